@@ -159,7 +159,7 @@ def test_notes_say_what_was_inferred(logs, capsys):
     assert all(line.startswith("parzax: note: ") for line in notes)
     assert any("'value' is minimised" in line for line in notes)
     assert any("params_" not in line and "x: Float from" in line for line in notes)
-    assert f"inferred: {len(notes)} things, see the notes on stderr" in out
+    assert f"inferred: see the {len(notes)} notes on stderr" in out
     assert out.count("inferred: ") == 1
 
 
@@ -401,7 +401,7 @@ def test_names_in_any_script(tmp_path, capsys):
     assert main(["importance", str(tmp_path / "t.csv"), *asked]) == 0
     out, err = capsys.readouterr()
     assert err.count("no font here has it") == 1
-    assert "interval" not in out
+    assert "in brackets" not in out
     header, first = out.split("importance at level")[1].splitlines()[1:3]
     share = first.split()[1]
     assert header.index("importance") + len("importance") == first.index(share) + len(share) + 3
@@ -698,10 +698,15 @@ def test_several_objectives_and_rows(tmp_path, capsys):
         assert status == 0
         assert about in out
         assert top(out) == first or which == "pareto"
-    status, out, _ = run(*base, "--objective", "all")
+    status, out, _ = run(*base, "--objective", "all", "--resamples", "20", "--good-values")
     assert status == 0
-    parts = out.split("objective 1 of 2, 'time'")
+    parts = out.split("objective 1 of 2 (minimize), 'time'")
     assert [top(part) for part in parts] == ["x", "y"]
+    for part, name, best in zip(parts, ("loss", "time"), "xy", strict=True):
+        assert f"(27 rows, smallest {name}), {best} (" in part
+        assert f"How sure? {best} (" in part
+        assert "good values at level 0.3" in part
+        assert "\n90 rows, minimize\n" in part
     status, out, _ = run(*base, "--rows", "feasible")
     assert f"region: {(x <= 0.7).sum()} rows" in out
     assert f"left out: {(x > 0.7).sum()} (not feasible)" in out

@@ -63,7 +63,7 @@ def test_interactions_are_those_of_python(capsys):
     assert lines[-3:] == ["written: i.png", "written: i.json", "written: i.csv"]
     notes = err.splitlines()
     assert all(note.startswith("parzax: note: ") for note in notes)
-    assert f"inferred: {len(notes)} things, see the notes on stderr" in lines
+    assert f"inferred: see the {len(notes)} notes on stderr" in lines
 
 
 def test_two_tables_are_compared_in_one_space(capsys):

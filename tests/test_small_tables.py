@@ -41,7 +41,7 @@ def test_one_row(capsys):
     status, lines, err = run(capsys, TABLE[:1], "--good-values")
     assert status == 0
     assert lines[:4] == [
-        "For being among the best 50 % (1 row), nothing can be said.",
+        "For being among the best 50 % (1 row, smallest value), nothing can be said.",
         "",
         "good values at level 0.5: none stand out",
         "(2 parameters are not above chance, or could not be compared)",
@@ -49,7 +49,7 @@ def test_one_row(capsys):
     assert "target: 1 row, region: 1 row (level 1)" in lines
     assert lines[-3:] == [
         "1 row, minimize",
-        "inferred: 3 things, see the notes on stderr", NO_DATA,
+        "inferred: see the 3 notes on stderr", NO_DATA,
     ]  # fmt: skip
     assert all(line.startswith("parzax: note: ") for line in err.splitlines())
 
@@ -69,7 +69,7 @@ def test_nothing_to_compare(capsys, df, options, advice):
     assert status == 0
     text = "\n".join(lines)
     assert [line.split(":")[0] for line in lines if re.match("[A-Z_]+: ", line)] == advice
-    for words in ("in brackets", "p: by", "taken as independent", "How sure", "--target-quantile"):
+    for words in ("in brackets", "p: by", "sampler that learns", "How sure", "--target-quantile"):
         assert words not in text
     assert not re.search(r"\b1 (rows|parameters|things|levels)\b", text)
 

@@ -85,7 +85,8 @@ _ADVICE = {
     Status.UNIDENTIFIABLE: "The domain moves from row to row: the rows were not compared, because their "
     "bounds are not known, leave one value, or are not used by the estimator “optuna”; give the log the "
     "bounds of each row, or use the default estimator.",
-    Status.NOT_ABOVE_CHANCE: "Varies less than by chance: a random target gives as much, so it counts as 0.",
+    Status.NOT_ABOVE_CHANCE: "Varies less than by chance: what a random target gives is subtracted from the "
+    "variance, which can then be negative and counts as 0.",
     Status.ALL_ZERO: "No parameter has a positive variance at this level, so nothing can be said here.",
     Status.NO_ROWS: "No row has a weight, so the density is the prior's alone.",
     Status.INVALID_ROWS: "Rows outside the space, or with weights that are not numbers, were left out; on "

@@ -79,9 +79,9 @@ class FakeUncertainty:
     def any_above_chance(self, level: int, parameters: np.ndarray) -> np.ndarray:
         return self.above_chance[level][parameters].any(axis=-1)
 
-    def top(self, r: int) -> np.ndarray:
-        assert r == 3
-        return np.round(1 - self.p_value, 2)
+    def top(self, r: int = 1) -> np.ndarray:
+        assert r in (1, 3)
+        return np.round((1 - self.p_value) * r / 3, 2)
 
     def verdicts(self) -> list[str]:
         return [f"Verdict {i} <i>: enough rows." for i in range(self.mean.shape[-2])]

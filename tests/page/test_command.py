@@ -50,7 +50,7 @@ def test_study(logs, tmp_path, capsys):
     argv += ["--resamples", "0"]
     assert main(["report", *argv, "--date", "someday"]) == 0
     out = capsys.readouterr().out
-    assert "left out: 5 (state PRUNED)" in out
+    assert "left out: 5 (pruned)" in out
     assert out.endswith(f"written: {tmp_path / 'out.html'}\n")
     assert (logs / "study.db").read_bytes() == before
     html = (tmp_path / "out.html").read_text(encoding="utf-8")
@@ -58,9 +58,7 @@ def test_study(logs, tmp_path, capsys):
     assert (
         "parzax report study.db -o out.html --target-quantile 0.1,0.3 --resamples 0 --date someday" in items
     )
-    assert {"68 rows, minimize", "left out: 5 (state PRUNED)", "left out: 3 (state FAIL)", "float64"} <= {
-        *items
-    }
+    assert {"68 rows, minimize", "left out: 5 (pruned)", "left out: 3 (failed)", "float64"} <= {*items}
     assert str(logs) not in html
     assert str(tmp_path) not in html
     data, names = data_of(html), ["a", "b"]

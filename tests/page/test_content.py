@@ -127,9 +127,9 @@ def test_words(tmp_path):
     texts = Texts(page(tmp_path, own))
     first = own.ranking(0)[0]
     share = f"{own.importance[0].max():.2f}"
-    assert texts.ids["headline"].startswith(f"Most important: {first} ({share})")
+    assert texts.ids["headline"].startswith(f"At this level {first} ({share}) matters most")
     assert f"{first} ({share}) matters most" in texts.ids["short"]
-    assert "best 10 % (20 rows)" in texts.ids["short"]
+    assert "best 10 % (20 rows, smallest objective value)" in texts.ids["short"]
     assert texts.ids["label"] == "best 10 % (γ′ = 0.1): 20 of 200 rows"
     assert "No test against chance was made" in texts.ids["chance-words"]
     assert ("noise" in texts.ids["chance-words"]) == bool(
@@ -198,8 +198,11 @@ def test_uncertainty():
         assert (pale == ~fake.above_chance[i] | (by_name(found.data, "mean", names)[i] == 0)).all()
         assert found.data["words"][i]["notes"][0] == f"Verdict {i} <i>: enough rows."
     (sure,) = [text for text in found.summary if text.startswith("How sure? ")]
-    assert sure.startswith(
-        "How sure? Verdict 0 <i>: enough rows. Rows, or groups of them, are taken as independent. "
+    # x is the most important parameter, whether it is above chance or not.
+    often, (low, high) = round(100 * fake.top()[0, 1]), fake.importance_interval[0, 1]
+    assert sure == (
+        f"How sure? x ({low:.2f} to {high:.2f}) comes first in {often}\N{NO-BREAK SPACE}% of samples. "
+        "Verdict 0 <i>: enough rows."
     )
 
 
@@ -328,11 +331,11 @@ def test_sentences_of_verdicts(monkeypatch):
     """A capital, a full stop, no colon before a sentence, and levels without a winner are not named."""
     own = logs.with_uncertainty(logs.result())
     fake = own.uncertainty
-    texts = ["enough rows: known to within 0.01", "not enough rows, and so on", "nothing can be said", "a."]
+    texts = ["enough rows: intervals are narrow", "more rows would help", "nothing can be said", "a."]
     monkeypatch.setattr(logs.FakeUncertainty, "verdicts", lambda self: texts)
     fake.rank_stability = np.array([0.37, 0, 1, np.nan])
     found = made(own)
-    assert any(text.startswith("How sure? Enough rows: known to within 0.01. ") for text in found.summary)
+    assert any(text.endswith(" of samples. Enough rows: intervals are narrow.") for text in found.summary)
     notes = [words["notes"] for words in found.data["words"]]
     assert [of[0] for of in notes[:3]] == [f"{t[0].upper()}{t[1:]}." for t in texts[:3]]
     assert notes[3][0] == "A."
@@ -342,23 +345,25 @@ def test_sentences_of_verdicts(monkeypatch):
     fake.above_chance = np.zeros_like(fake.above_chance)
     found = made(own)
     assert found.summary[0] == (
-        "For being among the best 10\N{NO-BREAK SPACE}% (20 rows), no parameter is above chance."
+        "For being among the best 10\N{NO-BREAK SPACE}% (20 rows, smallest objective value), no parameter is "
+        "above chance; x (0.86, p = 0.055) and c (0.10, p <0.001) may matter, or be large by chance. "
+        "Importances of all parameters add up to 1."
     )
     assert not any("depends on the level" in text for text in found.summary)
 
 
-def test_the_winner_of_levels_at_which_one_is_above_chance():
-    """Each with its own ranges; a level without any parts them, and is spoken of."""
+def test_the_winner_of_levels_at_which_it_is_above_chance():
+    """Each with its own ranges; a level whose largest importance may be chance parts them."""
     own = logs.with_uncertainty(logs.result())
     names = own.names
     above = np.zeros((4, 3), bool)
-    above[[0, 3], 0] = above[1, 1] = True  # the most important one of a level is not what its name stands for
+    above[0, 1] = above[[2, 3], 0] = True  # at the last level x is larger than c
     own.uncertainty.above_chance = above
-    found = numbers(own)
-    assert (found.mean[[0, 1, 3], [0, 1, 0]] > 0).all()
+    assert numbers(own).mean.argmax(axis=1).tolist() == [1, 1, 0, 1]
     (text,) = [text for text in made(own).summary if "depends on the level" in text]
     assert text.endswith(
-        f"γ′: {names[0]} (0.1, 0.7), {names[1]} (0.3). At the other levels no parameter is above chance."
+        f"γ′: {names[1]} (0.1), {names[0]} (0.5). At the other levels the largest importance is not above "
+        "chance."
     )
 
 
@@ -369,9 +374,9 @@ def test_every_winner_is_named_before_a_second_range(monkeypatch):
     monkeypatch.setattr(words, "_MOST_RANGES", 2)
     own = logs.with_uncertainty(logs.result())
     names = own.names
-    own.uncertainty.above_chance = np.array([[1, 0, 0], [0, 0, 0], [1, 0, 0], [0, 1, 0]], bool)
+    own.uncertainty.above_chance = np.array([[0, 1, 0], [0, 0, 0], [1, 0, 0], [0, 1, 0]], bool)
     (text,) = [text for text in made(own).summary if "depends on the level" in text]
-    assert text.endswith(f"γ′: {names[0]} (0.1), {names[1]} (0.7), and others between.")
+    assert text.endswith(f"γ′: {names[1]} (0.1), {names[0]} (0.5), and others between.")
 
 
 def test_advice_is_in_words_of_the_page():
@@ -411,8 +416,8 @@ def test_observations_of_one_run(tmp_path):
     texts = Texts(html)
     for text in (
         "230 rows, minimize",
-        "left out: 20 (state PRUNED)",
-        "left out: 10 (state FAIL)",
+        "left out: 20 (pruned)",
+        "left out: 10 (failed)",
         "inferred: c: guessed",
         "used: 200 rows",
         "parzax report",
@@ -423,14 +428,16 @@ def test_observations_of_one_run(tmp_path):
         assert text in texts.items
     assert "<title>study.db</title>" in html
     assert '<a href="#pairs">' in html
-    assert "no resamples were asked for" not in html
-    sampler = "A sampler that learns, such as TPE"
+    assert "no samples of this run were drawn" not in html
+    sampler = "The log of a sampler that learns, such as TPE"
     assert sampler in texts.ids["short"]
+    assert "among many levels, some show noise above chance" in texts.ids["levels"]
     learned = dataclasses.replace(logs.result(), report=dataclasses.replace(obs.report, learned=True))
     short = Texts(page(tmp_path, logs.with_uncertainty(learned))).ids["short"]
     assert (short.count(LEARNED), sampler in short) == (1, False)
     for source in (logs.result(), logs.result(4)):
-        assert sampler not in Texts(page(tmp_path, source)).ids["short"]
+        assert sampler not in (texts := Texts(page(tmp_path, source))).ids["short"]
+        assert "among many levels" not in texts.ids["levels"]  # nothing was tested
 
 
 def test_nothing_to_say(tmp_path):
@@ -438,7 +445,7 @@ def test_nothing_to_say(tmp_path):
     obs = logs.activation()
     equal = px.Observations.from_arrays(obs.space, obs.values, np.zeros(200))
     texts = Texts(page(tmp_path, equal, target_quantile=logs.LEVELS))
-    assert texts.ids["headline"] == "Nothing can be said at this level."
+    assert texts.ids["headline"] == "At this level nothing can be said."
     assert "All losses are equal" in texts.ids["beware"]
 
 

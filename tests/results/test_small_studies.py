@@ -15,6 +15,7 @@ import parzax as px
 from parzax.cli.writing import csv_writer, json_writer
 from parzax.page.brief import summarise
 from parzax.page.numbers import numbers
+from parzax.page.words import level_words
 from parzax.results.phrases import INTERVAL_AND_P, p_text
 
 SPACE = px.Space({name: px.Float(0, 1) for name in ("a", "b", "c", "d")})
@@ -161,16 +162,66 @@ def test_what_is_not_above_chance_is_never_called_first():
     assert _noisy(0).importance[0, second] > 0
     result = _with_p(_noisy(0), np.where(np.arange(4) == second, 0.001, 0.5))
     assert result.ranking()[0] == name
-    assert f"most important at 0.13: {name!r}" in repr(result)
+    assert f"first above chance at 0.13: {name!r}" in repr(result)
     assert str(result).splitlines()[2].startswith(f"{name} ")
     assert {good.parameter for good in result.good_values()} == {name}
     first, *_ = summarise(result)
-    assert first.startswith(f"For being among the best 13 % (11 rows), {name} (")
-    assert first.endswith(" matters most. Importances of all add up to 1.")
+    assert first.startswith(
+        f"For being among the best 13 % (11 rows, smallest objective value), only {name} ("
+    )
+    largest = _noisy(0).names[int(np.argmax(_noisy(0).importance[0]))]
+    assert f" is above chance; {largest} ({_noisy(0).importance.max():.2f}, p = 1.000)" in first
+    assert " may matter too, or be large by chance. " in first
     nothing = _with_p(_noisy(0), np.full(4, 0.5))
     assert repr(nothing).endswith("none above chance at 0.13)")
     assert nothing.good_values() == []
-    assert "no parameter is above chance" in summarise(nothing)[0]
+    assert f"no parameter is above chance; {largest} (" in summarise(nothing)[0]
+
+
+def test_matters_most_is_true_of_the_shares():
+    """In 50 logs, whatever is above chance: no other large share, nor a larger one, goes without a word."""
+    seen = set()
+    for seed in range(50):
+        log = _noisy(seed)
+        for p in (log.uncertainty.p_value[0], np.random.default_rng(seed).choice([0.001, 0.06], 4)):
+            result = _with_p(log, p)
+            share, chance = result.importance[0], result.uncertainty.p_adjusted[0] > 0.05
+            first, *_, sure = [line for line in summarise(result) if not line.startswith("The log of")]
+            (words,) = level_words(result, numbers(result), result.names)
+            assert words["headline"].removeprefix("At this level ") in first
+            most, _, is_sure = first.partition(" matters most")
+            seen.add(bool(is_sure))
+            if is_sure:
+                leader = result.names.index(most.split("), ")[1].split(" (")[0])
+                assert share[leader] == share.max()
+                assert not chance[leader]
+                assert not (chance & (share >= 0.1)).any()
+            else:
+                doubtful = np.flatnonzero(chance & ((share >= 0.1) | (share == share.max())))
+                for j in doubtful[np.argsort(-share[doubtful])][:3]:
+                    assert f"{result.names[j]} ({share[j]:.2f}, p = " in first
+            often = result.uncertainty.top()[0, share.argmax()]
+            assert sure.startswith(f"How sure? {result.names[share.argmax()]} (")
+            assert f" comes first in {100 * round(float(often), 2):.6g} % of samples. " in sure
+            assert len(sure.split()) <= 30
+    assert seen == {True, False}
+
+
+def test_the_goal_is_in_the_first_sentence():
+    """Which objective, and whether small or large; or that all of them rank the rows."""
+    obs = _log(60)
+    two = px.Observations.from_arrays(
+        SPACE, obs.values, obs.values[:, :2], direction=["minimize", "maximize"]
+    )
+    two = replace(two, report=replace(two.report, objectives=("val_loss", "a\x1bc")))
+    for options, goal in (
+        ({}, "smallest val_loss"),
+        ({"objective": 1}, "largest a\\x1bc"),
+        ({"selection": "pareto"}, "by 2 objectives together"),
+    ):
+        result = _analyse(two, 0.5, **options)
+        assert summarise(result)[0].startswith(f"For being among the best 50 % (30 rows, {goal}), ")
+    assert _analyse(two, 0.5, objective=1).report.direction == ("maximize",)
 
 
 def test_a_p_value_just_above_the_limit_does_not_read_as_the_limit():

@@ -82,7 +82,7 @@ def test_text_of_one_level_is_sorted_and_says_what_is_unusual():
     names = [line.split()[0] for line in lines[2:5]]
     assert names == result.ranking()
     assert "60 rows, minimize" in lines
-    assert "one run: no standard errors (they need several seeds, or n_resamples)" in lines
+    assert "one run: no intervals (they need several seeds, or samples: n_resamples, --resamples)" in lines
     assert any(line.startswith("LOW_DATA: ") for line in lines)
 
 
@@ -129,7 +129,7 @@ def test_the_verdict_of_a_sweep_is_on_a_level_of_the_table():
     """Catches one on a level that the table leaves out."""
     text = str(make_result(levels=FIFTIETHS, n_resamples=50))
     shown = [line.split()[0] for line in text.splitlines()[2:13]]
-    (level,) = re.findall(r"^at level ([\d.]+): not enough", text, re.MULTILINE)
+    (level,) = re.findall(r"^at level ([\d.]+): more rows would help", text, re.MULTILINE)
     assert level in shown
 
 

@@ -100,15 +100,14 @@ def test_a_verdict_extrapolates_by_the_root_of_the_rows():
     np.testing.assert_allclose(known.rows_needed(), 100 * 3.6**2)
     (verdict,) = known.verdicts()
     assert verdict == (
-        "not enough rows: the widest interval of a parameter is 0.72 wide; about 1200 more would make that "
-        "0.2 (extrapolated: widths shrink as 1 / sqrt(rows))"
+        "more rows would help: intervals are up to 0.72 wide; about 1200 more would make that 0.2"
     )
-    assert known.verdicts(0.4) == ["enough rows: the widest interval of a parameter is 0.72 wide"]
+    assert known.verdicts(0.4) == ["enough rows: intervals are up to 0.72 wide"]
     # A width just above the goal does not read as the goal.
     (near,) = known.verdicts(0.3599)
-    assert near.startswith("not enough rows: the widest interval of a parameter is 0.72 wide; about 1 more ")
+    assert near.startswith("more rows would help: intervals are up to 0.72 wide; about 1 more ")
     near = replace(known, sampled=0.5 + 0.2801 / 0.72 * (known.sampled - 0.5)).verdicts(0.14)[0]
-    assert near.startswith("not enough rows: the widest interval of a parameter is just above 0.28 wide; ")
+    assert near.startswith("more rows would help: intervals are up to just above 0.28 wide; ")
     with pytest.raises(ValueError, match="tolerance"):
         known.rows_needed(0)
 
@@ -118,16 +117,27 @@ def test_nothing_is_extrapolated_from_few_rows():
     sampled = np.stack([0.5 + deviations, 0.5 - deviations], axis=-1)[:, None]
     known = _known(sampled, [[0.5, 0.5]], n_fewer=20)
     assert np.isnan(known.rows_needed()).all()
-    wanted = (
-        "not enough rows: only 20 in the target, or outside it where these are fewer, so the number needed "
-        "cannot be estimated either"
-    )
+    wanted = "more rows would help: intervals are up to 0.72 wide, with only 20 rows in the target"
     assert known.verdicts() == [wanted]
     np.testing.assert_allclose(known.rows_needed(0.4), 100 * 0.9**2)
     assert known.verdicts(0.4)[0].startswith("enough rows")
     # Of ten not even that.
     fewest = _known(sampled, [[0.5, 0.5]], n_fewer=10)
-    assert fewest.verdicts(0.4)[0].startswith("not enough rows: only 10 ")
+    assert fewest.verdicts(0.4)[0].endswith("0.72 wide, with only 10 rows in the target")
+
+
+def test_verdicts_say_on_which_side_rows_are_few_and_what_a_row_is():
+    """Whether more rows would help depends on the intervals, not on the number of rows alone."""
+    deviations = np.linspace(-0.4, 0.4, 201)
+    sampled = np.stack([0.5 + deviations, 0.5 - deviations], axis=-1)[:, None]
+    known = _known(sampled, [[0.5, 0.5]], n_fewer=15)
+    outside = known.estimates.regime_region - known.estimates.regime_target
+    (text,) = replace(known, estimates=replace(known.estimates, regime_target=outside)).verdicts()
+    assert text.endswith("0.72 wide, with only 15 rows outside the target")
+    (text,) = replace(known, n_groups=known.n_rows * 0.8).verdicts()
+    assert text.endswith("0.72 wide, with only 12 groups in the target")
+    narrow = replace(known, sampled=0.5 + 0.1 * (sampled - 0.5))
+    assert narrow.verdicts() == ["enough rows: intervals are up to 0.07 wide"]
 
 
 @pytest.mark.slow

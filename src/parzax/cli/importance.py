@@ -15,7 +15,7 @@ from parzax.cli.writing import progress, say, say_notes
 from parzax.importance.estimator import ESTIMATORS
 from parzax.observations import Observations
 from parzax.page.brief import summarise
-from parzax.results import ImportanceResult, cond_ped_anova, importance_by_objective
+from parzax.results import ImportanceResult, cond_ped_anova
 from parzax.results.default_level import have_few_rows
 from parzax.results.good_values import to_lines
 from parzax.results.resampling import choose_counts
@@ -45,42 +45,43 @@ def run_importance(args: Namespace) -> None:
         raise ValueError("--plot-kind says what --plot draws: give --plot out.png too.")
     if args.plot_parameter is not None and args.plot_kind != "values":
         raise ValueError("--plot-parameter goes with --plot-kind values only.")
-    if args.objective == "all" and (outputs or args.good_values):
+    if args.objective == "all" and outputs:
         raise ValueError(
-            "--objective all prints a table for each objective; files, pictures and good values are of one: "
-            "give its number or name, or pareto."
+            "--objective all prints a table for each objective; files and pictures are of one: give its "
+            "number or name, or pareto."
         )
-    if args.objective == "all" and args.resamples:
-        raise ValueError("--resamples goes with one objective, or pareto: tables of all have none.")
     if args.plot is not None:
         from parzax import plotting as plotting  # raises now if it cannot draw
     obs = read_log(log, args)
     if (name := args.plot_parameter) is not None and name not in obs.space:
         hint = suggest([name], obs.space.names, "there are")
         raise ValueError(f"--plot-parameter: no parameter {name!r}; {hint}")
-    if args.objective == "all":
-        with progress("compiling and computing"), jax.enable_x64(True):
-            lines = _each_table(obs, levels, **how)
-        say_notes(obs)
-        say(*lines)
-        return
-    how |= chosen_objective(args.objective, obs)
+    asked = [str(i) for i in range(obs.n_objectives)] if args.objective == "all" else [args.objective]
+    chosen = [chosen_objective(which, obs) for which in asked]
     with progress("compiling and computing"), jax.enable_x64(True):
         how |= choose_counts(obs, len(levels or [None]), args.resamples)
-        result = cond_ped_anova(obs, target_quantile=levels, **how)
-    head = summarise(result)
-    # The table already prints the verdict and its reliability; they are not repeated here.
-    table = importance_table(result, inferred=False).to_text().split("\n")
-    table = [line for line in table if not line or line[1:] not in head[-1]]
-    writing.write_all([(path, _WRITERS[name](result, args)) for name, path in outputs.items()])
+        results = [cond_ped_anova(obs, target_quantile=levels, **how, **which) for which in chosen]
+    writing.write_all([(path, _WRITERS[name](results[0], args)) for name, path in outputs.items()])
     say_notes(obs)
-    say(*heading(args.objective, obs), *head, "")
-    if args.good_values:
-        level = result.usual_level
+    for which, result in zip(asked, results, strict=True):
+        say(*[""] * (result is not results[0]), *heading(which, obs))
+        say(*_describe(result, levels, args.good_values))
+    say(*(f"written: {path}" for path in outputs.values()))
+
+
+def _describe(result: ImportanceResult, levels: list[float] | None, good_values: bool) -> list[str]:
+    """The lines on one result: sentences, good values, the table and the advice."""
+    head, level = summarise(result), result.usual_level
+    lines = [*head, ""]
+    if good_values:
         good = result.good_values(level)
         n_others = len(result.names) - len({g.parameter for g in good})
-        say(*to_lines(good, obs.space, float(result.target_quantile[level]), n_others), "")
-    say(*table, *_advice(result, levels), *(f"written: {path}" for path in outputs.values()))
+        lines += [*to_lines(good, result.space, float(result.target_quantile[level]), n_others), ""]
+    # The sentences above are not repeated below the table.
+    said = " ".join(head)
+    table = importance_table(result, inferred=False).to_text().split("\n")
+    lines += [line for line in table if not line or line[1:] not in said]
+    return lines + _advice(result, levels)
 
 
 def prepare(args: Namespace, outputs: dict[str, Path]) -> tuple[Path, dict[str, Any]]:
@@ -151,16 +152,6 @@ def heading(text: str, obs: Observations) -> list[str]:
     about = f"objective {number} of {obs.n_objectives} ({obs.report.direction[number]})"
     name = f", {objective_names(obs)[number]!r}" if obs.report.objectives else ""
     return [f"{about}{name}; --objective I for another, or all, or pareto"]
-
-
-def _each_table(obs: Observations, levels: list[float] | None, **how: Any) -> list[str]:
-    """Lines of a table for each objective."""
-    results = importance_by_objective(obs, levels, **how)
-    lines: list[str] = []
-    for i, (name, result) in enumerate(results.items()):
-        lines += ["", f"objective {i} of {len(results)}, {name!r} ({obs.report.direction[i]})"]
-        lines += importance_table(result, inferred=False).to_text().split("\n")
-    return lines[1:]
 
 
 def parse_levels(option: str, text: str) -> list[float]:

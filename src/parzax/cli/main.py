@@ -140,7 +140,7 @@ def _add_report(add: Any) -> None:
     _add_estimation(add)
     name = "report.html"
     add("-o", "--out", type=Path, default=Path(name), metavar=name, help=f"the page ({name})")
-    text = "levels of the slider (0.01:0.99:0.01, below the region's)"
+    text = "levels of the slider (0.02:0.98:0.02, below the region's, and the level that is shown first)"
     add("--target-quantile", metavar="LEVELS", help=text)
     add("--title", metavar="TEXT", help="title of the page (the name of the file)")
     add("--date", metavar="TEXT", help="date on the page (today)")

@@ -39,7 +39,7 @@ def say_notes(obs: Observations) -> None:
 def without_notes(report: ImportReport) -> ImportReport:
     """The report with the number of the notes that `say_notes` prints in their place."""
     n = len(report.inferred)
-    return replace(report, inferred=(f"{plural(n, 'thing')}, see the notes on stderr",) if n else ())
+    return replace(report, inferred=(f"see the {plural(n, 'note')} on stderr",) if n else ())
 
 
 @contextmanager

@@ -7,6 +7,10 @@ from dataclasses import dataclass, field
 from parzax import _checks
 from parzax._words import plural
 
+# Reasons in ``dropped`` that are states, in plain words.
+_STATES = {f"state {name}": name.lower() for name in ("PRUNED", "RUNNING", "WAITING")} | {
+    "state FAIL": "failed"
+}
 # A warning shows this many sentences; the report has all of them.
 _SHOWN = 30
 
@@ -63,7 +67,8 @@ class ImportReport:
         rows = plural(self.n_rows, "row") + f" in each of {n_seeds} seeds" * (n_seeds > 1)
         rows = rows if self.n_total is None else f"{n_total} rows in {n_seeds} seeds"
         out = [*filter(None, [self.level]), f"{rows}, {' and '.join(self.direction)}"]
-        out += [f"left out: {count}{of_all} ({reason})" for reason, count in self.dropped.items() if count]
+        lost = [(_STATES.get(reason, reason), count) for reason, count in self.dropped.items() if count]
+        out += [f"left out: {count}{of_all} ({reason})" for reason, count in lost]
         if self.n_failed:
             fate = "left out" if self.failed == "drop" else "ranked last"
             out.append(f"{self.n_failed}{of_all} without a usable objective value, {fate}")

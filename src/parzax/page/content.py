@@ -81,6 +81,7 @@ def content(
     return {
         "data": data,
         "title": visible(shorten(title or "Hyperparameter importance", _TITLE)),
+        "tested": stats.tested,
         "summary": summary(result, stats, labels, good),
         "columns": list(columns),
         "full": [shorten(names[j], _TITLE) for j in shown],
@@ -130,7 +131,9 @@ def _columns(stats: Numbers, n_active: Sequence[str]) -> dict[tuple[str, str], A
         hint = INTERVAL_AND_P if tested and stats.tested else "of the importance"
         columns[stats.interval, hint] = texts_or_dash(interval_text, stats.low, stats.high)
     if tested:
-        columns["p", "against a random target, adjusted for the number of parameters (Holm)"] = stats.p
+        levels = ", not of levels" * (q > 1)
+        hint = f"against a random target, adjusted for the number of parameters{levels} (Holm)"
+        columns["p", hint] = stats.p
     if np.isfinite(stats.top).any():
         among = f"probability of being among the {TOP} most important ones"
         columns[f"top {TOP}", among] = texts_or_dash(percent, np.round(stats.top, 2))

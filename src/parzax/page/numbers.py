@@ -32,6 +32,7 @@ class Numbers:
     high: np.ndarray
     p: np.ndarray  # (q, d) texts of p-values against chance, adjusted for the number of parameters
     top: np.ndarray  # (q, d) probability of being among the `TOP` most important ones
+    first: np.ndarray  # (q, d) probability of being the most important one
     chance: np.ndarray  # (q, d) whether it is not above chance; False where nothing was compared
     status: np.ndarray  # (q, d) bits that are set in most seeds
     stability: np.ndarray  # (q,) how well the ranking of resamples agrees with that of the log
@@ -61,19 +62,21 @@ def numbers(result: ImportanceResult) -> Numbers:
     bits = (int(bit) * (result.share_of_seeds(bit) >= MOST_SEEDS) for bit in Status if bit)
     status = np.asarray(sum(bits), np.int64)
     sampled, interval = result.uncertainty, ""
-    shown = {"low": blank, "high": blank, "p": np.full(mean.shape, "–"), "top": blank}
+    shown = {"low": blank, "high": blank, "p": np.full(mean.shape, "–"), "top": blank, "first": blank}
     shown |= {"stability": blank[:, 0], "verdicts": np.full(len(mean), "")}
     if result.n_seeds > 1:
         interval = f"± standard error of {result.n_seeds} seeds"
         shown |= {"low": mean - error, "high": mean + error}
     elif sampled is not None:
-        interval = f"{100 * sampled.level:g} % interval"
+        interval = f"{100 * sampled.level:g} % interval" * (sampled.n_resamples > 0)
         low, high = np.moveaxis(result.by_seed(sampled.importance_interval)[0], -1, 0)
         shown |= {"low": np.where(defined, low, np.nan), "high": np.where(defined, high, np.nan)}
         p = texts_or_dash(partial(p_text, n_draws=sampled.n_shuffles), sampled.p_value, sampled.p_adjusted)
-        by_name = {"p": p, "top": sampled.top(TOP), "stability": sampled.rank_stability}
+        by_name = {"p": p, "top": sampled.top(TOP), "first": sampled.top()}
+        by_name |= {"stability": sampled.rank_stability}
         shown |= {name: result.by_seed(x)[0] for name, x in by_name.items()}
-        shown |= {"verdicts": np.array(sampled.verdicts(), dtype=object)}
+        if interval:
+            shown |= {"verdicts": np.array(sampled.verdicts(), dtype=object)}
     chance = status & int(Status.NOT_ABOVE_CHANCE) != 0
     tested = sampled is not None and sampled.n_shuffles > 0
     if sampled is not None and tested:

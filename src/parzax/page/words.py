@@ -7,17 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from parzax._words import join_names, plural
+from parzax._words import join_names, plural, visible
+from parzax.observations import ImportReport
 from parzax.observations.report import LEARNED
 from parzax.page.numbers import NO_LEVEL, TOP, Numbers
 from parzax.results import ImportanceResult
 from parzax.results.base import size_text
 from parzax.results.default_level import explain_level, have_few_rows
-from parzax.results.phrases import DEPENDENT, value_text
+from parzax.results.labels import shorten
+from parzax.results.phrases import DEPENDENT, NAME, value_text
 from parzax.status import NOT_COMPARED, OF_LEVELS, Status, drop_consequences
 
 MOST_NAMES = 12  # names that a sentence lists
 _MOST_RANGES = 4  # ranges of levels that a sentence lists
+_LARGE = 0.1  # a share that is mentioned even if it is not above chance
 
 
 def level_words(result: ImportanceResult, stats: Numbers, labels: Sequence[str]) -> list[dict[str, Any]]:
@@ -45,10 +48,9 @@ def level_words(result: ImportanceResult, stats: Numbers, labels: Sequence[str])
         bits = Status(int(np.bitwise_or.reduce(drop_consequences(stats.status[i])))) & OF_LEVELS
         bits &= ~Status.ALL_ZERO
         notes += [_sentence(bit.fact) for bit in bits]
-        important = ", ".join(_most_important(stats, i, labels))
-        nothing = _sentence(f"{_nothing(stats, i)} at this level")
-        words.append({"label": label, "headline": f"Most important: {important}." if important else nothing})
-        words[-1] |= {"notes": notes, "chance": _chance_words(stats, i, labels)}
+        headline = f"At this level {_say_important(stats, i, labels)}."
+        chance = _chance_words(stats, i, labels)
+        words.append({"label": label, "headline": headline, "notes": notes, "chance": chance})
     return words
 
 
@@ -76,35 +78,28 @@ def summary(
     result: ImportanceResult, stats: Numbers, labels: Sequence[str], good: Sequence[tuple[int, str]]
 ) -> list[str]:
     """The page in a few sentences, at the level that it opens at; ``good`` values of some parameters."""
-    i = stats.default
+    i, known = stats.default, bool(np.isfinite(stats.mean[stats.default]).any())
     rows = plural(size_text(result.n_target[..., stats.order[i]]), "row")
-    where = f"the best {percent(stats.levels[i])} ({rows})"
-    if important := _most_important(stats, i, labels):
-        then = f", then {' and '.join(important[1:])}" if len(important) > 1 else ""
-        lines = [
-            f"For being among {where}, {important[0]} matters most{then}. Importances of all add up to 1."
-        ]
-    else:
-        lines = [f"For being among {where}, {_nothing(stats, i)}."]
+    where = f"the best {percent(stats.levels[i])} ({rows}, {_goal(result.report)})"
+    lines = [f"For being among {where}, {_say_important(stats, i, labels)}."]
+    lines[0] += " Importances of all parameters add up to 1." * known
     few = bool(have_few_rows(result.n_target, result.n_region)[stats.order[i]])
     if len(stats.levels) > 1 and (why := explain_level(float(stats.levels[i]), few)):
         lines.append(f"The level γ′ = {stats.levels[i]:g} is shown first: it is {why}.")
-    values = [f"{labels[j]}: {text}" for j, text in good if j in _top(stats, i)]
+    values = [f"{labels[j]}: {text}" for j, text in good if j in _find_above(stats, i)[:TOP]]
     if values:
         lines.append(f"Good values: {'; '.join(values)}.")
     lines += _changes(stats, labels)
-    if not np.isfinite(stats.mean[i]).any():
+    if not known:
         return lines  # nothing to be sure of
     sure = stats.interval and f"intervals are {stats.interval}"
-    sure = stats.verdicts[i] or sure or "unknown: this is one run, and no resamples were asked for"
-    lines.append(f"How sure? {_sentence(sure)}")
+    sure = stats.verdicts[i] or sure or "unknown: no samples of this run were drawn"
+    lines.append(f"How sure? {_say_stable(stats, i, labels)}{_sentence(sure)}")
     single = result.n_seeds == 1 and result.uncertainty
     if single and single.grouping:
-        lines[-1] += f" {_sentence(single.grouping)}"
-    if result.report.learned:
-        lines[-1] += f" {LEARNED}"
-    elif single:
-        lines[-1] += f" {DEPENDENT}"
+        lines.append(_sentence(single.grouping))
+    if result.report.learned or single:
+        lines.append(LEARNED if result.report.learned else DEPENDENT)
     return lines
 
 
@@ -122,32 +117,83 @@ def interval_text(low: float, high: float) -> str:
     return f"{low:.2f} to {high:.2f}" if np.isfinite(low) and np.isfinite(high) else ""
 
 
-def _top(stats: Numbers, level: int) -> list[int]:
-    mean = np.where(stats.pale[level], 0, np.nan_to_num(stats.mean[level]))
-    return [j for j in np.argsort(-mean, kind="stable")[:TOP].tolist() if mean[j] > 0]
+def _goal(report: ImportReport) -> str:
+    """What the best rows have: "smallest val_loss"."""
+    if len(report.direction) > 1:
+        return f"by {len(report.direction)} objectives together"
+    name, *_ = *report.objectives, "objective value"
+    best = "largest" if "maximize" in report.direction else "smallest"
+    return f"{best} {visible(shorten(name, NAME))}"
 
 
-def _most_important(stats: Numbers, level: int, labels: Sequence[str]) -> list[str]:
-    """The most important parameters at a level: "x (0.35, 0.20 to 0.45)"."""
-    texts = []
-    for j in _top(stats, level):
-        ends = interval_text(stats.low[level, j], stats.high[level, j])
-        parts = [value_text(stats.mean[level, j])] + [ends] * bool(ends)
-        texts.append(f"{labels[j]} ({', '.join(parts)})")
-    return texts
+def _find_above(stats: Numbers, level: int) -> list[int]:
+    """The parameters above chance at a level, by importance."""
+    return [j for j in _rank(stats, level) if not stats.chance[level, j]]
 
 
-def _nothing(stats: Numbers, level: int) -> str:
-    return "no parameter is above chance" if np.isfinite(stats.mean[level]).any() else "nothing can be said"
+def _rank(stats: Numbers, level: int) -> list[int]:
+    """The parameters with an importance at a level, highest first."""
+    mean = np.nan_to_num(stats.mean[level])
+    return [j for j in np.argsort(-mean, kind="stable").tolist() if mean[j] > 0]
+
+
+def _say_important(stats: Numbers, level: int, labels: Sequence[str]) -> str:
+    """Which parameters matter at a level, as the end of a sentence.
+
+    "Matters most" is said of a parameter above chance only if no other one has a large share, or a larger
+    share, without being above chance.
+    """
+    if not np.isfinite(stats.mean[level]).any():
+        return "nothing can be said"
+    ranked, above = _rank(stats, level), _find_above(stats, level)
+    least = min([_LARGE, *(stats.mean[level, j] for j in (above or ranked)[:1])])
+    doubtful = [j for j in ranked if stats.chance[level, j] and stats.mean[level, j] >= least]
+    texts = [_with_numbers(stats, level, j, labels) for j in above]
+    if above and not doubtful:
+        return f"{texts[0]} matters most" + (f", then {_join(texts[1:TOP])}" if texts[1:] else "")
+    text = "no parameter is above chance"
+    if above:
+        text = f"only {_join(texts)} {'is' if len(above) == 1 else 'are'} above chance"
+    if not doubtful:
+        return text
+    others = _join([_with_numbers(stats, level, j, labels) for j in doubtful])
+    return f"{text}; {others} may matter{' too' * bool(above)}, or be large by chance"
+
+
+def _join(texts: Sequence[str]) -> str:
+    """ "a, b and c"; of more than `TOP` texts the first, and how many more there are."""
+    left = len(texts) - TOP
+    *before, last = [*texts[:TOP], f"{left} more"] if left > 0 else texts
+    return f"{', '.join(before)} and {last}" if before else last
+
+
+def _with_numbers(stats: Numbers, level: int, j: int, labels: Sequence[str]) -> str:
+    """ "lr (0.35, 0.20 to 0.45)", or "lr (0.35, p = 0.064)" if it is not above chance."""
+    more = interval_text(stats.low[level, j], stats.high[level, j])
+    if stats.chance[level, j]:
+        p = str(stats.p[level, j])
+        more = "" if p == "–" else f"p {p}" if p[:1] in "<>≤" else f"p = {p}"
+    return f"{labels[j]} ({', '.join(filter(None, [value_text(stats.mean[level, j]), more]))})"
+
+
+def _say_stable(stats: Numbers, level: int, labels: Sequence[str]) -> str:
+    """How often samples of the log give the same parameter the highest importance; "" without samples."""
+    first = _rank(stats, level)[0]
+    if len(labels) < 2 or np.isnan(stats.first[level, first]):
+        return ""
+    often = percent(round(float(stats.first[level, first]), 2))
+    ends = interval_text(stats.low[level, first], stats.high[level, first])
+    return f"{labels[first]} ({ends}) comes first in {often} of samples. "
 
 
 def _changes(stats: Numbers, labels: Sequence[str]) -> list[str]:
     """Which parameter is the most important one in which range of levels, if that changes.
 
-    Levels at which none is above chance, or ten rows or fewer decide, do not count.
+    Levels do not count if the largest importance is not above chance, or if ten rows or fewer decide.
     """
-    mean = np.where(stats.chance | stats.rough[:, None], 0, np.nan_to_num(stats.mean))
-    winners: list[int] = np.where((mean > 0).any(axis=1), mean.argmax(axis=1), -1).tolist()
+    winner = np.nan_to_num(stats.mean).argmax(axis=1)
+    sure = ~stats.pale[np.arange(len(winner)), winner] & ~stats.rough
+    winners: list[int] = np.where(sure, winner, -1).tolist()
     if len({*winners} - {-1}) < 2:
         return []
     at_level = zip(winners, [f"{level:g}" for level in stats.levels], strict=True)
@@ -168,8 +214,8 @@ def _changes(stats: Numbers, labels: Sequence[str]) -> list[str]:
     none = ""
     if rest == "." and -1 in winners:
         few = ", or there are few rows" * bool(stats.rough.any())
-        none = f" At the other levels no parameter is above chance{few}."
-    return [f"Which one is the most important depends on the level γ′: {parts}{rest}{none}"]
+        none = f" At the other levels the largest importance is not above chance{few}."
+    return [f"The most important parameter depends on the level γ′: {parts}{rest}{none}"]
 
 
 def _sentence(text: str) -> str:

@@ -41,7 +41,8 @@ def importance_sweep(
 
     If a single log has an uncertainty (`parzax.cond_ped_anova` with ``n_resamples``), the ribbon is its
     interval, and a line is thin and grey where it is not above chance. The label of the axis says what the
-    ribbon is.
+    ribbon is. p-values are not adjusted for the number of levels: among many levels, some show noise above
+    chance.
     With several seeds a line is the mean, and its ribbon is one standard error to either side. Shares are
     averaged over the seeds that have an importance at the level (see `ImportanceResult.over_seeds`), raw
     variances over all seeds except those with NO_DATA; the label of the axis says if seeds are left out.

@@ -85,6 +85,10 @@ class AbstractResult(Readable):
         """(d,) what has an importance at the ``level``-th level that is not said to be within chance."""
 
     @abc.abstractmethod
+    def over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
+        """(q, d) mean and standard error of the importance over the seeds that have one."""
+
+    @abc.abstractmethod
     def ranking(self, level: int | None = None) -> list[Any]:
         """Parameters, or pairs, at the ``level``-th level: those above chance first, then by importance."""
 
@@ -155,12 +159,15 @@ class AbstractResult(Readable):
         return describe(self.estimates.status)
 
     def _described(self, entries: str) -> str:
-        """The text of ``repr``: how many ``entries`` there are, and which is the most important one."""
+        """The text of ``repr``: how many ``entries`` there are, and which comes first."""
         level = self.usual_level
-        ranking, above = self.ranking(level), self.is_above(level).any()
+        ranking, above, mean = self.ranking(level), self.is_above(level), self.over_seeds()[0][level]
         seeds = f"{plural(self.n_seeds, 'seed')}, " if self.estimates.variance.ndim > 2 else ""
         at = f" at {self.target_quantile[level]:g}"
-        most = f"; most important{at}: {ranking[0]!r}" if above else f"; none above chance{at}"
+        most = f"; none above chance{at}"
+        if above.any():
+            first = "most important" if above[mean.argmax()] else "first above chance"
+            most = f"; {first}{at}: {ranking[0]!r}"
         levels = plural(len(self.target_quantile), "level")
         return (
             f"{type(self).__name__}({seeds}{levels}, {plural(len(ranking), entries)}{most * bool(ranking)})"

@@ -16,10 +16,7 @@ INTERVAL_AND_P = (
     "An interval says how the importance varies between logs of this search (tested for importances above "
     "0.05), p whether chance alone explains it; where it may (p > 0.05), the interval starts at 0."
 )
-DEPENDENT = (
-    "Rows, or groups of them, are taken as independent. A sampler that learns, such as TPE, chooses each row "
-    "by those before it, and its log is then far less certain than shown."
-)
+DEPENDENT = "The log of a sampler that learns, such as TPE, is far less certain than shown."
 
 
 def number(x: float) -> str:

@@ -13,7 +13,13 @@ from parzax.importance.objectives import weighted_sum
 from parzax.observations import Observations
 from parzax.results.result import ImportanceResult
 from parzax.results.sweep import analyse_losses, checked_task, settle_level
-from parzax.results.targets import Scalarisation, losses_by_seed, objective_names, scalarised_losses
+from parzax.results.targets import (
+    Scalarisation,
+    losses_by_seed,
+    objective_names,
+    report_on,
+    scalarised_losses,
+)
 
 # Default weights of the second of two objectives.
 _WEIGHTS = np.arange(11) / 10
@@ -90,11 +96,8 @@ def importance_by_objective(
     losses = np.moveaxis(losses_by_seed(task.obs), -1, 0)
     task = settle_level(task, losses) if target_quantile is None else task
     _, results = analyse_losses(task, losses)
-    by_name = {}
-    for name, direction, result in zip(objective_names(obs), obs.report.direction, results, strict=True):
-        report = replace(result.report, direction=(direction,), objectives=(name,))
-        by_name[name] = replace(result, report=report)
-    return by_name
+    named = enumerate(zip(objective_names(obs), results, strict=True))
+    return {name: replace(x, report=report_on(obs, x.report, i)) for i, (name, x) in named}
 
 
 def importance_over_weights(

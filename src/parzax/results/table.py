@@ -12,7 +12,7 @@ from parzax._words import plural
 from parzax.results.arrays import ResultArrays, seeds_with_data
 from parzax.results.base import ReadTable, mean_and_error, mean_text, size_text
 from parzax.results.labels import short_labels
-from parzax.results.phrases import DEPENDENT, INTERVAL_AND_P, p_text
+from parzax.results.phrases import DEPENDENT, INTERVAL_AND_P, SIGNIFICANCE, p_text
 from parzax.results.uncertainty import TOLERANCE, shuffles_for
 from parzax.status import OF_LEVELS, Status, describe, status_names
 
@@ -147,15 +147,15 @@ def _report(result: ResultArrays, inferred: bool) -> list[str]:
     lines = [sizes, *sureness, *result.report.lines(result.n_seeds)]
     rest = len(result.report.inferred) - _INFERRED_SHOWN * inferred
     if rest > 0:  # they come last
-        more, things = f"{rest} more, in report.inferred", f"{plural(rest, 'thing')}, see the notes on stderr"
-        lines[-rest:] = [f"inferred: {more if inferred else things}"]
+        more, notes = f"{rest} more, in report.inferred", f"see the {plural(rest, 'note')} on stderr"
+        lines[-rest:] = [f"inferred: {more if inferred else notes}"]
     return lines
 
 
 def _sureness(result: ResultArrays) -> list[str]:
     """What the intervals of one log are, what ° means, and whether there are enough rows."""
     if (sampled := result.uncertainty) is None:
-        return ["one run: no standard errors (they need several seeds, or n_resamples)"]
+        return ["one run: no intervals (they need several seeds, or samples: n_resamples, --resamples)"]
     lines, n, n_shuffles = [], sampled.n_resamples, sampled.n_shuffles
     if n:
         samples = "half-samples" if sampled.method == "half-sampling" else sampled.method
@@ -165,9 +165,13 @@ def _sureness(result: ResultArrays) -> list[str]:
         lines.append(INTERVAL_AND_P)
     if n_shuffles:
         shuffles = plural(n_shuffles, "shuffle")
-        text = f"p: by {shuffles}, adjusted for all parameters (Holm); ° where it is above 0.05"
-        if n_shuffles < (least := shuffles_for(len(result.names))):
-            text += f", because there are too few shuffles; {least} are enough"
+        text = f"p: by {shuffles}, adjusted for all parameters (Holm)"
+        text += ", but not for the levels" * (len(result.target_quantile) > 1)
+        if (sampled.p_adjusted > SIGNIFICANCE).any():
+            text += "; ° where it is above 0.05"
+            least = shuffles_for(len(result.names))
+            few = f", because there are too few shuffles; {least} are enough"
+            text += few * (n_shuffles < least)
         lines.append(text)
     lines += filter(None, (sampled.grouping, "" if result.report.learned else DEPENDENT))
     verdicts = sampled.verdicts() if n else []

@@ -9,7 +9,7 @@ import numpy as np
 
 from parzax import _checks
 from parzax.importance.objectives import normalised
-from parzax.observations import Observations, level_weight
+from parzax.observations import ImportReport, Observations, level_weight
 from parzax.results.fronts import pareto_places
 from parzax.split.ties import AbstractTies, hypervolume
 
@@ -70,6 +70,12 @@ def objective_index(obs: Observations, objective: int | str) -> int:
         names = objective_names(obs)
         return names.index(_checks.one_of("objective", objective, names))
     return _checks.whole_number("objective", objective, 0, obs.n_objectives - 1)
+
+
+def report_on(obs: Observations, report: ImportReport, objective: int) -> ImportReport:
+    """A report that speaks of one of several objectives."""
+    names, direction = objective_names(obs), obs.report.direction[objective]
+    return replace(report, direction=(direction,), objectives=(names[objective],))
 
 
 def ranking_losses(

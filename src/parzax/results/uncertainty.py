@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from parzax import _checks
+from parzax._words import plural
 from parzax.importance import Importance, normalise
 from parzax.importance.flags import LOW_DATA_ROWS
-from parzax.results.base import attributes, mean_and_error
+from parzax.results.base import MOST_SEEDS, attributes, mean_and_error
 from parzax.results.phrases import SIGNIFICANCE
 
 # An importance interval is narrow enough if its half-width is at most this value.
@@ -195,15 +196,18 @@ class Uncertainty(Tested):
         return np.asarray(~tested | (p <= SIGNIFICANCE).any(axis=-1))
 
     def verdicts(self, tolerance: float = TOLERANCE) -> list[str]:
-        """One sentence per level: whether the rows are enough, or about how many more are needed.
+        """One sentence per level: whether more rows would help, and about how many, if that can be said.
 
         With several seeds, each a log, a verdict uses means over the seeds that have an importance.
         """
-        rows = np.asarray(self.n_rows)[..., None]
-        arrays = np.broadcast_arrays(rows, self.rows_needed(tolerance), self.margin, self.n_fewer)
+        rows, estimates = np.asarray(self.n_rows)[..., None], self.estimates
+        outside = 2 * estimates.n_target > estimates.n_region[..., None]
+        numbers = self.rows_needed(tolerance), self.margin, self.n_fewer, outside
+        arrays = np.broadcast_arrays(rows, *numbers)
         counts = np.isfinite(self.margin).reshape(-1, self.variance.shape[-2])
         means = [mean_and_error(x.reshape(counts.shape).astype(float), counts)[0] for x in arrays]
-        verdicts = [_verdict(*map(float, level), tolerance=tolerance) for level in np.transpose(means)]
+        how = {"tolerance": tolerance, "unit": "group" if self.grouping else "row"}
+        verdicts = [_verdict(*map(float, level), **how) for level in np.transpose(means)]
         nothing, defined = "nothing can be said of this level", np.asarray(counts.any(axis=0))
         return [text if one else nothing for text, one in zip(verdicts, defined, strict=True)]
 
@@ -265,20 +269,19 @@ def _kendall(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return (signs_x * signs_y).sum(axis=(-1, -2)) / pairs
 
 
-def _verdict(rows: float, needed: float, margin: float, fewer: float, *, tolerance: float) -> str:
-    if np.isnan(needed):
-        return (
-            f"not enough rows: only {fewer:.0f} in the target, or outside it where these are fewer, so the "
-            "number needed cannot be estimated either"
-        )
+def _verdict(
+    rows: float, needed: float, margin: float, fewer: float, outside: float, *, tolerance: float, unit: str
+) -> str:
+    """``needed`` is NaN if it is not known; ``fewer`` units are in the target, or, if fewer, outside it."""
     width, goal = 2 * margin, 2 * tolerance
     if needed <= rows:
-        return f"enough rows: the widest interval of a parameter is {max(width, 0.01):.2f} wide"
-    unit = 10 ** max(len(str(int(needed - rows))) - 2, 0)
-    more = int(np.ceil((needed - rows) / unit) * unit)  # rounded up to two figures
+        return f"enough rows: intervals are up to {max(width, 0.01):.2f} wide"
     # With two decimals a width just above the goal would read as the goal itself.
-    shown = f"{width:.2f}" if round(width, 2) > goal else f"just above {goal:g}"
-    return (
-        f"not enough rows: the widest interval of a parameter is {shown} wide; about {more} more would make "
-        f"that {goal:g} (extrapolated: widths shrink as 1 / sqrt(rows))"
-    )
+    shown = f"just above {goal:g}" if goal < width and round(width, 2) <= goal else f"{width:.2f}"
+    text = f"more rows would help: intervals are up to {shown} wide"
+    if np.isnan(needed):
+        where = "outside" if outside >= MOST_SEEDS else "in"
+        return f"{text}, with only {plural(f'{fewer:.0f}', unit)} {where} the target"
+    step = 10 ** max(len(str(int(needed - rows))) - 2, 0)
+    more = int(np.ceil((needed - rows) / step) * step)  # rounded up to two figures
+    return f"{text}; about {more} more would make that {goal:g}"

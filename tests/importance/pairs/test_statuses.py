@@ -1,6 +1,7 @@
 """What is refused, what a status says, and how results are shown."""
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -169,11 +170,15 @@ def test_text_says_what_is_above_chance():
     assert lines[2].split()[:3] == ["x", "×", "y"]
     assert "(" not in lines[2]
     assert any("NEVER_TOGETHER (4 of 10 pairs)" in line for line in lines)
-    assert any("not above chance (p > 0.05, adjusted for 10 pairs; 1000 draws" in line for line in lines)
+    tests = "p: by 1000 draws from the null, adjusted for 10 pairs (Holm)"
+    brackets = "; importances are in brackets where it is above 0.05"
+    assert tests + brackets * any("  (" in line for line in lines[2:12]) in lines
+    sure = replace(found, estimates=replace(found.estimates, p_value=np.full((1, 10), 0.001)))
+    assert tests in str(sure).splitlines()
     assert "<table>" in found._repr_html_()
     several = str(px.interactions(gated(600), np.arange(1, 20) / 20, n_draws=0))
     assert "6 of 19 levels shown" in several
-    assert "above chance (p" not in several
+    assert "p: by" not in several
     seeds = [gated(200, seed) for seed in range(2)]
     arrays = [np.stack([getattr(own, name) for own in seeds]) for name in ("values", "losses")]
     assert "±" in str(px.interactions(px.Observations.from_arrays(seeds[0].space, *arrays), 0.5))

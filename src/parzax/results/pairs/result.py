@@ -130,20 +130,23 @@ class InteractionResult(AbstractResult, Tested):
         if len(levels) > 1:
             title += ", by level"
             title += f"; {len(kept)} of {len(levels)} levels shown" if len(kept) < len(levels) else ""
-            columns += [[f"{self.target_quantile[i]:g}", *shares[i, shown]] for i in kept]
+            shares = shares[kept][:, shown]
+            columns += [[f"{self.target_quantile[i]:g}", *x] for i, x in zip(kept, shares, strict=True)]
         else:
             title += f" at level {self.target_quantile[0]:g}"
             p_adjusted = self.by_seed(self.p_adjusted)[:, 0, shown].T
             p_values = ["-" if np.isnan(p).all() else f"{np.nanmedian(p):.2g}" for p in p_adjusted]
+            shares = shares[0, shown]
             columns += [
-                ["importance", *shares[0, shown]],
+                ["importance", *shares],
                 ["variance", *(f"{self.variance[..., 0, i].mean():.3g}" for i in shown)],
                 ["p (Holm)", *p_values],
                 ["n active", *(size_text(self.n_active[..., i]) for i in shown)],
             ]
-        return ReadTable(title, columns, ("pair",), self._notes())
+        has_brackets = any(text.startswith("(") for text in shares.flat)
+        return ReadTable(title, columns, ("pair",), self._notes(has_brackets))
 
-    def _notes(self) -> list[str]:
+    def _notes(self, has_brackets: bool) -> list[str]:
         p = len(self.pairs)
         if not p:
             return ["no pairs: the space has a single parameter"]
@@ -151,8 +154,9 @@ class InteractionResult(AbstractResult, Tested):
         if p > _ROWS_SHOWN + 1:
             lines.append(f"{p - _ROWS_SHOWN} more pairs, in to_dataframe()")
         if self.n_draws:
-            n = f"{plural(self.n_draws, 'draw')} from the null"
-            lines.append(f"in brackets: not above chance (p > 0.05, adjusted for {plural(p, 'pair')}; {n})")
+            draws = f"{plural(self.n_draws, 'draw')} from the null"
+            brackets = "; importances are in brackets where it is above 0.05" * has_brackets
+            lines.append(f"p: by {draws}, adjusted for {plural(p, 'pair')} (Holm){brackets}")
         if len(self.target_quantile) == 1:
             lines.append(f"target: {plural(size_text(self.n_target), 'row')}")
         lines.append(f"region: {plural(size_text(self.n_region), 'row')} (level {self.region_quantile:g})")
