@@ -80,7 +80,7 @@ def summary(
     """The page in a few sentences, at the level that it opens at; ``good`` values of some parameters."""
     i, known = stats.default, bool(np.isfinite(stats.mean[stats.default]).any())
     rows = plural(size_text(result.n_target[..., stats.order[i]]), "row")
-    where = f"the best {percent(stats.levels[i])} ({rows}, {_goal(result.report)})"
+    where = f"the best {percent(stats.levels[i])} ({rows}, {_say_goal(result.report)})"
     lines = [f"For being among {where}, {_say_important(stats, i, labels)}."]
     lines[0] += " Importances of all parameters add up to 1." * known
     few = bool(have_few_rows(result.n_target, result.n_region)[stats.order[i]])
@@ -117,7 +117,7 @@ def interval_text(low: float, high: float) -> str:
     return f"{low:.2f} to {high:.2f}" if np.isfinite(low) and np.isfinite(high) else ""
 
 
-def _goal(report: ImportReport) -> str:
+def _say_goal(report: ImportReport) -> str:
     """What the best rows have: "smallest val_loss"."""
     if len(report.direction) > 1:
         return f"by {len(report.direction)} objectives together"

@@ -15,7 +15,7 @@ from parzax.observations.groups import find_groups
 from parzax.results.resampling import estimate_uncertainty, resolve_counts
 from parzax.results.result import ImportanceResult
 from parzax.results.sweep import Task, analyse_losses, checked_key, checked_task, settle_level
-from parzax.results.targets import counted_rows, objective_index, ranking_losses, report_on, usable_rows
+from parzax.results.targets import counted_rows, narrow_report, objective_index, ranking_losses, usable_rows
 from parzax.split.ties import AbstractTies
 
 
@@ -113,7 +113,7 @@ def cond_ped_anova(
     losses = ranking_losses(task.obs, levels=cuts.tolist(), raw=raw, **ranked_by)
     (encoded,), (result,) = analyse_losses(task, losses[None])
     if selection == "objective" and obs.n_objectives > 1:
-        report = report_on(obs, result.report, objective_index(obs, objective))
+        report = narrow_report(obs, result.report, objective_index(obs, objective))
         result = replace(result, report=report)
     if key is None:
         return result

@@ -16,8 +16,8 @@ from parzax.results.sweep import analyse_losses, checked_task, settle_level
 from parzax.results.targets import (
     Scalarisation,
     losses_by_seed,
+    narrow_report,
     objective_names,
-    report_on,
     scalarised_losses,
 )
 
@@ -97,7 +97,7 @@ def importance_by_objective(
     task = settle_level(task, losses) if target_quantile is None else task
     _, results = analyse_losses(task, losses)
     named = enumerate(zip(objective_names(obs), results, strict=True))
-    return {name: replace(x, report=report_on(obs, x.report, i)) for i, (name, x) in named}
+    return {name: replace(x, report=narrow_report(obs, x.report, i)) for i, (name, x) in named}
 
 
 def importance_over_weights(

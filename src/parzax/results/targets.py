@@ -72,7 +72,7 @@ def objective_index(obs: Observations, objective: int | str) -> int:
     return _checks.whole_number("objective", objective, 0, obs.n_objectives - 1)
 
 
-def report_on(obs: Observations, report: ImportReport, objective: int) -> ImportReport:
+def narrow_report(obs: Observations, report: ImportReport, objective: int) -> ImportReport:
     """A report that speaks of one of several objectives."""
     names, direction = objective_names(obs), obs.report.direction[objective]
     return replace(report, direction=(direction,), objectives=(names[objective],))
