@@ -163,12 +163,86 @@ def test_one_rule_for_numpy_and_jax_arrays() -> None:
     assert "100 rows make 25 groups" in str(result)
 
 
+@pytest.mark.parametrize("repeats", [np.full(N, 4), 1 + np.arange(N) % 4])
+def test_repeated_rows_count_once(repeats: np.ndarray) -> None:
+    """However often rows are repeated, the number of configurations is that of the log without repeats."""
+    x, loss = configurations(5)
+    rows = np.repeat(np.arange(N), repeats)
+    one = px.Observations.from_arrays(SPACE, x, loss)
+    several = px.Observations.from_arrays(SPACE, x[rows], loss[rows], groups=rows)
+    with jax.enable_x64(True):
+        for analyse in (px.cond_ped_anova, px.interactions):
+            expected, result = (analyse(obs, LEVELS) for obs in (one, several))
+            np.testing.assert_allclose(result.n_region, N, rtol=1e-12)
+            if (repeats == 4).all():
+                np.testing.assert_allclose(result.variance, expected.variance, rtol=1e-9, atol=1e-12)
+        device = px.encode(
+            SPACE, jnp.asarray(x[rows]), jnp.asarray(loss[rows]), LEVELS, groups=jnp.asarray(rows)
+        )
+        shell = px.cond_ped_anova(several, LEVELS)
+        np.testing.assert_allclose(px.importance.estimate(device).variance, shell.variance, rtol=1e-9)
+        np.testing.assert_allclose(
+            px.importance.interactions(device).variance, px.interactions(several, LEVELS).variance, rtol=1e-9
+        )
+    assert f"{len(rows)} rows make {N} groups" in str(shell)
+
+
+def test_parity_counts_every_row() -> None:
+    """Optuna knows no groups."""
+    x, loss, groups = repeated(6)
+    alone = px.Observations.from_arrays(SPACE, x, loss, groups=np.arange(len(loss)))
+    together = px.Observations.from_arrays(SPACE, x, loss, groups=groups)
+    parity = px.GridEstimator.optuna()
+    expected, result = (px.cond_ped_anova(obs, LEVELS, estimator=parity) for obs in (alone, together))
+    np.testing.assert_array_equal(result.variance, expected.variance)
+
+
+def test_an_effect_is_found_through_repeats() -> None:
+    """20 repeats of 100 rows say as much as the rows: an interval holds the share of the rows alone."""
+    x, rng = np.random.default_rng(0).uniform(size=(100, 3)), np.random.default_rng(1)
+    loss, rows = 4 * x[:, 0] + rng.normal(size=100), np.repeat(np.arange(100), 20)
+    space = px.Space({name: px.Float(0, 1) for name in "abc"})
+    obs = px.Observations.from_arrays(space, x[rows], loss[rows] + 0.01 * rng.normal(size=2000), groups=rows)
+    result = px.cond_ped_anova(obs, n_resamples=50, n_shuffles=99)
+    assert result.target_quantile == 0.11  # eleven configurations
+    assert result.importance[0, 0] > 0.8
+    assert result.uncertainty is not None
+    assert result.uncertainty.above_chance[0].tolist() == [True, False, False]
+    low, high = result.uncertainty.importance_interval[0, 0]
+    assert low < 0.95 < high
+
+
+def test_noise_that_varies_within_groups_is_not_above_chance_more_often() -> None:
+    """Configurations of a group differ a little, as where learning rates fall from epoch to epoch."""
+    rng, space = np.random.default_rng(0), px.Space({name: px.Float(-1, 2) for name in "abc"})
+    count = 0
+    for _ in range(50):
+        rows = np.repeat(np.arange(40), 8)
+        x = rng.uniform(size=(40, 3))[rows] + rng.uniform(-0.2, 0.2, size=(320, 3))
+        loss = rng.normal(size=40)[rows] + 0.1 * rng.normal(size=320)
+        obs = px.Observations.from_arrays(space, x, loss, groups=rows)
+        result = px.cond_ped_anova(obs, 0.2, n_shuffles=79)
+        assert result.uncertainty is not None
+        count += result.uncertainty.above_chance.any()
+    assert count <= 5
+
+
 def test_interactions_are_not_tested_where_rows_belong_together() -> None:
     """Draws from the null take rows as independent."""
     x, loss, groups = repeated(4)
     obs = px.Observations.from_arrays(SPACE, x, loss, groups=groups)
     assert np.isnan(px.interactions(obs, 0.2).p_value).all()
     assert np.isnan(px.interactions(obs.encode(0.2)).p_value).all()
+    with pytest.raises(ValueError, match="n_draws must be 0"):
+        px.interactions(obs, 0.2, n_draws=10)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, jnp.asarray, lambda labels: labels.astype(str)])
+def test_labels_of_64_bits_stay_apart(convert) -> None:
+    with jax.enable_x64(True):
+        x, loss, labels = jnp.ones((6, 3)), jnp.arange(6.0), np.array([0, 0, 1, 1, 2, 2]) * 2**32
+        encoded = px.encode(SPACE, x.at[:, 1].set(0), loss, 0.5, groups=convert(labels))
+    assert np.asarray(encoded.groups).tolist() == [0, 0, 1, 1, 2, 2]
 
 
 def test_refused_groups() -> None:

@@ -36,7 +36,7 @@ class Encoded(eqx.Module):
             are left out. None if resampling was not requested.
         weight: (n,) frequency weights, or None for 1 each.
         groups: (n,) int32 labels of rows that belong together, such as the epochs of one configuration, or
-            None where every row stands alone. Only `resample` and `shuffle` use them.
+            None where every row stands alone. Rows of a group in the same cells count as one row together.
         status: (q,) int32 bits of `parzax.Status` that depend on losses alone.
         layout: where each cell is counted; static.
         levels: the q levels, in the requested order; static.
@@ -97,10 +97,17 @@ def encode_arrays(
         if weight.shape != losses.shape:
             raise ValueError(f"weight must have shape {losses.shape}, got {weight.shape}.")
     if groups is not None:
+        if not isinstance(groups, jax.Array):
+            # JAX would convert 64 bits to 32, so that different labels could become equal.
+            labels = _checks.unmasked("groups", groups)
+            if labels.dtype.kind in "biuUT":
+                groups = np.unique(labels, return_inverse=True)[1].reshape(labels.shape).astype(np.int32)
         groups = jnp.asarray(groups)
         if groups.dtype.kind not in "iu" or groups.shape != losses.shape:
             got = f"shape {groups.shape} of {groups.dtype}"
             raise ValueError(f"groups must be integers of shape {losses.shape}, got {got}.")
+        if groups.dtype.itemsize > 4:
+            groups = jnp.unique(groups, return_inverse=True, size=len(groups))[1].reshape(groups.shape)
         groups = groups.astype(jnp.int32)
     _checks.check_mesh(x, losses, weight, groups)
     settings = {"space": space, "grid": grid, "levels": tuple(target.tolist()), "region": region}

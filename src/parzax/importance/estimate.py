@@ -14,6 +14,7 @@ from parzax.importance.counts import sweep_counts
 from parzax.importance.encode import Encoded, check_encoded
 from parzax.importance.estimator import GridEstimator
 from parzax.importance.flags import level_status, parameter_status
+from parzax.importance.groups import configuration_share
 from parzax.importance.layout import Layout
 from parzax.importance.regimes import estimate_regimes, merge_pools
 from parzax.importance.variance import normalise
@@ -76,7 +77,8 @@ def estimate(
     ``encoded.weight`` treat the level sets as fixed, although weights also decide which rows a set has.
 
     Args:
-        encoded: the result of `parzax.encode`.
+        encoded: the result of `parzax.encode`. If it has groups, rows of a group in the same cells count as
+            one row together, unless the estimator has Optuna's grid.
         estimator: how target and region are compared, and how variances become `Importance.share`; by default
             `parzax.GridEstimator` on the grid of ``encoded``. Its grid must equal ``encoded.grid``.
         reference: "region" compares with the region's density (local importance), "uniform" with the uniform
@@ -101,7 +103,7 @@ def estimate(
     """
     check_encoded(encoded, "estimate")
     estimator = checked_estimator(encoded, estimator, reference)
-    arrays = encoded.codes, encoded.level, encoded.weight, encoded.status
+    arrays = encoded.codes, encoded.level, encoded.weight, encoded.status, encoded.groups
     estimates = _estimate(
         *arrays, place=encoded.place, layout=encoded.layout, estimator=estimator, reference=reference
     )
@@ -119,6 +121,7 @@ def estimate_seeds(
     level: Integer[Any, "s n"],
     weight: Shaped[Any, "s n"] | None,
     log_status: Int[Any, "s q"],
+    groups: Int[Any, "s n"] | None = None,
     *,
     place: tuple[int, ...] | Int[Any, " q"],
     layout: Layout,
@@ -127,6 +130,10 @@ def estimate_seeds(
 ) -> Importance:
     """`estimate` for s seeds in one batch, so that a CPU runs no loop over seeds."""
     counts = sweep_counts(codes, level, weight, place=place, layout=layout)
+    if groups is not None and not estimator.grid.optuna_rounding:
+        of_seeds = jax.vmap(partial(configuration_share, n_levels=counts.shape[1] - 1))
+        share = of_seeds(codes, level, weight, groups)[:, None, None]
+        counts = counts.astype(share.dtype) * share
     return from_counts(counts, log_status, layout, estimator, reference)
 
 

@@ -5,8 +5,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Int, Integer, Key
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Integer, Key, Shaped
 
+from parzax._numerics import divisor
 from parzax.importance.counts import sweep_counts
 from parzax.importance.draws import METHODS, rows_before, sample_size
 from parzax.importance.encode import Encoded
@@ -23,6 +25,40 @@ def number_groups(
     number = jnp.cumsum(changes([unused, ordered]), dtype=jnp.int32) - 1
     n_groups = jnp.where(unused, 0, number + 1).max(initial=0)
     return jnp.zeros_like(number).at[row].set(number, unique_indices=True), n_groups
+
+
+def configuration_share(
+    codes: Integer[Array, "d n"],
+    level: Integer[Array, " n"],
+    weight: Shaped[Array, " n"] | None,
+    groups: Int[Array, " n"],
+    n_levels: int,
+) -> Float[Array, ""]:
+    """Number of different configurations per group, added up, over the number of rows (weight) of the region.
+
+    Rows of one group in the same cells are one configuration. Counts of rows times this share are counts of
+    configurations. They are those of the log without repeats if each row was repeated k times in its group.
+    """
+    in_region = level <= n_levels
+    # Equal cells have equal hashes; others have the same one with probability 2^-32.
+    factors = np.random.default_rng(0).integers(2**31, size=len(codes), dtype=np.uint32) * 2 + 1
+    hashes = (codes.astype(jnp.uint32) * factors[:, None]).sum(axis=0, dtype=jnp.uint32)
+    outside, *ordered = jax.lax.sort((~in_region, groups, hashes), num_keys=3)
+    n = (changes(ordered) & ~outside).sum(dtype=jnp.int32)
+    n_rows = in_region.sum(dtype=jnp.int32) if weight is None else jnp.where(in_region, weight, 0).sum()
+    share = n.astype(jnp.result_type(float)) / divisor(n_rows.astype(jnp.result_type(float)))
+    return jnp.where(n_rows > 0, share, 1)
+
+
+def share_of(encoded: Encoded) -> Float[Array, ""] | None:
+    """`configuration_share` of a log without weights; None without groups, and on Optuna's grid.
+
+    Optuna counts rows, and the parity estimator gives its numbers.
+    """
+    if encoded.groups is None or encoded.grid.optuna_rounding:
+        return None
+    arrays = (jnp.asarray(x) for x in (encoded.codes, encoded.level))
+    return configuration_share(*arrays, encoded.weight, jnp.asarray(encoded.groups), len(encoded.levels))
 
 
 def group_sample_counter(encoded: Encoded, method: str) -> Callable[[Key[Array, " b"]], Int[Array, "b q1 w"]]:
@@ -57,8 +93,9 @@ def group_shuffle_counter(
 ) -> Callable[[Key[Array, " b"]], Int[Array, "b q1 w"]]:
     """A function that maps keys to counts; each key shuffles the groups of the log once.
 
-    For each parameter, the rows of a group that share a cell are one unit. Units of a regime exchange their
-    cells. The losses stay, so rows of one group remain together in the target.
+    For each parameter, the rows of a group in one regime are one unit. Units of a regime exchange their lists
+    of cells; a unit with more rows than the list that it gets repeats the list. The losses stay, so rows of
+    one group remain together in the target.
 
     Args:
         encoded: the log.
@@ -68,19 +105,25 @@ def group_shuffle_counter(
     groups, level = (
         jnp.broadcast_to(jnp.asarray(x)[None], block.shape) for x in (encoded.groups, encoded.level)
     )
-    block, codes, groups, level = jax.lax.sort((block, codes, groups, level), dimension=1, num_keys=3)
-    unit = jax.vmap(lambda *keys: jnp.cumsum(changes(list(keys)), dtype=jnp.int32) - 1)(block, codes, groups)
+    # Stable, so that the rows of a unit stay in their order.
+    block, groups, codes, level = jax.lax.sort((block, groups, codes, level), dimension=1, num_keys=2)
+    unit = jax.vmap(lambda *keys: jnp.cumsum(changes(list(keys)), dtype=jnp.int32) - 1)(block, groups)
+    row = jnp.broadcast_to(jnp.arange(block.shape[1], dtype=jnp.int32)[None], block.shape)
+    empty = jnp.full_like(row, jnp.iinfo(jnp.int32).max)
 
-    def of_units(x: Integer[Array, "d n"], fill: Any) -> Integer[Array, "d n"]:
-        return jax.vmap(lambda x, unit: jnp.full_like(x, fill).at[unit].set(x))(x, unit)
+    def of_units(x: Int[Array, "d n"]) -> Int[Array, "d n"]:
+        return jax.vmap(lambda empty, x, unit: empty.at[unit].min(x))(empty, x, unit)
 
-    unit_block, unit_code = of_units(block, jnp.iinfo(block.dtype).max), of_units(codes, 0)
+    unit_block, start = of_units(block.astype(jnp.int32)), of_units(row)
+    size = jax.vmap(lambda unit: jnp.zeros_like(unit).at[unit].add(1))(unit)
+    within = row - jnp.take_along_axis(start, unit, axis=1)
 
     def permute_codes(key: Any) -> Integer[Array, "d n"]:
         bits = jax.random.bits(key, block.shape, jnp.uint32)
         # Units are numbered regime by regime, so the sort permutes the units within each regime.
-        *_, permuted = jax.lax.sort((unit_block, bits, unit_code), dimension=1, num_keys=2)
-        return jnp.take_along_axis(permuted, unit, axis=1)
+        *_, starts, lengths = jax.lax.sort((unit_block, bits, start, size), dimension=1, num_keys=2)
+        first, length = (jnp.take_along_axis(x, unit, axis=1) for x in (starts, lengths))
+        return jnp.take_along_axis(codes, first + within % length, axis=1)
 
     def count(keys: Key[Array, " b"]) -> Int[Array, "b q1 w"]:
         shuffled = jax.vmap(permute_codes)(keys)

@@ -13,6 +13,7 @@ from parzax import _checks
 from parzax._numerics import divisor
 from parzax.importance.encode import Encoded, check_encoded
 from parzax.importance.flags import few_rows, status_bit
+from parzax.importance.groups import configuration_share
 from parzax.importance.pair_anova import SlotRows, additive_fit, count_larger_draws, explained, interaction
 from parzax.importance.pair_slots import PairCounts, PairLayout, Slot, pair_counts, pair_layout
 from parzax.status import Status
@@ -100,7 +101,7 @@ def interactions(
     if key is not None:
         _checks.check_key(key)
     _checks.check_mesh(key)
-    arrays = encoded.codes, encoded.level, encoded.weight, encoded.status
+    arrays = encoded.codes, encoded.level, encoded.weight, encoded.status, encoded.groups
     where = pair_layout(encoded.layout, pairs)
     estimates = _estimate_log(key, *arrays, where=where, place=encoded.place, n_draws=n_draws)
     return jax.tree.map(np.asarray, estimates) if isinstance(encoded.codes, np.ndarray) else estimates
@@ -127,11 +128,15 @@ def _estimate_log(
     level: Integer[Array, " n"],
     weight: Shaped[Array, " n"] | None,
     log_status: Int[Array, " q"],
+    groups: Int[Array, " n"] | None,
     where: PairLayout,
     place: tuple[int, ...],
     n_draws: int,
 ) -> Interactions:
     """`interactions` of one log; see `Encoded.place`."""
+    if groups is not None:
+        share = configuration_share(codes, level, weight, groups, len(place))
+        weight = share * (jnp.ones_like(level, share.dtype) if weight is None else weight)
     counts, dtype = pair_counts(codes, level, weight, where, place), jnp.result_type(float)
     sets, n_slot, cells = (x.astype(dtype) for x in (counts.sets, counts.slots, counts.cells))
     n_region, target = divisor(sets[-1]), cells[:-1]

@@ -16,7 +16,7 @@ from parzax.importance.draws import METHODS, sample_levels, sample_size
 from parzax.importance.encode import Encoded, check_encoded
 from parzax.importance.estimate import Importance, checked_estimator, from_counts
 from parzax.importance.estimator import GridEstimator
-from parzax.importance.groups import group_sample_counter, group_shuffle_counter
+from parzax.importance.groups import group_sample_counter, group_shuffle_counter, share_of
 from parzax.importance.layout import Layout
 from parzax.importance.levels import sizes
 
@@ -75,9 +75,8 @@ def shuffle(
     parameter gets a different permutation. The p-value of the null hypothesis that a parameter has no effect
     within its regimes is ``(1 + (shuffled.variance >= imp.variance).sum(axis=0)) / (n + 1)``.
 
-    If ``encoded`` has groups, the rows of a group that share a cell of the parameter stay together: they
-    exchange their cell with the rows of another group. The number of rows per cell then varies with the sizes
-    of the groups.
+    If ``encoded`` has groups, the rows of a group stay together: groups exchange their lists of cells. A
+    group with more rows than the list that it gets repeats the list. So the number of rows per cell varies.
 
     Arguments, errors and the returned value are those of `resample`.
     """
@@ -115,9 +114,12 @@ def replicate(
         needed = sizes(levels, size, True, encoded.grid.optuna_rounding).astype(jnp.int32)
         count = sample_counter(encoded.codes, rank, needed, encoded.place, encoded.layout, draw)
 
+    share = share_of(encoded)
+
     def estimate_batch(keys: Key[Array, " b"]) -> Importance:
         log_status = jnp.broadcast_to(encoded.status[None], (len(keys), len(encoded.status)))
-        return from_counts(count(keys), log_status, encoded.layout, estimator, reference)
+        counts = count(keys) if share is None else count(keys).astype(share.dtype) * share
+        return from_counts(counts, log_status, encoded.layout, estimator, reference)
 
     def estimate_in_rounds(numbers: Integer[Array, " n"], limits: tuple[int, int, int]) -> Importance:
         most_entries, most_counts, most = limits

@@ -32,8 +32,7 @@ def encode_log(
     """A log on the grid, its seeds as a leading axis, and by parameter a sentence about bounds that move.
 
     ``losses`` (s, n) rank the n rows of the s seeds of ``obs``; they are NaN in rows that are not usable. The
-    arrays are padded to ``rows`` rows; padding is in no set. ``ranks`` says whether `Encoded.rank` and
-    `Encoded.groups` are needed.
+    arrays are padded to ``rows`` rows; padding is in no set. ``ranks`` says whether `Encoded.rank` is needed.
     """
     shape = (math.prod(obs.batch_shape), obs.n)
     weight = None if obs.weight is None else obs.weight.reshape(shape)
@@ -45,7 +44,7 @@ def encode_log(
         codes, sets.level, loss_ranks(losses, weight, rows) if ranks else None, frequencies(weight, rows),
         sets.status[:, rank_levels(levels)], layout=layout(obs.space, grid),
         levels=tuple(levels.tolist()), region=region, grid=grid,
-        groups=pad_groups(find_groups(obs), rows) if ranks else None,
+        groups=pad_groups(find_groups(obs), rows),
     )  # fmt: skip
     return encoded, pools
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from parzax import _checks
 from parzax._entries import number_rows
+from parzax._words import plural
 from parzax.space import Space
 
 # A log has groups of repeats if at least this share of its rows repeats the configuration of another.
@@ -41,6 +42,43 @@ def find_groups(obs: Any) -> np.ndarray | None:
         return None
     alone = np.arange(n)
     return np.stack([alone if numbers is None else numbers for numbers in repeats]).astype(np.int32)
+
+
+def describe_groups(groups: np.ndarray | None, losses: np.ndarray, *, raw: bool = False) -> str:
+    """A sentence on the rows of a log that belong together; "" if every usable row stands alone.
+
+    ``groups`` are (s, m) and ``losses`` (s, n) with n <= m. ``raw``: whether every row counts, as in Optuna.
+    """
+    if groups is None:
+        return ""
+    usable = ~np.isnan(losses)
+    n_rows = int(usable.sum())
+    seeds = zip(groups[:, : usable.shape[1]], usable, strict=True)
+    n_groups = sum(len(np.unique(numbers[rows])) for numbers, rows in seeds)
+    if n_groups == n_rows:
+        return ""
+    once = "" if raw else "Rows of a group with the same values count once; "
+    return f"{n_rows} rows make {plural(n_groups, 'group')}. {once}samples and shuffles take whole groups"
+
+
+def configuration_shares(obs: Any, losses: np.ndarray) -> np.ndarray:
+    """(t,) `parzax.importance.groups.configuration_share` for (t, n) losses of a log, by native values.
+
+    1 where every row is a group.
+    """
+    groups, shares = find_groups(obs), np.ones(len(losses))
+    if groups is None:
+        return shares
+    n_seeds, n = groups.shape
+    values, regime = (x.reshape(n_seeds, n, -1) for x in (obs.values, obs.regime))
+    weight = np.ones((n_seeds, n)) if obs.weight is None else obs.weight.reshape(n_seeds, n)
+    for i, loss in enumerate(losses):
+        seed = i % n_seeds
+        rows = np.flatnonzero(~np.isnan(loss) & (weight[seed] > 0))
+        columns = [groups[seed, rows], *values[seed, rows].T, *regime[seed, rows].T]
+        n_configurations = number_rows(columns, len(rows)).max(initial=-1) + 1
+        shares[i] = n_configurations / weight[seed, rows].sum() if len(rows) else 1.0
+    return shares
 
 
 def _continuous(space: Space, regime: np.ndarray) -> np.ndarray:

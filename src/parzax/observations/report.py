@@ -41,6 +41,7 @@ class ImportReport:
         left_out: sentences on columns of a table that are not read as parameters, and why.
         learned: whether the order of the rows shows a search that learns; only results say so in words.
         level: of a result, a sentence on its level where none was given and it is not 0.1; "" otherwise.
+        groups: of a result, a sentence on rows that belong together; "" if every row stands alone.
     """
 
     n_rows: int
@@ -55,6 +56,7 @@ class ImportReport:
     left_out: tuple[str, ...] = ()
     learned: bool = False
     level: str = ""
+    groups: str = ""
 
     def lines(self, n_seeds: int = 1) -> list[str]:
         """The report as short lines of text; with several seeds they say whether a number is per seed or not.
@@ -72,7 +74,7 @@ class ImportReport:
         if self.n_failed:
             fate = "left out" if self.failed == "drop" else "ranked last"
             out.append(f"{self.n_failed}{of_all} without a usable objective value, {fate}")
-        out += [LEARNED] * self.learned
+        out += [self.groups] * bool(self.groups) + [LEARNED] * self.learned
         out += [f"{name}: {text}" for name, text in self.moving.items()]
         out += [f"no parameters: {text}" for text in self.left_out]
         return out + [f"inferred: {text}" for text in self.inferred]

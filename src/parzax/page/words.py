@@ -96,8 +96,8 @@ def summary(
     sure = stats.verdicts[i] or sure or "unknown: no samples of this run were drawn"
     lines.append(f"How sure? {_say_stable(stats, i, labels)}{_sentence(sure)}")
     single = result.n_seeds == 1 and result.uncertainty
-    if single and single.grouping:
-        lines.append(_sentence(single.grouping))
+    if result.report.groups:
+        lines.append(_sentence(result.report.groups))
     if result.report.learned or single:
         lines.append(LEARNED if result.report.learned else DEPENDENT)
     return lines

@@ -6,6 +6,7 @@ import numpy as np
 
 from parzax.importance.flags import few_rows
 from parzax.observations import Observations
+from parzax.observations.groups import configuration_shares
 from parzax.observations.levels import level_sets
 
 # A property that this share of the seeds has counts for the result.
@@ -74,6 +75,8 @@ def choose_level(
     weight = np.resize(weight.reshape(-1, obs.n), losses.shape)
     pairs = zip(level_sets(losses, weight, levels, region, raw=raw).level, weight, strict=True)
     sizes = np.cumsum([np.bincount(first_set, w, len(levels) + 2) for first_set, w in pairs], axis=1)
+    if not raw:
+        sizes = sizes * configuration_shares(obs, losses)[:, None]
     rows = sizes[:, : len(levels)], sizes[:, len(levels)]
     number = pick_level(levels, *rows)
     why = explain_level(levels[number], have_few_rows(*rows)[number])

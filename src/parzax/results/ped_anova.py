@@ -11,7 +11,6 @@ from parzax import _checks
 from parzax.importance import GridEstimator
 from parzax.importance.draws import METHODS
 from parzax.observations import Observations
-from parzax.observations.groups import find_groups
 from parzax.results.resampling import estimate_uncertainty, resolve_counts
 from parzax.results.result import ImportanceResult
 from parzax.results.sweep import Task, analyse_losses, checked_key, checked_task, settle_level
@@ -117,8 +116,7 @@ def cond_ped_anova(
         result = replace(result, report=report)
     if key is None:
         return result
-    groups = find_groups(task.obs)
-    uncertainty = estimate_uncertainty(key, losses, encoded, groups, result, numbers, resampling)
+    uncertainty = estimate_uncertainty(key, losses, encoded, result, numbers, resampling)
     return replace(result, uncertainty=uncertainty)
 
 

@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int, Integer, PRNGKeyArray
 from parzax._programs import program
 from parzax.importance import Encoded, GridEstimator
 from parzax.importance.draws import sample_size
-from parzax.importance.groups import group_sample_counter
+from parzax.importance.groups import group_sample_counter, share_of
 from parzax.importance.layout import Layout
 from parzax.importance.regimes import estimate_regimes
 from parzax.importance.resample import sample_counter
@@ -108,9 +108,9 @@ def compiled_replicates(
     ranks, and the rows that are ``needed`` for each set, see `sample_counter`. For ``method`` see
     `parzax.importance.resample`.
     """
-    b = null.shape[1]
+    b, share = null.shape[1], None
     if isinstance(log, Encoded):
-        count = group_sample_counter(log, method)
+        count, share = group_sample_counter(log, method), share_of(log)
     else:
         arrays = jnp.asarray(log), jnp.asarray(rank), jnp.asarray(needed)
         count = sample_counter(*arrays, tuple(range(len(arrays[2]) - 1)), layout, method)
@@ -128,6 +128,7 @@ def compiled_replicates(
             counts = (shuffled if rounds[1] else sampled)(number)
         else:  # one program for both, so that the estimates are compiled once
             counts = jax.lax.cond(number < rounds[0], sampled, shuffled, number)
+        counts = counts if share is None else counts.astype(share.dtype) * share
         return estimate_regimes(counts, layout, estimator.divergence, reference == "uniform").variance
 
     return jax.lax.map(one_round, jnp.arange(sum(rounds), dtype=jnp.int32))

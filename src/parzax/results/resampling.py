@@ -9,7 +9,7 @@ import numpy as np
 from parzax import _checks
 from parzax.importance import Encoded
 from parzax.observations import Observations
-from parzax.observations.encoding import loss_ranks, pad_groups
+from parzax.observations.encoding import loss_ranks
 from parzax.observations.groups import find_groups
 from parzax.results.replicates import draw_replicates
 from parzax.results.result import ImportanceResult
@@ -73,18 +73,16 @@ def estimate_uncertainty(
     key: Any,
     losses: np.ndarray,
     log: Encoded,
-    groups: np.ndarray | None,
     result: ImportanceResult,
     numbers: Sequence[int],
     method: str,
 ) -> Uncertainty:
     """Intervals and p-values of a result, from samples of the rows and shuffles of the losses.
 
-    ``log`` and ``result`` are those of the ``losses`` (s, n), which are NaN where not usable; ``groups`` (s,
-    n) number rows that belong together. ``numbers`` are those of samples and of shuffles.
+    ``log`` and ``result`` are those of the ``losses`` (s, n), which are NaN where not usable. ``numbers`` are
+    those of samples and of shuffles.
     """
     shape = result.variance.shape
-    log = replace(log, groups=pad_groups(groups, log.codes.shape[2]))
     if log.weight is not None:
         log, losses = _repeat_rows(log, losses, log.weight)
     log = replace(log, rank=loss_ranks(losses, None, log.codes.shape[2]))

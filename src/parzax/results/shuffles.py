@@ -70,8 +70,9 @@ def _drawn(rng: np.random.Generator, region: np.ndarray, sizes: np.ndarray, n: i
 def shuffled_group_counts(rng: np.random.Generator, log: Encoded, n: int) -> np.ndarray:
     """`shuffled_counts` of one log whose rows belong together in groups.
 
-    For each parameter, the rows of a group that share a cell are one unit. The units of a regime exchange
-    their cells, so that the region's counts change too where units differ in their numbers of rows.
+    For each parameter, the rows of a group in one regime are one unit. The units of a regime exchange their
+    lists of cells; a unit with more rows than the list that it gets repeats the list. So the region's counts
+    change too if units differ in their numbers of rows.
 
     Args:
         rng: the source of randomness.
@@ -87,13 +88,18 @@ def shuffled_group_counts(rng: np.random.Generator, log: Encoded, n: int) -> np.
     for block in layout.blocks:
         cell = log.codes[block.parameter].astype(np.int64) + layout.offsets[block.parameter] - block.start
         rows = np.flatnonzero(in_region & (cell >= 0) & (cell < block.n_cells))
-        units, unit = np.unique(
-            groups[rows].astype(np.int64) * block.n_cells + cell[rows], return_inverse=True
+        rows = rows[np.argsort(groups[rows], kind="stable")]
+        _, start, unit, length = np.unique(
+            groups[rows], return_index=True, return_inverse=True, return_counts=True
         )
-        entries, n_rows = np.unique(unit.reshape(-1) * n_sets + log.level[rows], return_counts=True)
-        unit, level = np.divmod(entries, n_sets)
-        cells = rng.permuted(np.broadcast_to(units % block.n_cells, (n, len(units))), axis=1)
-        place = (np.arange(n)[:, None] * n_sets + level) * block.n_cells + cells[:, unit]
+        listed, place = cell[rows], np.arange(len(rows)) - start[unit]
+        if (listed == listed[start][unit]).all():
+            place[:] = 0  # lists of equal cells need no places
+        entries, n_rows = np.unique(np.stack([unit, log.level[rows], place]), axis=1, return_counts=True)
+        unit, level, place = entries
+        other = rng.permuted(np.broadcast_to(np.arange(len(start)), (n, len(start))), axis=1)[:, unit]
+        cells = listed[start[other] + place % length[other]]
+        place = (np.arange(n)[:, None] * n_sets + level) * block.n_cells + cells
         size = n * n_sets * block.n_cells
         added = np.bincount(place.reshape(-1), np.tile(n_rows, n), size).astype(np.int32)
         columns = slice(block.start, block.start + block.n_cells)

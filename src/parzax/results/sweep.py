@@ -17,6 +17,7 @@ from parzax.importance.estimate import REFERENCES, estimate_seeds
 from parzax.importance.levels import checked_levels
 from parzax.observations import Observations
 from parzax.observations.encoding import encode_log
+from parzax.observations.groups import describe_groups
 from parzax.results.default_level import candidate_levels, choose_level
 from parzax.results.learning import with_learning
 from parzax.results.result import ImportanceResult
@@ -81,7 +82,9 @@ def analyse_losses(task: Task, losses: np.ndarray) -> tuple[Sequence[Encoded], l
     estimates = jax.tree.map(lambda x: x.reshape(len(logs), *obs.batch_shape, *x.shape[1:]), estimates)
     results = []
     for i, sentences in enumerate(pools):
-        report = with_learning(obs, losses[i], moving=obs.report.moving | sentences)
+        raw = estimator.grid.optuna_rounding
+        grouped = describe_groups(logs[i].groups, losses[i], raw=raw)
+        report = with_learning(obs, losses[i], moving=obs.report.moving | sentences, groups=grouped)
         results.append(ImportanceResult(jax.tree.map(itemgetter(i), estimates), obs.space, *levels, report))
     return logs, results
 
@@ -95,7 +98,7 @@ def estimate_batch(encoded: Encoded, estimator: GridEstimator, reference: str) -
     ascending = list(encoded.place) == sorted(encoded.place)
     place = encoded.place if ascending else np.array(encoded.place, np.int32)
     estimates = sweep(
-        encoded.codes, encoded.level, encoded.weight, encoded.status,
+        encoded.codes, encoded.level, encoded.weight, encoded.status, encoded.groups,
         place=place, layout=encoded.layout, estimator=estimator, reference=reference,
     )  # fmt: skip
     _checks.outside_traces(estimates)

@@ -160,7 +160,8 @@ def _sureness(result: ResultArrays) -> list[str]:
     if n:
         samples = "half-samples" if sampled.method == "half-sampling" else sampled.method
         intervals = f"{100 * sampled.level:g} % intervals of one log"
-        lines.append(f"in brackets: {intervals}, from {n} {samples} of its rows")
+        units = "groups" if result.report.groups else "rows"
+        lines.append(f"in brackets: {intervals}, from {n} {samples} of its {units}")
     if n and n_shuffles:
         lines.append(INTERVAL_AND_P)
     if n_shuffles:
@@ -173,7 +174,7 @@ def _sureness(result: ResultArrays) -> list[str]:
             few = f", because there are too few shuffles; {least} are enough"
             text += few * (n_shuffles < least)
         lines.append(text)
-    lines += filter(None, (sampled.grouping, "" if result.report.learned else DEPENDENT))
+    lines += [] if result.report.learned else [DEPENDENT]
     verdicts = sampled.verdicts() if n else []
     if len(verdicts) == 1:
         return [*lines, verdicts[0]]

@@ -73,13 +73,9 @@ class Uncertainty(Tested):
 
     @property
     def n_fewer(self) -> np.ndarray:
-        """(..., q) rows in the target, or in the region outside it if there are fewer.
-
-        If rows belong together, the number is multiplied by n_groups / n_rows.
-        """
+        """(..., q) rows in the target, or in the region outside it if there are fewer."""
         n_target = self.estimates.n_target
-        fewer = np.minimum(n_target, self.estimates.n_region[..., None] - n_target)
-        return fewer * (self.n_groups / np.maximum(self.n_rows, 1))[..., None]
+        return np.minimum(n_target, self.estimates.n_region[..., None] - n_target)
 
     @property
     def n_resamples(self) -> int:
@@ -121,14 +117,6 @@ class Uncertainty(Tested):
         """
         ends = self._interval(self.importances)
         return self._reaching(ends, self.importance, self.p_adjusted > SIGNIFICANCE)
-
-    @property
-    def grouping(self) -> str:
-        """A sentence on the number of groups; "" if every row stands alone."""
-        n_rows, n_groups = int(self.n_rows.sum()), int(self.n_groups.sum())
-        if n_groups == n_rows:
-            return ""
-        return f"{n_rows} rows make {n_groups} groups, which samples and shuffles keep together"
 
     def top(self, r: int = 1) -> np.ndarray:
         """(..., q, d) share of the draws in which a parameter is among the ``r`` of highest variance.

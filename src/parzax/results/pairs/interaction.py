@@ -15,7 +15,7 @@ from parzax.importance.levels import checked_levels
 from parzax.importance.pair_slots import PairLayout, pair_layout
 from parzax.observations import Observations
 from parzax.observations.encoding import encode_log
-from parzax.observations.groups import find_groups
+from parzax.observations.groups import describe_groups
 from parzax.results.default_level import candidate_levels, choose_level
 from parzax.results.learning import with_learning
 from parzax.results.pairs.result import InteractionResult
@@ -72,8 +72,8 @@ def interactions(
         target_quantile, region_quantile, objective, rows: of `parzax.cond_ped_anova`.
         pairs: "all", or pairs of names.
         n_draws: B, number of draws under the null hypothesis; by default 1000, or 20 per pair if that is
-            more. 0 leaves p-values out: they are NaN. 0 is the default if rows belong together in groups (see
-            `parzax.Observations.from_arrays`), since the draws treat rows as independent.
+            more. 0 leaves p-values out: they are NaN. If rows belong together in groups (see
+            `parzax.Observations.from_arrays`), only 0 is possible, since the draws treat rows as independent.
         key: random key of the draws, such as ``jax.random.key(1)``; ``jax.random.key(0)`` by default. Seeds
             use the keys ``jax.random.split(key, n_seeds)``.
 
@@ -84,7 +84,7 @@ def interactions(
     Raises:
         TypeError: if ``obs`` is neither `parzax.Observations` nor `parzax.importance.Encoded`.
         ValueError: for unknown names, a parameter with itself, a repeated pair, levels that
-            `parzax.cond_ped_anova` refuses, or a negative ``n_draws``.
+            `parzax.cond_ped_anova` refuses, a negative ``n_draws``, or draws for a log with groups.
 
     >>> import numpy as np, parzax as px
     >>> x = np.random.default_rng(0).uniform(-1, 1, size=(1000, 3))
@@ -116,12 +116,12 @@ def interactions(
     where = pair_layout(encoded.layout, pairs, obs.space.names)
     estimates = _interactions(
         jax.random.split(key, len(losses)) if obs.batch_shape else key[None],
-        encoded.codes, encoded.level, encoded.weight, encoded.status,
-        where=where, place=encoded.place, n_draws=_draws(n_draws, where, find_groups(obs)),
+        encoded.codes, encoded.level, encoded.weight, encoded.status, encoded.groups,
+        where=where, place=encoded.place, n_draws=_draws(n_draws, where, encoded.groups),
     )  # fmt: skip
     _checks.outside_traces(estimates)
     estimates = jax.tree.map(lambda a: np.asarray(a).reshape((*obs.batch_shape, *a.shape[1:])), estimates)
-    report = with_learning(obs, losses)
+    report = with_learning(obs, losses, groups=describe_groups(encoded.groups, losses))
     return InteractionResult(estimates, obs.space, target, region, report)
 
 
@@ -132,4 +132,7 @@ _interactions = program(size="middling")(estimate_interactions)
 def _draws(n_draws: Any, where: PairLayout, groups: Any) -> int:
     if n_draws is None:
         return 0 if groups is not None else max(_DRAWS, _DRAWS_PER_PAIR * len(where.pairs))
-    return _checks.whole_number("n_draws", n_draws, 0)
+    n_draws = _checks.whole_number("n_draws", n_draws, 0)
+    if n_draws and groups is not None:
+        raise ValueError("n_draws must be 0 for a log with groups: the draws treat rows as independent.")
+    return n_draws
