@@ -34,7 +34,7 @@ def run_interactions(args: Namespace) -> None:
         result = interactions(obs, levels, n_draws=args.draws, **how)
     writing.write_all([(path, _writer(name, result)) for name, path in outputs.items()])
     say_notes(obs)
-    text = str(replace(result, report=writing.without_notes(obs.report)))
+    text = str(replace(result, report=writing.without_notes(result.report)))
     say(*heading(args.objective, obs), *text.split("\n"), *(f"written: {path}" for path in outputs.values()))
 
 

@@ -35,8 +35,9 @@ def encode(
         weight: (n,) frequency weights, at least 0; None counts every row once.
         grid: `parzax.Grid()` by default.
         groups: (n,) integers, equal for rows that belong together, such as the epochs of one configuration:
-            `parzax.importance.resample` and `shuffle` keep these rows together. By default every row of JAX
-            arrays is a group; for NumPy arrays see `parzax.Observations.from_arrays`.
+            those with the same cells count as one row together, and `parzax.importance.resample` and
+            `shuffle` take whole groups. By default every row of JAX arrays is a group; for NumPy arrays see
+            `parzax.Observations.from_arrays`.
 
     Returns:
         `parzax.importance.Encoded`. A row of a traced array is left out if a value is outside its domain or

@@ -17,6 +17,8 @@ _REPEATED = 0.1
 def check_groups(groups: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Labels of groups, integers or text, as int32 numbers of ``shape`` (..., n)."""
     labels = _checks.unmasked("groups", groups)
+    if labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels.flat):
+        labels = labels.astype(str)
     if labels.shape != shape:
         raise ValueError(f"groups must have shape {shape}, one label per row, got {labels.shape}.")
     if labels.dtype.kind not in "biuUT":

@@ -87,8 +87,9 @@ class Observations:
                 each a number, an array (..., n), or the name of a parameter whose value is the bound, as in
                 ``{"x": (0, "c")}``. Rows where the parameter has another domain, or is inactive, ignore them.
             groups: (..., n) labels, integers or text, equal for rows that belong together, such as the epochs
-                of one configuration; samples and shuffles keep them together. By default exact repeats of a
-                configuration with continuous values are a group, if a tenth of the rows are such repeats.
+                of one configuration. Rows of a group with the same values count as one row together, and
+                samples and shuffles take whole groups. By default exact repeats of a configuration with
+                continuous values are a group, if a tenth of the rows are such repeats.
             failed: "drop" leaves failed rows out, "worst" ranks them last.
 
         Raises:

@@ -10,6 +10,7 @@ import numpy as np
 from parzax import _checks
 from parzax._words import plural
 from parzax.observations import Observations
+from parzax.observations.report import LEARNED
 from parzax.results.base import Readable, ReadTable, attributes
 from parzax.results.labels import short_labels
 from parzax.results.ped_anova import cond_ped_anova
@@ -95,7 +96,8 @@ class Comparison(Readable):
     def _notes(self) -> list[str]:
         sizes = (f"{np.min(result.n_region):g}" for result in (self.first, self.second))
         lines = [f"rows: {' and '.join(sizes)}"]
-        lines += filter(None, (result.report.level for result in (self.first, self.second)))
+        reports = [result.report for result in (self.first, self.second)]
+        lines += filter(None, (report.level for report in reports))
         if np.isnan(self.difference[self.usual_level]).all():
             lines.append("nothing can be compared: one of the logs has no importances at this level")
         elif np.isnan(self.p_value[self.usual_level]).all():
@@ -110,8 +112,9 @@ class Comparison(Readable):
         if (q := len(self.target_quantile)) > 1:
             lines.append(f"one of {q} levels; all are in difference and interval")
         for name, result in (("first", self.first), ("second", self.second)):
-            lines += [f"{name}: {sentence}" for sentence in result.advice()]
-        return lines
+            sentences = [result.report.groups, *result.advice()]
+            lines += [f"{name}: {sentence}" for sentence in filter(None, sentences)]
+        return lines + [LEARNED] * any(report.learned for report in reports)
 
 
 def compare(
