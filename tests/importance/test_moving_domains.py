@@ -192,7 +192,7 @@ def test_laws(double):
     )
     twice = np.repeat(np.arange(100), 2)
     np.testing.assert_allclose(
-        found(space, x[twice], losses[twice], low[twice], high[twice]),
+        found(space, x[twice], losses[twice], low[twice], high[twice], groups=np.arange(200)),
         found(space, x, losses, low, high, weight=np.full(100, 2.0)), rtol=1e-12,
     )  # fmt: skip
     units = x * [8.0, 1.0]

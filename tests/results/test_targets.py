@@ -173,7 +173,8 @@ class TestPareto:
         obs = log()
         weight = np.arange(60) % 3
         rows = np.repeat(np.arange(60), weight)
-        twice = px.Observations.from_arrays(SPACE, obs.values[rows], obs.losses[rows])
+        alone = np.arange(len(rows))
+        twice = px.Observations.from_arrays(SPACE, obs.values[rows], obs.losses[rows], groups=alone)
         a = analyse(obs.with_weight(weight), selection="pareto", ties=ties)
         b = analyse(twice, selection="pareto", ties=ties)
         np.testing.assert_array_equal(a.counts, b.counts)

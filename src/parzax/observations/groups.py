@@ -30,8 +30,8 @@ def find_groups(obs: Any) -> np.ndarray | None:
     """(s, n) int32 numbers of the groups of rows that belong together; None if every row is a group.
 
     They are the log's ``groups``, if given. Otherwise rows with the same configuration belong together, if
-    the configuration has an active parameter with continuous values and at least a tenth of the rows are
-    such repeats.
+    the configuration has an active parameter with continuous values, at least a tenth of the rows are such
+    repeats, and there are several configurations.
     """
     n_seeds, n = math.prod(obs.batch_shape), obs.n
     if obs.groups is not None:
@@ -103,7 +103,7 @@ def _find_repeats(values: np.ndarray, regime: np.ndarray, continuous: np.ndarray
     if not len(rows) or len(np.unique(values[rows, first])) > most:
         return None
     numbers = number_rows([*values[rows].T, *regime[rows].T], len(rows))
-    if numbers.max(initial=0) + 1 > most:
+    if not 1 < numbers.max(initial=-1) + 1 <= most:
         return None
     groups = len(rows) + np.arange(len(values))
     groups[rows] = numbers
