@@ -57,8 +57,8 @@ def share_of(encoded: Encoded) -> Float[Array, ""] | None:
     """
     if encoded.groups is None or encoded.grid.optuna_rounding:
         return None
-    arrays = (jnp.asarray(x) for x in (encoded.codes, encoded.level))
-    return configuration_share(*arrays, encoded.weight, jnp.asarray(encoded.groups), len(encoded.levels))
+    codes, level, groups = (jnp.asarray(x) for x in (encoded.codes, encoded.level, encoded.groups))
+    return configuration_share(codes, level, encoded.weight, groups, len(encoded.levels))
 
 
 def group_sample_counter(encoded: Encoded, method: str) -> Callable[[Key[Array, " b"]], Int[Array, "b q1 w"]]:

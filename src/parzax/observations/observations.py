@@ -81,8 +81,8 @@ class Observations:
             regime: (..., n, d) int, -1 = inactive; needed only if the conditions do not determine it.
             constraints: (..., n) or (..., n, c), feasible where <= 0; infinities are legal, NaN only in
                 rows without any objective.
-            weight: (..., n) frequency weights, at least 0: a weight of 2 is two independent rows. A warning is
-                given if they sum to 1, as relative weights do.
+            weight: (..., n) frequency weights, at least 0: a weight of 2 is two independent rows. Weights
+                that sum to 1, as relative weights do, give a warning.
             bounds: name -> (low, high) for parameters whose bounds move (`parzax.Varying`). Low and high are
                 each a number, an array (..., n), or the name of a parameter whose value is the bound, as in
                 ``{"x": (0, "c")}``. Rows where the parameter has another domain, or is inactive, ignore them.
