@@ -65,7 +65,6 @@ class FakeUncertainty:
     n_resamples: int = 100
     n_shuffles: int = 999
     level: float = 0.9
-    grouping: str = ""
 
     def __post_init__(self) -> None:
         shape = self.mean.shape

@@ -194,7 +194,7 @@ class Uncertainty(Tested):
         arrays = np.broadcast_arrays(rows, *numbers)
         counts = np.isfinite(self.margin).reshape(-1, self.variance.shape[-2])
         means = [mean_and_error(x.reshape(counts.shape).astype(float), counts)[0] for x in arrays]
-        how = {"tolerance": tolerance, "unit": "group" if self.grouping else "row"}
+        how = {"tolerance": tolerance, "unit": "row" if (self.n_groups == self.n_rows).all() else "group"}
         verdicts = [_verdict(*map(float, level), **how) for level in np.transpose(means)]
         nothing, defined = "nothing can be said of this level", np.asarray(counts.any(axis=0))
         return [text if one else nothing for text, one in zip(verdicts, defined, strict=True)]
