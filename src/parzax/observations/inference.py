@@ -6,14 +6,18 @@ from typing import Any
 import numpy as np
 
 from parzax._words import plural, visible
-from parzax.space import Categorical, Domain, Float, Int, Recorded, Space
+from parzax.space import Categorical, Domain, Float, Int, Ordinal, Recorded, Space
 from parzax.tables.columns import Column, listed, number_of
 
 # Largest number of choices of a parameter, and longest text of a label.
 MAX_CHOICES = 100_000
 MAX_LABEL = 10_000
 # Smallest ratio of the largest to the smallest value for a log axis.
-LOG_RATIO = 1000.0
+LOG_RATIO = 100.0
+# Least log likelihood ratio per value: about -0.5 for uniform values, 0.8 or more for log-uniform ones.
+_LOG_EVIDENCE = 0.4
+# At most this many different numbers, each in three rows or more on average, are listed.
+_MOST_LISTED, _ROWS_PER_VALUE = 10, 3
 _MAX_WHOLE = 2.0**53
 # Text counts as an id in logs of at least this many rows, if at least this share of the texts differ.
 _LEAST_IDS, _NEARLY_ALL = 30, 0.95
@@ -45,8 +49,10 @@ def infer_domain(column: Column) -> tuple[Domain | None, str]:
       numbers: `Categorical`, with choices sorted within each type.
     * Integers, and floating-point columns with gaps whose values are all integers (pandas turns integers
       with gaps into floats): `Int`. Other numbers: `Float`. Both from the smallest to the largest value.
-    * ``log=True`` if all values are positive, the largest is at least 1000 times the smallest, and the
-      logarithms are less skewed than the values.
+    * Numbers with at most 10 different values, each in three rows or more on average: `Ordinal`, unless they
+      are consecutive integers.
+    * ``log=True`` if all values are positive, the largest is at least 100 times the smallest, the logarithms
+      are less skewed than the values, and a uniform law on a log axis makes them more likely.
     * Text in 30 rows or more that differs in nearly every row: an id, which is left out.
     * Missing entries: ``when=Recorded()``, active where a value is recorded.
 
@@ -92,11 +98,32 @@ def _infer_numeric(column: Column, when: Any) -> tuple[Domain, str]:
     if column.numbers is None:
         integers = all(isinstance(x, int) for x in column.labels)
     # The division prevents overflow.
-    spans = low > 0 and high / LOG_RATIO >= low
-    log = spans and abs(_skewness(np.log(values))) < abs(_skewness(values / high))
+    log = bool(low > 0 and high / LOG_RATIO >= low and _looks_logarithmic(values / high))
+    scale = " on a log scale" * log
+    listed_values = _few_values(values)
+    if len(listed_values) > 1 and not (integers and np.ptp(listed_values) == len(listed_values) - 1):
+        choices = [int(x) if integers else float(x) for x in listed_values]
+        what = f"Ordinal, {len(choices)} values ({', '.join(f'{x:.6g}' for x in choices)}){scale}"
+        return Ordinal(choices, log=log, when=when), what
     kind, bounds = (Int, (int(low), int(high))) if integers else (Float, (low, high))
-    sentence = f"{kind.__name__} from {low:.6g} to {high:.6g}{' on a log scale' * log}"
-    return kind(*bounds, log=log, when=when), sentence
+    return kind(*bounds, log=log, when=when), f"{kind.__name__} from {low:.6g} to {high:.6g}{scale}"
+
+
+def _looks_logarithmic(values: np.ndarray) -> bool:
+    """Whether values up to 1 fit a log axis better: by their skewness, and by their likelihood if uniform."""
+    logs, low = np.log(values), values.min()
+    likelihood = np.log(1 - low) - np.log(-np.log(low)) - logs.mean()
+    return likelihood > _LOG_EVIDENCE and abs(_skewness(logs)) < abs(_skewness(values))
+
+
+def _few_values(values: np.ndarray) -> np.ndarray:
+    """The different values in ascending order; none if there are many."""
+    part = values[: _MOST_LISTED * _MOST_LISTED]
+    if len(np.unique(part)) > _MOST_LISTED:
+        return np.zeros(0)
+    different = np.unique(values)
+    few = len(different) <= min(_MOST_LISTED, len(values) // _ROWS_PER_VALUE)
+    return different if few else np.zeros(0)
 
 
 def _infer_categorical(column: Column, when: Any) -> tuple[Domain, str]:
