@@ -170,9 +170,8 @@ def _sureness(result: ResultArrays) -> list[str]:
         text += ", but not for the levels" * (len(result.target_quantile) > 1)
         if (sampled.p_adjusted > SIGNIFICANCE).any():
             text += "; ° where it is above 0.05"
-            least = shuffles_for(len(result.names))
-            few = f", because there are too few shuffles; {least} are enough"
-            text += few * (n_shuffles < least)
+        if n_shuffles < (least := shuffles_for(len(result.names))):
+            text += f"; too few shuffles, {least} are enough"
         lines.append(text)
     lines += [] if result.report.learned else [DEPENDENT]
     verdicts = sampled.verdicts() if n else []
