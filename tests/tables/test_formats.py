@@ -271,7 +271,7 @@ def test_syne_tune():
     obs = px.Observations.from_dataframe(syne_tune(), "val_loss", direction="minimize", warn=False)
     assert (obs.n, obs.space.names) == (N, ("lr", "dropout"))
     np.testing.assert_allclose(obs.losses[:, 0], LOSS + 2.0 * (np.arange(N) % 4 == 0))
-    assert any("'st_worker_iter': the rows that count have 2 values" in x for x in obs.report.left_out)
+    assert "'st_worker_iter' of the rows that count goes from 0 to 2" in obs.report.steps
 
 
 def test_halving_of_scikit_learn():

@@ -55,6 +55,13 @@ def test_epochs_with_a_metric(identity, step):
     [
         # Stopped early: the last row of each.
         (pd.DataFrame(CURVES | {"id": TRIAL, "epoch": FIVE, "g": FRESH})[FIVE <= TRIAL], (COUNTS, N, 0)),
+        # Rows without a trial are trials of their own.
+        (
+            pd.DataFrame(CURVES | {"trial": TRIAL, "g": FRESH}).assign(
+                trial=np.where(TRIAL > 1, TRIAL, np.nan)
+            ),
+            (COUNTS, N + 8, 0),
+        ),
         # No step at all: the last row, and a step without a usual name.
         (CURVES | {"trial": TRIAL, "g": FRESH}, (COUNTS, N, 0)),
         (CURVES | {"trial": TRIAL, "t": FIVE}, (COUNTS, N, 0)),
@@ -149,12 +156,14 @@ def test_budgets_do_not_compare(tmp_path):
     path = tmp_path / "runhistory.json"
     path.write_text(json.dumps({"data": runs, "configs": configs}))
     obs = px.Observations.from_dataframe(path, "cost", direction="minimize", warn=False)
-    (sentence,) = (text for text in obs.report.left_out if "compare" in text)
     assert obs.n == N
-    assert "'budget': the rows that count have 3 values, 1 to 9" in sentence
-    assert sentence.endswith("""--filter '"budget" == 1' keeps 20 rows that do""")
+    assert obs.report.steps == (
+        "losses may not compare: 'budget' of the rows that count goes from 1 to 9; "
+        """--filter '"budget" == 1' keeps 20 rows with one"""
+    )
+    assert obs.report.steps in obs.report.lines()
     best = px.Observations.from_dataframe(path, "cost", direction="minimize", per_trial="best", warn=False)
-    assert not any("compare" in text for text in best.report.left_out)
+    assert best.report.steps == ""
 
 
 def test_fidelity_without_repeats():
@@ -172,5 +181,5 @@ def test_fidelity_without_repeats():
     df = pd.DataFrame(rows)
     obs = px.Observations.from_dataframe(df, "loss", direction="minimize", warn=False)
     assert summary(obs) == (COUNTS, N, 0)
-    assert any("'fidelity': the rows that count have 3 values, 1 to 9" in x for x in obs.report.left_out)
+    assert "'fidelity' of the rows that count goes from 1 to 9" in obs.report.steps
     assert "a table of nested records (config), with its parameters in config/*" in obs.report.inferred

@@ -23,7 +23,7 @@ from parzax.tables import Format, recognise, trials
 from parzax.tables.columns import Column, Table, listed, says_missing, short
 from parzax.tables.files import read_table
 from parzax.tables.frames import open_table
-from parzax.tables.repeats import find_fidelity, find_together
+from parzax.tables.repeats import TrialSearch, find_fidelity, read_labels
 from parzax.tables.roles import find_parameters, find_targets, named_columns, unsaid_direction
 from parzax.tables.spelling import LEAST_NUMBERS, as_numbers
 from parzax.tables.states import PENDING, find_state, read_states
@@ -139,29 +139,20 @@ def _read(
     sure = [c for c in read_as if c in certain or form.parameter_of(c) is not None]
     free = [c for c in read_as if c not in sure]
     others = [c for c in table.names if c not in (*aside, *read_as) and form.parameter_of(c) is None]
-    together = find_together(table, form, sure, free, others, numbers_of, log_number)
+    together = TrialSearch(table, form, sure, free, others, numbers_of, log_number).find()
     if together is not None:
-        shown_as = {name: why for name, c in column_of.items() if (why := together.no_parameters.get(c))}
-        column_of = {name: column for name, column in column_of.items() if name not in shown_as}
-        told = [f"{name!r}: {why}" for name, why in shown_as.items()]
+        told = [f"{c!r}: {why}" for c, why in together.no_parameters.items() if c in free]
+        column_of = {name: c for name, c in column_of.items() if c not in together.no_parameters}
         roles = roles._replace(left_out=(*roles.left_out, *told))
     notes += roles.notes
     if space is None and state is None and "state" in table.names:
         fate_of_state = "a parameter" if "state" in column_of.values() else "ignored"
         no_state = "none of its values is a trial state, so it leaves out no row and is"
         notes.append(f"state: {no_state} {fate_of_state}")
-    absent = np.logical_and.reduce([table.read(column).missing() for column in column_of.values()])
-    reasons[keep & trials.find_parents(table, form, ~absent)] = "a parent of runs with parameters"
-    if space is None:
-        has_objective = keep & ~np.isnan(objectives).all(axis=-1)
-        if has_objective.any() and not absent.all() and not (has_objective & ~absent).any():
-            hint = "rows of several files are not joined, so join files with different columns first"
-            raise ValueError(f"no row has both an objective and a value of a parameter; {hint}.")
-        if len(column_of) > 1:
-            reasons[(reasons == "") & absent] = "no parameter has a value"
+    trials.leave_out_idle(table, form, list(column_of.values()), objectives, reasons, space is not None)
     _count_dropped(reasons)
     keep = reasons == ""
-    members = trials.read_labels(table.read(grouped[0])) if grouped else None
+    members = read_labels(table.read(grouped[0])) if grouped else None
     allowed, fidelity = reasons == "", find_fidelity(form, together, others)
     steps = None if fidelity is None else numbers_of(fidelity)
     if together is not None:
@@ -171,9 +162,7 @@ def _read(
         notes += told
         members = groups_of if members is None else members
         keep = reasons == ""
-    if fidelity is not None and per_trial == "last":
-        told = trials.compare_steps(fidelity, steps, allowed, keep)
-        roles = roles._replace(left_out=(*roles.left_out, *told))
+    at_steps = trials.compare_steps(str(fidelity), steps, allowed, keep) if per_trial == "last" else ""
     if space is None:
         spelled = {name: read_spelled(column) for name, column in column_of.items()}
         columns = {name: column for name, (column, _) in spelled.items() if column is not None}
@@ -204,7 +193,7 @@ def _read(
     arrays = check_arrays(
         space, values, objectives, direction, regime, limits, counts, failed, moving, members, keep
     )
-    report = replace(arrays.report, objectives=tuple(targets), left_out=roles.left_out)
+    report = replace(arrays.report, objectives=tuple(targets), left_out=roles.left_out, steps=at_steps)
     arrays = arrays._replace(report=report)
     return space, arrays, reasons, tuple(notes)
 

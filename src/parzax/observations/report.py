@@ -40,6 +40,7 @@ class ImportReport:
         objectives: names of the objectives; () if they have no names.
         left_out: sentences on columns of a table that are not read as parameters, and why.
         learned: whether the order of the rows shows a search that learns; only results say so in words.
+        steps: a sentence if the rows that count are of different steps or budgets; "" otherwise.
         level: of a result, a sentence on its level where none was given and it is not 0.1; "" otherwise.
         groups: of a result, a sentence on rows that belong together; "" if every row stands alone.
     """
@@ -55,6 +56,7 @@ class ImportReport:
     objectives: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     learned: bool = False
+    steps: str = ""
     level: str = ""
     groups: str = ""
 
@@ -74,7 +76,7 @@ class ImportReport:
         if self.n_failed:
             fate = "left out" if self.failed == "drop" else "ranked last"
             out.append(f"{self.n_failed}{of_all} without a usable objective value, {fate}")
-        out += [self.groups] * bool(self.groups) + [LEARNED] * self.learned
+        out += [*filter(None, [self.steps, self.groups]), *[LEARNED] * self.learned]
         out += [f"{name}: {text}" for name, text in self.moving.items()]
         out += [f"no parameters: {text}" for text in self.left_out]
         return out + [f"inferred: {text}" for text in self.inferred]

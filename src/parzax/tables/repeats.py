@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Callable, Sequence
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from shlex import quote
 from typing import NamedTuple
 
 import numpy as np
 
 from parzax._entries import number_rows
-from parzax.tables.columns import Table, listed
+from parzax.tables.columns import Column, Table, listed
 from parzax.tables.formats import Format
 
 # Names in small letters, with spaces for signs.
@@ -53,33 +54,6 @@ class Together(NamedTuple):
     no_parameters: dict[str, str]
 
 
-def find_together(
-    table: Table,
-    form: Format,
-    sure: Sequence[str],
-    free: Sequence[str],
-    others: Sequence[str],
-    numbers_of: Callable[[str], np.ndarray | None],
-    log_number: np.ndarray,
-) -> Together | None:
-    """The rows that are of one trial or of one configuration; None if every row is a trial of its own.
-
-    An identity, such as ``trial_id``, counts if some columns are constant in each of its trials. Without
-    one, a column that counts steps needs configurations that repeat, and repeats without such a column need
-    two columns of continuous values that are the same in the same rows.
-
-    Args:
-        table: the table.
-        form: its format.
-        sure: columns that a format or the user calls parameters; they are constant in each trial.
-        free: the other columns of parameters; the rows may show that they are none.
-        others: columns that are not parameters and have no other role.
-        numbers_of: returns a column as (n,) numbers, or None for labels.
-        log_number: (n,) number of each row's log; trials stay within their log.
-    """
-    return _Search(table, form, sure, free, others, numbers_of, log_number).find()
-
-
 def find_fidelity(form: Format, together: Together | None, others: Sequence[str]) -> str | None:
     """The column that says how far the run of each row went, such as its budget, among ``others``."""
     if together is not None and together.step is not None:
@@ -88,53 +62,77 @@ def find_fidelity(form: Format, together: Together | None, others: Sequence[str]
     return form.step if form.step in others else next(beside, None)
 
 
-class _Search:
-    """The columns of a table by what they may be, and the ways to find rows that belong together."""
+@dataclass(frozen=True)
+class TrialSearch:
+    """The columns of a table by what they may be, and the ways to find rows that belong together.
 
-    def __init__(
-        self,
-        table: Table,
-        form: Format,
-        sure: Sequence[str],
-        free: Sequence[str],
-        others: Sequence[str],
-        numbers_of: Callable[[str], np.ndarray | None],
-        log_number: np.ndarray,
-    ) -> None:
-        self.form, self.table, self.n, self.log_number = form, table, table.n, log_number
-        self.codes_of = cache(self._read_codes)
-        self.numbers_of = numbers_of
-        unsure = [*free, *others]
-        counts = _COUNTS_BESIDE if form.prefix and not free else _COUNTS
-        self.counters = [c for c in unsure if c == form.step or counts.fullmatch(_plain(c))]
-        self.folds = [c for c in unsure if _FOLDS.fullmatch(_plain(c))]
-        self.seeds = [c for c in unsure if _SEED.fullmatch(_plain(c))]
-        self.names = [c for c in unsure if _NAMES_TRIALS.fullmatch(_plain(c))]
-        aside = {*self.counters, *self.folds, *self.seeds}
-        self.sure = [c for c in sure if self._varies(c)]
-        self.free = [c for c in free if c not in aside and self._varies(c)]
-        self.aside = [c for c in free if c in aside]
+    Attributes:
+        table: the table.
+        form: its format.
+        sure: columns that a format or the user calls parameters; they are constant in each trial.
+        free: the other columns of parameters; the rows may show that they are none.
+        others: columns that are not parameters and have no other role.
+        numbers_of: returns a column as (n,) numbers, or None for labels.
+        log_number: (n,) number of each row's log; trials stay within their log.
+    """
+
+    table: Table
+    form: Format
+    sure: Sequence[str]
+    free: Sequence[str]
+    others: Sequence[str]
+    numbers_of: Callable[[str], np.ndarray | None]
+    log_number: np.ndarray
+
+    @cached_property
+    def codes_of(self) -> Callable[[str], np.ndarray]:
+        """Returns the (n,) number of each row's value in a column."""
+        return cache(self._read_codes)
+
+    @cached_property
+    def counters(self) -> list[str]:
+        """Columns that may count the rows of a trial."""
+        counts = _COUNTS_BESIDE if self.form.prefix and not self.free else _COUNTS
+        return [c for c in (*self.free, *self.others) if c == self.form.step or counts.fullmatch(_plain(c))]
+
+    @cached_property
+    def repeats(self) -> list[str]:
+        """Columns that may number repeats of a configuration."""
+        return [*self._named(_FOLDS), *self._named(_SEED)]
+
+    @cached_property
+    def candidates(self) -> list[str]:
+        """Columns that may be parameters, or results."""
+        aside = (*self.counters, *self.repeats)
+        return [c for c in self.free if c not in aside and self._varies(c)]
 
     def find(self) -> Together | None:
-        """The first way that finds rows that belong together."""
+        """The rows that are of one trial or of one configuration; None if every row is a separate trial.
+
+        An identity, such as ``trial_id``, counts if some columns are constant in each of its trials. Without
+        one, a column that counts steps needs configurations that repeat. Repeats without such a column need
+        two columns of continuous values that are the same in the same rows. ValueError if an identity may
+        be that of a trial or of a search.
+        """
         if self.form.trial in self.table.names:
-            number = self._number([self.form.trial])
-            return self._together(number, self.form.trial) if number.max() + 1 < self.n else None
+            number = self._number_labels(self.form.trial)
+            return self._together(number, self.form.trial) if number.max() + 1 < self.table.n else None
         return self._by_identity() or self._by_continuous_values() or self._by_configurations()
 
     def _by_identity(self) -> Together | None:
         """By a column that names trials, if enough columns are constant in each of them."""
-        for name in self.names:
-            number = self._number([name])
-            if number.max() + 1 > _MOST_TRIALS * self.n or self._changing(number, self.sure):
+        names = self._named(_NAMES_TRIALS)
+        for name in names:
+            number = self._number_labels(name)
+            if number.max() + 1 > _MOST_TRIALS * self.table.n or self._changing(number, self.sure):
                 continue
-            free = [c for c in self.free if c not in self.names]
+            free = [c for c in self.candidates if c not in names]
             changing = self._changing(number, free)
             constant = [*self.sure, *(c for c in free if c not in changing)]
-            different = self._number([*constant, *self.seeds, *self.folds]).max() + 1
+            different = self._number([*constant, *self.repeats]).max() + 1
             if not constant or different < (number.max() + 1) / 2:
                 continue
-            counted = self._changing(number, [*self.counters, *self.folds, *self.seeds])
+            counted = self._changing(number, [*self.counters, *self.repeats])
             if _OF_CONFIGURATION.search(_plain(name)) and not (counted or changing):
                 continue
             if len(constant) <= len(changing) and not any(map(self._tells_apart, constant)):
@@ -151,8 +149,8 @@ class _Search:
     def _by_continuous_values(self) -> Together | None:
         """By two or more columns of continuous values that are the same in the same rows."""
         alike: dict[bytes, list[str]] = {}
-        for name in filter(self._tells_apart, self.free):
-            if len(np.unique(self._values(name))) <= _MOST_DIFFERENT * self.n:
+        for name in filter(self._tells_apart, self.candidates):
+            if len(np.unique(self._values(name))) <= _MOST_DIFFERENT * self.table.n:
                 alike.setdefault(self.codes_of(name).tobytes(), []).append(name)
         most_alike = max(alike.values(), key=len, default=[])
         if len(most_alike) < 2:
@@ -160,33 +158,34 @@ class _Search:
         number = self._number(most_alike)
         if self._changing(number, self.sure):
             return None
-        changing = self._changing(number, self.free)
-        repeats = self._changing(number, [*self.folds, *self.seeds])
+        changing = self._changing(number, self.candidates)
+        repeats = self._changing(number, self.repeats)
         steps = self._changing(number, self.counters)
         if steps:
-            apart = self._number([*most_alike, *repeats, *steps]).max() + 1 > _MOST_TRIALS * self.n
+            apart = self._number([*most_alike, *repeats, *steps]).max() + 1 > _MOST_TRIALS * self.table.n
             return self._together(number) if apart else None
         # Sizes of a few models are alike too, beside rates that are new in each row.
-        new = all(self._n_values(c) > _MOST_DIFFERENT * self.n for c in changing)
+        new = all(self._n_values(c) > _MOST_DIFFERENT * self.table.n for c in changing)
         certain = new and len(changing) < len(most_alike)
         return self._together(number) if certain and (changing or repeats) else None
 
     def _by_configurations(self) -> Together | None:
         """By all parameters, but for those that count steps or folds."""
-        parameters = [*self.sure, *self.free, *self.aside]
-        counters = [c for c in (*self.counters, *self.folds) if self._varies(c)]
+        parameters = [*self.sure, *self.free]
+        counters = [c for c in (*self.counters, *self._named(_FOLDS)) if self._varies(c)]
         if not counters:
             return None
         for chosen in [*([c] for c in counters), counters]:
             fixed = [c for c in parameters if c not in chosen]
             number = self._number(fixed)
-            most = self.n - 1 if self.form.step in chosen else _MOST_DIFFERENT * self.n
+            most = self.table.n - 1 if self.form.step in chosen else _MOST_DIFFERENT * self.table.n
             if fixed and number.max() + 1 <= most and self._changing(number, chosen):
                 return self._together(number)
         # Beside results that change from row to row, steps must count from the same number in each trial.
-        fixed = [c for c in parameters if c not in counters and self._n_values(c) <= _MOST_DIFFERENT * self.n]
-        kept = [c for c in fixed if c in self.free]
-        more = len(kept) > len(self.free) / 2 and any(self.numbers_of(c) is not None for c in kept)
+        most = _MOST_DIFFERENT * self.table.n
+        fixed = [c for c in parameters if c not in counters and self._n_values(c) <= most]
+        kept = [c for c in fixed if c in self.candidates]
+        more = len(kept) > len(self.candidates) / 2 and any(self.numbers_of(c) is not None for c in kept)
         if not (more or any(map(self._tells_apart, kept))):
             return None
         number = self._number(fixed)
@@ -195,11 +194,10 @@ class _Search:
     def _together(self, number: np.ndarray, identity: str = "") -> Together:
         """The rows that belong together, from the number (n,) of each row's trial or configuration."""
         changing, repeats, steps = (
-            self._changing(number, columns)
-            for columns in (self.free, [*self.folds, *self.seeds], self.counters)
+            self._changing(number, columns) for columns in (self.candidates, self.repeats, self.counters)
         )
-        trial = number_rows([number, *map(self.codes_of, repeats)], self.n)
-        if trial.max() + 1 == self.n and any(self._counts(number, c) for c in steps):
+        trial = number_rows([number, *map(self.codes_of, repeats)], self.table.n)
+        if trial.max() + 1 == self.table.n and any(self._counts(number, c) for c in steps):
             # Each row of a trial has another fold, so that folds are no repeats of all its steps.
             changing, repeats, trial = [*changing, *repeats], [], number
         of_configurations = not identity or _OF_CONFIGURATION.search(_plain(identity))
@@ -217,6 +215,10 @@ class _Search:
         no_parameters |= {identity: f"it names the {what}s"} if identity else {}
         return Together(number, trial, step, repeated, no_parameters)
 
+    def _named(self, pattern: re.Pattern[str]) -> list[str]:
+        """Columns that may be no parameters, with a name of the pattern."""
+        return [c for c in (*self.free, *self.others) if pattern.fullmatch(_plain(c))]
+
     def _read_codes(self, name: str) -> np.ndarray:
         """(n,) number of each row's value, in the order of appearance."""
         _, first, inverse = np.unique(self._values(name), return_index=True, return_inverse=True)
@@ -227,7 +229,7 @@ class _Search:
         try:
             column = self.table.read(name)
         except ValueError:  # dates, say
-            return np.zeros(self.n)
+            return np.zeros(self.table.n)
         return column.index if column.numbers is None else column.numbers
 
     def _varies(self, name: str) -> bool:
@@ -237,7 +239,11 @@ class _Search:
 
     def _number(self, columns: Sequence[str]) -> np.ndarray:
         """(n,) the same number for rows of one log with equal values in all columns."""
-        return number_rows([self.log_number, *map(self.codes_of, columns)], self.n)
+        return number_rows([self.log_number, *map(self.codes_of, columns)], self.table.n)
+
+    def _number_labels(self, name: str) -> np.ndarray:
+        """(n,) the same number for rows of one log with the same label; another one for each without."""
+        return number_rows([self.log_number, read_labels(self.table.read(name))], self.table.n)
 
     def _n_values(self, name: str) -> int:
         return int(self.codes_of(name).max()) + 1
@@ -251,7 +257,9 @@ class _Search:
 
     def _changing(self, number: np.ndarray, columns: Sequence[str]) -> list[str]:
         """The columns that have different values in rows with the same ``number`` (n,)."""
-        return [c for c in columns if number_rows([number, self.codes_of(c)], self.n).max() > number.max()]
+        return [
+            c for c in columns if number_rows([number, self.codes_of(c)], self.table.n).max() > number.max()
+        ]
 
     def _counts(self, number: np.ndarray, name: str) -> bool:
         """Whether a column has consecutive integers from the same one on in the rows of each ``number``."""
@@ -266,8 +274,14 @@ class _Search:
 
     def _is_crossed(self, number: np.ndarray, name: str) -> bool:
         """Whether each ``number`` has each value of a column once, in nearly all cases."""
-        n_different = number_rows([number, self.codes_of(name)], self.n).max() + 1
-        return n_different == self.n >= _MOST_TRIALS * (number.max() + 1) * self._n_values(name)
+        n_different = number_rows([number, self.codes_of(name)], self.table.n).max() + 1
+        return n_different == self.table.n >= _MOST_TRIALS * (number.max() + 1) * self._n_values(name)
+
+
+def read_labels(column: Column) -> np.ndarray:
+    """(n,) number of the label of each row; each row without a label gets a separate number."""
+    labels = column.as_labels()
+    return np.where(labels.missing(), -1 - np.arange(len(labels.rows)), labels.index)
 
 
 def _plain(name: str) -> str:

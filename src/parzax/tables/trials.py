@@ -1,11 +1,12 @@
 """Several rows of one trial, such as epochs, budgets and repeats; by default one of them counts."""
 
+from collections.abc import Sequence
 from shlex import quote
 
 import numpy as np
 
 from parzax._words import plural
-from parzax.tables.columns import Column, Table
+from parzax.tables.columns import Table, short
 from parzax.tables.formats import Format
 from parzax.tables.repeats import Together
 
@@ -47,7 +48,7 @@ def choose_rows(
     return notes, together.configuration if grouped else None
 
 
-def compare_steps(name: str, step: np.ndarray | None, allowed: np.ndarray, keep: np.ndarray) -> list[str]:
+def compare_steps(name: str, step: np.ndarray | None, allowed: np.ndarray, keep: np.ndarray) -> str:
     """A sentence if the rows that count are of different steps, so that their losses may not compare.
 
     Args:
@@ -58,13 +59,15 @@ def compare_steps(name: str, step: np.ndarray | None, allowed: np.ndarray, keep:
     """
     ends = np.unique([] if step is None else step[keep & np.isfinite(step)])
     if step is None or len(ends) < 2:
-        return []
+        return ""
     values, counts = np.unique(step[allowed & np.isfinite(step)], return_counts=True)
     # The largest of the steps that most trials have.
     common, n_rows = values[counts == counts.max()][-1], counts.max()
-    ends_at = f"{name!r}: the rows that count have {len(ends)} values, {ends[0]:g} to {ends[-1]:g}"
     remedy = "--filter " + quote(f'"{name}" == {common:g}')
-    return [f"{ends_at}, so their losses may not compare; {remedy} keeps {plural(n_rows, 'row')} that do"]
+    return (
+        f"losses may not compare: {short(name)} of the rows that count goes from {ends[0]:g} to "
+        f"{ends[-1]:g}; {remedy} keeps {plural(n_rows, 'row')} with one"
+    )
 
 
 def _other_rows(
@@ -83,13 +86,32 @@ def _other_rows(
     return keep & ~counted
 
 
-def read_labels(column: Column) -> np.ndarray:
-    """(n,) number of the label of each row; each row without a label gets a separate number."""
-    labels = column.as_labels()
-    return np.where(labels.missing(), -1 - np.arange(len(labels.rows)), labels.index)
+def leave_out_idle(
+    table: Table,
+    form: Format,
+    parameters: Sequence[str],
+    objectives: np.ndarray,
+    reasons: np.ndarray,
+    named: bool,
+) -> None:
+    """Write into ``reasons`` (n,) why rows without a parameter, and parents of other rows, do not count.
+
+    ValueError if no row has both an objective (n, m) and a parameter. If the parameters are ``named`` by a
+    space, only parents are left out.
+    """
+    idle = np.logical_and.reduce([table.read(name).missing() for name in parameters])
+    reasons[(reasons == "") & _find_parents(table, form, ~idle)] = "a parent of runs with parameters"
+    if named:
+        return
+    complete = (reasons == "") & ~np.isnan(objectives).all(axis=-1)
+    if complete.any() and not idle.all() and not (complete & ~idle).any():
+        hint = "rows of several files are not joined, so join files with different columns first"
+        raise ValueError(f"no row has both an objective and a value of a parameter; {hint}.")
+    if len(parameters) > 1:
+        reasons[(reasons == "") & idle] = "no parameter has a value"
 
 
-def find_parents(table: Table, form: Format, children: np.ndarray) -> np.ndarray:
+def _find_parents(table: Table, form: Format, children: np.ndarray) -> np.ndarray:
     """(n,) rows of trials that started the trial of one of the rows ``children`` (n,)."""
     if form.trial not in table.names or form.parent not in table.names:
         return np.zeros(table.n, bool)
