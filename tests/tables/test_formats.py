@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import jax
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +11,8 @@ from conftest import coarse_estimator
 from reference import logs
 
 import parzax as px
+from parzax.cli import main
+from parzax.importance.estimator import ESTIMATORS
 from parzax.tables import recognise
 from parzax.tables.files import read_table
 
@@ -291,26 +294,42 @@ def shared_tables():
 
 @pytest.mark.data
 @pytest.mark.parametrize("name", shared_tables())
-def test_tables_of_tools(name):
-    """What each table must give: the parameters, the first of them, or that nothing is above chance."""
+def test_tables_of_tools(name, capsys, tmp_path, monkeypatch):
+    """What each table must give, by the command and from a data frame: the parameters and the first of them,
+    or that nothing is above chance."""
     folder, wanted = logs.data_path(), shared_tables()[name]
     assert folder is not None
     path = Path(folder) / "tables" / name
-    target, direction = wanted["target"], wanted["direction"]
+    target, direction, some = wanted["target"], wanted["direction"], "nothing_above_chance" in wanted
+    monkeypatch.setitem(ESTIMATORS, "default", coarse_estimator(False))
+    asked = ["--target", target, "--direction", direction, "--target-quantile", "0.1"]
+    out = tmp_path / "out.json"
+    assert main(["importance", str(path), *asked, "--resamples", str(20 * some), "--json", str(out)]) == 0
+    printed, written = capsys.readouterr().out, json.loads(out.read_text())
+    by_command = dict(zip(written["names"], written["importance"]["mean"][0], strict=True))
+
     read = pd.read_json if path.suffix == ".jsonl" else pd.read_csv
     frame = read(path, lines=True) if path.suffix == ".jsonl" else read(path)
-    for table in (read_table(path), frame):
-        obs = px.Observations.from_dataframe(table, target, direction=direction, warn=False)
-        names = {parameter.rpartition("/")[2] for parameter in obs.space.names}
-        assert names == set(wanted.get("only", names))
-        assert names.isdisjoint(wanted.get("not", ()))
-    sampled = {"n_resamples": 0, "n_shuffles": 200} if "nothing_above_chance" in wanted else {}
-    result = px.cond_ped_anova(obs, 0.1, estimator=coarse_estimator(False), **sampled)
-    if sampled:
+    obs = px.Observations.from_dataframe(frame, target, direction=direction, warn=False)
+    sampled = {"n_resamples": 20, "n_shuffles": 200} if some else {}
+    with jax.enable_x64(True):
+        result = px.cond_ped_anova(obs, 0.1, estimator=coarse_estimator(False), **sampled)
+    np.testing.assert_allclose([by_command[n] for n in result.names], result.importance[0], atol=1e-9)
+
+    names = {parameter.rpartition("/")[2] for parameter in by_command}
+    assert names == set(wanted.get("only", names))
+    assert names.isdisjoint(wanted.get("not", ()))
+    if some:
+        assert np.min(written["uncertainty"]["p_adjusted"]) > 0.05
         assert result.uncertainty is not None
         assert not result.uncertainty.above_chance.any()
+        assert "no parameter is above chance" in printed
     else:
-        assert result.ranking()[0].rpartition("/")[2] == wanted["top"]
+        assert max(by_command, key=by_command.__getitem__).rpartition("/")[2] == wanted["top"]
+        assert f"{result.ranking()[0]} (" in printed.split("matters most")[0]
+    # What is left out is said, with the reason.
+    for column in wanted.get("not", ()):
+        assert column not in frame or f"'{column}'" in printed
 
 
 def test_plain_tables_are_of_no_tool():

@@ -74,8 +74,9 @@ def _choose_reader(path: Path, args: Namespace) -> Callable[[Path, Namespace], O
 
         if not is_optuna_file(path):
             raise ValueError(
-                f"{name} is of no known kind: an Optuna sqlite or journal file, .csv, .tsv (also .gz), "
-                ".json, .jsonl, .parquet, .feather, .arrow or .npz."
+                f"{name} is of no known kind: an Optuna sqlite or journal file, .csv, .tsv, .json, .jsonl, "
+                ".parquet, .feather, .arrow (also packed, as .csv.gz, .bz2 or .zip) or .npz; "
+                "export the log as CSV."
             )
         read, kind = _from_optuna, "an Optuna file, which says it itself"
         unfit = ("target", "direction", "space", *_TABLES)

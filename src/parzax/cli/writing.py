@@ -32,8 +32,10 @@ def say(*lines: str, file: TextIO | None = None) -> None:
 
 
 def say_notes(obs: Observations) -> None:
-    """Print on stderr what was inferred about a log."""
+    """Print on stderr what was inferred about a log; a doubtful direction is in the output too."""
     say(*(f"parzax: note: {sentence}" for sentence in obs.report.inferred), file=sys.stderr)
+    if any("--direction" in sentence for sentence in obs.report.inferred):
+        say("Smaller is taken as better, as no direction was given; if more is better: --direction maximize")
 
 
 def without_notes(report: ImportReport) -> ImportReport:

@@ -109,5 +109,7 @@ def describe_bounds(space: Space, bounds: Bounds) -> dict[str, str]:
 
 
 def span_text(low: float, high: float) -> str:
-    """ "0.1 to 0.5", or "0.1" where both ends are the same."""
-    return f"{low:.4g}" + f" to {high:.4g}" * bool(low < high)
+    """ "0.1 to 0.5", with four digits or as many as tell the ends apart; "0.1" where both are the same."""
+    spellings = ([f"{end:.{digits}g}" for end in (low, high)] for digits in range(4, 18))
+    ends = next((ends for ends in spellings if ends[0] != ends[1]), [f"{low:.4g}"])
+    return " to ".join(ends)

@@ -91,7 +91,8 @@ def _infer_numeric(column: Column, when: Any) -> tuple[Domain, str]:
     values = column.as_numbers()
     infinite = np.flatnonzero(np.isinf(values))
     if len(infinite):
-        raise ValueError(f"row {int(column.rows[infinite[0]])} is {float(values[infinite[0]])!r}")
+        where = f"row {int(column.rows[infinite[0]])} is {float(values[infinite[0]])!r}"
+        raise ValueError(f"{where}; leave out such rows, or the column")
     values = values[~np.isnan(values)]
     low, high = float(values.min()), float(values.max())
     integers = column.integers or (column.promoted and max(-low, high) <= _MAX_WHOLE)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from parzax._words import join_names, plural, visible
+from parzax.observations.bounds import span_text
 from parzax.results.arrays import ResultArrays
 from parzax.space import Categorical, Domain, Int, Ordinal, Space, Varying
 
@@ -118,5 +119,4 @@ def values_text(values: Sequence[Any], domain: Domain) -> str:
     """The values of `GoodValues`: "0.2 to 0.4", or the first of the choices."""
     if isinstance(domain, Categorical):
         return join_names(list(map(str, values)), _CHOICES_SHOWN)
-    ends = " to ".join(f"{end:.4g}" for end in dict.fromkeys(values))
-    return ends + " of the way between its bounds" * isinstance(domain, Varying)
+    return span_text(*values) + " of the way between its bounds" * isinstance(domain, Varying)

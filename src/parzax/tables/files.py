@@ -1,18 +1,20 @@
 """Files of tables: CSV, TSV, Parquet, Feather and Arrow by pyarrow, polars or pandas; JSON by Python.
 
-Text may have semicolons and decimal commas, may be in UTF-16, and may be packed with gzip. A folder, or a
-pattern such as ``runs/*.csv``, stands for all its files, which must be of one kind.
+Text may have semicolons and decimal commas, may be in UTF-16, and may be packed. A folder, or a pattern such
+as ``runs/*.csv``, stands for all its files, which must be of one kind.
 """
 
+import bz2
 import codecs
 import gzip
 import io
 import json
 import re
-import zlib
+import zipfile
 from collections.abc import Callable
 from glob import glob
 from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -23,7 +25,7 @@ from parzax.tables.frames import open_table
 from parzax.tables.records import read_documents, stack_tables, to_table
 from parzax.tables.spelling import SURELY_COMMA
 
-# Kinds by the ending of a file, before ``.gz`` if it is packed.
+# Kinds by the ending of a file; of a packed file, by the ending before that of the packer.
 KINDS = {
     ".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".parquet": "parquet",
     ".pq": "parquet", ".feather": "ipc", ".arrow": "ipc", ".ipc": "ipc",
@@ -36,10 +38,22 @@ _MAX_ROW = 1 << 26
 _NULLS = ["", "NaN", "nan", "NA", "N/A", "n/a", "#N/A", "<NA>", "null", "NULL"]
 
 
+def _open_zip(file: BinaryIO) -> Any:
+    """The file in an archive of one file."""
+    archive = zipfile.ZipFile(file)
+    if len(names := archive.namelist()) != 1:
+        raise ValueError(f"it holds {len(names)} files; unpack it and give the folder")
+    return archive.open(names[0])
+
+
+# Functions that unpack a file, by its ending.
+_PACKERS: dict[str, Callable[[Any], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".zip": _open_zip}
+
+
 def kind_of(path: Path) -> str:
-    """The ending that says what a file is; for a packed file, the ending before ``.gz``."""
+    """The ending that says what a file is; for a packed file, the ending before that of the packer."""
     suffix = path.suffix.lower()
-    return Path(path.stem).suffix.lower() if suffix == ".gz" else suffix
+    return Path(path.stem).suffix.lower() if suffix in _PACKERS else suffix
 
 
 def find_files(path: Path) -> list[Path]:
@@ -72,7 +86,7 @@ def read_table(path: Path) -> Table:
     if (kind := kind_of(paths[0])) not in KINDS:
         raise ValueError(f"{str(path)!r} is not a table: its ending must be one of {', '.join(KINDS)}.")
     if KINDS[kind] != "json":
-        return stack_tables([_with_parameters(file, open_table(read_frame(file))) for file in paths])
+        return stack_tables([_with_parameters(file, _read_frame(file)) for file in paths])
     documents = [document for file in paths for document in _read(file, _json_documents)]
     with _checks.explain(f"{str(path)!r} cannot be read as a log"):
         table = to_table(read_documents(documents))
@@ -81,8 +95,8 @@ def read_table(path: Path) -> Table:
     return table
 
 
-def read_frame(path: Path) -> Any:
-    """A pyarrow, polars or pandas table; ValueError for a file that is not one."""
+def _read_frame(path: Path) -> Table:
+    """The table in one file, by pyarrow, polars or pandas; ValueError for a file that is not one."""
     suffix = kind_of(path)
     readers = {"pyarrow": _with_pyarrow, "polars": _with_polars, "pandas": _with_pandas}
     read = next((reader for library, reader in readers.items() if find_spec(library)), None)
@@ -91,8 +105,9 @@ def read_frame(path: Path) -> Any:
         raise ImportError(f"reading {suffix} files needs pyarrow, polars or pandas; {remedy}.")
     kind = KINDS[suffix]
 
-    def read_file(file: BinaryIO) -> Any:
-        return read(file, kind, *(_separator_and_point(file, suffix) if kind == "csv" else ("", "")))
+    def read_file(file: BinaryIO) -> Table:
+        form = _separator_and_point(file, suffix) if kind == "csv" else ("", "")
+        return open_table(read(file, kind, *form))
 
     return _read(path, read_file)
 
@@ -103,7 +118,12 @@ def _read(path: Path, read: Callable[[BinaryIO], Any]) -> Any:
         if KINDS[kind_of(path)] in ("csv", "json"):
             head = file.readline(1 << 24)
             if b"\0" in head[:8192] + file.read(8192):
-                raise ValueError(f"{str(path)!r} is not a text file.")
+                raise ValueError(f"{str(path)!r} is not a text file; export the log as CSV.")
+            file.seek(0)
+            remedy = "save it in UTF-8, from a spreadsheet as CSV UTF-8"
+            with _checks.explain(f"{str(path)!r} is not in UTF-8; {remedy}", UnicodeDecodeError):
+                for _ in codecs.iterdecode(iter(lambda: file.read(1 << 20), b""), "utf-8"):
+                    pass
             file.seek(0)
         try:
             return read(file)
@@ -136,10 +156,14 @@ def _json_documents(file: BinaryIO) -> list[Any]:
 
 def _with_parameters(path: Path, table: Table) -> Table:
     """The table, with the parameters that its tool writes into a second file next to it."""
-    beside = next((form.beside for form in formats.FORMATS if form.beside and form.file == path.name), None)
-    if beside is None or not (path.parent / beside).is_file():
+    form = next((form for form in formats.FORMATS if form.beside and form.file == path.name), None)
+    if form is None or form.step not in table.names or any(map(form.parameter_of, table.names)):
         return table
-    (parameters,) = _read(path.parent / beside, _json_documents)
+    beside = path.parent / str(form.beside)
+    if not beside.is_file():
+        lack = f"{str(path)!r} lacks the parameters of its run"
+        raise ValueError(f"{lack}; put the file {form.beside!r} of {form.name} into the same folder.")
+    (parameters,) = _read(beside, _json_documents)
     constants = to_table([{"config": parameters, "trial_id": path.parent.name}] * table.n)
     names = [name for name in constants.names if name not in table.names]
     return Table(
@@ -149,9 +173,10 @@ def _with_parameters(path: Path, table: Table) -> Table:
 
 def _unpacked(path: Path, file: BinaryIO) -> BinaryIO:
     """The file, unpacked and in UTF-8."""
-    if path.suffix.lower() == ".gz":
-        with _checks.explain(f"{str(path)!r} cannot be unpacked", (OSError, EOFError, zlib.error)):
-            content = gzip.GzipFile(fileobj=file).read(_MAX_UNPACKED)
+    if unpack := _PACKERS.get(path.suffix.lower()):
+        # An encrypted archive raises a RuntimeError.
+        with _checks.explain(f"{str(path)!r} cannot be unpacked", (*_checks.UNREADABLE, RuntimeError)):
+            content = unpack(file).read(_MAX_UNPACKED)
         if len(content) == _MAX_UNPACKED:
             raise ValueError(f"{str(path)!r} holds more than {_MAX_UNPACKED >> 30} GiB; unpack it first.")
         file = io.BytesIO(content)
@@ -167,14 +192,25 @@ def _separator_and_point(file: BinaryIO, suffix: str) -> tuple[str, str]:
     """The separator of a header's names, and the decimal point of the numbers in the first lines."""
     header, *lines = [file.readline(1 << 24).decode(errors="replace") for _ in range(50)]
     file.seek(0)
-    names = re.sub(r'"[^"]*"', "", header)
+    names = _without_quoted(header)
     usual = "\t" if suffix == ".tsv" else ","
     separator = max((usual, ";", "\t", ","), key=lambda sign: (names.count(sign), sign == usual))
     _check_width(header.count(separator) + 1)
+    # A line with an odd number of quotes goes on in the next one.
+    whole = takewhile(lambda line: line.count('"') % 2 == 0, [header, *lines])
+    n_cells = [_without_quoted(line).count(separator) + 1 for line in whole]
+    if n_cells and max(n_cells) > n_cells[0]:
+        wide = f"line {n_cells.index(max(n_cells)) + 1} has {max(n_cells)} cells, line 1 has {n_cells[0]}"
+        remedy = "delete what stands above the names, and put text that holds separators into quotes"
+        raise ValueError(f"{wide}; the first line must name all columns: {remedy}")
     cells = [cell.strip(' "') for line in lines for cell in line.strip().split(separator)]
     points = any(re.fullmatch(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?", cell) for cell in cells)
     comma = separator != "," and not points and any(SURELY_COMMA.fullmatch(cell) for cell in cells)
     return separator, "," if comma else "."
+
+
+def _without_quoted(line: str) -> str:
+    return re.sub(r'"[^"]*"', "", line)
 
 
 def _with_pyarrow(file: BinaryIO, form: str, separator: str, point: str) -> Any:

@@ -7,8 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from parzax.tables.columns import Column, Table
+from parzax.tables.columns import Column, Table, listed
 from parzax.tables.formats import FORMATS
+
+# Keys of the record that Weights & Biases makes of each value of a configuration.
+_WRAPPED = {"value", "desc"}
+# What to do with a document that holds no records.
+_REMEDY = 'write one record per trial, such as {"lr": 0.1, "loss": 0.3}, or export the trials as CSV'
 
 
 def flatten(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -20,6 +25,8 @@ def flatten(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in record.items():
         name = f"{prefix}{key}"
+        if prefix == "config/" and isinstance(value, Mapping) and {"value"} <= value.keys() <= _WRAPPED:
+            value = value["value"]
         if isinstance(value, Mapping):
             flat |= flatten(value, f"{name}/")
         else:
@@ -84,18 +91,33 @@ def _general_records(document: Any, alone: bool) -> list[Mapping[str, Any]]:
     if isinstance(document, Mapping):
         if not alone:
             return [document]
+        if (rows := _read_columns(document) if document else []) is not None:
+            return rows
         lists = [value for value in document.values() if _is_rows(value)]
         if len(lists) == 1:  # {"trials": [...]}
             return lists[0]
-        parts = list(document.values())
-        if len(parts) > 1 and all(isinstance(part, Mapping) for part in parts):
-            same = [set(part) for part in parts]
-            if all(keys == same[0] for keys in same):  # {"0": {...}, "1": {...}}
-                return parts
-        return [document]
+        raise ValueError(f"it holds a single record, with the names {listed(list(document), 6)}; {_REMEDY}")
     if not _is_rows(document):
-        raise ValueError(f"it holds {type(document).__name__} instead of records with named values")
+        raise ValueError(
+            f"it holds a {type(document).__name__} instead of records with named values; {_REMEDY}"
+        )
     return document
+
+
+def _read_columns(document: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
+    """The records of a document that holds columns, or numbered records; None for any other document.
+
+    The columns are as pandas writes them: the values of each, in a list or by the numbers of their rows, or
+    "columns" (all names) and "data" (all rows).
+    """
+    if {"columns", "data"} <= document.keys():
+        return [dict(zip(document["columns"], row, strict=True)) for row in document["data"]]
+    parts: list[Any] = [dict(enumerate(x)) if isinstance(x, list) else x for x in document.values()]
+    if len(parts) < 2 or not all(isinstance(x, Mapping) and x.keys() == parts[0].keys() for x in parts):
+        return None
+    if all(name.isdigit() for name in document) or not all(str(row).isdigit() for row in parts[0]):
+        return parts  # {"0": {...}, "1": {...}}
+    return [{name: part[row] for name, part in zip(document, parts, strict=True)} for row in parts[0]]
 
 
 def _is_rows(value: Any) -> bool:

@@ -43,8 +43,9 @@ def as_numbers(column: Column, used: np.ndarray, least: int) -> tuple[Column, st
         return _numbers_or_missing(column)
     counts = np.bincount(column.index[used & (column.index >= 0)], minlength=len(column.labels))
     rows = {label: int(count) for label, count in zip(column.labels, counts, strict=True) if count}
-    words = [label for label in rows if not re.search(r"\d", label)]
-    spelled = {label for label in rows if label not in words}
+    infinite = {label: x for label in column.labels if (x := number_of(label)) in (-np.inf, np.inf)}
+    words = [label for label in rows if label not in infinite and not re.search(r"\d", label)]
+    spelled = {label for label in rows if label not in infinite and label not in words}
     fitting = [read for read in _HOW if read(spelled).keys() == spelled]
     n_words = sum(rows[word] for word in words if word.strip().lower() not in _NONE)
     mostly_words = n_words > _MOST_WORDS * sum(rows.values())
@@ -55,7 +56,7 @@ def as_numbers(column: Column, used: np.ndarray, least: int) -> tuple[Column, st
     if len(set(numbers.values())) < (min(least, _LEAST_BESIDE_WORDS) if sure else least):
         return column, ""
     # In rows that are not used, any spelling of a number is accepted.
-    number_by_label = numbers | fitting[0](set(column.labels) - numbers.keys() - set(words))
+    number_by_label = numbers | infinite | fitting[0](set(column.labels) - numbers.keys() - set(words))
     of_labels = [number_by_label.get(label, np.nan) for label in column.labels]
     values = np.array([*of_labels, np.nan])[column.index]
     integers = all(re.fullmatch(r"[+-]?\d+", label.strip()) for label in numbers)
@@ -118,10 +119,10 @@ def _unit(labels: Iterable[str]) -> dict[str, float]:
 
 
 def _read(labels: Iterable[str], spelled: Callable[[str], str | None]) -> dict[str, float]:
-    """Label -> number, for labels that ``spelled`` turns into the text of a finite number."""
+    """Label -> number, for labels that ``spelled`` turns into the text of a number."""
     pairs = ((label, spelled(label.strip())) for label in labels)
     numbers = {label: number_of(text) for label, text in pairs if text is not None}
-    return {label: number for label, number in numbers.items() if number is not None and np.isfinite(number)}
+    return {label: number for label, number in numbers.items() if number is not None}
 
 
 # Text unchanged; the number inside np.float64(...); text without its commas between thousands.

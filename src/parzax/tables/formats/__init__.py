@@ -9,6 +9,7 @@ from parzax.tables.formats.ax import AX
 from parzax.tables.formats.format import Format
 from parzax.tables.formats.mlflow import MLFLOW, MLFLOW_PAGE
 from parzax.tables.formats.nested import HYPEROPT, KERAS_TUNER, NESTED
+from parzax.tables.formats.nevergrad import NEVERGRAD
 from parzax.tables.formats.optuna import DASHBOARD, OPTUNA
 from parzax.tables.formats.ray import RAY, RAY_PROGRESS
 from parzax.tables.formats.sklearn import SKLEARN
@@ -18,7 +19,7 @@ from parzax.tables.formats.wandb import WANDB_API, WANDB_PAGE, WANDB_RUNS
 
 FORMATS = (
     OPTUNA, DASHBOARD, MLFLOW, SMAC, RAY, RAY_PROGRESS, WANDB_RUNS, SYNE_TUNE, SKLEARN, HYPEROPT, KERAS_TUNER,
-    *NESTED, AX, WANDB_PAGE, WANDB_API, MLFLOW_PAGE,
+    *NESTED, AX, WANDB_PAGE, WANDB_API, MLFLOW_PAGE, NEVERGRAD,
 )  # fmt: skip
 PLAIN = Format("a plain table", needs=(), state="state")
 
