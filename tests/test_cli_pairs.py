@@ -3,6 +3,7 @@
 import json
 import shlex
 import tempfile
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -59,6 +60,9 @@ def test_interactions_are_those_of_python(capsys):
     lines = out.splitlines()
     assert lines[0] == "interactions at level 0.3"
     assert lines[2].startswith("lr × depth")
+    # Brackets are explained where some stand, and only there.
+    assert any("(" in line for line in lines[2:5]) == any(line.startswith("in brackets: ") for line in lines)
+    assert str(replace(expected, p_value=np.zeros_like(expected.p_value))).count("in brackets: ") == 0
     assert "no parameters: 'val_acc': a result, by its name" in lines
     assert lines[-3:] == ["written: i.png", "written: i.json", "written: i.csv"]
     notes = err.splitlines()

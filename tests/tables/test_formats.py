@@ -311,9 +311,10 @@ def test_tables_of_tools(name, capsys, tmp_path, monkeypatch):
     read = pd.read_json if path.suffix == ".jsonl" else pd.read_csv
     frame = read(path, lines=True) if path.suffix == ".jsonl" else read(path)
     obs = px.Observations.from_dataframe(frame, target, direction=direction, warn=False)
-    sampled = {"n_resamples": 20, "n_shuffles": 200} if some else {}
     with jax.enable_x64(True):
-        result = px.cond_ped_anova(obs, 0.1, estimator=coarse_estimator(False), **sampled)
+        result = px.cond_ped_anova(
+            obs, 0.1, estimator=coarse_estimator(False), n_resamples=20 * some, n_shuffles=200 * some
+        )
     np.testing.assert_allclose([by_command[n] for n in result.names], result.importance[0], atol=1e-9)
 
     names = {parameter.rpartition("/")[2] for parameter in by_command}

@@ -109,7 +109,11 @@ def describe_bounds(space: Space, bounds: Bounds) -> dict[str, str]:
 
 
 def span_text(low: float, high: float) -> str:
-    """ "0.1 to 0.5", with four digits or as many as tell the ends apart; "0.1" where both are the same."""
+    """Two ends with four digits, or as many as tell them apart; one of them if they are the same.
+
+    >>> span_text(0.1, 0.5), span_text(2, 2), span_text(1700000189, 1700016442)
+    ('0.1 to 0.5', '2', '1.7e+09 to 1.70002e+09')
+    """
     spellings = ([f"{end:.{digits}g}" for end in (low, high)] for digits in range(4, 18))
     ends = next((ends for ends in spellings if ends[0] != ends[1]), [f"{low:.4g}"])
     return " to ".join(ends)

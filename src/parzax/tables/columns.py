@@ -14,7 +14,10 @@ import numpy as np
 from parzax._words import join_names
 
 # Words for a missing value, in small letters.
-MISSING = frozenset(("", "-", "--", "?", "none", "nan", "null", "n/a", "na", "<na>", "#n/a", "nat"))
+MISSING = frozenset((
+    "", "-", "--", "?", "none", "nan", "null", "n/a", "na", "<na>", "#n/a", "nat",
+    "np.nan", "np.float32(nan)", "np.float64(nan)",
+))  # fmt: skip
 
 
 @dataclass(frozen=True)

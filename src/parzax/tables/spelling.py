@@ -44,8 +44,9 @@ def as_numbers(column: Column, used: np.ndarray, least: int) -> tuple[Column, st
     counts = np.bincount(column.index[used & (column.index >= 0)], minlength=len(column.labels))
     rows = {label: int(count) for label, count in zip(column.labels, counts, strict=True) if count}
     infinite = {label: x for label in column.labels if (x := number_of(label)) in (-np.inf, np.inf)}
-    words = [label for label in rows if label not in infinite and not re.search(r"\d", label)]
-    spelled = {label for label in rows if label not in infinite and label not in words}
+    others = [label for label in rows if label not in infinite]
+    words = [label for label in others if says_missing(label) or not re.search(r"\d", label)]
+    spelled = {*others} - {*words}
     fitting = [read for read in _HOW if read(spelled).keys() == spelled]
     n_words = sum(rows[word] for word in words if word.strip().lower() not in _NONE)
     mostly_words = n_words > _MOST_WORDS * sum(rows.values())
