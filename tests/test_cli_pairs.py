@@ -61,10 +61,9 @@ def test_interactions_are_those_of_python(capsys):
     assert lines[0] == "interactions at level 0.3"
     assert lines[2].startswith("lr × depth")
     # Brackets are explained where some stand, and only there.
-    assert any("(" in line for line in lines[2:5]) == any(line.startswith("in brackets: ") for line in lines)
+    assert any("(" in line for line in lines[2:5]) == ("in brackets" in out)
     sure = replace(expected, estimates=replace(expected.estimates, p_value=0 * expected.p_value))
-    assert "in brackets: " not in str(sure)
-    assert "above chance: p ≤ 0.05 (adjusted for 3 pairs; 50 draws from the null)" in str(sure)
+    assert "in brackets" not in str(sure)
     assert "no parameters: 'val_acc': a result, by its name" in lines
     assert lines[-3:] == ["written: i.png", "written: i.json", "written: i.csv"]
     notes = err.splitlines()
