@@ -240,19 +240,26 @@ def test_kinds_that_are_inferred():
 
 
 @frames
-def test_a_state_that_is_no_trial_state_is_a_column_like_any_other(frame):
-    """Catches a table of US states all of whose rows are left out as trials that did not complete."""
+def test_a_state_that_is_no_trial_state_leaves_out_no_row(frame):
+    """Catches a table of US states all of whose rows are left out as trials that did not complete.
+
+    No parameter has this name; who has one says so.
+    """
     data = {"x": [0.1, 0.5, 0.9], "state": ["CA", "NY", "CA"], "value": [3.0, 1.0, 2.0]}
     obs = read(frame(data))
     assert obs.n == 3
-    assert obs.space["state"] == (px.Categorical(("CA", "NY")),)
+    assert obs.space.names == ("x",)
     assert obs.report.dropped == {}
-    note = "state: none of its values is a trial state, so it leaves out no row and is "
-    assert note + "a parameter" in obs.report.inferred
-    # With params_* it is no parameter; and in a space no guess.
+    assert obs.report.left_out == ("'state': a state, by its name",)
+    note = "state: none of its values is a trial state, so it leaves out no row and is ignored"
+    assert note in obs.report.inferred
+    asked = read(frame(data), parameters=["x", "state"])
+    assert asked.space["state"] == (px.Categorical(("CA", "NY")),)
+    assert note not in asked.report.inferred
+    # With params_* it is no parameter either; and in a space no guess.
     prefixed = {"params_x": data["x"], "state": [1, 2, 3], "value": data["value"]}
     assert read(frame(prefixed)).space.names == ("x",)
-    assert note + "ignored" in read(frame(prefixed)).report.inferred
+    assert note in read(frame(prefixed)).report.inferred
     space = px.Space({"x": px.Float(0, 1), "state": px.Categorical(["CA", "NY"])})
     obs = read(frame(data), space=space, direction="minimize")
     np.testing.assert_array_equal(obs.values[:, 1], [0, 1, 0])

@@ -5,11 +5,14 @@ import pandas as pd
 import pytest
 
 import parzax as px
-from parzax.tables.evidence import order_as, why_no_parameter
+from parzax.tables.evidence import order_as, why_by_values
+from parzax.tables.names import why_by_name
 
 N = 60
 RNG = np.random.default_rng(0)
 LR, DEPTH = RNG.random(N), RNG.integers(1, 9, N)
+# Numbers of trials of which a quarter failed.
+GAPS = np.sort(np.random.default_rng(1).permutation(80)[:N])
 LOSS = (LR - 0.4) ** 2 + RNG.normal(0, 0.02, N)
 
 
@@ -27,7 +30,8 @@ def read(columns, **options):
         ("train time (s)", RNG.random(N), "a time, by its name"),
         ("_timestamp", RNG.random(N), "a time, by its name"),
         ("run_id", RNG.random(N), "an identity, by its name"),
-        ("Run #", RNG.permutation(N), "a counter of the rows"),
+        ("Run #", RNG.permutation(N), "an identity, by its name"),
+        ("tid", RNG.permutation(N), "a counter of the rows"),
         ("gain", 3 - 2 * LOSS, "an exact function of the objective"),
         ("place", pd.Series(LOSS).rank().to_numpy(), "a counter of the rows"),
         ("loss_weight", RNG.random(N), ""),
@@ -38,7 +42,8 @@ def read(columns, **options):
 )
 def test_names_and_values(name, values, why):
     """A word at the end of a name says what it holds; the same word before another one does not."""
-    assert why_no_parameter(name, np.asarray(values, float), LOSS[:, None]) == why
+    numbers = np.asarray(values, float)
+    assert (why_by_name(name, numbers) or why_by_values(numbers, LOSS[:, None])) == why
     obs = read({"lr": LR, name: values})
     assert obs.space.names == (("lr",) if why else ("lr", name))
     assert obs.report.left_out == ((f"{name!r}: {why}",) if why else ())
@@ -46,11 +51,63 @@ def test_names_and_values(name, values, why):
     assert read({"lr": LR, name: values}, parameters=["lr", name]).space.names == ("lr", name)
 
 
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        (GAPS, "a counter of the rows"),
+        (GAPS[::-1], "a counter of the rows"),
+        (RNG.permutation(GAPS), "a counter of the rows"),
+        (np.sort(RNG.choice(400, N, replace=False)), "a counter of the rows"),
+        (1.7e9 + RNG.permutation(N) * 500.5, "a time, by its values"),
+        (1.7e12 + np.arange(N) * 500.5, "a time, by its values"),
+        # Grids of one parameter and of several, in order; sorted continuous values.
+        (np.arange(10, 310, 5)[:N], ""),
+        (np.repeat([8, 16, 32, 64], N // 4), ""),
+        (np.tile(np.arange(20), 3), ""),
+        (2 ** np.arange(20), ""),
+        (np.unique(np.geomspace(1, 3000, 30).astype(int)), ""),
+        (np.sort(LR), ""),
+        (RNG.integers(1, 200, N), ""),
+        (RNG.choice([1e9, 1.02e9, 1.05e9], N), ""),
+    ],
+)
+def test_counters_and_times(values, why):
+    """Catches numbers of trials or times of which some rows are missing, and a grid that is left out."""
+    values = np.asarray(values, float)
+    assert why_by_values(values, np.zeros((len(values), 1))) == why
+
+
+def test_a_line_needs_few_rows():
+    """A linear function of the objective shows in 15 rows; in toys of a few rows it may be the example."""
+    few = LOSS[:15, None]
+    assert why_by_values(3 - 2 * few[:, 0], few) == "an exact function of the objective"
+    assert why_by_values(few[:, 0] ** 2, few) == ""
+    assert why_by_values(np.arange(6.0) * 2, np.arange(6.0)[:, None]) == ""
+
+
+def test_labels_of_a_parameter():
+    """Columns that are equal in the same rows as an earlier one are its labels, in any order of values."""
+    depth = RNG.integers(1, 5, N)
+    name, code = np.array(["", "a", "d", "c", "b"])[depth], np.array([0, -8, 4, 7, -10])[depth]
+    obs = read({"depth": depth, "name": name, "code": code, "lr": LR})
+    assert obs.space.names == ("depth", "lr")
+    assert obs.report.left_out == ("'name', 'code': one value for each value of 'depth'",)
+    # In a table of four configurations every parameter has one value for each value of another.
+    assert read({"depth": depth, "width": code, "name": name}).space.names == ("depth", "width", "name")
+    # Other values in one row, or too many different values, are another parameter.
+    code[0] += 1
+    assert read({"depth": depth, "code": code, "lr": LR}).space.names == ("depth", "code", "lr")
+    text = [f"lr={x:.2g}" for x in LR]
+    assert read({"text": text, "lr": LR}).report.left_out == (
+        "'text': a different label in nearly every row",
+    )
+
+
 def test_doubt_stops():
     """A column that orders the rows nearly as the objective does stops it, and the remedy can be pasted."""
     near = LOSS + RNG.normal(0, 0.002, N)
     assert 0.98 < order_as(near, LOSS[:, None]) < 1
-    with pytest.raises(ValueError, match=r"parameters=\['lr', 'depth'\] \(--parameters lr depth\)") as error:
+    with pytest.raises(ValueError, match=r"drop it: drop=\['near'\] \(--drop near\); if not") as error:
         read({"lr": LR, "depth": DEPTH, "near": near})
     assert "'near' orders the rows nearly as the objective does" in str(error.value)
     for chosen in ({"parameters": ["lr", "depth"]}, {"drop": "near"}):
@@ -61,6 +118,21 @@ def test_doubt_stops():
     # Few rows are in the same order by chance.
     few = pd.DataFrame({"x": [0.1, 0.4, 0.9], "y": [1.0, 2.0, 4.0]})
     assert px.Observations.from_dataframe(few, "y", direction="minimize", warn=False).space.names == ("x",)
+
+
+def test_doubt_names_what_is_similar():
+    """The shorter option is printed, and what follows the doubtful column is no parameter in it."""
+    near, similar = LOSS + RNG.normal(0, 0.002, N), LOSS + RNG.normal(0, 0.05, N)
+    columns = {"lr": LR, "depth": DEPTH, "a long name": near, "some other name": similar}
+    with pytest.raises(
+        ValueError, match=r"name the parameters: .* \(--parameters lr depth\); 'some other name' may"
+    ):
+        read(columns)
+    assert read(columns, parameters=["lr", "depth"]).space.names == ("lr", "depth")
+    many = {f"a parameter of number {i}": RNG.random(N) for i in range(40)}
+    with pytest.raises(ValueError, match=r"\(--drop near\)") as error:
+        read({**many, "near": near})
+    assert len(str(error.value)) < 300
 
 
 @pytest.mark.parametrize("name", ["State", "Status", "status", "trial_status", "outcome"])

@@ -104,9 +104,13 @@ def _read(
     if taken_twice := [name for name in asked if name in taken]:
         raise ValueError(f"parameters: {listed(taken_twice)} is used for something else.")
 
-    free = (c for c in table.names if c not in (*taken, *asked) and form.parameter_of(c) is None)
-    state = find_state(table, None if form.state in asked else form.state, free)
-    states = None if state is None else read_states(table.read(state))
+    roles_given = (*taken, *asked, *(names or ()))
+    unmarked = [c for c in table.names if c not in roles_given and form.parameter_of(c) is None]
+    state = find_state(table, None if form.state in asked else form.state, unmarked, form.states)
+    states = None if state is None else read_states(table.read(state), form.states)
+    if space is None and state is None:
+        no_state = "none of its values is a trial state, so it leaves out no row and is ignored"
+        notes += [f"{name}: {no_state}" for name in ("state", "status") if name in unmarked]
     reasons = _find_reasons(table.n, states, failed, fate, exclude or {})
     _count_dropped(reasons)
     keep = reasons == ""
@@ -147,10 +151,6 @@ def _read(
         column_of = {name: c for name, c in column_of.items() if c not in together.no_parameters}
         roles = roles._replace(left_out=(*roles.left_out, *told))
     notes += roles.notes
-    if space is None and state is None and "state" in table.names:
-        fate_of_state = "a parameter" if "state" in column_of.values() else "ignored"
-        no_state = "none of its values is a trial state, so it leaves out no row and is"
-        notes.append(f"state: {no_state} {fate_of_state}")
     trials.leave_out_idle(table, form, list(column_of.values()), objectives, reasons, space is not None)
     _count_dropped(reasons)
     keep = reasons == ""

@@ -1,67 +1,30 @@
-"""Which columns of an unmarked table are not parameters, by their names and their values."""
-
-import re
-from collections.abc import Sequence
+"""Which columns of an unmarked table are not parameters, by their values."""
 
 import numpy as np
 
-# Words that end the names of results of a run.
-_RESULTS = frozenset((
-    "loss", "losses", "nll", "acc", "accuracy", "auc", "auroc", "auprc", "map", "f1", "rmse", "mse", "mae",
-    "mape", "r2", "err", "error", "errors", "score", "scores", "reward", "rewards", "return", "returns",
-    "perplexity", "ppl", "bleu", "rouge", "iou", "dice", "recall", "sensitivity", "specificity", "correct",
-    "incorrect", "metric", "metrics", "objective", "fitness", "regret",
-))  # fmt: skip
-# Words that may follow these: the data set, or how several numbers were reduced to one.
-_OF_WHAT = frozenset((
-    "train", "training", "val", "valid", "validation", "test", "eval", "dev", "mean", "std", "avg", "best",
-    "final", "last", "min", "max", "median",
-))  # fmt: skip
-_TIMES = frozenset((
-    "runtime", "walltime", "duration", "elapsed", "timestamp", "latency", "time", "datetime", "date",
-))  # fmt: skip
-_UNITS = frozenset((
-    "s", "sec", "secs", "seconds", "ms", "minutes", "h", "hours", "total", "iter", "start", "end",
-))  # fmt: skip
-_IDENTITIES = frozenset((
-    "id", "uuid", "guid", "pid", "hostname", "host", "url", "path", "logdir", "commit", "ip",
-))  # fmt: skip
-# Words before "name" in columns that identify a row; "model_name" may be a parameter.
-_NAMED = frozenset(("run", "trial", "experiment", "exp", "job"))
-# Words in the names of objectives that are better if larger.
-_MORE_IS_BETTER = frozenset((
-    "acc", "accuracy", "auc", "auroc", "f1", "score", "reward", "recall", "precision", "iou", "dice", "bleu",
-    "r2", "return",
-))  # fmt: skip
 # With fewer rows, or fewer different values, two columns may have the same order by chance.
-_LEAST_ROWS, _LEAST_VALUES = 20, 5
+LEAST_ROWS, _LEAST_VALUES = 20, 5
+# So many points on a line are not there by chance; examples of a few rows may be.
+_LEAST_ON_LINE = 8
+# Correlation of a counter with gaps and the rows; a grid of powers has less.
+_ON_LINE = 0.95
 # A longer log is first compared on about this many rows.
 _PART = 4096
 # From this rank correlation with the objective on, a column may be a result.
 DOUBTFUL = 0.98
+# From this rank correlation with such a column or the objective on, another one may be a result too.
+SIMILAR = 0.8
 
 
-def why_no_parameter(name: str, numbers: np.ndarray | None, losses: np.ndarray) -> str:
-    """Why a column is not a parameter; "" if nothing speaks against it.
+def why_by_values(numbers: np.ndarray, losses: np.ndarray) -> str:
+    """Why a column of numbers (n,) is not a parameter; "" if its values do not speak against it.
 
-    Args:
-        name: the column's name.
-        numbers: (n,) the column as numbers; None for labels.
-        losses: (n, m) the objectives, NaN in rows that are not used.
+    ``losses`` are the objectives (n, m), NaN in rows that are not used.
     """
-    words = _words(name)
-    if words[-1] in _IDENTITIES or (words[-1] == "name" and not _NAMED.isdisjoint(words)):
-        return "an identity, by its name"
-    if numbers is None:
-        return ""
-    named = [word for word in words if word not in _OF_WHAT] or words
-    # Only the last word of a name counts: loss_weight and score_threshold are settings.
-    if named[-1] in _RESULTS or (named[-1] == "precision" and (np.nan_to_num(numbers) % 1).any()):
-        return "a result, by its name"
-    if ([word for word in words if word not in _UNITS] or words)[-1] in _TIMES:
-        return "a time, by its name"
     if _counts_rows(numbers):
         return "a counter of the rows"
+    if _holds_times(numbers):
+        return "a time, by its values"
     if any(_is_function(numbers, loss) for loss in losses.T):
         return "an exact function of the objective"
     return ""
@@ -88,7 +51,7 @@ def order_of_rows(numbers: np.ndarray) -> bytes | None:
     None for a constant column, and for few rows, where two columns may have the same order by chance.
     """
     present = np.isfinite(numbers)
-    if present.sum() < _LEAST_ROWS or np.ptp(numbers[present]) == 0:
+    if present.sum() < LEAST_ROWS or np.ptp(numbers[present]) == 0:
         return None
     place = np.zeros(len(numbers), int)
     place[present] = np.unique(numbers[present], return_inverse=True)[1] + 1
@@ -96,39 +59,47 @@ def order_of_rows(numbers: np.ndarray) -> bytes | None:
     return min(place.tobytes(), reversed_place.tobytes())
 
 
-def more_is_better(name: str) -> bool:
-    """Whether the name of an objective says that larger is better."""
-    return not _MORE_IS_BETTER.isdisjoint(_words(name))
-
-
-def sounds_like_result(name: str) -> bool:
-    """Whether the name of a column says that it holds results."""
-    words = [word for word in _words(name) if word not in _OF_WHAT]
-    return bool(words) and words[-1] in _RESULTS
-
-
-def _words(name: str) -> Sequence[str]:
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()
-    return [word for word in re.split(r"[^a-z0-9]+", spaced) if word] or [""]
-
-
 def _counts_rows(numbers: np.ndarray) -> bool:
-    """Whether the numbers are n consecutive integers, each once."""
+    """Whether the numbers are n consecutive whole numbers, each once, or most of these.
+
+    Rows of a counted table may be missing. Then at least half of the numbers occur, or the rows are in their
+    order and lie on a line. A grid written in order has equal steps, or does not lie on a line.
+    """
     n = len(numbers)
-    # A cheap test first: numbers without a gap span n - 1.
-    if n < _LEAST_VALUES or not np.isfinite(numbers).all() or np.ptp(numbers) != n - 1:
+    # A cheap test first: numbers without repeats span at least n - 1.
+    if n < _LEAST_VALUES or not np.isfinite(numbers).all() or np.ptp(numbers) < n - 1:
         return False
-    return bool((np.diff(np.sort(numbers)) == 1).all() and numbers.min() == np.floor(numbers.min()))
+    steps = np.diff(np.sort(numbers))
+    if (numbers % 1).any() or steps.min() < 1:
+        return False
+    if steps.max() == 1:
+        return True
+    in_order = (np.diff(numbers) > 0).all() or (np.diff(numbers) < 0).all()
+    on_line = in_order and _correlation(numbers, np.arange(n)) > _ON_LINE
+    uneven = n >= LEAST_ROWS and steps.max() > steps.min()
+    return uneven and np.ptp(numbers) < (10 if on_line else 2) * n
+
+
+def _holds_times(numbers: np.ndarray) -> bool:
+    """Whether the numbers are times since 1970 in seconds, or in thousandths of these and so on."""
+    present = numbers[np.isfinite(numbers)]
+    if len(present) < _LEAST_VALUES or len(np.unique(present)) <= len(present) / 2:
+        return False
+    low, high = present.min(), present.max()
+    # From 2001 to 2033. A parameter of this size would span more of it.
+    return any(1e9 * unit <= low and high <= 2e9 * unit for unit in (1, 1e3, 1e6, 1e9)) and high < 1.1 * low
 
 
 def _is_function(numbers: np.ndarray, loss: np.ndarray) -> bool:
     """Whether a column is a + b * loss, or the rank of the loss, in all rows where both are finite."""
     x, y = _both(numbers, loss)
-    part = slice(None, None, max(len(x) // _PART, 1))
-    if not _speaks(x, y) or _correlation(_ranks(x[part]), _ranks(y[part])) < 1 - 1e-3:
+    if len(x) < _LEAST_ON_LINE or len(np.unique(x[:_PART])) < _LEAST_VALUES:
         return False
-    kinds = (y, *(_ranks(sign * y, kind) for sign in (1, -1) for kind in ("min", "max", "dense")))
-    return any(_correlation(x, kind) > 1 - 1e-9 for kind in kinds)
+    part = slice(None, None, max(len(x) // _PART, 1))
+    if _correlation(_ranks(x[part]), _ranks(y[part])) < 1 - 1e-3:
+        return False
+    ranks = [_ranks(sign * y, kind) for sign in (1, -1) for kind in ("min", "max", "dense")]
+    return any(_correlation(x, kind) > 1 - 1e-9 for kind in (y, *(ranks if _speaks(x, y) else ())))
 
 
 def _both(numbers: np.ndarray, loss: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -140,7 +111,7 @@ def _both(numbers: np.ndarray, loss: np.ndarray) -> tuple[np.ndarray, np.ndarray
 def _speaks(x: np.ndarray, y: np.ndarray) -> bool:
     """Whether there are enough rows and different values that a common order cannot be chance."""
     different = len(np.unique(x[:_PART])) >= _LEAST_VALUES and len(np.unique(y[:_PART])) >= _LEAST_VALUES
-    return len(x) >= _LEAST_ROWS and different
+    return len(x) >= LEAST_ROWS and different
 
 
 def _correlation(x: np.ndarray, y: np.ndarray) -> float:

@@ -8,17 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from parzax.tables import evidence
 from parzax.tables.columns import Table, check_unique, listed
 from parzax.tables.formats import FORMATS, OPTUNA, PLAIN, Format
-
-# Optuna's `trials_dataframe`, recorded regimes, and the index columns that pandas writes to files.
-_BOOKKEEPING = re.compile(
-    r"number|duration|trial_id|value|values_.*|datetime_.*|user_attrs_.*|system_attrs_.*"
-    r"|regimes_.*|Unnamed: 0|__index_level_0__|"
-)
-_SEED = re.compile(r"(.*[._/])?(random[._]?)?seed", re.IGNORECASE)
-MAX_PARAMETERS = 10_000
+from parzax.tables.names import more_is_better, sounds_like_result
+from parzax.tables.unmarked import BOOKKEEPING, MAX_PARAMETERS, SEED, find_unmarked
 
 
 def find_targets(columns: Sequence[str], target: str | Sequence[str]) -> list[str]:
@@ -73,14 +66,14 @@ def _letters(name: str) -> str:
 
 def results_of(columns: Iterable[str]) -> list[str]:
     """Columns that hold results of runs, by their names."""
-    return [column for column in columns if evidence.sounds_like_result(column)]
+    return [column for column in columns if sounds_like_result(column)]
 
 
 def unsaid_direction(targets: Sequence[str]) -> str:
     """A sentence: objectives are minimised because no direction was given; it says if that may be wrong."""
     hint = "; if more is better, direction='maximize' (--direction maximize)"
     verb = "is" if len(targets) == 1 else "are"
-    doubtful = any(map(evidence.more_is_better, targets))
+    doubtful = any(map(more_is_better, targets))
     return f"direction: not given, so {listed(targets)} {verb} minimised{hint * doubtful}"
 
 
@@ -134,79 +127,37 @@ def find_parameters(
             what = f"the parameters {listed(absent)} of the space (params_<name> or <name>)"
             raise ValueError(f"the table has no column for {what}; {suggest(absent, table.names)}")
         return Roles(column_of)
-    others = [c for c in free if c not in marked.values()]
-    if marked:
-        told = others and form is not OPTUNA
-        roles = Roles(marked, (f"the columns {listed(others)}",) if told else ())
+    written = form.find_others(table.names)
+    column_of = {name: column for name, column in marked.items() if column not in written}
+    if column_of:
+        left = [c for c in free if c not in column_of.values()]
+        # Optuna's own columns need no mention; other columns may be parameters that lack the mark.
+        others = [c for c in left if form is not OPTUNA or not BOOKKEEPING.fullmatch(c)]
+        roles = Roles(column_of, (f"the columns {listed(others)}",) if others else ())
     else:
-        roles = _by_evidence(free, form, table.names, numbers_of, losses, certain)
+        found, left_out = find_unmarked(free, form, table, taken[0], numbers_of, losses, certain)
+        roles = Roles(dict(zip(found, found, strict=True)), left_out, _note_seed(found))
     if form not in (PLAIN, OPTUNA):
         where = f", with its parameters in {form.prefix}*" if form.prefix else ""
         roles = roles._replace(notes=(f"a table of {form.name}{where}", *roles.notes))
     if not roles.column_of:
         reasons = f" ({'; '.join(roles.left_out)})" if roles.left_out else ""
-        raise ValueError(f"no column is a parameter; the columns are {listed(table.names)}{reasons}.")
+        remedy = "if some are parameters after all, name them (--parameters)"
+        raise ValueError(
+            f"no column is a parameter; the columns are {listed(table.names)}{reasons}; {remedy}."
+        )
     if len(roles.column_of) > MAX_PARAMETERS:
         what = f"{len(roles.column_of)} columns would be parameters, more than {MAX_PARAMETERS}"
         raise ValueError(f"{what}; name the parameters, or pass a space.")
     return roles
 
 
-def _by_evidence(
-    free: Sequence[str],
-    form: Format,
-    columns: Sequence[str],
-    numbers_of: Callable[[str], np.ndarray | None],
-    losses: np.ndarray,
-    certain: Collection[str],
-) -> Roles:
-    """Parameters of an unmarked table: all columns whose names and values do not speak against it."""
-    reasons: dict[str, list[str]] = {}
-    column_of, doubtful, written = {}, {}, form.find_others(columns)
-    first_of: dict[bytes | None, str] = {}
-    for name in free:
-        if name in certain:
-            column_of[name] = name
-        elif _BOOKKEEPING.fullmatch(name) and form is PLAIN:
-            reasons.setdefault("bookkeeping", []).append(name)
-        elif name in written:
-            reasons.setdefault(f"written by {form.name}", []).append(name)
-        elif len(free) > MAX_PARAMETERS:
-            column_of[name] = name
-        else:
-            numbers = numbers_of(name)
-            order = None if numbers is None else evidence.order_of_rows(numbers)
-            first = name if order is None else first_of.get(order, name)
-            why = evidence.why_no_parameter(name, numbers, losses)
-            if not why and first != name:
-                why = f"the same order of rows as {first!r}"
-            if why:
-                reasons.setdefault(why, []).append(name)
-                continue
-            column_of[name] = name
-            first_of[order] = name
-            if numbers is not None and (likeness := evidence.order_as(numbers, losses)) >= evidence.DOUBTFUL:
-                doubtful[name] = likeness
-    if doubtful:
-        clear = [name for name in column_of if name not in doubtful]
-        names, (first, likeness) = listed(list(doubtful)), next(iter(doubtful.items()))
-        one = len(doubtful) == 1
-        if clear:
-            kind, rest = "a result" if one else "results", f"; if not, add {'it' if one else 'them'}"
-        else:
-            kind, rest, clear = "a parameter" if one else "parameters", "", list(column_of)
-        raise ValueError(
-            f"the column {first!r} orders the rows nearly as the objective does (rank correlation "
-            f"{likeness:.3f}). If {names} {'is' if one else 'are'} {kind}, name the parameters: "
-            f"parameters={clear!r} (--parameters {' '.join(map(quote, clear))}){rest}."
-        )
-    left_out = tuple(f"{listed(names)}: {why}" for why, names in reasons.items())
-    seeds = [c for c in column_of if _SEED.fullmatch(c)]
-    notes: tuple[str, ...] = ()
-    if len(seeds) == 1:
-        option = f"seed={seeds[0]!r} (--seed {quote(seeds[0])})"
-        notes = (f"{seeds[0]}: if it numbers repeated runs, {option} gives standard errors",)
-    return Roles(column_of, left_out, notes)
+def _note_seed(columns: Collection[str]) -> tuple[str, ...]:
+    seeds = [column for column in columns if SEED.fullmatch(column)]
+    if len(seeds) != 1:
+        return ()
+    option = f"seed={seeds[0]!r} (--seed {quote(seeds[0])})"
+    return (f"{seeds[0]}: if it numbers repeated runs, {option} gives standard errors",)
 
 
 def bare_name(column: str) -> str:

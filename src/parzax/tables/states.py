@@ -5,39 +5,55 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from parzax.tables.columns import Column, Table
+from parzax.tables.names import sounds_like_state
 
 PENDING = ("RUNNING", "WAITING")
-# Words in capitals, without the part before a point: COMPLETE for TrialState.COMPLETE.
+# Letters in capitals, without the part before a point: COMPLETE for TrialState.COMPLETE.
 _WORDS = {
     "COMPLETE": ("COMPLETE", "COMPLETED", "FINISHED", "TERMINATED", "SUCCESS", "SUCCEEDED", "OK", "DONE"),
-    "FAIL": ("FAIL", "FAILED", "CRASHED", "CRASH", "KILLED", "PREEMPTED", "ERROR", "TIMEOUT", "MEMOUT",
-             "MEMORYOUT", "ABORT", "ABORTED", "ABANDONED", "INVALID", "CANCELED", "CANCELLED"),
-    "PRUNED": ("PRUNED", "EARLY_STOPPED", "STOPPED", "CAPPED"),
+    "FAIL": ("FAIL", "FAILED", "FAILURE", "CRASHED", "CRASH", "KILLED", "PREEMPTED", "PREEMPTING", "ERROR",
+             "ERRORED", "EXCEPTION", "TIMEOUT", "TIMEDOUT", "MEMOUT", "MEMORYOUT", "OOM", "OUTOFMEMORY",
+             "DIVERGED", "ABORT", "ABORTED", "ABANDONED", "INVALID", "INFEASIBLE", "BROKEN", "INTERRUPTED",
+             "CANCELED", "CANCELLED", "USERCANCELED", "SYSCANCELED", "NODEFAIL"),
+    "PRUNED": ("PRUNED", "EARLYSTOPPED", "STOPPED", "CAPPED"),
     "RUNNING": ("RUNNING", "PAUSED"),
     "WAITING": ("WAITING", "PENDING", "SCHEDULED", "CANDIDATE", "STAGED", "QUEUED", "IDLE"),
 }  # fmt: skip
 _STATES = {word: state for state, words in _WORDS.items() for word in words}
 
 
-def find_state(table: Table, named: str | None, columns: Iterable[str]) -> str | None:
-    """The column that says how runs ended: the column that a format names, else one with only state words.
+def find_state(
+    table: Table, named: str | None, columns: Iterable[str], numbered: Sequence[str] = ()
+) -> str | None:
+    """The column that says how runs ended, or None.
 
-    The column named by the format must hold at least one state word. Any other column must hold only state
-    words, among them the state of a complete run.
+    It is the column ``named`` by a format, else one of the ``columns`` with such a name; both must hold a
+    state word, or numbers if these stand for states (``numbered``). Else it is a column of state words.
     """
-    if named in table.names and _to_states(_labels(table, named)):
+    columns = list(columns)
+    if named in table.names and (
+        _to_states(_labels(table, named)) or (numbered and not _labels(table, named))
+    ):
         return named
-    for name in columns:
-        labels = _labels(table, name)
-        if labels and len(_to_states(labels)) == len(labels) and "COMPLETE" in _to_states(labels):
-            return name
-    return None
+    of_words = (name for name in columns if sounds_like_state(name) and _to_states(_labels(table, name)))
+    return next(of_words, None) or next((name for name in columns if holds_states(table, name)), None)
 
 
-def read_states(column: Column) -> np.ndarray:
-    """(n,) state of each row, "MISSING" for an empty cell; words that are no state are kept in capitals."""
+def holds_states(table: Table, name: str) -> bool:
+    """Whether a column holds only state words, among them one for a complete run."""
+    labels = _labels(table, name)
+    states = _to_states(labels)
+    return "COMPLETE" in states and len(states) == len(labels)
+
+
+def read_states(column: Column, numbered: Sequence[str] = ()) -> np.ndarray:
+    """(n,) state of each row, "MISSING" for an empty cell; words that are no state are kept in capitals.
+
+    ``numbered`` are the states that the numbers 0, 1, ... stand for, if any.
+    """
     column = column.as_labels()
-    names = [_STATES.get(word, word) for word in map(_word, column.labels)]
+    words = [numbered[int(x)] if x in range(len(numbered)) else x for x in column.labels]
+    names = [_STATES.get(_letters(word), _word(word)) for word in words]
     return np.array([*names, "MISSING"], dtype=object)[column.index]
 
 
@@ -50,7 +66,11 @@ def _labels(table: Table, name: str) -> Sequence[object]:
 
 
 def _to_states(labels: Sequence[object]) -> list[str]:
-    return [_STATES[word] for word in map(_word, labels) if word in _STATES]
+    return [_STATES[word] for word in map(_letters, labels) if word in _STATES]
+
+
+def _letters(label: object) -> str:
+    return "".join(filter(str.isalpha, _word(label)))
 
 
 def _word(label: object) -> str:

@@ -10,20 +10,25 @@ from parzax.tables.formats.format import Format
 from parzax.tables.formats.mlflow import MLFLOW, MLFLOW_PAGE
 from parzax.tables.formats.nested import HYPEROPT, KERAS_TUNER, NESTED
 from parzax.tables.formats.nevergrad import NEVERGRAD
-from parzax.tables.formats.optuna import DASHBOARD, OPTUNA
+from parzax.tables.formats.optuna import DASHBOARD, OPTUNA, OPTUNA_TRIALS
 from parzax.tables.formats.ray import RAY, RAY_PROGRESS
 from parzax.tables.formats.sklearn import SKLEARN
 from parzax.tables.formats.smac import SMAC
 from parzax.tables.formats.syne_tune import SYNE_TUNE
 from parzax.tables.formats.wandb import WANDB_API, WANDB_PAGE, WANDB_RUNS
+from parzax.tables.names import counts_parameters
 
 FORMATS = (
     OPTUNA, DASHBOARD, MLFLOW, SMAC, RAY, RAY_PROGRESS, WANDB_RUNS, SYNE_TUNE, SKLEARN, HYPEROPT, KERAS_TUNER,
-    *NESTED, AX, WANDB_PAGE, WANDB_API, MLFLOW_PAGE, NEVERGRAD,
+    OPTUNA_TRIALS, *NESTED, AX, WANDB_PAGE, WANDB_API, MLFLOW_PAGE, NEVERGRAD,
 )  # fmt: skip
 PLAIN = Format("a plain table", needs=(), state="state")
 
 
 def recognise(columns: Sequence[str]) -> Format:
-    """The format of a table with these columns; `PLAIN` if no tool is recognised."""
-    return next((form for form in FORMATS if form.recognises(columns)), PLAIN)
+    """The format of a table with these columns; `PLAIN` if no tool is recognised.
+
+    A column such as params_total is the size of a model, and no sign of a tool.
+    """
+    signs = [column for column in columns if not counts_parameters(column)]
+    return next((form for form in FORMATS if form.recognises(signs)), PLAIN)

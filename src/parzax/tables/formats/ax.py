@@ -1,10 +1,29 @@
 """Ax's ``get_trials_data_frame()`` and ``summarize()``: parameters and metrics have no mark."""
 
+from collections.abc import Sequence
+
 from parzax.tables.formats.format import Format
+
+_OWN = (
+    "trial_index",
+    "arm_name",
+    "trial_status",
+    "reason",
+    "fail_reason",
+    "generation_method",
+    "generation_node",
+)
+
+
+def _find_others(columns: Sequence[str]) -> Sequence[str]:
+    """Ax's own columns, and those before the last of these, which are metrics in older versions."""
+    last = max(i for i, column in enumerate(columns) if column in _OWN)
+    return [column for i, column in enumerate(columns) if i <= last or column == "is_feasible"]
+
 
 AX = Format(
     "Ax",
     needs=("trial_index", "arm_name|trial_status|generation_method|generation_node"),
-    others=r"trial_index|arm_name|trial_status|generation_method|generation_node|reason|fail_reason|is_feasible",
+    others=_find_others,
     state="trial_status",
 )

@@ -17,12 +17,14 @@ class Format:
 
     Attributes:
         name: the tool, for the report.
-        needs: patterns of columns that a table of the tool must have, for `fnmatch`; "|" separates
-            alternatives.
+        needs: patterns of columns that a table of the tool must have, a different column for each, for
+            `fnmatch`; "|" separates alternatives.
         prefix: how the columns of parameters begin; "" if parameters have no mark.
-        others: the columns that are not parameters, if parameters have no mark: a regular expression, or a
+        others: the columns that are not parameters, also if they have the mark: a regular expression, or a
             function from all columns to these columns.
+        results_last: whether no parameter stands behind a result, if parameters have no mark.
         state: the column that says how a run ended.
+        states: what its numbers 0, 1, ... stand for, if the tool writes numbers.
         trial: the column that says to which trial a row belongs.
         parent: the column with the trial that started a row's trial, such as a search its runs.
         step: the column that counts the rows of a trial, such as its epochs.
@@ -36,7 +38,9 @@ class Format:
     needs: tuple[str, ...]
     prefix: str = ""
     others: str | Callable[[Sequence[str]], Collection[str]] = ""
+    results_last: bool = False
     state: str | None = None
+    states: tuple[str, ...] = ()
     trial: str | None = None
     parent: str | None = None
     step: str | None = None
@@ -47,10 +51,14 @@ class Format:
 
     def recognises(self, columns: Sequence[str]) -> bool:
         """Whether a table with these columns is of this format."""
-        return all(
-            any(fnmatchcase(column, pattern) for pattern in alternatives.split("|") for column in columns)
-            for alternatives in self.needs
-        )
+        others = list(columns)
+        for alternatives in self.needs:
+            patterns = alternatives.split("|")
+            column = next((c for c in others if any(fnmatchcase(c, pattern) for pattern in patterns)), None)
+            if column is None:
+                return False
+            others.remove(column)
+        return True
 
     def parameter_of(self, column: str) -> str | None:
         """The name of the parameter that a column holds by its prefix, or None."""

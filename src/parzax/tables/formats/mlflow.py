@@ -4,19 +4,20 @@ from parzax.tables.formats.format import Format
 
 MLFLOW = Format(
     "MLflow",
-    needs=("params.*",),
+    needs=("params.*", "params.*|metrics.*|run_id|status"),
     prefix="params.",
     state="status",
     trial="run_id",
     parent="tags.mlflow.parentRunId",
     text=True,
 )
-# In this file parameters and metrics are columns without a mark.
+# In this file parameters are columns without a mark, and then metrics.
 MLFLOW_PAGE = Format(
     "MLflow's user interface",
     needs=("Run ID", "Status", "Source Type|Source Name|Start Time"),
     others=r"Start Time|Duration|Run ID|Name|Source Type|Source Name|User|Status|Experiment ID|Models|Version"
     r"|tags\..*|metrics\..*",
+    results_last=True,
     state="Status",
     trial="Run ID",
     parent="tags.mlflow.parentRunId",

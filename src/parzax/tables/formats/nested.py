@@ -27,6 +27,9 @@ KERAS_TUNER = Format(
     "Keras Tuner",
     needs=("hyperparameters/values/*",),
     prefix="hyperparameters/values/",
+    # The tuner's own values, such as the number of epochs that it allows a trial.
+    others="hyperparameters/values/tuner/.*",
+    step="hyperparameters/values/tuner/epochs",
     state="status",
     file="trial.json",
 )

@@ -1,10 +1,10 @@
-"""Optuna's ``trials_dataframe()``, and the CSV file that optuna-dashboard offers."""
+"""Optuna's ``trials_dataframe()``, its trials as JSON, and the CSV file that optuna-dashboard offers."""
 
 from parzax.tables.formats.format import Format
 
 OPTUNA = Format(
     "Optuna",
-    needs=("params_*",),
+    needs=("params_*", "params_*|number|value|values_*|state|datetime_*|user_attrs_*"),
     prefix="params_",
     state="state",
 )
@@ -13,4 +13,12 @@ DASHBOARD = Format(
     needs=("Number", "State", "Param *"),
     prefix="Param ",
     state="State",
+)
+# Trials written to JSON: a state is a number there.
+OPTUNA_TRIALS = Format(
+    "Optuna's trials",
+    needs=("params/*", "state", "number|distributions/*|intermediate_values/*"),
+    prefix="params/",
+    state="state",
+    states=("RUNNING", "COMPLETE", "PRUNED", "FAIL", "WAITING"),
 )

@@ -4,7 +4,7 @@ from parzax.tables.formats.format import Format
 
 SKLEARN = Format(
     "scikit-learn",
-    needs=("param_*", "params|mean_fit_time|mean_test_*|rank_test_*"),
+    needs=("param_*", "params|param_*|mean_fit_time|mean_test_*|rank_test_*"),
     prefix="param_",
     step="n_resources",
 )

@@ -18,9 +18,9 @@ _ABOUT_RUN = re.compile(r"_.*|id|name|state|tags|notes|user|group|url|path|creat
 def _beside_configuration(columns: Sequence[str]) -> list[str]:
     """The columns of a run's summary and of the run itself, without the columns of its configuration.
 
-    A summary is sorted, so its keys that begin with "_" come first. Columns before them are the
-    configuration. If no column comes before them, the table does not tell which columns are the
-    configuration.
+    A summary is sorted, so its keys that begin with "_" come first, behind those that begin with a capital.
+    Columns before them are the configuration. If no column comes before them, the table does not tell which
+    columns are the configuration.
     """
     first = next(i for i, column in enumerate(columns) if column.startswith("_"))
     configuration = [column for column in columns[:first] if not _ABOUT_RUN.fullmatch(column)]
@@ -33,6 +33,7 @@ WANDB_API = Format(
     "Weights & Biases' API",
     needs=("_runtime|_wandb", "_step|_timestamp"),
     others=_beside_configuration,
+    results_last=True,
     state="state",
 )
 WANDB_RUNS = Format(

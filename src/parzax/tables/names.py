@@ -1,0 +1,180 @@
+"""What the name of a column says: that it holds an identity, a state, a time or a result, or nothing."""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+RESULT = "a result, by its name"
+# Words that end the names of results of a run; figures at the end of a word count only if they stand here.
+_RESULTS = frozenset((
+    "loss", "losses", "nll", "acc", "accuracy", "auc", "auroc", "auprc", "aupr", "ap", "map", "f1", "rmse",
+    "mse", "mae", "mape", "smape", "mase", "msle", "rmsle", "crps", "r2", "r²", "err", "error", "errors",
+    "score", "scores", "reward", "rewards", "rew", "return", "returns", "perplexity", "ppl", "bleu", "rouge",
+    "meteor", "cider", "chrf", "wer", "cer", "psnr", "ssim", "lpips", "fid", "pesq", "iou", "miou", "dice",
+    "jaccard", "recall", "sensitivity", "specificity", "correct", "incorrect", "metric", "metrics",
+    "objective", "fitness", "regret", "logloss", "xent", "crossentropy", "elbo", "likelihood",
+    "loglikelihood", "aic", "bic", "brier", "ece", "mcc", "kappa", "ndcg", "mrr", "hits", "top", "pearson",
+    "pearsonr", "spearman", "spearmanr", "correlation", "divergence", "silhouette", "hypervolume", "flops",
+    "gflops", "flos", "macs", "throughput", "utilization", "sharpe", "drawdown", "pnl",
+))  # fmt: skip
+# Words that may follow or precede these: the data set, or how several numbers were reduced to one.
+_OF_WHAT = frozenset((
+    "train", "training", "val", "valid", "validation", "test", "eval", "dev", "mean", "std", "sem", "avg",
+    "best", "final", "last", "min", "max", "median", "macro", "micro", "weighted", "ovr", "ovo", "overall",
+    "at", "top", "epoch", "step",
+))  # fmt: skip
+# Two words that end the names of results, though the second one may end the name of a setting.
+_PAIRS = frozenset((
+    "cross entropy", "grad norm", "gradient norm", "explained variance", "exact match", "model memory",
+    "peak memory", "gpu memory", "success rate", "win rate", "hit rate", "error rate", "failure rate",
+    "positive rate", "negative rate", "global step",
+    "auc pr", "pearson r", "spearman r", "rouge l", "rouge lsum",
+))  # fmt: skip
+_LIMITS = frozenset(("max", "clip", "clipping"))
+_SECONDS = frozenset(("s", "sec", "second", "seconds"))
+_LENGTHS = frozenset(("epoch", "epochs", "step", "steps", "iterations", "iters", "rounds", "trees"))
+_COMPLETED = frozenset(("run", "ran", "trained", "taken", "done", "seen"))
+# Names of results begin with these; the other words of a setting's name are listed below.
+_DATA_SETS = frozenset(("val", "valid", "validation", "test", "eval", "dev", "holdout"))
+_SETTINGS = frozenset((
+    "size", "fraction", "frac", "split", "splits", "batch", "batches", "ratio", "every", "interval", "freq",
+    "frequency", "step", "steps", "set", "sets", "epoch", "epochs", "n", "num", "seed", "fold", "folds",
+    "strategy", "mode", "path", "file", "data", "dataset", "loader", "workers", "patience", "delay",
+    "percent", "percentage", "pct", "portion", "proportion", "share", "period", "iter", "iters",
+    "iterations", "episodes", "env", "envs", "temperature", "method", "transform", "augmentation", "aug",
+    "crop", "crops", "resize", "resolution", "scale", "scales", "prob", "probability", "threshold", "weight",
+    "timeout", "len", "length", "tokens", "beams", "days", "subset", "accumulation", "on", "before", "after",
+    "during", "rate", "k", "p", "samples",
+))  # fmt: skip
+# Words around "params" in the names of sizes of models.
+_SIZES = frozenset((
+    "n", "num", "number", "no", "nr", "of", "total", "count", "trainable", "model", "m", "million",
+    "millions", "size",
+))  # fmt: skip
+_PARAMETERS = frozenset(("param", "params", "parameters"))
+_TIMES = frozenset((
+    "runtime", "walltime", "clock", "duration", "elapsed", "timestamp", "latency", "time", "datetime", "date",
+))  # fmt: skip
+_MOMENTS = frozenset(("created", "started", "updated", "submitted", "finished", "completed", "ended"))
+_UNITS = frozenset((
+    "s", "sec", "secs", "second", "seconds", "ms", "min", "mins", "minute", "minutes", "h", "hour", "hours",
+))  # fmt: skip
+_OF_TIMES = _UNITS | {"total", "iter", "start", "end", "taken", "spent", "this", "at"}
+_PROCESSORS = frozenset(("gpu", "cpu", "wall", "node", "core", "compute"))
+_IDENTITIES = frozenset((
+    "id", "uuid", "guid", "pid", "hostname", "host", "url", "logdir", "commit", "ip", "hash", "sha",
+))  # fmt: skip
+# Words before "name" in columns that identify a row; "model_name" may be a parameter.
+_NAMED = frozenset(("run", "trial", "experiment", "exp", "job"))
+_NUMBERED = _NAMED | {"row", "number", "no", "nr", "num", "index", "idx", "counter"}
+_STATES = frozenset(("state", "status", "outcome"))
+# Words before "state"; "random_state" is a parameter.
+_OF_STATES = _NAMED | {
+    "eval", "evaluation", "train", "training", "task", "worker", "exit", "end", "final", "result", "search",
+    "process", "st",
+}  # fmt: skip
+_ENDINGS = frozenset((
+    "success", "succeeded", "successful", "converged", "pruned", "failed", "crashed", "diverged", "completed",
+    "finished", "done", "stopped", "feasible",
+))  # fmt: skip
+# Words in the names of objectives that are better if larger.
+_MORE_IS_BETTER = frozenset((
+    "acc", "accuracy", "auc", "auroc", "f1", "score", "reward", "recall", "precision", "iou", "dice", "bleu",
+    "r2", "return",
+))  # fmt: skip
+# A setting may have few values, a result hardly ever.
+_FEW_VALUES = 5
+
+
+def why_by_name(name: str, numbers: np.ndarray | None) -> str:
+    """Why a column is not a parameter, by its name; "" if the name does not speak against it.
+
+    Args:
+        name: the column's name.
+        numbers: (n,) the column as numbers; None for labels, which are never results or times.
+    """
+    words = split_words(name)
+    # A path is text; drop_path is a rate.
+    if _is_identity(words) or (words[-1] == "path" and numbers is None):
+        return "an identity, by its name"
+    if sounds_like_state(name):
+        return "a state, by its name"
+    if numbers is None:
+        return ""
+    if _is_time(words):
+        return "a time, by its name"
+    of_part = _begins_with_data_set(words) and (len(np.unique(numbers)) >= _FEW_VALUES or len(numbers) < 20)
+    # Whole numbers of bits or epochs are settings.
+    inexact = _last_words(words)[-1] in ("precision", "epoch") and (np.nan_to_num(numbers) % 1).any()
+    by_product = counts_parameters(name) or _is_by_product(words)
+    return RESULT if _ends_as_result(words) or of_part or inexact or by_product else ""
+
+
+def more_is_better(name: str) -> bool:
+    """Whether the name of an objective says that larger is better."""
+    return not _MORE_IS_BETTER.isdisjoint(split_words(name))
+
+
+def sounds_like_result(name: str) -> bool:
+    """Whether the name of a column says that it measures how good a run is."""
+    words = split_words(name)
+    return _ends_as_result(words) or _begins_with_data_set(words)
+
+
+def sounds_like_state(name: str) -> bool:
+    """Whether the name of a column says that it tells how a run ended."""
+    words = split_words(name)
+    named = words[-1] == "status" or (words[-1] in _STATES and _OF_STATES.issuperset(words[:-1]))
+    code = words[-2:] in (["exit", "code"], ["return", "code"])
+    return named or code or words[-1] in _ENDINGS or words == ["is", "best"]
+
+
+def counts_parameters(name: str) -> bool:
+    """Whether the name of a column says that it is the size of a model, such as params_total."""
+    words = set(split_words(name))
+    return len(words) > 1 and not words.isdisjoint(_PARAMETERS) and words - _PARAMETERS <= _SIZES
+
+
+def split_words(name: str) -> list[str]:
+    """The words of a name in small letters, at least one; capitals begin words, but not in val/mIoU."""
+    spaced = re.sub(r"(?<=[a-z0-9]{2})(?=[A-Z])|(?<=\d)(?=[A-Z][a-z])", " ", name.replace("^", "")).lower()
+    return [word for word in re.split(r"[\W_]+", spaced) if word] or [""]
+
+
+def _is_identity(words: Sequence[str]) -> bool:
+    named = words[-1] == "name" and not _NAMED.isdisjoint(words)
+    return words[-1] in _IDENTITIES or named or _NUMBERED.issuperset(words)
+
+
+def _is_time(words: Sequence[str]) -> bool:
+    # The time per epoch is a time; the number of steps per second is not.
+    counted = words[: words.index("per")] if "per" in words[1:] else words
+    bare = [word for word in counted if word not in _OF_TIMES] or counted
+    of_processor = words[-1] in _UNITS and not _PROCESSORS.isdisjoint(words)
+    return bare[-1] in _TIMES | _MOMENTS or of_processor or (counted != words and counted[-1] in _UNITS)
+
+
+def _last_words(words: Sequence[str]) -> Sequence[str]:
+    """The words without figures at their ends, and without words that say of what they are a result."""
+    bare = [word if word in _RESULTS else word.rstrip("0123456789") for word in words]
+    return [word for word in bare if word and word not in _OF_WHAT] or [word for word in bare if word] or [""]
+
+
+def _ends_as_result(words: Sequence[str]) -> bool:
+    # Only the end of a name counts: loss_weight and score_threshold are settings.
+    end = _last_words(words)
+    pair = " ".join(words[-2:]) in _PAIRS or " ".join(end[-2:]) in _PAIRS
+    return end[-1] in _RESULTS or (pair and _LIMITS.isdisjoint(words))
+
+
+def _begins_with_data_set(words: Sequence[str]) -> bool:
+    """Whether a name is that of a result on some data, such as val/xyz; val_batch_size is a setting."""
+    return words[0] in _DATA_SETS and len(words) > 1 and _SETTINGS.isdisjoint(words)
+
+
+def _is_by_product(words: Sequence[str]) -> bool:
+    """Whether a name is that of a number that a run has at its end, such as its best epoch or its speed."""
+    best = words[0] in ("best", "stopped") and len(words) > 1 and words[1] != "of"
+    speed = words[-2:-1] == ["per"] and words[-1] in _SECONDS
+    return best or speed or (words[0] in _LENGTHS and words[-1] in _COMPLETED)

@@ -1,0 +1,149 @@
+"""The parameters of a table that marks none: all columns whose names, places and values allow it."""
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from shlex import quote
+
+import numpy as np
+
+from parzax.tables import evidence
+from parzax.tables.columns import Table, listed
+from parzax.tables.formats import PLAIN, Format
+from parzax.tables.names import RESULT, why_by_name
+from parzax.tables.states import holds_states
+from parzax.tables.trials import configurations
+
+# Optuna's `trials_dataframe`, recorded regimes, and the index columns that pandas writes to files.
+BOOKKEEPING = re.compile(
+    r"number|duration|trial_id|value|values_.*|datetime_.*|user_attrs_.*|system_attrs_.*"
+    r"|regimes_.*|Unnamed: \d+|__index_level_0__|#|"
+)
+SEED = re.compile(r"(.*[._/])?(random[._]?)?seed", re.IGNORECASE)
+MAX_PARAMETERS = 10_000
+# Choices repeat; a column in which more than this part of the labels differ identifies the rows.
+_NEARLY_ALL = 0.8
+
+
+def find_unmarked(
+    free: Sequence[str],
+    form: Format,
+    table: Table,
+    target: str,
+    numbers_of: Callable[[str], np.ndarray | None],
+    losses: np.ndarray,
+    certain: Collection[str],
+) -> tuple[list[str], tuple[str, ...]]:
+    """The columns that are parameters, and sentences about the other columns.
+
+    ``free`` are the columns without another role, ``target`` is the first objective, and the rest is as in
+    `find_parameters`. ValueError if a column may as well be a result.
+    """
+    reasons: dict[str, list[str]] = {}
+    parameters: list[str] = []
+    numbers: dict[str, np.ndarray] = {}
+    first_of: dict[bytes, str] = {}
+    written, last_result = form.find_others(table.names), ""
+
+    def why_not(name: str) -> str:
+        if name in certain or len(free) > MAX_PARAMETERS:
+            return ""
+        if name in written:
+            return f"written by {form.name}"
+        if form is PLAIN and BOOKKEEPING.fullmatch(name):
+            return "bookkeeping"
+        if last_result:
+            return f"behind the result {last_result!r}"
+        column = numbers_of(name)
+        why = why_by_name(name, column)
+        if column is None:
+            return why or _why_no_choices(table, name)
+        why = why or evidence.why_by_values(column, losses)
+        order = None if why else evidence.order_of_rows(column)
+        if order is not None and (first := first_of.setdefault(order, name)) != name:
+            return f"the same order of rows as {first!r}"
+        if not why:
+            numbers[name] = column
+        return why
+
+    for name in table.names:
+        why = why_not(name) if name in free else ""
+        if why:
+            reasons.setdefault(why, []).append(name)
+        elif name in free:
+            parameters.append(name)
+        if form.results_last and parameters and (name == target or why == RESULT):
+            last_result = name
+    for name, first in _find_copies(table, [name for name in parameters if name not in certain]).items():
+        parameters.remove(name)
+        reasons.setdefault(f"one value for each value of {first!r}", []).append(name)
+    _refuse_doubtful({name: numbers.get(name) for name in parameters}, losses)
+    return parameters, tuple(f"{listed(names)}: {why}" for why, names in reasons.items())
+
+
+def _why_no_choices(table: Table, name: str) -> str:
+    """Why a column of labels is not a parameter, by its values; "" if nothing speaks against it."""
+    if holds_states(table, name):
+        return "a state, by its values"
+    with suppress(ValueError):  # dates, say
+        column = table.read(name).as_labels()
+        n = (column.index >= 0).sum()
+        if n >= evidence.LEAST_ROWS and len(column.labels) > _NEARLY_ALL * n and not column.categories:
+            return "a different label in nearly every row"
+    return ""
+
+
+def _find_copies(table: Table, names: Sequence[str]) -> dict[str, str]:
+    """Column -> an earlier one that has equal values in exactly the same rows, such as a label of it.
+
+    Columns of many values are left alone: in a table of few configurations, several parameters may have a
+    different value in each.
+    """
+    first_of: dict[bytes, str] = {}
+    copies, readable = {}, []
+    for name in names:
+        with suppress(ValueError):  # dates, say
+            values = table.read(name).as_labels().index
+            readable += [name] * (not SEED.fullmatch(name))
+            if 1 <= values.max() < table.n**0.5 - 1 and table.n >= evidence.LEAST_ROWS:
+                first = first_of.setdefault(values.tobytes(), name)
+                copies |= {name: (first, values.max() + 1)} if first != name else {}
+    n_different = len(np.unique(configurations(table, readable))) if copies else 0
+    return {name: first for name, (first, n_values) in copies.items() if n_values < n_different}
+
+
+def _refuse_doubtful(numbers: Mapping[str, np.ndarray | None], losses: np.ndarray) -> None:
+    """ValueError if a parameter orders the rows nearly as an objective; it says how to name the parameters.
+
+    ``numbers`` are the columns of all parameters, None for those that are certain or of labels.
+    """
+    numeric = {name: column for name, column in numbers.items() if column is not None}
+    likeness = {name: evidence.order_as(column, losses) for name, column in numeric.items()}
+    doubtful = [name for name, value in likeness.items() if value >= evidence.DOUBTFUL]
+    if not doubtful:
+        return
+    models = np.column_stack([losses, *(numeric[name] for name in doubtful)])
+    similar = [name for name in numeric if name not in doubtful]
+    similar = [name for name in similar if evidence.order_as(numeric[name], models) >= evidence.SIMILAR]
+    clear = [name for name in numbers if name not in (*doubtful, *similar)]
+    if not clear:
+        similar, clear = [], [name for name in numbers if name not in doubtful]
+    first, one = doubtful[0], len(doubtful) == 1
+    doubt = (
+        f"the column {first!r} orders the rows nearly as the objective does (rank correlation "
+        f"{likeness[first]:.3f}). If {listed(doubtful)} {'is' if one else 'are'}"
+    )
+    if not clear:
+        kind = "a parameter" if one else "parameters"
+        raise ValueError(f"{doubt} {kind}, name the parameters: {_option('parameters', doubtful)}.")
+    out = [name for name in numbers if name in (*doubtful, *similar)]
+    drop, keep = _option("drop", out), _option("parameters", clear)
+    remedy = f"drop {'it' if len(out) == 1 else 'them'}: {drop}"
+    remedy = remedy if len(drop) < len(keep) else f"name the parameters: {keep}"
+    also = f"; {listed(similar)} may be results too (rank correlation of {evidence.SIMILAR} or more)"
+    kind, rest = "a result" if one else "results", "if not, --parameters has to name all parameters"
+    raise ValueError(f"{doubt} {kind}, {remedy}{also if similar else ''}; {rest}.")
+
+
+def _option(name: str, columns: Sequence[str]) -> str:
+    return f"{name}={list(columns)!r} (--{name} {' '.join(map(quote, columns))})"
