@@ -31,7 +31,9 @@ def read(columns, target="loss"):
 )
 def test_the_size_of_a_model_is_no_mark(size, target):
     """Catches a table whose only parameter is the size of its models."""
-    obs = read({"lr": LR, "dropout": DROPOUT, size: RNG.integers(1e6, 9e6, N), target: LOSS}, target)
+    obs = read(
+        {"lr": LR, "dropout": DROPOUT, size: RNG.integers(1_000_000, 9_000_000, N), target: LOSS}, target
+    )
     assert obs.space.names == ("lr", "dropout")
     assert obs.report.left_out == (f"{size!r}: a result, by its name",)
 
@@ -51,16 +53,10 @@ def test_columns_beside_marked_ones_are_named():
 
 
 def test_values_of_keras_tuner_itself(tmp_path):
-    """Hyperband: epochs and brackets are no parameters; of a configuration the run with most epochs counts."""
+    """Hyperband: epochs and brackets are no parameters; the run of a configuration with most epochs counts."""
     for i in range(N):
-        tuner = {
-            "tuner/epochs": 2 + 8 * (i % 2),
-            "tuner/initial_epoch": 0,
-            "tuner/bracket": 1,
-            "tuner/round": i % 2,
-        }
-        trial = {"trial_id": f"{i:02d}", "hyperparameters": {"values": {"lr": LR[i // 2], **tuner}},
-                 "score": LOSS[i], "status": "COMPLETED"}  # fmt: skip
+        values = {"lr": LR[i // 2], "tuner/epochs": 2 + 8 * (i % 2), "tuner/bracket": 1}
+        trial = {"hyperparameters": {"values": values}, "score": LOSS[i], "status": "COMPLETED"}
         (tmp_path / f"trial_{i:02d}").mkdir()
         (tmp_path / f"trial_{i:02d}" / "trial.json").write_text(json.dumps(trial))
     obs = px.Observations.from_dataframe(read_table(tmp_path), "score", direction="minimize", warn=False)
@@ -84,5 +80,5 @@ def test_places_of_results():
     assert read(first).space.names == ("lr", "dropout")
     # Older versions of Ax write metrics before its own columns.
     ax = {"arm_name": IDS, "trial_index": np.arange(N), "branin": LOSS, "l2norm": OTHER,
-          "trial_status": "COMPLETED", "generation_method": "Sobol", "lr": LR, "dropout": DROPOUT}  # fmt: skip
+          "trial_status": "COMPLETED", "generation_node": "Sobol", "lr": LR, "dropout": DROPOUT}  # fmt: skip
     assert read(ax, "branin").space.names == ("lr", "dropout")
