@@ -53,7 +53,7 @@ def test_columns_beside_marked_ones_are_named():
 
 
 def test_values_of_keras_tuner_itself(tmp_path):
-    """Hyperband: epochs and brackets are no parameters; the run of a configuration with most epochs counts."""
+    """Hyperband: epochs and brackets are no parameters; a configuration counts where it ran longest."""
     for i in range(N):
         values = {"lr": LR[i // 2], "tuner/epochs": 2 + 8 * (i % 2), "tuner/bracket": 1}
         trial = {"hyperparameters": {"values": values}, "score": LOSS[i], "status": "COMPLETED"}
