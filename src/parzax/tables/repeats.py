@@ -62,6 +62,11 @@ def find_fidelity(form: Format, together: Together | None, others: Sequence[str]
     return form.step if form.step in others else next(beside, None)
 
 
+def tells_repeats_apart(name: str) -> bool:
+    """Whether a column has the name of steps, folds, seeds or trials, which differ between equal settings."""
+    return any(names.fullmatch(_plain(name)) for names in (_COUNTS, _FOLDS, _SEED, _NAMES_TRIALS))
+
+
 @dataclass(frozen=True)
 class TrialSearch:
     """The columns of a table by what they may be, and the ways to find rows that belong together.

@@ -127,13 +127,11 @@ def find_parameters(
             what = f"the parameters {listed(absent)} of the space (params_<name> or <name>)"
             raise ValueError(f"the table has no column for {what}; {suggest(absent, table.names)}")
         return Roles(column_of)
-    written = form.find_others(table.names)
-    column_of = {name: column for name, column in marked.items() if column not in written}
-    if column_of:
-        left = [c for c in free if c not in column_of.values()]
+    if marked:
         # Optuna's own columns need no mention; other columns may be parameters that lack the mark.
-        others = [c for c in left if form is not OPTUNA or not BOOKKEEPING.fullmatch(c)]
-        roles = Roles(column_of, (f"the columns {listed(others)}",) if others else ())
+        others = [c for c in free if c not in marked.values()]
+        others = [c for c in others if form is not OPTUNA or not BOOKKEEPING.fullmatch(c)]
+        roles = Roles(marked, (f"the columns {listed(others)}",) if others else ())
     else:
         found, left_out = find_unmarked(free, form, table, taken[0], numbers_of, losses, certain)
         roles = Roles(dict(zip(found, found, strict=True)), left_out, _note_seed(found))

@@ -27,10 +27,10 @@ def find_state(
 ) -> str | None:
     """The column that says how runs ended, or None.
 
-    It is the column ``named`` by a format, else one of the ``columns`` with such a name; both must hold a
+    It is the column ``named`` by a format ("" if there is none), else one of the ``columns`` with such a name; both must hold a
     state word, or numbers if these stand for states (``numbered``). Else it is a column of state words.
     """
-    columns = list(columns)
+    columns = [] if named == "" else list(columns)
     if named in table.names and (
         _to_states(_labels(table, named)) or (numbered and not _labels(table, named))
     ):

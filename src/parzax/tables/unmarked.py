@@ -7,12 +7,13 @@ from shlex import quote
 
 import numpy as np
 
+from parzax._entries import number_rows
 from parzax.tables import evidence
 from parzax.tables.columns import Table, listed
 from parzax.tables.formats import PLAIN, Format
 from parzax.tables.names import RESULT, why_by_name
+from parzax.tables.repeats import tells_repeats_apart
 from parzax.tables.states import holds_states
-from parzax.tables.trials import configurations
 
 # Optuna's `trials_dataframe`, recorded regimes, and the index columns that pandas writes to files.
 BOOKKEEPING = re.compile(
@@ -74,7 +75,8 @@ def find_unmarked(
             parameters.append(name)
         if form.results_last and parameters and (name == target or why == RESULT):
             last_result = name
-    for name, first in _find_copies(table, [name for name in parameters if name not in certain]).items():
+    settings = [name for name in parameters if name not in certain and not tells_repeats_apart(name)]
+    for name, first in _find_copies(table, settings, numbers).items():
         parameters.remove(name)
         reasons.setdefault(f"one value for each value of {first!r}", []).append(name)
     _refuse_doubtful({name: numbers.get(name) for name in parameters}, losses)
@@ -93,23 +95,24 @@ def _why_no_choices(table: Table, name: str) -> str:
     return ""
 
 
-def _find_copies(table: Table, names: Sequence[str]) -> dict[str, str]:
+def _find_copies(table: Table, names: Sequence[str], numbers: Mapping[str, np.ndarray]) -> dict[str, str]:
     """Column -> an earlier one that has equal values in exactly the same rows, such as a label of it.
 
-    Columns of many values are left alone: in a table of few configurations, several parameters may have a
-    different value in each.
+    Only labels and integers of few values are compared. In a table of few settings, each parameter may have
+    another value in each of them, so that there have to be more settings than values.
     """
     first_of: dict[bytes, str] = {}
-    copies, readable = {}, []
+    copies, codes = {}, []
     for name in names:
         with suppress(ValueError):  # dates, say
-            values = table.read(name).as_labels().index
-            readable += [name] * (not SEED.fullmatch(name))
-            if 1 <= values.max() < table.n**0.5 - 1 and table.n >= evidence.LEAST_ROWS:
-                first = first_of.setdefault(values.tobytes(), name)
-                copies |= {name: (first, values.max() + 1)} if first != name else {}
-    n_different = len(np.unique(configurations(table, readable))) if copies else 0
-    return {name: first for name, (first, n_values) in copies.items() if n_values < n_different}
+            codes.append(table.read(name).as_labels().index)
+            n_values = codes[-1].max() + 1
+            few = 2 <= n_values < table.n**0.5 and table.n >= evidence.LEAST_ROWS
+            if few and not (np.nan_to_num(numbers.get(name, 0), posinf=0, neginf=0) % 1).any():
+                first = first_of.setdefault(codes[-1].tobytes(), name)
+                copies |= {name: (first, n_values)} if first != name else {}
+    n_settings = number_rows(codes, table.n).max() + 1 if copies else 0
+    return {name: first for name, (first, n_values) in copies.items() if n_values < n_settings}
 
 
 def _refuse_doubtful(numbers: Mapping[str, np.ndarray | None], losses: np.ndarray) -> None:

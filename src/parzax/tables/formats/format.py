@@ -20,10 +20,10 @@ class Format:
         needs: patterns of columns that a table of the tool must have, a different column for each, for
             `fnmatch`; "|" separates alternatives.
         prefix: how the columns of parameters begin; "" if parameters have no mark.
-        others: the columns that are not parameters, also if they have the mark: a regular expression, or a
-            function from all columns to these columns.
+        others: the columns that are not parameters: a regular expression, which holds for marked columns
+            too, or a function from all columns to these columns.
         results_last: whether no parameter stands behind a result, if parameters have no mark.
-        state: the column that says how a run ended.
+        state: the column that says how a run ended; "" if no column does.
         states: what its numbers 0, 1, ... stand for, if the tool writes numbers.
         trial: the column that says to which trial a row belongs.
         parent: the column with the trial that started a row's trial, such as a search its runs.
@@ -63,7 +63,7 @@ class Format:
     def parameter_of(self, column: str) -> str | None:
         """The name of the parameter that a column holds by its prefix, or None."""
         marked = self.prefix and column.startswith(self.prefix) and column != self.prefix
-        return column[len(self.prefix) :] if marked else None
+        return column[len(self.prefix) :] if marked and column not in self.find_others([column]) else None
 
     def find_others(self, columns: Sequence[str]) -> set[str]:
         """The columns that are not parameters according to the tool."""

@@ -6,6 +6,8 @@ SYNE_TUNE = Format(
     "Syne Tune",
     needs=("config_*", "st_*", "trial_id"),
     prefix="config_",
+    # st_status says how far a trial was at its report, not how it ended.
+    state="",
     trial="trial_id",
     step="st_worker_iter",
 )
