@@ -39,12 +39,12 @@ def grid(**axes):
 def test_epochs_with_a_metric(identity, step):
     """One row a trial, whatever changes within it: numbers, few integers, words of a scheduler."""
     named = {} if identity is None else {identity: [f"t{i}" for i in TRIAL]}
-    changing = {"grad_norm": FRESH, "n_seen": RNG.integers(0, 9, 5 * N), "decision": np.tile([*"CCCCS"], N)}
+    changing = {"drift": FRESH, "n_seen": RNG.integers(0, 9, 5 * N), "decision": np.tile([*"CCCCS"], N)}
     obs = read(CURVES | {step: FIVE} | named | changing)
     assert summary(obs) == (COUNTS, N, 0)
     assert obs.report.dropped == {"not the last row of its trial": 4 * N}
-    assert f"{step!r}: it counts the rows of a trial" in obs.report.left_out
-    assert "'grad_norm': it changes within a trial" in obs.report.left_out
+    assert any(repr(step) in text for text in obs.report.left_out)
+    assert "'drift': it changes within a trial" in obs.report.left_out
     # What is asked for gives the same trials; with all rows they are groups.
     assert summary(read(CURVES | {step: FIVE} | named | changing, parameters=COUNTS)) == (COUNTS, N, 0)
     assert summary(read(CURVES | {step: FIVE} | named, per_trial="all")) == (COUNTS, 5 * N, N)

@@ -27,8 +27,9 @@ def find_state(
 ) -> str | None:
     """The column that says how runs ended, or None.
 
-    It is the column ``named`` by a format ("" if there is none), else one of the ``columns`` with such a name; both must hold a
-    state word, or numbers if these stand for states (``numbered``). Else it is a column of state words.
+    It is the column ``named`` by a format ("" if it has none), else one of the ``columns`` with such a name;
+    both must hold a state word, or numbers if these stand for states (``numbered``). Else it is a column of
+    state words.
     """
     columns = [] if named == "" else list(columns)
     if named in table.names and (
