@@ -5,7 +5,7 @@ import numpy as np
 # With fewer rows, or fewer different values, two columns may have the same order by chance.
 LEAST_ROWS, _LEAST_VALUES = 20, 5
 # So many points on a line are not there by chance; examples of a few rows may be.
-_LEAST_ON_LINE = 8
+_LEAST_ON_LINE = 12
 # Correlation of a counter with gaps and the rows; a grid of powers has less.
 _ON_LINE = 0.95
 # A longer log is first compared on about this many rows.
