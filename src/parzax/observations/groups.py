@@ -2,6 +2,7 @@
 
 import math
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -12,6 +13,11 @@ from parzax.space import Space
 
 # A log has groups of repeats if at least this share of its rows repeats the configuration of another.
 _REPEATED = 0.1
+# Of longer logs two parts are looked at first: every sixteenth row, which shows few values that come often, and
+# the rows of a sixteenth of the values, which shows many values that come twice.
+_LONG, _PART = 1 << 14, 16
+# Logs -> their groups of repeats.
+_known: "WeakKeyDictionary[Any, np.ndarray | None]" = WeakKeyDictionary()
 
 
 def check_groups(groups: Any, shape: tuple[int, ...]) -> np.ndarray:
@@ -36,6 +42,42 @@ def find_groups(obs: Any) -> np.ndarray | None:
     n_seeds, n = math.prod(obs.batch_shape), obs.n
     if obs.groups is not None:
         return obs.groups.reshape(n_seeds, n)
+    if obs not in _known:
+        _known[obs] = None if _has_few_repeats(obs) else _find_all_repeats(obs)
+    return _known[obs]
+
+
+def _has_few_repeats(obs: Any) -> bool:
+    """Whether the values of one parameter alone show that no seed has groups of repeats."""
+    always = [j for j, domains in enumerate(obs.space.domains) if all(d.n_values is None for d in domains)]
+    n_rows = (~np.isnan(obs.losses[..., 0])).sum(axis=-1).min(initial=obs.n)
+    if not always or not n_rows or obs.weight is not None:
+        return False
+    values = obs.values[..., always[0]].reshape(-1, obs.n)
+    if np.isnan(values).any():
+        return False
+    most = _REPEATED * n_rows / obs.n
+    return all(_share_of_repeats(seed) < most for seed in values)
+
+
+def _share_of_repeats(x: np.ndarray) -> float:
+    """Share of the values (n,) that repeat another one; of many values twice the estimate from two parts."""
+    x = np.ascontiguousarray(x)
+    if len(x) <= _LONG:
+        return _count_repeats(x) / max(len(x), 1)
+    hashed = x.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    parts = x[::_PART], x[hashed < np.uint64(2**64 // _PART)]
+    return 2 * max(_count_repeats(part) / max(len(part), 1) for part in parts)
+
+
+def _count_repeats(x: np.ndarray) -> int:
+    ordered = np.sort(x)
+    return int((ordered[1:] == ordered[:-1]).sum())
+
+
+def _find_all_repeats(obs: Any) -> np.ndarray | None:
+    """(s, n) numbers of the groups of repeats; None if no seed has enough of them."""
+    n_seeds, n = math.prod(obs.batch_shape), obs.n
     values, regime = (x.reshape(n_seeds, n, len(obs.space)) for x in (obs.values, obs.regime))
     usable = ~np.isnan(obs.losses).all(axis=-1) & (obs.weight is None or obs.weight > 0)
     continuous = usable.reshape(n_seeds, n)[..., None] & _continuous(obs.space, regime)
