@@ -176,3 +176,12 @@ class TestTables:
         labels = self.DF.assign(x=["a", "b", "a"])
         with pytest.raises(ValueError, match="'x' is not a number"):
             px.Observations.from_dataframe(labels, bounds={"x": (0, 1)}, **options)
+
+
+def test_few_values_below_a_bound_are_no_list():
+    """Numbers with few different values are listed, but not where their bounds move."""
+    n = np.arange(40)
+    df = pd.DataFrame({"x": 16 * 2 ** (n % 3), "c": 64 + n, "value": n / 40})
+    obs = px.Observations.from_dataframe(df, bounds={"x": (0, "c")}, direction="minimize", warn=False)
+    (domain,) = obs.space["x"]
+    assert (domain.low, domain.high) == (0, 103)

@@ -93,13 +93,11 @@ def test_a_row_without_a_label_stands_alone() -> None:
 @pytest.mark.parametrize("repeats", [0, 1, 30, 20_000])
 @pytest.mark.parametrize("share", [0.05, 0.2])
 def test_repeats_of_short_and_long_logs(n: int, repeats: int, share: float) -> None:
-    """A fifth of the rows are repeats: of as many configurations, of every 30th, or of one; or too few are."""
+    """A share of the rows are repeats, of many configurations or of few."""
     rng = np.random.default_rng(0)
     values, n_repeated = rng.uniform(size=(n, 1)), int(share * n)
     if repeats:
-        values[:n_repeated] = values[n_repeated : n_repeated + -(-n_repeated // repeats)][
-            np.arange(n_repeated) // repeats
-        ]
+        values[:n_repeated] = values[n_repeated + np.arange(n_repeated) // repeats]
     rng.shuffle(values)
     obs = px.Observations.from_arrays(px.Space({"x": px.Float(0, 1)}), values, rng.normal(size=n))
     groups = find_groups(obs)

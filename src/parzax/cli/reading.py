@@ -20,7 +20,7 @@ from parzax.space.serialization import load
 from parzax.tables.columns import Column, Table, listed
 from parzax.tables.files import KINDS, find_files, kind_of, read_table
 from parzax.tables.records import stack_tables
-from parzax.tables.roles import results_of, suggest, unsaid_direction
+from parzax.tables.roles import full_name, results_of, suggest, unsaid_direction
 
 # Formats whose reading may run code from the file.
 _REFUSED = (".pkl", ".pickle", ".joblib", ".npy", ".yaml", ".yml", ".pt", ".pth", ".dill")
@@ -130,7 +130,8 @@ def _table_arguments(table: Table, path: Path, args: Namespace) -> dict[str, Any
     """The arguments of `Observations.from_dataframe` but for the column of seeds."""
     space, direction = _read_space(args)
     target = args.target or "value"
-    if args.target is None and not any(c == "value" or c.startswith("values_") for c in table.names):
+    several = any(column.startswith("values_") for column in table.names)
+    if args.target is None and not several and full_name("value", table.names) not in table.names:
         likely = results_of(table.names)
         perhaps = f"perhaps {listed(likely)}; all columns are" if likely else "one of"
         hint = " A search space goes to --space." if {"name", "kind"} <= set(table.names) else ""

@@ -7,7 +7,7 @@ import numpy as np
 
 from parzax import _checks
 from parzax._entries import and_more, axis_label, find_first
-from parzax.space import Space, Varying
+from parzax.space import Float, Int, Numeric, Ordinal, Space, Varying
 from parzax.space.axes import BOUND_SLACK
 from parzax.space.cells import STEP_SLACK
 
@@ -37,6 +37,24 @@ def read_bounds(
             sides.append(np.broadcast_to(array, shape))
         arrays[name] = np.stack(sides, axis=-1)
     return arrays
+
+
+def let_bounds_move(
+    space: Space, bounds: Mapping[str, tuple[np.ndarray, np.ndarray]], keep: np.ndarray
+) -> Space:
+    """An inferred space, with `Varying` domains for the parameters with bounds."""
+    domains = {name: space[name] for name in space.names}
+    for name, sides in bounds.items():
+        (domain,) = space[name]
+        if isinstance(domain, Ordinal):  # few values, which says nothing where bounds move
+            domain = (Int if domain.has_integers else Float)(domain.values[0], domain.values[-1])
+        if not isinstance(domain, Numeric):
+            raise ValueError(f"bounds: {name!r} is not a number but {domain.kind}, so it cannot have bounds.")
+        lows, highs = (side[keep & np.isfinite(side)] for side in sides)
+        low, high = lows.min(initial=domain.low), highs.max(initial=domain.high)
+        step = 1 if domain.has_integers else None
+        domains[name] = (Varying(low, high, log=domain.log and low > 0, step=step, when=domain.when),)
+    return Space(domains)
 
 
 def check_bounds(

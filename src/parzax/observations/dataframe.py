@@ -13,12 +13,12 @@ from parzax import _checks
 from parzax._checks import Direction
 from parzax._entries import row_mask, warn_of_normalised
 from parzax._words import visible
-from parzax.observations.bounds import read_bounds
+from parzax.observations.bounds import let_bounds_move, read_bounds
 from parzax.observations.inference import infer_space
 from parzax.observations.labels import encode_columns
 from parzax.observations.report import warn_of_inferred
 from parzax.observations.validation import Arrays, check_arrays
-from parzax.space import Numeric, Space, Varying
+from parzax.space import Space
 from parzax.tables import Format, recognise, shapes, trials
 from parzax.tables.columns import Column, Table, listed, says_missing, short
 from parzax.tables.files import read_table
@@ -186,7 +186,7 @@ def _read(
 
         arrays = read_bounds(bounds, (table.n,), space.names, read_column)
         moving = {name: (array[:, 0], array[:, 1]) for name, array in arrays.items()}
-        space = _let_bounds_move(space, moving, keep) if names is None else space
+        space = let_bounds_move(space, moving, keep) if names is None else space
     used = keep & ((failed == "worst") | ~np.isnan(objectives).all(axis=-1))
     values, regime = encode_columns(space, columns, used, _read_regimes(table, space, keep))
     limits = _read_numbers(table, constrained, keep) if constrained else None
@@ -227,22 +227,6 @@ def _to_numbers(column: Column | None) -> np.ndarray | None:
         return None
     numeric = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in column.labels)
     return column.as_numbers() if column.index is None or numeric else None
-
-
-def _let_bounds_move(
-    space: Space, bounds: Mapping[str, tuple[np.ndarray, np.ndarray]], keep: np.ndarray
-) -> Space:
-    """An inferred space, with `Varying` domains for the parameters with bounds."""
-    domains = {name: space[name] for name in space.names}
-    for name, sides in bounds.items():
-        (domain,) = space[name]
-        if not isinstance(domain, Numeric):
-            raise ValueError(f"bounds: {name!r} is not a number but {domain.kind}, so it cannot have bounds.")
-        lows, highs = (side[keep & np.isfinite(side)] for side in sides)
-        low, high = lows.min(initial=domain.low), highs.max(initial=domain.high)
-        step = 1 if domain.has_integers else None
-        domains[name] = (Varying(low, high, log=domain.log and low > 0, step=step, when=domain.when),)
-    return Space(domains)
 
 
 def _read_numbers(table: Table, names: Sequence[str], keep: np.ndarray) -> np.ndarray:

@@ -13,8 +13,8 @@ from parzax.space import Space
 
 # A log has groups of repeats if at least this share of its rows repeats the configuration of another.
 _REPEATED = 0.1
-# Of longer logs two parts are looked at first: every sixteenth row, which shows few values that come often, and
-# the rows of a sixteenth of the values, which shows many values that come twice.
+# Of longer logs two parts are looked at first: every sixteenth row shows few values that come often, and the
+# rows of a sixteenth of the values show many values that come twice.
 _LONG, _PART = 1 << 14, 16
 # Logs -> their groups of repeats.
 _known: "WeakKeyDictionary[Any, np.ndarray | None]" = WeakKeyDictionary()

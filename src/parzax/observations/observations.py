@@ -25,20 +25,19 @@ from parzax.tables import Format
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """The rows of a log: configurations and objectives, with optional constraints and weights.
+    """The rows of a log, on the host: configurations and objectives, perhaps constraints and weights.
 
-    Built by `from_arrays`, `from_dataframe` or an adapter, never directly. On the host, and no pytree.
+    Built by `from_arrays`, `from_dataframe` or an adapter, never directly; no pytree.
 
     Attributes:
         space: the search space; ``d`` parameters.
         values: (..., n, d) native values, NaN = inactive, categories as integer codes.
         regime: (..., n, d) int16, index of the domain that applied, -1 = inactive.
-        losses: (..., n, m) objectives, negated where maximised, so that lower is better. NaN marks a
-            failed row.
-        constraints: (..., n, c) or None; feasible where <= 0. NaN where missing, only in failed rows.
+        losses: (..., n, m) objectives, negated where maximised; NaN in failed rows.
+        constraints: (..., n, c) or None; feasible where <= 0. NaN only in failed rows.
         weight: (..., n) frequency weights or None for 1 each; 0 leaves a row out.
-        bounds: name -> (..., n, 2) low and high in the rows where the bounds of the parameter move
-            (`parzax.Varying`), NaN in other rows; None if no bounds are given.
+        bounds: name -> (..., n, 2) low and high in rows where the bounds of the parameter move, NaN in other
+            rows; None if no bounds are given.
         groups: (..., n) int32 numbers of groups of rows that belong together, or None.
         report: how the log was read.
     """

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 # Runs per chunk (a chunk fits a core's cache), and characters of a progress bar.
 _LANES, _BAR = 32, 24
-# A run of up to this many evaluations is one scan. This halves the compilation time and makes the run a few
-# hundredths of a second slower.
+# A run of up to this many evaluations is one scan: half the compilation, a few hundredths of a second more.
 _ONE_SCAN = 256
 
 
@@ -55,10 +54,7 @@ class Trace(eqx.Module):
         return (self.constraints <= 0).all(axis=-1)
 
     def best(self, objective: int = 0) -> Array:
-        """(..., n) best feasible value so far; before the first feasible one, +inf (-inf if maximised).
-
-        Raises ValueError unless ``objective`` is one of 0, ..., m - 1.
-        """
+        """(..., n) best feasible value so far of objective 0, ..., m - 1; +inf (-inf if maximised) before."""
         objective = _checks.whole_number("objective", objective, 0, self.objectives.shape[-1] - 1)
         value = self.objectives[..., objective]
         usable, axis = self.feasible & ~jnp.isnan(value), value.ndim - 1
@@ -69,8 +65,8 @@ class Trace(eqx.Module):
     def to_observations(self) -> "Observations":
         """The rows as a log on the host, such as for `parzax.cond_ped_anova`; runs are its seeds.
 
-        Values that the trace's dtype rounded out of their domain become the nearest inside. ValueError for a
-        trace without a space, TypeError for a traced one.
+        Values that were rounded out of their domain become the nearest inside. ValueError without a space,
+        TypeError for a traced trace.
         """
         from parzax.observations import Observations  # only here do samplers need logs
 
@@ -275,7 +271,7 @@ def progress_bar(total: int, what: str, shown: bool = True) -> Iterator[Callable
         left = (now - since[1]) * (total - done) / max(done - since[0], 1)
         since = since if since[0] else (done, now)
         line = bar(done, total, what, now - start, left)
-        # Spaces erase the previous line, because escape codes would stay visible in a file.
+        # Spaces, not escape codes, erase the previous line.
         print("\r" + line.ljust(width), end="", file=sys.stderr, flush=True)
         width = len(line)
 

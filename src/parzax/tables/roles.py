@@ -15,15 +15,28 @@ from parzax.tables.unmarked import BOOKKEEPING, MAX_PARAMETERS, SEED, find_unmar
 
 
 def find_targets(columns: Sequence[str], target: str | Sequence[str]) -> list[str]:
-    """The objective columns; "value" also stands for all of ``values_*``."""
+    """The objective columns; "value" also stands for all of ``values_*``, and "loss" for "metrics.loss"."""
     several = [c for c in columns if c.startswith("values_")]
     if isinstance(target, str) and target == "value" and target not in columns and several:
         return sorted(several, key=lambda c: int(c[7:]) if c[7:].isdigit() else columns.index(c))
+    names = [target] if isinstance(target, str) else target
+    if isinstance(names, Sequence) and all(isinstance(name, str) for name in names):
+        target = [full_name(name, columns) for name in names]
     targets = named_columns("target", target, columns)
     if not targets:
         raise TypeError(f"target must be a column name or a list of them, got {target!r}.")
     check_unique(targets)
     return targets
+
+
+def full_name(name: str, columns: Sequence[str]) -> str:
+    """The only column whose last part is ``name``, whatever its capitals and signs; else ``name``.
+
+    Columns that a format calls parameters do not count.
+    """
+    others = [column for column in columns if bare_name(column) == column]
+    same = [column for column in others if _last_part(column) == _letters(name)]
+    return same[0] if len(same) == 1 and name not in columns else name
 
 
 def named_columns(argument: str, names: Any, columns: Sequence[str], most: int | None = None) -> list[str]:
