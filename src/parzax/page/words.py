@@ -78,11 +78,11 @@ def summary(
     result: ImportanceResult, stats: Numbers, labels: Sequence[str], good: Sequence[tuple[int, str]]
 ) -> list[str]:
     """The page in a few sentences, at the level that it opens at; ``good`` values of some parameters."""
-    i, known = stats.default, bool(np.isfinite(stats.mean[stats.default]).any())
+    i, any_share = stats.default, bool(np.isfinite(stats.mean[stats.default]).any())
     rows = plural(size_text(result.n_target[..., stats.order[i]]), "row")
     where = f"the best {percent(stats.levels[i])} ({rows}, {_say_goal(result.report)})"
     lines = [f"For being among {where}, {_say_important(stats, i, labels)}."]
-    lines[0] += " Importances of all parameters add up to 1." * known
+    lines[0] += " Importances of all parameters add up to 1." * any_share
     few = bool(have_few_rows(result.n_target, result.n_region)[stats.order[i]])
     if len(stats.levels) > 1 and (why := explain_level(float(stats.levels[i]), few)):
         lines.append(f"The level γ′ = {stats.levels[i]:g} is shown first: it is {why}.")
@@ -90,7 +90,7 @@ def summary(
     if values:
         lines.append(f"Good values: {'; '.join(values)}.")
     lines += _changes(stats, labels)
-    if not known:
+    if not any_share:
         return lines  # nothing to be sure of
     sure = stats.interval and f"intervals are {stats.interval}"
     sure = stats.verdicts[i] or sure or "unknown: no samples of this run were drawn"

@@ -197,8 +197,8 @@ def _separator_and_point(file: BinaryIO, suffix: str) -> tuple[str, str]:
     separator = max((usual, ";", "\t", ","), key=lambda sign: (names.count(sign), sign == usual))
     _check_width(header.count(separator) + 1)
     # A line with an odd number of quotes goes on in the next one.
-    whole = takewhile(lambda line: line.count('"') % 2 == 0, [header, *lines])
-    n_cells = [_without_quoted(line).count(separator) + 1 for line in whole]
+    records = takewhile(lambda line: line.count('"') % 2 == 0, [header, *lines])
+    n_cells = [_without_quoted(line).count(separator) + 1 for line in records]
     if n_cells and max(n_cells) > n_cells[0]:
         wide = f"line {n_cells.index(max(n_cells)) + 1} has {max(n_cells)} cells, line 1 has {n_cells[0]}"
         remedy = "delete what stands above the names, and put text that holds separators into quotes"

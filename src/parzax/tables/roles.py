@@ -146,8 +146,8 @@ def find_parameters(
         others = [c for c in others if form is not OPTUNA or not BOOKKEEPING.fullmatch(c)]
         roles = Roles(marked, (f"the columns {listed(others)}",) if others else ())
     else:
-        found, left_out = find_unmarked(free, form, table, taken[0], numbers_of, losses, certain)
-        roles = Roles(dict(zip(found, found, strict=True)), left_out, _note_seed(found))
+        columns, left_out = find_unmarked(free, form, table, taken[0], numbers_of, losses, certain)
+        roles = Roles(dict(zip(columns, columns, strict=True)), left_out, _note_seed(columns))
     if form not in (PLAIN, OPTUNA):
         where = f", with its parameters in {form.prefix}*" if form.prefix else ""
         roles = roles._replace(notes=(f"a table of {form.name}{where}", *roles.notes))
