@@ -66,10 +66,12 @@ def test_no_rows_and_no_levels():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("many", [False, True], ids=["one scatter", "by column"])
-def test_sweep_counts_are_level_counts_of_each_column(weighted, many):
-    """Both ways of counting, chosen by size, agree with the loop: catches an offset of one of them."""
-    widths, n = (4, 1, 9), 50000 if many else 100
+@pytest.mark.parametrize("way", ["one scatter", "by column", "pairs on an accelerator"])
+def test_sweep_counts_are_level_counts_of_each_column(weighted, way, monkeypatch):
+    """All ways of counting, chosen by size and platform, agree with the loop: catches an offset of one."""
+    if way == "pairs on an accelerator":
+        monkeypatch.setattr(jax.lax, "platform_dependent", lambda *args, cpu, default: default(*args))
+    widths, n = (4, 1, 9), 100 if way == "one scatter" else 50000
     blocks, offsets, column = [], [], 0
     for parameter, width in enumerate(widths):
         offsets.append(column)

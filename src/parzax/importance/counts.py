@@ -1,5 +1,6 @@
 """Counts per (level, cell): one pass over the rows, then a running sum over the levels."""
 
+from collections.abc import Callable
 from functools import partial
 from itertools import accumulate
 from typing import Any
@@ -98,9 +99,14 @@ def sweep_counts(
     if codes.size <= _FLAT_LIMIT or len(codes) < len(level) or level.ndim == 3:
         histogram = flat(*arrays)
     else:
-        # On accelerators a flat scatter is fastest in any case.
         by_column = partial(_histograms_by_column, sets=sets, layout=layout)
-        histogram = jax.lax.platform_dependent(*arrays, cpu=by_column, default=flat)
+        cpu = partial(by_column, most_pairs=_PAIR_LIMIT, over_seeds=jax.lax.map)
+        # An accelerator takes as long for each scattered entry, so pairs of columns halve the time.
+        n_columns, n_rows = codes.shape[1:]
+        paired = partial(by_column, most_pairs=n_rows, over_seeds=lambda count, seeds: jax.vmap(count)(seeds))
+        pairs_pay = n_columns <= _MOST_PAIRED and sets * max(layout.n_codes) ** 2 <= n_rows
+        default = paired if pairs_pay else flat
+        histogram = jax.lax.platform_dependent(*arrays, cpu=cpu, default=default)
     counts = running_sum(histogram[:, :-1])
     if not isinstance(place, tuple):
         return counts[:, jnp.append(place, len(place))]
@@ -131,10 +137,12 @@ def _histograms_by_column(
     weight: Shaped[Array, "s n"] | None,
     sets: int,
     layout: Layout,
+    most_pairs: int,
+    over_seeds: Callable[[Callable[..., Array], Any], Array],
 ) -> Shaped[Array, "s l w"]:
     """`_flat_histogram`, seed by seed and column by column: a column's counts stay in a CPU's nearest cache.
 
-    If the columns are small, two columns are counted jointly, and sums give the counts of each column.
+    If two columns have up to ``most_pairs`` joint counts, these are made, and sums give those of each column.
     """
     width = max(layout.n_codes)
 
@@ -148,7 +156,7 @@ def _histograms_by_column(
             histogram = _histogram(bins, weight, sets * width ** len(columns))
             return histogram.reshape(sets, *[width] * len(columns))
 
-        if sets * width**2 > _PAIR_LIMIT or len(codes) > _MOST_PAIRED:
+        if sets * width**2 > most_pairs or len(codes) > _MOST_PAIRED:
             return jax.lax.map(count, codes)
         counts = []
         # Half the scatters, then two sums. In a loop XLA would compute the bins within the scatter.
@@ -157,7 +165,7 @@ def _histograms_by_column(
             counts += [joint.sum(axis=2, dtype=joint.dtype), joint.sum(axis=1, dtype=joint.dtype)]
         return jnp.stack(counts if len(codes) % 2 == 0 else [*counts, count(codes[-1])])
 
-    columns = jnp.moveaxis(jax.lax.map(count_seed, (codes, level, weight)), 1, 2)
+    columns = jnp.moveaxis(over_seeds(count_seed, (codes, level, weight)), 1, 2)
     sizes = np.array(layout.n_codes)
     if (sizes == columns.shape[-1]).all():
         return columns.reshape(*columns.shape[:2], -1)

@@ -22,7 +22,7 @@ from parzax.importance.levels import sizes
 
 # Batch limits: scattered entries, counts, and replicates. Batches that fit a CPU's cache would leave an
 # accelerator idle.
-_CPU, _ACCELERATOR = (1 << 18, 1 << 16, 64), (1 << 26, 1 << 22, 1 << 10)
+_CPU, _ACCELERATOR = (1 << 18, 1 << 16, 64), (1 << 26, 1 << 24, 1 << 10)
 
 
 def resample(

@@ -122,7 +122,8 @@ def _taken(variance: Any, positive: Any, xp: Any) -> Any:
     """(..., 1) the t of `normalise`: sum_i min(v_i, t) over the positive v makes up for the negative ones."""
     ascending = xp.sort(positive, axis=-1)
     before = xp.cumsum(ascending, axis=-1) - ascending
-    from_here = positive.shape[-1] + 1 - xp.cumsum(xp.ones_like(ascending), axis=-1)
+    d = ascending.shape[-1]
+    from_here = xp.broadcast_to(xp.arange(d, 0, -1).astype(ascending.dtype), ascending.shape)
     lack = xp.minimum((positive - variance).sum(axis=-1, keepdims=True), before[..., -1:])
     # The smallest variance v such that reductions by t = v would cover the lack.
     first = xp.argmax(before + ascending * from_here >= lack, axis=-1)[..., None]

@@ -20,7 +20,7 @@ from parzax.space import Points
 
 # Number of (point, kernel) pairs per block: on a CPU (2 MiB in float32, which fits a core's cache) and on
 # other platforms. The key says whether each pair needs many intermediate values.
-_PAIRS = {False: (1 << 19, 1 << 24), True: (1 << 17, 1 << 22)}
+_PAIRS = {False: (1 << 19, 1 << 26), True: (1 << 17, 1 << 22)}
 
 
 class Prepared(eqx.Module):
