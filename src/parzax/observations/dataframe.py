@@ -20,11 +20,11 @@ from parzax.observations.report import warn_of_inferred
 from parzax.observations.validation import Arrays, check_arrays
 from parzax.space import Space
 from parzax.tables import Format, recognise, shapes, trials
-from parzax.tables.columns import Column, Table, listed, says_missing, short
+from parzax.tables.columns import Column, Table, listed
 from parzax.tables.files import read_table
 from parzax.tables.frames import open_table
 from parzax.tables.repeats import TrialSearch, find_fidelity, read_labels
-from parzax.tables.roles import find_parameters, find_targets, named_columns, unsaid_direction
+from parzax.tables.roles import find_directions, find_parameters, find_targets, named_columns
 from parzax.tables.spelling import LEAST_NUMBERS, as_numbers
 from parzax.tables.states import PENDING, find_state, read_states
 
@@ -48,7 +48,7 @@ def read_logs(
         if len(set(names)) < len(names):
             raise ValueError(f"column {column!r}: {what}s differ only in type: {list(labelled.labels)!r}.")
         table = table.without(column)
-    space, arrays, reasons, inferred = _read(table, log_number, *arguments)
+    space, arrays, reasons, place, inferred = _read(table, log_number, *arguments)
     logs = {}
     for i, name in enumerate(names):
         rows = log_number == i
@@ -57,6 +57,7 @@ def read_logs(
         except ValueError as error:
             raise ValueError(f"{what} {name!r}: {error}") from error
         kept = np.flatnonzero(rows & (reasons == ""))
+        kept = kept[np.argsort(place[kept], kind="stable")]  # a trial stands where it began
         logs[name] = arrays.take(kept, n_rows=int(rows.sum()), dropped=dropped, inferred=inferred)
         warn_of_normalised(logs[name].weight)
     warn_of_inferred(inferred if warn else ())
@@ -80,10 +81,11 @@ def _read(
     form: Format | None,
     per_trial: str,
     groups: str | None,
-) -> tuple[Space, Arrays, np.ndarray, tuple[str, ...]]:
+) -> tuple[Space, Arrays, np.ndarray, np.ndarray, tuple[str, ...]]:
     """Read all rows of a table; see `Observations.from_dataframe`.
 
-    Returns the space, the rows, the reason to leave out each ("" if there is none), and what was inferred.
+    Returns the space, the rows, the reason to leave out each ("" if there is none), the first row of the
+    trial of each, and what was inferred.
     """
     _checks.one_of("failed", failed, ("drop", "worst"))
     fate: str = failed if pruned is None else _checks.one_of("pruned", pruned, ("drop", "worst"))
@@ -96,7 +98,8 @@ def _read(
     _checks.one_of("per_trial", per_trial, trials.CHOICES)
     form = recognise(table.names) if form is None else form
     _checks.instance("format", form, Format, "a parzax.tables.Format")
-    notes = [] if direction is not None else [unsaid_direction(targets)]
+    said, notes = find_directions(table, form, targets) if direction is None else (direction, [])
+    directions = _checks.directions(said, len(targets))
     names, taken = None if space is None else space.names, [*targets, *weights, *constrained, *grouped]
     asked = named_columns("parameters", parameters, table.names)
     if asked and names is not None:
@@ -155,12 +158,13 @@ def _read(
     _count_dropped(reasons)
     keep = reasons == ""
     members = read_labels(table.read(grouped[0])) if grouped else None
+    place = np.arange(table.n)
     allowed, fidelity = reasons == "", find_fidelity(form, together, others)
     steps = None if fidelity is None else numbers_of(fidelity)
     if together is not None:
-        senses = _checks.directions("minimize" if direction is None else direction, len(targets))
-        first = -losses[:, 0] if senses[0] == "maximize" else losses[:, 0]
+        first = -losses[:, 0] if directions[0] == "maximize" else losses[:, 0]
         told, groups_of = trials.choose_rows(per_trial, together, steps, first, reasons)
+        place = np.unique(together.trial, return_index=True)[1][together.trial]
         notes += told
         members = groups_of if members is None else members
         keep = reasons == ""
@@ -191,13 +195,12 @@ def _read(
     values, regime = encode_columns(space, columns, used, _read_regimes(table, space, keep))
     limits = _read_numbers(table, constrained, keep) if constrained else None
     counts = np.where(keep, _read_numbers(table, weights, keep)[:, 0], 0) if weights else None
-    direction = "minimize" if direction is None else direction
     arrays = check_arrays(
-        space, values, objectives, direction, regime, limits, counts, failed, moving, members, keep
+        space, values, objectives, directions, regime, limits, counts, failed, moving, members, keep
     )
     report = replace(arrays.report, objectives=tuple(targets), left_out=roles.left_out, steps=at_steps)
     arrays = arrays._replace(report=report)
-    return space, arrays, reasons, tuple(notes)
+    return space, arrays, reasons, place, tuple(notes)
 
 
 def _read_spelled(table: Table, keep: np.ndarray, least: int, name: str) -> tuple[Column | None, str]:
@@ -232,17 +235,13 @@ def _to_numbers(column: Column | None) -> np.ndarray | None:
 def _read_numbers(table: Table, names: Sequence[str], keep: np.ndarray) -> np.ndarray:
     """(n, m) numbers of columns, in text too, such as those with decimal commas; ValueError for words.
 
-    Words such as "n/a" are missing values.
+    Words such as "n/a" and "diverged" are missing values.
     """
     arrays = []
     for name in names:
         column = table.read(name)
         spelled, _ = as_numbers(column, keep, 1)
-        words = np.flatnonzero(keep & spelled.missing() & ~column.missing())
-        labels = [] if column.index is None else [column.labels[code] for code in column.index[words]]
-        for i, label in zip(words, labels, strict=False):
-            if not says_missing(label):
-                raise ValueError(f"{column.where(i)}: {short(label)} is not a number.")
+        column.as_numbers(keep & spelled.missing())  # refuses words that do not say that a value is missing
         arrays.append(spelled.as_numbers(keep))
     return np.stack(arrays, axis=-1)
 

@@ -64,9 +64,10 @@ def shows_learning(obs: Observations, losses: np.ndarray) -> bool:
 
 def _trend(values: np.ndarray, loss: np.ndarray) -> float:
     """r * sqrt(n - 1) of the rows of one seed; 0 where the order says nothing."""
-    # A configuration that was repeated, or has a row per epoch, counts once, where it is last.
+    # A configuration that was repeated, or has a row per epoch, counts once: with its last loss, but where it
+    # stands first, since a search such as successive halving repeats its best rows later.
     rows = np.ascontiguousarray(values).view(f"V{values.strides[0]}").reshape(-1).tolist()
-    last = sorted(dict(zip(rows, range(len(rows)), strict=True)).values())[:_CONFIGURATIONS]
+    last = list(dict(zip(rows, range(len(rows)), strict=True)).values())[:_CONFIGURATIONS]
     values, loss = np.where(np.isnan(values), np.inf, values)[last], loss[last]
     n, d = values.shape
     if n < _LEAST or _any_sorted(np.column_stack([loss, values])):

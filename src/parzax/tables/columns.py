@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,15 @@ MISSING = frozenset((
     "", "-", "--", "?", "none", "nan", "null", "n/a", "na", "<na>", "#n/a", "nat",
     "np.nan", "np.float32(nan)", "np.float64(nan)",
 ))  # fmt: skip
+# Words of runs that failed: letters in capitals. In a column of numbers they stand for a missing value.
+FAILURES = (
+    "FAIL", "FAILED", "FAILURE", "CRASHED", "CRASH", "KILLED", "PREEMPTED", "PREEMPTING", "ERROR", "ERRORED",
+    "EXCEPTION", "TIMEOUT", "TIMEDOUT", "MEMOUT", "MEMORYOUT", "OOM", "OUTOFMEMORY", "DIVERGED", "ABORT",
+    "ABORTED", "ABANDONED", "INVALID", "INFEASIBLE", "BROKEN", "INTERRUPTED", "CANCELED", "CANCELLED",
+    "USERCANCELED", "SYSCANCELED", "NODEFAIL",
+)  # fmt: skip
+# The error for words in a column of numbers says how to leave out their rows, if there are so few of them.
+_FEW_WORDS = 3
 
 
 @dataclass(frozen=True)
@@ -86,13 +96,18 @@ class Column:
         if self.index is None:
             return np.where(keep, self.numbers, np.nan)
         index = np.where(keep, self.index, -1)
+        numbers = {code: number_of(self.labels[code]) for code in np.unique(index[index >= 0])}
+        words = [code for code, x in numbers.items() if x is None and not says_missing(self.labels[code])]
+        if words:
+            first, where = self.labels[words[0]], self.where(np.argmax(index == words[0]))
+            terms = [f'"{self.name}" != "{self.labels[code]}"' for code in words]
+            remedy = f"--filter {quote(' and '.join(terms))} (exclude= in Python) leaves such rows out"
+            few = len(words) <= _FEW_WORDS and '"' not in str(first)
+            remedy = remedy if few else "name a column of numbers"
+            remedy = "write decimals with a point" if re.fullmatch(r"[\d,]+", str(first)) else remedy
+            raise ValueError(f"{where}: {short(first)} is not a number; {remedy}.")
         values = np.full(len(self.labels) + 1, np.nan)  # the last one is for index -1
-        for code in np.unique(index[index >= 0]):
-            number = number_of(self.labels[code])
-            if number is None and not says_missing(self.labels[code]):
-                label, where = self.labels[code], self.where(np.argmax(index == code))
-                hint = "; write decimals with a point" * bool(re.fullmatch(r"[\d,]+", str(label)))
-                raise ValueError(f"{where}: {short(label)} is not a number{hint}.")
+        for code, number in numbers.items():
             values[code] = np.nan if number is None else number
         return values[index]
 
@@ -102,8 +117,18 @@ class Column:
 
 
 def says_missing(label: Any) -> bool:
-    """Whether a label is a word for a missing value, such as "n/a"."""
-    return isinstance(label, str) and label.strip().lower() in MISSING
+    """Whether a label is a word for a missing value, such as "n/a" or, of a run that failed, "diverged"."""
+    return isinstance(label, str) and (label.strip().lower() in MISSING or read_letters(label) in FAILURES)
+
+
+def read_letters(label: Any) -> str:
+    """The letters of a label in capitals, without the part before a point: FAIL for TrialState.FAIL."""
+    return "".join(filter(str.isalpha, read_word(label)))
+
+
+def read_word(label: Any) -> str:
+    """A label in capitals, without the part before a point."""
+    return str(getattr(label, "name", label)).rsplit(".", 1)[-1].strip().upper()
 
 
 def number_of(label: Any) -> float | None:

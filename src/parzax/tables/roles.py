@@ -3,12 +3,13 @@
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from shlex import quote
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from parzax.tables.columns import Table, check_unique, listed
+from parzax.tables.columns import Table, check_unique, listed, read_letters
 from parzax.tables.formats import FORMATS, OPTUNA, PLAIN, Format
 from parzax.tables.names import more_is_better, sounds_like_result
 from parzax.tables.unmarked import BOOKKEEPING, MAX_PARAMETERS, SEED, find_unmarked
@@ -80,6 +81,23 @@ def _letters(name: str) -> str:
 def results_of(columns: Iterable[str]) -> list[str]:
     """Columns that hold results of runs, by their names."""
     return [column for column in columns if sounds_like_result(column)]
+
+
+def find_directions(table: Table, form: Format, targets: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The direction of each objective, "minimize" if the tool does not say it; and sentences for the report."""
+    said = {name: _said_direction(table, form, name) for name in targets}
+    notes = [f"direction: {name!r} is {way[:-2]}sed, as {form.name} says" for name, way in said.items() if way]
+    unsaid = [name for name, way in said.items() if not way]
+    return [way or "minimize" for way in said.values()], notes + [unsaid_direction(unsaid)] * bool(unsaid)
+
+
+def _said_direction(table: Table, form: Format, target: str) -> str:
+    """The direction in which a tool takes an objective, if it says so; else ""."""
+    said = next((way for names, way in form.directions.items() if fnmatchcase(target, names)), "")
+    if said in table.names:
+        words = {read_letters(label)[:3] for label in table.read(said).as_labels().labels}
+        said = {"MIN": "minimize", "MAX": "maximize"}.get(words.pop(), "") if len(words) == 1 else ""
+    return said if said in ("minimize", "maximize") else ""
 
 
 def unsaid_direction(targets: Sequence[str]) -> str:

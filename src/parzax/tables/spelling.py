@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from parzax._words import plural
-from parzax.tables.columns import MISSING, Column, listed, number_of, says_missing
+from parzax.tables.columns import Column, listed, number_of, says_missing
 
 # A column with fewer different numbers than this may hold names, so it stays a column of labels.
 LEAST_NUMBERS = 10
@@ -16,8 +16,8 @@ LEAST_NUMBERS = 10
 _LEAST_BESIDE_WORDS = 3
 # Largest share of rows with words, not counting the words for a missing value.
 _MOST_WORDS = 0.2
-# Words for a missing value, or a default; any number of rows may have them.
-_NONE = MISSING | {"auto", "default"}
+# Words for a default; like those for a missing value, any number of rows may have them.
+_DEFAULTS = ("auto", "default")
 _REPR = re.compile(r"\A(?:np|numpy)\.\w+\((.+)\)\Z")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
 COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?|[+-]?\d{1,3}(?:\.\d{3})+,\d+")
@@ -48,7 +48,8 @@ def as_numbers(column: Column, used: np.ndarray, least: int) -> tuple[Column, st
     words = [label for label in others if says_missing(label) or not re.search(r"\d", label)]
     spelled = {*others} - {*words}
     fitting = [read for read in _HOW if read(spelled).keys() == spelled]
-    n_words = sum(rows[word] for word in words if word.strip().lower() not in _NONE)
+    rare = [word for word in words if not says_missing(word) and word.strip().lower() not in _DEFAULTS]
+    n_words = sum(rows[word] for word in rare)
     mostly_words = n_words > _MOST_WORDS * sum(rows.values())
     if not spelled or not fitting or mostly_words or _several_meanings(spelled, fitting):
         return column, ""

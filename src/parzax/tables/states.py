@@ -4,17 +4,14 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from parzax.tables.columns import Column, Table
+from parzax.tables.columns import FAILURES, Column, Table, read_letters, read_word
 from parzax.tables.names import sounds_like_state
 
 PENDING = ("RUNNING", "WAITING")
-# Letters in capitals, without the part before a point: COMPLETE for TrialState.COMPLETE.
+# As `read_letters` gives them.
 _WORDS = {
     "COMPLETE": ("COMPLETE", "COMPLETED", "FINISHED", "TERMINATED", "SUCCESS", "SUCCEEDED", "OK", "DONE"),
-    "FAIL": ("FAIL", "FAILED", "FAILURE", "CRASHED", "CRASH", "KILLED", "PREEMPTED", "PREEMPTING", "ERROR",
-             "ERRORED", "EXCEPTION", "TIMEOUT", "TIMEDOUT", "MEMOUT", "MEMORYOUT", "OOM", "OUTOFMEMORY",
-             "DIVERGED", "ABORT", "ABORTED", "ABANDONED", "INVALID", "INFEASIBLE", "BROKEN", "INTERRUPTED",
-             "CANCELED", "CANCELLED", "USERCANCELED", "SYSCANCELED", "NODEFAIL"),
+    "FAIL": FAILURES,
     "PRUNED": ("PRUNED", "EARLYSTOPPED", "STOPPED", "CAPPED"),
     "RUNNING": ("RUNNING", "PAUSED"),
     "WAITING": ("WAITING", "PENDING", "SCHEDULED", "CANDIDATE", "STAGED", "QUEUED", "IDLE"),
@@ -54,7 +51,7 @@ def read_states(column: Column, numbered: Sequence[str] = ()) -> np.ndarray:
     """
     column = column.as_labels()
     words = [numbered[int(x)] if x in range(len(numbered)) else x for x in column.labels]
-    names = [_STATES.get(_letters(word), _word(word)) for word in words]
+    names = [_STATES.get(read_letters(word), read_word(word)) for word in words]
     return np.array([*names, "MISSING"], dtype=object)[column.index]
 
 
@@ -67,12 +64,4 @@ def _labels(table: Table, name: str) -> Sequence[object]:
 
 
 def _to_states(labels: Sequence[object]) -> list[str]:
-    return [_STATES[word] for word in map(_letters, labels) if word in _STATES]
-
-
-def _letters(label: object) -> str:
-    return "".join(filter(str.isalpha, _word(label)))
-
-
-def _word(label: object) -> str:
-    return str(getattr(label, "name", label)).rsplit(".", 1)[-1].strip().upper()
+    return [_STATES[word] for word in map(read_letters, labels) if word in _STATES]

@@ -21,6 +21,7 @@ def choose_rows(
     Args:
         per_trial: which row of a trial counts: "last", the row with the largest step; "best", the row with
             the smallest loss; or "all". Of repeats of a configuration all rows count, unless it is "best".
+            A trial whose last row has no loss failed, unless the loss was not measured in each row.
         together: rows that belong together.
         step: (n,) step of each row; None for the order of the rows.
         losses: (n,) the first objective, NaN where missing.
@@ -40,10 +41,12 @@ def choose_rows(
     elif every:
         notes = [f"{held}; samples and shuffles take the rows of a {what} together"]
     else:
-        reasons[_other_rows(per_trial, trial, step, losses, keep)] = f"not the {per_trial} row of its {what}"
-        notes = [
-            f"{held}; the {per_trial} row of each counts, per_trial='all' (--per-trial all) takes all rows"
-        ]
+        at = np.arange(len(trial)) if step is None else np.nan_to_num(step, nan=-np.inf)
+        counted, failed, row = _choose_row(per_trial, trial, at, losses, keep)
+        keep[counted] = False
+        reasons[keep] = f"not the {per_trial} row of its {what}"
+        notes = [f"{held}; the {row} of each counts, per_trial='all' (--per-trial all) takes all rows"]
+        notes += [f"{plural(failed, what)} failed: the last row has no value"] * (failed > 0)
     grouped = n_configurations < np.count_nonzero(reasons == "")
     return notes, together.configuration if grouped else None
 
@@ -70,20 +73,29 @@ def compare_steps(name: str, step: np.ndarray | None, allowed: np.ndarray, keep:
     )
 
 
-def _other_rows(
-    per_trial: str, trial: np.ndarray, step: np.ndarray | None, losses: np.ndarray, keep: np.ndarray
-) -> np.ndarray:
-    """(n,) rows of ``keep`` (n,) that do not count, since another row of their trial does."""
-    rows = np.arange(len(trial))
-    at = rows if step is None else np.nan_to_num(step, nan=-np.inf)
-    failed = np.isnan(losses)
-    by_merit = (rows, at, ~failed) if per_trial == "last" else (rows, -np.where(failed, np.inf, losses))
-    # In this order the last row of a trial counts; rows that are not used come first.
-    order = np.lexsort((*by_merit, keep, trial))
-    last = np.append(trial[order][1:] != trial[order][:-1], True)
-    counted = np.zeros(len(trial), bool)
-    counted[order[last]] = True
-    return keep & ~counted
+def _choose_row(
+    per_trial: str, trial: np.ndarray, at: np.ndarray, losses: np.ndarray, keep: np.ndarray
+) -> tuple[np.ndarray, int, str]:
+    """The row of each trial that counts, the number of trials of which it lacks a loss, and its name.
+
+    The loss was not measured in each row if some rows without one stand before others of their trial, or if
+    most trials end without one. Then the last row with a loss counts.
+    """
+    lacking = np.isnan(losses)
+    if per_trial == "best":
+        return _find_last(trial, -np.where(lacking, np.inf, losses), keep), 0, "best row"
+    last, measured = _find_last(trial, at, keep), _find_last(trial, at, ~lacking, keep)
+    before = keep & lacking & (at < at[measured][trial]) & ~lacking[measured][trial]
+    failed = int((last != measured).sum())
+    if before.any() or failed > len(last) / 2:
+        return measured, 0, "last row with a value"
+    return last, failed, "last row"
+
+
+def _find_last(trial: np.ndarray, *keys: np.ndarray) -> np.ndarray:
+    """The last row of each trial, in the order of the last one of the ``keys`` (n,), then of the one before."""
+    order = np.lexsort((*keys, trial))
+    return order[np.append(np.diff(trial[order]) > 0, True)]
 
 
 def leave_out_idle(

@@ -1,8 +1,8 @@
 """How a tool writes the log of a search as a table: one `Format` per tool."""
 
 import re
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -29,6 +29,8 @@ class Format:
         parent: the column with the trial that started a row's trial, such as a search its runs.
         step: the column that counts the rows of a trial, such as its epochs.
         text: whether the tool writes numbers as text.
+        directions: pattern of objectives, for `fnmatch` -> the direction in which the tool takes them, or the
+            column that says it in words such as "max".
         file: name of the file that the tool writes for each trial or run, for a folder of them.
         beside: name of a JSON file, in the same folder, with the parameters.
         records: a function that returns the rows of a JSON document in the tool's shape, None for others.
@@ -45,6 +47,7 @@ class Format:
     parent: str | None = None
     step: str | None = None
     text: bool = False
+    directions: Mapping[str, str] = field(default_factory=dict)
     file: str | None = None
     beside: str | None = None
     records: Callable[[Any], Records | None] | None = None

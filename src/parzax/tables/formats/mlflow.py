@@ -10,6 +10,8 @@ MLFLOW = Format(
     trial="run_id",
     parent="tags.mlflow.parentRunId",
     text=True,
+    # As Optuna's callback writes them.
+    directions={"metrics.value": "tags.direction"},
 )
 # In this file parameters are columns without a mark, and then metrics.
 MLFLOW_PAGE = Format(

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from parzax.tables.formats.format import Format, Records
 
 
@@ -23,6 +25,21 @@ HYPEROPT = Format(
     state="result/status",
     records=_read_hyperopt,
 )
+def _read_keras_tuner(trial: Any) -> Records | None:
+    """A trial, and the direction of its score: that of the metric which has this value."""
+    try:
+        metrics, score = trial["metrics"]["metrics"].values(), trial["score"]
+        of_score = {metric["direction"] for metric in metrics if _has_value(metric["observations"], score)}
+    except (AttributeError, KeyError, TypeError):
+        return None
+    return [{**trial, "direction": of_score.pop() if len(of_score) == 1 else None}]
+
+
+def _has_value(observations: Any, score: float) -> bool:
+    """Whether the score is the mean of an observation; True if there is none."""
+    return not observations or any(np.mean(x["value"]) == score for x in observations)
+
+
 KERAS_TUNER = Format(
     "Keras Tuner",
     needs=("hyperparameters/values/*",),
@@ -32,6 +49,8 @@ KERAS_TUNER = Format(
     step="hyperparameters/values/tuner/epochs",
     state="status",
     file="trial.json",
+    records=_read_keras_tuner,
+    directions={"score": "direction"},
 )
 NESTED = tuple(
     Format(f"nested records ({key})", needs=(f"{key}/*",), prefix=f"{key}/")
