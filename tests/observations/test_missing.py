@@ -1,6 +1,7 @@
 """Words for a missing value in columns of numbers, in every kind of table; names that no column has."""
 
 import json
+import shlex
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,13 @@ import pytest
 import parzax as px
 from parzax.cli.filters import filter_mask
 from parzax.plotting import values
+from parzax.tables.files import read_table
 from parzax.tables.frames import open_table
 
 N, GAPS = 40, [3, 7]
 LR = np.random.default_rng(0).uniform(size=N).round(4)
 WORDS = ["n/a", "N/A", "NA", "na", "#N/A", "null", "NULL", "None", "none", "-", "--", "?", "", "nan", "NaT"]
+WORDS += ["diverged", "Out of memory"]
 
 
 def write_table(path, kind, column, word):
@@ -46,11 +49,24 @@ def test_words_for_no_value(tmp_path, kind, word):
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "frame"])
-@pytest.mark.parametrize("word", ["diverged", "auto", "0.1.2"])
+@pytest.mark.parametrize("word", ["see log", "auto", "0.1.2"])
 def test_other_words_in_an_objective_are_errors(tmp_path, kind, word):
-    # Catches a result that is lost without a word.
-    with pytest.raises(ValueError, match=f"column 'value', row 3: '{word}' is not a number"):
-        px.Observations.from_dataframe(write_table(tmp_path, kind, "value", word), warn=False)
+    # Catches a result that is lost without a word, and an error that does not say how to go on.
+    path = write_table(tmp_path, kind, "value", word)
+    with pytest.raises(ValueError, match=f"column 'value', row 3: '{word}' is not a number") as error:
+        px.Observations.from_dataframe(path, warn=False)
+    option, text = shlex.split(str(error.value).split("; ")[1])[:2]
+    keep = filter_mask(text, open_table(path) if isinstance(path, pd.DataFrame) else read_table(path))
+    obs = px.Observations.from_dataframe(path, exclude={"filter": ~keep}, warn=False)
+    assert (option, obs.n, obs.report.n_failed) == ("--filter", N - 2, 0)
+
+
+@pytest.mark.parametrize("write", [str, float])
+def test_many_runs_that_failed(write):
+    # Catches words that are an error, or make a column of words, since most runs failed.
+    value = ["OOM" if i % 3 else write(i / N) for i in range(N)]
+    obs = px.Observations.from_dataframe(pd.DataFrame({"lr": LR, "value": value}), failed="worst", warn=False)
+    assert (obs.n, obs.report.n_failed) == (N, 26)
 
 
 def test_words_in_other_columns_of_numbers(tmp_path):

@@ -109,13 +109,13 @@ def test_what_may_be_meant_otherwise_is_said():
 
 
 def test_an_objective_may_have_decimal_commas():
-    """As parameters may; catches words in it that are taken for failed rows."""
+    """As parameters may; catches any words in it that are taken for failed rows."""
     text = [f"{x:.5f}".replace(".", ",") for x in LOSS]
     df = pd.DataFrame({"lr": LR, "точность": text})
     obs = px.Observations.from_dataframe(df, "точность", direction="maximize", warn=False)
     np.testing.assert_allclose(-obs.losses[:, 0], LOSS, atol=1e-5)
-    with pytest.raises(ValueError, match="'broken' is not a number"):
-        px.Observations.from_dataframe(df.replace(text[3], "broken"), "точность", warn=False)
+    with pytest.raises(ValueError, match="'sank' is not a number"):
+        px.Observations.from_dataframe(df.replace(text[3], "sank"), "точность", warn=False)
 
 
 @pytest.mark.slow

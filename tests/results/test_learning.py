@@ -53,14 +53,17 @@ def shows(x, loss):
 
 
 @pytest.mark.parametrize("n", [20, 100])
-@pytest.mark.parametrize("kind", ["effects", "drift", "epochs"])
+@pytest.mark.parametrize("kind", ["effects", "drift", "epochs", "halving"])
 def test_random_search_raises_no_alarm(kind, n):
-    """The rate of false alarms is 0.5 %: also of losses that drift, and with a row for each of ten epochs."""
+    """The rate of false alarms is 0.5 %: also of losses that drift, with a row for each of ten epochs, and
+    where the best rows are repeated at the end."""
     rng, alarms = np.random.default_rng(n), 0
     for _ in range(200):
         x = uniform(rng, n)
         if kind == "epochs":
             x = np.repeat(x[: max(n // 10, 20)], 10, axis=0)
+        if kind == "halving":
+            x = np.concatenate([x, *(x[np.argsort(loss_of(x))[: n // k]] for k in (3, 9))])
         drift = np.linspace(0, -4, len(x)) if kind == "drift" else 0
         alarms += shows(x, loss_of(x) + drift + 0.1 * rng.normal(size=len(x)))
     assert alarms <= 5  # more than 5 of 200 have a probability of 0.06 % at 0.5 %

@@ -191,8 +191,8 @@ def test_infinite_objectives(spelled):
     obs = px.Observations.from_dataframe(df, "loss", direction="minimize", warn=False)
     assert obs.losses[1, 0] == -np.inf
     assert obs.report.n_failed == 3
-    df.loc[7, "loss"] = "diverged"
-    with pytest.raises(ValueError, match="column 'loss', row 7: 'diverged' is not a number"):
+    df.loc[7, "loss"] = "sank"
+    with pytest.raises(ValueError, match="column 'loss', row 7: 'sank' is not a number"):
         px.Observations.from_dataframe(df, "loss", direction="minimize")
 
 

@@ -161,6 +161,46 @@ def test_keras_tuner(tmp_path):
     np.testing.assert_allclose(obs.losses[:, 0], LOSS[~FAILED])
 
 
+@pytest.mark.parametrize("way", ["min", "max"])
+def test_keras_tuner_says_the_direction(tmp_path, way):
+    """That of the metric with the score, unless another one is asked for."""
+    for i in range(N):
+        values = {"accuracy": ("max", 0.5), "loss": ("min", 0.2), "y": (way, LOSS[i])}
+        seen = {
+            k: {"direction": d, "observations": [{"value": [x], "step": 1}]} for k, (d, x) in values.items()
+        }
+        trial = {
+            "hyperparameters": {"values": {"lr": LR[i]}},
+            "metrics": {"metrics": {} if FAILED[i] else seen},
+        }
+        trial |= {"score": None if FAILED[i] else LOSS[i], "status": "INVALID" if FAILED[i] else "COMPLETED"}
+        write_lines(tmp_path / f"{i:02d}.json", [trial])
+    obs = px.Observations.from_dataframe(tmp_path, "score", warn=False)
+    assert obs.report.direction == (f"{way}imize",)
+    assert f"direction: 'score' is {way}imised, as Keras Tuner says" in obs.report.inferred
+    np.testing.assert_allclose(obs.losses[:, 0], LOSS[~FAILED] * (1 if way == "min" else -1))
+    asked = px.Observations.from_dataframe(tmp_path, "score", direction="minimize", warn=False)
+    assert asked.report.direction == ("minimize",)
+
+
+def test_tools_that_say_the_direction():
+    """Scores of scikit-learn, and what Optuna's callback writes for MLflow; other objectives are not said."""
+    runs = pd.DataFrame({"run_id": IDS, "params.lr": LR, "metrics.value": LOSS, "tags.direction": "MAXIMIZE"})
+    for df, target, said in (
+        (sklearn(), ["mean_test_score", "mean_fit_time"], ("maximize", "minimize")),
+        (sklearn(), "split0_test_score", ("maximize",)),
+        (runs, "metrics.value", ("maximize",)),
+        (runs.assign(**{"tags.direction": "MINIMIZE"}), "metrics.value", ("minimize",)),
+        (runs.assign(**{"tags.direction": np.where(FAILED, "MINIMIZE", "MAXIMIZE")}), "metrics.value", None),
+        (runs.rename(columns={"metrics.value": "metrics.acc"}), "metrics.acc", None),
+    ):
+        obs = px.Observations.from_dataframe(df, target, warn=False)
+        assert obs.report.direction == (said or ("minimize",))
+        assert any("direction: not given" in text for text in obs.report.inferred) == (
+            said is None or len(said) > 1
+        )
+
+
 @pytest.mark.parametrize("kind", ["result.json", "progress.csv"])
 def test_ray(tmp_path, kind):
     """A folder of trials with three epochs each, of which the last counts."""

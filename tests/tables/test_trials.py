@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import parzax as px
+from parzax.results.learning import shows_learning, with_learning
 
 RNG = np.random.default_rng(0)
 N = 20
@@ -166,6 +167,68 @@ def test_budgets_do_not_compare(tmp_path):
     assert obs.report.steps in obs.report.lines()
     best = px.Observations.from_dataframe(path, "cost", direction="minimize", per_trial="best", warn=False)
     assert best.report.steps == ""
+
+
+ENDED = np.isin(TRIAL, [3, 7]) & (FIVE > 2)
+
+
+@pytest.mark.parametrize("last", [np.nan, "diverged"])
+@pytest.mark.parametrize("failed", ["drop", "worst"])
+def test_trials_that_end_without_a_value(failed, last):
+    """They failed; catches an earlier row that counts without a word."""
+    curves = CURVES | {"trial_id": TRIAL, "epoch": FIVE, "loss": A[TRIAL] - FIVE}
+    df = pd.DataFrame(curves, dtype=object).assign(loss=lambda d: d.loss.where(~ENDED, last))
+    obs = read(df.sample(frac=1, random_state=0).infer_objects(), failed=failed)
+    assert (obs.n, obs.report.n_failed) == (N, 2)
+    assert set(obs.losses[np.isfinite(obs.losses)]) == set(np.delete(A, [3, 7]) - 4)
+    assert "2 trials failed: the last row has no value" in obs.report.inferred
+
+
+@pytest.mark.parametrize("measured", [FIVE % 2 == 1, FIVE < 4])
+def test_losses_that_are_not_measured_in_each_row(measured):
+    """Every second epoch, or never in the last one: the last value counts, and the note says so."""
+    loss = np.where(measured, A[TRIAL] - FIVE, np.nan)
+    obs = read(CURVES | {"trial_id": TRIAL, "epoch": FIVE, "loss": loss})
+    np.testing.assert_allclose(obs.losses[:, 0], A - 3)
+    assert any("the last row with a value of each counts" in text for text in obs.report.inferred)
+
+
+def halving(rng):
+    """Random configurations, of which the best third goes on at three times the budget, and so on."""
+    df = pd.DataFrame({"lr": rng.random(81), "dropout": rng.random(81), "trial_id": np.arange(81)})
+    rungs = []
+    for epoch in (1, 3, 9, 27):
+        df = df.assign(epoch=epoch, loss=df.lr + df.dropout / 4 + 3 / epoch + 0.1 * rng.normal(size=len(df)))
+        rungs.append(df)
+        df = df.nsmallest(len(df) // 3, "loss")
+    return pd.concat(rungs)
+
+
+@pytest.mark.parametrize("columns", [[], ["trial_id"]])
+@pytest.mark.parametrize("marked", ["", "config/"])
+def test_halving_of_random_configurations(columns, marked):
+    """A trial stands where it began; catches a random search called learning, and a budget as a parameter."""
+    alarms = 0
+    for seed in range(10):
+        df = halving(np.random.default_rng(seed)).drop(columns=columns)
+        obs = read(df.rename(columns={name: marked + name for name in COUNTS}))
+        assert summary(obs) == (COUNTS, 81, 0)
+        np.testing.assert_array_equal(obs.values[:, 0], df.lr[:81])
+        alarms += shows_learning(obs, obs.losses.T)
+    assert alarms == 0
+
+
+@pytest.mark.parametrize("name", ["val_acc", "metrics.acc"])
+def test_rows_that_are_sorted_by_a_result(name):
+    """They look like those of a search that learns; the best value so far is in order in every log."""
+    columns = {"lr": SEARCH["lr"], "loss": SEARCH["lr"] + RNG.random(100)}
+    df = pd.DataFrame(columns | {name: RNG.random(100) - columns["loss"]}).sort_values(name)
+    said = f"rows are sorted by {name!r}, so their order says nothing about the search"
+    assert read(df).report.order == said
+    assert shows_learning(read(df), read(df).losses.T)
+    assert not with_learning(read(df), read(df).losses.T).learned
+    df[name] = (-df.loss.sample(frac=1, random_state=0)).cummax().to_numpy()
+    assert read(df).report.order == ""
 
 
 def test_fidelity_without_repeats():

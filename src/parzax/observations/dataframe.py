@@ -198,7 +198,10 @@ def _read(
     arrays = check_arrays(
         space, values, objectives, directions, regime, limits, counts, failed, moving, members, keep
     )
-    report = replace(arrays.report, objectives=tuple(targets), left_out=roles.left_out, steps=at_steps)
+    order = trials.find_order(others, numbers_of, keep)
+    report = replace(
+        arrays.report, objectives=tuple(targets), left_out=roles.left_out, steps=at_steps, order=order
+    )
     arrays = arrays._replace(report=report)
     return space, arrays, reasons, place, tuple(notes)
 

@@ -41,6 +41,7 @@ class ImportReport:
         left_out: sentences on columns of a table that are not read as parameters, and why.
         learned: whether the order of the rows shows a search that learns; only results say so in words.
         steps: a sentence if the rows that count are of different steps or budgets; "" otherwise.
+        order: a sentence if the rows of a table are sorted by a result, which a search that learned is not.
         level: of a result, a sentence on its level where none was given and it is not 0.1; "" otherwise.
         groups: of a result, a sentence on rows that belong together; "" if every row stands alone.
     """
@@ -57,6 +58,7 @@ class ImportReport:
     left_out: tuple[str, ...] = ()
     learned: bool = False
     steps: str = ""
+    order: str = ""
     level: str = ""
     groups: str = ""
 
@@ -76,7 +78,7 @@ class ImportReport:
         if self.n_failed:
             fate = "left out" if self.failed == "drop" else "ranked last"
             out.append(f"{self.n_failed}{of_all} without a usable objective value, {fate}")
-        out += [*filter(None, [self.steps, self.groups]), *[LEARNED] * self.learned]
+        out += [*filter(None, [self.steps, self.order, self.groups]), *[LEARNED] * self.learned]
         out += [f"{name}: {text}" for name, text in self.moving.items()]
         out += [f"no parameters: {text}" for text in self.left_out]
         return out + [f"inferred: {text}" for text in self.inferred]

@@ -30,7 +30,7 @@ def with_learning(obs: Observations, losses: np.ndarray, **changes: Any) -> Impo
     losses = losses[:_SEEDS, :_LOOKED_AT]
     content, before = losses.tobytes(), _last.get(obs)
     if before is None or before[0] != content:
-        before = _last[obs] = (content, shows_learning(obs, losses))
+        before = _last[obs] = (content, not obs.report.order and shows_learning(obs, losses))
     return replace(obs.report, learned=before[1], **changes)
 
 

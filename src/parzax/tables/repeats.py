@@ -155,7 +155,7 @@ class TrialSearch:
         """By two or more columns of continuous values that are the same in the same rows."""
         alike: dict[bytes, list[str]] = {}
         for name in filter(self._tells_apart, self.candidates):
-            if len(np.unique(self._values(name))) <= _MOST_DIFFERENT * self.table.n:
+            if self._n_values(name) <= _MOST_TRIALS * self.table.n:
                 alike.setdefault(self.codes_of(name).tobytes(), []).append(name)
         most_alike = max(alike.values(), key=len, default=[])
         if len(most_alike) < 2:
@@ -171,7 +171,7 @@ class TrialSearch:
             return self._together(number) if apart else None
         # Sizes of a few models are alike too, beside rates that are new in each row.
         new = all(self._n_values(c) > _MOST_DIFFERENT * self.table.n for c in changing)
-        certain = new and len(changing) < len(most_alike)
+        certain = new and len(changing) < len(most_alike) and number.max() < _MOST_DIFFERENT * self.table.n
         return self._together(number) if certain and (changing or repeats) else None
 
     def _by_configurations(self) -> Together | None:
@@ -183,7 +183,9 @@ class TrialSearch:
         for chosen in [*([c] for c in counters), counters]:
             fixed = [c for c in parameters if c not in chosen]
             number = self._number(fixed)
-            most = self.table.n - 1 if self.form.step in chosen else _MOST_DIFFERENT * self.table.n
+            # One repeat is no chance if several continuous values repeat in it.
+            sure = self.form.step in chosen or sum(map(self._tells_apart, fixed)) > 1
+            most = self.table.n - 1 if sure else _MOST_DIFFERENT * self.table.n
             if fixed and number.max() + 1 <= most and self._changing(number, chosen):
                 return self._together(number)
         # Beside results that change from row to row, steps must count from the same number in each trial.

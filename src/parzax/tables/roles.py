@@ -84,9 +84,11 @@ def results_of(columns: Iterable[str]) -> list[str]:
 
 
 def find_directions(table: Table, form: Format, targets: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The direction of each objective, "minimize" if the tool does not say it; and sentences for the report."""
+    """The direction of each objective, "minimize" if the tool says none; and sentences for the report."""
     said = {name: _said_direction(table, form, name) for name in targets}
-    notes = [f"direction: {name!r} is {way[:-2]}sed, as {form.name} says" for name, way in said.items() if way]
+    notes = [
+        f"direction: {name!r} is {way[:-2]}sed, as {form.name} says" for name, way in said.items() if way
+    ]
     unsaid = [name for name, way in said.items() if not way]
     return [way or "minimize" for way in said.values()], notes + [unsaid_direction(unsaid)] * bool(unsaid)
 

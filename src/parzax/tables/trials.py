@@ -1,6 +1,6 @@
 """Several rows of one trial, such as epochs, budgets and repeats; by default one of them counts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from shlex import quote
 
 import numpy as np
@@ -8,9 +8,12 @@ import numpy as np
 from parzax._words import plural
 from parzax.tables.columns import Table, short
 from parzax.tables.formats import Format
+from parzax.tables.names import sounds_like_result
 from parzax.tables.repeats import Together
 
 CHOICES = ("last", "best", "all")
+# A result by which rows are sorted has at most so many rows for each different value.
+_PER_VALUE = 5
 
 
 def choose_rows(
@@ -73,6 +76,21 @@ def compare_steps(name: str, step: np.ndarray | None, allowed: np.ndarray, keep:
     )
 
 
+def find_order(
+    columns: Sequence[str], numbers_of: Callable[[str], np.ndarray | None], keep: np.ndarray
+) -> str:
+    """A sentence if the rows that count are sorted by one of the ``columns`` that is a result by its name."""
+    for name in filter(sounds_like_result, columns):
+        numbers = numbers_of(name)
+        values = np.array([]) if numbers is None else numbers[keep & np.isfinite(numbers)]
+        steps = np.diff(values)
+        # The best value so far is sorted too, but has few different values.
+        many = len(np.unique(values)) > len(values) / _PER_VALUE
+        if many and ((steps >= 0).all() or (steps <= 0).all()):
+            return f"rows are sorted by {short(name)}, so their order says nothing about the search"
+    return ""
+
+
 def _choose_row(
     per_trial: str, trial: np.ndarray, at: np.ndarray, losses: np.ndarray, keep: np.ndarray
 ) -> tuple[np.ndarray, int, str]:
@@ -93,7 +111,7 @@ def _choose_row(
 
 
 def _find_last(trial: np.ndarray, *keys: np.ndarray) -> np.ndarray:
-    """The last row of each trial, in the order of the last one of the ``keys`` (n,), then of the one before."""
+    """The last row of each trial by the ``keys`` (n,), of which the last one counts most."""
     order = np.lexsort((*keys, trial))
     return order[np.append(np.diff(trial[order]) > 0, True)]
 

@@ -25,6 +25,8 @@ HYPEROPT = Format(
     state="result/status",
     records=_read_hyperopt,
 )
+
+
 def _read_keras_tuner(trial: Any) -> Records | None:
     """A trial, and the direction of its score: that of the metric which has this value."""
     try:

@@ -7,6 +7,6 @@ SKLEARN = Format(
     needs=("param_*", "params|param_*|mean_fit_time|mean_test_*|rank_test_*"),
     prefix="param_",
     step="n_resources",
-    # A score is better if it is larger: losses have a minus sign there, as in neg_log_loss.
-    directions={"mean_te*_*": "maximize", "mean_tr*_*": "maximize", "split*_*": "maximize"},
+    # Losses have a minus sign there.
+    directions={"mean_t*_score": "maximize", "split*_score": "maximize", "*_neg_*": "maximize"},
 )
