@@ -24,7 +24,7 @@ _INTEGER: dict[Any, Any] = {np.float64: np.int64, np.float32: np.int32}
 
 
 class SlotKeys(NamedTuple):
-    """Ascending keys of every slot, one slot after the other; the first entry is unused."""
+    """Ascending keys (`ordered_key`) of every slot, one slot after the other; entry 0 is unused."""
 
     keys: np.ndarray
     start: np.ndarray  # (s,) the entry just before the keys of each slot
@@ -59,9 +59,9 @@ class Tables(NamedTuple):
     # rounding of products differs between devices.
     values: SlotKeys
     value_ends: SlotKeys  # the largest key of each listed value
-    low: np.ndarray  # (t,) smallest key at which a test of `parzax.space.walk.Walk` holds
-    high: np.ndarray  # (t,) smallest key above these at which the test fails
-    recorded: np.ndarray  # (s,) whether the slot applies exactly where its value is not missing
+    low: np.ndarray  # (t,) smallest key at which each test of `parzax.space.walk.Walk` holds
+    high: np.ndarray  # (t,) smallest key above ``low`` at which the test fails again
+    recorded: np.ndarray  # (s,) whether the slot applies if, and only if, its value is not missing
 
 
 @lru_cache(maxsize=64)
@@ -106,7 +106,7 @@ def cell_borders(domain: Domain, grid: Grid, dtype: Any) -> np.ndarray:
 
 
 def first_key(rule: _Rule, low: np.ndarray, high: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
-    """The smallest keys above ``low`` at which a rule holds; the keys of ``high`` where it never holds.
+    """The smallest keys above those of ``low`` at which a rule holds; the keys of ``high`` if it never holds.
 
     The rule is a function of keys that changes once from false to true between ``low`` and ``high``.
     """
@@ -163,7 +163,7 @@ def _steps(axis: Any) -> tuple[float, float]:
 
 
 def _test_keys(space: Space, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Keys from and up to which each test of the walk holds."""
+    """For each test of the walk, the first key at which it holds and the first above that at which it fails."""
     walk, keys = space.walk, []
     for t, p in enumerate([] if walk is None else walk.parent.tolist()):
         assert walk is not None
@@ -172,7 +172,7 @@ def _test_keys(space: Space, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
             ends = [_first_of(axis, int(n)) for n in (walk.first[t], walk.last[t])]
         else:
             ends = [float(walk.low[t]), float(walk.high[t])]
-            if ends[0] == ends[1]:  # a single value, with slack for rounding
+            if ends[0] == ends[1]:  # the domain has a single value, so its ends get slack for rounding
                 slack = UNITS * float(np.finfo(dtype).eps) * abs(ends[0])
                 ends = [ends[0] - slack, np.nextafter(ends[0] + slack, np.inf)]
         keys.append(_upwards(np.array(ends), dtype))

@@ -18,9 +18,9 @@ from parzax.importance.layout import Layout
 # Below this many (row, parameter) pairs one flat scatter is fastest on a CPU; above it, a loop over the
 # columns, whose counts stay in the first-level cache.
 _FLAT_LIMIT = 1 << 17
-# Joint counts of two columns are faster while they fit the first-level cache.
+# Largest number of joint counts of two columns, so that they fit the first-level cache.
 _PAIR_LIMIT = 1 << 13
-# Above this many columns a program with all pairs written out takes too long to compile.
+# Largest number of columns for which all pairs are unrolled; more would take too long to compile.
 _MOST_PAIRED = 32
 # Running sums over up to this many levels are unrolled.
 _WRITTEN_OUT = 4
@@ -70,7 +70,7 @@ def _level_counts(
 
 
 def _bounded(name: str, x: Any, high: int) -> Array:
-    """Integers clipped to -1..high, before JAX converts 64 bits to 32 and large values wrap round."""
+    """Clip integers to -1..high before JAX converts them to 32 bits, which would wrap large values."""
     x = unmasked(name, x) if isinstance(x, (np.ndarray, np.generic, list, tuple)) else jnp.asarray(x)
     if not jnp.issubdtype(x.dtype, jnp.integer):
         raise TypeError(f"{name} must hold integers, got dtype {jnp.asarray(x).dtype}; convert it.")
@@ -89,9 +89,10 @@ def sweep_counts(
 ) -> Shaped[Array, "s q1 w"]:
     """`level_counts` of all parameters and seeds at once, in the columns of ``layout``.
 
-    ``level`` is (s, n), or (s, d, n) if a row's level differs between parameters. ``codes`` may have one seed
-    that serves for all seeds. Set i of the answer is at position ``place[i]`` in ascending order; the region
-    is the last set. A tuple ``place`` is static; with an array one compiled program serves every order.
+    ``level`` is (s, n), or (s, d, n) if a row's level differs between parameters. ``codes`` may have a single
+    seed, which is then used for all seeds. Set i of the answer is at position ``place[i]`` in ascending
+    order; the region is the last set. A tuple ``place`` is static; with an array one compiled program serves
+    every order.
     """
     arrays = codes, level.astype(jnp.int32), weight
     sets = len(place) + 2
@@ -101,7 +102,7 @@ def sweep_counts(
     else:
         by_column = partial(_histograms_by_column, sets=sets, layout=layout)
         cpu = partial(by_column, most_pairs=_PAIR_LIMIT, over_seeds=jax.lax.map)
-        # An accelerator takes as long for each scattered entry, so pairs of columns halve the time.
+        # On an accelerator the time is proportional to the scattered entries, so pairs of columns halve it.
         n_columns, n_rows = codes.shape[1:]
         paired = partial(by_column, most_pairs=n_rows, over_seeds=lambda count, seeds: jax.vmap(count)(seeds))
         pairs_pay = n_columns <= _MOST_PAIRED and sets * max(layout.n_codes) ** 2 <= n_rows
@@ -140,7 +141,7 @@ def _histograms_by_column(
     most_pairs: int,
     over_seeds: Callable[[Callable[..., Array], Any], Array],
 ) -> Shaped[Array, "s l w"]:
-    """`_flat_histogram`, seed by seed and column by column: a column's counts stay in a CPU's nearest cache.
+    """`_flat_histogram`, computed seed by seed and column by column, so that counts stay in a CPU's cache.
 
     If two columns have up to ``most_pairs`` joint counts, these are made, and sums give those of each column.
     """
@@ -159,7 +160,8 @@ def _histograms_by_column(
         if sets * width**2 > most_pairs or len(codes) > _MOST_PAIRED:
             return jax.lax.map(count, codes)
         counts = []
-        # Half the scatters, then two sums. In a loop XLA would compute the bins within the scatter.
+        # Pairs of columns halve the number of scatters; sums then give both columns. Unrolled: in a loop XLA
+        # would compute the bins within the scatter.
         for left in range(0, len(codes) - 1, 2):
             joint = count(codes[left], codes[left + 1])
             counts += [joint.sum(axis=2, dtype=joint.dtype), joint.sum(axis=1, dtype=joint.dtype)]

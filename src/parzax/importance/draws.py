@@ -14,7 +14,7 @@ _LARGEST = np.uint32(2**32 - 1)
 
 
 def half_sample(key: PRNGKeyArray, n: int, size: Int[Array, ""], usable: Int[Array, ""]) -> Int[Array, " n"]:
-    """1 for the rows of a random subset of ``size`` of the first ``usable`` of n rows, else 0."""
+    """Draw ``size`` of the first ``usable`` of n rows at random: 1 for the rows drawn, else 0."""
     is_usable = jnp.arange(n, dtype=jnp.int32) < usable
     bits = jnp.where(is_usable, jax.random.bits(key, (n,), jnp.uint32), _LARGEST)
 
@@ -22,7 +22,7 @@ def half_sample(key: PRNGKeyArray, n: int, size: Int[Array, ""], usable: Int[Arr
         low, high = ends
         middle = low + (high - low) // 2
         number = (bits <= middle).sum(dtype=jnp.int32)
-        # Once the number is right, both ends become the cut-off.
+        # Once the number of rows is right, both ends of the interval become the cut-off.
         enough = number >= size
         return (
             jnp.where(enough, jnp.where(number == size, middle, low), middle + 1),
@@ -39,7 +39,7 @@ def half_sample(key: PRNGKeyArray, n: int, size: Int[Array, ""], usable: Int[Arr
 def bootstrap_sample(
     key: PRNGKeyArray, n: int, size: Int[Array, ""], usable: Int[Array, ""]
 ) -> Int[Array, " n"]:
-    """How often each of n rows is drawn by ``size`` draws with replacement from the first ``usable`` rows."""
+    """How often each of n rows occurs in ``size`` draws with replacement from the first ``usable`` rows."""
     rows = jax.random.randint(key, (n,), 0, jnp.maximum(usable, 1), dtype=jnp.int32)
     return jnp.zeros(n, jnp.int32).at[rows].add((jnp.arange(n, dtype=jnp.int32) < size).astype(jnp.int32))
 
@@ -48,14 +48,14 @@ METHODS = {"half-sampling": half_sample, "bootstrap": bootstrap_sample}
 
 
 def sample_size(usable: Any, method: str) -> Any:
-    """Rows of a sample of ``usable`` rows."""
+    """Number of rows in a sample of ``usable`` rows: half of them, or all for the bootstrap."""
     return usable // 2 if method == "half-sampling" else usable
 
 
 def sample_levels(
     weight: Int[Array, "b n"], first_tied: Int[Array, " n"], level_after: Int[Array, " n1"]
 ) -> Int[Array, "b n"]:
-    """First level set of each row, with the cut-offs of the sample.
+    """First level set of each row if the cut-offs are those of the sample.
 
     Args:
         weight: how often each row is in the sample.

@@ -7,7 +7,7 @@ from parzax import _checks, _html
 from parzax.divergence import AbstractDivergence, Explained, GridSmoothing, Pearson, Smoothed
 from parzax.importance.layout import Grid
 
-# Divergences that a stored result can have.
+# Divergences that a file can hold, by name.
 _DIVERGENCES: dict[str, Any] = {kind.__name__: kind for kind in (Explained, Smoothed, Pearson)}
 
 
@@ -45,12 +45,12 @@ class GridEstimator:
 
     @classmethod
     def smoothed(cls, *, debias: bool = True) -> "GridEstimator":
-        """Densities of target and region on 50 cells, smoothed by one kernel with Scott's bandwidth."""
+        """The estimator that compares densities on 50 cells, smoothed by a kernel with Scott's bandwidth."""
         return cls(Grid(max_cells=50), Smoothed(debias=debias), balance=False)
 
     @classmethod
     def optuna(cls) -> "GridEstimator":
-        """Parity with Optuna 5.0's PedAnovaImportanceEvaluator (levels, cells, bandwidth, floor, 1/d)."""
+        """The parity estimator: levels, cells, bandwidth, floor and 1/d as in Optuna 5.0's evaluator."""
         return cls(Grid.optuna(), Pearson(), balance=False, uniform_when_undefined=True)
 
     def to_dict(self) -> dict[str, Any]:

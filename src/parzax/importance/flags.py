@@ -1,4 +1,4 @@
-"""Which statuses apply to each level and parameter of a sweep; compiled with it."""
+"""Status bits of each level and parameter of a sweep, computed in the compiled sweep."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from parzax.status import Status
 # LOW_DATA is set if the target, or the region outside it, has at most this many rows. With about ten rows
 # the variance of a strong parameter is estimated a tenth too low, and that of a useless one too high.
 LOW_DATA_ROWS = 10
-# LOW_REGIME_DATA is set where regimes with few rows hold at least one row in four.
+# LOW_REGIME_DATA is set if regimes with few rows hold at least one row in four.
 _LOW_SHARE = 4
 
 
@@ -46,7 +46,7 @@ def few_rows(n_target: Shaped[Any, "*#n"], n_region: Shaped[Any, "*#n"]) -> Bool
 def low_regimes(
     target: Shaped[Any, "*d k"], region: Shaped[Any, "*#d k"], n_target: Any, n_region: Any
 ) -> Bool[Any, "*d k"]:
-    """Which regimes have few rows.
+    """(d, k) which regimes have few rows.
 
     A target with few rows counts as large enough if a random target would have enough rows there: then the
     few rows are a result, not a lack of data.
@@ -80,13 +80,13 @@ def parameter_status(
 ) -> Int[Array, " d"]:
     """Status bits of each parameter that are the same at every level, from the region's rows and cells.
 
-    ``occupied`` and ``crowded`` are per slot, see `parzax.importance.regimes.RegimeEstimates`. A parameter
-    whose bounds move is unidentifiable if no row is in a pool.
+    ``occupied`` and ``crowded`` have one entry per slot, see `parzax.importance.regimes.RegimeEstimates`. A
+    parameter whose bounds move is unidentifiable if no row is in a pool.
     """
     active = n_region[:, :-1]
     least = jnp.asarray(min_rows, active.dtype)
     labels = [any(block.is_categorical for block in blocks) for blocks in layout.by_parameter]
-    # Parameters with labels have no pools, so that their slots are their regimes.
+    # Categorical parameters have no pools, so their slots are their regimes.
     occupied_labels = occupied[:, : active.shape[1]].astype(active.dtype)
     each_once = (occupied_labels == active).all(axis=-1) & (active > 1).any(axis=-1)
     pools = np.zeros(occupied.shape, bool)
@@ -109,5 +109,5 @@ def parameter_status(
 
 
 def status_bit(status: Status, where: Any) -> Any:
-    """One status bit where a condition holds, as int32."""
+    """One status bit as int32 where ``where`` holds, else 0."""
     return where.astype(np.int32) * np.int32(status)

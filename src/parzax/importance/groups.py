@@ -34,13 +34,14 @@ def configuration_share(
     groups: Int[Array, " n"],
     n_levels: int,
 ) -> Float[Array, ""]:
-    """Number of different configurations per group, added up, over the number of rows (weight) of the region.
+    """Sum over groups of their different configurations, divided by the rows (weight) of the region.
 
     Rows of one group in the same cells are one configuration. Counts of rows times this share are counts of
-    configurations. They are those of the log without repeats if each row was repeated k times in its group.
+    configurations. If each row was repeated k times in its group, they equal the counts of the log without
+    repeats.
     """
     in_region = level <= n_levels
-    # Equal cells have equal hashes; others have the same one with probability 2^-32.
+    # Rows with equal cells have equal hashes; rows with different cells collide with probability 2^-32.
     factors = np.random.default_rng(0).integers(2**31, size=len(codes), dtype=np.uint32) * 2 + 1
     hashes = (codes.astype(jnp.uint32) * factors[:, None]).sum(axis=0, dtype=jnp.uint32)
     outside, *ordered = jax.lax.sort((~in_region, groups, hashes), num_keys=3)

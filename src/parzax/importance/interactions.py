@@ -110,7 +110,7 @@ def interactions(
 def estimate_interactions(*arrays: Any, **static: Any) -> Interactions:
     """`interactions` of s seeds: the arguments of `_estimate_log`, all arrays with a leading axis.
 
-    On a CPU seeds and slots come one after the other, so that their counts and draws stay in its caches.
+    On a CPU seeds and slots are computed one after the other, so that counts and draws stay in its caches.
     """
     # A jitted function is traced once for both platforms.
     estimate_log = partial(_estimate_log, **static)

@@ -55,7 +55,7 @@ class Grid:
 class GridAxis(NamedTuple):
     """Cells of a domain, with centres low, low + spacing, ... on the axis of transformed values.
 
-    A domain with a single value, or whose bounds move, has no ``family``; its infinite spacing puts every
+    If a domain has a single value, or its bounds move, ``family`` is None, and an infinite spacing puts every
     value in cell 0. Places between moving bounds use `relative_axis`.
     """
 
@@ -91,7 +91,7 @@ def grid_axis(domain: Domain, grid: Grid) -> GridAxis:
         return GridAxis(TruncatedNormal, n_cells, spacing=1.0, transform=steps)
     low, high = _ends(domain)
     spacing = (high - low) / (n_cells - 1)
-    # Values are clipped first where their slack beyond the bounds could reach another cell.
+    # Values are clipped first if the slack at the bounds is so large that it could reach another cell.
     slack = BOUND_SLACK * (1.0 if log else max(abs(low), abs(high)))
     if slack <= 0.25 * spacing:
         return GridAxis(TruncatedNormal, n_cells, low, spacing, np.log if log else None)
@@ -114,7 +114,8 @@ def relative_axis(grid: Grid) -> GridAxis:
 
 def nearest_cells(position: np.ndarray, low: Any, spacing: Any) -> np.ndarray:
     """The nearest cells, ceil((position - low) / spacing - 1/2), in floats; overwrites ``position``."""
-    # A division and not a product, as in the references, so that equal values fall into equal cells.
+    # It divides instead of multiplying, as the references do, so that each value falls into the same cell as
+    # there.
     position -= low
     position /= spacing
     position -= 0.5
@@ -147,7 +148,7 @@ def _step_cells(values: np.ndarray, axis: AbstractAxis, n_cells: int) -> np.ndar
 
 @dataclass(frozen=True)
 class Block:
-    """One regime of one parameter, or one pool of it: ``n_cells`` columns of the counts, from ``start`` on.
+    """One regime of one parameter, or one pool of a regime: ``n_cells`` columns of the counts from ``start``.
 
     A regime whose bounds move has several blocks: first a block of one cell for rows without a pool, whose
     ``family`` is None, then one block per pool. Any other block without a family has a single value.
@@ -169,7 +170,7 @@ class Block:
 
     @property
     def has_cells(self) -> bool:
-        """Whether the rows have places on one grid: several values, and bounds that do not move."""
+        """Whether the rows lie on one grid: the domain has several values, and its bounds do not move."""
         return self.family is not None and not self.varying
 
     @property
@@ -201,7 +202,7 @@ class Layout:
         return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Without the cached hash: hashes of classes differ from process to process.
+        # The cached hash is left out, because hashes of classes differ between processes.
         return type(self), (self.blocks, self.offsets, self.n_columns)
 
     @cached_property
@@ -226,12 +227,12 @@ class Layout:
 
     @cached_property
     def inactive(self) -> tuple[int, ...]:
-        """Per parameter, the column that counts its inactive rows (and takes the padding)."""
+        """For each parameter, the column that counts its inactive rows (and takes the padding)."""
         return tuple(end - 1 for end in (*self.offsets[1:], self.n_columns))
 
     @cached_property
     def n_codes(self) -> tuple[int, ...]:
-        """Per parameter, its number of columns; the code of "inactive" is the last."""
+        """For each parameter, its number of columns. The code of "inactive" is the last one."""
         return tuple(last - first + 1 for first, last in zip(self.offsets, self.inactive, strict=True))
 
     @cached_property
@@ -255,7 +256,7 @@ class Layout:
 
     @cached_property
     def groups(self) -> list[Group]:
-        """Blocks by family and size: up to 16, 32, 64, ... cells, as wide as the largest of the group.
+        """Group the blocks by family and size: up to 16, 32, 64, ... cells. The largest block sets the width.
 
         Each group is compiled once. Without padding, a space with integer domains of many lengths would have
         one grid size per length and take minutes to compile; padding costs less than that.
@@ -270,7 +271,7 @@ class Layout:
 
 @lru_cache(maxsize=256)
 def layout(space: Space, grid: Grid) -> Layout:
-    """The columns of ``space`` on ``grid``."""
+    """Make the columns of ``space`` on ``grid``."""
     blocks, offsets, column = [], [], 0
     for parameter, domains in enumerate(space.domains):
         offsets.append(column)

@@ -31,7 +31,7 @@ def compute_levels(
     rows without a loss, are in no set; a row of weight 0 is not usable.
     """
     n, q = len(losses), len(levels)
-    # The rows of a set do not depend on the weights, as far as derivatives go.
+    # Derivatives treat the rows of a set as independent of the weights.
     weight = None if weight is None else jax.lax.stop_gradient(weight)
     # Losses are compared as integers: XLA may treat all subnormal floats as equal.
     key = ordered_key(losses)
@@ -58,7 +58,7 @@ def compute_levels(
             last_row = jnp.minimum(below, n_usable - 1)
             is_tied = ranked[None] == ranked[jnp.clip(last_row, 0, n - 1)][:, None]
             smallest = jnp.where(is_tied, ranked_weight[None], jnp.inf).min(axis=1)
-            # A weight of 2 is two equal rows, so it is tied with itself.
+            # A row of integer weight 2 stands for two equal rows, which are tied with each other.
             smallest = jnp.where(integral, 1.0, smallest)
     cut_off = ranked[jnp.clip(last_row, 0, n - 1)]
     level = jnp.where(usable, count_below(cut_off, key, -1, q + 1, q + 1), q + 1)
@@ -83,7 +83,7 @@ def sizes(levels: tuple[float, ...], total: Any, integral: Any, optuna_rounding:
     with jax.enable_x64(True):
         quantile, total = jnp.asarray(np.array(levels, np.float64)), jnp.asarray(total).astype(jnp.float64)
         product = quantile * total
-        # Sums of fractions round by their order.
+        # Sums of fractional weights are rounded differently in another order.
         slack = jnp.where(integral, 1.0, 1 - ROUNDING)
         if optuna_rounding:
             needed = jnp.ceil(product) * slack
@@ -101,7 +101,7 @@ def rank_levels(levels: Any) -> tuple[int, ...]:
 
 
 def checked_levels(target_quantile: Any, region_quantile: Any) -> tuple[np.ndarray, float]:
-    """(q,) target levels and the region's, or a ValueError."""
+    """Return (q,) target levels and the region's level, or raise a ValueError."""
     _checks.on_host("region_quantile", region_quantile)
     region = _checks.quantile("region_quantile", region_quantile)
     levels = _checks.float_array("target_quantile", target_quantile)

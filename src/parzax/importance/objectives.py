@@ -1,4 +1,4 @@
-"""Several objectives as one loss: weighted combinations, and places among fronts."""
+"""Turn several objectives into one loss: weighted combinations, and places by Pareto front."""
 
 from functools import partial
 from typing import Any
@@ -66,7 +66,7 @@ def pareto_losses(
 ) -> Float[Array, " n"]:
     """One loss that orders rows by Pareto front; ``ties`` orders the rows of each front that a level cuts.
 
-    Pass it to `parzax.encode` with the same levels; the host has the same with ``selection="pareto"`` of
+    Pass it to `parzax.encode` with the same levels; the host form is ``selection="pareto"`` of
     `parzax.cond_ped_anova`. Pure and unbatched; `jax.jit` and `jax.vmap` apply.
 
     Args:
@@ -108,7 +108,7 @@ def _places(losses: Float[Array, "n m"], *, levels: tuple[float, ...], by_area: 
     first = used & (equal_to == number)
     if by_area:
         needed = sizes(levels, used.sum(dtype=jnp.int32), True, False).astype(jnp.int32)
-        # The front that each set cuts; -1 where a set ends with a front.
+        # The front that each set cuts; -1 if a set ends exactly with a front.
         ranks = jnp.sort(rank)
         last, following = (ranks[jnp.clip(place, 0, n - 1)] for place in (needed - 1, needed))
         cut = jnp.where((last == following) & (needed < n) & (last < pareto.ABSENT), last, -1)

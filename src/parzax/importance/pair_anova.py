@@ -33,7 +33,7 @@ from parzax.importance.pair_slots import PairLayout
 # Rounds of the fit. If the parameters have correlation rho, k rounds reduce the error by the factor rho^2k.
 _ROUNDS = 30
 _WORD = 32
-# Draws side by side; their random words fit a CPU's second-level cache.
+# Number of draws computed together, so that their random words fit a CPU's second-level cache.
 _BLOCK = 256
 
 
@@ -90,7 +90,7 @@ def interaction(variances: Float[Array, "*r 3 b"]) -> Float[Array, "*r b"]:
 def additive_fit(rows: SlotRows, excess: Float[Array, "w w"]) -> Float[Array, "w w"]:
     """a_x + b_y per cell: the least-squares fit to the cells' means with weights r; 0 without rows.
 
-    Computed by backfitting.
+    It is computed by backfitting.
     """
     _, row_inverse, column_inverse = rows.inverses
 
@@ -137,7 +137,7 @@ def null_interactions(
     """
     region, others = rows.cells, rows.cells - target
     share = target.sum() / divisor(region.sum())
-    # A row has one of two residuals: in the target, or outside it.
+    # Residuals of rows in the target, and of rows outside it.
     inside, outside = 1 - share - fit, -share - fit
     residual = inside[..., None] * sign_sums(target, words[..., 0, :])
     residual += outside[..., None] * sign_sums(others, words[..., 1, :])

@@ -36,7 +36,8 @@ def slot_width(layout: Layout, n_sizes: int) -> int:
 def slot_sizes(n_region: Shaped[Array, ""], n_slot: Shaped[Array, " r"]) -> Int[Array, " r"]:
     """The row of `merged_cells` for each slot: twice the index of G in ``SIZES``, plus 1 for 2 G categories.
 
-    G is the even floor of sqrt(min(n_R / 15, n_r / 5)), from 4 to 10, for n_r rows of a region of n_R.
+    G is the even floor of sqrt(min(n_R / 15, n_r / 5)), from 4 to 10, for n_R rows in the region and n_r in
+    the slot.
     """
     per_cell = np.array([_ROWS_PER_CELL, _FEWEST_PER_CELL, _ROWS_PER_LABEL_CELL])[:, None] * np.square(SIZES)
     region, rows, labels = jnp.asarray(per_cell, n_slot.dtype)
@@ -97,7 +98,10 @@ def _merged_numbers(
 def _cut(
     twice: Float[Array, "#m c"], length: Float[Array, "m 1"], n: Float[Array, ""]
 ) -> Float[Array, "m c"]:
-    """Which of n equal parts of [0, length] contains ``twice``; on a border, the part nearer the middle."""
+    """Which of n equal parts of [0, length] contains ``twice``, which is twice the middle of a cell.
+
+    On a border it is the part nearer the middle.
+    """
     at = n * twice / length
     at = jnp.where(jnp.abs(at - jnp.round(at)) < _ROUNDING, jnp.round(at), at)
     nearest = jnp.where(2 * twice <= length, jnp.floor(at), jnp.ceil(at) - 1)

@@ -57,7 +57,7 @@ class PairLayout:
         return number
 
     def columns(self, n_cells: int) -> tuple[Layout, Int[np.ndarray, " c"]]:
-        """Layout with ``n_cells`` columns per slot, one per pair for other rows; and the slots' columns."""
+        """A layout with ``n_cells`` columns per slot and one per pair for other rows; and the slots' columns."""
         widths = np.diff(self.first_slot) * n_cells + 1
         ends = np.cumsum(widths)
         slot_columns = np.delete(np.arange(ends[-1]), ends - 1)
@@ -131,7 +131,7 @@ def pair_counts(
         return count(jnp.where(slot < n_slots, slot * n + cell, n_slots * n), columns)[:, slot_columns]
 
     grid = count(codes, layout)
-    # Every row is in one column of the first parameter.
+    # Every row is in exactly one column of the first parameter, so its columns sum to the size of a set.
     sets = grid[:, : layout.n_codes[0]].sum(axis=1, dtype=grid.dtype)
     active = codes < jnp.asarray(layout.n_codes, jnp.int32)[:, None] - 1
     mass = jnp.where(level <= q, jnp.ones((), grid.dtype) if weight is None else weight, 0)

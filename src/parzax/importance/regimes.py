@@ -16,7 +16,7 @@ from parzax.importance.variance import (
     within_regime_variance,
 )
 
-# Crowding looks at the two cells at either end of a domain with 48 cells or more.
+# A domain is tested for crowding if it has 48 cells or more; the two cells at either end count as its end.
 _MANY_CELLS, _AT_END = 48, 2
 
 
@@ -32,13 +32,14 @@ class RegimeEstimates(NamedTuple):
     inter: Float[Array, "s q d"]
     unweighted: Float[Array, "s q d"]
     occupied: Shaped[Array, "s d l"]  # cells of the grid that have rows of the region
-    crowded: Shaped[Array, "s d l"]  # 1 where rows are crowded, see `_summarise`
+    # 1 if most rows lie at one end of the slot's domain (`_summarise`), else 0
+    crowded: Shaped[Array, "s d l"]
 
 
 def estimate_regimes(
     counts: Shaped[Array, "s q1 w"], layout: Layout, divergence: AbstractDivergence, uniform: bool
 ) -> RegimeEstimates:
-    """Divergences (0 in slots with fewer rows than ``divergence.min_rows``), and variances from them."""
+    """Estimate divergences (0 in slots with fewer than ``divergence.min_rows`` rows) and variances."""
     groups, q1 = layout.groups, counts.shape[1]
     stacks = [_stack(counts, group) for group in groups]
     summaries = [_summarise(stack, group) for stack, group in zip(stacks, groups, strict=True)]
@@ -98,7 +99,7 @@ def merge_pools(
     """Rows and divergences per regime, from rows and divergences per slot: the pools of a regime are merged.
 
     The divergence D_i of a regime contributes as much to Eq. 11 as its pools p together: n_T,i^2 / n_R,i D_i
-    = sum_p n_T,p^2 / n_R,p D_p, where n_T and n_R are rows of target and region. 0 without rows.
+    = sum_p n_T,p^2 / n_R,p D_p, where n_T and n_R are rows of target and region. D_i is 0 without rows.
     """
     member = np.zeros((len(layout.offsets), layout.n_slots, layout.n_regimes), bool)
     member[:, -1, -1] = True
@@ -136,7 +137,7 @@ def _summarise(stack: Shaped[Array, "s q1 j g"], group: Group) -> Shaped[Array, 
 
 
 def _stack(counts: Shaped[Array, "... w"], group: Group) -> Shaped[Array, "... j g"]:
-    """The columns of a group's blocks, each padded to its width."""
+    """The columns of a group's blocks, each padded to the width of the group."""
     starts, sizes = np.array([(block.start, block.n_cells) for block in group.blocks]).T
     strides = np.unique(np.diff(starts)).tolist() or [group.width]
     if len(strides) == 1 and (sizes == group.width).all():  # a slice is faster than a gather
@@ -149,7 +150,7 @@ def _stack(counts: Shaped[Array, "... w"], group: Group) -> Shaped[Array, "... j
 
 
 def _by_parameter(parts: list[Shaped[Array, "... _"]], layout: Layout) -> Shaped[Array, "... d l"]:
-    """From one number per block of each group to (parameter, slot); 0 elsewhere."""
+    """Arrange one number per block of each group by (parameter, slot); 0 in unused slots."""
     x = jnp.concatenate(parts, axis=-1)
     source = np.full((len(layout.offsets), layout.n_slots), x.shape[-1])
     for i, block in enumerate(block for group in layout.groups for block in group.blocks):

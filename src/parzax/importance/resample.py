@@ -53,7 +53,7 @@ def resample(
         ``encoded``.
 
     Raises:
-        TypeError, ValueError: as `estimate`, and for weights. A row of weight 2 is two rows, so that the
+        TypeError, ValueError: as in `estimate`, and for weights. A row of weight 2 is two rows, so that the
             number of rows would depend on data: repeat the rows, or use `parzax.cond_ped_anova` with
             ``n_resamples``.
     """
@@ -84,7 +84,7 @@ def shuffle(
 
 
 def _replicate(draw: str, key: Any, encoded: Encoded, n: int, estimator: Any, reference: str) -> Importance:
-    """The checks and the compiled call of `resample` and `shuffle`."""
+    """Check the arguments of `resample` or `shuffle`, and make the compiled call."""
     check_encoded(encoded, "shuffle" if draw == "shuffle" else "resample")
     estimator, n = checked_estimator(encoded, estimator, reference), _checks.whole_number("n", n, 1)
     _checks.check_key(key)
@@ -152,7 +152,7 @@ def sample_counter(
     ``needed`` is the number of sampled rows in each set, in ascending order, with the region last.
     """
     m, usable = len(rank), (rank < len(rank)).sum(dtype=jnp.int32)
-    # Rows by loss, best first; those that are left out come last.
+    # Rows sorted by loss, best first; rows that are left out come last.
     ranked, row = jax.lax.sort((rank, jnp.arange(m, dtype=jnp.int32)), num_keys=1)
     ordered, first_tied = codes[:, row], jnp.minimum(ranked, m - 1)
     better = jnp.arange(m + 1, dtype=jnp.int32)
@@ -179,7 +179,7 @@ def shuffle_counter(encoded: Encoded) -> Callable[[Key[Array, " b"]], Int[Array,
     block = jnp.where((level <= n_levels)[None], block, layout.n_slots + 1)
     if encoded.groups is not None:
         return group_shuffle_counter(encoded, block)
-    # Grid codes regime by regime; rows outside the region come last.
+    # Grid codes sorted by regime; rows outside the region come last.
     _, ordered = jax.lax.sort((block, codes), num_keys=1)
 
     def permute_levels(key: PRNGKeyArray) -> Int[Array, "d m"]:

@@ -20,8 +20,8 @@ def within_regime_variance(
 ) -> Float[Array, ""]:
     """Within-regime local marginal variance of one parameter, Eq. 11.
 
-    (gamma'/gamma)^2 sum_i alpha_i^2 / beta_i D_i. With gamma'/gamma = n_T / n_R, alpha_i = n_T,i / n_T and
-    beta_i = n_R,i / n_R the factor of each divergence is n_T,i^2 / (n_R n_R,i).
+    It is (gamma'/gamma)^2 sum_i alpha_i^2 / beta_i D_i. With gamma'/gamma = n_T / n_R, alpha_i = n_T,i / n_T
+    and beta_i = n_R,i / n_R, the factor of each divergence is n_T,i^2 / (n_R n_R,i).
 
     Args:
         divergence: (k,) D_PE within each regime; 0 for "inactive".
@@ -87,7 +87,7 @@ def normalise(
 
     Args:
         variance: (..., d) variances.
-        balance: whether to take negative variances from positive ones; changes nothing without negative ones.
+        balance: whether to subtract the sum of the negative variances from the positive ones.
         uniform_when_undefined: whether to give 1/d each, instead of 0, where no variance is positive.
 
     Returns:
@@ -119,7 +119,7 @@ _device_shares = jax.jit(_shares, static_argnums=(1, 2))
 
 
 def _taken(variance: Any, positive: Any, xp: Any) -> Any:
-    """(..., 1) the t of `normalise`: sum_i min(v_i, t) over the positive v makes up for the negative ones."""
+    """(..., 1) t of `normalise`: sum_i min(v_i, t) over positive v_i is minus the sum of negative v_i."""
     ascending = xp.sort(positive, axis=-1)
     before = xp.cumsum(ascending, axis=-1) - ascending
     d = ascending.shape[-1]
@@ -132,6 +132,6 @@ def _taken(variance: Any, positive: Any, xp: Any) -> Any:
 
 
 def _counts(dtype: jnp.dtype, **counts: ArrayLike) -> list[Array]:
-    """Counts in ``dtype``, checked on the host; traced counts are sums of checked ones."""
+    """Convert counts to ``dtype``. Counts on the host are checked; traced ones are sums of checked counts."""
     checked = (x if is_traced(x) else checked_counts(name, x) for name, x in counts.items())
     return [jnp.asarray(x).astype(dtype) for x in checked]

@@ -7,7 +7,7 @@ from parzax.page.words import summary
 from parzax.results import ImportanceResult
 from parzax.results.labels import short_labels
 
-_LABEL = 28  # characters
+_LABEL = 28  # longest label, in characters
 
 
 def summarise(result: ImportanceResult) -> list[str]:

@@ -22,9 +22,9 @@ from parzax.results.labels import short_labels, shorten
 from parzax.results.phrases import INTERVAL_AND_P, regime_text, value_text
 from parzax.results.table import advice_lines
 
-_LABEL, _SHORT, _TITLE, _LINE = 28, 15, 200, 400  # characters
+_LABEL, _SHORT, _TITLE, _LINE = 28, 15, 200, 400  # longest texts, in characters
 _MOST_LINES = 100
-_MOST_DOMAINS = 4  # of one parameter in the table of the space
+_MOST_DOMAINS = 4  # largest number of domains shown per parameter in the table of the space
 _GENERAL = (
     "Importances are shares of one log: they say what separates its best rows from the others, and add up to "
     "1 at each level, so others rise if one falls.",
@@ -89,7 +89,7 @@ def content(
         # The regimes of each parameter, each numbered among all regimes.
         "values": [list(group) for _, group in groupby(enumerate(regimes), lambda pair: pair[1].parameter)],
         "more_regimes": sum(max(len(several) - MOST_REGIMES, 0) for several in domains),
-        # The statuses that occur, with advice, and then what holds for every log.
+        # First the statuses that occur, with advice; then warnings that hold for every log.
         "beware": [(_status_name(where), text) for where, text in advice] + [("", text) for text in _GENERAL],
         "log": _log(result),
         "space": [
@@ -105,7 +105,7 @@ def content(
 
 
 def _shown(stats: Numbers, most: int) -> list[int]:
-    """The parameters with the highest importance at any level, in the order of the level of the headline."""
+    """The ``most`` parameters with the highest importance at any level, in the order at the default level."""
     mean = np.nan_to_num(stats.mean)
     kept = np.argsort(-mean.max(axis=0), kind="stable")[:most]
     by_rank = [j for j in stats.ranking if j in kept]
@@ -143,7 +143,7 @@ def _columns(stats: Numbers, n_active: Sequence[str]) -> dict[tuple[str, str], A
 
 
 def _status_name(where: str) -> str:
-    """ "Low data (level 0.01)" of "LOW_DATA (level 0.01)"; names of parameters in brackets stay."""
+    """ Turn "LOW_DATA (level 0.01)" into "Low data (level 0.01)"; names in brackets are unchanged."""
     name, *rest = where.split(" ", 1)
     return " ".join([name.replace("_", " ").capitalize(), *rest])
 
@@ -156,12 +156,12 @@ def _log(result: ImportanceResult) -> list[str]:
 
 
 def _first(lines: list[str], most: int) -> list[str]:
-    """The first ``most`` lines, and how many more there are."""
+    """The first ``most`` lines, and a last line with the number of further ones."""
     return lines if len(lines) <= most + 1 else [*lines[:most], f"and {len(lines) - most} more"]
 
 
 def _settings(result: ImportanceResult, stats: Numbers) -> list[tuple[str, str]]:
-    """How the importances were computed."""
+    """Pairs (name, text) that say how the importances were computed."""
     low, high, q = stats.levels[0], stats.levels[-1], len(stats.levels)
     name = next((name for name, estimator in ESTIMATORS.items() if estimator == result.estimator), None)
     return [

@@ -1,4 +1,4 @@
-"""The numbers of a page: importances, intervals and chances by level and parameter, seeds as one."""
+"""The numbers of a page: importances, intervals and tests by level and parameter, averaged over seeds."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,42 +20,43 @@ NO_LEVEL = Status.NO_DATA | Status.ALL_EQUAL | Status.SAME_SETS
 
 @dataclass(frozen=True)
 class Numbers:
-    """What is shown, levels ascending; NaN, "–" or "" where there is nothing to show."""
+    """Numbers and texts that a page shows, levels ascending; NaN, "–" or "" if there is nothing to show."""
 
-    order: np.ndarray  # (q,) which level of the result each one is
+    order: np.ndarray  # (q,) index of each level in the result
     levels: np.ndarray  # (q,) target quantiles
-    default: int  # the level that a page opens at: the usual one of the result
-    interval: str  # what the interval is, "" if there is none
-    tested: bool  # whether ``chance`` is by permutation; else it is by the sign of the debiased variance
+    default: int  # index of the level at which the page opens: the result's usual level
+    interval: str  # description of the intervals, "" without intervals
+    # whether ``chance`` comes from permutation tests; else from the sign of the debiased variance
+    tested: bool
     mean: np.ndarray  # (q, d) importance
-    low: np.ndarray  # (q, d) ends of its interval
+    low: np.ndarray  # (q, d) ends of the interval of the importance
     high: np.ndarray
     p: np.ndarray  # (q, d) texts of p-values against chance, adjusted for the number of parameters
     top: np.ndarray  # (q, d) probability of being among the `TOP` most important ones
     first: np.ndarray  # (q, d) probability of being the most important one
-    chance: np.ndarray  # (q, d) whether it is not above chance; False where nothing was compared
+    chance: np.ndarray  # (q, d) whether the parameter is not above chance; False if nothing was compared
     status: np.ndarray  # (q, d) bits that are set in most seeds
     stability: np.ndarray  # (q,) how well the ranking of resamples agrees with that of the log
-    verdicts: np.ndarray  # (q,) whether there are enough rows, in words
+    verdicts: np.ndarray  # (q,) sentences that say whether there are enough rows
 
     @property
     def rough(self) -> np.ndarray:
-        """(q,) levels with a few rows in the target, or outside it."""
+        """(q,) whether a level has only a few rows in the target, or outside it."""
         return np.asarray((self.status & int(Status.LOW_DATA) != 0).any(axis=1))
 
     @property
     def pale(self) -> np.ndarray:
-        """(q, d) what has no colour: what is not above chance, and what is 0 or not known."""
+        """(q, d) entries drawn without colour: not above chance, 0, or not known."""
         return np.asarray(self.chance | ~(np.nan_to_num(self.mean) > 0))
 
     @property
     def ranking(self) -> list[int]:
-        """(d,) parameters by importance, the mean over the levels, highest first; as in all pictures."""
+        """(d,) parameters by mean importance over the levels, highest first: their order in all pictures."""
         return np.argsort(-np.nan_to_num(self.mean).mean(axis=0), kind="stable").tolist()
 
 
 def numbers(result: ImportanceResult) -> Numbers:
-    """Of several seeds means and standard errors; of one the intervals of ``result.uncertainty``, if any."""
+    """Numbers of a result: mean ± standard error of several seeds, or one log's intervals if it has them."""
     mean, error = (np.asarray(x, np.float64) for x in result.over_seeds())
     defined = result.by_seed(result.is_defined).any(axis=0)
     mean, blank = np.where(defined, mean, np.nan), np.full(mean.shape, np.nan)
@@ -80,10 +81,11 @@ def numbers(result: ImportanceResult) -> Numbers:
     chance = status & int(Status.NOT_ABOVE_CHANCE) != 0
     tested = sampled is not None and sampled.n_shuffles > 0
     if sampled is not None and tested:
-        # Parameters that count as 0 by their status are not compared; Optuna's estimator compares them.
+        # Parameters whose status sets their importance to 0 are not compared. Optuna's estimator gives some
+        # of them more than 0; these are compared.
         apart = (status & int(NOT_COMPARED | NO_LEVEL) != 0) & ~(np.nan_to_num(mean) > 0)
         chance = (result.mean_over_seeds(sampled.above_chance) < MOST_SEEDS) & ~apart
-    # What is not above chance is no candidate for the most important ones, and has no standard error.
+    # A parameter not above chance is no candidate for the most important ones, and gets no standard error.
     left_out = ("low", "high", "top") if result.n_seeds > 1 else ("top",)
     shown |= {name: np.where(chance, np.nan, shown[name]) for name in left_out}
     shown |= {"mean": mean, "chance": chance, "status": status}
@@ -95,10 +97,10 @@ def numbers(result: ImportanceResult) -> Numbers:
 
 
 def texts_or_dash(text: Callable[..., str], *arrays: np.ndarray) -> np.ndarray:
-    """``text`` of the numbers of each entry, a dash where they are not all finite."""
+    """Apply ``text`` to the entries of ``arrays``; a dash if one of the numbers is not finite."""
     return np.vectorize(lambda *x: text(*x) if np.isfinite(x).all() else "–", otypes=[object])(*arrays)
 
 
 def rounded(x: np.ndarray) -> Any:
-    """Nested lists for JSON: numbers with four decimals, None for NaN."""
+    """Turn an array into nested lists for JSON: numbers with four decimals, None for NaN."""
     return np.where(np.isfinite(x), np.round(np.float64(x), _DECIMALS), np.array(None)).tolist()

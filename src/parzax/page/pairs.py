@@ -13,8 +13,8 @@ from parzax.results import InteractionResult
 from parzax.results.phrases import p_text, value_text
 from parzax.status import Status
 
-_MOST_PAIRS = 20  # in the table
-_MOST_OTHERS = 3  # of these, not above chance
+_MOST_PAIRS = 20  # largest number of pairs in the table
+_MOST_OTHERS = 3  # largest number of pairs in the table that are not above chance
 
 
 def pairs(
@@ -22,13 +22,14 @@ def pairs(
 ) -> dict[str, Any] | None:
     """Importances and p-values of the pairs of shown parameters at every level of the page, or None.
 
-    A level of the page shows that of the interactions which is nearest to it. Several seeds are averaged, and
-    their p-values left out. ``labels`` are those of the shown parameters by name, row by row.
+    Each level of the page shows the nearest level of the interactions. Several seeds are averaged, without
+    p-values. ``labels`` maps the name of each shown parameter to its label, in the order of the page's rows.
 
     Returns:
-        With rows of the page in place of parameters: ``pairs``; ``map``, the rows that have any; by level of
-        the interactions ``importance`` (None where nothing is known), ``above`` chance, the ``table`` (pair,
-        texts), what it leaves out (``more``) and the ``words``; and of each level of the page its ``level``.
+        A dictionary in which numbers of rows of the page stand for parameters. ``pairs`` are the pairs, and
+        ``map`` the rows that occur in one. For each level of the interactions there are ``importance`` (None
+        if unknown), ``above`` (chance), ``table`` (entries: pair, texts), ``more`` (what the table leaves
+        out) and ``words``. ``level`` has, for each level of the page, the index of the nearest of these.
     """
     row_of, called = {name: row for row, name in enumerate(labels)}, list(labels.values())
     kept = [i for i, pair in enumerate(interactions.pairs) if all(name in row_of for name in pair)]
@@ -93,7 +94,7 @@ def _count(above: int, of: int, tested: bool) -> str:
 def _unknown(
     blank: Sequence[int], rows: Sequence[Sequence[int]], never: np.ndarray, called: Sequence[str]
 ) -> list[str]:
-    """Why there are crosses: which parameters have nothing else, and what the others mean."""
+    """Explain the crosses in the map: which parameters have only crosses, and what other crosses mean."""
     lines, told = [], set()
     for row in sorted({row for k in blank for row in rows[k]}):
         with_row = [k for k, pair in enumerate(rows) if row in pair]

@@ -19,7 +19,7 @@ _environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": 
 
 
 def render(content: dict[str, Any]) -> str:
-    """The whole page. The only scripts that may run are plotly's and ours, known by their hashes."""
+    """The page as HTML. Only plotly's script and the page's own one may run; both are allowed by hash."""
     folder = files("parzax.page") / "assets"
     template, style, ours = (
         (folder / name).read_text(encoding="utf-8") for name in ("page.html.jinja", "page.css", "page.js")
@@ -38,7 +38,7 @@ def render(content: dict[str, Any]) -> str:
 
 
 def _policy(scripts: list[str]) -> str:
-    """Nothing is fetched, sent or framed; pictures may be made within the page."""
+    """Content security policy: nothing is fetched, sent or framed; pictures may be made within the page."""
     digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
     return (

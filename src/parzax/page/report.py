@@ -1,4 +1,4 @@
-"""``parzax.report``: from observations, or a result, to a file."""
+"""`parzax.report`: write a page from observations or from a result."""
 
 import os
 from itertools import combinations
@@ -17,10 +17,10 @@ from parzax.results.ped_anova import choose_task
 from parzax.results.resampling import choose_counts
 
 MAX_PARAMETERS = 40
-# Options of `cond_ped_anova` on which the level depends that it chooses.
+# Options of `cond_ped_anova` on which its choice of the default level depends.
 _CHOICES = ("rows", "estimator", "objective", "selection", "ties")
 _LEVELS = np.arange(1, 50) / 50
-# Number of parameters whose pairs are looked at, and the level for pairs beside the usual one.
+# Number of parameters whose pairs are computed, and the level of pairs besides the usual level.
 _PAIRED, _PAIR_LEVEL = 8, 0.5
 
 
@@ -49,7 +49,7 @@ def report(
 
     Args:
         source: the log, or a result of `cond_ped_anova` or `ped_anova`.
-        path: where the file goes; what is there is replaced.
+        path: where the file is written; an existing file is replaced.
         target_quantile: levels, for observations. The default is 0.02 to 0.98 in steps of 0.02, as far as
             they are below the region's, and the level that `cond_ped_anova` chooses by default. A page with
             one level has no slider.
@@ -57,8 +57,8 @@ def report(
         interactions: a result of `parzax.interactions` for the same log. For observations also True: the
             page then shows the pairs of the eight most important parameters, at the level at which it opens
             and at the level nearest to 0.5. None or False shows no pairs.
-        max_parameters: number of parameters that are shown, those with the highest importance at any level.
-        command, date: what made the page and when, shown as they are.
+        max_parameters: number of parameters shown: those with the highest importance at any level.
+        command, date: texts that say what made the page, and when; they are shown unchanged.
         options: further arguments of `cond_ped_anova`, for observations. By default a single run has 200
             resamples (1000 for one level; fewer, or none, if the log is large), and at least 1000 shuffles;
             many parameters need more.
@@ -69,7 +69,8 @@ def report(
         ValueError: as in `cond_ped_anova`; also if the path cannot be written, which is tried first.
         ImportError: without plotly or jinja2 (the extra ``parzax[report]``).
     """
-    from parzax.page.rendering import render  # says what to install, before any work
+    # imported first: its error says what to install, before any work is done
+    from parzax.page.rendering import render
 
     most = _checks.whole_number("max_parameters", max_parameters, 1)
     path = Path(path)
@@ -97,7 +98,7 @@ def _result(source: Any, target_quantile: Any, options: dict[str, Any]) -> Impor
     _checks.instance("the source of a report", source, Observations, wanted)
     if target_quantile is None:
         region = _checks.quantile("region_quantile", options.get("region_quantile", 1.0))
-        # The level that the command line and `cond_ped_anova` choose is one of them.
+        # The levels include the one that the command line and `cond_ped_anova` choose.
         chosen = choose_task(source, region, **{k: options[k] for k in _CHOICES if k in options}).target
         target_quantile = np.union1d(_LEVELS[max(region, 2 * _LEVELS[0]) > _LEVELS], chosen)
     given = {name: value for name, value in options.items() if value is not None}
@@ -106,7 +107,7 @@ def _result(source: Any, target_quantile: Any, options: dict[str, Any]) -> Impor
 
 
 def _interactions(source: Any, result: ImportanceResult, options: dict[str, Any]) -> Any:
-    """Those of the most important parameters, of a log that is one of a single objective."""
+    """Interactions of the most important parameters, if the log is ranked by a single objective."""
     if not isinstance(source, Observations) or options.get("selection", "objective") != "objective":
         return None
     mean = result.over_seeds()[0].max(axis=0)

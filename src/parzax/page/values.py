@@ -1,4 +1,4 @@
-"""Good values at every level, and small pictures of the densities."""
+"""Good values at every level, and data for small pictures of the densities."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -16,10 +16,10 @@ from parzax.results.phrases import number, regime_text
 from parzax.results.result import RegimeDensity
 from parzax.space import Categorical, Domain
 
-MOST_REGIMES = 6  # of one parameter
+MOST_REGIMES = 6  # largest number of regimes shown per parameter
 _MOST_PICTURES = 40
-_MOST_CELLS = 20  # choices that a picture shows
-_MOST_NUMBERS = 150_000  # in all pictures; with more numbers they show fewer levels
+_MOST_CELLS = 20  # largest number of choices in a picture
+_MOST_NUMBERS = 150_000  # largest count of numbers in all pictures; beyond it, pictures show fewer levels
 _UNIT = 5000  # masses are whole numbers of 1 / 5000
 _TEXT = 120
 
@@ -31,7 +31,7 @@ class RegimeValues(NamedTuple):
     regime: int
     caption: str  # its domain and conditions
     good: list[str]  # (q,) which values are good at each level, "" where none stand out
-    texts: list[str]  # (q,) the same in a sentence, with the shares of the regime
+    texts: list[str]  # (q,) the same as a sentence, with the shares of rows
     picture: dict[str, Any] | None  # densities by level as whole numbers; None if there is nothing to draw
 
 
@@ -62,7 +62,7 @@ def regime_values(result: ImportanceResult, stats: Numbers, parameters: Sequence
 
 
 def good_text(good: GoodValues, domain: Domain) -> str:
-    """ "0.2 to 0.4 (80 % of the best rows, 20 % of all)", "" where both shares are the same when rounded."""
+    """ "0.2 to 0.4 (80 % of the best rows, 20 % of all)"; "" if both rounded shares are equal."""
     if round(good.target, 2) <= round(good.region, 2):
         return ""
     what = visible(shorten(values_text(good.values, domain), _TEXT))
@@ -70,13 +70,13 @@ def good_text(good: GoodValues, domain: Domain) -> str:
 
 
 def stride(pictures: Sequence[dict[str, Any] | None], n_levels: int) -> int:
-    """How many levels share one picture, so that these take little room."""
+    """Number of neighbouring levels that share one picture, so that the file stays small."""
     n_cells = sum(len(picture["region"]) for picture in pictures if picture)
     return max(1, -(-n_cells * n_levels // _MOST_NUMBERS))
 
 
 def _picture(result: ImportanceResult, density: RegimeDensity, stats: Numbers) -> dict[str, Any] | None:
-    """Mean masses over the seeds, per cell: the region's at the default level, the target's at every one."""
+    """A picture's data: mean masses of the cells over seeds, in the region and in each target."""
     if len(density.values) < 2:
         return None
     target, region = (result.mean_over_seeds(x)[stats.order] for x in (density.target, density.region))

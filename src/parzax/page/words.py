@@ -18,16 +18,16 @@ from parzax.results.labels import shorten
 from parzax.results.phrases import DEPENDENT, NAME, value_text
 from parzax.status import NOT_COMPARED, OF_LEVELS, Status, drop_consequences
 
-MOST_NAMES = 12  # names that a sentence lists
-_MOST_RANGES = 4  # ranges of levels that a sentence lists
-_LARGE = 0.1  # a share that is mentioned even if it is not above chance
+MOST_NAMES = 12  # largest number of names that a sentence lists
+_MOST_RANGES = 4  # largest number of ranges of levels that a sentence lists
+_LARGE = 0.1  # an importance from here on is mentioned even if it is not above chance
 
 
 def level_words(result: ImportanceResult, stats: Numbers, labels: Sequence[str]) -> list[dict[str, Any]]:
-    """What is said about every level, ascending; ``labels`` of all parameters.
+    """The texts about every level, ascending. ``labels`` are the labels of all parameters.
 
     Returns:
-        Of each level ``label`` ("best 10 % of all rows (γ′ = 0.1): 30 of 300 rows"), ``headline`` (the most
+        For each level ``label`` ("best 10 % of all rows (γ′ = 0.1): 30 of 300 rows"), ``headline`` (the most
         important parameters), ``notes`` (whether there are enough rows, and what is unusual about the level)
         and ``chance`` (which parameters are not above chance).
     """
@@ -77,7 +77,7 @@ def _chance_words(stats: Numbers, level: int, labels: Sequence[str]) -> str:
 def summary(
     result: ImportanceResult, stats: Numbers, labels: Sequence[str], good: Sequence[tuple[int, str]]
 ) -> list[str]:
-    """The page in a few sentences, at the level that it opens at; ``good`` values of some parameters."""
+    """Summarise the page, at the level at which it opens. ``good`` has (parameter, good values) pairs."""
     i, any_share = stats.default, bool(np.isfinite(stats.mean[stats.default]).any())
     rows = plural(size_text(result.n_target[..., stats.order[i]]), "row")
     where = f"the best {percent(stats.levels[i])} ({rows}, {_say_goal(result.report)})"
@@ -91,7 +91,7 @@ def summary(
         lines.append(f"Good values: {'; '.join(values)}.")
     lines += _changes(stats, labels)
     if not any_share:
-        return lines  # nothing to be sure of
+        return lines  # no importance, so nothing to say about certainty
     sure = stats.interval and f"intervals are {stats.interval}"
     sure = stats.verdicts[i] or sure or "unknown: no samples of this run were drawn"
     lines.append(f"How sure? {_say_stable(stats, i, labels)}{_sentence(sure)}")
@@ -113,12 +113,12 @@ def status_words(stats: Numbers, level: int, parameter: int) -> str:
 
 
 def interval_text(low: float, high: float) -> str:
-    """ "0.20 to 0.35", "" where there is none."""
+    """ The interval as text, "0.20 to 0.35"; "" if there is none."""
     return f"{low:.2f} to {high:.2f}" if np.isfinite(low) and np.isfinite(high) else ""
 
 
 def _say_goal(report: ImportReport) -> str:
-    """What the best rows have: "smallest val_loss"."""
+    """What the best rows have, for example "smallest val_loss"."""
     if len(report.direction) > 1:
         return f"by {len(report.direction)} objectives together"
     name, *_ = *report.objectives, "objective value"
@@ -161,14 +161,14 @@ def _say_important(stats: Numbers, level: int, labels: Sequence[str]) -> str:
 
 
 def _join(texts: Sequence[str]) -> str:
-    """ "a, b and c"; of more than `TOP` texts the first, and how many more there are."""
+    """ Join texts to "a, b and c"; of more than `TOP` texts, only the first and the number of the others."""
     left = len(texts) - TOP
     *before, last = [*texts[:TOP], f"{left} more"] if left > 0 else texts
     return f"{', '.join(before)} and {last}" if before else last
 
 
 def _with_numbers(stats: Numbers, level: int, j: int, labels: Sequence[str]) -> str:
-    """ "lr (0.35, 0.20 to 0.45)", or "lr (0.35, p = 0.064)" if it is not above chance."""
+    """ Text such as "lr (0.35, 0.20 to 0.45)", or "lr (0.35, p = 0.064)" if it is not above chance."""
     more = interval_text(stats.low[level, j], stats.high[level, j])
     if stats.chance[level, j]:
         p = str(stats.p[level, j])
@@ -189,7 +189,7 @@ def _say_stable(stats: Numbers, level: int, labels: Sequence[str]) -> str:
 def _changes(stats: Numbers, labels: Sequence[str]) -> list[str]:
     """Which parameter is the most important one in which range of levels, if that changes.
 
-    Levels do not count if the largest importance is not above chance, or if ten rows or fewer decide.
+    A level does not count if its largest importance is not above chance, or if it has only a few rows.
     """
     winner = np.nan_to_num(stats.mean).argmax(axis=1)
     sure = ~stats.pale[np.arange(len(winner)), winner] & ~stats.rough
@@ -202,7 +202,7 @@ def _changes(stats: Numbers, labels: Sequence[str]) -> list[str]:
         for winner, run in groupby(at_level, itemgetter(0))
         if winner >= 0
     ]
-    # The longest ranges, but one of every parameter comes before a second one of any.
+    # The longest ranges first, but no parameter gets a second range before each has one.
     by_length = sorted(range(len(runs)), key=lambda k: -len(runs[k][1]))
     first_of = {runs[k][0]: k for k in reversed(by_length)}
     shown = sorted(by_length, key=lambda k: first_of[runs[k][0]] != k)[:_MOST_RANGES]
@@ -219,10 +219,10 @@ def _changes(stats: Numbers, labels: Sequence[str]) -> list[str]:
 
 
 def _sentence(text: str) -> str:
-    """With a capital letter and a full stop."""
+    """The text with a capital letter and a full stop."""
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
 
 
 def percent(share: float) -> str:
-    """ "10 %": a share with a space that no line ends at."""
+    """ A share as text, "10 %", with a space at which no line breaks."""
     return f"{100 * share:.6g}\N{NO-BREAK SPACE}%"

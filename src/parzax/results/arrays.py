@@ -54,10 +54,10 @@ class ResultArrays(AbstractResult):
 
     @property
     def is_defined(self) -> np.ndarray:
-        """(..., q, d) whether an importance says anything; where not, tables show "-" and JSON null.
+        """(..., q, d) whether the importance is defined; if not, tables show "-" and JSON has null.
 
-        It does not where no parameter has one (`has_importance`), and where rows cannot be compared
-        (UNIDENTIFIABLE).
+        It is undefined at levels where no parameter has an importance (`has_importance`), and for parameters
+        whose rows cannot be compared (UNIDENTIFIABLE).
         """
         return self.has_importance[..., None] & (self.status & int(Status.UNIDENTIFIABLE) == 0)
 
@@ -70,9 +70,9 @@ class ResultArrays(AbstractResult):
     def regime_status(self) -> np.ndarray:
         """(..., q, d, k) status bits of each regime, "inactive" last (always 0).
 
-        LOW_DATA where the regime has ten rows or fewer in the target, and a random target would not have more
-        there; or ten or fewer in the region outside the target. SPARSE_REGIME where the regime was left out
-        of the sum.
+        LOW_DATA is set if the regime has ten rows or fewer in the target and no more are expected of a random
+        target, or if it has ten or fewer in the region outside the target. SPARSE_REGIME is set if the regime
+        was left out of the sum.
         """
         target, region = self.regime_target[..., :-1], self.regime_region[..., None, :, :-1]
         n_target, n_region = self.n_target[..., None, None], self.n_region[..., None, None, None]
@@ -106,7 +106,7 @@ class ResultArrays(AbstractResult):
         return mean_and_error(self.by_seed(self.importance), self.by_seed(self.has_importance))
 
     def may_matter(self, level: int, parameters: Any) -> np.ndarray:
-        """(...) whether any of ``parameters`` (..., k) is above chance; True where that was not tested."""
+        """(...) whether any of ``parameters`` (..., k) is above chance; True if this was not tested."""
         parameters = np.asarray(parameters)
         if (sampled := self.uncertainty) is None or self.n_seeds > 1:
             return np.ones(parameters.shape[:-1], bool)
@@ -144,7 +144,7 @@ class ResultArrays(AbstractResult):
 
 
 def _divisor(total: np.ndarray) -> np.ndarray:
-    """The total as a divisor: 1 where it is 0."""
+    """``total``, with 1 in place of 0, to divide by."""
     return np.where(total > 0, total, 1)
 
 

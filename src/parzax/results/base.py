@@ -1,4 +1,4 @@
-"""What results have in common: names, levels, seeds, tables for reading and as data frames."""
+"""Base classes of results: names, levels, seeds, tables for reading and data frames."""
 
 import abc
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _BACKENDS = ("pandas", "polars", "pyarrow")
 
 
 class ReadTable(NamedTuple):
-    """A table for reading: columns that begin with their header, the headers of left-aligned ones, notes."""
+    """A table for reading: columns that start with their header, left-aligned headers, and notes."""
 
     title: str
     columns: Sequence[Sequence[str]]
@@ -29,7 +29,7 @@ class ReadTable(NamedTuple):
     notes: Sequence[str]
 
     def to_text(self) -> str:
-        """Lines of text, for a terminal."""
+        """The table as lines of text, for a terminal."""
         columns = []
         for column in self.columns:
             width = max(map(columns_of, column))
@@ -40,7 +40,7 @@ class ReadTable(NamedTuple):
         return "\n".join(map(visible, [self.title, *lines, "", *self.notes]))
 
     def to_html(self) -> str:
-        """A table for notebooks."""
+        """The table as HTML, for notebooks."""
         left = [i for i, (header, *_) in enumerate(self.columns) if header in self.left]
         return html_table(self.title, list(zip(*self.columns, strict=True)), left, self.notes)
 
@@ -82,7 +82,7 @@ class AbstractResult(Readable):
 
     @abc.abstractmethod
     def is_above(self, level: int) -> np.ndarray:
-        """(d,) what has an importance at the ``level``-th level that is not said to be within chance."""
+        """(d,) entries with an importance at the ``level``-th level that is not within chance."""
 
     @abc.abstractmethod
     def over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
@@ -132,11 +132,11 @@ class AbstractResult(Readable):
     def to_dataframe(self, backend: str | None = None) -> Any:
         """One row per seed, level and parameter (or pair of parameters).
 
-        Columns: seed (if there is a seed axis), target_quantile; of importances parameter, importance,
-        variance, standard, inter, unweighted, and with an ``uncertainty`` the ends of intervals,
-        importance_low, importance_high, variance_low, variance_high, and p_value, p_adjusted; of interactions
-        first, second, importance, variance, joint, main_first, main_second, p_value, p_adjusted, n_active;
-        at last n_target, n_region, status, status_names.
+        The first columns are seed (if there is a seed axis) and target_quantile. A result of importances adds
+        parameter, importance, variance, standard, inter and unweighted; with an ``uncertainty`` also the ends
+        of intervals (importance_low, importance_high, variance_low, variance_high), p_value and p_adjusted. A
+        result of interactions adds first, second, importance, variance, joint, main_first, main_second,
+        p_value, p_adjusted and n_active. The last columns are n_target, n_region, status and status_names.
 
         Args:
             backend: "pandas", "polars" or "pyarrow"; by default the first of these that is installed.
@@ -155,7 +155,7 @@ class AbstractResult(Readable):
         return nw.from_dict(data, backend=installed[0]).to_native()
 
     def advice(self) -> list[str]:
-        """One sentence for each status set anywhere in the result."""
+        """One sentence of advice for each status bit that is set anywhere in the result."""
         return describe(self.estimates.status)
 
     def _described(self, entries: str) -> str:
@@ -175,7 +175,7 @@ class AbstractResult(Readable):
 
 
 def attributes(*names: str, of: str = "estimates") -> Any:
-    """Properties that return the attributes ``names`` of a field of the result, by default its estimates."""
+    """Properties that return the attributes ``names`` of the result's field ``of``."""
 
     def attribute(name: str) -> property:
         return property(lambda self: getattr(getattr(self, of), name), doc=f"``{of}.{name}``.")

@@ -75,7 +75,7 @@ class Comparison(Readable):
         return {name: np.broadcast_to(x, self.difference.shape).flatten() for name, x in columns.items()}
 
     def _table(self) -> ReadTable:
-        """The usual level, largest difference first."""
+        """A table of the usual level, with the largest difference first."""
         level = self.usual_level
         shares = (
             np.where(result.seeds_counted[level] > 0, result.over_seeds()[0][level], np.nan)
@@ -129,16 +129,16 @@ def compare(
 ) -> Comparison:
     """Compare the importances of two logs, or of the first and the second half of one.
 
-    The difference of importances (Eq. 8 of arXiv 2601.20800) at every level, with intervals. For single logs
-    the interval is from recentred half-samples, as in `Uncertainty`, drawn separately for each log. For logs
-    with several seeds it is the difference ± 1.64 standard errors.
+    The result has the difference of importances (Eq. 8 of arXiv 2601.20800) at every level, with intervals.
+    For single logs an interval comes from recentred half-samples, as in `Uncertainty`, drawn separately for
+    each log. For logs with several seeds it is the difference ± 1.64 standard errors.
 
     Args:
         first, second: logs of one space. Without a second log, the first and the second half of the rows are
             compared: this shows whether importances change during a search.
-        target_quantile, region_quantile, options: as of `cond_ped_anova`, for both; a level that is not given
-            is chosen for the smaller log.
-        n_resamples: how many half-samples of each; 0 for no intervals and p-values (NaN).
+        target_quantile, region_quantile, options: as in `cond_ped_anova`, for both logs. If no level is
+            given, it is chosen for the smaller log.
+        n_resamples: number of half-samples of each log. With 0, intervals and p-values are NaN.
         key: a typed key; ``jax.random.key(0)`` by default.
 
     Raises:
@@ -162,7 +162,7 @@ def compare(
             "other domains of these; read both with one space=."
         )
     logs, keys, results = (first, second), jax.random.split(checked_key(key)), {}
-    # Where no level is given, the smaller log chooses that of both.
+    # If no level is given, the level chosen for the smaller log is used for both.
     for i in sorted(range(2), key=lambda i: logs[i].n):
         single = math.prod(logs[i].batch_shape) == 1
         sampled = {"n_resamples": n_resamples, "n_shuffles": 0, "key": keys[i]} if single else {}
@@ -193,7 +193,7 @@ def _interval(
     error = np.hypot(*errors)
     ends = difference[..., None] + np.array([-_NORMAL, _NORMAL], error.dtype) * error[..., None]
     away = np.where(error > 0, np.abs(difference) / np.where(error > 0, error, 1), np.inf)
-    # Without an error there is no test.
+    # NaN where the standard error is not known: no test is possible.
     away = np.where(np.isnan(error), np.nan, np.where(difference == 0, 0, away))
     return ends, np.vectorize(math.erfc, otypes=[float])(away / math.sqrt(2))
 

@@ -1,4 +1,4 @@
-"""The level where none is given, and the level of a sweep that is shown first: one rule for both."""
+"""Choose the level if none is given, and the level of a sweep that is shown first, by the same rule."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from parzax.observations import Observations
 from parzax.observations.groups import configuration_shares
 from parzax.observations.levels import level_sets
 
-# A property that this share of the seeds has counts for the result.
+# A property holds for the result if at least this share of the seeds has it.
 MOST_SEEDS = 0.5
 _USUAL = 0.1
 _HUNDREDTHS = np.arange(1, 100) / 100
@@ -18,9 +18,9 @@ _HUNDREDTHS = np.arange(1, 100) / 100
 def pick_level(levels: np.ndarray, n_target: np.ndarray, n_region: np.ndarray) -> int:
     """Index of the level nearest to 0.1 that leaves more than ten rows in the target and outside it.
 
-    If no level does, the index of the one whose target is nearest to half of the region. A row that ties with
-    the cut-off is in the target, and a row of weight w counts w times. With several seeds, a level is out if
-    half of the seeds or more have too few rows there.
+    If no level does, it is the index of the level whose target is nearest to half of the region. A row that
+    ties with the cut-off is in the target, and a row of weight w counts w times. With several seeds, a level
+    is not used if half of the seeds or more have too few rows there.
 
     Args:
         levels: (q,) target quantiles.
@@ -45,7 +45,7 @@ def have_few_rows(n_target: np.ndarray, n_region: np.ndarray) -> np.ndarray:
 
 
 def explain_level(level: float, few: bool) -> str:
-    """Why a level was picked, "" for the usual one; ``few``: whether it has too few rows on some side."""
+    """Why a level was picked, "" for the usual one. ``few`` says if it has too few rows inside or outside."""
     if few:
         return "the nearest to half of the rows, as none leaves more than ten in the target and outside it"
     if level == _USUAL:
@@ -54,7 +54,7 @@ def explain_level(level: float, few: bool) -> str:
 
 
 def candidate_levels(region: float) -> np.ndarray:
-    """The levels among which one is chosen: the hundredths below the region's, or hundredths of it."""
+    """Candidates for the level: 0.01, 0.02, ... below the region's level, or hundredths of that level."""
     below = _HUNDREDTHS[region - 1e-9 > _HUNDREDTHS]
     return below if len(below) else _HUNDREDTHS * region
 
@@ -62,11 +62,11 @@ def candidate_levels(region: float) -> np.ndarray:
 def choose_level(
     obs: Observations, losses: np.ndarray, region: float, *, raw: bool = False
 ) -> tuple[Observations, np.ndarray]:
-    """The level (1,) where none is given, and the log with a report that says why it is not 0.1.
+    """Choose a level (1,) if none is given, and say in the log's report why it is not 0.1.
 
     Args:
-        obs: the log; rows that do not count have weight 0.
-        losses: (..., n) losses that rank its rows, of one objective or several; NaN where not usable.
+        obs: the log. Rows that do not count have weight 0.
+        losses: (..., n) losses that rank the rows, one array per objective; NaN in unusable rows.
         region: level of the region.
         raw: whether sizes of sets are rounded as Optuna does.
     """

@@ -1,4 +1,4 @@
-"""One order of rows with several objectives: by Pareto front, and by a tie-break in a front that is cut."""
+"""Order rows with several objectives by Pareto front, and by a tie-break within a front that is cut."""
 
 from collections.abc import Sequence
 
@@ -66,7 +66,7 @@ def _cut_fronts(reached: np.ndarray, needed: Sequence[float]) -> list[int]:
     ends = np.asarray(needed)
     before = np.searchsorted(reached, ends * (1 - _ROUNDING))
     after = np.searchsorted(reached, ends * (1 + _ROUNDING))
-    # A set that ends with a front cuts no front; then the two searches differ.
+    # The two searches differ if a set ends exactly with a front. Such a set cuts no front.
     return np.unique(before[(before == after) & (before < len(reached))]).tolist()
 
 
@@ -77,7 +77,7 @@ def places_within(ties: AbstractTies, front: np.ndarray) -> np.ndarray:
         reference = np.asarray(reference_point(front, np.ones(n, dtype=bool)))
         ranking = pareto.greedy_hypervolume_order_host(front, reference, n)
     else:
-        size = capacity(n)  # few shapes are compiled
+        size = capacity(n)  # padded, so that few shapes are compiled
         padded, mask = np.pad(front, ((0, size - n), (0, 0))), np.arange(size) < n
         with jax.enable_x64(True):
             ranking = np.asarray(_rank_front(padded, mask, np.int32(n - 1), ties=ties))[:n]
@@ -86,7 +86,7 @@ def places_within(ties: AbstractTies, front: np.ndarray) -> np.ndarray:
 
 @program
 def _rank_front(losses, mask, count, *, ties):
-    """A number for each row of one front, lower is better, by ``ties`` with ``count`` rows below."""
+    """A number for each row of one front by ``ties``; lower is better. ``count`` rows are chosen."""
     rank = jnp.where(mask, 0, pareto.ABSENT).astype(jnp.int32)
     if isinstance(ties, Crowding):  # rows with equal distances get equal numbers
         return -pareto.crowding_distance(losses, rank, mask)

@@ -1,4 +1,4 @@
-"""Which values are good: the range or the choices of each regime that are over-represented in the target."""
+"""Find good values: the range or the choices of each regime that are over-represented in the target."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -42,10 +42,10 @@ def good_values(
 ) -> list[GoodValues]:
     """Good values of all parameters at the ``level``-th level, the most important parameter first.
 
-    ``densities`` of a parameter, of its regimes, are averaged over the seeds. The values are those whose
-    share of the target's density is furthest above that of the region's: a contiguous range of a number, any
-    set of choices of a category. Regimes without rows in the target, parameters of a single value, and
-    importances that are not defined, 0 or not above chance are left out.
+    ``densities`` returns one density per regime of a parameter; each is averaged over the seeds. The good
+    values are those whose share of the target's density exceeds their share of the region's by most. For a
+    number they are a contiguous range, for a category any set of choices. Regimes without rows in the target,
+    parameters of a single value, and importances that are not defined, 0 or not above chance are left out.
     """
     importance = result.over_seeds()[0][level]
     shown = result.is_above(level) & result.by_seed(result.is_defined)[:, level].any(axis=0)
@@ -82,7 +82,7 @@ def _best(
 
 
 def _ends(domain: Domain, values: list, start: int, stop: int) -> tuple[Any, Any]:
-    """The ends of some cells: midway to the next one, on the domain's axis; of numbers in a list these."""
+    """The ends of a range of cells: midway to the next cell on the domain's axis, or listed numbers."""
     if isinstance(domain, Ordinal):
         return float(values[start]), float(values[stop - 1])
     # Where bounds move, values are places between them, not values on the domain's axis.
@@ -98,7 +98,7 @@ def _ends(domain: Domain, values: list, start: int, stop: int) -> tuple[Any, Any
 
 
 def to_lines(good: Sequence[GoodValues], space: Space, level: float, left_out: int = 0) -> list[str]:
-    """A title, a line of text for each of `good_values`, and a line about parameters ``left_out``."""
+    """Lines of text: a title, one line per entry of ``good``, and one on the number ``left_out``."""
     lines = [f"good values at level {level:g}"]
     several = {name for name in space.names if len(space[name]) > 1}
     for name, regime, values, target, region, *_ in good:
@@ -116,7 +116,7 @@ def to_lines(good: Sequence[GoodValues], space: Space, level: float, left_out: i
 
 
 def values_text(values: Sequence[Any], domain: Domain) -> str:
-    """The values of `GoodValues`: "0.2 to 0.4", or the first of the choices."""
+    """The values of `GoodValues` as text: "0.2 to 0.4", or the first few choices."""
     if isinstance(domain, Categorical):
         return join_names(list(map(str, values)), _CHOICES_SHOWN)
     return span_text(*values) + " of the way between its bounds" * isinstance(domain, Varying)

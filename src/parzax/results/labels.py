@@ -7,7 +7,7 @@ from parzax._words import visible
 
 
 def shorten(text: str, length: int) -> str:
-    """``text`` with its middle left out where it is longer than ``length`` characters."""
+    """``text``, without its middle if it is longer than ``length`` characters."""
     if len(text) <= length:
         return text
     head = (length - 1) * 2 // 3

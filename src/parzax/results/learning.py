@@ -1,4 +1,4 @@
-"""Whether the order of the rows shows a search that learns, in NumPy."""
+"""Test whether the order of the rows shows a search that learns, in NumPy."""
 
 import math
 from dataclasses import replace
@@ -9,19 +9,19 @@ import numpy as np
 
 from parzax.observations import ImportReport, Observations
 
-# The first seeds are looked at, of each the first rows, and of these the first configurations.
+# Limits of the test: number of seeds, rows per seed, and configurations per seed, the first ones of each.
 _SEEDS, _ROWS, _CONFIGURATIONS = 4, 1000, 300
-# Rows of a log that are looked at, with those that failed.
+# Largest number of rows of a log that are read, failed ones included.
 _LOOKED_AT = 4096
 # A log with fewer configurations is never reported as a search that learns.
 _LEAST = 20
-# Share of the rows that are the best ones, and cells of equally many rows of each parameter.
+# Share of the rows that count as best, and number of cells (with equally many rows) per parameter.
 _BEST, _CELLS = 0.2, 6
 # Threshold that a standard normal variable exceeds with probability 0.005.
 _THRESHOLD = 2.576
 
 
-# The losses that a log was last analysed with, as bytes, and whether they show learning.
+# For each log: the losses of its last analysis, as bytes, and whether they show learning.
 _last: "WeakKeyDictionary[Observations, tuple[bytes, bool]]" = WeakKeyDictionary()
 
 
@@ -45,8 +45,8 @@ def shows_learning(obs: Observations, losses: np.ndarray) -> bool:
 
     Args:
         obs: the log, with rows in the order in which they were tried.
-        losses: (s, n) what ranks the rows of the seeds, or the first rows of the first seeds; rows with NaN
-            are left out.
+        losses: (s, n) losses that rank the rows of each seed; the first rows of the first seeds suffice. Rows
+            with NaN are left out.
 
     Returns:
         False for logs of fewer than 20 different rows, and for tables that are sorted by the losses or by a
@@ -63,9 +63,9 @@ def shows_learning(obs: Observations, losses: np.ndarray) -> bool:
 
 
 def _trend(values: np.ndarray, loss: np.ndarray) -> float:
-    """r * sqrt(n - 1) of the rows of one seed; 0 where the order says nothing."""
-    # A configuration that was repeated, or has a row per epoch, counts once: with its last loss, but where it
-    # stands first, since a search such as successive halving repeats its best rows later.
+    """The statistic r * sqrt(n - 1) of the rows of one seed; 0 if the order says nothing."""
+    # A repeated configuration, or one with a row per epoch, counts once, with its last loss and its first
+    # place: a search such as successive halving repeats its best rows later.
     rows = np.ascontiguousarray(values).view(f"V{values.strides[0]}").reshape(-1).tolist()
     last = list(dict(zip(rows, range(len(rows)), strict=True)).values())[:_CONFIGURATIONS]
     values, loss = np.where(np.isnan(values), np.inf, values)[last], loss[last]

@@ -43,8 +43,8 @@ def cond_ped_anova(
 
     Args:
         obs: the log; a leading seed axis is kept.
-        target_quantile: level gamma' in (0, 1), or (q,) different levels. Rows tied with the cut-off
-            are in. By default 0.1, or the nearest level that leaves more than ten rows in the target and
+        target_quantile: level gamma' in (0, 1), or (q,) different levels. Rows tied with the cut-off are in
+            the target. By default 0.1, or the nearest level that leaves more than ten rows in the target and
             outside it; ``result.report.level`` then says which, and why.
         region_quantile: level gamma in (0, 1], above every target level.
         objective: number or name of an objective, for logs with several.
@@ -105,7 +105,7 @@ def cond_ped_anova(
     key = checked_key(key) if any(numbers) else None
     cuts = np.array([*task.target, task.region])
     if numbers[0]:
-        # Samples may cut other fronts than the log does, nearby.
+        # A sample may cut fronts at slightly different levels than the log, so nearby levels are included.
         near = np.linspace(-1, 1, 25) * min(2 / max(obs.n, 1) ** 0.5, 0.5)
         cuts = np.clip(cuts[:, None] + near, 0, 1).reshape(-1)
     raw = task.estimator.grid.optuna_rounding
@@ -131,7 +131,7 @@ def choose_task(
     selection: Any = "objective",
     ties: Any = None,
 ) -> Task:
-    """What `cond_ped_anova` is asked for where no level is given, with the level that is chosen."""
+    """The checked arguments of `cond_ped_anova` if no level is given, with the level that it chooses."""
     task = checked_task(obs, None, region_quantile, rows, estimator, reference)
     levels, raw = [*task.target.tolist(), task.region], task.estimator.grid.optuna_rounding
     return settle_level(task, ranking_losses(task.obs, objective, selection, ties, levels, raw))
@@ -140,10 +140,10 @@ def choose_task(
 def ped_anova(
     obs: Observations, target_quantile: Any = None, region_quantile: float = 1.0, **options: Any
 ) -> ImportanceResult:
-    """PED-ANOVA for spaces without conditions (arXiv 2304.10255); global with ``reference="uniform"``.
+    """PED-ANOVA for spaces without conditions (arXiv 2304.10255); ``reference="uniform"`` makes it global.
 
-    The case of one regime per parameter of `cond_ped_anova`, which has the arguments (``options`` too), the
-    result and the statuses.
+    It is `cond_ped_anova` with one regime per parameter; the arguments (``options`` too), the result and the
+    statuses are described there.
 
     Raises:
         ValueError: also when a parameter has several domains or can be inactive. Use `cond_ped_anova`, or

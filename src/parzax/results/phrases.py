@@ -7,10 +7,10 @@ from typing import Any
 from parzax.results.labels import shorten
 from parzax.space import Between, Categorical, Condition, Domain, In, Numeric, Ordinal, Varying
 
-# Family-wise error rate of tests of all parameters of a level.
+# Family-wise error rate of the tests of all parameters at one level.
 SIGNIFICANCE = 0.05
-NAME, CHOICE = 28, 16  # characters of a name, and of a choice in a list
-_MOST_VALUES = 3  # values of a domain that are listed
+NAME, CHOICE = 28, 16  # longest name, and longest choice in a list, in characters
+_MOST_VALUES = 3  # largest number of values of a domain that are listed
 
 INTERVAL_AND_P = (
     "An interval says how the importance varies between logs of this search (tested for importances above "
@@ -25,12 +25,12 @@ def number(x: float) -> str:
 
 
 def value_text(x: float) -> str:
-    """An importance with two decimals, "<0.01" below that, "0" only for exactly nothing."""
+    """An importance as text with two decimals; "<0.01" if it is smaller, and "0" only if it is exactly 0."""
     return "0" if x == 0 else f"{x:.2f}" if x >= 0.01 else "<0.01"
 
 
 def p_text(p_value: float, p_adjusted: float, n_draws: int) -> str:
-    """An adjusted p-value with three decimals, "" where nothing was tested.
+    """An adjusted p-value as text with three decimals; "" if nothing was tested.
 
     It has a ≤ where none of ``n_draws`` draws from the null came near, so that their number alone sets it.
     """

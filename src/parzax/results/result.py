@@ -23,7 +23,7 @@ from parzax.results.table import importance_table
 from parzax.results.uncertainty import Uncertainty
 from parzax.space import Domain, Space
 
-# Files of `ImportanceResult.save`: version, prefix of arrays of the uncertainty, arrays of the estimates.
+# Files of `save`: version of the format, prefix of the uncertainty's arrays, names of the estimates' arrays.
 _FORMAT, _SAMPLED = 1, "uncertainty_"
 _ARRAYS = tuple(field.name for field in fields(Importance) if not field.metadata.get("static"))
 
@@ -51,28 +51,28 @@ class RegimeDensity(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ImportanceResult(ResultArrays):
-    """Importances at q levels for d parameters, with everything they were made of.
+    """Importances at q levels for d parameters, with the counts and densities from which they were computed.
 
     Leading axes "..." are the seeds of the observations; all arrays are NumPy.
 
     Attributes:
         estimates: `parzax.importance.Importance`, in NumPy; its attributes are those of the result too.
-            ``variance`` is signed where debiased: importances count negative ones as 0, and make up for them.
-            Where bounds move, ``divergence`` is a mean over pools with similar bounds, such that Eq. 11 has
-            their sum.
+            A debiased ``variance`` may be negative; for importances it counts as 0, and other variances are
+            reduced in return. If bounds move, ``divergence`` is a mean over pools with similar bounds,
+            weighted so that Eq. 11 gives the sum over the pools.
         space: the search space.
         target_quantile: (q,) levels as asked.
         region_quantile: level of the region.
         report: how the log was read.
-        uncertainty: intervals, ranks and p-values, of ``n_resamples`` samples of the log; else None.
+        uncertainty: intervals, ranks and p-values from ``n_resamples`` samples of the log, or None.
     """
 
     def density(self, name: str) -> list[RegimeDensity]:
         """p_T, p_R and their ratio on the grid, per regime of parameter ``name``: which values are good.
 
-        Masses per cell at every level, smoothed by a kernel; `parzax.divergence.Explained` does not compare
-        these. A set without rows in the regime gives the prior. Where bounds move, values are places between
-        them, from 0 to 1, of the rows of all pools together.
+        The densities are masses per cell at every level, smoothed by a kernel; `parzax.divergence.Explained`
+        compares unsmoothed counts instead. If a set has no rows in the regime, its density is the prior. If
+        bounds move, values are places between them, from 0 to 1, and the rows of all pools are joined.
         """
         grid, dtype = self.estimator.grid, self.importance.dtype
         j, out = self.space.index(name), []
@@ -87,7 +87,7 @@ class ImportanceResult(ResultArrays):
                 target = region = np.ones(shape, dtype)
             else:
                 how = self.estimator.divergence, block.family, self.reference == "uniform"
-                # In the precision of the result, which may not be the caller's.
+                # The densities get the precision of the result, which may differ from the caller's setting.
                 with jax.enable_x64(dtype == np.float64):
                     densities = _densities(counts.reshape(-1, *counts.shape[-2:]), *how)
                 target, region = (np.asarray(density).reshape(shape) for density in densities)
@@ -100,10 +100,10 @@ class ImportanceResult(ResultArrays):
         return np.sum(columns, axis=0, dtype=self.counts.dtype)
 
     def good_values(self, level: int | None = None) -> list[GoodValues]:
-        """Of every parameter the values that are over-represented among the best, see `GoodValues`.
+        """The values of each parameter that are over-represented among the best rows, see `GoodValues`.
 
-        Those of the ``level``-th level (by default `usual_level`), the most important parameter first. Where
-        a single log was tested against chance, parameters that are not above it are left out.
+        They are those of the ``level``-th level (by default `usual_level`), the most important parameter
+        first. If a single log was tested against chance, parameters not above chance are left out.
 
         >>> import numpy as np, parzax as px
         >>> x = np.random.default_rng(0).uniform(size=(1000, 1))
@@ -121,7 +121,7 @@ class ImportanceResult(ResultArrays):
         return self._described("parameter")
 
     def save(self, path: str | Path) -> None:
-        """Write everything to one ``.npz`` file (arrays and JSON text, no pickles)."""
+        """Write the result to one ``.npz`` file (arrays and JSON text, no pickles)."""
         meta = {
             "format": _FORMAT,
             "space": json.loads(self.space.to_json()),
@@ -145,7 +145,7 @@ class ImportanceResult(ResultArrays):
             ValueError: if the file is missing, truncated, or not such a file.
         """
         with _checks.explain(f"cannot read an importance result from {str(path)!r}", _checks.UNREADABLE):
-            # Opened here, as np.load leaves a truncated file open.
+            # The file is opened here because np.load would leave a truncated file open.
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as data:
                 stored = dict(data)
             meta = json.loads(str(stored["meta"]))

@@ -21,7 +21,7 @@ from parzax.results.targets import (
     scalarised_losses,
 )
 
-# Default weights of the second of two objectives.
+# Default weights of the second objective, if there are two.
 _WEIGHTS = np.arange(11) / 10
 
 
@@ -79,8 +79,8 @@ def importance_by_objective(
         target_quantile, region_quantile, rows, estimator, reference: as of `cond_ped_anova`.
 
     Returns:
-        Name of the objective (the name of its column, or "objective_0" and so on) -> the result of
-        `cond_ped_anova` for it, in the order of the log. Nothing is averaged over objectives.
+        A dictionary: name of each objective (the name of its column, or "objective_0" and so on), in the
+            order of the log -> the result of `cond_ped_anova` for it. Nothing is averaged over objectives.
 
     Raises:
         TypeError, ValueError: as `cond_ped_anova`.
@@ -119,15 +119,15 @@ def importance_over_weights(
 
     Args:
         obs: the log, of m objectives.
-        weights: (w, m) at least 0, divided by their sums; by default, for two objectives, 0, 0.1, ..., 1
-            for the second and the rest for the first.
+        weights: (w, m) weights, at least 0; each row is divided by its sum. By default, for two objectives,
+            the second gets 0, 0.1, ..., 1 and the first the rest.
         scalarise: how normalised objectives (..., m) and weights (m,) give a loss (...,):
             `parzax.importance.weighted_sum`, `parzax.importance.chebyshev` or your own function.
         target_quantile, region_quantile, rows, estimator, reference: as of `cond_ped_anova`.
 
     Returns:
-        Weights with their results. All weight on one objective gives the same numbers as this objective
-        alone. A row that lacks an objective with a weight above 0 is left out.
+        The weights with their results. If one objective has all the weight, the numbers are those of this
+        objective alone. A row that lacks an objective with a weight above 0 is left out.
 
     Raises:
         TypeError, ValueError: as `cond_ped_anova`; for weights of another shape, below 0, or all 0, and for

@@ -13,9 +13,9 @@ def shuffled_counts(rng: np.random.Generator, counts: np.ndarray, layout: Layout
     """Counts of ``n`` logs whose losses were shuffled within the regimes of each parameter.
 
     The target rows of a regime are then a random subset of its rows, so that their numbers per cell are
-    multivariate hypergeometric, and the sets of all levels are nested as before. A parameter has draws of its
-    own. For few rows these are shuffled; for many the numbers themselves are drawn, in a time that does not
-    depend on the rows.
+    multivariate hypergeometric, and the sets of all levels are nested as before. The draws of different
+    parameters are independent. If the rows are few, the rows are shuffled. If they are many, the counts are
+    drawn directly, in a time that does not depend on the number of rows.
 
     Args:
         rng: the source of randomness.
@@ -36,7 +36,7 @@ def shuffled_counts(rng: np.random.Generator, counts: np.ndarray, layout: Layout
         if len(occupied) > 1 and sizes[-1] > 0:
             by_rows = region.sum() <= _ROWS_PER_DRAW * len(sizes) * len(occupied)
             drawn = (_shuffled if by_rows else _drawn)(rng, region[occupied], sizes, n)
-            # A slice where possible: indexing by lists takes several times as long.
+            # A slice if possible: indexing by a list takes several times as long.
             drawn = drawn if len(sizes) == len(level) else drawn[:, level]
             shuffled[:, :-1, columns if len(occupied) == block.n_cells else block.start + occupied] = drawn
     return shuffled
@@ -94,7 +94,7 @@ def shuffled_group_counts(rng: np.random.Generator, log: Encoded, n: int) -> np.
         )
         listed, place = cell[rows], np.arange(len(rows)) - start[unit]
         if (listed == listed[start][unit]).all():
-            place[:] = 0  # lists of equal cells need no places
+            place[:] = 0  # if all cells of a list are equal, positions in the list do not matter
         entries, n_rows = np.unique(np.stack([unit, log.level[rows], place]), axis=1, return_counts=True)
         unit, level, place = entries
         other = rng.permuted(np.broadcast_to(np.arange(len(start)), (n, len(start))), axis=1)[:, unit]

@@ -1,4 +1,4 @@
-"""From logs to results: check, encode, estimate as one program that is kept on disk, wrap."""
+"""From logs to results: check the arguments, encode the rows, estimate in one cached program, wrap."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,9 +26,9 @@ from parzax.status import Status
 
 
 class Task(NamedTuple):
-    """What is asked of a log, checked: rows that do not count have weight 0.
+    """The checked arguments of an analysis of a log. Rows that do not count have weight 0.
 
-    Where no level was given, ``target`` has the candidates until `settle_level` chooses one.
+    If no level was given, ``target`` has all candidates until `settle_level` chooses one.
     """
 
     obs: Observations
@@ -40,7 +40,7 @@ class Task(NamedTuple):
 
 
 def checked_task(obs: Any, target: Any, region: Any, rows: Any, estimator: Any, reference: Any) -> Task:
-    """The arguments that all analyses have; see `parzax.cond_ped_anova`."""
+    """Check the arguments that all analyses share; see `parzax.cond_ped_anova`."""
     _checks.instance("obs", obs, Observations, "parzax.Observations")
     estimator = GridEstimator() if estimator is None else estimator
     _checks.instance("estimator", estimator, GridEstimator, "a parzax.GridEstimator")
@@ -52,7 +52,7 @@ def checked_task(obs: Any, target: Any, region: Any, rows: Any, estimator: Any, 
 
 
 def settle_level(task: Task, losses: np.ndarray) -> Task:
-    """The task with one of its candidate levels, chosen for (..., s, n) losses."""
+    """The task with a single level, chosen among its candidates from (..., s, n) losses."""
     obs, target = choose_level(task.obs, losses, task.region, raw=task.estimator.grid.optuna_rounding)
     return task._replace(obs=obs, target=target)
 
@@ -65,7 +65,7 @@ def checked_key(key: Any) -> Any:
 
 
 def analyse_losses(task: Task, losses: np.ndarray) -> tuple[Sequence[Encoded], list[ImportanceResult]]:
-    """The rows on the grid and the result for each of (t, s, n) losses of a log, all in one dispatch."""
+    """Encode a log and estimate, for each of the t loss arrays in ``losses`` (t, s, n), in one dispatch."""
     obs, estimator = task.obs, task.estimator
     # Rows are padded to a capacity, so that few shapes are compiled; padding is outside every level.
     rows = capacity(obs.n)
@@ -92,7 +92,7 @@ def analyse_losses(task: Task, losses: np.ndarray) -> tuple[Sequence[Encoded], l
 def estimate_batch(encoded: Encoded, estimator: GridEstimator, reference: str) -> Importance:
     """Conditional PED-ANOVA of s seeds, as NumPy arrays.
 
-    One dispatch, in JAX's default dtype. The program depends on shapes, layout and estimator alone, and on
+    It is one dispatch, in JAX's default dtype. The program depends only on shapes, layout, estimator, and
     whether the levels ascend.
     """
     ascending = list(encoded.place) == sorted(encoded.place)
@@ -111,7 +111,7 @@ def _library(*_: Any, estimator: GridEstimator, **__: Any) -> float:
 
 
 def _weight(*_: Any, estimator: GridEstimator, **__: Any) -> float:
-    """Passes over grids of levels and parameters gain more from full optimisation than products of them."""
+    """Optimisation effort: passes over (level, parameter) grids gain more from it than matrix products do."""
     return 0.4 if isinstance(estimator.divergence, Explained) else 2.5
 
 

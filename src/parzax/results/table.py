@@ -26,13 +26,13 @@ _WHERE_SHOWN = 60
 
 
 def importance_table(result: ResultArrays, inferred: bool = True) -> ReadTable:
-    """Levels down and parameters across, or parameters down for a single level.
+    """A table with a row per level and a column per parameter; for a single level, a row per parameter.
 
-    An importance that is not defined is "-" (`ResultArrays.is_defined`). With several seeds entries are
-    mean ± standard error over those that have an importance; where that are not all, it is said how many.
-    Those of a single log with an uncertainty have their interval; a ° marks what is not above chance.
-    Below stand the sizes of the sets, how the log was read (without ``inferred`` only how many things were
-    inferred) and advice for each status, with the levels or parameters that it concerns.
+    An importance that is not defined is "-" (`ResultArrays.is_defined`). With several seeds an entry is mean
+    ± standard error over the seeds that have an importance; a note says how many if not all do. For a single
+    log with an uncertainty an entry has its interval, and ° marks parameters not above chance. The notes
+    below give the sizes of the sets, how the log was read (without ``inferred`` only the number of inferred
+    things), and advice for each status, with the levels or parameters that it concerns.
     """
     title, columns = (_by_level if len(result.target_quantile) > 1 else _by_parameter)(result)
     left = ("parameter", "status") if columns[0][0] == "parameter" else ()
@@ -40,7 +40,7 @@ def importance_table(result: ResultArrays, inferred: bool = True) -> ReadTable:
 
 
 def advice_lines(result: ResultArrays) -> list[str]:
-    """A sentence for each status, beginning with its name, and where it holds if there are several levels."""
+    """A sentence for each status: its name, the levels or parameters that have it, and advice."""
     if len(result.target_quantile) == 1:
         return result.advice()
     return describe(result.status, partial(_where, result))
@@ -78,16 +78,16 @@ def _by_parameter(result: ResultArrays) -> tuple[str, list[list[str]]]:
         ["n active", *(size_text(active[:, j]) for j in single)],
         ["status", *(status_names(int(bits[j])) for j in single)],
     ]
-    # Several parameters in one row have no p-value, number of rows or status.
+    # The row that sums several parameters has no p-value, number of rows or status.
     columns = [column + [""] * (1 + len(labels) - len(column)) for column in columns if any(column[1:])]
     over_seeds = _over_seeds(result, result.seeds_counted[:1])
     return f"importance{over_seeds} at level {result.target_quantile[0]:g}", columns
 
 
 def _shown(result: ResultArrays, ranked: list[int], most: int, length: int) -> list[tuple[str, np.ndarray]]:
-    """Labels and indices of what a table shows: the first ``ranked`` parameters, and all others as one.
+    """Labels and parameter indices of the rows: the first parameters of ``ranked``, and one row for the rest.
 
-    They are in the order of the usual level.
+    ``ranked`` is the order at the usual level.
     """
     labels, n = short_labels(result.names, length), len(ranked) if len(ranked) <= most + 1 else most
     shown = [(labels[j], np.array([j])) for j in result.order() if j in ranked[:n]]
@@ -97,7 +97,8 @@ def _shown(result: ResultArrays, ranked: list[int], most: int, length: int) -> l
 def _table_levels(result: ResultArrays) -> np.ndarray:
     """Indices of the levels that a table shows, ascending.
 
-    About eleven of many, the usual level among them: the tenths where they span most of (0, 1).
+    If there are many levels, these are about eleven with the usual one: tenths if the levels span most of (0,
+    1).
     """
     order, tenths = np.argsort(result.target_quantile, kind="stable"), np.arange(1, 10) / 10
     if len(order) <= _MAX_LEVELS:
@@ -117,13 +118,13 @@ def _share(result: ResultArrays, level: int, parameters: Any) -> str:
     if (sampled := result.uncertainty) is not None and result.n_seeds == 1:
         low, high = sampled.interval_of(level, parameters)
         mark = "" if sampled.any_above_chance(level, parameters) else "°"
-        # As many decimals as the importance has, so that an interval never seems to leave it out.
+        # Three decimals, as for the importance: so the printed interval always contains it.
         return f"{mean:.3f}{mark}" if np.isnan(low) else f"{mean:.3f}{mark} ({low:.3f}-{high:.3f})"
     return mean_text(mean, error)
 
 
 def _p_value(result: ResultArrays, parameter: int) -> str:
-    """The adjusted p-value of one parameter; "" where there is none."""
+    """The adjusted p-value of one parameter as text; "" if it was not tested."""
     if (sampled := result.uncertainty) is None or result.n_seeds > 1:
         return ""
     p_value, p_adjusted = (x.reshape(-1)[parameter] for x in (sampled.p_value, sampled.p_adjusted))
@@ -131,7 +132,7 @@ def _p_value(result: ResultArrays, parameter: int) -> str:
 
 
 def _over_seeds(result: ResultArrays, counted: np.ndarray) -> str:
-    """For a title: over how many seeds, where there are several."""
+    """End of a title: the number of seeds of the mean, if there are several."""
     n = result.n_seeds
     seeds = f"{n} seeds" if (counted == n).all() else f"the {size_text(counted)} of {n} seeds that have one"
     return f", mean ± standard error of {seeds}" if n > 1 else ""
@@ -146,14 +147,14 @@ def _report(result: ResultArrays, inferred: bool) -> list[str]:
         sureness.insert(0, "a single parameter has an importance of 1, whether it matters or not")
     lines = [sizes, *sureness, *result.report.lines(result.n_seeds)]
     rest = len(result.report.inferred) - _INFERRED_SHOWN * inferred
-    if rest > 0:  # they come last
+    if rest > 0:  # the parameters without a separate row come last
         more, notes = f"{rest} more, in report.inferred", f"see the {plural(rest, 'note')} on stderr"
         lines[-rest:] = [f"inferred: {more if inferred else notes}"]
     return lines
 
 
 def _sureness(result: ResultArrays) -> list[str]:
-    """What the intervals of one log are, what ° means, and whether there are enough rows."""
+    """Notes on uncertainty: what the intervals are, what ° means, and whether there are enough rows."""
     if (sampled := result.uncertainty) is None:
         return ["one run: no intervals (they need several seeds, or samples: n_resamples, --resamples)"]
     lines, n, n_shuffles = [], sampled.n_resamples, sampled.n_shuffles
@@ -201,7 +202,7 @@ def _where(result: ResultArrays, bit: Status) -> str:
 
 
 def _levels(levels: np.ndarray, is_set: np.ndarray) -> str:
-    """ "levels 0.01-0.05, 0.9": runs of the levels asked for."""
+    """ Text such as "levels 0.01-0.05, 0.9": consecutive levels become ranges."""
     if is_set.all():
         return "all levels"
     ascending = sorted(zip(levels.tolist(), is_set.tolist(), strict=True))
@@ -212,7 +213,7 @@ def _levels(levels: np.ndarray, is_set: np.ndarray) -> str:
 
 
 def _parameters(result: ResultArrays, is_set: np.ndarray) -> str:
-    """ "y at 45 of 99 levels": names, and at how many levels if not at all."""
+    """ Text such as "y at 45 of 99 levels": names, and the number of levels unless it is all of them."""
     q, d = is_set.shape
     chosen = np.flatnonzero(is_set.any(axis=0))
     counts = is_set.sum(axis=0)[chosen]

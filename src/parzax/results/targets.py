@@ -60,7 +60,7 @@ def losses_by_seed(obs: Observations) -> np.ndarray:
 
 
 def objective_names(obs: Observations) -> tuple[str, ...]:
-    """Names of the objectives: the names of their columns, else objective_0, objective_1, ..."""
+    """Names of the objectives: the names of their columns if known, else objective_0, objective_1, ..."""
     return obs.report.objectives or tuple(f"objective_{i}" for i in range(obs.n_objectives))
 
 
@@ -73,7 +73,7 @@ def objective_index(obs: Observations, objective: int | str) -> int:
 
 
 def narrow_report(obs: Observations, report: ImportReport, objective: int) -> ImportReport:
-    """A report that speaks of one of several objectives."""
+    """The report, reduced to what concerns one of several objectives."""
     names, direction = objective_names(obs), obs.report.direction[objective]
     return replace(report, direction=(direction,), objectives=(names[objective],))
 

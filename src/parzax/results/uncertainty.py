@@ -1,4 +1,4 @@
-"""How sure importances are: intervals, ranks and p-values from replicates of the log, on the host."""
+"""Uncertainty of importances: intervals, ranks and p-values from replicates of the log, on the host."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,19 +15,19 @@ from parzax.results.phrases import SIGNIFICANCE
 
 # An importance interval is narrow enough if its half-width is at most this value.
 TOLERANCE = 0.1
-# With at most this many rows in the target, or outside it, margins do not fall as 1 / sqrt(rows) yet, so that
+# Margins fall as 1 / sqrt(rows) only with more rows than this in the target and outside it. With fewer rows
 # nothing is extrapolated.
 FEW_ROWS = 20
 
 
 class Tested:
-    """Tests at every level, along the last axis of ``p_value``; NaN where nothing was tested."""
+    """Permutation tests. The last axis of ``p_value`` has the tests of one level; NaN if one was not made."""
 
     p_value: np.ndarray
 
     @cached_property
     def p_adjusted(self) -> np.ndarray:
-        """The p-values, adjusted for all that was tested at the level (Holm 1979)."""
+        """The p-values, adjusted for the number of tests at the level (Holm 1979)."""
         return holm(self.p_value)
 
     @property
@@ -38,7 +38,7 @@ class Tested:
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty(Tested):
-    """How sure the importances of one log are, estimated from samples and shuffles of its rows.
+    """Uncertainty of the importances of one log, estimated from samples and shuffles of its rows.
 
     Attributes:
         sampled: (b, ..., q, d) variances v* of the samples (Eq. 11 of arXiv 2601.20800).
@@ -65,7 +65,7 @@ class Uncertainty(Tested):
     method: str
     level: float = 0.9
 
-    # What a file stores: arrays that the result does not have, and settings as JSON.
+    # Fields that a file stores: arrays that the result does not have itself, and settings as JSON.
     ARRAYS: ClassVar = ("sampled", "p_value", "spread", "n_rows", "n_groups")
     SETTINGS: ClassVar = ("n_shuffles", "method", "level")
 
@@ -119,10 +119,10 @@ class Uncertainty(Tested):
         return self._reaching(ends, self.importance, self.p_adjusted > SIGNIFICANCE)
 
     def top(self, r: int = 1) -> np.ndarray:
-        """(..., q, d) share of the draws in which a parameter is among the ``r`` of highest variance.
+        """(..., q, d) share of the draws in which a parameter is among the ``r`` with the highest variance.
 
-        Of equal variances the first in the order of the space is higher. A parameter whose variance is 0 or
-        less is never counted. NaN without samples.
+        If variances are equal, the first parameter in the order of the space ranks higher. A parameter whose
+        variance is 0 or less is never counted. The share is NaN without samples.
         """
         r = _checks.whole_number("r", r, 1)
         if not len(self.sampled):
@@ -135,8 +135,8 @@ class Uncertainty(Tested):
     def rank_stability(self) -> np.ndarray:
         """(..., q) mean of Kendall's tau-b between the ranks of the draws and those of the whole log.
 
-        1 if all ranks agree, about 0 if they are unrelated; NaN for fewer than two different variances, and
-        without samples.
+        It is 1 if all ranks agree and about 0 if they are unrelated. It is NaN with fewer than two different
+        variances, or without samples.
         """
         if not len(self.sampled):
             return np.full(self.variance.shape[:-1], np.nan)
@@ -151,9 +151,10 @@ class Uncertainty(Tested):
     def rows_needed(self, tolerance: float = TOLERANCE) -> np.ndarray:
         """(..., q) total number of rows at which `margin` would be ``tolerance``.
 
-        Extrapolated with `margin` in proportion to 1 / sqrt(rows). It is at most the present number if the
-        rows are enough. With few rows margins follow no law, so the number is NaN if ten rows or fewer are in
-        the target or outside it, and if at most 20 are and the rows are not enough.
+        The number is extrapolated: `margin` is assumed proportional to 1 / sqrt(rows). It is at most the
+            present number if the rows are enough. With few rows margins follow no law, so the number is NaN
+            if ten rows or fewer are in the target or outside it. It is also NaN if at most 20 are and the
+            rows are not enough.
         """
         if not 0 < tolerance < 1:
             raise ValueError(f"tolerance must lie between 0 and 1, got {tolerance!r}.")
@@ -186,7 +187,7 @@ class Uncertainty(Tested):
     def verdicts(self, tolerance: float = TOLERANCE) -> list[str]:
         """One sentence per level: whether more rows would help, and about how many, if that can be said.
 
-        With several seeds, each a log, a verdict uses means over the seeds that have an importance.
+        With several seeds a verdict uses means over the seeds that have an importance.
         """
         rows, estimates = np.asarray(self.n_rows)[..., None], self.estimates
         outside = 2 * estimates.n_target > estimates.n_region[..., None]
@@ -201,7 +202,7 @@ class Uncertainty(Tested):
 
     @staticmethod
     def _reaching(ends: np.ndarray, estimate: np.ndarray, chance: np.ndarray) -> np.ndarray:
-        """``ends`` (..., 2) of intervals, moved so that they hold the estimate, and 0 where ``chance``."""
+        """Intervals ``ends`` (..., 2), extended to contain the estimate, and also 0 where ``chance``."""
         zero = np.where(chance, 0, estimate)
         low = np.minimum(ends[..., 0], np.minimum(estimate, zero))
         return np.stack([low, np.maximum(ends[..., 1], np.maximum(estimate, zero))], axis=-1)
@@ -210,8 +211,8 @@ class Uncertainty(Tested):
         if self.method == "bootstrap" or not len(sampled):
             return sampled
         spread = self.spread.reshape(*self.spread.shape, *(1,) * (estimate.ndim - self.spread.ndim))
-        # The distribution is skewed: around its mean intervals hold too little on one side, and around its
-        # median on the other. So the mean is taken without a fifth of the samples at either end.
+        # The distribution is skewed: intervals around its mean are too short on one side, and around its
+        # median on the other. So the mean leaves out a fifth of the samples at either end.
         cut = len(sampled) // 5
         middle = np.sort(sampled, axis=0)[cut : len(sampled) - cut].mean(axis=0)
         return estimate + spread.astype(estimate.dtype) * (sampled - middle)
@@ -229,14 +230,14 @@ class Uncertainty(Tested):
 
 
 def shuffles_for(n_parameters: int) -> int:
-    """Shuffles below which no adjusted p-value of so many parameters can be at most 0.05."""
+    """Smallest number of shuffles with which an adjusted p-value of ``n_parameters`` tests can be <= 0.05."""
     return round(n_parameters / SIGNIFICANCE)
 
 
 def holm(p: np.ndarray) -> np.ndarray:
     """p-values (..., d) adjusted for d tests, max over j <= i of (d - j + 1) p_(j), at most 1 (Holm 1979).
 
-    NaN is no test: it stays NaN and does not count.
+    NaN stands for a test that was not made: it stays NaN and is not counted in d.
 
     >>> holm(np.array([0.01, 0.04, np.nan, 0.03])).tolist()
     [0.03, 0.06, nan, 0.06]
@@ -250,7 +251,7 @@ def holm(p: np.ndarray) -> np.ndarray:
 
 
 def _kendall(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Kendall's tau-b of the last axes, (..., d) -> (...); NaN where all of one are equal."""
+    """Kendall's tau-b along the last axis, (..., d) -> (...); NaN if all values of one argument are equal."""
     signs_x, signs_y = (np.sign(z[..., :, None] - z[..., None, :]) for z in (x, y))
     pairs = np.sqrt(np.abs(signs_x).sum(axis=(-1, -2)) * np.abs(signs_y).sum(axis=(-1, -2)))
     pairs = np.where(pairs > 0, pairs, np.nan)
@@ -260,7 +261,7 @@ def _kendall(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def _verdict(
     rows: float, needed: float, margin: float, fewer: float, outside: float, *, tolerance: float, unit: str
 ) -> str:
-    """``needed`` is NaN if it is not known; ``fewer`` units are in the target, or, if fewer, outside it."""
+    """A sentence: are ``rows`` enough? ``needed`` may be NaN; ``fewer`` units are in target or outside."""
     width, goal = 2 * margin, 2 * tolerance
     if needed <= rows:
         return f"enough rows: intervals are up to {max(width, 0.01):.2f} wide"

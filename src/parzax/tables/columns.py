@@ -19,7 +19,7 @@ MISSING = frozenset((
     "", "-", "--", "?", "none", "nan", "null", "n/a", "na", "<na>", "#n/a", "nat",
     "np.nan", "np.float32(nan)", "np.float64(nan)",
 ))  # fmt: skip
-# Words of runs that failed: letters in capitals. In a column of numbers they stand for a missing value.
+# Words of runs that failed, letters only, in capitals. In a column of numbers they stand for a missing value.
 FAILURES = (
     "FAIL", "FAILED", "FAILURE", "CRASHED", "CRASH", "KILLED", "PREEMPTED", "PREEMPTING", "ERROR", "ERRORED",
     "EXCEPTION", "TIMEOUT", "TIMEDOUT", "MEMOUT", "MEMORYOUT", "OOM", "OUTOFMEMORY", "DIVERGED", "ABORT",
@@ -35,13 +35,13 @@ class Column:
     """One column of a table: numbers, or labels of any type."""
 
     name: str  # as in the table
-    rows: np.ndarray  # (n,) row of the table of each entry, for error messages
+    rows: np.ndarray  # (n,) row in the table of each entry, for error messages
     numbers: Any = None  # (n,) float64, NaN where missing; None for a column of labels
     # The different labels, in order of appearance; labels of different types differ (1 and 1.0).
     labels: tuple[Any, ...] = ()
     index: Any = None  # (n,) which label each entry is, -1 where missing; None for a column of numbers
     integers: bool = False  # whether the column's type is an integer
-    promoted: bool = False  # whether it may be integers that became floats because of gaps (pandas does that)
+    promoted: bool = False  # whether its floats may be integers, converted because of gaps (pandas does that)
     # Whether the column has a categorical type, so that numbers are labels too.
     categories: bool = False
 
@@ -49,7 +49,7 @@ class Column:
     def of_labels(
         cls, name: str, rows: np.ndarray, values: Iterable[Any], categories: bool = False
     ) -> "Column":
-        """A column of n labels, None where missing; ValueError for what cannot be a label, such as a list."""
+        """Make a column of n labels, None where missing; ValueError for a value such as a list."""
         seen: dict[tuple[type, Any], int] = {}
         column = cls(name, rows, index=np.full(len(rows), -1), categories=categories)
         for i, value in enumerate(values):
@@ -89,7 +89,7 @@ class Column:
         return replace(self, numbers=None, labels=labels, index=index)
 
     def as_numbers(self, keep: np.ndarray | bool = True) -> np.ndarray:
-        """(n,) float64, NaN where missing, also in words such as "n/a", or outside ``keep`` (n,).
+        """(n,) float64 numbers; NaN for missing entries, words such as "n/a", and outside ``keep`` (n,).
 
         ValueError for other text that is no number.
         """
@@ -106,7 +106,8 @@ class Column:
             remedy = remedy if few else "name a column of numbers"
             remedy = "write decimals with a point" if re.fullmatch(r"[\d,]+", str(first)) else remedy
             raise ValueError(f"{where}: {short(first)} is not a number; {remedy}.")
-        values = np.full(len(self.labels) + 1, np.nan)  # the last one is for index -1
+        # the last value, NaN, is for missing entries (index -1)
+        values = np.full(len(self.labels) + 1, np.nan)
         for code, number in numbers.items():
             values[code] = np.nan if number is None else number
         return values[index]
@@ -127,12 +128,12 @@ def read_letters(label: Any) -> str:
 
 
 def read_word(label: Any) -> str:
-    """A label in capitals, without the part before a point."""
+    """A label in capitals, without what stands before the last point: FAIL for TrialState.FAIL."""
     return str(getattr(label, "name", label)).rsplit(".", 1)[-1].strip().upper()
 
 
 def number_of(label: Any) -> float | None:
-    """The number that a label is or spells, or None."""
+    """The number that a label is, or spells as text; None for other labels."""
     # float() also reads "1_000", which is more likely a label.
     if isinstance(label, (numbers.Real, decimal.Decimal)) or (isinstance(label, str) and "_" not in label):
         with suppress(ValueError, OverflowError):

@@ -1,18 +1,18 @@
-"""Which columns of an unmarked table are not parameters, by their values."""
+"""Evidence from values: which columns of a table without marks are not parameters."""
 
 import numpy as np
 
 # With fewer rows, or fewer different values, two columns may have the same order by chance.
 LEAST_ROWS, _LEAST_VALUES = 20, 5
-# So many points on a line are not there by chance; examples of a few rows may be.
+# This many points lie on a line by chance hardly ever. Fewer rows, as in small examples, may.
 _LEAST_ON_LINE = 12
-# Correlation of a counter with gaps and the rows; a grid of powers has less.
+# Least correlation of a counter with gaps with the row numbers; a grid of powers has less.
 _ON_LINE = 0.95
-# A longer log is first compared on about this many rows.
+# A longer log is compared on about this many rows first.
 _PART = 4096
-# From this rank correlation with the objective on, a column may be a result.
+# A column with at least this rank correlation with the objective may be a result.
 DOUBTFUL = 0.98
-# From this rank correlation with such a column or the objective on, another one may be a result too.
+# A column with at least this rank correlation with the objective, or with such a result, may be one too.
 SIMILAR = 0.8
 
 
@@ -31,7 +31,7 @@ def why_by_values(numbers: np.ndarray, losses: np.ndarray) -> str:
 
 
 def order_as(numbers: np.ndarray, losses: np.ndarray) -> float:
-    """Largest absolute Spearman rank correlation of a column (n,) with any of the objectives (n, m)."""
+    """Largest absolute Spearman rank correlation between a column (n,) and one of the objectives (n, m)."""
     return max((_order_as(*_both(numbers, loss)) for loss in losses.T), default=0.0)
 
 
@@ -48,7 +48,7 @@ def _order_as(x: np.ndarray, loss: np.ndarray) -> float:
 def order_of_rows(numbers: np.ndarray) -> bytes | None:
     """The order of the rows by a column (n,); a column and its negative have the same order.
 
-    None for a constant column, and for few rows, where two columns may have the same order by chance.
+    It is None for a constant column, and for few rows: two columns of few rows may agree by chance.
     """
     present = np.isfinite(numbers)
     if present.sum() < LEAST_ROWS or np.ptp(numbers[present]) == 0:
@@ -60,10 +60,10 @@ def order_of_rows(numbers: np.ndarray) -> bytes | None:
 
 
 def _counts_rows(numbers: np.ndarray) -> bool:
-    """Whether the numbers are n consecutive whole numbers, each once, or most of these.
+    """Whether a column counts the rows: its numbers are consecutive integers, each once, perhaps with gaps.
 
-    Rows of a counted table may be missing. Then at least half of the numbers occur, or the rows are in their
-    order and lie on a line. A grid written in order has equal steps, or does not lie on a line.
+    If the counter has gaps, at least half of its range must occur, or the numbers must ascend and lie nearly
+    on a line. A grid written in order has equal steps, or does not lie on a line.
     """
     n = len(numbers)
     # A cheap test first: numbers without repeats span at least n - 1.
@@ -86,7 +86,7 @@ def _holds_times(numbers: np.ndarray) -> bool:
     if len(present) < _LEAST_VALUES or len(np.unique(present)) <= len(present) / 2:
         return False
     low, high = present.min(), present.max()
-    # From 2001 to 2033. A parameter of this size would span more of it.
+    # The years 2001 to 2033. A parameter with such large values would span more of this range.
     return any(1e9 * unit <= low and high <= 2e9 * unit for unit in (1, 1e3, 1e6, 1e9)) and high < 1.1 * low
 
 
@@ -109,7 +109,7 @@ def _both(numbers: np.ndarray, loss: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def _speaks(x: np.ndarray, y: np.ndarray) -> bool:
-    """Whether there are enough rows and different values that a common order cannot be chance."""
+    """Whether there are so many rows and different values that a common order cannot be chance."""
     different = len(np.unique(x[:_PART])) >= _LEAST_VALUES and len(np.unique(y[:_PART])) >= _LEAST_VALUES
     return len(x) >= LEAST_ROWS and different
 

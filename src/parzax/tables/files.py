@@ -1,7 +1,7 @@
-"""Files of tables: CSV, TSV, Parquet, Feather and Arrow by pyarrow, polars or pandas; JSON by Python.
+"""Read tables from files: CSV, TSV, Parquet, Feather and Arrow by pyarrow, polars or pandas; JSON by Python.
 
-Text may have semicolons and decimal commas, may be in UTF-16, and may be packed. A folder, or a pattern such
-as ``runs/*.csv``, stands for all its files, which must be of one kind.
+A text file may have semicolons and decimal commas, and may be in UTF-16. Any file may be compressed. A
+folder, or a pattern such as ``runs/*.csv``, stands for all its files, which must be of one kind.
 """
 
 import bz2
@@ -25,13 +25,13 @@ from parzax.tables.frames import open_table
 from parzax.tables.records import read_documents, stack_tables, to_table
 from parzax.tables.spelling import SURELY_COMMA
 
-# Kinds by the ending of a file; of a packed file, by the ending before that of the packer.
+# Kind of a file by its ending; for a compressed file, by the ending before ".gz" and the like.
 KINDS = {
     ".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".parquet": "parquet",
     ".pq": "parquet", ".feather": "ipc", ".arrow": "ipc", ".ipc": "ipc",
 }  # fmt: skip
 MAX_COLUMNS = 100_000
-# Largest size, in bytes, of a packed file once it is unpacked.
+# Largest size, in bytes, of a compressed file once it is unpacked.
 _MAX_UNPACKED = 1 << 31
 # A longer row is not a row of a log.
 _MAX_ROW = 1 << 26
@@ -39,7 +39,7 @@ _NULLS = ["", "NaN", "nan", "NA", "N/A", "n/a", "#N/A", "<NA>", "null", "NULL"]
 
 
 def _open_zip(file: BinaryIO) -> Any:
-    """The file in an archive of one file."""
+    """Open the file in an archive that holds a single file."""
     archive = zipfile.ZipFile(file)
     if len(names := archive.namelist()) != 1:
         raise ValueError(f"it holds {len(names)} files; unpack it and give the folder")
@@ -51,7 +51,7 @@ _PACKERS: dict[str, Callable[[Any], Any]] = {".gz": gzip.open, ".bz2": bz2.open,
 
 
 def kind_of(path: Path) -> str:
-    """The ending that says what a file is; for a packed file, the ending before that of the packer."""
+    """The ending that says what a file is; for a compressed file, the ending before ".gz" and the like."""
     suffix = path.suffix.lower()
     return Path(path.stem).suffix.lower() if suffix in _PACKERS else suffix
 
@@ -148,7 +148,8 @@ def _json_documents(file: BinaryIO) -> list[Any]:
         try:
             documents += [json.loads(line)] if line.strip() else []
         except json.JSONDecodeError as error:
-            if number == len(lines) > 1:  # the writer was stopped, or is writing now
+            # a last line that is cut off: the writer was stopped, or is writing now
+            if number == len(lines) > 1:
                 break
             raise ValueError(f"line {number}: {error}") from error
     return documents
@@ -172,7 +173,7 @@ def _with_parameters(path: Path, table: Table) -> Table:
 
 
 def _unpacked(path: Path, file: BinaryIO) -> BinaryIO:
-    """The file, unpacked and in UTF-8."""
+    """The content of a file, unpacked and in UTF-8."""
     if unpack := _PACKERS.get(path.suffix.lower()):
         # An encrypted archive raises a RuntimeError.
         with _checks.explain(f"{str(path)!r} cannot be unpacked", (*_checks.UNREADABLE, RuntimeError)):

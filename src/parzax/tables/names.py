@@ -1,4 +1,4 @@
-"""What the name of a column says: that it holds an identity, a state, a time or a result, or nothing."""
+"""Evidence from names: whether a column holds an identity, a state, a time or a result."""
 
 import re
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 RESULT = "a result, by its name"
-# Words that end the names of results of a run; figures at the end of a word count only if they stand here.
+# Last words in the names of results. Digits at the end of a word matter only in the words listed here.
 _RESULTS = frozenset((
     "loss", "losses", "nll", "acc", "accuracy", "auc", "auroc", "auprc", "aupr", "ap", "map", "f1", "rmse",
     "mse", "mae", "mape", "smape", "mase", "msle", "rmsle", "crps", "r2", "r²", "err", "error", "errors",
@@ -18,13 +18,13 @@ _RESULTS = frozenset((
     "pearsonr", "spearman", "spearmanr", "correlation", "divergence", "silhouette", "hypervolume", "flops",
     "gflops", "flos", "macs", "throughput", "utilization", "sharpe", "drawdown", "pnl",
 ))  # fmt: skip
-# Words that may follow or precede these: the data set, or how several numbers were reduced to one.
+# Words that may follow or precede the words above: a data set, or how several numbers were reduced to one.
 _OF_WHAT = frozenset((
     "train", "training", "val", "valid", "validation", "test", "eval", "dev", "mean", "std", "sem", "avg",
     "best", "final", "last", "min", "max", "median", "macro", "micro", "weighted", "ovr", "ovo", "overall",
     "at", "top", "epoch", "step",
 ))  # fmt: skip
-# Two words that end the names of results, though the second one may end the name of a setting.
+# Pairs of last words in the names of results; the second word alone may end the name of a setting.
 _PAIRS = frozenset((
     "cross entropy", "grad norm", "gradient norm", "explained variance", "exact match", "model memory",
     "peak memory", "gpu memory", "success rate", "win rate", "hit rate", "error rate", "failure rate",
@@ -35,7 +35,7 @@ _LIMITS = frozenset(("max", "clip", "clipping"))
 _SECONDS = frozenset(("s", "sec", "second", "seconds"))
 _LENGTHS = frozenset(("epoch", "epochs", "step", "steps", "iterations", "iters", "rounds", "trees"))
 _COMPLETED = frozenset(("run", "ran", "trained", "taken", "done", "seen"))
-# Names of results begin with these; the other words of a setting's name are listed below.
+# First words in the names of results. The names of settings that also begin with them are listed below.
 _DATA_SETS = frozenset(("val", "valid", "validation", "test", "eval", "dev", "holdout"))
 _SETTINGS = frozenset((
     "size", "fraction", "frac", "split", "splits", "batch", "batches", "ratio", "every", "interval", "freq",
@@ -47,7 +47,7 @@ _SETTINGS = frozenset((
     "timeout", "len", "length", "tokens", "beams", "days", "subset", "accumulation", "on", "before", "after",
     "during", "rate", "k", "p", "samples",
 ))  # fmt: skip
-# Words around "params" in the names of sizes of models.
+# Words next to "params" in the names of model sizes.
 _SIZES = frozenset((
     "n", "num", "number", "no", "nr", "of", "total", "count", "trainable", "model", "m", "million",
     "millions", "size",
@@ -156,7 +156,7 @@ def _is_time(words: Sequence[str]) -> bool:
 
 
 def _last_words(words: Sequence[str]) -> Sequence[str]:
-    """The words without figures at their ends, and without words that say of what they are a result."""
+    """The words without digits at their ends, and without words for a data set or a reduction."""
     bare = [word if word in _RESULTS else word.rstrip("0123456789") for word in words]
     return [word for word in bare if word and word not in _OF_WHAT] or [word for word in bare if word] or [""]
 
@@ -169,12 +169,12 @@ def _ends_as_result(words: Sequence[str]) -> bool:
 
 
 def _begins_with_data_set(words: Sequence[str]) -> bool:
-    """Whether a name is that of a result on some data, such as val/xyz; val_batch_size is a setting."""
+    """Whether a name denotes a result on some data, such as val/xyz; val_batch_size is a setting."""
     return words[0] in _DATA_SETS and len(words) > 1 and _SETTINGS.isdisjoint(words)
 
 
 def _is_by_product(words: Sequence[str]) -> bool:
-    """Whether a name is that of a number that a run has at its end, such as its best epoch or its speed."""
+    """Whether a name denotes a number that is known only after a run, such as its best epoch or its speed."""
     best = words[0] in ("best", "stopped") and len(words) > 1 and words[1] != "of"
     speed = words[-2:-1] == ["per"] and words[-1] in _SECONDS
     return best or speed or (words[0] in _LENGTHS and words[-1] in _COMPLETED)

@@ -12,7 +12,7 @@ from parzax.tables.formats import FORMATS
 
 # Keys of the record that Weights & Biases makes of each value of a configuration.
 _WRAPPED = {"value", "desc"}
-# What to do with a document that holds no records.
+# Advice for a document that holds no records.
 _REMEDY = 'write one record per trial, such as {"lr": 0.1, "loss": 0.3}, or export the trials as CSV'
 
 
@@ -43,7 +43,7 @@ def to_table(records: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def to_column(name: str, rows: np.ndarray, values: Sequence[Any]) -> Column:
-    """A column of Python values: numbers if all are, else labels; None and NaN are missing."""
+    """A column of Python values: numbers if all values are numbers, else labels; None and NaN are missing."""
     present = [value for value in values if value is not None]
     if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in present):
         numbers = np.array([np.nan if value is None else value for value in values], np.float64)

@@ -13,10 +13,10 @@ from parzax._entries import number_rows
 from parzax.tables.columns import Column, Table, listed
 from parzax.tables.formats import Format
 
-# Names in small letters, with spaces for signs.
+# The patterns below are for names in small letters, with spaces in place of other signs.
 _STEP = r"(?:epoch|step|iter|iteration|round|budget|fidelity)"
 _COUNTS = re.compile(rf"(?:.*[./] ?)?(?:(?:train|training|val|global|current|trainer) )*{_STEP}")
-# Beside parameters with a mark, a column without one is no parameter, so that more names count steps.
+# Names that count steps if parameters have a mark: then a column without the mark is no parameter.
 _COUNTS_BESIDE = re.compile(rf"(?:.*[./ ])?{_STEP}")
 _FOLDS = re.compile(r"(?:cv |data )?(?:fold|repeat|rep|replicate|replication)")
 _SEED = re.compile(r"(?:.*[./ ])?(?:random )?seed")
@@ -24,15 +24,15 @@ _NAMES_TRIALS = re.compile(
     r"(?:trial|run|config|configuration)|(?:.*[./ ])?(?:trial|run|config|configuration|job|arm)"
     r" ?(?:id|name|number|num|no|index|idx|key|hash|uuid)|t?id"
 )
-# Such a name may stand for the values of the parameters, and then says no more than they do.
+# A column with such a name may only repeat the values of the parameters.
 _OF_CONFIGURATION = re.compile("config|name|hash|key")
-# Rows belong together by repeated values only if the different ones are at most this share of the rows,
+# Rows belong together by repeated values only if the different values are at most this share of the rows,
 _MOST_DIFFERENT = 0.5
-# and by an identity at most this share.
+# and by an identity only if the different identities are at most this share.
 _MOST_TRIALS = 0.9
 # Fewer different values may agree by chance.
 _LEAST_VALUES = 5
-# Rows of a long log that are looked at first.
+# Number of rows of a long log that are read first.
 _PART = 1024
 
 
@@ -69,7 +69,7 @@ def tells_repeats_apart(name: str) -> bool:
 
 @dataclass(frozen=True)
 class TrialSearch:
-    """The columns of a table by what they may be, and the ways to find rows that belong together.
+    """The columns of a table, sorted by their possible roles, and the ways to find rows that belong together.
 
     Attributes:
         table: the table.
@@ -91,7 +91,7 @@ class TrialSearch:
 
     @cached_property
     def codes_of(self) -> Callable[[str], np.ndarray]:
-        """Returns the (n,) number of each row's value in a column."""
+        """A function that returns, for a column, the (n,) number of each row's value."""
         return cache(self._read_codes)
 
     @cached_property
@@ -114,10 +114,10 @@ class TrialSearch:
     def find(self) -> Together | None:
         """The rows that are of one trial or of one configuration; None if every row is a separate trial.
 
-        An identity, such as ``trial_id``, counts if some columns are constant in each of its trials. Without
-        one, a column that counts steps needs configurations that repeat. Repeats without such a column need
-        two columns of continuous values that are the same in the same rows. ValueError if an identity may
-        be that of a trial or of a search.
+        An identity, such as ``trial_id``, is used if some columns are constant in each of its trials.
+        Otherwise, a column that counts steps is used if configurations repeat. Without such a column, repeats
+        are recognised by two columns of continuous values that repeat in the same rows. ValueError if an
+        identity may be that of a trial or of a search.
         """
         if self.form.trial in self.table.names:
             number = self._number_labels(self.form.trial)
@@ -125,7 +125,7 @@ class TrialSearch:
         return self._by_identity() or self._by_continuous_values() or self._by_configurations()
 
     def _by_identity(self) -> Together | None:
-        """By a column that names trials, if enough columns are constant in each of them."""
+        """Find trials by a column that names them, if enough columns are constant in each trial."""
         names = self._named(_NAMES_TRIALS)
         for name in names:
             number = self._number_labels(name)
@@ -152,7 +152,7 @@ class TrialSearch:
         return None
 
     def _by_continuous_values(self) -> Together | None:
-        """By two or more columns of continuous values that are the same in the same rows."""
+        """Find trials by two or more columns of continuous values that repeat in the same rows."""
         alike: dict[bytes, list[str]] = {}
         for name in filter(self._tells_apart, self.candidates):
             if self._n_values(name) <= _MOST_TRIALS * self.table.n:
@@ -169,13 +169,13 @@ class TrialSearch:
         if steps:
             apart = self._number([*most_alike, *repeats, *steps]).max() + 1 > _MOST_TRIALS * self.table.n
             return self._together(number) if apart else None
-        # Sizes of a few models are alike too, beside rates that are new in each row.
+        # Two columns with the sizes of a few models also repeat together; rates then differ in each row.
         new = all(self._n_values(c) > _MOST_DIFFERENT * self.table.n for c in changing)
         certain = new and len(changing) < len(most_alike) and number.max() < _MOST_DIFFERENT * self.table.n
         return self._together(number) if certain and (changing or repeats) else None
 
     def _by_configurations(self) -> Together | None:
-        """By all parameters, but for those that count steps or folds."""
+        """Find configurations by the values of all parameters, without those that count steps or folds."""
         parameters = [*self.sure, *self.free]
         counters = [c for c in (*self.counters, *self._named(_FOLDS)) if self._varies(c)]
         if not counters:
@@ -183,12 +183,12 @@ class TrialSearch:
         for chosen in [*([c] for c in counters), counters]:
             fixed = [c for c in parameters if c not in chosen]
             number = self._number(fixed)
-            # One repeat is no chance if several continuous values repeat in it.
+            # A single repeat is not chance if several continuous values repeat in it.
             sure = self.form.step in chosen or sum(map(self._tells_apart, fixed)) > 1
             most = self.table.n - 1 if sure else _MOST_DIFFERENT * self.table.n
             if fixed and number.max() + 1 <= most and self._changing(number, chosen):
                 return self._together(number)
-        # Beside results that change from row to row, steps must count from the same number in each trial.
+        # If other columns change from row to row too, steps must start at the same number in each trial.
         most = _MOST_DIFFERENT * self.table.n
         fixed = [c for c in parameters if c not in counters and self._n_values(c) <= most]
         kept = [c for c in fixed if c in self.candidates]
@@ -205,7 +205,7 @@ class TrialSearch:
         )
         trial = number_rows([number, *map(self.codes_of, repeats)], self.table.n)
         if trial.max() + 1 == self.table.n and any(self._counts(number, c) for c in steps):
-            # Each row of a trial has another fold, so that folds are no repeats of all its steps.
+            # Each row of a trial has a different fold, so folds do not repeat all steps.
             changing, repeats, trial = [*changing, *repeats], [], number
         of_configurations = not identity or _OF_CONFIGURATION.search(_plain(identity))
         if not steps and not of_configurations:
@@ -213,7 +213,7 @@ class TrialSearch:
         step = self.form.step if self.form.step in self.table.names else None
         step = step or max(steps, key=self._n_values, default=None)
         repeated = step is None and bool(repeats or of_configurations)
-        # Beside configurations by number, columns with the same few values in each may be parameters.
+        # If configurations have numbers, columns with the same few values in each of them may be parameters.
         crossed = [c for c in changing if self._is_crossed(number, c)] if repeated and not repeats else []
         what = "configuration" if repeated else "trial"
         no_parameters = {c: f"it changes within a {what}" for c in changing if c not in crossed}
@@ -223,7 +223,7 @@ class TrialSearch:
         return Together(number, trial, step, repeated, no_parameters)
 
     def _named(self, pattern: re.Pattern[str]) -> list[str]:
-        """Columns that may be no parameters, with a name of the pattern."""
+        """Columns whose name matches the pattern and which may not be parameters."""
         return [c for c in (*self.free, *self.others) if pattern.fullmatch(_plain(c))]
 
     def _read_codes(self, name: str) -> np.ndarray:
@@ -232,7 +232,7 @@ class TrialSearch:
         return np.argsort(np.argsort(first))[inverse]
 
     def _values(self, name: str) -> np.ndarray:
-        """(n,) numbers of a column, or which label each entry is; zeros for what is neither."""
+        """(n,) numbers of a column, or the number of each label; zeros if it has neither."""
         try:
             column = self.table.read(name)
         except ValueError:  # dates, say
@@ -245,18 +245,18 @@ class TrialSearch:
         return bool((different & ~(np.isnan(values) & np.isnan(values[0]))).any())
 
     def _number(self, columns: Sequence[str]) -> np.ndarray:
-        """(n,) the same number for rows of one log with equal values in all columns."""
+        """(n,) group numbers: rows of one log with equal values in all ``columns`` get the same number."""
         return number_rows([self.log_number, *map(self.codes_of, columns)], self.table.n)
 
     def _number_labels(self, name: str) -> np.ndarray:
-        """(n,) the same number for rows of one log with the same label; another one for each without."""
+        """(n,) group numbers: equal for rows of one log with equal labels; separate for rows without labels."""
         return number_rows([self.log_number, read_labels(self.table.read(name))], self.table.n)
 
     def _n_values(self, name: str) -> int:
         return int(self.codes_of(name).max()) + 1
 
     def _tells_apart(self, name: str) -> bool:
-        """Whether a column has several numbers, not all integers, so that equal ones are hardly chance."""
+        """Whether a column has several numbers, not all integers: equal ones are then hardly chance."""
         numbers = self.numbers_of(name)
         if numbers is None or not (np.nan_to_num(numbers, posinf=0, neginf=0) % 1).any():
             return False
@@ -269,7 +269,7 @@ class TrialSearch:
         ]
 
     def _counts(self, number: np.ndarray, name: str) -> bool:
-        """Whether a column has consecutive integers from the same one on in the rows of each ``number``."""
+        """Whether a column has consecutive integers, from the same start, in the rows of each ``number``."""
         values = self.numbers_of(name)
         if values is None or not np.isfinite(values).all() or (values % 1).any():
             return False
@@ -280,7 +280,7 @@ class TrialSearch:
         return len(starts) < len(values) and bool((steps[~begins[1:]] == 1).all() and np.ptp(starts) == 0)
 
     def _is_crossed(self, number: np.ndarray, name: str) -> bool:
-        """Whether each ``number`` has each value of a column once, in nearly all cases."""
+        """Whether nearly every ``number`` has each value of a column exactly once."""
         n_different = number_rows([number, self.codes_of(name)], self.table.n).max() + 1
         return n_different == self.table.n >= _MOST_TRIALS * (number.max() + 1) * self._n_values(name)
 
@@ -292,6 +292,6 @@ def read_labels(column: Column) -> np.ndarray:
 
 
 def _plain(name: str) -> str:
-    """A name in small letters, with spaces for signs but "." and "/"."""
+    """A name in small letters, with spaces in place of all signs except "." and "/"."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()
     return re.sub(r"[^a-z0-9./]+", " ", spaced).strip()

@@ -31,7 +31,7 @@ def find_targets(columns: Sequence[str], target: str | Sequence[str]) -> list[st
 
 
 def full_name(name: str, columns: Sequence[str]) -> str:
-    """The only column whose last part is ``name``, whatever its capitals and signs; else ``name``.
+    """The only column whose last part is ``name`` (ignoring capitals and signs); ``name`` if there is none.
 
     Columns that a format calls parameters do not count.
     """
@@ -84,7 +84,7 @@ def results_of(columns: Iterable[str]) -> list[str]:
 
 
 def find_directions(table: Table, form: Format, targets: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The direction of each objective, "minimize" if the tool says none; and sentences for the report."""
+    """The direction of each objective ("minimize" if the tool states none), and sentences for the report."""
     said = {name: _said_direction(table, form, name) for name in targets}
     notes = [
         f"direction: {name!r} is {way[:-2]}sed, as {form.name} says" for name, way in said.items() if way
@@ -94,7 +94,7 @@ def find_directions(table: Table, form: Format, targets: Sequence[str]) -> tuple
 
 
 def _said_direction(table: Table, form: Format, target: str) -> str:
-    """The direction in which a tool takes an objective, if it says so; else ""."""
+    """The direction of an objective as stated by the tool; "" if the tool states none."""
     said = next((way for names, way in form.directions.items() if fnmatchcase(target, names)), "")
     if said in table.names:
         words = {read_letters(label)[:3] for label in table.read(said).as_labels().labels}
@@ -103,7 +103,7 @@ def _said_direction(table: Table, form: Format, target: str) -> str:
 
 
 def unsaid_direction(targets: Sequence[str]) -> str:
-    """A sentence: objectives are minimised because no direction was given; it says if that may be wrong."""
+    """A sentence: no direction was given, so objectives are minimised; it warns if that may be wrong."""
     hint = "; if more is better, direction='maximize' (--direction maximize)"
     verb = "is" if len(targets) == 1 else "are"
     doubtful = any(map(more_is_better, targets))
@@ -114,7 +114,7 @@ class Roles(NamedTuple):
     """Which columns of a table are parameters, and sentences about the other columns.
 
     Attributes:
-        column_of: name of a parameter -> its column.
+        column_of: dictionary: name of a parameter -> its column.
         left_out: sentences on columns that are not parameters, for the report.
         notes: sentences on what was guessed.
     """
@@ -161,7 +161,8 @@ def find_parameters(
             raise ValueError(f"the table has no column for {what}; {suggest(absent, table.names)}")
         return Roles(column_of)
     if marked:
-        # Optuna's own columns need no mention; other columns may be parameters that lack the mark.
+        # The report does not mention Optuna's other columns; unmarked columns of other tools may be
+        # parameters.
         others = [c for c in free if c not in marked.values()]
         others = [c for c in others if form is not OPTUNA or not BOOKKEEPING.fullmatch(c)]
         roles = Roles(marked, (f"the columns {listed(others)}",) if others else ())

@@ -1,4 +1,4 @@
-"""Tables whose rows are not trials: the course of a single run, and a row for each metric."""
+"""Refuse tables whose rows are not trials: the steps of a single run, or one row per metric."""
 
 import re
 from contextlib import suppress
@@ -10,7 +10,7 @@ from parzax.tables.formats import Format
 
 # Names of columns that count the steps of a run, not the trials of a search.
 _STEP = re.compile(r"(.*[._/])?(_step|epoch|global_step|training_iteration)")
-# In a log of fewer trials such a column may increase by chance.
+# With fewer rows, such a column of a log of trials may increase by chance.
 _LEAST_ROWS = 10
 
 

@@ -12,17 +12,17 @@ from parzax.tables.columns import Column, listed, number_of, says_missing
 
 # A column with fewer different numbers than this may hold names, so it stays a column of labels.
 LEAST_NUMBERS = 10
-# The same limit for a column that also holds words; the words are then read as missing.
+# The same limit for a column that also holds words. If it is reached, words are read as missing values.
 _LEAST_BESIDE_WORDS = 3
 # Largest share of rows with words, not counting the words for a missing value.
 _MOST_WORDS = 0.2
-# Words for a default; like those for a missing value, any number of rows may have them.
+# Words for a default. Any number of rows may have them, as with words for a missing value.
 _DEFAULTS = ("auto", "default")
 _REPR = re.compile(r"\A(?:np|numpy)\.\w+\((.+)\)\Z")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
 COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?|[+-]?\d{1,3}(?:\.\d{3})+,\d+")
-# A comma that can only be a decimal comma: after 0, before a 0 and not three digits, before four or more
-# digits, or after groups of three digits with points.
+# Numbers whose comma can only be a decimal comma: it stands first or after a single 0, before a 0 with at
+# most one more digit, before four or more digits, or after groups of three digits with points.
 SURELY_COMMA = re.compile(r"[+-]?0?,\d+.*|[+-]?\d+,(?:0\d?|\d{4,})(?:[eE].*)?|[+-]?\d{1,3}(?:\.\d{3})+,\d+")
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+")
 _UNIT = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?) ?(%|[^\W\d_]+)")
@@ -71,7 +71,7 @@ def as_numbers(column: Column, used: np.ndarray, least: int) -> tuple[Column, st
 
 
 def _numbers_or_missing(column: Column) -> tuple[Column, str]:
-    """A column of numbers and words such as "n/a" as numbers; any other as it is."""
+    """Turn a column of numbers and words such as "n/a" into numbers; return any other column unchanged."""
     words = [label for label in column.labels if says_missing(label)]
     values = [label for label in column.labels if label not in words]
     if not words or not all(type(x) in (int, float) for x in values):
@@ -83,7 +83,7 @@ def _numbers_or_missing(column: Column) -> tuple[Column, str]:
 
 
 def _several_meanings(labels: Collection[str], fitting: list[Spelling]) -> bool:
-    """Whether the text is ambiguous: a comma for thousands or decimals, or versions such as 1.1 and 1.10."""
+    """Whether texts are ambiguous: a comma may mark thousands or decimals; 1.1 and 1.10 may be versions."""
     if _thousands in fitting and _comma in fitting:
         return any("," in label for label in labels)
     pointed = [label.strip() for label in labels if "." in label]
@@ -98,7 +98,7 @@ def _several_meanings(labels: Collection[str], fitting: list[Spelling]) -> bool:
 
 
 def _comma(labels: Iterable[str]) -> dict[str, float]:
-    """Numbers with decimal commas, if a label proves that its comma is one; else {}, as for lists."""
+    """Numbers with decimal commas, if some label proves that the comma is decimal; else {}."""
     labels = list(labels)
     if not any(SURELY_COMMA.fullmatch(label.strip()) for label in labels):
         return {}
@@ -127,7 +127,7 @@ def _read(labels: Iterable[str], spelled: Callable[[str], str | None]) -> dict[s
     return {label: number for label, number in numbers.items() if number is not None}
 
 
-# Text unchanged; the number inside np.float64(...); text without its commas between thousands.
+# Three spellings: unchanged text, the number inside np.float64(...), and text with commas for thousands.
 _plain: Spelling = partial(_read, spelled=str)
 _repr: Spelling = partial(_read, spelled=lambda text: _REPR.sub(r"\1", text))
 _thousands: Spelling = partial(

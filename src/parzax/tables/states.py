@@ -8,7 +8,7 @@ from parzax.tables.columns import FAILURES, Column, Table, read_letters, read_wo
 from parzax.tables.names import sounds_like_state
 
 PENDING = ("RUNNING", "WAITING")
-# As `read_letters` gives them.
+# Words for each state, spelled as `read_letters` returns them.
 _WORDS = {
     "COMPLETE": ("COMPLETE", "COMPLETED", "FINISHED", "TERMINATED", "SUCCESS", "SUCCEEDED", "OK", "DONE"),
     "FAIL": FAILURES,

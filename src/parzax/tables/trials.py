@@ -1,4 +1,4 @@
-"""Several rows of one trial, such as epochs, budgets and repeats; by default one of them counts."""
+"""Choose among several rows of one trial, such as epochs, budgets and repeats; by default one row counts."""
 
 from collections.abc import Callable, Sequence
 from shlex import quote
@@ -12,7 +12,7 @@ from parzax.tables.names import sounds_like_result
 from parzax.tables.repeats import Together
 
 CHOICES = ("last", "best", "all")
-# A result by which rows are sorted has at most so many rows for each different value.
+# A result by which the rows are sorted has on average at most this many rows per different value.
 _PER_VALUE = 5
 
 
@@ -55,7 +55,7 @@ def choose_rows(
 
 
 def compare_steps(name: str, step: np.ndarray | None, allowed: np.ndarray, keep: np.ndarray) -> str:
-    """A sentence if the rows that count are of different steps, so that their losses may not compare.
+    """A warning if the rows that count have different steps, so that losses may not compare; else "".
 
     Args:
         name: the column of steps, such as budgets.
@@ -67,7 +67,7 @@ def compare_steps(name: str, step: np.ndarray | None, allowed: np.ndarray, keep:
     if step is None or len(ends) < 2:
         return ""
     values, counts = np.unique(step[allowed & np.isfinite(step)], return_counts=True)
-    # The largest of the steps that most trials have.
+    # The most frequent step; the largest one if several are equally frequent.
     common, n_rows = values[counts == counts.max()][-1], counts.max()
     remedy = "--filter " + quote(f'"{name}" == {common:g}')
     return (
@@ -79,12 +79,12 @@ def compare_steps(name: str, step: np.ndarray | None, allowed: np.ndarray, keep:
 def find_order(
     columns: Sequence[str], numbers_of: Callable[[str], np.ndarray | None], keep: np.ndarray
 ) -> str:
-    """A sentence if the rows that count are sorted by one of the ``columns`` that is a result by its name."""
+    """A warning if the rows that count are sorted by one of ``columns`` that has a result's name; else ""."""
     for name in filter(sounds_like_result, columns):
         numbers = numbers_of(name)
         values = np.array([]) if numbers is None else numbers[keep & np.isfinite(numbers)]
         steps = np.diff(values)
-        # The best value so far is sorted too, but has few different values.
+        # A column with the best value so far is sorted too, but has few different values.
         many = len(np.unique(values)) > len(values) / _PER_VALUE
         if many and ((steps >= 0).all() or (steps <= 0).all()):
             return f"rows are sorted by {short(name)}, so their order says nothing about the search"
@@ -94,7 +94,7 @@ def find_order(
 def _choose_row(
     per_trial: str, trial: np.ndarray, at: np.ndarray, losses: np.ndarray, keep: np.ndarray
 ) -> tuple[np.ndarray, int, str]:
-    """The row of each trial that counts, the number of trials of which it lacks a loss, and its name.
+    """The row of each trial that counts, the number of these rows without a loss, and words for the choice.
 
     The loss was not measured in each row if some rows without one stand before others of their trial, or if
     most trials end without one. Then the last row with a loss counts.
@@ -111,7 +111,7 @@ def _choose_row(
 
 
 def _find_last(trial: np.ndarray, *keys: np.ndarray) -> np.ndarray:
-    """The last row of each trial by the ``keys`` (n,), of which the last one counts most."""
+    """The last row of each trial in the order of the ``keys`` (n,); the last key counts most."""
     order = np.lexsort((*keys, trial))
     return order[np.append(np.diff(trial[order]) > 0, True)]
 

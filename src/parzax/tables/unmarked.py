@@ -22,7 +22,7 @@ BOOKKEEPING = re.compile(
 )
 SEED = re.compile(r"(.*[._/])?(random[._]?)?seed", re.IGNORECASE)
 MAX_PARAMETERS = 10_000
-# Choices repeat; a column in which more than this part of the labels differ identifies the rows.
+# Choices repeat. If more than this share of a column's labels are different, they identify the rows.
 _NEARLY_ALL = 0.8
 
 
@@ -37,8 +37,8 @@ def find_unmarked(
 ) -> tuple[list[str], tuple[str, ...]]:
     """The columns that are parameters, and sentences about the other columns.
 
-    ``free`` are the columns without another role, ``target`` is the first objective, and the rest is as in
-    `find_parameters`. ValueError if a column may as well be a result.
+    ``free`` are the columns without another role, ``target`` is the first objective, and the other arguments
+    are as in `find_parameters`. ValueError if a column may as well be a result.
     """
     reasons: dict[str, list[str]] = {}
     parameters: list[str] = []
@@ -84,7 +84,7 @@ def find_unmarked(
 
 
 def _why_no_choices(table: Table, name: str) -> str:
-    """Why a column of labels is not a parameter, by its values; "" if nothing speaks against it."""
+    """Why the values of a column of labels show that it is no parameter; "" if they do not."""
     if holds_states(table, name):
         return "a state, by its values"
     with suppress(ValueError):  # dates, say
@@ -96,10 +96,10 @@ def _why_no_choices(table: Table, name: str) -> str:
 
 
 def _find_copies(table: Table, names: Sequence[str], numbers: Mapping[str, np.ndarray]) -> dict[str, str]:
-    """Column -> an earlier one that has equal values in exactly the same rows, such as a label of it.
+    """A dictionary: column -> an earlier column with equal values in the same rows, such as its label.
 
-    Only labels and integers of few values are compared. In a table of few settings, each parameter may have
-    another value in each of them, so that there have to be more settings than values.
+    Only labels and integers with few different values are compared. There must be more settings than values:
+    in a table of few settings, each parameter may have a different value in each setting.
     """
     first_of: dict[bytes, str] = {}
     copies, codes = {}, []
@@ -118,7 +118,7 @@ def _find_copies(table: Table, names: Sequence[str], numbers: Mapping[str, np.nd
 def _refuse_doubtful(numbers: Mapping[str, np.ndarray | None], losses: np.ndarray) -> None:
     """ValueError if a parameter orders the rows nearly as an objective; it says how to name the parameters.
 
-    ``numbers`` are the columns of all parameters, None for those that are certain or of labels.
+    ``numbers`` are the columns of all parameters, None for labels and for certain parameters.
     """
     numeric = {name: column for name, column in numbers.items() if column is not None}
     likeness = {name: evidence.order_as(column, losses) for name, column in numeric.items()}

@@ -69,7 +69,7 @@ def interactions(
     Args:
         obs: the log; a leading seed axis is kept. For `parzax.importance.Encoded`, with pairs of indices, the
             result is that of `parzax.importance.interactions`, and only pairs, n_draws and key can be given.
-        target_quantile, region_quantile, objective, rows: of `parzax.cond_ped_anova`.
+        target_quantile, region_quantile, objective, rows: as in `parzax.cond_ped_anova`.
         pairs: "all", or pairs of names.
         n_draws: B, number of draws under the null hypothesis; by default 1000, or 20 per pair if that is
             more. 0 leaves p-values out: they are NaN. If rows belong together in groups (see
@@ -78,8 +78,9 @@ def interactions(
             use the keys ``jax.random.split(key, n_seeds)``.
 
     Returns:
-        `InteractionResult` with arrays (..., q, p) for q levels and p pairs, also if q or p is 1; p is 0 in a
-        space of one parameter. In float64 inside ``jax.enable_x64(True)``, else in float32.
+        `InteractionResult` with arrays (..., q, p) for q levels and p pairs, also if q or p is 1. In a space
+        of one parameter p is 0. The computation is in float64 inside ``jax.enable_x64(True)``, else in
+        float32.
 
     Raises:
         TypeError: if ``obs`` is neither `parzax.Observations` nor `parzax.importance.Encoded`.

@@ -68,18 +68,19 @@ class InteractionResult(AbstractResult, Tested):
         return mean_and_error(self.by_seed(self.importance), self.by_seed(self.is_defined))
 
     def is_above(self, level: int) -> np.ndarray:
-        """(p,) `stands_out` at the ``level``-th level."""
+        """(p,) whether each pair stands out at the ``level``-th level, see `stands_out`."""
         return self.stands_out[level]
 
     def ranking(self, level: int | None = None) -> list[tuple[str, str]]:
         """Pairs at the ``level``-th level (by default `usual_level`), those above chance first.
 
-        Then by mean importance, highest first; ties in order of ``pairs``.
+        Within these two groups, pairs are sorted by mean importance, highest first; ties keep the order of
+        ``pairs``.
         """
         return [self.pairs[i] for i in self.order(level)]
 
     def order(self, level: int | None = None) -> np.ndarray:
-        """Indices of the pairs in the order of `ranking`; at last those that are nowhere defined."""
+        """Indices of the pairs in the order of `ranking`; pairs that are defined in no seed come last."""
         level = self.usual_level if level is None else level
         defined = self.by_seed(self.is_defined).any(axis=(0, 1))
         return np.lexsort((-self.over_seeds()[0][level], ~self.stands_out[level], ~defined))
@@ -87,7 +88,8 @@ class InteractionResult(AbstractResult, Tested):
     def matrix(self, level: int | None = None) -> np.ndarray:
         """(d, d) symmetric: mean importance at a level, as in `ranking`.
 
-        NaN on the diagonal, for pairs that were not requested, and where `is_defined` holds in no seed.
+        It is NaN on the diagonal, for pairs that were not requested, and for pairs that are defined in no
+        seed.
         """
         level = self.usual_level if level is None else level
         defined = self.by_seed(self.is_defined)[:, level].any(axis=0)

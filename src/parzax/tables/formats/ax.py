@@ -16,7 +16,7 @@ _OWN = (
 
 
 def _find_others(columns: Sequence[str]) -> Sequence[str]:
-    """Ax's own columns, and those before the last of these, which are metrics in older versions."""
+    """Ax's columns, and all columns before the last of them: older versions write metrics there."""
     last = max(i for i, column in enumerate(columns) if column in _OWN)
     return [column for i, column in enumerate(columns) if i <= last or column == "is_feasible"]
 

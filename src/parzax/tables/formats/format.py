@@ -20,20 +20,21 @@ class Format:
         needs: patterns of columns that a table of the tool must have, a different column for each, for
             `fnmatch`; "|" separates alternatives.
         prefix: how the columns of parameters begin; "" if parameters have no mark.
-        others: the columns that are not parameters: a regular expression, which holds for marked columns
-            too, or a function from all columns to these columns.
-        results_last: whether no parameter stands behind a result, if parameters have no mark.
+        others: the columns that are not parameters. Either a regular expression, which also excludes columns
+            with the prefix, or a function that returns these columns, given all columns.
+        results_last: whether all parameters come before the first result; for formats without a mark.
         state: the column that says how a run ended; "" if no column does.
-        states: what its numbers 0, 1, ... stand for, if the tool writes numbers.
+        states: the states that the numbers 0, 1, ... in this column stand for, if the tool writes numbers.
         trial: the column that says to which trial a row belongs.
-        parent: the column with the trial that started a row's trial, such as a search its runs.
+        parent: the column with the trial that started a row's trial, as a search starts its runs.
         step: the column that counts the rows of a trial, such as its epochs.
         text: whether the tool writes numbers as text.
-        directions: pattern of objectives, for `fnmatch` -> the direction in which the tool takes them, or the
-            column that says it in words such as "max".
+        directions: dictionary: pattern of objectives, for `fnmatch` -> their direction in this tool, or the
+            name of the column that holds it in words such as "max".
         file: name of the file that the tool writes for each trial or run, for a folder of them.
         beside: name of a JSON file, in the same folder, with the parameters.
-        records: a function that returns the rows of a JSON document in the tool's shape, None for others.
+        records: a function that returns the rows of a JSON document of this tool, and None for any other
+            document.
     """
 
     name: str

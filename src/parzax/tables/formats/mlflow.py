@@ -10,10 +10,10 @@ MLFLOW = Format(
     trial="run_id",
     parent="tags.mlflow.parentRunId",
     text=True,
-    # As Optuna's callback writes them.
+    # Optuna's MLflow callback writes the direction into this column.
     directions={"metrics.value": "tags.direction"},
 )
-# In this file parameters are columns without a mark, and then metrics.
+# In this file parameters have no mark, and the metrics follow them.
 MLFLOW_PAGE = Format(
     "MLflow's user interface",
     needs=("Run ID", "Status", "Source Type|Source Name|Start Time"),

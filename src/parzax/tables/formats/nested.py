@@ -1,4 +1,4 @@
-"""Nested records: Hyperopt's trials, Keras Tuner's ``trial.json``, and any with its parameters together."""
+"""Nested records: Hyperopt's trials, Keras Tuner's ``trial.json``, and any other nested parameters."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from parzax.tables.formats.format import Format, Records
 
 
 def _read_hyperopt(document: Any) -> Records | None:
-    """Trials in which a value is a list with one entry, or an empty list if the parameter is inactive."""
+    """Read Hyperopt's trials: a value is a list of one entry, empty for an inactive parameter."""
     trials = [document] if isinstance(document, dict) else document
     try:
         values = [trial["misc"]["vals"] for trial in trials]
@@ -28,7 +28,7 @@ HYPEROPT = Format(
 
 
 def _read_keras_tuner(trial: Any) -> Records | None:
-    """A trial, and the direction of its score: that of the metric which has this value."""
+    """Read a trial of Keras Tuner; the direction of its score is that of the metric with the same value."""
     try:
         metrics, score = trial["metrics"]["metrics"].values(), trial["score"]
         of_score = {metric["direction"] for metric in metrics if _has_value(metric["observations"], score)}

@@ -1,4 +1,4 @@
-"""Nevergrad's ``ParametersLogger``: JSON lines in which what is no parameter has "#" in its name."""
+"""Nevergrad's ``ParametersLogger``: JSON lines in which every name with "#" is no parameter."""
 
 from parzax.tables.formats.format import Format
 

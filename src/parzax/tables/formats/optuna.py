@@ -14,7 +14,7 @@ DASHBOARD = Format(
     prefix="Param ",
     state="State",
 )
-# Trials written to JSON: a state is a number there.
+# Trials written to JSON, where a state is a number.
 OPTUNA_TRIALS = Format(
     "Optuna's trials",
     needs=("params/*", "state", "number|distributions/*|intermediate_values/*"),

@@ -7,6 +7,6 @@ SKLEARN = Format(
     needs=("param_*", "params|param_*|mean_fit_time|mean_test_*|rank_test_*"),
     prefix="param_",
     step="n_resources",
-    # Losses have a minus sign there.
+    # scikit-learn negates losses, so all its scores are maximised.
     directions={"mean_t*_score": "maximize", "split*_score": "maximize", "*_neg_*": "maximize"},
 )

@@ -28,12 +28,12 @@ def _average(runs: Records) -> Records:
 
 
 def _record(run: Any, configurations: dict[str, Any]) -> dict[str, Any]:
-    """One run, which the versions write as two lists, as one list, or as an object."""
+    """One run as a record. Depending on the version it is two lists, one list, or an object."""
     if isinstance(run, dict):
         row = {name: run.get(name) for name in (*_KEY, "cost", "time", "status")}
     else:
         key, result = run if len(run) == 2 else (run[:4], run[4:])
-        # A list of eleven has the processor's time after the time.
+        # A list with eleven entries also has the processor time, which shifts the state by one.
         status = result[3 if len(run) > 10 else 2]
         row = dict(zip(_KEY, key, strict=False))
         row |= {"cost": result[0], "time": result[1], "status": status}

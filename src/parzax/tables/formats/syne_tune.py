@@ -6,7 +6,7 @@ SYNE_TUNE = Format(
     "Syne Tune",
     needs=("config_*", "st_*", "trial_id"),
     prefix="config_",
-    # st_status says how far a trial was at its report, not how it ended.
+    # st_status is the state of the trial when it reported, not how it ended.
     state="",
     trial="trial_id",
     step="st_worker_iter",

@@ -18,7 +18,7 @@ _ABOUT_RUN = re.compile(r"_.*|id|name|state|tags|notes|user|group|url|path|creat
 def _beside_configuration(columns: Sequence[str]) -> list[str]:
     """The columns of a run's summary and of the run itself, without the columns of its configuration.
 
-    A summary is sorted, so its keys that begin with "_" come first, behind those that begin with a capital.
+    A summary is sorted: keys that begin with a capital come first, then keys that begin with "_".
     Columns before them are the configuration. If no column comes before them, the table does not tell which
     columns are the configuration.
     """
