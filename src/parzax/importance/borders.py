@@ -163,7 +163,7 @@ def _steps(axis: Any) -> tuple[float, float]:
 
 
 def _test_keys(space: Space, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
-    """For each test of the walk, the first key at which it holds and the first above that at which it fails."""
+    """For each test of the walk, the first key at which it holds, and the next at which it fails."""
     walk, keys = space.walk, []
     for t, p in enumerate([] if walk is None else walk.parent.tolist()):
         assert walk is not None

@@ -57,7 +57,7 @@ class PairLayout:
         return number
 
     def columns(self, n_cells: int) -> tuple[Layout, Int[np.ndarray, " c"]]:
-        """A layout with ``n_cells`` columns per slot and one per pair for other rows; and the slots' columns."""
+        """A layout with ``n_cells`` columns per slot and one per pair for other rows; the slots' columns."""
         widths = np.diff(self.first_slot) * n_cells + 1
         ends = np.cumsum(widths)
         slot_columns = np.delete(np.arange(ends[-1]), ends - 1)

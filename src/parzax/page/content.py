@@ -143,7 +143,7 @@ def _columns(stats: Numbers, n_active: Sequence[str]) -> dict[tuple[str, str], A
 
 
 def _status_name(where: str) -> str:
-    """ Turn "LOW_DATA (level 0.01)" into "Low data (level 0.01)"; names in brackets are unchanged."""
+    """Turn "LOW_DATA (level 0.01)" into "Low data (level 0.01)"; names in brackets are unchanged."""
     name, *rest = where.split(" ", 1)
     return " ".join([name.replace("_", " ").capitalize(), *rest])
 

@@ -113,7 +113,7 @@ def status_words(stats: Numbers, level: int, parameter: int) -> str:
 
 
 def interval_text(low: float, high: float) -> str:
-    """ The interval as text, "0.20 to 0.35"; "" if there is none."""
+    """The interval as text, "0.20 to 0.35"; "" if there is none."""
     return f"{low:.2f} to {high:.2f}" if np.isfinite(low) and np.isfinite(high) else ""
 
 
@@ -161,14 +161,14 @@ def _say_important(stats: Numbers, level: int, labels: Sequence[str]) -> str:
 
 
 def _join(texts: Sequence[str]) -> str:
-    """ Join texts to "a, b and c"; of more than `TOP` texts, only the first and the number of the others."""
+    """Join texts to "a, b and c"; of more than `TOP` texts, only the first and the number of the others."""
     left = len(texts) - TOP
     *before, last = [*texts[:TOP], f"{left} more"] if left > 0 else texts
     return f"{', '.join(before)} and {last}" if before else last
 
 
 def _with_numbers(stats: Numbers, level: int, j: int, labels: Sequence[str]) -> str:
-    """ Text such as "lr (0.35, 0.20 to 0.45)", or "lr (0.35, p = 0.064)" if it is not above chance."""
+    """Text such as "lr (0.35, 0.20 to 0.45)", or "lr (0.35, p = 0.064)" if it is not above chance."""
     more = interval_text(stats.low[level, j], stats.high[level, j])
     if stats.chance[level, j]:
         p = str(stats.p[level, j])
@@ -224,5 +224,5 @@ def _sentence(text: str) -> str:
 
 
 def percent(share: float) -> str:
-    """ A share as text, "10 %", with a space at which no line breaks."""
+    """A share as text, "10 %", with a space at which no line breaks."""
     return f"{100 * share:.6g}\N{NO-BREAK SPACE}%"

@@ -202,7 +202,7 @@ def _where(result: ResultArrays, bit: Status) -> str:
 
 
 def _levels(levels: np.ndarray, is_set: np.ndarray) -> str:
-    """ Text such as "levels 0.01-0.05, 0.9": consecutive levels become ranges."""
+    """Text such as "levels 0.01-0.05, 0.9": consecutive levels become ranges."""
     if is_set.all():
         return "all levels"
     ascending = sorted(zip(levels.tolist(), is_set.tolist(), strict=True))
@@ -213,7 +213,7 @@ def _levels(levels: np.ndarray, is_set: np.ndarray) -> str:
 
 
 def _parameters(result: ResultArrays, is_set: np.ndarray) -> str:
-    """ Text such as "y at 45 of 99 levels": names, and the number of levels unless it is all of them."""
+    """Text such as "y at 45 of 99 levels": names, and the number of levels unless it is all of them."""
     q, d = is_set.shape
     chosen = np.flatnonzero(is_set.any(axis=0))
     counts = is_set.sum(axis=0)[chosen]

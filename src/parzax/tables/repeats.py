@@ -249,7 +249,7 @@ class TrialSearch:
         return number_rows([self.log_number, *map(self.codes_of, columns)], self.table.n)
 
     def _number_labels(self, name: str) -> np.ndarray:
-        """(n,) group numbers: equal for rows of one log with equal labels; separate for rows without labels."""
+        """(n,) group numbers, equal for rows of one log with equal labels; separate without a label."""
         return number_rows([self.log_number, read_labels(self.table.read(name))], self.table.n)
 
     def _n_values(self, name: str) -> int:
