@@ -1,6 +1,7 @@
 """Run what README.md prints, its Python and its ``parzax`` commands in order; then the Python of docs/*.md.
 
 Works in the current folder, which should be empty: the files that the commands name are made here first.
+``readme`` or ``docs`` as an argument runs this half alone.
 """
 
 import gc
@@ -46,6 +47,16 @@ def make_files(space: str) -> None:
 def main() -> None:
     """Run all blocks of the README, then the pages; the first that fails ends it."""
     gc.set_threshold(100_000, 50, 100)  # as in notebooks.py
+    halves = sys.argv[1:] or ["readme", "docs"]
+    if "readme" in halves:
+        run_readme()
+    if "docs" in halves:
+        for page in sorted((README.parent / "docs").glob("*.md")):
+            run_page(page)
+
+
+def run_readme() -> None:
+    """Run the README's Python and commands in order, and look for the files that these write."""
     readme = README.read_text(encoding="utf-8")
     blocks = BLOCK.findall(readme)
     (space,) = [text for kind, text in blocks if kind == "json"]
@@ -67,8 +78,6 @@ def main() -> None:
     if not (n_python and n_shell):
         sys.exit("README.md has no blocks of Python, or none of commands.")
     print(f"README.md: {n_python} blocks of Python and {n_shell} of commands ran.")
-    for page in sorted((README.parent / "docs").glob("*.md")):
-        run_page(page)
 
 
 def run_page(page: Path) -> None:
