@@ -107,7 +107,7 @@ def test_every_format_gives_the_same_numbers(logs, capsys, tmp_path, name):
     assert out.startswith("For being among the best 10 % (")
     assert "\n\nimportance at level 0.1\nparameter" in out
     if name == "t.csv":
-        assert "90 % intervals of one log, from 1000 half-samples" in out
+        assert "90 % intervals of one log, from 500 half-samples" in out
         assert got["uncertainty"]["n_shuffles"] == 1000
     assert out.splitlines()[-1] == "written: out.json"
 

@@ -104,6 +104,18 @@ def test_halves_of_one_log(capsys):
     assert "differs" not in out
 
 
+def test_seeds_of_compared_tables(capsys):
+    # Catches --seed refused, or counted as a parameter.
+    for name in ("a.csv", "b.csv"):
+        pd.read_csv(name).assign(run=np.arange(N) % 2).to_csv(name, index=False)
+    quick = [*TARGET, "--seed", "run", "--resamples", "0"]
+    status, out, err = run(capsys, "compare", "a.csv", "b.csv", *quick)
+    assert status == 0, err
+    assert f"first: {N // 2} rows in each of 2 seeds, minimize" in out
+    assert "run" not in [line.split()[0] for line in out.splitlines() if line]
+    assert sum(line.endswith("differs") for line in out.splitlines()) == 2
+
+
 def test_two_studies_of_one_file(capsys):
     # Catches a file of several studies of which one alone can be read.
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -142,7 +154,6 @@ def test_two_studies_of_one_file(capsys):
         ("interactions a.csv --target loss --estimator optuna", "unrecognized arguments: --estimator"),
         ("interactions a.csv --target los", "did you mean 'loss'?"),
         ("compare a.csv b.csv --target loss --objective all", "a comparison is of one objective"),
-        ("compare a.csv b.csv --target loss --seed noise", "--seed: tables that are compared"),
         ("compare a.csv none.csv --target loss", "there is no file 'none.csv'"),
         ("compare a.csv b.csv --target loss --json a.csv", "'a.csv' is the log itself"),
         ("compare a.csv b.csv --target loss --csv b.csv", "'b.csv' is the other log itself"),

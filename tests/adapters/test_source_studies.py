@@ -173,6 +173,17 @@ def test_presets_beside_sources():
         TPESampler(source_studies=[heavy])
 
 
+@pytest.mark.slow
+def test_constraints_of_sources_that_the_study_does_not_have_yet():
+    """Catches an error in the first trials, before the study knows its constraints."""
+    log = px.Observations.from_arrays(
+        px.Space({"x": px.Float(0, 1)}), [[0.1], [0.9]], [0.0, 1.0], constraints=np.zeros((2, 1))
+    )
+    preset = partial(px.meta_learn_tpe, task_weights=px.meta.stacking())
+    settings = TPESampler(preset=preset, source_studies=[log])._settings
+    assert settings.with_sources({"a": log}, log.space, 1, 0)[0].n_constraints == 0
+
+
 # --- matching ----------------------------------------------------------------------------------
 
 

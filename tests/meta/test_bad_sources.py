@@ -32,6 +32,10 @@ REFUSED = {
         {"a": log([[0, 0]], [1], constraints=[[0.0, 1.0, 2.0]])}, {"n_constraints": 1}, ValueError,
         "'a' has 3 constraints.*1",
     ),
+    "constraints that would not count": (
+        {"a": log([[0, 0]], [1], constraints=[[0.0]])}, {"n_constraints": 0}, ValueError,
+        "'a' has constraints, and n_constraints is 0",
+    ),
     "seeds": ([log([[[0, 0]], [[1, 1]]], [[1], [2]])], {}, ValueError, "'task 1'.*one log per task"),
     "weights": ([log([[0, 0], [1, 1]], [1, 2], weight=[1, 0.5])], {}, ValueError, "'task 1' has weights"),
     "eta of 1": ([GOOD], {"eta": 1.0}, ValueError, "^eta must be above 1.*1.0"),

@@ -109,3 +109,13 @@ def test_what_is_no_column_name():
         by_task(pd.DataFrame(TABLE), ["data"])
     with pytest.raises(ValueError, match="value"):
         by_task(pd.DataFrame(TABLE), "value")
+
+
+def test_seeds_of_tasks_are_runs():
+    """Each task has its own seeds; catches seeds of all tasks in each of them, and a seed as a parameter."""
+    df = pd.DataFrame({"data": list("aabbbb"), "seed": [1, 2, 7, 8, 7, 9], "x": np.arange(6) / 10})
+    logs = by_task(df.assign(value=df.x), space=px.Space({"x": px.Float(0, 1)}), seed="seed")
+    assert {name: log.batch_shape for name, log in logs.items()} == {"a": (2,), "b": (3,)}
+    np.testing.assert_array_equal(logs["b"].values[..., 0], [[0.2, 0.4], [0.3, np.nan], [0.5, np.nan]])
+    with pytest.raises(ValueError, match="task 'a', seed '2': no row"):
+        by_task(df.assign(value=df.x), seed="seed", exclude={"by hand": np.arange(6) == 1})

@@ -1,5 +1,6 @@
 """``parzax report``: what it reads, writes, says and refuses."""
 
+import json
 import shutil
 
 import jax
@@ -69,6 +70,39 @@ def test_study(logs, tmp_path, capsys):
         wanted = px.cond_ped_anova(obs, [0.1, 0.3]).importance
     at = [data["labels"].index(name) for name in names]
     np.testing.assert_allclose(np.array(data["mean"])[:, at], wanted, atol=1e-3)
+
+
+def test_the_page_says_what_the_command_says(tmp_path, capsys):
+    """Catches other samples or shuffles where the page opens: p-values would fall on both sides of 0.05."""
+    log, rng = "t.csv", np.random.default_rng(0)
+    df = pd.DataFrame(rng.uniform(size=(60, 3)), columns=["a", "b", "c"])
+    df.assign(value=df.a + 0.4 * df.b + 0.2 * rng.normal(size=60)).to_csv(log, index=False)
+    assert main(["importance", log, "--target-quantile", "0.2", "--json", "one.json"]) == 0
+    sentences, table, *_ = capsys.readouterr().out.split("\n\n")
+    known, by_name = json.loads((tmp_path / "one.json").read_text()), {}
+    for row in table.splitlines()[2:5]:
+        name, share, _, p, *_ = row.split()
+        by_name[name] = share, p
+    assert main(["report", log, "-o", "page.html", "--target-quantile", "0.2,0.5"]) == 0
+    html = (tmp_path / "page.html").read_text(encoding="utf-8")
+    with jax.enable_x64(True):
+        obs = px.Observations.from_dataframe(log, direction="minimize", warn=False)
+        px.report(obs, "python.html", target_quantile=[0.5, 0.2], interactions=False)
+    python = data_of((tmp_path / "python.html").read_text(encoding="utf-8"))
+    for data in (data_of(html), python):
+        i, names = data["start"], data["labels"]
+        assert data["levels"][i] == 0.2
+        at = [names.index(name) for name in known["names"]]
+        np.testing.assert_allclose(np.array(data["mean"])[i, at], known["importance"]["mean"][0], atol=6e-5)
+        ends = np.stack([np.array(data[end])[i, at] for end in ("low", "high")], axis=-1)
+        np.testing.assert_allclose(ends, known["uncertainty"]["importance_interval"][0][0], atol=6e-5)
+        assert {name: data["cells"][i][names.index(name)][2] for name in names} == {
+            name: p for name, (_, p) in by_name.items()
+        }
+    short = Texts(html).ids["short"].replace("\N{NO-BREAK SPACE}", " ")
+    first, *_, sure = sentences.splitlines()
+    assert first in short
+    assert sure in short
 
 
 @pytest.mark.slow

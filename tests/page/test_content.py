@@ -433,8 +433,10 @@ def test_observations_of_one_run(tmp_path):
     assert sampler in texts.ids["short"]
     assert "among many levels, some show noise above chance" in texts.ids["levels"]
     learned = dataclasses.replace(logs.result(), report=dataclasses.replace(obs.report, learned=True))
-    short = Texts(page(tmp_path, logs.with_uncertainty(learned))).ids["short"]
+    learned_page = page(tmp_path, logs.with_uncertainty(learned))
+    short = Texts(learned_page).ids["short"]
     assert (short.count(LEARNED), sampler in short) == (1, False)
+    assert learned_page.count(LEARNED) == 1
     for source in (logs.result(), logs.result(4)):
         assert sampler not in (texts := Texts(page(tmp_path, source))).ids["short"]
         assert "among many levels" not in texts.ids["levels"]  # nothing was tested

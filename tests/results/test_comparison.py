@@ -9,6 +9,7 @@ from conftest import QUICK
 from scipy import stats
 
 import parzax as px
+from parzax.results.comparison import _halves
 
 
 def _log(seed, n=300, weights=(1.0, 0.5), seeds=None):
@@ -38,6 +39,27 @@ def test_the_difference_is_that_of_the_importances_and_its_interval_that_of_the_
     assert "differs" in str(found)
     assert "differs" in found._repr_html_()
     assert repr(found) == "Comparison(2 levels, 3 parameters; 4 of 6 differ)"
+
+
+def test_halves_keep_groups_together():
+    """Catches a group whose rows are on both sides: the halves would not be independent."""
+    log = _log(2, n=60)
+    labels = np.random.default_rng(0).integers(0, 12, 60)  # interleaved
+    usable = np.arange(60) % 7 > 0
+    obs = replace(log, groups=labels.astype(np.int32)).select(usable)
+    first, second = (half.weight > 0 for half in _halves(obs))
+    assert (first ^ second).tolist() == usable.tolist()
+    in_order = list(dict.fromkeys(labels[usable].tolist()))
+    assert set(labels[first]) == set(in_order[: len(in_order) // 2])
+    assert set(labels[second]) == set(in_order[len(in_order) // 2 :])
+    # Repeats of a configuration are groups, as in the importances; a group is not halved.
+    x = np.repeat(log.values[:6], 5, axis=0)
+    repeats = px.Observations.from_arrays(log.space, x, np.arange(30.0))
+    assert _halves(repeats)[0].weight.tolist() == [1] * 15 + [0] * 15
+    with pytest.raises(ValueError, match="a log of 3 groups has no halves"):
+        px.compare(repeats.select(np.arange(30) < 15))
+    seeds = _log(3, n=10, seeds=2)
+    assert _halves(seeds)[1].weight.tolist() == [[0] * 5 + [1] * 5] * 2
 
 
 @pytest.mark.slow

@@ -111,6 +111,20 @@ def test_the_better_rows_of_a_sample_decide_the_level():
     assert jax.jit(sample_levels)(weight, first_tied, level_after).tolist() == [[0, 1, 1, 1, 2]]
 
 
+def test_what_is_said_of_a_level_does_not_depend_on_the_other_levels():
+    """Catches a page of many levels whose p-values are not those of the command, which has one."""
+    obs = _log()
+    several = _analyse(obs, LEVELS, **NUMBERS).uncertainty
+    alone = _analyse(obs, LEVELS[1], **NUMBERS).uncertainty
+    np.testing.assert_array_equal(several.p_value[1], alone.p_value[0])
+    assert np.unique(alone.p_value).size > 1
+    np.testing.assert_allclose(several.importance_interval[1], alone.importance_interval[0], atol=1e-12)
+    # More shuffles begin with the same ones.
+    more = _analyse(obs, LEVELS, n_resamples=8, n_shuffles=32).uncertainty
+    first, both = 17 * several.p_value - 1, 33 * more.p_value - 1
+    assert ((first <= both + 1e-9) & (both <= first + 16 + 1e-9)).all()
+
+
 @pytest.mark.slow
 def test_padding_seeds_and_order_of_levels_change_nothing():
     obs, key = _log(), jax.random.key(7)

@@ -1,4 +1,4 @@
-"""Counts after a shuffle: sizes are kept, sets nested, and all shuffles equally likely."""
+"""Counts after a shuffle: sizes are kept, and all shuffles are equally likely at every level by itself."""
 
 from collections import Counter
 from math import comb, prod
@@ -15,7 +15,7 @@ from parzax.results import shuffles
 @pytest.fixture(params=["rows", "counts"])
 def way(request, monkeypatch):
     """Both ways to draw, whichever is faster."""
-    monkeypatch.setattr(shuffles, "_ROWS_PER_DRAW", {"rows": np.inf, "counts": 0}[request.param])
+    monkeypatch.setattr(shuffles, "_MOST_ROWS", {"rows": np.inf, "counts": 0}[request.param])
     return request.param
 
 
@@ -30,8 +30,7 @@ def _counts(columns, layout_, rng, in_regime):
     return counts.cumsum(axis=0)
 
 
-@pytest.mark.usefixtures("way")
-def test_regimes_keep_their_rows_at_every_level():
+def test_regimes_keep_their_rows_at_every_level(way):
     rng = np.random.default_rng(0)
     space = px.Space({
         "c": px.Categorical(["a", "b"]),
@@ -40,38 +39,39 @@ def test_regimes_keep_their_rows_at_every_level():
     })  # fmt: skip
     columns = layout(space, px.Grid(max_cells=8))
     counts = _counts(200, columns, rng, rng.uniform(size=200) < 0.7)
-    found = shuffles.shuffled_counts(rng, counts, columns, 50)
+    found = shuffles.shuffled_counts([1, 2], counts, columns, 50)
     assert found.dtype == np.int32
     np.testing.assert_array_equal(found[:, -1], np.broadcast_to(counts[-1], (50, columns.n_columns)))
     at = list(columns.inactive)
     np.testing.assert_array_equal(found[..., at], np.broadcast_to(counts[:, at], (50, 4, 3)))
-    assert (np.diff(found, axis=1) >= 0).all()  # nested, and within the region
+    assert (found <= found[:, -1:]).all()
+    assert (np.diff(found, axis=1) >= 0).all() == (way == "rows")  # nested
     for block in columns.blocks:
         own = slice(block.start, block.start + block.n_cells)
         totals = np.broadcast_to(counts[:, own].sum(axis=-1), (50, 4))
         np.testing.assert_array_equal(found[..., own].sum(axis=-1), totals)
     assert (found[0] != found[1]).any()
+    # A level by itself, and beside one other.
+    for alone in ([1], [0, 2]):
+        some = shuffles.shuffled_counts([1, 2], counts[[*alone, -1]], columns, 50)
+        np.testing.assert_array_equal(some[:, :-1], found[:, alone])
 
 
 @pytest.mark.usefixtures("way")
 def test_all_shuffles_are_equally_likely():
-    """Of cells of 3, 1 and 2 rows two nested sets of 2 and 3 rows: catches draws that favour a cell."""
+    """Of cells of 3, 1 and 2 rows sets of 2 and of 3 rows: catches draws that favour a cell."""
     columns = layout(px.Space({"k": px.Int(1, 4)}), px.Grid())
     region, sizes, n = [3, 0, 1, 2], (2, 3), 40_000
     counts = np.array([[2, 0, 0, 0, 0], [3, 0, 0, 0, 0], [*region, 0]])
-    found = shuffles.shuffled_counts(np.random.default_rng(1), counts, columns, n)[:, :2, :4]
-    seen = Counter(map(tuple, found.reshape(n, -1).tolist()))
-    expected = {}
-    for small in np.ndindex(4, 1, 2, 3):
-        for more in range(4):
-            large = np.add(small, np.eye(4, dtype=int)[more])
-            if sum(small) == sizes[0] and (large <= region).all():
-                ways = prod(map(comb, region, small)) * (region[more] - small[more])
-                expected[(*small, *large.tolist())] = ways / (comb(6, 2) * 4)
-    assert np.isclose(sum(expected.values()), 1)
-    assert seen.keys() == expected.keys()
-    observed = [seen[kind] for kind in expected]
-    assert stats.chisquare(observed, n * np.array(list(expected.values()))).pvalue > 1e-4
+    found = shuffles.shuffled_counts([1], counts, columns, n)[:, :2, :4]
+    for size, drawn in zip(sizes, np.moveaxis(found, 1, 0), strict=True):
+        seen = Counter(map(tuple, drawn.tolist()))
+        cells = [kind for kind in np.ndindex(4, 1, 2, 3) if sum(kind) == size]
+        expected = {kind: prod(map(comb, region, kind)) / comb(6, size) for kind in cells}
+        assert np.isclose(sum(expected.values()), 1)
+        assert seen.keys() == expected.keys()
+        observed = [seen[kind] for kind in expected]
+        assert stats.chisquare(observed, n * np.array(list(expected.values()))).pvalue > 1e-4
 
 
 def test_time_is_that_of_cells_for_many_rows():
@@ -79,7 +79,7 @@ def test_time_is_that_of_cells_for_many_rows():
     columns = layout(px.Space({"x": px.Float(0, 1)}), px.Grid(max_cells=50))
     counts = np.zeros((2, columns.n_columns), np.int64)
     counts[1, :-1], counts[0, :25] = 2_000_000, 400_000
-    found = shuffles.shuffled_counts(np.random.default_rng(0), counts, columns, 100)[:, 0, :-1]
+    found = shuffles.shuffled_counts([0], counts, columns, 100)[:, 0, :-1]
     assert (found.sum(axis=1) == 10_000_000).all()
     np.testing.assert_allclose(found.mean(axis=0), 200_000, rtol=0.001)
     # Hypergeometric: m p (1 - p) (1 - m / n), of each of 50 cells.
@@ -89,5 +89,5 @@ def test_time_is_that_of_cells_for_many_rows():
 def test_without_a_target_or_with_one_cell_nothing_is_drawn():
     columns = layout(px.Space({"k": px.Int(1, 3)}), px.Grid())
     for counts in ([[0, 0, 0, 4], [1, 2, 3, 4]], [[0, 2, 0, 1], [0, 5, 0, 2]]):
-        found = shuffles.shuffled_counts(np.random.default_rng(0), np.array(counts), columns, 3)
+        found = shuffles.shuffled_counts([0], np.array(counts), columns, 3)
         np.testing.assert_array_equal(found, np.broadcast_to(counts, (3, 2, 4)))

@@ -78,6 +78,19 @@ def test_ties_and_weights_count_as_the_rows_that_they_put_into_the_target():
 
 
 @pytest.mark.slow
+def test_ties_and_rows_without_a_loss_are_said():
+    """Catches "the best 50 % (28 rows)" of 30, and "nearest to half of the rows" of a log that has none."""
+    obs = _log(30)
+    loss = np.where(np.arange(30) < 28, 0.0, 1.0)
+    tied = summarise(_analyse(replace(obs, losses=loss[:, None])))[0]
+    assert tied.startswith("For being among the best 50 % (28 rows, ties included, smallest objective value)")
+    assert "ties" not in summarise(_analyse(obs))[0]
+    for losses in (np.full((30, 1), np.nan), np.zeros((30, 1))):
+        result = _analyse(replace(obs, losses=losses))
+        why = "0.5 is as good as any other, as none has rows both in the target and outside it"
+        assert result.report.level == f"no level was given: {why}"
+
+
 def test_all_functions_choose_the_same_level():
     """Interactions, several objectives, fronts, comparisons."""
     obs = _log(60)

@@ -59,7 +59,7 @@ def run_importance(args: Namespace) -> None:
     asked = [str(i) for i in range(obs.n_objectives)] if args.objective == "all" else [args.objective]
     chosen = [chosen_objective(which, obs) for which in asked]
     with progress("compiling and computing"), jax.enable_x64(True):
-        how |= choose_counts(obs, len(levels or [None]), args.resamples)
+        how |= choose_counts(obs, args.resamples)
         results = [cond_ped_anova(obs, target_quantile=levels, **how, **which) for which in chosen]
     writing.write_all([(path, _WRITERS[name](results[0], args)) for name, path in outputs.items()])
     say_notes(obs)

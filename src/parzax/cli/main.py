@@ -165,7 +165,7 @@ def _add_compare(add: Any) -> None:
     """
     _add_log(add, "LOG_A", n_studies="+")
     add("other", metavar="LOG_B", nargs="?", help="the other log (none: the halves of the first)")
-    _add_estimation(add)
+    _add_estimation(add, n_samples=1000)
     _add_levels(add)
     _add_tables(add, "the same as records", "parameter")
 
@@ -181,9 +181,9 @@ def _add_tables(add: Any, content: str, entry: str) -> None:
     add("--csv", type=Path, metavar="out.csv", help=f"write: one line per seed, level and {entry}")
 
 
-def _add_estimation(add: Any) -> None:
+def _add_estimation(add: Any, n_samples: int = 500) -> None:
     """Add the options that say how importances are computed."""
-    text = "samples of the log for intervals; 0: no intervals or p-values (1000, or 200 for several levels)"
+    text = f"samples of the log for intervals; 0: no intervals or p-values ({n_samples})"
     add("--resamples", type=partial(_whole_number, 0), metavar="N", help=text)
     _choose(add, "--reference", ("region", "uniform"), "local or global importance")
     text = "smoothed: by densities; optuna: Optuna 5's numbers"

@@ -113,8 +113,6 @@ def _from_table(path: Path, args: Namespace) -> Observations:
 
 
 def _from_tables(paths: Sequence[Path], args: Namespace) -> list[Observations]:
-    if args.seed is not None:
-        raise ValueError("--seed: tables that are compared hold one run each.")
     with progress(f"reading {' and '.join(map(str, paths))}"):
         tables = [read_table(path) for path in paths]
         together = stack_tables(tables)
@@ -123,7 +121,7 @@ def _from_tables(paths: Sequence[Path], args: Namespace) -> list[Observations]:
         names = [*together.names, _LOG]
         table = Table(names, together.n, lambda name: log if name == _LOG else together.read(name))
         arguments = _table_arguments(together, paths[0], args)
-        return list(Observations.by_task(table, _LOG, **arguments).values())
+        return list(Observations.by_task(table, _LOG, seed=args.seed, **arguments).values())
 
 
 def _table_arguments(table: Table, path: Path, args: Namespace) -> dict[str, Any]:

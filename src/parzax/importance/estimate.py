@@ -14,7 +14,7 @@ from parzax.importance.counts import sweep_counts
 from parzax.importance.encode import Encoded, check_encoded
 from parzax.importance.estimator import GridEstimator
 from parzax.importance.flags import level_status, parameter_status
-from parzax.importance.groups import configuration_share
+from parzax.importance.groups import configuration_share, count_configurations
 from parzax.importance.layout import Layout
 from parzax.importance.regimes import estimate_regimes, merge_pools
 from parzax.importance.variance import normalise
@@ -132,8 +132,7 @@ def estimate_seeds(
     counts = sweep_counts(codes, level, weight, place=place, layout=layout)
     if groups is not None and not estimator.grid.optuna_rounding:
         of_seeds = jax.vmap(partial(configuration_share, n_levels=counts.shape[1] - 1))
-        share = of_seeds(codes, level, weight, groups)[:, None, None]
-        counts = counts.astype(share.dtype) * share
+        counts = count_configurations(counts, of_seeds(codes, level, weight, groups)[:, None, None])
     return from_counts(counts, log_status, layout, estimator, reference)
 
 

@@ -62,6 +62,11 @@ def share_of(encoded: Encoded) -> Float[Array, ""] | None:
     return configuration_share(codes, level, encoded.weight, groups, len(encoded.levels))
 
 
+def count_configurations(counts: Array, share: Float[Array, "..."] | None) -> Array:
+    """Counts of configurations from counts of rows; these themselves without a `configuration_share`."""
+    return counts if share is None else counts.astype(share.dtype) * share
+
+
 def group_sample_counter(encoded: Encoded, method: str) -> Callable[[Key[Array, " b"]], Int[Array, "b q1 w"]]:
     """A function that maps keys to counts; each key draws one random sample of the groups.
 

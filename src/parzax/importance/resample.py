@@ -16,7 +16,12 @@ from parzax.importance.draws import METHODS, sample_levels, sample_size
 from parzax.importance.encode import Encoded, check_encoded
 from parzax.importance.estimate import Importance, checked_estimator, from_counts
 from parzax.importance.estimator import GridEstimator
-from parzax.importance.groups import group_sample_counter, group_shuffle_counter, share_of
+from parzax.importance.groups import (
+    count_configurations,
+    group_sample_counter,
+    group_shuffle_counter,
+    share_of,
+)
 from parzax.importance.layout import Layout
 from parzax.importance.levels import sizes
 
@@ -118,7 +123,7 @@ def replicate(
 
     def estimate_batch(keys: Key[Array, " b"]) -> Importance:
         log_status = jnp.broadcast_to(encoded.status[None], (len(keys), len(encoded.status)))
-        counts = count(keys) if share is None else count(keys).astype(share.dtype) * share
+        counts = count_configurations(count(keys), share)
         return from_counts(counts, log_status, encoded.layout, estimator, reference)
 
     def estimate_in_rounds(numbers: Integer[Array, " n"], limits: tuple[int, int, int]) -> Importance:

@@ -30,32 +30,37 @@ from parzax.tables.states import PENDING, find_state, read_states
 
 
 def read_logs(
-    df: Any, column: str | None, what: str, *arguments: Any, warn: bool
-) -> tuple[Space, dict[str, Arrays]]:
-    """Read a table as one log for each value of ``column``; ``what`` names these values, such as "task".
+    df: Any, column_of: Mapping[str, str | None], *arguments: Any, warn: bool
+) -> tuple[Space, dict[tuple[str, ...], Arrays]]:
+    """Read a table as one log for each combination of values of some columns, by these values as text.
 
-    Without a column all rows are one log. ``arguments`` are those of `_read`.
+    ``column_of`` says what the values are, such as "task", and in which column they stand. Columns that are
+    None are left out; without any all rows are one log. ``arguments`` are those of `_read`.
     """
     table = read_table(Path(df)) if isinstance(df, (str, Path)) else open_table(df)
-    names, log_number = [""], np.zeros(table.n, int)
-    if column is not None:
+    names, log_number = [()], np.zeros(table.n, int)
+    given = {what: column for what, column in column_of.items() if column is not None}
+    for what, column in given.items():
         _checks.instance(what, column, str, "a column name")
         named_columns(what, column, table.names)
         labelled = table.read(column).as_labels()
         if labelled.missing().any():
             raise ValueError(f"{labelled.where(np.argmax(labelled.missing()))} has no {what}.")
-        names, log_number = [str(name) for name in labelled.labels], labelled.index
-        if len(set(names)) < len(names):
+        labels = [str(label) for label in labelled.labels]
+        if len(set(labels)) < len(labels):
             raise ValueError(f"column {column!r}: {what}s differ only in type: {list(labelled.labels)!r}.")
+        names = [(*name, label) for name in names for label in labels]
+        log_number = log_number * len(labels) + labelled.index
         table = table.without(column)
     space, arrays, reasons, place, inferred = _read(table, log_number, *arguments)
     logs = {}
-    for i, name in enumerate(names):
-        rows = log_number == i
+    for i in np.unique(log_number).tolist():
+        rows, name = log_number == i, names[i]
         try:
             dropped = _count_dropped(reasons[rows])
         except ValueError as error:
-            raise ValueError(f"{what} {name!r}: {error}") from error
+            where = ", ".join(f"{what} {label!r}" for what, label in zip(given, name, strict=True))
+            raise ValueError(f"{where}: {error}") from error
         kept = np.flatnonzero(rows & (reasons == ""))
         kept = kept[np.argsort(place[kept], kind="stable")]  # a trial stands where it began
         logs[name] = arrays.take(kept, n_rows=int(rows.sum()), dropped=dropped, inferred=inferred)

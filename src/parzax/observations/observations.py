@@ -178,9 +178,8 @@ class Observations:
             target, direction, space, failed, weight, constraints, exclude, parameters, drop, bounds, pruned,
             format, per_trial, groups,
         )  # fmt: skip
-        space, logs = read_logs(df, seed, "seed", *settings, warn=warn)
-        (arrays,) = logs.values() if seed is None else [stack_seeds(list(logs.values()))]
-        return cls(space, *arrays)
+        space, logs = read_logs(df, {"seed": seed}, *settings, warn=warn)
+        return cls(space, *(logs[()] if seed is None else stack_seeds([*logs.values()])))
 
     @classmethod
     def by_task(
@@ -198,6 +197,7 @@ class Observations:
         parameters: str | Sequence[str] | None = None,
         drop: str | Sequence[str] | None = None,
         bounds: Mapping[str, tuple[Any, Any]] | None = None,
+        seed: str | None = None,
         pruned: str | None = None,
         per_trial: str = "last",
         groups: str | None = None,
@@ -209,24 +209,23 @@ class Observations:
         Args:
             df: the table; the rows of a task stay in order.
             task: the column with the names of the tasks; it is not a parameter.
-            target, direction, space, failed, weight, constraints, exclude, parameters, drop, bounds, pruned,
-                per_trial, groups, format, warn: as in `from_dataframe`, for the entire table. A space that is
-                not given is inferred from all tasks together.
+            target to warn: as in `from_dataframe`. A space that is not given is that of all tasks together.
 
         Returns:
             Name of the task -> log, in order of appearance.
 
         Raises:
-            ValueError: as `from_dataframe`; for a missing column ``task``, rows without a task, and tasks
-                without a row to use.
+            ValueError: as `from_dataframe`; for rows without a task, and tasks without a row to use.
         """
         settings = (
             target, direction, space, failed, weight, constraints, exclude, parameters, drop, bounds, pruned,
             format, per_trial, groups,
         )  # fmt: skip
         _checks.instance("task", task, str, "a column name")
-        space, logs = read_logs(df, task, "task", *settings, warn=warn)
-        return {name: cls(space, *arrays) for name, arrays in logs.items()}
+        space, logs = read_logs(df, {"task": task, "seed": seed}, *settings, warn=warn)
+        runs = {task: [log for names, log in logs.items() if names[0] == task] for task, *_ in logs}
+        joined = {task: one[0] if seed is None else stack_seeds(one) for task, one in runs.items()}
+        return {task: cls(space, *arrays) for task, arrays in joined.items()}
 
     def encode(
         self, levels: Any, region: float = 1.0, *, objective: int = 0, grid: Grid | None = None

@@ -60,6 +60,7 @@ def content(
     colour_of = dict(zip(stats.ranking, PALETTE, strict=False))
     good = [(regime.parameter, regime.good[start]) for regime in regimes if regime.good[start]]
     advice = (visible(line).split(": ", 1) for line in advice_lines(result))
+    short = summary(result, stats, labels, good)
     data = {
         "levels": stats.levels.tolist(),
         "start": start,
@@ -82,7 +83,7 @@ def content(
         "data": data,
         "title": visible(shorten(title or "Hyperparameter importance", _TITLE)),
         "tested": stats.tested,
-        "summary": summary(result, stats, labels, good),
+        "summary": short,
         "columns": list(columns),
         "full": [shorten(names[j], _TITLE) for j in shown],
         "left_out": _left_out(stats, shown),
@@ -91,7 +92,7 @@ def content(
         "more_regimes": sum(max(len(several) - MOST_REGIMES, 0) for several in domains),
         # First the statuses that occur, with advice; then warnings that hold for every log.
         "beware": [(_status_name(where), text) for where, text in advice] + [("", text) for text in _GENERAL],
-        "log": _log(result),
+        "log": _log(result, " ".join(short)),
         "space": [
             (shorten(name, _TITLE), _first(texts, _MOST_DOMAINS), n_rows)
             for name, texts, n_rows in zip(names, domain_texts, n_active, strict=True)
@@ -148,8 +149,10 @@ def _status_name(where: str) -> str:
     return " ".join([name.replace("_", " ").capitalize(), *rest])
 
 
-def _log(result: ImportanceResult) -> list[str]:
-    lines = [*result.report.lines(result.n_seeds), f"used: {plural(size_text(result.n_region), 'row')}"]
+def _log(result: ImportanceResult, said: str) -> list[str]:
+    """How the log was read, without the sentences that were ``said`` above."""
+    lines = [line for line in result.report.lines(result.n_seeds) if line[1:] not in said]
+    lines.append(f"used: {plural(size_text(result.n_region), 'row')}")
     if result.region_quantile < 1:
         lines[-1] += f", the best {100 * result.region_quantile:.6g} % of those that can be ranked"
     return _first([shorten(visible(line), _LINE) for line in lines], _MOST_LINES)

@@ -59,9 +59,9 @@ def report(
             and at the level nearest to 0.5. None or False shows no pairs.
         max_parameters: number of parameters shown: those with the highest importance at any level.
         command, date: texts that say what made the page, and when; they are shown unchanged.
-        options: further arguments of `cond_ped_anova`, for observations. By default a single run has 200
-            resamples (1000 for one level; fewer, or none, if the log is large), and at least 1000 shuffles;
-            many parameters need more.
+        options: further arguments of `cond_ped_anova`, for observations. By default a single run has 500
+            resamples (fewer, or none, if the log is large), and at least 1000 shuffles; many parameters need
+            more.
 
     Raises:
         TypeError: a source or interactions of another kind; ``target_quantile`` or ``options`` together
@@ -102,7 +102,7 @@ def _result(source: Any, target_quantile: Any, options: dict[str, Any]) -> Impor
         chosen = choose_task(source, region, **{k: options[k] for k in _CHOICES if k in options}).target
         target_quantile = np.union1d(_LEVELS[max(region, 2 * _LEVELS[0]) > _LEVELS], chosen)
     given = {name: value for name, value in options.items() if value is not None}
-    options = choose_counts(source, np.size(target_quantile), given.get("n_resamples")) | given
+    options = choose_counts(source, given.get("n_resamples")) | given
     return cond_ped_anova(source, target_quantile, **options)
 
 

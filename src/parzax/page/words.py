@@ -13,7 +13,7 @@ from parzax.observations.report import LEARNED
 from parzax.page.numbers import NO_LEVEL, TOP, Numbers
 from parzax.results import ImportanceResult
 from parzax.results.base import size_text
-from parzax.results.default_level import explain_level, have_few_rows
+from parzax.results.default_level import explain_level
 from parzax.results.labels import shorten
 from parzax.results.phrases import DEPENDENT, NAME, value_text
 from parzax.status import NOT_COMPARED, OF_LEVELS, Status, drop_consequences
@@ -34,7 +34,7 @@ def level_words(result: ImportanceResult, stats: Numbers, labels: Sequence[str])
     words: list[dict[str, Any]] = []
     for i, level in enumerate(stats.levels):
         n_target, n_region = size_text(result.n_target[..., stats.order[i]]), size_text(result.n_region)
-        rows = f"{n_target} of {plural(n_region, 'row')}"
+        rows = f"{n_target} of {plural(n_region, 'row')}{_say_ties(stats, i)}"
         within = "" if result.region_quantile == 1 else f" within the best {percent(result.region_quantile)}"
         label = f"best {percent(level)} (γ′ = {level:g}){within}: {rows}"
         notes = [_sentence(stats.verdicts[i])] if stats.verdicts[i] else []
@@ -79,12 +79,12 @@ def summary(
 ) -> list[str]:
     """Summarise the page, at the level at which it opens. ``good`` has (parameter, good values) pairs."""
     i, any_share = stats.default, bool(np.isfinite(stats.mean[stats.default]).any())
-    rows = plural(size_text(result.n_target[..., stats.order[i]]), "row")
+    n_target, n_region = result.n_target[..., stats.order[i]], result.n_region
+    rows = plural(size_text(n_target), "row") + _say_ties(stats, i)
     where = f"the best {percent(stats.levels[i])} ({rows}, {_say_goal(result.report)})"
     lines = [f"For being among {where}, {_say_important(stats, i, labels)}."]
     lines[0] += " Importances of all parameters add up to 1." * any_share
-    few = bool(have_few_rows(result.n_target, result.n_region)[stats.order[i]])
-    if len(stats.levels) > 1 and (why := explain_level(float(stats.levels[i]), few)):
+    if len(stats.levels) > 1 and (why := explain_level(float(stats.levels[i]), n_target, n_region)):
         lines.append(f"The level γ′ = {stats.levels[i]:g} is shown first: it is {why}.")
     values = [f"{labels[j]}: {text}" for j, text in good if j in _find_above(stats, i)[:TOP]]
     if values:
@@ -115,6 +115,11 @@ def status_words(stats: Numbers, level: int, parameter: int) -> str:
 def interval_text(low: float, high: float) -> str:
     """The interval as text, "0.20 to 0.35"; "" if there is none."""
     return f"{low:.2f} to {high:.2f}" if np.isfinite(low) and np.isfinite(high) else ""
+
+
+def _say_ties(stats: Numbers, level: int) -> str:
+    """That the target has more rows than its level says; "" where it does not."""
+    return ", ties included" if (stats.status[level] & int(Status.TIED_CUTOFF)).any() else ""
 
 
 def _say_goal(report: ImportReport) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from parzax import _checks
 from parzax._words import plural
 from parzax.observations import Observations
+from parzax.observations.groups import find_groups
 from parzax.observations.report import LEARNED
 from parzax.results.base import Readable, ReadTable, attributes
 from parzax.results.labels import short_labels
@@ -135,7 +136,8 @@ def compare(
 
     Args:
         first, second: logs of one space. Without a second log, the first and the second half of the rows are
-            compared: this shows whether importances change during a search.
+            compared: this shows whether importances change during a search. Rows that belong together in a
+            group (see `parzax.Observations.from_arrays`) are in the half of the group's first row.
         target_quantile, region_quantile, options: as in `cond_ped_anova`, for both logs. If no level is
             given, it is chosen for the smaller log.
         n_resamples: number of half-samples of each log. With 0, intervals and p-values are NaN.
@@ -199,9 +201,15 @@ def _interval(
 
 
 def _halves(obs: Observations) -> tuple[Observations, Observations]:
-    usable = usable_rows(obs)
-    n = int(usable.sum(axis=-1).min(initial=obs.n))
-    if n < 4:
-        raise ValueError(f"a log of {plural(n, 'usable row')} has no halves to compare; give a second one.")
-    early = np.cumsum(usable, axis=-1) <= usable.sum(axis=-1, keepdims=True) // 2
+    """The groups of rows whose first row is early, and the others; every row may be a group."""
+    usable, groups = usable_rows(obs).reshape(math.prod(obs.batch_shape), obs.n), find_groups(obs)
+    early = np.zeros(usable.shape, bool)
+    for i, rows in enumerate(usable):
+        labels = np.flatnonzero(rows) if groups is None else groups[i, rows]
+        first, number = np.unique(labels, return_index=True, return_inverse=True)[1:]
+        if len(first) < 4:
+            n = plural(len(first), "usable row" if groups is None else "group")
+            raise ValueError(f"a log of {n} has no halves to compare; give a second one.")
+        early[i, rows] = np.isin(first, np.sort(first)[: len(first) // 2])[number]
+    early = early.reshape(obs.losses.shape[:-1])
     return obs.select(early), obs.select(~early)

@@ -44,9 +44,11 @@ def have_few_rows(n_target: np.ndarray, n_region: np.ndarray) -> np.ndarray:
     return (few_rows(target, region) | (target == region)).mean(axis=0) >= MOST_SEEDS
 
 
-def explain_level(level: float, few: bool) -> str:
-    """Why a level was picked, "" for the usual one. ``few`` says if it has too few rows inside or outside."""
-    if few:
+def explain_level(level: float, n_target: np.ndarray, n_region: np.ndarray) -> str:
+    """Why a level was picked, from the (...,) rows of its target and of the region; "" for the usual one."""
+    if (n_target == n_region).all():
+        return "as good as any other, as none has rows both in the target and outside it"
+    if have_few_rows(n_target[..., None], n_region)[0]:
         return "the nearest to half of the rows, as none leaves more than ten in the target and outside it"
     if level == _USUAL:
         return ""
@@ -79,6 +81,6 @@ def choose_level(
         sizes = sizes * configuration_shares(obs, losses)[:, None]
     rows = sizes[:, : len(levels)], sizes[:, len(levels)]
     number = pick_level(levels, *rows)
-    why = explain_level(levels[number], have_few_rows(*rows)[number])
+    why = explain_level(levels[number], rows[0][:, number], rows[1])
     report = replace(obs.report, level=why and f"no level was given: {levels[number]:g} is {why}")
     return replace(obs, report=report), levels[[number]]

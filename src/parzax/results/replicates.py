@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int, Integer, PRNGKeyArray
 from parzax._programs import program
 from parzax.importance import Encoded, GridEstimator
 from parzax.importance.draws import sample_size
-from parzax.importance.groups import group_sample_counter, share_of
+from parzax.importance.groups import count_configurations, group_sample_counter, share_of
 from parzax.importance.layout import Layout
 from parzax.importance.regimes import estimate_regimes
 from parzax.importance.resample import sample_counter
@@ -27,6 +27,8 @@ from parzax.results.shuffles import shuffled_counts, shuffled_group_counts
 _ROWS, _COUNTS, _MOST = 1 << 18, 1 << 16, 64
 # Approximate number of counts of shuffles in one compiled call; calls run side by side.
 _SHUFFLED = 1 << 22
+# Number of shuffles with one seed: which shuffles are drawn does not depend on the size of a batch or call.
+_SEEDED = 16
 
 
 def draw_replicates(
@@ -51,11 +53,12 @@ def draw_replicates(
     counts = counts[:, [*np.argsort(encoded.levels, kind="stable"), q1 - 1]]
     side_by_side = min(_MOST, _ROWS // (m * d), _COUNTS // ((q1 + 1) * w), max(numbers))
     b = 1 << max(side_by_side, 1).bit_length() - 1
-    all_rounds = [math.ceil(n / b) for n in numbers]
-    # A call computes a part of the replicates of one seed.
-    size = q1 * w if encoded.groups is None else max(q1 * w, m)
-    n_parts = max(min(math.ceil(all_rounds[1] * b * size / _SHUFFLED), max(all_rounds)), 1)
-    rounds = tuple(math.ceil(n / n_parts) for n in all_rounds)
+    # A call computes a part of the replicates of one seed: rounds of samples, and units of shuffles.
+    unit, size = max(b, _SEEDED), q1 * w if encoded.groups is None else max(q1 * w, m)
+    n_rounds, n_units = math.ceil(numbers[0] / b), math.ceil(numbers[1] / unit)
+    n_parts = max(min(math.ceil(n_units * unit * size / _SHUFFLED), max(n_rounds, n_units)), 1)
+    n_shuffled = math.ceil(n_units / n_parts) * unit
+    rounds = math.ceil(n_rounds / n_parts), n_shuffled // b
     words, x64 = np.asarray(jax.random.key_data(key)).tolist(), jnp.result_type(float) == jnp.float64
     levels, raw = (*sorted(encoded.levels), encoded.region), encoded.grid.optuna_rounding
     ascending = replace(encoded, levels=levels[:-1])
@@ -64,18 +67,19 @@ def draw_replicates(
 
     def variances(call: int) -> np.ndarray:
         seed, part = divmod(call, n_parts)
-        rng = np.random.default_rng([*words, part, seed])
-        null, log = np.zeros((0, q1, w), np.int32), jax.tree.map(itemgetter(seed), ascending)
-        if rounds[1] and log.groups is not None:
-            null = shuffled_group_counts(rng, log, rounds[1] * b)
-        elif rounds[1]:
-            null = shuffled_counts(rng, counts[seed], log.layout, rounds[1] * b)
+        log, null = jax.tree.map(itemgetter(seed), ascending), [np.zeros((0, q1, w), np.int32)]
+        for start in range(part * n_shuffled, (part + 1) * n_shuffled, _SEEDED):
+            seeds = [*words, seed, start]
+            if log.groups is None:
+                null.append(shuffled_counts(seeds, counts[seed], log.layout, _SEEDED))
+            else:
+                null.append(shuffled_group_counts(seeds, log, _SEEDED))
         first = np.int32(part * rounds[0] * b)
         rows = (log.codes, log.rank, needed[seed]) if log.groups is None else (log,)
         with jax.enable_x64(x64):  # threads do not inherit it
-            null = null.reshape(-1, b, q1, w)
+            by_round = np.concatenate(null).reshape(-1, b, q1, w)
             how = {"rounds": rounds, "layout": encoded.layout, **static}
-            return np.asarray(compiled_replicates(keys[seed], first, null, *rows, **how))
+            return np.asarray(compiled_replicates(keys[seed], first, by_round, *rows, **how))
 
     calls = [variances(0)]  # compiles
     with ThreadPoolExecutor(max(min(s * n_parts - 1, os.cpu_count() or 1), 1)) as pool:
@@ -128,7 +132,7 @@ def compiled_replicates(
             counts = (shuffled if rounds[1] else sampled)(number)
         else:  # one program for both, so that the estimates are compiled once
             counts = jax.lax.cond(number < rounds[0], sampled, shuffled, number)
-        counts = counts if share is None else counts.astype(share.dtype) * share
+        counts = count_configurations(counts, share)
         return estimate_regimes(counts, layout, estimator.divergence, reference == "uniform").variance
 
     return jax.lax.map(one_round, jnp.arange(sum(rounds), dtype=jnp.int32))

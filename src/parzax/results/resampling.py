@@ -19,8 +19,9 @@ from parzax.results.uncertainty import Uncertainty, shuffles_for
 _SAME = 1e-5
 # Cap on the default number of shuffles, unless p-values of many parameters need more.
 _MOST_SHUFFLES = 2000
-# Numbers of samples of a single log on the page and the command line: for one level, and for several.
-_SAMPLES, _SAMPLES_OF_SWEEPS = 1000, 200
+# Number of samples of a single log on the page and the command line: the same for one level and for several,
+# so that these say the same of a level.
+_SAMPLES = 500
 # Rows times parameters times samples that are counted in some seconds; and the fewest samples: a log that
 # is too large for them gets none.
 _MOST_NUMBERS, _FEWEST_SAMPLES = 100_000_000, 50
@@ -41,7 +42,7 @@ def resolve_counts(n_resamples: Any, n_shuffles: Any, n_parameters: int) -> tupl
     return n_samples, _checks.whole_number("n_shuffles", n_shuffles, 0)
 
 
-def choose_counts(obs: Observations, n_levels: int, n_resamples: int | None) -> dict[str, int]:
+def choose_counts(obs: Observations, n_resamples: int | None) -> dict[str, int]:
     """``n_resamples`` and ``n_shuffles`` of `cond_ped_anova`, for the page and the command line.
 
     Unless ``n_resamples`` are asked for, only a single log whose rows count once is resampled. A log that is
@@ -52,8 +53,7 @@ def choose_counts(obs: Observations, n_levels: int, n_resamples: int | None) -> 
         integral = obs.weight is None or bool((obs.weight == np.floor(obs.weight)).all())
         if obs.batch_shape or not integral:
             return {}
-        wanted = _SAMPLES if n_levels == 1 else _SAMPLES_OF_SWEEPS
-        fitting = min(wanted, _MOST_NUMBERS // max(obs.n * len(obs.space), 1))
+        fitting = min(_SAMPLES, _MOST_NUMBERS // max(obs.n * len(obs.space), 1))
         n_samples = fitting if fitting >= _FEWEST_SAMPLES else 0
     else:
         n_samples = _checks.whole_number("n_resamples", n_resamples, 0)

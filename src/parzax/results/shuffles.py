@@ -1,24 +1,26 @@
 """Counts of logs whose losses were shuffled within the regimes of each parameter, drawn on the host."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from parzax.importance import Encoded
 from parzax.importance.layout import Layout
 
-# Number of rows that can be shuffled in the time it takes to draw one count.
-_ROWS_PER_DRAW = 5
+# The rows of a regime are shuffled if there are at most this many.
+_MOST_ROWS = 3000
 
 
-def shuffled_counts(rng: np.random.Generator, counts: np.ndarray, layout: Layout, n: int) -> np.ndarray:
+def shuffled_counts(seed: Sequence[int], counts: np.ndarray, layout: Layout, n: int) -> np.ndarray:
     """Counts of ``n`` logs whose losses were shuffled within the regimes of each parameter.
 
     The target rows of a regime are then a random subset of its rows, so that their numbers per cell are
-    multivariate hypergeometric, and the sets of all levels are nested as before. The draws of different
-    parameters are independent. If the rows are few, the rows are shuffled. If they are many, the counts are
+    multivariate hypergeometric. The draws of different parameters are independent, and the draws of a set do
+    not depend on the other sets. If the rows are few, the rows are shuffled. If they are many, the counts are
     drawn directly, in a time that does not depend on the number of rows.
 
     Args:
-        rng: the source of randomness.
+        seed: of the random numbers.
         counts: (q + 1, w) whole numbers, target sets in ascending order and the region, see `sweep_counts`.
         layout: the columns.
         n: number of shuffles.
@@ -27,17 +29,17 @@ def shuffled_counts(rng: np.random.Generator, counts: np.ndarray, layout: Layout
         (n, q + 1, w) int32; the region's row and the columns of inactive rows are those of ``counts``.
     """
     shuffled = np.repeat(counts[None].astype(np.int32), n, axis=0)
+    rng, set_sizes = np.random.default_rng(seed), counts[:-1, : layout.n_codes[0]].sum(axis=1)
+    rng_of_set = [np.random.default_rng([*seed, size]) for size in set_sizes.tolist()]
     for block in layout.blocks:
         columns = slice(block.start, block.start + block.n_cells)
         region = counts[-1, columns]
         occupied = np.flatnonzero(region)
-        # The sets are nested, so two sets of equal size are the same set.
-        sizes, level = np.unique(counts[:-1, columns].sum(axis=1), return_inverse=True)
-        if len(occupied) > 1 and sizes[-1] > 0:
-            by_rows = region.sum() <= _ROWS_PER_DRAW * len(sizes) * len(occupied)
-            drawn = (_shuffled if by_rows else _drawn)(rng, region[occupied], sizes, n)
+        if len(occupied) > 1:
+            cells, sizes = region[occupied], counts[:-1, columns].sum(axis=1)
+            few = region.sum() <= _MOST_ROWS
+            drawn = _shuffled(rng, cells, sizes, n) if few else _drawn(rng_of_set, cells, sizes, n)
             # A slice if possible: indexing by a list takes several times as long.
-            drawn = drawn if len(sizes) == len(level) else drawn[:, level]
             shuffled[:, :-1, columns if len(occupied) == block.n_cells else block.start + occupied] = drawn
     return shuffled
 
@@ -52,22 +54,14 @@ def _shuffled(rng: np.random.Generator, region: np.ndarray, sizes: np.ndarray, n
     return added.astype(np.int32).reshape(n, len(sizes), len(region)).cumsum(axis=1, dtype=np.int32)
 
 
-def _drawn(rng: np.random.Generator, region: np.ndarray, sizes: np.ndarray, n: int) -> np.ndarray:
-    """Draw the cells set by set: each set takes from what the smaller sets leave of the region."""
-    added = np.zeros((len(sizes), len(region), n), np.int32)
-    added[0] = rng.multivariate_hypergeometric(region, sizes[0], n, method="marginals").T
-    left = region[:, None] - added[0].astype(region.dtype)
-    for cells, size in zip(added[1:], np.diff(sizes), strict=True):
-        wanted, others = np.full(n, size), left.sum(axis=0)
-        for cell in range(len(region)):
-            others -= left[cell]
-            cells[cell] = rng.hypergeometric(left[cell], others, wanted)
-            wanted -= cells[cell]
-        left -= cells
-    return np.moveaxis(added.cumsum(axis=0, dtype=np.int32), -1, 0)
+def _drawn(rngs: Sequence[np.random.Generator], region: np.ndarray, sizes: np.ndarray, n: int) -> np.ndarray:
+    """Draw the rows per cell of each set by itself, so that the sets are not nested."""
+    pairs = zip(rngs, sizes, strict=True)
+    drawn = [rng.multivariate_hypergeometric(region, size, n, method="marginals") for rng, size in pairs]
+    return np.stack(drawn, axis=1)
 
 
-def shuffled_group_counts(rng: np.random.Generator, log: Encoded, n: int) -> np.ndarray:
+def shuffled_group_counts(seed: Sequence[int], log: Encoded, n: int) -> np.ndarray:
     """`shuffled_counts` of one log whose rows belong together in groups.
 
     For each parameter, the rows of a group in one regime are one unit. The units of a regime exchange their
@@ -75,7 +69,7 @@ def shuffled_group_counts(rng: np.random.Generator, log: Encoded, n: int) -> np.
     change too if units differ in their numbers of rows.
 
     Args:
-        rng: the source of randomness.
+        seed: of the random numbers.
         log: without weights.
         n: number of shuffles.
 
@@ -83,6 +77,7 @@ def shuffled_group_counts(rng: np.random.Generator, log: Encoded, n: int) -> np.
         (n, q + 1, w) int32, target sets in ascending order and the region.
     """
     layout, n_sets, groups = log.layout, len(log.levels) + 1, np.asarray(log.groups)
+    rng = np.random.default_rng(seed)
     counts = np.zeros((n, n_sets, layout.n_columns), np.int32)
     in_region = log.level < n_sets
     for block in layout.blocks:

@@ -126,6 +126,12 @@ def meta_learn_tpe(
         raise ValueError("sources must have at least one task; parzax.tpe is the sampler without sources.")
     if n_objectives is None:
         n_objectives = next(iter(logs.values())).n_objectives
+    for name, log in logs.items():
+        if log.constraints is not None and not n_constraints:
+            raise ValueError(
+                f"sources: {name!r} has constraints, and n_constraints is 0; give their number, or "
+                "leave them out: dataclasses.replace(log, constraints=None)."
+            )
     target = tpe(space, n_objectives, n_constraints, directions=directions, **options)
     comparison = {
         "eta": eta, "estimate": estimate, "n_samples": n_samples, "max_candidates": max_candidates,
