@@ -35,3 +35,8 @@ def join_names(names: Sequence[str], most: int, rest: str = "more") -> str:
     """
     left = len(names) - most
     return ", ".join(names[:most]) + (f" and {left} {rest}" if left > 0 else "")
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text between its spaces."""
+    return frozenset(text.split())

@@ -120,6 +120,26 @@ def test_doubt_stops():
     assert px.Observations.from_dataframe(few, "y", direction="minimize", warn=False).space.names == ("x",)
 
 
+def test_doubt_of_a_result_with_an_unusual_name():
+    """It depends on a parameter, as no parameter of a random search does; one that decides alone is none."""
+    stopped = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        lr, depth, width = rng.random((3, N))
+        loss = (lr - 0.4) ** 2 + 0.03 * depth
+        honest = pd.DataFrame({"lr": lr, "depth": depth, "width": width, "y": lr + 0.4 * depth})
+        assert 0.85 < order_as(honest["lr"], honest[["y"]].to_numpy()) < 0.98
+        assert px.Observations.from_dataframe(honest, "y", warn=False).space.names == ("lr", "depth", "width")
+        kudos = np.exp(-10 * loss) + 0.08 * rng.normal(size=N)
+        df = pd.DataFrame({"lr": lr, "depth": depth, "kudos": kudos, "y": loss})
+        assert order_as(kudos, loss[:, None]) < 0.98
+        try:
+            px.Observations.from_dataframe(df, "y", warn=False)
+        except ValueError as error:
+            stopped += "drop=['kudos'] (--drop kudos)" in str(error)
+    assert stopped == 20
+
+
 def test_doubt_names_what_is_similar():
     """The shorter option is printed, and what follows the doubtful column is no parameter in it."""
     near, similar = LOSS + RNG.normal(0, 0.002, N), LOSS + RNG.normal(0, 0.05, N)

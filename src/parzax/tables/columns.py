@@ -12,20 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from parzax._words import join_names
+from parzax._words import join_names, word_set
 
 # Words for a missing value, in small letters.
-MISSING = frozenset((
-    "", "-", "--", "?", "none", "nan", "null", "n/a", "na", "<na>", "#n/a", "nat",
-    "np.nan", "np.float32(nan)", "np.float64(nan)",
-))  # fmt: skip
+MISSING = word_set("- -- ? none nan null n/a na <na> #n/a nat np.nan np.float32(nan) np.float64(nan)") | {""}
 # Words of runs that failed, letters only, in capitals. In a column of numbers they stand for a missing value.
-FAILURES = (
-    "FAIL", "FAILED", "FAILURE", "CRASHED", "CRASH", "KILLED", "PREEMPTED", "PREEMPTING", "ERROR", "ERRORED",
-    "EXCEPTION", "TIMEOUT", "TIMEDOUT", "MEMOUT", "MEMORYOUT", "OOM", "OUTOFMEMORY", "DIVERGED", "ABORT",
-    "ABORTED", "ABANDONED", "INVALID", "INFEASIBLE", "BROKEN", "INTERRUPTED", "CANCELED", "CANCELLED",
-    "USERCANCELED", "SYSCANCELED", "NODEFAIL",
-)  # fmt: skip
+FAILURES = word_set("""
+    FAIL FAILED FAILURE CRASHED CRASH KILLED PREEMPTED PREEMPTING ERROR ERRORED EXCEPTION TIMEOUT TIMEDOUT
+    MEMOUT MEMORYOUT OOM OUTOFMEMORY DIVERGED ABORT ABORTED ABANDONED INVALID INFEASIBLE BROKEN INTERRUPTED
+    CANCELED CANCELLED USERCANCELED SYSCANCELED NODEFAIL
+""")
 # The error for words in a column of numbers says how to leave out their rows, if there are so few of them.
 _FEW_WORDS = 3
 

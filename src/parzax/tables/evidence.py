@@ -1,5 +1,7 @@
 """Evidence from values: which columns of a table without marks are not parameters."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 # With fewer rows, or fewer different values, two columns may have the same order by chance.
@@ -12,6 +14,11 @@ _ON_LINE = 0.95
 _PART = 4096
 # A column with at least this rank correlation with the objective may be a result.
 DOUBTFUL = 0.98
+# So may one with at least this correlation if another column explains this share of it: a random search
+# draws its parameters independently.
+_DOUBTFUL_IF_EXPLAINED, _EXPLAINED = 0.9, 0.5
+# Cells of equally many rows of the column that explains another one.
+_CELLS = 6
 # A column with at least this rank correlation with the objective, or with such a result, may be one too.
 SIMILAR = 0.8
 
@@ -28,6 +35,29 @@ def why_by_values(numbers: np.ndarray, losses: np.ndarray) -> str:
     if any(_is_function(numbers, loss) for loss in losses.T):
         return "an exact function of the objective"
     return ""
+
+
+def may_be_result(name: str, numbers: Mapping[str, np.ndarray], losses: np.ndarray) -> bool:
+    """Whether a column orders the rows so much as an objective (n, m) does that it may be a result.
+
+    ``numbers`` are all columns (n,) of numbers that may be parameters, this one among them.
+    """
+    likeness, column = order_as(numbers[name], losses), numbers[name]
+    if likeness < _DOUBTFUL_IF_EXPLAINED or likeness >= DOUBTFUL:
+        return likeness >= DOUBTFUL
+    others = (_both(numbers[other], column) for other in numbers if other != name)
+    return len(np.unique(column)) > len(column) / 2 and any(_explains(x, y) for x, y in others)
+
+
+def _explains(x: np.ndarray, y: np.ndarray) -> bool:
+    """Whether means in cells of ``x`` (n,) explain the ranks of ``y`` (n,), adjusted for their number."""
+    if not _speaks(x, y):
+        return False
+    part = slice(None, None, max(len(x) // _PART, 1))
+    place, rank = _ranks(x[part], "min") - 1, _ranks(y[part])
+    n, cell = len(rank), _CELLS * place // len(rank)
+    within = rank - (np.bincount(cell, rank) / np.maximum(np.bincount(cell), 1))[cell]
+    return within @ within / (n - _CELLS) <= (1 - _EXPLAINED) * rank.var(ddof=1)
 
 
 def order_as(numbers: np.ndarray, losses: np.ndarray) -> float:

@@ -5,25 +5,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from parzax._words import word_set
+
 RESULT = "a result, by its name"
 # Last words in the names of results. Digits at the end of a word matter only in the words listed here.
-_RESULTS = frozenset((
-    "loss", "losses", "nll", "acc", "accuracy", "auc", "auroc", "auprc", "aupr", "ap", "map", "f1", "rmse",
-    "mse", "mae", "mape", "smape", "mase", "msle", "rmsle", "crps", "r2", "r²", "err", "error", "errors",
-    "score", "scores", "reward", "rewards", "rew", "return", "returns", "perplexity", "ppl", "bleu", "rouge",
-    "meteor", "cider", "chrf", "wer", "cer", "psnr", "ssim", "lpips", "fid", "pesq", "iou", "miou", "dice",
-    "jaccard", "recall", "sensitivity", "specificity", "correct", "incorrect", "metric", "metrics",
-    "objective", "fitness", "regret", "logloss", "xent", "crossentropy", "elbo", "likelihood",
-    "loglikelihood", "aic", "bic", "brier", "ece", "mcc", "kappa", "ndcg", "mrr", "hits", "top", "pearson",
-    "pearsonr", "spearman", "spearmanr", "correlation", "divergence", "silhouette", "hypervolume", "flops",
-    "gflops", "flos", "macs", "throughput", "utilization", "sharpe", "drawdown", "pnl",
-))  # fmt: skip
+_RESULTS = word_set("""
+    loss losses nll acc accuracy auc auroc auprc aupr ap map f1 rmse mse mae mape smape mase msle rmsle crps
+    r2 r² err error errors score scores reward rewards rew return returns perplexity ppl bleu rouge meteor
+    cider chrf wer cer psnr ssim lpips fid pesq iou miou dice jaccard recall sensitivity specificity correct
+    incorrect metric metrics objective fitness regret logloss xent crossentropy elbo likelihood loglikelihood
+    aic bic brier ece mcc kappa ndcg mrr hits top pearson pearsonr spearman spearmanr correlation divergence
+    silhouette hypervolume flops gflops flos macs throughput utilization sharpe drawdown pnl
+""")
 # Words that may follow or precede the words above: a data set, or how several numbers were reduced to one.
-_OF_WHAT = frozenset((
-    "train", "training", "val", "valid", "validation", "test", "eval", "dev", "mean", "std", "sem", "avg",
-    "best", "final", "last", "min", "max", "median", "macro", "micro", "weighted", "ovr", "ovo", "overall",
-    "at", "top", "epoch", "step",
-))  # fmt: skip
+_OF_WHAT = word_set("""
+    train training val valid validation test eval dev mean std sem avg best final last min max median macro
+    micro weighted ovr ovo overall at top epoch step
+""")
 # Pairs of last words in the names of results; the second word alone may end the name of a setting.
 _PAIRS = frozenset((
     "cross entropy", "grad norm", "gradient norm", "explained variance", "exact match", "model memory",
@@ -31,58 +29,42 @@ _PAIRS = frozenset((
     "positive rate", "negative rate", "global step",
     "auc pr", "pearson r", "spearman r", "rouge l", "rouge lsum",
 ))  # fmt: skip
-_LIMITS = frozenset(("max", "clip", "clipping"))
-_SECONDS = frozenset(("s", "sec", "second", "seconds"))
-_LENGTHS = frozenset(("epoch", "epochs", "step", "steps", "iterations", "iters", "rounds", "trees"))
-_COMPLETED = frozenset(("run", "ran", "trained", "taken", "done", "seen"))
+_LIMITS = word_set("max clip clipping")
+_SECONDS = word_set("s sec second seconds")
+_LENGTHS = word_set("epoch epochs step steps iterations iters rounds trees")
+_COMPLETED = word_set("run ran trained taken done seen")
 # First words in the names of results. The names of settings that also begin with them are listed below.
-_DATA_SETS = frozenset(("val", "valid", "validation", "test", "eval", "dev", "holdout"))
-_SETTINGS = frozenset((
-    "size", "fraction", "frac", "split", "splits", "batch", "batches", "ratio", "every", "interval", "freq",
-    "frequency", "step", "steps", "set", "sets", "epoch", "epochs", "n", "num", "seed", "fold", "folds",
-    "strategy", "mode", "path", "file", "data", "dataset", "loader", "workers", "patience", "delay",
-    "percent", "percentage", "pct", "portion", "proportion", "share", "period", "iter", "iters",
-    "iterations", "episodes", "env", "envs", "temperature", "method", "transform", "augmentation", "aug",
-    "crop", "crops", "resize", "resolution", "scale", "scales", "prob", "probability", "threshold", "weight",
-    "timeout", "len", "length", "tokens", "beams", "days", "subset", "accumulation", "on", "before", "after",
-    "during", "rate", "k", "p", "samples",
-))  # fmt: skip
+_DATA_SETS = word_set("val valid validation test eval dev holdout")
+_SETTINGS = word_set("""
+    size fraction frac split splits batch batches ratio every interval freq frequency step steps set sets
+    epoch epochs n num seed fold folds strategy mode path file data dataset loader workers patience delay
+    percent percentage pct portion proportion share period iter iters iterations episodes env envs temperature
+    method transform augmentation aug crop crops resize resolution scale scales prob probability threshold
+    weight timeout len length tokens beams days subset accumulation on before after during rate k p samples
+""")
 # Words next to "params" in the names of model sizes.
-_SIZES = frozenset((
-    "n", "num", "number", "no", "nr", "of", "total", "count", "trainable", "model", "m", "million",
-    "millions", "size",
-))  # fmt: skip
-_PARAMETERS = frozenset(("param", "params", "parameters"))
-_TIMES = frozenset((
-    "runtime", "walltime", "clock", "duration", "elapsed", "timestamp", "latency", "time", "datetime", "date",
-))  # fmt: skip
-_MOMENTS = frozenset(("created", "started", "updated", "submitted", "finished", "completed", "ended"))
-_UNITS = frozenset((
-    "s", "sec", "secs", "second", "seconds", "ms", "min", "mins", "minute", "minutes", "h", "hour", "hours",
-))  # fmt: skip
-_OF_TIMES = _UNITS | {"total", "iter", "start", "end", "taken", "spent", "this", "at"}
-_PROCESSORS = frozenset(("gpu", "cpu", "wall", "node", "core", "compute"))
-_IDENTITIES = frozenset((
-    "id", "uuid", "guid", "pid", "hostname", "host", "url", "logdir", "commit", "ip", "hash", "sha",
-))  # fmt: skip
+_SIZES = word_set("n num number no nr of total count trainable model m million millions size")
+_PARAMETERS = word_set("param params parameters")
+_TIMES = word_set("runtime walltime clock duration elapsed timestamp latency time datetime date")
+_MOMENTS = word_set("created started updated submitted finished completed ended")
+_UNITS = word_set("s sec secs second seconds ms min mins minute minutes h hour hours")
+_OF_TIMES = _UNITS | word_set("total iter start end taken spent this at")
+_PROCESSORS = word_set("gpu cpu wall node core compute")
+_IDENTITIES = word_set("id uuid guid pid hostname host url logdir commit ip hash sha")
 # Words before "name" in columns that identify a row; "model_name" may be a parameter.
-_NAMED = frozenset(("run", "trial", "experiment", "exp", "job"))
-_NUMBERED = _NAMED | {"row", "number", "no", "nr", "num", "index", "idx", "counter"}
-_STATES = frozenset(("state", "status", "outcome"))
+_NAMED = word_set("run trial experiment exp job")
+_NUMBERED = _NAMED | word_set("row number no nr num index idx counter")
+_STATES = word_set("state status outcome")
 # Words before "state"; "random_state" is a parameter.
-_OF_STATES = _NAMED | {
-    "eval", "evaluation", "train", "training", "task", "worker", "exit", "end", "final", "result", "search",
-    "process", "st",
-}  # fmt: skip
-_ENDINGS = frozenset((
-    "success", "succeeded", "successful", "converged", "pruned", "failed", "crashed", "diverged", "completed",
-    "finished", "done", "stopped", "feasible",
-))  # fmt: skip
+_OF_STATES = _NAMED | word_set(
+    "eval evaluation train training task worker exit end final result search process st"
+)
+_ENDINGS = word_set("""
+    success succeeded successful converged pruned failed crashed diverged completed finished done stopped
+    feasible
+""")
 # Words in the names of objectives that are better if larger.
-_MORE_IS_BETTER = frozenset((
-    "acc", "accuracy", "auc", "auroc", "f1", "score", "reward", "recall", "precision", "iou", "dice", "bleu",
-    "r2", "return",
-))  # fmt: skip
+_MORE_IS_BETTER = word_set("acc accuracy auc auroc f1 score reward recall precision iou dice bleu r2 return")
 # A setting may have few values, a result hardly ever.
 _FEW_VALUES = 5
 

@@ -32,8 +32,6 @@ _MOST_DIFFERENT = 0.5
 _MOST_TRIALS = 0.9
 # Fewer different values may agree by chance.
 _LEAST_VALUES = 5
-# Number of rows of a long log that are read first.
-_PART = 1024
 
 
 class Together(NamedTuple):
@@ -109,7 +107,7 @@ class TrialSearch:
     def candidates(self) -> list[str]:
         """Columns that may be parameters, or results."""
         aside = (*self.counters, *self.repeats)
-        return [c for c in self.free if c not in aside and self._varies(c)]
+        return [c for c in self.free if c not in aside and self._n_values(c) > 1]
 
     def find(self) -> Together | None:
         """The rows that are of one trial or of one configuration; None if every row is a separate trial.
@@ -177,7 +175,7 @@ class TrialSearch:
     def _by_configurations(self) -> Together | None:
         """Find configurations by the values of all parameters, without those that count steps or folds."""
         parameters = [*self.sure, *self.free]
-        counters = [c for c in (*self.counters, *self._named(_FOLDS)) if self._varies(c)]
+        counters = [c for c in (*self.counters, *self._named(_FOLDS)) if self._n_values(c) > 1]
         if not counters:
             return None
         for chosen in [*([c] for c in counters), counters]:
@@ -239,11 +237,6 @@ class TrialSearch:
             return np.zeros(self.table.n)
         return column.index if column.numbers is None else column.numbers
 
-    def _varies(self, name: str) -> bool:
-        values = self._values(name)
-        different = values != values[0]
-        return bool((different & ~(np.isnan(values) & np.isnan(values[0]))).any())
-
     def _number(self, columns: Sequence[str]) -> np.ndarray:
         """(n,) group numbers: rows of one log with equal values in all ``columns`` get the same number."""
         return number_rows([self.log_number, *map(self.codes_of, columns)], self.table.n)
@@ -253,14 +246,13 @@ class TrialSearch:
         return number_rows([self.log_number, read_labels(self.table.read(name))], self.table.n)
 
     def _n_values(self, name: str) -> int:
-        return int(self.codes_of(name).max()) + 1
+        return len(np.unique(self._values(name)))
 
     def _tells_apart(self, name: str) -> bool:
         """Whether a column has several numbers, not all integers: equal ones are then hardly chance."""
         numbers = self.numbers_of(name)
-        if numbers is None or not (np.nan_to_num(numbers, posinf=0, neginf=0) % 1).any():
-            return False
-        return len(np.unique(numbers[:_PART])) >= _LEAST_VALUES or self._n_values(name) >= _LEAST_VALUES
+        whole = numbers is None or not (np.nan_to_num(numbers, posinf=0, neginf=0) % 1).any()
+        return not whole and self._n_values(name) >= _LEAST_VALUES
 
     def _changing(self, number: np.ndarray, columns: Sequence[str]) -> list[str]:
         """The columns that have different values in rows with the same ``number`` (n,)."""

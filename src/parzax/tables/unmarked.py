@@ -121,8 +121,7 @@ def _refuse_doubtful(numbers: Mapping[str, np.ndarray | None], losses: np.ndarra
     ``numbers`` are the columns of all parameters, None for labels and for certain parameters.
     """
     numeric = {name: column for name, column in numbers.items() if column is not None}
-    likeness = {name: evidence.order_as(column, losses) for name, column in numeric.items()}
-    doubtful = [name for name, value in likeness.items() if value >= evidence.DOUBTFUL]
+    doubtful = [name for name in numeric if evidence.may_be_result(name, numeric, losses)]
     if not doubtful:
         return
     models = np.column_stack([losses, *(numeric[name] for name in doubtful)])
@@ -134,7 +133,7 @@ def _refuse_doubtful(numbers: Mapping[str, np.ndarray | None], losses: np.ndarra
     first, one = doubtful[0], len(doubtful) == 1
     doubt = (
         f"the column {first!r} orders the rows nearly as the objective does (rank correlation "
-        f"{likeness[first]:.3f}). If {listed(doubtful)} {'is' if one else 'are'}"
+        f"{evidence.order_as(numeric[first], losses):.3f}). If {listed(doubtful)} {'is' if one else 'are'}"
     )
     if not clear:
         kind = "a parameter" if one else "parameters"
