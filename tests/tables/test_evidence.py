@@ -128,7 +128,7 @@ def test_doubt_of_a_result_with_an_unusual_name():
         lr, depth, width = rng.random((3, N))
         loss = (lr - 0.4) ** 2 + 0.03 * depth
         honest = pd.DataFrame({"lr": lr, "depth": depth, "width": width, "y": lr + 0.4 * depth})
-        assert 0.85 < order_as(honest["lr"], honest[["y"]].to_numpy()) < 0.98
+        assert 0.85 < order_as(lr, (lr + 0.4 * depth)[:, None]) < 0.98
         assert px.Observations.from_dataframe(honest, "y", warn=False).space.names == ("lr", "depth", "width")
         kudos = np.exp(-10 * loss) + 0.08 * rng.normal(size=N)
         df = pd.DataFrame({"lr": lr, "depth": depth, "kudos": kudos, "y": loss})
