@@ -75,11 +75,12 @@ if _TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Name -> the package that has it, read from the imports above: it is imported when the name is first used.
+# Name -> the package that defines it, read from the imports above. The package is imported when the name is
+# first used.
 _SOURCE = __spec__.loader.get_data(__file__).decode()  # pyright: ignore
 _IMPORTS = [line.split() for line in _SOURCE.splitlines() if line.startswith("    from parzax")]
 _HOMES = {name: home for _, home, _, name, _, _ in _IMPORTS}
-# All that need no optional package.
+# All public names, except those that need optional packages.
 __all__ = [name for name in _HOMES if name not in ("adapters", "plotting")]  # pyright: ignore
 
 

@@ -217,7 +217,8 @@ def ordered(name: str, values: Any, columns: Iterable[str]) -> Any:
 def outside() -> int:
     """The ``stacklevel`` for a warning that points at the first line outside the library."""
     frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and _is_in(frame, "jaxtyping"):  # checks the call of this function
+    # jaxtyping checks the call of this function, so its frames may come first
+    while frame.f_back is not None and _is_in(frame, "jaxtyping"):
         frame = frame.f_back
     while frame.f_back is not None and _is_in(frame, "parzax", "jaxtyping"):
         frame, level = frame.f_back, level + 1

@@ -1,4 +1,4 @@
-"""Rows of arrays: the first bad entry in words, and checks of their weights and masks."""
+"""Checks of rows of arrays: name the first bad entry, and check weights and masks."""
 
 import warnings
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from parzax._words import plural
 
 
 def find_first(bad: np.ndarray) -> tuple[Any, ...]:
-    """Where the first true entry is; () if there is none."""
+    """Position of the first true entry; () if there is none."""
     return tuple(np.argwhere(bad)[0]) if bad.any() else ()
 
 
@@ -41,7 +41,7 @@ def check_weight(weight: Any, shape: tuple[int, ...], name: str = "weight") -> n
 
 
 def checked_counts(name: str, counts: Any) -> jax.Array:
-    """Counts or weights as an array: of integers if the dtype is and their sum fits, else of floats."""
+    """Counts or weights as an array: integers if their dtype is and their sum fits, else floats."""
     traced = _checks.is_traced(counts)
     host = counts if traced else _checks.unmasked(name, counts)
     floating, wide = jnp.issubdtype(host.dtype, jnp.floating), host.dtype.itemsize > 4
@@ -49,7 +49,7 @@ def checked_counts(name: str, counts: Any) -> jax.Array:
         raise TypeError(f"{name} must hold real numbers, got dtype {host.dtype}.")
     if traced and floating:
         return jnp.where((host >= 0) & (host < jnp.inf), host, jnp.nan)
-    if traced:  # sums of bytes would wrap round
+    if traced:  # traced integers are widened first, because sums of bytes would wrap round
         return jnp.maximum(host.astype(host.dtype if wide else jnp.int32), 0)
     bad = np.argwhere(~((host >= 0) & (host < np.inf)))
     if len(bad):
@@ -84,7 +84,7 @@ def number_rows(columns: Iterable[np.ndarray], n: int) -> np.ndarray:
 
 
 def warn_of_normalised(weight: np.ndarray | None, besides: str = "") -> None:
-    """Warn where frequency weights (..., n) sum to 1, a habit from packages where only ratios matter."""
+    """Warn if frequency weights (..., n) sum to 1; users of other packages may expect relative weights."""
     if weight is None:
         return
     if ((np.count_nonzero(weight, axis=-1) > 2) & (np.abs(weight.sum(axis=-1) - 1) < 1e-6)).any():

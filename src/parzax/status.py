@@ -124,7 +124,7 @@ OF_LEVELS |= Status.LOW_DATA | Status.ALL_ZERO | Status.NONE_FEASIBLE
 # Parameters with one of these statuses were not compared with chance.
 NOT_COMPARED = Status.CONSTANT | Status.SINGLE_VALUE | Status.NEVER_ACTIVE | Status.NOT_IN_TARGET
 NOT_COMPARED |= Status.UNIDENTIFIABLE | Status.UNIQUE_LABELS
-# What follows from a status of a level, and needs no advice beside it.
+# Statuses that follow from a status of a level, and need no separate advice.
 _FOLLOWS = {
     Status.NO_DATA: NOT_COMPARED | OF_LEVELS & ~Status.NONE_FEASIBLE & ~Status.NO_DATA | Status.SPARSE_REGIME,
     Status.ALL_EQUAL: Status.SAME_SETS | Status.TIED_CUTOFF | Status.LOW_DATA | Status.ALL_ZERO,
@@ -135,7 +135,7 @@ _FOLLOWS = {
 def describe(status: np.ndarray | int, where: Callable[[Status], str] = lambda _: "") -> list[str]:
     """The sentences of advice for all bits set anywhere in ``status``, each prefixed by its name.
 
-    A bit that follows from another one of the same entry has none.
+    A bit that follows from another bit of the same entry gets no sentence.
 
     Args:
         status: bits, as one integer or an array.

@@ -77,7 +77,7 @@ def total(counts: Shaped[Array, " g"]) -> Shaped[Array, ""]:
 
 
 def divisor(total: Shaped[Array, "..."]) -> Shaped[Array, "..."]:
-    """A total as a divisor: 1 if the total is 0, because the dividend is then 0 too."""
+    """The total, with 1 in place of 0, to divide by: if the total is 0, the dividend is 0 too."""
     # With `total + (total == 0)` instead, a sweep over levels takes twice as long on XLA's CPU backend.
     return jnp.where(total > 0, total, 1)
 
@@ -102,7 +102,7 @@ def masked_logsumexp(
     largest = jnp.max(jnp.where(present, logs, -jnp.inf), axis=axis, keepdims=True, initial=-jnp.inf)
     largest = jax.lax.stop_gradient(jnp.where(jnp.isfinite(largest), largest, 0))
     exponent = jnp.where(present | absent, logs - largest, 0)
-    # What has no weight may be above the largest entry by any factor; its derivative stays finite.
+    # An entry without weight may be larger than all others; the limit keeps its derivative finite.
     most = _LARGEST_EXPONENT * np.log(np.finfo(x.dtype).max)
     terms = jnp.exp(jnp.where(absent, jnp.minimum(jax.lax.stop_gradient(exponent), most), exponent))
     total = jnp.sum(jnp.where(present, terms, jnp.where(absent, weight * terms, 0)), axis=axis)

@@ -59,15 +59,16 @@ class Entry(NamedTuple):
                 raise ValueError("the file is damaged")
             payload, n_arrays, n_out, out = pickle.loads(body)
             taken, given = jax.tree.structure(((0,) * n_arrays, {})), jax.tree.structure([0] * n_out)
-            where = {"execution_devices": jax.local_devices()[:1]}  # the default would be all devices
+            # only the first device, because the default would be all devices
+            where = {"execution_devices": jax.local_devices()[:1]}
             return serialize_executable.deserialize_and_load(payload, taken, given, **where), out
-        except Exception:  # after any error, compiling again is right
+        except Exception:  # after any error the program is compiled again
             self.remove()
             return None
 
     def write(self, compiled: jax.stages.Compiled, out: Any) -> None:
         """Store the executable, if it can be serialized."""
-        with suppress(Exception):  # a failure only costs time
+        with suppress(Exception):  # if storing fails, only time is lost
             payload, taken, given = serialize_executable.serialize(compiled)
             content = payload, taken.num_leaves, given.num_leaves, out
             body = _pickled(content)
@@ -90,7 +91,7 @@ def entry(name: str, skeleton: Callable[[], Any], context: tuple[Any, ...]) -> E
     try:
         asked = _pickled((name, skeleton(), str(context)), by_value=True)
         surroundings = _software(), _processor(), options
-    except Exception:  # pickle passes on any error of an object's methods
+    except Exception:  # pickling may raise any error from an object's methods
         return None
     if not surroundings[0]:
         return None
@@ -101,7 +102,7 @@ def _folder() -> Folder | None:
     if os.environ.get("PARZAX_NO_CACHE", "0") not in ("", "0") or not hasattr(os, "getuid"):
         return None
     base = os.environ.get("XDG_CACHE_HOME")
-    with suppress(RuntimeError):  # no home
+    with suppress(RuntimeError):  # there is no home folder
         return Folder((Path(base) if base else Path.home() / ".cache") / "parzax" / "programs")
     return None
 

@@ -18,7 +18,7 @@ from parzax._programs import disk, effort
 
 try:
     from jax.extend.core import get_opaque_trace_state
-except ImportError:  # JAX 0.8
+except ImportError:  # for JAX 0.8
     from jax.core import get_opaque_trace_state  # pyright: ignore
 
 P = ParamSpec("P")
@@ -91,7 +91,7 @@ class CachedJit(Generic[P, R]):
         mine: Future[Callable[[list[Any]], R]] = Future()
         with self._lock:
             future = self._executables.setdefault(kind.key, mine)
-        if future is mine:  # otherwise another thread is compiling it
+        if future is mine:  # otherwise another thread is compiling this program
             try:
                 mine.set_result(self._load_or_compile(kind))
             except BaseException as error:
@@ -175,7 +175,7 @@ class _Kind(NamedTuple):
                 if isinstance(leaf, Tracer) or leaf.committed:
                     return None
             elif isinstance(leaf, (np.ndarray, np.generic)):
-                if not wide and leaf.dtype.itemsize > 4:  # JAX would convert it to 32 bits
+                if not wide and leaf.dtype.itemsize > 4:  # JAX would convert the array to 32 bits
                     leaf = leaf.astype(jax.dtypes.canonicalize_dtype(leaf.dtype))
             elif not isinstance(leaf, jax.ShapeDtypeStruct):
                 kinds.append((type(leaf), leaf))

@@ -1,4 +1,4 @@
-"""The product of plain density ratios, as a log: the ablation of c-TPE (arXiv 2211.14411)."""
+"""The log of the product of plain density ratios: the ablation of c-TPE (arXiv 2211.14411)."""
 
 from typing import final
 
@@ -11,7 +11,7 @@ from parzax.acquisition.ratio import log_ratio
 
 @final
 class Naive(AbstractAcquisition):
-    """prod_i r_i(x) over the objective and the constraints, as a log: `naive_product`."""
+    """The log of prod_i r_i(x), over the objective and the constraints; see `naive_product`."""
 
     def __call__(self, below: GroupLogs, above: GroupLogs, gamma: Shares) -> Scores:
         return naive_product(below, above)

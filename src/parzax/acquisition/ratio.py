@@ -10,7 +10,7 @@ from parzax.acquisition.acquisition import AbstractAcquisition, GroupLogs, Score
 
 @final
 class Ratio(AbstractAcquisition):
-    """r(x) = l(x) / g(x) for the objective, as a log; constraints are ignored."""
+    """The log of r(x) = l(x) / g(x) for the objective; constraints are ignored."""
 
     def __call__(self, below: GroupLogs, above: GroupLogs, gamma: Shares) -> Scores:
         return log_ratio(below[0], above[0])

@@ -22,7 +22,7 @@ def _power(share_power: Any) -> float | Float[Array, ""]:
 
 @final
 class Relative(AbstractAcquisition):
-    """prod_i r_i^rel(x) over the objective and the constraints, as a log: `constrained_score`.
+    """The log of prod_i r_i^rel(x), over the objective and the constraints; see `constrained_score`.
 
     The objective's share gamma_0 enters as gamma_0^p, where p is the ``share_power``:
 
@@ -55,7 +55,7 @@ def log_relative_ratio(
 ) -> Float[Array, "*j"]:
     """log of 1 / (gamma + (1 - gamma) g / l) = -logaddexp(log gamma, log(1 - gamma) + log g - log l).
 
-    The relative density ratio l / (gamma l + (1 - gamma) g) of c-TPE (arXiv 2211.14411).
+    It is the log of the relative density ratio l / (gamma l + (1 - gamma) g) of c-TPE (arXiv 2211.14411).
 
     Args:
         below, above: log l and log g, the log densities at the candidates.
@@ -81,7 +81,7 @@ def log_relative_ratio(
     high, low = jnp.maximum(a, b), jnp.minimum(a, b)
     gap = jnp.where(jnp.isfinite(low), low - high, 0)
     log_sum = high + jnp.where(jnp.isfinite(low), jnp.log1p(jnp.exp(gap)), 0)
-    limit = jnp.where(rest, -log_gamma, 0)  # g = 0, or a share of 1
+    limit = jnp.where(rest, -log_gamma, 0)  # the value if g = 0, or if the share gamma is 1
     return jnp.where(finite, -log_sum, jnp.where(jnp.isneginf(ratio), -jnp.inf, limit))
 
 

@@ -13,7 +13,8 @@ if _TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> _Any:
-    if name not in ("configspace", "optuna"):  # the names of their extras too
+    # The names of the adapters, which are also the names of their extras.
+    if name not in ("configspace", "optuna"):
         raise AttributeError(f"module 'parzax.adapters' has no attribute {name!r}")
     try:
         return _import_module(f"parzax.adapters.{name}")

@@ -34,7 +34,7 @@ class Labels:
                 below, above = self._labels[place - 1 : place + 1]
                 label = float(np.float32((below + above) / 2))
                 crowded |= not below < label < above or above - below < _LEAST_GAP
-            else:  # beyond an end, or the first key of all
+            else:  # the key is smaller or larger than all others, or the first of all
                 label = self._labels[-1] + 1 if place else self._labels[0] - 1 if self._labels else 0.0
             self._keys.insert(place, key)
             self._labels.insert(place, label)

@@ -23,9 +23,10 @@ from parzax.samplers.arguments import warn_of_unseen
 from parzax.space import Domain, Float, Int, Points, Space, check_dtype, host_frame
 from parzax.split.state import violations
 
-# A smaller state would save some tenths of a millisecond, but need one more compilation.
+# Smallest capacity of a state. A smaller one would save some tenths of a millisecond, but need one more
+# compilation.
 _LEAST_CAPACITY = 1024
-# Stepped domains with more values are treated as continua: float32 cannot distinguish more places.
+# Stepped domains with more values than this are treated as continua: float32 could not tell them apart.
 MOST_STEPS = 2**16
 # Losses are clipped here, so that float32 holds them and their differences.
 _LARGEST = 1e38
@@ -37,7 +38,7 @@ class Row(NamedTuple):
 
     Attributes:
         x: (d,) native values, NaN where inactive, categories as codes. A value outside its domain counts as
-            the nearest inside, and one of an inactive parameter is left out.
+            the nearest value inside. A value of an inactive parameter is ignored.
         losses: m losses; with one objective, any key by which rows can be sorted, such as a pair. None for a
             pending or failed row, which counts as above the split.
         constraints: c values, satisfied where <= 0; NaN where not measured.
@@ -115,11 +116,11 @@ class Session:
                 numbers = np.zeros(1 + n_numbers, np.uint32)
                 advance.prepare(empty._model, empty._leaves, *empty._padded([], 0), numbers)
 
-        with suppress(RuntimeError):  # no more threads
+        with suppress(RuntimeError):  # no further thread can be started
             threading.Thread(target=compile_empty, name="parzax compiles").start()
 
     def ask(self, seed: int, *numbers: int, pending: Sequence[Row] = ()) -> np.ndarray:
-        """One suggestion, (d,) native values, NaN where inactive.
+        """Make one suggestion: (d,) native values, NaN where inactive.
 
         Args:
             seed: seed of the random key, an integer.
@@ -203,13 +204,13 @@ def advance(
     counts: Integer[Any, "2"],
     numbers: UInt32[Any, " k"],
 ) -> tuple[list[Any], Points]:
-    """Add rows to a state, and ask.
+    """Add rows to a state, and make a suggestion.
 
     Args:
         model: a strategy and a basis, see `split_model`.
         leaves: the leaves of the state.
         rows: native values (n, d), their points, losses (n, m) and constraints (n, c).
-        counts: how many rows stay in the state, and how many count in this call.
+        counts: number of rows that stay in the state, and number of rows that count in this call.
         numbers: the seed, and the integers that are folded into the key.
 
     Returns:
@@ -230,7 +231,7 @@ def advance(
 
 
 def split_model(model: Any, dtype: Any) -> tuple[Any, list[Any]]:
-    """The structure of a model, and its leaves: arrays on the device, their floats in the dtype."""
+    """The structure of a model, and its leaves as arrays on the device, with floats in ``dtype``."""
     leaves, structure = jax.tree.flatten(model)
     for i, leaf in enumerate(leaves):
         if isinstance(leaf, (jax.Array, np.ndarray)):
@@ -239,9 +240,10 @@ def split_model(model: Any, dtype: Any) -> tuple[Any, list[Any]]:
 
 
 def smoothed(space: Space, most: int = MOST_STEPS) -> Space:
-    """The space with stepped parameters of more than ``most`` values as `Float`, half a step longer at ends.
+    """The space with stepped parameters of more than ``most`` values replaced by `Float` ones.
 
-    A value then stands for the places nearest to it. Parents of other parameters are not changed.
+    They are half a step longer at both ends, so a value stands for the places nearest to it. Parents of other
+    parameters are not changed.
     """
 
     def smooth(_: str, domain: Domain, is_parent: bool) -> Domain:
@@ -254,7 +256,7 @@ def smoothed(space: Space, most: int = MOST_STEPS) -> Space:
 
 
 def _without_bounds(space: Space, dtype: Any) -> Space:
-    """A space with the same points; parameters that are no parents lose their bounds and log axes."""
+    """A space with the same points, in which only parents keep their bounds and log axes."""
 
     def normalise(name: str, domain: Domain, is_parent: bool) -> Domain:
         if domain.axis.discrete:

@@ -1,4 +1,4 @@
-"""``parzax demo``: importances of random searches that are drawn on the spot."""
+"""``parzax demo``: importances of random searches that the command draws itself."""
 
 import time
 from argparse import Namespace
@@ -54,7 +54,7 @@ def run_demo(args: Namespace) -> None:
 
 
 def _preparation(programs: Counter[str]) -> str:
-    """Say where the programs of a call came from, in words."""
+    """Words that say where the programs of a call came from: compiled, disk or memory."""
     config: Any = jax.config
     if programs["compiled"] and config.jax_enable_compilation_cache and config.jax_compilation_cache_dir:
         return "compiles, or reads JAX's own cache"

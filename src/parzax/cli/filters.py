@@ -11,14 +11,14 @@ from parzax.tables.roles import bare_name, suggest
 
 _EQUAL = {"==": operator.eq, "!=": operator.ne}
 _OPERATORS = {**_EQUAL, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-# In double quotes, in single quotes, or one word.
+# A column or value: in double quotes, in single quotes, or a single word.
 _WORD = r"""(?:"([^"]*)"|'([^']*)'|([^\s'"=!<>()]+))"""
 _TERM = re.compile(rf"\s*{_WORD}\s*(==|!=|<=|>=|<|>)\s*{_WORD}(?:\s+(and)\s|\s*$)")
 _HELP = """write comparisons such as "state == COMPLETE and lr < 0.1" (== != < <= > >=, joined by and)"""
 
 
 class FilterTerm(NamedTuple):
-    """``column op value``; ``number`` is the value as a number, None for words and quoted text."""
+    """A comparison ``column op value``; ``number`` is the value as a number, None for text."""
 
     column: str
     op: str
@@ -26,10 +26,11 @@ class FilterTerm(NamedTuple):
     number: float | None
 
     def mask(self, column: Column) -> np.ndarray:
-        """(n,) rows where it holds, never those without a value; ValueError for an order of text."""
+        """(n,) rows in which it holds, never rows without a value; ValueError for text with < or >."""
         if column.index is not None and self.op in _EQUAL:
             outcomes = [self._matches(label) == (self.op == "==") for label in column.labels]
-            return np.array([*outcomes, False])[column.index]  # the last one is for index -1, missing
+            # the last outcome is for missing entries (index -1)
+            return np.array([*outcomes, False])[column.index]
         if self.number is None:
             hint = "" if column.numbers is None else "; the column holds numbers"
             raise ValueError(f"--filter: {self.column!r} {self.op} needs a number, got {self.text!r}{hint}.")
@@ -44,7 +45,7 @@ class FilterTerm(NamedTuple):
 
 
 def parse_filter(text: str) -> list[FilterTerm]:
-    """Terms that must all hold. Columns and values with spaces are quoted; quoted values are text.
+    """Parse a filter into terms that must all hold. Names with spaces are quoted; quoted values are text.
 
     >>> [(term.column, term.op, term.number) for term in parse_filter("lr < 0.1 and state == 'COMPLETE'")]
     [('lr', '<', 0.1), ('state', '==', None)]

@@ -51,7 +51,7 @@ def run_importance(args: Namespace) -> None:
             "number or name, or pareto."
         )
     if args.plot is not None:
-        from parzax import plotting as plotting  # raises now if it cannot draw
+        from parzax import plotting as plotting  # raises before any work if pictures cannot be drawn
     obs = read_log(log, args)
     if (name := args.plot_parameter) is not None and name not in obs.space:
         hint = suggest([name], obs.space.names, "there are")
@@ -70,14 +70,14 @@ def run_importance(args: Namespace) -> None:
 
 
 def _describe(result: ImportanceResult, levels: list[float] | None, good_values: bool) -> list[str]:
-    """The lines on one result: sentences, good values, the table and the advice."""
+    """Lines of text about one result: sentences, good values, the table and the advice."""
     head, level = summarise(result), result.usual_level
     lines = [*head, ""]
     if good_values:
         good = result.good_values(level)
         n_others = len(result.names) - len({g.parameter for g in good})
         lines += [*to_lines(good, result.space, float(result.target_quantile[level]), n_others), ""]
-    # The sentences above are not repeated below the table.
+    # Sentences that were printed above the table are not repeated below it.
     said = " ".join(head)
     table = importance_table(result, inferred=False).to_text().split("\n")
     lines += [line for line in table if not line or line[1:] not in said]
@@ -85,7 +85,7 @@ def _describe(result: ImportanceResult, levels: list[float] | None, good_values:
 
 
 def prepare(args: Namespace, outputs: dict[str, Path]) -> tuple[Path, dict[str, Any]]:
-    """The path of the log, and its region and rows; refuse outputs (option -> path) that are wrong."""
+    """The path of the log, and its region and rows; raise for wrong ``outputs`` (option -> path)."""
     region = parse_levels("--region-quantile", args.region_quantile)
     if len(region) != 1:
         raise ValueError(f"--region-quantile must be one level, got {args.region_quantile!r}.")
@@ -107,17 +107,17 @@ def estimation(args: Namespace) -> dict[str, Any]:
 
 
 def asked_outputs(args: Namespace, names: Iterable[str]) -> dict[str, Path]:
-    """Those of the outputs ``names`` that were asked for -> their paths."""
+    """Name -> path of those outputs among ``names`` that the user asked for."""
     return {name: path for name in names if (path := getattr(args, name)) is not None}
 
 
 def option_paths(outputs: Mapping[str, Path]) -> dict[str, Path]:
-    """The outputs by their options, such as "--write-space"."""
+    """The same paths, with options such as "--write-space" as keys."""
     return {f"--{name.replace('_', '-')}": path for name, path in outputs.items()}
 
 
 def _advice(result: ImportanceResult, levels: list[float] | None) -> list[str]:
-    """What to do where the levels asked for have too few rows, or little can be said of a part of the log."""
+    """Advice if the requested levels have too few rows, or if little can be said about a part of the log."""
     lines, lost = [], sum(n for why, n in result.report.dropped.items() if "PRUNED" in why)
     few = have_few_rows(result.n_target, result.n_region).all()
     # If all losses or all values are equal, or no rows remain, another level does not help.
@@ -141,7 +141,7 @@ def chosen_objective(text: str, obs: Observations) -> dict[str, Any]:
 
 
 def heading(text: str, obs: Observations) -> list[str]:
-    """For a log of several objectives a line above its table: which it is about, and how to get others."""
+    """A line above a table, if there are several objectives: which one it shows, and how to get others."""
     if obs.n_objectives == 1:
         return []
     if text == "pareto":
@@ -155,7 +155,7 @@ def heading(text: str, obs: Observations) -> list[str]:
 
 
 def parse_levels(option: str, text: str) -> list[float]:
-    """Levels from "0.1", "0.1,0.5" or "first:last:step"; a range includes its end where the steps reach it.
+    """Levels from "0.1", "0.1,0.5" or "first:last:step"; a range includes its end if the steps reach it.
 
     >>> parse_levels("--target-quantile", "0.1:0.3:0.1,0.5")
     [0.1, 0.2, 0.3, 0.5]

@@ -27,7 +27,7 @@ def run_interactions(args: Namespace) -> None:
     if args.objective in ("all", "pareto"):
         raise ValueError("interactions are of one objective: give --objective its number or name.")
     if args.plot is not None:
-        from parzax import plotting as plotting  # raises now if it cannot draw
+        from parzax import plotting as plotting  # raises before any work if pictures cannot be drawn
     obs = read_log(log, args)
     how |= chosen_objective(args.objective, obs)
     with progress("compiling and computing"), jax.enable_x64(True):

@@ -1,4 +1,4 @@
-"""Arguments of the command ``parzax``, and how it fails: one line, status 2, nothing written."""
+"""Arguments of the command ``parzax``, and its errors: one line, exit status 2, no file written."""
 
 import argparse
 import atexit
@@ -38,14 +38,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):
-                stream.reconfigure(errors="replace")  # a terminal may lack the sign of a standard error
+                stream.reconfigure(errors="replace")  # a terminal may be unable to show a sign such as ±
         if argv is None:
-            # Collecting garbage often, and at exit, would take a fifth of the time.
+            # Garbage is collected rarely, and not at exit: that would take a fifth of the time.
             gc.set_threshold(100_000, 50, 100)
             atexit.register(gc.freeze)
         args = _parser().parse_args(argv)
         args.words = list(sys.argv[1:] if argv is None else argv)
-        # Notes tell users what they should know; warnings of libraries are left out.
+        # Our notes tell users what they should know, so warnings of libraries are not shown.
         logging.getLogger("jax").setLevel(logging.ERROR)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The program that reads our output (`| head`) has ended; avoid a second error at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (Exception, KeyboardInterrupt) as error:  # any error in a file is one line
+    except (Exception, KeyboardInterrupt) as error:  # any error, also in a damaged file, becomes one line
         print(f"parzax: error: {_one_line(error)}", file=sys.stderr)
         return 2
     return 0
@@ -94,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(name: str, args: argparse.Namespace) -> None:
-    """Import the module of a command and run it: help and misspelt options need not wait for the import."""
+    """Import the module of a command and run it; the late import keeps help and errors fast."""
     getattr(import_module(f"parzax.cli.{name}"), f"run_{name}")(args)
 
 

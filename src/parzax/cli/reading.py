@@ -41,14 +41,14 @@ def log_path(text: str) -> Path:
 
 
 def read_log(path: Path, args: Namespace) -> Observations:
-    """The log of any supported kind, as the arguments say; errors are one sentence that names the file."""
+    """Read a log of any supported kind, as the arguments say; errors are one sentence that names the file."""
     read = _choose_reader(path, args)
     with progress(f"reading {path}"):
         return read(path, args)
 
 
 def read_logs(paths: Sequence[Path], args: Namespace) -> list[Observations]:
-    """Several logs; tables have one space, which is inferred from all of them together."""
+    """Read several logs. If they are tables, one space is inferred from all of them together."""
     if len(paths) > 1 and all(_choose_reader(path, args) is _from_table for path in paths):
         return _from_tables(paths, args)
     # The user names one study for all files, or one study per file.
@@ -58,7 +58,7 @@ def read_logs(paths: Sequence[Path], args: Namespace) -> list[Observations]:
 
 
 def _choose_reader(path: Path, args: Namespace) -> Callable[[Path, Namespace], Observations]:
-    """How a log of this kind is read; ValueError for unknown kinds, and options that do not go with it."""
+    """The function that reads a log of this kind; ValueError for unknown kinds and for unsuitable options."""
     suffix, name = kind_of(path), repr(str(path))
     if suffix in _REFUSED:
         reason = "are never read, since that could run code from them"
@@ -87,7 +87,7 @@ def _choose_reader(path: Path, args: Namespace) -> Callable[[Path, Namespace], O
 
 
 def _is_journal(path: Path) -> bool:
-    """Whether a JSON file is a journal of Optuna's."""
+    """Whether a JSON file is an Optuna journal."""
     if path.suffix != ".json" and path.suffix != ".jsonl":
         return False
     with path.open("rb") as file:
@@ -95,7 +95,7 @@ def _is_journal(path: Path) -> bool:
 
 
 def _read_space(args: Namespace) -> tuple[Space | None, Any]:
-    """The space, and the direction or directions, which the space's file may name too."""
+    """The space, and the direction or directions, which the file of the space may also contain."""
     asked = args.direction[0] if args.direction and len(args.direction) == 1 else args.direction
     if args.space is None:
         return None, asked
@@ -125,7 +125,7 @@ def _from_tables(paths: Sequence[Path], args: Namespace) -> list[Observations]:
 
 
 def _table_arguments(table: Table, path: Path, args: Namespace) -> dict[str, Any]:
-    """The arguments of `Observations.from_dataframe` but for the column of seeds."""
+    """The arguments of `Observations.from_dataframe`, except the column of seeds."""
     space, direction = _read_space(args)
     target = args.target or "value"
     several = any(column.startswith("values_") for column in table.names)
@@ -147,7 +147,7 @@ def _table_arguments(table: Table, path: Path, args: Namespace) -> dict[str, Any
 
 
 def _from_npz(path: Path, args: Namespace) -> Observations:
-    """Arrays ``values``, ``objective`` (or others), ``names`` and perhaps ``regime``, also of seeds."""
+    """Read an npz file: arrays ``values``, objectives, ``names`` and perhaps ``regime``, also with seeds."""
     space, direction = _read_space(args)
     if space is None:
         raise ValueError(f"{str(path)!r} needs --space: an npz file does not say what its numbers mean.")
@@ -155,7 +155,8 @@ def _from_npz(path: Path, args: Namespace) -> Observations:
     needed = ["values", *targets]
     with (
         _checks.explain(f"{str(path)!r} cannot be read as npz", _checks.UNREADABLE),
-        path.open("rb") as file,  # NumPy does not close a damaged file that it opened itself
+        # opened here, because NumPy does not close a damaged file that it opened itself
+        path.open("rb") as file,
         np.load(file, allow_pickle=False) as data,
     ):
         if absent := [name for name in needed if name not in data]:
@@ -180,12 +181,13 @@ def _from_npz(path: Path, args: Namespace) -> Observations:
     passing = _passing(args.filter, _table_of_rows(obs, targets, losses), "row")
     if passing.all():
         return obs
-    # Seeds may keep different numbers of rows, so that the others stay, at weight 0.
+    # Seeds may keep different numbers of rows. So rows that do not pass get weight 0 instead of being
+    # removed.
     return _reported(obs.select(passing.reshape(obs.values.shape[:-1])), obs.n, passing)
 
 
 def _table_of_rows(obs: Observations, targets: list[str], objectives: np.ndarray) -> Table:
-    """The columns by which the rows of an npz file, of all seeds, can be filtered: objectives, parameters."""
+    """The columns by which the rows of an npz file (of all seeds) can be filtered: objectives, parameters."""
     rows = np.broadcast_to(np.arange(obs.n), obs.values.shape[:-1]).reshape(-1)
 
     def column(name: str) -> Column:

@@ -16,13 +16,13 @@ from parzax.cli.writing import progress, say, say_notes
 
 
 def run_report(args: Namespace) -> None:
-    """Write the page; its summary is printed nowhere else, so one line says where it is."""
+    """Write the page; print how the log was read and where the page is, but not the page's text."""
     asked = args.target_quantile
     levels = None if asked is None else parse_levels("--target-quantile", asked)
     log, how = prepare(args, {"-o": args.out})
     how |= estimation(args)
     from parzax import page
-    from parzax.page import rendering as rendering  # raises now if a page cannot be made
+    from parzax.page import rendering as rendering  # raises before any work if a page cannot be made
 
     if args.objective == "all":
         raise ValueError("--objective all prints tables; a page is about one objective, or pareto.")
@@ -43,12 +43,12 @@ def run_report(args: Namespace) -> None:
 
 
 def _command(args: Namespace, log: Path) -> str:
-    """The command as it was given, files by their names alone: a page says nothing about folders."""
+    """The command as it was given, with files by name only, so that a page says nothing about folders."""
     names = {Path(path): Path(path).name for path in (args.out, args.space) if path is not None}
     names[Path(args.file)] = log.name
 
     def shorten(word: str) -> str:
-        # An option may hold its value: --out=FILE, -oFILE.
+        # A word may hold an option and its value: --out=FILE, -oFILE.
         option, value = re.findall(r"^(--[^=]*=|-o(?=.))?(.*)$", word, re.DOTALL)[0]
         return option + names.get(Path(value), value)
 

@@ -32,21 +32,21 @@ def say(*lines: str, file: TextIO | None = None) -> None:
 
 
 def say_notes(obs: Observations) -> None:
-    """Print on stderr what was inferred about a log; a doubtful direction is in the output too."""
+    """Print on stderr what was inferred about a log. A direction that may be wrong is also in the output."""
     say(*(f"parzax: note: {sentence}" for sentence in obs.report.inferred), file=sys.stderr)
     if any("--direction" in sentence for sentence in obs.report.inferred):
         say("Smaller is taken as better, as no direction was given; if more is better: --direction maximize")
 
 
 def without_notes(report: ImportReport) -> ImportReport:
-    """The report with the number of the notes that `say_notes` prints in their place."""
+    """The report in which a count replaces the notes that `say_notes` prints."""
     n = len(report.inferred)
     return replace(report, inferred=(f"see the {plural(n, 'note')} on stderr",) if n else ())
 
 
 @contextmanager
 def progress(what: str) -> Iterator[None]:
-    """Show ``what ...`` on stderr meanwhile, if that is a terminal; no trace of it is left."""
+    """Show ``what ...`` on stderr during the work, if stderr is a terminal; the text is erased afterwards."""
 
     def show(text: str) -> None:
         if sys.stderr.isatty():
@@ -83,9 +83,9 @@ def check_outputs(outputs: Mapping[str, Path], inputs: Mapping[str, Path]) -> No
 
 
 def write_all(outputs: Sequence[tuple[Path, Writer]]) -> None:
-    """Write every file under a temporary name beside its own, then put all in place.
+    """Write every file under a temporary name in its folder, then rename all of them.
 
-    After any error, also in putting them in place, nothing new is left, and what was there before still is.
+    After any error, also during the renaming, no new file is left and every old file is as before.
     """
     files, path = [], Path()
     try:
@@ -104,7 +104,7 @@ def write_all(outputs: Sequence[tuple[Path, Writer]]) -> None:
                 os.replace(new, path)
             undoing.pop_all()
     except OSError as error:
-        # The path that the user asked for, not the temporary one.
+        # The error names the path that the user asked for, not the temporary one.
         raise ValueError(f"cannot write {str(path)!r}: {error.strerror or error}.") from error
 
 
@@ -119,9 +119,10 @@ def _restore(path: Path, new: Path, old: Path) -> None:
 def figure_writer(result: ImportanceResult, kind: str | None = None, parameter: str | None = None) -> Writer:
     """A picture of importances; ImportError without matplotlib.
 
-    By default bars for one level, the sweep for several, and the values of the most important parameter.
+    The default ``kind`` is bars for one level and the sweep for several. The default ``parameter`` is the
+    most important one.
     """
-    from parzax import plotting  # its error says what to install
+    from parzax import plotting  # imported here: its error says what to install
 
     level = result.usual_level
     draw = {
@@ -134,7 +135,7 @@ def figure_writer(result: ImportanceResult, kind: str | None = None, parameter: 
 
 
 def draw_now(draw: Callable[[], Any], names: Sequence[str]) -> Writer:
-    """Draw a picture in which ``names`` are written; save it later, in the size that it chooses itself."""
+    """Draw a picture with the texts ``names`` now; return the writer that saves it, in its natural size."""
     plt = import_module("matplotlib.pyplot")
     # This backend of matplotlib opens no window.
     plt.switch_backend("Agg")
@@ -146,11 +147,11 @@ def draw_now(draw: Callable[[], Any], names: Sequence[str]) -> Writer:
 
 
 def _fonts_for(text: str) -> list[str]:
-    """Matplotlib's font families, and one more that has all characters of ``text`` if these lack some."""
+    """Matplotlib's font families, and another one with all characters of ``text`` if they lack some."""
     fonts, rc = import_module("matplotlib.font_manager"), import_module("matplotlib").rcParams
     families, wanted = list(rc["font.family"]), {ord(c) for c in text if c.isprintable()}
     missing = wanted - fonts.get_font(fonts.findfont(fonts.FontProperties())).get_charmap().keys()
-    # The font of last resort draws a box for every character.
+    # The font "Last Resort" draws a box for every character, so it is not used.
     others = [(f.name, f.fname) for f in fonts.fontManager.ttflist if "Last" not in f.name] if missing else []
     for name, file in others:
         with suppress(OSError, RuntimeError):

@@ -68,7 +68,7 @@ class AbstractDivergence(abc.ABC):
 
     @abc.abstractmethod
     def estimate(self, counts: RegimeCounts) -> Float[Array, " q"]:
-        """Estimates of D_PE, one per level. Pure and unbatched; entries of empty targets are ignored."""
+        """Estimates of D_PE, one per level; callers ignore those of empty targets. Pure and unbatched."""
 
     @abc.abstractmethod
     def densities(self, counts: RegimeCounts) -> tuple[Float[Array, "q g"], Float[Array, "q g"]]:
@@ -78,8 +78,8 @@ class AbstractDivergence(abc.ABC):
 def regime_divergence(divergence: AbstractDivergence, counts: RegimeCounts) -> Float[Array, " q"]:
     """`AbstractDivergence.estimate` with the cases in which it is 0 by definition.
 
-    Exactly 0 where the target is empty, where it equals the region (unless ``uniform``), and, if the
-    divergence says so, where the region occupies a single cell.
+    It is exactly 0 if the target is empty, or equals the region (unless ``uniform``). With
+    ``constant_is_zero`` it is also 0 if the region occupies a single cell.
     """
     n_target, n_region = jax.vmap(total)(counts.target), total(counts.region)
     zero = n_target == 0

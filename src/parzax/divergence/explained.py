@@ -27,7 +27,8 @@ from parzax.divergence.smoothed import Smoothed
 
 # Lower limit of the squared error per row in the weights, as a share of the variance of membership.
 _LEAST_ERROR = 1e-3
-# Below this temperature the best resolution has all the weight, and the quotient overflows float32.
+# Lower limit of the temperature: below it the best resolution has all the weight anyway, and the quotient
+# would overflow float32.
 _COLDEST = 1e-6
 
 
@@ -51,7 +52,7 @@ class Explained(AbstractDivergence):
         cells: numbers of groups, ascending, into which the grid's cells are merged. Numbers from the number
             of grid cells upwards are ignored; the unmerged cells are always a resolution.
         degrees: degrees of the polynomials, ascending; empty for no polynomials.
-        smoothness: weight of a polynomial, where a partition has weight 1; most effects are smooth.
+        smoothness: weight of a polynomial relative to a partition; most effects are smooth.
         temperature: how slowly the weight of a resolution falls as its error grows; see above.
         chance_rows: the share m^4 / (m^4 + chance_rows^4) of the part explained by chance is subtracted, with
             m the number of rows in the target (or outside it, if these are fewer).
@@ -95,12 +96,12 @@ class Explained(AbstractDivergence):
         return rows.n_region * (weight * above).sum(axis=-1) / jnp.square(divisor(rows.n_target))
 
     def densities(self, counts: RegimeCounts) -> tuple[Float[Array, "q g"], Float[Array, "q g"]]:
-        """The densities of `Smoothed`, for pictures; this divergence itself compares no densities."""
+        """The densities of `Smoothed`, for pictures; `Explained` itself compares no densities."""
         return Smoothed().densities(counts)
 
 
 def _ascending(name: str, values: Any, least: int) -> tuple[int, ...]:
-    """``values`` as a tuple, or raise."""
+    """Return ``values`` as a tuple; raise unless they are ascending integers."""
     _checks.instance(name, values, list | tuple, "a sequence of integers")
     if any(type(n) is not int or n < least for n in values) or [*values] != sorted({*values}):
         raise ValueError(f"{name} must be ascending integers from {least} on, got {values!r}.")
@@ -149,7 +150,8 @@ def _weights(rows: Membership, fits: Fits, temperature: float, exchangeable: boo
     """Weights of the resolutions; they sum to 1, or are all 0 if no resolution is allowed."""
     occupied = (rows.region > 0).sum().astype(fits.dimension.dtype)
     possible = fits.exists & (fits.dimension > 1)
-    if not rows.uniform:  # a function for nearly every row leaves nothing to compare
+    # With nearly as many functions as rows, no rows are left over to estimate the error.
+    if not rows.uniform:
         possible &= fits.dimension <= rows.n_region - 2
     if exchangeable:
         return jnp.broadcast_to(possible[None].astype(fits.explained.dtype), fits.explained.shape)

@@ -38,7 +38,7 @@ class Membership(NamedTuple):
 
     @property
     def variance(self) -> Float[Array, " q"]:
-        """Sum of squares of membership around its mean (its first order for the uniform reference)."""
+        """Sum of squares of membership around its mean (to first order for the uniform reference)."""
         return self.n_target * (1 if self.uniform else 1 - self.share)
 
 
@@ -101,7 +101,7 @@ def fit_polynomials(rows: Membership, degrees: tuple[int, ...], prior: float) ->
     dtype, degree = basis.dtype, np.array(degrees)
     # (m, j + 1) 1 where a resolution has a function.
     upto = jnp.asarray(np.arange(degrees[-1] + 1) <= degree[:, None], dtype)
-    # leverage[m, b]: what a row in cell b adds to its own prediction.
+    # leverage[m, b]: weight of a row in cell b in its own prediction.
     leverage = product(upto, jnp.square(basis))
     functions, upto = basis[1:], upto[:, 1:]
     coefficient = product(rows.excess, functions.T)
@@ -134,12 +134,12 @@ def _left_out_error(
     around = rows.target * (1 - 2 * share) + jnp.square(share) * rows.region[None]
     fit_weight, (m, j) = jnp.where(alone, 0, weight), upto.shape
     if len(coefficient) < j:
-        # For few levels f costs less than the matrices that all levels share.
+        # For few levels computing f costs less than the matrices that all levels could share.
         f = product((coefficient[:, None] * upto[None]).reshape(-1, j), functions).reshape(-1, m, g)
         squares = f * (f * rows.region[None, None] - 2 * rows.excess[:, None])
         fitted = jnp.einsum("qmg,mg->qm", squares, fit_weight, precision="highest")
     else:
-        # Quadratic forms of the coefficients, without f itself.
+        # For many levels the sums are quadratic forms of the coefficients, without f itself.
         weighted = (fit_weight[:, None, :] * upto[..., None] * functions[None]).reshape(-1, g)  # (m j, g)
         across = product(rows.excess, weighted.T)
         within = product(weighted, (rows.region[None] * functions).T)

@@ -17,14 +17,15 @@ from parzax.divergence.smoothing import GridSmoothing
 def pearson_divergence(p: Float[ArrayLike, " g"], q: Float[ArrayLike, " g"]) -> Float[Array, ""]:
     """D_PE(p || q) = sum_b q_b (p_b / q_b - 1)^2, the Pearson (chi-squared) divergence.
 
-    Conditional PED-ANOVA, arXiv 2601.20800, Eq. 6 (Section 3.3).
+    It is Eq. 6 (Section 3.3) of "Conditional PED-ANOVA" (arXiv 2601.20800).
 
     Args:
         p, q: (g,) masses per cell, linear, each summing to 1.
 
     Returns:
-        A scalar >= 0. Cells where both are 0 count 0; infinite where q is 0 and p is not, NaN where a mass is
-        NaN. Gradients are finite wherever the value is. Pure, unbatched, jit- and vmap-able.
+        A scalar >= 0. A cell where both masses are 0 adds 0. The value is infinite if q is 0 in a cell where
+        p is not, and NaN if a mass is NaN. Gradients are finite wherever the value is. Pure, unbatched, jit-
+        and vmap-able.
 
     >>> import jax.numpy as jnp
     >>> float(pearson_divergence(jnp.array([1.0, 0.0]), jnp.array([0.5, 0.5])))
@@ -62,7 +63,7 @@ class Pearson(AbstractDivergence):
     constant_is_zero: ClassVar[bool] = False
 
     def estimate(self, counts: RegimeCounts) -> Float[Array, " q"]:
-        """D_PE of the two densities."""
+        """D_PE of the two smoothed densities, one per level."""
         return jax.vmap(pearson_divergence, in_axes=(0, None))(*self._smoothed(counts))
 
     def densities(self, counts: RegimeCounts) -> tuple[Float[Array, "q g"], Float[Array, "q g"]]:
@@ -72,7 +73,7 @@ class Pearson(AbstractDivergence):
 
     def _smoothed(self, counts: RegimeCounts) -> tuple[Float[Array, "q g"], Float[Array, " g"]]:
         dtype = jnp.result_type(float)
-        # All sets in one batch: the region is one more row and costs no second compilation.
+        # All sets are smoothed in one batch. The region is one more row, so it needs no second compilation.
         density = partial(self.smoothing.density, kernel=counts.kernel, dtype=dtype)
         smoothed = jax.vmap(density, in_axes=(0, None))(counts.sets.astype(dtype), counts.n_cells)
         return smoothed[:-1], counts.uniform_density(dtype) if counts.uniform else smoothed[-1]

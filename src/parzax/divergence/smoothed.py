@@ -21,13 +21,13 @@ _DEFAULT = GridSmoothing()
 class Smoothed(AbstractDivergence):
     """Pearson divergence of densities smoothed by one kernel K, with one prior share e for both sets.
 
-    With q_T and q_R the shares of target and region rows per cell: p_R = (1-e) K q_R + e prior,
-    delta = (1-e) K (q_T - q_R) and D = sum_b delta_b^2 / p_R,b, minus its expectation for a random target,
+    Let q_T and q_R be the shares of target and region rows per cell. Then p_R = (1-e) K q_R + e prior, delta
+    = (1-e) K (q_T - q_R) and D = sum_b delta_b^2 / p_R,b, minus its expectation for a random target,
 
         A (n_R - n_T) / ((n_R - 1) n_T),   A = (1-e)^2 sum_b sum_m q_R,m (K_bm - (K q_R)_b)^2 / p_R,b.
 
-    K has Scott's bandwidth of the target. Debiased it is signed, and 0 on average for a random target of
-    more than about ten rows.
+    K has Scott's bandwidth of the target. With ``debias`` the value is signed; it is 0 on average for a
+    random target of more than about ten rows.
 
     Attributes:
         smoothing: prior weight and bandwidth.
@@ -55,7 +55,7 @@ class Smoothed(AbstractDivergence):
     def _moments(
         self, target: Shaped[Array, " g"], counts: RegimeCounts
     ) -> tuple[Float[Array, " g"], Float[Array, " g"], Float[Array, " g"]]:
-        """delta, p_R, and the variance (1-e)^2 [(K*K) q_R - (K q_R)^2]."""
+        """delta, p_R, and the variance (1-e)^2 [(K*K) q_R - (K q_R)^2], each (g,)."""
         kernel, n_cells, dtype = counts.kernel, counts.n_cells, jnp.result_type(float)
         n_region = total(counts.region).astype(dtype)
         share_target = target.astype(dtype) / divisor(total(target).astype(dtype))
@@ -86,6 +86,7 @@ class Smoothed(AbstractDivergence):
         # The uniform reference is an infinite population, the region a finite one.
         left = 1 if counts.uniform else (n_region - n_target) / jnp.maximum(n_region - 1, info.tiny)
         by_chance = cell_sum(spread * inverse) * left / jnp.maximum(n_target, info.tiny)
-        # The difference of two equal numbers is rounding, which must not be normalised to an importance.
+        # If the two numbers are equal, their difference is only rounding. It is set to 0, since normalisation
+        # would turn it into an importance.
         above = divergence - by_chance
         return jnp.where(jnp.abs(above) > _ROUNDING * info.eps * by_chance, above, 0)

@@ -46,7 +46,7 @@ class GridSmoothing:
     def density(
         self, counts: Shaped[Array, " g"], n_cells: Any, kernel: type[AbstractKernel], dtype: jnp.dtype
     ) -> Float[Array, " g"]:
-        """`grid_density` of checked counts."""
+        """`grid_density` without its checks of the counts."""
         matrix = kernel.on_grid(counts, self.bandwidth, n_cells, dtype)
         prior = kernel.prior_on_grid(len(counts), n_cells, dtype)
         weight, rows = jnp.asarray(self.prior_weight, dtype), counts.astype(dtype)
@@ -68,23 +68,22 @@ def grid_density(
     sum of the counts and w ``smoothing.prior_weight`` (conditional PED-ANOVA, arXiv 2601.20800, Section 4;
     PED-ANOVA, arXiv 2304.10255).
 
-    With `parzax.pearson_divergence` of target and region it makes the papers' estimator, which is
-    `parzax.divergence.Pearson`, not the default of `parzax.cond_ped_anova` nor
-    `parzax.GridEstimator.smoothed`: for their numbers take ``divergence.estimate`` of
-    `parzax.divergence.RegimeCounts` in its place (docs/arrays.md).
+    Together with `parzax.pearson_divergence` it makes the papers' estimator, `parzax.divergence.Pearson`. The
+    default of `parzax.cond_ped_anova` and `parzax.GridEstimator.smoothed` compute other numbers: for these,
+    pass a `parzax.divergence.RegimeCounts` to ``divergence.estimate`` (docs/arrays.md).
 
     Args:
         counts: (g,) counts or weights per cell, at least 0; integers give Optuna's quartiles exactly.
-        n_cells: number of cells of the grid where ``counts`` are padded with 0 to a larger g, so that
-            grids of several sizes can share a vmap; None when there is no padding.
+        n_cells: number of cells of the grid if ``counts`` are padded with 0 to a larger g (so that grids of
+            several sizes can share a vmap); None without padding.
         kernel: family of kernels: `parzax.kernels.TruncatedNormal` of numbers (with Scott's bandwidth),
             `parzax.kernels.AitchisonAitken` of categories, or one of your own.
         smoothing: prior weight, bandwidth rule and floor; `GridSmoothing()` by default.
 
     Returns:
-        (g,) probability per cell, linear; sums to 1 (plus g times the floor); 0 in padding. The prior
-        alone where the counts are all 0. Pure, unbatched, jit- and vmap-able; the dtype is that of
-        floating counts, else JAX's default.
+        (g,) probability per cell, linear. They sum to 1 (plus g times the floor) and are 0 in padding. If all
+        counts are 0, they are the prior. Pure, unbatched, jit- and vmap-able; the dtype is that of floating
+        counts, else JAX's default.
 
     Raises:
         TypeError, ValueError: for a kernel that is not a class of kernels, shapes that do not fit, complex

@@ -61,7 +61,7 @@ class AitchisonAitken(AbstractKernel):
 
     @classmethod
     def on_grid(cls, counts: Counts, bandwidth: GridRule, n_cells: Size, dtype: Any) -> AbstractSmoother:
-        """spread = 1 / (number of occupied categories + 1), as in Optuna's PED-ANOVA evaluator."""
+        """A smoother with spread = 1 / (number of occupied categories + 1), as in Optuna's PED-ANOVA."""
         occupied = total((counts > 0).astype(dtype))
         size = jnp.asarray(len(counts) if n_cells is None else n_cells).astype(dtype)
         return AitchisonAitkenSmoother(1 / (occupied + 1), size)
@@ -86,6 +86,6 @@ class AitchisonAitkenSmoother(AbstractSmoother):
 
 
 def _log(probability: Scalar) -> Scalar:
-    """log of a probability; at 0 the value is -inf and the gradient is finite."""
+    """The log of a probability. At 0 the value is -inf and the gradient is finite."""
     positive = probability > 0
     return jnp.where(positive, jnp.log(jnp.where(positive, probability, 1)), -jnp.inf)

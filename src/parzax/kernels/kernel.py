@@ -84,7 +84,7 @@ class AbstractKernel(eqx.Module):
         """log mass of a cell."""
 
     def log_mass_of_cell(self, lower: Scalar, upper: Scalar, width: Scalar) -> Scalar:
-        """log mass of a cell whose ``width`` is more precise than ``upper - lower``.
+        """log mass of a cell, given a ``width`` that is more precise than ``upper - lower``.
 
         The mass is corrected in proportion to the width, unless the family is exchangeable.
         """

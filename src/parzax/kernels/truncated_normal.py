@@ -15,7 +15,7 @@ from parzax.kernels.shapes import Cells, Count, Counts, GridRule, Scalar, Size
 
 @final
 class TruncatedNormal(AbstractProductKernel):
-    """A normal truncated to [0, 1]. On a stepped domain its masses in the cells are a discrete normal.
+    """A normal truncated to [0, 1]. On a stepped domain the masses of its cells form a discrete normal.
 
     Attributes:
         place: mean before truncation.
@@ -50,7 +50,7 @@ class TruncatedNormal(AbstractProductKernel):
 
     @classmethod
     def features(cls, place: Scalar) -> Float[Array, " f"]:
-        """c and c^2 with c = place - 1/2. Centring keeps the squares small, so they lose fewer digits."""
+        """The features c and c^2, with c = place - 1/2. Centring keeps squares small and saves digits."""
         centred = place - 0.5
         return jnp.stack([centred, jnp.square(centred)])
 

@@ -58,7 +58,7 @@ class ComparisonSettings:
 
 
 class ComparedTasks(eqx.Module):
-    """What tasks are compared by: t densities of one group below, s draws from each, and raw importances."""
+    """Data for comparing tasks: t densities of one group below, s draws from each, and raw importances."""
 
     prepared: Prepared
     samples: Points

@@ -105,7 +105,7 @@ class TaskMixtures(AbstractDensities):
                 if by_task
                 else draw_stratified(pick, jnp.exp(weight), total)
             )
-            # The target draws the candidates of tasks without rows.
+            # Candidates of a task without rows are drawn from the target instead.
             there = jnp.concatenate([jnp.ones(1, bool), source.n_rows > 0])
             task = jnp.where(there[task], task, 0)
             theirs = source.sample(self.basis, draw, jnp.maximum(task - 1, 0), self.joint)
@@ -128,7 +128,7 @@ def fit_density(
 
 
 def draw_stratified(key: PRNGKeyArray, weight: Float[Array, " t"], n: int) -> Int[Array, " {n}"]:
-    """n task numbers in proportion to the weights: one of weight w occurs n w times, rounded up or down."""
+    """n task numbers by weight: a task of weight w occurs n w times, rounded up or down."""
     level = (jnp.arange(n).astype(weight.dtype) + jax.random.uniform(key, dtype=weight.dtype)) / n
     return jnp.minimum(jnp.searchsorted(jnp.cumsum(weight), level), len(weight) - 1)
 

@@ -19,7 +19,7 @@ from parzax.space import Points, Space
 from parzax.split.gamma import AbstractGamma
 
 Rule = Literal["mean", "sum"]
-NEVER = 2**31 - 1  # rows
+NEVER = 2**31 - 1  # a number of rows that is never reached
 # Points carry no bounds of their rows, so there are no pools.
 _GRID = Grid(max_cells=50, max_pools=0)
 _ESTIMATOR = GridEstimator(_GRID, Smoothed(debias=False))

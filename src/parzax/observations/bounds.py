@@ -46,7 +46,8 @@ def let_bounds_move(
     domains = {name: space[name] for name in space.names}
     for name, sides in bounds.items():
         (domain,) = space[name]
-        if isinstance(domain, Ordinal):  # few values, which says nothing where bounds move
+        # inferred because there are few different values, which means nothing if the bounds move
+        if isinstance(domain, Ordinal):
             domain = (Int if domain.has_integers else Float)(domain.values[0], domain.values[-1])
         if not isinstance(domain, Numeric):
             raise ValueError(f"bounds: {name!r} is not a number but {domain.kind}, so it cannot have bounds.")
@@ -60,7 +61,7 @@ def let_bounds_move(
 def check_bounds(
     space: Space, values: np.ndarray, regime: np.ndarray, bounds: Bounds, used: np.ndarray
 ) -> Bounds:
-    """Bounds of parameters in the rows where their domain is `Varying`, NaN in all other rows.
+    """Check bounds; return them for the rows where the domain of the parameter is `Varying`, NaN elsewhere.
 
     Rows outside ``used`` (..., n) may hold anything and get NaN.
 
@@ -112,7 +113,7 @@ def _check(
 
 
 def describe_bounds(space: Space, bounds: Bounds) -> dict[str, str]:
-    """A sentence on every parameter whose bounds move."""
+    """Name -> a sentence about the bounds, for every parameter whose bounds move."""
     sentences = {}
     for name in space.names:
         if not any(isinstance(domain, Varying) for domain in space[name]):
@@ -127,7 +128,7 @@ def describe_bounds(space: Space, bounds: Bounds) -> dict[str, str]:
 
 
 def span_text(low: float, high: float) -> str:
-    """Two ends with four digits, or as many as tell them apart; one of them if they are the same.
+    """A range as text: both ends with four digits, or more if they look equal; one end if they are.
 
     >>> span_text(0.1, 0.5), span_text(2, 2), span_text(1700000189, 1700016442)
     ('0.1 to 0.5', '2', '1.7e+09 to 1.70002e+09')

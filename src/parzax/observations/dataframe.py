@@ -1,4 +1,4 @@
-"""Tables as logs: roles of the columns, tasks, rows to leave out, the space, and values, in this order."""
+"""Read tables as logs: first roles of the columns, then tasks, rows to leave out, space, and values."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -62,7 +62,7 @@ def read_logs(
             where = ", ".join(f"{what} {label!r}" for what, label in zip(given, name, strict=True))
             raise ValueError(f"{where}: {error}") from error
         kept = np.flatnonzero(rows & (reasons == ""))
-        kept = kept[np.argsort(place[kept], kind="stable")]  # a trial stands where it began
+        kept = kept[np.argsort(place[kept], kind="stable")]  # rows are sorted by the first row of their trial
         logs[name] = arrays.take(kept, n_rows=int(rows.sum()), dropped=dropped, inferred=inferred)
         warn_of_normalised(logs[name].weight)
     warn_of_inferred(inferred if warn else ())
@@ -89,8 +89,8 @@ def _read(
 ) -> tuple[Space, Arrays, np.ndarray, np.ndarray, tuple[str, ...]]:
     """Read all rows of a table; see `Observations.from_dataframe`.
 
-    Returns the space, the rows, the reason to leave out each ("" if there is none), the first row of the
-    trial of each, and what was inferred.
+    Returns the space, the rows, the reason to leave out each row ("" if there is none), the first row of each
+    row's trial, and what was inferred.
     """
     _checks.one_of("failed", failed, ("drop", "worst"))
     fate: str = failed if pruned is None else _checks.one_of("pruned", pruned, ("drop", "worst"))
@@ -212,7 +212,7 @@ def _read(
 
 
 def _read_spelled(table: Table, keep: np.ndarray, least: int, name: str) -> tuple[Column | None, str]:
-    """A column, with numbers in text read, and how they are written; or None and why it is no parameter."""
+    """Read a column, with numbers in text, and say how they are written; or (None, the reason)."""
     try:
         return as_numbers(table.read(name), keep, least)
     except ValueError as error:
@@ -222,7 +222,7 @@ def _read_spelled(table: Table, keep: np.ndarray, least: int, name: str) -> tupl
 def _fitting(
     column_of: dict[str, str], read_spelled: Callable[[str], tuple[Any, str]], strict: bool
 ) -> tuple[dict[str, str], list[str]]:
-    """The columns that can be parameters, and sentences on others, such as dates; ValueError if strict."""
+    """Columns that can be parameters, and sentences on others, such as dates; ValueError if ``strict``."""
     read = {name: read_spelled(column) for name, column in column_of.items()}
     unfit = {name: why for name, (column, why) in read.items() if column is None}
     if unfit and (strict or len(unfit) == len(column_of)):
@@ -249,7 +249,7 @@ def _read_numbers(table: Table, names: Sequence[str], keep: np.ndarray) -> np.nd
     for name in names:
         column = table.read(name)
         spelled, _ = as_numbers(column, keep, 1)
-        column.as_numbers(keep & spelled.missing())  # refuses words that do not say that a value is missing
+        column.as_numbers(keep & spelled.missing())  # raises for words that are no words for a missing value
         arrays.append(spelled.as_numbers(keep))
     return np.stack(arrays, axis=-1)
 
@@ -285,7 +285,7 @@ def _find_reasons(
 
 
 def _count_dropped(reasons: np.ndarray) -> dict[str, int]:
-    """Reason -> number of rows; ValueError if every row has one."""
+    """Reason -> number of rows left out; ValueError if every row is left out."""
     counts = dict(sorted(Counter(reasons[reasons != ""]).items()))
     if sum(counts.values()) == len(reasons):
         text = ", ".join(f"{count} {reason}" for reason, count in counts.items())

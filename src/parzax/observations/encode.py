@@ -1,4 +1,4 @@
-"""`encode`: NumPy arrays on the host, JAX arrays where they are."""
+"""The public function `encode`: NumPy arrays are encoded on the host, JAX arrays on their device."""
 
 from typing import Any
 
@@ -34,8 +34,8 @@ def encode(
         region: level gamma of the region, in (0, 1].
         weight: (n,) frequency weights, at least 0; None counts every row once.
         grid: `parzax.Grid()` by default.
-        groups: (n,) integers, equal for rows that belong together, such as the epochs of one configuration:
-            those with the same cells count as one row together, and `parzax.importance.resample` and
+        groups: (n,) integers, equal for rows that belong together, such as the epochs of one configuration.
+            Rows of a group in the same cells count as one row together, and `parzax.importance.resample` and
             `shuffle` take whole groups. By default every row of JAX arrays is a group; for NumPy arrays see
             `parzax.Observations.from_arrays`.
 

@@ -29,7 +29,7 @@ def encode_log(
     rows: int,
     ranks: bool = False,
 ) -> tuple[Encoded, dict[str, str]]:
-    """A log on the grid, its seeds as a leading axis, and by parameter a sentence about bounds that move.
+    """Put a log on the grid, with seeds as the leading axis; also return sentences on bounds that move.
 
     ``losses`` (s, n) rank the n rows of the s seeds of ``obs``; they are NaN in rows that are not usable. The
     arrays are padded to ``rows`` rows; padding is in no set. ``ranks`` says whether `Encoded.rank` is needed.
@@ -50,7 +50,7 @@ def encode_log(
 
 
 def frequencies(weight: np.ndarray | None, size: int) -> np.ndarray | None:
-    """Padded weights: int32 if they are integers that fit, so that counts are exact."""
+    """Padded weights, as int32 if all are integers that fit, so that counts are exact."""
     if weight is None:
         return None
     exact = (weight == np.floor(weight)).all() and weight.sum(axis=-1).max(initial=0) < 2**31
@@ -69,7 +69,7 @@ def loss_ranks(losses: np.ndarray, weight: np.ndarray | None, rows: int) -> np.n
     for seed, loss in enumerate(losses):
         order = np.flatnonzero(usable[seed])
         order = order[np.argsort(loss[order])]
-        # Tied rows have the rank of the first of them.
+        # All tied rows have the rank of the first one.
         is_first = np.ones(len(order), bool)
         is_first[1:] = loss[order[1:]] != loss[order[:-1]]
         ranks[seed, order] = np.maximum.accumulate(np.where(is_first, np.arange(len(order)), 0))
@@ -108,7 +108,7 @@ def grid_codes(
 
 @lru_cache(maxsize=256)
 def _plan(space: Space, grid: Grid) -> tuple[np.ndarray, list[tuple]]:
-    """Codes of "inactive", (d, 1); and per regime number, what encodes the parameters with that regime."""
+    """Codes of "inactive", (d, 1); and for each regime number the arrays that encode its parameters."""
     where, plan = layout(space, grid), []
     last = np.array(where.n_codes)[:, None] - 1
     dtype = np.min_scalar_type(last.max())
@@ -116,7 +116,8 @@ def _plan(space: Space, grid: Grid) -> tuple[np.ndarray, list[tuple]]:
         blocks = [block for block in where.blocks if block.regime == regime and not block.is_pool]
         columns = [block.parameter for block in blocks]
         axes = [grid_axis(space.domains[j][regime], grid) for j in columns]
-        # From "inactive" to the regime's first cell; unsigned, so a step back wraps round.
+        # Difference between the code of the regime's first cell and that of "inactive"; unsigned, so it wraps
+        # round.
         steps = np.array([[block.start - where.inactive[block.parameter]] for block in blocks]).astype(dtype)
         transforms = [(j, axis.transform) for j, axis in enumerate(axes) if axis.transform]
         low, spacing = (np.array([[axis.low] for axis in axes]), np.array([[axis.spacing] for axis in axes]))

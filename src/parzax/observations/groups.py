@@ -11,10 +11,10 @@ from parzax._entries import number_rows
 from parzax._words import plural
 from parzax.space import Space
 
-# A log has groups of repeats if at least this share of its rows repeats the configuration of another.
+# A log has groups of repeats if at least this share of its rows repeat the configuration of another row.
 _REPEATED = 0.1
-# Of longer logs two parts are looked at first: every sixteenth row shows few values that come often, and the
-# rows of a sixteenth of the values show many values that come twice.
+# In longer logs two parts are inspected first. Every sixteenth row shows whether a few values repeat often;
+# all rows of a sixteenth of the values show whether many values occur twice.
 _LONG, _PART = 1 << 14, 16
 # Logs -> their groups of repeats.
 _known: "WeakKeyDictionary[Any, np.ndarray | None]" = WeakKeyDictionary()
@@ -61,7 +61,7 @@ def _has_few_repeats(obs: Any) -> bool:
 
 
 def _share_of_repeats(x: np.ndarray) -> float:
-    """Share of the values (n,) that repeat another one; of many values twice the estimate from two parts."""
+    """Share of the values (n,) that repeat another value; of many values twice an estimate from two parts."""
     x = np.ascontiguousarray(x)
     if len(x) <= _LONG:
         return _count_repeats(x) / max(len(x), 1)
@@ -91,7 +91,7 @@ def _find_all_repeats(obs: Any) -> np.ndarray | None:
 def describe_groups(groups: np.ndarray | None, losses: np.ndarray, *, raw: bool = False) -> str:
     """A sentence on the rows of a log that belong together; "" if every usable row stands alone.
 
-    ``groups`` are (s, m) and ``losses`` (s, n) with n <= m. ``raw``: whether every row counts, as in Optuna.
+    ``groups`` are (s, m) and ``losses`` (s, n) with n <= m. With ``raw`` every row counts, as in Optuna.
     """
     if groups is None:
         return ""
@@ -108,7 +108,7 @@ def describe_groups(groups: np.ndarray | None, losses: np.ndarray, *, raw: bool 
 def configuration_shares(obs: Any, losses: np.ndarray) -> np.ndarray:
     """(t,) `parzax.importance.groups.configuration_share` for (t, n) losses of a log, by native values.
 
-    1 where every row is a group.
+    It is 1 if every row is a separate group.
     """
     groups, shares = find_groups(obs), np.ones(len(losses))
     if groups is None:
@@ -127,7 +127,8 @@ def configuration_shares(obs: Any, losses: np.ndarray) -> np.ndarray:
 
 def _continuous(space: Space, regime: np.ndarray) -> np.ndarray:
     """(s, n, d) whether the parameter is active with a domain of continuous values."""
-    is_continuous = np.zeros((len(space), 1 + max(map(len, space.domains))), bool)  # "inactive" is the last
+    # the last column is for "inactive" (-1)
+    is_continuous = np.zeros((len(space), 1 + max(map(len, space.domains))), bool)
     for j, domains in enumerate(space.domains):
         is_continuous[j, : len(domains)] = [domain.n_values is None for domain in domains]
     return is_continuous[np.arange(len(space)), regime]

@@ -14,12 +14,13 @@ MAX_CHOICES = 100_000
 MAX_LABEL = 10_000
 # Smallest ratio of the largest to the smallest value for a log axis.
 LOG_RATIO = 100.0
-# Least log likelihood ratio per value: about -0.5 for uniform values, 0.8 or more for log-uniform ones.
+# Smallest log likelihood ratio per value for a log axis: it is about -0.5 for uniform values, and 0.8 or more
+# for log-uniform ones.
 _LOG_EVIDENCE = 0.4
-# At most this many different numbers, each in three rows or more on average, are listed.
+# Numbers become an `Ordinal` if there are at most this many different ones, in so many rows each on average.
 _MOST_LISTED, _ROWS_PER_VALUE = 10, 3
 _MAX_WHOLE = 2.0**53
-# Text counts as an id in logs of at least this many rows, if at least this share of the texts differ.
+# Text is an id if the log has at least this many rows, and at least this share of the texts are different.
 _LEAST_IDS, _NEARLY_ALL = 30, 0.95
 
 
@@ -111,7 +112,7 @@ def _infer_numeric(column: Column, when: Any) -> tuple[Domain, str]:
 
 
 def _looks_logarithmic(values: np.ndarray) -> bool:
-    """Whether values up to 1 fit a log axis better: by their skewness, and by their likelihood if uniform."""
+    """Whether values up to 1 fit a log axis better, by skewness and by likelihood of a uniform law."""
     logs, low = np.log(values), values.min()
     likelihood = np.log(1 - low) - np.log(-np.log(low)) - logs.mean()
     return likelihood > _LOG_EVIDENCE and abs(_skewness(logs)) < abs(_skewness(values))

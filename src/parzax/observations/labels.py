@@ -1,4 +1,4 @@
-"""Converts the columns of a table to values of a space: codes for labels, numbers for the rest."""
+"""Convert the columns of a table to values of a space: codes for labels, numbers for the rest."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -70,7 +70,7 @@ def _match_labels(column: Column, domain: Categorical) -> np.ndarray:
     """(n,) code of every entry, -1 for a label that is no choice, NaN (or the code of None) where missing."""
     column = column.as_labels()
     none = domain.codes.get(choice_key(None), np.nan)
-    # The last entry is for index -1, missing.
+    # The last entry is for missing entries (index -1).
     return np.array([*(_match(label, domain) for label in column.labels), none], float)[column.index]
 
 

@@ -1,4 +1,4 @@
-"""Level sets on the host: which rows are within the best share of the losses, for many shares at once."""
+"""Level sets on the host: which rows have the best losses, for many shares of the rows at once."""
 
 import math
 from functools import cache
@@ -11,7 +11,7 @@ from parzax.status import Status
 
 # With fewer levels than this a partial sort finds the cut-offs faster than a full one.
 _FEW_LEVELS = 4
-# Plain integers: combining an enum with an array takes a microsecond each time.
+# As plain integers, because combining an enum with an array takes a microsecond each time.
 _NO_DATA, _ALL_EQUAL, _TIED_CUTOFF = map(int, (Status.NO_DATA, Status.ALL_EQUAL, Status.TIED_CUTOFF))
 
 
@@ -26,14 +26,15 @@ class LevelSets(NamedTuple):
 def level_weight(quantile: float, total: float, *, counts: bool = True, raw: bool = False) -> float:
     """Weight that the best ``quantile`` of a ``total`` weight must reach.
 
-    ceil(quantile * total), at least 1. A product that differs from an integer only by rounding is replaced by
-    the integer (0.07 of 100 is 7, 2/3 of 300 is 200). If the weights are fractions instead of ``counts``, the
-    product is not rounded up. ``raw`` uses ceil of the floating-point product itself (Optuna's rule).
+    It is ceil(quantile * total), at least 1. A product that differs from an integer only by rounding is
+    replaced by the integer (0.07 of 100 is 7, 2/3 of 300 is 200). If the weights are fractions instead of
+    ``counts``, the product is not rounded up. ``raw`` uses ceil of the floating-point product itself
+    (Optuna's rule).
     """
     if quantile == 1.0:
         return total
     product = quantile * total
-    # Sums of fractions round by their order.
+    # Sums of fractional weights are rounded differently in another order.
     slack = 1.0 if counts else 1 - ROUNDING
     if raw:
         return float(np.ceil(product)) * slack
@@ -98,11 +99,11 @@ def level_sets(
 
 
 def _by_comparison(losses: np.ndarray, needed: list[float]) -> tuple[np.ndarray | int, list[bool]]:
-    """Number of cut-offs below each loss, and which cut-offs are tied; the fastest way for few levels."""
+    """Number of cut-offs below each loss, and which cut-offs are tied; the fastest method for few levels."""
     level, tied = 0, []
     for count in map(int, needed):
         n_above = 0
-        if count < losses.size:  # nothing lies above the worst loss
+        if count < losses.size:  # a set of all rows has no row above its cut-off
             above = losses > np.partition(losses, count - 1)[count - 1]
             level, n_above = level + above.view(np.uint8), int(np.count_nonzero(above))
         tied.append(losses.size - n_above > count)
@@ -112,7 +113,7 @@ def _by_comparison(losses: np.ndarray, needed: list[float]) -> tuple[np.ndarray 
 def _by_sorting(
     losses: np.ndarray, weight: np.ndarray | None, needed: np.ndarray, counts: bool
 ) -> tuple[np.ndarray, list[bool]]:
-    """As `_by_comparison`, from one sort: a set ends after the last row tied with its cut-off."""
+    """The result of `_by_comparison`, from one sort: a set ends after the last row tied with its cut-off."""
     order = np.argsort(losses)  # NaN last
     ranked = losses[order]
     if weight is None:
@@ -127,8 +128,8 @@ def _by_sorting(
     level[order] = np.repeat(np.arange(len(needed) + 1), sizes)
     if weight is None:
         return level, (ends > reached + 1).tolist()
-    # Whether the set would reach its weight without one of the tied rows, whatever their order. A weight of
-    # 2 is two equal rows, so it is tied with itself.
+    # Whether the set would reach its weight without one of the tied rows, whatever their order. A row of
+    # weight 2 stands for two equal rows, which are tied.
     starts = np.searchsorted(ranked, ranked[reached])
     groups = [weight[order[start:end]] for start, end in zip(starts, ends, strict=True)]
     smallest = 1.0 if counts else np.array([group.min() for group in groups])

@@ -27,7 +27,7 @@ from parzax.tables import Format
 class Observations:
     """The rows of a log, on the host: configurations and objectives, perhaps constraints and weights.
 
-    Built by `from_arrays`, `from_dataframe` or an adapter, never directly; no pytree.
+    It is built by `from_arrays`, `from_dataframe` or an adapter, never directly. It is no pytree.
 
     Attributes:
         space: the search space; ``d`` parameters.
@@ -149,7 +149,7 @@ class Observations:
                 `parzax.observations.inference.infer_domain`.
             failed: rows that did not complete, and rows without an objective value, are left out ("drop") or
                 ranked last ("worst"); running and waiting ones are always left out.
-            pruned: the same for pruned rows; as ``failed`` if not given.
+            pruned: the same for pruned rows; by default as ``failed``.
             weight: column of frequency weights.
             constraints: columns of constraints, feasible where <= 0.
             exclude: reason -> (n,) mask of rows to leave out, counted in ``report.dropped``.
@@ -158,7 +158,7 @@ class Observations:
             bounds: as in `from_arrays`; a text names a column (also one of ``drop``) or else a parameter.
                 An inferred domain becomes a `parzax.Varying`.
             seed: column of seeds: each seed becomes a separate run, on a leading axis, for standard errors.
-            per_trial: which rows of a trial with several rows count: "last", "best", or "all", as one group.
+            per_trial: which rows count if a trial has several: "last", "best", or "all" (as one group).
             groups: column of labels of rows that belong together; see `from_arrays`.
             format: the table's `parzax.tables.Format`; recognised by its columns if not given.
             warn: whether to warn of what was inferred; ``report.inferred`` has the same sentences.
@@ -237,7 +237,7 @@ class Observations:
             objective: index of the objective by which rows are ranked.
 
         Returns:
-            `parzax.importance.Encoded`, its leading axes the seeds of the log.
+            `parzax.importance.Encoded`; its leading axes are the seeds of the log.
         """
         target, region = checked_levels(levels, region)
         shape = (math.prod(self.batch_shape), self.n)
@@ -281,7 +281,7 @@ class Observations:
         return table(repr(self), rows, left=(0,), notes=self.report.lines(math.prod(self.batch_shape)))
 
     def _summary(self, j: int) -> list[str]:
-        """Name, number of active rows of all seeds, and the smallest and the largest value of a parameter."""
+        """Texts on a parameter: name, number of active rows of all seeds, smallest and largest value."""
         values, domain = self.values[..., j][self.regime[..., j] >= 0], self.space.domains[j][0]
         is_numeric = values.size and not isinstance(domain, Categorical)
         ends = [f"{values.min():.4g}", f"{values.max():.4g}"] if is_numeric else ["", ""]
@@ -294,6 +294,6 @@ class Observations:
         return replace(self, weight=weight)
 
     def select(self, keep: Any) -> "Observations":
-        """The rows where ``keep`` (..., n) is true, the others at weight 0."""
+        """The log in which rows outside the mask ``keep`` (..., n) have weight 0."""
         keep = row_mask("keep", keep, self.values.shape[:-1])
         return replace(self, weight=np.where(keep, 1.0 if self.weight is None else self.weight, 0.0))

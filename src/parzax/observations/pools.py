@@ -29,7 +29,7 @@ _STEP_SLACK = 1e-6
 def assign_pools(codes: np.ndarray, obs: Any, grid: Grid, in_region: np.ndarray) -> dict[str, str]:
     """Put the rows of domains whose bounds move into pools; return sentences on the pools of the first seed.
 
-    Rows outside the region get no pool, nor do rows without bounds, or with bounds that leave one value.
+    Rows outside the region, rows without bounds, and rows whose bounds leave one value get no pool.
 
     Args:
         codes: (s, d, rows) `grid_codes` of the observations, padded or not; changed in place.
@@ -66,8 +66,8 @@ def assign_pools(codes: np.ndarray, obs: Any, grid: Grid, in_region: np.ndarray)
 def relative_places(values: np.ndarray, low: np.ndarray, high: np.ndarray, domain: Varying) -> np.ndarray:
     """Places of values (n,) between their bounds, from 0 to 1; NaN if the bounds leave one value, or none.
 
-    u = (x - low) / (high - low), of the logarithms if the domain has a log axis. Values in steps are the
-    centres of cells that fill [0, 1]: low and high are then half a step further out.
+    The place is u = (x - low) / (high - low), computed from logarithms if the domain has a log axis. Stepped
+    values are the centres of cells that fill [0, 1]: low and high are then half a step further out.
     """
     start, end = _ends(low, high, domain)
     length = end - start
@@ -129,7 +129,7 @@ def _ends(low: np.ndarray, high: np.ndarray, domain: Varying) -> tuple[np.ndarra
 
 
 def _rank(x: np.ndarray, weight: np.ndarray, same: float) -> np.ndarray:
-    """Share of the weight below each number, plus half of the share at it; 0.5 if all are within ``same``."""
+    """Share of the weight below each number, plus half the share at it; 0.5 if all are within ``same``."""
     if np.ptp(x) <= same:
         return np.full(len(x), 0.5)
     _, equal = np.unique(x, return_inverse=True)
@@ -139,7 +139,7 @@ def _rank(x: np.ndarray, weight: np.ndarray, same: float) -> np.ndarray:
 
 
 def _split(ranks: np.ndarray, n: int) -> np.ndarray:
-    """Which of n equal parts of [0, 1] each number is in."""
+    """Index of the part that contains each number, if [0, 1] has n equal parts."""
     return np.minimum((ranks * n).astype(np.int64), n - 1)
 
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from parzax import _checks
 from parzax._words import plural
 
-# Reasons in ``dropped`` that are states, in plain words.
+# Plain words for those reasons in ``dropped`` that are states.
 _STATES = {f"state {name}": name.lower() for name in ("PRUNED", "RUNNING", "WAITING")} | {
     "state FAIL": "failed"
 }
 # A warning shows this many sentences; the report has all of them.
 _SHOWN = 30
 
-# Numbers from docs/adaptive_logs.md.
+# The numbers in this text come from docs/adaptive_logs.md.
 LEARNED = (
     "Later rows lie closer to the best ones, as in a search that learns (TPE, CMA-ES). Such a log says what "
     "separates the best of the rows tried, not what matters in the whole space: after 300 trials on known "
@@ -33,17 +33,18 @@ class ImportReport:
         n_failed: rows (over all seeds) whose loss is NaN or the worst infinity; see ``failed``.
         failed: what happens to failed rows: "drop" leaves them out, "worst" ranks them last.
         direction: one of "minimize", "maximize" per objective, as in the source.
-        inferred: sentences about everything that was not given but guessed.
+        inferred: sentences about everything that was not given but inferred.
         n_total: rows of all seeds together, if the seeds differ in their number of rows; None otherwise.
         moving: name of a parameter whose bounds move from row to row -> a sentence about its bounds. In a
             result the sentence lists the pools of rows with similar bounds, within which values are compared.
         objectives: names of the objectives; () if they have no names.
         left_out: sentences on columns of a table that are not read as parameters, and why.
-        learned: whether the order of the rows shows a search that learns; only results say so in words.
-        steps: a sentence if the rows that count are of different steps or budgets; "" otherwise.
-        order: a sentence if the rows of a table are sorted by a result, which a search that learned is not.
-        level: of a result, a sentence on its level where none was given and it is not 0.1; "" otherwise.
-        groups: of a result, a sentence on rows that belong together; "" if every row stands alone.
+        learned: whether the order of the rows shows a search that learns; set in results only.
+        steps: a sentence if the rows that count have different steps or budgets; "" otherwise.
+        order: a sentence if the rows of a table are sorted by a result, which hides whether the search
+            learned; "" otherwise.
+        level: in a result, a sentence on its level if none was given and it is not 0.1; "" otherwise.
+        groups: in a result, a sentence on rows that belong together; "" if every row stands alone.
     """
 
     n_rows: int
@@ -88,7 +89,7 @@ class ImportReport:
 
 
 def warn_of_inferred(inferred: Sequence[str]) -> None:
-    """Say in one warning what was inferred, if anything was."""
+    """Give one warning that says what was inferred, if anything was."""
     if inferred:
         lines = ["parzax inferred from the table:", *inferred[:_SHOWN]]
         if len(inferred) > _SHOWN:

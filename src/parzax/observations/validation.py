@@ -1,4 +1,4 @@
-"""Checks of the arrays of `Observations`: shapes, directions, failed rows, regimes, weights."""
+"""Check the arrays of `Observations`: shapes, directions, failed rows, regimes, weights."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -121,7 +121,7 @@ def check_arrays(
 
 
 def _with_columns(name: str, array: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Numbers of shape (..., n, m) for rows of ``shape`` (..., n); (..., n) is read as one column."""
+    """Read numbers of shape (..., n, m) for rows of ``shape`` (..., n); an array (..., n) is one column."""
     array = _checks.float_array(name, array)
     if array.ndim == len(shape):
         array = array[..., None]

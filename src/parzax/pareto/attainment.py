@@ -28,7 +28,7 @@ def attainment_surface(
     level: Num[ArrayLike, ""] | int,
     mask: Num[ArrayLike, "s n"] | Bool[ArrayLike, "s n"] | None = None,
 ) -> AttainmentSurface:
-    """The surface that at least ``level`` of s runs attain (Fonseca and Fleming 1996).
+    """The surface of points that at least ``level`` of s runs attain (Fonseca and Fleming 1996).
 
     A run attains (x, y) if it has a point with first objective at most x and second objective at most y. At
     each x every run has a smallest y among its points up to x. The surface is the ``level``-th smallest of
@@ -37,8 +37,8 @@ def attainment_surface(
         y(x) = level-th smallest over runs r of min { y_i : i in run r, x_i <= x }
 
     level = 1 is the best of all runs, s the worst, (s + 1) // 2 the median. Values are selected from the
-    input and keep all bits, except that -0.0 becomes 0.0. O(s p log s) time and O(s p) memory for p = s n
-    points.
+    input and keep all bits, except that -0.0 becomes 0.0. The time is O(s p log s) and the memory O(s p) for
+    p = s n points.
 
     Args:
         losses: (s, n, 2) points of every run, both objectives minimised; dominated points are allowed.

@@ -62,7 +62,7 @@ def _distance(losses, rank, present):
 
 
 def _neighbour_gaps(half, value, rank, proper):
-    """The term of one objective in the distance of each row; rows are sorted by rank and value."""
+    """(n,) contribution of one objective to the distance of each row; rows are sorted by rank and value."""
     n = len(half)
 
     def count(where):
@@ -79,7 +79,8 @@ def _neighbour_gaps(half, value, rank, proper):
     before, after = jnp.roll(half, 1), jnp.roll(half, -1)
     gap = jnp.where(before == after, 0, after - before)
     ratio = jnp.where(gap == jnp.inf, jnp.inf, jnp.where(width > 0, gap / jnp.where(width > 0, width, 1), 0))
-    # Infinite: the ends of a front in which the objective varies, and a row that is alone in its front.
+    # The distance is infinite at the ends of a front in which the objective varies, and for a row alone in
+    # its front.
     varies = value[start] != value[end]
     endless = ((starts | ends) & varies) | (starts & ends)
     return jnp.where(endless, jnp.inf, jnp.where(varies, ratio, 0))

@@ -193,5 +193,5 @@ def _by_depth(width: Float[Array, "n 3"], counted: Callable[[Array], Array]) -> 
 
 
 def _steps(descending: Float[Array, " n"]) -> Float[Array, " n"]:
-    """Differences of descending numbers: each minus the next, the last minus 0."""
+    """(n,) differences of descending numbers: each minus the next one, and the last minus 0."""
     return descending - jnp.append(descending[1:], 0)

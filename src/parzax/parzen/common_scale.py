@@ -212,7 +212,7 @@ def prepare_small_discrete(
             return LinearTerms(jnp.concatenate(columns, axis=-1), centres, None, anchor)
 
         return terms
-    # The wide kernels are appended to those of all groups, so the code for masses is compiled once.
+    # The wide kernels are appended to the kernels of all groups, so the code for masses is compiled once.
     pairs = jax.tree.map(
         lambda x, last: jnp.concatenate([x[:, part.pair_with].reshape(-1), last]), kernels, wide
     )

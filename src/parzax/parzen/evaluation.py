@@ -65,7 +65,7 @@ class Prepared(eqx.Module):
         return restored(anchor + masked_logsumexp(logs, weight, axis=-1), basis.n_slots)
 
     def logs(self, basis: Basis, at: Points) -> tuple[Float[Array, "j n"], Float[Array, " j"]]:
-        """log kernel - log anchor, with the shift and the base of the form; and log anchor.
+        """log kernel - log anchor, with the shift and the base of the logarithm of the form; and log anchor.
 
         The anchor is the product of the wide kernels over the active parameters. A parameter with a single
         value contributes the factor 1.
@@ -90,7 +90,7 @@ def pairwise(basis: Basis, form: Form) -> tuple[Regimes, ...]:
 def in_blocks(
     function: Callable[[Points], Array], points: Points, n_kernels: int, pairwise: bool = False
 ) -> Float[Array, "... j"]:
-    """function(points), evaluated in blocks of points; the last axis of the result is the points.
+    """Evaluate function(points) in blocks of points; the last axis of the result is that of the points.
 
     The block size depends on the platform and limits the number of points times ``n_kernels``. The limit is
     lower if the function is ``pairwise``, because each pair then needs many intermediate values.
@@ -103,9 +103,9 @@ def in_blocks(
 
 
 def _map_blocks(function: Callable[[Points], Array], block: int, points: Points) -> Float[Array, "... j"]:
-    """function(points), evaluated for at most ``block`` points at once.
+    """Evaluate function(points) for at most ``block`` points at once.
 
-    Each block is recomputed for its gradient, so memory is that of one block, forwards and backwards. The
+    Each block is recomputed for its gradient, so only one block is in memory, forwards and backwards. The
     axis of points is divided into a few equal parts, and each block takes points from every part. An axis
     that is sharded over a power of two of devices therefore stays sharded, without communication.
     """

@@ -22,7 +22,7 @@ MANY = 1 << 20
 class KernelMixture(eqx.Module):
     """p(x) = sum_n w_n prod_d k_nd(x_d) + w_0 prod_d q_d(x_d), x in unit coordinates.
 
-    It stores no names and no bounds; every method takes the `Basis` of the space.
+    The mixture stores no names and no bounds; every method takes the `Basis` of the space.
     """
 
     rows: Points  # places of the kernels; absent rows hold arbitrary finite values
@@ -56,8 +56,8 @@ class KernelMixture(eqx.Module):
     def left_out(self, basis: Basis, at: Points) -> Float[Array, " n"]:
         """log density at n points, where point i is evaluated without kernel i (leave one out).
 
-        Scales and prior do not change. If kernel i is absent, the full mixture is used. -inf if neither the
-        prior nor another kernel has density at the point.
+        Scales and prior do not change. If kernel i is absent, the full mixture is used. The value is -inf if
+        neither the prior nor another kernel has density at the point.
         """
         form = self.form(basis, MANY)
         prepared = self.prepare(basis, MANY, "max" if form == "product" else form)

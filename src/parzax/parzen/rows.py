@@ -56,7 +56,8 @@ def checked_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tupl
     else:
         checked = [check_weight(values, (n,), name) for name, values in given.items()]
         warn_of_normalised(checked[0], ", and the prior as much as they do")
-        space.derive_regimes(x[:0])  # raises if only a log can tell the regimes
+        # raises for a space with `Recorded` conditions, whose regimes only a log knows
+        space.derive_regimes(x[:0])
         # A row of weight 0 is absent, so its values are not checked.
         counts = checked[0] > 0
         x[~counts] = np.nan
@@ -127,7 +128,7 @@ def in_buckets(
 ) -> Float[Array, " n"]:
     """evaluate(points) for n NumPy configurations, padded so that few sizes are compiled."""
     log_density = evaluate(encoded(space, x, _bucket(len(x)), dtype))
-    # Sliced on the host, because JAX would compile a slice for every n.
+    # The padding is cut off on the host, because JAX would compile a slice for every n.
     return to_device(np.asarray(log_density)[: len(x)])
 
 
@@ -145,7 +146,8 @@ def fit_program(
 ) -> tuple[KernelMixture, Int[Array, ""]]:
     """`fit_rows` for points or for native values; weights are 1 if they are None."""
     if not isinstance(rows, Points):
-        if not len(rows):  # One absent row, because drawing an index needs at least one row.
+        # Without rows one absent row is added, because drawing an index needs at least one row.
+        if not len(rows):
             rows = jnp.full((1, basis.n_parameters), jnp.nan, rows.dtype)
             weight, mixture_weight = jnp.zeros(1, rows.dtype), None
         rows = basis.frame.encode(rows)

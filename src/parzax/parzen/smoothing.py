@@ -112,7 +112,7 @@ class Smoothing(AbstractSmoothing):
         return ages.at[0].multiply(split.merit)
 
     def status(self, basis: Basis, state: State, split: SplitRows) -> Int[Array, ""]:
-        """INVALID_BANDWIDTH."""
+        """The bit INVALID_BANDWIDTH, if a bandwidth of some group is not positive and finite."""
 
         def positive(mask: Bool[Array, " n"]) -> Bool[Array, ""]:
             return slot_scales(basis, state.points, mask.astype(state.x.dtype), self.settings, state.order)[1]

@@ -15,10 +15,10 @@ from parzax.results.base import mean_and_error
 from parzax.samplers import State, Trace
 from parzax.tables.roles import suggest
 
-# Lines that repeat a colour of the palette have other dashes.
+# A line that repeats a colour of the palette gets the next pattern of dashes.
 _DASHES = ("solid", (0, (5, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
 _OTHERS = {"color": "0.5", "linestyle": "solid"}
-_NEAR = 0.05  # a float level further than this from the nearest target quantile gives a warning
+_NEAR = 0.05  # A float level that is further than this from the nearest target quantile gives a warning.
 
 
 def check_result(result: Any) -> ImportanceResult:
@@ -28,7 +28,7 @@ def check_result(result: Any) -> ImportanceResult:
 
 
 def check_names(argument: str, names: Any, options: Sequence[str]) -> list[str]:
-    """``names`` (several, or one) as a list; raise unless they are different and among the ``options``."""
+    """Return ``names`` (one or several) as a list; raise unless they are different and among ``options``."""
     chosen = [names] if isinstance(names, str) else names
     _checks.instance(argument, chosen, Sequence, "names of parameters")
     for name in chosen:
@@ -40,14 +40,14 @@ def check_names(argument: str, names: Any, options: Sequence[str]) -> list[str]:
 
 
 def choose_names(result: Any, names: Any, most: Any, ranking: list[str]) -> tuple[list[str], int]:
-    """The requested parameters, by default the ``ranking``; and how many of them are drawn separately."""
+    """The names to draw (by default ``ranking``), and the number of them that are drawn separately."""
     most = _checks.whole_number("max_parameters", most, 1)
     chosen = ranking if names is None else check_names("parameters", names, result.names)
     return chosen, most if names is None else len(chosen)
 
 
 class Level(NamedTuple):
-    """One level of a result: its ``number``-th."""
+    """One level of a result; ``number`` is its index."""
 
     result: ImportanceResult
     number: int
@@ -69,15 +69,15 @@ class Level(NamedTuple):
 
 
 def find_level(result: Any, level: Any) -> Level:
-    """The level asked for, by index or (a float) the nearest target quantile; called by the picture.
+    """The requested level: an index, or a float for the nearest target quantile. Only pictures call this.
 
-    None is the level that is shown first everywhere, `ImportanceResult.usual_level`.
+    None stands for the level that tables and the page show first, `ImportanceResult.usual_level`.
     """
     return Level(check_result(result), find_index(result, level))
 
 
 def find_index(result: Any, level: Any) -> int:
-    """Which of the result's levels is asked for, as in `find_level`."""
+    """Index of the requested level in the result, as in `find_level`."""
     quantiles = result.target_quantile
     if level is None:
         return result.usual_level
@@ -106,7 +106,7 @@ def rank_overall(result: ImportanceResult) -> list[str]:
 def split_names(
     result: ImportanceResult | ImportanceOverWeights, names: list[str], most: int, ranking: list[str]
 ) -> list[tuple[str, list[int], dict[str, Any]]]:
-    """Name, columns and look of each line or bar: the first ``most`` ``names``, then all others as one.
+    """Name, columns and look of each line or bar: one for each of the first ``most`` names, one for the rest.
 
     A parameter's colour depends on its place in ``ranking``.
     """
@@ -150,11 +150,11 @@ class Rows(NamedTuple):
     evaluated: np.ndarray  # (n,) whether a row has all its objectives
     feasible: np.ndarray  # (n,) whether a row is evaluated and known to satisfy all constraints
     nearest: int | None  # first row that violates fewest constraints, then with the least first objective
-    best: np.ndarray  # (n,) true at that row if it is feasible
+    best: np.ndarray  # (n,) true at the row ``nearest`` if it is feasible
 
 
 def check_runs(traces: Any) -> list[SamplerRuns]:
-    """The runs of every sampler, checked: of a trace, or of a mapping from names to traces."""
+    """Check the traces of pictures of runs, and return the runs of each sampler."""
     by_name = traces if isinstance(traces, Mapping) else {"": traces}
     if not by_name:
         raise ValueError("traces must hold at least one name and its parzax.samplers.Trace.")
@@ -195,7 +195,7 @@ def take_rows(rows: Any, run: int | None) -> Rows:
 
 
 def _get_signs(trace: Trace) -> np.ndarray:
-    """(m,) what objectives are multiplied by to be minimised."""
+    """(m,) factors of the objectives: -1 if maximised, else 1."""
     return np.array([-1.0 if direction == "maximize" else 1.0 for direction in trace.directions])
 
 

@@ -23,7 +23,8 @@ from parzax import _checks
 from parzax.results.phrases import number
 
 Entry = tuple[Artist | None, str]
-# A log axis over fewer decades than these has evenly spaced labels; labels at 1, 2 and 5; at 1 and 3.
+# Limits of decades of a log axis: below the first, labels are evenly spaced; below the second, they are at 1,
+# 2 and 5; below the third, at 1 and 3.
 _FEW_DECADES = (0.7, 1.3, 2.0)
 _MOST_HEADROOM = 0.6  # a legend takes at most this share of the height of its Axes
 GREY = "0.45"  # grey of everything that is not data; readable on white and on black
@@ -66,7 +67,7 @@ def get_figure(ax: Axes) -> Figure:
 
 
 def set_log_scale(which: XAxis | YAxis, low: float, high: float) -> None:
-    """A logarithmic axis for values from ``low`` to ``high``, with two to six labels.
+    """Make an axis logarithmic, for values from ``low`` to ``high``, with two to six labels.
 
     Two decades or more have labels at powers of ten; fewer decades have labels in between.
     """
@@ -89,7 +90,7 @@ def tidy(ax: Axes) -> None:
 
 
 def write_note(ax: Axes, text: str, x: float = 0.5, y: float = 0.6) -> None:
-    """A grey sentence at (x, y) of the Axes that says why nothing is drawn."""
+    """Write a grey sentence at (x, y) of the Axes that says why nothing is drawn."""
     ax.text(x, y, text, transform=ax.transAxes, ha="center", va="center", color=GREY)
 
 
@@ -99,24 +100,24 @@ def draw_map(ax: Axes, edges: Sequence[np.ndarray], values: np.ndarray, bar: Any
 
 
 def add_colour_bar(ax: Axes, mappable: Any, **bar: Any) -> Axes:
-    """The Axes of a thin bar to the right of ``ax``; ``bar`` has options of `Figure.colorbar`."""
+    """Add a thin colour bar to the right of ``ax``; ``bar`` has options of `Figure.colorbar`."""
     return get_figure(ax).colorbar(mappable, ax=ax, fraction=0.05, pad=0.02, **bar).ax
 
 
 def draw_ribbon(ax: Axes, x: np.ndarray, low: np.ndarray, high: np.ndarray, colour: str) -> None:
-    """The band between two lines, where they are finite."""
+    """Draw the band between two lines where both are finite."""
     if np.isfinite(low).any():
         ax.fill_between(x, low, high, color=colour, alpha=0.22, linewidth=0)
 
 
 def draw_whiskers(ax: Axes, x: Any, y: Any, **errors: Any) -> None:
-    """Whiskers at the ends of bars, where errors are finite: ``xerr`` or ``yerr``."""
+    """Draw whiskers at the ends of bars if errors are finite; ``errors`` is ``xerr`` or ``yerr``."""
     if np.isfinite([*errors.values()]).any():
         ax.errorbar(x, y, fmt="none", ecolor="0.25", elinewidth=1, capsize=2, **errors)
 
 
 def get_size(ax: Axes) -> np.ndarray:
-    """Width and height of the Axes in points, as the layout stands now."""
+    """Width and height of the Axes in points, in the present layout."""
     box, dpi = ax.get_window_extent(), get_figure(ax).dpi
     return np.array([box.width, box.height]) * 72 / dpi
 
@@ -135,26 +136,26 @@ def measure_text(ax: Axes, size: float, *texts: str) -> float:
 
 def wrap_text(ax: Axes, text: str, size: float) -> list[str]:
     """Split ``text`` between words into lines as wide as the Axes, but at least 20 characters wide."""
-    # A margin, since some lines have wider characters than others.
+    # With a margin of 5 %, since some lines have wider characters than others.
     share = 0.95 * get_size(ax)[0] / max(measure_text(ax, size, text), 1.0)
     return textwrap.wrap(text, max(int(share * len(text)), 20), break_long_words=False)
 
 
 def set_title(ax: Axes, text: str) -> None:
-    """A title in lines as wide as the Axes, no larger than their labels."""
+    """Write a title, in lines as wide as the Axes, with a font no larger than that of their labels."""
     size = get_font_size(ax, 1.0)
     ax.set_title("\n".join(wrap_text(ax, text, size)), fontsize=size)
 
 
 def make_handle(**look: Any) -> Line2D:
-    """A piece of a line, or a mark, for a legend or a key."""
+    """Make a piece of a line, or a mark, for a legend or a key."""
     if "marker" in look:
         look["linestyle"] = "None"
     return Line2D([], [], **look)
 
 
 def add_legend(ax: Axes, entries: Sequence[Entry], *, above: bool = False) -> None:
-    """A legend of handles and words in the upper right corner; if ``above``, the axis grows to make room."""
+    """Add a legend in the upper right corner; with ``above`` the vertical axis grows to make room for it."""
     if not entries:
         return
     handles, texts = zip(*entries, strict=True)
@@ -165,13 +166,13 @@ def add_legend(ax: Axes, entries: Sequence[Entry], *, above: bool = False) -> No
     if above:
         box, frame = ax.get_window_extent(), legend.get_window_extent()
         share = min((box.y1 - frame.y0) / box.height, _MOST_HEADROOM)
-        # The vertical axis ends where 1 / (1 - share) of its height would.
+        # The vertical axis becomes longer by the factor 1 / (1 - share).
         to_data = (ax.transScale + ax.transLimits).inverted()
         ax.set_ylim(ax.get_ylim()[0], to_data.transform((0.0, 1 / (1 - share)))[1])
 
 
 def add_key(ax: Axes, entries: Sequence[Entry], *sentences: str) -> None:
-    """Marks with their words, and sentences in grey, below the label of the horizontal axis."""
+    """Write a key (marks with words) and grey sentences below the label of the horizontal axis."""
     # A legend inside the Axes would hide data, and a legend above them would hide the title.
     size = get_font_size(ax, 0.85)
     room = max(get_size(ax)[0], 20 * size)
@@ -205,7 +206,7 @@ def split_lines(entries: Sequence[Entry], measure: Callable[[str], float], room:
 
 
 def pack_line(entries: Sequence[Entry], size: float, gap: float) -> Artist:
-    """Marks, or pieces of lines, each with its words to the right of it, in a font of ``size`` points."""
+    """Put marks (or pieces of lines), each followed by its words, into one row; ``size`` is in points."""
     parts: list[Artist] = []
     for mark, text in entries:
         parts.append(TextArea(text, textprops={"fontsize": size}))

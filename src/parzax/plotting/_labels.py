@@ -9,10 +9,10 @@ from scipy.optimize import isotonic_regression
 
 from parzax.plotting import _axes
 
-_NEAR = 2.0  # points between a line and its name
+_NEAR = 2.0  # distance in points between a line and its name
 _CLEAR = 4.0  # least distance in points between a name and other lines or names
-_ENOUGH = 24.0  # points: more room than this is not rewarded
-_HIGH = 12.0  # points of room: advantage of a place at the top over a place at the bottom
+_ENOUGH = 24.0  # room in points: a place with more room than this is not better
+_HIGH = 12.0  # advantage of a place at the top over one at the bottom, as points of room
 _SAMPLES = 240
 
 Place = tuple[float, float]
@@ -27,7 +27,7 @@ class Line(NamedTuple):
 
 
 def name_lines(ax: Axes, x: np.ndarray, lines: list[Line], limits: Place, top: float) -> None:
-    """Write the names of lines over ``x``, beside them where there is room, all below ``top``.
+    """Write the names of lines over ``x``: beside the line if there is room, and below ``top``.
 
     The axis shows ``limits``, plus the space that the other names need on the right.
     """
@@ -115,8 +115,9 @@ def find_places(x: np.ndarray, lines: np.ndarray, widths: Any, height: float, to
 
 
 def spread(wanted: np.ndarray, gap: float, low: float, high: float) -> np.ndarray:
-    """Positions in [low, high], as near to ``wanted`` as possible and ``gap`` apart (less if none fit)."""
-    # Least squares in the order of ``wanted``: an isotonic regression, after subtracting the gaps below.
+    """Positions in [low, high], near ``wanted`` and at least ``gap`` apart (less if there is no room)."""
+    # Least squares that keep the order of ``wanted``: subtract the gaps below each position, then do an
+    # isotonic regression.
     n = len(wanted)
     gap = min(gap, (high - low) / max(n - 1, 1))
     order, below = np.argsort(wanted, kind="stable"), gap * np.arange(n)

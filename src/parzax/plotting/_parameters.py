@@ -16,7 +16,7 @@ from parzax.space import Categorical, Domain, Float, Int, Numeric, Ordinal, Spac
 _MOST_LABELS, _MOST_BESIDE_LOG = 20, 12
 _MOST_BESIDE = 128  # more values than this are not drawn side by side
 _FEW_CELLS = 20  # with more cells than this a curve needs no dots
-_LEVEL_TEXT = 28  # labels with more characters than this in all are written at an angle
+_LEVEL_TEXT = 28  # labels with more characters than this in total are written at an angle
 
 
 class ParameterAxis(NamedTuple):
@@ -37,7 +37,7 @@ class ParameterAxis(NamedTuple):
 
     @property
     def edges(self) -> np.ndarray:
-        """(g + 1,) ends of the cells: half-way between places, and as far beyond the first and the last."""
+        """(g + 1,) ends of the cells: half-way between places, and as far beyond the outermost places."""
         if len(self.places) == 1:
             return self.places + np.array([-0.5, 0.5])
         places = np.log(self.places) if self.log else self.places
@@ -46,7 +46,7 @@ class ParameterAxis(NamedTuple):
         return np.exp(edges) if self.log else edges
 
     def place(self, values: np.ndarray) -> np.ndarray:
-        """Where native ``values`` are drawn; NaN stays NaN."""
+        """Positions at which native ``values`` are drawn; NaN stays NaN."""
         if not self.discrete:
             return values
         nearest = np.abs(values[..., None] - self.values).argmin(axis=-1)
@@ -67,12 +67,12 @@ def parameter_axis(space: Space, name: str, size: int) -> ParameterAxis:
 
 
 def side_by_side(values: np.ndarray, labels: list[str]) -> ParameterAxis:
-    """Cells of width 1, so that no cell is too thin to see."""
+    """Make cells of width 1 for ``values``, so that no cell is too thin to see."""
     return ParameterAxis(values, np.arange(len(values), dtype=float), np.ones(len(values)), labels=labels)
 
 
 def on_scale(domain: Domain, values: np.ndarray) -> ParameterAxis:
-    """Cells around ``values``, on a logarithmic axis if the domain has one."""
+    """Make cells around ``values``, on a logarithmic axis if the domain has one."""
     return ParameterAxis(values, values, np.ones(len(values)), getattr(domain, "log", False))
 
 
@@ -115,7 +115,7 @@ class Parameters(NamedTuple):
         return places + shift * [axis.discrete for axis in self.axes]
 
     def label(self, ax: Axes) -> None:
-        """Scales, ticks and names of the axes."""
+        """Set the scales, ticks and names of the axes."""
         for which, axis, name in zip((ax.xaxis, ax.yaxis), self.axes, self.names, strict=False):
             which.set_label_text(_text.shorten_name(name))
             if axis.log:
@@ -132,7 +132,7 @@ class Parameters(NamedTuple):
 def draw_density(
     ax: Axes, axis: ParameterAxis, seeds: np.ndarray, *, filled: bool = False, slot: Any = (0, 1), **look: Any
 ) -> None:
-    """The mean of (s, g) densities: a curve with a ribbon for errors, or bars with whiskers.
+    """Draw the mean of (s, g) densities: a curve with a ribbon for errors, or bars with whiskers.
 
     ``slot`` is the index and the number of bars side by side; ``look`` has the colour and the label.
     """
@@ -165,7 +165,7 @@ def _unite(domains: Sequence[Domain]) -> Domain:
 
 
 def _name_codes(domains: Sequence[Domain]) -> list[str]:
-    """Name of every code; several names if the domains differ."""
+    """Name of every code of a category; several names for a code if the domains differ."""
     lists = [[_text.shorten_name(c, 14) for c in d.choices] for d in domains if isinstance(d, Categorical)]
     # Lists may have different lengths; a name that occurs in several lists is written once.
     by_code = (dict.fromkeys(filter(None, names)) for names in zip_longest(*lists))

@@ -34,8 +34,8 @@ _SIGNS = {
 _UNSURE, _UNSURE_WORDS = "0.75", "grey: not above chance"
 _THICKEST = 22.0  # largest thickness of a bar, in points
 _MOST_REGIMES = 6  # more regimes than this are not captioned
-_CAPTION = 64  # characters of one line of the caption above a bar
-_SQUARE = 6.5  # points
+_CAPTION = 64  # largest number of characters in one line of the caption above a bar
+_SQUARE = 6.5  # size of a square in a caption, in points
 # Inches: a line of a caption; the bar below it with its margins; from the bar's lower margin to its middle.
 _LINE, _BAR, _MIDDLE = 0.19, 0.3, 0.14
 
@@ -161,12 +161,13 @@ def _explain(level: Level, names: Sequence[str]) -> tuple[list[str], str]:
 def _finish(ax: Axes, y: Any, values: Any, errors: Any, labels: Sequence[str], footnote: str) -> Axes:
     """Write the labels of bars, their ``values`` at their ends, and a footnote."""
     ax.set_yticks(y, labels)
-    _axes.get_figure(ax).draw_without_rendering()  # long names leave less width for the bars
+    # Sizes are known only after a layout: long names leave less width for the bars.
+    _axes.get_figure(ax).draw_without_rendering()
     size, ends = _axes.get_font_size(ax, 0.9), values + errors
     look = {"textcoords": "offset points", "va": "center", "fontsize": size}
     for middle, value, end in zip(y, values, ends, strict=True):
         ax.annotate(value_text(value), (end, middle), (4, 0), **look)
-    # Room for the text of the longest bar.
+    # The axis is longer than the longest bar, so that its text fits.
     share = min((_axes.measure_text(ax, size, "<0.01") + 8) / _axes.get_size(ax)[0], 0.5)
     ax.set_xlim(0, (ends.max() if values.any() else 1.0) / (1 - share))
     if not values.any():
@@ -188,13 +189,13 @@ def _draw_bar(
             ax.barh(y, part, left=left, color=tuple(shade), edgecolor="white", **look)
             left += part
     if importance > left + 1e-6:
-        # The parity estimator gives 1/d to every parameter where all variances are 0.
+        # A rest without a regime occurs if the parity estimator gives 1/d to every parameter.
         rest = importance - left
         ax.barh(y, rest, left=left, color="none", edgecolor=tuple(shades[0]), hatch="////", **look)
 
 
 def _write_caption(domains: Sequence[Domain], parts: np.ndarray, shades: np.ndarray) -> list:
-    """Lines of entries, one for each regime, with a square of its shade if there are several.
+    """Lines of a caption: an entry for each regime, with a square in its shade if there are several.
 
     If there are many regimes, the smallest are only counted.
     """

@@ -17,10 +17,10 @@ from parzax.results import ImportanceResult, RegimeDensity, phrases
 from parzax.space import INACTIVE, Categorical, Float, Varying, host_frame
 
 Arrays = list[np.ndarray]
-_CURVE, _MAP = 1001, 121  # cells of a curve, and of each side of a map
-_COLOURS = ("C0", "C3")  # of the densities below and above
-_MOST_BITS = 100.0  # a ratio beyond this many bits is drawn as this many
-_MOST_CHOICES = 20  # more choices than this cannot be read
+_CURVE, _MAP = 1001, 121  # number of cells of a curve, and of each side of a map
+_COLOURS = ("C0", "C3")  # colours of the densities below and above
+_MOST_BITS = 100.0  # log2 ratios are clipped to this many bits
+_MOST_CHOICES = 20  # largest number of choices that are drawn; more could not be read
 _REGION = "0.55"
 
 
@@ -61,7 +61,8 @@ def density(
     space, names = parts[0][0].space, parts[0][1]
     size = _CURVE if len(names) == 1 else _MAP
     plane = Parameters(space, names, [_parameters.parameter_axis(space, name, size) for name in names])
-    # Logarithms, since far from all rows both densities may underflow to 0 and still have a ratio.
+    # Logarithms are used because far from all rows both densities may underflow to 0, although their ratio is
+    # defined.
     per_unit = sum(np.meshgrid(*(np.log(axis.per_unit) for axis in plane.axes)))
     cells = plane.cells(np.zeros(len(space)))
     logs = [np.asarray(pe.log_prob(cells), np.float64) + per_unit for pe, _ in parts]
@@ -116,7 +117,8 @@ def _draw_curves(panels: Any, line: Parameters, densities: Arrays, rows: Arrays,
         ax.set_ylim(0 if axis.discrete else -0.07 * top, 1.05 * top)
         ax.set_ylabel("probability" if axis.discrete else "density per decade" if axis.log else "density")
         if not axis.discrete:
-            # Ticks below the curve hide nothing. Equal discrete values would give equal ticks.
+            # Ticks stand below the curve, so they hide nothing. Discrete values get no ticks, since equal
+            # values would share one.
             ax.plot(x[:, 0], np.full(len(x), -0.035 * top), "|", color=colour, markersize=6, alpha=0.6)
     for ax in panels[2:]:
         if axis.discrete:
@@ -180,7 +182,8 @@ def values(
     panels = _axes.split_axes(ax, labels, share=True, height_ratios=[3, 2])
     drawn = zip(*panels, chosen, strict=True)
     discrete = [_draw_regime(top, bottom, at_level, name, i, densities[i]) for top, bottom, i in drawn]
-    # Densities leave room for a legend, and ratios show 1. The panels of a row share their limits.
+    # The panel of densities leaves room for a legend, and the panel of ratios includes 1. Panels of a row
+    # share limits.
     ax.set_ylim(0, 1.22 * ax.get_ylim()[1])
     panels[1, 0].set_ylim(0, max(panels[1, 0].get_ylim()[1], 1.1))
     ax.set_ylabel("probability" if discrete[0] else "probability per cell")
@@ -197,13 +200,15 @@ def _draw_regime(top: Axes, bottom: Axes, level: Level, name: str, i: int, densi
     columns, j = np.arange(len(density.values)), result.names.index(name)
     alpha, beta = (level.by_seed(shares)[:, j, i] for shares in (result.alpha, result.beta))
     densities = [level.by_seed(values) for values in (density.target, density.region, density.ratio)]
-    if isinstance(domain, Categorical):  # the most frequent choices, in the order of the domain
+    # if there are many choices, only the most frequent ones are drawn, in the order of the domain
+    if isinstance(domain, Categorical):
         common = np.maximum(*(values.mean(axis=0) for values in densities[:2]))
         columns = np.sort(np.argsort(-common, kind="stable")[:_MOST_CHOICES])
     target, region, ratio = (values[:, columns] for values in densities)
     axis = _make_axis(density, columns)
     rows = result.by_seed(density.rows)[:, -1, columns].sum(axis=0)
-    # Where the region's density is only the prior, which weighs as one row, the ratio means nothing.
+    # If the region's density in a cell is only the prior (which has the weight of one row), the ratio is not
+    # drawn.
     prior = 2 / (len(density.values) * (rows.sum() / result.n_seeds + 1))
     empty = rows == 0 if axis.discrete else region.mean(axis=0) < prior
     Parameters(result.space, [name], [axis]).label(bottom)
@@ -243,7 +248,7 @@ def _draw_regime(top: Axes, bottom: Axes, level: Level, name: str, i: int, densi
 
 
 def _make_axis(density: RegimeDensity, columns: np.ndarray) -> ParameterAxis:
-    """The axis of a regime, with the cells ``columns``."""
+    """The axis of a regime, for the cells with indices ``columns``."""
     domain = density.domain
     if isinstance(domain, Categorical):
         return _parameters.side_by_side(columns, [_text.shorten_name(density.values[i], 14) for i in columns])

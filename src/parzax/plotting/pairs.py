@@ -16,14 +16,15 @@ from parzax.plotting._arguments import choose_names, find_index
 from parzax.results import InteractionResult
 from parzax.results.phrases import value_text
 
-# More parameters or tasks than this have no numbers in their cells.
+# With more parameters or tasks than this, no numbers are written in the cells.
 _MOST_PARAMETERS, _MOST_TASKS = 16, 12
 _MOST_NAMED = 4  # more parameters or tasks than this are not named in a sentence
 _MOST_NAMES = 50  # with more than this, not every name is written beside the cells
 # Largest fonts: names, as a share of a cell's shorter side; numbers, as shares of its width and height.
 _PARAMETER_SIZES, _TASK_SIZES = (0.6, 0.34, 0.5), (0.85, 0.38, 0.6)
-_SMALLEST_NAME, _SMALLEST_NUMBER = 6.0, 4.0  # points: below them names are thinned out, numbers left out
-_NEIGHBOURS = 0.8  # share of a cell that is assumed to remain when neighbours get their room
+# in points: if names would be smaller, only some are written; if numbers would be, none are
+_SMALLEST_NAME, _SMALLEST_NUMBER = 6.0, 4.0
+_NEIGHBOURS = 0.8  # share of a cell that is assumed to remain after neighbouring Axes took their room
 _BRIGHT = 0.6  # cells above this share of the range are bright, so their numbers are dark
 _CELL_GREY = "0.87"  # colour of cells whose value means nothing
 
@@ -144,13 +145,13 @@ def _name_few(names: list[str], kind: str) -> str:
 
 
 def _make_axes(ax: Axes | None, cells: float, names: Sequence[str], title: float = 0.0) -> Axes:
-    """Axes with ``cells`` inches for all cells, and room for their names, a colour bar and a title."""
+    """Make Axes with ``cells`` inches for all cells, and room for their names, a colour bar and a title."""
     side = cells + max(0.06 * max(map(len, names)) - 0.5, 0.0)
     return _axes.get_axes(ax, side + 1.0, side + title)
 
 
 def _draw_cells(ax: Axes, values: np.ma.MaskedArray, top: float, label: str, masked: str = "none") -> None:
-    """(n, n) values from 0 to ``top`` in colours, masked ones in the colour ``masked``; without a frame."""
+    """Draw (n, n) values from 0 to ``top`` as colours, and masked entries in the colour ``masked``."""
     edges = np.arange(len(values) + 1) - 0.5
     look = {"cmap": mpl.colormaps["viridis"].with_extremes(bad=masked), "vmin": 0, "vmax": top}
     _axes.draw_map(ax, [edges, edges], values, {"label": label}, **look)
@@ -172,7 +173,7 @@ def _write_labels(
     """
     n = max(len(columns), 1)
     _write_names(ax, columns, rows, sizes[0], _axes.get_size(ax) / n)
-    # The room depends on the layout, which names and neighbours may still change.
+    # Sizes are known only after a layout, in which names and neighbouring Axes take room.
     _axes.get_figure(ax).draw_without_rendering()
     cell = _axes.get_size(ax) / n * room
     _write_names(ax, columns, rows, sizes[0], cell)
@@ -182,7 +183,7 @@ def _write_labels(
 
 
 def _write_names(ax: Axes, columns: list[str], rows: dict, share: float, cell: np.ndarray) -> None:
-    """Write names as large as a ``cell`` (in points) allows, upright where a column is too narrow."""
+    """Write names as large as a ``cell`` (in points) allows, and rotated if a column is too narrow."""
     shorter = float(cell.min())
     size = float(np.clip(share * shorter, _SMALLEST_NAME, _axes.get_font_size(ax, 1.0)))
     every = max(int(np.ceil(1.15 * size / shorter)), -(-len(rows) // _MOST_NAMES))

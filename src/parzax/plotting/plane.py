@@ -23,11 +23,11 @@ from parzax.problems import AbstractProblem
 from parzax.samplers import Sampler, State, Trace
 from parzax.space import INACTIVE, Space
 
-# This share of the cells, the lowest, have one colour: far from all rows the score falls without bound.
+# The lowest cells, this share of all, have one colour: far from all rows the score falls without bound.
 _LOWEST = 0.1
 # More values than this are not drawn side by side.
 _MOST_BESIDE = 64
-_MARGIN = 0.03  # share of the axis around its bounds
+_MARGIN = 0.03  # margin beyond the bounds, as a share of the axis
 
 
 def acquisition(
@@ -76,7 +76,7 @@ def acquisition(
     others, sentence = _fix_others(plane, run_rows, at)
     cells = plane.cells(others)
     cells = np.where(plane.space.derive_regimes(cells) == INACTIVE, np.nan, cells)
-    # NumPy arrays have no weak types, so states that differ only in these share one program.
+    # Converted to NumPy, which has no weak types: states that differ only in weak types share one program.
     score = _evaluate_cells(partial(sampler.score_of, jax.tree.map(np.asarray, state)), cells, size)
     ax = _axes.get_axes(ax, 5.2, 4.4)
     white = _draw_score(ax, plane, score)
@@ -139,7 +139,7 @@ def _draw_score(ax: Axes, plane: Parameters, score: np.ndarray) -> str:
 
 
 def _draw_feasible(ax: Axes, plane: Parameters, excess: np.ndarray) -> _axes.Entry:
-    """The line at which the largest constraint is 0."""
+    """Draw the line at which the largest constraint is 0; return its entry for the key."""
     feasible = excess <= 0
     if feasible.all() or not feasible.any():
         return None, f"{'everything' if feasible.all() else 'nothing'} here is feasible"
@@ -189,7 +189,7 @@ def observations(
         raise ValueError(f"space has {plural(len(space), 'parameter')}, but the rows have {d}.")
     ax = _axes.get_axes(ax, 5.2, 4.2)
     plane.label(ax)
-    # Margins, so that marks on the bounds are not cut off.
+    # With margins, marks on the bounds are not cut off.
     ax.margins(_MARGIN)
     ax.update_datalim(np.transpose([axis.edges[[0, -1]] for axis in plane.axes]))
     entries, left_out = _draw_rows(ax, plane, run_rows, by_order=True)
@@ -218,7 +218,7 @@ def _draw_rows(ax: Axes, plane: Parameters, rows: Rows, *, by_order: bool) -> tu
     places = plane.places(rows.x)
     lacking = np.isnan(places)
     incomplete, constrained = lacking.any(axis=-1), rows.constraints.shape[-1] > 0
-    # Kinds of rows: which, marker, area in square points, words.
+    # Kinds of rows: mask, marker, area in square points, words for the key.
     kinds = (
         (rows.constraint_only, "D", 16.0, "constraints only"),
         (~rows.evaluated & ~rows.constraint_only, "s", 20.0, "pending or failed"),

@@ -17,10 +17,10 @@ from parzax.plotting._arguments import SamplerRuns, check_runs
 from parzax.samplers import Trace
 
 Stairs = list[np.ndarray]
-_BELOW_ALL = 0.3  # on a log axis, a regret of 0 is drawn at this times the smallest positive regret
+_BELOW_ALL = 0.3  # on a log axis, a regret of 0 is drawn at this factor times the smallest positive regret
 _ROUNDING = 1e-5  # an optimum may exceed the best value by this share, for rounding in float32
 _MARGIN = 0.05  # share of the axis above and below the data
-_DOT = 4.5  # points
+_DOT = 4.5  # size of the dot at which a line begins, in points
 
 
 class _Curve(NamedTuple):
@@ -83,7 +83,7 @@ def convergence(
     ax.set_ylabel(_write_label(samplers, objective, regret, zero=log and bool((drawn == 0).any())))
     ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     _axes.tidy(ax)
-    _axes.get_figure(ax).draw_without_rendering()  # the room that a legend takes depends on the layout
+    _axes.get_figure(ax).draw_without_rendering()  # the size of a legend is known only after a layout
     _axes.add_legend(ax, _name_curves(curves), above=True)
     for curve in curves:
         _draw_curve(ax, curve)
@@ -93,7 +93,7 @@ def convergence(
 
 
 def _write_emptiness(ax: Axes, samplers: list[SamplerRuns], text: str, y: float) -> None:
-    """Write why nothing is drawn: ``text``, or that there are no evaluations."""
+    """Write a sentence that says why nothing is drawn: ``text``, or that there are no evaluations."""
     empty = not any(runs.objectives.size for runs in samplers)
     _axes.write_note(ax, "There are no evaluations." if empty else text, y=y)
 
@@ -125,7 +125,7 @@ def _quantile(values: np.ndarray, q: float) -> np.ndarray:
         return np.full(values.shape[1], np.inf)
     row, share = divmod(q * (len(values) - 1), 1)
     lower, upper = np.sort(values, axis=0)[[int(row), int(row) + (share > 0)]]
-    # Not lower + share * (upper - lower), which is NaN for infinities.
+    # The formula lower + share * (upper - lower) would be NaN for infinite values.
     return (1 - share) * lower + share * upper if share else lower
 
 
@@ -155,7 +155,7 @@ def _write_label(samplers: list[SamplerRuns], objective: int, regret: bool, zero
 
 
 def _draw_curve(ax: Axes, curve: _Curve) -> None:
-    """The line, a dot where it begins later than the runs, and the band; 0 is drawn at the lower edge."""
+    """Draw the line, a dot where it starts (if later than the runs), and the band; 0 is at the lower edge."""
     runs, (bottom, top), x = curve.runs, ax.get_ylim(), np.arange(1, len(curve.median) + 1)
     y = np.where(np.isfinite(curve.median), np.maximum(curve.median, bottom), np.nan)
     ax.plot(x, y, linewidth=1.8, drawstyle="steps-post", label=runs.name, **runs.look)
@@ -164,14 +164,14 @@ def _draw_curve(ax: Axes, curve: _Curve) -> None:
         first = np.isnan(y).argmin()
         ax.plot(x[first], y[first], "o", color=colour, markersize=_DOT, clip_on=False)
     if len(runs.objectives) > 1:
-        # The band reaches the edge where the worse quartile is infinite.
+        # If the worse quartile is infinite, the band reaches the edge.
         low, high = (np.clip(values, bottom, top) for values in (curve.better, curve.worse))
         area = {"step": "post", "color": colour, "alpha": 0.2, "linewidth": 0}
         ax.fill_between(x, low, high, where=np.isfinite(curve.better).tolist(), **area)
 
 
 def _name_curves(curves: list[_Curve]) -> list[_axes.Entry]:
-    """Legend: names in the order of the line ends, how many runs found nothing feasible, what a dot means."""
+    """Entries of the legend: names in the order of line ends, runs without a feasible row, and the dot."""
     entries = []
     for curve in sorted(curves, key=lambda curve: -curve.median[-1] if curve.median.size else -np.inf):
         n = len(curve.runs.objectives)
@@ -239,7 +239,7 @@ def attainment(
 
 
 def _find_stairs(runs: SamplerRuns, pair: list[int], shares: list[float]) -> Stairs:
-    """For every share of the runs the (k, 2) corners of its staircase, left to right; none if too few."""
+    """For every share of the runs, the (k, 2) corners of its staircase, left to right; k is 0 if too few."""
     losses = (runs.signs * runs.objectives)[..., pair]
     points = [rows[feasible] for rows, feasible in zip(losses, runs.feasible, strict=True)]
     # Dominated rows are left out, since memory grows with the total number of rows.
@@ -260,7 +260,7 @@ def _find_stairs(runs: SamplerRuns, pair: list[int], shares: list[float]) -> Sta
 
 
 def _draw_stairs(ax: Axes, runs: SamplerRuns, stairs: Stairs, ends: np.ndarray) -> None:
-    """Lines to the worse edges (``ends``), and the band between the first and the last level."""
+    """Draw staircases up to the worse edges (``ends``), and the band between the first and the last level."""
     steps = []
     for i, corners in enumerate(stairs):
         x, y = np.repeat(corners, 2, axis=0).T
@@ -275,7 +275,7 @@ def _draw_stairs(ax: Axes, runs: SamplerRuns, stairs: Stairs, ends: np.ndarray) 
 
 
 def _name_stairs(samplers: list[SamplerRuns], stairs: list[Stairs], shares: list[float]) -> list[_axes.Entry]:
-    """Names with the levels that are missing, and what lines and bands mean."""
+    """Entries of the legend: names (with levels that too few runs attain), and what lines and bands mean."""
     entries: list[_axes.Entry] = []
     for runs, by_share in zip(samplers, stairs, strict=True):
         missing = [f"{share:g}" for share, corners in zip(shares, by_share, strict=True) if not len(corners)]

@@ -24,8 +24,9 @@ _QUANTITIES = {
     "unweighted": "unweighted variance",
 }
 _FEW_LEVELS = 12  # up to this many levels are marked one by one
-_UNSURE, _NEVER_SURE = "0.75", "0.5"  # greys: line pieces not above chance; names of lines that never are
-_ALONE = 0.02  # half the width of the band of a single level
+# greys of pieces of a line that are not above chance, and of names of lines that never are
+_UNSURE, _NEVER_SURE = "0.75", "0.5"
+_ALONE = 0.02  # half the width of the hatched band of a single level
 
 
 def importance_sweep(
@@ -81,7 +82,7 @@ def importance_sweep(
         ends, above = None, np.ones(len(levels), bool)
         if by_samples is not None:
             ends = [end[order] for end in by_samples.interval_of(slice(None), columns)]
-            # An importance of 0 is not above chance, tested or not.
+            # An importance of 0 is not above chance, whether it was tested or not.
             above = by_samples.any_above_chance(slice(None), columns)[order] & (values[0] > 0)
         mean = _draw_line(ax, levels, values, counts, usable, above, ends, label=_text.escape(name), **look)
         look = look if above.any() else look | {"color": _NEVER_SURE}
@@ -99,7 +100,7 @@ def importance_sweep(
     if not data.any():
         words = "No parameter has a positive variance\nat any of these levels."
         _axes.write_note(ax, words, (right - left) / np.ptp(ax.get_xlim()) / 2)
-    # A level is a share of all rows, so with a smaller region it is not a share of the region.
+    # A target level is a share of all rows, also if the region is smaller.
     best = "the region γ = 1" if region == 1 else f"all rows; region γ = {region:g}"
     ax.set_xlabel(f"target quantile γ′ (best share of {best})")
     share = "share of " if normalise and quantity != "importance" else ""
@@ -110,7 +111,7 @@ def importance_sweep(
 
 
 def _select_data(result: ImportanceResult, quantity: str, normalise: bool) -> tuple[np.ndarray, np.ndarray]:
-    """(s, q, d) drawn values, and (s, q) whether a seed counts at a level."""
+    """The (s, q, d) values to draw, and (s, q) whether a seed counts at a level."""
     data = result.by_seed(getattr(result, quantity).astype(np.float64))
     if not normalise and quantity != "importance":
         return data, seeds_with_data(result.status)
@@ -148,7 +149,7 @@ def _draw_line(
 
 
 def _describe_spread(by_samples: Uncertainty | None, counts: np.ndarray) -> str:
-    """For the label of the axis: what ribbons are, or how many seeds count if some do not at some level."""
+    """Words for the label of the axis: what ribbons are, or how many seeds count if not always all."""
     n_counted = np.unique(counts.sum(axis=0))
     n_counted = n_counted[n_counted > 0]
     if by_samples is not None and by_samples.n_resamples:
@@ -165,7 +166,7 @@ def _set_y_limits(ax: Axes, data: np.ndarray, shares: bool, n_bands: int) -> flo
     low = 0.0 if shares or data.min() >= 0 else low
     high = min(high, 1.0) if shares else high
     words = n_bands * 1.5 * _axes.get_font_size(ax, 0.8) / _axes.get_size(ax)[1]
-    # Margins keep lines at 0 off the axis, and points at 1 inside it.
+    # Margins separate lines at 0 from the axis, and keep points at 1 inside it.
     ax.set_ylim(low - 0.015 * (high - low), high + (high - low) * max(words, 0.015))
     ax.set_yticks([t for t in MaxNLocator(5).tick_values(low, high) if low <= t <= high * (1 + 1e-9)])
     return high
@@ -222,7 +223,7 @@ def _draw_band(ax: Axes, levels: np.ndarray, flagged: np.ndarray, words: str, ha
     within = right + room > last and right - left > room
     xy, offset = (left if before or within else right, 1), (-4 if before else 4, -(0.3 + 1.4 * row) * size)
     place = {"xycoords": ax.get_xaxis_transform(), "textcoords": "offset points", "va": "top"}
-    # The words have a white ground, since they may lie over the hatch of another band.
+    # The words get a background, since they may lie over the hatch of another band.
     white = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.5, "alpha": 0.85}
     look = {"fontsize": size, "color": _axes.GREY, "bbox": white}
     ax.annotate(words, xy, offset, ha="right" if before else "left", **look, **place)

@@ -108,9 +108,9 @@ class Tabular(AbstractProblem):
             raise ValueError(f"objectives must be different, got {objectives!r}.")
         metrics = [table.metrics[_checks.one_of("an objective", name, table.metrics)] for name in names]
         limits = _find_limits(table, constraint_quantiles or {}, constraint_thresholds or {})
-        parts = [metric.sign * metric.values + 0.0 for metric in metrics]  # not -0
+        parts = [metric.sign * metric.values + 0.0 for metric in metrics]  # adding 0.0 turns -0.0 into 0.0
         for _, name, threshold in limits:
-            # With gradual underflow the difference is 0 only if the two are equal.
+            # Floats have gradual underflow, so the difference is 0 only if value and threshold are equal.
             parts.append(table.metrics[name].sign * (table.metrics[name].values - threshold))
         everything = np.stack(np.broadcast_arrays(*parts), axis=-1)  # (n, s, columns)
         exists = ~np.isnan(everything).any(axis=-1)
@@ -212,7 +212,7 @@ def _find_oracle(losses: np.ndarray, excess: np.ndarray, n_seeds: np.ndarray) ->
 
 @lru_cache(maxsize=64)
 def _lattice(space: Space) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Limits (d, k) between neighbouring values, strides (d,), and numbers of codes (d,); 0 for ordinals."""
+    """Limits (d, k) between neighbouring values, strides (d,), numbers of codes (d,) (0 for an ordinal)."""
     sizes = [int(domain.n_values or 0) for (domain,) in space.domains]
     limits = np.full((len(sizes), max(max(sizes) - 1, 1)), np.inf)
     for d, (domain,) in enumerate(space.domains):

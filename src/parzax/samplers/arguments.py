@@ -27,7 +27,7 @@ _encode = program(Frame.encode)
 
 
 def configurations(name: str, x: Any, space: Space, frame: Frame, dtype: Any) -> tuple[Any, Points]:
-    """(n, d) native values, checked unless traced, and their points; NumPy's are encoded in float64."""
+    """(n, d) native values, checked unless traced, and their points; NumPy arrays are encoded in float64."""
     x = numbers(name, x)
     x = x.reshape(1, -1) if x.ndim == 1 else x
     if x.ndim != 2 or x.shape[1] != len(space):
@@ -94,7 +94,7 @@ def constraint_columns(values: Any, objectives: Any, n: int, width: int, dtype: 
 
 
 def warn_of_unseen(what: str, n_constraints: int) -> None:
-    """Warn that a sampler without constraints was given some; ``what`` begins the sentence."""
+    """Warn that a sampler without constraints was given constraints; ``what`` begins the sentence."""
     count = plural(n_constraints, "constraint")
     warnings.warn(
         f"{what} {count}, but the sampler ignores them, so many of its suggestions may violate them; "

@@ -1,4 +1,4 @@
-"""Whole optimisation runs as one compiled scan, and thousands of them in chunks, with a bar on stderr."""
+"""Complete optimisation runs as one compiled scan; thousands of runs in chunks, with a progress bar."""
 
 import sys
 import time
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # Runs per chunk (a chunk fits a core's cache), and characters of a progress bar.
 _LANES, _BAR = 32, 24
-# A run of up to this many evaluations is one scan: half the compilation, a few hundredths of a second more.
+# A run of up to this many evaluations is one scan: half the compilation time, slightly slower.
 _ONE_SCAN = 256
 
 
@@ -54,7 +54,7 @@ class Trace(eqx.Module):
         return (self.constraints <= 0).all(axis=-1)
 
     def best(self, objective: int = 0) -> Array:
-        """(..., n) best feasible value so far of objective 0, ..., m - 1; +inf (-inf if maximised) before."""
+        """(..., n) best feasible value so far of an objective; +inf (-inf if maximised) before the first."""
         objective = _checks.whole_number("objective", objective, 0, self.objectives.shape[-1] - 1)
         value = self.objectives[..., objective]
         usable, axis = self.feasible & ~jnp.isnan(value), value.ndim - 1
@@ -65,10 +65,10 @@ class Trace(eqx.Module):
     def to_observations(self) -> "Observations":
         """The rows as a log on the host, such as for `parzax.cond_ped_anova`; runs are its seeds.
 
-        Values that were rounded out of their domain become the nearest inside. ValueError without a space,
-        TypeError for a traced trace.
+        Values rounded out of their domain are moved to the nearest value inside. ValueError if the trace has
+        no space; TypeError if it is traced.
         """
-        from parzax.observations import Observations  # only here do samplers need logs
+        from parzax.observations import Observations  # samplers need logs for nothing else
 
         _checks.on_host("a run", self.x, self.objectives)
         if self.space is None:
@@ -230,7 +230,7 @@ def hashable(problem: Any) -> Any:
 
 
 def check(sampler: Any, problem: Any, n_evaluations: Any) -> int:
-    """Return the number of evaluations; raise if an argument is invalid or sampler and problem do not fit."""
+    """Return the number of evaluations; raise for invalid arguments, or a problem of another kind."""
     _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
     n_evaluations = _checks.whole_number("n_evaluations", n_evaluations, 1)
     space, (n_objectives, n_constraints) = getattr(problem, "space", sampler.space), _sizes(sampler, problem)
@@ -244,7 +244,7 @@ def check(sampler: Any, problem: Any, n_evaluations: Any) -> int:
 
 
 def _sizes(sampler: Sampler, problem: Any) -> tuple[int, int]:
-    """Numbers of objectives and constraints, by the shapes of its results where a problem does not say."""
+    """Numbers of objectives and constraints of a problem, by its attributes or its result shapes."""
     with suppress(AttributeError):
         return problem.n_objectives, problem.n_constraints
     parts = jax.eval_shape(lambda: problem(jax.random.key(0), jnp.zeros(len(sampler.space))))

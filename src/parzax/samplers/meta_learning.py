@@ -156,7 +156,7 @@ def meta_learn_tpe(
         target,
         smoothing=MixedSmoothing(smoothing, fitted, most, task_weights),
         start=_first_rows(rows, target.n_startup) if start is None else start,
-        # ``most`` candidates are divided equally among the groups below.
+        # At most ``most`` candidates in total: they are divided equally among the groups below.
         n_candidates=min(target.n_candidates, max(most // n_groups, 1)),
     )
 

@@ -116,7 +116,7 @@ def tpe(
     smoothing = Smoothing(bandwidth, top, prior_weight, ages, joint, families_of(space, kernels))
     n_objectives = _checks.whole_number("n_objectives", n_objectives, 1)
     n_constraints = _checks.whole_number("n_constraints", n_constraints, 0)
-    relative = Relative(share_power)  # built also without constraints, so that share_power is checked
+    relative = Relative(share_power)  # built even without constraints, so that share_power is always checked
     split = Split(gamma, n_constraints > 0, first_front, every_minimum, ties, merit)
     ties.check(n_objectives)
     return Sampler(

@@ -260,7 +260,7 @@ _score, _status, _grown = program(Strategy.score), program(Strategy.status), pro
 
 
 def _weight(strategy: Strategy, *_: Any) -> float:
-    """Factor of the program's size: XLA counts a loop body once, but each ascent step runs it again."""
+    """Factor of the program's size: XLA counts the body of a loop once, but each ascent step runs it."""
     return 1.0 + strategy.gradient_steps
 
 

@@ -48,7 +48,7 @@ class RandomStart(AbstractStart):
 
 @final
 class FromRows(AbstractStart):
-    """The (w, d) ``rows`` that are not in the state yet, in random order; then random configurations."""
+    """First suggest the (w, d) ``rows`` that are not in the state yet, in random order; then at random."""
 
     rows: Points
     notes: Notes = eqx.field(static=True, default=Notes())

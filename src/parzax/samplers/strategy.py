@@ -50,13 +50,14 @@ class Strategy(Parts):
         pool: Points | None = None,
         every: Points | None = None,
     ) -> Points:
-        """n suggestions, from the pool if there is one; ``every``: all configurations of a small space."""
+        """n suggestions, from the pool if there is one; ``every`` has all configurations of a small space."""
         # A batch needs a fifth key for fillers. The first four are the same as for a single suggestion.
         start, draw, choose, pick, *more = jax.random.split(key, 4 if n == 1 and self.repeats else 5)
         only = (state.constraint_only & state.present).sum(dtype=state.count.dtype)
         starting = state.count - only < self.n_startup
         seen = None
-        if not (self.repeats or basis.free_continuum):  # with a continuous parameter, draws never repeat
+        # with an always active continuous parameter, two draws are never equal
+        if not (self.repeats or basis.free_continuum):
             seen = state.points, state.present & ~state.constraint_only
         dtype = state.x.dtype
         random = partial(_draw_different, basis=basis, dtype=dtype, n=n, pool=pool, every=every)

@@ -32,41 +32,41 @@ class AbstractAxis(eqx.Module):
 
     @abc.abstractmethod
     def index(self, x: Any) -> Any:
-        """Index of the value nearest to x, 0 for a continuum; arbitrary where x is not finite."""
+        """Index of the value nearest to x; 0 on a continuum, and arbitrary if x is not finite."""
 
     @abc.abstractmethod
     def place(self, x: Any, index: Any) -> Any:
-        """Place in [0, 1] of x, whose index is ``index``; for a discrete value its cell's centre.
+        """Place of x in [0, 1], given its ``index``; for a discrete value the centre of its cell.
 
         It is finite, with a finite slope, for any x.
         """
 
     @abc.abstractmethod
     def has(self, x: Any, index: Any) -> Any:
-        """Whether the domain has x, whose index is ``index``, up to rounding of its dtype; False for NaN."""
+        """Whether the domain contains x, given its ``index``, up to rounding of the dtype; False for NaN."""
 
     def unit(self, x: Any) -> Any:
-        """`place` of x alone."""
+        """`place` of x, without a given index."""
         return self.place(x, self.index(x))
 
     def holds(self, x: Any) -> Any:
-        """`has` for x alone."""
+        """`has` for x, without a given index."""
         return self.has(x, self.index(x))
 
     @abc.abstractmethod
     def native(self, unit: Any, index: Any) -> Any:
-        """The value at place ``unit`` of a continuum, or number ``index`` of an axis with discrete values.
+        """The native value: at place ``unit`` on a continuum, or with number ``index`` on a discrete axis.
 
         It has the dtype of ``unit``.
         """
 
     def log_jacobian(self, unit: Any) -> Any:
-        """log |d unit / d native|: from a density on [0, 1] to one of native values; 0 for masses."""
+        """log |d unit / d native|: converts a density on [0, 1] to one of native values; 0 for masses."""
         return namespace(unit).zeros_like(unit)
 
     @abc.abstractmethod
     def at(self, unit: Any) -> tuple[Any, Any]:
-        """Place and number of the value whose cell holds a place; on a continuum the place itself."""
+        """Place and number of the value whose cell contains ``unit``; on a continuum ``unit`` and 0."""
 
     def drawn(self, level: Any) -> tuple[Any, Any]:
         """Place and number of a random value, from a uniform number in [0, 1).
@@ -86,15 +86,15 @@ class AbstractAxis(eqx.Module):
 
 @final
 class Continuum(AbstractAxis):
-    """All numbers from ``low`` to ``high``, which fill [0, 1], on their log axis if ``log``."""
+    """All numbers from ``low`` to ``high``; they fill [0, 1], on a log axis if ``log``."""
 
     discrete: ClassVar[bool] = False
     n_values: Any
     low: Any
     high: Any
     start: Any  # position of the lower end
-    length: Any  # distance to the upper end
-    log_length: Any  # its logarithm, which every dtype holds
+    length: Any  # distance from the lower to the upper end
+    log_length: Any  # logarithm of the length, which every dtype can represent
     # Power of two that brings the length near 1, so that its reciprocal is a normal number.
     shrink: Any
     log: bool = eqx.field(static=True)
@@ -159,22 +159,22 @@ def _zeros(x: Any) -> Any:
 
 
 def as_integers(x: Any) -> Any:
-    """Floats that are whole numbers as integers."""
+    """Convert floats that are whole numbers to integers."""
     return x.astype(_integer(namespace(x)))
 
 
 def _integer(xp: Any) -> Any:
-    """int32 on a device; on the host a domain may have more values than that."""
+    """The integer type: int32 on a device, int64 on the host, where a domain may have more values."""
     return np.int64 if xp is np else np.int32
 
 
 def limited(index: Any, n_values: Any) -> Any:
-    """The index within 0, ..., n_values - 1."""
+    """The index, clipped to 0, ..., n_values - 1."""
     return namespace(index).clip(index, 0, n_values.astype(index.dtype) - 1)
 
 
 def _clipped(x: Any, low: Any, high: Any) -> Any:
-    """x within [low, high]; on a bound the slope is 1, whereas that of `clip` is a half."""
+    """x, clipped to [low, high]. The slope on a bound is 1; with `clip` it would be 1/2."""
     xp = namespace(x)
     if xp is np:
         return np.minimum(np.maximum(x, low), high)

@@ -15,7 +15,7 @@ from parzax.space.axes import AbstractAxis, as_integers, limited
 # and a share of the number for listed values.
 STEP_SLACK = 1e-3
 _VALUE_SLACK = 1e-6
-# Largest rounding error, as a share of a cell.
+# Largest rounding error of a place, as a share of a cell.
 _CELL_SLACK = 2.0**-3
 
 
@@ -43,7 +43,7 @@ class AbstractCells(AbstractAxis):
 
     @abc.abstractmethod
     def index_at(self, unit: Any) -> Any:
-        """Number of the cell that holds a place."""
+        """Number of the cell that contains the place ``unit``."""
 
     def place(self, x: Any, index: Any) -> Any:
         return self.centre(index, x.dtype)
@@ -56,7 +56,7 @@ class AbstractCells(AbstractAxis):
         return self.centre(index, unit.dtype), index
 
     def _telling(self) -> Any:
-        """Indices of all values, or of the ends of a long list: the narrowest cell is among them."""
+        """Indices of all values, or of some at the ends if there are many; one has the narrowest cell."""
         n = int(self.n_values)
         return np.arange(n) if n < 2**12 else np.array([0, 1, n - 1])
 
@@ -86,12 +86,12 @@ class Steps(AbstractCells):
     first: Any  # the smallest value
     step: Any  # distance to the next value
     start: Any  # lower end of the log axis, in logarithms
-    length: Any  # distance to its upper end
+    length: Any  # length of the log axis
     log: bool = eqx.field(static=True)
 
     @classmethod
     def of(cls, n_values: int, first: float = 0.0, step: float = 1.0, log: bool = False) -> "Steps":
-        """The axis of ``n_values`` numbers from ``first`` on."""
+        """The axis of ``n_values`` numbers: ``first``, ``first + step``, and so on."""
         start = math.log(first - 0.5) if log else 0.0
         length = math.log(first + n_values - 0.5) - start if log else 1.0
         return cls(np.int64(n_values), *map(np.float64, (first, step, start, length)), log=log)
@@ -105,7 +105,8 @@ class Steps(AbstractCells):
         return limited(as_integers(xp.where(xp.isfinite(steps), steps, 0)), self.n_values)
 
     def has(self, x: Any, index: Any) -> Any:
-        # Beyond 2^24 a float32 cannot express this tolerance, and a value is either exact or wrong.
+        # Beyond 2^24 float32 cannot represent a deviation within this tolerance: a value is either exact or
+        # wrong.
         return namespace(x).abs(x - self.value(index, x.dtype)) <= STEP_SLACK * self.step
 
     def centre(self, index: Any, dtype: Any) -> Any:
@@ -134,7 +135,7 @@ class Steps(AbstractCells):
         return namespace(index).log(self.width(index, dtype))
 
     def _place(self, index: Any, dtype: Any, shift: float) -> Any:
-        """Place ``shift`` steps from a value."""
+        """Place at a distance of ``shift`` steps from the ``index``-th value."""
         if self.log:
             value = self.first + shift + index.astype(dtype)
             return (namespace(value).log(value) - self.start) / self.length
@@ -145,14 +146,14 @@ class Steps(AbstractCells):
 class Listed(AbstractCells):
     """Ascending numbers on a list; cells meet midway between neighbours; the outer cells are symmetric."""
 
-    values: Any  # (C,) the numbers, and after them padding
-    middles: Any  # (C - 1,) halfway between neighbouring values, then infinity
-    places: Any  # (C,) of the values in [0, 1]
-    edges: Any  # (C + 1,) of the cells, then infinity
+    values: Any  # (C,) the numbers, followed by padding
+    middles: Any  # (C - 1,) midpoints between neighbouring values, followed by infinity as padding
+    places: Any  # (C,) places of the values in [0, 1]
+    edges: Any  # (C + 1,) ends of the cells, followed by infinity as padding
 
     @classmethod
     def of(cls, values: Sequence[float], log: bool) -> "Listed":
-        """The axis of two or more numbers, on their log axis if ``log``."""
+        """The axis of two or more numbers, logarithmic if ``log``."""
         table = np.asarray(values, np.float64)
         position = np.array([math.log(v) if log else v for v in values])
         half = np.diff(position) / 2
@@ -197,7 +198,7 @@ class Listed(AbstractCells):
         return limited(as_integers(xp.searchsorted(self.edges, unit, side="right") - 1), self.n_values)
 
     def drawn(self, level: Any) -> tuple[Any, Any]:
-        # Every value is as likely as another, however wide its cell is.
+        # Every value has the same probability, however wide its cell is.
         number = namespace(level).floor(level * self.n_values.astype(level.dtype))
         index = limited(as_integers(number), self.n_values)
         return self.centre(index, level.dtype), index

@@ -15,11 +15,11 @@ from parzax.space.walk import INACTIVE
 def check_regimes(space: Space, values: np.ndarray, regime: Any, used: np.ndarray) -> np.ndarray:
     """Check values (..., n, d) and return the regimes (..., n, d) int16 of all rows, derived if not given.
 
-    Only the rows ``used`` (..., n) are checked: in others, unusable values become NaN, in place.
+    Only the rows ``used`` (..., n) are checked. In other rows unusable values are replaced by NaN, in place.
     """
     given = None if regime is None else _check_given(space, values, regime)
     regimes, valid = space.classify(values, given)
-    # A given regime must equal the regime that the conditions give, wherever they can be evaluated.
+    # A given regime must equal the regime from the conditions, wherever these can be evaluated.
     contradicted = np.zeros(values.shape, bool) if given is None else given != regimes
     for column in () if valid.all() else range(len(space)):
         bad, value, of_column = ~valid[..., column], values[..., column], regimes[..., column]

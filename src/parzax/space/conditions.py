@@ -30,7 +30,7 @@ class Described:
 
     def __repr__(self) -> str:
         parts = []
-        # `when` is the first field of its class; it reads best last.
+        # `when` is the first field of its class, but the repr has it last.
         for item in sorted(fields(cast("Any", self)), key=lambda item: item.name == "when"):
             value = getattr(self, item.name)
             if item.init and item.default is MISSING:
@@ -48,7 +48,7 @@ class Condition(Described, abc.ABC):
 
     @abc.abstractmethod
     def intervals(self, domain: Any) -> tuple[Interval, ...]:
-        """The keys of a parent's `Domain` at which the condition holds: its one definition."""
+        """The keys of a parent's `Domain` at which the condition holds; all evaluations use them."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -118,7 +118,7 @@ def common_intervals(several: Sequence[tuple[Interval, ...]]) -> tuple[Interval,
     for intervals in rest:
         pairs = [(a, b) for a in common for b in intervals]
         overlaps = (Interval(max(a.low, b.low), min(a.high, b.high)) for a, b in pairs)
-        # An interval of one key lies in another that begins there, but not in one that ends there.
+        # A single key lies in an interval that begins at it, but not in one that ends at it.
         common = tuple(
             o
             for o, (a, b) in zip(overlaps, pairs, strict=True)
@@ -128,7 +128,7 @@ def common_intervals(several: Sequence[tuple[Interval, ...]]) -> tuple[Interval,
 
 
 def plain_values(name: str, values: Any) -> tuple[Any, ...]:
-    """Return the values as a tuple without NumPy scalars; raise unless they are a sequence, not empty."""
+    """Return the values as a tuple without NumPy scalars; raise unless they are a non-empty sequence."""
     if isinstance(values, str) or not isinstance(values, (Sequence, np.ndarray)):
         raise TypeError(f"{name} must be a sequence, got {values!r}.")
     if len(values) == 0:
@@ -137,7 +137,7 @@ def plain_values(name: str, values: Any) -> tuple[Any, ...]:
 
 
 def choice_label(choice: Any) -> Any:
-    """A choice as `parzax.Categorical` takes it: plain values as they are, anything else by its repr."""
+    """A choice as `parzax.Categorical` accepts it: plain values unchanged, others as their repr."""
     choice = choice.item() if isinstance(choice, np.generic) else choice
     return choice if choice is None or isinstance(choice, (bool, int, float, str)) else repr(choice)
 

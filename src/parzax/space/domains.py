@@ -15,7 +15,7 @@ from parzax.space.axes import BOUND_SLACK, AbstractAxis, Continuum
 from parzax.space.cells import Listed, Steps
 from parzax.space.conditions import Condition, Described, choice_key, choice_label, plain_values
 
-# Integers are carried in float64, which is exact up to here.
+# Largest integer: integers are stored in float64, which is exact up to here.
 MAX_INTEGER = 2**53
 # Share of a step by which a domain may miss a whole number of steps.
 _RATIO_SLACK = 1e-6
@@ -40,7 +40,7 @@ class Domain(Described, ABC):
         object.__setattr__(self, "when", when)
 
     def __getstate__(self) -> dict[str, Any]:
-        """The fields alone, without cached values."""
+        """For pickle: the fields, without cached values."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
@@ -55,7 +55,7 @@ class Domain(Described, ABC):
 
     @cached_property
     def axis(self) -> AbstractAxis:
-        """Where the values lie in [0, 1]: the one encoding of the domain."""
+        """The axis: where the values lie in [0, 1]. All code encodes values by this axis."""
         return self._axis()
 
     @abstractmethod
@@ -129,13 +129,14 @@ class Numeric(Domain):
             raise ValueError(f"{type(self).__name__}: {division}; {last}")
 
     def _number(self, field: str) -> float:
-        """A field as a finite number."""
+        """Return a field as a finite number, or raise."""
         return _checks.real_number(f"{type(self).__name__}: {field}", getattr(self, field))
 
     def _axis(self) -> AbstractAxis:
         step = self.step
         if self.low == self.high:
-            # With a step nearly as large as the value, the tolerance would accept other values.
+            # A domain of one value has a tiny step: the tolerance is a share of the step, and a large one
+            # would accept other values.
             return Steps.of(1, self.low, 1e3 * BOUND_SLACK * abs(self.low) or 1e-300)
         if step is None:
             return Continuum.between(float(self.low), float(self.high), self.log)
@@ -252,7 +253,7 @@ class Categorical(Domain):
     ``[1, 1.0]`` are two choices each.
     """
 
-    # True == 1 in Python, but they are different choices here, so keys are compared instead of values.
+    # In Python True == 1, but here they are different choices. So equality compares keys instead of values.
     choices: Sequence[Any] = field(compare=False)
     kind: ClassVar[str] = "categorical"
     codes: dict[tuple[str, str], int] = field(init=False)

@@ -57,21 +57,21 @@ class Frame(eqx.Module):
     programs. The structure does not grow with the number of parameters.
     """
 
-    parameter: Int[Any, " s"]  # of each slot; the slots of a parameter follow each other
-    regime: Int[Any, " s"]  # of each slot
+    parameter: Int[Any, " s"]  # parameter of each slot; the slots of a parameter are adjacent
+    regime: Int[Any, " s"]  # number of each slot's regime
     first: Int[Any, " d"]  # the first slot of each parameter
-    is_parent: Bool[Any, " d"]  # whether conditions look at a parameter
+    is_parent: Bool[Any, " d"]  # whether some condition depends on the parameter
     counted: Bool[Any, " s"]  # whether a slot has discrete values; else it is on a continuum
-    # Stacked axes of the slots with one structure; on the host a list of values is not stacked.
+    # Axes with the same structure are stacked into one entry; on the host a list of values is not stacked.
     axes: tuple[AbstractAxis, ...]
     which: tuple[Int[Any, " _"], ...]  # slots of each entry of ``axes``
-    back: Int[Any, " s"]  # where each slot is in the concatenation of ``which``
-    walk: Walk | None  # None where every slot always applies
+    back: Int[Any, " s"]  # position of each slot in the concatenation of ``which``
+    walk: Walk | None  # None if all slots always apply
     # (s, d) 1 where a slot belongs to a parameter; None if each parameter has one slot.
     membership: Float[Any, "s d"] | None
     stacked: bool = eqx.field(static=True)
 
-    # Methods without Equinox's wrappers, as in `AbstractAxis`.
+    # Equinox's wrappers of methods are avoided, as in `AbstractAxis`.
     __getattribute__ = object.__getattribute__
 
     @classmethod
@@ -128,7 +128,7 @@ class Frame(eqx.Module):
 
     @_QUIET
     def _locate(self, value: Float[Any, "n s"]) -> tuple[Any, Any]:
-        """Number of the value on every slot's axis, and whether the slot's domain has the value."""
+        """Number of the value on each slot's axis, and whether the slot's domain contains the value."""
 
         def locate(axis: AbstractAxis, value: Any) -> tuple[Any, Any]:
             index = axis.index(value)
@@ -137,7 +137,7 @@ class Frame(eqx.Module):
         return self.over(locate, value)
 
     def nearest(self, x: Float[Any, "n d"]) -> Points:
-        """Points of the values nearest to ``x`` in each domain; inactive parameters have none.
+        """Points of the values nearest to ``x`` in each domain; inactive parameters have no value.
 
         An entry is valid unless its parameter is active and has no value.
         """
@@ -160,7 +160,7 @@ class Frame(eqx.Module):
         return xp.where(regime == INACTIVE, xp.asarray(np.nan, dtype=value.dtype), chosen(value))
 
     def at(self, places: Float[Any, "n s"]) -> Points:
-        """Points from a place on every slot's axis; the places of slots that do not apply are ignored."""
+        """Points from a place on each slot's axis; the places of slots that do not apply are ignored."""
         return self._make_points(*self.over(lambda axis, u: axis.at(u), places))
 
     def drawn(self, levels: Float[Any, "n s"]) -> Points:
@@ -173,7 +173,7 @@ class Frame(eqx.Module):
         return self._sum_active(at, self.over(lambda axis, i: axis.log_uniform(i, dtype), number))
 
     def log_jacobian(self, at: Points) -> Float[Any, " n"]:
-        """log |d unit / d native| of points: from a density in unit coordinates to one of native values."""
+        """log |d unit / d native| of points: converts a density in unit coordinates to a native one."""
         return self._sum_active(at, self.over(lambda axis, u: axis.log_jacobian(u), self.spread(at.unit)))
 
     def over(self, function: Callable[..., Any], *columns: Shaped[Any, "n s"]) -> Any:
@@ -191,11 +191,11 @@ class Frame(eqx.Module):
         return x if self.membership is None else x[:, self.parameter]
 
     def here(self, at: Points) -> Bool[Any, "n s"]:
-        """Which slots apply at points."""
+        """Mask of the slots that apply at the points."""
         return self.spread(at.regime) == self.regime[None]
 
     def on_continuum(self, at: Points) -> Bool[Any, "n d"]:
-        """Which coordinates of points are active and on a continuum."""
+        """Mask of the coordinates of points that are active and on a continuum."""
         active = at.regime != INACTIVE
         if self.membership is None:
             return active & ~self.counted[None]
@@ -208,13 +208,13 @@ class Frame(eqx.Module):
         return self.over(lambda axis, u, i: axis.native(u, i), unit, number)
 
     def _slot(self, regime: Any) -> Any:
-        """Slots of active parameters."""
+        """Slots of the parameters, given their regimes; arbitrary for inactive parameters."""
         return self.first[None] + namespace(regime).clip(regime, 0, None)
 
     def _make_points(
         self, unit: Any, number: Any, value: Any = None, held: Any = None, absent: Any = None
     ) -> Points:
-        """Points from the place, number and value that every slot would have if it applied.
+        """Build points from the place, number and value that each slot would have if it applied.
 
         By default the value is computed from the place, every slot has a value, and inactive parameters were
         given no value.
@@ -239,8 +239,8 @@ class Frame(eqx.Module):
     ) -> tuple[Any, Callable[[Any], Any]]:
         """The regime of every parameter (None if all are 0), and a function that picks values by slot.
 
-        The function returns, for each parameter, the entry of the slot that applies; for inactive parameters
-        an arbitrary one.
+        The function returns, for each parameter, the entry of the slot that applies. For an inactive
+        parameter the entry is arbitrary.
         """
         if self.walk is None:
             return None, lambda x: x

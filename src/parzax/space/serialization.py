@@ -11,7 +11,7 @@ from parzax import _checks
 from parzax.space.conditions import Between, Condition, In, Recorded
 from parzax.space.domains import Categorical, Domain, Float, Int, Ordinal, Varying
 
-# Other keys of a file; the command line reads "direction", people read the rest.
+# Other keys that a file may have. The command line reads "direction"; the rest are remarks for people.
 _BESIDE = {"problem", "scenario", "metric", "direction", "name", "description", "comment"}
 _KINDS: dict[Any, type[Domain]] = {kind.kind: kind for kind in (Float, Int, Varying, Ordinal, Categorical)}
 
@@ -69,7 +69,7 @@ def load(source: str | Path) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object; ValueError for a repeated key, of which Python's reader would keep only the last."""
+    """A JSON object; ValueError for a repeated key (Python's reader would keep only the last value)."""
     keys = [key for key, _ in pairs]
     if len(set(keys)) < len(keys):
         twice = next(key for key in keys if keys.count(key) > 1)
@@ -125,7 +125,7 @@ def _condition_to_dict(condition: Condition) -> dict[str, Any]:
 def _condition_from_dict(body: Any) -> Condition:
     if not isinstance(body, Mapping):
         raise ValueError(f"a condition must be an object, got {body!r}.")
-    # Each form of a condition has its keys; a key of another form is an error.
+    # Each form of a condition has separate keys; a key of another form is an error.
     if "recorded" in body:
         _check_keys('a condition with "recorded"', body, {"recorded"})
         if body["recorded"] is not True:

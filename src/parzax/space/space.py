@@ -1,4 +1,4 @@
-"""Space: named parameters, the regimes each can have, and the conditions that choose among them."""
+"""Search spaces: named parameters, the regimes of each, and the conditions that choose among them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -60,7 +60,7 @@ class Space:
         self.slots = tuple(Slot(j, i, d) for j, ds in enumerate(self.domains) for i, d in enumerate(ds))
         self._columns = {name: j for j, name in enumerate(self._domains)}
         self.walk = Walk.of(self.slots, self._columns, len(in_order))
-        # Caches look the hash up at every call.
+        # The hash is stored, because caches need it at every call.
         self._hash = hash(tuple(self._domains.items()))
 
     @property

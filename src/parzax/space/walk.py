@@ -42,7 +42,7 @@ def generations(domains: Mapping[str, tuple[Domain, ...]]) -> list[list[str]]:
 
 
 def _parents(name: str, domain: Domain, domains: Mapping[str, tuple[Domain, ...]]) -> Iterable[str]:
-    """Names of a domain's parents; raise for a condition that never holds, alone or with the others."""
+    """Names of a domain's parents; raise if a condition never holds, or never together with the others."""
     by_parent: dict[str, list[Condition]] = {}
     for condition in domain.conditions:
         if isinstance(condition, Recorded):
@@ -80,30 +80,32 @@ class Walk(eqx.Module):
     The first round settles parameters without parents, the second their children, and so on.
     """
 
-    parents: Int[Any, " p"]  # slots that conditions look at
-    parent: Int[Any, " t"]  # which of ``parents`` a test looks at
-    counted: Bool[Any, " t"]  # whether a test looks at the index of the value, or at the value itself
-    first: Int[Any, " t"]  # a test holds for an index >= first
-    last: Int[Any, " t"]  # and < last
-    low: Float[Any, " t"]  # a test holds for a value >= low, see `parzax.space.conditions.Interval`
-    high: Float[Any, " t"]  # and < high
-    any_of: Float[Any, "t k"]  # 1 where a test belongs to a condition
-    all_of: Float[Any, "k s"]  # 1 where a condition belongs to a slot
-    # (s, s) 1 where a slot comes before another slot of its parameter; None if each parameter has one slot.
+    parents: Int[Any, " p"]  # slots on whose values conditions depend
+    parent: Int[Any, " t"]  # index into ``parents`` of the slot that a test reads
+    counted: Bool[Any, " t"]  # whether a test compares the index of the value, or the value itself
+    first: Int[Any, " t"]  # a test on an index holds if first <= index < last
+    last: Int[Any, " t"]  # end of these indices
+    # a test on a value holds if low <= value < high, see `parzax.space.conditions.Interval`
+    low: Float[Any, " t"]
+    high: Float[Any, " t"]  # end of these values
+    any_of: Float[Any, "t k"]  # 1 if the test belongs to the condition
+    all_of: Float[Any, "k s"]  # 1 if the condition belongs to the slot
+    # 1 if the first slot comes before the second one of the same parameter; None if each parameter has one
+    # slot.
     before: Float[Any, "s s"] | None
-    n_rounds: int = eqx.field(static=True)  # generations of parameters; static
+    n_rounds: int = eqx.field(static=True)  # number of generations of parameters; static
 
     # Methods without Equinox's wrappers, as in `parzax.space.AbstractAxis`.
     __getattribute__ = object.__getattribute__
 
     @classmethod
     def of(cls, slots: tuple[Slot, ...], columns: Mapping[str, int], n_rounds: int) -> "Walk | None":
-        """Build the walk from all slots and the columns of names; None where all slots always apply."""
+        """Build the walk from all slots and the columns of names; None if all slots always apply."""
         if not any(slot.domain.conditions for slot in slots):
             return None
         parameter = np.array([slot.parameter for slot in slots])
-        tests: list[tuple[float, ...]] = []  # condition, slot of the parent, low, high
-        conditional: list[int] = []  # slot of each condition
+        tests: list[tuple[float, ...]] = []  # per test: condition, slot of the parent, low, high
+        conditional: list[int] = []  # slot to which each condition belongs
         for s, slot in enumerate(slots):
             for condition in slot.domain.conditions:
                 if isinstance(condition, Recorded):
@@ -111,7 +113,8 @@ class Walk(eqx.Module):
                 for p in np.flatnonzero(parameter == columns[condition.parent]).tolist():
                     tests += [(len(conditional), p, *ends) for ends in condition.intervals(slots[p].domain)]
                 conditional.append(s)
-        # A log records which domain applied, so `Recorded` domains need no search for the first that can.
+        # For `Recorded` domains the log says which one applied, so there is no search for the first possible
+        # domain.
         several = any(
             second.regime == 1 and not isinstance(first.domain.conditions[0], Recorded)
             for first, second in pairwise(slots)
@@ -134,7 +137,7 @@ class Walk(eqx.Module):
         )
 
     def inside(self, number: Shaped[Any, "n t"], value: Shaped[Any, "n t"]) -> Bool[Any, "n t"]:
-        """Outcome of every test, given the value of the slot that it looks at, and the value's number."""
+        """(n, t) outcome of each test, given the value in the parent's slot and the number of this value."""
         ends = (end[None] for end in (self.first, self.last, self.low, self.high))
         return _inside(self.counted[None], number, value, *ends)
 
@@ -158,7 +161,7 @@ class Walk(eqx.Module):
 
 
 def holds(condition: Condition, domain: Domain, x: Float[Any, "..."]) -> Bool[Any, "..."]:
-    """Whether a condition holds at native values of a parent (of a category its codes); not at NaN."""
+    """Whether a condition holds at native values of a parent (codes of a category); False at NaN."""
     at = np.asarray(x, np.float64)[..., None]
     ends = np.array(condition.intervals(domain), np.float64).reshape(-1, 2).T
     first, last = (np.where(domain.axis.discrete, end, 0).astype(np.int64) for end in ends)
@@ -167,7 +170,7 @@ def holds(condition: Condition, domain: Domain, x: Float[Any, "..."]) -> Bool[An
 
 
 def _inside(counted: Any, number: Any, value: Any, first: Any, last: Any, low: Any, high: Any) -> Any:
-    """Whether a parent's key is in an interval; used on the host and on devices."""
+    """Whether a parent's key (number or value) is in an interval; used on the host and on devices."""
     xp = namespace(value)
     only = low == high
     slack = xp.where(only, UNITS * float(np.finfo(value.dtype).eps) * xp.abs(low), 0)
@@ -177,7 +180,7 @@ def _inside(counted: Any, number: Any, value: Any, first: Any, last: Any, low: A
 
 
 def indicator(column_of: np.ndarray, n_columns: int) -> np.ndarray:
-    """(rows, n_columns) 1 in the column of each row, else 0."""
+    """(rows, n_columns) indicator matrix: 1 in column ``column_of[i]`` of row i, else 0."""
     return (column_of[:, None] == np.arange(n_columns)).astype(np.float32)
 
 

@@ -177,7 +177,7 @@ class State(eqx.Module):
         return jax.tree.map(over, State.empty(*sizes, capacity, self.x.dtype), self)
 
     def _put(self, rows: Any, new: Any) -> Any:
-        """Rows with the new ones after the last; rows beyond the capacity are dropped."""
+        """Write new rows after the last row; rows beyond the capacity are dropped."""
         new = new.astype(rows.dtype)
         if len(new) != 1:
             where = self.count + jnp.arange(len(new), dtype=jnp.int32)
@@ -216,7 +216,7 @@ def repeated_rows(arrays: Any, counted: Bool[Array, " n"]) -> Bool[Array, " n"]:
 
 
 def same_rows(first: Any, second: Any) -> Bool[Array, "n k"]:
-    """[i, j]: whether row i of all arrays of one tree equals row j of those of another."""
+    """[i, j]: whether row i of one tree of arrays equals row j of another tree, in all arrays."""
     pairs = zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True)
     equal = [(a[:, None] == b.astype(a.dtype)[None]).all(axis=-1) for a, b in pairs]
     return jnp.stack(equal).all(axis=0)

@@ -27,7 +27,7 @@ class AbstractTies(eqx.Module):
     def order(
         self, losses: _Losses, rank: _Places, evaluated: _Rows, counted: _Rows, count: _Count, most: int
     ) -> _Places:
-        """Rows from best to worst, (n,).
+        """Order rows from best to worst: (n,) indices.
 
         Args:
             losses: (n, m), minimised.

@@ -40,7 +40,7 @@ class Optimizer:
     All configurations are legal: conditional parameters are inactive where their conditions fail, and a
     suggestion that breaks a forbidden clause is drawn again (at random after 30 draws). Suggestions that are
     not told yet count as bad, so that suggestions made together differ. The same seed and the same calls give
-    the same configurations. It compiles once for up to 1024 configurations, then for 4096, then at each
+    the same configurations. It compiles a program for up to 1024 configurations, then for 4096, then at each
     doubling.
 
     Args:
@@ -112,8 +112,8 @@ class Optimizer:
     def best(self) -> list[Evaluated]:
         """The best feasible configurations so far, in the order in which they were told.
 
-        With one objective, the first configuration with the smallest loss; with several, the front without
-        repeats. Empty as long as nothing is feasible.
+        With one objective, it is the first configuration with the smallest loss. With several objectives, it
+        is the Pareto front without repeats. The list is empty as long as nothing is feasible.
         """
         evaluated = (told for told in self._told if not any(map(math.isnan, told.objectives)))
         feasible = [told for told in evaluated if all(value <= 0 for value in told.constraints)]

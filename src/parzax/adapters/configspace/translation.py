@@ -61,7 +61,7 @@ def space(cs: ConfigurationSpace) -> Space:
 
 
 def _has_distribution(hp: Any) -> bool:
-    """Whether some values are likelier than others."""
+    """Whether some values of a hyperparameter are likelier than others."""
     if isinstance(hp, (FloatHyperparameter, IntegerHyperparameter)):
         return not isinstance(hp, (CS.UniformFloatHyperparameter, CS.UniformIntegerHyperparameter))
     weights = getattr(hp, "weights", None)
@@ -90,7 +90,7 @@ def _numbers(hp: CS.OrdinalHyperparameter) -> tuple[Any, ...] | None:
 
 
 def raw_choices(hp: Any) -> Sequence[Any]:
-    """The choices of a categorical, an ordinal or a constant, in the order of its vector."""
+    """The choices of a categorical, an ordinal or a constant, in the order of ConfigSpace's codes."""
     if isinstance(hp, CS.Constant):
         return (hp.value,)
     if isinstance(hp, CS.CategoricalHyperparameter):
@@ -108,7 +108,7 @@ def _conjuncts(condition: Any) -> list[Any]:
 
 
 def _translate(condition: Any) -> Condition:
-    """A condition on one parent, perhaps an "or" of several, as one range or one list of values."""
+    """Translate a condition on one parent, perhaps an "or" of several, to one range or list of values."""
     atoms = getattr(condition, "dlcs", (condition,))
     if len({atom.parent.name for atom in atoms}) > 1:
         raise _not_expressible(condition, "its alternatives have different parents")
@@ -162,7 +162,7 @@ def observations(
     Args:
         cs: the configuration space, see `space`.
         configs: n configurations.
-        objectives: (n,) or (n, m).
+        objectives: (n,) or (n, m) values.
         **options: ``direction``, ``constraints``, ``weight``, ``failed``, as in `Observations.from_arrays`.
 
     Raises:
@@ -176,7 +176,7 @@ def observations(
 
 
 def native_rows(cs: ConfigurationSpace, target: Space, configs: Sequence[Configuration]) -> np.ndarray:
-    """Native values (n, d) of n configurations of ``cs``; ``target`` is the space that `space` gives."""
+    """Native values (n, d) of n configurations of ``cs``; ``target`` is the result of `space`."""
     for i, config in enumerate(configs):
         _checks.instance(f"configs[{i}]", config, Configuration, "a ConfigSpace.Configuration")
         if config.config_space is not cs and config.config_space != cs:
@@ -191,7 +191,7 @@ def native_rows(cs: ConfigurationSpace, target: Space, configs: Sequence[Configu
 
 
 def _native(hp: Any, domain: Domain, vector: np.ndarray) -> np.ndarray:
-    """Native values of a configuration's vector; ConfigSpace's own look-ups round to nine places."""
+    """Native values, from a vector of ConfigSpace's codes; its own look-ups would round to nine places."""
     if isinstance(domain, (Float, Int)):
         return np.clip(np.asarray(hp.to_value(vector), dtype=np.float64), domain.low, domain.high)
     if isinstance(domain, Ordinal):
@@ -200,7 +200,7 @@ def _native(hp: Any, domain: Domain, vector: np.ndarray) -> np.ndarray:
 
 
 def to_values(cs: ConfigurationSpace, target: Space, row: np.ndarray) -> dict[str, Any]:
-    """The values of a native row (d,), as ConfigSpace has them; inactive parameters are left out."""
+    """Name -> value of a native row (d,), with ConfigSpace's values; inactive parameters are left out."""
     named = {}
     for name, (domain, *_), value in zip(target.names, target.domains, row.tolist(), strict=True):
         if math.isnan(value):

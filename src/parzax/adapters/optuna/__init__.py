@@ -17,7 +17,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Optuna's evaluators load scikit-learn, if it is installed; samplers need not wait that second.
+    # Imported on first use: Optuna's evaluators load scikit-learn (about a second), which samplers do not
+    # need.
     if name == "CondPedAnovaImportanceEvaluator":
         from parzax.adapters.optuna.evaluator import CondPedAnovaImportanceEvaluator
 

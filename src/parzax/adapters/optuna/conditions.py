@@ -36,15 +36,15 @@ class Presence(NamedTuple):
 def explain(columns: dict[str, Presence]) -> tuple[dict[str, Conditions], frozenset[tuple[str, str]]]:
     """Explain every parameter's presence by the values of others, where that is possible exactly.
 
-    A parameter that every trial has is unconditional. Otherwise one condition is looked for, then two:
-    the choices of a categorical parent with which it occurred, a threshold of a numeric parent (the
-    roundest number between the values with and without it), few values of an integer parent. A parent
-    must itself be explained, be in all trials that have the child, and in more. The answer depends on the
-    log alone, and while new trials agree with it, it stays.
+    A parameter that every trial has is unconditional. For any other, one condition is tried, then two. A
+    condition is the choices of a categorical parent with which it occurred, a threshold of a numeric parent
+    (the roundest number between the values with and without it), or a few values of an integer parent. A
+    parent must itself be explained, occur in all trials that have the child, and in more. The result depends
+    on the log alone, and does not change while new trials agree with it.
 
     Returns:
         Conditions of each parameter whose presence is explained, parents first; and undecided pairs of a
-        child and a parent, which may explain the child once a trial has the parent alone.
+        child and a parent: the parent may explain the child once a trial has the parent without the child.
     """
     # Parents occur in more trials than their children, so they come first.
     conditions: dict[str, Conditions] = {}

@@ -1,4 +1,4 @@
-"""Optuna's distributions as domains, as the regimes of one parameter, and as parameters to sample."""
+"""Translate Optuna's distributions to domains, to the regimes of a parameter, and to sampled parameters."""
 
 import math
 from collections.abc import Iterable
@@ -17,13 +17,14 @@ _MOST_STEPS = 2**31 - 2
 
 
 def regimes_of(distributions: list[Any]) -> tuple[list[Any], np.ndarray, bool, int]:
-    """Distinct distributions, the index of each row's, whether orders were merged, and how many were pooled.
+    """Distinct distributions, the index for each row, whether orders were merged, and the number pooled.
 
-    Two distributions are one regime where Optuna calls them equal, with two exceptions: choices stay apart by
+    Two distributions are one regime if Optuna calls them equal, with two exceptions: choices stay apart by
     type (True is not 1), and the same choices in another order are the same regime. Regimes come in order of
-    appearance. Numeric distributions that one row each has are pooled into `Varying` domains, put last: a
-    domain that moves from row to row (x in [0, c], say). There is one for each kind of numbers (integers or
-    not, log axis or not, one step) with at least two distributions. Optuna leaves all of them out of the sum.
+    appearance. Numeric distributions that occur in a single row are pooled into `Varying` domains, which come
+    last: their bounds move from row to row (x in [0, c], say). There is one `Varying` domain for each kind of
+    numbers (integers or not, log axis or not, step) with at least two such distributions. Optuna leaves all
+    of them out of the sum.
     """
     exact_keys = [_exact_key(distribution) for distribution in distributions]
     rows: dict[Any, list[int]] = {}
@@ -77,8 +78,9 @@ def moving_bounds(distributions: list[Any], moves: np.ndarray, values: np.ndarra
 def domain_of(distribution: Any, when: tuple[Recorded, ...] = (), *, sampled: bool = False) -> Domain:
     """The domain of an Optuna distribution (a `Varying` passes through).
 
-    With ``sampled`` also of distributions that a log cannot have: equal choices are told apart; integers
-    beyond 2^53, and more steps than an int32 numbers, are a continuum, half a step longer at both ends.
+    With ``sampled`` the function also accepts distributions that a log cannot have. Equal choices are then
+    told apart. Integers beyond 2^53, and more steps than an int32 can number, become a continuum, half a step
+    longer at both ends.
     """
     if isinstance(distribution, Varying):
         return distribution
@@ -108,8 +110,8 @@ def _distinct(labels: Iterable[Any]) -> tuple[Any, ...]:
 def nearest_inside(domain: Domain, values: np.ndarray) -> np.ndarray:
     """Move values outside the domain to the nearest value of the domain.
 
-    Optuna accepts any enqueued value, and its evaluator counts it in the nearest cell. NaN and codes stay,
-    and so do values of a `Varying` domain, whose rows have bounds of their own.
+    Optuna accepts any enqueued value, and its evaluator counts it in the nearest cell. NaN and codes do not
+    change. Values of a `Varying` domain do not change either, since each row has different bounds.
     """
     if isinstance(domain, Varying) or not isinstance(domain, Numeric):
         return values
@@ -122,7 +124,7 @@ def nearest_inside(domain: Domain, values: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Parameter:
-    """Optuna's distribution and parzax's domains; ``choices`` go by code, a numeric parameter has none."""
+    """A parameter: Optuna's distribution and parzax's domains. Codes index ``choices``, empty for numbers."""
 
     name: str
     distribution: BaseDistribution
@@ -137,11 +139,11 @@ class Parameter:
         return float(value) if is_number else math.nan
 
     def to_external(self, native: float) -> Any:
-        """A number as the nearest value of the distribution; Optuna checks what rounding made of it."""
+        """The value of the distribution nearest to a number, so that Optuna accepts it despite rounding."""
         d: Any = self.distribution
         if self.choices:
             return self.choices[round(native)]
-        if isinstance(d, CategoricalDistribution):  # an ordinal's numbers
+        if isinstance(d, CategoricalDistribution):  # the numbers of an `Ordinal`, which are choices in Optuna
             return d.choices[int(np.abs(np.asarray(d.choices, np.float64) - native).argmin())]
         value = round(native) if isinstance(d, IntDistribution) else native
         if d.step is not None:
@@ -150,13 +152,13 @@ class Parameter:
 
 
 def inferred(name: str, distribution: BaseDistribution) -> Parameter:
-    """The parameter of a distribution."""
+    """The parameter for a distribution that a study asked for."""
     choices = tuple(distribution.choices) if isinstance(distribution, CategoricalDistribution) else ()
     return Parameter(name, distribution, (domain_of(distribution, sampled=True),), choices)
 
 
 def declared(name: str, domains: tuple[Domain, ...], distribution: BaseDistribution | None) -> Parameter:
-    """A parameter of a given space as the study asks for it; ValueError where they cannot mean the same."""
+    """A parameter of a given space, as the study asks for it; ValueError if space and study contradict."""
     first = domains[0]
     distribution = distribution or _distribution(first)
     suggested = f"the study suggests {distribution!r}"

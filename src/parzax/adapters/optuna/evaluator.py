@@ -86,8 +86,8 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
                 left out. By default the objective; with several objectives, the order by Pareto front.
 
         Returns:
-            name -> variance >= 0; 0 for all, with a warning, where there are fewer than two usable trials,
-            all losses are equal or both levels select the same trials.
+            Name -> variance >= 0. All are 0, with a warning, if there are fewer than two usable trials, if
+            all losses are equal, or if both levels select the same trials.
 
         Raises:
             TypeError: ``params`` is not a list of names.

@@ -30,7 +30,7 @@ class Memory:
         self.local = threading.local()
         # Whether compilation of the program for joint sampling has started.
         self.prepared = False
-        # Pairs of a key (what is sampled) and its history; the pair used last is at the end.
+        # Pairs of a key (which parameters are sampled) and its history; the pair used last is at the end.
         self._histories: list[tuple[Any, History]] = []
 
     def __reduce__(self) -> tuple[type["Memory"], tuple[()]]:
@@ -41,7 +41,7 @@ class Memory:
         self._histories = [pair for pair in self._histories if not gone(pair[0])]
 
     def history(self, key: Any, trials: Sequence[FrozenTrial], new: Callable[[], "History"]) -> "History":
-        """The history of this study (or Hyperband's bracket of it) for what is sampled; else a new one."""
+        """The stored history for ``key`` that fits the trials (of a study or a bracket), or a new one."""
         fitting = (pair for pair in self._histories if pair[0] == key and pair[1].fits(trials))
         used = next(fitting, None) or (key, new())
         others = [pair for pair in self._histories if pair is not used]
@@ -50,17 +50,17 @@ class Memory:
 
 
 class History:
-    """A study so far. The trials are the only truth: what does not match them is made anew.
+    """The state of a sampler for one study. Whatever does not match the study's trials is computed anew.
 
     Rows come in the order of the trials' numbers. The finished trials before the first unfinished one cannot
     change any more and stay in the sampler's state; those after it, finished or running, are told anew at
-    every call. So a suggestion depends on the study alone, not on who saw it grow and how.
+    every call. So a suggestion depends on the study alone, not on which process read it, or when.
     """
 
     def __init__(
         self, plan_of: Callable[[list[FrozenTrial]], Plan], sampler_of: Callable[[Space, int, int], Sampler]
     ) -> None:
-        """Begin empty; ``sampler_of`` takes a space and the numbers of objectives and constraints."""
+        """Start empty. ``sampler_of`` takes a space and the numbers of objectives and constraints."""
         self._plan_of, self._sampler_of = plan_of, sampler_of
         self._settled: list[FrozenTrial] = []
         self._plan: Plan | None = None
@@ -73,7 +73,7 @@ class History:
         self._constraints: tuple[str, ...] = ()
 
     def fits(self, trials: Sequence[FrozenTrial]) -> bool:
-        """Whether the trials begin with those that are settled here (storages hand out the same objects)."""
+        """Whether the trials begin with this history's settled ones (storages return the same objects)."""
         return trials is self._seen or trials[: len(self._settled)] == self._settled
 
     def plan(self, trials: Sequence[FrozenTrial]) -> Plan:
@@ -96,9 +96,9 @@ class History:
         return self._plan
 
     def prepare(self, trials: list[FrozenTrial], directions: list[StudyDirection]) -> bool:
-        """Begin to compile what the first suggestion needs; False where the space has just changed.
+        """Start to compile the program of the first suggestion; return False if the space has just changed.
 
-        Only the program is kept: a suggestion must not depend on who prepared it when.
+        Only the compiled program is kept, since a suggestion must not depend on an earlier call.
         """
         before, space = self._plan, self.plan(trials).space
         if before is None or space is None or before.space != space:
@@ -147,8 +147,8 @@ def _names(constraints: Iterable[dict[str, float]]) -> tuple[str, ...]:
 def _loss(trial: FrozenTrial, directions: Sequence[StudyDirection]) -> tuple[float, ...] | None:
     """The losses of several objectives, or a sort key for one; None for a running or undefined trial.
 
-    Pruned trials come after complete ones: those that came further first, then by their last value, as in
-    Optuna; those without any value last.
+    Pruned trials rank after complete ones, as in Optuna: first by the number of steps (more is better), then
+    by their last value. Those without any value come last.
     """
     signs = [-1.0 if d == StudyDirection.MAXIMIZE else 1.0 for d in directions]
     if trial.state == TrialState.COMPLETE:

@@ -37,16 +37,17 @@ class Plan:
         domains = {p.name: p.domains for p in parameters}
         # None if the plan has no parameters.
         self.space = smoothed(Space(domains), most) if domains else None
-        # The relative search space.
+        # Optuna's name for this is the relative search space.
         self.distributions = {p.name: p.distribution for p in parameters}
         self._latest, self._ignored, self._undecided = latest, frozenset(ignored), undecided
 
     def agrees_with(self, trials: Sequence[FrozenTrial]) -> bool:
-        """Whether some finished trials leave the plan as it is; if not, all of them must be looked at again.
+        """Whether some finished trials agree with the plan. If not, a new plan must be made from all trials.
 
-        They have the ``latest`` distributions (where None is given, any) of all parameters but those that are
-        ``ignored``. With ``undecided`` pairs the conditions were found in a log: no trial then has a parent
-        without its child of such a pair, and every trial has the parameters that are active in it.
+        They agree if they have the ``latest`` distributions (any distributions, if None is given) of all
+        parameters except the ``ignored`` ones. If ``undecided`` pairs are given, conditions were inferred
+        from a log; then also no trial may have the parent of such a pair without the child, and every trial
+        must have the parameters that are active in it.
         """
         if self._latest is None:
             return True
@@ -74,7 +75,7 @@ class Plan:
         return {name: float(self.distributions[name].to_internal_repr(x)) for name, x in params.items()}
 
     def row(self, params: dict[str, Any], given: dict[str, float] | None = None) -> list[float]:
-        """A trial's values in the space, NaN where it has none; ``given`` stands in for missing ones."""
+        """A trial's values in the space, NaN where it has none; ``given`` replaces missing values."""
         distributions, given = self.distributions, given or {}
         reserve = {n: distributions[n].to_external_repr(given[n]) for n in given if n in distributions}
         return _row(self.parameters, reserve | params)
@@ -92,16 +93,16 @@ class Plan:
 
 
 def single(name: str, distribution: BaseDistribution, _trials: Sequence[FrozenTrial] = ()) -> Plan:
-    """The plan of one parameter alone, whatever the trials had; numeric ones are all of one kind."""
+    """The plan of one parameter, whatever the trials had; steps are smoothed, so that programs are shared."""
     return Plan([inferred(name, distribution)], most=1)
 
 
 def from_log(trials: Sequence[FrozenTrial], only: Collection[str] | None) -> Plan:
     """The plan of a define-by-run study from its COMPLETE and PRUNED trials, in order of their numbers.
 
-    Left out, and so sampled independently, are parameters whose presence is not explained (see `explain`),
-    whose range took more than two forms, which have a single value, or which are not among ``only``.
-    Otherwise the last range counts, and values outside it are moved to the nearest one inside.
+    A parameter is left out, and so sampled independently, if its presence is not explained (see `explain`),
+    if its range took more than two forms, if it has a single value, or if it is not among ``only``. For all
+    others the last range is used, and values outside it are moved to the nearest one inside.
     """
     latest, moving = _ranges(trials)
     usable = [
@@ -123,7 +124,7 @@ def from_log(trials: Sequence[FrozenTrial], only: Collection[str] | None) -> Pla
 
 
 def from_space(space: Space, trials: Sequence[FrozenTrial], only: Collection[str] | None) -> Plan:
-    """The plan of a given space, less what ``only`` leaves out and its children; ranges are the last ones."""
+    """The plan of a given space with last ranges, without parameters outside ``only`` and their children."""
     latest, _ = _ranges(trials)
     kept: set[str] = set()
     for name in space.order:
@@ -138,7 +139,7 @@ def _row(parameters: Sequence[Parameter], params: dict[str, Any]) -> list[float]
 
 
 def _ranges(trials: Sequence[FrozenTrial]) -> tuple[dict[str, BaseDistribution], set[str]]:
-    """The last distribution of every parameter, and the names of those that had too many."""
+    """The last distribution of every parameter, and the names of parameters that had too many ranges."""
     latest: dict[str, BaseDistribution] = {}
     forms: dict[str, list[BaseDistribution]] = {}
     for trial in trials:

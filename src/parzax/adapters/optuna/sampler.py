@@ -24,7 +24,7 @@ from parzax.space import Space
 
 # Optuna stores the values of `constraints_func` under this key; `FrozenTrial.constraints` reads it.
 _CONSTRAINTS_KEY = "constraints"
-# Stream of random numbers of the joint draw; a single parameter's is a hash of its name.
+# Number of the random stream of the joint draw. The stream of a single parameter is a hash of its name.
 _JOINT = 0
 
 
@@ -130,11 +130,11 @@ class TPESampler(BaseSampler):
         self._memory = Memory()
 
     def reseed_rng(self) -> None:
-        """Do nothing: random keys go by trial number, so replicas never repeat each other in a study."""
+        """Do nothing: random keys depend on the trial's number, so copies of the sampler never repeat."""
 
     @property
     def source_report(self) -> tuple[str, ...]:
-        """A line per source study on what was used of it in the space sampled last; empty before that."""
+        """A line per source study: what was used of it in the space sampled last; empty before that."""
         return self._sources.report
 
     def infer_relative_search_space(
@@ -147,13 +147,13 @@ class TPESampler(BaseSampler):
             self._prepare(study, trials)
             return {}
         with self._memory.lock:
-            # A copy, from which other samplers delete what they fix.
+            # A copy, because other samplers delete the parameters that they fix from it.
             return dict(self._joint(None, trials).plan(trials).distributions)
 
     def sample_relative(
         self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """Values of those parameters of ``search_space`` that are active, drawn with parents first."""
+        """Values of the active parameters of ``search_space``; a parent decides which children are active."""
         if not search_space:
             return {}
         trials = self._trials(study, trial)
@@ -162,7 +162,8 @@ class TPESampler(BaseSampler):
         with self._memory.lock:
             history = self._joint(None, trials)
             if history.plan(trials).distributions != search_space:
-                # Another sampler has fixed some parameters, or the space has changed since.
+                # ``search_space`` may lack parameters that another sampler fixed, and the space may have
+                # changed.
                 history = self._joint(tuple(search_space), trials)
             params = history.suggest(trials, trial.number, study.directions, self._seed, _JOINT)
             given = history.plan(trials).given(params)
@@ -173,8 +174,8 @@ class TPESampler(BaseSampler):
     def sample_independent(
         self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        """A value of one parameter: at random or of a source in the start-up, else by its own density."""
-        stream = crc32(param_name.encode()) | 1  # not 0, the joint one
+        """A value of one parameter: random or a source's during start-up, later from a model of it alone."""
+        stream = crc32(param_name.encode()) | 1  # not 0, which is the stream of the joint draw
         trials = self._trials(study, trial)
         if self._starting(trials):
             plan = plans.single(param_name, param_distribution)
@@ -226,9 +227,9 @@ class TPESampler(BaseSampler):
         return len(list(islice(learned, self._n_startup))) < self._n_startup
 
     def _prepare(self, study: optuna.Study, trials: list[FrozenTrial]) -> None:
-        """Compile while the objective runs, from half of the start-up on, once the space seems to stay."""
+        """Compile in the background from half of the start-up on, once the space has stopped changing."""
         learned = sum(trial.state in LEARNED for trial in trials)
-        # With source tasks a fit would come first, not a compilation.
+        # With source tasks the densities of the sources would have to be fitted first.
         if self._settings.mixes or learned < max(1, self._n_startup // 2):
             return
         with self._memory.lock:

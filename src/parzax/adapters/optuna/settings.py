@@ -1,4 +1,4 @@
-"""How a study is sampled: its preset, and advice on arguments of Optuna's sampler and of presets."""
+"""Settings of a study's sampler: the preset, and advice on arguments of Optuna's sampler and of presets."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ from parzax.space import Float, Space
 ConstraintsFunc = Callable[[FrozenTrial], Sequence[float]]
 Preset = Callable[..., Sampler]
 
-# Arguments of Optuna's own sampler, and what to do instead.
+# Arguments of Optuna's sampler that ours lacks, and what to do instead.
 OPTUNAS = {
     "weights": "ages is an option of the preset, and preset=functools.partial(parzax.tpe, "
     "ages=parzax.ages.ramp()) gives older trials less weight, as Optuna's default does",
@@ -38,13 +38,13 @@ _ALWAYS = {
     "group": "conditional parameters are always sampled jointly",
     "constant_liar": "running trials always count as bad (the group above)",
 }
-# Options of the presets. A study has its own directions.
+# Options of the presets, except ``directions``, which the study has.
 _OPTIONS = [name for name, p in signature(meta_learn_tpe).parameters.items() if p.kind is p.KEYWORD_ONLY]
 _OPTIONS.remove("directions")
 
 
 class Settings:
-    """A preset, to which a study gives numbers of objectives and constraints, and perhaps source tasks."""
+    """A preset; a study adds its numbers of objectives and constraints, and perhaps source tasks."""
 
     def __init__(self, preset: Preset, has_sources: bool, options: Mapping[str, Any]) -> None:
         """Raise for a wrong preset and for wrong options; an option of None is left to the preset."""
@@ -54,7 +54,7 @@ class Settings:
         # Whether the preset takes source tasks and mixes the sources' densities into the study's density.
         self.mixes = "sources" in arguments.parameters
         if self.mixes and "start" in arguments.parameters:
-            given["start"] = RandomStart()  # the first trials come from elsewhere
+            given["start"] = RandomStart()  # the Optuna sampler itself chooses the first trials
         self._preset = self._alone = partial(preset, **given)
         try:
             bound = arguments.bind_partial(**self._preset.keywords)
@@ -77,7 +77,7 @@ class Settings:
                         "task_weights=parzax.meta.stacking())."
                     )
                 check_mixing(chosen)
-            # The preset without sources.
+            # Options of the same preset without sources.
             shared = chosen.keys() & signature(tpe).parameters.keys()
             self._alone = partial(tpe, **{name: chosen[name] for name in shared})
         self.sampler(Space({"x": Float(0, 1)}), 1, 0)
@@ -90,9 +90,9 @@ class Settings:
     def with_sources(
         self, logs: Mapping[str, Observations], space: Space, n_objectives: int, n_constraints: int
     ) -> tuple[Sampler, tuple[str, ...]]:
-        """The sampler of a study with sources, and a line on what could be used of each source."""
+        """The sampler of a study with sources, and a line per source on what could be used of it."""
         if not self.mixes:
-            # Sources that give the first trials alone need not have the study's constraints.
+            # Sources that are used only for the first trials need not have the study's constraints.
             rows = source_rows(space, logs, n_objectives, 0)
             report = tuple(task.summary(mixed=False) for task in rows)
             return self.sampler(space, n_objectives, n_constraints), report

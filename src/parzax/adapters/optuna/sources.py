@@ -1,4 +1,4 @@
-"""Optuna studies as source tasks: their logs by name, and the sampler that learns from them."""
+"""Use Optuna studies as source tasks: their logs by name, and the sampler that learns from them."""
 
 import warnings
 from collections.abc import Iterable, Mapping
@@ -32,8 +32,8 @@ def sources(studies: Any, *, exclude: str | Iterable[str] = ()) -> dict[str, Obs
 
     Args:
         studies: a list of studies, or a dict of studies by name; either may hold `Observations` instead of
-            studies. Or a storage, whose studies are all read: the path (or sqlite URL) of an sqlite or
-            journal file, which is opened read-only, or a storage object.
+            studies. It may also be a storage, whose studies are all read: a storage object, or the path (or
+            sqlite URL) of an sqlite or journal file, which is opened read-only.
         exclude: names of studies to leave out, such as the study you are about to run.
 
     Returns:
@@ -86,9 +86,9 @@ def sources(studies: Any, *, exclude: str | Iterable[str] = ()) -> dict[str, Obs
 
 
 class SourceTasks:
-    """The source tasks of a sampler of studies, perhaps none: their logs, and good rows for the first trials.
+    """The source tasks of a sampler (perhaps none): their logs, and good rows for the first trials.
 
-    ``report`` has a line per task, on what was used of it in the last fit.
+    ``report`` has a line per task, which says what was used of it in the last fit.
     """
 
     def __init__(self, logs: Mapping[str, Observations], n_first: int, settings: Settings) -> None:
@@ -101,7 +101,7 @@ class SourceTasks:
         self._fit = lru_cache(maxsize=_MOST_FITS)(lambda _, *args: settings.with_sources(logs, *args))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return SourceTasks, self._arguments  # without the fits
+        return SourceTasks, self._arguments  # a copy or pickle does not hold the fits
 
     def check(self, study_name: str, n_objectives: int) -> None:
         """Raise ValueError if a source has the study's name, or another number of objectives."""
@@ -111,11 +111,12 @@ class SourceTasks:
                 f"parzax.adapters.optuna.sources(storage, exclude={study_name!r}), or, where it is another "
                 "study of that name, give a dict with another one."
             )
-        for name, log in islice(self._logs.items(), 1):  # the others have as many objectives
+        # all sources have the same number of objectives, so the first is enough
+        for name, log in islice(self._logs.items(), 1):
             check_log("source_studies", name, log, n_objectives)
 
     def first(self, seed: int, number: int, parameter: Parameter) -> float:
-        """The native value that trial ``number`` takes from a good source row, NaN where there is none."""
+        """The native value that trial ``number`` takes from a good source row; NaN if there is none."""
         if number >= len(self._first):
             return np.nan
         # Each trial number has a different row, so trials that run at the same time differ.
@@ -124,7 +125,7 @@ class SourceTasks:
         return np.nan if parameter.domains[0].outside(np.asarray(native)) else native
 
     def sampler(self, space: Space, n_objectives: int, n_constraints: int) -> Sampler:
-        """The sampler of a space; densities of the sources, where they count, are fitted at most once."""
+        """The sampler of a space; if the sources' densities are used, they are fitted once per space."""
         dtype = jnp.result_type(float)
         sampler, self.report = self._fit(dtype, space, n_objectives, n_constraints)
         return sampler

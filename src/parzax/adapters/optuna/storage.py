@@ -29,13 +29,14 @@ class StudyRecord(NamedTuple):
 
     trials: list[optuna.trial.FrozenTrial]
     directions: tuple[_checks.Direction, ...]
-    objectives: tuple[str, ...] = ()  # without names
+    objectives: tuple[str, ...] = ()  # empty if the objectives have no names
 
 
 def is_optuna_file(path: str | Path) -> bool:
     """Whether a file looks like an Optuna storage: any sqlite file, or a journal of Optuna operations.
 
-    Goes by the file's first bytes, not its name; a missing file, a folder and anything else is False.
+    The first bytes of the file decide, not its name. The answer is False for a missing file, a folder and any
+    other file.
     """
     with suppress(ValueError):
         path = file_path(path)
@@ -54,7 +55,7 @@ def study_names(path: str | Path) -> list[str]:
 
 
 def read_study(path: str | Path, study_name: str | None = None, option: str = "study_name") -> StudyRecord:
-    """All trials of one study of a file; ValueError for an unknown name, and for none among several studies.
+    """All trials of one study of a file; ValueError for an unknown name, or if several studies need a name.
 
     The error names the ``option`` that chooses a study.
     """
@@ -105,13 +106,14 @@ def _opened(path: str | Path) -> Iterator[BaseStorage]:
         cause = error.__cause__ or error
         first_line = (str(cause).splitlines() or [""])[0]
         message = f"cannot read {name} as an Optuna storage: {type(cause).__name__}: {first_line}"
-        if "not authorized" in first_line or "prohibited" in first_line:  # by `_connect`
+        # errors that come from the limits in `_connect`
+        if "not authorized" in first_line or "prohibited" in first_line:
             message = f"{name} has a view where Optuna has a table; it is not read."
         raise ValueError(message) from error
 
 
 def file_path(path: str | Path) -> Path:
-    """The path itself, or that of an sqlite URL (three slashes, then the path); ValueError for others.
+    """The path, or the path in an sqlite URL (after three slashes); ValueError for other URLs.
 
     >>> file_path("sqlite:///study.db").as_posix(), file_path("sqlite:////data/study.db").as_posix()
     ('study.db', '/data/study.db')
@@ -131,7 +133,7 @@ def file_path(path: str | Path) -> Path:
 
 
 def _opener(path: Path) -> Callable[[Path], AbstractContextManager[BaseStorage]] | None:
-    """What opens a file, by its content: an sqlite file, a journal, or neither."""
+    """The function that opens a file, chosen by its content (sqlite or journal); None for other files."""
     with path.open("rb") as file:
         head = file.read(4096)
     if head.startswith(_SQLITE_MAGIC):
@@ -228,7 +230,8 @@ class _ReadOnlyJournal(BaseJournalBackend):
             try:
                 log = json.loads(line)
             except ValueError as error:
-                if number == len(lines):  # the writer was stopped, or is writing now
+                # a last line that is cut off: the writer was stopped, or is writing now
+                if number == len(lines):
                     break
                 raise ValueError(f"{str(path)!r}, line {number} is not JSON: {error}.") from error
             if not isinstance(log, dict) or "op_code" not in log:

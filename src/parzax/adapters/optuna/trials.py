@@ -46,7 +46,7 @@ def observations(
         study_name: which study of a file; not needed if there is only one.
         failed: "drop" keeps COMPLETE trials; "worst" also FAIL and PRUNED ones, ranked last. Running and
             waiting trials are left out.
-        pruned: the same for PRUNED trials only; as ``failed`` if not given. Pruned trials are part of what
+        pruned: the same for PRUNED trials only; by default as ``failed``. Pruned trials are part of what
             the study has tried, so "worst" compares the best trials with all tried ones.
         target: a function of a COMPLETE trial that returns the only objective. By default the study's m
             objectives.
@@ -160,7 +160,7 @@ def _objectives(trials: list[FrozenTrial], n_objectives: int, target: Target | N
 def _target_direction(
     trials: list[FrozenTrial], target: np.ndarray, directions: Sequence[Direction]
 ) -> Direction:
-    """The direction of the study's objective that a target gives; TypeError where it gives none of them."""
+    """The direction of the study's objective that a target returns; TypeError if it returns none of them."""
     complete = [i for i, trial in enumerate(trials) if trial.state == TrialState.COMPLETE]
     values = np.array([trials[i].values for i in complete], np.float64)
     for objective, direction in zip(values.T, directions, strict=True):
@@ -170,7 +170,7 @@ def _target_direction(
 
 
 def _constraints(trials: list[FrozenTrial]) -> tuple[np.ndarray | None, tuple[str, ...]]:
-    """Constraint values where every complete trial has the same ones; +inf for a failed trial without."""
+    """Constraint values if every complete trial has the same ones; +inf for failed trials without them."""
     constraints = [t.constraints if t.system_attrs else {} for t in trials]
     names = next(filter(None, constraints), None)
     if names is None:
@@ -182,7 +182,7 @@ def _constraints(trials: list[FrozenTrial]) -> tuple[np.ndarray | None, tuple[st
 
 
 def _read_column(name: str, trials: Sequence[FrozenTrial]) -> tuple[Any, ...]:
-    """One parameter: its domains, values (n,), regimes (n,), bounds that move (n, 2), and notes."""
+    """Read one parameter: its domains, values (n,), regimes (n,), bounds that move (n, 2), and notes."""
     rows = [i for i, trial in enumerate(trials) if name in trial.distributions]
 
     def spread(values: np.ndarray, absent: float) -> np.ndarray:

@@ -14,7 +14,7 @@ from parzax.kernels.shapes import Count, Scalar
 
 
 def _probability(top: Any) -> Any:
-    """A number or an array (d,), checked to lie in (0, 1]; JAX arrays, which may be traced, are unchecked."""
+    """Check that a number or array (d,) lies in (0, 1]. JAX arrays, which may be traced, are not checked."""
     top = _checks.plain(top)
     if isinstance(top, bool) or not isinstance(top, (int, float, np.ndarray, jax.Array)):
         raise TypeError(f"top must be a number or parzax.bandwidth.optuna_top(), got {top!r}.")
@@ -48,7 +48,7 @@ class FixedTop(CategoricalBandwidth):
     top: Float[ArrayLike, "*d"] = eqx.field(default=0.8, converter=_probability)
 
     def __call__(self, n_kernels: Scalar, prior_weight: Scalar, n_choices: Count) -> Scalar:
-        """1 - top. A traced ``top`` outside [0, 1] is clipped."""
+        """The bandwidth 1 - top. A traced ``top`` outside [0, 1] is clipped."""
         return 1 - jnp.clip(jnp.asarray(self.top, n_kernels.dtype), 0, 1)
 
 

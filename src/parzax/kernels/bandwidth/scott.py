@@ -31,10 +31,10 @@ def scott_scale(interquartile: Scalar, deviation: Scalar, size: Scalar) -> Scala
 class Scott(AbstractClipped):
     """Scott's rule on the observed values and the prior's centre.
 
-    1.059 * min(IQR / 1.34, sd) * n^(-1/5), clipped (Scott 1992; as in the authors' parzen-estimator). sd
-    has ddof 1, quartiles are interpolated linearly, n includes the prior's centre, and the number of
-    parameters does not matter. The scale is the minimum if the middle half of the rows is equal (the IQR is
-    then 0), if there is no row, and if there is one row and no prior.
+    The scale is 1.059 * min(IQR / 1.34, sd) * n^(-1/5), clipped (Scott 1992; as in the authors'
+    parzen-estimator). sd has ddof 1, quartiles are interpolated linearly, n includes the prior's centre, and
+    the number of parameters does not matter. The scale is the minimum if the middle half of the rows is equal
+    (the IQR is then 0), if there is no row, and if there is one row and no prior.
 
     A row of weight w equals w rows, and weights may be fractional. The quantile at level q is the mean of
     the sorted sample over the unit window that starts at q (n - 1). For integer weights this is linear
@@ -144,7 +144,7 @@ def scott_on_grid(
 ) -> Float[Array, ""]:
     """Scott's rule for the positions 0..g-1 with frequency ``counts``, in cells.
 
-    max(1.059 * min(IQR / 1.34, sd) * n^(-1/5), minimum), sd with ddof 1 (Scott 1992; PED-ANOVA, arXiv
+    It is max(1.059 * min(IQR / 1.34, sd) * n^(-1/5), minimum), sd with ddof 1 (Scott 1992; PED-ANOVA, arXiv
     2304.10255). The first quartile is the first occupied cell whose running count reaches n/4. The third
     quartile is the first cell whose running count exceeds 3n/4.
 
