@@ -15,7 +15,7 @@ from parzax.importance.encode import Encoded, check_encoded
 from parzax.importance.flags import few_rows, status_bit
 from parzax.importance.groups import configuration_share
 from parzax.importance.pair_anova import SlotRows, additive_fit, count_larger_draws, explained, interaction
-from parzax.importance.pair_slots import PairCounts, PairLayout, Slot, pair_counts, pair_layout
+from parzax.importance.pair_slots import PairCounts, PairLayout, PairSlot, pair_counts, pair_layout
 from parzax.status import Status
 
 # An interaction with one of these bits says nothing, so it has no p-value.
@@ -58,7 +58,7 @@ class Interactions(eqx.Module):
     n_region: Shaped[Any, "*s"]
     slot_variance: Float[Any, "*s q r"]
     pairs: tuple[tuple[int, int], ...] = eqx.field(static=True)
-    slots: tuple[Slot, ...] = eqx.field(static=True)
+    slots: tuple[PairSlot, ...] = eqx.field(static=True)
     n_draws: int = eqx.field(static=True)
 
 

@@ -14,7 +14,8 @@ from parzax.importance.layout import Layout
 # rows of the slot.
 SIZES = (4, 6, 8, 10)
 _ROWS_PER_CELL, _FEWEST_PER_CELL = 15, 5
-# A categorical axis has twice as many cells if the slot has at least 8 rows per cell of a numeric pair.
+# A categorical axis gets 2 G instead of G cells if the slot has at least this many rows per cell of a G x G
+# grid.
 _ROWS_PER_LABEL_CELL = 8
 # Cells have equal width if each of them then has at least half of an even share of the rows.
 _LEAST_SHARE = 0.5
@@ -22,7 +23,7 @@ _LEAST_SHARE = 0.5
 _ROUNDING = 1e-9
 
 
-def n_sizes(most_rows: float) -> int:
+def count_sizes(most_rows: float) -> int:
     """How many of ``SIZES`` a region of ``most_rows`` rows can reach."""
     return max(1, sum(most_rows >= _ROWS_PER_CELL * size**2 for size in SIZES))
 

@@ -12,10 +12,10 @@ from jaxtyping import Array, Int, Integer, Shaped
 from parzax import _checks
 from parzax.importance.counts import sweep_counts
 from parzax.importance.layout import Block, Layout
-from parzax.importance.pair_cells import merged_cells, n_sizes, slot_sizes, slot_width
+from parzax.importance.pair_cells import count_sizes, merged_cells, slot_sizes, slot_width
 
 
-class Slot(NamedTuple):
+class PairSlot(NamedTuple):
     """One regime of each parameter of pair number ``pair``; the rows of a slot are active in both regimes."""
 
     pair: int
@@ -35,11 +35,11 @@ class PairLayout:
         return [[block for block in blocks if block.has_cells] for blocks in self.layout.by_parameter]
 
     @property
-    def slots(self) -> tuple[Slot, ...]:
+    def slots(self) -> tuple[PairSlot, ...]:
         """All slots; the slots of a pair follow each other."""
         blocks = self.blocks
         regimes = [product(blocks[first], blocks[second]) for first, second in self.pairs]
-        return tuple(Slot(i, (a.regime, b.regime)) for i, pair in enumerate(regimes) for a, b in pair)
+        return tuple(PairSlot(i, (a.regime, b.regime)) for i, pair in enumerate(regimes) for a, b in pair)
 
     @property
     def first_slot(self) -> Int[np.ndarray, " p1"]:
@@ -136,7 +136,7 @@ def pair_counts(
     active = codes < jnp.asarray(layout.n_codes, jnp.int32)[:, None] - 1
     mass = jnp.where(level <= q, jnp.ones((), grid.dtype) if weight is None else weight, 0)
     n_active = jnp.where(active[first] & active[second], mass[None], 0).sum(axis=1, dtype=grid.dtype)
-    sizes = n_sizes(len(level) if weight is None else np.inf)
+    sizes = count_sizes(len(level) if weight is None else np.inf)
     w, r = slot_width(layout, sizes), len(where.slots)
     if not r:
         empty = jnp.zeros((q + 1, 0), grid.dtype)

@@ -21,7 +21,7 @@ _known: "WeakKeyDictionary[Any, np.ndarray | None]" = WeakKeyDictionary()
 
 
 def check_groups(groups: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Labels of groups, integers or text, as int32 numbers of ``shape`` (..., n)."""
+    """Convert labels of groups (integers or text) to int32 numbers of ``shape`` (..., n), or raise."""
     labels = _checks.unmasked("groups", groups)
     if labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels.flat):
         labels = labels.astype(str)

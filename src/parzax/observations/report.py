@@ -33,7 +33,7 @@ class ImportReport:
         n_failed: rows (over all seeds) whose loss is NaN or the worst infinity; see ``failed``.
         failed: what happens to failed rows: "drop" leaves them out, "worst" ranks them last.
         direction: one of "minimize", "maximize" per objective, as in the source.
-        inferred: sentences about everything that was not given but inferred.
+        inferred: sentences about everything that was inferred because it was not given.
         n_total: rows of all seeds together, if the seeds differ in their number of rows; None otherwise.
         moving: name of a parameter whose bounds move from row to row -> a sentence about its bounds. In a
             result the sentence lists the pools of rows with similar bounds, within which values are compared.

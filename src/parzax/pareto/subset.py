@@ -104,7 +104,7 @@ def _lazily(width, present, endless, n_choices, size):
     n = len(width)
 
     def step(k, carry):
-        bound, chosen, boxes = carry
+        bound, chosen, chosen_boxes = carry
 
         def candidate(bound):
             return jnp.argmax(jnp.where(present & (chosen == ABSENT), bound, -1))
@@ -112,7 +112,7 @@ def _lazily(width, present, endless, n_choices, size):
         def look(carry):
             bound, current = carry
             row = candidate(bound)
-            added = jnp.where(endless[row], jnp.inf, added_volume(width[row], boxes))
+            added = jnp.where(endless[row], jnp.inf, added_volume(width[row], chosen_boxes))
             return bound.at[row].min(added), current.at[row].set(True)
 
         def is_stale(carry):
@@ -122,7 +122,7 @@ def _lazily(width, present, endless, n_choices, size):
 
         bound, _ = jax.lax.while_loop(is_stale, look, (bound, ~present | (chosen != ABSENT)))
         best, chosen = _choose(bound, present, chosen, k)
-        return bound, chosen, boxes.at[k].set(jnp.where(present[best], width[best], 0))
+        return bound, chosen, chosen_boxes.at[k].set(jnp.where(present[best], width[best], 0))
 
     bound = jnp.where(endless, jnp.inf, jnp.prod(width, axis=1))
     start = (bound, jnp.full(n, ABSENT, jnp.int32), jnp.zeros((size, 3), width.dtype))

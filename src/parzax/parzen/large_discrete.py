@@ -28,7 +28,8 @@ class LogMasses(NamedTuple):
     kernels: AbstractKernel  # (k, 1 + m), the wide kernel first
     row: Int[Array, "k n"] | None  # index of each row's kernel among the m kernels; None if m is n
     present: Bool[Array, "n k"]  # whether row n is in regime k
-    table: Float[Array, "k c m"] | None  # log kernel - log anchor at c values; None if pairs are cheaper
+    # log kernel - log anchor at c values; None if computing them pair by pair is cheaper
+    table: Float[Array, "k c m"] | None
     anchor: Float[Array, "k c"] | None  # log anchor at c values; None without a table
 
 

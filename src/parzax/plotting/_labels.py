@@ -12,7 +12,9 @@ from parzax.plotting import _axes
 _NEAR = 2.0  # distance in points between a line and its name
 _CLEAR = 4.0  # least distance in points between a name and other lines or names
 _ENOUGH = 24.0  # room in points: a place with more room than this is not better
-_HIGH = 12.0  # advantage of a place at the top over one at the bottom, as points of room
+# preference for high places: one at the top counts as if it had this much more room (in points) than one at
+# the bottom
+_HIGH = 12.0
 _SAMPLES = 240
 
 Place = tuple[float, float]

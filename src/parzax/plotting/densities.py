@@ -112,8 +112,8 @@ def _draw_curves(panels: Any, line: Parameters, densities: Arrays, rows: Arrays,
     """Draw below, above and the ratio (or only below) over one parameter."""
     (axis,) = line.axes
     top = float(np.nanmax(densities))
-    for ax, values, x, colour in zip(panels, densities, rows, _COLOURS, strict=False):
-        draw_density(ax, axis, values[None], filled=True, color=colour, label="density")
+    for ax, heights, x, colour in zip(panels, densities, rows, _COLOURS, strict=False):
+        draw_density(ax, axis, heights[None], filled=True, color=colour, label="density")
         ax.set_ylim(0 if axis.discrete else -0.07 * top, 1.05 * top)
         ax.set_ylabel("probability" if axis.discrete else "density per decade" if axis.log else "density")
         if not axis.discrete:
@@ -136,8 +136,8 @@ def _draw_curves(panels: Any, line: Parameters, densities: Arrays, rows: Arrays,
 def _draw_maps(panels: Any, plane: Parameters, densities: Arrays, rows: Arrays, ratio: np.ndarray) -> None:
     """Draw below, above and the ratio (or only below) over two parameters."""
     top, edges = float(np.nanmax(densities)), [axis.edges for axis in plane.axes]
-    for ax, values, x, cmap in zip(panels, densities, rows, ("Blues", "Reds"), strict=False):
-        _axes.draw_map(ax, edges, values, {}, cmap=cmap, vmin=0, vmax=top)
+    for ax, heights, x, cmap in zip(panels, densities, rows, ("Blues", "Reds"), strict=False):
+        _axes.draw_map(ax, edges, heights, {}, cmap=cmap, vmin=0, vmax=top)
         ax.plot(x[:, 0], x[:, 1], "o", color="0.1", markersize=2.5, markeredgewidth=0, alpha=0.7)
     bound = max(float(np.abs(ratio).max()), 1e-6)
     for ax in panels[2:]:
@@ -199,12 +199,12 @@ def _draw_regime(top: Axes, bottom: Axes, level: Level, name: str, i: int, densi
     result, domain = level.result, density.domain
     columns, j = np.arange(len(density.values)), result.names.index(name)
     alpha, beta = (level.by_seed(shares)[:, j, i] for shares in (result.alpha, result.beta))
-    densities = [level.by_seed(values) for values in (density.target, density.region, density.ratio)]
+    densities = [level.by_seed(masses) for masses in (density.target, density.region, density.ratio)]
     # if there are many choices, only the most frequent ones are drawn, in the order of the domain
     if isinstance(domain, Categorical):
-        common = np.maximum(*(values.mean(axis=0) for values in densities[:2]))
+        common = np.maximum(*(masses.mean(axis=0) for masses in densities[:2]))
         columns = np.sort(np.argsort(-common, kind="stable")[:_MOST_CHOICES])
-    target, region, ratio = (values[:, columns] for values in densities)
+    target, region, ratio = (masses[:, columns] for masses in densities)
     axis = _make_axis(density, columns)
     rows = result.by_seed(density.rows)[:, -1, columns].sum(axis=0)
     # If the region's density in a cell is only the prior (which has the weight of one row), the ratio is not

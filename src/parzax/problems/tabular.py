@@ -20,7 +20,7 @@ from parzax.space import Ordinal, Space
 class Oracle(NamedTuple):
     """The best values that a table contains under the constraints, in float64.
 
-    An entry is one seed of one configuration. It is feasible if its constraint values are.
+    An entry is one seed of one configuration. It is feasible if all its constraint values are <= 0.
 
     Attributes:
         best: (m,) smallest value of each objective over feasible entries; NaN without feasible entries.

@@ -152,8 +152,8 @@ class Walk(eqx.Module):
         applies = xp.zeros((len(inside), self.all_of.shape[1]), bool)
         for _ in range(self.n_rounds):
             hit = inside & applies[:, tested]
-            holds = _matmul(hit, self.any_of) > 0
-            can = ~(_matmul(~holds, self.all_of) > 0)
+            is_met = _matmul(hit, self.any_of) > 0
+            can = ~(_matmul(~is_met, self.all_of) > 0)
             if given is not None:
                 can = can & given
             applies = can if self.before is None else can & ~(_matmul(can, self.before) > 0)

@@ -15,7 +15,8 @@ from parzax.tables.names import RESULT, why_by_name
 from parzax.tables.repeats import tells_repeats_apart
 from parzax.tables.states import holds_states
 
-# Optuna's `trials_dataframe`, recorded regimes, and the index columns that pandas writes to files.
+# Names of bookkeeping columns: of Optuna's `trials_dataframe`, of recorded regimes, and of the index that
+# pandas writes to files.
 BOOKKEEPING = re.compile(
     r"number|duration|trial_id|value|values_.*|datetime_.*|user_attrs_.*|system_attrs_.*"
     r"|regimes_.*|Unnamed: \d+|__index_level_0__|#|"
@@ -116,7 +117,7 @@ def _find_copies(table: Table, names: Sequence[str], numbers: Mapping[str, np.nd
 
 
 def _refuse_doubtful(numbers: Mapping[str, np.ndarray | None], losses: np.ndarray) -> None:
-    """ValueError if a parameter orders the rows nearly as an objective; it says how to name the parameters.
+    """Raise ValueError, with the remedy, if a parameter orders the rows nearly as an objective does.
 
     ``numbers`` are the columns of all parameters, None for labels and for certain parameters.
     """

@@ -9,7 +9,7 @@ import pytest
 
 import parzax as px
 from parzax.importance.layout import layout
-from parzax.importance.pair_cells import merged_cells, n_sizes, slot_sizes, slot_width
+from parzax.importance.pair_cells import count_sizes, merged_cells, slot_sizes, slot_width
 
 SPACE = px.Space({"x": px.Float(0, 1), "k": px.Categorical(list("abcdefghijkl"))})
 LAYOUT = layout(SPACE, px.Grid())
@@ -18,7 +18,7 @@ LAYOUT = layout(SPACE, px.Grid())
 @pytest.mark.parametrize(("rows", "sizes"), [(0, 1), (539, 1), (540, 2), (960, 3), (1500, 4), (10**6, 4)])
 def test_sizes_need_fifteen_rows_per_cell(rows, sizes):
     """15 G^2 rows for G = 4, 6, 8, 10."""
-    assert n_sizes(rows) == sizes
+    assert count_sizes(rows) == sizes
 
 
 def test_sizes_of_slots():
