@@ -114,7 +114,7 @@ def _by_sorting(
     losses: np.ndarray, weight: np.ndarray | None, needed: np.ndarray, counts: bool
 ) -> tuple[np.ndarray, list[bool]]:
     """The result of `_by_comparison`, from one sort: a set ends after the last row tied with its cut-off."""
-    order = np.argsort(losses)  # NaN last
+    order = np.argsort(losses)  # NaN comes last
     ranked = losses[order]
     if weight is None:
         reached = needed.astype(np.int64) - 1

@@ -65,7 +65,7 @@ class AbstractResult(Readable):
     Attributes:
         estimates: the arrays, in NumPy; they are attributes of the result too.
         space: the search space.
-        target_quantile: (q,) levels as asked.
+        target_quantile: (q,) requested levels.
         region_quantile: level of the region.
         report: how the log was read.
     """

@@ -45,7 +45,7 @@ class Comparison(Readable):
     p_value: np.ndarray
     level: float = _LEVEL
 
-    # Names in the order of the last axis of `difference`, and (q,) levels as asked.
+    # Names in the order of the last axis of `difference`, and (q,) requested levels.
     names, target_quantile = attributes("names", "target_quantile", of="first")
 
     @property

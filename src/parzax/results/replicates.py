@@ -81,7 +81,7 @@ def draw_replicates(
             how = {"rounds": rounds, "layout": encoded.layout, **static}
             return np.asarray(compiled_replicates(keys[seed], first, by_round, *rows, **how))
 
-    calls = [variances(0)]  # compiles
+    calls = [variances(0)]  # the first call compiles
     with ThreadPoolExecutor(max(min(s * n_parts - 1, os.cpu_count() or 1), 1)) as pool:
         calls += pool.map(variances, range(1, s * n_parts))
     by_part = np.stack(calls).reshape(s, n_parts, sum(rounds) * b, q1 - 1, d)[..., encoded.place, :]

@@ -61,7 +61,7 @@ class ImportanceResult(ResultArrays):
             reduced in return. If bounds move, ``divergence`` is a mean over pools with similar bounds,
             weighted so that Eq. 11 gives the sum over the pools.
         space: the search space.
-        target_quantile: (q,) levels as asked.
+        target_quantile: (q,) requested levels.
         region_quantile: level of the region.
         report: how the log was read.
         uncertainty: intervals, ranks and p-values from ``n_resamples`` samples of the log, or None.

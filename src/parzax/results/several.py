@@ -46,7 +46,7 @@ class ImportanceOverWeights:
 
     @property
     def target_quantile(self) -> np.ndarray:
-        """(q,) levels as asked."""
+        """(q,) requested levels."""
         return self.results[0].target_quantile
 
     @property

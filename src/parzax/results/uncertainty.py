@@ -242,7 +242,7 @@ def holm(p: np.ndarray) -> np.ndarray:
     >>> holm(np.array([0.01, 0.04, np.nan, 0.03])).tolist()
     [0.03, 0.06, nan, 0.06]
     """
-    order = np.argsort(p, axis=-1, kind="stable")  # NaN last
+    order = np.argsort(p, axis=-1, kind="stable")  # NaN comes last
     ranked = np.take_along_axis(p, order, axis=-1)
     tests = (~np.isnan(p)).sum(axis=-1, keepdims=True)
     steps = ranked * np.maximum(tests - np.arange(p.shape[-1]), 1)

@@ -94,7 +94,7 @@ def _general_records(document: Any, alone: bool) -> list[Mapping[str, Any]]:
         if (rows := _read_columns(document) if document else []) is not None:
             return rows
         lists = [value for value in document.values() if _is_rows(value)]
-        if len(lists) == 1:  # {"trials": [...]}
+        if len(lists) == 1:  # such as {"trials": [...]}
             return lists[0]
         raise ValueError(f"it holds a single record, with the names {listed(list(document), 6)}; {_REMEDY}")
     if not _is_rows(document):

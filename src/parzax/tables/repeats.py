@@ -233,7 +233,7 @@ class TrialSearch:
         """(n,) numbers of a column, or the number of each label; zeros if it has neither."""
         try:
             column = self.table.read(name)
-        except ValueError:  # dates, say
+        except ValueError:  # text that is no number, such as dates
             return np.zeros(self.table.n)
         return column.index if column.numbers is None else column.numbers
 

@@ -33,7 +33,7 @@ def check_rows_are_trials(table: Table, form: Format) -> None:
 
 def _increases(table: Table, name: str) -> bool:
     """Whether a column's numbers increase from each row to the next."""
-    with suppress(ValueError):  # dates
+    with suppress(ValueError):  # raised for text that is no number, such as dates
         numbers = table.read(name).numbers
         return numbers is not None and len(numbers) >= _LEAST_ROWS and bool((np.diff(numbers) > 0).all())
     return False

@@ -58,7 +58,7 @@ def read_states(column: Column, numbered: Sequence[str] = ()) -> np.ndarray:
 def _labels(table: Table, name: str) -> Sequence[object]:
     try:
         column = table.read(name)
-    except ValueError:  # dates, say
+    except ValueError:  # text that is no number, such as dates
         return ()
     return () if column.index is None else column.labels
 

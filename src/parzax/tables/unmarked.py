@@ -88,7 +88,7 @@ def _why_no_choices(table: Table, name: str) -> str:
     """Why the values of a column of labels show that it is no parameter; "" if they do not."""
     if holds_states(table, name):
         return "a state, by its values"
-    with suppress(ValueError):  # dates, say
+    with suppress(ValueError):  # text that is no number, such as dates
         column = table.read(name).as_labels()
         n = (column.index >= 0).sum()
         if n >= evidence.LEAST_ROWS and len(column.labels) > _NEARLY_ALL * n and not column.categories:
@@ -105,7 +105,7 @@ def _find_copies(table: Table, names: Sequence[str], numbers: Mapping[str, np.nd
     first_of: dict[bytes, str] = {}
     copies, codes = {}, []
     for name in names:
-        with suppress(ValueError):  # dates, say
+        with suppress(ValueError):  # text that is no number, such as dates
             codes.append(table.read(name).as_labels().index)
             n_values = codes[-1].max() + 1
             few = 2 <= n_values < table.n**0.5 and table.n >= evidence.LEAST_ROWS

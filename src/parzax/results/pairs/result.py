@@ -35,7 +35,7 @@ class InteractionResult(AbstractResult, Tested):
             sum to 1. ``main`` is computed on coarser cells than in `parzax.cond_ped_anova`, and only from
             rows in which both parameters are active.
         space: the search space, d parameters.
-        target_quantile: (q,) levels as asked.
+        target_quantile: (q,) requested levels.
         region_quantile: level of the region.
         report: how the log was read.
     """
