@@ -183,7 +183,7 @@ def json_writer(result: ImportanceResult) -> Writer:
             "seeds_counted": result.seeds_counted,
             "per_seed": np.where(defined, by_seed(result.importance), np.nan),
         },
-        # At one level, as it is text in every entry.
+        # Good values are given for one level only, because every entry repeats names and values as text.
         "good_values": [good._asdict() for good in result.good_values(level)],
         "good_values_level": result.target_quantile[level],
         "variance": by_seed(result.variance),

@@ -32,10 +32,10 @@ from parzax.tables.states import PENDING, find_state, read_states
 def read_logs(
     df: Any, column_of: Mapping[str, str | None], *arguments: Any, warn: bool
 ) -> tuple[Space, dict[tuple[str, ...], Arrays]]:
-    """Read a table as one log for each combination of values of some columns, by these values as text.
+    """Read a table as logs by name, one for each combination of values of some columns.
 
-    ``column_of`` says what the values are, such as "task", and in which column they stand. Columns that are
-    None are left out; without any all rows are one log. ``arguments`` are those of `_read`.
+    ``column_of`` maps what the values are, such as "task", to their column, or None for no column. Without
+    any column all rows are one log. ``arguments`` are the arguments of `_read`.
     """
     table = read_table(Path(df)) if isinstance(df, (str, Path)) else open_table(df)
     names, log_number = [()], np.zeros(table.n, int)

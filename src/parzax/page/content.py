@@ -150,7 +150,7 @@ def _status_name(where: str) -> str:
 
 
 def _log(result: ImportanceResult, said: str) -> list[str]:
-    """How the log was read, without the sentences that were ``said`` above."""
+    """Sentences on how the log was read, without those that were ``said`` above."""
     lines = [line for line in result.report.lines(result.n_seeds) if line[1:] not in said]
     lines.append(f"used: {plural(size_text(result.n_region), 'row')}")
     if result.region_quantile < 1:

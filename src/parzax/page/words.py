@@ -118,7 +118,7 @@ def interval_text(low: float, high: float) -> str:
 
 
 def _say_ties(stats: Numbers, level: int) -> str:
-    """That the target has more rows than its level says; "" where it does not."""
+    """A sentence if the target has more rows than its level says; "" otherwise."""
     return ", ties included" if (stats.status[level] & int(Status.TIED_CUTOFF)).any() else ""
 
 

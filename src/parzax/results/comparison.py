@@ -201,7 +201,7 @@ def _interval(
 
 
 def _halves(obs: Observations) -> tuple[Observations, Observations]:
-    """The groups of rows whose first row is early, and the others; every row may be a group."""
+    """Split groups of rows into those that begin early and the others; each row may be a separate group."""
     usable, groups = usable_rows(obs).reshape(math.prod(obs.batch_shape), obs.n), find_groups(obs)
     early = np.zeros(usable.shape, bool)
     for i, rows in enumerate(usable):

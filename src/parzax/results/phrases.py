@@ -20,7 +20,7 @@ DEPENDENT = "The log of a sampler that learns, such as TPE, is far less certain 
 
 
 def number(x: float) -> str:
-    """A number with at most four significant digits; small whole numbers in full."""
+    """A number as text with at most four significant digits; small integers are written in full."""
     return f"{x:.0f}" if abs(x) < 1e6 and x == int(x) else f"{x:.4g}"
 
 
@@ -32,18 +32,18 @@ def value_text(x: float) -> str:
 def p_text(p_value: float, p_adjusted: float, n_draws: int) -> str:
     """An adjusted p-value as text with three decimals; "" if nothing was tested.
 
-    It has a ≤ where none of ``n_draws`` draws from the null came near, so that their number alone sets it.
+    It has a ≤ if none of ``n_draws`` draws from the null reached the value: only their number then limits p.
     """
     if math.isnan(p_adjusted):
         return ""
     sign = "≤" if p_value * (n_draws + 1) < 1.5 and p_adjusted < 1 else ""
     if round(p_adjusted, 3) <= SIGNIFICANCE < p_adjusted:
-        return f">{SIGNIFICANCE:.3f}"  # rounded, it would read as above chance
+        return f">{SIGNIFICANCE:.3f}"  # rounding would make it look significant
     return "<0.001" if p_adjusted < 0.001 else f"{sign}{p_adjusted:.3f}"
 
 
 def regime_text(domain: Domain) -> str:
-    """A domain and its conditions, "[-5, -2] if c < 0.5", "{16, 32, 64} if opt = adam"."""
+    """A domain and its conditions as text, such as "[-5, -2] if c < 0.5" or "{16, 32, 64} if opt = adam"."""
     if isinstance(domain, Categorical):
         text = _set_of(domain.choices)
     elif isinstance(domain, Ordinal):

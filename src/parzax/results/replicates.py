@@ -1,4 +1,4 @@
-"""Variances of random parts of a log, and with its losses shuffled: one compiled function for both."""
+"""Variances of random samples of a log, and of logs with shuffled losses: one compiled function for both."""
 
 import math
 import os
@@ -27,7 +27,8 @@ from parzax.results.shuffles import shuffled_counts, shuffled_group_counts
 _ROWS, _COUNTS, _MOST = 1 << 18, 1 << 16, 64
 # Approximate number of counts of shuffles in one compiled call; calls run side by side.
 _SHUFFLED = 1 << 22
-# Number of shuffles with one seed: which shuffles are drawn does not depend on the size of a batch or call.
+# Number of shuffles drawn from one seed. It is fixed, so that the shuffles do not depend on the size of a
+# batch or call.
 _SEEDED = 16
 
 
@@ -36,20 +37,21 @@ def draw_replicates(
 ) -> tuple[Float[np.ndarray, "s b q d"], Float[np.ndarray, "s b2 q d"]]:
     """Within-regime variances (Eq. 11 of arXiv 2601.20800) of samples of the rows, and of shuffles.
 
-    Samples have cut-offs of their own; losses are shuffled within regimes. All parameters and levels see the
-    same rows in a sample. The samples of a log are those that `parzax.importance.resample` draws with the
-    same key; of several seeds, with keys folded by the seed.
+    The cut-offs of a sample are computed from the sample; losses are shuffled within regimes. A sample has
+    the same rows for all parameters and levels. A single log has the same samples as in
+    `parzax.importance.resample` with the same key. With several seeds the number of each seed is folded into
+    the key.
 
     Args:
         key: a typed key.
         encoded: s logs, with ranks and without weights.
-        counts: (s, q + 1, w) of the logs, whole numbers; see `parzax.importance.counts.sweep_counts`.
-        numbers: how many samples and how many shuffles.
-        static: of `compiled_replicates`, which compiles once for all values of the levels.
+        counts: (s, q + 1, w) integer counts of the logs; see `parzax.importance.counts.sweep_counts`.
+        numbers: number of samples and number of shuffles.
+        static: static arguments of `compiled_replicates`, which compiles once for all values of the levels.
     """
     (s, d, m), (_, q1, w) = encoded.codes.shape, counts.shape
     keys = key[None] if s == 1 else jax.vmap(lambda seed: jax.random.fold_in(key, seed))(np.arange(s))
-    # The program has the levels in ascending order, so that it serves all orders.
+    # The levels are sorted, so that one program serves all orders of levels.
     counts = counts[:, [*np.argsort(encoded.levels, kind="stable"), q1 - 1]]
     side_by_side = min(_MOST, _ROWS // (m * d), _COUNTS // ((q1 + 1) * w), max(numbers))
     b = 1 << max(side_by_side, 1).bit_length() - 1
@@ -76,7 +78,7 @@ def draw_replicates(
                 null.append(shuffled_group_counts(seeds, log, _SEEDED))
         first = np.int32(part * rounds[0] * b)
         rows = (log.codes, log.rank, needed[seed]) if log.groups is None else (log,)
-        with jax.enable_x64(x64):  # threads do not inherit it
+        with jax.enable_x64(x64):  # set in each thread, because threads do not inherit the setting
             by_round = np.concatenate(null).reshape(-1, b, q1, w)
             how = {"rounds": rounds, "layout": encoded.layout, **static}
             return np.asarray(compiled_replicates(keys[seed], first, by_round, *rows, **how))
@@ -105,12 +107,12 @@ def compiled_replicates(
     reference: str,
     method: str,
 ) -> Float[Array, "r b q d"]:
-    """Variances of rounds of b samples of one log, from the ``first`` on, then of the counts of shuffles.
+    """Variances of rounds of b samples of one log, from number ``first`` on, and then of shuffles.
 
-    ``null`` has the counts of the shuffles, b in a round; ``rounds`` says how many there are of samples and
-    of shuffles. A log with groups is an `Encoded` of ascending levels; of others there are the codes, the
-    ranks, and the rows that are ``needed`` for each set, see `sample_counter`. For ``method`` see
-    `parzax.importance.resample`.
+    ``null`` has the counts of the shuffles, b per round. ``rounds`` has the number of rounds of samples and
+    of shuffles. ``log`` is an `Encoded` with ascending levels if the log has groups. Otherwise it has the
+    codes, and ``rank`` and ``needed`` (rows in each set) are arguments of `sample_counter`. ``method`` is as
+    in `parzax.importance.resample`.
     """
     b, share = null.shape[1], None
     if isinstance(log, Encoded):
@@ -130,7 +132,7 @@ def compiled_replicates(
     def one_round(number: Int[Array, ""]) -> Float[Array, "b q d"]:
         if 0 in rounds:
             counts = (shuffled if rounds[1] else sampled)(number)
-        else:  # one program for both, so that the estimates are compiled once
+        else:  # samples and shuffles are in one program, so that the estimator is compiled once
             counts = jax.lax.cond(number < rounds[0], sampled, shuffled, number)
         counts = count_configurations(counts, share)
         return estimate_regimes(counts, layout, estimator.divergence, reference == "uniform").variance

@@ -1,4 +1,4 @@
-"""From a result to its `Uncertainty`: how many samples and shuffles, weights as repeated rows, p-values."""
+"""Compute the `Uncertainty` of a result: numbers of samples and shuffles, repeated rows, and p-values."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,26 +15,27 @@ from parzax.results.replicates import draw_replicates
 from parzax.results.result import ImportanceResult
 from parzax.results.uncertainty import Uncertainty, shuffles_for
 
-# Relative tolerance for equal variances: rounding differs between places of the program.
+# Relative tolerance for equal variances: samples, shuffles and the log may be rounded differently.
 _SAME = 1e-5
 # Cap on the default number of shuffles, unless p-values of many parameters need more.
 _MOST_SHUFFLES = 2000
-# Number of samples of a single log on the page and the command line: the same for one level and for several,
-# so that these say the same of a level.
+# Number of samples of a single log on the page and the command line. It does not depend on the number of
+# levels, so that results for a level agree.
 _SAMPLES = 500
-# Rows times parameters times samples that are counted in some seconds; and the fewest samples: a log that
-# is too large for them gets none.
+# Limit of rows times parameters times samples, which takes some seconds; and the smallest useful number of
+# samples. A log that is too large for so many samples gets none.
 _MOST_NUMBERS, _FEWEST_SAMPLES = 100_000_000, 50
-# Least number of shuffles of the page and of the command line.
+# Smallest number of shuffles on the page and the command line.
 _SHUFFLES = 1000
-# Cap on the number of rows after each row is repeated by its weight.
+# Largest number of rows after each row is repeated as often as its weight says.
 _MOST_ROWS = 1 << 24
 
 
 def resolve_counts(n_resamples: Any, n_shuffles: Any, n_parameters: int) -> tuple[int, int]:
-    """Numbers of samples and of shuffles; errors name what is wrong.
+    """Check the numbers of samples and of shuffles, or choose them; errors name the wrong argument.
 
-    By default there are as many shuffles as samples, or twice as many as p-values of so many parameters need.
+    By default there are as many shuffles as samples, or twice the number that adjusted p-values of
+    ``n_parameters`` parameters need, if that is more.
     """
     n_samples = _checks.whole_number("n_resamples", n_resamples, 0)
     if n_shuffles is None:
@@ -43,11 +44,11 @@ def resolve_counts(n_resamples: Any, n_shuffles: Any, n_parameters: int) -> tupl
 
 
 def choose_counts(obs: Observations, n_resamples: int | None) -> dict[str, int]:
-    """``n_resamples`` and ``n_shuffles`` of `cond_ped_anova`, for the page and the command line.
+    """Choose ``n_resamples`` and ``n_shuffles`` of `cond_ped_anova` for the page and the command line.
 
-    Unless ``n_resamples`` are asked for, only a single log whose rows count once is resampled. A log that is
-    too large for samples gets shuffles alone, whose time does not grow with the rows; if its rows belong
-    together in groups, shuffles take as long as samples, and it gets neither.
+    If ``n_resamples`` is None, only a single log without weights is resampled. A log that is too large for
+    samples gets only shuffles, whose time does not grow with the number of rows. If its rows belong together
+    in groups, shuffles take as long as samples, so it gets neither.
     """
     if n_resamples is None:
         integral = obs.weight is None or bool((obs.weight == np.floor(obs.weight)).all())
@@ -64,7 +65,7 @@ def choose_counts(obs: Observations, n_resamples: int | None) -> dict[str, int]:
 
 
 def _default_shuffles(n_samples: int, n_parameters: int) -> int:
-    """As many as samples, and enough for p-values of so many parameters."""
+    """Default number of shuffles: at least the number of samples, and enough for adjusted p-values."""
     least = shuffles_for(n_parameters)
     return max(n_samples, least, min(2 * least, _MOST_SHUFFLES))
 
@@ -79,8 +80,8 @@ def estimate_uncertainty(
 ) -> Uncertainty:
     """Intervals and p-values of a result, from samples of the rows and shuffles of the losses.
 
-    ``log`` and ``result`` are those of the ``losses`` (s, n), which are NaN where not usable. ``numbers`` are
-    those of samples and of shuffles.
+    ``log`` and ``result`` belong to the ``losses`` (s, n), which are NaN in unusable rows. ``numbers`` has
+    the number of samples and the number of shuffles.
     """
     shape = result.variance.shape
     if log.weight is not None:
@@ -96,7 +97,8 @@ def estimate_uncertainty(
         n_groups = np.array([len(np.unique(numbers[rows])) for numbers, rows in seeds])
     spread = np.ones(len(usable))
     if method == "half-sampling":
-        # Means of m of n rows, without replacement, deviate sqrt((n - m) / m) times as much as of n new rows.
+        # The mean of m of n rows, drawn without replacement, deviates sqrt((n - m) / m) times as much as the
+        # mean of n new rows.
         spread = np.sqrt(n_groups // 2 / np.maximum(n_groups - n_groups // 2, 1))
     return Uncertainty(
         np.moveaxis(sampled, 1, 0).reshape(-1, *shape),
@@ -111,7 +113,7 @@ def estimate_uncertainty(
 
 
 def _p_values(variance: np.ndarray, shuffled: np.ndarray) -> np.ndarray:
-    """(s, q, d) from (s, b, q, d); NaN without shuffles, and where nothing ever varies."""
+    """(s, q, d) p-values from (s, b, q, d) shuffled variances; NaN without shuffles, or if none can vary."""
     if not shuffled.shape[1]:
         return np.full(variance.shape, np.nan)
     reached = (shuffled >= variance[:, None] - _SAME * np.abs(variance[:, None])).sum(axis=1)

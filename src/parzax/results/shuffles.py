@@ -20,7 +20,7 @@ def shuffled_counts(seed: Sequence[int], counts: np.ndarray, layout: Layout, n: 
     drawn directly, in a time that does not depend on the number of rows.
 
     Args:
-        seed: of the random numbers.
+        seed: seed of the random numbers.
         counts: (q + 1, w) whole numbers, target sets in ascending order and the region, see `sweep_counts`.
         layout: the columns.
         n: number of shuffles.
@@ -45,7 +45,7 @@ def shuffled_counts(seed: Sequence[int], counts: np.ndarray, layout: Layout, n: 
 
 
 def _shuffled(rng: np.random.Generator, region: np.ndarray, sizes: np.ndarray, n: int) -> np.ndarray:
-    """(n, sets, cells) rows per cell of the first ``sizes`` of the region's rows, shuffled."""
+    """(n, sets, cells) rows per cell of target sets: the first ``sizes`` rows of the shuffled region."""
     cells = np.repeat(np.arange(len(region), dtype=np.uint32), region)
     rows = rng.permuted(np.broadcast_to(cells, (n, len(cells))), axis=1)[:, : sizes[-1]]
     first_set = np.searchsorted(sizes, np.arange(sizes[-1]), side="right")
@@ -55,7 +55,7 @@ def _shuffled(rng: np.random.Generator, region: np.ndarray, sizes: np.ndarray, n
 
 
 def _drawn(rngs: Sequence[np.random.Generator], region: np.ndarray, sizes: np.ndarray, n: int) -> np.ndarray:
-    """Draw the rows per cell of each set by itself, so that the sets are not nested."""
+    """Draw the rows per cell of each target set separately; sets of different levels are not nested."""
     pairs = zip(rngs, sizes, strict=True)
     drawn = [rng.multivariate_hypergeometric(region, size, n, method="marginals") for rng, size in pairs]
     return np.stack(drawn, axis=1)
@@ -69,7 +69,7 @@ def shuffled_group_counts(seed: Sequence[int], log: Encoded, n: int) -> np.ndarr
     change too if units differ in their numbers of rows.
 
     Args:
-        seed: of the random numbers.
+        seed: seed of the random numbers.
         log: without weights.
         n: number of shuffles.
 

@@ -14,10 +14,10 @@ _ON_LINE = 0.95
 _PART = 4096
 # A column with at least this rank correlation with the objective may be a result.
 DOUBTFUL = 0.98
-# So may one with at least this correlation if another column explains this share of it: a random search
-# draws its parameters independently.
+# A column with at least the first correlation may be a result if another column explains the second share of
+# it: a random search would draw parameters independently.
 _DOUBTFUL_IF_EXPLAINED, _EXPLAINED = 0.9, 0.5
-# Cells of equally many rows of the column that explains another one.
+# Number of cells, with equally many rows, of the column that explains another one.
 _CELLS = 6
 # A column with at least this rank correlation with the objective, or with such a result, may be one too.
 SIMILAR = 0.8
@@ -38,9 +38,9 @@ def why_by_values(numbers: np.ndarray, losses: np.ndarray) -> str:
 
 
 def may_be_result(name: str, numbers: Mapping[str, np.ndarray], losses: np.ndarray) -> bool:
-    """Whether a column orders the rows so much as an objective (n, m) does that it may be a result.
+    """Whether a column orders the rows nearly as an objective (n, m) does, so that it may be a result.
 
-    ``numbers`` are all columns (n,) of numbers that may be parameters, this one among them.
+    ``numbers`` are all columns (n,) of numbers that may be parameters, including this one.
     """
     likeness, column = order_as(numbers[name], losses), numbers[name]
     if likeness < _DOUBTFUL_IF_EXPLAINED or likeness >= DOUBTFUL:

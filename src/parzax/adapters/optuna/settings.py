@@ -96,7 +96,7 @@ class Settings:
             rows = source_rows(space, logs, n_objectives, 0)
             report = tuple(task.summary(mixed=False) for task in rows)
             return self.sampler(space, n_objectives, n_constraints), report
-        if not n_constraints:  # or none is known yet
+        if not n_constraints:  # constraints may also be unknown so far
             logs = {name: replace(log, constraints=None) for name, log in logs.items()}
         sampler = self._preset(space, sources=logs, n_objectives=n_objectives, n_constraints=n_constraints)
         assert isinstance(sampler.smoothing, MixedSmoothing)
