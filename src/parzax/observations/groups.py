@@ -106,8 +106,9 @@ def describe_groups(groups: np.ndarray | None, losses: np.ndarray, *, raw: bool 
 
 
 def configuration_shares(obs: Any, losses: np.ndarray) -> np.ndarray:
-    """(t,) `parzax.importance.groups.configuration_share` for (t, n) losses of a log, by native values.
+    """(t,) share of different configurations among the rows, for each of (t, n) losses of a log.
 
+    It is `parzax.importance.groups.configuration_share`, except that native values are compared, not cells.
     It is 1 if every row is a separate group.
     """
     groups, shares = find_groups(obs), np.ones(len(losses))

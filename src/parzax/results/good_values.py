@@ -85,7 +85,7 @@ def _ends(domain: Domain, values: list, start: int, stop: int) -> tuple[Any, Any
     """The ends of a range of cells: midway to the next cell on the domain's axis, or listed numbers."""
     if isinstance(domain, Ordinal):
         return float(values[start]), float(values[stop - 1])
-    # Where bounds move, values are places between them, not values on the domain's axis.
+    # If bounds move, values are places between them, not values on the domain's axis.
     log = getattr(domain, "log", False) and not isinstance(domain, Varying)
     centres = np.log(values) if log else np.asarray(values, np.float64)
     middles = (centres[1:] + centres[:-1]) / 2

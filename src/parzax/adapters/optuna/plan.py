@@ -31,7 +31,7 @@ class Plan:
     ) -> None:
         """Plan for some parameters, in the order of the space; `agrees_with` explains the other arguments.
 
-        Steps of more than ``most`` values are `smoothed`.
+        A stepped parameter with more than ``most`` values becomes continuous, see `smoothed`.
         """
         self.parameters = tuple(parameters)
         domains = {p.name: p.domains for p in parameters}

@@ -163,7 +163,7 @@ def _sqlite(path: Path) -> Iterator[BaseStorage]:
 
 @contextmanager
 def _readable(path: Path) -> Iterator[str]:
-    """A read-only sqlite URI for ``path`` under which sqlite creates no file beside it."""
+    """A read-only sqlite URI for ``path`` under which sqlite creates no file next to it."""
     path = path.resolve()
     wal, uri = path.with_name(path.name + "-wal"), f"file:{quote(str(path))}?mode=ro"
     with path.open("rb") as file:

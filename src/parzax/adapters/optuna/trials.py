@@ -223,7 +223,7 @@ def _read_column(name: str, trials: Sequence[FrozenTrial]) -> tuple[Any, ...]:
 
 
 def _code(domain: Categorical, choice: Any) -> int:
-    """The code of a choice, by type and value; Optuna's own codes take 1 for True."""
+    """The code of a choice, by type and value; Optuna's codes would not distinguish 1 from True."""
     code = domain.codes.get(choice_key(choice))
     if code is None:
         raise ValueError(f"value {choice!r} is not among the choices {list(domain.choices)!r}.")
