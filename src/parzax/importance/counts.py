@@ -160,8 +160,8 @@ def _histograms_by_column(
         if sets * width**2 > most_pairs or len(codes) > _MOST_PAIRED:
             return jax.lax.map(count, codes)
         counts = []
-        # Pairs of columns halve the number of scatters; sums then give both columns. Unrolled: in a loop XLA
-        # would compute the bins within the scatter.
+        # Pairs of columns halve the number of scatters; sums then give both columns. The loop is unrolled,
+        # because XLA would otherwise compute the bins within the scatter.
         for left in range(0, len(codes) - 1, 2):
             joint = count(codes[left], codes[left + 1])
             counts += [joint.sum(axis=2, dtype=joint.dtype), joint.sum(axis=1, dtype=joint.dtype)]

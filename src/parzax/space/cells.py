@@ -56,7 +56,7 @@ class AbstractCells(AbstractAxis):
         return self.centre(index, unit.dtype), index
 
     def _telling(self) -> Any:
-        """Indices of the values that may have the narrowest cell: all, or some at the ends if there are many."""
+        """Indices of values among which one has the narrowest cell: all, or three of a long list."""
         n = int(self.n_values)
         return np.arange(n) if n < 2**12 else np.array([0, 1, n - 1])
 
