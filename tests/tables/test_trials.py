@@ -184,6 +184,16 @@ def test_trials_that_end_without_a_value(failed, last):
     assert "2 trials failed: the last row has no value" in obs.report.inferred
 
 
+@pytest.mark.parametrize(("failed", "n"), [("drop", N - 2), ("worst", N)])
+def test_trials_whose_last_row_says_that_they_failed(failed, n):
+    """Catches a trial that crashed and counts with the row before."""
+    columns = CURVES | {"trial_id": TRIAL, "epoch": FIVE, "loss": A[TRIAL] - FIVE}
+    ended = np.isin(TRIAL, [3, 7]) & (FIVE == 4)
+    obs = read(columns | {"status": np.where(ended, "crashed", "finished")}, failed=failed)
+    assert obs.n == n
+    assert set(obs.losses[np.isfinite(obs.losses)]) == set(np.delete(A, [3, 7]) - 4)
+
+
 @pytest.mark.parametrize("measured", [FIVE % 2 == 1, FIVE < 4])
 def test_losses_that_are_not_measured_in_each_row(measured):
     """Every second epoch, or never in the last one: the last value counts, and the note says so."""

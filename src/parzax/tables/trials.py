@@ -45,7 +45,8 @@ def choose_rows(
         notes = [f"{held}; samples and shuffles take the rows of a {what} together"]
     else:
         at = np.arange(len(trial)) if step is None else np.nan_to_num(step, nan=-np.inf)
-        counted, failed, row = _choose_row(per_trial, trial, at, losses, keep)
+        ended = keep | (reasons == "state FAIL")
+        counted, failed, row = _choose_row(per_trial, trial, at, losses, keep, ended)
         keep[counted] = False
         reasons[keep] = f"not the {per_trial} row of its {what}"
         notes = [f"{held}; the {row} of each counts, per_trial='all' (--per-trial all) takes all rows"]
@@ -92,17 +93,23 @@ def find_order(
 
 
 def _choose_row(
-    per_trial: str, trial: np.ndarray, at: np.ndarray, losses: np.ndarray, keep: np.ndarray
+    per_trial: str,
+    trial: np.ndarray,
+    at: np.ndarray,
+    losses: np.ndarray,
+    keep: np.ndarray,
+    ended: np.ndarray,
 ) -> tuple[np.ndarray, int, str]:
     """The row of each trial that counts, the number of these rows without a loss, and words for the choice.
 
     The loss was not measured in each row if some rows without one stand before others of their trial, or if
-    most trials end without one. Then the last row with a loss counts.
+    most trials end without one. Then the last row with a loss counts. ``ended`` (n,) are the rows to ``keep``
+    and those that say that their run failed.
     """
     lacking = np.isnan(losses)
     if per_trial == "best":
         return _find_last(trial, -np.where(lacking, np.inf, losses), keep), 0, "best row"
-    last, measured = _find_last(trial, at, keep), _find_last(trial, at, ~lacking, keep)
+    last, measured = _find_last(trial, at, ended), _find_last(trial, at, ~lacking, keep)
     before = keep & lacking & (at < at[measured][trial]) & ~lacking[measured][trial]
     failed = int((last != measured).sum())
     if before.any() or failed > len(last) / 2:
