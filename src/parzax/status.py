@@ -81,7 +81,7 @@ _ADVICE = {
     Status.SINGLE_VALUE: "One value per regime, because the domain has no other, so the importance is 0.",
     Status.NEVER_ACTIVE: "Never active: no row of the region has the parameter, so its importance is 0.",
     Status.NOT_IN_TARGET: "Inactive in the target: no row of it has the parameter, so its importance is 0; "
-    "look at the parameter that decides whether it is active.",
+    "look at the parameter that decides whether it is active, or at the empty cells if none does.",
     Status.UNIDENTIFIABLE: "The domain moves from row to row: the rows were not compared, because their "
     "bounds are not known, leave one value, or are not used by the estimator “optuna”; give the log the "
     "bounds of each row, or use the default estimator.",

@@ -29,11 +29,9 @@ def test_one_log_per_task_in_one_space(frame):
     assert caught[0].filename == __file__
     assert list(logs) == ["b", "a", "c"]
     (space,) = {log.space for log in logs.values()}
-    assert space == px.Space(
-        {"x": px.Float(0.1, 0.9), "kind": px.Categorical(["u", "v"], when=px.Recorded())}
-    )
+    assert space == px.Space({"x": px.Float(0.1, 0.9), "kind": px.Categorical(["u", "v", None])})
     np.testing.assert_array_equal(logs["b"].values, [[0.1, 0], [0.9, 1]])
-    np.testing.assert_array_equal(logs["a"].values, [[0.2, 1], [0.4, np.nan]])
+    np.testing.assert_array_equal(logs["a"].values, [[0.2, 1], [0.4, 2]])
     assert [log.losses[:, 0].tolist() for log in logs.values()] == [[3, 2], [1, 4], [5]]
     assert logs["c"].report.inferred == logs["a"].report.inferred != ()
 

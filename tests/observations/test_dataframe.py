@@ -295,8 +295,8 @@ def test_explicit_categories_are_categories(kind):
     found = [read(of_numbers(values)[kind]) for values in ([3, 1, 2], [0.5, None, 0.1])]
     assert found[0].space == px.Space({"x": px.Categorical([1, 2, 3])})
     assert found[0].values[:, 0].tolist() == [2, 0, 1]
-    assert found[1].space == px.Space({"x": px.Categorical([0.1, 0.5], when=px.Recorded())})
-    np.testing.assert_array_equal(found[1].values[:, 0], [1, np.nan, 0])
+    assert found[1].space == px.Space({"x": px.Categorical([0.1, 0.5, None])})
+    np.testing.assert_array_equal(found[1].values[:, 0], [1, 2, 0])
     assert any("x: Categorical, 3 choices (1, 2, 3)" in note for note in found[0].report.inferred)
     # A given space says what they are.
     space = px.Space({"x": px.Int(0, 9)})
@@ -307,7 +307,7 @@ def test_polars_categories_and_enums_are_categories():
     """Text that looks like numbers, in both of polars' types."""
     for dtype in (pl.Categorical, pl.Enum(["10", "2", "1"])):
         df = pl.DataFrame({"x": pl.Series(["2", None, "10"], dtype=dtype), "value": [1.0, 2.0, 3.0]})
-        assert read(df).space == px.Space({"x": px.Categorical(["10", "2"], when=px.Recorded())})
+        assert read(df).space == px.Space({"x": px.Categorical(["10", "2", None])})
 
 
 def test_labels_that_are_no_choices_are_named():

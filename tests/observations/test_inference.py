@@ -57,3 +57,66 @@ def test_values_that_are_spread_over_a_linear_axis(kind: str, n: int) -> None:
 def test_few_numbers_are_listed(values: list, expected: px.space.Domain) -> None:
     """Few numbers that come again and again are an `Ordinal`, unless nothing lies between them."""
     assert infer(values) == expected
+
+
+# --- gaps: inactive, or a choice of its own -----------------------------------------------------
+
+
+def read(**columns: Any) -> px.Space:
+    n = len(next(iter(columns.values())))
+    frame = pd.DataFrame({**columns, "loss": np.random.default_rng(2).normal(size=n)})
+    names = list(columns)
+    obs = px.Observations.from_dataframe(
+        frame, target="loss", direction="minimize", parameters=names, warn=False
+    )
+    return obs.space
+
+
+def drawn(seed: int, choices: list, n: int = 60) -> list:
+    return [choices[i] for i in np.random.default_rng(seed).integers(len(choices), size=n)]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (drawn(0, ["balanced", None]), px.Categorical(["balanced", None])),
+        (drawn(0, [5, 10, 20, None]), px.Categorical([5, 10, 20, None])),
+        (drawn(0, [0.5, None]), px.Categorical([0.5, None])),
+        (drawn(0, [1, 2, 3, None]), px.Categorical([1, 2, 3, None])),
+        (drawn(0, [True, False, None]), px.Categorical([False, True, None])),
+    ],
+)
+def test_gaps_that_no_column_explains_are_a_choice(values: list, expected: px.Categorical) -> None:
+    """Catches a decisive None, such as of ``class_weight``, that gets an importance of 0."""
+    lr = np.random.default_rng(1).random(60)
+    space = read(x=values, lr=lr, other=drawn(3, ["u", "v", "w"]), empty_too=drawn(4, ["p", None]))
+    assert space["x"] == (expected,)
+
+
+def test_gaps_of_many_numbers_are_said() -> None:
+    """Numbers and None are no domain, so the sentence asks for a word."""
+    x = np.where(np.random.default_rng(0).random(60) < 0.5, np.nan, np.random.default_rng(1).random(60))
+    frame = pd.DataFrame({"x": x, "lr": np.random.default_rng(3).random(60), "value": np.arange(60.0)})
+    with pytest.warns(UserWarning, match="no other column says when; if empty is a choice, write a word"):
+        obs = px.Observations.from_dataframe(frame, parameters=["x", "lr"])
+    assert obs.space["x"][0].conditions == (px.Recorded(),)
+
+
+@pytest.mark.parametrize("n", [15, 60, 300])
+@pytest.mark.parametrize("kind", ["one value", "threshold", "one branch", "two conditions", "none of them"])
+def test_gaps_of_conditional_parameters(n: int, kind: str) -> None:
+    """Catches a condition that is taken for a choice, by each way in which a column can explain gaps."""
+    n = max(n, 60) if kind == "two conditions" else n
+    rng = np.random.default_rng(0)
+    kernel, depth, shrink = rng.choice(["rbf", "poly", "linear"], n), rng.integers(1, 40, n), rng.random(n)
+    active = {
+        "one value": kernel == "poly",
+        "threshold": depth > 20,
+        "one branch": rng.random(n) < 0.5,
+        "two conditions": (kernel != "rbf") & (shrink > 0.4),
+        "none of them": rng.random(n) < 0.5,
+    }[kind]
+    x, twin = np.where(active, drawn(1, ["a", "b"], n), None), np.where(active, rng.random(n), np.nan)
+    more = {"twin": twin} if kind == "one branch" else {}
+    (domain,) = read(x=x, kernel=kernel, depth=depth, lr=rng.random(n), **more)["x"]
+    assert (domain.conditions == (px.Recorded(),)) == (kind != "none of them")

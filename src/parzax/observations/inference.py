@@ -1,11 +1,13 @@
 """Domains inferred from the columns of a log, if no space is given."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from parzax._words import plural, visible
+from parzax.observations.gaps import columns_with_conditions
 from parzax.space import Categorical, Domain, Float, Int, Ordinal, Recorded, Space
 from parzax.tables.columns import Column, listed, number_of
 
@@ -31,7 +33,8 @@ def infer_space(
 
     See `infer_domain`. ``spelled`` says how the numbers of a column were written, "" for plain numbers.
     """
-    inferred = {name: infer_domain(column) for name, column in columns.items()}
+    conditional = columns_with_conditions(columns)
+    inferred = {name: infer_domain(column, name in conditional) for name, column in columns.items()}
     domains = {name: domain for name, (domain, _) in inferred.items() if domain is not None}
     if not domains:
         names = listed([column.name for column in columns.values()])
@@ -43,8 +46,10 @@ def infer_space(
     return Space(domains), notes, left_out
 
 
-def infer_domain(column: Column) -> tuple[Domain | None, str]:
+def infer_domain(column: Column, conditional: bool = True) -> tuple[Domain | None, str]:
     """The domain of a column and a sentence that says what was inferred; (None, ...) if it has no values.
+
+    ``conditional`` says whether other columns explain where the column has gaps.
 
     * Booleans, text, objects of mixed types, and any values in a column of a categorical type, including
       numbers: `Categorical`, with choices sorted within each type.
@@ -55,7 +60,9 @@ def infer_domain(column: Column) -> tuple[Domain | None, str]:
     * ``log=True`` if all values are positive, the largest is at least 100 times the smallest, the logarithms
       are less skewed than the values, and a uniform law on a log axis makes them more likely.
     * Text in 30 rows or more that differs in nearly every row: an id, which is left out.
-    * Missing entries: ``when=Recorded()``, active where a value is recorded.
+    * Missing entries that other columns explain: ``when=Recorded()``, active where a value is recorded. Those
+      that nothing explains are the choice None of a `Categorical`, for labels and few numbers, if they are at
+      least half as frequent as another value. Else they are taken as inactive too, and the sentence says so.
 
     Raises:
         ValueError: for infinite values, unusable labels, or too many of them.
@@ -63,8 +70,7 @@ def infer_domain(column: Column) -> tuple[Domain | None, str]:
     missing = column.missing()
     if missing.all():
         return None, "it has no values"
-    gap = f"; inactive in {int(missing.sum())} of {len(missing)} rows" if missing.any() else ""
-    when: Any = Recorded() if missing.any() else ()
+    rows = f" in {int(missing.sum())} of {len(missing)} rows"
     # Objects that hold both 1 and 1.0 are two choices.
     numeric = column.numbers is not None or (
         not column.categories
@@ -75,10 +81,20 @@ def infer_domain(column: Column) -> tuple[Domain | None, str]:
         reason = "different labels, one in nearly every row, like an id or a path"
         return None, f"{len(column.labels)} {reason}"
     try:
-        domain, what = _infer_numeric(column, when) if numeric else _infer_categorical(column, when)
+        domain, what = _infer_numeric(column) if numeric else _infer_categorical(column)
+        present = (~missing).sum()
+        n_values = len(column.labels) if not numeric else len(_few_values(column.as_numbers()[~missing]))
+        # None that a search tries is about as frequent as other values; stray gaps are less.
+        if not conditional and n_values and 2 * missing.sum() * n_values >= present:
+            column = replace(column, integers=domain.has_integers).as_labels()
+            domain, what = _infer_categorical(column, (None,))
+            return domain, f"{what}; empty{rows}, taken as the choice None, as no other column says when"
     except (TypeError, ValueError) as error:
         raise ValueError(f"column {column.name!r}: {error}") from error
-    return domain, what + gap
+    if not missing.any():
+        return domain, what
+    doubt = "" if conditional else ", although no other column says when; if empty is a choice, write a word"
+    return replace(domain, when=Recorded()), f"{what}; inactive{rows}{doubt}"
 
 
 def _is_id(column: Column) -> bool:
@@ -88,7 +104,7 @@ def _is_id(column: Column) -> bool:
     return text and n >= _LEAST_IDS and len(column.labels) >= _NEARLY_ALL * n
 
 
-def _infer_numeric(column: Column, when: Any) -> tuple[Domain, str]:
+def _infer_numeric(column: Column) -> tuple[Domain, str]:
     values = column.as_numbers()
     infinite = np.flatnonzero(np.isinf(values))
     if len(infinite):
@@ -106,9 +122,9 @@ def _infer_numeric(column: Column, when: Any) -> tuple[Domain, str]:
     if len(listed_values) > 1 and not (integers and np.ptp(listed_values) == len(listed_values) - 1):
         choices = [int(x) if integers else float(x) for x in listed_values]
         what = f"Ordinal, {len(choices)} values ({', '.join(f'{x:.6g}' for x in choices)}){scale}"
-        return Ordinal(choices, log=log, when=when), what
+        return Ordinal(choices, log=log), what
     kind, bounds = (Int, (int(low), int(high))) if integers else (Float, (low, high))
-    return kind(*bounds, log=log, when=when), f"{kind.__name__} from {low:.6g} to {high:.6g}{scale}"
+    return kind(*bounds, log=log), f"{kind.__name__} from {low:.6g} to {high:.6g}{scale}"
 
 
 def _looks_logarithmic(values: np.ndarray) -> bool:
@@ -128,7 +144,7 @@ def _few_values(values: np.ndarray) -> np.ndarray:
     return different if few else np.zeros(0)
 
 
-def _infer_categorical(column: Column, when: Any) -> tuple[Domain, str]:
+def _infer_categorical(column: Column, more: tuple[Any, ...] = ()) -> tuple[Domain, str]:
     if len(column.labels) > MAX_CHOICES:
         raise ValueError(f"it has {len(column.labels)} different labels; drop it, or pass a space.")
     for i, label in enumerate(column.labels):
@@ -138,11 +154,11 @@ def _infer_categorical(column: Column, when: Any) -> tuple[Domain, str]:
         if isinstance(label, str) and len(label) > MAX_LABEL:
             row = int(column.rows[np.argmax(column.index == i)])
             raise ValueError(f"row {row} holds a text of {len(label)} characters, too long for a label.")
-    choices = sorted(column.labels, key=lambda x: (type(x).__name__, x))
+    choices = (*sorted(column.labels, key=lambda x: (type(x).__name__, x)), *more)
     what = f"Categorical, {plural(len(choices), 'choice')} ({listed(choices, 6)})"
     if len(choices) > 2 and all(isinstance(x, str) and number_of(x) is not None for x in choices):
         what += ", text that looks like numbers"
-    return Categorical(tuple(choices), when=when), what
+    return Categorical(choices), what
 
 
 def _skewness(values: np.ndarray) -> float:

@@ -65,7 +65,7 @@ def as_numbers(column: Column, used: np.ndarray, least: int) -> tuple[Column, st
     how = [] if fitting[0] is _plain and words else [f"numbers{_HOW[fitting[0]]}"]
     if words:
         n = plural(sum(rows[word] for word in words), "row")
-        how.append(f"no number in {n} ({listed(words, 4)}): inactive there")
+        how.append(f"no number in {n} ({listed(words, 4)}), so it is empty there")
     numeric = replace(column, numbers=values, labels=(), index=None, integers=False, promoted=integers)
     return numeric, "; ".join(how)
 
@@ -79,7 +79,7 @@ def _numbers_or_missing(column: Column) -> tuple[Column, str]:
     numbers, integers = column.as_numbers(), all(type(x) is int for x in values)
     numeric = replace(column, numbers=numbers, labels=(), index=None, promoted=integers)
     n = plural(int(np.isnan(numbers[column.index >= 0]).sum()), "row")
-    return numeric, f"no number in {n} ({listed(words, 4)}): inactive there"
+    return numeric, f"no number in {n} ({listed(words, 4)}), so it is empty there"
 
 
 def _several_meanings(labels: Collection[str], fitting: list[Spelling]) -> bool:
