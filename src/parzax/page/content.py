@@ -60,7 +60,7 @@ def content(
     colour_of = dict(zip(stats.ranking, PALETTE, strict=False))
     good = [(regime.parameter, regime.good[start]) for regime in regimes if regime.good[start]]
     advice = (visible(line).split(": ", 1) for line in advice_lines(result))
-    short = summary(result, stats, labels, good)
+    sentences = summary(result, stats, labels, good)
     data = {
         "levels": stats.levels.tolist(),
         "start": start,
@@ -83,7 +83,7 @@ def content(
         "data": data,
         "title": visible(shorten(title or "Hyperparameter importance", _TITLE)),
         "tested": stats.tested,
-        "summary": short,
+        "summary": sentences,
         "columns": list(columns),
         "full": [shorten(names[j], _TITLE) for j in shown],
         "left_out": _left_out(stats, shown),
@@ -92,7 +92,7 @@ def content(
         "more_regimes": sum(max(len(several) - MOST_REGIMES, 0) for several in domains),
         # First the statuses that occur, with advice; then warnings that hold for every log.
         "beware": [(_status_name(where), text) for where, text in advice] + [("", text) for text in _GENERAL],
-        "log": _log(result, " ".join(short)),
+        "log": _log(result, " ".join(sentences)),
         "space": [
             (shorten(name, _TITLE), _first(texts, _MOST_DOMAINS), n_rows)
             for name, texts, n_rows in zip(names, domain_texts, n_active, strict=True)
