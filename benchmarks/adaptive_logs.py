@@ -103,7 +103,12 @@ def written(found: Mapping[str, Arrays]) -> Page:
         for searcher in searchers
     ]
     blocks.append(_filled(["problem", "search", *heads], rows))
-    blocks += ["## A parameter that does nothing", IDLE_ABOUT]
+    by_chance = max(of.above.max() for key, of in readings.items() if key[:2] == (RANDOM, NOISE))
+    n_logs = len(found[f"{RANDOM}/{NOISE}"]["x"])
+    numbers = {"n_logs": n_logs, "one_log": 1 / n_logs, "by_chance": by_chance}
+    numbers["error"] = np.sqrt(0.05 * 0.95 / n_logs)
+    idle_about, shown_about = (text.format(**numbers).replace("%", " %") for text in (IDLE_ABOUT, SHOWN))
+    blocks += ["## A parameter that does nothing", idle_about]
     for name, text, format_, of in (
         ("idle", "Its mean share:", "{:.2f}", known),
         ("above", "How often it is above chance:", "{:.0%}", known),
@@ -118,7 +123,7 @@ def written(found: Mapping[str, Arrays]) -> Page:
     ]
     blocks += [
         "## Which logs show that the search learned",
-        SHOWN,
+        shown_about,
         _filled(["problem", "search", *heads], rows),
     ]
     lacking = [searcher for searcher in WIDE if searcher not in searchers]
@@ -180,27 +185,31 @@ in {N_TRUTH:,} uniform rows, by the same estimator (`px.cond_ped_anova`). Every 
 all on [0, 1] but for the gate, and the last one, `{IDLE}`, does nothing.
 
 The two numbers of a cell are for the levels {LEVELS[0]} and {LEVELS[1]}. In short: trust such a log about the
-rows that it has, compare a share with those of useless parameters, and do not expect that more trials help:
-they make a search repeat itself. For shares of the whole space read rows of random search, at least 100."""
+rows that it has, compare a share with those of useless parameters, and do not count on more trials:
+with more of them a search may repeat itself, and the error grow. For shares of the whole space read rows of
+random search, and hundreds of them: see the rows of random search below."""
 ERROR = """Root mean square, over logs and parameters, of the share in a log minus the true share. Read it
 beside the row of random search, whose error is that of chance alone."""
 IDLE_ABOUT = f"""A search that learns stays where its first good trials were, also along a parameter that does
 nothing. Its rows then look as if that parameter mattered. "Above chance" is an adjusted p-value of at most
-0.05, from {N_SHUFFLES} shuffles; random search should have at most 5 %."""
+0.05, from {N_SHUFFLES} shuffles. Over many logs of random search that happens in at most 5%. The rate in
+{{n_logs}} logs has a standard error of {{error:.0%}}, and on noise its largest value here is
+{{by_chance:.0%}}."""
 
 SHOWN = """The text and the page of a result say so if later rows lie closer to the best fifth than earlier
 rows do: their correlation must be positive at p = 0.005. Logs of fewer than 20 different rows never say it,
 nor do tables that are sorted by a parameter, as grids are, by the losses or by another result, such as
 `val_acc`. A trial of several rows stands where it began, so that successive halving of random configurations
 is no learning: 2 of 100 logs of 81 configurations say so. The table has the share of the logs that do; for
-random search that is the rate of false alarms. "Effects" are the three other problems."""
+random search that is the rate of false alarms, of which {one_log:.0%} is one log of noise. "Effects" are the
+three other problems."""
 
 TRIED = """## What was tried
 
 None of these halves the error somewhere without doing harm elsewhere, so parzax has no new option. The table
-is an exploration: root mean square errors after 300 trials, 8 runs each, means over `px.tpe` and
-`px.optuna_tpe`. A proposal q is the density of the best of the candidates that the sampler draws, from its
-own mixture and 256 draws.
+is an exploration that the command above does not repeat: root mean square errors after 300 trials of other
+runs, 8 of each, means over `px.tpe` and `px.optuna_tpe`. A proposal q is the density of the best of the
+candidates that the sampler draws, from its own mixture and 256 draws.
 
 | | quadratic | gated | interacting |
 | --- | --- | --- | --- |
