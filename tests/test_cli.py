@@ -548,7 +548,10 @@ def test_messages_name_the_option(logs, capsys, tmp_path):
     """Catches refusals that leave open which option to give."""
     pd.DataFrame({"lr": [1, 2], "loss": [0.1, 0.2]}).to_csv("loss.csv", index=False)
     for args, expected in (
-        (["loss.csv"], "--target COL, perhaps 'loss'; all columns are 'lr', 'loss'"),
+        (
+            ["loss.csv"],
+            "--target COL), which may be 'loss'. For example: parzax importance loss.csv --target loss",
+        ),
         ([logs / "space.json"], "A search space goes to --space."),
         ([logs / "t.csv", "--target-q", "0.2"], "--target-q"),
         ([logs / "t.csv", "--csv", "-"], "--csv: - is not a file"),

@@ -169,6 +169,17 @@ def test_refusals(capsys, line, message):
     assert before == {name: Path(name).read_text() for name in before}
 
 
+@pytest.mark.parametrize(("option", "column"), [("target", "loss"), ("constraints", "c"), ("group", "c")])
+def test_each_log_has_the_columns(capsys, option, column):
+    # Catches a second log without the objective, of which no row would count.
+    first, second = make_table(0, [1.0, 0.4, 0.0]).assign(c=0), make_table(1, [0.4, 1.0, 0.0])
+    first.to_csv("a.csv", index=False)
+    second.drop(columns="loss" if option == "target" else []).to_csv("b.csv", index=False)
+    status, out, err = run(capsys, "compare", "a.csv", "b.csv", *TARGET, f"--{option}", column)
+    assert (status, out) == (2, "")
+    assert f"error: 'b.csv': {option}: the table has no column '{column}'" in err
+
+
 @pytest.mark.parametrize("command", ["importance", "report", "interactions", "compare"])
 def test_help_has_an_example(capsys, command):
     with pytest.raises(SystemExit):

@@ -97,13 +97,13 @@ def test_other_results_are_left_out():
 
 
 def test_what_may_be_meant_otherwise_is_said():
-    """An accuracy that is minimised, a column of seeds; catches a remedy that cannot be pasted."""
-    df = pd.DataFrame({"lr": LR, "seed": K, "val_accuracy": -LOSS})
-    said = "\n".join(px.Observations.from_dataframe(df, "val_accuracy", warn=False).report.inferred)
-    assert "'val_accuracy' is minimised; if more is better, direction='maximize'" in said
+    """A score that is minimised, a column of seeds; catches a remedy that cannot be pasted."""
+    df = pd.DataFrame({"lr": LR, "seed": K, "score": -LOSS})
+    said = "\n".join(px.Observations.from_dataframe(df, "score", warn=False).report.inferred)
+    assert "'score' is minimised; if more is better, direction='maximize'" in said
     assert "seed='seed' (--seed seed)" in said
-    clear = df.rename(columns={"seed": "k", "val_accuracy": "y"})
-    said = "\n".join(px.Observations.from_dataframe(clear, "y", warn=False).report.inferred)
+    clear = df.rename(columns={"seed": "k", "score": "rmse"})
+    said = "\n".join(px.Observations.from_dataframe(clear, "rmse", warn=False).report.inferred)
     assert "if more is better" not in said
     assert "--seed" not in said
 

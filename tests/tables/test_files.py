@@ -203,14 +203,3 @@ def test_numbers_that_are_none_as_numpy_writes_them():
     obs = px.Observations.from_dataframe(df, "loss", direction="minimize", warn=False)
     np.testing.assert_array_equal(obs.losses[2:, 0], np.arange(10) + 0.5)
     assert obs.report.n_failed == 2
-
-
-def test_a_doubtful_direction_is_in_the_output(tmp_path, capsys):
-    """Catches an accuracy that is minimised with a word on stderr alone."""
-    path, quick = str(tmp_path / "t.csv"), ["--resamples", "0"]
-    FRAME.rename(columns={"loss": "val_auc"}).to_csv(path, index=False)
-    assert main(["importance", path, "--target", "val_auc", *quick]) == 0
-    first = capsys.readouterr().out.splitlines()[0]
-    assert first.startswith("Smaller is taken as better, as no direction was given; if more is better: --dir")
-    assert main(["importance", path, "--target", "val_auc", "--direction", "minimize", *quick]) == 0
-    assert "--direction" not in capsys.readouterr().out

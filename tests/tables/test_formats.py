@@ -192,7 +192,7 @@ def test_tools_that_say_the_direction():
         (runs, "metrics.value", ("maximize",)),
         (runs.assign(**{"tags.direction": "MINIMIZE"}), "metrics.value", ("minimize",)),
         (runs.assign(**{"tags.direction": np.where(FAILED, "MINIMIZE", "MAXIMIZE")}), "metrics.value", None),
-        (runs.rename(columns={"metrics.value": "metrics.acc"}), "metrics.acc", None),
+        (runs.rename(columns={"metrics.value": "metrics.score"}), "metrics.score", None),
     ):
         obs = px.Observations.from_dataframe(df, target, warn=False)
         assert obs.report.direction == (said or ("minimize",))

@@ -197,7 +197,8 @@ def _choose(add: Any, option: str, choices: tuple[str, ...], text: str) -> None:
 def _add_log(add: Any, name: str = "FILE", n_studies: str | None = None) -> None:
     """Add the options that say which log is read, and which of its rows and objectives count."""
     add("file", metavar=name, help="the log; sqlite:/// URLs too")
-    add("--target", metavar="COL", nargs="+", help="objective column(s) of a table (value, or values_*)")
+    text = "objective column(s) of a table (value, values_*, or the only result in a tool's table)"
+    add("--target", metavar="COL", nargs="+", help=text)
     add("--parameters", metavar="COL", nargs="+", help="columns of a table that are parameters (guessed)")
     add("--drop", metavar="COL", nargs="+", help="columns of a table to leave out")
     text = "which of a trial's rows (such as epochs) count: last, best or all (last)"
@@ -213,7 +214,7 @@ def _add_log(add: Any, name: str = "FILE", n_studies: str | None = None) -> None
     add("--region-quantile", metavar="LEVEL", default="1.0", help="level of the region compared with (1.0)")
     add("--filter", metavar="EXPR", help='rows to use, such as "state == COMPLETE and lr < 0.1"')
     senses, full = ("minimize", "maximize"), {"min": "minimize", "max": "maximize"}
-    text = "of the objective, or one of each (minimize)"
+    text = "of the objective, or one of each (the one that the tool or the name says, else minimize)"
     add("--direction", choices=senses, nargs="+", help=text, type=lambda x: full.get(x, x))
     _choose(add, "--failed", ("drop", "worst"), "what happens to failed rows, and pruned ones")
     add("--pruned", choices=("drop", "worst"), help="the same for pruned rows alone (as --failed)")

@@ -1,6 +1,7 @@
 """From the FILE argument to observations; nothing in a file is executed, and no file is written to."""
 
 import math
+import shlex
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -17,10 +18,12 @@ from parzax.cli.writing import progress
 from parzax.observations import Observations
 from parzax.space import Categorical, Space
 from parzax.space.serialization import load
+from parzax.tables import recognise
 from parzax.tables.columns import Column, Table, listed
 from parzax.tables.files import KINDS, find_files, kind_of, read_table
+from parzax.tables.objectives import NoObjectiveError, find_directions, find_targets
 from parzax.tables.records import stack_tables
-from parzax.tables.roles import full_name, results_of, suggest, unsaid_direction
+from parzax.tables.roles import named_columns, suggest
 
 # Formats whose reading may run code from the file.
 _REFUSED = (".pkl", ".pickle", ".joblib", ".npy", ".yaml", ".yml", ".pt", ".pth", ".dill")
@@ -121,22 +124,26 @@ def _from_tables(paths: Sequence[Path], args: Namespace) -> list[Observations]:
         names = [*together.names, _LOG]
         table = Table(names, together.n, lambda name: log if name == _LOG else together.read(name))
         arguments = _table_arguments(together, paths[0], args)
+        for path, each in zip(paths, tables, strict=True):
+            with _checks.explain(repr(str(path))):
+                find_targets(each.without(*(args.drop or ())), recognise(together.names), arguments["target"])
+                named_columns("constraints", args.constraints, each.names)
+                named_columns("group", args.group, each.names)
+                named_columns("seed", args.seed, each.names)
         return list(Observations.by_task(table, _LOG, seed=args.seed, **arguments).values())
 
 
 def _table_arguments(table: Table, path: Path, args: Namespace) -> dict[str, Any]:
     """The arguments of `Observations.from_dataframe`, except the column of seeds."""
     space, direction = _read_space(args)
-    target = args.target or "value"
-    several = any(column.startswith("values_") for column in table.names)
-    if args.target is None and not several and full_name("value", table.names) not in table.names:
-        likely = results_of(table.names)
-        perhaps = f"perhaps {listed(likely)}; all columns are" if likely else "one of"
-        hint = " A search space goes to --space." if {"name", "kind"} <= set(table.names) else ""
-        raise ValueError(
-            f"{str(path)!r} has no column 'value' or 'values_*'; name the objective column with "
-            f"--target COL, {perhaps} {listed(table.names)}.{hint}"
-        )
+    read = table.without(*named_columns("drop", args.drop, table.names))
+    try:
+        find_targets(read, recognise(read.names), target := args.target or "value")
+    except NoObjectiveError as error:
+        example = shlex.join(["parzax", *args.words, "--target", *error.results[:1]])
+        hint = f" For example: {example}" if error.results else ""
+        hint = " A search space goes to --space." if {"name", "kind"} <= set(table.names) else hint
+        raise ValueError(f"{str(path)!r}: {error}{hint}") from None
     exclude = {} if args.filter is None else {"filter": ~filter_mask(args.filter, table)}
     return {
         "target": target, "direction": direction, "space": space, "failed": args.failed,
@@ -173,11 +180,11 @@ def _from_npz(path: Path, args: Namespace) -> Observations:
     if regime is not None and regime.shape == values.shape:
         regime = regime[..., columns]
     losses = np.stack([arrays[target] for target in targets], axis=-1)
+    said, notes = find_directions(targets) if direction is None else (direction, [])
     obs = Observations.from_arrays(
-        space, values[..., columns], losses, direction or "minimize", regime=regime, failed=args.failed
+        space, values[..., columns], losses, said, regime=regime, failed=args.failed
     )
-    if direction is None:
-        obs = replace(obs, report=replace(obs.report, inferred=(unsaid_direction(targets),)))
+    obs = replace(obs, report=replace(obs.report, inferred=tuple(notes)))
     passing = _passing(args.filter, _table_of_rows(obs, targets, losses), "row")
     if passing.all():
         return obs

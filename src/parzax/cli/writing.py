@@ -34,8 +34,7 @@ def say(*lines: str, file: TextIO | None = None) -> None:
 def say_notes(obs: Observations) -> None:
     """Print on stderr what was inferred about a log. A direction that may be wrong is also in the output."""
     say(*(f"parzax: note: {sentence}" for sentence in obs.report.inferred), file=sys.stderr)
-    if any("--direction" in sentence for sentence in obs.report.inferred):
-        say("Smaller is taken as better, as no direction was given; if more is better: --direction maximize")
+    say(*obs.report.doubts())
 
 
 def without_notes(report: ImportReport) -> ImportReport:

@@ -23,8 +23,9 @@ from parzax.tables import Format, recognise, shapes, trials
 from parzax.tables.columns import Column, Table, listed
 from parzax.tables.files import read_table
 from parzax.tables.frames import open_table
+from parzax.tables.objectives import find_directions, find_targets
 from parzax.tables.repeats import TrialSearch, find_fidelity, read_labels
-from parzax.tables.roles import find_directions, find_parameters, find_targets, named_columns
+from parzax.tables.roles import find_parameters, named_columns
 from parzax.tables.spelling import LEAST_NUMBERS, as_numbers
 from parzax.tables.states import PENDING, find_state, read_states
 
@@ -96,14 +97,14 @@ def _read(
     fate: str = failed if pruned is None else _checks.one_of("pruned", pruned, ("drop", "worst"))
     _checks.instance("space", space, Space | None, "a parzax.Space")
     full_table, table = table, table.without(*named_columns("drop", drop, table.names))
-    targets = find_targets(table.names, target)
+    form = recognise(table.names) if form is None else form
+    _checks.instance("format", form, Format, "a parzax.tables.Format")
+    targets, chosen = find_targets(table, form, target)
     weights = named_columns("weight", weight, table.names, most=1)
     constrained = named_columns("constraints", constraints, table.names)
     grouped = named_columns("groups", groups, table.names, most=1)
     _checks.one_of("per_trial", per_trial, trials.CHOICES)
-    form = recognise(table.names) if form is None else form
-    _checks.instance("format", form, Format, "a parzax.tables.Format")
-    said, notes = find_directions(table, form, targets) if direction is None else (direction, [])
+    said, notes = find_directions(targets, form, table) if direction is None else (direction, [])
     directions = _checks.directions(said, len(targets))
     names, taken = None if space is None else space.names, [*targets, *weights, *constrained, *grouped]
     asked = named_columns("parameters", parameters, table.names)
@@ -204,10 +205,8 @@ def _read(
         space, values, objectives, directions, regime, limits, counts, failed, moving, members, keep
     )
     order = trials.find_order(others, numbers_of, keep)
-    report = replace(
-        arrays.report, objectives=tuple(targets), left_out=roles.left_out, steps=at_steps, order=order
-    )
-    arrays = arrays._replace(report=report)
+    told = {"chosen": chosen, "left_out": roles.left_out, "steps": at_steps, "order": order}
+    arrays = arrays._replace(report=replace(arrays.report, objectives=tuple(targets), **told))
     return space, arrays, reasons, place, tuple(notes)
 
 

@@ -11,6 +11,7 @@ from parzax._words import plural
 _STATES = {f"state {name}": name.lower() for name in ("PRUNED", "RUNNING", "WAITING")} | {
     "state FAIL": "failed"
 }
+_SMALLER = "Smaller is taken as better, as no direction was given; if more is better: --direction maximize"
 # A warning shows this many sentences; the report has all of them.
 _SHOWN = 30
 
@@ -43,6 +44,7 @@ class ImportReport:
         steps: a sentence if the rows that count have different steps or budgets; "" otherwise.
         order: a sentence if the rows of a table are sorted by a result, which hides whether the search
             learned; "" otherwise.
+        chosen: a sentence on the objective of a table if none was named and its format has one result only.
         level: in a result, a sentence on its level if none was given and it is not 0.1; "" otherwise.
         groups: in a result, a sentence on rows that belong together; "" if every row stands alone.
     """
@@ -60,6 +62,7 @@ class ImportReport:
     learned: bool = False
     steps: str = ""
     order: str = ""
+    chosen: str = ""
     level: str = ""
     groups: str = ""
 
@@ -73,7 +76,7 @@ class ImportReport:
         of_all = f" of all {n_total}" if n_seeds > 1 else ""
         rows = plural(self.n_rows, "row") + f" in each of {n_seeds} seeds" * (n_seeds > 1)
         rows = rows if self.n_total is None else f"{n_total} rows in {n_seeds} seeds"
-        out = [*filter(None, [self.level]), f"{rows}, {' and '.join(self.direction)}"]
+        out = [*filter(None, [self.level, self.chosen]), f"{rows}, {' and '.join(self.direction)}"]
         lost = [(_STATES.get(reason, reason), count) for reason, count in self.dropped.items() if count]
         out += [f"left out: {count}{of_all} ({reason})" for reason, count in lost]
         if self.n_failed:
@@ -83,6 +86,10 @@ class ImportReport:
         out += [f"{name}: {text}" for name, text in self.moving.items()]
         out += [f"no parameters: {text}" for text in self.left_out]
         return out + [f"inferred: {text}" for text in self.inferred]
+
+    def doubts(self) -> list[str]:
+        """A sentence if an objective is minimised because nothing says its direction; to be read first."""
+        return [_SMALLER] * any("--direction" in sentence for sentence in self.inferred)
 
     def __str__(self) -> str:
         return "\n".join(self.lines())

@@ -60,7 +60,7 @@ def content(
     colour_of = dict(zip(stats.ranking, PALETTE, strict=False))
     good = [(regime.parameter, regime.good[start]) for regime in regimes if regime.good[start]]
     advice = (visible(line).split(": ", 1) for line in advice_lines(result))
-    sentences = summary(result, stats, labels, good)
+    sentences = [*result.report.doubts(), *summary(result, stats, labels, good)]
     data = {
         "levels": stats.levels.tolist(),
         "start": start,

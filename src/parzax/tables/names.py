@@ -63,8 +63,18 @@ _ENDINGS = word_set("""
     success succeeded successful converged pruned failed crashed diverged completed finished done stopped
     feasible
 """)
-# Words in the names of objectives that are better if larger.
-_MORE_IS_BETTER = word_set("acc accuracy auc auroc f1 score reward recall precision iou dice bleu r2 return")
+# Words in the names of objectives that are better if larger, or if smaller. "Score" may be either.
+_MORE_IS_BETTER = word_set("""
+    acc accuracy auc auroc auprc f1 reward rewards recall precision iou miou dice bleu r2 return returns ndcg
+    mrr mcc psnr ssim success win
+""")
+_LESS_IS_BETTER = word_set("""
+    loss losses nll logloss xent crossentropy err error errors rmse mse mae mape smape mase msle rmsle crps
+    perplexity ppl wer cer fid lpips regret brier ece cost costs
+""")
+_NEGATED = word_set("neg negative minus inverse 1")
+# Words in the names of numbers that say how much results differ, or in which order they stand.
+_OF_RESULTS = word_set("std stdev stderr sem var variance rank ranking")
 # A setting may have few values, a result hardly ever.
 _FEW_VALUES = 5
 
@@ -93,9 +103,20 @@ def why_by_name(name: str, numbers: np.ndarray | None) -> str:
     return RESULT if _ends_as_result(words) or of_part or inexact or by_product else ""
 
 
-def more_is_better(name: str) -> bool:
-    """Whether the name of an objective says that larger is better."""
-    return not _MORE_IS_BETTER.isdisjoint(split_words(name))
+def direction_by_name(name: str) -> str:
+    """ "minimize" or "maximize" if the name of an objective says which; else ""."""
+    words = {*split_words(name)}
+    more, less = (not words.isdisjoint(said) for said in (_MORE_IS_BETTER, _LESS_IS_BETTER))
+    sure = more != less and words.isdisjoint(_NEGATED)
+    return ("maximize" if more else "minimize") * sure
+
+
+def may_be_objective(name: str) -> bool:
+    """Whether a result with this name may be an objective: it is no time, state, identity, size or rank."""
+    words = split_words(name)
+    aside = _is_identity(words) or _is_time(words) or sounds_like_state(name) or counts_parameters(name)
+    by_product = _is_by_product(words) and not _ends_as_result(words)
+    return not aside and not by_product and _OF_RESULTS.isdisjoint(words) and not _UNITS.issuperset(words)
 
 
 def sounds_like_result(name: str) -> bool:

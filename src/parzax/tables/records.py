@@ -124,11 +124,30 @@ def _is_rows(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(row, Mapping) for row in value)
 
 
+class _Literals(ast.NodeTransformer):
+    """Turns nan and inf into numbers, np.float64(0.5) into what it holds, and other names into text."""
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.Constant(float(node.id) if node.id.lower() in ("nan", "inf", "infinity") else node.id)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        return ast.Constant(ast.unparse(node))
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        wraps_one = len(node.args) == 1 and not node.keywords
+        return self.visit(node.args[0]) if wraps_one else ast.Constant(ast.unparse(node))
+
+
+def _read_repr(text: str) -> Any:
+    """The value of Python's repr, of which nothing is executed; ValueError for another text."""
+    return ast.literal_eval(_Literals().visit(ast.parse(text.strip(), mode="eval")))
+
+
 def parse_cell(value: Any) -> Any:
     """The value of a cell; text that is a dictionary in JSON or in Python's repr becomes the dictionary."""
     if not isinstance(value, str) or not value.lstrip().startswith("{"):
         return value
-    for read in (json.loads, ast.literal_eval):
+    for read in (json.loads, _read_repr):
         try:
             return read(value)
         except (ValueError, SyntaxError, RecursionError, MemoryError):

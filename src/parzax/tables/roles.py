@@ -1,33 +1,16 @@
-"""The role of each column of a table: objective, parameter, state, or none of these."""
+"""The parameters among the columns of a table, and columns by their names."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
-from fnmatch import fnmatchcase
 from shlex import quote
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from parzax.tables.columns import Table, check_unique, listed, read_letters
+from parzax.tables.columns import Table, check_unique, listed
 from parzax.tables.formats import FORMATS, OPTUNA, PLAIN, Format
-from parzax.tables.names import more_is_better, sounds_like_result
 from parzax.tables.unmarked import BOOKKEEPING, MAX_PARAMETERS, SEED, find_unmarked
-
-
-def find_targets(columns: Sequence[str], target: str | Sequence[str]) -> list[str]:
-    """The objective columns; "value" also stands for all of ``values_*``, and "loss" for "metrics.loss"."""
-    several = [c for c in columns if c.startswith("values_")]
-    if isinstance(target, str) and target == "value" and target not in columns and several:
-        return sorted(several, key=lambda c: int(c[7:]) if c[7:].isdigit() else columns.index(c))
-    names = [target] if isinstance(target, str) else target
-    if isinstance(names, Sequence) and all(isinstance(name, str) for name in names):
-        target = [full_name(name, columns) for name in names]
-    targets = named_columns("target", target, columns)
-    if not targets:
-        raise TypeError(f"target must be a column name or a list of them, got {target!r}.")
-    check_unique(targets)
-    return targets
 
 
 def full_name(name: str, columns: Sequence[str]) -> str:
@@ -76,38 +59,6 @@ def _last_part(name: str) -> str:
 
 def _letters(name: str) -> str:
     return re.sub(r"[\W_]", "", name.lower()) or name
-
-
-def results_of(columns: Iterable[str]) -> list[str]:
-    """Columns that hold results of runs, by their names."""
-    return [column for column in columns if sounds_like_result(column)]
-
-
-def find_directions(table: Table, form: Format, targets: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The direction of each objective ("minimize" if the tool states none), and sentences for the report."""
-    said = {name: _said_direction(table, form, name) for name in targets}
-    notes = [
-        f"direction: {name!r} is {way[:-2]}sed, as {form.name} says" for name, way in said.items() if way
-    ]
-    unsaid = [name for name, way in said.items() if not way]
-    return [way or "minimize" for way in said.values()], notes + [unsaid_direction(unsaid)] * bool(unsaid)
-
-
-def _said_direction(table: Table, form: Format, target: str) -> str:
-    """The direction of an objective as stated by the tool; "" if the tool states none."""
-    said = next((way for names, way in form.directions.items() if fnmatchcase(target, names)), "")
-    if said in table.names:
-        words = {read_letters(label)[:3] for label in table.read(said).as_labels().labels}
-        said = {"MIN": "minimize", "MAX": "maximize"}.get(words.pop(), "") if len(words) == 1 else ""
-    return said if said in ("minimize", "maximize") else ""
-
-
-def unsaid_direction(targets: Sequence[str]) -> str:
-    """A sentence: no direction was given, so objectives are minimised; it warns if that may be wrong."""
-    hint = "; if more is better, direction='maximize' (--direction maximize)"
-    verb = "is" if len(targets) == 1 else "are"
-    doubtful = any(map(more_is_better, targets))
-    return f"direction: not given, so {listed(targets)} {verb} minimised{hint * doubtful}"
 
 
 class Roles(NamedTuple):

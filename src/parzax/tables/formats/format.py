@@ -22,6 +22,7 @@ class Format:
         prefix: how the columns of parameters begin; "" if parameters have no mark.
         others: the columns that are not parameters. Either a regular expression, which also excludes columns
             with the prefix, or a function that returns these columns, given all columns.
+        results: a regular expression of the columns that may be the objective; "" if results have no mark.
         results_last: whether all parameters come before the first result; for formats without a mark.
         state: the column that says how a run ended; "" if no column does.
         states: the states that the numbers 0, 1, ... in this column stand for, if the tool writes numbers.
@@ -41,6 +42,7 @@ class Format:
     needs: tuple[str, ...]
     prefix: str = ""
     others: str | Callable[[Sequence[str]], Collection[str]] = ""
+    results: str = ""
     results_last: bool = False
     state: str | None = None
     states: tuple[str, ...] = ()

@@ -6,6 +6,7 @@ MLFLOW = Format(
     "MLflow",
     needs=("params.*", "params.*|metrics.*|run_id|status"),
     prefix="params.",
+    results=r"metrics\.(?!system/).*",
     state="status",
     trial="run_id",
     parent="tags.mlflow.parentRunId",

@@ -22,6 +22,8 @@ HYPEROPT = Format(
     "Hyperopt",
     needs=("misc/vals/*", "result/*"),
     prefix="misc/vals/",
+    results="result/loss",
+    directions={"result/loss": "minimize"},
     state="result/status",
     records=_read_hyperopt,
 )
@@ -48,6 +50,7 @@ KERAS_TUNER = Format(
     prefix="hyperparameters/values/",
     # The tuner's own values, such as the number of epochs that it allows a trial.
     others="hyperparameters/values/tuner/.*",
+    results="score",
     step="hyperparameters/values/tuner/epochs",
     state="status",
     file="trial.json",
@@ -55,6 +58,6 @@ KERAS_TUNER = Format(
     directions={"score": "direction"},
 )
 NESTED = tuple(
-    Format(f"nested records ({key})", needs=(f"{key}/*",), prefix=f"{key}/")
+    Format(f"nested records ({key})", needs=(f"{key}/*",), prefix=f"{key}/", results=".*")
     for key in ("config", "params", "hyperparameters", "hparams", "parameters", "arguments")
 )

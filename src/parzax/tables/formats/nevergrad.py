@@ -2,4 +2,10 @@
 
 from parzax.tables.formats.format import Format
 
-NEVERGRAD = Format("Nevergrad", needs=("#loss", "#optimizer|#parametrization|#uid"), others=r".*#.*")
+NEVERGRAD = Format(
+    "Nevergrad",
+    needs=("#loss", "#optimizer|#parametrization|#uid"),
+    others=r".*#.*",
+    results="#loss",
+    directions={"#loss": "minimize"},
+)

@@ -6,7 +6,8 @@ SKLEARN = Format(
     "scikit-learn",
     needs=("param_*", "params|param_*|mean_fit_time|mean_test_*|rank_test_*"),
     prefix="param_",
+    results="mean_test_.*",
     step="n_resources",
     # scikit-learn negates losses, so all its scores are maximised.
-    directions={"mean_t*_score": "maximize", "split*_score": "maximize", "*_neg_*": "maximize"},
+    directions={"mean_t*_*": "maximize", "split*_t*_*": "maximize"},
 )

@@ -52,6 +52,8 @@ SMAC = Format(
     "SMAC",
     needs=("config/*", "config_id", "cost|cost_0", "instance|seed"),
     prefix="config/",
+    results=r"cost(_\d+)?",
+    directions={"cost*": "minimize"},
     state="status",
     trial="config_id",
     step="budget",

@@ -6,6 +6,7 @@ SYNE_TUNE = Format(
     "Syne Tune",
     needs=("config_*", "st_*", "trial_id"),
     prefix="config_",
+    results="(?!st_).*",
     # st_status is the state of the trial when it reported, not how it ended.
     state="",
     trial="trial_id",

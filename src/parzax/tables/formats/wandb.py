@@ -9,7 +9,8 @@ WANDB_PAGE = Format(
     "Weights & Biases",
     needs=("Name", "State", "Created|Runtime|User"),
     others=r"Name|State|Notes|User|Tags|Created|Updated|End Time|Runtime|Sweep|ID|Hostname|Host|Commit|GitHub"
-    r"|Group|Job Type|Project|Entity|Path|Artifacts|GPU Count|GPU Type|_step|_timestamp|_runtime|_wandb.*",
+    r"|Group|Job Type|Project|Entity|Path|Artifacts|GPU Count|GPU Type|epoch|_step|_timestamp|_runtime"
+    r"|_wandb.*",
     state="State",
 )
 _ABOUT_RUN = re.compile(r"_.*|id|name|state|tags|notes|user|group|url|path|created_at|sweep")
@@ -40,5 +41,6 @@ WANDB_RUNS = Format(
     "Weights & Biases' API",
     needs=("config/*", "summary/*"),
     prefix="config/",
+    results="summary/(?!_).*",
     state="state",
 )
