@@ -17,6 +17,7 @@ from parzax.page.content import content
 from parzax.page.numbers import numbers
 from parzax.page.words import level_words
 from parzax.status import Status
+from parzax.tables.objectives import find_directions
 
 ROUNDING = 5.1e-5  # four decimals
 
@@ -135,6 +136,20 @@ def test_words(tmp_path):
     assert ("noise" in texts.ids["chance-words"]) == bool(
         own.status[0, own.names.index("noise")] & Status.NOT_ABOVE_CHANCE
     )
+
+
+def test_a_direction_that_nobody_gave_comes_first():
+    """Catches a page that shows the worst values of an accuracy as good without a word in its summary."""
+    own = logs.result()
+    for target, expected in (
+        ("Value", "Smaller is taken as better, as no direction was given"),
+        ("loss", "For"),
+    ):
+        _, notes = find_directions([target])
+        doubtful = dataclasses.replace(own, report=dataclasses.replace(own.report, inferred=tuple(notes)))
+        page = made(doubtful)
+        assert page.summary[0].startswith(expected)
+        assert sorted(page.data["short"]) == ["c", "noise", "x"]
 
 
 def test_good_values(tmp_path):

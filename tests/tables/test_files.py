@@ -45,7 +45,8 @@ def test_documents_of_json(tmp_path, shape):
 def test_cv_results(tmp_path):
     """Catches the records in "params" taken for the log."""
     (tmp_path / "t.json").write_text(json.dumps(CV | {"mean_test_loss": FRAME["loss"].tolist()}))
-    obs = px.Observations.from_dataframe(tmp_path / "t.json", "mean_test_loss", warn=False)
+    path = tmp_path / "t.json"
+    obs = px.Observations.from_dataframe(path, "mean_test_loss", direction="minimize", warn=False)
     assert obs.space.names == ("lr",)
     np.testing.assert_allclose(obs.losses[:, 0], FRAME["loss"])
 

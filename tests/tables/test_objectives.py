@@ -3,12 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import coarse_estimator
 
 import parzax as px
 from parzax.cli import main
-from parzax.importance.estimator import ESTIMATORS
-from parzax.page.content import content
 from parzax.tables.names import direction_by_name
 from parzax.tables.records import parse_cell
 
@@ -138,19 +135,6 @@ def test_names_that_say_a_direction():
         "": "value score Value y neg_log_loss accuracy_loss 1-acc minus_reward acc_regret objective",
     }.items():
         assert {direction_by_name(name) for name in names.split()} == {way}
-
-
-def test_an_unknown_direction_is_on_the_first_screen(tmp_path, capsys, monkeypatch):
-    """Of the command and of a page; catches worst values shown as good with a word on stderr alone."""
-    monkeypatch.setitem(ESTIMATORS, "default", coarse_estimator(False))
-    df = pd.DataFrame({"Number": range(N), "State": "Complete", "Value": RESULT, "Param lr": LR})
-    df.to_csv(tmp_path / "t.csv", index=False)
-    line = "Smaller is taken as better, as no direction was given; if more is better: --direction maximize"
-    assert main(["importance", str(tmp_path / "t.csv"), "--resamples", "0"]) == 0
-    assert capsys.readouterr().out.splitlines()[0] == line
-    obs = px.Observations.from_dataframe(df, warn=False)
-    result = px.cond_ped_anova(obs, estimator=coarse_estimator(False))
-    assert content(result, None, 5)["summary"][0] == line
 
 
 def test_cells_with_dictionaries_in_pythons_spelling():

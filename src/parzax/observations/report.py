@@ -89,7 +89,8 @@ class ImportReport:
 
     def doubts(self) -> list[str]:
         """A sentence if an objective is minimised because nothing says its direction; to be read first."""
-        return [_SMALLER] * any("--direction" in sentence for sentence in self.inferred)
+        line = _SMALLER + ", with one word for each objective" * (len(self.direction) > 1)
+        return [line] * any("--direction" in sentence for sentence in self.inferred)
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
