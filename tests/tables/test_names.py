@@ -22,6 +22,7 @@ RESULTS = """
 TIMES = """
     Duration_(min) time_per_epoch seconds_per_step ms_per_iter time_taken train_time_(s) wall_clock gpu_hours
     cpu_seconds created_at Created started_at finished_at start_time time_total_s time_this_iter_s _timestamp
+    secs seconds minutes converged_at
 """
 STATES = """
     state Status job_state eval_status trial_status run.status result/status outcome success converged pruned

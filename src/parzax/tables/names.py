@@ -155,7 +155,15 @@ def _is_time(words: Sequence[str]) -> bool:
     counted = words[: words.index("per")] if "per" in words[1:] else words
     bare = [word for word in counted if word not in _OF_TIMES] or counted
     of_processor = words[-1] in _UNITS and not _PROCESSORS.isdisjoint(words)
-    return bare[-1] in _TIMES | _MOMENTS or of_processor or (counted != words and counted[-1] in _UNITS)
+    alone = words in (["sec"], ["secs"], ["seconds"], ["minutes"], ["mins"])
+    at_end = words[-1] == "at" and not _ENDINGS.isdisjoint(words[-2:-1])
+    return (
+        bare[-1] in _TIMES | _MOMENTS
+        or of_processor
+        or alone
+        or at_end
+        or (counted != words and counted[-1] in _UNITS)
+    )
 
 
 def _last_words(words: Sequence[str]) -> Sequence[str]:
