@@ -142,7 +142,7 @@ class Observations:
             df: the table, n rows; or the path of a file, a folder, or a pattern of files.
             target: the objective column, or several. Where there is no "value", the default is ``values_*``,
                 or the only column that can be the objective in the format of a tool.
-            direction: as in `from_arrays`; by default what the tool or the objective's name says, or minimize.
+            direction: as in `from_arrays`; by default as the tool or the objective's name says, or minimize.
             space: the search space. Its parameters are found by the prefix of the format, or by column name.
                 A label matches the choice of the same type and value. Otherwise it matches a choice that a
                 file may have changed (1 to 1.0, True to "True"), if only one choice fits. A parameter with
