@@ -44,7 +44,7 @@ def test_one_row(capsys):
         "For being among the best 50 % (1 row, smallest value), nothing can be said.",
         "",
         "good values at level 0.5: none stand out",
-        "(2 parameters are not above chance, or could not be compared)",
+        "not listed (not above chance, or not comparable): 2 parameters",
     ]
     assert "target: 1 row, region: 1 row (level 1)" in lines
     assert lines[-3:] == [

@@ -37,4 +37,4 @@ def test_a_format_leaves_out_what_it_knows():
     df = pd.DataFrame({"lr": rng.random(30), "sum.cost": rng.random(30), "sum.gpus": rng.integers(1, 9, 30)})
     obs = px.Observations.from_dataframe(df, "sum.cost", direction="minimize", format=PLANNER, warn=False)
     assert obs.space.names == ("lr",)
-    assert "no parameters: 'sum.gpus': written by my planner" in obs.report.lines()
+    assert "left out, not parameters: 'sum.gpus': written by my planner" in obs.report.lines()

@@ -46,7 +46,7 @@ def test_parameters_are_found(tool):
     assert obs.space["lr"][0].log
     if tool != "Optuna":
         assert any(f"a table of {tool}" in note for note in obs.report.inferred)
-        assert any("no parameters: " in line for line in obs.report.lines())
+        assert any("left out, not parameters: " in line for line in obs.report.lines())
 
 
 @pytest.mark.parametrize("tool", ["MLflow", "Weights & Biases"])
@@ -86,7 +86,7 @@ def test_other_results_are_left_out():
     df = pd.DataFrame({"lr": LR, "k": K, **results, "loss_weight": np.roll(LR, 1), "value": LOSS})
     obs = px.Observations.from_dataframe(df, direction="minimize", warn=False)
     assert obs.space.names == ("lr", "k", "loss_weight")
-    assert "no parameters: 'train_loss', 'val_acc': a result, by its name" in obs.report.lines()
+    assert "left out, not parameters: 'train_loss', 'val_acc': a result, by its name" in obs.report.lines()
     asked = ["k", "train_loss"]
     obs = px.Observations.from_dataframe(df, direction="minimize", parameters=asked, warn=False)
     assert obs.space.names == ("k", "train_loss")

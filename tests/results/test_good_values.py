@@ -86,9 +86,9 @@ def test_nothing_is_good_where_nothing_is_known():
     assert px.cond_ped_anova(flat, [0.02, 0.5], estimator=result().estimator).good_values() == []
     none = "good values at level 0.1: none stand out"
     assert to_lines([], SPACE, 0.1) == [none]
-    left_out = "(1 parameter is not above chance, or could not be compared)"
+    left_out = "not listed (not above chance, or not comparable): 1 parameter"
     assert to_lines([], SPACE, 0.1, left_out=1) == [none, left_out]
-    left_out = "(2 more parameters are not above chance, or could not be compared)"
+    left_out = "not listed (not above chance, or not comparable): 2 parameters"
     assert to_lines(result().good_values()[:1], SPACE, 0.1, left_out=2)[-1] == left_out
 
 

@@ -15,7 +15,7 @@ import parzax as px
 from parzax.cli.writing import csv_writer, json_writer
 from parzax.page.brief import summarise
 from parzax.page.numbers import numbers
-from parzax.page.words import level_words
+from parzax.results.base import size_text
 from parzax.results.phrases import INTERVAL_AND_P, p_text
 
 SPACE = px.Space({name: px.Float(0, 1) for name in ("a", "b", "c", "d")})
@@ -183,12 +183,15 @@ def test_what_is_not_above_chance_is_never_called_first():
         f"For being among the best 13 % (11 rows, smallest objective value), only {name} ("
     )
     largest = _noisy(0).names[int(np.argmax(_noisy(0).importance[0]))]
-    assert f" is above chance; {largest} ({_noisy(0).importance.max():.2f}, p = 1.000)" in first
-    assert " may matter too, or be large by chance. " in first
+    doubtful = (
+        f"chance alone may explain the importance of {largest} ({_noisy(0).importance.max():.2f}, p = 1"
+    )
+    assert f" is above chance; {doubtful}" in first
     nothing = _with_p(_noisy(0), np.full(4, 0.5))
     assert repr(nothing).endswith("none above chance at 0.13)")
     assert nothing.good_values() == []
-    assert f"no parameter is above chance; {largest} (" in summarise(nothing)[0]
+    assert f"no parameter is above chance; {doubtful}" in summarise(nothing)[0]
+    assert not any(" comes first in " in line for line in summarise(nothing))
 
 
 def test_matters_most_is_true_of_the_shares():
@@ -199,9 +202,8 @@ def test_matters_most_is_true_of_the_shares():
         for p in (log.uncertainty.p_value[0], np.random.default_rng(seed).choice([0.001, 0.06], 4)):
             result = _with_p(log, p)
             share, chance = result.importance[0], result.uncertainty.p_adjusted[0] > 0.05
-            first, *_, sure = [line for line in summarise(result) if not line.startswith("The log of")]
-            (words,) = level_words(result, numbers(result), result.names)
-            assert words["headline"].removeprefix("At this level ") in first
+            first, *more = summarise(result)
+            (sure,) = [line for line in more if line.startswith("How sure? ")]
             most, _, is_sure = first.partition(" matters most")
             seen.add(bool(is_sure))
             if is_sure:
@@ -214,8 +216,11 @@ def test_matters_most_is_true_of_the_shares():
                 for j in doubtful[np.argsort(-share[doubtful])][:3]:
                     assert f"{result.names[j]} ({share[j]:.2f}, p = " in first
             often = result.uncertainty.top()[0, share.argmax()]
-            assert sure.startswith(f"How sure? {result.names[share.argmax()]} (")
-            assert f" comes first in {100 * round(float(often), 2):.6g} % of samples. " in sure
+            # Only what is above chance comes first.
+            often = f"{100 * round(float(often), 2):.6g} %"
+            text = f"{result.names[share.argmax()]} comes first in {often} of samples of these rows"
+            assert (text in sure) == (not chance[share.argmax()]) == (" comes first in " in sure)
+            assert any("--target-quantile 0.5" in line for line in more) == chance.all()
             assert len(sure.split()) <= 30
     assert seen == {True, False}
 
@@ -244,6 +249,49 @@ def test_a_p_value_just_above_the_limit_does_not_read_as_the_limit():
     assert p_text(math.nan, math.nan, 1000) == ""
 
 
-def test_a_comparison_explains_an_interval_without_0_that_does_not_differ():
-    text = str(px.compare(_log(60), n_resamples=8, estimator=QUICK))
-    assert 'an interval is of one parameter by itself; "differs" is adjusted for all of them' in text
+def test_a_comparison_says_what_differs_or_that_nothing_does():
+    same = px.compare(_log(60), n_resamples=8, estimator=QUICK)
+    none, alone = "no parameter differs: p, adjusted for all", "an interval without 0 is not enough"
+    other = replace(same, p_value=np.full((1, 4), 0.001))
+    assert (none in str(same), '"differs": p, adjusted' in str(same)) == (True, False)
+    assert (none in str(other), '"differs": p, adjusted' in str(other)) == (False, True)
+    for result, low in ((same, 0.1), (same, -0.1), (other, 0.1)):
+        ends = np.broadcast_to([low, 0.2], result.interval.shape)
+        assert (alone in str(replace(result, interval=ends))) == (result is same and low > 0)
+
+
+def test_few_rows_in_a_regime_are_said_in_the_headline():
+    """What is above chance by a number that may be far off is neither said to matter nor recommended."""
+    result = _with_p(_noisy(0), np.full(4, 0.001))
+    names = result.ranking()
+    for flagged in (names[:1], names[1:2], names):
+        bits = [int(px.Status.LOW_REGIME_DATA) * (name in flagged) for name in result.names]
+        estimates = replace(result.estimates, status=result.status | np.array([bits]))
+        first, *more = summarise(replace(result, estimates=estimates))
+        assert ("no parameter is sure to matter" in first) == (flagged == names)
+        assert (
+            f"{flagged[0]} ("
+            in first.split("few rows in a regime, so that the importance may be far off: ")[1]
+        )
+        assert ("matters most" in first) == (flagged == names[1:2])
+        assert (f"{names[0]} comes first" in " ".join(more)) == (flagged == names[1:2])
+        assert not any(f"{name}: " in line for line in more for name in flagged)
+
+
+def test_rows_that_do_not_count_and_doubts_about_their_losses_come_second():
+    """How many, why, and the remedy for pruned ones; steps that differ; sizes are whole numbers."""
+    result = _noisy(0)
+    report = replace(
+        result.report, n_rows=120, dropped={"state PRUNED": 38, "state FAIL": 2}, steps="losses x"
+    )
+    _, rows, steps, *_ = summarise(replace(result, report=report))
+    assert rows.startswith(
+        "80 of 120 rows count; left out are 38 (pruned), 2 (failed). To rank pruned rows last"
+    )
+    assert "--pruned worst" in rows
+    assert steps == "Losses x."
+    lost = replace(report, dropped={}, n_failed=40)
+    assert lost.say_lost() == "80 of 120 rows count; left out are 40 (without a usable objective value)."
+    assert replace(lost, failed="worst").say_lost() == ""
+    assert size_text(np.array([10.4])) == "about 10"
+    assert size_text(np.array([0.3])) == "0.3"

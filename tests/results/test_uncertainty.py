@@ -134,8 +134,9 @@ def test_verdicts_say_on_which_side_rows_are_few_and_what_a_row_is():
     outside = known.estimates.regime_region - known.estimates.regime_target
     (text,) = replace(known, estimates=replace(known.estimates, regime_target=outside)).verdicts()
     assert text.endswith("0.72 wide, with only 15 rows outside the target")
-    (text,) = replace(known, n_groups=known.n_rows - 1).verdicts()
-    assert text.endswith("0.72 wide, with only 15 groups in the target")
+    grouped = replace(known.estimates, regime_target=known.estimates.regime_target + 0.4)
+    (text,) = replace(known, estimates=grouped).verdicts()
+    assert text.endswith("0.72 wide, with only about 15 rows in the target")
     narrow = replace(known, sampled=0.5 + 0.1 * (sampled - 0.5))
     assert narrow.verdicts() == ["enough rows: intervals are up to 0.07 wide"]
 

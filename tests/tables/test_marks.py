@@ -71,7 +71,7 @@ def test_places_of_results():
             "lr": LR, "dropout": DROPOUT, "eval_loss": LOSS, "quux": OTHER, "mlflow.note": "x"}  # fmt: skip
     obs = read(page, "eval_loss")
     assert obs.space.names == ("lr", "dropout")
-    assert obs.report.left_out[1] == "'quux', 'mlflow.note': behind the result 'eval_loss'"
+    assert obs.report.left_out[1] == "'quux', 'mlflow.note': written after the result 'eval_loss'"
     # A summary of W&B has capitals before its keys with "_", the configuration stands before all of it.
     api = {"lr": LR, "dropout": DROPOUT, "Acc": -LOSS**2, "Quux": OTHER, "_runtime": OTHER, "_step": 3,
            "_timestamp": 1.7e9, "loss": LOSS, "name": "x"}  # fmt: skip

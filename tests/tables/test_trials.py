@@ -162,7 +162,7 @@ def test_budgets_do_not_compare(tmp_path):
     assert obs.n == N
     assert obs.report.steps == (
         "losses may not compare: 'budget' of the rows that count goes from 1 to 9; "
-        """--filter '"budget" == 1' keeps 20 rows with one"""
+        """--filter '"budget" == 1' leaves 20 rows, all with the same value"""
     )
     assert obs.report.steps in obs.report.lines()
     best = px.Observations.from_dataframe(path, "cost", direction="minimize", per_trial="best", warn=False)

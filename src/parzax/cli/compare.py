@@ -32,7 +32,8 @@ def run_compare(args: Namespace) -> None:
     if args.other is not None:
         paths.append(log_path(args.other))
         writing.check_outputs(option_paths(outputs), {"the other log": paths[1]})
-        names = (log.name, paths[1].name)
+        studies = (args.study or [None]) * 2
+        names = [path.name + f": {study}" * bool(study) for path, study in zip(paths, studies, strict=False)]
     logs = read_logs(paths, args)
     how |= estimation(args) | chosen_objective(args.objective, logs[0])
     if args.resamples is not None:

@@ -117,18 +117,12 @@ def option_paths(outputs: Mapping[str, Path]) -> dict[str, Path]:
 
 
 def _advice(result: ImportanceResult, levels: list[float] | None) -> list[str]:
-    """Advice if the requested levels have too few rows, or if little can be said about a part of the log."""
-    lines, lost = [], sum(n for why, n in result.report.dropped.items() if "PRUNED" in why)
+    """What to do where the levels asked for have too few rows."""
+    text = "without --target-quantile the level is one that leaves more than ten rows, if any does"
     few = have_few_rows(result.n_target, result.n_region).all()
     # If all losses or all values are equal, or no rows remain, another level does not help.
     anywhere = (result.status & int(Status.NO_DATA | Status.ALL_EQUAL | NOT_COMPARED) == 0).any()
-    if few and levels is not None and anywhere:
-        lines += ["without --target-quantile the level is one that leaves more than ten rows, if any does"]
-    elif not few and anywhere and not result.is_above(result.usual_level).any() and len(levels or [0]) == 1:
-        lines += ["other levels may say more: --target-quantile 0.1:0.5:0.1"]
-    if lost:
-        lines += [f"pruned rows are left out, {lost} of them; --pruned worst ranks them last instead"]
-    return lines
+    return [text] if few and levels is not None and anywhere else []
 
 
 def chosen_objective(text: str, obs: Observations) -> dict[str, Any]:

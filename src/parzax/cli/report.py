@@ -21,20 +21,28 @@ def run_report(args: Namespace) -> None:
     levels = None if asked is None else parse_levels("--target-quantile", asked)
     log, how = prepare(args, {"-o": args.out})
     how |= estimation(args)
-    from parzax import page
-    from parzax.page import rendering as rendering  # raises before any work if a page cannot be made
+    from parzax.page import rendering as rendering  # raises now if a page cannot be made
+    from parzax.page.report import compute_interactions, compute_result, report
 
     if args.objective == "all":
         raise ValueError("--objective all prints tables; a page is about one objective, or pareto.")
     obs = read_log(log, args)
     how |= chosen_objective(args.objective, obs)
-    how |= {"target_quantile": levels, "n_resamples": args.resamples, "command": _command(args, log)}
-    how["title"] = log.name if args.title is None else args.title
-    how["date"] = datetime.date.today().isoformat() if args.date is None else args.date
+    how["n_resamples"] = args.resamples
+    about = {"command": _command(args, log), "title": args.title, "date": args.date}
+    if args.title is None:
+        about["title"] = log.name if args.study is None else f"{log.name}: {args.study}"
+    if args.date is None:
+        about["date"] = datetime.date.today().isoformat()
 
     def write(file: Path) -> None:
-        with progress("compiling and computing"), jax.enable_x64(True):
-            page.report(obs, file, **how)
+        with jax.enable_x64(True):
+            with progress("1 of 3: importances and how sure they are"):
+                result = compute_result(obs, levels, how)
+            with progress("2 of 3: interactions"):
+                pairs = compute_interactions(obs, result, how)
+            with progress("3 of 3: writing the page"):
+                report(result, file, interactions=pairs, **about)
 
     writing.write_all([(args.out, write)])
     say_notes(obs)

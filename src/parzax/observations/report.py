@@ -18,9 +18,10 @@ _SHOWN = 30
 # The numbers in this text come from docs/adaptive_logs.md.
 LEARNED = (
     "Later rows lie closer to the best ones, as in a search that learns (TPE, CMA-ES). Such a log says what "
-    "separates the best of the rows tried, not what matters in the whole space: after 300 trials on known "
-    "problems its importances were off by 0.07 to 0.32 (random search: 0.03 to 0.10), and a useless "
-    "parameter was above chance in 7 to 100 % of the logs. Intervals, p-values and verdicts ignore that."
+    "separates the best of the rows tried, not what matters in the whole space. On problems whose truth is "
+    "known, its importances were off by 0.07 to 0.32 after 300 trials (random search: 0.03 to 0.10). In 7 to "
+    "100 % of the logs, depending on problem and sampler, a parameter without any effect was above chance. "
+    "Intervals, p-values and verdicts do not take this into account."
 )
 
 
@@ -72,25 +73,49 @@ class ImportReport:
         >>> ImportReport(100, ("minimize",), n_failed=7).lines(n_seeds=5)
         ['100 rows in each of 5 seeds, minimize', '7 of all 500 without a usable objective value, left out']
         """
-        n_total = n_seeds * self.n_rows if self.n_total is None else self.n_total
+        n_total = self._count_all(n_seeds)
         of_all = f" of all {n_total}" if n_seeds > 1 else ""
         rows = plural(self.n_rows, "row") + f" in each of {n_seeds} seeds" * (n_seeds > 1)
         rows = rows if self.n_total is None else f"{n_total} rows in {n_seeds} seeds"
         out = [*filter(None, [self.level, self.chosen]), f"{rows}, {' and '.join(self.direction)}"]
-        lost = [(_STATES.get(reason, reason), count) for reason, count in self.dropped.items() if count]
-        out += [f"left out: {count}{of_all} ({reason})" for reason, count in lost]
+        out += [f"left out: {count}{of_all} ({reason})" for reason, count in self._lost.items()]
         if self.n_failed:
             fate = "left out" if self.failed == "drop" else "ranked last"
             out.append(f"{self.n_failed}{of_all} without a usable objective value, {fate}")
         out += [*filter(None, [self.steps, self.order, self.groups]), *[LEARNED] * self.learned]
         out += [f"{name}: {text}" for name, text in self.moving.items()]
-        out += [f"no parameters: {text}" for text in self.left_out]
+        out += [f"left out, not parameters: {text}" for text in self.left_out]
         return out + [f"inferred: {text}" for text in self.inferred]
 
     def doubts(self) -> list[str]:
         """A sentence if an objective is minimised because nothing says its direction; to be read first."""
         line = _SMALLER + ", with one word for each objective" * (len(self.direction) > 1)
         return [line] * any("--direction" in sentence for sentence in self.inferred)
+
+    def say_lost(self, n_seeds: int = 1) -> str:
+        """How many rows count, why the others do not, and how pruned ones would; "" if all rows count.
+
+        >>> ImportReport(80, ("maximize",), dropped={"state FAIL": 8, "filter": 2}).say_lost()
+        '70 of 80 rows count; left out are 8 (failed), 2 (filter).'
+        """
+        lost = self._lost
+        if self.failed == "drop" and self.n_failed:
+            lost["without a usable objective value"] = self.n_failed
+        if not lost:
+            return ""
+        n_total, reasons = self._count_all(n_seeds), ", ".join(f"{n} ({why})" for why, n in lost.items())
+        text = f"{n_total - sum(lost.values())} of {plural(n_total, 'row')} count; left out are {reasons}."
+        remedy = " To rank pruned rows last instead: pruned='worst' (--pruned worst)."
+        return text + remedy * ("pruned" in lost)
+
+    @property
+    def _lost(self) -> dict[str, int]:
+        """Reason in plain words -> number of rows left out when reading."""
+        return {_STATES.get(reason, reason): count for reason, count in self.dropped.items() if count}
+
+    def _count_all(self, n_seeds: int) -> int:
+        """The number of rows of all seeds together."""
+        return n_seeds * self.n_rows if self.n_total is None else self.n_total
 
     def __str__(self) -> str:
         return "\n".join(self.lines())

@@ -50,6 +50,11 @@ class Numbers:
         return np.asarray(self.chance | ~(np.nan_to_num(self.mean) > 0))
 
     @property
+    def unsure(self) -> np.ndarray:
+        """(q, d) what is above chance, but rests on few rows in a regime, so that it may be far off."""
+        return np.asarray(~self.chance & (self.status & int(Status.LOW_REGIME_DATA) != 0))
+
+    @property
     def ranking(self) -> list[int]:
         """(d,) parameters by mean importance over the levels, highest first: their order in all pictures."""
         return np.argsort(-np.nan_to_num(self.mean).mean(axis=0), kind="stable").tolist()

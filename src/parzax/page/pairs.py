@@ -13,6 +13,8 @@ from parzax.results import InteractionResult
 from parzax.results.phrases import p_text, value_text
 from parzax.status import Status
 
+PAIRED = 8  # parameters whose pairs are computed by default
+_ON_THE_MAP = f"It has pairs of the {PAIRED} most important parameters, unless others were asked for."
 _MOST_PAIRS = 20  # largest number of pairs in the table
 _MOST_OTHERS = 3  # largest number of pairs in the table that are not above chance
 
@@ -50,7 +52,7 @@ def pairs(
     compared = sorted({row for pair in rows for row in pair})
     looked_at = " and ".join(f"{quantile:g}" for quantile in np.sort(levels))
     outside = [name for row, name in enumerate(called) if row not in compared]
-    left_out = [f"Not on the map, as none of their pairs was looked at: {join_names(outside, MOST_NAMES)}."]
+    left_out = [f"Not on the map: {join_names(outside, MOST_NAMES)}. {_ON_THE_MAP}"]
     shares, p_texts = texts_or_dash(value_text, mean), np.full(mean.shape, "")
     if n_draws > 0 and interactions.n_seeds == 1:
         p_values = (by_seed(array)[0] for array in (interactions.p_value, interactions.p_adjusted))

@@ -11,6 +11,7 @@ from parzax import _checks
 from parzax._files import can_write_in
 from parzax.observations import Observations
 from parzax.page.content import content
+from parzax.page.pairs import PAIRED
 from parzax.results import ImportanceResult, InteractionResult, cond_ped_anova
 from parzax.results import interactions as pairs_of
 from parzax.results.ped_anova import choose_task
@@ -20,8 +21,8 @@ MAX_PARAMETERS = 40
 # Options of `cond_ped_anova` on which its choice of the default level depends.
 _CHOICES = ("rows", "estimator", "objective", "selection", "ties")
 _LEVELS = np.arange(1, 50) / 50
-# Number of parameters whose pairs are computed, and the level of pairs besides the usual level.
-_PAIRED, _PAIR_LEVEL = 8, 0.5
+# The level for which pairs are computed besides the usual level.
+_PAIR_LEVEL = 0.5
 
 
 def report(
@@ -80,16 +81,17 @@ def report(
     if path.is_dir() or not writable:
         reason = "it is a folder" if path.is_dir() else "permission denied"
         raise ValueError(f"path: cannot write {str(path)!r}: {reason}.")
-    result = _result(source, target_quantile, options)
+    result = compute_result(source, target_quantile, options)
     if isinstance(interactions, bool):
-        interactions = _interactions(source, result, options) if interactions else None
+        interactions = compute_interactions(source, result, options) if interactions else None
     wanted = "a parzax.InteractionResult, True or False"
     _checks.instance("interactions", interactions, (InteractionResult, type(None)), wanted)
     html = render(content(result, interactions, most, title, command, date))
     path.write_text(html, encoding="utf-8", newline="\n")
 
 
-def _result(source: Any, target_quantile: Any, options: dict[str, Any]) -> ImportanceResult:
+def compute_result(source: Any, target_quantile: Any, options: dict[str, Any]) -> ImportanceResult:
+    """The importances of a page, by the arguments of `report`."""
     if isinstance(source, ImportanceResult):
         if given := [*(["target_quantile"] if target_quantile is not None else []), *options]:
             raise TypeError(f"{given[0]} goes with observations: this result was computed already.")
@@ -106,12 +108,12 @@ def _result(source: Any, target_quantile: Any, options: dict[str, Any]) -> Impor
     return cond_ped_anova(source, target_quantile, **options)
 
 
-def _interactions(source: Any, result: ImportanceResult, options: dict[str, Any]) -> Any:
+def compute_interactions(source: Any, result: ImportanceResult, options: dict[str, Any]) -> Any:
     """Interactions of the most important parameters, if the log is ranked by a single objective."""
     if not isinstance(source, Observations) or options.get("selection", "objective") != "objective":
         return None
     mean = result.over_seeds()[0].max(axis=0)
-    names = [result.names[j] for j in np.sort(np.argsort(-mean, kind="stable")[:_PAIRED]) if mean[j] > 0]
+    names = [result.names[j] for j in np.sort(np.argsort(-mean, kind="stable")[:PAIRED]) if mean[j] > 0]
     if len(names) < 2:
         return None
     levels = result.target_quantile

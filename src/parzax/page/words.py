@@ -21,6 +21,7 @@ from parzax.status import NOT_COMPARED, OF_LEVELS, Status, drop_consequences
 MOST_NAMES = 12  # largest number of names that a sentence lists
 _MOST_RANGES = 4  # largest number of ranges of levels that a sentence lists
 _LARGE = 0.1  # an importance from here on is mentioned even if it is not above chance
+_NEAR_HALF = 0.4  # a target of half of the rows has hardly more of them than one of this level
 
 
 def level_words(result: ImportanceResult, stats: Numbers, labels: Sequence[str]) -> list[dict[str, Any]]:
@@ -37,18 +38,21 @@ def level_words(result: ImportanceResult, stats: Numbers, labels: Sequence[str])
         rows = f"{n_target} of {plural(n_region, 'row')}{_say_ties(stats, i)}"
         within = "" if result.region_quantile == 1 else f" within the best {percent(result.region_quantile)}"
         label = f"best {percent(level)} (γ′ = {level:g}){within}: {rows}"
-        notes = [_sentence(stats.verdicts[i])] if stats.verdicts[i] else []
+        # The summary says how important and how sure the level is at which the page opens.
+        opening = i == stats.default
+        notes = [_sentence(stats.verdicts[i])] if stats.verdicts[i] and not opening else []
         if np.isfinite(tau := float(stats.stability[i])):
             # Without ties (1 + tau) / 2 is the share of pairs in the same order.
             share = percent(round((1 + tau) / 2, 2))
             notes.append(
-                f"Other samples of these rows put about {share} of the pairs of parameters in the same order "
-                f"as here (Kendall's tau {tau:.2f}); mere chance would be {percent(0.5)}."
+                f"In other samples of these rows, about {share} of the pairs of parameters are in the same "
+                f"order as here; by chance alone it would be {percent(0.5)}."
             )
         bits = Status(int(np.bitwise_or.reduce(drop_consequences(stats.status[i])))) & OF_LEVELS
         bits &= ~Status.ALL_ZERO
         notes += [_sentence(bit.fact) for bit in bits]
-        headline = f"At this level {_say_important(stats, i, labels)}."
+        headline = "The summary above is about this level."
+        headline = headline if opening else f"At this level {_say_important(stats, i, labels)}."
         chance = _chance_words(stats, i, labels)
         words.append({"label": label, "headline": headline, "notes": notes, "chance": chance})
     return words
@@ -84,6 +88,7 @@ def summary(
     where = f"the best {percent(stats.levels[i])} ({rows}, {_say_goal(result.report)})"
     lines = [f"For being among {where}, {_say_important(stats, i, labels)}."]
     lines[0] += " Importances of all parameters add up to 1." * any_share
+    lines += map(_sentence, filter(None, [result.report.say_lost(result.n_seeds), result.report.steps]))
     if len(stats.levels) > 1 and (why := explain_level(float(stats.levels[i]), n_target, n_region)):
         lines.append(f"The level γ′ = {stats.levels[i]:g} is shown first: it is {why}.")
     values = [f"{labels[j]}: {text}" for j, text in good if j in _find_above(stats, i)[:TOP]]
@@ -95,6 +100,7 @@ def summary(
     sure = stats.interval and f"intervals are {stats.interval}"
     sure = stats.verdicts[i] or sure or "unknown: no samples of this run were drawn"
     lines.append(f"How sure? {_say_stable(stats, i, labels)}{_sentence(sure)}")
+    lines += filter(None, [_say_next(stats, i, labels)])
     single = result.n_seeds == 1 and result.uncertainty
     if result.report.groups:
         lines.append(_sentence(result.report.groups))
@@ -132,8 +138,8 @@ def _say_goal(report: ImportReport) -> str:
 
 
 def _find_above(stats: Numbers, level: int) -> list[int]:
-    """The parameters above chance at a level, by importance."""
-    return [j for j in _rank(stats, level) if not stats.chance[level, j]]
+    """The parameters that matter at a level for all that is known: above chance, and not unsure."""
+    return [j for j in _rank(stats, level) if not stats.chance[level, j] and not stats.unsure[level, j]]
 
 
 def _rank(stats: Numbers, level: int) -> list[int]:
@@ -145,24 +151,31 @@ def _rank(stats: Numbers, level: int) -> list[int]:
 def _say_important(stats: Numbers, level: int, labels: Sequence[str]) -> str:
     """Which parameters matter at a level, as the end of a sentence.
 
-    "Matters most" is said of a parameter above chance only if no other one has a large share, or a larger
-    share, without being above chance.
+    "Matters most" is said of a parameter above chance only if no other one has a larger share, or a large
+    share that may be chance.
     """
     if not np.isfinite(stats.mean[level]).any():
         return "nothing can be said"
     ranked, above = _rank(stats, level), _find_above(stats, level)
     least = min([_LARGE, *(stats.mean[level, j] for j in (above or ranked)[:1])])
-    doubtful = [j for j in ranked if stats.chance[level, j] and stats.mean[level, j] >= least]
-    texts = [_with_numbers(stats, level, j, labels) for j in above]
-    if above and not doubtful:
-        return f"{texts[0]} matters most" + (f", then {_join(texts[1:TOP])}" if texts[1:] else "")
-    text = "no parameter is above chance"
-    if above:
-        text = f"only {_join(texts)} {'is' if len(above) == 1 else 'are'} above chance"
-    if not doubtful:
-        return text
-    others = _join([_with_numbers(stats, level, j, labels) for j in doubtful])
-    return f"{text}; {others} may matter{' too' * bool(above)}, or be large by chance"
+    large = [j for j in ranked if stats.mean[level, j] >= least]
+    doubtful, unsure = ([j for j in large if where[level, j]] for where in (stats.chance, stats.unsure))
+    named = [*above, *unsure][:1]
+    texts = {j: _with_numbers(stats, level, j, labels, named=[j] == named) for j in ranked}
+    first, *others = [texts[j] for j in above] or [""]
+    any_unsure = stats.unsure[level].any()
+    text = f"no parameter is {'sure to matter' if any_unsure else 'above chance'}"
+    if above and not doubtful and above[0] == ranked[0]:
+        text = f"{first} matters most" + (f", then {_join(others[: TOP - 1])}" if others else "")
+    elif above:
+        verb = "is" if len(above) == 1 else "are"
+        text = f"{'' if any_unsure else 'only '}{_join([first, *others])} {verb} above chance"
+    if doubtful:
+        text += f"; chance alone may explain the importance of {_join([texts[j] for j in doubtful])}"
+    if unsure:
+        listing = _join([texts[j] for j in unsure])
+        text += f"; few rows in a regime, so that the importance may be far off: {listing}"
+    return text
 
 
 def _join(texts: Sequence[str]) -> str:
@@ -172,23 +185,48 @@ def _join(texts: Sequence[str]) -> str:
     return f"{', '.join(before)} and {last}" if before else last
 
 
-def _with_numbers(stats: Numbers, level: int, j: int, labels: Sequence[str]) -> str:
-    """Text such as "lr (0.35, 0.20 to 0.45)", or "lr (0.35, p = 0.064)" if it is not above chance."""
-    more = interval_text(stats.low[level, j], stats.high[level, j])
+def _with_numbers(stats: Numbers, level: int, j: int, labels: Sequence[str], *, named: bool) -> str:
+    """ "lr (0.35, 0.20 to 0.45)", or "lr (0.35, p = 0.064)" if it is not above chance.
+
+    ``named``: whether it is said what the numbers are, which the first parameter of a sentence needs.
+    """
+    share, more = value_text(stats.mean[level, j]), interval_text(stats.low[level, j], stats.high[level, j])
+    if named:
+        share, more = f"importance {share}", more and f"{stats.interval.partition(' of ')[0]} {more}"
     if stats.chance[level, j]:
         p = str(stats.p[level, j])
         more = "" if p == "–" else f"p {p}" if p[:1] in "<>≤" else f"p = {p}"
-    return f"{labels[j]} ({', '.join(filter(None, [value_text(stats.mean[level, j]), more]))})"
+    return f"{labels[j]} ({', '.join(filter(None, [share, more]))})"
 
 
 def _say_stable(stats: Numbers, level: int, labels: Sequence[str]) -> str:
-    """How often samples of the log give the same parameter the highest importance; "" without samples."""
+    """How often samples of the log give the same parameter the highest importance.
+
+    Said only of one that matters: what may be chance does not come first. "" without samples.
+    """
     first = _rank(stats, level)[0]
-    if len(labels) < 2 or np.isnan(stats.first[level, first]):
+    if len(labels) < 2 or np.isnan(stats.first[level, first]) or first not in _find_above(stats, level):
         return ""
     often = percent(round(float(stats.first[level, first]), 2))
-    ends = interval_text(stats.low[level, first], stats.high[level, first])
-    return f"{labels[first]} ({ends}) comes first in {often} of samples. "
+    return f"{labels[first]} comes first in {often} of samples of these rows. "
+
+
+def _say_next(stats: Numbers, level: int, labels: Sequence[str]) -> str:
+    """What to do where nothing is above chance; "" elsewhere, and where another level would not help."""
+    if _find_above(stats, level):
+        return ""
+    n_levels = (~stats.pale & ~stats.unsure & ~stats.rough[:, None]).sum(axis=0)
+    j = int(n_levels.argmax())
+    if n_levels[j]:
+        several = f"{n_levels[j]} of the {len(stats.levels)} levels"
+        return f"{labels[j]} is above chance at {several}; p-values are not adjusted for levels."
+    if len(stats.levels) > 1 or stats.levels[level] >= _NEAR_HALF:
+        return ""
+    return (
+        "To find out more, add rows, or ask about the better half: target_quantile=0.5 "
+        "(--target-quantile 0.5) has more rows in the target. Choose one level before you look: among many, "
+        "some show noise above chance."
+    )
 
 
 def _changes(stats: Numbers, labels: Sequence[str]) -> list[str]:
@@ -197,7 +235,7 @@ def _changes(stats: Numbers, labels: Sequence[str]) -> list[str]:
     A level does not count if its largest importance is not above chance, or if it has only a few rows.
     """
     winner = np.nan_to_num(stats.mean).argmax(axis=1)
-    sure = ~stats.pale[np.arange(len(winner)), winner] & ~stats.rough
+    sure = ~(stats.pale | stats.unsure)[np.arange(len(winner)), winner] & ~stats.rough
     winners: list[int] = np.where(sure, winner, -1).tolist()
     if len({*winners} - {-1}) < 2:
         return []

@@ -203,9 +203,14 @@ def mean_and_error(x: np.ndarray, counts: np.ndarray | None = None) -> tuple[np.
 
 
 def size_text(n: np.ndarray) -> str:
-    """Sizes of sets as one number, or as their range if they differ: "30", "28-31"."""
-    low, high = np.min(n), np.max(n)
-    return f"{low:.6g}" if np.isclose(low, high) else f"{low:.6g}-{high:.6g}"
+    """Sizes of sets as one number, or as their range if they differ: "30", "28-31".
+
+    Weighted rows, and rows that count as one together, may add up to "about 10".
+    """
+    whole = np.round(n) if np.min(n) >= 1 else n
+    low, high = np.min(whole), np.max(whole)
+    about = "" if np.allclose(whole, n) else "about "
+    return about + (f"{low:.6g}" if np.isclose(low, high) else f"{low:.6g}-{high:.6g}")
 
 
 def mean_text(mean: Any, error: Any) -> str:

@@ -104,10 +104,11 @@ class Comparison(Readable):
         elif np.isnan(self.p_value[self.usual_level]).all():
             lines.append("nothing says how sure this is: that needs half-samples, or several seeds")
         else:
-            lines.append(
-                'an interval is of one parameter by itself; "differs" is adjusted for all of them (Holm), so '
-                "that it can be missing although 0 is outside the interval"
-            )
+            differs, ends = self.differs[self.usual_level], self.interval[self.usual_level]
+            word, limit = ('"differs"', "at most") if differs.any() else ("no parameter differs", "above")
+            lines.append(f"{word}: p, adjusted for all parameters (Holm), is {limit} {1 - self.level:g}")
+            if (~differs & (np.sign(ends).prod(axis=-1) > 0)).any():
+                lines.append("an interval without 0 is not enough, as it is of one parameter by itself")
         if (left := len(self.names) - _SHOWN) > 0:
             lines.append(f"not shown: {plural(left, 'parameter')} with smaller differences")
         if (q := len(self.target_quantile)) > 1:

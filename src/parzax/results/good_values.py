@@ -109,9 +109,7 @@ def to_lines(good: Sequence[GoodValues], space: Space, level: float, left_out: i
     if len(lines) == 1:
         lines[0] += ": none stand out"
     if left_out:
-        others = plural(left_out, "more parameter" if good else "parameter")
-        verb = "is" if left_out == 1 else "are"
-        lines.append(f"({others} {verb} not above chance, or could not be compared)")
+        lines.append(f"not listed (not above chance, or not comparable): {plural(left_out, 'parameter')}")
     return lines
 
 

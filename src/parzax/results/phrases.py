@@ -13,10 +13,10 @@ NAME, CHOICE = 28, 16  # longest name, and longest choice in a list, in characte
 _MOST_VALUES = 3  # largest number of values of a domain that are listed
 
 INTERVAL_AND_P = (
-    "An interval says how the importance varies between logs of this search (tested for importances above "
-    "0.05), p whether chance alone explains it; where it may (p > 0.05), the interval starts at 0."
+    "The interval says how much the importance varies between logs of this search (checked for importances "
+    "above 0.05), p whether chance alone may explain it. Where p is above 0.05, the interval starts at 0."
 )
-DEPENDENT = "The log of a sampler that learns, such as TPE, is far less certain than shown."
+DEPENDENT = "If a sampler that learns, such as TPE, chose these rows, this is far less certain than shown."
 
 
 def number(x: float) -> str:

@@ -10,7 +10,7 @@ from parzax import _checks
 from parzax._words import plural
 from parzax.importance import Importance, normalise
 from parzax.importance.flags import LOW_DATA_ROWS
-from parzax.results.base import MOST_SEEDS, attributes, mean_and_error
+from parzax.results.base import MOST_SEEDS, attributes, mean_and_error, size_text
 from parzax.results.phrases import SIGNIFICANCE
 
 # An importance interval is narrow enough if its half-width is at most this value.
@@ -195,8 +195,7 @@ class Uncertainty(Tested):
         arrays = np.broadcast_arrays(rows, *numbers)
         counts = np.isfinite(self.margin).reshape(-1, self.variance.shape[-2])
         means = [mean_and_error(x.reshape(counts.shape).astype(float), counts)[0] for x in arrays]
-        how = {"tolerance": tolerance, "unit": "row" if (self.n_groups == self.n_rows).all() else "group"}
-        verdicts = [_verdict(*map(float, level), **how) for level in np.transpose(means)]
+        verdicts = [_verdict(*level, tolerance=tolerance) for level in np.transpose(means)]
         nothing, defined = "nothing can be said of this level", np.asarray(counts.any(axis=0))
         return [text if one else nothing for text, one in zip(verdicts, defined, strict=True)]
 
@@ -259,9 +258,9 @@ def _kendall(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _verdict(
-    rows: float, needed: float, margin: float, fewer: float, outside: float, *, tolerance: float, unit: str
+    rows: float, needed: float, margin: float, fewer: float, outside: float, *, tolerance: float
 ) -> str:
-    """A sentence: are ``rows`` enough? ``needed`` may be NaN; ``fewer`` units are in target or outside."""
+    """A sentence: are ``rows`` enough? ``needed`` may be NaN; ``fewer`` rows are in target or outside."""
     width, goal = 2 * margin, 2 * tolerance
     if needed <= rows:
         return f"enough rows: intervals are up to {max(width, 0.01):.2f} wide"
@@ -270,7 +269,7 @@ def _verdict(
     text = f"more rows would help: intervals are up to {shown} wide"
     if np.isnan(needed):
         where = "outside" if outside >= MOST_SEEDS else "in"
-        return f"{text}, with only {plural(f'{fewer:.0f}', unit)} {where} the target"
+        return f"{text}, with only {plural(size_text(np.array(fewer)), 'row')} {where} the target"
     step = 10 ** max(len(str(int(needed - rows))) - 2, 0)
     more = int(np.ceil((needed - rows) / step) * step)  # rounded up to two figures
     return f"{text}; about {more} more would make that {goal:g}"

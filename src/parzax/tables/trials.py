@@ -73,7 +73,7 @@ def compare_steps(name: str, step: np.ndarray | None, allowed: np.ndarray, keep:
     remedy = "--filter " + quote(f'"{name}" == {common:g}')
     return (
         f"losses may not compare: {short(name)} of the rows that count goes from {ends[0]:g} to "
-        f"{ends[-1]:g}; {remedy} keeps {plural(n_rows, 'row')} with one"
+        f"{ends[-1]:g}; {remedy} leaves {plural(n_rows, 'row')}, all with the same value"
     )
 
 

@@ -55,7 +55,7 @@ def find_unmarked(
         if form is PLAIN and BOOKKEEPING.fullmatch(name):
             return "bookkeeping"
         if last_result:
-            return f"behind the result {last_result!r}"
+            return f"written after the result {last_result!r}"
         column = numbers_of(name)
         why = why_by_name(name, column)
         if column is None:
