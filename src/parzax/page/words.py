@@ -138,8 +138,10 @@ def _say_goal(report: ImportReport) -> str:
 
 
 def _find_above(stats: Numbers, level: int) -> list[int]:
-    """The parameters that matter at a level for all that is known: above chance, and not unsure."""
-    return [j for j in _rank(stats, level) if not stats.chance[level, j] and not stats.unsure[level, j]]
+    """The parameters said to matter at a level: above chance, and, but for the largest, not unsure."""
+    ranked = _rank(stats, level)
+    doubt = stats.chance[level] | (stats.unsure[level] & (np.arange(len(stats.unsure[level])) != ranked[:1]))
+    return [j for j in ranked if not doubt[j]]
 
 
 def _rank(stats: Numbers, level: int) -> list[int]:
@@ -152,7 +154,7 @@ def _say_important(stats: Numbers, level: int, labels: Sequence[str]) -> str:
     """Which parameters matter at a level, as the end of a sentence.
 
     "Matters most" is said of a parameter above chance only if no other one has a larger share, or a large
-    share that may be chance.
+    share that may be chance. What has few rows in a regime is named last.
     """
     if not np.isfinite(stats.mean[level]).any():
         return "nothing can be said"
@@ -160,20 +162,20 @@ def _say_important(stats: Numbers, level: int, labels: Sequence[str]) -> str:
     least = min([_LARGE, *(stats.mean[level, j] for j in (above or ranked)[:1])])
     large = [j for j in ranked if stats.mean[level, j] >= least]
     doubtful, unsure = ([j for j in large if where[level, j]] for where in (stats.chance, stats.unsure))
-    named = [*above, *unsure][:1]
+    aside = [j for j in unsure if j not in above]
+    named = [*above, *aside][:1]
     texts = {j: _with_numbers(stats, level, j, labels, named=[j] == named) for j in ranked}
     first, *others = [texts[j] for j in above] or [""]
-    any_unsure = stats.unsure[level].any()
-    text = f"no parameter is {'sure to matter' if any_unsure else 'above chance'}"
+    text = f"no parameter is {'sure to matter' if aside else 'above chance'}"
     if above and not doubtful and above[0] == ranked[0]:
         text = f"{first} matters most" + (f", then {_join(others[: TOP - 1])}" if others else "")
     elif above:
         verb = "is" if len(above) == 1 else "are"
-        text = f"{'' if any_unsure else 'only '}{_join([first, *others])} {verb} above chance"
+        text = f"{'' if aside else 'only '}{_join([first, *others])} {verb} above chance"
     if doubtful:
         text += f"; chance alone may explain the importance of {_join([texts[j] for j in doubtful])}"
     if unsure:
-        listing = _join([texts[j] for j in unsure])
+        listing = _join([texts[j] if j in aside else labels[j] for j in unsure])
         text += f"; few rows in a regime, so that the importance may be far off: {listing}"
     return text
 
@@ -215,7 +217,7 @@ def _say_next(stats: Numbers, level: int, labels: Sequence[str]) -> str:
     """What to do where nothing is above chance; "" elsewhere, and where another level would not help."""
     if _find_above(stats, level):
         return ""
-    n_levels = (~stats.pale & ~stats.unsure & ~stats.rough[:, None]).sum(axis=0)
+    n_levels = (~stats.pale & ~stats.rough[:, None]).sum(axis=0)
     j = int(n_levels.argmax())
     if n_levels[j]:
         several = f"{n_levels[j]} of the {len(stats.levels)} levels"
@@ -235,7 +237,7 @@ def _changes(stats: Numbers, labels: Sequence[str]) -> list[str]:
     A level does not count if its largest importance is not above chance, or if it has only a few rows.
     """
     winner = np.nan_to_num(stats.mean).argmax(axis=1)
-    sure = ~(stats.pale | stats.unsure)[np.arange(len(winner)), winner] & ~stats.rough
+    sure = ~stats.pale[np.arange(len(winner)), winner] & ~stats.rough
     winners: list[int] = np.where(sure, winner, -1).tolist()
     if len({*winners} - {-1}) < 2:
         return []
