@@ -359,8 +359,8 @@ def test_sentences_of_verdicts(monkeypatch):
     found = made(own)
     assert found.summary[0] == (
         "For being among the best 10\N{NO-BREAK SPACE}% (20 rows, smallest objective value), no parameter is "
-        "above chance; chance alone may explain the importance of x (0.86, p = 0.055) and c (0.10, p <0.001). "
-        "Importances of all parameters add up to 1."
+        "above chance; chance alone may explain the importance of x (0.86, p = 0.055) and c (0.10, p <0.001)."
+        " Importances of all parameters add up to 1."
     )
     assert not any("depends on the level" in text for text in found.summary)
 
