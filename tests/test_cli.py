@@ -711,7 +711,7 @@ def test_several_objectives_and_rows(tmp_path, capsys):
     assert [top(part) for part in parts] == ["x", "y"]
     for part, name, best in zip(parts, ("loss", "time"), "xy", strict=True):
         assert f"(27 rows, smallest {name}), {best} (" in part
-        assert f"How sure? {best} (" in part
+        assert f"How sure? {best} comes first in " in part
         assert "good values at level 0.3" in part
         assert "\n90 rows, minimize\n" in part
     status, out, _ = run(*base, "--rows", "feasible")

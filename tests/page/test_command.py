@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 
 import jax
 import numpy as np
@@ -44,21 +45,29 @@ def logs(tmp_path_factory):
     return folder
 
 
-def test_study(logs, tmp_path, capsys):
-    """Rows by state, the same numbers as in Python, and no folder of this machine on the page."""
+def test_study(logs, tmp_path, capsys, monkeypatch):
+    """Rows by state, the same numbers as in Python, the study in the title, and no folder of this machine.
+
+    A terminal shows which part the command is at.
+    """
     before = (logs / "study.db").read_bytes()
     argv = [f"sqlite:///{logs}/study.db", "-o", str(tmp_path / "out.html"), "--target-quantile", "0.1,0.3"]
-    argv += ["--resamples", "0"]
+    argv += ["--resamples", "0", "--study", "NAME"]
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert main(["report", *argv, "--date", "someday"]) == 0
-    out = capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert [f"{i} of 3: " in err for i in (1, 2, 3)] == [True] * 3
     assert "left out: 5 (pruned)" in out
     assert out.endswith(f"written: {tmp_path / 'out.html'}\n")
     assert (logs / "study.db").read_bytes() == before
     html = (tmp_path / "out.html").read_text(encoding="utf-8")
     items = Texts(html).items
     assert (
-        "parzax report study.db -o out.html --target-quantile 0.1,0.3 --resamples 0 --date someday" in items
+        "parzax report study.db -o out.html --target-quantile 0.1,0.3 --resamples 0 --study NAME "
+        "--date someday" in items
     )
+    assert "<title>study.db: NAME</title>" in html
+    assert any(item.startswith("60 of 68 rows count; left out are ") for item in items)
     assert {"68 rows, minimize", "left out: 5 (pruned)", "left out: 3 (failed)", "float64"} <= {*items}
     assert str(logs) not in html
     assert str(tmp_path) not in html

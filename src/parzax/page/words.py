@@ -100,7 +100,7 @@ def summary(
     sure = stats.interval and f"intervals are {stats.interval}"
     sure = stats.verdicts[i] or sure or "unknown: no samples of this run were drawn"
     lines.append(f"How sure? {_say_stable(stats, i, labels)}{_sentence(sure)}")
-    lines += filter(None, [_say_next(stats, i, labels)])
+    lines += next_step
     single = result.n_seeds == 1 and result.uncertainty
     if result.report.groups:
         lines.append(_sentence(result.report.groups))
@@ -139,9 +139,8 @@ def _say_goal(report: ImportReport) -> str:
 
 def _find_above(stats: Numbers, level: int) -> list[int]:
     """The parameters said to matter at a level: above chance, and, but for the largest, not unsure."""
-    ranked = _rank(stats, level)
-    doubt = stats.chance[level] | (stats.unsure[level] & (np.arange(len(stats.unsure[level])) != ranked[:1]))
-    return [j for j in ranked if not doubt[j]]
+    ranked, chance, unsure = _rank(stats, level), stats.chance[level], stats.unsure[level]
+    return [j for j in ranked if not chance[j] and (j == ranked[0] or not unsure[j])]
 
 
 def _rank(stats: Numbers, level: int) -> list[int]:
@@ -215,7 +214,7 @@ def _say_stable(stats: Numbers, level: int, labels: Sequence[str]) -> str:
 
 def _say_next(stats: Numbers, level: int, labels: Sequence[str]) -> str:
     """What to do where nothing is above chance; "" elsewhere, and where another level would not help."""
-    if _find_above(stats, level):
+    if _find_above(stats, level) or (stats.status[level] & int(NO_LEVEL | NOT_COMPARED) != 0).all():
         return ""
     n_levels = (~stats.pale & ~stats.rough[:, None]).sum(axis=0)
     j = int(n_levels.argmax())
