@@ -95,8 +95,9 @@ def summary(
     if values:
         lines.append(f"Good values: {'; '.join(values)}.")
     lines += _changes(stats, labels)
+    next_step = list(filter(None, [_say_next(stats, i, labels)]))
     if not any_share:
-        return lines  # no importance, so nothing to say about certainty
+        return lines + next_step  # no importance, so nothing to say about certainty
     sure = stats.interval and f"intervals are {stats.interval}"
     sure = stats.verdicts[i] or sure or "unknown: no samples of this run were drawn"
     lines.append(f"How sure? {_say_stable(stats, i, labels)}{_sentence(sure)}")
