@@ -135,8 +135,7 @@ class Observations:
         The format of the tool that wrote the table says which columns are parameters, states of trials and
         bookkeeping: see `parzax.tables.formats` and docs/tables.md. In any other table a column is a
         parameter unless its name or its values say that it is a result, a state, a counter, an identity or a
-        time; ``report.left_out`` names the columns left out. A missing value means inactive, or is the choice
-        None where no other column says when (without a space; see docs/tables.md).
+        time; ``report.left_out`` names the columns left out. A missing value means inactive, or None.
 
         Args:
             df: the table, n rows; or the path of a file, a folder, or a pattern of files.
