@@ -125,7 +125,7 @@ def interval_text(low: float, high: float) -> str:
 
 
 def _say_ties(stats: Numbers, level: int) -> str:
-    """A sentence if the target has more rows than its level says; "" otherwise."""
+    """Words for a target that has more rows than its level says; "" otherwise."""
     return ", ties included" if (stats.status[level] & int(Status.TIED_CUTOFF)).any() else ""
 
 

@@ -1,5 +1,6 @@
 """SMAC's ``runhistory.json``: configurations by number, and a list of runs."""
 
+from operator import itemgetter
 from typing import Any
 
 from parzax.tables.formats.format import Format, Records
@@ -16,11 +17,17 @@ def _read(document: Any) -> Records | None:
 
 
 def _average(runs: Records) -> Records:
-    """Mean cost of the successful runs of each configuration and budget, over instances and seeds."""
+    """Mean cost of each configuration and budget, over instances and seeds.
+
+    If some of the runs succeeded, the others do not count.
+    """
+    key = itemgetter("config_id", "budget")
+    succeeded = {key(run) for run in runs if run["status"] == "SUCCESS"}
     means: dict[Any, list[dict[str, Any]]] = {}
     for number, run in enumerate(runs):
-        alone = None if run["status"] == "SUCCESS" else number
-        means.setdefault((run["config_id"], run["budget"], alone), []).append(run)
+        failed = run["status"] != "SUCCESS"
+        if not (failed and key(run) in succeeded):
+            means.setdefault((*key(run), failed and number), []).append(run)
     for same in means.values():
         for name in (name for name in same[0] if name.startswith("cost") and same[0][name] is not None):
             same[0][name] = sum(run[name] for run in same) / len(same)
