@@ -87,7 +87,8 @@ def normalise(
 
     Args:
         variance: (..., d) variances.
-        balance: whether to subtract the sum of the negative variances from the positive ones.
+        balance: whether to subtract the sum of the negative variances from the positive ones; it changes
+            nothing if no variance is negative.
         uniform_when_undefined: whether to give 1/d each, instead of 0, where no variance is positive.
 
     Returns:

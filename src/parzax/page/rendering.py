@@ -19,7 +19,7 @@ _environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": 
 
 
 def render(content: dict[str, Any]) -> str:
-    """The page as HTML. Only plotly's script and the page's own one may run; both are allowed by hash."""
+    """The page as HTML. Only the scripts of plotly and of the page may run; both are allowed by hash."""
     folder = files("parzax.page") / "assets"
     template, style, ours = (
         (folder / name).read_text(encoding="utf-8") for name in ("page.html.jinja", "page.css", "page.js")

@@ -207,9 +207,9 @@ def size_text(n: np.ndarray) -> str:
 
     Weighted rows, and rows that count as one together, may add up to "about 10".
     """
-    whole = np.round(n) if np.min(n) >= 1 else n
-    low, high = np.min(whole), np.max(whole)
-    about = "" if np.allclose(whole, n) else "about "
+    shown = np.round(n) if np.min(n) >= 1 else n
+    low, high = np.min(shown), np.max(shown)
+    about = "" if np.allclose(shown, n) else "about "
     return about + (f"{low:.6g}" if np.isclose(low, high) else f"{low:.6g}-{high:.6g}")
 
 

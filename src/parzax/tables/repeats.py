@@ -251,8 +251,8 @@ class TrialSearch:
     def _tells_apart(self, name: str) -> bool:
         """Whether a column has several numbers, not all integers: equal ones are then hardly chance."""
         numbers = self.numbers_of(name)
-        whole = numbers is None or not (np.nan_to_num(numbers, posinf=0, neginf=0) % 1).any()
-        return not whole and self._n_values(name) >= _LEAST_VALUES
+        discrete = numbers is None or not (np.nan_to_num(numbers, posinf=0, neginf=0) % 1).any()
+        return not discrete and self._n_values(name) >= _LEAST_VALUES
 
     def _changing(self, number: np.ndarray, columns: Sequence[str]) -> list[str]:
         """The columns that have different values in rows with the same ``number`` (n,)."""

@@ -191,7 +191,7 @@ def native_rows(cs: ConfigurationSpace, target: Space, configs: Sequence[Configu
 
 
 def _native(hp: Any, domain: Domain, vector: np.ndarray) -> np.ndarray:
-    """Native values, from a vector of ConfigSpace's codes; its own look-ups would round to nine places."""
+    """Native values from a vector of ConfigSpace codes; ConfigSpace would round them to nine places."""
     if isinstance(domain, (Float, Int)):
         return np.clip(np.asarray(hp.to_value(vector), dtype=np.float64), domain.low, domain.high)
     if isinstance(domain, Ordinal):
