@@ -18,9 +18,11 @@ def full_name(name: str, columns: Sequence[str]) -> str:
 
     Columns that a format calls parameters do not count.
     """
-    others = [column for column in columns if bare_name(column) == column]
-    same = [column for column in others if _last_part(column) == _letters(name)]
-    return same[0] if len(same) == 1 and name not in columns else name
+    if name in columns:
+        return name
+    same = [column for column in columns if _last_part(column) == _letters(name)]
+    same = [column for column in same if bare_name(column) == column]
+    return same[0] if len(same) == 1 else name
 
 
 def named_columns(argument: str, names: Any, columns: Sequence[str], most: int | None = None) -> list[str]:
@@ -104,6 +106,9 @@ def find_parameters(
         return Roles(column_of)
     free = [column for column in table.names if column not in taken]
     marked = {name: c for c in free if (name := form.parameter_of(c)) is not None}
+    if names is None and (n := len(marked or free)) > MAX_PARAMETERS:
+        what = f"{n} columns would be parameters, more than {MAX_PARAMETERS}"
+        raise ValueError(f"{what}; name the parameters, or pass a space.")
     if names is not None:
         column_of = {name: marked.get(name, name) for name in names}
         absent = [name for name, column in column_of.items() if column not in table.names]
@@ -129,9 +134,6 @@ def find_parameters(
         raise ValueError(
             f"no column is a parameter; the columns are {listed(table.names)}{reasons}; {remedy}."
         )
-    if len(roles.column_of) > MAX_PARAMETERS:
-        what = f"{len(roles.column_of)} columns would be parameters, more than {MAX_PARAMETERS}"
-        raise ValueError(f"{what}; name the parameters, or pass a space.")
     return roles
 
 

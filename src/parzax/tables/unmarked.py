@@ -48,7 +48,7 @@ def find_unmarked(
     written, last_result = form.find_others(table.names), ""
 
     def why_not(name: str) -> str:
-        if name in certain or len(free) > MAX_PARAMETERS:
+        if name in certain:
             return ""
         if name in written:
             return f"written by {form.name}"
