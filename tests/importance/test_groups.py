@@ -127,6 +127,7 @@ def test_noise_is_above_chance_in_a_twentieth_of_logs_on_a_device() -> None:
     assert (holm(np.asarray(p)) <= 0.05).any(axis=-1).sum() <= 9
 
 
+@pytest.mark.slow  # the test above tries noise too
 @pytest.mark.parametrize(("together", "n_logs", "n_above"), [(True, 100, (0, 9)), (False, 10, (10, 10))])
 def test_noise_over_100_configurations_of_20_epochs(
     together: bool, n_logs: int, n_above: tuple[int, int]
@@ -163,7 +164,9 @@ def test_one_rule_for_numpy_and_jax_arrays() -> None:
     assert "100 rows make 25 groups" in str(result)
 
 
-@pytest.mark.parametrize("repeats", [np.full(N, 4), 1 + np.arange(N) % 4])
+@pytest.mark.parametrize(
+    "repeats", [np.full(N, 4), pytest.param(1 + np.arange(N) % 4, marks=pytest.mark.slow)]
+)
 def test_repeated_rows_count_once(repeats: np.ndarray) -> None:
     """However often rows are repeated, the number of configurations is that of the log without repeats."""
     x, loss = configurations(5)
@@ -212,6 +215,7 @@ def test_an_effect_is_found_through_repeats() -> None:
     assert low < 0.95 < high
 
 
+@pytest.mark.slow
 def test_noise_that_varies_within_groups_is_not_above_chance_more_often() -> None:
     """Configurations of a group differ a little, as where learning rates fall from epoch to epoch."""
     rng, space = np.random.default_rng(0), px.Space({name: px.Float(-1, 2) for name in "abc"})

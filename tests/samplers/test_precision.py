@@ -42,7 +42,7 @@ OF_STATES = {
     "best": lambda state: SAMPLER.best(state).x,
     "grow": lambda state: SAMPLER.grow(state, 64).x,
 }
-FAST = {"log_prob", "tell", "best", "grow"}
+FAST = {"log_prob", "tell"}
 ALL = {"estimators": (_fitted, OF_ESTIMATORS), "states": (_told, OF_STATES)}
 
 
