@@ -24,6 +24,7 @@ if _TYPE_CHECKING:
     from parzax import status as status
     from parzax.divergence import grid_density as grid_density
     from parzax.divergence import pearson_divergence as pearson_divergence
+    from parzax.importance import Counts as Counts
     from parzax.importance import Encoded as Encoded
     from parzax.importance import Grid as Grid
     from parzax.importance import GridEstimator as GridEstimator
@@ -34,6 +35,8 @@ if _TYPE_CHECKING:
     from parzax.meta import task_similarity as task_similarity
     from parzax.observations import ImportReport as ImportReport
     from parzax.observations import Observations as Observations
+    from parzax.observations import count_parquet as count_parquet
+    from parzax.observations import count_rows as count_rows
     from parzax.observations import encode as encode
     from parzax.page import report as report
     from parzax.parzen import ParzenEstimator as ParzenEstimator

@@ -92,6 +92,22 @@ def build_tables(space: Space, grid: Grid, dtype: Any) -> Tables:
     )
 
 
+def cell_starts(space: Space, grid: Grid | None = None) -> dict[str, tuple[np.ndarray, ...]]:
+    """The smallest value of each cell but the first, ascending, of each domain of each parameter, by name.
+
+    The cell of a value, for `parzax.Counts.from_table`, is the number of starts that are not above it:
+    ``np.searchsorted(starts, value, side="right")``, ``RANGE_BUCKET(value, starts)`` in SQL. It is the cell
+    of `parzax.encode` for every float64. Categories are codes.
+
+    >>> import parzax as px
+    >>> cell_starts(px.Space({"k": px.Int(1, 3)}))["k"][0].round(6).tolist()
+    [1.5, 2.5]
+    """
+    grid = Grid() if grid is None else grid
+    starts = [[float_of_key(cell_borders(d, grid, np.float64) + 1) for d in ds] for ds in space.domains]
+    return dict(zip(space.names, map(tuple, starts), strict=True))
+
+
 @lru_cache(maxsize=1024)
 def cell_borders(domain: Domain, grid: Grid, dtype: Any) -> np.ndarray:
     """Keys of the largest value of each cell but the last, ascending; none for a single cell."""

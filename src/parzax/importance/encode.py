@@ -83,7 +83,7 @@ def encode_arrays(
 ) -> Encoded:
     """`parzax.encode` of JAX arrays, which stay where they are; arrays that are not traced are checked."""
     grid = Grid() if grid is None else grid
-    _check_static(space, grid)
+    check_encodable(space, grid)
     target, region = checked_levels(levels, region)
     x, losses = (_floats(name, a) for name, a in (("x", x), ("losses", losses)))
     if x.ndim != 2 or x.shape[1] != len(space) or losses.shape != x.shape[:1]:
@@ -216,7 +216,7 @@ def _floats(name: str, x: Any) -> Array:
     return x if x.dtype in (jnp.float32, jnp.float64) else x.astype(jnp.result_type(float))
 
 
-def _check_static(space: Any, grid: Any) -> None:
+def check_encodable(space: Any, grid: Any) -> None:
     """Raise for a space or grid that cannot be encoded on a device, with the remedy."""
     _checks.instance("space", space, Space, "a parzax.Space")
     _checks.instance("grid", grid, Grid, "a parzax.Grid")

@@ -16,6 +16,7 @@ from parzax.importance.estimator import GridEstimator
 from parzax.importance.flags import level_status, parameter_status
 from parzax.importance.groups import configuration_share, count_configurations
 from parzax.importance.layout import Layout
+from parzax.importance.log_counts import Counts
 from parzax.importance.regimes import estimate_regimes, merge_pools
 from parzax.importance.variance import normalise
 
@@ -69,7 +70,7 @@ class Importance(eqx.Module):
 
 
 def estimate(
-    encoded: Encoded, estimator: GridEstimator | None = None, *, reference: str = "region"
+    encoded: Encoded | Counts, estimator: GridEstimator | None = None, *, reference: str = "region"
 ) -> Importance:
     """Conditional PED-ANOVA of one encoded log at all of its levels (arXiv 2601.20800, Eq. 8 and 11).
 
@@ -77,8 +78,8 @@ def estimate(
     ``encoded.weight`` treat the level sets as fixed, although weights also decide which rows a set has.
 
     Args:
-        encoded: the result of `parzax.encode`. If it has groups, rows of a group in the same cells count as
-            one row together, unless the estimator has Optuna's grid.
+        encoded: the result of `parzax.encode`, or `parzax.Counts`. If it has groups, rows of a group in the
+            same cells count as one row together, unless the estimator has Optuna's grid.
         estimator: how target and region are compared, and how variances become `Importance.share`; by default
             `parzax.GridEstimator` on the grid of ``encoded``. Its grid must equal ``encoded.grid``.
         reference: "region" compares with the region's density (local importance), "uniform" with the uniform
@@ -101,6 +102,8 @@ def estimate(
     >>> imp.share.shape, bool((imp.share[:, 0] > 0.9).all())
     ((2, 2), True)
     """
+    if isinstance(encoded, Counts):
+        return _estimate_counts(encoded, checked_estimator(encoded, estimator, reference), reference)
     check_encoded(encoded, "estimate")
     estimator = checked_estimator(encoded, estimator, reference)
     arrays = encoded.codes, encoded.level, encoded.weight, encoded.status, encoded.groups
@@ -108,6 +111,23 @@ def estimate(
         *arrays, place=encoded.place, layout=encoded.layout, estimator=estimator, reference=reference
     )
     return jax.tree.map(np.asarray, estimates) if isinstance(encoded.codes, np.ndarray) else estimates
+
+
+def _estimate_counts(log: Counts, estimator: GridEstimator, reference: str) -> Importance:
+    if log.counts.ndim != 2:
+        raise ValueError(f"counts hold a batch of shape {log.counts.shape[:-2]}; use jax.vmap(estimate).")
+    counts, on_host = log.counts, isinstance(log.counts, np.ndarray)
+    if on_host and counts.dtype == np.int64:
+        # Outside jax.enable_x64 JAX would wrap numbers that 32 bits do not hold.
+        counts = counts.astype(np.int32 if counts.max(initial=0) < 2**31 else float)
+    estimates = _from_counts(counts, log.status, log.layout, estimator, reference)
+    return jax.tree.map(np.asarray, estimates) if on_host else estimates
+
+
+@partial(jax.jit, static_argnames=("layout", "estimator", "reference"))
+def _from_counts(counts: Any, status: Any, layout: Layout, estimator: Any, reference: str) -> Importance:
+    counts, status = (jnp.asarray(a)[None] for a in (counts, status))
+    return jax.tree.map(lambda a: a[0], from_counts(counts, status, layout, estimator, reference))
 
 
 @partial(jax.jit, static_argnames=("place", "layout", "estimator", "reference"))
@@ -158,7 +178,7 @@ def from_counts(
     return Importance(*arrays, estimator, reference)
 
 
-def checked_estimator(encoded: Encoded, estimator: Any, reference: Any) -> GridEstimator:
+def checked_estimator(encoded: Encoded | Counts, estimator: Any, reference: Any) -> GridEstimator:
     """The estimator for ``encoded``, or an error that names the argument that is wrong."""
     _checks.one_of("reference", reference, REFERENCES)
     if estimator is None:
