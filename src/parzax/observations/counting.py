@@ -1,5 +1,6 @@
 """Count the rows of a block, whose cut-offs are given, on the host; and `count_rows`, for any arrays."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -7,7 +8,7 @@ import numpy as np
 
 from parzax import _checks
 from parzax.importance import Counts, Grid
-from parzax.importance.layout import Layout, layout
+from parzax.importance.layout import grid_axis, layout
 from parzax.importance.levels import checked_levels
 from parzax.importance.log_counts import checked_cutoffs, count_arrays, of_histogram
 from parzax.observations.cutoffs import LevelTable
@@ -62,7 +63,7 @@ def count_rows(
         )
     counter = BlockCounter(space, grid, cutoffs)
     histogram = counter.zeros()
-    counter.add(histogram, values.T, losses)
+    counter.add(histogram, [*values.T], losses)
     return of_histogram(histogram, space, levels, region, grid, cutoffs)
 
 
@@ -84,22 +85,24 @@ class BlockCounter:
         """An empty histogram."""
         return np.zeros((self._sets, self._layout.n_columns), np.int64)
 
-    def add(self, histogram: np.ndarray, values: np.ndarray, losses: np.ndarray) -> None:
-        """Add n rows: native values (d, n) in float64, NaN where inactive, and losses (n,), NaN if unusable.
+    def add(self, histogram: np.ndarray, values: Sequence[np.ndarray], losses: np.ndarray) -> None:
+        """Add n rows: native values, d arrays (n,), NaN where inactive; losses (n,), NaN if unusable.
 
         ValueError for a value of a usable row outside the space.
         """
-        if (unusable := np.isnan(losses)).any():
-            values, losses = values[:, ~unusable], losses[~unusable]
-        regime = self._regimes(values)
-        codes = grid_codes(self._space, values.T[None], regime[None], self._grid)[0]
-        add_codes(histogram, codes, self._levels.find(losses), self._layout)
-
-    def _regimes(self, values: np.ndarray) -> np.ndarray:
-        """(n, d) regimes of the rows."""
+        level = self._levels.find(losses)
         if self._space.walk is None and all(map(_all_in, self._space.domains, values)):
-            return np.broadcast_to(np.int16(0), values.T.shape)
-        return check_regimes(self._space, values.T.copy(), None, np.ones(values.shape[1], bool))
+            axes = [grid_axis(domains[0], self._grid) for domains in self._space.domains]
+            columns = (axis.cells(column) for axis, column in zip(axes, values, strict=True))
+        else:
+            rows, used = np.stack(values, axis=-1).astype(np.float64), ~np.isnan(losses)
+            regime = check_regimes(self._space, rows, None, used)
+            columns = grid_codes(self._space, rows[None], regime[None], self._grid)[0]
+        first = {n_codes: level * n_codes for n_codes in set(self._layout.n_codes)}
+        where = zip(columns, self._layout.offsets, self._layout.n_codes, strict=True)
+        for codes, offset, n_codes in where:
+            counts = np.bincount(first[n_codes] + codes, minlength=self._sets * n_codes)
+            histogram[:, offset : offset + n_codes] += counts.reshape(self._sets, n_codes)
 
 
 def _all_in(domains: tuple[Any, ...], values: np.ndarray) -> bool:
@@ -107,12 +110,3 @@ def _all_in(domains: tuple[Any, ...], values: np.ndarray) -> bool:
     if not domains[0].axis.discrete and len(values):
         values = np.array([values.min(), values.max()])  # NaN if any value is
     return not domains[0].outside(values).any()
-
-
-def add_codes(histogram: np.ndarray, codes: np.ndarray, level: np.ndarray, where: Layout) -> None:
-    """Add rows to a histogram (q + 2, w), from codes (d, n) and first level sets (n,)."""
-    for column, offset, n_codes in zip(codes, where.offsets, where.n_codes, strict=True):
-        bins = np.multiply(level, n_codes, dtype=np.intp)
-        bins += column
-        counts = np.bincount(bins, minlength=len(histogram) * n_codes)
-        histogram[:, offset : offset + n_codes] += counts.reshape(len(histogram), n_codes)

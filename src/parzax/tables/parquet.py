@@ -3,7 +3,8 @@
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from parzax import _checks
-from parzax._progress import progress_bar
 from parzax.tables.columns import Column, listed
 from parzax.tables.files import find_files
 from parzax.tables.roles import suggest
@@ -38,19 +38,24 @@ class Block(NamedTuple):
     first_row: int
     batch: Any
 
-    def column(self, name: str) -> Column:
-        """A column of numbers or labels; ValueError for anything else."""
+    def numbers(self, name: str) -> np.ndarray | None:
+        """A column of numbers, NaN where missing, in its type; None for other columns."""
         import pyarrow as pa
 
-        array, rows = self.batch.column(name), self.first_row + np.arange(self.batch.num_rows)
-        if pa.types.is_floating(array.type) or pa.types.is_integer(array.type):
-            numbers = np.asarray(array.to_numpy(zero_copy_only=False), np.float64)
-            return Column(name, rows, numbers=numbers, integers=pa.types.is_integer(array.type))
-        if not pa.types.is_dictionary(array.type):
-            array = array.dictionary_encode()
-        labels, index = array.dictionary.to_pylist(), array.indices
-        filled = index.fill_null(-1).to_numpy(zero_copy_only=False)
-        return Column(name, rows, labels=tuple(labels), index=filled.astype(np.intp))
+        array = self.batch.column(name)
+        is_number = pa.types.is_floating(array.type) or pa.types.is_integer(array.type)
+        return array.to_numpy(zero_copy_only=False) if is_number else None
+
+    def column(self, name: str) -> Column:
+        """A column of numbers or labels, for errors with the number of each row in the file."""
+        numbers, rows = self.numbers(name), self.first_row + np.arange(self.batch.num_rows)
+        if numbers is not None:
+            integers = numbers.dtype.kind in "iu"
+            return Column(name, rows, numbers=np.asarray(numbers, np.float64), integers=integers)
+        array = self.batch.column(name)
+        array = array if hasattr(array, "dictionary") else array.dictionary_encode()
+        index = array.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
+        return Column(name, rows, labels=tuple(array.dictionary.to_pylist()), index=index)
 
 
 @dataclass(frozen=True)
@@ -136,44 +141,40 @@ class ParquetFiles:
         columns: Sequence[str],
         new_state: Callable[[], Any],
         add: Callable[[Any, Block], None],
-        what: str,
-        shown: bool = False,
+        update: Callable[[int], None],
     ) -> list[Any]:
         """Call ``add(state, block)`` for all blocks of some row groups; return the states, one per thread.
 
-        A thread takes one row group after another. A progress bar is ``shown`` for the rows done, ``what``.
+        A thread takes one row group after another. ``update`` is told the number of rows done.
         """
+        n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        n_threads = max(1, min(len(groups), n_cores, _MOST_THREADS))
         waiting, done = deque(groups), deque()
-        n_threads = max(1, min(len(groups), _MOST_THREADS, len(os.sched_getaffinity(0))))
-        alone = len(groups) < len(os.sched_getaffinity(0))
 
         def work() -> Any:
             state = new_state()
             while waiting:
-                try:
+                with suppress(IndexError):  # another thread has taken the last row group
                     group = waiting.popleft()
-                except IndexError:
-                    break
-                first = group.first_row
-                for batch in _batches(group, columns, _BLOCK, threads=alone):
-                    add(state, Block(group.path, first, batch))
-                    first += batch.num_rows
-                    done.append(batch.num_rows)
+                    first = group.first_row
+                    for batch in _batches(group, columns, _BLOCK, threads=n_threads < n_cores):
+                        add(state, Block(group.path, first, batch))
+                        first += batch.num_rows
+                        done.append(batch.num_rows)
             return state
 
-        total = sum(group.n for group in groups)
-        with progress_bar(total, what, shown) as update, ThreadPoolExecutor(n_threads) as pool:
+        with ThreadPoolExecutor(n_threads) as pool:
             try:
                 futures = [pool.submit(work) for _ in range(n_threads)]
                 running, finished = set(futures), 0
                 while running:
-                    over, running = wait(running, timeout=_TICK)
-                    for future in over:
-                        future.result()
+                    over, running = wait(running, _TICK, FIRST_EXCEPTION)
                     finished += sum(done.popleft() for _ in range(len(done)))
                     update(finished)
+                    for future in over:
+                        future.result()
             finally:
-                waiting.clear()  # the other threads end after their row group
+                waiting.clear()  # after an error the other threads end with their row group
         return [future.result() for future in futures]
 
 
@@ -188,7 +189,7 @@ def _batches(
 def _open(path: Path) -> Any:
     parquet = _checks.optional("pyarrow.parquet", "Reading Parquet files", "dataframe")
     with _readable(path):
-        return parquet.ParquetFile(path)
+        return parquet.ParquetFile(path, pre_buffer=False)
 
 
 def _readable(path: Path) -> Any:
