@@ -97,7 +97,7 @@ class Counts(eqx.Module):
         for j, name in enumerate(space.names):
             level, cell, count = (array[names == name] for array in arrays.values())
             if (cell >= columns.n_codes[j]).any():
-                cells = f"{columns.n_codes[j]} cells (from 0, the last one is \"inactive\")"
+                cells = f'{columns.n_codes[j]} cells (from 0, the last one is "inactive")'
                 raise ValueError(f"cell: {name!r} has {cells}, got {cell.max()}.")
             at = np.minimum(level, len(target) + 1), columns.offsets[j] + cell
             np.add.at(histogram, at, count)
@@ -263,4 +263,6 @@ def _check_same(one: Counts, other: Counts) -> None:
         return
     if len(given) == 1 or not np.array_equal(*given):
         remedy = "count all parts with the cut-offs of the whole log"
-        raise ValueError(f"parts to be merged differ in cutoffs: {one.cutoffs} and {other.cutoffs}; {remedy}.")
+        raise ValueError(
+            f"parts to be merged differ in cutoffs: {one.cutoffs} and {other.cutoffs}; {remedy}."
+        )

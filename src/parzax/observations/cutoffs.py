@@ -91,7 +91,9 @@ def find_cutoffs(fold: Fold, levels: Sequence[float], *, raw: bool = False) -> C
             break
         width = min(_MORE, bits - depth)
         states = fold(lambda: np.zeros(len(prefixes) << width, np.int64), count_next)  # noqa: B023
-        digit, before, inside = _locate(np.sum(states, axis=0).reshape(len(prefixes), -1), row, needed - below)
+        digit, before, inside = _locate(
+            np.sum(states, axis=0).reshape(len(prefixes), -1), row, needed - below
+        )
         prefix, below, depth = prefix << width | digit, below + before, depth + width
     tied = np.where(below + inside > needed, np.int32(Status.TIED_CUTOFF), np.int32(0))
     few = Status.NO_DATA if n < 2 else Status.ALL_EQUAL if prefix[-2] == prefix[-1] else 0
@@ -101,7 +103,7 @@ def find_cutoffs(fold: Fold, levels: Sequence[float], *, raw: bool = False) -> C
 def _locate(
     histogram: np.ndarray, row: np.ndarray, number: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The bin of the ``number``-th entry of rows of a histogram; how many are before it, and how many in it."""
+    """The bin of the ``number``-th entry of rows of a histogram, and the entries before it and in it."""
     upto = histogram.cumsum(axis=1)
     bins = np.array([np.searchsorted(upto[i], k) for i, k in zip(row, number, strict=True)])
     inside = histogram[row, bins]

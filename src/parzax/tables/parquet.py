@@ -124,7 +124,7 @@ class ParquetFiles:
         return (min(lows), max(highs)) if ends else None
 
     def head(self, n: int) -> Any:
-        """A pyarrow table of n rows or fewer: first rows of every row group, most of them of the first one."""
+        """A pyarrow table of n rows or fewer: first rows of row groups, half of them of the first one."""
         import pyarrow as pa
 
         chosen = self.groups[:: max(1, len(self.groups) // 64)]
