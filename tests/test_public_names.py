@@ -13,6 +13,7 @@ PROMISED = {
     *("level_counts", "within_regime_variance", "Status", "Problem", "ParzenEstimator"),
     *("tpe", "meta_learn_tpe", "paper_tpe", "c_tpe", "mo_tpe", "optuna_tpe", "paper_meta_learn_tpe"),
     *("optimize", "optimize_many", "Grid", "Encoded", "Importance", "encode"),
+    *("Counts", "count_rows"),
 }
 # Members that are packages, and what is used of them.
 PACKAGES = {
@@ -21,7 +22,7 @@ PACKAGES = {
     "divergence": {"AbstractDivergence", "Explained", "GridSmoothing", "Pearson", "Smoothed"},
     "importance": {
         *("chebyshev", "estimate", "inter_regime_variance", "normalise", "pareto_losses", "resample"),
-        *("shuffle", "unweighted_variance", "weighted_sum"),
+        *("cell_starts", "count", "shuffle", "unweighted_variance", "weighted_sum"),
     },
     "results": {"ImportanceOverWeights", "RegimeDensity"},
     "pareto": {
