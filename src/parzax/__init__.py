@@ -22,6 +22,7 @@ if _TYPE_CHECKING:
     from parzax import space as space
     from parzax import split as split
     from parzax import status as status
+    from parzax.chunks import map_chunks as map_chunks
     from parzax.divergence import grid_density as grid_density
     from parzax.divergence import pearson_divergence as pearson_divergence
     from parzax.importance import Counts as Counts

@@ -1,11 +1,7 @@
 """Complete optimisation runs as one compiled scan; thousands of runs in chunks, with a progress bar."""
 
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
@@ -17,6 +13,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from parzax import _checks
 from parzax._numerics import capacity
 from parzax._programs import program
+from parzax._progress import is_shown, progress_bar
 from parzax.samplers.arguments import call, warn_of_unseen
 from parzax.samplers.sampler import Sampler, signed
 from parzax.space import Space, host_frame
@@ -25,8 +22,8 @@ from parzax.split import State
 if TYPE_CHECKING:
     from parzax.observations import Observations
 
-# Runs per chunk (a chunk fits a core's cache), and characters of a progress bar.
-_LANES, _BAR = 32, 24
+# Runs per chunk, which fits a core's cache.
+_LANES = 32
 # A run of up to this many evaluations is one scan: half the compilation time, slightly slower.
 _ONE_SCAN = 256
 
@@ -162,9 +159,8 @@ def optimize_many(
     if keys.ndim != 1:
         raise ValueError(f"keys must have shape (s,), got {keys.shape}; use jax.random.split(key, s).")
     lanes, function = _checks.whole_number("lanes", lanes, 1), hashable(problem)
-    show = sys.stderr.isatty() if progress is None else _checks.flag("progress", progress)
     parts = []
-    with progress_bar(len(keys), "runs", shown=show and len(keys) > 0) as update:
+    with progress_bar(len(keys), "runs", shown=is_shown(progress) and len(keys) > 0) as update:
         for start in range(0, len(keys), lanes):
             # The last chunk is filled with copies, so that one program with one rounding serves all chunks.
             lane_keys = call(_lane_keys, keys, np.array(start), lanes)
@@ -256,45 +252,3 @@ def _sizes(sampler: Sampler, problem: Any) -> tuple[int, int]:
         )
     (n_objectives,), (n_constraints,) = shapes
     return n_objectives, n_constraints
-
-
-@contextmanager
-def progress_bar(total: int, what: str, shown: bool = True) -> Iterator[Callable[[int], None]]:
-    """Yield a function that draws the bar for a given number of finished runs; the last bar stays visible."""
-    start = time.monotonic()
-    since, width = (0, start), 0
-
-    def update(done: int) -> None:
-        nonlocal since, width
-        now = time.monotonic()
-        # The first call may have waited for a compilation, so the estimate starts after it.
-        left = (now - since[1]) * (total - done) / max(done - since[0], 1)
-        since = since if since[0] else (done, now)
-        line = bar(done, total, what, now - start, left)
-        # Spaces, not escape codes, erase the previous line.
-        print("\r" + line.ljust(width), end="", file=sys.stderr, flush=True)
-        width = len(line)
-
-    if not shown:
-        yield lambda _: None
-        return
-    update(0)
-    try:
-        yield update
-    finally:
-        print(file=sys.stderr)
-
-
-def bar(done: int, total: int, what: str, elapsed: float, left: float) -> str:
-    """The progress bar as one line of text.
-
-     bar(6, 12, "runs", 3600.0, 80.4)
-    '[############------------] 6 of 12 runs, 1:00:00 elapsed, 1:20 left'
-    """
-    full = _BAR * done // total
-    line = f"[{'#' * full}{'-' * (_BAR - full)}] {done} of {total} {what}, {_clock(elapsed)} elapsed"
-    return f"{line}, {_clock(left)} left" if 0 < done < total else line
-
-
-def _clock(seconds: float) -> str:
-    return str(timedelta(seconds=round(seconds))).removeprefix("0:").removeprefix("0")
