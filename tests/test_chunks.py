@@ -134,7 +134,9 @@ def test_closed_over_arrays_are_compared(tmp_path):
 
 def test_errors(tmp_path):
     """Each names the argument and the remedy."""
-    with pytest.raises(TypeError, match=r"arrays must be a tuple of arguments, got ndarray, not a tuple; write \(x,\)"):
+    with pytest.raises(
+        TypeError, match=r"arrays must be a tuple of arguments, got ndarray, not a tuple; write \(x,\)"
+    ):
         px.map_chunks(summary, X, 5)
     with pytest.raises(ValueError, match="arrays must have one leading axis of the same length"):
         px.map_chunks(summary, (X, {"a": np.arange(22)}), 5)
@@ -146,7 +148,7 @@ def test_errors(tmp_path):
         ValueError, match=r"function must answer 5 rows with arrays \(5, ...\), got shapes \[\(3,\)\]"
     ):
         px.map_chunks(lambda x: x.sum(axis=0), (X,), 5)
-    with pytest.raises(ValueError, match="progress must be True or False"):
+    with pytest.raises(TypeError, match="progress must be True or False"):
         px.map_chunks(summary, ARGUMENTS, 5, progress="yes")
     with pytest.raises(TypeError, match="must be an array, a number or a string"):
         digest(tmp_path)
@@ -169,7 +171,7 @@ def test_the_bar_of_a_resumed_call(tmp_path, capsys):
     ]
 
 
-# Chunks of three rows, each of which takes about a tenth of a second; prints chunk numbers as they begin.
+# Chunks of three rows, each of which takes the given number of seconds; prints chunk numbers as they begin.
 WORK = """
 import sys, time
 import numpy as np
@@ -212,14 +214,13 @@ def killed_and_resumed(folder, kills, n):
     return begun + out.split()
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [1, pytest.param(50, marks=pytest.mark.slow)])
 def test_killed_at_any_point(kills, tmp_path):
     """SIGKILL in computing and in writing: the same bytes, at most one chunk again for each kill."""
     n = 9 * kills
     begun = killed_and_resumed(tmp_path / "killed", kills, n)
-    out, err = start(WORK, n, 0.0, tmp_path / "straight").communicate(timeout=120)
-    assert out.split()[-1] == "done", err
-    assert (tmp_path / "killed.npy").read_bytes() == (tmp_path / "straight.npy").read_bytes()
+    expected = [np.random.default_rng(first).normal(size=(3, 2000)) for first in range(0, n, 3)]
+    np.testing.assert_array_equal(np.load(tmp_path / "killed.npy"), np.concatenate(expected))
     numbers = [int(word) for word in begun if word != "done"]
     assert sorted(set(numbers)) == list(range(3 * kills))
     assert len(numbers) - len(set(numbers)) <= kills
