@@ -222,7 +222,7 @@ Case(
 )
 Case(
     "0.07 of 100 is 7",
-    values=np.tile(X, (3, 1))[:100],
+    values=np.random.default_rng(1).uniform(size=(100, 2)),
     losses=np.arange(100.0),
     levels=[0.07, 0.29],
     check=lambda r: np.testing.assert_array_equal(np.broadcast_to([7, 29], r.n_target.shape), r.n_target),

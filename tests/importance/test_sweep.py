@@ -128,3 +128,15 @@ def test_hundred_thousand_rows(double):
                 result.counts[index, 13 * j : 13 * j + 12], np.bincount(cells, minlength=12)
             )
     assert result.importance[0, 0] > 0.999
+
+
+def test_many_seeds_are_computed_in_chunks(double, monkeypatch):
+    """Catches a chunk of other seeds, and one that is not trimmed."""
+    values, losses = zoo(n=40, n_seeds=5)
+    wanted = zoo_sweep(values, losses).estimates
+    n_counts = (len(ZOO_LEVELS) + 2) * wanted.counts.shape[-1]
+    monkeypatch.setattr(importlib.import_module("parzax.results.sweep"), "_MOST_COUNTS", 2 * n_counts)
+    chunked = zoo_sweep(values, losses).estimates
+    np.testing.assert_array_equal(chunked.counts, wanted.counts)
+    np.testing.assert_allclose(chunked.variance, wanted.variance, rtol=1e-12, atol=1e-15)
+    assert chunked.status.shape == wanted.status.shape == (5, 3, 5)

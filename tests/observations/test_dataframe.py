@@ -519,16 +519,16 @@ def test_types_of_arguments():
 
 @pytest.mark.slow
 @frames
-def test_very_wide_tables_fail_fast(frame):
-    """Catches a loop over a million columns before anybody notices that they are no parameters."""
-    wide = {f"c{i}": [0.5, 0.6] for i in range(100_000)} | {"value": [1.0, 2.0]}
-    df = frame(wide)
-    with counted_calls() as calls, pytest.raises(ValueError, match="100000 columns would be parameters"):
+def test_very_wide_tables_take_time_in_proportion_to_their_columns(frame):
+    """Catches a loop over columns within a loop over columns."""
+    n = 20_000
+    df = frame({f"c{i}": [0.5, 0.6] for i in range(n)} | {"value": [1.0, 2.0]})
+    with counted_calls() as calls, pytest.raises(ValueError, match="20000 columns would be parameters"):
         read(df)
-    assert len(calls) < 40 * 100_000
+    assert len(calls) < 1000 * n
     with counted_calls() as calls:
         assert read(df, space=px.Space({"c7": px.Float(0, 1)})).n == 2
-    assert len(calls) < 40 * 100_000
+    assert len(calls) < 1000 * n
 
 
 def test_missing_narwhals_says_what_to_install(monkeypatch):

@@ -146,11 +146,14 @@ def test_padding_seeds_and_order_of_levels_change_nothing():
 
 @pytest.mark.slow
 def test_whole_weights_are_repeated_rows():
-    obs, key = _log(), jax.random.key(7)
+    # Without continuous values, so that repeats are no groups.
+    log, key = _log(), jax.random.key(7)
+    space = px.Space({name: log.space[name][0] for name in ("c", "k")})
+    values, losses = log.values[:, [0, 2]], log.losses[:, 0]
     times = np.random.default_rng(1).integers(0, 3, N)
-    weighted = px.Observations.from_arrays(obs.space, obs.values, obs.losses[:, 0], weight=times)
+    weighted = px.Observations.from_arrays(space, values, losses, weight=times)
     rows = np.repeat(np.arange(N), times)
-    repeated = px.Observations.from_arrays(obs.space, obs.values[rows], obs.losses[rows, 0])
+    repeated = px.Observations.from_arrays(space, values[rows], losses[rows])
     with jax.enable_x64(True):
         a, b = (
             px.cond_ped_anova(log, 0.2, n_resamples=60, key=key).uncertainty for log in (weighted, repeated)

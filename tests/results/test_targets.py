@@ -129,7 +129,7 @@ class TestPareto:
         f = np.round(log().losses[:, 0], 1)
         obs = px.Observations.from_arrays(SPACE, log().values, f)
         for estimator in (px.GridEstimator(), px.GridEstimator.optuna()):
-            options = {"target_quantile": [0.1, 0.3], "estimator": estimator}
+            options = {"level": [0.1, 0.3], "estimator": estimator}
             for ties in (None, px.ties.crowding()):
                 same(
                     analyse(obs, selection="pareto", ties=ties, **options),

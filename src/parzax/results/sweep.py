@@ -1,7 +1,9 @@
 """From logs to results: check the arguments, encode the rows, estimate in one cached program, wrap."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -11,6 +13,8 @@ import numpy as np
 from parzax import _checks
 from parzax._numerics import capacity
 from parzax._programs import program
+from parzax._progress import is_shown
+from parzax.chunks import run_chunks
 from parzax.divergence import Explained
 from parzax.importance import Encoded, GridEstimator, Importance
 from parzax.importance.estimate import REFERENCES, estimate_seeds
@@ -23,6 +27,11 @@ from parzax.results.learning import with_learning
 from parzax.results.result import ImportanceResult
 from parzax.results.targets import counted_rows
 from parzax.status import Status
+
+# Counts of a chunk of seeds: the arrays that are computed from them take about 20 times their 4 bytes.
+_MOST_COUNTS = 1 << 24
+# More chunks than this show a progress bar on a terminal.
+_QUIET_CHUNKS = 4
 
 
 class Task(NamedTuple):
@@ -90,19 +99,26 @@ def analyse_losses(task: Task, losses: np.ndarray) -> tuple[Sequence[Encoded], l
 
 
 def estimate_batch(encoded: Encoded, estimator: GridEstimator, reference: str) -> Importance:
-    """Conditional PED-ANOVA of s seeds, as NumPy arrays.
+    """Conditional PED-ANOVA of s seeds, as NumPy arrays, in JAX's default dtype.
 
-    It is one dispatch, in JAX's default dtype. The program depends only on shapes, layout, estimator, and
-    whether the levels ascend.
+    It is one dispatch; more seeds than fit `_MOST_COUNTS` are computed in chunks of one size. The program
+    depends only on shapes, layout, estimator, and whether the levels ascend.
     """
     ascending = list(encoded.place) == sorted(encoded.place)
     place = encoded.place if ascending else np.array(encoded.place, np.int32)
-    estimates = sweep(
-        encoded.codes, encoded.level, encoded.weight, encoded.status, encoded.groups,
-        place=place, layout=encoded.layout, estimator=estimator, reference=reference,
-    )  # fmt: skip
-    _checks.outside_traces(estimates)
-    return jax.tree.map(np.asarray, estimates)
+    how = {"place": place, "layout": encoded.layout, "estimator": estimator, "reference": reference}
+    arrays = encoded.codes, encoded.level, encoded.weight, encoded.status, encoded.groups
+    n_seeds, n_counts = len(encoded.level), (len(encoded.levels) + 2) * encoded.layout.n_columns
+    n_chunks = math.ceil(n_seeds * n_counts / _MOST_COUNTS)
+    if n_chunks <= 1 or n_seeds == 1:
+        estimates = sweep(*arrays, **how)
+        _checks.outside_traces(estimates)
+        return jax.tree.map(np.asarray, estimates)
+    size = math.ceil(n_seeds / min(n_chunks, n_seeds))
+    example = jax.tree.map(lambda a: jax.ShapeDtypeStruct((size, *a.shape[1:]), a.dtype), arrays)
+    like = jax.eval_shape(partial(estimate_seeds, **how), *example)
+    shown = is_shown(None) and n_chunks > _QUIET_CHUNKS
+    return run_chunks(partial(sweep, **how), arrays, n_seeds, like, None, what="seeds", shown=shown)
 
 
 def _library(*_: Any, estimator: GridEstimator, **__: Any) -> float:

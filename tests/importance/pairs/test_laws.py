@@ -111,7 +111,11 @@ def test_rows_of_weight_zero_and_failed_rows_are_not_there():
 
 @pytest.mark.slow
 def test_a_weight_of_two_is_a_row_seen_twice():
-    obs = log_of(product, 200)
+    log = log_of(product, 200)
+    # Integers, so that repeats are no groups.
+    obs = px.Observations.from_arrays(
+        px.Space({name: px.Int(-9, 9) for name in log.space.names}), np.round(9 * log.values), log.losses
+    )
     weight = np.random.default_rng(1).integers(1, 4, obs.n)
     rows = np.repeat(np.arange(obs.n), weight)
     twice = px.Observations.from_arrays(obs.space, obs.values[rows], obs.losses[rows])
