@@ -12,6 +12,7 @@ from jaxtyping import Array, ArrayLike, Int, Integer, Shaped
 
 from parzax._checks import unmasked, vectors
 from parzax._entries import checked_counts
+from parzax._mesh import with_auto_axes
 from parzax._numerics import namespace
 from parzax.importance.layout import Layout
 
@@ -60,6 +61,7 @@ def level_counts(
 
 
 @partial(jax.jit, static_argnames=("n_levels", "n_cells"))
+@with_auto_axes
 def _level_counts(
     codes: Integer[Array, " n"], level: Integer[Array, " n"], weight: Any, *, n_levels: int, n_cells: int
 ) -> Shaped[Array, "q1 g"]:

@@ -12,7 +12,8 @@ from jaxtyping import Array, Bool, Float, Int, Integer, Shaped
 
 from parzax import _checks
 from parzax._entries import check_weight
-from parzax._numerics import ordered_key, with_auto_axes
+from parzax._mesh import with_auto_axes
+from parzax._numerics import ordered_key
 from parzax.importance.borders import Tables, build_tables
 from parzax.importance.flags import status_bit
 from parzax.importance.layout import Grid, Layout, layout

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Integer, Shaped
 
 from parzax import _checks
-from parzax._numerics import with_auto_axes
+from parzax._mesh import with_auto_axes
 from parzax.importance.counts import sweep_counts
 from parzax.importance.encode import Encoded, check_encoded
 from parzax.importance.estimator import GridEstimator
