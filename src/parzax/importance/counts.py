@@ -129,8 +129,9 @@ def _flat_histogram(
     column = jnp.asarray(layout.offsets, jnp.int32)[None, :, None] + codes.astype(jnp.int32)
     level = level[:, None, :] if level.ndim == 2 else level
     bins = (seed * sets + level) * layout.n_columns + column
-    weights = None if weight is None else jnp.broadcast_to(weight[:, None, :], bins.shape).reshape(-1)
-    histogram = _histogram(bins.reshape(-1), weights, n_seeds * sets * layout.n_columns)
+    # Not flattened, so that each device counts its own rows.
+    weights = None if weight is None else jnp.broadcast_to(weight[:, None, :], bins.shape)
+    histogram = _histogram(bins, weights, n_seeds * sets * layout.n_columns)
     return histogram.reshape(n_seeds, sets, layout.n_columns)
 
 
