@@ -30,7 +30,7 @@ def with_auto_axes(function: Callable[P, R]) -> Callable[P, R]:
         def run(arrays: Any) -> Any:
             nonlocal not_arrays
             args, kwargs = eqx.combine(arrays, static)
-            results, not_arrays = eqx.partition(function(*args, **kwargs), eqx.is_array)
+            results, not_arrays = eqx.partition(function(*args, **kwargs), eqx.is_array)  # pyright: ignore
             return results
 
         def run_with(out_sharding: Any) -> Callable[[Any], Any]:

@@ -126,6 +126,7 @@ def _estimate_counts(log: Counts, estimator: GridEstimator, reference: str) -> I
 
 
 @partial(jax.jit, static_argnames=("layout", "estimator", "reference"))
+@with_auto_axes
 def _from_counts(counts: Any, status: Any, layout: Layout, estimator: Any, reference: str) -> Importance:
     counts, status = (jnp.asarray(a)[None] for a in (counts, status))
     return jax.tree.map(lambda a: a[0], from_counts(counts, status, layout, estimator, reference))
