@@ -21,13 +21,12 @@ SCRIPT = """
 import json, os, sys
 import jax, jax.numpy as jnp, numpy as np
 rank, n, port, last_signal = map(int, sys.argv[1:])
-jax.distributed.initialize(f"127.0.0.1:{port}", n, rank, initialization_timeout=60, heartbeat_timeout_seconds=5)
+jax.distributed.initialize(f"127.0.0.1:{port}", n, rank, heartbeat_timeout_seconds=HEARTBEAT)
 from jax.sharding import NamedSharding, PartitionSpec as P
 import parzax as px
 
-space = px.Space({"a": px.Float(0, 1), "b": px.Categorical("uv")})
+space = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)})
 x = np.random.default_rng(0).uniform(size=(4, 60, 2)).astype(np.float32).round(1)
-x[..., 1] = x[..., 1] > 0.5
 mesh = jax.make_mesh((n,), ("p",))
 
 def place(array):
@@ -62,7 +61,7 @@ def _start(n, *, estimate=False, last_signal=0):
         port = free.getsockname()[1]
     environment = os.environ | {"JAX_PLATFORMS": "cpu", "PYTHONWARNINGS": "ignore"}
     environment["PYTHONPATH"] = os.pathsep.join([str(Path(px.__file__).parents[1]), *sys.path])
-    script = SCRIPT.replace("ESTIMATE", str(estimate))
+    script = f"ESTIMATE, HEARTBEAT = {estimate}, {HEARTBEAT}\n" + SCRIPT
     command = [sys.executable, "-c", script]
     return [
         subprocess.Popen(
@@ -84,8 +83,7 @@ def test_counts_are_those_of_one_process(n):
     """Every process has the counts of all rows, and its own seeds; importances have the same bits."""
     answers = _answers(_start(n, estimate=n > 2))
     x = np.random.default_rng(0).uniform(size=(4, 60, 2)).astype(np.float32).round(1)
-    x[..., 1] = x[..., 1] > 0.5
-    space = px.Space({"a": px.Float(0, 1), "b": px.Categorical("uv")})
+    space = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)})
 
     @jax.jit
     def encode(x):
@@ -107,7 +105,7 @@ def test_counts_are_those_of_one_process(n):
 @pytest.mark.parametrize("last_signal", [signal.SIGKILL, signal.SIGSTOP])
 def test_every_process_ends_if_one_dies(last_signal):
     """Killed or frozen: the others end with an error within the heartbeat and some seconds."""
-    *others, last = processes = _start(3, last_signal=int(last_signal))
+    *others, _ = processes = _start(3, last_signal=int(last_signal))
     try:
         for process in others:
             assert process.stdout.readline().startswith("{")
