@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from parzax._mesh import with_auto_axes
 from parzax._numerics import namespace, ordered_key
 from parzax.pareto.order import Losses, Mask, Reference, as_array, checked_rows
 from parzax.status import Status
@@ -82,7 +81,6 @@ def checked_arguments(losses, reference, mask, *, xp=jnp, other="hypervolume_hos
 
 
 @partial(jax.jit, static_argnames="log")
-@with_auto_axes
 def _volume(losses, reference, present, *, log):
     box = boxes(losses, reference, present)
     value = union(box.width)
@@ -95,7 +93,6 @@ def _volume(losses, reference, present, *, log):
 
 
 @jax.jit
-@with_auto_axes
 def _status(losses, reference, present):
     box = boxes(losses, reference, present)
     volume = union(box.width)

@@ -1,5 +1,6 @@
 """Complete optimisation runs as one compiled scan; thousands of runs in chunks, with a progress bar."""
 
+import os
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -8,12 +9,15 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import AxisType, Mesh
+from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from parzax import _checks
 from parzax._numerics import capacity
 from parzax._programs import program
-from parzax._progress import is_shown, progress_bar
+from parzax._progress import is_shown
+from parzax.chunks import Chunks, digest, run_chunks
 from parzax.samplers.arguments import call, warn_of_unseen
 from parzax.samplers.sampler import Sampler, signed
 from parzax.space import Space, host_frame
@@ -125,6 +129,8 @@ def optimize_many(
     n_evaluations: int,
     *,
     lanes: int = _LANES,
+    folder: str | os.PathLike[str] | None = None,
+    mesh: Mesh | None = None,
     progress: bool | None = None,
 ) -> Trace:
     """Many independent runs, in chunks of ``lanes`` runs that fit the cache, with one compilation.
@@ -132,16 +138,23 @@ def optimize_many(
     Args:
         sampler, problem, n_evaluations: as in `optimize`.
         keys: (s,) one key per run.
-        lanes: runs per chunk.
+        lanes: runs per chunk, on each device.
+        folder: where to keep finished chunks, one file each, as in `parzax.map_chunks`. Killed at any point,
+            the same call computes the other chunks, and its answer is equal to the last bit.
+        mesh: devices, in a mesh with one axis; None computes on the default device. Each device does
+            ``lanes`` runs at a time, and devices do not communicate.
         progress: whether to show a progress bar on stderr; None shows one on a terminal.
 
     Returns:
         A `Trace` with a leading axis of s runs, on the host. For the same ``lanes`` a run does not depend on
-        the other runs, to the last bit, because every chunk is filled up to ``lanes`` runs. Another number of
-        lanes is another program, whose sums may be rounded differently.
+        the other runs, nor on the number of devices of a kind, to the last bit, because every chunk is filled
+        up to ``lanes`` runs. Another number of lanes is another program, whose sums may be rounded
+        differently.
 
     Raises:
-        TypeError, ValueError: as in `optimize`; also for keys that are not a vector of typed keys.
+        TypeError, ValueError: as in `optimize`; also for keys that are not a vector of typed keys, a mesh
+            with several axes, and a folder that holds other runs.
+        OSError: a chunk cannot be written, such as on a full disk. Earlier chunks are kept.
 
     >>> import jax
     >>> import parzax as px
@@ -159,20 +172,34 @@ def optimize_many(
     if keys.ndim != 1:
         raise ValueError(f"keys must have shape (s,), got {keys.shape}; use jax.random.split(key, s).")
     lanes, function = _checks.whole_number("lanes", lanes, 1), hashable(problem)
-    parts = []
-    with progress_bar(len(keys), "runs", shown=is_shown(progress) and len(keys) > 0) as update:
-        for start in range(0, len(keys), lanes):
-            # The last chunk is filled with copies, so that one program with one rounding serves all chunks.
-            lane_keys = call(_lane_keys, keys, np.array(start), lanes)
-            parts.append(jax.device_get(call(_chunk, sampler, function, lane_keys, n_evaluations)))
-            update(min(start + lanes, len(keys)))
-    if not parts:
-        n_constraints = getattr(problem, "n_constraints", sampler.n_constraints)
-        widths = (len(sampler.space), sampler.n_objectives, n_constraints)
-        nothing = (np.zeros((0, n_evaluations, width)) for width in widths)
-        return Trace(*nothing, directions=sampler.directions, space=sampler.space)
-    traces = jax.tree.map(lambda *a: np.concatenate(a)[: len(keys)], *parts)
-    return replace(traces, space=sampler.space)
+    if mesh is not None:
+        if len(_checks.instance("mesh", mesh, Mesh, "a jax.sharding.Mesh").axis_names) != 1:
+            raise ValueError(
+                f"mesh must have one axis, got {mesh.axis_names}; use jax.make_mesh((n,), ('s',))."
+            )
+        # Axes of type Explicit would refuse keys that are not sharded yet.
+        mesh = Mesh(mesh.devices, mesh.axis_names, axis_types=(AxisType.Auto,))
+    size = lanes * (1 if mesh is None else mesh.size)
+    chunks = None
+    if folder is not None:
+        arrays, static = eqx.partition((sampler, function), eqx.is_array)
+
+        def text(arrays: Any, keys: Any) -> Trace:
+            return _chunk.__wrapped__(*eqx.combine(arrays, static), keys, n_evaluations, mesh)
+
+        lowered = jax.jit(text).lower(arrays, jax.ShapeDtypeStruct((size,), keys.dtype))
+        work = {"runs": len(keys), "size": size, "arrays": digest(arrays, keys)}
+        chunks = Chunks(folder, work | {"function": digest(lowered.as_text())})
+    widths = (len(sampler.space), *_sizes(sampler, problem))
+    dtype = jnp.result_type(float)
+    like = [jax.ShapeDtypeStruct((size, n_evaluations, width), dtype) for width in widths]
+
+    def compute(rows: np.ndarray) -> Trace:
+        return call(_chunk, sampler, function, call(_lane_keys, keys, rows), n_evaluations, mesh)
+
+    rows, shown = np.arange(len(keys), dtype=np.int32), is_shown(progress)
+    parts = run_chunks(compute, (rows,), len(keys), like, chunks, what="runs", shown=shown)
+    return Trace(*parts, directions=sampler.directions, space=sampler.space)
 
 
 def _run(sampler: Sampler, problem: Any, key: PRNGKeyArray, n_evaluations: int, least: int) -> Trace:
@@ -207,13 +234,20 @@ _run_alone = program(size="large")(_run)
 
 
 @program
-def _lane_keys(keys: jax.Array, start: Int[Array, ""], lanes: int) -> jax.Array:
-    return keys[jnp.minimum(start + jnp.arange(lanes), len(keys) - 1)]
+def _lane_keys(keys: jax.Array, rows: Int[Array, " lanes"]) -> jax.Array:
+    return keys[rows]
 
 
 @program(size="large")
-def _chunk(sampler: Sampler, problem: Any, keys: jax.Array, n_evaluations: int) -> Trace:
-    return jax.vmap(lambda key: _run(sampler, problem, key, n_evaluations, 1))(keys)
+def _chunk(
+    sampler: Sampler, problem: Any, keys: jax.Array, n_evaluations: int, mesh: Mesh | None = None
+) -> Trace:
+    run = jax.vmap(lambda key: _run(sampler, problem, key, n_evaluations, 1))
+    if mesh is None:
+        return run(keys)
+    # Each device runs the program of one device on its own keys, so no collective is needed.
+    runs = P(mesh.axis_names)
+    return jax.shard_map(run, mesh=mesh, in_specs=runs, out_specs=runs, check_vma=False)(keys)
 
 
 def hashable(problem: Any) -> Any:

@@ -1,0 +1,113 @@
+"""`optimize_many` in a folder, and on the devices of a mesh."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from devices import run_on_four_devices
+from jax.tree_util import Partial
+
+import parzax as px
+
+SPACE = px.Space({"k": px.Categorical(["a", "b", "c", "d"])})
+KEYS = jax.random.split(jax.random.key(0), 6)
+N = 12
+
+
+def distance(target, key, x):
+    return jnp.abs(x[0] - target)
+
+
+def square(target, key, x):
+    return (x[0] - target) ** 2
+
+
+def problem(function=distance):
+    return px.Problem(Partial(function, jnp.asarray(2.0)), SPACE)
+
+
+def sampler(top=0.8):
+    return px.paper_tpe(SPACE, n_startup=4, top=jnp.asarray(top))
+
+
+def assert_equal(one, other):
+    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        assert (np.asarray(a).dtype, np.asarray(a).tobytes()) == (
+            np.asarray(b).dtype,
+            np.asarray(b).tobytes(),
+        )
+
+
+def test_a_folder_of_runs(tmp_path):
+    """The same bytes with and without it, and where a chunk is lost; runs of anything else are refused."""
+    straight = px.optimize_many(sampler(), problem(), KEYS, N, lanes=4)
+    assert_equal(px.optimize_many(sampler(), problem(), KEYS, N, lanes=4, folder=tmp_path), straight)
+    first, second = sorted(tmp_path.iterdir())
+    before = first.stat().st_mtime_ns
+    second.unlink()
+    trace = px.optimize_many(sampler(), problem(), KEYS, N, lanes=4, folder=tmp_path)
+    assert_equal(trace, straight)
+    assert trace.space == SPACE
+    assert sorted(tmp_path.iterdir()) == [first, second]
+    assert first.stat().st_mtime_ns == before
+    cases = [
+        (sampler(0.7), problem(), KEYS[:5], r"differs in runs \(6, now 5\), arrays"),
+        (sampler(), problem(square), KEYS, r"differs in function \("),
+    ]
+    for other, task, keys, message in cases:
+        with pytest.raises(ValueError, match=message):
+            px.optimize_many(other, task, keys, N, lanes=4, folder=tmp_path)
+
+
+@pytest.mark.parametrize("kind", [jax.sharding.AxisType.Auto, jax.sharding.AxisType.Explicit])
+def test_a_mesh_of_one_device(kind):
+    """Axes of both types; both use one program."""
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("runs",), axis_types=(kind,))
+    straight = px.optimize_many(sampler(), problem(), KEYS, N, lanes=4)
+    assert_equal(px.optimize_many(sampler(), problem(), KEYS, N, lanes=4, mesh=mesh), straight)
+
+
+def test_bad_meshes():
+    with pytest.raises(TypeError, match=r"mesh must be a jax.sharding.Mesh, got 2"):
+        px.optimize_many(sampler(), problem(), KEYS, N, mesh=2)
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]).reshape(1, 1), ("a", "b"))
+    with pytest.raises(ValueError, match=r"mesh must have one axis, got \('a', 'b'\)"):
+        px.optimize_many(sampler(), problem(), KEYS, N, mesh=mesh)
+
+
+# Sums of floats, so that another program would round them differently.
+DEVICES = """
+import json, jax, numpy as np
+import parzax as px
+from jax.sharding import AxisType, Mesh
+from parzax.samplers.loop import _chunk
+space = px.Space({"x": px.Float(0, 1)})
+task = px.Problem(lambda key, x: ((x - 0.3) ** 2).sum(), space)
+sampler, keys = px.paper_tpe(space, n_startup=4), jax.random.split(jax.random.key(0), 7)
+
+def run(mesh, **folder):
+    return jax.tree.leaves(px.optimize_many(sampler, task, keys, 8, lanes=2, mesh=mesh, **folder))
+
+straight, equal = run(None), {}
+for n in (1, 2, 3, 4):
+    for kind in (AxisType.Auto, AxisType.Explicit):
+        mesh = Mesh(np.array(jax.devices()[:n]), ("runs",), axis_types=(kind,))
+        pairs = zip(straight, run(mesh), strict=True)
+        equal[f"{n} {kind}"] = all(a.tobytes() == b.tobytes() for a, b in pairs)
+mesh = Mesh(np.array(jax.devices()), ("runs",))
+chunk = jax.jit(lambda keys: _chunk.__wrapped__(sampler, task, keys, 8, mesh))
+text = chunk.lower(keys[:4]).compile().as_text()
+words = ["all-reduce", "all-gather", "all-to-all", "collective-permute", "reduce-scatter"]
+collectives = [word for word in words if word in text]
+print(json.dumps({"equal": equal, "devices": "num_partitions=4" in text, "collectives": collectives}))
+"""
+
+
+@pytest.mark.slow
+def test_devices_of_a_mesh():
+    """The same bits as on one device, with lanes and chunks to spare, and no collective."""
+    answer = run_on_four_devices(DEVICES)
+    assert len(answer["equal"]) == 8
+    assert all(answer["equal"].values()), answer["equal"]
+    assert answer["devices"]
+    assert answer["collectives"] == []
