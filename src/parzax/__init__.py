@@ -36,6 +36,7 @@ if _TYPE_CHECKING:
     from parzax.meta import task_similarity as task_similarity
     from parzax.observations import ImportReport as ImportReport
     from parzax.observations import Observations as Observations
+    from parzax.observations import count_parquet as count_parquet
     from parzax.observations import count_rows as count_rows
     from parzax.observations import encode as encode
     from parzax.page import report as report

@@ -10,15 +10,17 @@ import jax
 
 from parzax import _checks
 from parzax.cli import writing
+from parzax.cli.counted import count_log
 from parzax.cli.reading import log_path, read_log
 from parzax.cli.writing import progress, say, say_notes
 from parzax.importance.estimator import ESTIMATORS
 from parzax.observations import Observations
 from parzax.page.brief import summarise
 from parzax.results import ImportanceResult, cond_ped_anova
+from parzax.results.counted import analyse_counts
 from parzax.results.default_level import have_few_rows
 from parzax.results.good_values import to_lines
-from parzax.results.resampling import choose_counts
+from parzax.results.resampling import SHUFFLES, choose_counts, default_shuffles
 from parzax.results.table import importance_table
 from parzax.results.targets import objective_index, objective_names
 from parzax.status import NOT_COMPARED, Status
@@ -52,15 +54,20 @@ def run_importance(args: Namespace) -> None:
         )
     if args.plot is not None:
         from parzax import plotting as plotting  # raises before any work if pictures cannot be drawn
-    obs = read_log(log, args)
+    counted = count_log(log, args, levels, how)
+    obs = read_log(log, args) if counted is None else counted[0]
     if (name := args.plot_parameter) is not None and name not in obs.space:
         hint = suggest([name], obs.space.names, "there are")
         raise ValueError(f"--plot-parameter: no parameter {name!r}; {hint}")
     asked = [str(i) for i in range(obs.n_objectives)] if args.objective == "all" else [args.objective]
     chosen = [chosen_objective(which, obs) for which in asked]
     with progress("compiling and computing"), jax.enable_x64(True):
-        how |= choose_counts(obs, args.resamples)
-        results = [cond_ped_anova(obs, target_quantile=levels, **how, **which) for which in chosen]
+        if counted is None:
+            how |= choose_counts(obs, args.resamples)
+            results = [cond_ped_anova(obs, target_quantile=levels, **how, **which) for which in chosen]
+        else:
+            n_shuffles = 0 if args.resamples == 0 else default_shuffles(SHUFFLES, len(obs.space))
+            results = [analyse_counts(counted[1], obs.report, how["estimator"], how["reference"], n_shuffles)]
     writing.write_all([(path, _WRITERS[name](results[0], args)) for name, path in outputs.items()])
     say_notes(obs)
     for which, result in zip(asked, results, strict=True):

@@ -112,7 +112,7 @@ def _read_space(args: Namespace) -> tuple[Space | None, Any]:
 
 def _from_table(path: Path, args: Namespace) -> Observations:
     table = read_table(path)
-    return Observations.from_dataframe(table, seed=args.seed, **_table_arguments(table, path, args))
+    return Observations.from_dataframe(table, seed=args.seed, **table_arguments(table, path, args))
 
 
 def _from_tables(paths: Sequence[Path], args: Namespace) -> list[Observations]:
@@ -123,7 +123,7 @@ def _from_tables(paths: Sequence[Path], args: Namespace) -> list[Observations]:
         log = Column(_LOG, np.arange(together.n), numbers=numbers, integers=True)
         names = [*together.names, _LOG]
         table = Table(names, together.n, lambda name: log if name == _LOG else together.read(name))
-        arguments = _table_arguments(together, paths[0], args)
+        arguments = table_arguments(together, paths[0], args)
         for path, each in zip(paths, tables, strict=True):
             with _checks.explain(repr(str(path))):
                 find_targets(each.without(*(args.drop or ())), recognise(together.names), arguments["target"])
@@ -133,7 +133,7 @@ def _from_tables(paths: Sequence[Path], args: Namespace) -> list[Observations]:
         return list(Observations.by_task(table, _LOG, seed=args.seed, **arguments).values())
 
 
-def _table_arguments(table: Table, path: Path, args: Namespace) -> dict[str, Any]:
+def table_arguments(table: Table, path: Path, args: Namespace) -> dict[str, Any]:
     """The arguments of `Observations.from_dataframe`, except the column of seeds."""
     space, direction = _read_space(args)
     read = table.without(*named_columns("drop", args.drop, table.names))

@@ -26,7 +26,7 @@ from parzax.status import Status
 class Counts(eqx.Module):
     """How many rows of a log each level set has in each cell; all that `parzax.importance.estimate` reads.
 
-    Made by `parzax.importance.count`, `parzax.count_rows` (a block of rows)
+    Made by `parzax.importance.count`, `parzax.count_rows` (a block of rows), `parzax.count_parquet` (files)
     and `Counts.from_table` (any engine's group-by). A pytree; leading axes are batches.
 
     Attributes:

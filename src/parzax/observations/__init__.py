@@ -5,4 +5,5 @@ from parzax.observations.encode import encode as encode
 from parzax.observations.levels import level_sets as level_sets
 from parzax.observations.levels import level_weight as level_weight
 from parzax.observations.observations import Observations as Observations
+from parzax.observations.parquet import count_parquet as count_parquet
 from parzax.observations.report import ImportReport as ImportReport

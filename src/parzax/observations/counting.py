@@ -33,7 +33,7 @@ def count_rows(
     Args:
         space, x, losses, levels, region, grid: as in `parzax.encode`.
         cutoffs: (q + 1,) largest loss of each set: of the levels as given, and of the region, the last.
-            Rows with equal losses are in a set
+            `parzax.Counts.cutoffs` has those of `parzax.count_parquet`. Rows with equal losses are in a set
             together.
 
     Returns:

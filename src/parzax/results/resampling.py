@@ -26,7 +26,7 @@ _SAMPLES = 500
 # samples. A log that is too large for so many samples gets none.
 _MOST_NUMBERS, _FEWEST_SAMPLES = 100_000_000, 50
 # Smallest number of shuffles on the page and the command line.
-_SHUFFLES = 1000
+SHUFFLES = 1000
 # Largest number of rows after each row is repeated as often as its weight says.
 _MOST_ROWS = 1 << 24
 
@@ -39,7 +39,7 @@ def resolve_counts(n_resamples: Any, n_shuffles: Any, n_parameters: int) -> tupl
     """
     n_samples = _checks.whole_number("n_resamples", n_resamples, 0)
     if n_shuffles is None:
-        n_shuffles = _default_shuffles(n_samples, n_parameters) if n_samples else 0
+        n_shuffles = default_shuffles(n_samples, n_parameters) if n_samples else 0
     return n_samples, _checks.whole_number("n_shuffles", n_shuffles, 0)
 
 
@@ -58,13 +58,13 @@ def choose_counts(obs: Observations, n_resamples: int | None) -> dict[str, int]:
         n_samples = fitting if fitting >= _FEWEST_SAMPLES else 0
     else:
         n_samples = _checks.whole_number("n_resamples", n_resamples, 0)
-    n_shuffles = 0 if n_resamples == 0 else _default_shuffles(max(n_samples, _SHUFFLES), len(obs.space))
+    n_shuffles = 0 if n_resamples == 0 else default_shuffles(max(n_samples, SHUFFLES), len(obs.space))
     if n_resamples is None and not n_samples and find_groups(obs) is not None:
         n_shuffles = 0
     return {"n_resamples": n_samples, "n_shuffles": n_shuffles}
 
 
-def _default_shuffles(n_samples: int, n_parameters: int) -> int:
+def default_shuffles(n_samples: int, n_parameters: int) -> int:
     """Default number of shuffles: at least the number of samples, and enough for adjusted p-values."""
     least = shuffles_for(n_parameters)
     return max(n_samples, least, min(2 * least, _MOST_SHUFFLES))
@@ -103,7 +103,7 @@ def estimate_uncertainty(
     return Uncertainty(
         np.moveaxis(sampled, 1, 0).reshape(-1, *shape),
         result.estimates,
-        _p_values(result.variance.reshape(-1, *shape[-2:]), shuffled).reshape(shape),
+        p_values(result.variance.reshape(-1, *shape[-2:]), shuffled).reshape(shape),
         spread.reshape(shape[:-2]),
         n_rows.reshape(shape[:-2]),
         n_groups.reshape(shape[:-2]),
@@ -112,7 +112,7 @@ def estimate_uncertainty(
     )
 
 
-def _p_values(variance: np.ndarray, shuffled: np.ndarray) -> np.ndarray:
+def p_values(variance: np.ndarray, shuffled: np.ndarray) -> np.ndarray:
     """(s, q, d) p-values from (s, b, q, d) shuffled variances; NaN without shuffles, or if none can vary."""
     if not shuffled.shape[1]:
         return np.full(variance.shape, np.nan)

@@ -1,0 +1,118 @@
+"""``parzax importance "big/*.parquet"``: the rows of large files are counted, and not held in memory."""
+
+import sys
+from argparse import Namespace
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from parzax._words import plural
+from parzax.chunks import Chunks
+from parzax.cli.reading import table_arguments
+from parzax.cli.writing import progress, say
+from parzax.importance import Counts
+from parzax.observations import Observations
+from parzax.observations.groups import find_groups
+from parzax.observations.parquet import ParquetLog, UnfitRowError
+from parzax.results.default_level import candidate_levels, explain_level, pick_level
+from parzax.results.learning import with_learning
+from parzax.tables import recognise
+from parzax.tables.files import find_files
+from parzax.tables.frames import open_table
+from parzax.tables.parquet import ParquetFiles
+from parzax.tables.roles import bare_name
+
+# Rows up to which a log is read into memory; and rows that say what the columns are.
+_IN_MEMORY, _SAMPLE = 1 << 21, 1 << 17
+# Options that need the rows, and the values that do not.
+_UNFIT: dict[str, Any] = {
+    **dict.fromkeys(("filter", "constraints", "seed", "group", "per_trial", "pruned", "study")),
+    "failed": "drop",
+    "rows": "all",
+    "objective": "0",
+}
+
+
+def count_log(
+    path: Path, args: Namespace, levels: list[float] | None, how: dict[str, Any]
+) -> tuple[Observations, Counts] | None:
+    """Count the rows of large Parquet files; None if the log is another one, or its rows are needed.
+
+    The observations that are returned have a sample of the rows, and the report of the whole log.
+    """
+    files = _open(path, args)
+    if files is None:
+        return None
+    with progress(f"reading {path}"):
+        table = open_table(files.head(_SAMPLE))
+        obs = Observations.from_dataframe(table, **table_arguments(table, path, args))
+    if why := _needs_rows(obs, table.names):
+        if args.resume is not None:
+            raise ValueError(f"--resume counts the rows of {str(path)!r} in parts, but {why}.")
+        say(f"parzax: note: all rows are read into memory, because {why}", file=sys.stderr)
+        return None
+    (target,), (direction,) = obs.report.objectives, obs.report.direction
+    log = ParquetLog.of(files, obs.space, target, direction)
+    log = log.widened() if args.space is None else log
+    region, estimator = how["region_quantile"], how["estimator"]
+    candidates = candidate_levels(region) if levels is None else np.array(levels)
+    work = log.work(levels=candidates.tolist(), region=region, grid=repr(estimator.grid))
+    chunks, shown = None if args.resume is None else Chunks(args.resume, work), sys.stderr.isatty()
+    cutoffs, level = log.find_cutoffs([*candidates, region], estimator.grid, chunks, shown), ""
+    if levels is None:
+        sizes = cutoffs.sizes[:-1], cutoffs.sizes[-1]
+        number = pick_level(candidates, *sizes)
+        why = explain_level(candidates[number], sizes[0][number], sizes[1])
+        level = why and f"no level was given: {candidates[number]:g} is {why}"
+        chosen = [number, -1]
+        candidates = candidates[[number]]
+        values, sizes, status = (array[chosen] for array in cutoffs[:3])
+        cutoffs = cutoffs._replace(values=values, sizes=sizes, status=status)
+    try:
+        counts = log.count(cutoffs, candidates, region, estimator.grid, chunks, shown)
+    except UnfitRowError as error:
+        if args.space is not None:
+            raise
+        source = f"The space was inferred from a sample of {plural(table.n, 'row')}"
+        raise ValueError(f"{error} {source}; give the real one: --space space.json.") from error
+    notes = obs.report.inferred
+    if args.space is None and table.n < files.n:
+        notes += (
+            f"these notes are about {plural(table.n, 'row')} of {files.n}; bounds are those of all rows",
+        )
+    report = with_learning(obs, obs.losses[None, :, 0], level=level, inferred=notes)
+    report = replace(report, n_rows=files.n, n_failed=files.n - cutoffs.n)
+    return replace(obs, space=log.space, report=report), counts
+
+
+def _open(path: Path, args: Namespace) -> ParquetFiles | None:
+    """The files, if they are Parquet, many rows or to be resumed, and no option needs their rows."""
+    asked = args.resume is not None
+    if not asked and not any(word in str(path).lower() for word in ("parquet", ".pq")) and not path.is_dir():
+        return None
+    if any(file.suffix.lower() not in (".parquet", ".pq") for file in find_files(path)):
+        if asked:
+            raise ValueError(f"--resume goes with Parquet files alone; {str(path)!r} holds others.")
+        return None
+    files = ParquetFiles.open(path)
+    if not asked and files.n <= _IN_MEMORY:
+        return None
+    unfit = [name for name, usual in _UNFIT.items() if getattr(args, name) != usual]
+    unfit += ["resamples"] * bool(args.resamples) + ["target"] * (len(args.target or ()) > 1)
+    if unfit and asked:
+        option = unfit[0].replace("_", "-")
+        raise ValueError(f"--{option} needs all rows in memory, so it does not go with --resume.")
+    return None if unfit else files
+
+
+def _needs_rows(obs: Observations, names: tuple[str, ...]) -> str:
+    """Why counts of rows are not enough, by a sample of the log; "" if they are."""
+    states = [name for name in names if bare_name(name).lower() in ("state", "status")]
+    states += [name for name in names if name == recognise(names).state]
+    if obs.n_objectives > 1:
+        return "it has several objectives"
+    if states or obs.report.dropped:
+        return f"its rows have states ({', '.join([*states, *obs.report.dropped])})"
+    return "some of its rows belong together" if find_groups(obs) is not None else ""

@@ -1,0 +1,207 @@
+"""Count the rows of Parquet files: exact cut-offs in passes over the losses, then one pass over the rows."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from parzax import _checks
+from parzax._progress import is_shown, progress_bar
+from parzax.chunks import Chunks, digest
+from parzax.importance import Counts, Grid
+from parzax.importance.levels import checked_levels
+from parzax.importance.log_counts import of_histogram
+from parzax.observations.counting import BlockCounter
+from parzax.observations.cutoffs import Cutoffs, find_cutoffs
+from parzax.observations.labels import encode_columns
+from parzax.space import Categorical, Float, Int, Space
+from parzax.tables.columns import listed
+from parzax.tables.parquet import Block, ParquetFiles, RowGroup
+from parzax.tables.roles import bare_name, suggest
+
+# Rows of a part that is one file of a folder for resuming.
+_PART = 1 << 23
+
+
+class UnfitRowError(ValueError):
+    """A row of a file that does not fit the space."""
+
+
+def count_parquet(
+    paths: Any,
+    space: Space,
+    target: str,
+    levels: Any,
+    region: float = 1.0,
+    *,
+    direction: str = "minimize",
+    grid: Grid | None = None,
+    folder: str | Path | None = None,
+    progress: bool | None = None,
+) -> Counts:
+    """Count the rows of a log in Parquet files, in memory that does not grow with the number of rows.
+
+    A first pass over the column of the objective finds the exact cut-offs; a second one looks at the losses
+    next to them; a third one counts the rows. Row groups are read in a few threads.
+
+    Args:
+        paths: a file, a folder, a pattern such as ``"big/*.parquet"``, or a list of these.
+        space: the search space. Its parameters are columns of the same names, or with a tool's prefix
+            (``params_x``). A missing value means inactive, or the choice None.
+        target: column of the objective. Rows without a finite one are left out, but for the best infinity.
+        levels, region, grid: as in `parzax.encode`.
+        direction: "minimize" or "maximize".
+        folder: where to keep the counts of parts of 8 million rows or so. The same call then goes on where a
+            killed one has ended, and gives the same counts.
+        progress: whether to show a bar on stderr; None shows one on a terminal.
+
+    Returns:
+        `parzax.Counts`: the same as those of ``count(encoded)`` if all rows are read into memory. Every row
+        counts by itself, also repeats of a configuration.
+
+    Raises:
+        ValueError: a missing column or one whose type differs between files; a damaged file; a row with an
+            objective that does not fit the space, with file and column; a ``folder`` of other work.
+        OSError: a part cannot be written into ``folder``; the parts before it are kept.
+        ImportError: without pyarrow (``pip install 'parzax[dataframe]'``).
+    """
+    files, grid = ParquetFiles.open(paths), Grid() if grid is None else grid
+    target_levels, region = checked_levels(levels, region)
+    log = ParquetLog.of(files, space, target, direction)
+    work = log.work(levels=target_levels.tolist(), region=region, grid=repr(grid))
+    chunks, shown = None if folder is None else Chunks(folder, work), is_shown(progress)
+    cutoffs = log.find_cutoffs([*target_levels, region], grid, chunks, shown)
+    return log.count(cutoffs, target_levels, region, grid, chunks, shown)
+
+
+@dataclass(frozen=True)
+class ParquetLog:
+    """Files of a log, its space, and the columns: of each parameter, and of the objective."""
+
+    files: ParquetFiles
+    space: Space
+    columns: tuple[str, ...]
+    target: str
+    direction: str
+
+    @classmethod
+    def of(cls, files: ParquetFiles, space: Any, target: Any, direction: Any) -> "ParquetLog":
+        """Check the arguments, and find the column of each parameter."""
+        _checks.instance("space", space, Space, "a parzax.Space")
+        _checks.instance("target", target, str, "a column name")
+        (direction,) = _checks.directions(direction, 1)
+        names = files.schema.names
+        bare = {name: [c for c in names if bare_name(c) == name] for name in space.names if name not in names}
+        if absent := [name for name, fitting in bare.items() if len(fitting) != 1]:
+            hint = suggest(absent, names, "there are")
+            raise ValueError(f"{str(files.paths[0])!r} has no column {listed(absent)}; {hint}")
+        columns = tuple(name if name in names else bare[name][0] for name in space.names)
+        files.check_columns([*columns, target])
+        return cls(files, space, columns, target, direction)
+
+    def widened(self) -> "ParquetLog":
+        """The log with bounds of numbers that hold all rows, by the statistics in the files."""
+        domains = {}
+        for name, column in zip(self.space.names, self.columns, strict=True):
+            domains[name] = domain = self.space[name][0]
+            ends = self.files.extremes(column) if isinstance(domain, (Float, Int)) else None
+            if isinstance(domain, (Float, Int)) and ends is not None and np.isfinite(ends).all():
+                low, high = min(domain.low, ends[0]), max(domain.high, ends[1])
+                # A row with a fraction in a column of whole numbers is refused when it is counted.
+                if not domain.has_integers or (low == int(low) and high == int(high)):
+                    domains[name] = replace(domain, low=low, high=high, log=domain.log and low > 0)
+        return replace(self, space=Space(domains))
+
+    def work(self, **settings: Any) -> dict[str, str | int]:
+        """What determines the counts, for `parzax.chunks.Chunks`."""
+        states = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in self.files.paths]
+        how = repr((self.columns, self.target, self.direction, settings))
+        return {"files": digest(states), "space": digest(self.space.to_json()), "settings": digest(how)}
+
+    def find_cutoffs(
+        self, levels: Sequence[float], grid: Grid, chunks: Chunks | None = None, shown: bool = False
+    ) -> Cutoffs:
+        """The cut-offs of (m,) levels; ``chunks`` keeps them as chunk 0."""
+        if chunks is not None and (stored := chunks.get(0)) is not None:
+            return Cutoffs(stored["values"], stored["sizes"], stored["status"], int(stored["n"]))
+
+        def fold(new_state: Any, add: Any) -> list[Any]:
+            def add_block(state: Any, block: Block) -> None:
+                losses = self._losses(block)
+                add(state, losses[~np.isnan(losses)])
+
+            with progress_bar(self.files.n, "rows ranked", shown) as update:
+                return self.files.fold(self.files.groups, [self.target], new_state, add_block, update)
+
+        cutoffs = find_cutoffs(fold, levels, raw=grid.optuna_rounding)
+        if chunks is not None:
+            chunks.put(0, cutoffs._asdict())
+        return cutoffs
+
+    def count(
+        self,
+        cutoffs: Cutoffs,
+        levels: np.ndarray,
+        region: float,
+        grid: Grid,
+        chunks: Chunks | None = None,
+        shown: bool = False,
+    ) -> Counts:
+        """The counts of all rows, for the cut-offs of (q,) levels and the region's."""
+        counter, columns = BlockCounter(self.space, grid, cutoffs.values), [*self.columns, self.target]
+
+        def add(histogram: np.ndarray, block: Block) -> None:
+            losses = self._losses(block)
+            try:
+                counter.add(histogram, self._values(block, ~np.isnan(losses)), losses)
+            except ValueError as error:
+                start = f"{str(block.path)!r}, rows from {block.first_row} on"
+                raise UnfitRowError(f"{start}: {error}") from error
+
+        histogram, done = counter.zeros(), 0
+        with progress_bar(self.files.n, "rows counted", shown) as update:
+            for number, groups in enumerate(_parts(self.files, _PART if chunks else self.files.n), start=1):
+                stored = None if chunks is None else chunks.get(number)
+                if stored is None:
+                    start = done
+                    told = lambda rows, start=start: update(start + rows)  # noqa: E731
+                    states = self.files.fold(groups, columns, counter.zeros, add, told)
+                    stored = {"counts": np.sum(states, axis=0)}
+                    if chunks is not None:
+                        chunks.put(number, stored)
+                histogram += stored["counts"]
+                done += sum(group.n for group in groups)
+        counts = of_histogram(histogram, self.space, levels, region, grid, cutoffs.values)
+        return replace(counts, status=cutoffs.status[:-1])
+
+    def _losses(self, block: Block) -> np.ndarray:
+        """(n,) losses, lower is better; NaN in rows that are left out."""
+        numbers = block.numbers(self.target)
+        if numbers is None:
+            raise ValueError(f"{str(block.path)!r}: column {self.target!r} holds text; write it as numbers.")
+        losses = np.asarray(numbers, np.float64)
+        losses = -losses if self.direction == "maximize" else losses
+        return losses if losses.max(initial=0) < np.inf else np.where(losses < np.inf, losses, np.nan)
+
+    def _values(self, block: Block, used: np.ndarray) -> list[np.ndarray]:
+        """Native values of the parameters, d arrays (n,)."""
+        numbers = [block.numbers(name) for name in self.columns]
+        any_labels = any(isinstance(domains[0], Categorical) for domains in self.space.domains)
+        if any_labels or any(column is None for column in numbers):
+            columns = dict(zip(self.space.names, map(block.column, self.columns), strict=True))
+            return [*encode_columns(self.space, columns, used, {})[0].T]
+        return [column for column in numbers if column is not None]
+
+
+def _parts(files: ParquetFiles, n: int) -> Iterator[list[RowGroup]]:
+    """Row groups one after the other, in parts of at least n rows."""
+    part: list[RowGroup] = []
+    for group in files.groups:
+        part.append(group)
+        if sum(one.n for one in part) >= n:
+            yield part
+            part = []
+    if part:
+        yield part

@@ -1,0 +1,256 @@
+"""Counts of Parquet files: the same as of all rows in memory, resumable, with an error for each bad input."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import parzax as px
+from parzax.chunks import Chunks
+from parzax.cli import counted, main
+from parzax.importance import count
+from parzax.observations import cutoffs, level_sets, parquet
+
+LEVELS = [0.5, 0.1, 0.25]
+SPACE = px.Space(
+    {
+        "x": px.Float(1e-4, 1, log=True),
+        "k": px.Int(1, 40),
+        "c": px.Categorical(["a", "b"]),
+        "y": px.Float(-2, 3, when=px.In("c", ["a"])),
+    }
+)
+
+
+def table(n=3000, seed=0):
+    """A log with ties, text, inactive values, nulls, NaN and infinities in the loss."""
+    rng = np.random.default_rng(seed)
+    x, k, c = 10 ** rng.uniform(-4, 0, n), rng.integers(1, 41, n), rng.integers(0, 2, n)
+    y = np.where(c == 0, rng.uniform(-2, 3, n), np.nan)
+    loss = np.round(np.log(x) ** 2 + np.nan_to_num(y) + k / 20, 2)
+    loss[::50], loss[1::97], loss[2::91] = np.nan, np.inf, -np.inf
+    labels = np.array(["a", "b"])[c]
+    columns = {"x": x, "k": k, "c": labels, "y": pa.array(y, from_pandas=True), "loss": loss}
+    return pa.table(columns)
+
+
+def write(folder: Path, rows: pa.Table, sizes=(1000, 700, 1300), row_group_size=256) -> str:
+    """The rows in several files of many row groups; their pattern."""
+    start = 0
+    for i, size in enumerate(sizes):
+        pq.write_table(rows.slice(start, size), folder / f"{i}.parquet", row_group_size=row_group_size)
+        start += size
+    return str(folder / "*.parquet")
+
+
+def encoded(rows: pa.Table, direction="minimize", region=0.9):
+    obs = px.Observations.from_dataframe(rows, "loss", direction=direction, space=SPACE, warn=False)
+    return obs.encode(LEVELS, region)
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_counts_of_files(tmp_path, direction):
+    """The counts and statuses of all rows in memory, whatever the files and row groups."""
+    rows = table()
+    wanted = count(encoded(rows, direction))
+    for sizes, group in (((1000, 700, 1300), 256), ((3000,), 3000)):
+        folder = tmp_path / str(group)
+        folder.mkdir()
+        path = write(folder, rows, sizes, group)
+        log = px.count_parquet(path, SPACE, "loss", LEVELS, 0.9, direction=direction)
+        assert (log.counts == wanted.counts).all()
+        assert (log.status == wanted.status).all()
+        sign = -1 if direction == "maximize" else 1
+        blocks = [
+            px.count_rows(SPACE, *arrays(rows.slice(i, 999), sign), log.cutoffs, LEVELS, 0.9)
+            for i in range(0, 3000, 999)
+        ]
+        assert (blocks[0].merge(*blocks[1:]).counts == wanted.counts).all()
+    plain = px.Space({"k": SPACE["k"], "x": SPACE["x"]})
+    one = px.count_parquet([path], plain, "loss", LEVELS, 0.9, direction=direction)
+    k, x = (wanted.counts[:, a:b] for a, b in ((97, 138), (0, 97)))
+    assert (one.counts == np.hstack([k, x])).all()
+
+
+def arrays(rows: pa.Table, sign: int):
+    obs = px.Observations.from_dataframe(rows, "loss", direction="minimize", space=SPACE, warn=False)
+    loss = sign * rows["loss"].to_numpy()
+    values = np.stack(
+        [np.asarray(rows["x"]), np.asarray(rows["k"]), np.asarray(rows["c"]) == "b", rows["y"].to_numpy()],
+        axis=1,
+    ).astype(float)
+    assert obs.n == len(rows)
+    return values, np.where(loss < np.inf, loss, np.nan)
+
+
+@pytest.mark.parametrize("most_sorted", [1 << 23, 100, 0])
+def test_cutoffs_by_histograms(monkeypatch, most_sorted):
+    """`level_sets` of all rows; catches wrong bits at any depth, for ties, signs, subnormals and infinities."""
+    monkeypatch.setattr(cutoffs, "_MOST_SORTED", most_sorted)
+    rng, levels = np.random.default_rng(0), np.arange(1, 20) / 20
+    for losses in (
+        rng.normal(size=2003),
+        rng.integers(0, 7, 2003) / 7.0,
+        rng.normal(size=999) * 10.0 ** rng.integers(-300, 300, 999),
+        np.where(rng.random(500) < 0.3, -np.inf, rng.normal(size=500)),
+        rng.integers(-5, 5, 1000) * 5e-324,
+        np.array([2.0, 1.0]),
+        np.ones(50),
+        np.ones(1),
+    ):
+
+        def fold(new_state, add, losses=losses):
+            states = [new_state(), new_state()]
+            for i, block in enumerate(np.array_split(losses, 5)):
+                add(states[i % 2], block)
+            return states
+
+        found = cutoffs.find_cutoffs(fold, [*levels, 0.98])
+        wanted = level_sets(losses[None], None, levels, 0.98)
+        assert (cutoffs.LevelTable(found.values).find(losses) == wanted.level[0]).all()
+        assert (found.status[:-1] == wanted.status[0]).all()
+        assert (found.sizes == (losses[:, None] <= found.values).sum(axis=0)).all()
+
+
+def test_a_log_without_losses(tmp_path):
+    """No row, and the status says so."""
+    rows = table(20)
+    rows = rows.set_column(4, "loss", pa.array(np.full(20, np.nan)))
+    log = px.count_parquet(write(tmp_path, rows, (20,)), SPACE, "loss", LEVELS)
+    assert not log.counts.any()
+    assert (log.status == int(px.Status.NO_DATA)).all()
+
+
+def test_killed_and_resumed(tmp_path, monkeypatch):
+    """From any chunk on the same counts, and no finished chunk is computed again."""
+    monkeypatch.setattr(parquet, "_PART", 500)
+    path, put, folder = write(tmp_path, table()), Chunks.put, tmp_path / "parts"
+    wanted = px.count_parquet(path, SPACE, "loss", LEVELS)
+
+    def killed(self, i, arrays):
+        if left.pop() == 0:
+            raise KeyboardInterrupt
+        put(self, i, arrays)
+
+    monkeypatch.setattr(Chunks, "put", killed)
+    written = []
+    while True:
+        left = [0, 1, 1]
+        try:
+            log = px.count_parquet(path, SPACE, "loss", LEVELS, folder=folder)
+            break
+        except KeyboardInterrupt:
+            written.append(sorted(file.stat().st_mtime_ns for file in folder.glob("*.npz")))
+    assert [len(times) for times in written] == [2, 4]
+    assert set(written[0]) < set(written[1])
+    assert (log.counts == wanted.counts).all()
+    with pytest.raises(ValueError, match="other work"):
+        px.count_parquet(path, SPACE, "loss", [0.5], folder=folder)
+
+
+def test_bad_files(tmp_path):
+    """Each has an error that names the file and what to do; catches rows that are silently left out."""
+    rows = table()
+    path = write(tmp_path, rows)
+
+    def refused(message, space=SPACE, target="loss"):
+        with pytest.raises(ValueError, match=message):
+            px.count_parquet(path, space, target, LEVELS)
+
+    refused(r"0.parquet' has no column 'z'", target="z")
+    refused(r"has no column 'z'", px.Space({"z": px.Float(0, 1)}))
+    refused(r"column 'c' holds text", target="c")
+    refused(r"0.parquet', rows from .* column 0 \('k'\) = .* outside Int", px.Space({"k": px.Int(1, 30)}))
+    refused(r"'b' is not one of the choices", px.Space({"c": px.Categorical(["a", "z"])}))
+    refused(r"'y'\) = nan is missing", px.Space({"y": px.Float(-2, 3)}))
+    file = tmp_path / "2.parquet"
+    other = rows.set_column(1, "k", rows["k"].cast(pa.float64()))
+    pq.write_table(other, file)
+    refused(r"2.parquet': column 'k' is of type double, and in .*0.parquet' it is int64")
+    pq.write_table(rows.drop_columns("k"), file)
+    refused(r"2.parquet' has no column 'k'")
+    pq.write_table(rows, file)
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) // 2])
+    refused(r"2.parquet' is damaged, truncated or no Parquet file")
+    file.write_bytes(whole[:4] + b"\xff" * 3000 + whole[3004:])
+    refused(r"2.parquet' is damaged, truncated or no Parquet file")
+    file.write_bytes(b"")
+    refused(r"2.parquet' is empty")
+
+
+def test_a_full_disk(tmp_path):
+    """The error says what is kept, and with room again the same call goes on."""
+    path, folder = write(tmp_path, table()), tmp_path / "parts"
+    code = """
+import resource, sys
+import parzax as px
+from parzax.observations import parquet
+parquet._PART = 500
+space = px.Space({"x": px.Float(1e-4, 1, log=True)})
+resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))
+try:
+    px.count_parquet(sys.argv[1], space, "loss", [0.5, 0.1], folder=sys.argv[2])
+except OSError as error:
+    print(error.errno, error)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+resumed = px.count_parquet(sys.argv[1], space, "loss", [0.5, 0.1], folder=sys.argv[2])
+print((resumed.counts == px.count_parquet(sys.argv[1], space, "loss", [0.5, 0.1]).counts).all())
+"""
+    command = [sys.executable, "-c", code, path, str(folder)]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    assert "File too large; chunk 1 is not kept, but all earlier ones are" in said
+    assert said.endswith("True\n")
+
+
+def test_command_counts_or_reads(tmp_path, monkeypatch, capsys):
+    """Both ways print the same table and write the same numbers; a kept folder serves the second call."""
+    rows = table().drop_columns("y")
+    path, answers = write(tmp_path, rows), {}
+    out, parts = tmp_path / "out.json", str(tmp_path / "parts")
+    for how in ([], ["--resume", parts], ["--resume", parts]):
+        words = ["importance", path, "--target", "loss", "--direction", "minimize", "--json", str(out), *how]
+        assert main(words) == 0
+        answers[len(answers)] = json.loads(out.read_text())
+    read, *others = answers.values()
+    for log in others:
+        same = ("names", "levels", "status", "n_target", "n_region", "report")
+        assert {name: log[name] for name in same} == {name: read[name] for name in same}
+        for name in ("per_seed", "mean"):
+            np.testing.assert_allclose(log["importance"][name], read["importance"][name], rtol=1e-12)
+        assert log["uncertainty"]["p_value"] == read["uncertainty"]["p_value"]
+    capsys.readouterr()
+    monkeypatch.setattr(counted, "_SAMPLE", 300)
+    space = tmp_path / "space.json"
+    words = ["importance", path, "--target", "loss", "--direction", "minimize", "--resamples", "0"]
+    assert main([*words, "--resume", parts + "2", "--write-space", str(space)]) == 0
+    assert "these notes are about 300 rows of 3000" in capsys.readouterr().err
+    low, high = rows["x"].combine_chunks().to_numpy().min(), rows["x"].combine_chunks().to_numpy().max()
+    (domain,) = px.Space.from_json(space)["x"]
+    assert (domain.low, domain.high) == (low, high)
+    for more, message in (
+        (["--filter", "k < 3"], "--filter needs all rows in memory"),
+        (["--target-quantile", "0.3"], "other work"),
+    ):
+        assert main([*words, "--resume", parts + "2", *more]) == 2
+        assert message in capsys.readouterr().err
+    rare = rows.set_column(2, "c", pa.array(["a", "b"] * 1499 + ["a", "z"]))
+    write(tmp_path, rare)
+    assert main([*words, "--resume", parts + "3"]) == 2
+    error = capsys.readouterr().err
+    assert "'z' is not one of the choices" in error
+    assert "--space space.json" in error
+
+
+def test_estimates_of_both_ways_under_x64():
+    """`estimate` of int64 counts in float64 equals that of the rows."""
+    rows = encoded(table())
+    with jax.enable_x64(True):
+        one, other = px.importance.estimate(count(rows)), px.importance.estimate(rows)
+    np.testing.assert_array_equal(one.share, other.share)
