@@ -18,8 +18,13 @@ def is_shown(progress: bool | None) -> bool:
 
 
 @contextmanager
-def progress_bar(total: int, what: str, shown: bool = True) -> Iterator[Callable[[int], None]]:
-    """Yield a function that draws the bar for a given number of finished parts; the last bar stays."""
+def progress_bar(
+    total: int, what: str, shown: bool = True, *, rate: bool = False
+) -> Iterator[Callable[[int], None]]:
+    """Yield a function that draws the bar for a given number of finished parts; the last bar stays.
+
+    ``rate`` also shows how many were finished per second.
+    """
     start = time.monotonic()
     since, width = (0, start), 0
 
@@ -29,7 +34,8 @@ def progress_bar(total: int, what: str, shown: bool = True) -> Iterator[Callable
         # The first call may have waited for a compilation, so the estimate starts after it.
         left = (now - since[1]) * (total - done) / max(done - since[0], 1)
         since = since if since[0] else (done, now)
-        line = bar(done, total, what, now - start, left)
+        told = f"{what}, {done / (now - start):.2g} a second" if rate and now > start else what
+        line = bar(done, total, told, now - start, left)
         # Spaces, not escape codes, erase the previous line.
         print("\r" + line.ljust(width), end="", file=sys.stderr, flush=True)
         width = len(line)

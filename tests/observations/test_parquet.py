@@ -33,7 +33,7 @@ def table(n=3000, seed=0):
     rng = np.random.default_rng(seed)
     x, k, c = 10 ** rng.uniform(-4, 0, n), rng.integers(1, 41, n), rng.integers(0, 2, n)
     y = np.where(c == 0, rng.uniform(-2, 3, n), np.nan)
-    loss = np.round(np.log(x) ** 2 + np.nan_to_num(y) + k / 20, 2)
+    loss = np.round((np.log10(x) + 2) ** 2 + np.nan_to_num(y) + np.abs(k - 15) / 9, 2)
     loss[::50], loss[1::97], loss[2::91] = np.nan, np.inf, -np.inf
     labels = np.array(["a", "b"])[c]
     columns = {"x": x, "k": k, "c": labels, "y": pa.array(y, from_pandas=True), "loss": loss}
@@ -91,7 +91,7 @@ def arrays(rows: pa.Table, sign: int):
 
 @pytest.mark.parametrize("most_sorted", [1 << 23, 100, 0])
 def test_cutoffs_by_histograms(monkeypatch, most_sorted):
-    """`level_sets` of all rows; catches wrong bits at any depth, for ties, signs, subnormals and infinities."""
+    """`level_sets` of all rows; catches wrong bits at any depth, for ties, signs and infinities."""
     monkeypatch.setattr(cutoffs, "_MOST_SORTED", most_sorted)
     rng, levels = np.random.default_rng(0), np.arange(1, 20) / 20
     for losses in (
@@ -147,7 +147,7 @@ def test_killed_and_resumed(tmp_path, monkeypatch):
             break
         except KeyboardInterrupt:
             written.append(sorted(file.stat().st_mtime_ns for file in folder.glob("*.npz")))
-    assert [len(times) for times in written] == [2, 4]
+    assert [len(times) for times in written] == [2, 4, 6]
     assert set(written[0]) < set(written[1])
     assert (log.counts == wanted.counts).all()
     with pytest.raises(ValueError, match="other work"):
@@ -185,6 +185,7 @@ def test_bad_files(tmp_path):
     refused(r"2.parquet' is empty")
 
 
+@pytest.mark.slow
 def test_a_full_disk(tmp_path):
     """The error says what is kept, and with room again the same call goes on."""
     path, folder = write(tmp_path, table()), tmp_path / "parts"
@@ -194,7 +195,7 @@ import parzax as px
 from parzax.observations import parquet
 parquet._PART = 500
 space = px.Space({"x": px.Float(1e-4, 1, log=True)})
-resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))
+resource.setrlimit(resource.RLIMIT_FSIZE, (3600, resource.RLIM_INFINITY))
 try:
     px.count_parquet(sys.argv[1], space, "loss", [0.5, 0.1], folder=sys.argv[2])
 except OSError as error:
@@ -209,14 +210,15 @@ print((resumed.counts == px.count_parquet(sys.argv[1], space, "loss", [0.5, 0.1]
     assert said.endswith("True\n")
 
 
-def test_command_counts_or_reads(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("more", [["--resamples", "0"], pytest.param([], marks=pytest.mark.slow)])
+def test_command_counts_or_reads(tmp_path, monkeypatch, capsys, more):
     """Both ways print the same table and write the same numbers; a kept folder serves the second call."""
     rows = table().drop_columns("y")
     path, answers = write(tmp_path, rows), {}
     out, parts = tmp_path / "out.json", str(tmp_path / "parts")
     for how in ([], ["--resume", parts], ["--resume", parts]):
-        words = ["importance", path, "--target", "loss", "--direction", "minimize", "--json", str(out), *how]
-        assert main(words) == 0
+        words = ["importance", path, "--target", "loss", "--direction", "minimize", "--json", str(out)]
+        assert main([*words, *how, *more]) == 0
         answers[len(answers)] = json.loads(out.read_text())
     read, *others = answers.values()
     for log in others:
@@ -224,7 +226,8 @@ def test_command_counts_or_reads(tmp_path, monkeypatch, capsys):
         assert {name: log[name] for name in same} == {name: read[name] for name in same}
         for name in ("per_seed", "mean"):
             np.testing.assert_allclose(log["importance"][name], read["importance"][name], rtol=1e-12)
-        assert log["uncertainty"]["p_value"] == read["uncertainty"]["p_value"]
+        if not more:
+            assert log["uncertainty"]["p_value"] == read["uncertainty"]["p_value"]
     capsys.readouterr()
     monkeypatch.setattr(counted, "_SAMPLE", 300)
     space = tmp_path / "space.json"
@@ -234,11 +237,11 @@ def test_command_counts_or_reads(tmp_path, monkeypatch, capsys):
     low, high = rows["x"].combine_chunks().to_numpy().min(), rows["x"].combine_chunks().to_numpy().max()
     (domain,) = px.Space.from_json(space)["x"]
     assert (domain.low, domain.high) == (low, high)
-    for more, message in (
+    for option, message in (
         (["--filter", "k < 3"], "--filter needs all rows in memory"),
         (["--target-quantile", "0.3"], "other work"),
     ):
-        assert main([*words, "--resume", parts + "2", *more]) == 2
+        assert main([*words, "--resume", parts + "2", *option]) == 2
         assert message in capsys.readouterr().err
     rare = rows.set_column(2, "c", pa.array(["a", "b"] * 1499 + ["a", "z"]))
     write(tmp_path, rare)

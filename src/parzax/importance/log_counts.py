@@ -223,7 +223,7 @@ def checked_cutoffs(cutoffs: Any, levels: Sequence[float]) -> Float[np.ndarray, 
     if np.isnan(array).any():
         raise ValueError(f"cutoffs must not be NaN, got {array.tolist()}; rows without a loss have no rank.")
     ascending = array[[*np.argsort(levels), len(levels)]]
-    if (np.diff(ascending) < 0).any():
+    if (ascending[1:] < ascending[:-1]).any():
         raise ValueError(f"cutoffs must ascend with the levels, the region's last, got {array.tolist()}.")
     return array
 

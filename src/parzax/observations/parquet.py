@@ -132,7 +132,7 @@ class ParquetLog:
                 losses = self._losses(block)
                 add(state, losses[~np.isnan(losses)])
 
-            with progress_bar(self.files.n, "rows ranked", shown) as update:
+            with progress_bar(self.files.n, "rows ranked", shown, rate=True) as update:
                 return self.files.fold(self.files.groups, [self.target], new_state, add_block, update)
 
         cutoffs = find_cutoffs(fold, levels, raw=grid.optuna_rounding)
@@ -161,7 +161,7 @@ class ParquetLog:
                 raise UnfitRowError(f"{start}: {error}") from error
 
         histogram, done = counter.zeros(), 0
-        with progress_bar(self.files.n, "rows counted", shown) as update:
+        with progress_bar(self.files.n, "rows counted", shown, rate=True) as update:
             for number, groups in enumerate(_parts(self.files, _PART if chunks else self.files.n), start=1):
                 stored = None if chunks is None else chunks.get(number)
                 if stored is None:

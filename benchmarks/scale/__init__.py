@@ -1,0 +1,1 @@
+"""Large work, part by part: a part is a module with `measure`."""

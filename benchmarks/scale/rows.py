@@ -1,0 +1,246 @@
+"""Counts of a large log in Parquet files, beside plain reading, three queries of Polars, and DuckDB.
+
+Every piece of work is a process of its own: its seconds without imports, and the largest anonymous memory
+(RssAnon) above that before the work. The log is random: float64 columns, uniform parameters, row groups of 2^20
+rows, as pyarrow writes them by default. All answers are compared.
+"""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from argparse import Namespace
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+# Claims: times of plain reading, GiB of anonymous memory.
+MOST_TIMES, MOST_MEMORY = 3.5, 1.5
+D, Q, CELLS = 8, 99, 96
+SPACING = 1 / (CELLS - 1)
+
+
+def make_log(folder: Path, n: int, d: int) -> Path:
+    """The file of a log, written unless it exists."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{n}x{d}.parquet"
+    if path.exists():
+        return path
+    schema = pa.schema([(name, pa.float64()) for name in (*(f"x{j}" for j in range(d)), "loss")])
+    rng = np.random.default_rng(0)
+    with pq.ParquetWriter(part := path.with_suffix(".part"), schema) as file:
+        for start in range(0, n, 1 << 20):
+            x = rng.random((d, min(1 << 20, n - start)))
+            loss = (x[0] - 0.3) ** 2 + 0.5 * np.abs(x[1] - 0.6) + 0.1 * x[2]
+            file.write_table(pa.table([*x, loss], schema=schema))
+    part.rename(path)
+    return path
+
+
+def read(path: str, d: int, levels: np.ndarray) -> None:
+    """Plain reading by pyarrow, in its own threads."""
+    import pyarrow.dataset as ds
+
+    for _ in ds.dataset(path).to_batches():
+        pass
+
+
+def parzax(path: str, d: int, levels: np.ndarray) -> np.ndarray:
+    """`px.count_parquet`."""
+    import parzax as px
+
+    space = px.Space({f"x{j}": px.Float(0, 1) for j in range(d)})
+    counts = px.count_parquet(path, space, "loss", levels).counts.reshape(len(levels) + 1, d, -1)
+    return counts[:, :, :CELLS]
+
+
+def polars_codes(path: str, d: int, levels: np.ndarray) -> np.ndarray:
+    """Polars makes bins of levels and cells, streaming, in slices of the rows; NumPy counts them."""
+    import polars as pl
+
+    scan, level = _levels(path, levels)
+    bins = [(level * CELLS + _cell(f"x{j}")).alias(f"x{j}") for j in range(d)]
+    counts, size = np.zeros((d, (len(levels) + 2) * CELLS), np.int64), 1 << 23
+    for start in range(0, scan.select(pl.len()).collect().item(), size):
+        part = scan.slice(start, size).select(bins).collect(engine="streaming")
+        counts += [np.bincount(part[name].to_numpy(), minlength=counts.shape[1]) for name in part.columns]
+    return _cumulated(counts.reshape(d, -1, CELLS))
+
+
+def polars_groups(path: str, d: int, levels: np.ndarray) -> np.ndarray:
+    """A streaming group-by of Polars for each parameter, all together."""
+    import polars as pl
+
+    scan, level = _levels(path, levels)
+    queries = [
+        scan.select(level.alias("level"), _cell(f"x{j}").alias("cell")).group_by("level", "cell").len()
+        for j in range(d)
+    ]
+    return _of_groups(pl.collect_all(queries, engine="streaming"), len(levels))
+
+
+def polars_one_by_one(path: str, d: int, levels: np.ndarray) -> np.ndarray:
+    """A streaming group-by of Polars for one parameter after another."""
+    scan, level = _levels(path, levels)
+    pairs = (scan.select(level.alias("level"), _cell(f"x{j}").alias("cell")) for j in range(d))
+    groups = [pair.group_by("level", "cell").len().collect(engine="streaming") for pair in pairs]
+    return _of_groups(groups, len(levels))
+
+
+def duckdb_groups(path: str, d: int, levels: np.ndarray) -> np.ndarray:
+    """A group-by of DuckDB for each parameter; the losses are ranked by a join with the cut-offs."""
+    import duckdb
+
+    base = duckdb.connect()
+    n = base.sql(f"select count(*) from '{path}'").fetchone()[0]
+    ranks = ", ".join(str(k) for k in _ranks(levels, n))
+    ordered = f"(select loss, row_number() over (order by loss) as k from '{path}')"
+    base.sql(
+        f"create table cuts as select loss as cut, row_number() over (order by k) - 1 as level "
+        f"from {ordered} where k in ({ranks})"
+    )
+    counts = np.zeros((d, len(levels) + 2, CELLS), np.int64)
+    for j in range(d):
+        query = (
+            f"select level, cast(ceil((x{j} - 0.0) / {SPACING!r} - 0.5) as int) as cell, count(*) as n "
+            f"from '{path}' asof join cuts on loss <= cut group by all"
+        )
+        groups = base.sql(query).fetchnumpy()
+        np.add.at(counts[j], (groups["level"], groups["cell"]), groups["n"])
+    return _cumulated(counts)
+
+
+def _ranks(levels: np.ndarray, n: int) -> list[int]:
+    from parzax.observations import level_weight
+
+    return [int(level_weight(level, n)) for level in (*levels.tolist(), 1.0)]
+
+
+def _levels(path: str, levels: np.ndarray) -> tuple[Any, Any]:
+    """The scan, and the expression of the first level set; exact cut-offs by a sort of the losses."""
+    import polars as pl
+
+    scan = pl.scan_parquet(path)
+    losses = scan.select(pl.col("loss").sort()).collect(engine="streaming")["loss"]
+    cuts = losses.gather([k - 1 for k in _ranks(levels, len(losses))])
+    return scan, pl.lit(cuts).search_sorted(pl.col("loss"), side="left").cast(pl.Int32)
+
+
+def _cell(name: str) -> Any:
+    import polars as pl
+
+    return ((pl.col(name) - 0.0) / SPACING - 0.5).ceil().cast(pl.Int32)
+
+
+def _of_groups(groups: list[Any], q: int) -> np.ndarray:
+    counts = np.zeros((len(groups), q + 2, CELLS), np.int64)
+    for one, table in zip(counts, groups, strict=True):
+        np.add.at(one, (table["level"].to_numpy(), table["cell"].to_numpy()), table["len"].to_numpy())
+    return _cumulated(counts)
+
+
+def _cumulated(counts: np.ndarray) -> np.ndarray:
+    return counts[:, :-1].cumsum(axis=1).swapaxes(0, 1)
+
+
+WORK: dict[str, Callable[[str, int, np.ndarray], Any]] = {
+    "read": read, "parzax": parzax, "polars_codes": polars_codes, "polars_groups": polars_groups,
+    "polars_one_by_one": polars_one_by_one, "duckdb_groups": duckdb_groups,
+}  # fmt: skip
+
+
+def run_here(name: str, path: str, d: int, q: int) -> dict[str, Any]:
+    """Seconds, GiB of anonymous memory at the worst moment, and a digest of the answer."""
+    # The imports are not part of the work.
+    import pyarrow.dataset  # noqa: F401
+
+    for module in {"parzax": ["parzax.observations"], "duckdb_groups": ["duckdb"]}.get(name, ["polars"]):
+        with suppress(ImportError):
+            __import__(module)
+    before, most, ended = _anonymous(), [0.0], threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(0.02):
+            most[0] = max(most[0], _anonymous())
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    start = time.perf_counter()
+    answer = WORK[name](path, d, np.arange(1, q + 1) / (q + 1))
+    seconds = time.perf_counter() - start
+    ended.set()
+    watching.join()
+    weights = np.random.default_rng(1).integers(1, 1000, 0 if answer is None else answer.size)
+    told = 0 if answer is None else int((answer.astype(np.int64).reshape(-1) * weights).sum())
+    return {"seconds": seconds, "memory": max(most[0], before), "answer": told}
+
+
+def _anonymous() -> float:
+    """GiB of anonymous memory of this process."""
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("RssAnon")) / 2**20
+
+
+def run_apart(name: str, path: Path, d: int = D, q: int = Q) -> dict[str, Any]:
+    """`run_here` in a process of its own; of two runs the faster one."""
+    words = [sys.executable, "-m", "benchmarks.scale.rows", name, str(path), str(d), str(q)]
+    runs = []
+    for _ in range(2):
+        done = subprocess.run(words, capture_output=True, text=True)
+        if done.returncode:
+            return {"error": (done.stderr.strip().splitlines() or ["killed"])[-1]}
+        runs.append(json.loads(done.stdout))
+    return min(runs, key=lambda run: run["seconds"])
+
+
+def measure(options: Namespace) -> list[str]:
+    """Print the table, and return the claims that do not hold."""
+    n = options.rows or (3 * 10**6 if options.quick else 10**8)
+    path, failed = make_log(options.folder, n, D), []
+    print(f"rows: {n:.3g} rows x {D} parameters x {Q} levels, float64, {path.stat().st_size / 1e9:.2f} GB")
+    results = {name: run_apart(name, path) for name in WORK if name != "duckdb_groups" or find_spec("duckdb")}
+    plain = results["read"]["seconds"]
+    for name, result in results.items():
+        if "error" in result:
+            print(f"  {name}: {result['error']}")
+            continue
+        times = f"{result['seconds'] / plain:.2f} times reading"
+        print(f"  {name}: {result['seconds']:.2f} s, {times}, {result['memory']:.2f} GiB", flush=True)
+        if name != "read" and result["answer"] != results["parzax"]["answer"]:
+            failed.append(f"{name} has other counts than parzax")
+    ours = results["parzax"]
+    if ours["memory"] > MOST_MEMORY:
+        failed.append(f"memory: {ours['memory']:.2f} GiB, at most {MOST_MEMORY}")
+    peers = {
+        name: r["seconds"]
+        for name, r in results.items()
+        if name not in ("read", "parzax") and "error" not in r
+    }
+    if not options.quick:
+        if ours["seconds"] > MOST_TIMES * plain:
+            failed.append(f"time: {ours['seconds'] / plain:.2f} times reading, at most {MOST_TIMES}")
+        if peers and ours["seconds"] > min(peers.values()):
+            best = min(peers, key=lambda name: peers[name])
+            failed.append(f"{best} is faster: {peers[best]:.2f} s, parzax {ours['seconds']:.2f} s")
+    small = n // 4
+    for text, work in (
+        (f"{small:.3g} rows", (make_log(options.folder, small, D), D, Q)),
+        (f"{small:.3g} rows, 3 parameters", (make_log(options.folder, small, 3), 3, Q)),
+        (f"{small:.3g} rows, 9 levels", (make_log(options.folder, small, D), D, 9)),
+        (f"{small:.3g} rows, 999 levels", (make_log(options.folder, small, D), D, 999)),
+    ):
+        grown = run_apart("parzax", *work)
+        print(f"  parzax, {text}: {grown['seconds']:.2f} s, {grown['memory']:.2f} GiB", flush=True)
+    return failed
+
+
+if __name__ == "__main__":
+    print(json.dumps(run_here(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))))
