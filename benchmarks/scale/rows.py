@@ -1,8 +1,8 @@
 """Counts of a large log in Parquet files, beside plain reading, three queries of Polars, and DuckDB.
 
 Every piece of work is a process of its own: its seconds without imports, and the largest anonymous memory
-(RssAnon) above that before the work. The log is random: float64 columns, uniform parameters, row groups of 2^20
-rows, as pyarrow writes them by default. All answers are compared.
+(RssAnon). The log is random: float64 columns, uniform parameters, row groups of 2^20 rows, as pyarrow writes
+them by default. All answers are compared.
 """
 
 import json
@@ -45,7 +45,7 @@ def make_log(folder: Path, n: int, d: int) -> Path:
     return path
 
 
-def read(path: str, d: int, levels: np.ndarray) -> None:
+def read(path: str, *_: Any) -> None:
     """Plain reading by pyarrow, in its own threads."""
     import pyarrow.dataset as ds
 
@@ -131,7 +131,7 @@ def _levels(path: str, levels: np.ndarray) -> tuple[Any, Any]:
     scan = pl.scan_parquet(path)
     losses = scan.select(pl.col("loss").sort()).collect(engine="streaming")["loss"]
     cuts = losses.gather([k - 1 for k in _ranks(levels, len(losses))])
-    return scan, pl.lit(cuts).search_sorted(pl.col("loss"), side="left").cast(pl.Int32)
+    return scan, pl.col("loss").cut(cuts.to_list()).to_physical().cast(pl.Int32)
 
 
 def _cell(name: str) -> Any:
@@ -219,11 +219,8 @@ def measure(options: Namespace) -> list[str]:
     ours = results["parzax"]
     if ours["memory"] > MOST_MEMORY:
         failed.append(f"memory: {ours['memory']:.2f} GiB, at most {MOST_MEMORY}")
-    peers = {
-        name: r["seconds"]
-        for name, r in results.items()
-        if name not in ("read", "parzax") and "error" not in r
-    }
+    others = {name: result for name, result in results.items() if name not in ("read", "parzax")}
+    peers = {name: result["seconds"] for name, result in others.items() if "error" not in result}
     if not options.quick:
         if ours["seconds"] > MOST_TIMES * plain:
             failed.append(f"time: {ours['seconds'] / plain:.2f} times reading, at most {MOST_TIMES}")
