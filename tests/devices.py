@@ -1,4 +1,4 @@
-"""Run a script in a process of its own with four CPU devices."""
+"""Run a script in a process of its own with several CPU devices."""
 
 import json
 import os
@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 
-def run_on_four_devices(script: str) -> dict[str, Any]:
+def run_on_devices(script: str, n_devices: int = 4) -> dict[str, Any]:
     """The JSON object that the script prints last."""
-    flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=4"
+    flags = os.environ.get("XLA_FLAGS", "") + f" --xla_force_host_platform_device_count={n_devices}"
     environment = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "PYTHONWARNINGS": "ignore"}
     environment["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parents[1] / "src"), *sys.path])
     run = subprocess.run(

@@ -279,18 +279,3 @@ def quantile(name: str, value: Any) -> float:
     if not 0.0 < number <= 1.0:
         raise ValueError(f"{name} must lie in (0, 1], got {value!r}.")
     return number
-
-
-def check_mesh(*arrays: Any) -> None:
-    """Raise for arrays on a mesh with Explicit axes, even if `jax.vmap` hides the sharded axis."""
-    for array in jax.tree.leaves(arrays):
-        sharding = getattr(jax.typeof(array), "sharding", None) if isinstance(array, jax.Array) else None
-        mesh = getattr(sharding, "mesh", None)
-        if mesh is None or mesh.empty:
-            continue
-        if any(kind == jax.sharding.AxisType.Explicit for kind in mesh.axis_types):
-            raise ValueError(
-                f"an array lies on a mesh whose axes {mesh.axis_names} are of type Explicit; call the "
-                "function within jax.shard_map(jax.vmap(f), mesh=mesh, in_specs=..., out_specs=...), or make "
-                "the mesh with axis_types=(jax.sharding.AxisType.Auto,) for each axis."
-            )

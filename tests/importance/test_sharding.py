@@ -1,10 +1,13 @@
-"""Importance on four forced CPU devices: the values of one device, and no collective over seeds."""
+"""Eight forced CPU devices, Auto and Explicit meshes: the counts of one device, and which collectives."""
+
+import json
 
 import pytest
-from devices import run_on_four_devices
+from devices import run_on_devices
 
-SCRIPT = """
+COMMON = """
 import json, re
+from functools import partial
 import jax, jax.numpy as jnp, numpy as np
 from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
 import parzax as px
@@ -13,79 +16,147 @@ space = px.Space({
     "c": px.Float(0, 1),
     "x": (px.Float(-5, -2, when=px.Between("c", high=0.5)), px.Int(2, 9, when=px.Between("c", low=0.5))),
     "k": px.Categorical(["a", "b", "c"]),
-    "u": px.Ordinal([1, 2, 4, 8], when=px.In("k", ["a", "b"])),
 })
-rng = np.random.default_rng(0)
-c, k = rng.uniform(size=(8, 200)), rng.integers(0, 3, (8, 200))
+rng, n = np.random.default_rng(0), 64
+c, k = rng.uniform(size=(16, n)), rng.integers(0, 3, (16, n))
 x = np.where(c < 0.5, rng.uniform(-5, -2, c.shape), rng.integers(2, 10, c.shape))
-u = np.where(k < 2, 2.0 ** rng.integers(0, 4, c.shape), np.nan)
-rows = np.stack([c, x, k, u], axis=-1).astype(np.float32)
+rows = np.stack([c, x, k], axis=-1).astype(np.float32)
 losses = np.round(np.abs(x) + (k == 1), 1).astype(np.float32)
-grid = px.Grid(max_cells=12)
+levels, grid = [0.1, 0.5], px.Grid(max_cells=12)
 
 def importance(x, loss):
-    return px.importance.estimate(px.encode(space, x, loss, [0.1, 0.25, 0.5], grid=grid))
+    return px.importance.estimate(px.encode(space, x, loss, levels, grid=grid))
 
-def largest(one, other):
-    arrays = ((x.share, x.counts, x.status) for x in (one, other))
-    return max(float(np.abs(np.asarray(a, float) - np.asarray(b, float)).max()) for a, b in zip(*arrays))
+def place(tree, kind, n_devices, spec=P("s")):
+    types = getattr(AxisType, kind),
+    mesh = jax.make_mesh((n_devices,), ("s",), axis_types=types, devices=jax.devices()[:n_devices])
+    return jax.device_put(tree, NamedSharding(mesh, spec))
 
-found = {"devices": len(jax.devices())}
-batched = jax.vmap(importance)
-alone = jax.jit(batched)(jnp.asarray(rows), jnp.asarray(losses))
-auto = jax.make_mesh((4,), ("s",), axis_types=(AxisType.Auto,))
-# Seeds under one vmap, or under two.
-shape, function = ((8,), batched) if N_VMAPS == 1 else ((4, 2), jax.vmap(batched))
-arrays = rows.reshape(*shape, 200, 4), losses.reshape(*shape, 200)
-placed = jax.device_put(arrays, NamedSharding(auto, P("s")))
-compiled = jax.jit(function).lower(*placed).compile()
-collective = "all-reduce|all-gather|all-to-all|collective-permute|reduce-scatter"
-found["collectives"] = len(re.findall(collective, compiled.as_text()))
-sharded = compiled(*placed)
-found["difference"] = largest(jax.tree.map(lambda a: np.reshape(a, (*shape, *a.shape[1:])), alone), sharded)
-found["sharded"] = str(sharded.variance.sharding.spec)
-ranks = jax.jit(lambda f: px.pareto.non_domination_rank(f))
-points = np.round(rng.uniform(size=(8, 60, 2)), 1).astype(np.float32)
-expected = np.stack([np.asarray(ranks(p)) for p in points]).reshape(4, 2, 60)
-several = jax.device_put(points.reshape(4, 2, 60, 2), NamedSharding(auto, P("s")))
-found["ranks"] = int((np.asarray(jax.jit(jax.vmap(jax.vmap(ranks)))(several)) != expected).sum())
-explicit = jax.make_mesh((4,), ("s",), axis_types=(AxisType.Explicit,))
-typed = jax.device_put((rows, losses), NamedSharding(explicit, P("s")))
-mapped = jax.shard_map(batched, mesh=explicit, in_specs=P("s"), out_specs=P("s"))
-found["shard_map"] = largest(alone, jax.jit(mapped)(*typed))
-try:
-    jax.jit(batched)(*typed)
-    found["explicit"] = "ran"
-except ValueError as error:
-    found["explicit"] = str(error)
-print(json.dumps(found))
+def collectives(compiled):
+    kinds = "all-reduce|all-gather|all-to-all|collective-permute|reduce-scatter"
+    return re.findall(rf" ({kinds})(?:-start)?[(]", compiled.as_text())
+
+def run(function, arrays, expected):
+    # The results, and a report: collectives, and whether they equal the expected ones.
+    compiled = jax.jit(function).lower(*arrays).compile()
+    results = compiled(*arrays)
+    pairs = [(a, np.asarray(a), np.asarray(b)) for a, b in
+             zip(*map(jax.tree.leaves, (results, expected)), strict=True)]
+    return results, {
+        "collectives": sorted(collectives(compiled)),
+        "gap": max(float(np.nanmax(abs(a.astype(float) - b))) for _, a, b in pairs),
+        "integers": all((a == b).all() for _, a, b in pairs if a.dtype.kind in "iu"),
+        "sharded": all(not a.sharding.is_fully_replicated for a, _, _ in pairs),
+    }
+
+out = {"devices": len(jax.devices())}
+"""
+
+SEEDS = """
+seeds, alone = jax.vmap(importance), jax.jit(jax.vmap(importance))(rows, losses)
+for kind, n_devices in MESHES:
+    out[f"{kind} {n_devices}"] = run(seeds, place((rows, losses), kind, n_devices), alone)[1]
+# Two vmaps, of which the outer one is sharded.
+ranks = jax.vmap(jax.vmap(px.pareto.non_domination_rank))
+points = np.round(rng.uniform(size=(4, 2, 60, 2)), 1).astype(np.float32)
+expected = np.reshape(jax.jit(jax.vmap(px.pareto.non_domination_rank))(points.reshape(8, 60, 2)), (4, 2, 60))
+out["ranks"] = [run(ranks, place((points,), kind, 4), expected)[1]["integers"] for kind in KINDS]
+"""
+
+ROWS = """
+encode = lambda x, loss: px.encode(space, x, loss, levels, grid=grid)
+log = rows.reshape(-1, 3)[:256], losses.reshape(-1)[:256]
+encoded = jax.jit(encode)(*log)
+alone = jax.jit(px.importance.estimate)(encoded)
+for kind, n_devices in MESHES:
+    sharded, out[f"encode {kind} {n_devices}"] = run(encode, place(log, kind, n_devices), encoded)
+    _, out[f"estimate {kind} {n_devices}"] = run(px.importance.estimate, (sharded,), alone)
+    out[f"types {kind} {n_devices}"] = [str(jax.typeof(a)) for a in (sharded.codes, sharded.level)]
+"""
+
+# Batch axes of other functions, each under one vmap, or points that are sharded themselves.
+OTHERS = """
+keys = jax.random.split(jax.random.key(0), 8)
+logs = jax.jit(jax.vmap(lambda x, loss: px.encode(space, x, loss, levels, grid=grid)))(rows[:8], losses[:8])
+log = jax.tree.map(lambda a: a[0], logs)
+flat = px.Space({"a": px.Float(-5, 5), "k": px.Categorical(["u", "v"])})
+problem = px.Problem(lambda key, x: (x[0] - 1) ** 2 + x[1], flat)
+fit = lambda x: px.ParzenEstimator.fit(space, x)
+pe, counts = fit(jnp.asarray(rows[0])), logs.codes[:, 0].astype(jnp.int32)
+cases = {
+    "resample": (jax.vmap(lambda key: px.importance.resample(key, log, 3)), (keys,)),
+    "shuffle": (jax.vmap(lambda key, log: px.importance.shuffle(key, log, 3)), (keys, logs)),
+    "interactions": (jax.vmap(lambda key, log: px.interactions(log, key=key, n_draws=3)), (keys, logs)),
+    "level_counts": (jax.vmap(partial(px.level_counts, n_levels=2, n_cells=12)), (counts, logs.level)),
+    "grid_density": (jax.vmap(px.grid_density), (np.abs(rng.normal(size=(8, 16))).astype(np.float32),)),
+    "fit": (jax.vmap(lambda x: fit(x).mixture), (rows[:8],)),
+    "conditional": (jax.vmap(lambda x: fit(x).conditional({"k": 0}).mixture), (rows[:8],)),
+    "log_prob of seeds": (jax.vmap(lambda x: fit(x).log_prob(x[:8])), (rows[:8],)),
+    "log_prob of points": (pe.log_prob, (rows[1],)),
+    "sample": (jax.vmap(lambda key: pe.sample(key, 3)), (keys,)),
+    "optimize": (jax.vmap(lambda key: px.optimize(px.tpe(flat), problem, key, 14).x), (keys,)),
+    "gradient": (jax.vmap(jax.grad(lambda w, x, loss: px.importance.estimate(
+        px.encode(space, x, loss, levels, weight=w, grid=grid)).variance[0, 1])),
+        (np.ones((8, n), np.float32), rows[:8], losses[:8])),
+}
+for name, (function, arrays) in cases.items():
+    expected = jax.jit(function)(*arrays)
+    for kind in KINDS:
+        out[f"{name} {kind}"] = run(function, place(arrays, kind, 8), expected)[1]
 """
 
 
-@pytest.fixture(scope="module", params=[2, pytest.param(1, marks=pytest.mark.slow)], ids="{} vmaps".format)
+def _run(*parts, meshes=(), kinds=("Auto", "Explicit")):
+    settings = f"MESHES = {json.dumps(meshes)}\nKINDS = {json.dumps(kinds)}\n"
+    out = run_on_devices("".join([COMMON, settings, *parts, "print(json.dumps(out))"]), 8)
+    assert out.pop("devices") == 8
+    return out
+
+
+_ALL = [(kind, n) for kind in ("Auto", "Explicit") for n in (1, 2, 4, 8)]
+
+
+@pytest.fixture(scope="module", params=["some", pytest.param("all", marks=pytest.mark.slow)])
 def found(request):
-    """What a process with four devices prints."""
-    return run_on_four_devices(SCRIPT.replace("N_VMAPS", str(request.param)))
+    """Seeds and rows over the devices of some meshes."""
+    if request.param == "all":
+        return _ALL, _run(SEEDS, ROWS, meshes=_ALL)
+    meshes = [("Auto", 2), ("Explicit", 8)]
+    return meshes, _run(SEEDS, ROWS, meshes=meshes, kinds=["Auto"])
 
 
 def test_seeds_need_no_collective(found):
-    """Compiled for seeds on four devices: not one collective, and the answer lies as the input does."""
-    assert found["devices"] == 4
-    assert found["collectives"] == 0
-    assert "'s'" in found["sharded"]
+    """Integers (counts, statuses) are those of one device; the rest too but for rounding.
+
+    XLA rounds differently where a device has another number of seeds. The answer lies as the input does.
+    """
+    meshes, out = found
+    for kind, n in meshes:
+        report = out[f"{kind} {n}"]
+        assert report.pop("gap") < 1e-5
+        assert report == {"collectives": [], "integers": True, "sharded": n > 1}
 
 
-def test_values_are_those_of_one_device(found):
-    """Counts, statuses, variances: equal but for rounding."""
-    assert found["difference"] < 1e-5
+def test_rows_need_one_sum_of_counts(found):
+    """Cut-offs gather the losses and add two numbers; counts are one all-reduce. Every bit is equal."""
+    meshes, out = found
+    for kind, n in meshes:
+        cut_offs, counts = out[f"encode {kind} {n}"], out[f"estimate {kind} {n}"]
+        assert cut_offs["gap"] == counts["gap"] == 0
+        assert cut_offs["collectives"] == ["all-gather", "all-reduce", "all-reduce"][: 3 * (n > 1)]
+        assert counts["collectives"] == ["all-reduce"][: n > 1]
+        if kind == "Explicit":
+            assert out[f"types {kind} {n}"] == ["uint8[3,256@s]", "int32[256@s]"]
 
 
 def test_ranks_under_two_vmaps(found):
     """JAX 0.10's searchsorted(method="scan_unrolled") is wrong here, silently; ranks must not use it."""
-    assert found["ranks"] == 0
+    assert all(found[1]["ranks"])
 
 
-def test_explicit_axes(found):
-    """Through shard_map they work; else the error names that remedy."""
-    assert found["shard_map"] < 1e-5
-    assert "jax.shard_map" in found["explicit"]
+@pytest.mark.slow
+def test_other_batch_axes():
+    """Resamples, points, kernels, runs: no collective, and the values of one device but for rounding."""
+    for name, report in _run(OTHERS).items():
+        assert report["collectives"] == [], name
+        assert report["gap"] < 1e-5, name

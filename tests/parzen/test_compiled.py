@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from devices import run_on_four_devices
+from devices import run_on_devices
 
 import parzax as px
 
@@ -185,7 +185,7 @@ CASES = [{4 * 1021: FORMS[:1]}, pytest.param({400: FORMS, 4 * 1021: FORMS}, mark
 @pytest.mark.parametrize("cases", CASES, ids=["fast", "all"])
 def test_sharded_points_need_no_collective(cases):
     """In every form, in blocks or not; the values are those of one device, and lie as the points do."""
-    found = run_on_four_devices(f"CASES = {cases}\n" + SCRIPT)
+    found = run_on_devices(f"CASES = {cases}\n" + SCRIPT)
     assert "points" in found.pop("eager")
     assert len(found) == sum(map(len, cases.values()))
     for name, case in found.items():

@@ -14,6 +14,7 @@ import numpy as np
 from jax.core import Tracer
 from jax.sharding import get_abstract_mesh
 
+from parzax._mesh import with_auto_axes
 from parzax._programs import disk, effort
 
 try:
@@ -57,10 +58,10 @@ class CachedJit(Generic[P, R]):
         self, function: Callable[P, R], *, size: str = "auto", weight: _Weight = 1.0, library: _Weight = 0.0
     ) -> None:
         update_wrapper(self, function)
-        self.__wrapped__ = function
+        self.__wrapped__ = with_auto_axes(function)
         self._name = f"{function.__module__}.{function.__qualname__}"
         self._size, self._weights = size, (weight, library)
-        self._inlined = eqx.filter_jit(function)
+        self._inlined = eqx.filter_jit(self.__wrapped__)
         self._executables: dict[Hashable, Future[Callable[[list[Any]], R]]] = {}
         self._lock = threading.Lock()
         _every.add(self)

@@ -8,6 +8,7 @@ from jaxtyping import Array, ArrayLike, Float, Int, Shaped
 
 from parzax import _checks
 from parzax._entries import checked_counts
+from parzax._mesh import with_auto_axes
 from parzax._numerics import cell_sum
 from parzax.kernels import AbstractKernel, TruncatedNormal, in_grid
 from parzax.kernels.bandwidth import MINIMUM, scott_on_grid
@@ -106,4 +107,4 @@ def grid_density(
         raise ValueError("counts must have at least one cell, got shape (0,).")
     dtype = array.dtype if jnp.issubdtype(array.dtype, jnp.floating) else jnp.result_type(float)
     n_cells = None if n_cells is None else jnp.asarray(n_cells)
-    return smoothing.density(array, n_cells, kernel, dtype)
+    return with_auto_axes(smoothing.density)(array, n_cells, kernel, dtype)

@@ -12,6 +12,7 @@ from jaxtyping import Array, ArrayLike, Int, Integer, Shaped
 
 from parzax._checks import unmasked, vectors
 from parzax._entries import checked_counts
+from parzax._mesh import with_auto_axes
 from parzax._numerics import namespace
 from parzax.importance.layout import Layout
 
@@ -60,6 +61,7 @@ def level_counts(
 
 
 @partial(jax.jit, static_argnames=("n_levels", "n_cells"))
+@with_auto_axes
 def _level_counts(
     codes: Integer[Array, " n"], level: Integer[Array, " n"], weight: Any, *, n_levels: int, n_cells: int
 ) -> Shaped[Array, "q1 g"]:
@@ -127,8 +129,9 @@ def _flat_histogram(
     column = jnp.asarray(layout.offsets, jnp.int32)[None, :, None] + codes.astype(jnp.int32)
     level = level[:, None, :] if level.ndim == 2 else level
     bins = (seed * sets + level) * layout.n_columns + column
-    weights = None if weight is None else jnp.broadcast_to(weight[:, None, :], bins.shape).reshape(-1)
-    histogram = _histogram(bins.reshape(-1), weights, n_seeds * sets * layout.n_columns)
+    # Not flattened, so that each device counts its own rows.
+    weights = None if weight is None else jnp.broadcast_to(weight[:, None, :], bins.shape)
+    histogram = _histogram(bins, weights, n_seeds * sets * layout.n_columns)
     return histogram.reshape(n_seeds, sets, layout.n_columns)
 
 

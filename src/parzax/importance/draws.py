@@ -18,21 +18,14 @@ def half_sample(key: PRNGKeyArray, n: int, size: Int[Array, ""], usable: Int[Arr
     is_usable = jnp.arange(n, dtype=jnp.int32) < usable
     bits = jnp.where(is_usable, jax.random.bits(key, (n,), jnp.uint32), _LARGEST)
 
-    def halve(ends: tuple[Array, Array]) -> tuple[Array, Array]:
-        low, high = ends
-        middle = low + (high - low) // 2
-        number = (bits <= middle).sum(dtype=jnp.int32)
-        # Once the number of rows is right, both ends of the interval become the cut-off.
-        enough = number >= size
-        return (
-            jnp.where(enough, jnp.where(number == size, middle, low), middle + 1),
-            jnp.where(enough, middle, high),
-        )
+    def set_bit(k: Int[Array, ""], cut: Array) -> Array:
+        higher = cut | (np.uint32(1 << 31) >> k.astype(jnp.uint32))
+        return jnp.where((bits < higher).sum(dtype=jnp.int32) < size, higher, cut)
 
-    # Bisection for the cut-off is faster than a sort. One subset in 2^32 / n has one row more, since two rows
-    # have the same bits at the cut-off.
-    ends = jnp.zeros((), jnp.uint32), jnp.full((), _LARGEST)
-    _, cut = jax.lax.while_loop(lambda ends: ends[0] < ends[1], halve, ends)
+    # The cut-off is found bit by bit, faster than by a sort. The number of steps is fixed, so that devices
+    # that draw different samples need not agree when to end. One subset in 2^32 / n has one row more, since
+    # two rows have the same bits at the cut-off.
+    cut = jax.lax.fori_loop(0, 32, set_bit, jnp.zeros((), jnp.uint32))
     return ((bits <= cut) & is_usable & (size > 0)).astype(jnp.int32)
 
 

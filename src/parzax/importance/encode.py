@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, Integer, Shaped
 
 from parzax import _checks
 from parzax._entries import check_weight
+from parzax._mesh import with_auto_axes
 from parzax._numerics import ordered_key
 from parzax.importance.borders import Tables, build_tables
 from parzax.importance.flags import status_bit
@@ -68,7 +69,6 @@ def check_encoded(encoded: Any, function: str) -> None:
         raise ValueError(
             f"encoded holds a batch of shape {encoded.codes.shape[:-2]}; use jax.vmap({function})."
         )
-    _checks.check_mesh(*jax.tree.leaves(encoded))
 
 
 def encode_arrays(
@@ -109,7 +109,6 @@ def encode_arrays(
         if groups.dtype.itemsize > 4:
             groups = jnp.unique(groups, return_inverse=True, size=len(groups))[1].reshape(groups.shape)
         groups = groups.astype(jnp.int32)
-    _checks.check_mesh(x, losses, weight, groups)
     settings = {"space": space, "grid": grid, "levels": tuple(target.tolist()), "region": region}
     encoded = _encoded(x, losses, weight, **settings)
     if not _checks.is_traced(encoded.status) and jax.device_get(encoded.status)[0] & int(Status.INVALID_ROWS):
@@ -127,6 +126,7 @@ def _refuse(space: Space, grid: Grid, x: Array, losses: Array, weight: Array | N
 
 
 @partial(jax.jit, static_argnames=("space", "grid", "levels", "region"))
+@with_auto_axes
 def _encoded(
     x: Float[Array, "n d"],
     losses: Float[Array, " n"],

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Integer, PRNGKeyArray, Shaped
 
 from parzax import _checks
+from parzax._mesh import with_auto_axes
 from parzax._numerics import divisor
 from parzax.importance.encode import Encoded, check_encoded
 from parzax.importance.flags import few_rows, status_bit
@@ -100,7 +101,6 @@ def interactions(
     n_draws = _checks.whole_number("n_draws", n_draws, 0)
     if key is not None:
         _checks.check_key(key)
-    _checks.check_mesh(key)
     arrays = encoded.codes, encoded.level, encoded.weight, encoded.status, encoded.groups
     where = pair_layout(encoded.layout, pairs)
     estimates = _estimate_log(key, *arrays, where=where, place=encoded.place, n_draws=n_draws)
@@ -122,6 +122,7 @@ def estimate_interactions(*arrays: Any, **static: Any) -> Interactions:
 
 
 @partial(jax.jit, static_argnames=("where", "place", "n_draws"))
+@with_auto_axes
 def _estimate_log(
     key: PRNGKeyArray | None,
     codes: Integer[Array, "d n"],

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from parzax import _checks
+from parzax._mesh import with_auto_axes
 from parzax._numerics import count_below, ordered_key
 from parzax.importance.counts import sweep_counts
 from parzax.importance.encode import Encoded, check_encodable, check_encoded, compute_codes
@@ -160,6 +161,7 @@ def count(encoded: Encoded) -> Counts:
 
 
 @partial(jax.jit, static_argnames=("place", "layout"))
+@with_auto_axes
 def _count(codes: Any, level: Any, weight: Any, **static: Any) -> Array:
     arrays = jax.tree.map(lambda a: jnp.asarray(a)[None], (codes, level, weight))
     return sweep_counts(*arrays, **static)[0]
@@ -174,7 +176,6 @@ def count_arrays(
     if x.ndim != 2 or x.shape[1] != len(space) or losses.shape != x.shape[:1]:
         wanted = f"x must have shape (n, {len(space)}) and losses (n,)"
         raise ValueError(f"{wanted}, got {x.shape} and {losses.shape}; use jax.vmap for a batch.")
-    _checks.check_mesh(x, losses)
     cutoffs = _checks.floating_array("cutoffs", cutoffs).astype(losses.dtype)
     counts, valid = _count_arrays(x, losses, cutoffs, space=space, grid=grid, levels=levels)
     if not _checks.is_traced(valid) and not valid.all():
@@ -184,6 +185,7 @@ def count_arrays(
 
 
 @partial(jax.jit, static_argnames=("space", "grid", "levels"))
+@with_auto_axes
 def _count_arrays(
     x: Float[Array, "n d"],
     losses: Float[Array, " n"],

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from parzax import pareto
+from parzax._mesh import with_auto_axes
 from parzax._numerics import namespace
 from parzax.importance.levels import checked_levels, sizes
 from parzax.pareto.order import changes, checked_rows, lexicographic, value_ranks
@@ -98,6 +99,7 @@ def pareto_losses(
 
 
 @partial(jax.jit, static_argnames=("levels", "by_area"))
+@with_auto_axes
 def _places(losses: Float[Array, "n m"], *, levels: tuple[float, ...], by_area: bool) -> Float[Array, " n"]:
     n = len(losses)
     used = ~jnp.isnan(losses).any(axis=1)

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Int, Integer, Key, PRNGKeyArray
 
 from parzax import _checks
+from parzax._mesh import with_auto_axes
 from parzax.importance.counts import sweep_counts
 from parzax.importance.draws import METHODS, sample_levels, sample_size
 from parzax.importance.encode import Encoded, check_encoded
@@ -105,6 +106,7 @@ def _replicate(draw: str, key: Any, encoded: Encoded, n: int, estimator: Any, re
 
 
 @partial(jax.jit, static_argnames=("draw", "n", "estimator", "reference"))
+@with_auto_axes
 def replicate(
     key: PRNGKeyArray, encoded: Encoded, *, draw: str, n: int, estimator: GridEstimator, reference: str
 ) -> Importance:

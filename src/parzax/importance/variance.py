@@ -9,6 +9,7 @@ from jaxtyping import Array, ArrayLike, Float, Num, Shaped
 
 from parzax._checks import flag, floating_array, is_traced, real_array, vectors
 from parzax._entries import checked_counts
+from parzax._mesh import with_auto_axes
 from parzax._numerics import divisor, namespace
 
 
@@ -116,7 +117,7 @@ def _shares(variance: Any, balance: bool, uniform_when_undefined: bool) -> Any:
     return xp.where(total > 0, positive / xp.where(total > 0, total, 1), fallback)
 
 
-_device_shares = jax.jit(_shares, static_argnums=(1, 2))
+_device_shares = jax.jit(with_auto_axes(_shares), static_argnums=(1, 2))
 
 
 def _taken(variance: Any, positive: Any, xp: Any) -> Any:

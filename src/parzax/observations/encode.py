@@ -48,8 +48,7 @@ def encode(
         TypeError, ValueError: levels outside (0, 1), repeated, or not below the region's; shapes that do not
             fit; unless traced, rows outside the space and weights that are negative or not finite. For JAX
             arrays also bounds that move (`parzax.Varying`) and parameters with several `parzax.Recorded`
-            domains, which only ``Observations.encode`` takes, and arrays sharded over a mesh axis of type
-            Explicit.
+            domains, which only ``Observations.encode`` takes.
 
     >>> import jax.numpy as jnp, parzax as px
     >>> space = px.Space({"x": px.Float(0, 1)})

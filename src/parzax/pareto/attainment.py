@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Bool, Float, Num
 
+from parzax._mesh import with_auto_axes
 from parzax._numerics import float_of_key, ordered_key
 
 
@@ -66,6 +67,7 @@ def attainment_surface(
 
 
 @jax.jit
+@with_auto_axes
 def _surface(losses, level, mask):
     s, n, _ = losses.shape
     if s * n == 0:

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from parzax import _checks
+from parzax._mesh import with_auto_axes
 from parzax.pareto.order import Losses, Mask, changes, checked_rows, latest, value_ranks
 
 
@@ -46,6 +47,7 @@ def crowding_distance(losses: Losses, rank: Int[Array, " n"], mask: Mask = None)
 
 
 @jax.jit
+@with_auto_axes
 def _distance(losses, rank, present):
     n, m = losses.shape
     if n == 0:

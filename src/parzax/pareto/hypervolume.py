@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from parzax._mesh import with_auto_axes
 from parzax._numerics import namespace, ordered_key
 from parzax.pareto.order import Losses, Mask, Reference, as_array, checked_rows
 from parzax.status import Status
@@ -81,6 +82,7 @@ def checked_arguments(losses, reference, mask, *, xp=jnp, other="hypervolume_hos
 
 
 @partial(jax.jit, static_argnames="log")
+@with_auto_axes
 def _volume(losses, reference, present, *, log):
     box = boxes(losses, reference, present)
     value = union(box.width)
@@ -93,6 +95,7 @@ def _volume(losses, reference, present, *, log):
 
 
 @jax.jit
+@with_auto_axes
 def _status(losses, reference, present):
     box = boxes(losses, reference, present)
     volume = union(box.width)

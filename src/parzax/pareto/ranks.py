@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
+from parzax._mesh import with_auto_axes
 from parzax._numerics import count_below
 from parzax.pareto.order import Losses, Mask, checked_rows, lexicographic, value_ranks
 from parzax.status import Status
@@ -98,6 +99,7 @@ def rank_status(losses: Losses, mask: Mask = None) -> Int[Array, ""]:
 
 
 @jax.jit
+@with_auto_axes
 def _rank(losses, present):
     n, m = losses.shape
     if n == 0:

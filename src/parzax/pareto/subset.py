@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from parzax import _checks
+from parzax._mesh import with_auto_axes
 from parzax.pareto.hypervolume import added_volume, boxes, checked_arguments
 from parzax.pareto.order import Losses, Mask, Reference, lexicographic, value_ranks
 from parzax.pareto.ranks import ABSENT
@@ -60,6 +61,7 @@ def greedy_hypervolume_order(
 
 
 @functools.partial(jax.jit, static_argnames="size")
+@with_auto_axes
 def _order(losses, reference, present, n_choices, *, size):
     n, m = losses.shape
     if n == 0 or size == 0:

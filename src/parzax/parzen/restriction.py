@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool
 
 from parzax import _checks
+from parzax._mesh import with_auto_axes
 from parzax._numerics import masked_logsumexp, to_device
 from parzax.parzen.basis import Basis, check_name
 from parzax.parzen.forms import shift_of
@@ -27,6 +28,7 @@ def marginal(space: Space, mixture: KernelMixture, names: tuple[str, ...]) -> tu
     return part, _select_columns(mixture, {space.index(name): range(len(space[name])) for name in kept})
 
 
+@with_auto_axes
 def conditional(
     space: Space, basis: Basis, mixture: KernelMixture, values: Mapping[str, Any]
 ) -> tuple[Space, KernelMixture, Bool[Array, ""]]:

@@ -1,0 +1,63 @@
+"""Arguments on a mesh with Explicit axes: within a function XLA chooses the shardings, as on Auto axes."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+import equinox as eqx
+import jax
+from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec, auto_axes
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def with_auto_axes(function: Callable[P, R]) -> Callable[P, R]:
+    """``function``, for arrays on any mesh; Explicit axes are of type Auto within it.
+
+    A dimension of a result is sharded like the dimension of an argument that has the same length. The types
+    of the arguments are seen under `jax.vmap` too, which shards its own axis.
+    """
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        arrays, static = eqx.partition((args, kwargs), eqx.is_array)
+        mesh = _explicit_mesh(arrays)
+        if mesh is None:
+            return function(*args, **kwargs)
+        not_arrays: Any = None
+
+        def run(arrays: Any) -> Any:
+            nonlocal not_arrays
+            args, kwargs = eqx.combine(arrays, static)
+            results, not_arrays = eqx.partition(function(*args, **kwargs), eqx.is_array)  # pyright: ignore
+            return results
+
+        def run_with(out_sharding: Any) -> Callable[[Any], Any]:
+            return auto_axes(run, axes=mesh.explicit_axes, out_sharding=out_sharding)
+
+        shapes = jax.eval_shape(run_with(NamedSharding(mesh, PartitionSpec())), arrays)
+        return eqx.combine(run_with(_shardings(mesh, arrays, shapes))(arrays), not_arrays)
+
+    return call
+
+
+def _explicit_mesh(arrays: Any) -> Any:
+    """The mesh of the first array on a mesh with Explicit axes, or None."""
+    meshes = (jax.typeof(array).sharding.mesh for array in jax.tree.leaves(arrays))
+    return next((mesh for mesh in meshes if AxisType.Explicit in mesh.axis_types), None)
+
+
+def _shardings(mesh: AbstractMesh, arrays: Any, shapes: Any) -> Any:
+    """Shardings of results of the given shapes."""
+    specs = [(array.shape, jax.typeof(array).sharding.spec) for array in jax.tree.leaves(arrays)]
+    axis_of_length = {n: axis for shape, spec in specs for n, axis in zip(shape, spec, strict=False) if axis}
+
+    def shard(result: Any) -> NamedSharding:
+        axes: list[Any] = []
+        for n in result.shape:
+            axis = axis_of_length.get(n)
+            axes.append(None if axis in axes else axis)
+        return NamedSharding(mesh, PartitionSpec(*axes))
+
+    return jax.tree.map(shard, shapes)

@@ -1,0 +1,121 @@
+"""One log, and one batch of seeds, over several processes on one machine (jax.distributed, Gloo)."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import parzax as px
+
+HEARTBEAT = 5
+SCRIPT = """
+import json, os, sys
+import jax, jax.numpy as jnp, numpy as np
+rank, n, port, last_signal = map(int, sys.argv[1:])
+jax.distributed.initialize(f"127.0.0.1:{port}", n, rank, heartbeat_timeout_seconds=HEARTBEAT)
+from jax.sharding import NamedSharding, PartitionSpec as P
+import parzax as px
+
+space = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)})
+x = np.random.default_rng(0).uniform(size=(4, 60, 2)).astype(np.float32).round(1)
+mesh = jax.make_mesh((n,), ("p",))
+
+def place(array):
+    size = len(array) // n
+    return jax.make_array_from_process_local_data(NamedSharding(mesh, P("p")), array[rank * size :][:size])
+
+def encode(x):
+    return px.encode(space, x, x[:, 0] + x[:, 1], [0.1, 0.5])
+
+def count(x):
+    return px.importance.count(encode(x)).counts
+
+def local(array):
+    return np.asarray(array.addressable_data(0)).tolist()
+
+rows = place(x.reshape(240, 2))
+out = {"rows": local(jax.jit(count)(rows)), "seeds": local(jax.jit(jax.vmap(count))(place(x)))}
+if ESTIMATE:
+    out["variance"] = local(jax.jit(lambda x: px.importance.estimate(encode(x)).variance)(rows))
+print(json.dumps(out), flush=True)
+while last_signal:
+    if rank == n - 1:
+        os.kill(os.getpid(), last_signal)
+    jax.block_until_ready(jax.jit(count)(rows))
+"""
+
+
+def _start(n, *, estimate=False, last_signal=0):
+    """The processes, each with the script."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = os.environ | {"JAX_PLATFORMS": "cpu", "PYTHONWARNINGS": "ignore"}
+    environment["PYTHONPATH"] = os.pathsep.join([str(Path(px.__file__).parents[1]), *sys.path])
+    script = f"ESTIMATE, HEARTBEAT = {estimate}, {HEARTBEAT}\n" + SCRIPT
+    command = [sys.executable, "-c", script]
+    return [
+        subprocess.Popen(
+            [*command, *map(str, (rank, n, port, last_signal))],
+            env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for rank in range(n)
+    ]  # fmt: skip
+
+
+def _answers(processes):
+    outputs = [process.communicate(timeout=240) for process in processes]
+    assert [process.returncode for process in processes] == [0] * len(processes), outputs[0][1][-2000:]
+    return [json.loads(out.splitlines()[-1]) for out, _ in outputs]
+
+
+@pytest.mark.parametrize("n", [2, pytest.param(4, marks=pytest.mark.slow)])
+def test_counts_are_those_of_one_process(n):
+    """Every process has the counts of all rows, and its own seeds; importances have the same bits."""
+    answers = _answers(_start(n, estimate=n > 2))
+    x = np.random.default_rng(0).uniform(size=(4, 60, 2)).astype(np.float32).round(1)
+    space = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)})
+
+    @jax.jit
+    def encode(x):
+        return px.encode(space, x, x[:, 0] + x[:, 1], [0.1, 0.5])
+
+    log = encode(jnp.asarray(x.reshape(240, 2)))
+    expected = np.asarray(px.importance.count(log).counts)
+    assert expected[-1].sum() == 2 * 240
+    assert all(np.array_equal(answer["rows"], expected) for answer in answers)
+    seeds = np.concatenate([answer["seeds"] for answer in answers])
+    one_by_one = [np.asarray(px.importance.count(encode(jnp.asarray(seed))).counts) for seed in x]
+    np.testing.assert_array_equal(seeds, one_by_one)
+    if n > 2:
+        variance = np.asarray(px.importance.estimate(log).variance)
+        assert all(np.array_equal(np.float32(answer["variance"]), variance) for answer in answers)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("last_signal", [signal.SIGKILL, signal.SIGSTOP])
+def test_every_process_ends_if_one_dies(last_signal):
+    """Killed or frozen: the others end with an error within the heartbeat and some seconds."""
+    *others, _ = processes = _start(3, last_signal=int(last_signal))
+    try:
+        for process in others:
+            assert process.stdout is not None and process.stdout.readline().startswith("{")
+        start = time.monotonic()
+        for process in others:
+            _, errors = process.communicate(timeout=HEARTBEAT + 30)
+            assert process.returncode not in (0, None)
+            assert "JAX distributed service detected fatal errors" in errors
+        assert time.monotonic() - start < HEARTBEAT + 30
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
