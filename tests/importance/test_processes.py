@@ -108,7 +108,8 @@ def test_every_process_ends_if_one_dies(last_signal):
     *others, _ = processes = _start(3, last_signal=int(last_signal))
     try:
         for process in others:
-            assert process.stdout is not None and process.stdout.readline().startswith("{")
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith("{")
         start = time.monotonic()
         for process in others:
             _, errors = process.communicate(timeout=HEARTBEAT + 30)
