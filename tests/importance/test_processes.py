@@ -109,7 +109,7 @@ def test_every_process_ends_if_one_dies(last_signal):
     try:
         for process in others:
             assert process.stdout is not None
-            assert process.stdout.readline().startswith("{")
+            assert any(line.startswith("{") for line in process.stdout)  # Gloo prints a line before
         start = time.monotonic()
         for process in others:
             _, errors = process.communicate(timeout=HEARTBEAT + 30)
