@@ -19,7 +19,7 @@ import jax
 import numpy as np
 
 import parzax as px
-from benchmarks import command, optuna_peer
+from benchmarks import command, optuna_peer, rustuna_peer
 from benchmarks.rows import Row
 from parzax._numerics import capacity
 from parzax.importance.counts import sweep_counts
@@ -273,6 +273,8 @@ def jobs(quick: bool) -> Iterator[command.Job]:
     yield partial(counting, repeats=15 if quick else 41)
     yield partial(checking, repeats=7 if quick else 15)
     yield partial(estimators, repeats=5 if quick else 15)
+    if rustuna_peer.is_installed():
+        yield partial(rustuna_peer.importance, repeats=5 if quick else 15, inner=5)
     if not quick:
         yield partial(bootstrap, repeats=3, replicates=1000)
 

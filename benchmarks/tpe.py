@@ -7,6 +7,8 @@
   where PARZAX_DATA is not set), 200 evaluations: against Optuna's ``TPESampler`` with constraints doing the
   runs one by one, and against the matrix products, powers of two and logarithms of the same run alone.
 
+* Whole runs on six floats against studies of Rustuna (Optuna in Rust), where it is installed.
+
 One core, interleaved, one process; compile time apart. Optuna's objective is a look-up in the same table.
 """
 
@@ -26,7 +28,7 @@ import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 
 import parzax as px
-from benchmarks import command
+from benchmarks import command, rustuna_peer
 from benchmarks.rows import Row
 from parzax._numerics import exp2
 from parzax.problems.problem import AbstractProblem
@@ -191,6 +193,9 @@ def jobs(quick: bool) -> Iterator[command.Job]:
     for n, d in ((1000, 6),) if quick else ((200, 6), (1000, 6), (200, 20), (1000, 20)):
         yield partial(suggestions, n, d, repeats=11 if quick else 31)
     yield partial(runs, repeats=5 if quick else 15)
+    if rustuna_peer.is_installed():
+        for n in (100,) if quick else (100, 300, 1000):
+            yield partial(rustuna_peer.studies, n, repeats=3 if quick else 9)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from devices import run_on_four_devices
+from devices import run_on_devices
 from jax.tree_util import Partial
 
 import parzax as px
@@ -106,7 +106,7 @@ print(json.dumps({"equal": equal, "devices": "num_partitions=4" in text, "collec
 @pytest.mark.slow
 def test_devices_of_a_mesh():
     """The same bits as on one device, with lanes and chunks to spare, and no collective."""
-    answer = run_on_four_devices(DEVICES)
+    answer = run_on_devices(DEVICES)
     assert len(answer["equal"]) == 8
     assert all(answer["equal"].values()), answer["equal"]
     assert answer["devices"]
