@@ -71,7 +71,7 @@ def narrow_in_wide(d: int) -> tuple[px.ParzenEstimator, px.ParzenEstimator, floa
     def fit(width: float) -> px.ParzenEstimator:
         pe = one_kernel(space, np.full(d, 0.5), 0.1)
         scale = pe.scale.at[:, 0].set(width)
-        return replace(pe, mixture=replace(pe.mixture, scale=scale, smallest=0.01))
+        return replace(pe, mixture=replace(pe.mixture, scale=scale), smallest=0.01)
 
     return fit(0.01), fit(0.3), exact((0.5, 0.01), (0.5, 0.3))
 

@@ -19,7 +19,7 @@ R = TypeVar("R")
 def call(function: CachedJit[..., R], *arguments: Any) -> R:
     """function(*arguments) with NumPy arrays moved to the device; inlined if an argument is traced."""
     if _checks.is_traced(arguments):
-        return function.__wrapped__(*arguments)
+        return function(*arguments)
     return function(*to_device(arguments))
 
 
