@@ -185,7 +185,8 @@ def optimize_many(
         arrays, static = eqx.partition((sampler, function), eqx.is_array)
 
         def text(arrays: Any, keys: Any) -> Trace:
-            return _chunk.__wrapped__(*eqx.combine(arrays, static), keys, n_evaluations, mesh)
+            sampler, function = eqx.combine(arrays, static)
+            return _chunk.__wrapped__(sampler, function, keys, n_evaluations, mesh)
 
         lowered = jax.jit(text).lower(arrays, jax.ShapeDtypeStruct((size,), keys.dtype))
         work = {"runs": len(keys), "size": size, "arrays": digest(arrays, keys)}
