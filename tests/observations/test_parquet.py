@@ -178,9 +178,9 @@ def test_bad_files(tmp_path):
     pq.write_table(rows, file)
     whole = file.read_bytes()
     file.write_bytes(whole[: len(whole) // 2])
-    refused(r"2.parquet' is damaged, truncated or no Parquet file")
+    refused(r"2.parquet' cannot be read as parquet; it is damaged, truncated or another")
     file.write_bytes(whole[:4] + b"\xff" * 3000 + whole[3004:])
-    refused(r"2.parquet' is damaged, truncated or no Parquet file")
+    refused(r"2.parquet' cannot be read as parquet; it is damaged, truncated or another")
     file.write_bytes(b"")
     refused(r"2.parquet' is empty")
 

@@ -194,5 +194,5 @@ def _open(path: Path) -> Any:
 
 def _readable(path: Path) -> Any:
     """Errors of pyarrow in a damaged file become a ValueError that names it."""
-    problem = f"{str(path)!r} is damaged, truncated or no Parquet file; write it again"
+    problem = f"{str(path)!r} cannot be read as parquet; it is damaged, truncated or another kind of file"
     return _checks.explain(problem, (OSError, ValueError, RuntimeError))
