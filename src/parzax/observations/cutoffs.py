@@ -1,6 +1,7 @@
 """Cut-offs of level sets of a log that is too large to sort: a histogram of the leading bits, refined."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,7 +91,7 @@ def find_cutoffs(fold: Fold, levels: Sequence[float], *, raw: bool = False) -> C
             below, inside = below + first - start, end - first
             break
         width = min(_MORE, bits - depth)
-        states = fold(lambda: np.zeros(len(prefixes) << width, np.int64), count_next)  # noqa: B023
+        states = fold(partial(np.zeros, len(prefixes) << width, np.int64), count_next)
         digit, before, inside = _locate(
             np.sum(states, axis=0).reshape(len(prefixes), -1), row, needed - below
         )

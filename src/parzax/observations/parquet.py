@@ -165,9 +165,11 @@ class ParquetLog:
             for number, groups in enumerate(_parts(self.files, _PART if chunks else self.files.n), start=1):
                 stored = None if chunks is None else chunks.get(number)
                 if stored is None:
-                    start = done
-                    told = lambda rows, start=start: update(start + rows)  # noqa: E731
-                    states = self.files.fold(groups, columns, counter.zeros, add, told)
+
+                    def advance(rows: int, start: int = done) -> None:
+                        update(start + rows)
+
+                    states = self.files.fold(groups, columns, counter.zeros, add, advance)
                     stored = {"counts": np.sum(states, axis=0)}
                     if chunks is not None:
                         chunks.put(number, stored)
