@@ -101,7 +101,7 @@ def test_sources_of_another_precision(inside):
         state = sampler.tell(sampler.init(16), X, LOSS)
         assert np.isfinite(sampler.score_of(state, X)).all()
     with jax.enable_x64(not inside):
-        state = sampler.tell(sampler.init(16), X, LOSS)
+        state = SAMPLER.tell(SAMPLER.init(16), X, LOSS)  # sources that do not fit are refused by `tell` too
         for use in META.values():
             with pytest.raises(
                 ValueError, match=r"fitted in float.*both .* inside jax.enable_x64\(True\), or both out"
