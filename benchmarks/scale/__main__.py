@@ -1,4 +1,4 @@
-"""Large logs: ``python -m benchmarks.scale [PART ...] [--quick] [--rows N]``.
+"""Large work: ``python -m benchmarks.scale [PART ...] [--quick] [--rows N]``.
 
 Each part prints its own figures, and what it claims. A part is a module of this folder with a function
 ``measure(options)`` that returns the claims that do not hold.
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks import command
 
-PARTS = ("rows",)
+PARTS = ("rows", "devices")
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -1,8 +1,10 @@
 """Counts of Parquet files: the same as of all rows in memory, resumable, with an error for each bad input."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import jax
@@ -152,6 +154,43 @@ def test_killed_and_resumed(tmp_path, monkeypatch):
     assert (log.counts == wanted.counts).all()
     with pytest.raises(ValueError, match="other work"):
         px.count_parquet(path, SPACE, "loss", [0.5], folder=folder)
+
+
+# Counts in parts of 500 rows, kept in a folder; says when a part is kept.
+COUNTING = """
+import sys
+import numpy as np
+import parzax as px
+from parzax.chunks import Chunks
+from parzax.observations import parquet
+parquet._PART = 500
+put = Chunks.put
+Chunks.put = lambda self, i, arrays: (put(self, i, arrays), print("kept", flush=True))
+space = px.Space({"x": px.Float(1e-4, 1, log=True), "k": px.Int(1, 40)})
+log = px.count_parquet(sys.argv[1], space, "loss", [0.5, 0.1, 0.25], folder=sys.argv[2])
+np.save(sys.argv[2] + ".npy", log.counts)
+"""
+
+
+@pytest.mark.slow
+def test_sigkill(tmp_path):
+    """Ten processes are killed by the system soon after they have kept some parts; the same counts."""
+    sizes, folder, rng = (40_000, 2000, 38_000), tmp_path / "parts", np.random.default_rng(0)
+    path, space = write(tmp_path, table(sum(sizes)), sizes), px.Space({k: SPACE[k] for k in ("x", "k")})
+    command, kept = [sys.executable, "-c", COUNTING, path, str(folder)], 0
+    for _ in range(10):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            for _ in range(rng.integers(1, 4)):
+                process.stdout.readline()
+            time.sleep(rng.uniform(0, 0.003))
+            process.kill()
+        assert process.returncode == -signal.SIGKILL
+        before, kept = kept, len(list(folder.glob("*.npz")))
+        assert kept > before
+    assert subprocess.run(command, check=False).returncode == 0
+    wanted = px.count_parquet(path, space, "loss", LEVELS).counts
+    np.testing.assert_array_equal(np.load(f"{folder}.npy"), wanted)
 
 
 def test_bad_files(tmp_path):

@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from parzax import _checks
 from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth, as_categorical_bandwidth
+from parzax.kernels.bandwidth.neighbours import FEW
 from parzax.parzen.ages import AbstractAges, Equal
 from parzax.parzen.basis import Basis, Families, basis_of, families_of
 from parzax.parzen.common_scale import CommonScale
@@ -19,7 +20,7 @@ from parzax.parzen.fitting import Settings, check_rules, fit_rows, slot_scales
 from parzax.parzen.forms import LEAST_PRIOR
 from parzax.parzen.mixture import KernelMixture
 from parzax.space import Points, Space
-from parzax.split import SplitRows, State, first_rows
+from parzax.split import SplitRows, State, first_orders, first_rows
 from parzax.status import Status
 
 
@@ -94,7 +95,8 @@ class Smoothing(AbstractSmoothing):
         # The objective's group below has few rows, so shorter arrays suffice.
         index, present = first_rows(masks[0], split.most)
         age, later = jax.tree.map(lambda a: a[0, index], ages), jax.tree.map(lambda a: a[1:], ages)
-        below = self.mixture(basis, rows[index], present.astype(dtype), age)
+        below_order = None if split.most <= FEW else first_orders(order, masks[0], split.most)
+        below = self.mixture(basis, rows[index], present.astype(dtype), age, below_order)
         batches = jax.tree.map(lambda a: a[None], below), fit_groups(weight[1:], later, order)
         return Separate(basis, batches, self.joint), split.gamma
 

@@ -207,8 +207,8 @@ def _run(sampler: Sampler, problem: Any, key: PRNGKeyArray, n_evaluations: int, 
     dtype, widths = jnp.result_type(float), (len(sampler.space), sampler.n_objectives, sampler.n_constraints)
     basis, every = sampler.smoothing.basis(sampler.space, dtype), sampler.every_point(1, dtype)
 
-    def step(state: State, key: PRNGKeyArray) -> tuple[State, tuple[Array, Array, Array]]:
-        ask, evaluate = jax.random.split(key)
+    def step(state: State, keys: tuple[Array, PRNGKeyArray]) -> tuple[State, tuple[Array, Array, Array]]:
+        ask, evaluate = keys
         at = sampler.strategy.ask(basis, ask, state, every=every)
         x = basis.frame.decode(at)
         objectives, constraints = (row[None].astype(dtype) for row in problem(evaluate, x[0]))
@@ -220,11 +220,13 @@ def _run(sampler: Sampler, problem: Any, key: PRNGKeyArray, n_evaluations: int, 
     # rows.
     parts, start = [], 0
     state = State.empty(*widths, capacity(min(n_evaluations, least)), dtype)
-    keys = jax.random.split(key, n_evaluations)
+    ask, evaluate = jax.vmap(jax.random.split, out_axes=1)(jax.random.split(key, n_evaluations))
+    keys = jax.vmap(sampler.strategy.keys)(ask), evaluate
     while start < n_evaluations:
         state = state.grown(max(capacity(start + 1), state.capacity))
         stop = min(n_evaluations, state.capacity)
-        state, part = jax.lax.scan(step, jax.tree.map(jnp.asarray, state), keys[start:stop])
+        now = jax.tree.map(lambda a, steps=slice(start, stop): a[steps], keys)
+        state, part = jax.lax.scan(step, jax.tree.map(jnp.asarray, state), now)
         parts.append(part)
         start = stop
     return Trace(*map(jnp.concatenate, zip(*parts, strict=True)), directions=sampler.directions)

@@ -11,7 +11,7 @@ from parzax._numerics import largest_before
 from parzax.kernels.bandwidth.rule import AbstractClipped, Setting
 
 # Up to this many unsorted rows, all pairs are compared instead of sorting.
-_FEW = 64
+FEW = 64
 
 
 @final
@@ -114,7 +114,7 @@ def neighbour_distance(
     ``order``.
     """
     n = len(position)
-    if order is None and n <= _FEW:
+    if order is None and n <= FEW:
         # All pairs are compared, so no sorting is needed.
         index = jnp.arange(n)
         row, other, here = position[:, None], position[None], present[None]
