@@ -227,7 +227,7 @@ def advance(
     state = jax.lax.fori_loop(0, counts[0], add, state)
     with_pending = jax.lax.fori_loop(counts[0], counts[1], add, state)
     key = reduce(jax.random.fold_in, numbers[1:], jax.random.key(numbers[0]))
-    return jax.tree.leaves(state), strategy.ask(basis, strategy.keys(key), with_pending)
+    return jax.tree.leaves(state), strategy.ask(basis, key, with_pending)
 
 
 def split_model(model: Any, dtype: Any) -> tuple[Any, list[Any]]:

@@ -13,14 +13,13 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from parzax._numerics import exp2, in_two_rounds
 from parzax.kernels.bandwidth import FixedTop
 from parzax.parzen import log_kernels
-from parzax.parzen.basis import Basis
+from parzax.parzen.basis import Basis, Regimes, SmallDiscrete
 from parzax.parzen.densities import AbstractDensities
 from parzax.parzen.evaluation import in_blocks
 from parzax.parzen.fitting import Settings, by_parameter, slot_scales
 from parzax.parzen.forms import LOG2_E, shift_of
 from parzax.parzen.large_discrete import LogMasses, large_discrete_logs, log_masses
 from parzax.parzen.mixture import KernelMixture
-from parzax.parzen.regimes import Regimes, SmallDiscrete
 from parzax.parzen.sampling import uniforms
 from parzax.space import INACTIVE, Points
 
@@ -148,7 +147,7 @@ def prepare_continua(
 ) -> Callable[[Points], LinearTerms]:
     """Function that returns the terms of continuous regimes with product kernels."""
     family, n, k, dtype = part.family, len(rows), part.n_always, scale.dtype
-    h, present, n_values = part.slots(scale), part.here(rows).T, jnp.asarray(part.n_values)
+    h, present, n_values = scale[:, part.slot], part.here(rows).T, jnp.asarray(part.n_values)
     place = jnp.where(present, part.by_regime(rows.unit), 0.5)
 
     def constants(h: Array, place: Array, n_values: Array) -> Float[Array, "g n"]:
@@ -192,7 +191,7 @@ def prepare_small_discrete(
     place, n_values = jnp.asarray(part.place), jnp.asarray(part.n_values)[part.regime_of]
     lower, upper = jnp.asarray(part.lower), jnp.asarray(part.upper)
     wide = jax.tree.map(lambda a: a[part.regime_of], log_kernels.wide_kernels(part, dtype))
-    h = part.repeated(part.slots(scale))
+    h = part.repeated(scale[:, part.slot])
     settings = (jnp.broadcast_to(x, h.shape) for x in (place, h, n_values))
     kernels = log_kernels.vmap_twice(family.around, *settings)
     one_hot, present = part.has(rows).astype(dtype).T, part.here(rows).astype(dtype).T

@@ -11,12 +11,11 @@ from jaxtyping import Array, Bool, Float
 
 from parzax._numerics import exp2, masked_logsumexp
 from parzax.kernels import AbstractKernel
-from parzax.parzen.basis import Basis
+from parzax.parzen.basis import Basis, Regimes
 from parzax.parzen.forms import Form, shift_of, unit_of
 from parzax.parzen.large_discrete import LogMasses, large_discrete_logs
 from parzax.parzen.log_kernels import matmul, pair_logs, point_features, prior_ratio, restored
 from parzax.parzen.prior import UserPrior
-from parzax.parzen.regimes import Regimes
 from parzax.space import Points
 
 # Number of (point, kernel) pairs per block: on a CPU (2 MiB in float32, which fits a core's cache) and on

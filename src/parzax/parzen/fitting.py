@@ -96,7 +96,7 @@ def slot_scales(
     (bandwidth, top, prior_weight), positive = settings, jnp.ones((), bool)
     dtype, numeric, categories = rows.unit.dtype, basis.numeric, basis.categories
     has_prior = not (isinstance(prior_weight, (int, float)) and prior_weight == 0)
-    out = jnp.ones((1 if bandwidth.one_scale else len(rows), basis.n_slots), dtype)
+    out = jnp.ones((basis.n_slots, 1 if bandwidth.one_scale else len(rows)), dtype)
 
     if len(numeric):
         shared = {"prior_position": 0.5 if has_prior else None, "n_parameters": basis.n_parameters}
@@ -109,13 +109,13 @@ def slot_scales(
 
         scales = jax.vmap(slot_scale)(
             individual,
-            numeric.by_regime(rows.unit),
+            rows.unit.T[numeric.parameter],
             jnp.where(numeric.here(rows).T, weight[None], 0),
             jnp.asarray(numeric.n_values) if len(numeric) > basis.n_continuous else None,
-            None if order is None else numeric.by_regime(order.T),
+            None if order is None else order[numeric.parameter],
         )
         usable = (scales > 0) & (scales < jnp.inf)
-        out, positive = numeric.put_slots(out, jnp.where(usable, scales, 1).T), usable.all()
+        out, positive = out.at[numeric.slot].set(jnp.where(usable, scales, 1)), usable.all()
     if len(categories):
         size = jnp.where(categories.here(rows).T, weight[None], 0).sum(axis=-1)
         size = size + 1 if has_prior else jnp.where(size > 0, size, 1)
@@ -126,8 +126,8 @@ def slot_scales(
             return jnp.asarray(eqx.combine(settings, common)(size, prior, n_choices), dtype)
 
         scales = jax.vmap(category_scale)(individual, size, categories.n_values)
-        out = categories.put_slots(out, jnp.broadcast_to(scales[None], (len(out), len(categories))))
-    return out, positive
+        out = out.at[categories.slot].set(jnp.broadcast_to(scales[:, None], (len(categories), out.shape[1])))
+    return out.T, positive
 
 
 def _settings_of_slots(rule: Any, parameter: Int[Any, " k"], n_parameters: int) -> tuple[Any, Any]:

@@ -10,9 +10,8 @@ from jaxtyping import Array, Bool, Float, Int
 
 from parzax._numerics import in_two_rounds
 from parzax.kernels import AbstractKernel
-from parzax.parzen.basis import Basis
+from parzax.parzen.basis import Basis, LargeDiscrete
 from parzax.parzen.log_kernels import finite, kernels_of, vmap_twice, with_wide
-from parzax.parzen.regimes import LargeDiscrete
 from parzax.space import Points
 
 # Largest number of entries in the tables of one part of the basis: 32 MiB in float64.

@@ -19,9 +19,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from parzax.kernels import AbstractKernel
-from parzax.parzen.basis import Basis
+from parzax.parzen.basis import Basis, Regimes
 from parzax.parzen.prior import UserPrior
-from parzax.parzen.regimes import Regimes
 from parzax.space import Points
 
 # log(0) is replaced by minus this fraction of the largest float, because 0 * -inf would be NaN.

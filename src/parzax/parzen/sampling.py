@@ -62,14 +62,14 @@ def drawn_points(
     unit = frame.spread(unit)
     places = jnp.full(levels.shape, 0.5, dtype)
     for part in basis.families:
-        n_values = jnp.asarray(part.n_values)
+        slot, n_values = part.slot, jnp.asarray(part.n_values)
         wide = jax.vmap(lambda n, family=part.family: family.wide(n, dtype))(n_values)
-        here = part.slots(near)
+        here = near[:, slot]
         place, width = (
-            jnp.where(here, part.slots(x), prior[None]) for x, prior in zip((unit, scale), wide, strict=True)
+            jnp.where(here, x[:, slot], prior[None]) for x, prior in zip((unit, scale), wide, strict=True)
         )
         quantiles = jax.vmap(jax.vmap(part.family.quantile), in_axes=(0, 0, 0, None))
-        places = part.put_slots(places, quantiles(part.slots(levels), place, width, n_values))
+        places = places.at[:, slot].set(quantiles(levels[:, slot], place, width, n_values))
     for prior in priors:
         assert keys is not None
         s, fold = prior.slot, jax.vmap(jax.random.fold_in, in_axes=(0, None))

@@ -82,6 +82,10 @@ def density(
     for panel, title in zip(panels, titles, strict=True):
         _axes.set_title(panel, title)
         plane.label(panel)
+        if len(names) == 2 and panel is not ax:
+            # Maps share their vertical axis.
+            panel.set_ylabel("")
+            panel.tick_params(labelleft=False)
     return ax
 
 

@@ -207,8 +207,8 @@ def _run(sampler: Sampler, problem: Any, key: PRNGKeyArray, n_evaluations: int, 
     dtype, widths = jnp.result_type(float), (len(sampler.space), sampler.n_objectives, sampler.n_constraints)
     basis, every = sampler.smoothing.basis(sampler.space, dtype), sampler.every_point(1, dtype)
 
-    def step(state: State, keys: tuple[Array, PRNGKeyArray]) -> tuple[State, tuple[Array, Array, Array]]:
-        ask, evaluate = keys
+    def step(state: State, key: PRNGKeyArray) -> tuple[State, tuple[Array, Array, Array]]:
+        ask, evaluate = jax.random.split(key)
         at = sampler.strategy.ask(basis, ask, state, every=every)
         x = basis.frame.decode(at)
         objectives, constraints = (row[None].astype(dtype) for row in problem(evaluate, x[0]))
@@ -216,20 +216,30 @@ def _run(sampler: Sampler, problem: Any, key: PRNGKeyArray, n_evaluations: int, 
         state = state.add(x, at, losses, constraints[:, : sampler.n_constraints], only)
         return state, (x[0], objectives[0], constraints[0])
 
-    # One scan per capacity, starting at ``least``, so that the first steps do not compute with many absent
-    # rows.
-    parts, start = [], 0
-    state = State.empty(*widths, capacity(min(n_evaluations, least)), dtype)
-    ask, evaluate = jax.vmap(jax.random.split, out_axes=1)(jax.random.split(key, n_evaluations))
-    keys = jax.vmap(sampler.strategy.keys)(ask), evaluate
-    while start < n_evaluations:
-        state = state.grown(max(capacity(start + 1), state.capacity))
-        stop = min(n_evaluations, state.capacity)
-        now = jax.tree.map(lambda a, steps=slice(start, stop): a[steps], keys)
-        state, part = jax.lax.scan(step, jax.tree.map(jnp.asarray, state), now)
+    parts, state, keys = [], State.empty(*widths, 0, dtype), jax.random.split(key, n_evaluations)
+    for start, size in _scans(n_evaluations, least):
+        state = jax.tree.map(jnp.asarray, state.grown(size))
+        state, part = jax.lax.scan(step, state, keys[start:size])
         parts.append(part)
-        start = stop
     return Trace(*map(jnp.concatenate, zip(*parts, strict=True)), directions=sampler.directions)
+
+
+def _scans(n_evaluations: int, least: int) -> list[tuple[int, int]]:
+    """First step and capacity of each scan of a run; its last step is at its capacity or at the end.
+
+    Earlier scans have less capacity, so their steps compute with fewer absent rows. There are as many scans as
+    capacities from ``least`` on, and about equally many steps in each.
+    """
+    n_scans, size = 1, capacity(least)
+    while size < n_evaluations:
+        n_scans, size = n_scans + 1, capacity(size + 1)
+    size = _multiple(-(-n_evaluations // n_scans))
+    return [(start, min(start + size, _multiple(n_evaluations))) for start in range(0, n_evaluations, size)]
+
+
+def _multiple(n: int) -> int:
+    """The capacity, a multiple of 32 because processors compute with vectors, for n rows."""
+    return -(-n // 32) * 32
 
 
 # JAX would compile a new scan body in every call; `program` finds the earlier executable.

@@ -268,7 +268,7 @@ def _weight(strategy: Strategy, *_: Any) -> float:
 def _suggest(
     strategy: Strategy, basis: Basis, key: Any, state: State, n: int, every: Any, x: Any, pool: Any
 ) -> Float[Array, "{n} d"]:
-    at = strategy.ask(basis, strategy.keys(key, n), state, n, pool, every)
+    at = strategy.ask(basis, key, state, n, pool, every)
     # Pool members are returned as given, because decoding their unit coordinates would round them.
     return basis.frame.decode(at) if pool is None else jnp.asarray(x)[find_members(at, pool)]
 

@@ -41,22 +41,18 @@ class Strategy(Parts):
     All methods are pure.
     """
 
-    def keys(self, key: PRNGKeyArray, n: int = 1) -> Array:
-        """Keys of n suggestions, for `ask`. A loop makes those of all its steps at once, which is faster."""
-        # A batch needs a fifth key for fillers. The first four are the same as for a single suggestion.
-        return jax.random.split(key, 4 if n == 1 and self.repeats else 5)
-
     def ask(
         self,
         basis: Basis,
-        keys: Array,
+        key: PRNGKeyArray,
         state: State,
         n: int = 1,
         pool: Points | None = None,
         every: Points | None = None,
     ) -> Points:
         """n suggestions, from the pool if there is one; ``every`` has all configurations of a small space."""
-        start, draw, choose, pick, *more = keys
+        # A batch needs a fifth key for fillers. The first four are the same as for a single suggestion.
+        start, draw, choose, pick, *more = jax.random.split(key, 4 if n == 1 and self.repeats else 5)
         only = (state.constraint_only & state.present).sum(dtype=state.count.dtype)
         starting = state.count - only < self.n_startup
         seen = None
