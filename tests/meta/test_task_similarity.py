@@ -176,7 +176,7 @@ REMEDIES = {
 @pytest.mark.slow
 def test_an_optuna_storage(studies, remedy):
     """A space with conditions, or with none, or without the parameter, as the message says."""
-    with pytest.raises(ValueError, match=r"^tasks: 'y' is missing in some rows of 's0'.*give space="):
+    with pytest.raises(ValueError, match=r"^tasks: 'y' is missing in some rows of 's0'.*Give space="):
         px.task_similarity(studies)
     found = px.task_similarity(studies, px.Space(REMEDIES[remedy]), n_samples=100)
     assert found.names == ("s0", "s1", "s2")

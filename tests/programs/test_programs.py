@@ -284,7 +284,7 @@ def test_a_space_is_named_alike_in_every_process(cache, tmp_path):
         "import numpy as np, sys; from parzax._programs import disk; from parzax.space import *\n"
         "space = Space({'c': Categorical(['a', 'b']), 'x': Float(0, 1, when=In('c', ['a']))})\n"
         "if sys.argv[1] == '1': hash(space), [d.axis for own in space.domains for d in own]\n"
-        "print(disk.entry('name', lambda: space, ())._name)"
+        "print(disk.entry('name', lambda: space, ()).name)"
     )
     env = {**os.environ, "JAX_PLATFORMS": "cpu"}
     found = {
@@ -297,7 +297,7 @@ def test_a_space_is_named_alike_in_every_process(cache, tmp_path):
     assert len(found) == 1
     entry = disk.entry("name", lambda: Space({"y": Float(0, 1)}), ())
     assert entry is not None
-    assert entry._name not in found
+    assert entry.name not in found
 
 
 def test_spaces_survive_a_pickle():

@@ -216,7 +216,7 @@ def test_truths_are_no_constraints():
     """Catches True, meant as satisfied, taken as 1 > 0."""
     sampler = px.c_tpe(px.Space({"a": px.Float(0, 1)}), 1)
     for truths in ([True], np.array([True]), jnp.array([False])):
-        with pytest.raises(TypeError, match="satisfied where <= 0"):
+        with pytest.raises(TypeError, match="<= 0 means satisfied"):
             sampler.tell(sampler.init(8), [[0.5]], [1.0], truths)
 
 

@@ -225,20 +225,20 @@ def _run(sampler: Sampler, problem: Any, key: PRNGKeyArray, n_evaluations: int, 
 
 
 def _scans(n_evaluations: int, least: int) -> list[tuple[int, int]]:
-    """First step and capacity of each scan of a run; its last step is at its capacity or at the end.
+    """First step and capacity of each scan of a run. The next scan begins when the capacity is reached.
 
-    Earlier scans have less capacity, so their steps compute with fewer absent rows. There are as many scans as
-    capacities from ``least`` on, and about equally many steps in each.
+    All scans have about the same number of steps. The first ones have less capacity, so their steps compute
+    with fewer absent rows. A run of up to ``least`` evaluations is one scan.
     """
     n_scans, size = 1, capacity(least)
     while size < n_evaluations:
         n_scans, size = n_scans + 1, capacity(size + 1)
-    size = _multiple(-(-n_evaluations // n_scans))
-    return [(start, min(start + size, _multiple(n_evaluations))) for start in range(0, n_evaluations, size)]
+    size, most = _vectors(-(-n_evaluations // n_scans)), _vectors(n_evaluations)
+    return [(start, min(start + size, most)) for start in range(0, n_evaluations, size)]
 
 
-def _multiple(n: int) -> int:
-    """The capacity, a multiple of 32 because processors compute with vectors, for n rows."""
+def _vectors(n: int) -> int:
+    """The smallest multiple of 32 that is at least n, because processors compute with vectors."""
     return -(-n // 32) * 32
 
 
