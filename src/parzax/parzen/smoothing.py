@@ -95,6 +95,7 @@ class Smoothing(AbstractSmoothing):
         # The objective's group below has few rows, so shorter arrays suffice.
         index, present = first_rows(masks[0], split.most)
         age, later = jax.tree.map(lambda a: a[0, index], ages), jax.tree.map(lambda a: a[1:], ages)
+        # Rules compare few rows in pairs, which is faster than an order.
         below_order = None if split.most <= FEW else first_orders(order, masks[0], split.most)
         below = self.mixture(basis, rows[index], present.astype(dtype), age, below_order)
         batches = jax.tree.map(lambda a: a[None], below), fit_groups(weight[1:], later, order)

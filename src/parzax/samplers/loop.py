@@ -233,13 +233,9 @@ def _scans(n_evaluations: int, least: int) -> list[tuple[int, int]]:
     n_scans, size = 1, capacity(least)
     while size < n_evaluations:
         n_scans, size = n_scans + 1, capacity(size + 1)
-    size, most = _vectors(-(-n_evaluations // n_scans)), _vectors(n_evaluations)
+    # Capacities are multiples of 32, because processors compute with vectors.
+    size, most = (-(-n // 32) * 32 for n in (-(-n_evaluations // n_scans), n_evaluations))
     return [(start, min(start + size, most)) for start in range(0, n_evaluations, size)]
-
-
-def _vectors(n: int) -> int:
-    """The smallest multiple of 32 that is at least n, because processors compute with vectors."""
-    return -(-n // 32) * 32
 
 
 # JAX would compile a new scan body in every call; `program` finds the earlier executable.
