@@ -96,26 +96,33 @@ def polars_one_by_one(path: str, d: int, levels: np.ndarray) -> np.ndarray:
 
 
 def duckdb_groups(path: str, d: int, levels: np.ndarray) -> np.ndarray:
-    """A group-by of DuckDB for each parameter; the losses are ranked by a join with the cut-offs."""
+    """Grouping sets of DuckDB for all parameters; exact cut-offs by a sort of the losses."""
     import duckdb
 
     base = duckdb.connect()
-    n = base.sql(f"select count(*) from '{path}'").fetchone()[0]
-    ranks = ", ".join(str(k) for k in _ranks(levels, n))
-    ordered = f"(select loss, row_number() over (order by loss) as k from '{path}')"
-    base.sql(
-        f"create table cuts as select loss as cut, row_number() over (order by k) - 1 as level "
-        f"from {ordered} where k in ({ranks})"
-    )
+    losses = base.sql(f"select loss from '{path}' order by loss").fetchnumpy()["loss"]
+    level = _search(losses[[k - 1 for k in _ranks(levels, len(losses))]].tolist())
+    names = [f"c{j}" for j in range(d)]
+    cells = (f"cast(ceil((x{j} - 0.0) / {SPACING!r} - 0.5) as int) as c{j}" for j in range(d))
+    groups = base.sql(
+        f"select level, {', '.join(names)}, count(*) as n "
+        f"from (select {level} as level, {', '.join(cells)} from '{path}') "
+        f"group by grouping sets ({', '.join(f'(level, {name})' for name in names)})"
+    ).fetchnumpy()
     counts = np.zeros((d, len(levels) + 2, CELLS), np.int64)
-    for j in range(d):
-        query = (
-            f"select level, cast(ceil((x{j} - 0.0) / {SPACING!r} - 0.5) as int) as cell, count(*) as n "
-            f"from '{path}' asof join cuts on loss <= cut group by all"
-        )
-        groups = base.sql(query).fetchnumpy()
-        np.add.at(counts[j], (groups["level"], groups["cell"]), groups["n"])
+    for one, name in zip(counts, names, strict=True):
+        grouped = ~np.ma.getmaskarray(groups[name])
+        np.add.at(one, (groups["level"][grouped], groups[name][grouped]), groups["n"][grouped])
     return _cumulated(counts)
+
+
+def _search(cuts: list[float], first: int = 0) -> str:
+    """SQL of the number of cut-offs below a loss, by bisection."""
+    if not cuts:
+        return str(first)
+    m = len(cuts) // 2
+    below, above = _search(cuts[:m], first), _search(cuts[m + 1 :], first + m + 1)
+    return f"case when loss <= {cuts[m]!r} then {below} else {above} end"
 
 
 def _ranks(levels: np.ndarray, n: int) -> list[int]:
