@@ -94,7 +94,9 @@ for n in (1, 2, 3, 4):
         mesh = Mesh(np.array(jax.devices()[:n]), ("runs",), axis_types=(kind,))
         pairs = zip(straight, run(mesh), strict=True)
         equal[f"{n} {kind}"] = all(a.tobytes() == b.tobytes() for a, b in pairs)
-mesh = Mesh(np.array(jax.devices()), ("runs",))
+mesh, other = Mesh(np.array(jax.devices()), ("runs",)), jax.device_put(keys, jax.devices()[-1])
+moved = jax.tree.leaves(px.optimize_many(sampler, task, other, 8, lanes=2, mesh=mesh))
+equal["keys on another device"] = all(a.tobytes() == b.tobytes() for a, b in zip(straight, moved))
 chunk = jax.jit(lambda keys: _chunk.__wrapped__(sampler, task, keys, 8, mesh))
 text = chunk.lower(keys[:4]).compile().as_text()
 words = ["all-reduce", "all-gather", "all-to-all", "collective-permute", "reduce-scatter"]
@@ -107,7 +109,7 @@ print(json.dumps({"equal": equal, "devices": "num_partitions=4" in text, "collec
 def test_devices_of_a_mesh():
     """The same bits as on one device, with lanes and chunks to spare, and no collective."""
     answer = run_on_devices(DEVICES)
-    assert len(answer["equal"]) == 8
+    assert len(answer["equal"]) == 9
     assert all(answer["equal"].values()), answer["equal"]
     assert answer["devices"]
     assert answer["collectives"] == []

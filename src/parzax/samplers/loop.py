@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import AxisType, Mesh
+from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
@@ -179,6 +179,7 @@ def optimize_many(
             )
         # Axes of type Explicit would refuse keys that are not sharded yet.
         mesh = Mesh(mesh.devices, mesh.axis_names, axis_types=(AxisType.Auto,))
+        keys = jax.device_put(keys, NamedSharding(mesh, P()))  # they may lie on other devices
     size = lanes * (1 if mesh is None else mesh.size)
     chunks = None
     if folder is not None:
