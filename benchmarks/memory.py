@@ -80,7 +80,8 @@ def main(argv: list[str] | None = None) -> int:
         run = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, text=True)
         seconds, memory, on_device = map(float, run.stdout.split())
         print(f"| {what} | {seconds:.1f} | {memory:.2f} | {on_device:.2f} |", flush=True)
-        above = memory > MOST and not on_device  # an accelerator's driver and pinned buffers are anonymous too
+        # An accelerator's driver takes anonymous memory too.
+        above = memory > MOST and not on_device
         failed += [f"{what}: {memory:.2f} GiB, more than {MOST}"] if above else []
     return command.verdict(failed)
 

@@ -94,3 +94,33 @@ def test_valid_points_are_configurations(name):
     wanted = [_is_configuration(parameters, x[i]) for i in some]
     np.testing.assert_array_equal(host_frame(space).encode(x[some]).valid.all(axis=-1), wanted)
     assert host_frame(space).encode(x[:0]).valid.shape == (0, len(space))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_ordinals_in_float32(seed):
+    """Every list is refused, or each value is told apart; relative distances above 1e-3 are never refused."""
+    rng = np.random.default_rng(seed)
+    decades, n = rng.choice([1.0, 10, 30, 100, 600]), rng.integers(2, 9)
+    values = np.unique(10 ** rng.uniform(-decades / 2, min(decades / 2, 300), n) * rng.choice([1, -1, 0], n))
+    if seed % 3 == 0:
+        values = np.unique(np.append(values, values * (1 + 10.0 ** -rng.integers(2, 8))))
+    if len(values) == 1:
+        return  # nothing to tell apart
+    log = bool((values > 0).all())
+    space = px.Space({"x": px.Ordinal(values.tolist(), log=log)})
+    held = ((values == 0) | ((np.abs(values) > 1.18e-38) & (np.abs(values) < 3.4e38))).all()
+    gaps = np.diff(values) / np.maximum(np.abs(values[1:]), np.abs(values[:-1]))
+    if not space.domains[0][0].axis.resolved(np.float32, True):
+        with pytest.raises(ValueError, match="cannot tell the values of 'x' apart"):
+            px.tpe(space).init()
+        assert not held or gaps.min() < 1e-3 or (not log and _narrow(values))
+        return
+    points = frame_of(space, np.float32).encode(values.astype(np.float32)[:, None])
+    assert held
+    assert points.valid.all()
+    np.testing.assert_array_equal(points.index[:, 0], np.arange(len(values)))
+
+
+def _narrow(values):
+    """Whether places in [0, 1] run together in float32."""
+    return np.diff(values).min() < 1e-6 * (values[-1] - values[0])

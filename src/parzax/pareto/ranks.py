@@ -83,6 +83,7 @@ def non_domination_rank_host(losses: Any, mask: Any = None) -> np.ndarray:
     return rank
 
 
+@with_auto_axes
 def rank_status(losses: Losses, mask: Mask = None) -> Int[Array, ""]:
     """Bits of `Status` for ranks, crowding and subset selection.
 

@@ -26,7 +26,7 @@ from parzax.parzen.methods import EstimatorMethod
 from parzax.parzen.mixture import KernelMixture
 from parzax.parzen.prior import check_masses, user_priors
 from parzax.space import Points, Space, check_dtype
-from parzax.status import Status, describe
+from parzax.status import describe
 
 Measure = Literal["native", "unit"]
 
@@ -229,8 +229,8 @@ class ParzenEstimator(eqx.Module):
             ValueError: unknown names, values outside their domains, a missing parent, or no parameter left.
         """
         self._check()
-        space, mixture, possible = restriction.conditional(self.space, self.basis, self.mixture, values)
-        status = self.status | jnp.where(possible, 0, jnp.int32(Status.IMPOSSIBLE_EVENT))
+        fitted = self.basis, self.mixture, self.status
+        space, mixture, status = restriction.conditional(self.space, *fitted, values)
         # Kernels near the given values gain weight, so the prior's weight may be too small to anchor sums.
         return replace(self._restricted(space, mixture), status=status, safe_prior=False)
 

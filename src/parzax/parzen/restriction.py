@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool
+from jaxtyping import Array, Int
 
 from parzax import _checks
 from parzax._mesh import with_auto_axes
@@ -19,6 +19,7 @@ from parzax.parzen.forms import shift_of
 from parzax.parzen.log_kernels import prior_ratio, restored
 from parzax.parzen.mixture import KernelMixture
 from parzax.space import INACTIVE, Categorical, Domain, Recorded, Space, choice_key, holds, host_frame
+from parzax.status import Status
 
 
 def marginal(space: Space, mixture: KernelMixture, names: tuple[str, ...]) -> tuple[Space, KernelMixture]:
@@ -30,9 +31,9 @@ def marginal(space: Space, mixture: KernelMixture, names: tuple[str, ...]) -> tu
 
 @with_auto_axes
 def conditional(
-    space: Space, basis: Basis, mixture: KernelMixture, values: Mapping[str, Any]
-) -> tuple[Space, KernelMixture, Bool[Array, ""]]:
-    """See `parzax.ParzenEstimator.conditional`. The last result says whether the values have a density."""
+    space: Space, basis: Basis, mixture: KernelMixture, status: Int[Array, ""], values: Mapping[str, Any]
+) -> tuple[Space, KernelMixture, Int[Array, ""]]:
+    """See `parzax.ParzenEstimator.conditional`. The status gets a bit if the values have no density."""
     given = given_values(space, values)
     part, kept = given_rest(space, given)
     if part is None:
@@ -55,7 +56,8 @@ def conditional(
         return weight * jnp.exp(jnp.where(weight > 0, log_factor, within_range))
 
     weight, prior_weight = reweighted(rest.weight, logs - safe), reweighted(rest.prior_weight, wide - safe)
-    return part, replace(rest, weight=weight, prior_weight=prior_weight), total > -jnp.inf
+    status = status | jnp.where(total > -jnp.inf, 0, jnp.int32(Status.IMPOSSIBLE_EVENT))
+    return part, replace(rest, weight=weight, prior_weight=prior_weight), status
 
 
 def _select_columns(mixture: KernelMixture, columns: Mapping[int, Iterable[int]]) -> KernelMixture:

@@ -56,23 +56,26 @@ class AbstractCells(AbstractAxis):
         return self.centre(index, unit.dtype), index
 
     def _telling(self) -> Any:
-        """Indices of values among which one has the narrowest cell: all, or three of a long list."""
+        """Indices of values among which the narrowest cell and the closest neighbours are."""
         n = int(self.n_values)
-        return np.arange(n) if n < 2**12 else np.array([0, 1, n - 1])
+        return np.arange(n) if n < 2**12 else np.array([0, 1, n - 2, n - 1])
 
     def narrowest(self) -> float:
         """Width of the narrowest cell."""
         return float(self.width(self._telling(), np.float64).min())
 
     def resolved(self, dtype: Any, native: bool) -> bool:
-        eps, n = float(np.finfo(dtype).eps), int(self.n_values)
+        info, n = np.finfo(dtype), int(self.n_values)
+        eps = float(info.eps)
         if n == 1:
             return True
         values = self.value(self._telling(), np.float64)
-        largest, gap = np.abs(values).max(), np.diff(values).min()
-        exact = largest * eps <= 2 and (values == np.round(values)).all() and gap == round(gap)
-        told_apart = not native or exact or largest * eps <= STEP_SLACK * gap
-        return bool(n * eps <= _CELL_SLACK and told_apart)
+        size, gaps = np.abs(values), np.diff(values)
+        exact = size.max() * eps <= 2 and (values == np.round(values)).all()
+        # Neighbours are compared: on a log scale the values may differ by many orders of magnitude.
+        apart = (np.maximum(size[1:], size[:-1]) * eps <= STEP_SLACK * gaps).all()
+        normal = ((size == 0) | (size >= float(info.tiny))).all() and size.max() <= float(info.max)
+        return bool(n * eps <= _CELL_SLACK and (not native or exact or (apart and normal)))
 
 
 @final
@@ -170,6 +173,9 @@ class Listed(AbstractCells):
         n_more = n - len(self.values)
         longer = (np.pad(a, (0, n_more), constant_values=fill) for a, fill in zip(arrays, fills, strict=True))
         return Listed(self.n_values, *longer)
+
+    def _telling(self) -> Any:
+        return np.arange(int(self.n_values))  # their distances differ
 
     def value(self, index: Any, dtype: Any) -> Any:
         return self.values.astype(dtype)[index]
