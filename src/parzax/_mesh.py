@@ -42,6 +42,11 @@ def with_auto_axes(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
+def jit_on_meshes(*static: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Compile a function by `jax.jit`, for arrays on any mesh; ``static`` names its static arguments."""
+    return lambda function: jax.jit(with_auto_axes(function), static_argnames=static)
+
+
 def _explicit_mesh(arrays: Any) -> Any:
     """The mesh of the first array on a mesh with Explicit axes, or None."""
     meshes = (jax.typeof(array).sharding.mesh for array in jax.tree.leaves(arrays))

@@ -12,7 +12,7 @@ from jaxtyping import Array, ArrayLike, Int, Integer, Shaped
 
 from parzax._checks import unmasked, vectors
 from parzax._entries import checked_counts
-from parzax._mesh import with_auto_axes
+from parzax._mesh import jit_on_meshes
 from parzax._numerics import namespace
 from parzax.importance.layout import Layout
 
@@ -60,8 +60,7 @@ def level_counts(
     return _level_counts(codes, first, given, n_levels=n_levels, n_cells=n_cells)
 
 
-@partial(jax.jit, static_argnames=("n_levels", "n_cells"))
-@with_auto_axes
+@jit_on_meshes("n_levels", "n_cells")
 def _level_counts(
     codes: Integer[Array, " n"], level: Integer[Array, " n"], weight: Any, *, n_levels: int, n_cells: int
 ) -> Shaped[Array, "q1 g"]:

@@ -1,7 +1,6 @@
 """`Encoded`, the arrays that estimators read; and the encoder on a device: regimes, cells, level sets."""
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -12,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, Integer, Shaped
 
 from parzax import _checks
 from parzax._entries import check_weight
-from parzax._mesh import with_auto_axes
+from parzax._mesh import jit_on_meshes
 from parzax._numerics import ordered_key
 from parzax.importance.borders import Tables, build_tables
 from parzax.importance.flags import status_bit
@@ -125,8 +124,7 @@ def _refuse(space: Space, grid: Grid, x: Array, losses: Array, weight: Array | N
     refuse_rows("x", space, x, np.asarray(valid) | ~counts[:, None])
 
 
-@partial(jax.jit, static_argnames=("space", "grid", "levels", "region"))
-@with_auto_axes
+@jit_on_meshes("space", "grid", "levels", "region")
 def _encoded(
     x: Float[Array, "n d"],
     losses: Float[Array, " n"],

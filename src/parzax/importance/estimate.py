@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Integer, Shaped
 
 from parzax import _checks
-from parzax._mesh import with_auto_axes
+from parzax._mesh import jit_on_meshes
 from parzax.importance.counts import sweep_counts
 from parzax.importance.encode import Encoded, check_encoded
 from parzax.importance.estimator import GridEstimator
@@ -125,15 +125,13 @@ def _estimate_counts(log: Counts, estimator: GridEstimator, reference: str) -> I
     return jax.tree.map(np.asarray, estimates) if on_host else estimates
 
 
-@partial(jax.jit, static_argnames=("layout", "estimator", "reference"))
-@with_auto_axes
+@jit_on_meshes("layout", "estimator", "reference")
 def _from_counts(counts: Any, status: Any, layout: Layout, estimator: Any, reference: str) -> Importance:
     counts, status = (jnp.asarray(a)[None] for a in (counts, status))
     return jax.tree.map(lambda a: a[0], from_counts(counts, status, layout, estimator, reference))
 
 
-@partial(jax.jit, static_argnames=("place", "layout", "estimator", "reference"))
-@with_auto_axes
+@jit_on_meshes("place", "layout", "estimator", "reference")
 def _estimate(*arrays: Any, **static: Any) -> Importance:
     estimates = estimate_seeds(*jax.tree.map(lambda a: jnp.asarray(a)[None], arrays), **static)
     return jax.tree.map(lambda a: a[0], estimates)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Integer, PRNGKeyArray, Shaped
 
 from parzax import _checks
-from parzax._mesh import with_auto_axes
+from parzax._mesh import jit_on_meshes
 from parzax._numerics import divisor
 from parzax.importance.encode import Encoded, check_encoded
 from parzax.importance.flags import few_rows, status_bit
@@ -121,8 +121,7 @@ def estimate_interactions(*arrays: Any, **static: Any) -> Interactions:
     return jax.lax.platform_dependent(*arrays, cpu=in_turn, default=jax.vmap(estimate_log))
 
 
-@partial(jax.jit, static_argnames=("where", "place", "n_draws"))
-@with_auto_axes
+@jit_on_meshes("where", "place", "n_draws")
 def _estimate_log(
     key: PRNGKeyArray | None,
     codes: Integer[Array, "d n"],

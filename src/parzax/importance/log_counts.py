@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial, reduce
+from functools import reduce
 from operator import add
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from parzax import _checks
-from parzax._mesh import with_auto_axes
+from parzax._mesh import jit_on_meshes
 from parzax._numerics import count_below, ordered_key
 from parzax.importance.counts import sweep_counts
 from parzax.importance.encode import Encoded, check_encodable, check_encoded, compute_codes
@@ -160,8 +160,7 @@ def count(encoded: Encoded) -> Counts:
     return Counts(counts, encoded.status, None, *settings)
 
 
-@partial(jax.jit, static_argnames=("place", "layout"))
-@with_auto_axes
+@jit_on_meshes("place", "layout")
 def _count(codes: Any, level: Any, weight: Any, **static: Any) -> Array:
     arrays = jax.tree.map(lambda a: jnp.asarray(a)[None], (codes, level, weight))
     return sweep_counts(*arrays, **static)[0]
@@ -184,8 +183,7 @@ def count_arrays(
     return Counts(counts, status, cutoffs, layout(space, grid), levels, region, grid, space)
 
 
-@partial(jax.jit, static_argnames=("space", "grid", "levels"))
-@with_auto_axes
+@jit_on_meshes("space", "grid", "levels")
 def _count_arrays(
     x: Float[Array, "n d"],
     losses: Float[Array, " n"],

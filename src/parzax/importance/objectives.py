@@ -1,6 +1,5 @@
 """Turn several objectives into one loss: weighted combinations, and places by Pareto front."""
 
-from functools import partial
 from typing import Any
 
 import jax
@@ -9,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from parzax import pareto
-from parzax._mesh import with_auto_axes
+from parzax._mesh import jit_on_meshes
 from parzax._numerics import namespace
 from parzax.importance.levels import checked_levels, sizes
 from parzax.pareto.order import changes, checked_rows, lexicographic, value_ranks
@@ -98,8 +97,7 @@ def pareto_losses(
     return _places(losses, levels=(*target.tolist(), region), by_area=isinstance(ties, Hypervolume))
 
 
-@partial(jax.jit, static_argnames=("levels", "by_area"))
-@with_auto_axes
+@jit_on_meshes("levels", "by_area")
 def _places(losses: Float[Array, "n m"], *, levels: tuple[float, ...], by_area: bool) -> Float[Array, " n"]:
     n = len(losses)
     used = ~jnp.isnan(losses).any(axis=1)

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Int, Integer, Key, PRNGKeyArray
 
 from parzax import _checks
-from parzax._mesh import with_auto_axes
+from parzax._mesh import jit_on_meshes
 from parzax.importance.counts import sweep_counts
 from parzax.importance.draws import METHODS, sample_levels, sample_size
 from parzax.importance.encode import Encoded, check_encoded
@@ -105,8 +105,7 @@ def _replicate(draw: str, key: Any, encoded: Encoded, n: int, estimator: Any, re
     return jax.tree.map(np.asarray, replicates) if isinstance(encoded.codes, np.ndarray) else replicates
 
 
-@partial(jax.jit, static_argnames=("draw", "n", "estimator", "reference"))
-@with_auto_axes
+@jit_on_meshes("draw", "n", "estimator", "reference")
 def replicate(
     key: PRNGKeyArray, encoded: Encoded, *, draw: str, n: int, estimator: GridEstimator, reference: str
 ) -> Importance:

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Bool, Float, Num
 
-from parzax._mesh import with_auto_axes
+from parzax._mesh import jit_on_meshes
 from parzax._numerics import float_of_key, ordered_key
 
 
@@ -66,8 +66,7 @@ def attainment_surface(
     return _surface(losses, jnp.asarray(level), mask if mask.dtype == bool else mask > 0)
 
 
-@jax.jit
-@with_auto_axes
+@jit_on_meshes()
 def _surface(losses, level, mask):
     s, n, _ = losses.shape
     if s * n == 0:

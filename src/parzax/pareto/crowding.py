@@ -1,11 +1,10 @@
 """Crowding distance, and the order by rank and crowding."""
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from parzax import _checks
-from parzax._mesh import with_auto_axes
+from parzax._mesh import jit_on_meshes
 from parzax.pareto.order import Losses, Mask, changes, checked_rows, latest, value_ranks
 
 
@@ -46,8 +45,7 @@ def crowding_distance(losses: Losses, rank: Int[Array, " n"], mask: Mask = None)
     return _distance(rows, rank, present)
 
 
-@jax.jit
-@with_auto_axes
+@jit_on_meshes()
 def _distance(losses, rank, present):
     n, m = losses.shape
     if n == 0:

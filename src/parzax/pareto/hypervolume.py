@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -10,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from parzax._mesh import with_auto_axes
+from parzax._mesh import jit_on_meshes
 from parzax._numerics import namespace, ordered_key
 from parzax.pareto.order import Losses, Mask, Reference, as_array, checked_rows
 from parzax.status import Status
@@ -81,8 +80,7 @@ def checked_arguments(losses, reference, mask, *, xp=jnp, other="hypervolume_hos
     return losses.astype(dtype), reference.astype(dtype), present
 
 
-@partial(jax.jit, static_argnames="log")
-@with_auto_axes
+@jit_on_meshes("log")
 def _volume(losses, reference, present, *, log):
     box = boxes(losses, reference, present)
     value = union(box.width)
@@ -94,8 +92,7 @@ def _volume(losses, reference, present, *, log):
     return jnp.where(jnp.any(jnp.isnan(reference)), jnp.nan, jnp.where(jnp.any(box.endless), jnp.inf, value))
 
 
-@jax.jit
-@with_auto_axes
+@jit_on_meshes()
 def _status(losses, reference, present):
     box = boxes(losses, reference, present)
     volume = union(box.width)

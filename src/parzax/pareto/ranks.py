@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from parzax._mesh import with_auto_axes
+from parzax._mesh import jit_on_meshes
 from parzax._numerics import count_below
 from parzax.pareto.order import Losses, Mask, checked_rows, lexicographic, value_ranks
 from parzax.status import Status
@@ -99,8 +99,7 @@ def rank_status(losses: Losses, mask: Mask = None) -> Int[Array, ""]:
     return flags.astype(jnp.int32)
 
 
-@jax.jit
-@with_auto_axes
+@jit_on_meshes()
 def _rank(losses, present):
     n, m = losses.shape
     if n == 0:

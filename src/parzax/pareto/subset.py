@@ -1,13 +1,11 @@
 """Greedy hypervolume subset selection (HSSP)."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from parzax import _checks
-from parzax._mesh import with_auto_axes
+from parzax._mesh import jit_on_meshes
 from parzax.pareto.hypervolume import added_volume, boxes, checked_arguments
 from parzax.pareto.order import Losses, Mask, Reference, lexicographic, value_ranks
 from parzax.pareto.ranks import ABSENT
@@ -60,8 +58,7 @@ def greedy_hypervolume_order(
     return _order(rows, corner, present, n_choices, size=size)
 
 
-@functools.partial(jax.jit, static_argnames="size")
-@with_auto_axes
+@jit_on_meshes("size")
 def _order(losses, reference, present, n_choices, *, size):
     n, m = losses.shape
     if n == 0 or size == 0:
