@@ -65,7 +65,10 @@ def explain(problem: str, kinds: _Errors = (ValueError, TypeError)) -> Iterator[
     try:
         yield
     except kinds as error:
-        raise ValueError(f"{problem}: {str(error).removesuffix('.')}.") from error
+        text = (
+            f"key {error} is missing" if isinstance(error, KeyError) else str(error) or type(error).__name__
+        )
+        raise ValueError(f"{problem}: {text}{'' if text.endswith(('.', '?')) else '.'}") from error
 
 
 def plain(value: Any) -> Any:

@@ -57,11 +57,9 @@ def read_logs(
     logs = {}
     for i in np.unique(log_number).tolist():
         rows, name = log_number == i, names[i]
-        try:
+        where = ", ".join(f"{what} {label!r}" for what, label in zip(given, name, strict=True))
+        with _checks.explain(where, ValueError):
             dropped = _count_dropped(reasons[rows])
-        except ValueError as error:
-            where = ", ".join(f"{what} {label!r}" for what, label in zip(given, name, strict=True))
-            raise ValueError(f"{where}: {error}") from error
         kept = np.flatnonzero(rows & (reasons == ""))
         kept = kept[np.argsort(place[kept], kind="stable")]  # rows are sorted by the first row of their trial
         logs[name] = arrays.take(kept, n_rows=int(rows.sum()), dropped=dropped, inferred=inferred)

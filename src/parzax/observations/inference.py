@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from parzax import _checks
 from parzax._words import plural, visible
 from parzax.observations.gaps import columns_with_conditions
 from parzax.space import Categorical, Domain, Float, Int, Ordinal, Recorded, Space
@@ -80,7 +81,7 @@ def infer_domain(column: Column, conditional: bool = True) -> tuple[Domain | Non
     if not numeric and _is_id(column):
         reason = "different labels, one in nearly every row, like an id or a path"
         return None, f"{len(column.labels)} {reason}"
-    try:
+    with _checks.explain(f"column {column.name!r}"):
         domain, what = _infer_numeric(column) if numeric else _infer_categorical(column)
         present = (~missing).sum()
         n_values = len(column.labels) if not numeric else len(_few_values(column.as_numbers()[~missing]))
@@ -89,8 +90,6 @@ def infer_domain(column: Column, conditional: bool = True) -> tuple[Domain | Non
             column = replace(column, integers=domain.has_integers).as_labels()
             domain, what = _infer_categorical(column, (None,))
             return domain, f"{what}; empty{rows}, taken as the choice None, as no other column says when"
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"column {column.name!r}: {error}") from error
     if not missing.any():
         return domain, what
     doubt = "" if conditional else ", although no other column says when; if empty is a choice, write a word"

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from parzax import _checks
 from parzax.space import INACTIVE, Categorical, Space, choice_key
 from parzax.tables.columns import Column, listed, short
 
@@ -81,11 +82,9 @@ def _find_regimes(space: Space, values: np.ndarray, given: Mapping[str, np.ndarr
     regimes = np.empty(values.shape, dtype=np.int16)
     rest = [name for name in space.names if name not in given]
     if rest:
-        try:
+        problem = "if the regime of a parameter is recorded, those of its children must be recorded too"
+        with _checks.explain(problem, ValueError):
             others = Space({name: space[name] for name in rest})
-        except ValueError as error:
-            problem = "if the regime of a parameter is recorded, those of its children must be recorded too"
-            raise ValueError(f"{problem}: {error}") from error
         at = [space.index(name) for name in rest]
         regimes[:, at] = others.derive_regimes(values[:, at])
     for name, regime in given.items():

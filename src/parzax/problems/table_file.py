@@ -13,7 +13,7 @@ from parzax import _checks
 from parzax.space import Categorical, Ordinal, Space
 
 _SIGNS = {"minimize": 1.0, "maximize": -1.0}
-_UNSET = " The path is relative and PARZAX_DATA, the folder of tables, is not set."
+_UNSET = " (the path is relative, and PARZAX_DATA, the folder of tables, is not set)"
 
 
 class Metric(NamedTuple):
@@ -46,22 +46,16 @@ def read_table(path: str | Path) -> TableFile:
     if file.suffix != ".npz":
         raise ValueError(f"path must name a .npz file, got {str(path)!r}.")
     beside = file.with_suffix(".json")
-    try:
+    where = "" if folder or file.is_absolute() else _UNSET
+    with _checks.explain(f"cannot read the header {str(beside)!r}{where}", _checks.UNREADABLE):
         header = json.loads(beside.read_text(encoding="utf-8"))
-    except _checks.UNREADABLE as error:
-        where = "" if folder or file.is_absolute() else _UNSET
-        raise ValueError(f"cannot read the header {str(beside)!r}: {_explain(error)}.{where}") from error
-    try:
-        # The file is opened here, because np.load does not close a truncated file.
-        with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as data:
-            return _build_table(header, {name: data[name] for name in data.files if name in header["arrays"]})
-    except _checks.UNREADABLE as error:
-        raise ValueError(f"cannot read a table from {str(file)!r}: {_explain(error)}.") from error
-
-
-def _explain(error: BaseException) -> str:
-    text = f"key {error} is missing" if isinstance(error, KeyError) else str(error)
-    return (text or type(error).__name__).rstrip(".")
+    # The file is opened here, because np.load does not close a truncated file.
+    with (
+        _checks.explain(f"cannot read a table from {str(file)!r}", _checks.UNREADABLE),
+        open(file, "rb") as stream,
+        np.load(stream, allow_pickle=False) as data,
+    ):
+        return _build_table(header, {name: data[name] for name in data.files if name in header["arrays"]})
 
 
 def _build_table(header: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> TableFile:

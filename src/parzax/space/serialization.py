@@ -49,11 +49,8 @@ def parameters_from_json(source: str | Path | Mapping[str, Any]) -> dict[str, tu
         bodies = entry.get("regimes", [{key: value for key, value in entry.items() if key != "name"}])
         if not isinstance(bodies, list) or not bodies:
             raise ValueError(f'space JSON: "regimes" of {name!r} must be a list of domains.')
-        try:
+        with _checks.explain(f"space JSON: parameter {name!r}", (KeyError, TypeError, ValueError)):
             parameters[name] = tuple(_domain_from_dict({"kind": entry.get("kind"), **b}) for b in bodies)
-        except (KeyError, TypeError, ValueError) as error:
-            missing = f"key {error} is missing" if isinstance(error, KeyError) else error
-            raise ValueError(f"space JSON: parameter {name!r}: {missing}") from error
     return parameters
 
 

@@ -70,15 +70,13 @@ def _has_distribution(hp: Any) -> bool:
 
 def _domain(hp: Any, conditions: Sequence[Any]) -> Domain:
     when = [_translate(part) for condition in conditions for part in _conjuncts(condition)]
-    try:
+    with _checks.explain(f"parameter {hp.name!r}", ValueError):
         if isinstance(hp, (FloatHyperparameter, IntegerHyperparameter)):
             kind = Float if isinstance(hp, FloatHyperparameter) else Int
             return kind(hp.lower, hp.upper, log=bool(hp.log), when=when)
         if isinstance(hp, CS.OrdinalHyperparameter) and (values := _numbers(hp)) is not None:
             return Ordinal(values, when=when)
         return Categorical(tuple(map(choice_label, raw_choices(hp))), when=when)
-    except ValueError as error:
-        raise ValueError(f"parameter {hp.name!r}: {error}") from error
 
 
 def _numbers(hp: CS.OrdinalHyperparameter) -> tuple[Any, ...] | None:

@@ -13,6 +13,7 @@ import optuna
 from optuna.storages import BaseStorage
 from optuna.trial import TrialState
 
+from parzax import _checks
 from parzax.adapters.optuna.distributions import Parameter
 from parzax.adapters.optuna.settings import Settings
 from parzax.adapters.optuna.storage import StudyRecord, read_studies, recorded
@@ -73,10 +74,8 @@ def sources(studies: Any, *, exclude: str | Iterable[str] = ()) -> dict[str, Obs
         if not any(trial.state == TrialState.COMPLETE for trial in record.trials):
             empty.append(name)
             continue
-        try:
+        with _checks.explain(f"studies: {name!r}", ValueError):
             logs[name] = observations_from_trials(record)
-        except ValueError as error:
-            raise ValueError(f"studies: {name!r}: {error}") from error
     if not logs:
         reason = f"; without a complete trial: {listed(empty)}" if empty else ""
         raise ValueError(f"studies must have at least one study to learn from, got none{reason}.")

@@ -104,10 +104,8 @@ def observations_from_trials(
         raise ValueError(f"study has no COMPLETE trial among its {plural(len(trials), 'trial')}.")
     columns: dict[str, tuple[Any, ...]] = {}
     for name in parameter_names(kept):
-        try:
+        with _checks.explain(f"study: parameter {name!r}"):
             columns[name] = _read_column(name, kept)
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"study: parameter {name!r}: {error}") from error
     if not columns:
         raise ValueError("study has no parameters: its trials never called suggest_*.")
     domains, values, regimes, bounds, notes = zip(*columns.values(), strict=True)
