@@ -267,6 +267,16 @@ def check_precision(name: str, dtype: Any) -> None:
         raise ValueError(f"{what}; use it inside too, or make it again outside.")
 
 
+def check_shape(name: str, array: Any, *wanted: int | str, hint: str = "") -> None:
+    """Raise unless ``array`` has the wanted shape; a letter such as "n" stands for any length."""
+    shape = np.shape(array)
+    if len(shape) != len(wanted) or any(
+        n not in (size, str(n)) for size, n in zip(shape, wanted, strict=True)
+    ):
+        lengths = ", ".join(map(str, wanted)) + "," * (len(wanted) == 1)
+        raise ValueError(f"{name} must have shape ({lengths}), got {shape}{hint}.")
+
+
 def vectors(**arrays: Any) -> None:
     """Raise unless all arrays are vectors of the same length; traced arrays are checked too."""
     shapes = {name: tuple(array.shape) for name, array in arrays.items()}

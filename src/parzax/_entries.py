@@ -32,8 +32,7 @@ def axis_label(index: tuple[int, ...]) -> str:
 def check_weight(weight: Any, shape: tuple[int, ...], name: str = "weight") -> np.ndarray:
     """Check the weights of rows of ``shape`` (..., n): finite and at least 0."""
     weight = _checks.float_array(name, weight)
-    if weight.shape != shape:
-        raise ValueError(f"{name} must have shape {shape}, got {weight.shape}.")
+    _checks.check_shape(name, weight, *shape)
     if where := find_first(~((weight >= 0) & (weight < np.inf))):
         entry = f"{axis_label(where)} is {float(weight[where])!r}"
         raise ValueError(f"{name}: {entry}; weights must be finite and at least 0.")
@@ -66,8 +65,7 @@ def checked_counts(name: str, counts: Any) -> jax.Array:
 def row_mask(name: str, mask: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Return ``mask`` as a boolean array of ``shape``, or raise."""
     mask = _checks.unmasked(name, mask)
-    if mask.shape != shape:
-        raise ValueError(f"{name} must have shape {shape}, got {mask.shape}.")
+    _checks.check_shape(name, mask, *shape)
     if mask.dtype != bool:
         raise TypeError(f"{name} must be a boolean mask, got dtype {mask.dtype}.")
     return mask

@@ -130,5 +130,5 @@ def test_errors_name_the_argument():
     for call in (hypervolume, hypervolume_host):
         with pytest.raises(ValueError, match=r"reference \(m,\)"):
             call(np.zeros((3, 2)), np.ones(3))
-    with pytest.raises(ValueError, match="mask must be a vector of length 3"):
+    with pytest.raises(ValueError, match=r"mask must have shape \(3,\)"):
         hypervolume_host(np.zeros((3, 2)), np.ones(2), np.ones(2))

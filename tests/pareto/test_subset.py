@@ -162,7 +162,7 @@ def test_host_with_few_rows_and_errors(monkeypatch):
         on_host(np.zeros((2, 4)), np.ones(4), -1)
     with pytest.raises(ValueError, match=r"reference \(m,\)"):
         on_host(np.zeros((2, 4)), np.ones(3))
-    with pytest.raises(ValueError, match="mask must be a vector of length 2"):
+    with pytest.raises(ValueError, match=r"mask must have shape \(2,\)"):
         on_host(np.zeros((2, 4)), np.ones(4), 1, np.ones(3))
     monkeypatch.setitem(sys.modules, "moocore", None)
     with pytest.raises(ImportError, match=r"needs moocore; install it with pip install 'parzax\[pareto\]'"):

@@ -5,6 +5,7 @@ from typing import final
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from parzax import _checks
 from parzax.acquisition.acquisition import AbstractAcquisition, GroupLogs, Scores, Shares
 from parzax.acquisition.ratio import log_ratio
 
@@ -50,5 +51,5 @@ def check_groups(below: Array, above: Array, gamma: Array | None = None) -> None
         raise ValueError(
             f"below and above must have the same shape (C + 1, ...), got {below.shape} and {above.shape}."
         )
-    if gamma is not None and gamma.shape != below.shape[:1]:
-        raise ValueError(f"gamma must have shape {below.shape[:1]}, one per group, got {gamma.shape}.")
+    if gamma is not None:
+        _checks.check_shape("gamma", gamma, len(below), hint="; give one per group")

@@ -85,16 +85,12 @@ def encode_arrays(
     check_encodable(space, grid)
     target, region = checked_levels(levels, region)
     x, losses = (_floats(name, a) for name, a in (("x", x), ("losses", losses)))
-    if x.ndim != 2 or x.shape[1] != len(space) or losses.shape != x.shape[:1]:
-        raise ValueError(
-            f"x must have shape (n, {len(space)}) and losses (n,), got {x.shape} and {losses.shape}; "
-            "use jax.vmap for a batch."
-        )
+    _checks.check_shape("x", x, "n", len(space), hint="; use jax.vmap for a batch")
+    _checks.check_shape("losses", losses, len(x))
     if weight is not None:
         weight = _checks.real_array("weight", weight)
         weight = weight.astype(jnp.int32) if weight.dtype.kind in "ub" else weight
-        if weight.shape != losses.shape:
-            raise ValueError(f"weight must have shape {losses.shape}, got {weight.shape}.")
+        _checks.check_shape("weight", weight, len(x))
     if groups is not None:
         if not isinstance(groups, jax.Array):
             # JAX would convert 64 bits to 32, so that different labels could become equal.

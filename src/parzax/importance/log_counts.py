@@ -172,9 +172,8 @@ def count_arrays(
     """`parzax.count_rows` of JAX arrays, which stay where they are, for checked levels and region."""
     check_encodable(space, grid)
     x, losses = (_checks.floating_array(name, a) for name, a in (("x", x), ("losses", losses)))
-    if x.ndim != 2 or x.shape[1] != len(space) or losses.shape != x.shape[:1]:
-        wanted = f"x must have shape (n, {len(space)}) and losses (n,)"
-        raise ValueError(f"{wanted}, got {x.shape} and {losses.shape}; use jax.vmap for a batch.")
+    _checks.check_shape("x", x, "n", len(space), hint="; use jax.vmap for a batch")
+    _checks.check_shape("losses", losses, len(x))
     cutoffs = _checks.floating_array("cutoffs", cutoffs).astype(losses.dtype)
     counts, valid = _count_arrays(x, losses, cutoffs, space=space, grid=grid, levels=levels)
     if not _checks.is_traced(valid) and not valid.all():
@@ -217,9 +216,7 @@ def of_histogram(
 def checked_cutoffs(cutoffs: Any, levels: Sequence[float]) -> Float[np.ndarray, " q1"]:
     """(q + 1,) cut-offs in float64, or an error if they are NaN or do not ascend with the levels."""
     array = _checks.float_array("cutoffs", cutoffs)
-    if array.shape != (len(levels) + 1,):
-        wanted = f"{(len(levels) + 1,)}, one of each level and the region's last"
-        raise ValueError(f"cutoffs must have shape {wanted}, got {array.shape}.")
+    _checks.check_shape("cutoffs", array, len(levels) + 1, hint="; give one per level and the region's last")
     if np.isnan(array).any():
         raise ValueError(f"cutoffs must not be NaN, got {array.tolist()}; rows without a loss have no rank.")
     ascending = array[[*np.argsort(levels), len(levels)]]

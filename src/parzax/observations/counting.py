@@ -57,10 +57,8 @@ def count_rows(
         return count_arrays(space, x, losses, cutoffs, levels, region, grid)
     cutoffs = checked_cutoffs(cutoffs, levels)
     values, losses = (_checks.float_array(name, a) for name, a in (("x", x), ("losses", losses)))
-    if values.ndim != 2 or values.shape[1] != len(space) or losses.shape != values.shape[:1]:
-        raise ValueError(
-            f"x must have shape (n, {len(space)}) and losses (n,), got {values.shape} and {losses.shape}."
-        )
+    _checks.check_shape("x", values, "n", len(space))
+    _checks.check_shape("losses", losses, len(values))
     counter = BlockCounter(space, grid, cutoffs)
     histogram = counter.zeros()
     counter.add(histogram, [*values.T], losses)

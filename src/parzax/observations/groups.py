@@ -25,8 +25,7 @@ def check_groups(groups: Any, shape: tuple[int, ...]) -> np.ndarray:
     labels = _checks.unmasked("groups", groups)
     if labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels.flat):
         labels = labels.astype(str)
-    if labels.shape != shape:
-        raise ValueError(f"groups must have shape {shape}, one label per row, got {labels.shape}.")
+    _checks.check_shape("groups", labels, *shape, hint="; give one label per row")
     if labels.dtype.kind not in "biuUT":
         raise TypeError(f"groups must hold whole numbers or text, got dtype {labels.dtype}; convert it.")
     return np.unique(labels, return_inverse=True)[1].reshape(shape).astype(np.int32)

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Bool, Float, Num
 
+from parzax import _checks
 from parzax._mesh import jit_on_meshes
 from parzax._numerics import float_of_key, ordered_key
 
@@ -61,8 +62,7 @@ def attainment_surface(
         raise ValueError(f"losses must be (s, n, 2), runs by points by objectives, got shape {losses.shape}.")
     losses = losses.astype(jnp.result_type(float, losses))
     mask = jnp.ones(losses.shape[:2], bool) if mask is None else jnp.asarray(mask)
-    if mask.shape != losses.shape[:2]:
-        raise ValueError(f"mask must have shape {losses.shape[:2]}, got {mask.shape}.")
+    _checks.check_shape("mask", mask, *losses.shape[:2])
     return _surface(losses, jnp.asarray(level), mask if mask.dtype == bool else mask > 0)
 
 

@@ -40,8 +40,7 @@ def crowding_distance(losses: Losses, rank: Int[Array, " n"], mask: Mask = None)
     [inf, 2.0, inf, inf]
     """
     (rows, present), rank = checked_rows(losses, mask), jnp.asarray(rank)
-    if rank.shape != rows.shape[:1]:
-        raise ValueError(f"rank must be a vector of length {len(rows)}, got shape {rank.shape}.")
+    _checks.check_shape("rank", rank, len(rows))
     return _distance(rows, rank, present)
 
 

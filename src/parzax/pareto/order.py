@@ -35,8 +35,7 @@ def checked_rows(losses: Any, mask: Any, xp: ModuleType = jnp) -> tuple[Float[An
         hint = "use losses[:, None] for one objective" + ", jax.vmap for a batch" * (xp is jnp)
         raise ValueError(f"losses must be {expected}, got shape {losses.shape}; {hint}.")
     n, mask = len(losses), xp.ones(len(losses), bool) if mask is None else xp.asarray(mask)
-    if mask.shape != (n,):
-        raise ValueError(f"mask must be a vector of length {n}, as losses has rows, got shape {mask.shape}.")
+    _checks.check_shape("mask", mask, n, hint="; give one entry per row of losses")
     return losses.astype(xp.result_type(float, losses)), mask if mask.dtype == bool else mask > 0
 
 

@@ -37,9 +37,8 @@ def checked_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tupl
     n, given = len(x), {"weight": weight, "mixture_weight": mixture_weight}
     if not on_host or any(isinstance(values, jax.Array) for values in given.values()):
         for name, values in given.items():
-            if values is not None and jnp.shape(values) != (n,):
-                shape = jnp.shape(values)
-                raise ValueError(f"{name} must have shape ({n},), got {shape}; use jax.vmap for a batch.")
+            if values is not None:
+                _checks.check_shape(name, values, n, hint="; use jax.vmap for a batch")
     if not on_host:
         weight, mixture_weight = (
             w if w is None or isinstance(w, jax.Array) else np.asarray(w) for w in given.values()

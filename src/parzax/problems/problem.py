@@ -51,9 +51,7 @@ class AbstractProblem(eqx.Module):
         """
         _checks.check_key(key)
         x = _checks.floating_array("x", x)
-        if x.shape != (len(self.space),):
-            expected = f"shape ({len(self.space)},)"
-            raise ValueError(f"x must have {expected}, got {x.shape}; use jax.vmap for a batch.")
+        _checks.check_shape("x", x, len(self.space), hint="; use jax.vmap for a batch")
         return self._evaluate(key, x)
 
     @abc.abstractmethod
@@ -131,6 +129,5 @@ class Problem(AbstractProblem):
 def _vector(name: str, value: Any, size: int) -> Array:
     array = _checks.floating_array(name, value)
     array = array[None] if array.shape == () and size == 1 else array
-    if array.shape != (size,):
-        raise ValueError(f"{name} must have shape ({size},), got {array.shape}.")
+    _checks.check_shape(name, array, size)
     return array

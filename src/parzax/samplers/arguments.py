@@ -30,8 +30,7 @@ def configurations(name: str, x: Any, space: Space, frame: Frame, dtype: Any) ->
     """(n, d) native values, checked unless traced, and their points; NumPy arrays are encoded in float64."""
     x = numbers(name, x)
     x = x.reshape(1, -1) if x.ndim == 1 else x
-    if x.ndim != 2 or x.shape[1] != len(space):
-        raise ValueError(f"{name} must have shape (n, {len(space)}), got {x.shape}.")
+    _checks.check_shape(name, x, "n", len(space))
     if isinstance(x, jax.Array):
         x = x.astype(dtype)
         at = call(_encode, frame, x)

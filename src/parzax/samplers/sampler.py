@@ -212,8 +212,7 @@ class Sampler(Parts, InSpace):
     def score_of(self, state: State, candidates: Any) -> Float[Array, " j"]:
         """Acquisition function at (j, d) candidates, differentiable in them; -inf outside the space."""
         basis, candidates = self._basis(state), arguments.numbers("candidates", candidates)
-        if candidates.ndim != 2 or candidates.shape[1] != len(self.space):
-            raise ValueError(f"candidates must have shape (j, {len(self.space)}), got {candidates.shape}.")
+        _checks.check_shape("candidates", candidates, "j", len(self.space))
         return arguments.call(_score, self.strategy, basis, state, candidates.astype(state.x.dtype))
 
     def every_point(self, n: int, dtype: Any) -> Points | None:

@@ -160,8 +160,7 @@ class Space:
             x: (d,) native values, NaN where inactive, categories as codes.
         """
         x = _checks.float_array("x", x)
-        if x.shape != (len(self),):
-            raise ValueError(f"x must have shape ({len(self)},), got {x.shape}.")
+        _checks.check_shape("x", x, len(self))
         several = any(len(d) > 1 for d in self.domains)
         regimes = self.derive_regimes(x) if several else np.where(np.isnan(x), INACTIVE, 0)
         named = {}
