@@ -65,9 +65,8 @@ def explain(problem: str, kinds: _Errors = (ValueError, TypeError)) -> Iterator[
     try:
         yield
     except kinds as error:
-        text = (
-            f"key {error} is missing" if isinstance(error, KeyError) else str(error) or type(error).__name__
-        )
+        text = str(error) or type(error).__name__
+        text = f"key {text} is missing" if isinstance(error, KeyError) else text
         raise ValueError(f"{problem}: {text}{'' if text.endswith(('.', '?')) else '.'}") from error
 
 

@@ -79,9 +79,7 @@ def count_log(
         raise ValueError(f"{error} {source}; give the real one: --space space.json.") from error
     notes = obs.report.inferred
     if args.space is None and table.n < files.n:
-        notes += (
-            f"these notes are about {plural(table.n, 'row')} of {files.n}; bounds are those of all rows",
-        )
+        notes += (f"these notes are about {plural(table.n, 'row')} of {files.n}; bounds are of all rows",)
     report = with_learning(obs, obs.losses[None, :, 0], level=level, inferred=notes)
     report = replace(report, n_rows=files.n, n_failed=files.n - cutoffs.n)
     return replace(obs, space=log.space, report=report), counts

@@ -98,14 +98,10 @@ def parameter_status(
     # A single row cannot show that a parameter is constant.
     constant = (occupied.max(axis=-1) == 1) & (active.max(axis=-1) > 1)
     bits |= status_bit(Status.CONSTANT, constant & ~(unplaced | layout.single_valued))
-    bits |= status_bit(Status.UNIQUE_LABELS, each_once & np.array(labels)) | status_bit(
-        Status.CROWDED, crowded.max(axis=-1) > 0
-    )
-    return (
-        bits
-        | status_bit(Status.UNIDENTIFIABLE, unplaced)
-        | status_bit(Status.SINGLE_VALUE, layout.single_valued)
-    )
+    bits |= status_bit(Status.UNIQUE_LABELS, each_once & np.array(labels))
+    bits |= status_bit(Status.CROWDED, crowded.max(axis=-1) > 0)
+    bits |= status_bit(Status.SINGLE_VALUE, layout.single_valued)
+    return bits | status_bit(Status.UNIDENTIFIABLE, unplaced)
 
 
 def status_bit(status: Status, where: Any) -> Any:

@@ -264,9 +264,7 @@ class Layout:
         alike: dict[tuple, list[Block]] = defaultdict(list)
         for block in self.blocks:
             alike[block.family, max((block.n_cells - 1).bit_length(), _LEAST_WIDTH_BITS)].append(block)
-        return [
-            Group(family, max(b.n_cells for b in blocks), blocks) for (family, _), blocks in alike.items()
-        ]
+        return [Group(kernel, max(b.n_cells for b in group), group) for (kernel, _), group in alike.items()]
 
 
 @lru_cache(maxsize=256)

@@ -10,11 +10,7 @@ from jaxtyping import Array, Float, Shaped
 from parzax._numerics import divisor, total
 from parzax.divergence.divergence import AbstractDivergence, RegimeCounts, regime_divergence
 from parzax.importance.layout import Group, Layout
-from parzax.importance.variance import (
-    inter_regime_variance,
-    unweighted_variance,
-    within_regime_variance,
-)
+from parzax.importance.variance import inter_regime_variance, unweighted_variance, within_regime_variance
 
 # A domain is tested for crowding if it has 48 cells or more; the two cells at either end count as its end.
 _MANY_CELLS, _AT_END = 48, 2

@@ -100,11 +100,8 @@ class TaskMixtures(AbstractDensities):
         n_target = len(target) // g
         for i, (source, weight, key) in enumerate(zip(self.sources, self.log_weight, keys, strict=True)):
             pick, draw = jax.random.split(key)
-            task = (
-                jnp.repeat(jnp.arange(n_tasks), n)
-                if by_task
-                else draw_stratified(pick, jnp.exp(weight), total)
-            )
+            each = jnp.repeat(jnp.arange(n_tasks), n)
+            task = each if by_task else draw_stratified(pick, jnp.exp(weight), total)
             # Candidates of a task without rows are drawn from the target instead.
             there = jnp.concatenate([jnp.ones(1, bool), source.n_rows > 0])
             task = jnp.where(there[task], task, 0)

@@ -8,9 +8,8 @@ from parzax import _checks
 from parzax._words import plural
 
 # Plain words for those reasons in ``dropped`` that are states.
-_STATES = {f"state {name}": name.lower() for name in ("PRUNED", "RUNNING", "WAITING")} | {
-    "state FAIL": "failed"
-}
+_STATES = {f"state {name.upper()}": name for name in ("pruned", "running", "waiting")}
+_STATES["state FAIL"] = "failed"
 _SMALLER = "Smaller is taken as better, as no direction was given; if more is better: --direction maximize"
 # A warning shows this many sentences; the report has all of them.
 _SHOWN = 30

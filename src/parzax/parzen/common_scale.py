@@ -97,12 +97,8 @@ class CommonScale(AbstractDensities):
     def _block(
         self, parts: list[Callable[[Points], LinearTerms]], large: tuple[LogMasses, ...], at: Points
     ) -> Float[Array, "g j"]:
-        (g, _), n, shift, dtype = (
-            self.scale.shape,
-            len(self.rows),
-            shift_of(self.scale.dtype),
-            self.scale.dtype,
-        )
+        g, n, dtype = len(self.scale), len(self.rows), self.scale.dtype
+        shift = shift_of(dtype)
         terms = [part(at) for part in parts]
         features = [jnp.zeros((g, len(at), 0), dtype), *(term.features for term in terms)]
         centres = [jnp.zeros((0, n), dtype), *(term.centres for term in terms)]

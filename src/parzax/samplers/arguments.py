@@ -58,13 +58,8 @@ def columns(name: str, values: Any, n: int, width: int) -> Any:
         return np.zeros((n, 0))
     values = numbers(name, values)
     values = values.reshape(n, 1) if values.ndim <= 1 and width == 1 and values.size == n else values
-    if values.shape != (n, width):
-        hint = (
-            " (this sampler has none; parzax.tpe(space, n_constraints=...) has)"
-            if name == "constraints" and not width
-            else ""
-        )
-        raise ValueError(f"{name} must have shape ({n}, {width}), got {values.shape}{hint}.")
+    hint = " (this sampler has none; parzax.tpe(space, n_constraints=...) has)"
+    _checks.check_shape(name, values, n, width, hint=hint * (name == "constraints" and not width))
     return values
 
 
@@ -73,11 +68,7 @@ def constraint_columns(values: Any, objectives: Any, n: int, width: int, dtype: 
 
     ValueError if a row has objectives but a NaN constraint; traced arrays set a status instead.
     """
-    kinds = [
-        getattr(v, "dtype", np.dtype(type(v) if isinstance(v, bool) else float)).kind
-        for v in jax.tree.leaves(values)
-    ]
-    if "b" in kinds:
+    if any(np.issubdtype(getattr(v, "dtype", type(v)), np.bool_) for v in jax.tree.leaves(values)):
         raise TypeError("constraints must be numbers (<= 0 means satisfied), got True or False values.")
     values = columns("constraints", values, n, width)
     if width and objectives is not None and not _checks.is_traced(objectives, values):

@@ -256,9 +256,8 @@ class TrialSearch:
 
     def _changing(self, number: np.ndarray, columns: Sequence[str]) -> list[str]:
         """The columns that have different values in rows with the same ``number`` (n,)."""
-        return [
-            c for c in columns if number_rows([number, self.codes_of(c)], self.table.n).max() > number.max()
-        ]
+        most = number.max()
+        return [c for c in columns if number_rows([number, self.codes_of(c)], self.table.n).max() > most]
 
     def _counts(self, number: np.ndarray, name: str) -> bool:
         """Whether a column has consecutive integers, from the same start, in the rows of each ``number``."""

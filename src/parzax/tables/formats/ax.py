@@ -2,17 +2,10 @@
 
 from collections.abc import Sequence
 
+from parzax._words import word_set
 from parzax.tables.formats.format import Format
 
-_OWN = (
-    "trial_index",
-    "arm_name",
-    "trial_status",
-    "reason",
-    "fail_reason",
-    "generation_method",
-    "generation_node",
-)
+_OWN = word_set("trial_index arm_name trial_status reason fail_reason generation_method generation_node")
 
 
 def _find_others(columns: Sequence[str]) -> Sequence[str]:
