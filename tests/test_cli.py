@@ -22,7 +22,7 @@ import parzax as px
 from parzax import problems
 from parzax.cli import main
 from parzax.cli.filters import parse_filter
-from parzax.cli.importance import parse_levels
+from parzax.cli.request import parse_levels
 from parzax.cli.writing import progress, write_all
 from parzax.results.sweep import sweep
 from parzax.tables import files

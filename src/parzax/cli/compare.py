@@ -7,35 +7,24 @@ from dataclasses import replace
 import jax
 
 from parzax.cli import writing
-from parzax.cli.importance import (
-    asked_levels,
-    asked_outputs,
-    chosen_objective,
-    estimation,
-    heading,
-    option_paths,
-    prepare,
-)
 from parzax.cli.reading import log_path, read_logs
+from parzax.cli.request import chosen_objective, heading, read_request
 from parzax.cli.writing import progress, say, say_notes
 from parzax.results import compare
 
 
 def run_compare(args: Namespace) -> None:
     """Print the table of differences and its notes; write the files that were asked for."""
-    levels = asked_levels(args)
-    outputs = asked_outputs(args, ("json", "csv"))
-    log, how = prepare(args, option_paths(outputs))
+    log, levels, outputs, how = read_request(args, ("json", "csv"))
     if args.objective == "all":
         raise ValueError("a comparison is of one objective, or pareto: give --objective one of these.")
     names, paths = (f"the first half of {log.name}", "the second half"), [log]
     if args.other is not None:
         paths.append(log_path(args.other))
-        writing.check_outputs(option_paths(outputs), {"the other log": paths[1]})
         studies = (args.study or [None]) * 2
         names = [path.name + f": {study}" * bool(study) for path, study in zip(paths, studies, strict=False)]
     logs = read_logs(paths, args)
-    how |= estimation(args) | chosen_objective(args.objective, logs[0])
+    how |= chosen_objective(args.objective, logs[0])
     if args.resamples is not None:
         how["n_resamples"] = args.resamples
     with progress("compiling and computing"), jax.enable_x64(True):

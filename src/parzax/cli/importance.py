@@ -1,20 +1,14 @@
 """``parzax importance FILE``: read, compute in float64, print, write."""
 
 from argparse import Namespace
-from collections.abc import Iterable, Mapping
-from decimal import Decimal, InvalidOperation
-from pathlib import Path
-from typing import Any
 
 import jax
 
-from parzax import _checks
 from parzax.cli import writing
 from parzax.cli.counted import count_log
-from parzax.cli.reading import log_path, read_log
+from parzax.cli.reading import read_log
+from parzax.cli.request import chosen_objective, heading, read_request
 from parzax.cli.writing import progress, say, say_notes
-from parzax.importance.estimator import ESTIMATORS
-from parzax.observations import Observations
 from parzax.page.brief import summarise
 from parzax.results import ImportanceResult, cond_ped_anova
 from parzax.results.counted import analyse_counts
@@ -22,11 +16,9 @@ from parzax.results.default_level import have_few_rows
 from parzax.results.good_values import to_lines
 from parzax.results.resampling import SHUFFLES, choose_counts, default_shuffles
 from parzax.results.table import importance_table
-from parzax.results.targets import objective_index, objective_names
 from parzax.status import NOT_COMPARED, Status
 from parzax.tables.roles import suggest
 
-MAX_LEVELS = 10_000
 # Functions that make the writer of each output, by the name of its option.
 _WRITERS = {
     "plot": lambda result, args: writing.figure_writer(result, args.plot_kind, args.plot_parameter),
@@ -39,10 +31,7 @@ _WRITERS = {
 
 def run_importance(args: Namespace) -> None:
     """Print the import report, the table and the advice; write the files that were asked for."""
-    levels = asked_levels(args)
-    outputs = asked_outputs(args, _WRITERS)
-    log, how = prepare(args, option_paths(outputs))
-    how |= estimation(args)
+    log, levels, outputs, how = read_request(args, _WRITERS)
     if args.plot_kind is not None and args.plot is None:
         raise ValueError("--plot-kind says what --plot draws: give --plot out.png too.")
     if args.plot_parameter is not None and args.plot_kind != "values":
@@ -91,38 +80,6 @@ def _describe(result: ImportanceResult, levels: list[float] | None, good_values:
     return lines + _advice(result, levels)
 
 
-def prepare(args: Namespace, outputs: dict[str, Path]) -> tuple[Path, dict[str, Any]]:
-    """The path of the log, and its region and rows; raise for wrong ``outputs`` (option -> path)."""
-    region = parse_levels("--region-quantile", args.region_quantile)
-    if len(region) != 1:
-        raise ValueError(f"--region-quantile must be one level, got {args.region_quantile!r}.")
-    log = log_path(args.file)
-    inputs = {"the log": log} | ({} if args.space is None else {"the search space": Path(args.space)})
-    writing.check_outputs(outputs, inputs)
-    return log, {"region_quantile": region[0], "rows": args.rows}
-
-
-def asked_levels(args: Namespace) -> list[float] | None:
-    """The levels that the user gave; None if the level is to be chosen from the number of rows."""
-    asked = args.target_quantile
-    return None if asked is None else parse_levels("--target-quantile", asked)
-
-
-def estimation(args: Namespace) -> dict[str, Any]:
-    """The arguments of `cond_ped_anova` that say how importances are computed."""
-    return {"estimator": ESTIMATORS[args.estimator], "reference": args.reference}
-
-
-def asked_outputs(args: Namespace, names: Iterable[str]) -> dict[str, Path]:
-    """Name -> path of those outputs among ``names`` that the user asked for."""
-    return {name: path for name in names if (path := getattr(args, name)) is not None}
-
-
-def option_paths(outputs: Mapping[str, Path]) -> dict[str, Path]:
-    """The same paths, with options such as "--write-space" as keys."""
-    return {f"--{name.replace('_', '-')}": path for name, path in outputs.items()}
-
-
 def _advice(result: ImportanceResult, levels: list[float] | None) -> list[str]:
     """What to do where the levels asked for have too few rows."""
     text = "without --target-quantile the level is one that leaves more than ten rows, if any does"
@@ -130,50 +87,3 @@ def _advice(result: ImportanceResult, levels: list[float] | None) -> list[str]:
     # If all losses or all values are equal, or no rows remain, another level does not help.
     anywhere = (result.status & int(Status.NO_DATA | Status.ALL_EQUAL | NOT_COMPARED) == 0).any()
     return [text] if few and levels is not None and anywhere else []
-
-
-def chosen_objective(text: str, obs: Observations) -> dict[str, Any]:
-    """The arguments of `cond_ped_anova` that --objective stands for: a number, a name, or "pareto"."""
-    if text == "pareto":
-        return {"selection": "pareto"}
-    words = ", all or pareto" if obs.n_objectives > 1 else ""
-    with _checks.explain(f"--objective takes a number or name{words}", ValueError):
-        return {"objective": objective_index(obs, int(text) if text.isdecimal() else text)}
-
-
-def heading(text: str, obs: Observations) -> list[str]:
-    """A line above a table, if there are several objectives: which one it shows, and how to get others."""
-    if obs.n_objectives == 1:
-        return []
-    if text == "pareto":
-        ways = " and ".join(obs.report.direction)
-        about = f"all {obs.n_objectives} objectives ({ways}) by Pareto rank"
-        return [f"{about}; --objective all for each by itself"]
-    number = chosen_objective(text, obs)["objective"]
-    about = f"objective {number} of {obs.n_objectives} ({obs.report.direction[number]})"
-    name = f", {objective_names(obs)[number]!r}" if obs.report.objectives else ""
-    return [f"{about}{name}; --objective I for another, or all, or pareto"]
-
-
-def parse_levels(option: str, text: str) -> list[float]:
-    """Levels from "0.1", "0.1,0.5" or "first:last:step"; a range includes its end if the steps reach it.
-
-    >>> parse_levels("--target-quantile", "0.1:0.3:0.1,0.5")
-    [0.1, 0.2, 0.3, 0.5]
-    """
-    levels: list[float] = []
-    for part in text.split(","):
-        try:
-            pieces = [Decimal(piece.strip()) for piece in part.split(":")]
-        except InvalidOperation:
-            pieces = []
-        if len(pieces) not in (1, 3) or not all(piece.is_finite() for piece in pieces):
-            raise ValueError(f"{option} must look like 0.1, 0.1,0.5 or 0.01:0.99:0.01, got {text!r}.")
-        first, last, step = pieces if len(pieces) == 3 else (pieces[0], pieces[0], Decimal(1))
-        if step <= 0 or last < first:
-            raise ValueError(f"{option}: the range {part!r} needs first <= last and a step above 0.")
-        # Check the size of the quotient first: it may have too many digits to write out.
-        if (last - first) / step >= MAX_LEVELS:
-            raise ValueError(f"{option}: the range {part!r} has more than {MAX_LEVELS} levels.")
-        levels += [float(first + i * step) for i in range(int((last - first) / step) + 1)]
-    return [_checks.quantile(option, level) for level in levels]

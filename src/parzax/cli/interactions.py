@@ -6,24 +6,15 @@ from dataclasses import replace
 import jax
 
 from parzax.cli import writing
-from parzax.cli.importance import (
-    asked_levels,
-    asked_outputs,
-    chosen_objective,
-    heading,
-    option_paths,
-    prepare,
-)
 from parzax.cli.reading import read_log
+from parzax.cli.request import chosen_objective, heading, read_request
 from parzax.cli.writing import progress, say, say_notes
 from parzax.results import InteractionResult, interactions
 
 
 def run_interactions(args: Namespace) -> None:
     """Print the table of pairs and its notes; write the files that were asked for."""
-    levels = asked_levels(args)
-    outputs = asked_outputs(args, ("plot", "json", "csv"))
-    log, how = prepare(args, option_paths(outputs))
+    log, levels, outputs, how = read_request(args, ("plot", "json", "csv"))
     if args.objective in ("all", "pareto"):
         raise ValueError("interactions are of one objective: give --objective its number or name.")
     if args.plot is not None:

@@ -10,17 +10,14 @@ from pathlib import Path
 import jax
 
 from parzax.cli import writing
-from parzax.cli.importance import chosen_objective, estimation, parse_levels, prepare
 from parzax.cli.reading import read_log
+from parzax.cli.request import chosen_objective, read_request
 from parzax.cli.writing import progress, say, say_notes
 
 
 def run_report(args: Namespace) -> None:
     """Write the page; print how the log was read and where the page is, but not the page's text."""
-    asked = args.target_quantile
-    levels = None if asked is None else parse_levels("--target-quantile", asked)
-    log, how = prepare(args, {"-o": args.out})
-    how |= estimation(args)
+    log, levels, _, how = read_request(args, ["out"])
     from parzax.page import rendering as rendering  # raises now if a page cannot be made
     from parzax.page.report import compute_interactions, compute_result, report
 

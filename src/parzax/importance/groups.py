@@ -108,7 +108,7 @@ def group_shuffle_counter(
         block: number of each row's regime or pool; rows outside the region have a number that no regime has.
     """
     codes, place, layout = jnp.asarray(encoded.codes), encoded.place, encoded.layout
-    groups, level = (jnp.broadcast_to(x, block.shape) for x in (encoded.groups, encoded.level))
+    groups, level = (jnp.broadcast_to(jnp.asarray(x), block.shape) for x in (encoded.groups, encoded.level))
     # Stable, so that the rows of a unit stay in their order.
     block, groups, codes, level = jax.lax.sort((block, groups, codes, level), dimension=1, num_keys=2)
     unit = jax.vmap(lambda *keys: jnp.cumsum(changes(list(keys)), dtype=jnp.int32) - 1)(block, groups)
