@@ -112,7 +112,7 @@ def test_options_are_checked():
             px.Grid(**{name: "no"})
     with pytest.raises(ValueError, match="max_pools"):
         px.Grid(max_pools=-1)
-    with pytest.raises(TypeError, match="kernel must be a class of kernels"):
+    with pytest.raises(TypeError, match="kernel must be a class such as"):
         px.grid_density(np.ones(3), kernel="ordinal")
 
 

@@ -152,6 +152,6 @@ def test_columns_that_cannot_be_parameters_are_reported_in_sentences():
     layers = "row 0: it holds a list; write such choices as text"
     assert left_out[1:] == (f"layers, {layers}",)
     assert left_out[0].startswith("when: it holds Datetime(")
-    assert left_out[0].endswith("neither a number nor a label; convert it, or drop it")
+    assert left_out[0].endswith("neither numbers nor labels; convert or drop it")
     with pytest.raises(ValueError, match=rf"^column 'layers', {layers}\.$"):
         px.Observations.from_dataframe(df, parameters="layers", warn=False)

@@ -176,14 +176,12 @@ def _from_npz(path: Path, args: Namespace) -> Observations:
         raise ValueError(f"{str(path)!r} has no column {listed(absent)}; {hint}")
     if values.ndim < 2 or values.shape[-1] != len(names):
         raise ValueError(f"{str(path)!r}: values has shape {values.shape} for {plural(len(names), 'name')}.")
-    columns = [names.index(name) for name in space.names]
+    order = [names.index(name) for name in space.names]
     if regime is not None and regime.shape == values.shape:
-        regime = regime[..., columns]
+        regime = regime[..., order]
     losses = np.stack([arrays[target] for target in targets], axis=-1)
     said, notes = find_directions(targets) if direction is None else (direction, [])
-    obs = Observations.from_arrays(
-        space, values[..., columns], losses, said, regime=regime, failed=args.failed
-    )
+    obs = Observations.from_arrays(space, values[..., order], losses, said, regime=regime, failed=args.failed)
     obs = replace(obs, report=replace(obs.report, inferred=tuple(notes)))
     passing = _passing(args.filter, _table_of_rows(obs, targets, losses), "row")
     if passing.all():

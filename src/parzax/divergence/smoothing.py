@@ -35,9 +35,7 @@ class GridSmoothing:
         _checks.convert_fields(self, _checks.real_number, "min_bandwidth", above=0)
         _checks.convert_fields(self, _checks.flag, "floor_quartiles")
         if self.prior_weight == 0 and self.floor == 0:
-            raise ValueError(
-                "GridSmoothing: prior_weight and floor are both 0, so empty cells have density 0."
-            )
+            raise ValueError("GridSmoothing: prior_weight and floor are 0, so empty cells have density 0.")
 
     def bandwidth(self, counts: Shaped[Array, " g"], dtype: jnp.dtype) -> Float[Array, ""]:
         """Scott's bandwidth for these counts, in cells."""
@@ -97,9 +95,7 @@ def grid_density(
     ((4,), 1, 1.0)
     """
     if not (isinstance(kernel, type) and issubclass(kernel, AbstractKernel)):
-        raise TypeError(
-            f"kernel must be a class of kernels such as parzax.kernels.AitchisonAitken, got {kernel!r}."
-        )
+        raise TypeError(f"kernel must be a class such as parzax.kernels.AitchisonAitken, got {kernel!r}.")
     smoothing = GridSmoothing() if smoothing is None else smoothing
     array = checked_counts("counts", counts)
     _checks.vectors(counts=array)

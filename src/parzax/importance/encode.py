@@ -65,9 +65,7 @@ def check_encoded(encoded: Any, function: str) -> None:
     """Raise unless ``encoded`` is one encoded log; errors name the public function that was called."""
     _checks.instance("encoded", encoded, Encoded, "what parzax.encode or Observations.encode gives")
     if encoded.codes.ndim != 2:
-        raise ValueError(
-            f"encoded holds a batch of shape {encoded.codes.shape[:-2]}; use jax.vmap({function})."
-        )
+        raise ValueError(f"encoded is a batch of shape {encoded.codes.shape[:-2]}; use jax.vmap({function}).")
 
 
 def encode_arrays(

@@ -57,9 +57,7 @@ class GridEstimator:
         """The settings as JSON values; ValueError for a divergence that is not parzax's own."""
         name = type(self.divergence).__name__
         if _DIVERGENCES.get(name) is not type(self.divergence):
-            raise ValueError(
-                f"a file cannot hold the divergence {self.divergence!r}; it is not parzax's own."
-            )
+            raise ValueError(f"a file cannot hold the divergence {self.divergence!r}, which is not parzax's.")
         stored = asdict(self)
         return stored | {"divergence": {"name": name} | stored["divergence"]}
 

@@ -57,9 +57,8 @@ class SlotRows(NamedTuple):
         freedom = rows.sum(axis=-1)[..., None] - occupied
         varied = (occupied_rows > 1) & (occupied_columns > 1) & (freedom[..., 0] > 0)
         inverses = _inverse(cells), _inverse(rows), _inverse(columns)
-        return cls(
-            cells, inverses, (occupied - 1) / divisor(freedom), jnp.where(varied, 1 / divisor(n_region), 0)
-        )
+        scale = jnp.where(varied, 1 / divisor(n_region), 0)
+        return cls(cells, inverses, (occupied - 1) / divisor(freedom), scale)
 
 
 def explained(

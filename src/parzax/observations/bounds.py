@@ -73,9 +73,7 @@ def check_bounds(
     for name, given in bounds.items():
         j, moves = space.index(name), np.zeros(used.shape, dtype=bool)
         if not any(isinstance(domain, Varying) for domain in space[name]):
-            raise ValueError(
-                f"bounds: {name!r} has no domain that moves; declare it as px.Varying(low, high)."
-            )
+            raise ValueError(f"bounds: {name!r} has no domain that moves; declare px.Varying(low, high).")
         for i, domain in enumerate(space[name]):
             if isinstance(domain, Varying):
                 rows = (regime[..., j] == i) & used

@@ -92,9 +92,8 @@ def find_cutoffs(fold: Fold, levels: Sequence[float], *, raw: bool = False) -> C
             break
         width = min(_MORE, bits - depth)
         states = fold(partial(np.zeros, len(prefixes) << width, np.int64), count_next)
-        digit, before, inside = _locate(
-            np.sum(states, axis=0).reshape(len(prefixes), -1), row, needed - below
-        )
+        counts = np.sum(states, axis=0).reshape(len(prefixes), -1)
+        digit, before, inside = _locate(counts, row, needed - below)
         prefix, below, depth = prefix << width | digit, below + before, depth + width
     tied = np.where(below + inside > needed, np.int32(Status.TIED_CUTOFF), np.int32(0))
     few = Status.NO_DATA if n < 2 else Status.ALL_EQUAL if prefix[-2] == prefix[-1] else 0

@@ -239,7 +239,5 @@ def _draw_rows(ax: Axes, plane: Parameters, rows: Rows, *, by_order: bool) -> tu
         sign = {"markersize": min(area**0.5, 9.0), "markeredgecolor": "0.1", "markeredgewidth": 0.6}
         entries.append((_axes.make_handle(marker=marker, color=face, **sign), words))
     n = int(incomplete.sum())
-    names = [
-        _text.shorten_name(name) for name, gaps in zip(plane.names, lacking.T, strict=True) if gaps.any()
-    ]
+    names = [_text.shorten_name(name) for name, gap in zip(plane.names, lacking.T, strict=True) if gap.any()]
     return entries, f"{plural(n, 'row')} without {' or '.join(names)} left out" if n else ""

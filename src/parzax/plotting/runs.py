@@ -213,9 +213,7 @@ def attainment(
     shares = sorted({_checks.quantile("levels", level) for level in levels})
     m = min(runs.objectives.shape[-1] for runs in samplers)
     if m < 2:
-        raise ValueError(
-            "every trace must have two objectives or more, as from px.mo_tpe; one has a single objective."
-        )
+        raise ValueError("every trace must have two objectives or more, as from px.mo_tpe; one has fewer.")
     pair = [_checks.whole_number("objectives", j, 0, m - 1) for j in objectives]
     if len(set(pair)) < 2 or len(pair) > 2:
         raise ValueError(f"objectives must be two different ones, got {objectives!r}.")

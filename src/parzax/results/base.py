@@ -164,14 +164,12 @@ class AbstractResult(Readable):
         ranking, above, mean = self.ranking(level), self.is_above(level), self.over_seeds()[0][level]
         seeds = f"{plural(self.n_seeds, 'seed')}, " if self.estimates.variance.ndim > 2 else ""
         at = f" at {self.target_quantile[level]:g}"
-        most = f"; none above chance{at}"
+        most = f"; none above chance{at}" * bool(ranking)
         if above.any():
             first = "most important" if above[mean.argmax()] else "first above chance"
             most = f"; {first}{at}: {ranking[0]!r}"
         levels = plural(len(self.target_quantile), "level")
-        return (
-            f"{type(self).__name__}({seeds}{levels}, {plural(len(ranking), entries)}{most * bool(ranking)})"
-        )
+        return f"{type(self).__name__}({seeds}{levels}, {plural(len(ranking), entries)}{most})"
 
 
 def attributes(*names: str, of: str = "estimates") -> Any:

@@ -140,9 +140,7 @@ def meta_learn_tpe(
     if task_weights is None:
         _refuse_idle({**comparison, "start": start})
         if target.n_startup == 0:
-            raise ValueError(
-                "n_startup must be positive without task_weights, or the sources would have no effect."
-            )
+            raise ValueError("n_startup must be positive without task_weights, or sources have no effect.")
         check_dtype(space, jnp.result_type(float), native=True, arrays=False)
         rows = source_rows(space, logs, target.n_objectives, target.n_constraints)
         return replace(target, start=_first_rows(rows, target.n_startup))

@@ -70,7 +70,7 @@ def _read_series(name: str, series: Any, nw: Any) -> Column:
         return Column(name, rows, numbers=values, integers=integers, promoted=promoted)
     if dtype.is_temporal() or dtype.is_nested() or dtype == nw.Binary:
         raise ValueError(
-            f"column {name!r}: it holds {dtype}, neither a number nor a label; convert it, or drop it."
+            f"column {name!r}: it holds {dtype}, neither numbers nor labels; convert or drop it."
         )
     labels, null = series.to_list(), series.is_null()
     if dtype not in (nw.Boolean, nw.String, nw.Enum):

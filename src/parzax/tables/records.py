@@ -98,9 +98,7 @@ def _general_records(document: Any, alone: bool) -> list[Mapping[str, Any]]:
             return lists[0]
         raise ValueError(f"it holds a single record, with the names {listed(list(document), 6)}; {_REMEDY}")
     if not _is_rows(document):
-        raise ValueError(
-            f"it holds a {type(document).__name__} instead of records with named values; {_REMEDY}"
-        )
+        raise ValueError(f"it holds a {type(document).__name__}, not records with named values; {_REMEDY}")
     return document
 
 

@@ -131,9 +131,7 @@ def find_parameters(
     if not roles.column_of:
         reasons = f" ({'; '.join(roles.left_out)})" if roles.left_out else ""
         remedy = "if some are parameters after all, name them (--parameters)"
-        raise ValueError(
-            f"no column is a parameter; the columns are {listed(table.names)}{reasons}; {remedy}."
-        )
+        raise ValueError(f"no column is a parameter; columns are {listed(table.names)}{reasons}; {remedy}.")
     return roles
 
 

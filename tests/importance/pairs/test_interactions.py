@@ -117,8 +117,8 @@ def test_few_rows_and_no_pairs(as_installed, n, d):
         ({"pairs": 3}, TypeError, "pairs must be"),
         ({"n_draws": -1}, ValueError, "n_draws"),
         ({"key": 0}, TypeError, "key must be a typed key"),
-        ({"rows": "feasible"}, TypeError, "an Encoded already has levels"),
-        ({"target_quantile": 0.3}, TypeError, "an Encoded already has levels"),
+        ({"rows": "feasible"}, TypeError, "an Encoded has levels"),
+        ({"target_quantile": 0.3}, TypeError, "an Encoded has levels"),
     ],
 )
 def test_what_is_refused(as_installed, settings, error, message):

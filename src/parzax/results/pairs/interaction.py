@@ -98,15 +98,11 @@ def interactions(
     if isinstance(obs, Encoded):
         given = target_quantile is not None or region_quantile is not _REGION or objective != 0
         if given or rows != "all":
-            raise TypeError(
-                "an Encoded already has levels, objective and rows; give only pairs, n_draws, key."
-            )
+            raise TypeError("an Encoded has levels, objective and rows; give only pairs, n_draws, key.")
         n_draws = _draws(n_draws, pair_layout(obs.layout, pairs), obs.groups)
         return importance.interactions(obs, key, pairs=pairs, n_draws=n_draws)
-    candidates = candidate_levels(_checks.quantile("region_quantile", region_quantile))
-    target, region = checked_levels(
-        candidates if target_quantile is None else target_quantile, region_quantile
-    )
+    levels = candidate_levels(_checks.quantile("region_quantile", region_quantile))
+    target, region = checked_levels(levels if target_quantile is None else target_quantile, region_quantile)
     obs = counted_rows(obs, rows)
     key = checked_key(key)
     losses = losses_by_seed(obs)[..., objective_index(obs, objective)]
