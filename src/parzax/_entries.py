@@ -62,6 +62,17 @@ def checked_counts(name: str, counts: Any) -> jax.Array:
     return jnp.asarray(host, integer if total <= jnp.iinfo(integer).max else float)
 
 
+def check_groups(groups: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Convert labels of groups (integers or text) to int32 numbers of ``shape`` (..., n), or raise."""
+    labels = _checks.unmasked("groups", groups)
+    if labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels.flat):
+        labels = labels.astype(str)
+    _checks.check_shape("groups", labels, *shape, hint="; give one label per row")
+    if labels.dtype.kind not in "biuUT":
+        raise TypeError(f"groups must hold whole numbers or text, got dtype {labels.dtype}; convert it.")
+    return np.unique(labels, return_inverse=True)[1].reshape(shape).astype(np.int32)
+
+
 def row_mask(name: str, mask: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Return ``mask`` as a boolean array of ``shape``, or raise."""
     mask = _checks.unmasked(name, mask)

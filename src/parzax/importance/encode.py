@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer, Shaped
 
 from parzax import _checks
-from parzax._entries import check_weight
+from parzax._entries import check_groups, check_weight
 from parzax._mesh import jit_on_meshes
 from parzax._numerics import ordered_key
 from parzax.importance.borders import Tables, build_tables
@@ -92,13 +92,10 @@ def encode_arrays(
     if groups is not None:
         if not isinstance(groups, jax.Array):
             # JAX would convert 64 bits to 32, so that different labels could become equal.
-            labels = _checks.unmasked("groups", groups)
-            if labels.dtype.kind in "biuUT":
-                groups = np.unique(labels, return_inverse=True)[1].reshape(labels.shape).astype(np.int32)
-        groups = jnp.asarray(groups)
-        if groups.dtype.kind not in "iu" or groups.shape != losses.shape:
-            got = f"shape {groups.shape} of {groups.dtype}"
-            raise ValueError(f"groups must be integers of shape {losses.shape}, got {got}.")
+            groups = jnp.asarray(check_groups(groups, losses.shape))
+        _checks.check_shape("groups", groups, len(x))
+        if groups.dtype.kind not in "iu":
+            raise TypeError(f"groups must be integers, got dtype {groups.dtype}.")
         if groups.dtype.itemsize > 4:
             groups = jnp.unique(groups, return_inverse=True, size=len(groups))[1].reshape(groups.shape)
         groups = groups.astype(jnp.int32)

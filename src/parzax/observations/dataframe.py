@@ -19,7 +19,7 @@ from parzax.observations.labels import encode_columns
 from parzax.observations.report import warn_of_inferred
 from parzax.observations.validation import Arrays, check_arrays
 from parzax.space import Space
-from parzax.tables import Format, recognise, shapes, trials
+from parzax.tables import Format, recognise, trials
 from parzax.tables.columns import Column, Table, listed
 from parzax.tables.files import read_table
 from parzax.tables.frames import open_table
@@ -139,7 +139,7 @@ def _read(
         return _to_numbers(read_spelled(name)[0])
 
     if names is None and not asked:
-        shapes.check_rows_are_trials(table, form)
+        trials.check_rows_are_trials(table, form)
     certain = () if bounds is None else bounds.keys()
     roles = find_parameters(table, form, names, aside, asked, numbers_of, losses, certain)
     column_of = roles.column_of

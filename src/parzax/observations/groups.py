@@ -6,7 +6,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from parzax import _checks
 from parzax._entries import number_rows
 from parzax._words import plural
 from parzax.space import Space
@@ -18,17 +17,6 @@ _REPEATED = 0.1
 _LONG, _PART = 1 << 14, 16
 # Logs -> their groups of repeats.
 _known: "WeakKeyDictionary[Any, np.ndarray | None]" = WeakKeyDictionary()
-
-
-def check_groups(groups: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Convert labels of groups (integers or text) to int32 numbers of ``shape`` (..., n), or raise."""
-    labels = _checks.unmasked("groups", groups)
-    if labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels.flat):
-        labels = labels.astype(str)
-    _checks.check_shape("groups", labels, *shape, hint="; give one label per row")
-    if labels.dtype.kind not in "biuUT":
-        raise TypeError(f"groups must hold whole numbers or text, got dtype {labels.dtype}; convert it.")
-    return np.unique(labels, return_inverse=True)[1].reshape(shape).astype(np.int32)
 
 
 def find_groups(obs: Any) -> np.ndarray | None:

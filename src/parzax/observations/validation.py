@@ -10,9 +10,8 @@ import numpy as np
 
 from parzax import _checks
 from parzax._checks import Direction
-from parzax._entries import axis_label, check_weight, find_first
+from parzax._entries import axis_label, check_groups, check_weight, find_first
 from parzax.observations.bounds import Bounds, check_bounds, describe_bounds, read_bounds
-from parzax.observations.groups import check_groups
 from parzax.observations.report import ImportReport
 from parzax.space import INACTIVE, Space, check_regimes
 
