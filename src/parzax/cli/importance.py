@@ -37,10 +37,8 @@ def run_importance(args: Namespace) -> None:
     if args.plot_parameter is not None and args.plot_kind != "values":
         raise ValueError("--plot-parameter goes with --plot-kind values only.")
     if args.objective == "all" and outputs:
-        raise ValueError(
-            "--objective all prints a table for each objective; files and pictures are of one: give its "
-            "number or name, or pareto."
-        )
+        remedy = "files and pictures are of one: give its number or name, or pareto"
+        raise ValueError(f"--objective all prints a table for each objective; {remedy}.")
     if args.plot is not None:
         from parzax import plotting as plotting  # raises before any work if pictures cannot be drawn
     counted = count_log(log, args, levels, how)

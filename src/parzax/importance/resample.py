@@ -95,10 +95,8 @@ def _replicate(draw: str, key: Any, encoded: Encoded, n: int, estimator: Any, re
     estimator, n = checked_estimator(encoded, estimator, reference), _checks.whole_number("n", n, 1)
     _checks.check_key(key)
     if encoded.weight is not None:
-        raise ValueError(
-            "encoded has weights, and a row of weight 2 is two rows; repeat the rows, or use "
-            "parzax.cond_ped_anova(obs, n_resamples=...)."
-        )
+        remedy = "repeat the rows, or use parzax.cond_ped_anova(obs, n_resamples=...)"
+        raise ValueError(f"encoded has weights, and a row of weight 2 is two rows; {remedy}.")
     if encoded.rank is None:
         raise ValueError("encoded has no ranks; make it by parzax.encode or Observations.encode.")
     replicates = replicate(key, encoded, draw=draw, n=n, estimator=estimator, reference=reference)

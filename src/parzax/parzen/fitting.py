@@ -135,10 +135,8 @@ def _settings_of_slots(rule: Any, parameter: Int[Any, " k"], n_parameters: int) 
 
     def select(setting: Shaped[Any, " d"]) -> Shaped[Array, " k"]:
         if jnp.shape(setting) != (n_parameters,):
-            raise ValueError(
-                f"a setting of the bandwidth has shape {jnp.shape(setting)}; give a number, or an array "
-                f"({n_parameters},) with one for each parameter."
-            )
+            remedy = f"give a number, or an array ({n_parameters},) with one for each parameter"
+            raise ValueError(f"a setting of the bandwidth has shape {jnp.shape(setting)}; {remedy}.")
         return jnp.asarray(setting)[parameter]
 
     individual, common = eqx.partition(rule, lambda setting: jnp.ndim(setting) > 0)

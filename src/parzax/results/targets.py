@@ -35,10 +35,8 @@ def counted_rows(obs: Observations, rows: str | Sequence[str]) -> Observations:
     for word in words:
         _checks.one_of("rows", word, ROWS)
         if word == "feasible" and obs.constraints is None:
-            raise ValueError(
-                "rows='feasible' needs constraints, and the log has none: give them when it is read "
-                "(constraints=, feasible where <= 0), or take rows='all'."
-            )
+            remedy = "give them when it is read (constraints=, feasible where <= 0), or take rows='all'"
+            raise ValueError(f"rows='feasible' needs constraints, and the log has none: {remedy}.")
         if word != "all":
             fits = obs.feasible if word == "feasible" else np.asarray((obs.losses < np.inf).all(axis=-1))
             n_dropped = int((keep & usable_rows(obs) & ~fits).sum())

@@ -128,10 +128,8 @@ def meta_learn_tpe(
         n_objectives = next(iter(logs.values())).n_objectives
     for name, log in logs.items():
         if log.constraints is not None and not n_constraints:
-            raise ValueError(
-                f"sources: {name!r} has constraints, and n_constraints is 0; give their number, or "
-                "leave them out: dataclasses.replace(log, constraints=None)."
-            )
+            remedy = "give their number, or leave them out: dataclasses.replace(log, constraints=None)"
+            raise ValueError(f"sources: {name!r} has constraints, and n_constraints is 0; {remedy}.")
     target = tpe(space, n_objectives, n_constraints, directions=directions, **options)
     comparison = {
         "eta": eta, "estimate": estimate, "n_samples": n_samples, "max_candidates": max_candidates,
@@ -205,10 +203,8 @@ def _refuse_idle(given: Mapping[str, Any]) -> None:
         # Arrays and rules cannot be compared with !=, so they are compared by identity.
         plain = isinstance(value, (numbers.Number, str))
         if value != default if plain else value is not default:
-            raise ValueError(
-                f"{name} has no effect without task_weights; give a rule such as parzax.meta.stacking(), or "
-                "use parzax.paper_meta_learn_tpe."
-            )
+            remedy = "give a rule such as parzax.meta.stacking(), or use parzax.paper_meta_learn_tpe"
+            raise ValueError(f"{name} has no effect without task_weights; {remedy}.")
 
 
 def _first_rows(rows: list[SourceRows], n: int) -> FromRows:
@@ -228,10 +224,8 @@ def similarities(sampler: Sampler, state: State) -> Float[Array, " t"]:
     """
     smoothing = sampler.smoothing
     if not isinstance(smoothing, MixedSmoothing):
-        raise ValueError(
-            "similarities needs a sampler whose densities mix source tasks: use "
-            "parzax.paper_meta_learn_tpe, or parzax.meta_learn_tpe with task_weights."
-        )
+        remedy = "use parzax.paper_meta_learn_tpe, or parzax.meta_learn_tpe with task_weights"
+        raise ValueError(f"similarities needs a sampler whose densities mix source tasks: {remedy}.")
     smoothing.sources.check_precision(state.x.dtype)
     return call(_similarities, sampler.split, smoothing, state)
 

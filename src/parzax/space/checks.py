@@ -42,10 +42,8 @@ def refuse_rows(name: str, space: Space, x: Any, valid: np.ndarray) -> None:
     if where := find_first(np.logical_not(valid.all(axis=1))):
         wrong = [space.names[j] for j in np.flatnonzero(~valid[where])]
         row = f"row {where[0]} is not a configuration of the space: {np.asarray(x[where]).tolist()}"
-        raise ValueError(
-            f"{name}: {row} is wrong in {', '.join(wrong)}; values are native, categories are codes, "
-            "inactive parameters are NaN."
-        )
+        remedy = "values are native, categories are codes, inactive parameters are NaN"
+        raise ValueError(f"{name}: {row} is wrong in {', '.join(wrong)}; {remedy}.")
 
 
 def _check_given(space: Space, values: np.ndarray, regime: Any) -> np.ndarray:

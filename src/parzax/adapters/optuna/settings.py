@@ -64,10 +64,8 @@ class Settings:
             bound.apply_defaults()
             chosen = {name: value for name, value in bound.arguments.items() if name in _OPTIONS}
             if not has_sources:
-                raise TypeError(
-                    "preset compares source studies, but there are no source_studies; give some, or use "
-                    "another preset, such as parzax.tpe."
-                )
+                remedy = "give some, or use another preset, such as parzax.tpe"
+                raise TypeError(f"preset compares source studies, but there are no source_studies; {remedy}.")
             # Only parzax's own presets have this option.
             if "task_weights" in chosen:
                 if chosen["task_weights"] is None:
