@@ -125,10 +125,7 @@ def sign_sums(k: Float[Array, "w w"], words: UInt32[Array, "w w b"]) -> Float[Ar
 
 
 def null_interactions(
-    rows: SlotRows,
-    target: Float[Array, "w w"],
-    fit: Float[Array, "w w"],
-    words: UInt32[Array, "w w 2 b"],
+    rows: SlotRows, target: Float[Array, "w w"], fit: Float[Array, "w w"], words: UInt32[Array, "w w 2 b"]
 ) -> Float[Array, " b"]:
     """I of b draws under the null hypothesis, for one slot at one level.
 

@@ -37,12 +37,7 @@ class TaskDensities(eqx.Module):
 
     @classmethod
     def fit(
-        cls,
-        basis: Basis,
-        smoothing: Smoothing,
-        states: State,
-        masks: Bool[Array, "t n"],
-        size: int,
+        cls, basis: Basis, smoothing: Smoothing, states: State, masks: Bool[Array, "t n"], size: int
     ) -> "TaskDensities":
         """Fit the densities of the rows under a mask, for each task; a mask has at most ``size`` rows."""
 

@@ -41,11 +41,7 @@ class Reduction(eqx.Module):
 
     @classmethod
     def of(
-        cls,
-        space: Space,
-        eta: float | None,
-        rule: Rule = "mean",
-        n_good: AbstractGamma | None = None,
+        cls, space: Space, eta: float | None, rule: Rule = "mean", n_good: AbstractGamma | None = None
     ) -> "Reduction":
         """The reduction for a space, with the divergence ``Smoothed(debias=False)`` on 50 cells."""
         ancestors = np.zeros((len(space), len(space)), dtype=bool)

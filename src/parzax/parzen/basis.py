@@ -126,11 +126,7 @@ class Basis(eqx.Module):
 
 @lru_cache(maxsize=256)
 def basis_of(
-    space: Space,
-    dtype: Any,
-    families: Families = (),
-    smallest: float | None = None,
-    safe_prior: bool = False,
+    space: Space, dtype: Any, families: Families = (), smallest: float | None = None, safe_prior: bool = False
 ) -> Basis:
     """The basis of a space for floats of ``dtype``; its leaves are NumPy arrays.
 

@@ -158,13 +158,7 @@ def _pick_greedily(
 
 
 def best_of_candidates(
-    basis: Basis,
-    score: Score,
-    drawn: Points,
-    fillers: Points | None,
-    n: int,
-    n_steps: int,
-    seen: Seen | None,
+    basis: Basis, score: Score, drawn: Points, fillers: Points | None, n: int, n_steps: int, seen: Seen | None
 ) -> Points:
     """The n best of the candidates ``drawn``, after ``n_steps`` of gradient ascent from the best of them.
 

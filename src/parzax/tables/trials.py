@@ -124,12 +124,7 @@ def find_order(
 
 
 def _choose_row(
-    per_trial: str,
-    trial: np.ndarray,
-    at: np.ndarray,
-    losses: np.ndarray,
-    keep: np.ndarray,
-    ended: np.ndarray,
+    per_trial: str, trial: np.ndarray, at: np.ndarray, losses: np.ndarray, keep: np.ndarray, ended: np.ndarray
 ) -> tuple[np.ndarray, int, str]:
     """The row of each trial that counts, the number of these rows without a loss, and words for the choice.
 

@@ -8,12 +8,7 @@ OPTUNA = Format(
     prefix="params_",
     state="state",
 )
-DASHBOARD = Format(
-    "optuna-dashboard",
-    needs=("Number", "State", "Param *"),
-    prefix="Param ",
-    state="State",
-)
+DASHBOARD = Format("optuna-dashboard", needs=("Number", "State", "Param *"), prefix="Param ", state="State")
 # Trials written to JSON, where a state is a number.
 OPTUNA_TRIALS = Format(
     "Optuna's trials",
