@@ -155,10 +155,9 @@ class Chunks:
             return arrays
         names = [name for name in {**self.work, **work} if work.get(name) != self.work.get(name)]
         differences = ", ".join(f"{name} ({work.get(name)}, now {self.work.get(name)})" for name in names)
-        raise ValueError(
-            f"folder={str(self.folder)!r} holds chunks of other work: {self._path(i).name} differs in "
-            f"{differences}. Give another folder, or the arguments of that work."
-        )
+        problem = f"holds chunks of other work: {self._path(i).name} differs in {differences}"
+        remedy = "Give another folder, or the arguments of that work."
+        raise ValueError(f"folder={str(self.folder)!r} {problem}. {remedy}")
 
     def put(self, i: int, arrays: Mapping[str, Any]) -> None:
         """Write the file of chunk i; any names but "work" can be used for the arrays.

@@ -240,10 +240,8 @@ def _check_rows(histogram: Int[np.ndarray, "q2 w"], columns: Layout, names: Sequ
     rows = np.add.reduceat(histogram[:-1], columns.offsets, axis=1)
     if (differs := (rows != rows[:, :1]).any(axis=0)).any():
         j = int(differs.argmax())
-        raise ValueError(
-            f"count: {names[0]!r} has {rows[:, 0].tolist()} rows by level, and {names[j]!r} has "
-            f"{rows[:, j].tolist()}; count rows without a value of a parameter in its last cell."
-        )
+        counts = f"{rows[:, 0].tolist()} rows by level, and {names[j]!r} has {rows[:, j].tolist()}"
+        raise ValueError(f"count: {names[0]!r} has {counts}; count rows without a value in the last cell.")
 
 
 def _check_same(one: Counts, other: Counts) -> None:

@@ -96,17 +96,15 @@ def named_logs(sources: Any) -> dict[str, Observations]:
     TypeError for a value that is not a log, ValueError for names that are equal as text.
     """
     if isinstance(sources, Observations) or not isinstance(sources, Iterable):
-        raise TypeError(
-            "sources must be a list of parzax.Observations or a dict of them by name, one log per task, got "
-            f"{type(sources).__name__}."
-        )
+        wanted = "a list of parzax.Observations or a dict of them by name, one log per task"
+        raise TypeError(f"sources must be {wanted}, got {type(sources).__name__}.")
     named = sources if isinstance(sources, Mapping) else {f"task {i}": o for i, o in enumerate(sources, 1)}
     out: dict[str, Observations] = {}
     for name, source in named.items():
         if not isinstance(source, Observations):
+            hint = "parzax.adapters.optuna.observations reads a study, Observations.by_task a table of tasks"
             raise TypeError(
-                f"sources: {name!r} is a {type(source).__name__}, not a parzax.Observations; "
-                "parzax.adapters.optuna.observations reads a study, Observations.by_task a table of tasks."
+                f"sources: {name!r} is a {type(source).__name__}, not a parzax.Observations; {hint}."
             )
         if str(name) in out:
             raise ValueError(f"sources: two tasks have the name {str(name)!r}; give different names.")
@@ -159,10 +157,9 @@ def check_log(argument: str, name: str, log: Observations, n_objectives: int, n_
     if log.batch_shape:
         raise ValueError(f"{has} {log!r}; give one log per task.")
     if log.n_objectives != n_objectives:
-        raise ValueError(
-            f"{has} {plural(log.n_objectives, 'objective')}, but {n_objectives} are needed; give "
-            f"{n_objectives} NaN objectives to rows that have only constraints."
-        )
+        remedy = f"give {n_objectives} NaN objectives to rows that have only constraints"
+        n_given = plural(log.n_objectives, "objective")
+        raise ValueError(f"{has} {n_given}, but {n_objectives} are needed; {remedy}.")
     if log.constraints is not None and log.constraints.shape[-1] != n_constraints and n_constraints:
         n_given = plural(log.constraints.shape[-1], "constraint")
         raise ValueError(f"{has} {n_given}, but {n_constraints} are needed.")

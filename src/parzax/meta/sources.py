@@ -57,10 +57,9 @@ class Sources(eqx.Module):
         """Raise ValueError if the state has another precision than the densities."""
         fitted = self.below[0].n_rows.dtype
         if fitted != dtype:
-            raise ValueError(
-                f"the sources were fitted in {fitted}, but the state is {jnp.dtype(dtype)}; make both the "
-                "sampler and the state inside jax.enable_x64(True), or both outside."
-            )
+            remedy = "make both the sampler and the state inside jax.enable_x64(True), or both outside"
+            precisions = f"fitted in {fitted}, but the state is {jnp.dtype(dtype)}"
+            raise ValueError(f"the sources were {precisions}; {remedy}.")
 
     @property
     def report(self) -> tuple[str, ...]:

@@ -143,10 +143,8 @@ def basis_of(
                 "give it conditions (In, Between), or leave it out."
             )
         if (slot.domain.n_values or 0) > _MOST_VALUES:
-            raise ValueError(
-                f"space: {name!r} has {slot.domain.n_values} values, more than kernels can number "
-                f"({slot.domain!r}); use Float, or a larger step."
-            )
+            remedy = f"more than kernels can number ({slot.domain!r}); use Float, or a larger step"
+            raise ValueError(f"space: {name!r} has {slot.domain.n_values} values, {remedy}.")
     given, domains = dict(families), [slot.domain for slot in space.slots]
     family = [given.get(space.names[s.parameter], usual_family(s.domain)) for s in space.slots]
     slots = [s for s, domain in enumerate(domains) if domain.n_values != 1]

@@ -160,10 +160,8 @@ def compare(
         first, second = _halves(first)
     _checks.instance("second", second, Observations, "parzax.Observations")
     if first.space != second.space:
-        raise ValueError(
-            f"the logs have different spaces, {list(first.space.names)} and {list(second.space.names)}, or "
-            "other domains of these; read both with one space=."
-        )
+        names = f"{list(first.space.names)} and {list(second.space.names)}, or other domains of these"
+        raise ValueError(f"the logs have different spaces, {names}; read both with one space=.")
     logs, keys, results = (first, second), jax.random.split(checked_key(key)), {}
     # If no level is given, the level chosen for the smaller log is used for both.
     for i in sorted(range(2), key=lambda i: logs[i].n):

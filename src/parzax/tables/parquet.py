@@ -100,11 +100,9 @@ class ParquetFiles:
             for name in names:
                 types = schema.field(name).type, self.schema.field(name).type
                 if types[0] != types[1]:
-                    first = f"and in {str(self.paths[0])!r} it is {types[1]}"
-                    raise ValueError(
-                        f"{str(file)!r}: column {name!r} is of type {types[0]}, {first}; write all files "
-                        "with one schema."
-                    )
+                    of_types = f"is of type {types[0]}, and in {str(self.paths[0])!r} it is {types[1]}"
+                    problem = f"column {name!r} {of_types}; write all files with one schema"
+                    raise ValueError(f"{str(file)!r}: {problem}.")
 
     def extremes(self, name: str) -> tuple[float, float] | None:
         """Smallest and largest value of a column, by the statistics of the files; None if one has none."""

@@ -121,10 +121,8 @@ class TPESampler(BaseSampler):
         options = {"n_candidates": n_ei_candidates, "prior_weight": prior_weight}
         self._settings = Settings(preset, has_sources, options)
         if has_sources and not self._n_startup and not self._settings.mixes:
-            raise ValueError(
-                "n_startup_trials must be positive with source_studies, unless the preset mixes their "
-                "densities: otherwise the sources are not used."
-            )
+            why = "or the sources are not used, unless the preset mixes their densities"
+            raise ValueError(f"n_startup_trials must be positive with source_studies, {why}.")
         logs = sources(source_studies) if has_sources else {}
         self._sources = SourceTasks(logs, self._n_startup, self._settings)
         self._memory = Memory()

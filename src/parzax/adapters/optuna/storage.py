@@ -123,10 +123,8 @@ def file_path(path: str | Path) -> Path:
         return Path(text[url.end() :].partition("?")[0])
     if text.startswith("sqlite:"):
         # A Path merges the slashes of a URL, so an absolute path cannot be told from a relative one.
-        raise ValueError(
-            f"{text!r} is no sqlite URL; give it as text, sqlite:///study.db for a relative path and "
-            "sqlite:////data/study.db for an absolute one."
-        )
+        remedy = "give it as text, sqlite:///study.db (relative) or sqlite:////data/study.db (absolute)"
+        raise ValueError(f"{text!r} is no sqlite URL; {remedy}.")
     if "://" in text:
         raise ValueError(f"{text!r} is not a file; for another storage pass what optuna.load_study returns.")
     return Path(text)

@@ -80,10 +80,9 @@ class AbstractBandwidth(eqx.Module):
         vectors(position=position, weight=weight)
         for leaf in jax.tree.leaves(self):
             if jnp.ndim(leaf):
-                raise ValueError(
-                    f"{_public_name(self)}: a setting has shape {jnp.shape(leaf)}, but a single parameter "
-                    "needs one number; only ParzenEstimator.fit and samplers take one per parameter."
-                )
+                problem = f"a setting has shape {jnp.shape(leaf)}, but a single parameter needs one number"
+                remedy = "only ParzenEstimator.fit and samplers take one per parameter"
+                raise ValueError(f"{_public_name(self)}: {problem}; {remedy}.")
         dtype = position.dtype
         frequency = weight.astype(dtype)
         present = frequency > 0
