@@ -168,7 +168,7 @@ def test_no_rows_and_nothing_feasible(rows):
         ({"at": {"beta": 1}}, ValueError, "at: .*no parameter 'beta'"),
         ({"at": {"units": 9999}}, ValueError, "at: .*outside its domain"),
         ({"at": {"lr": 0.1}}, ValueError, "at: 'lr' is an axis"),
-        ({"at": 3}, TypeError, "at: values must map names"),
+        ({"at": 3}, TypeError, "at: values must be a mapping of names"),
         ({"size": 0}, ValueError, "size must be"),
         ({"problem": px.problems.discs()}, ValueError, "problem must be a parzax.Problem on"),
         ({"run": 0, "state": Trace(np.zeros((2, 3, 4)), *np.zeros((2, 2, 3, 1)), ("minimize",)), "x": "z"},

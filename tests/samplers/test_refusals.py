@@ -33,7 +33,7 @@ def test_states_of_another_sampler(call, message):
 
 
 def test_no_state():
-    with pytest.raises(TypeError, match=r"state must come from the sampler's init\(\)"):
+    with pytest.raises(TypeError, match=r"state must be a State from the sampler's init\(\)"):
         px.tpe(SPACE).ask(KEY, None)
 
 

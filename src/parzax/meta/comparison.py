@@ -53,8 +53,7 @@ class ComparisonSettings:
         if self.key is not None:
             _checks.check_key(self.key)
         _checks.one_of("importance", self.importance, ("mean", "sum"))
-        if self.n_good is not None and not isinstance(self.n_good, AbstractGamma):
-            raise TypeError(f"n_good must be a rule of parzax.gamma or None, got {self.n_good!r}.")
+        _checks.instance("n_good", self.n_good, AbstractGamma | None, "a rule of parzax.gamma or None")
 
 
 class ComparedTasks(eqx.Module):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
+from parzax import _checks
 from parzax._words import plural
 from parzax.observations import Observations
 from parzax.space import INACTIVE, Categorical, Domain, Points, Recorded, Space, choice_key, host_frame
@@ -101,11 +102,8 @@ def named_logs(sources: Any) -> dict[str, Observations]:
     named = sources if isinstance(sources, Mapping) else {f"task {i}": o for i, o in enumerate(sources, 1)}
     out: dict[str, Observations] = {}
     for name, source in named.items():
-        if not isinstance(source, Observations):
-            hint = "parzax.adapters.optuna.observations reads a study, Observations.by_task a table of tasks"
-            raise TypeError(
-                f"sources: {name!r} is a {type(source).__name__}, not a parzax.Observations; {hint}."
-            )
+        hint = "; parzax.adapters.optuna.observations reads a study, Observations.by_task a table of tasks"
+        _checks.instance(f"sources: {name!r}", source, Observations, "parzax.Observations", hint)
         if str(name) in out:
             raise ValueError(f"sources: two tasks have the name {str(name)!r}; give different names.")
         out[str(name)] = source

@@ -95,8 +95,7 @@ def with_ancestors(space: Space, names: Iterable[str]) -> tuple[str, ...]:
 
 def given_values(space: Space, values: Mapping[str, Any]) -> dict[str, float]:
     """Checked native values by name, with choices as codes and None as NaN."""
-    if not isinstance(values, Mapping):
-        raise TypeError(f"values must map names to values, got {values!r}.")
+    _checks.instance("values", values, Mapping, "a mapping of names to values")
     _checks.on_host("values", values)
     if not values:
         raise ValueError("values: at least one parameter must be given.")

@@ -99,8 +99,7 @@ class Problem(AbstractProblem):
         name: str | None = None,
         feasible_optimum: Any = None,
     ) -> None:
-        if not callable(fn):
-            raise TypeError(f"fn must be a function of (key, x), got {fn!r}.")
+        _checks.instance("fn", fn, Callable, "a function of (key, x)")
         _checks.instance("space", space, Space, "a parzax.Space")
         _checks.instance("name", name, str | None, "a string")
         # JAX cannot trace a leaf that is a plain function. In a Partial the function is static, not a leaf.

@@ -220,8 +220,7 @@ class Sampler(Parts, InSpace):
         return enumerate_points(self.space, n, dtype) if n > 1 or not self.repeats else None
 
     def _check_state(self, state: State) -> None:
-        if not isinstance(state, State):
-            raise TypeError(f"state must come from the sampler's init() or tell(), got {state!r}.")
+        _checks.instance("state", state, State, "a State from the sampler's init() or tell()")
         parts = {"parameter": state.x, "objective": state.objectives, "constraint": state.constraints}
         wanted = len(self.space), self.n_objectives, self.n_constraints
         for (name, part), n in zip(parts.items(), wanted, strict=True):

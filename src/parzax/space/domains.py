@@ -35,8 +35,7 @@ class Domain(Described, ABC):
     def __post_init__(self) -> None:
         when = (self.when,) if isinstance(self.when, Condition) else tuple(self.when)
         for condition in when:
-            if not isinstance(condition, Condition):
-                raise TypeError(f"when must hold In or Between conditions, got {condition!r}.")
+            _checks.instance("when", condition, Condition, "In or Between, or a list of such conditions")
         object.__setattr__(self, "when", when)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -89,11 +89,9 @@ class Split(AbstractSplit):
 
     def __check_init__(self) -> None:
         """Raise TypeError or ValueError for wrong settings."""
-        kinds = {"gamma": AbstractGamma, "ties": AbstractTies, "merit": AbstractMerit}
-        for name, kind in kinds.items():
-            if not isinstance(getattr(self, name), kind):
-                home = "merits" if name == "merit" else name
-                raise TypeError(f"{name} must be a rule of parzax.{home}, got {getattr(self, name)!r}.")
+        _checks.instance("gamma", self.gamma, AbstractGamma, "a rule of parzax.gamma")
+        _checks.instance("ties", self.ties, AbstractTies, "a rule of parzax.ties")
+        _checks.instance("merit", self.merit, AbstractMerit, "a rule of parzax.merits")
         for name in ("up_to_feasible", "first_front", "every_minimum"):
             _checks.flag(name, getattr(self, name))
 
