@@ -26,7 +26,7 @@ REFUSED = {
     "an empty dict": ({}, {}, ValueError, "^sources must have at least one task"),
     "None": (None, {}, TypeError, "^sources must be a list.*NoneType"),
     "one log": (GOOD, {}, TypeError, "^sources must be a list.*one log per task.*Observations"),
-    "an array": ([np.zeros((2, 2))], {}, TypeError, "^sources: 'task 1' must be .*, got ndarray; .*reads a study"),
+    "an array": ([np.zeros((2, 2))], {}, TypeError, "^sources: 'task 1' must be .*ndarray; .*reads a study"),
     "another number of objectives": ([GOOD, log([[0, 0]], [[1, 2]])], {}, ValueError, "'task 2' has 2 objec"),
     "another number of constraints": (
         {"a": log([[0, 0]], [1], constraints=[[0.0, 1.0, 2.0]])}, {"n_constraints": 1}, ValueError,
