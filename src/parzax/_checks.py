@@ -35,17 +35,21 @@ def is_traced(*trees: Any) -> bool:
     return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(trees))
 
 
-def real_number(name: str, value: Any, *, least: float | None = None, above: float | None = None) -> float:
-    """Return ``value`` as a finite float, at least ``least`` and above ``above``, or raise."""
+def real_number(
+    name: str, value: Any, *, least: float = -np.inf, above: float = -np.inf, most: float = np.inf
+) -> float:
+    """Return ``value`` as a finite float, above ``above`` and within [least, most], or raise."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (numbers.Real, np.number)):
         raise TypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}.")
     number = float(value)
     if not np.isfinite(number):
         raise ValueError(f"{name} must be finite, got {value!r}.")
-    if least is not None and number < least:
+    if number < least:
         raise ValueError(f"{name} must be at least {least:g}, got {value!r}.")
-    if above is not None and number <= above:
+    if number <= above:
         raise ValueError(f"{name} must be above {above:g}, got {value!r}.")
+    if number > most:
+        raise ValueError(f"{name} must be at most {most:g}, got {value!r}.")
     return number
 
 
@@ -79,9 +83,12 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def scalar(name: str, value: Any) -> float | None:
-    """Return a number as a finite float, or raise. A JAX array may be traced, so None is returned for it."""
-    return None if isinstance(value, jax.Array) else real_number(name, value)
+def setting(name: str, value: Any, **limits: float) -> Any:
+    """Return ``value`` by `plain` if it is a `real_number` within limits. JAX arrays are not checked."""
+    value = plain(value)
+    if not isinstance(value, jax.Array):
+        real_number(name, value, **limits)
+    return value
 
 
 def flag(name: str, value: Any) -> bool:

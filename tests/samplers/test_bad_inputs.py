@@ -429,9 +429,9 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: px.optimize(px.c_tpe(SPACE_OF["mixed"], 2), PROBLEM, KEY, 5), ValueError, "^problem.space"),
     "another number of constraints": (
         lambda: px.optimize(px.c_tpe(SPACE, 1), PROBLEM, KEY, 5), ValueError, "^problem.n_constraints is 2"),
-    "a share of 0": (lambda: px.gamma.linear(0.0), ValueError, r"^beta must lie in \(0, 1\].*0.0"),
+    "a share of 0": (lambda: px.gamma.linear(0.0), ValueError, "^beta must be above 0.*0.0"),
     "a share of 1.5": (lambda: px.gamma.linear(1.5), ValueError, "^beta must.*1.5"),
-    "a root times 0": (lambda: px.gamma.sqrt(0.0), ValueError, "^beta must lie above 0.*0.0"),
+    "a root times 0": (lambda: px.gamma.sqrt(0.0), ValueError, "^beta must be above 0.*0.0"),
     "an unknown rule": (lambda: px.mo_tpe(SPACE, gamma="cubic"), TypeError,  # pyright: ignore
      "^gamma must be a rule of parzax.gamma, got 'cubic'"),
     "extra rows without any constraint": (lambda: VANILLA.augment(PLAIN, X1, None), ValueError,

@@ -1,6 +1,7 @@
 """c-TPE's acquisition function, a product of relative density ratios (arXiv 2211.14411)."""
 
-from typing import Any, final
+from functools import partial
+from typing import final
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -11,13 +12,7 @@ from parzax.acquisition.acquisition import AbstractAcquisition, GroupLogs, Score
 from parzax.acquisition.naive import check_groups, product
 from parzax.acquisition.ratio import log_ratio
 
-
-def _power(share_power: Any) -> float | Float[Array, ""]:
-    power = _checks.plain(share_power)
-    number = _checks.scalar("share_power", power)
-    if number is not None and number <= 0:
-        raise ValueError(f"share_power must be above 0, got {power!r}.")
-    return power
+_power = partial(_checks.setting, "share_power", above=0)
 
 
 @final

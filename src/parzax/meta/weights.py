@@ -1,6 +1,7 @@
 """Weights of tasks in a mixture: by similarity, or by how well each task predicts the target."""
 
 import abc
+from functools import partial
 from typing import Any, NamedTuple, final
 
 import equinox as eqx
@@ -68,11 +69,7 @@ class BySimilarity(AbstractTaskWeights):
         return TaskWeights(_shares(n_below * kernel), _shares(n_above * kernel), gamma)
 
 
-def _prior_weight(prior_weight: Any) -> float | Array:
-    number = _checks.scalar("prior_weight", prior_weight)
-    if number is not None and not 0 < number < jnp.inf:
-        raise ValueError(f"prior_weight must be positive and finite, got {prior_weight!r}.")
-    return _checks.plain(prior_weight)
+_prior_weight = partial(_checks.setting, "prior_weight", above=0)
 
 
 @final

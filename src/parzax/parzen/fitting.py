@@ -21,9 +21,7 @@ Settings = tuple[AbstractBandwidth, CategoricalBandwidth, Any]
 def check_rules(bandwidth: Any, prior_weight: Any) -> None:
     """Raise for an invalid bandwidth rule or prior weight. JAX arrays may be traced and are not checked."""
     _checks.instance("bandwidth", bandwidth, AbstractBandwidth, "a rule of parzax.bandwidth")
-    value = _checks.scalar("prior_weight", _checks.plain(prior_weight))
-    if value is not None and value < 0:
-        raise ValueError(f"prior_weight must be finite and at least 0, got {prior_weight!r}.")
+    _checks.setting("prior_weight", prior_weight, least=0)
 
 
 def fit_rows(

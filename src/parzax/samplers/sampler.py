@@ -84,9 +84,7 @@ class Sampler(Parts, InSpace):
         for name in ("n_constraints", "n_startup", "n_candidates", "gradient_steps"):
             _checks.whole_number(name, getattr(self, name), int(name == "n_candidates"))
         _checks.flag("repeats", self.repeats)
-        epsilon = _checks.scalar("epsilon", self.epsilon)
-        if epsilon is not None and not 0 <= epsilon <= 1:
-            raise ValueError(f"epsilon must be a probability in [0, 1], got {epsilon!r}.")
+        _checks.setting("epsilon", self.epsilon, least=0, most=1)
 
     def _repr_html_(self) -> str:
         names = [part.name for part in fields(self) if part.name != "space"]

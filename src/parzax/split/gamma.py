@@ -3,7 +3,7 @@
 import abc
 import math
 from functools import partial
-from typing import Any, final
+from typing import final
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -11,14 +11,7 @@ from jaxtyping import Array, Float, Int
 
 from parzax import _checks
 
-
-def _beta(beta: Any, largest: float) -> float | Float[Array, ""]:
-    beta = _checks.plain(beta)
-    value = _checks.scalar("beta", beta)
-    if value is not None and not 0 < value <= largest:
-        limits = "in (0, 1]" if largest == 1 else "above 0"
-        raise ValueError(f"beta must lie {limits}, got {beta!r}.")
-    return beta
+_beta = partial(_checks.setting, "beta", above=0)
 
 
 class AbstractGamma(eqx.Module):
@@ -49,7 +42,7 @@ class Linear(AbstractGamma):
     [3, 2]
     """
 
-    beta: float | Float[Array, ""] = eqx.field(default=0.1, converter=partial(_beta, largest=1.0))
+    beta: float | Float[Array, ""] = eqx.field(default=0.1, converter=partial(_beta, most=1))
     down: bool = eqx.field(static=True, default=False, converter=partial(_checks.flag, "down"), kw_only=True)
 
     def __call__(self, n: Int[Array, ""]) -> Int[Array, ""]:
@@ -74,7 +67,7 @@ class Sqrt(AbstractGamma):
     3
     """
 
-    beta: float | Float[Array, ""] = eqx.field(default=0.25, converter=partial(_beta, largest=math.inf))
+    beta: float | Float[Array, ""] = eqx.field(default=0.25, converter=_beta)
 
     def __call__(self, n: Int[Array, ""]) -> Int[Array, ""]:
         below = _ceil(jnp.asarray(self.beta, float) * jnp.sqrt(n.astype(float)))
