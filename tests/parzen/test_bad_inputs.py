@@ -218,7 +218,7 @@ def test_all_weights_zero_is_the_prior(argument, device):
 @pytest.mark.parametrize("bad", [-1.0, *(pytest.param(bad, marks=pytest.mark.slow) for bad in (nan, inf))])
 def test_prior_weights_that_are_none(bad, device):
     for value in (bad, jnp.asarray(bad)):
-        with pytest.raises(ValueError, match="prior_weight must be (finite|at least 0)"):
+        with pytest.raises(ValueError, match=r"prior_weight must be (finite|at least 0)"):
             px.ParzenEstimator.fit(SPACE, ROWS, prior_weight=value)
         _tried.append(1)
     wanted = px.ParzenEstimator.fit(SPACE, ROWS, prior_weight=jnp.asarray(0.0)).log_prob(ROWS)
