@@ -127,9 +127,8 @@ def _from_tables(paths: Sequence[Path], args: Namespace) -> list[Observations]:
         for path, each in zip(paths, tables, strict=True):
             with _checks.explain(repr(str(path))):
                 find_targets(each.without(*(args.drop or ())), recognise(together.names), arguments["target"])
-                named_columns("constraints", args.constraints, each.names)
-                named_columns("group", args.group, each.names)
-                named_columns("seed", args.seed, each.names)
+                for option in ("constraints", "group", "seed"):
+                    named_columns(option, getattr(args, option), each.names)
         return list(Observations.by_task(table, _LOG, seed=args.seed, **arguments).values())
 
 
