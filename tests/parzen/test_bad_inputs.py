@@ -280,7 +280,7 @@ REFUSED = {
     "no prior weight": (lambda: _fit(prior_weight=None), "prior_weight must be a number"),
     "an unknown prior": (lambda: _fit(prior={"z": None}), "prior: no parameter 'z'"),
     "a prior that is none": (lambda: _fit(prior={"x": 1.0}), "must have log_prob and sample"),
-    "two priors for one domain": (lambda: _fit(prior={"x": (1, 2)}), "1 domains"),
+    "two priors for one domain": (lambda: _fit(prior={"x": (1, 2)}), r"one density per domain \(1\), got 2"),
     "conditions of the log": (lambda: _fit(np.array([[0.5]]), space=RECORDED), "Recorded"),
     "regimes of the log": (
         lambda: _fit(np.array([[0.5]]), space=px.Space({"x": _ENDS})),

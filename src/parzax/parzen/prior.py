@@ -97,7 +97,7 @@ def user_priors(
         by_regime = densities if isinstance(densities, Sequence) else (densities,)
         n_domains, n_given = len(space[name]), len(by_regime)
         if n_given != n_domains:
-            raise ValueError(f"prior: {name!r} needs {n_domains} densities, one per domain, got {n_given}.")
+            raise ValueError(f"prior: {name!r} needs one density per domain ({n_domains}), got {n_given}.")
         if not all(isinstance(density, NativeDensity) for density in by_regime):
             raise TypeError(f"prior: {name!r} must have log_prob and sample, got {densities!r}.")
         for s, (parameter, regime, domain) in enumerate(space.slots):
