@@ -303,7 +303,7 @@ REFUSED = {
     "a marginal of nothing": (lambda: estimator().marginal(), "at least one parameter"),
     "a marginal of a stranger": (lambda: estimator().marginal("z"), "no parameter 'z'"),
     "a marginal of a list": (lambda: estimator().marginal(["x"]), "one argument each"),
-    "given a list": (lambda: estimator().conditional([0.5]), "must map names to values"),
+    "given a list": (lambda: estimator().conditional([0.5]), "must be a mapping of names to values"),
     "a table without a column": (
         lambda: _fit(pd.DataFrame(ROWS, columns=["x", "k", "kind", "z"])),
         "no column 'y'",
