@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from parzax._mesh import jit_on_meshes
+from parzax._mesh import jit_on_meshes, with_auto_axes
 from parzax._numerics import count_below
 from parzax.pareto.order import Losses, Mask, checked_rows, lexicographic, value_ranks
 from parzax.status import Status
