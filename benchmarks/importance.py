@@ -52,7 +52,7 @@ def on_arrays(obs: px.Observations, levels: np.ndarray, bits: int) -> np.ndarray
     """The same from arrays to arrays: level sets, codes, one compiled call."""
     with jax.enable_x64(bits == 64):
         encoded, _ = encode_log(obs, obs.losses[..., 0], levels, 1.0, PARITY.grid, rows=capacity(obs.n))
-        return estimate_batch(encoded, PARITY, "region").variance
+        return np.asarray(estimate_batch(encoded, PARITY, "region").variance)
 
 
 def compare(

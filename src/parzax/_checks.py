@@ -1,5 +1,6 @@
 """Checks on the host. They raise a ValueError or TypeError with the argument, the value and the remedy."""
 
+import math
 import numbers
 import sys
 import zipfile
@@ -40,9 +41,10 @@ def real_number(
 ) -> float:
     """Return ``value`` as a finite float, above ``above`` and within [least, most], or raise."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (numbers.Real, np.number)):
+        on_host(name, value)
         raise TypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}.")
     number = float(value)
-    if not np.isfinite(number):
+    if not math.isfinite(number):
         raise ValueError(f"{name} must be finite, got {value!r}.")
     if number < least:
         raise ValueError(f"{name} must be at least {least:g}, got {value!r}.")
@@ -108,11 +110,11 @@ def instance(name: str, value: Any, kinds: Any, wanted: str, hint: str = "") -> 
 
 def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
     """Return ``value`` as an int within [least, most], or raise."""
-    if is_traced(value):
-        raise TypeError(f"{name} must not be traced; give jax.jit the argument static_argnames={name!r}.")
     value = plain(value)
     is_integer = isinstance(value, int) and not isinstance(value, bool)
     if not is_integer or value < least or (most is not None and value > most):
+        if is_traced(value):
+            raise TypeError(f"{name} must not be traced; give jax.jit the argument static_argnames={name!r}.")
         limits = f"of at least {least}" if most is None else f"from {least} to {most}"
         raise ValueError(f"{name} must be a whole number {limits}, got {value!r}.")
     return int(value)
@@ -151,7 +153,8 @@ def float_array(name: str, values: Any) -> np.ndarray:
         hint = " Encode categories as integer codes." if name in ("values", "x") else ""
         raise TypeError(f"{name} must hold numbers, got dtype {array.dtype}.{hint}")
     array = np.array(array, dtype=np.float64)  # a copy, so that later changes by the caller have no effect
-    array[_mask(values)] = np.nan
+    if (mask := _mask(values)) is not np.ma.nomask:
+        array[mask] = np.nan
     return array
 
 

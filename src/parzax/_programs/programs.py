@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial, update_wrapper
+from operator import attrgetter
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar, overload
 
 import equinox as eqx
@@ -26,7 +27,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 _Weight: TypeAlias = float | Callable[..., float]
 # JAX settings that a trace depends on, in addition to the arguments.
-_SETTINGS = (
+_settings = attrgetter(
     "jax_enable_x64", "jax_default_matmul_precision", "jax_numpy_dtype_promotion", "jax_numpy_rank_promotion",
     "jax_default_prng_impl", "jax_threefry_partitionable", "jax_default_device", "jax_random_seed_offset",
     "jax_softmax_custom_jvp", "jax_use_shardy_partitioner",
@@ -172,19 +173,19 @@ class _Kind(NamedTuple):
         leaves, structure = jax.tree.flatten(tree)
         arrays, kinds = [], []
         for i, leaf in enumerate(leaves):
-            if isinstance(leaf, jax.Array):
-                if isinstance(leaf, Tracer) or leaf.committed:
-                    return None
-            elif isinstance(leaf, (np.ndarray, np.generic)):
+            if isinstance(leaf, (np.ndarray, np.generic)):
                 if not wide and leaf.dtype.itemsize > 4:  # JAX would convert the array to 32 bits
                     leaf = leaf.astype(jax.dtypes.canonicalize_dtype(leaf.dtype))
+            elif isinstance(leaf, jax.Array):
+                if isinstance(leaf, Tracer) or leaf.committed:
+                    return None
             elif not isinstance(leaf, jax.ShapeDtypeStruct):
                 kinds.append((type(leaf), leaf))
                 continue
             arrays.append(leaf)
             kinds.append(_array_kind(leaf))
             leaves[i] = _SLOT
-        context = tuple(getattr(config, name) for name in _SETTINGS)
+        context = _settings(config)
         return cls(arrays, (structure, tuple(kinds), context), context, leaves, structure)
 
     @property

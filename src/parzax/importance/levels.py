@@ -1,5 +1,6 @@
 """Level sets on the device: which rows have the best losses, for many shares of the rows at once."""
 
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -95,14 +96,14 @@ def sizes(levels: tuple[float, ...], total: Any, integral: Any, optuna_rounding:
         return jnp.where(quantile == 1.0, total, needed)
 
 
-def rank_levels(levels: Any) -> tuple[int, ...]:
+@lru_cache(maxsize=256)
+def rank_levels(levels: tuple[float, ...]) -> tuple[int, ...]:
     """Position of each level in ascending order."""
     return tuple(np.argsort(np.argsort(levels, kind="stable")).tolist())
 
 
 def checked_levels(target_quantile: Any, region_quantile: Any) -> tuple[np.ndarray, float]:
     """Return (q,) target levels and the region's level, or raise a ValueError."""
-    _checks.on_host("region_quantile", region_quantile)
     region = _checks.quantile("region_quantile", region_quantile)
     levels = _checks.float_array("target_quantile", target_quantile)
     if levels.ndim > 1 or levels.size == 0:

@@ -40,10 +40,13 @@ def encode_log(
     values, regime = (x.reshape(*shape, len(obs.space)) for x in (obs.values, obs.regime))
     codes = grid_codes(obs.space, values, regime, grid, rows)
     pools = assign_pools(codes, obs, grid, sets.level[:, : obs.n] <= len(levels)) if obs.bounds else {}
-    encoded = Encoded(
-        codes, sets.level, loss_ranks(losses, weight, rows) if ranks else None, frequencies(weight, rows),
-        sets.status[:, rank_levels(levels)], layout=layout(obs.space, grid),
-        levels=tuple(levels.tolist()), region=region, grid=grid,
+    requested = tuple(levels.tolist())
+    # Equinox's checks of a new module would take as long as the codes of a thousand rows.
+    encoded = object.__new__(Encoded)
+    vars(encoded).update(
+        codes=codes, level=sets.level, rank=loss_ranks(losses, weight, rows) if ranks else None,
+        weight=frequencies(weight, rows), status=sets.status[:, rank_levels(requested)],
+        layout=layout(obs.space, grid), levels=requested, region=region, grid=grid,
         groups=pad_groups(find_groups(obs), rows),
     )  # fmt: skip
     return encoded, pools

@@ -21,17 +21,18 @@ _BEST, _CELLS = 0.2, 6
 _THRESHOLD = 2.576
 
 
-# For each log: the losses of its last analysis, as bytes, and whether they show learning.
-_last: "WeakKeyDictionary[Observations, tuple[bytes, bool]]" = WeakKeyDictionary()
+# For each log: the losses of its last analysis, as bytes, with the changes to its report; and that report.
+_last: "WeakKeyDictionary[Observations, tuple[Any, ImportReport]]" = WeakKeyDictionary()
 
 
 def with_learning(obs: Observations, losses: np.ndarray, **changes: Any) -> ImportReport:
     """The report of a log with ``changes``, and with what `shows_learning` says of its rows."""
     losses = losses[:_SEEDS, :_LOOKED_AT]
-    content, before = losses.tobytes(), _last.get(obs)
+    content, before = (losses.tobytes(), changes), _last.get(obs)
     if before is None or before[0] != content:
-        before = _last[obs] = (content, not obs.report.order and shows_learning(obs, losses))
-    return replace(obs.report, learned=before[1], **changes)
+        learned = not obs.report.order and shows_learning(obs, losses)
+        before = _last[obs] = content, replace(obs.report, learned=learned, **changes)
+    return before[1]
 
 
 def shows_learning(obs: Observations, losses: np.ndarray) -> bool:

@@ -103,13 +103,13 @@ def cond_ped_anova(
     numbers = resolve_counts(n_resamples, n_shuffles, len(obs.space))
     _checks.one_of("resampling", resampling, tuple(METHODS))
     key = checked_key(key) if any(numbers) else None
-    cuts = np.array([*task.target, task.region])
+    levels = [*task.target.tolist(), task.region]
     if numbers[0]:
         # A sample may cut fronts at slightly different levels than the log, so nearby levels are included.
         near = np.linspace(-1, 1, 25) * min(2 / max(obs.n, 1) ** 0.5, 0.5)
-        cuts = np.clip(cuts[:, None] + near, 0, 1).reshape(-1)
+        levels = np.clip(np.array(levels)[:, None] + near, 0, 1).reshape(-1).tolist()
     raw = task.estimator.grid.optuna_rounding
-    losses = ranking_losses(task.obs, levels=cuts.tolist(), raw=raw, **ranked_by)
+    losses = ranking_losses(task.obs, levels=levels, raw=raw, **ranked_by)
     (encoded,), (result,) = analyse_losses(task, losses[None])
     if selection == "objective" and obs.n_objectives > 1:
         report = narrow_report(obs, result.report, objective_index(obs, objective))

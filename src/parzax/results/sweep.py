@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import jax
@@ -88,32 +87,34 @@ def analyse_losses(task: Task, losses: np.ndarray) -> tuple[Sequence[Encoded], l
         infeasible = np.where(feasible, np.int32(0), np.int32(Status.NONE_FEASIBLE))
         batch = replace(batch, status=batch.status | np.tile(infeasible, (len(logs), 1)))
     estimates = estimate_batch(batch, estimator, task.reference)
-    estimates = jax.tree.map(lambda x: x.reshape(len(logs), *obs.batch_shape, *x.shape[1:]), estimates)
+    by_log = (len(logs), *obs.batch_shape)
     results = []
     for i, sentences in enumerate(pools):
         raw = estimator.grid.optuna_rounding
         grouped = describe_groups(logs[i].groups, losses[i], raw=raw)
         report = with_learning(obs, losses[i], moving=obs.report.moving | sentences, groups=grouped)
-        results.append(ImportanceResult(jax.tree.map(itemgetter(i), estimates), obs.space, *levels, report))
+        arrays = jax.tree.map(lambda x, i=i: np.asarray(x).reshape(*by_log, *x.shape[1:])[i], estimates)
+        results.append(ImportanceResult(arrays, obs.space, *levels, report))
     return logs, results
 
 
 def estimate_batch(encoded: Encoded, estimator: GridEstimator, reference: str) -> Importance:
-    """Conditional PED-ANOVA of s seeds, as NumPy arrays, in JAX's default dtype.
+    """Conditional PED-ANOVA of s seeds, as NumPy or JAX arrays, in JAX's default dtype.
 
     It is one dispatch; more seeds than fit `_MOST_COUNTS` are computed in chunks of one size. The program
     depends only on shapes, layout, estimator, and whether the levels ascend.
     """
-    ascending = list(encoded.place) == sorted(encoded.place)
-    place = encoded.place if ascending else np.array(encoded.place, np.int32)
+    place: Any = encoded.place
+    if place != tuple(range(len(place))):
+        place = np.array(place, np.int32)
     how = {"place": place, "layout": encoded.layout, "estimator": estimator, "reference": reference}
     arrays = encoded.codes, encoded.level, encoded.weight, encoded.status, encoded.groups
     n_seeds, n_counts = len(encoded.level), (len(encoded.levels) + 2) * encoded.layout.n_columns
     n_chunks = math.ceil(n_seeds * n_counts / _MOST_COUNTS)
     if n_chunks <= 1 or n_seeds == 1:
         estimates = sweep(*arrays, **how)
-        _checks.outside_traces(estimates)
-        return jax.tree.map(np.asarray, estimates)
+        _checks.outside_traces(estimates.variance)
+        return estimates
     size = math.ceil(n_seeds / min(n_chunks, n_seeds))
     example = jax.tree.map(lambda a: jax.ShapeDtypeStruct((size, *a.shape[1:]), a.dtype), arrays)
     like = jax.eval_shape(partial(estimate_seeds, **how), *example)

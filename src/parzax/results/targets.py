@@ -31,6 +31,8 @@ def counted_rows(obs: Observations, rows: str | Sequence[str]) -> Observations:
     words = [rows] if isinstance(rows, str) else rows
     if not isinstance(words, Sequence) or not words:
         raise TypeError(f"rows must be one of {', '.join(map(repr, ROWS))}, or several, got {rows!r}.")
+    if rows == "all":
+        return obs
     keep, dropped = np.ones(obs.losses.shape[:-1], dtype=bool), dict(obs.report.dropped)
     for word in words:
         _checks.one_of("rows", word, ROWS)
@@ -87,10 +89,10 @@ def ranking_losses(
     """
     _checks.one_of("selection", selection, ("objective", "pareto"))
     number, losses = objective_index(obs, objective), losses_by_seed(obs)
-    if selection == "objective" and ties is not None:
-        raise ValueError("ties are broken within fronts only: give selection='pareto' with ties=.")
-    ties = hypervolume() if ties is None else ties
-    _checks.instance("ties", ties, AbstractTies, "parzax.ties.hypervolume() or parzax.ties.crowding()")
+    if ties is not None:
+        _checks.instance("ties", ties, AbstractTies, "parzax.ties.hypervolume() or parzax.ties.crowding()")
+        if selection == "objective":
+            raise ValueError("ties are broken within fronts only: give selection='pareto' with ties=.")
     # With one objective the rows of a front have equal losses.
     if selection == "objective" or obs.n_objectives == 1:
         return losses[..., number]
@@ -103,7 +105,7 @@ def ranking_losses(
     for loss, weight in zip(losses, weights, strict=True):
         total = float(weight[~np.isnan(loss).any(axis=1)].sum())
         needed = [level_weight(level, total, **how) for level in levels if level < 1]
-        places.append(pareto_places(loss, weight, needed, ties, exact=raw))
+        places.append(pareto_places(loss, weight, needed, ties or hypervolume(), exact=raw))
     return np.stack(places)
 
 
