@@ -1,7 +1,7 @@
 """Level sets on the host: which rows have the best losses, for many shares of the rows at once."""
 
 import math
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -76,11 +76,6 @@ def level_sets(
         weight = np.ones(losses.shape)
     weight = None if weight is None else np.where(np.isnan(losses), 0.0, weight)
     counts = weight is None or bool((weight == np.floor(weight)).all())
-
-    @cache
-    def weights_of_levels(total: float) -> list[float]:
-        return [level_weight(x, total, counts=counts, raw=raw) for x in (*levels, region)]
-
     for i, loss in enumerate(losses):
         row_weight = None if weight is None else weight[i]
         used = loss if row_weight is None else loss[row_weight > 0]
@@ -88,7 +83,9 @@ def level_sets(
         status[i] = _NO_DATA if len(used) < 2 else _ALL_EQUAL if all_equal else 0
         if len(used) == 0:
             continue
-        needed = weights_of_levels(float(n if row_weight is None else row_weight.sum()))
+        needed = _level_weights(
+            (*levels, region), float(n if row_weight is None else row_weight.sum()), counts, raw
+        )
         if row_weight is None and q < _FEW_LEVELS:
             level[i, :n], tied = _by_comparison(loss, needed)
         else:
@@ -96,6 +93,11 @@ def level_sets(
         if any(tied):
             status[i, tied[:-1]] |= _TIED_CUTOFF
     return LevelSets(level, status)
+
+
+@lru_cache(maxsize=256)
+def _level_weights(levels: tuple[float, ...], total: float, counts: bool, raw: bool) -> list[float]:
+    return [level_weight(level, total, counts=counts, raw=raw) for level in levels]
 
 
 def _by_comparison(losses: np.ndarray, needed: list[float]) -> tuple[np.ndarray | int, list[bool]]:
