@@ -263,7 +263,7 @@ def estimators(*, repeats: int) -> list[Row]:
 
 def jobs(quick: bool) -> Iterator[command.Job]:
     """Every row of the table."""
-    small = ({STUDY: 40, ARRAYS: 15}, {STUDY: 12, ARRAYS: 4.5})
+    small = ({STUDY: 40, ARRAYS: 15}, {STUDY: 18, ARRAYS: 6})
     # On arrays the ratio varies from machine to machine, since memory limits both sides.
     large = ({STUDY: 330, ARRAYS: 4}, {ARRAYS: 2.5})
     yield partial(single, 1000, *small, repeats=15 if quick else 41, inner=20)
