@@ -9,6 +9,7 @@ import pytest
 
 import parzax as px
 from parzax.importance import cell_starts, count, estimate
+from parzax.importance.layout import grid_axis
 
 LEVELS, GRID = [0.5, 0.1, 0.25], px.Grid(max_cells=12)
 SPACE = px.Space(
@@ -134,7 +135,13 @@ def test_a_table_of_any_engine():
     assert (log.cutoffs == cutoffs_by_loop()).all()
     i = table["parameter"].index("y")
     for change, message in (
-        ({"count": [-1] * len(table["count"])}, "count must not be negative, got -1"),
+        ({"count": [-1] * len(table["count"])}, "count must not be negative, nor 2.63 in total, got -1"),
+        ({"count": np.full(len(table["count"]), 2**63, np.uint64)}, "count must not be .* 2.63 in total"),
+        ({"count": [2**61] * len(table["count"])}, "count must not be .* 2.63 in total"),
+        (
+            {"cell": np.array(table["cell"]) + (np.array(table["parameter"]) == "x")},
+            r"'x' has .* rows in its last cell, 12 .* always active",
+        ),
         ({"cell": np.array(table["cell"]) + 100}, "cell: 'x' has 13 cells"),
         ({"parameter": ["z"] * len(table["count"])}, "the space has no 'z'"),
         ({"level": np.array(table["level"], float)}, "level must be one whole number"),
@@ -173,3 +180,67 @@ def test_parts_that_do_not_belong_together():
         count(ENCODED)
     with pytest.raises(ValueError, match="outside Int"):
         px.count_rows(SPACE, np.where(np.arange(4) == 1, 41.0, X), LOSS, cutoffs, LEVELS, 0.9, GRID)
+
+
+def many(n_times):
+    """The counts of a log that has each row n times."""
+    log = px.count_rows(SPACE, X, LOSS, cutoffs_by_loop(), LEVELS, 0.9, GRID)
+    return replace(log, counts=log.counts * n_times)
+
+
+@pytest.mark.parametrize("double", [False, True])
+def test_more_rows_than_32_bits_hold(double):
+    """3e9 rows of which no cell has 2^31; catches sums over cells that wrap."""
+    log, large = many(1), many(8_000_000)
+    assert large.counts[-1].max() < 2**31 < large.counts[-1, : log.layout.n_codes[0]].sum()
+    with jax.enable_x64(double):
+        one, other = estimate(log), estimate(large)
+    np.testing.assert_allclose(other.n_region, one.n_region * 8e6, rtol=1e-6)
+    np.testing.assert_array_equal(other.share.argmax(axis=1), one.share.argmax(axis=1))
+    assert (other.share.max(axis=1) > 0.2).all()
+
+
+def test_sums_of_parts_never_wrap():
+    """Counts that 32 bits do not hold: on the host in 64 bits, else an error."""
+    large = many(2**31 // 400)
+    on_device = replace(
+        large, counts=jnp.asarray(large.counts, jnp.int32), cutoffs=jnp.asarray(large.cutoffs)
+    )
+    cutoffs = np.asarray(on_device.cutoffs)
+    host = replace(many(2**40), cutoffs=cutoffs)
+    for parts in ((host, on_device), (on_device, host)):
+        summed = parts[0].merge(*parts[1:]).counts
+        assert summed.dtype == np.int64
+        assert (summed == host.counts + large.counts).all()
+    wide = replace(on_device, counts=on_device.counts * 2)
+    with pytest.raises(ValueError, match="32 bits do not hold"):
+        wide.merge(*[wide] * 8)
+
+
+def test_columns_of_fewer_bits():
+    """float32 and float16 values are counted as their float64 values, also on a log axis."""
+    space = px.Space({"x": px.Float(1e-4, 1, log=True)})
+    starts = cell_starts(space)["x"][0]
+    for dtype in (np.float32, np.float16):
+        near = np.clip(starts.astype(dtype)[:, None] * (1 + np.arange(-3, 4) * np.finfo(dtype).eps), 1e-4, 1)
+        x = near.astype(dtype).reshape(-1)
+        x = x[(x >= 1e-4) & (x <= 1)]
+        cells = grid_axis(space.domains[0][0], px.Grid()).cells(x)
+        np.testing.assert_array_equal(
+            cells, grid_axis(space.domains[0][0], px.Grid()).cells(x.astype(np.float64))
+        )
+
+
+def test_cutoffs_on_a_device():
+    """JAX cut-offs have the checks of NumPy's; traced ones only that of their shape."""
+    x, loss, cutoffs = jnp.asarray(X), jnp.asarray(LOSS), jnp.asarray(cutoffs_by_loop())
+    call = lambda cutoffs: px.count_rows(SPACE, x, loss, cutoffs, LEVELS, 0.9, GRID)  # noqa: E731
+    for wrong, message in (
+        (cutoffs.at[0].set(jnp.nan), "NaN"),
+        (cutoffs[::-1], "ascend"),
+        (cutoffs[:1], "shape"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call(wrong)
+    with pytest.raises(ValueError, match="shape"):
+        jax.jit(call)(cutoffs[:2])

@@ -119,8 +119,9 @@ def _estimate_counts(log: Counts, estimator: GridEstimator, reference: str) -> I
         raise ValueError(f"counts hold a batch of shape {log.counts.shape[:-2]}; use jax.vmap(estimate).")
     counts, on_host = log.counts, isinstance(log.counts, np.ndarray)
     if on_host and counts.dtype == np.int64:
-        # Outside jax.enable_x64 JAX would wrap numbers that 32 bits do not hold.
-        counts = counts.astype(np.int32 if counts.max(initial=0) < 2**31 else float)
+        # Outside jax.enable_x64 JAX would wrap numbers that 32 bits do not hold: of all rows, not of a cell.
+        n_rows = counts[:, : log.layout.n_codes[0]].sum(axis=1).max(initial=0)
+        counts = counts.astype(np.int32 if n_rows < 2**31 else float)
     estimates = _from_counts(counts, log.status, log.layout, estimator, reference)
     return jax.tree.map(np.asarray, estimates) if on_host else estimates
 

@@ -67,8 +67,9 @@ class GridAxis(NamedTuple):
 
     def cells(self, values: np.ndarray) -> np.ndarray:
         """Cell of each native value, as int64; an arbitrary cell for NaN and for values outside."""
+        position = np.array(values, np.float64)
         with np.errstate(invalid="ignore", divide="ignore"):
-            position = np.array(values if self.transform is None else self.transform(values), np.float64)
+            position = position if self.transform is None else self.transform(position)
             return nearest_cells(position, self.low, self.spacing).astype(np.int64)
 
 

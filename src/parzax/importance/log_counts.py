@@ -102,7 +102,7 @@ class Counts(eqx.Module):
                 raise ValueError(f"cell: {name!r} has {cells}, got {cell.max()}.")
             at = np.minimum(level, len(target) + 1), columns.offsets[j] + cell
             np.add.at(histogram, at, count)
-        _check_rows(histogram, columns, space.names)
+        _check_rows(histogram, columns, space)
         return of_histogram(histogram, space, target, region, grid, cutoffs)
 
     @property
@@ -113,12 +113,16 @@ class Counts(eqx.Module):
     def merge(self, *others: "Counts") -> "Counts":
         """The counts of a log from those of its parts.
 
-        Integer counts are added exactly, so any order gives the same bits. NumPy counts become int64. Status
-        bits of any part are kept.
+        Integer counts are added exactly, so any order gives the same bits. NumPy counts become int64; with
+        JAX counts among them the sum is on the host. Traced counts of 32 bits may wrap above 2^31 rows in a
+        cell. Status bits of any part are kept.
+
+        Counts that `parzax.importance.count` made have no space and no cut-offs to compare, so merge only
+        those of shards of one encoded log.
 
         Raises:
-            ValueError: parts that differ in shape, grid, space, levels, region or cut-offs. Cut-offs of
-                traced arrays are not compared.
+            ValueError: parts that differ in shape, grid, space, levels, region or cut-offs, or JAX counts
+                whose sum may exceed 32 bits. Cut-offs of traced arrays are not compared.
 
         >>> import numpy as np, parzax as px
         >>> space, x = px.Space({"x": px.Int(1, 2)}), np.array([[1.0], [2.0], [2.0]])
@@ -131,8 +135,11 @@ class Counts(eqx.Module):
             _checks.instance("others", other, Counts, "parzax.Counts")
             _check_same(self, other)
         counts = [part.counts for part in parts]
-        if all(isinstance(array, np.ndarray) for array in counts) and self.counts.dtype.kind in "iu":
-            counts = [array.astype(np.int64) for array in counts]
+        if any(isinstance(array, np.ndarray) for array in counts) and not _checks.is_traced(*counts):
+            counts = [np.asarray(array) for array in counts]
+            counts = [array.astype(np.int64) if array.dtype.kind in "iu" else array for array in counts]
+        elif not _checks.is_traced(*counts) and _overflows(counts):
+            raise ValueError("counts: 32 bits do not hold the sum of the parts; give jax.device_get(part).")
         status = reduce(lambda one, other: one | other, (part.status for part in parts))
         return replace(self, counts=reduce(add, counts), status=status)
 
@@ -174,7 +181,8 @@ def count_arrays(
     x, losses = (_checks.floating_array(name, a) for name, a in (("x", x), ("losses", losses)))
     _checks.check_shape("x", x, "n", len(space), hint="; use jax.vmap for a batch")
     _checks.check_shape("losses", losses, len(x))
-    cutoffs = _checks.floating_array("cutoffs", cutoffs).astype(losses.dtype)
+    checked = checked_cutoffs(cutoffs, levels)
+    cutoffs = jnp.asarray(cutoffs if isinstance(cutoffs, jax.Array) else checked, losses.dtype)
     counts, valid = _count_arrays(x, losses, cutoffs, space=space, grid=grid, levels=levels)
     if not _checks.is_traced(valid) and not valid.all():
         refuse_rows("x", space, x, np.asarray(valid))
@@ -214,9 +222,15 @@ def of_histogram(
 
 
 def checked_cutoffs(cutoffs: Any, levels: Sequence[float]) -> Float[np.ndarray, " q1"]:
-    """(q + 1,) cut-offs in float64, or an error if they are NaN or do not ascend with the levels."""
+    """(q + 1,) cut-offs in float64, or an error if they are NaN or do not ascend with the levels.
+
+    Of traced cut-offs only the shape is checked.
+    """
+    hint = "; give one per level and the region's last"
+    _checks.check_shape("cutoffs", cutoffs, len(levels) + 1, hint=hint)
+    if _checks.is_traced(cutoffs):
+        return cutoffs
     array = _checks.float_array("cutoffs", cutoffs)
-    _checks.check_shape("cutoffs", array, len(levels) + 1, hint="; give one per level and the region's last")
     if np.isnan(array).any():
         raise ValueError(f"cutoffs must not be NaN, got {array.tolist()}; rows without a loss have no rank.")
     ascending = array[[*np.argsort(levels), len(levels)]]
@@ -230,18 +244,31 @@ def _whole_numbers(name: str, values: Any, shape: tuple[int, ...]) -> Int[np.nda
     if array.dtype.kind not in "iu" or array.ndim != 1 or array.shape != shape:
         got = f"shape {array.shape} of {array.dtype}"
         raise ValueError(f"{name} must be one whole number for each entry of parameter, got {got}.")
-    if array.size and array.min() < 0:
-        raise ValueError(f"{name} must not be negative, got {array.min()}.")
+    if array.size and (array.min() < 0 or array.sum(dtype=float) >= 2**63):
+        got = f"{array.min()} to {array.max()}"
+        raise ValueError(f"{name} must not be negative, nor 2^63 in total, got {got}.")
     return array.astype(np.int64)
 
 
-def _check_rows(histogram: Int[np.ndarray, "q2 w"], columns: Layout, names: Sequence[str]) -> None:
-    """Raise if two parameters have different numbers of rows in a level set: each row has every parameter."""
-    rows = np.add.reduceat(histogram[:-1], columns.offsets, axis=1)
+def _check_rows(histogram: Int[np.ndarray, "q2 w"], columns: Layout, space: Space) -> None:
+    """Raise unless every row has one cell of each parameter, and none is inactive without conditions."""
+    rows, names = np.add.reduceat(histogram[:-1], columns.offsets, axis=1), space.names
     if (differs := (rows != rows[:, :1]).any(axis=0)).any():
         j = int(differs.argmax())
         counts = f"{rows[:, 0].tolist()} rows by level, and {names[j]!r} has {rows[:, j].tolist()}"
         raise ValueError(f"count: {names[0]!r} has {counts}; count rows without a value in the last cell.")
+    for name, domains, offset, n in zip(names, space.domains, columns.offsets, columns.n_codes, strict=True):
+        inactive = histogram[:-1, offset + n - 1].sum()
+        if inactive and not domains[-1].conditions:
+            cell = f'its last cell, {n - 1} ("inactive")'
+            hint = "but it is always active; cells are numbered from 0."
+            raise ValueError(f"cell: {name!r} has {inactive} rows in {cell}, {hint}")
+
+
+def _overflows(counts: Sequence[Array]) -> bool:
+    """Whether 32 bits may not hold the sum of integers."""
+    integers = [array for array in counts if jnp.issubdtype(array.dtype, jnp.int32)]
+    return sum(int(array.max(initial=0)) for array in integers) >= 2**31
 
 
 def _check_same(one: Counts, other: Counts) -> None:

@@ -52,8 +52,6 @@ def count_rows(
     target, region = checked_levels(levels, region)
     levels, grid = tuple(target.tolist()), Grid() if grid is None else grid
     if any(isinstance(array, jax.Array) for array in (x, losses)):
-        if not isinstance(cutoffs, jax.Array):
-            cutoffs = checked_cutoffs(cutoffs, levels)
         return count_arrays(space, x, losses, cutoffs, levels, region, grid)
     cutoffs = checked_cutoffs(cutoffs, levels)
     values, losses = (_checks.float_array(name, a) for name, a in (("x", x), ("losses", losses)))

@@ -179,7 +179,10 @@ def optimize_many(
             )
         # Axes of type Explicit would refuse keys that are not sharded yet.
         mesh = Mesh(mesh.devices, mesh.axis_names, axis_types=(AxisType.Auto,))
-        keys = jax.device_put(keys, NamedSharding(mesh, P()))  # they may lie on other devices
+        # Arrays may lie on other devices.
+        arrays, static = eqx.partition((sampler, function, keys), eqx.is_array)
+        arrays = jax.device_put(arrays, NamedSharding(mesh, P()))
+        sampler, function, keys = eqx.combine(arrays, static)
     size = lanes * (1 if mesh is None else mesh.size)
     chunks = None
     if folder is not None:
