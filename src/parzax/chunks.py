@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from parzax import _checks
+from parzax._mesh import with_auto_axes
 from parzax._progress import is_shown, progress_bar
 
 
@@ -98,7 +100,8 @@ def run_chunks(
             parts = stored
             if parts is None:
                 rows = np.minimum(np.arange(start, start + size), n - 1)
-                chunk = jax.device_get(jax.tree.leaves(call(*jax.tree.map(lambda a, r=rows: a[r], arrays))))
+                part = jax.tree.map(lambda a, rows=rows: with_auto_axes(getitem)(a, rows), arrays)
+                chunk = jax.device_get(jax.tree.leaves(call(*part)))
                 parts = {str(j): part[: stop - start] for j, part in enumerate(chunk)}
                 if chunks is not None:
                     chunks.put(i, parts)

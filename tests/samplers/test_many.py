@@ -79,7 +79,7 @@ def test_bad_meshes():
 DEVICES = """
 import json, jax, numpy as np
 import parzax as px
-from jax.sharding import AxisType, Mesh
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from parzax.samplers.loop import _chunk
 space = px.Space({"x": px.Float(0, 1)})
 task = px.Problem(lambda key, x: ((x - 0.3) ** 2).sum(), space)
@@ -97,6 +97,10 @@ for n in (1, 2, 3, 4):
 mesh, other = Mesh(np.array(jax.devices()), ("runs",)), jax.device_put(keys, jax.devices()[-1])
 moved = jax.tree.leaves(px.optimize_many(sampler, task, other, 8, lanes=2, mesh=mesh))
 equal["keys on another device"] = all(a.tobytes() == b.tobytes() for a, b in zip(straight, moved))
+explicit = Mesh(mesh.devices, ("runs",), axis_types=(AxisType.Explicit,))
+rows = jax.device_put(np.arange(8.0), NamedSharding(explicit, PartitionSpec("runs")))
+doubled = px.map_chunks(lambda x: 2 * x, (rows,), 3)
+equal["map_chunks"] = doubled.tolist() == (2 * np.arange(8.0)).tolist()
 chunk = jax.jit(lambda keys: _chunk.__wrapped__(sampler, task, keys, 8, mesh))
 text = chunk.lower(keys[:4]).compile().as_text()
 words = ["all-reduce", "all-gather", "all-to-all", "collective-permute", "reduce-scatter"]
@@ -109,7 +113,7 @@ print(json.dumps({"equal": equal, "devices": "num_partitions=4" in text, "collec
 def test_devices_of_a_mesh():
     """The same bits as on one device, with lanes and chunks to spare, and no collective."""
     answer = run_on_devices(DEVICES)
-    assert len(answer["equal"]) == 9
+    assert len(answer["equal"]) == 10
     assert all(answer["equal"].values()), answer["equal"]
     assert answer["devices"]
     assert answer["collectives"] == []
