@@ -27,7 +27,7 @@ def map_chunks(
     folder: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
 ) -> Any:
-    """``function(*arrays)`` for chunks of the leading axis, one after another, with one compilation.
+    """Apply ``function`` to chunks of the leading axis in sequence, compiling once.
 
     Without ``folder`` the work starts again when the process is killed. With ``folder`` each finished chunk
     is a file there, and the next call with the same arguments computes only the chunks that have no file.
@@ -48,10 +48,10 @@ def map_chunks(
     Raises:
         ValueError: arrays of different lengths; answers without the leading axis of the chunk; a ``folder``
             with chunks of other work, which differs in its arrays, in ``size``, in the compiled program, or
-            in the version of JAX or parzax. Code that a program calls back on the host is not compared.
+            in the version of JAX or parzax. Host callbacks are not compared, so changing one goes unnoticed.
         OSError: a chunk cannot be written, such as on a full disk. Earlier chunks are kept.
 
-    A damaged file is replaced, because its chunk is computed again.
+    A damaged file is replaced: its chunk is computed again.
 
     >>> import jax.numpy as jnp
     >>> import numpy as np

@@ -81,7 +81,7 @@ def estimate(
     Args:
         encoded: the result of `parzax.encode`, or `parzax.Counts`. If it has groups, rows of a group in the
             same cells count as one row together, unless the estimator has Optuna's grid.
-        estimator: how target and region are compared, and how variances become `Importance.share`; by default
+        estimator: estimator that compares target and region and turns variances into shares; by default
             `parzax.GridEstimator` on the grid of ``encoded``. Its grid must equal ``encoded.grid``.
         reference: "region" compares with the region's density (local importance), "uniform" with the uniform
             density of the domain (global importance).
@@ -92,8 +92,8 @@ def estimate(
         error: `Importance.status` says what is unusual.
 
     Raises:
-        TypeError, ValueError: for arguments of other types, a batch without `jax.vmap`, an estimator on
-            another grid, an unknown reference.
+        TypeError, ValueError: wrong argument types; a batch without `jax.vmap`; an estimator whose grid
+            differs; an unknown ``reference``.
 
     >>> import jax, parzax as px
     >>> x = jax.random.uniform(jax.random.key(0), (200, 2))

@@ -25,19 +25,20 @@ from parzax.status import Status
 
 
 class Counts(eqx.Module):
-    """How many rows of a log each level set has in each cell; all that `parzax.importance.estimate` reads.
+    """Histogram of each target set and of the region over the cells of the grid.
+
+    `parzax.importance.estimate` needs nothing else.
 
     Made by `parzax.importance.count`, `parzax.count_rows` (a block of rows), `parzax.count_parquet` (files)
     and `Counts.from_table` (any engine's group-by). A pytree; leading axes are batches.
 
     Attributes:
-        counts: (q + 1, w) rows (weight) per cell of the target sets, in the order of ``levels``, and of the
-            region last; the columns are those of ``layout``.
-        status: (q,) int32 bits of `parzax.Status` that depend on losses alone; 0 where they are not known.
-        cutoffs: (q + 1,) loss of the last row of each set, in the order of ``counts``; None where they are
-            not known.
+        counts: (q + 1, w) weight per cell: one row per level in the order of ``levels``, then the region.
+            ``layout`` describes the columns.
+        status: (q,) int32 bits of `parzax.Status` computed from the losses; 0 if unknown.
+        cutoffs: (q + 1,) largest loss of each set, in the order of ``counts``; None if unknown.
         layout, levels, region, grid: as in `parzax.Encoded`; static.
-        space: the search space; None where it is not known, static.
+        space: the search space; None if unknown; static.
     """
 
     counts: Shaped[Any, "*s q1 w"]
@@ -63,23 +64,23 @@ class Counts(eqx.Module):
         cutoffs: Any = None,
         grid: Grid | None = None,
     ) -> "Counts":
-        """Counts from the answer of a group-by: m rows of a parameter, a level, a cell and a count.
+        """Build counts from a group-by with m rows, each a parameter, level, cell and count.
 
         Args:
             space, levels, region, grid: as in `parzax.encode`.
             parameter: (m,) names of parameters.
-            level: (m,) number of cut-offs below the loss, where the cut-offs of all sets ascend and the
-                region's is the last one: 0 for rows of the smallest target set, q for rows of the region
-                alone. Larger numbers are left out.
+            level: (m,) number of (ascending) cut-offs below the loss: 0 is the smallest target set, q the
+                region outside all targets. Rows with larger numbers are ignored.
             cell: (m,) number of the cell, from 0; see `cell_starts`. The cells of the domains of a parameter
-                follow each other, and "inactive" is the last one, in any space.
-            count: (m,) rows; entries of the same parameter, level and cell are added.
-            cutoffs: (q + 1,) cut-offs, for `merge`: of the levels as given, the region's last.
+                follow each other. The last cell is "inactive", also for unconditional parameters. Put missing
+                values there; of an unconditional parameter they are an error.
+            count: (m,) number of rows. Counts of the same parameter, level and cell are added.
+            cutoffs: (q + 1,) cut-offs in the order of ``levels``, then the region's. Only `merge` needs them.
 
         Raises:
             TypeError, ValueError: entries that are no whole numbers, are negative or beyond the last cell; an
-                unknown parameter; parameters whose levels have different numbers of rows, because a group-by
-                has lost rows without a value.
+                unknown parameter; missing values of an unconditional parameter; parameters whose levels have
+                different numbers of rows, because the group-by dropped missing values.
 
         >>> import parzax as px
         >>> table = {"parameter": ["x"] * 3, "level": [0, 1, 1], "cell": [0, 0, 1], "count": [2, 1, 5]}
@@ -111,14 +112,14 @@ class Counts(eqx.Module):
         return rank_levels(self.levels)
 
     def merge(self, *others: "Counts") -> "Counts":
-        """The counts of a log from those of its parts.
+        """Add the counts of parts of a log.
 
-        Integer counts are added exactly, so any order gives the same bits. NumPy counts become int64; with
-        JAX counts among them the sum is on the host. Traced counts of 32 bits may wrap above 2^31 rows in a
-        cell. Status bits of any part are kept.
+        Counts in NumPy are returned as int64, also if other parts are in JAX. Traced 32-bit counts may wrap
+        above 2^31 rows in a cell. Integer counts have the same bits in any order of the parts. Status bits
+        are combined.
 
-        Counts that `parzax.importance.count` made have no space and no cut-offs to compare, so merge only
-        those of shards of one encoded log.
+        The result of `parzax.importance.count` has no space and no cut-offs to compare, so merge only the
+        shards of one encoded log.
 
         Raises:
             ValueError: parts that differ in shape, grid, space, levels, region or cut-offs, or JAX counts
@@ -145,14 +146,14 @@ class Counts(eqx.Module):
 
 
 def count(encoded: Encoded) -> Counts:
-    """The counts of an encoded log; ``estimate(count(encoded))`` equals ``estimate(encoded)``.
+    """Count the rows of an encoded log; ``estimate(count(encoded))`` equals ``estimate(encoded)``.
 
-    Pure and unbatched; `jax.jit` and `jax.vmap` apply. The parts of one encoded log, such as its shards, add
-    up to the log by `Counts.merge`.
+    Pure and unbatched; `jax.jit` and `jax.vmap` apply. `Counts.merge` adds the counts of the parts of one
+    encoded log, such as its shards.
 
     Raises:
-        TypeError, ValueError: anything but one encoded log; a log with groups, unless it is on Optuna's grid.
-            Rows of a group in the same cells count once together, also if they are in different parts.
+        TypeError, ValueError: an argument that is not a single `Encoded`; a log with groups (except on
+            Optuna's grid), because a group may span several parts.
     """
     check_encoded(encoded, "count")
     if encoded.groups is not None and not encoded.grid.optuna_rounding:

@@ -25,19 +25,18 @@ def count_rows(
     region: float = 1.0,
     grid: Grid | None = None,
 ) -> Counts:
-    """Count a block of rows of a log whose cut-offs are known; the counts of all blocks add up to the log's.
+    """Count one block of rows, given the log's cut-offs. Merge the blocks to get the log's counts.
 
     With JAX arrays it is a pure function of ``x``, ``losses`` and ``cutoffs``; `jax.jit` and `jax.vmap`
     apply. NumPy arrays are counted on the host, in float64.
 
     Args:
         space, x, losses, levels, region, grid: as in `parzax.encode`.
-        cutoffs: (q + 1,) largest loss of each set: of the levels as given, and of the region, the last.
-            `parzax.Counts.cutoffs` has those of `parzax.count_parquet`. Rows with equal losses are in a set
-            together.
+        cutoffs: (q + 1,) largest loss of each target set in the order of ``levels``, then of the region, such
+            as `parzax.Counts.cutoffs` of `parzax.count_parquet`. Rows tied with a cut-off are included.
 
     Returns:
-        `parzax.Counts`, with status 0, since a block does not say which cut-offs are tied.
+        `parzax.Counts`. Its ``status`` is 0, because one block cannot show whether a cut-off is tied.
 
     Raises:
         TypeError, ValueError: as `parzax.encode`; cut-offs that are NaN or do not ascend with the levels.

@@ -43,23 +43,24 @@ def count_parquet(
 ) -> Counts:
     """Count the rows of a log in Parquet files, in memory that does not grow with the number of rows.
 
-    A first pass over the column of the objective finds the exact cut-offs; a second one looks at the losses
-    next to them; a third one counts the rows. Row groups are read in a few threads.
+    Cut-offs are exact. The first pass, over the objective, brackets them. The second pass resolves losses
+    near the cut-offs; the third counts rows. Row groups are read in a few threads.
 
     Args:
         paths: a file, a folder, a pattern such as ``"big/*.parquet"``, or a list of these.
         space: the search space. Its parameters are columns of the same names, or with a tool's prefix
             (``params_x``). A missing value means inactive, or the choice None.
-        target: column of the objective. Rows without a finite one are left out, but for the best infinity.
+        target: column of the objective. Rows with a missing or infinite objective are left out, except
+            infinity in the good direction.
         levels, region, grid: as in `parzax.encode`.
         direction: "minimize" or "maximize".
-        folder: where to keep the counts of parts of 8 million rows or so. The same call then goes on where a
-            killed one has ended, and gives the same counts.
+        folder: where to keep the cut-offs and the counts of every 8 million rows or so. After a kill, the
+            same call resumes and returns the same counts.
         progress: whether to show a bar on stderr; None shows one on a terminal.
 
     Returns:
-        `parzax.Counts`: the same as those of ``count(encoded)`` if all rows are read into memory. Every row
-        counts by itself, also repeats of a configuration.
+        `parzax.Counts`, equal to ``count(encoded)`` of all rows in memory. Repeated configurations count
+        separately.
 
     Raises:
         ValueError: a missing column or one whose type differs between files; a damaged file; a row with an

@@ -139,8 +139,8 @@ def optimize_many(
         sampler, problem, n_evaluations: as in `optimize`.
         keys: (s,) one key per run.
         lanes: runs per chunk, on each device.
-        folder: where to keep finished chunks, one file each, as in `parzax.map_chunks`. Killed at any point,
-            the same call computes the other chunks, and its answer is equal to the last bit.
+        folder: where to keep finished chunks, one file each, as in `parzax.map_chunks`. After a kill, the
+            same call computes only the missing chunks and returns the same bits.
         mesh: devices, in a mesh with one axis; None computes on the default device. Each device does
             ``lanes`` runs at a time, and devices do not communicate.
         progress: whether to show a progress bar on stderr; None shows one on a terminal.
