@@ -1,6 +1,7 @@
 """Counts of Parquet files: the same as of all rows in memory, resumable, with an error for each bad input."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from parzax.chunks import Chunks
 from parzax.cli import counted, main
 from parzax.importance import count
 from parzax.observations import cutoffs, level_sets, parquet
+from parzax.tables import parquet as files
 
 LEVELS = [0.5, 0.1, 0.25]
 SPACE = px.Space(
@@ -277,6 +279,7 @@ def test_command_counts_or_reads(tmp_path, monkeypatch, capsys, more):
     (domain,) = px.Space.from_json(space)["x"]
     assert (domain.low, domain.high) == (low, high)
     for option, message in (
+        (["--target-quantile", "0.01:0.99:0.01"], "other work"),
         (["--filter", "k < 3"], "--filter needs all rows in memory"),
         (["--target-quantile", "0.3"], "other work"),
     ):
@@ -296,3 +299,96 @@ def test_estimates_of_both_ways_under_x64():
     with jax.enable_x64(True):
         one, other = px.importance.estimate(count(rows)), px.importance.estimate(rows)
     np.testing.assert_array_equal(one.share, other.share)
+
+
+RECORDS = pa.array([{"a": -1e6 * i, "x": 1e7} for i in range(3000)])
+
+
+def test_bounds_of_all_rows(tmp_path):
+    """By the footers or by reading; catches those of another column, beside a nested one or text."""
+    rows = table().select(["x", "k", "loss"])
+    x = rows["x"].to_numpy()
+    for i, statistics in enumerate((True, False, ["k"])):
+        nested = rows.add_column(0, "r", RECORDS).add_column(2, "s", RECORDS)
+        nested = nested.append_column("text", pa.array(["9", "10", None] * 1000))
+        path = tmp_path / f"{i}.parquet"
+        pq.write_table(nested, path, row_group_size=100, write_statistics=statistics)
+        ends = files.ParquetFiles.open(path).extremes(["x", "k", "text"])
+        assert ends == {"x": (x.min(), x.max()), "k": (1, 40), "text": (9, 10)}
+        x_with_inf = np.where(np.arange(3000) == 1900, np.inf, x)
+        infinite = rows.set_column(0, "x", pa.array(x_with_inf))
+        pq.write_table(infinite, path, row_group_size=100, write_statistics=statistics)
+        with pytest.raises(
+            ValueError, match=f"{i}.parquet': column 'x', row 1900 is inf; leave out such rows"
+        ):
+            files.ParquetFiles.open(path).extremes(["x", "k"])
+
+
+def test_every_row_is_read_once(tmp_path, monkeypatch):
+    """An error of the work is not taken for the end of it, lost rows are noticed, footers are read once."""
+    log = files.ParquetFiles.open(write(tmp_path, table()))
+    footers, open_file = [], files._open
+
+    def opened(path, footer=None):
+        footers.append(footer)
+        return open_file(path, footer)
+
+    monkeypatch.setattr(files, "_open", opened)
+
+    def add(state, block):
+        state.append(block.batch.num_rows)
+
+    def total(*arguments):
+        return sum(map(sum, log.fold(log.groups, ["loss"], list, *arguments)))
+
+    assert total(add, lambda n: None) == 3000
+    assert None not in footers
+    with pytest.raises(IndexError):
+        total(lambda state, block: [][0], lambda n: None)
+    batches = files._batches
+    monkeypatch.setattr(files, "_batches", lambda group, *a, **k: list(batches(group, *a, **k))[1:])
+    with pytest.raises(ValueError, match="0 rows were read, and by the footers there are 3000"):
+        total(add, lambda n: None)
+
+
+def command(path, capsys, *more):
+    """The exit status of the command, and what it prints on stderr."""
+    words = ["importance", str(path), "--target", "loss", "--direction", "minimize", "--resamples", "0"]
+    status = main([*words, *more])
+    return status, capsys.readouterr().err
+
+
+def test_command_reads_other_schemas(tmp_path, capsys):
+    """Columns in another order or in some files alone; named errors for a needed column, and for no rows."""
+    rows, parts = table().select(["x", "k", "loss"]), str(tmp_path / "parts")
+    noted = rows.append_column("note", pa.array(["u"] * 3000))
+    pq.write_table(noted, tmp_path / "0.parquet")
+    for i, other in enumerate(
+        (
+            noted.select(["loss", "note", "k", "x"]),
+            rows.append_column("extra", pa.array(["v"] * 3000)),
+            noted.set_column(3, "note", pa.nulls(3000)),
+        )
+    ):
+        pq.write_table(other, tmp_path / "1.parquet")
+        folder = f"{parts}{i}"
+        out = ("--target-quantile", "0.1", "--write-space", str(tmp_path / "space.json"))
+        status, error = command(tmp_path / "*.parquet", capsys, "--resume", folder, *out)
+        assert status == 0, error
+        names = px.Space.from_json(tmp_path / "space.json").names
+        assert {"x", "k"} <= set(names) <= {"x", "k", "note", "extra"}
+    for other, message in (
+        (rows.select(["x", "loss"]), "1.parquet' has no column 'k'"),
+        (rows.set_column(1, "k", rows["k"].cast(pa.int32())), "1.parquet': column 'k' is of type int32"),
+        (rows.set_column(2, "loss", rows["loss"].cast(pa.string())), "1.parquet' differs from .*0.parquet'"),
+    ):
+        pq.write_table(other, tmp_path / "1.parquet")
+        status, error = command(tmp_path / "*.parquet", capsys, "--resume", parts + "3")
+        assert status == 2
+        assert re.search(message, error), error
+    pq.write_table(rows.slice(0, 0), tmp_path / "1.parquet")
+    for more in (["--resume", parts + "3"], []):
+        status, error = command(tmp_path / "1.parquet", capsys, *more)
+        assert status == 2
+        assert "the table has no rows" in error
+        assert "1.parquet" in error

@@ -8,17 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from parzax._words import plural
+from parzax import _checks
+from parzax._words import plural, visible
 from parzax.chunks import Chunks
 from parzax.cli.reading import table_arguments
 from parzax.cli.writing import progress, say
 from parzax.importance import Counts
 from parzax.observations import Observations
 from parzax.observations.groups import find_groups
+from parzax.observations.inference import describe_range
 from parzax.observations.parquet import ParquetLog, UnfitRowError
 from parzax.results.default_level import candidate_levels, explain_level, pick_level
 from parzax.results.learning import with_learning
+from parzax.space import Float, Int, Space
 from parzax.tables import recognise
+from parzax.tables.columns import listed
 from parzax.tables.files import find_files
 from parzax.tables.frames import open_table
 from parzax.tables.parquet import ParquetFiles
@@ -46,20 +50,23 @@ def count_log(
     if files is None:
         return None
     with progress(f"reading {path}"):
-        table = open_table(files.head(_SAMPLE))
+        sample = files.head(_SAMPLE)
+        with _checks.explain(repr(str(path)), ValueError):
+            table = open_table(sample)
         obs = Observations.from_dataframe(table, **table_arguments(table, path, args))
-    if why := _needs_rows(obs, table.names):
+    if why := _needs_rows(obs, table.names, files):
         if args.resume is not None:
             raise ValueError(f"--resume counts the rows of {str(path)!r} in parts, but {why}.")
         say(f"parzax: note: all rows are read into memory, because {why}", file=sys.stderr)
         return None
     (target,), (direction,) = obs.report.objectives, obs.report.direction
     log = ParquetLog.of(files, obs.space, target, direction)
-    log = log.widened() if args.space is None else log
+    shown = sys.stderr.isatty()
+    log = log.widened(shown) if args.space is None else log
     region, estimator = how["region_quantile"], how["estimator"]
     candidates = candidate_levels(region) if levels is None else np.array(levels)
-    work = log.work(levels=candidates.tolist(), region=region, grid=repr(estimator.grid))
-    chunks, shown = None if args.resume is None else Chunks(args.resume, work), sys.stderr.isatty()
+    work = log.work(candidates, region, estimator.grid, chosen=levels is None)
+    chunks = None if args.resume is None else Chunks(args.resume, work)
     cutoffs, level = log.find_cutoffs([*candidates, region], estimator.grid, chunks, shown), ""
     if levels is None:
         sizes = cutoffs.sizes[:-1], cutoffs.sizes[-1]
@@ -78,8 +85,12 @@ def count_log(
         source = f"The space was inferred from a sample of {plural(table.n, 'row')}"
         raise ValueError(f"{error} {source}; give the real one: --space space.json.") from error
     notes = obs.report.inferred
-    if args.space is None and table.n < files.n:
-        notes += (f"these notes are about {plural(table.n, 'row')} of {files.n}; bounds are of all rows",)
+    if args.space is None:
+        notes = _describe_bounds(notes, obs.space, log.space)
+    if table.n < files.n:
+        sample = f"{plural(table.n, 'row')} of {files.n}"
+        notes += (f"these notes are about {sample}; bounds are of all rows",) * (args.space is None)
+        notes += (f"rows that belong together, such as repeats, were looked for in {sample} alone",)
     report = with_learning(obs, obs.losses[None, :, 0], level=level, inferred=notes)
     report = replace(report, n_rows=files.n, n_failed=files.n - cutoffs.n)
     return replace(obs, space=log.space, report=report), counts
@@ -105,12 +116,28 @@ def _open(path: Path, args: Namespace) -> ParquetFiles | None:
     return None if unfit else files
 
 
-def _needs_rows(obs: Observations, names: tuple[str, ...]) -> str:
+def _needs_rows(obs: Observations, names: tuple[str, ...], files: ParquetFiles) -> str:
     """Why counts of rows are not enough, by a sample of the log; "" if they are."""
     states = [name for name in names if bare_name(name).lower() in ("state", "status")]
     states += [name for name in names if name == recognise(names).state]
     if obs.n_objectives > 1:
         return "it has several objectives"
+    columns = {name for schema in files.schemas for name in schema.names}
+    columns |= set(map(bare_name, columns))
+    if nested := [name for name in (*obs.space.names, *obs.report.objectives) if name not in columns]:
+        return f"some of its columns hold records (with {listed(nested)})"
     if states or obs.report.dropped:
         return f"its rows have states ({', '.join([*states, *obs.report.dropped])})"
     return "some of its rows belong together" if find_groups(obs) is not None else ""
+
+
+def _describe_bounds(notes: tuple[str, ...], sample: Space, space: Space) -> tuple[str, ...]:
+    """The notes on the space of a sample, with the bounds and scales of the space of all rows."""
+    texts = {}
+    for name in space.names:
+        (old,), (new,) = sample[name], space[name]
+        if isinstance(old, (Float, Int)) and isinstance(new, (Float, Int)):
+            why = "; no log scale, because not all values are above 0" * (old.log and not new.log)
+            texts[f"{visible(name)}: {describe_range(old)}"] = f"{visible(name)}: {describe_range(new)}{why}"
+    starts = [next((text for text in texts if note.startswith(text)), "") for note in notes]
+    return tuple(texts.get(text, "") + note[len(text) :] for text, note in zip(starts, notes, strict=True))

@@ -123,7 +123,14 @@ def _infer_numeric(column: Column) -> tuple[Domain, str]:
         what = f"Ordinal, {len(choices)} values ({', '.join(f'{x:.6g}' for x in choices)}){scale}"
         return Ordinal(choices, log=log), what
     kind, bounds = (Int, (int(low), int(high))) if integers else (Float, (low, high))
-    return kind(*bounds, log=log), f"{kind.__name__} from {low:.6g} to {high:.6g}{scale}"
+    domain = kind(*bounds, log=log)
+    return domain, describe_range(domain)
+
+
+def describe_range(domain: Float | Int) -> str:
+    """The kind, the bounds and the scale of a domain of numbers."""
+    scale = " on a log scale" * domain.log
+    return f"{type(domain).__name__} from {domain.low:.6g} to {domain.high:.6g}{scale}"
 
 
 def _looks_logarithmic(values: np.ndarray) -> bool:

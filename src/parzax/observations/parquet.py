@@ -71,7 +71,7 @@ def count_parquet(
     files, grid = ParquetFiles.open(paths), Grid() if grid is None else grid
     target_levels, region = checked_levels(levels, region)
     log = ParquetLog.of(files, space, target, direction)
-    work = log.work(levels=target_levels.tolist(), region=region, grid=repr(grid))
+    work = log.work(target_levels, region, grid)
     chunks, shown = None if folder is None else Chunks(folder, work), is_shown(progress)
     cutoffs = log.find_cutoffs([*target_levels, region], grid, chunks, shown)
     return log.count(cutoffs, target_levels, region, grid, chunks, shown)
@@ -93,7 +93,7 @@ class ParquetLog:
         _checks.instance("space", space, Space, "a parzax.Space")
         _checks.instance("target", target, str, "a column name")
         (direction,) = _checks.directions(direction, 1)
-        names = files.schema.names
+        names = files.schemas[0].names
         bare = {name: [c for c in names if bare_name(c) == name] for name in space.names if name not in names}
         if absent := [name for name, fitting in bare.items() if len(fitting) != 1]:
             hint = suggest(absent, names, "there are")
@@ -102,24 +102,31 @@ class ParquetLog:
         files.check_columns([*columns, target])
         return cls(files, space, columns, target, direction)
 
-    def widened(self) -> "ParquetLog":
-        """The log with bounds of numbers that hold all rows, by the statistics in the files."""
-        domains = {}
-        for name, column in zip(self.space.names, self.columns, strict=True):
-            domains[name] = domain = self.space[name][0]
-            ends = self.files.extremes(column) if isinstance(domain, (Float, Int)) else None
-            if isinstance(domain, (Float, Int)) and ends is not None and np.isfinite(ends).all():
-                low, high = min(domain.low, ends[0]), max(domain.high, ends[1])
-                # A row with a fraction in a column of whole numbers is refused when it is counted.
-                if not domain.has_integers or (low == int(low) and high == int(high)):
-                    domains[name] = replace(domain, low=low, high=high, log=domain.log and low > 0)
+    def widened(self, shown: bool = False) -> "ParquetLog":
+        """The log with bounds of numbers that hold all rows."""
+        domains: dict[str, Any] = {name: self.space[name][0] for name in self.space.names}
+        column_of = dict(zip(self.space.names, self.columns, strict=True))
+        names = [name for name, domain in domains.items() if isinstance(domain, (Float, Int))]
+        ends = self.files.extremes([column_of[name] for name in names], shown)
+        for name in names:
+            domain, (low, high) = domains[name], ends[column_of[name]]
+            low, high = min(domain.low, low), max(domain.high, high)
+            # A row with a fraction in a column of whole numbers is refused when it is counted.
+            if not domain.has_integers or (low == int(low) and high == int(high)):
+                domains[name] = replace(domain, low=low, high=high, log=domain.log and low > 0)
         return replace(self, space=Space(domains))
 
-    def work(self, **settings: Any) -> dict[str, str | int]:
+    def work(self, levels: np.ndarray, region: float, grid: Grid, **settings: Any) -> dict[str, str | int]:
         """What determines the counts, for `parzax.chunks.Chunks`."""
         states = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in self.files.paths]
-        how = repr((self.columns, self.target, self.direction, settings))
-        return {"files": digest(states), "space": digest(self.space.to_json()), "settings": digest(how)}
+        settings = {"levels": levels.tolist(), "region": region, "grid": grid, **settings}
+        return {
+            "files": digest(states),
+            "space": digest(self.space.to_json(), self.columns),
+            "target": self.target,
+            "direction": self.direction,
+            **{name: str(setting) for name, setting in settings.items()},
+        }
 
     def find_cutoffs(
         self, levels: Sequence[float], grid: Grid, chunks: Chunks | None = None, shown: bool = False
@@ -201,10 +208,12 @@ class ParquetLog:
 def _parts(files: ParquetFiles, n: int) -> Iterator[list[RowGroup]]:
     """Row groups one after the other, in parts of at least n rows."""
     part: list[RowGroup] = []
+    rows = 0
     for group in files.groups:
         part.append(group)
-        if sum(one.n for one in part) >= n:
+        rows += group.n
+        if rows >= n:
             yield part
-            part = []
+            part, rows = [], 0
     if part:
         yield part

@@ -4,7 +4,6 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from parzax import _checks
-from parzax.tables.columns import Column, listed
+from parzax._progress import progress_bar
+from parzax.tables.columns import Column, check_unique, listed
 from parzax.tables.files import find_files
 from parzax.tables.roles import suggest
 
@@ -26,6 +26,7 @@ class RowGroup(NamedTuple):
     """A row group: its file, its number there, the number of its first row in the file, its rows."""
 
     path: Path
+    footer: Any  # of the file; kept, because reading it for each of many row groups takes long
     number: int
     first_row: int
     n: int
@@ -43,8 +44,8 @@ class Block(NamedTuple):
         import pyarrow as pa
 
         array = self.batch.column(name)
-        is_number = pa.types.is_floating(array.type) or pa.types.is_integer(array.type)
-        return array.to_numpy(zero_copy_only=False) if is_number else None
+        array = array.cast(pa.float64()) if pa.types.is_decimal(array.type) else array
+        return array.to_numpy(zero_copy_only=False) if is_number(array.type) else None
 
     def column(self, name: str) -> Column:
         """A column of numbers or labels, for errors with the number of each row in the file."""
@@ -63,26 +64,40 @@ class ParquetFiles:
     """The row groups of some Parquet files, whose columns in use have the same types in all files."""
 
     paths: tuple[Path, ...]
-    schema: Any
+    footers: tuple[Any, ...]
+    schemas: tuple[Any, ...]
     groups: tuple[RowGroup, ...]
 
     @classmethod
-    def open(cls, path: str | Path | Sequence[str | Path]) -> "ParquetFiles":
-        """Read the ends of all files; ``path`` is a file, a folder, a pattern, or several of them.
+    def open(cls, paths: str | Path | Sequence[str | Path]) -> "ParquetFiles":
+        """Read the footers of all files; ``paths`` is a file, a folder, a pattern, or several of them.
 
-        ValueError for a file that is missing, truncated or no Parquet file.
+        ValueError for a file that is missing, named twice, truncated or no Parquet file.
         """
-        paths = [path] if isinstance(path, (str, Path)) else list(path)
-        files = tuple(file for one in paths for file in find_files(Path(one)))
-        groups, schema = [], None
+        one = not isinstance(paths, Sequence) or isinstance(paths, str)
+        several: Sequence[Any] = [paths] if one else paths
+        files: list[Path] = []
+        for path in several:
+            _checks.instance("paths", path, (str, os.PathLike), "a path, a pattern or a list of them")
+            files += find_files(Path(path))
+        if not files:
+            raise ValueError("paths must name at least one file, got an empty list.")
+        real = [file.resolve() for file in files]
+        if twice := [str(file) for i, file in enumerate(files) if real[i] in real[:i]]:
+            raise ValueError(f"{twice[0]!r} is named twice, so its rows would count twice; name it once.")
+        footers, schemas, groups = [], [], []
         for file in files:
             with _open(file) as parquet:
-                first_row, schema = 0, parquet.schema_arrow if schema is None else schema
-                for number in range(parquet.num_row_groups):
-                    n = parquet.metadata.row_group(number).num_rows
-                    groups.append(RowGroup(file, number, first_row, n))
-                    first_row += n
-        return cls(files, schema, tuple(groups))
+                footers.append(footer := parquet.metadata)
+                schemas.append(parquet.schema_arrow)
+            with _checks.explain(repr(str(file))):
+                check_unique(schemas[-1].names)
+            first_row = 0
+            for number in range(footer.num_row_groups):
+                n = footer.row_group(number).num_rows
+                groups.append(RowGroup(file, footer, number, first_row, n))
+                first_row += n
+        return cls(tuple(files), tuple(footers), tuple(schemas), tuple(groups))
 
     @property
     def n(self) -> int:
@@ -91,47 +106,84 @@ class ParquetFiles:
 
     def check_columns(self, names: Sequence[str]) -> None:
         """Raise ValueError for a column that a file lacks, or has in another type than the first file."""
-        for file in self.paths:
-            with _open(file) as parquet:
-                schema = parquet.schema_arrow
+        for file, schema in zip(self.paths, self.schemas, strict=True):
             if absent := [name for name in names if name not in schema.names]:
                 hint = suggest(absent, schema.names, "there are")
                 raise ValueError(f"{str(file)!r} has no column {listed(absent)}; {hint}")
             for name in names:
-                types = schema.field(name).type, self.schema.field(name).type
+                types = schema.field(name).type, self.schemas[0].field(name).type
                 if types[0] != types[1]:
                     of_types = f"is of type {types[0]}, and in {str(self.paths[0])!r} it is {types[1]}"
                     problem = f"column {name!r} {of_types}; write all files with one schema"
                     raise ValueError(f"{str(file)!r}: {problem}.")
 
-    def extremes(self, name: str) -> tuple[float, float] | None:
-        """Smallest and largest value of a column, by the statistics of the files; None if one has none."""
-        ends: list[tuple[float, float]] = []
-        for file in self.paths:
-            with _open(file) as parquet:
-                column = parquet.schema_arrow.names.index(name)
-                for number in range(parquet.num_row_groups):
-                    chunk = parquet.metadata.row_group(number).column(column)
-                    statistics = chunk.statistics
-                    if statistics is None or not statistics.has_min_max:
-                        if statistics is not None and statistics.null_count == chunk.num_values:
-                            continue
-                        return None
-                    ends.append((float(statistics.min), float(statistics.max)))
-        lows, highs = zip(*ends, strict=True) if ends else ((), ())
-        return (min(lows), max(highs)) if ends else None
+    def extremes(self, names: Sequence[str], shown: bool = False) -> dict[str, tuple[float, float]]:
+        """Smallest and largest number of each column; (inf, -inf) for a column without any.
+
+        They are in the footers. Columns for which a footer has no finite ones are read. ValueError for an
+        infinite number, with its row.
+        """
+        ends = {name: pair for name in names if (pair := self._stated_extremes(name))}
+        unstated = [name for name in names if name not in ends]
+
+        def add(pairs: np.ndarray, block: Block) -> None:
+            for pair, name in zip(pairs, unstated, strict=True):
+                with _checks.explain(repr(str(block.path)), ValueError):
+                    column = block.column(name)
+                    values = column.as_numbers()
+                    if (infinite := np.isinf(values)).any():
+                        where = f"{column.where(infinite.argmax())} is {values[infinite][0]}"
+                        raise ValueError(f"{where}; leave out such rows, or the column")
+                pair[:] = np.fmin.reduce(values, initial=pair[0]), np.fmax.reduce(values, initial=pair[1])
+
+        if unstated:
+            nothing = np.array([[np.inf, -np.inf]] * len(unstated))
+            with progress_bar(self.n, "rows searched for bounds", shown, rate=True) as update:
+                states = np.array(self.fold(self.groups, unstated, nothing.copy, add, update))
+            lows, highs = states[:, :, 0].min(axis=0), states[:, :, 1].max(axis=0)
+            ends |= zip(unstated, zip(lows.tolist(), highs.tolist(), strict=True), strict=True)
+        return ends
+
+    def _stated_extremes(self, name: str) -> tuple[float, float] | None:
+        """Smallest and largest number of a column by the footers; None unless all state finite ones."""
+        low, high = np.inf, -np.inf
+        for footer, schema in zip(self.footers, self.schemas, strict=True):
+            if not is_number(schema.field(name).type):
+                return None
+            # A footer numbers the leaves of nested columns too, whose paths are longer than their names.
+            leaves = map(footer.schema.column, range(footer.num_columns))
+            column = next(i for i, leaf in enumerate(leaves) if leaf.path == leaf.name == name)
+            for number in range(footer.num_row_groups):
+                chunk = footer.row_group(number).column(column)
+                statistics = chunk.statistics
+                if statistics is not None and statistics.null_count == chunk.num_values:
+                    continue
+                if statistics is None or not statistics.has_min_max:
+                    return None
+                low, high = min(low, float(statistics.min)), max(high, float(statistics.max))
+        return None if np.isinf([low, high]).any() else (low, high)
 
     def head(self, n: int) -> Any:
-        """A pyarrow table of n rows or fewer: first rows of row groups, half of them of the first one."""
+        """A pyarrow table of n rows or fewer: first rows of row groups, half of them of the first one.
+
+        It has the columns of all files. A column is null in rows of files without it. ValueError for types of
+        a column that do not go together.
+        """
         import pyarrow as pa
 
+        schema = self.schemas[0]
+        for file, other in zip(self.paths, self.schemas, strict=True):
+            problem = f"{str(file)!r} differs from {str(self.paths[0])!r}; write all files with one schema"
+            with _checks.explain(problem):
+                schema = pa.unify_schemas([schema, other], promote_options="permissive")
         chosen = self.groups[:: max(1, len(self.groups) // 64)]
         rest = max(1, n // 2 // max(len(chosen) - 1, 1))
-        batches = []
+        tables = [schema.empty_table()]
         for group in chosen:
             wanted = n - rest * (len(chosen) - 1) if group is chosen[0] else rest
-            batches += [next(_batches(group, None, wanted)).slice(0, wanted)] if group.n else []
-        return pa.Table.from_batches(batches)
+            if group.n:
+                tables.append(pa.Table.from_batches([next(_batches(group, None, wanted)).slice(0, wanted)]))
+        return pa.concat_tables(tables, promote_options="permissive")
 
     def fold(
         self,
@@ -143,7 +195,8 @@ class ParquetFiles:
     ) -> list[Any]:
         """Call ``add(state, block)`` for all blocks of some row groups; return the states, one per thread.
 
-        A thread takes one row group after another. ``update`` is told the number of rows done.
+        A thread takes one row group after another. ``update`` is told the number of rows done. ValueError if
+        the files have other numbers of rows than their footers say.
         """
         n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         n_threads = max(1, min(len(groups), n_cores, _MOST_THREADS))
@@ -151,15 +204,16 @@ class ParquetFiles:
 
         def work() -> Any:
             state = new_state()
-            while waiting:
-                with suppress(IndexError):  # another thread has taken the last row group
+            while True:
+                try:
                     group = waiting.popleft()
-                    first = group.first_row
-                    for batch in _batches(group, columns, _BLOCK, threads=n_threads < n_cores):
-                        add(state, Block(group.path, first, batch))
-                        first += batch.num_rows
-                        done.append(batch.num_rows)
-            return state
+                except IndexError:  # no row group is left
+                    return state
+                first = group.first_row
+                for batch in _batches(group, columns, _BLOCK, threads=n_threads < n_cores):
+                    add(state, Block(group.path, first, batch))
+                    first += batch.num_rows
+                    done.append(batch.num_rows)
 
         with ThreadPoolExecutor(n_threads) as pool:
             try:
@@ -173,21 +227,31 @@ class ParquetFiles:
                         future.result()
             finally:
                 waiting.clear()  # after an error the other threads end with their row group
+        if finished != (n := sum(group.n for group in groups)):
+            problem = f"{finished} rows were read, and by the footers there are {n}; write the files again"
+            raise ValueError(f"{str(groups[0].path)!r} and the files after it: {problem}.")
         return [future.result() for future in futures]
+
+
+def is_number(of_type: Any) -> bool:
+    """Whether a pyarrow type is one of numbers."""
+    import pyarrow as pa
+
+    return pa.types.is_floating(of_type) or pa.types.is_integer(of_type) or pa.types.is_decimal(of_type)
 
 
 def _batches(
     group: RowGroup, columns: Sequence[str] | None, size: int, threads: bool = False
 ) -> Iterator[Any]:
-    with _open(group.path) as parquet, _readable(group.path):
+    with _open(group.path, group.footer) as parquet, _readable(group.path):
         names = None if columns is None else list(columns)
         yield from parquet.iter_batches(size, row_groups=[group.number], columns=names, use_threads=threads)
 
 
-def _open(path: Path) -> Any:
+def _open(path: Path, footer: Any = None) -> Any:
     parquet = _checks.optional("pyarrow.parquet", "Reading Parquet files", "dataframe")
     with _readable(path):
-        return parquet.ParquetFile(path, pre_buffer=False)
+        return parquet.ParquetFile(path, metadata=footer, pre_buffer=False)
 
 
 def _readable(path: Path) -> Any:
