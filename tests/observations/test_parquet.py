@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -308,7 +309,8 @@ def test_bounds_of_all_rows(tmp_path):
     """By the footers or by reading; catches those of another column, beside a nested one or text."""
     rows = table().select(["x", "k", "loss"])
     x = rows["x"].to_numpy()
-    for i, statistics in enumerate((True, False, ["k"])):
+    cases: list[Any] = [True, False, ["k"]]
+    for i, statistics in enumerate(cases):
         nested = rows.add_column(0, "r", RECORDS).add_column(2, "s", RECORDS)
         nested = nested.append_column("text", pa.array(["9", "10", None] * 1000))
         path = tmp_path / f"{i}.parquet"
@@ -318,9 +320,7 @@ def test_bounds_of_all_rows(tmp_path):
         x_with_inf = np.where(np.arange(3000) == 1900, np.inf, x)
         infinite = rows.set_column(0, "x", pa.array(x_with_inf))
         pq.write_table(infinite, path, row_group_size=100, write_statistics=statistics)
-        with pytest.raises(
-            ValueError, match=f"{i}.parquet': column 'x', row 1900 is inf; leave out such rows"
-        ):
+        with pytest.raises(ValueError, match=f"{i}.parquet': column 'x', row 1900 is inf; leave out"):
             files.ParquetFiles.open(path).extremes(["x", "k"])
 
 
@@ -363,27 +363,31 @@ def test_command_reads_other_schemas(tmp_path, capsys):
     rows, parts = table().select(["x", "k", "loss"]), str(tmp_path / "parts")
     noted = rows.append_column("note", pa.array(["u"] * 3000))
     pq.write_table(noted, tmp_path / "0.parquet")
-    for i, other in enumerate(
-        (
-            noted.select(["loss", "note", "k", "x"]),
-            rows.append_column("extra", pa.array(["v"] * 3000)),
-            noted.set_column(3, "note", pa.nulls(3000)),
-        )
-    ):
+    rows = table(seed=1).select(["x", "k", "loss"])
+    noted = rows.append_column("note", pa.array(["u"] * 3000))
+    parted = rows.append_column("extra", pa.array(["v"] * 3000))
+    nulls, out = noted.set_column(3, "note", pa.nulls(3000)), str(tmp_path / "space.json")
+    for i, (other, drop, names) in enumerate((
+        (noted.select(["loss", "note", "k", "x"]), (), {"x", "k", "note"}),
+        (parted, ("--drop", "note", "extra"), {"x", "k"}),
+        (nulls, ("--drop", "note"), {"x", "k"}),
+    )):  # fmt: skip
         pq.write_table(other, tmp_path / "1.parquet")
-        folder = f"{parts}{i}"
-        out = ("--target-quantile", "0.1", "--write-space", str(tmp_path / "space.json"))
-        status, error = command(tmp_path / "*.parquet", capsys, "--resume", folder, *out)
+        more = "--resume", f"{parts}{i}", "--target-quantile", "0.1", "--write-space", out
+        if drop:
+            status, error = command(tmp_path / "*.parquet", capsys, *more)
+            assert status == 2
+            assert re.search(r"--drop NAME leaves one out\): .*/[01].parquet'", error), error
+        status, error = command(tmp_path / "*.parquet", capsys, *more, *drop)
         assert status == 0, error
-        names = px.Space.from_json(tmp_path / "space.json").names
-        assert {"x", "k"} <= set(names) <= {"x", "k", "note", "extra"}
+        assert set(px.Space.from_json(Path(out)).names) == names
     for other, message in (
         (rows.select(["x", "loss"]), "1.parquet' has no column 'k'"),
         (rows.set_column(1, "k", rows["k"].cast(pa.int32())), "1.parquet': column 'k' is of type int32"),
         (rows.set_column(2, "loss", rows["loss"].cast(pa.string())), "1.parquet' differs from .*0.parquet'"),
     ):
         pq.write_table(other, tmp_path / "1.parquet")
-        status, error = command(tmp_path / "*.parquet", capsys, "--resume", parts + "3")
+        status, error = command(tmp_path / "*.parquet", capsys, "--resume", parts + "3", "--drop", "note")
         assert status == 2
         assert re.search(message, error), error
     pq.write_table(rows.slice(0, 0), tmp_path / "1.parquet")
@@ -392,3 +396,36 @@ def test_command_reads_other_schemas(tmp_path, capsys):
         assert status == 2
         assert "the table has no rows" in error
         assert "1.parquet" in error
+
+
+def test_command_says_what_it_counts(tmp_path, monkeypatch, capsys):
+    """Bounds and scales of all rows, what a sample cannot show, and which logs need the rows."""
+    monkeypatch.setattr(counted, "_SAMPLE", 300)
+    rows, parts = table().select(["x", "k", "loss"]), str(tmp_path / "parts")
+    x, k = rows["x"].to_numpy().copy(), rows["k"].to_numpy().copy()
+    x[-1], k[-1] = -1, 1000
+    path = write(tmp_path, rows.set_column(0, "x", pa.array(x)).set_column(1, "k", pa.array(k)))
+    status, error = command(path, capsys, "--resume", parts, "--target-quantile", "0.1")
+    assert status == 0
+    high = f"{x.max():.6g}"
+    assert f"x: Float from -1 to {high}; no log scale, because not all values are above 0" in error
+    assert "k: Int from 1 to 1000\n" in error
+    assert "such as repeats, were looked for in 300 rows of 3000 alone" in error
+    nested = pa.table({"params": RECORDS, "loss": rows["loss"]})
+    pq.write_table(nested, tmp_path / "records.pq")
+    status, error = command(tmp_path / "records.pq", capsys, "--resume", parts)
+    assert status == 2
+    assert "some of its columns hold records (with 'a', 'x'). Leave out --resume." in error
+    monkeypatch.setattr(counted, "_IN_MEMORY", 0)
+    status, error = command(tmp_path / "records.pq", capsys, "--target-quantile", "0.1")
+    assert status == 0
+    assert "all rows are read into memory, because some of its columns hold records" in error
+
+
+def test_no_file_counts_twice(tmp_path):
+    """Also under another name."""
+    path = write(tmp_path, table())
+    (tmp_path / "link").symlink_to(tmp_path / "1.parquet")
+    for again in (tmp_path / "1.parquet", tmp_path / "link"):
+        with pytest.raises(ValueError, match=f"{again}' is named twice, so its rows would count twice"):
+            px.count_parquet([path, again], SPACE, "loss", LEVELS)

@@ -56,11 +56,15 @@ def count_log(
         obs = Observations.from_dataframe(table, **table_arguments(table, path, args))
     if why := _needs_rows(obs, table.names, files):
         if args.resume is not None:
-            raise ValueError(f"--resume counts the rows of {str(path)!r} in parts, but {why}.")
+            problem = f"--resume counts the rows of {str(path)!r} in parts, but {why}"
+            raise ValueError(f"{problem}. Leave out --resume.")
         say(f"parzax: note: all rows are read into memory, because {why}", file=sys.stderr)
         return None
     (target,), (direction,) = obs.report.objectives, obs.report.direction
-    log = ParquetLog.of(files, obs.space, target, direction)
+    with _checks.explain(
+        "every file needs each parameter, of one type (--drop NAME leaves one out)", ValueError
+    ):
+        log = ParquetLog.of(files, obs.space, target, direction)
     shown = sys.stderr.isatty()
     log = log.widened(shown) if args.space is None else log
     region, estimator = how["region_quantile"], how["estimator"]
@@ -128,7 +132,8 @@ def _needs_rows(obs: Observations, names: tuple[str, ...], files: ParquetFiles) 
         return f"some of its columns hold records (with {listed(nested)})"
     if states or obs.report.dropped:
         return f"its rows have states ({', '.join([*states, *obs.report.dropped])})"
-    return "some of its rows belong together" if find_groups(obs) is not None else ""
+    together = "some of its rows belong together (px.count_parquet counts every row by itself)"
+    return together if find_groups(obs) is not None else ""
 
 
 def _describe_bounds(notes: tuple[str, ...], sample: Space, space: Space) -> tuple[str, ...]:

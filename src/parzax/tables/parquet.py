@@ -75,7 +75,7 @@ class ParquetFiles:
         ValueError for a file that is missing, named twice, truncated or no Parquet file.
         """
         one = not isinstance(paths, Sequence) or isinstance(paths, str)
-        several: Sequence[Any] = [paths] if one else paths
+        several: Any = [paths] if one else paths
         files: list[Path] = []
         for path in several:
             _checks.instance("paths", path, (str, os.PathLike), "a path, a pattern or a list of them")
