@@ -15,7 +15,7 @@
 #
 # Everything here is one program on the device: it draws the configurations, evaluates them, and computes the
 # importances of every search at 99 levels, with half-samples. On a GPU it takes 1000 searches, on a CPU 40.
-# The numbers below are those of a CPU.
+# The outputs below are from a CPU.
 
 # %%
 import jax
@@ -62,8 +62,8 @@ def search(key):
 # %% [markdown]
 # ## All searches, all levels
 #
-# `px.encode` and `px.importance.estimate` take one log. `jax.vmap` gives all logs, and `jax.jit` makes one
-# program of it. Nothing returns to the host in between.
+# `px.encode` and `px.importance.estimate` take one log. `jax.vmap` maps them over all logs, and `jax.jit`
+# compiles one program. Nothing returns to the host in between.
 
 
 # %%
@@ -80,8 +80,9 @@ shares = sweep(keys)
 shares.shape
 
 # %% [markdown]
-# With several devices the same function needs no change. The keys are put on a mesh, and each device computes
-# its own searches.
+# With several devices the same function needs no change. Put the keys on a mesh, and each device computes its
+# own searches. The mesh has Auto axes, because JAX 0.8 cannot draw random numbers on Explicit ones under
+# `jax.vmap`.
 
 # %%
 mesh = jax.make_mesh((jax.device_count(),), ("seeds",), axis_types=(jax.sharding.AxisType.Auto,))
@@ -100,7 +101,7 @@ ax.set_title("median and 90 % of the searches")
 _ = ax.legend(ncols=2, frameon=False)
 
 # %% [markdown]
-# ## Does one log know how sure it is?
+# ## Can one log estimate its own uncertainty?
 #
 # Usually there is one log and not a thousand. `px.importance.resample` takes half of its rows at random, many
 # times, and the spread of the answers estimates the spread over searches. Here both are at hand: the spread
