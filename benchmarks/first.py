@@ -40,13 +40,15 @@ LIMITS = {
     "importance, 3 parameters, 1 level": Limit((1.0, 0.2), (2.5, 0.2)),
     "importance, 20 parameters, 20 levels": Limit((1.0, 0.2), (4.5, 0.25)),
     "importance, 1000 parameters": Limit((2.0, 0.5), (4.5, 0.5), in_quick=False),
-    "tpe, 6 floats": Limit((1.5, 0.25), (5.0, 0.6)),
-    "tpe, 15 mixed and conditional": Limit((4.0, 0.6), (16.0, 1.2), in_quick=False),
+    "tpe, 6 floats": Limit((1.5, 0.25), (1.5, 0.4)),
+    "tpe, 15 mixed and conditional": Limit((4.0, 0.6), (3.0, 0.6), in_quick=False),
+    "first ask after 50 rows, 6 floats": Limit((3.0, 0.25), (3.5, 0.4)),
+    "first ask after 50 rows, 15 mixed": Limit((6.0, 0.6), (10.5, 0.6), in_quick=False),
     "estimator: fit, log_prob, sample": Limit((1.5, 0.3), (3.5, 0.5)),
     "optimize, 200 evaluations, c-TPE": Limit((3.0, 0.5), (11.0, 0.6), in_quick=False),
     "meta_learn_tpe, 100 sources": Limit((1.5, 0.25), (6.0, 0.8)),
     "paper_meta_learn_tpe, 100 sources": Limit((8.0, 1.0), (30.0, 2.5), in_quick=False),
-    "Optuna sampler, longest wait": Limit((1.5, 0.3), (8.0, 1.5)),
+    "Optuna sampler, longest wait": Limit((1.5, 0.3), (5.0, 1.5)),
     "command line, a study": Limit((4.0, 2.0), (14.0, 6.0)),  # with intervals: one more program
     # 1000 trials of 20 parameters, 49 levels.
     "command line, a page": Limit((12.0, 7.0), (20.0, 12.0), in_quick=False),

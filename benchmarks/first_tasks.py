@@ -64,12 +64,19 @@ def mixed_space() -> Any:
     return px.Space(plain | branches)
 
 
+def six_floats() -> Any:
+    """Six parameters on [0, 1]."""
+    import parzax as px
+
+    return px.Space({f"x{j}": px.Float(0, 1) for j in range(6)})
+
+
 def tpe(mixed: bool) -> Callable[[], Any]:
     """`init`, the first `ask` and the first `tell`."""
     import parzax as px
     import parzax.samplers
 
-    space = mixed_space() if mixed else px.Space({f"x{j}": px.Float(0, 1) for j in range(6)})
+    space = mixed_space() if mixed else six_floats()
 
     def answer() -> Any:
         sampler = px.tpe(space)
@@ -80,13 +87,13 @@ def tpe(mixed: bool) -> Callable[[], Any]:
     return answer
 
 
-def first_ask(space: Callable[[Any], dict[str, Any]]) -> Callable[[], Any]:
-    """Of a sampler that knows 50 rows; the domains are those of ``space(parzax)``."""
+def first_ask(space: Callable[[], Any]) -> Callable[[], Any]:
+    """Of a sampler that knows 50 rows."""
     import parzax as px
     import parzax.samplers
     from parzax.space import host_frame
 
-    domains = px.Space(space(px))
+    domains = space()
     sampler = px.tpe(domains)
     frame = host_frame(domains)
     x = frame.decode(frame.drawn(np.random.default_rng(0).uniform(size=(50, len(domains)))))
@@ -94,29 +101,32 @@ def first_ask(space: Callable[[Any], dict[str, Any]]) -> Callable[[], Any]:
     return lambda: jax.block_until_ready(sampler.ask(jax.random.key(0), state))
 
 
-def of_six_kinds(n: int) -> Callable[[Any], dict[str, Any]]:
+def of_six_kinds(n: int) -> Callable[[], Any]:
     """n parameters, one kind after the other."""
 
-    def domains(px: Any) -> dict[str, Any]:
+    def space() -> Any:
+        import parzax as px
+
         kinds = (
             px.Float(0, 1), px.Float(1e-4, 1, log=True), px.Int(1, 20), px.Float(0, 1, step=0.125),
             px.Categorical(["a", "b", "c"]), px.Ordinal([1, 2, 4]),
         )  # fmt: skip
-        return {f"p{j}": kinds[j % 6] for j in range(n)}
+        return px.Space({f"p{j}": kinds[j % 6] for j in range(n)})
 
-    return domains
+    return space
 
 
-def of_branches(n: int) -> Callable[[Any], dict[str, Any]]:
+def of_branches(n: int) -> Callable[[], Any]:
     """A choice of n branches with a parameter each."""
 
-    def domains(px: Any) -> dict[str, Any]:
-        names = [f"b{j}" for j in range(n)]
-        return {"choice": px.Categorical(names)} | {
-            f"x_{own}": px.Float(0, 1, when=px.In("choice", [own])) for own in names
-        }
+    def space() -> Any:
+        import parzax as px
 
-    return domains
+        names = [f"b{j}" for j in range(n)]
+        branches = {f"x_{name}": px.Float(0, 1, when=px.In("choice", [name])) for name in names}
+        return px.Space({"choice": px.Categorical(names)} | branches)
+
+    return space
 
 
 def estimator() -> Callable[[], Any]:
@@ -297,6 +307,8 @@ TASKS: dict[str, Task] = {
     "command line, a study": lambda: command_line("importance", "--plot", "out.png", stored_study()),
     "command line, a page": lambda: command_line("report", "-o", "out.html", stored_study(1000, 20)),
     "its packages without parzax": packages_alone,
+    "first ask after 50 rows, 6 floats": lambda: first_ask(six_floats),
+    "first ask after 50 rows, 15 mixed": lambda: first_ask(mixed_space),
     "first ask, 15 of six kinds": lambda: first_ask(of_six_kinds(15)),
     "first ask, 500 of six kinds": lambda: first_ask(of_six_kinds(500)),
     "first ask, 15 branches": lambda: first_ask(of_branches(15)),

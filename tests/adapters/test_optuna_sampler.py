@@ -660,19 +660,26 @@ def test_what_is_prepared_changes_nothing(monkeypatch):
     assert found[0] == found[1]
 
 
-def test_prepared_once(monkeypatch):
-    """However the space changes during the start-up; catches a compilation for every trial."""
+@pytest.mark.parametrize(("choices", "first"), [((), 1), (("a", "b"), 10)])
+def test_prepared_once(monkeypatch, choices, first):
+    """However the space changes during the start-up; catches a compilation for every trial, or a late one."""
     prepared = []
-    monkeypatch.setattr(Session, "prepare", lambda self, n_numbers=0: prepared.append(self.sampler.space))
+
+    def prepare(self, n_numbers=0):
+        prepared.append((len(study.trials) - 1, self.sampler.space.names))
+
+    monkeypatch.setattr(Session, "prepare", prepare)
 
     def objective(trial):
         if trial.number > 12:
             trial.suggest_float(f"rare{trial.number}", 0, 1)
+        if choices:
+            trial.suggest_categorical("c", choices)
         return trial.suggest_float("x", 0, 1)
 
     study = optuna.create_study(sampler=TPESampler(seed=0, n_startup_trials=20))
     study.optimize(objective, n_trials=20)
-    assert [space.names for space in prepared] == [("x",)]
+    assert prepared == [(first, ("c", "x") if choices else ("x",))]
 
 
 def test_what_the_adapter_lacks_is_named():

@@ -81,7 +81,7 @@ class Session:
         self._labels = Labels()
         # The leaves of the state after the first `_n_added` rows; passing leaves is faster than a module.
         self._leaves: list[Any] = []
-        self._size = self._n_added = 0
+        self._size = self._n_added = self._n_usable = 0
         # A sampler may hold fitted densities, so every `ask` computes in the precision that is set now.
         self._dtype = jax.dtypes.canonicalize_dtype(np.float64)
         basis = sampler.smoothing.basis(_without_bounds(self._space, self._dtype), self._dtype)
@@ -114,7 +114,7 @@ class Session:
             with suppress(Exception), jax.enable_x64(self._dtype == np.float64):
                 empty._start(_LEAST_CAPACITY)
                 numbers = np.zeros(1 + n_numbers, np.uint32)
-                advance.prepare(empty._model, empty._leaves, *empty._padded([], 0), numbers)
+                advance.prepare(empty._model, empty._leaves, *empty._padded([], 0), numbers, False)
 
         with suppress(RuntimeError):  # no further thread can be started
             threading.Thread(target=compile_empty, name="parzax compiles").start()
@@ -140,9 +140,11 @@ class Session:
                 added = [*self._rows, *pending]
             folded = np.array([number % 2**32 for number in (seed, *numbers)], np.uint32)
             rows = self._padded(added, len(pending))
-            leaves, at = advance(self._model, self._leaves, *rows, folded)
+            starting = self._n_usable + rows[1][1] < self.sampler.n_startup
+            leaves, at = advance(self._model, self._leaves, *rows, folded, bool(starting))
             _checks.outside_traces(at)
             self._leaves, self._n_added = leaves, len(self._rows)
+            self._n_usable += rows[1][0]
             # Native values are computed in float64.
             at = jax.tree.map(lambda a: np.asarray(a, np.float64 if a.dtype.kind == "f" else None), at)
             x = self._frame.decode(at)
@@ -165,7 +167,7 @@ class Session:
 
     def _start(self, size: int) -> None:
         """Begin with an empty state."""
-        self._size, self._n_added = size, 0
+        self._size, self._n_added, self._n_usable = size, 0, 0
         self._leaves = jax.tree.leaves(State.empty(len(self._space), *self._widths, size, self._dtype))
 
     def _padded(self, rows: Sequence[Row], n_pending: int) -> tuple[tuple[Any, ...], np.ndarray]:
@@ -203,6 +205,7 @@ def advance(
     rows: tuple[Any, ...],
     counts: Integer[Any, "2"],
     numbers: UInt32[Any, " k"],
+    starting: bool,
 ) -> tuple[list[Any], Points]:
     """Add rows to a state, and make a suggestion.
 
@@ -212,6 +215,7 @@ def advance(
         rows: native values (n, d), their points, losses (n, m) and constraints (n, c).
         counts: number of rows that stay in the state, and number of rows that count in this call.
         numbers: the seed, and the integers that are folded into the key.
+        starting: whether fewer than ``n_startup`` rows count.
 
     Returns:
         The leaves of the state with the rows that stay, and the suggestion.
@@ -224,10 +228,16 @@ def advance(
         row = jax.tree.map(lambda a: jax.lax.dynamic_slice_in_dim(a, i, 1), rows)
         return state.add(*row, constraint_only=jnp.zeros(1, bool))
 
-    state = jax.lax.fori_loop(0, counts[0], add, state)
-    with_pending = jax.lax.fori_loop(counts[0], counts[1], add, state)
+    def add_up_to(carry: tuple[Array, State], end: Array) -> tuple[tuple[Array, State], State]:
+        start, state = carry
+        state = jax.lax.fori_loop(start, end, add, state)
+        return (end, state), state
+
+    # The rows that stay, then the pending ones: in a scan, so that `add` is compiled once.
+    (_, with_pending), states = jax.lax.scan(add_up_to, (jnp.int32(0), state), counts)
     key = reduce(jax.random.fold_in, numbers[1:], jax.random.key(numbers[0]))
-    return jax.tree.leaves(state), strategy.ask(basis, key, with_pending)
+    suggestion = strategy.ask(basis, key, with_pending, starting=starting)
+    return jax.tree.leaves(jax.tree.map(lambda a: a[0], states)), suggestion
 
 
 def split_model(model: Any, dtype: Any) -> tuple[Any, list[Any]]:

@@ -16,7 +16,7 @@ from parzax.parzen import log_kernels
 from parzax.parzen.basis import Basis, Regimes, SmallDiscrete
 from parzax.parzen.densities import AbstractDensities
 from parzax.parzen.evaluation import in_blocks
-from parzax.parzen.fitting import Settings, by_parameter, slot_scales
+from parzax.parzen.fitting import Settings, by_parameter, normalised, slot_scales
 from parzax.parzen.forms import LOG2_E, shift_of
 from parzax.parzen.large_discrete import LogMasses, large_discrete_logs, log_masses
 from parzax.parzen.mixture import KernelMixture
@@ -77,10 +77,7 @@ class CommonScale(AbstractDensities):
         fixed = isinstance(top, FixedTop) and not len(basis.numeric)
         scale = scales(frequency[0])[None] if fixed else jax.vmap(scales)(frequency)
         weight = frequency if mixture_weight is None else frequency * mixture_weight
-        row_weight = weight.sum(axis=-1)
-        anchor = jnp.where(row_weight > 0, jnp.asarray(prior_weight, dtype), 1)
-        total = row_weight + anchor
-        return cls(basis, rows, scale, weight / total[:, None], anchor / total, joint)
+        return cls(basis, rows, scale, *normalised(weight, jnp.asarray(prior_weight, dtype)), joint)
 
     def log_prob(self, at: Points) -> Float[Array, "g j"]:
         """See `AbstractDensities`. Points are evaluated in blocks."""

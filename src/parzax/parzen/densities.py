@@ -1,8 +1,7 @@
 """Densities of several groups of rows, which samplers evaluate and draw from."""
 
 import abc
-from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
 
 import equinox as eqx
 import jax
@@ -10,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from parzax.parzen.basis import Basis
+from parzax.parzen.evaluation import in_blocks
 from parzax.parzen.mixture import MANY, KernelMixture
 from parzax.space import Points
 
@@ -31,7 +31,10 @@ class AbstractDensities(eqx.Module):
 
 
 class Separate(AbstractDensities):
-    """One mixture per group; the kernels of a group may have different scales."""
+    """One mixture per group; the kernels of a group may have different scales.
+
+    The logs of the kernels of all groups are computed together, so that their code is compiled once.
+    """
 
     basis: Basis
     # Mixtures with a leading axis of groups. Together the batches hold all groups in order; the groups of one
@@ -40,15 +43,32 @@ class Separate(AbstractDensities):
     joint: bool = eqx.field(static=True)  # whether a candidate's parameters come from one component
 
     def log_prob(self, at: Points) -> Float[Array, "g j"]:
-        def log_prob_of(mixture: KernelMixture) -> Float[Array, " j"]:
-            form = mixture.form(self.basis, MANY)
-            return mixture.prepare(self.basis, len(at), form).log_prob(self.basis, at)
+        flat = [jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), batch) for batch in self.batches]
+        kernels = jax.tree.map(lambda *parts: jnp.concatenate(parts), *flat)
+        prepared = kernels.prepare(self.basis, len(at), kernels.form(self.basis, MANY))
 
-        return self._over_groups(log_prob_of)
+        def block(at: Points) -> Float[Array, "g j"]:
+            (ratio, anchor), out, end = prepared.logs(self.basis, at), [], 0
+
+            def log_prob_of(mixture: KernelMixture, ratio: Float[Array, "j n"]) -> Float[Array, " j"]:
+                group = replace(prepared, weight=mixture.weight, prior_weight=mixture.prior_weight)
+                return group.log_density(self.basis, at, (ratio, anchor))
+
+            for batch in self.batches:
+                start, end = end, end + batch.weight.size
+                ratios = ratio[:, start:end].reshape(-1, *batch.weight.shape)
+                out.append(jax.vmap(log_prob_of, in_axes=(0, 1))(batch, ratios))
+            return jnp.concatenate(out)
+
+        return in_blocks(block, at, len(kernels.weight), prepared.is_pairwise)
 
     def sample(self, key: PRNGKeyArray, n: int) -> Points:
-        keys = jax.random.split(key, sum(len(batch.weight) for batch in self.batches))
-        points = self._over_groups(lambda group, key: group.sample(self.basis, key, n, self.joint), keys)
+        keys, drawn, end = jax.random.split(key, sum(len(batch.weight) for batch in self.batches)), [], 0
+        for batch in self.batches:
+            start, end = end, end + len(batch.weight)
+            sample = jax.vmap(lambda group, key: group.sample(self.basis, key, n, self.joint))
+            drawn.append(sample(batch, keys[start:end]))
+        points = jax.tree.map(lambda *parts: jnp.concatenate(parts), *drawn)
         return jax.tree.map(lambda a: a.reshape(-1, a.shape[-1]), points)
 
     def first(self, n: int) -> "Separate":
@@ -57,10 +77,3 @@ class Separate(AbstractDensities):
             batches.append(jax.tree.map(lambda a, left=n: a[:left], batch))
             n -= min(n, len(batch.weight))
         return Separate(self.basis, tuple(batch for batch in batches if len(batch.weight)), self.joint)
-
-    def _over_groups(self, function: Callable[..., Any], *arguments: Array) -> Any:
-        outputs, end = [], 0
-        for batch in self.batches:
-            start, end = end, end + len(batch.weight)
-            outputs.append(jax.vmap(function)(batch, *(a[start:end] for a in arguments)))
-        return jax.tree.map(lambda *parts: jnp.concatenate(parts), *outputs)

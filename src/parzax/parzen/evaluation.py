@@ -22,6 +22,9 @@ from parzax.space import Points
 # other platforms. The key says whether each pair needs many intermediate values.
 _PAIRS = {False: (1 << 19, 1 << 26), True: (1 << 17, 1 << 22)}
 
+# log kernel - log anchor of n kernels at j points (j, n), and log anchor (j,); see `Prepared.logs`.
+Logs = tuple[Float[Array, "j n"], Float[Array, " j"]]
+
 
 class Prepared(eqx.Module):
     """A mixture prepared for evaluation: everything that depends only on the kernels is computed once.
@@ -39,32 +42,43 @@ class Prepared(eqx.Module):
     priors: tuple[UserPrior, ...]
     form: Form = eqx.field(static=True)
 
+    @property
+    def is_pairwise(self) -> bool:
+        """Whether some regimes are evaluated pair by pair."""
+        return bool(self.pairs) or any(masses.table is None for masses in self.large)
+
     def log_prob(self, basis: Basis, at: Points) -> Float[Array, " j"]:
         """log density in unit coordinates at j valid points. Blocks are recomputed for the gradient."""
-        is_pairwise = bool(self.pairs) or any(masses.table is None for masses in self.large)
-        return in_blocks(partial(self._block, basis), at, max(self.coefficients.shape), is_pairwise)
 
-    def _block(self, basis: Basis, at: Points) -> Float[Array, " j"]:
+        def block(at: Points) -> Float[Array, " j"]:
+            return self.log_density(basis, at, self.logs(basis, at))
+
+        return in_blocks(block, at, max(self.coefficients.shape), self.is_pairwise)
+
+    def log_density(self, basis: Basis, at: Points, logs: Logs) -> Float[Array, " j"]:
+        """log density at j points, from the `logs` of the kernels there."""
         if self.form != "product":
-            return self.log_sum(basis, at, self.weight[None])
-        ratio, anchor = self.logs(basis, at)
+            return self.log_sum(basis, at, logs, self.weight[None])
+        ratio, anchor = logs
         prior, shift = prior_ratio(basis.n_slots, at, self.priors), shift_of(ratio.dtype)
         # A matrix product with the weights: XLA then computes the exponentials in one simple pass.
         kernels = matmul(exp2(ratio), self.weight)
         return anchor + shift + jnp.log(kernels + self.prior_weight * jnp.exp(prior - shift))
 
-    def log_sum(self, basis: Basis, at: Points, weight: Float[Array, "#j n"]) -> Float[Array, " j"]:
-        """log density for given weights of the kernels, one set for all points or one per point.
+    def log_sum(
+        self, basis: Basis, at: Points, logs: Logs, weight: Float[Array, "#j n"]
+    ) -> Float[Array, " j"]:
+        """`log_density` for given weights of the kernels, one set for all points or one per point.
 
         It uses logsumexp, as all forms except "product" do.
         """
-        ratio, anchor = self.logs(basis, at)
+        ratio, anchor = logs
         prior = prior_ratio(basis.n_slots, at, self.priors)[:, None]
         prior_weight = jnp.broadcast_to(self.prior_weight, (len(weight), 1))
-        logs, weight = (jnp.concatenate(x, axis=1) for x in ((ratio, prior), (weight, prior_weight)))
-        return restored(anchor + masked_logsumexp(logs, weight, axis=-1), basis.n_slots)
+        terms, weight = (jnp.concatenate(x, axis=1) for x in ((ratio, prior), (weight, prior_weight)))
+        return restored(anchor + masked_logsumexp(terms, weight, axis=-1), basis.n_slots)
 
-    def logs(self, basis: Basis, at: Points) -> tuple[Float[Array, "j n"], Float[Array, " j"]]:
+    def logs(self, basis: Basis, at: Points) -> Logs:
         """log kernel - log anchor, with the shift and the base of the logarithm of the form; and log anchor.
 
         The anchor is the product of the wide kernels over the active parameters. A parameter with a single

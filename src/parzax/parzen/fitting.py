@@ -49,20 +49,29 @@ def fit_rows(
     present = (usable & valid)[:, None]
     rows = jax.tree.map(lambda a: jnp.where(present, a, jnp.zeros_like(a)), rows)
     rows = eqx.tree_at(lambda r: r.regime, rows, jnp.where(present, rows.regime, INACTIVE))
-    scale, positive = slot_scales(basis, rows, weight, settings, order)
     mixed = weight if mixture_weight is None else weight * jnp.where(present[:, 0], mixture_weight, 0)
-    row_weight, anchor = mixed.sum(), jnp.asarray(prior_weight, dtype)
-    invalid |= ~_is_weight(anchor)
-    anchor = jnp.where(row_weight > 0, jnp.where(_is_weight(anchor), anchor, 0), 1)
-    total = row_weight + anchor
+    prior = jnp.asarray(prior_weight, dtype)
+    invalid |= ~_is_weight(prior)
+    prior = jnp.where(_is_weight(prior), prior, 0)
+    scale, positive = slot_scales(basis, rows, weight, settings, order)
+    row_weight = mixed.sum()
     bits = {
         Status.NO_ROWS: ~(row_weight > 0),
-        Status.INVALID_ROWS: invalid | ~(total < jnp.inf),
+        Status.INVALID_ROWS: invalid | ~(row_weight + jnp.where(row_weight > 0, prior, 1) < jnp.inf),
         Status.INVALID_BANDWIDTH: ~positive & (weight.sum() < jnp.inf),
     }
     status = sum(jnp.where(bit, jnp.int32(flag), 0) for flag, bit in bits.items())
-    mixture = KernelMixture(rows, by_parameter(basis, rows, scale), mixed / total, anchor / total, ())
+    mixture = KernelMixture(rows, by_parameter(basis, rows, scale), *normalised(mixed, prior), ())
     return mixture, jnp.asarray(status, jnp.int32)
+
+
+def normalised(
+    row_weight: Float[Array, "*g n"], prior_weight: Float[Array, ""]
+) -> tuple[Float[Array, "*g n"], Float[Array, "*g"]]:
+    """Weights of the rows and of the prior, which sum to 1; without rows the prior has weight 1."""
+    total = row_weight.sum(axis=-1)
+    anchor = jnp.where(total > 0, prior_weight, 1)
+    return row_weight / (total + anchor)[..., None], anchor / (total + anchor)
 
 
 def _is_weight(x: Float[Array, "*n"]) -> Bool[Array, "*n"]:

@@ -62,8 +62,8 @@ class KernelMixture(eqx.Module):
         form = self.form(basis, MANY)
         prepared = self.prepare(basis, MANY, "max" if form == "product" else form)
         others = jnp.where(jnp.eye(len(self.weight), dtype=bool), 0, self.weight[None])
-        rest = 1 - self.weight
-        return prepared.log_sum(basis, at, others) - jnp.log(jnp.where(rest > 0, rest, 1))
+        rest, logs = 1 - self.weight, prepared.logs(basis, at)
+        return prepared.log_sum(basis, at, logs, others) - jnp.log(jnp.where(rest > 0, rest, 1))
 
     def sample(self, basis: Basis, key: PRNGKeyArray, n: int, joint: bool = True) -> Points:
         """n draws; see `parzax.ParzenEstimator.sample`."""

@@ -16,7 +16,7 @@ from parzax.parzen.ages import AbstractAges, Equal
 from parzax.parzen.basis import Basis, Families, basis_of, families_of
 from parzax.parzen.common_scale import CommonScale
 from parzax.parzen.densities import AbstractDensities, Separate
-from parzax.parzen.fitting import Settings, check_rules, fit_rows, slot_scales
+from parzax.parzen.fitting import Settings, by_parameter, check_rules, normalised, slot_scales
 from parzax.parzen.forms import LEAST_PRIOR
 from parzax.parzen.mixture import KernelMixture
 from parzax.space import Points, Space
@@ -130,5 +130,7 @@ class Smoothing(AbstractSmoothing):
         ages: Float[Array, " n"] | None = None,
         order: Int[Array, "d n"] | None = None,
     ) -> KernelMixture:
-        """The mixture of one group; rows of the group have a positive weight."""
-        return fit_rows(basis, rows, weight, ages, self.settings, order)[0]
+        """The mixture of one group. The weight is 0 or 1, and 0 in rows outside the space."""
+        scale = by_parameter(basis, rows, slot_scales(basis, rows, weight, self.settings, order)[0])
+        mixed, prior = weight if ages is None else weight * ages, jnp.asarray(self.prior_weight, weight.dtype)
+        return KernelMixture(rows, scale, *normalised(mixed, prior), ())

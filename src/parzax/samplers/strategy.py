@@ -49,12 +49,18 @@ class Strategy(Parts):
         n: int = 1,
         pool: Points | None = None,
         every: Points | None = None,
+        starting: Any = None,
     ) -> Points:
-        """n suggestions, from the pool if there is one; ``every`` has all configurations of a small space."""
+        """n suggestions, from the pool if there is one; ``every`` has all configurations of a small space.
+
+        ``starting`` says whether the state has fewer than ``n_startup`` rows, if the caller knows it. Only
+        the code of such suggestions is then compiled.
+        """
         # A batch needs a fifth key for fillers. The first four are the same as for a single suggestion.
         start, draw, choose, pick, *more = jax.random.split(key, 4 if n == 1 and self.repeats else 5)
-        only = (state.constraint_only & state.present).sum(dtype=state.count.dtype)
-        starting = state.count - only < self.n_startup
+        if starting is None:
+            only = (state.constraint_only & state.present).sum(dtype=state.count.dtype)
+            starting = state.count - only < self.n_startup
         seen = None
         # with an always active continuous parameter, two draws are never equal
         if not (self.repeats or basis.free_continuum):
@@ -79,12 +85,15 @@ class Strategy(Parts):
             steps = self.gradient_steps
             return candidates.best_of_candidates(basis, score, drawn, fillers, n, steps, seen)
 
-        suggested = jax.lax.cond(starting, first, later)
+        if isinstance(starting, bool):
+            suggested = first() if starting else later()
+        else:
+            suggested = jax.lax.cond(starting, first, later)
         if isinstance(self.epsilon, (int, float)) and self.epsilon == 0:
             return suggested
         by_chance = jax.random.uniform(choose, (n, 1)) < self.epsilon
         if pool is None and not self.start.by_chance:
-            by_chance &= ~starting
+            by_chance &= jnp.logical_not(starting)
         drawn = random(pick)
         mixed = select(by_chance, drawn, suggested)
         if n == 1 or (pool is None and basis.free_continuum):

@@ -12,7 +12,7 @@ from optuna.trial import FrozenTrial, TrialState
 from parzax.adapters.optuna.plan import Plan
 from parzax.adapters.session import Row, Session
 from parzax.samplers import Sampler
-from parzax.space import Space
+from parzax.space import Categorical, Space
 
 # Attribute of a running trial: its jointly sampled values. Other processes read them here.
 GIVEN_KEY = "parzax:given"
@@ -95,13 +95,17 @@ class History:
         self._seen = trials
         return self._plan
 
-    def prepare(self, trials: list[FrozenTrial], directions: list[StudyDirection]) -> bool:
-        """Start to compile the program of the first suggestion; return False if the space has just changed.
+    def prepare(self, trials: list[FrozenTrial], directions: list[StudyDirection], late: bool) -> bool:
+        """Start to compile the program of the first suggestion; return False if the space may change yet.
 
+        A space with choices is expected to change until the start-up is ``late`` and a trial adds nothing.
         Only the compiled program is kept, since a suggestion must not depend on an earlier call.
         """
         before, space = self._plan, self.plan(trials).space
-        if before is None or space is None or before.space != space:
+        if space is None:
+            return False
+        has_choices = any(isinstance(domain, Categorical) for domains in space.domains for domain in domains)
+        if has_choices and not (late and before is not None and before.space == space):
             return False
         names = _names(t.constraints for t in trials if t.state in LEARNED)
         Session(self._sampler_of(space, len(directions), len(names))).prepare(n_numbers=2)

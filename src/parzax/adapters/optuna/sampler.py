@@ -225,14 +225,15 @@ class TPESampler(BaseSampler):
         return len(list(islice(learned, self._n_startup))) < self._n_startup
 
     def _prepare(self, study: optuna.Study, trials: list[FrozenTrial]) -> None:
-        """Compile in the background from half of the start-up on, once the space has stopped changing."""
+        """Compile in the background once a trial is finished; see `History.prepare`."""
         learned = sum(trial.state in LEARNED for trial in trials)
         # With source tasks the densities of the sources would have to be fitted first.
-        if self._settings.mixes or learned < max(1, self._n_startup // 2):
+        if self._settings.mixes or not learned:
             return
         with self._memory.lock:
             if not self._memory.prepared:
-                self._memory.prepared = self._joint(None, trials).prepare(trials, study.directions)
+                history, late = self._joint(None, trials), learned >= self._n_startup // 2
+                self._memory.prepared = history.prepare(trials, study.directions, late)
 
     def _joint(self, only: tuple[str, ...] | None, trials: Sequence[FrozenTrial]) -> History:
         """The history of the parameters that are sampled jointly, or of some of them."""
