@@ -55,6 +55,9 @@ class Encoded(eqx.Module):
     grid: Grid = eqx.field(static=True)
     groups: Int[Any, "*s n"] | None = None
 
+    # Equinox's wrappers of methods are avoided, as in `parzax.space.Frame`.
+    __getattribute__ = object.__getattribute__
+
     @property
     def place(self) -> tuple[int, ...]:
         """Position of each requested level in ascending order."""

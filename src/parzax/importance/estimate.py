@@ -53,6 +53,9 @@ class Importance(eqx.Module):
     estimator: GridEstimator = eqx.field(static=True)
     reference: str = eqx.field(static=True)
 
+    # Equinox's wrappers of methods are avoided, as in `parzax.space.Frame`.
+    __getattribute__ = object.__getattribute__
+
     @property
     def share(self) -> Float[Any, "*s q d"]:
         """(..., q, d) importance, Eq. 8: each parameter's share of the variances; rows sum to 1 or are 0."""

@@ -84,7 +84,7 @@ def _peak(space: Space, smallest: float | None) -> float | None:
 
 
 def _is_single(dtype: Any) -> bool:
-    return jnp.finfo(dtype).bits <= 32
+    return jnp.dtype(dtype).itemsize <= 4
 
 
 def _log_max(dtype: Any) -> float:

@@ -31,6 +31,9 @@ class KernelMixture(eqx.Module):
     prior_weight: Float[Array, ""]
     priors: tuple[UserPrior, ...]  # densities from the user; other regimes have the wide kernel
 
+    # Equinox's wrappers of methods are avoided, as in `parzax.space.Frame`.
+    __getattribute__ = object.__getattribute__
+
     def form(self, basis: Basis, n_points: int, form: Form | None = None) -> Form:
         """Form of evaluation at ``n_points`` points; ``form`` overrides it."""
         if form is not None:
