@@ -97,7 +97,8 @@ def cell_starts(space: Space, grid: Grid | None = None) -> dict[str, tuple[np.nd
 
     The cell of a value, for `parzax.Counts.from_table`, is the number of starts that are not above it:
     ``np.searchsorted(starts, value, side="right")``, ``RANGE_BUCKET(value, starts)`` in SQL. It is the cell
-    of `parzax.encode` for every float64. Categories are codes.
+    of `parzax.encode` for every float64. Categories are codes. A missing value (NaN) belongs in the last
+    cell, "inactive", whose number is the sum of ``len(s) + 1`` over the domains' starts s.
 
     >>> import parzax as px
     >>> cell_starts(px.Space({"k": px.Int(1, 3)}))["k"][0].round(6).tolist()

@@ -254,8 +254,10 @@ def signed(directions: tuple[str, ...], objectives: Float[Array, "n m"]) -> Floa
 
 
 def _is_starting(state: State, n_startup: int) -> bool | None:
-    """Whether fewer than ``n_startup`` rows of a state are not constraint-only; None if it is traced."""
-    if _checks.is_traced(state):
+    """Whether fewer than ``n_startup`` rows are not constraint-only; None if traced or on an accelerator."""
+    # On an accelerator a suggestion should not wait for a transfer.
+    devices = () if _checks.is_traced(state) else getattr(state.x, "devices", tuple)()
+    if all(device.platform != "cpu" for device in devices):
         return None
     count, only = jax.device_get((state.count, state.constraint_only))
     return bool(count - only[:count].sum() < n_startup)
