@@ -19,22 +19,22 @@ def is_shown(progress: bool | None) -> bool:
 
 @contextmanager
 def progress_bar(
-    total: int, what: str, shown: bool = True, *, rate: bool = False
+    total: int, what: str, shown: bool = True, *, first: int = 0, rate: bool = False
 ) -> Iterator[Callable[[int], None]]:
     """Yield a function that draws the bar for a given number of finished parts; the last bar stays.
 
-    ``rate`` also shows how many were finished per second.
+    ``first`` parts were finished before. ``rate`` also shows how many are finished per second.
     """
     start = time.monotonic()
-    since, width = (0, start), 0
+    since, width = (first, start), 0
 
     def update(done: int) -> None:
         nonlocal since, width
         now = time.monotonic()
         # The first call may have waited for a compilation, so the estimate starts after it.
         left = (now - since[1]) * (total - done) / max(done - since[0], 1)
-        since = since if since[0] else (done, now)
-        told = f"{what}, {done / (now - start):.2g} a second" if rate and now > start else what
+        since = since if since[0] > first else (done, now)
+        told = f"{what}, {(done - first) / (now - start):.2g} a second" if rate and done > first else what
         line = bar(done, total, told, now - start, left)
         # Spaces, not escape codes, erase the previous line.
         print("\r" + line.ljust(width), end="", file=sys.stderr, flush=True)
@@ -43,7 +43,7 @@ def progress_bar(
     if not shown:
         yield lambda _: None
         return
-    update(0)
+    update(first)
     try:
         yield update
     finally:

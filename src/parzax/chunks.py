@@ -1,10 +1,13 @@
 """Long work in chunks: one program for all chunks, and one file per chunk, so that a killed run resumes."""
 
+import errno
 import hashlib
 import io
 import json
 import os
+import re
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from operator import getitem
 from pathlib import Path
@@ -17,6 +20,9 @@ import numpy as np
 from parzax import _checks
 from parzax._mesh import with_auto_axes
 from parzax._progress import is_shown, progress_bar
+
+# Errors that room on the disk remedies: a full disk, a limit of the file size, a quota.
+_NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
 def map_chunks(
@@ -124,6 +130,8 @@ class Chunks:
         work: what determines the answers, by name, such as ``{"files": digest(paths)}``. The versions of JAX
             and parzax are added.
 
+    OSError if the folder cannot be made, or no file can be written into it.
+
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     chunks = Chunks(folder, {"seed": 0})
@@ -134,7 +142,12 @@ class Chunks:
 
     def __init__(self, folder: str | os.PathLike[str], work: Mapping[str, str | int]) -> None:
         self.folder = Path(folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=self.folder).close()  # permissions do not say whether this works
+        except OSError as error:
+            problem = f"{error.strerror}; no chunk can be written into this folder, so give another one"
+            raise OSError(error.errno, problem, str(folder)) from error
         # Not `import parzax`, because that module imports the layers below this one.
         versions = {name: sys.modules[name].__version__ for name in ("parzax", "jax")}
         self.work = {**work, **versions}
@@ -156,8 +169,12 @@ class Chunks:
             return None
         if work == self.work:
             return arrays
-        names = [name for name in {**self.work, **work} if work.get(name) != self.work.get(name)]
-        differences = ", ".join(f"{name} ({work.get(name)}, now {self.work.get(name)})" for name in names)
+        work = work if isinstance(work, dict) else {}
+        pairs = {name: (work.get(name), self.work.get(name)) for name in {**self.work, **work}}
+        different = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+        # A program differs with what it is made of.
+        names = [name for name in different if name != "function" or len(different) == 1]
+        differences = ", ".join(f"{name}{_words(*different[name])}" for name in names)
         problem = f"holds chunks of other work: {self._path(i).name} differs in {differences}"
         remedy = "Give another folder, or the arguments of that work."
         raise ValueError(f"folder={str(self.folder)!r} {problem}. {remedy}")
@@ -180,7 +197,8 @@ class Chunks:
         except OSError as error:
             raise OSError(
                 error.errno,
-                f"{error.strerror}; chunk {i} is not kept, but all earlier ones are. Make room in "
+                f"{error.strerror}; chunk {i} is not kept, but all earlier ones are. "
+                f"{'Make room' if error.errno in _NO_ROOM else 'Make it possible to write'} in "
                 f"folder={str(self.folder)!r} and call again",
                 str(path),
             ) from error
@@ -189,6 +207,12 @@ class Chunks:
 
     def _path(self, i: int) -> Path:
         return self.folder / f"chunk_{i:06d}.npz"
+
+
+def _words(before: Any, now: Any) -> str:
+    """The two values in brackets, shortened; "" for digests, which say nothing."""
+    is_digest = any(re.fullmatch("[0-9a-f]{64}", str(value)) for value in (before, now))
+    return "" if is_digest else f" ({before!s:.60}, now {now!s:.60})"
 
 
 def digest(*trees: Any) -> str:

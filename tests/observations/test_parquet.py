@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import parzax as px
+from parzax._progress import progress_bar
 from parzax.chunks import Chunks
 from parzax.cli import counted, main
 from parzax.importance import count
@@ -207,8 +208,8 @@ def test_bad_files(tmp_path):
 
     refused(r"0.parquet' has no column 'z'", target="z")
     refused(r"has no column 'z'", px.Space({"z": px.Float(0, 1)}))
-    refused(r"column 'c' holds text", target="c")
-    refused(r"0.parquet', rows from .* column 0 \('k'\) = .* outside Int", px.Space({"k": px.Int(1, 30)}))
+    refused(r"column 'c' is of type string; write the objective as numbers", target="c")
+    refused(r"0.parquet': values: row .* column 0 \('k'\) = .* outside Int", px.Space({"k": px.Int(1, 30)}))
     refused(r"'b' is not one of the choices", px.Space({"c": px.Categorical(["a", "z"])}))
     refused(r"'y'\) = nan is missing", px.Space({"y": px.Float(-2, 3)}))
     file = tmp_path / "2.parquet"
@@ -429,3 +430,96 @@ def test_no_file_counts_twice(tmp_path):
     for again in (tmp_path / "1.parquet", tmp_path / "link"):
         with pytest.raises(ValueError, match=f"{again}' is named twice, so its rows would count twice"):
             px.count_parquet([path, again], SPACE, "loss", LEVELS)
+
+
+def test_cutoffs_of_another_job(tmp_path):
+    """Files counted one by one, with the cut-offs of all, add up to all; catches cut-offs of each file."""
+    path, cutoffs = write(tmp_path, table()), None
+    for direction in ("minimize", "maximize"):
+        log = px.count_parquet(path, SPACE, "loss", LEVELS, 0.9, direction=direction)
+        one = px.Space({"k": SPACE["k"]})
+        cutoffs = px.count_parquet(path, one, "loss", LEVELS, 0.9, direction=direction).cutoffs
+        given = {"cutoffs": cutoffs, "direction": direction}
+        folder = tmp_path / direction
+        first, *others = (
+            px.count_parquet(
+                tmp_path / f"{i}.parquet", SPACE, "loss", LEVELS, 0.9, folder=folder / str(i), **given
+            )
+            for i in range(3)
+        )
+        assert (first.merge(*others).counts == log.counts).all()
+        assert not first.status.any()
+        with pytest.raises(ValueError, match="differs in cutoffs"):
+            px.count_parquet(
+                tmp_path / "0.parquet", SPACE, "loss", LEVELS, 0.9, direction=direction, folder=folder / "0"
+            )
+    with pytest.raises(ValueError, match="cutoffs must have shape"):
+        px.count_parquet(path, SPACE, "loss", LEVELS, cutoffs=[0.0])
+    with pytest.raises(ValueError, match="cutoffs must not be NaN"):
+        px.count_parquet(path, SPACE, "loss", LEVELS, cutoffs=[np.nan] * 4)
+
+
+def test_bad_arguments(tmp_path):
+    """Each has a named error before any pass; catches raw ones of NumPy, Arrow and pathlib."""
+    rows = table().select(["k", "loss"])
+    path = tmp_path / "log.parquet"
+    pq.write_table(rows, path)
+    x, loss = px.Space({"k": px.Int(1, 40)}), rows["loss"].to_numpy()
+
+    def refused(message, paths=path, error=ValueError, **more):
+        with pytest.raises(error, match=message):
+            px.count_parquet(paths, x, "loss", LEVELS, **more)
+
+    refused("paths must name at least one file", [])
+    for wrong in (5, None, [5]):
+        refused("paths must be a path, a pattern or a list of them, got", wrong, TypeError)
+    refused("grid must be a parzax.Grid, got 5", error=TypeError, grid=5)
+    for column in (RECORDS, pa.array([[1, 2]] * 3000), pa.array(np.arange(3000), pa.timestamp("s"))):
+        pq.write_table(rows.set_column(0, "k", column), path)
+        refused(r"log.parquet': column 'k' holds .*, neither numbers nor labels; write it as numbers or text")
+    for column in (pa.array(loss > 0), pa.nulls(3000), pa.array(map(str, loss))):
+        pq.write_table(rows.set_column(1, "loss", column), path)
+        refused("log.parquet': column 'loss' is of type .*; write the objective as numbers")
+    pq.write_table(rows.append_column("k", rows["k"]), path)
+    refused("log.parquet': column 'k' appears more than once")
+    for value, message in (("99", r"= 99.0 is outside Int"), ("x", "'x' is not a number; name a column")):
+        text = pa.array(["1"] * 2601 + [value] + ["2"] * 398)
+        pq.write_table(rows.set_column(0, "k", text), path, row_group_size=256)
+        refused(f"log.parquet': .*row 2601.*{message}")
+
+
+def test_decimals(tmp_path):
+    """They are numbers, also as the objective."""
+    rows = table().select(["k", "loss"])
+    rows = rows.set_column(1, "loss", pa.array(np.arange(3000) % 997 / 100))
+    cast = pa.schema([("k", pa.decimal128(8, 2)), ("loss", pa.decimal128(8, 2))])
+    paths = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    counts = []
+    for path, log in zip(paths, (rows, rows.cast(cast)), strict=True):
+        pq.write_table(log, path)
+        counts.append(px.count_parquet(path, px.Space({"k": SPACE["k"]}), "loss", LEVELS).counts)
+    assert (counts[0] == counts[1]).all()
+
+
+def test_the_bar_of_a_resumed_count(tmp_path, monkeypatch, capsys):
+    """Rows of kept parts are neither in the rate nor in the time left."""
+    monkeypatch.setattr(parquet, "_PART", 500)
+    path, folder = write(tmp_path, table()), tmp_path / "parts"
+    log = px.count_parquet(path, SPACE, "loss", LEVELS, folder=folder)
+    for i in (2, 4):
+        (folder / f"chunk_00000{i}.npz").unlink()
+    capsys.readouterr()
+    again = px.count_parquet(path, SPACE, "loss", LEVELS, folder=folder, progress=True)
+    assert (again.counts == log.counts).all()
+    bars = capsys.readouterr().err.split("\r")[1:]
+    done = [int(re.findall(r"(\d+) of 3000 rows counted", bar)[0]) for bar in bars]
+    assert 0 < done[0] < done[-1] == 3000
+    clock = iter([0.0, 0.0, 4.0, 8.0])
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    with progress_bar(1000, "rows", first=900, rate=True) as update:
+        update(920)
+        update(940)
+    bars = capsys.readouterr().err.split("\r")[1:]
+    ends = ["rows, 0:00 elapsed, 0:00 left"]
+    ends += ["rows, 5 a second, 0:04 elapsed, 0:16 left", "rows, 5 a second, 0:08 elapsed, 0:12 left"]
+    assert [bar.strip().split("of 1000 ")[1] for bar in bars] == ends

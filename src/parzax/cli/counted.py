@@ -17,7 +17,7 @@ from parzax.importance import Counts
 from parzax.observations import Observations
 from parzax.observations.groups import find_groups
 from parzax.observations.inference import describe_range
-from parzax.observations.parquet import ParquetLog, UnfitRowError
+from parzax.observations.parquet import ParquetLog
 from parzax.results.default_level import candidate_levels, explain_level, pick_level
 from parzax.results.learning import with_learning
 from parzax.space import Float, Int, Space
@@ -25,7 +25,7 @@ from parzax.tables import recognise
 from parzax.tables.columns import listed
 from parzax.tables.files import find_files
 from parzax.tables.frames import open_table
-from parzax.tables.parquet import ParquetFiles
+from parzax.tables.parquet import ParquetFiles, UnfitRowError
 from parzax.tables.roles import bare_name
 
 # Rows up to which a log is read into memory; and rows that say what the columns are.

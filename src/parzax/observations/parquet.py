@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +13,17 @@ from parzax._progress import is_shown, progress_bar
 from parzax.chunks import Chunks, digest
 from parzax.importance import Counts, Grid
 from parzax.importance.levels import checked_levels
-from parzax.importance.log_counts import of_histogram
+from parzax.importance.log_counts import checked_cutoffs, of_histogram
 from parzax.observations.counting import BlockCounter
 from parzax.observations.cutoffs import Cutoffs, find_cutoffs
 from parzax.observations.labels import encode_columns
 from parzax.space import Categorical, Float, Int, Space
 from parzax.tables.columns import listed
-from parzax.tables.parquet import Block, ParquetFiles, RowGroup
+from parzax.tables.parquet import Block, ParquetFiles, RowGroup, is_number
 from parzax.tables.roles import bare_name, suggest
 
 # Rows of a part that is one file of a folder for resuming.
 _PART = 1 << 23
-
-
-class UnfitRowError(ValueError):
-    """A row of a file that does not fit the space."""
 
 
 def count_parquet(
@@ -38,13 +35,15 @@ def count_parquet(
     *,
     direction: str = "minimize",
     grid: Grid | None = None,
+    cutoffs: Any = None,
     folder: str | Path | None = None,
     progress: bool | None = None,
 ) -> Counts:
     """Count the rows of a log in Parquet files, in memory that does not grow with the number of rows.
 
     Cut-offs are exact. The first pass, over the objective, brackets them. The second pass resolves losses
-    near the cut-offs; the third counts rows. Row groups are read in a few threads.
+    near the cut-offs; the third counts rows. Row groups are read in a few threads. With ``cutoffs`` there is
+    only the third pass, and `Counts.merge` adds up the counts of the parts of a log.
 
     Args:
         paths: a file, a folder, a pattern such as ``"big/*.parquet"``, or a list of these.
@@ -54,27 +53,36 @@ def count_parquet(
             infinity in the good direction.
         levels, region, grid: as in `parzax.encode`.
         direction: "minimize" or "maximize".
+        cutoffs: (q + 1,) losses as in `parzax.count_rows`, such as `parzax.Counts.cutoffs` of a whole log of
+            which the files are a part. None finds the cut-offs of the files.
         folder: where to keep the cut-offs and the counts of every 8 million rows or so. After a kill, the
             same call resumes and returns the same counts.
         progress: whether to show a bar on stderr; None shows one on a terminal.
 
     Returns:
         `parzax.Counts`, equal to ``count(encoded)`` of all rows in memory. Repeated configurations count
-        separately.
+        separately. With ``cutoffs`` the status is 0, as in `parzax.count_rows`.
 
     Raises:
-        ValueError: a missing column or one whose type differs between files; a damaged file; a row with an
-            objective that does not fit the space, with file and column; a ``folder`` of other work.
+        TypeError, ValueError: a missing column or one whose type differs between files; an objective that is
+            no number; a file that is damaged, or named twice; a row with an objective that does not fit the
+            space, with file, row and column; unfit ``cutoffs``; a ``folder`` of other work.
         OSError: a part cannot be written into ``folder``; the parts before it are kept.
         ImportError: without pyarrow (``pip install 'parzax[dataframe]'``).
     """
     files, grid = ParquetFiles.open(paths), Grid() if grid is None else grid
+    _checks.instance("grid", grid, Grid, "a parzax.Grid")
     target_levels, region = checked_levels(levels, region)
     log = ParquetLog.of(files, space, target, direction)
-    work = log.work(target_levels, region, grid)
+    if cutoffs is not None:
+        cutoffs = checked_cutoffs(cutoffs, target_levels.tolist())
+    work = log.work(target_levels, region, grid, cutoffs=None if cutoffs is None else cutoffs.tolist())
     chunks, shown = None if folder is None else Chunks(folder, work), is_shown(progress)
-    cutoffs = log.find_cutoffs([*target_levels, region], grid, chunks, shown)
-    return log.count(cutoffs, target_levels, region, grid, chunks, shown)
+    if cutoffs is None:
+        sets = log.find_cutoffs([*target_levels, region], grid, chunks, shown)
+    else:
+        sets = Cutoffs(cutoffs, np.zeros(0), np.zeros(len(cutoffs), np.int32), 0)
+    return log.count(sets, target_levels, region, grid, chunks, shown)
 
 
 @dataclass(frozen=True)
@@ -100,6 +108,9 @@ class ParquetLog:
             raise ValueError(f"{str(files.paths[0])!r} has no column {listed(absent)}; {hint}")
         columns = tuple(name if name in names else bare[name][0] for name in space.names)
         files.check_columns([*columns, target])
+        if not is_number(of_type := files.schemas[0].field(target).type):
+            problem = f"column {target!r} is of type {of_type}; write the objective as numbers"
+            raise ValueError(f"{str(files.paths[0])!r}: {problem}.")
         return cls(files, space, columns, target, direction)
 
     def widened(self, shown: bool = False) -> "ParquetLog":
@@ -162,36 +173,30 @@ class ParquetLog:
 
         def add(histogram: np.ndarray, block: Block) -> None:
             losses = self._losses(block)
-            try:
+            with block.explain():
                 counter.add(histogram, self._values(block, ~np.isnan(losses)), losses)
-            except ValueError as error:
-                start = f"{str(block.path)!r}, rows from {block.first_row} on"
-                raise UnfitRowError(f"{start}: {error}") from error
 
-        histogram, done = counter.zeros(), 0
-        with progress_bar(self.files.n, "rows counted", shown, rate=True) as update:
-            for number, groups in enumerate(_parts(self.files, _PART if chunks else self.files.n), start=1):
-                stored = None if chunks is None else chunks.get(number)
-                if stored is None:
-
-                    def advance(rows: int, start: int = done) -> None:
-                        update(start + rows)
-
-                    states = self.files.fold(groups, columns, counter.zeros, add, advance)
-                    stored = {"counts": np.sum(states, axis=0)}
-                    if chunks is not None:
-                        chunks.put(number, stored)
+        histogram, done, missing = counter.zeros(), 0, []
+        for number, groups in enumerate(_parts(self.files, _PART if chunks else self.files.n), start=1):
+            if chunks is not None and (stored := chunks.get(number)) is not None:
                 histogram += stored["counts"]
+                done += sum(group.n for group in groups)
+            else:
+                missing.append((number, groups))
+        with progress_bar(self.files.n, "rows counted", shown, first=done, rate=True) as update:
+            for number, groups in missing:
+                advance = partial(lambda before, rows: update(before + rows), done)
+                counts = np.sum(self.files.fold(groups, columns, counter.zeros, add, advance), axis=0)
+                if chunks is not None:
+                    chunks.put(number, {"counts": counts})
+                histogram += counts
                 done += sum(group.n for group in groups)
         counts = of_histogram(histogram, self.space, levels, region, grid, cutoffs.values)
         return replace(counts, status=cutoffs.status[:-1])
 
     def _losses(self, block: Block) -> np.ndarray:
         """(n,) losses, lower is better; NaN in rows that are left out."""
-        numbers = block.numbers(self.target)
-        if numbers is None:
-            raise ValueError(f"{str(block.path)!r}: column {self.target!r} holds text; write it as numbers.")
-        losses = np.asarray(numbers, np.float64)
+        losses = np.asarray(block.numbers(self.target), np.float64)
         losses = -losses if self.direction == "maximize" else losses
         return losses if losses.max(initial=0) < np.inf else np.where(losses < np.inf, losses, np.nan)
 

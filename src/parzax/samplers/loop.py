@@ -193,7 +193,12 @@ def optimize_many(
             return _chunk.__wrapped__(sampler, function, keys, n_evaluations, mesh)
 
         lowered = jax.jit(text).lower(arrays, jax.ShapeDtypeStruct((size,), keys.dtype))
-        work = {"runs": len(keys), "size": size, "arrays": digest(arrays, keys)}
+        work = {
+            "runs": len(keys),
+            "size": size,
+            "n_evaluations": n_evaluations,
+            "arrays": digest(arrays, keys),
+        }
         chunks = Chunks(folder, work | {"function": digest(lowered.as_text())})
     widths = (len(sampler.space), *_sizes(sampler, problem))
     dtype = jnp.result_type(float)

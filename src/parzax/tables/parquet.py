@@ -1,9 +1,11 @@
 """Parquet files of one schema, read block by block in a few threads, in memory that they do not determine."""
 
 import os
+import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +20,8 @@ from parzax.tables.roles import suggest
 
 # Rows that a thread decodes at once; and the largest number of threads.
 _BLOCK, _MOST_THREADS = 1 << 16, 8
+# The number of a row in an error message.
+_ROW = re.compile(r"\brow (\d+)")
 # Seconds between two looks at the progress.
 _TICK = 0.2
 
@@ -30,6 +34,10 @@ class RowGroup(NamedTuple):
     number: int
     first_row: int
     n: int
+
+
+class UnfitRowError(ValueError):
+    """A row of a file that does not fit what is asked of it."""
 
 
 class Block(NamedTuple):
@@ -47,16 +55,25 @@ class Block(NamedTuple):
         array = array.cast(pa.float64()) if pa.types.is_decimal(array.type) else array
         return array.to_numpy(zero_copy_only=False) if is_number(array.type) else None
 
+    @contextmanager
+    def explain(self) -> Iterator[None]:
+        """Turn a ValueError about a row of the block into one with the file, and the row in the file."""
+        try:
+            yield
+        except ValueError as error:
+            text = _ROW.sub(lambda row: f"row {int(row[1]) + self.first_row}", str(error), count=1)
+            raise UnfitRowError(f"{str(self.path)!r}: {text}") from error
+
     def column(self, name: str) -> Column:
-        """A column of numbers or labels, for errors with the number of each row in the file."""
-        numbers, rows = self.numbers(name), self.first_row + np.arange(self.batch.num_rows)
+        """A column of numbers or labels."""
+        numbers, rows = self.numbers(name), np.arange(self.batch.num_rows)
         if numbers is not None:
             integers = numbers.dtype.kind in "iu"
             return Column(name, rows, numbers=np.asarray(numbers, np.float64), integers=integers)
         array = self.batch.column(name)
         array = array if hasattr(array, "dictionary") else array.dictionary_encode()
         index = array.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
-        return Column(name, rows, labels=tuple(array.dictionary.to_pylist()), index=index)
+        return Column(name, rows, labels=tuple(array.dictionary.to_pylist()), index=index, filters=False)
 
 
 @dataclass(frozen=True)
@@ -105,7 +122,10 @@ class ParquetFiles:
         return sum(group.n for group in self.groups)
 
     def check_columns(self, names: Sequence[str]) -> None:
-        """Raise ValueError for a column that a file lacks, or has in another type than the first file."""
+        """Raise ValueError for a column that a file lacks, or has in another type than the first file.
+
+        Also for a column that holds neither numbers nor labels.
+        """
         for file, schema in zip(self.paths, self.schemas, strict=True):
             if absent := [name for name in names if name not in schema.names]:
                 hint = suggest(absent, schema.names, "there are")
@@ -116,6 +136,9 @@ class ParquetFiles:
                     of_types = f"is of type {types[0]}, and in {str(self.paths[0])!r} it is {types[1]}"
                     problem = f"column {name!r} {of_types}; write all files with one schema"
                     raise ValueError(f"{str(file)!r}: {problem}.")
+                if _is_unreadable(types[0]):
+                    problem = f"holds {types[0]}, neither numbers nor labels; write it as numbers or text"
+                    raise ValueError(f"{str(file)!r}: column {name!r} {problem}.")
 
     def extremes(self, names: Sequence[str], shown: bool = False) -> dict[str, tuple[float, float]]:
         """Smallest and largest number of each column; (inf, -inf) for a column without any.
@@ -128,12 +151,12 @@ class ParquetFiles:
 
         def add(pairs: np.ndarray, block: Block) -> None:
             for pair, name in zip(pairs, unstated, strict=True):
-                with _checks.explain(repr(str(block.path)), ValueError):
+                with block.explain():
                     column = block.column(name)
                     values = column.as_numbers()
                     if (infinite := np.isinf(values)).any():
                         where = f"{column.where(infinite.argmax())} is {values[infinite][0]}"
-                        raise ValueError(f"{where}; leave out such rows, or the column")
+                        raise ValueError(f"{where}; leave out such rows, or the column.")
                 pair[:] = np.fmin.reduce(values, initial=pair[0]), np.fmax.reduce(values, initial=pair[1])
 
         if unstated:
@@ -238,6 +261,14 @@ def is_number(of_type: Any) -> bool:
     import pyarrow as pa
 
     return pa.types.is_floating(of_type) or pa.types.is_integer(of_type) or pa.types.is_decimal(of_type)
+
+
+def _is_unreadable(of_type: Any) -> bool:
+    """Whether a pyarrow type is neither one of numbers nor one of labels."""
+    import pyarrow as pa
+
+    kinds = pa.types.is_nested, pa.types.is_temporal, pa.types.is_binary, pa.types.is_large_binary
+    return any(is_kind(of_type) for is_kind in kinds)
 
 
 def _batches(
