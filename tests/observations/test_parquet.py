@@ -492,7 +492,7 @@ def test_decimals(tmp_path):
     """They are numbers, also as the objective."""
     rows = table().select(["k", "loss"])
     rows = rows.set_column(1, "loss", pa.array(np.arange(3000) % 997 / 100))
-    cast = pa.schema([("k", pa.decimal128(8, 2)), ("loss", pa.decimal128(8, 2))])
+    cast = pa.schema([("k", pa.decimal128(24, 2)), ("loss", pa.decimal128(24, 2))])
     paths = tmp_path / "a.parquet", tmp_path / "b.parquet"
     counts = []
     for path, log in zip(paths, (rows, rows.cast(cast)), strict=True):
