@@ -12,6 +12,7 @@ import tempfile
 import textwrap
 import time
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -115,7 +116,8 @@ def test_other_work_is_refused(tmp_path):
             px.map_chunks(function, (x,), size, folder=tmp_path)
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
     # An archive that somebody else wrote under this name.
-    for other in ({"X": X}, {"work": "[1]"}, {"work": "1"}):
+    others: list[dict[str, Any]] = [{"X": X}, {"work": "[1]"}, {"work": "1"}]
+    for other in others:
         np.savez(tmp_path / "chunk_000001.npz", **other)
         with pytest.raises(ValueError, match=r"chunk_000001.npz differs in rows \(None, now 23\)"):
             px.map_chunks(two, (X,), 9, folder=tmp_path)

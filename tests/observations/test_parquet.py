@@ -466,7 +466,7 @@ def test_bad_arguments(tmp_path):
     pq.write_table(rows, path)
     x, loss = px.Space({"k": px.Int(1, 40)}), rows["loss"].to_numpy()
 
-    def refused(message, paths=path, error=ValueError, **more):
+    def refused(message, paths: Any = path, error: type[Exception] = ValueError, **more):
         with pytest.raises(error, match=message):
             px.count_parquet(paths, x, "loss", LEVELS, **more)
 
