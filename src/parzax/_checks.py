@@ -19,8 +19,7 @@ from jax.core import Tracer
 
 from parzax._words import plural
 
-# Errors that reading a damaged or foreign npz file can raise. zipfile raises NotImplementedError for an
-# unknown compression.
+# Errors of reading a damaged or foreign npz file. NotImplementedError stands for an unknown compression.
 UNREADABLE = (
     OSError, EOFError, KeyError, TypeError, ValueError, AttributeError, IndexError, MemoryError,
     OverflowError, NotImplementedError, RecursionError, SyntaxError, zipfile.BadZipFile, zlib.error,
@@ -279,9 +278,7 @@ def check_precision(name: str, dtype: Any) -> None:
 def check_shape(name: str, array: Any, *wanted: int | str, hint: str = "") -> None:
     """Raise unless ``array`` has the wanted shape; a letter such as "n" stands for any length."""
     shape = np.shape(array)
-    if len(shape) != len(wanted) or any(
-        n not in (size, str(n)) for size, n in zip(shape, wanted, strict=True)
-    ):
+    if len(shape) != len(wanted) or not all(map(lambda n, size: n in (size, str(n)), wanted, shape)):
         lengths = ", ".join(map(str, wanted)) + "," * (len(wanted) == 1)
         raise ValueError(f"{name} must have shape ({lengths}), got {shape}{hint}.")
 
@@ -291,8 +288,8 @@ def vectors(**arrays: Any) -> None:
     shapes = {name: tuple(array.shape) for name, array in arrays.items()}
     if any(len(shape) != 1 for shape in shapes.values()) or len(set(shapes.values())) > 1:
         given = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-        what = f"{' and '.join(arrays)} must be vectors of one length"
-        raise ValueError(f"{what}, got shapes {given}; use jax.vmap for a batch.")
+        given = f"got shapes {given}; use jax.vmap for a batch"
+        raise ValueError(f"{' and '.join(arrays)} must be vectors of one length, {given}.")
 
 
 def quantile(name: str, value: Any) -> float:

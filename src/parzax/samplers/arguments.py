@@ -11,7 +11,7 @@ from parzax._numerics import to_device
 from parzax._programs import CachedJit, program
 from parzax._words import plural
 from parzax.space import Frame, Points, Space, host_frame, refuse_rows
-from parzax.split.state import violations
+from parzax.split.state import State, violations
 
 R = TypeVar("R")
 
@@ -21,6 +21,16 @@ def call(function: CachedJit[..., R], *arguments: Any) -> R:
     if _checks.is_traced(arguments):
         return function(*arguments)
     return function(*to_device(arguments))
+
+
+def is_starting(state: State, n_startup: int) -> bool | None:
+    """Whether fewer than ``n_startup`` rows are not constraint-only; None if traced or on an accelerator."""
+    # On an accelerator a suggestion should not wait for a transfer.
+    devices = () if _checks.is_traced(state) else getattr(state.x, "devices", tuple)()
+    if all(device.platform != "cpu" for device in devices):
+        return None
+    count, only = jax.device_get((state.count, state.constraint_only))
+    return bool(count - only[:count].sum() < n_startup)
 
 
 _encode = program(Frame.encode)

@@ -1,7 +1,6 @@
 """Complete optimisation runs as one compiled scan; thousands of runs in chunks, with a progress bar."""
 
 import os
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,8 @@ from parzax._numerics import capacity
 from parzax._programs import program
 from parzax._progress import is_shown
 from parzax.chunks import Chunks, digest, run_chunks
-from parzax.samplers.arguments import call, warn_of_unseen
+from parzax.samplers.arguments import call
+from parzax.samplers.objective import check_run, hashable, sizes
 from parzax.samplers.sampler import Sampler, signed
 from parzax.space import Space, host_frame
 from parzax.split import State
@@ -116,7 +116,7 @@ def optimize(sampler: Sampler, problem: Any, key: jax.Array, n_evaluations: int)
     >>> trace.x.shape, float(trace.best()[-1])
     ((15, 1), 0.0)
     """
-    n_evaluations = check(sampler, problem, n_evaluations)
+    n_evaluations = check_run(sampler, problem, n_evaluations)
     _checks.check_key(key)
     trace = call(_run_alone, sampler, hashable(problem), key, n_evaluations, _ONE_SCAN)
     return replace(trace, space=sampler.space)
@@ -164,7 +164,7 @@ def optimize_many(
     >>> px.optimize_many(px.tpe(space), problem, keys, n_evaluations=5, lanes=3).x.shape
     (3, 5, 1)
     """
-    n_evaluations = check(sampler, problem, n_evaluations)
+    n_evaluations = check_run(sampler, problem, n_evaluations)
     if _checks.is_traced(keys):
         raise TypeError("keys are traced, but optimize_many runs on the host; use jax.vmap over optimize.")
     if not isinstance(keys, jax.Array) or not jnp.issubdtype(keys.dtype, jax.dtypes.prng_key):
@@ -200,7 +200,7 @@ def optimize_many(
             "arrays": digest(arrays, keys),
         }
         chunks = Chunks(folder, work | {"function": digest(lowered.as_text())})
-    widths = (len(sampler.space), *_sizes(sampler, problem))
+    widths = (len(sampler.space), *sizes(sampler, problem))
     dtype = jnp.result_type(float)
     like = [jax.ShapeDtypeStruct((size, n_evaluations, width), dtype) for width in widths]
 
@@ -266,41 +266,3 @@ def _chunk(
     # Each device runs the program of one device on its own keys, so no collective is needed.
     runs = P(mesh.axis_names)
     return jax.shard_map(run, mesh=mesh, in_specs=runs, out_specs=runs, check_vma=False)(keys)
-
-
-def hashable(problem: Any) -> Any:
-    """A hashable problem. One without a hash is wrapped in a new function, so every call compiles again."""
-    try:
-        hash(tuple(leaf for leaf in jax.tree.leaves(problem) if not eqx.is_array(leaf)))
-    except TypeError:
-        return lambda key, x: problem(key, x)
-    return problem
-
-
-def check(sampler: Any, problem: Any, n_evaluations: Any) -> int:
-    """Return the number of evaluations; raise for invalid arguments, or a problem of another kind."""
-    _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
-    n_evaluations = _checks.whole_number("n_evaluations", n_evaluations, 1)
-    space, (n_objectives, n_constraints) = getattr(problem, "space", sampler.space), _sizes(sampler, problem)
-    given = {"space": space, "n_objectives": n_objectives, "n_constraints": n_constraints}
-    if n_constraints and not sampler.n_constraints:
-        warn_of_unseen("the problem has", given.pop("n_constraints"))
-    for name, value in given.items():
-        if value != (wanted := getattr(sampler, name)):
-            raise ValueError(f"problem.{name} is {value!r}, but the sampler's is {wanted!r}.")
-    return n_evaluations
-
-
-def _sizes(sampler: Sampler, problem: Any) -> tuple[int, int]:
-    """Numbers of objectives and constraints of a problem, by its attributes or its result shapes."""
-    with suppress(AttributeError):
-        return problem.n_objectives, problem.n_constraints
-    parts = jax.eval_shape(lambda: problem(jax.random.key(0), jnp.zeros(len(sampler.space))))
-    shapes = [jnp.shape(part) for part in parts] if isinstance(parts, tuple) else [jnp.shape(parts)]
-    if [len(shape) for shape in shapes] != [1, 1]:
-        raise ValueError(
-            "problem(key, x) must give a tuple of objectives (m,) and constraints (c,), got shapes "
-            f"{', '.join(map(str, shapes))}; parzax.Problem also takes a number alone."
-        )
-    (n_objectives,), (n_constraints,) = shapes
-    return n_objectives, n_constraints

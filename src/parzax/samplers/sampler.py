@@ -205,7 +205,7 @@ class Sampler(Parts, InSpace):
             x, pool = arguments.configurations("candidates", candidates, self.space, basis.frame, dtype)
             if len(pool) < n:
                 raise ValueError(f"candidates must have at least n = {n} rows, got {len(pool)}.")
-        starting = _is_starting(state, self.n_startup)
+        starting = arguments.is_starting(state, self.n_startup)
         return arguments.call(_suggest, self.strategy, basis, key, state, n, every, x, pool, starting)
 
     def score_of(self, state: State, candidates: Any) -> Float[Array, " j"]:
@@ -251,16 +251,6 @@ def signed(directions: tuple[str, ...], objectives: Float[Array, "n m"]) -> Floa
     """Flip the sign of maximised objectives: turns objectives into losses, and losses into objectives."""
     signs = np.array([-1 if direction == "maximize" else 1 for direction in directions])
     return objectives * signs.astype(objectives.dtype)[None]
-
-
-def _is_starting(state: State, n_startup: int) -> bool | None:
-    """Whether fewer than ``n_startup`` rows are not constraint-only; None if traced or on an accelerator."""
-    # On an accelerator a suggestion should not wait for a transfer.
-    devices = () if _checks.is_traced(state) else getattr(state.x, "devices", tuple)()
-    if all(device.platform != "cpu" for device in devices):
-        return None
-    count, only = jax.device_get((state.count, state.constraint_only))
-    return bool(count - only[:count].sum() < n_startup)
 
 
 _score, _status, _grown = program(Strategy.score), program(Strategy.status), program(State.grown)

@@ -1,0 +1,50 @@
+"""The problem of a run: a function that compiled programs can hold, checked beside the sampler."""
+
+from contextlib import suppress
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from parzax import _checks
+from parzax.samplers.arguments import warn_of_unseen
+from parzax.samplers.sampler import Sampler
+
+
+def hashable(problem: Any) -> Any:
+    """A hashable problem. One without a hash is wrapped in a new function, so every call compiles again."""
+    try:
+        hash(tuple(leaf for leaf in jax.tree.leaves(problem) if not eqx.is_array(leaf)))
+    except TypeError:
+        return lambda key, x: problem(key, x)
+    return problem
+
+
+def check_run(sampler: Any, problem: Any, n_evaluations: Any) -> int:
+    """Return the number of evaluations; raise for invalid arguments, or a problem of another kind."""
+    _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
+    n_evaluations = _checks.whole_number("n_evaluations", n_evaluations, 1)
+    space, (n_objectives, n_constraints) = getattr(problem, "space", sampler.space), sizes(sampler, problem)
+    given = {"space": space, "n_objectives": n_objectives, "n_constraints": n_constraints}
+    if n_constraints and not sampler.n_constraints:
+        warn_of_unseen("the problem has", given.pop("n_constraints"))
+    for name, value in given.items():
+        if value != (wanted := getattr(sampler, name)):
+            raise ValueError(f"problem.{name} is {value!r}, but the sampler's is {wanted!r}.")
+    return n_evaluations
+
+
+def sizes(sampler: Sampler, problem: Any) -> tuple[int, int]:
+    """Numbers of objectives and constraints of a problem, by its attributes or its result shapes."""
+    with suppress(AttributeError):
+        return problem.n_objectives, problem.n_constraints
+    parts = jax.eval_shape(lambda: problem(jax.random.key(0), jnp.zeros(len(sampler.space))))
+    shapes = [jnp.shape(part) for part in parts] if isinstance(parts, tuple) else [jnp.shape(parts)]
+    if [len(shape) for shape in shapes] != [1, 1]:
+        raise ValueError(
+            "problem(key, x) must give a tuple of objectives (m,) and constraints (c,), got shapes "
+            f"{', '.join(map(str, shapes))}; parzax.Problem also takes a number alone."
+        )
+    (n_objectives,), (n_constraints,) = shapes
+    return n_objectives, n_constraints
