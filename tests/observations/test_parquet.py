@@ -346,8 +346,8 @@ def test_every_row_is_read_once(tmp_path, monkeypatch):
     assert None not in footers
     with pytest.raises(IndexError):
         total(lambda state, block: [][0], lambda n: None)
-    batches = files._batches
-    monkeypatch.setattr(files, "_batches", lambda group, *a, **k: list(batches(group, *a, **k))[1:])
+    batches = files.read_batches
+    monkeypatch.setattr(files, "read_batches", lambda group, *a, **k: list(batches(group, *a, **k))[1:])
     with pytest.raises(ValueError, match="0 rows were read, and by the footers there are 3000"):
         total(add, lambda n: None)
 
@@ -412,6 +412,13 @@ def test_command_says_what_it_counts(tmp_path, monkeypatch, capsys):
     assert f"x: Float from -1 to {high}; no log scale, because not all values are above 0" in error
     assert "k: Int from 1 to 1000\n" in error
     assert "such as repeats, were looked for in 300 rows of 3000 alone" in error
+    space = tmp_path / "space.json"
+    space.write_text(px.Space({"x": px.Float(-1, 1), "k": px.Int(1, 40)}).to_json())
+    k[-1], k[1001] = 2, 99  # a row of the sample, the second one of another file
+    write(tmp_path, rows.set_column(0, "x", pa.array(x)).set_column(1, "k", pa.array(k)))
+    status, error = command(path, capsys, "--resume", parts, "--space", str(space))
+    assert status == 2
+    assert re.search(r"/1.parquet': values: row 1, column 1 \('k'\) = 99.0 is outside Int", error), error
     nested = pa.table({"params": RECORDS, "loss": rows["loss"]})
     pq.write_table(nested, tmp_path / "records.pq")
     status, error = command(tmp_path / "records.pq", capsys, "--resume", parts)

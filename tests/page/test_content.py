@@ -441,7 +441,7 @@ def test_observations_of_one_run(tmp_path):
         assert text in texts.items
     assert "<title>study.db</title>" in html
     assert '<a href="#pairs">' in html
-    assert "no samples of this run were drawn" not in html
+    assert "no samples of the rows were drawn" not in html
     sampler = "If a sampler that learns, such as TPE"
     assert sampler in texts.ids["short"]
     assert "among many levels, some show noise above chance" in texts.ids["levels"]

@@ -294,3 +294,4 @@ def test_rows_that_do_not_count_and_doubts_about_their_losses_come_second():
     assert replace(lost, failed="worst").say_lost() == ""
     assert size_text(np.array([10.4])) == "about 10"
     assert size_text(np.array([0.3])) == "0.3"
+    assert size_text(np.array([0, 2_969_820])) == "0-2969820"

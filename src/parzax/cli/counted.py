@@ -26,6 +26,7 @@ from parzax.tables.columns import listed
 from parzax.tables.files import find_files
 from parzax.tables.frames import open_table
 from parzax.tables.parquet import ParquetFiles, UnfitRowError
+from parzax.tables.parquet_sample import Sample
 from parzax.tables.roles import bare_name
 
 # Rows up to which a log is read into memory; and rows that say what the columns are.
@@ -50,10 +51,12 @@ def count_log(
     if files is None:
         return None
     with progress(f"reading {path}"):
-        sample = files.head(_SAMPLE)
+        sample = Sample.of(files, _SAMPLE)
         with _checks.explain(repr(str(path)), ValueError):
-            table = open_table(sample)
-        obs = Observations.from_dataframe(table, **table_arguments(table, path, args))
+            table = open_table(sample.table)
+        arguments = table_arguments(table, path, args)
+        with sample.explain():
+            obs = Observations.from_dataframe(table, **arguments)
     if why := _needs_rows(obs, table.names, files):
         if args.resume is not None:
             problem = f"--resume counts the rows of {str(path)!r} in parts, but {why}"
@@ -88,13 +91,16 @@ def count_log(
             raise
         source = f"The space was inferred from a sample of {plural(table.n, 'row')}"
         raise ValueError(f"{error} {source}; give the real one: --space space.json.") from error
+    if args.resamples is None:
+        remedy = "--resamples 100 computes them, and reads all rows into memory"
+        say(f"parzax: note: logs that are counted have no intervals; {remedy}", file=sys.stderr)
     notes = obs.report.inferred
     if args.space is None:
         notes = _describe_bounds(notes, obs.space, log.space)
     if table.n < files.n:
-        sample = f"{plural(table.n, 'row')} of {files.n}"
-        notes += (f"these notes are about {sample}; bounds are of all rows",) * (args.space is None)
-        notes += (f"rows that belong together, such as repeats, were looked for in {sample} alone",)
+        some = f"{plural(table.n, 'row')} of {files.n}"
+        notes += (f"these notes are about {some}; bounds are of all rows",) * (args.space is None)
+        notes += (f"rows that belong together, such as repeats, were looked for in {some} alone",)
     report = with_learning(obs, obs.losses[None, :, 0], level=level, inferred=notes)
     report = replace(report, n_rows=files.n, n_failed=files.n - cutoffs.n)
     return replace(obs, space=log.space, report=report), counts

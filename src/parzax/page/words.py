@@ -99,7 +99,11 @@ def summary(
     if not any_share:
         return lines + next_step  # no importance, so nothing to say about certainty
     sure = stats.interval and f"intervals are {stats.interval}"
-    sure = stats.verdicts[i] or sure or "unknown: no samples of this run were drawn"
+    sure = (
+        stats.verdicts[i]
+        or sure
+        or "unknown: no samples of the rows were drawn, for intervals (--resamples 100)"
+    )
     lines.append(f"How sure? {_say_stable(stats, i, labels)}{_sentence(sure)}")
     lines += next_step
     single = result.n_seeds == 1 and result.uncertainty

@@ -208,7 +208,8 @@ def size_text(n: np.ndarray) -> str:
     shown = np.round(n) if np.min(n) >= 1 else n
     low, high = np.min(shown), np.max(shown)
     about = "" if np.allclose(shown, n) else "about "
-    return about + (f"{low:.6g}" if np.isclose(low, high) else f"{low:.6g}-{high:.6g}")
+    texts = [f"{size:.0f}" if size == round(size) else f"{size:.6g}" for size in (float(low), float(high))]
+    return about + "-".join(dict.fromkeys(texts))
 
 
 def mean_text(mean: Any, error: Any) -> str:

@@ -21,7 +21,7 @@ from parzax.tables.roles import suggest
 # Rows that a thread decodes at once; and the largest number of threads.
 _BLOCK, _MOST_THREADS = 1 << 16, 8
 # The number of a row in an error message.
-_ROW = re.compile(r"\brow (\d+)")
+ROW = re.compile(r"\brow (\d+)")
 # Seconds between two looks at the progress.
 _TICK = 0.2
 
@@ -61,7 +61,7 @@ class Block(NamedTuple):
         try:
             yield
         except ValueError as error:
-            text = _ROW.sub(lambda row: f"row {int(row[1]) + self.first_row}", str(error), count=1)
+            text = ROW.sub(lambda row: f"row {int(row[1]) + self.first_row}", str(error), count=1)
             raise UnfitRowError(f"{str(self.path)!r}: {text}") from error
 
     def column(self, name: str) -> Column:
@@ -186,28 +186,6 @@ class ParquetFiles:
                 low, high = min(low, float(statistics.min)), max(high, float(statistics.max))
         return None if np.isinf([low, high]).any() else (low, high)
 
-    def head(self, n: int) -> Any:
-        """A pyarrow table of n rows or fewer: first rows of row groups, half of them of the first one.
-
-        It has the columns of all files. A column is null in rows of files without it. ValueError for types of
-        a column that do not go together.
-        """
-        import pyarrow as pa
-
-        schema = self.schemas[0]
-        for file, other in zip(self.paths, self.schemas, strict=True):
-            problem = f"{str(file)!r} differs from {str(self.paths[0])!r}; write all files with one schema"
-            with _checks.explain(problem):
-                schema = pa.unify_schemas([schema, other], promote_options="permissive")
-        chosen = self.groups[:: max(1, len(self.groups) // 64)]
-        rest = max(1, n // 2 // max(len(chosen) - 1, 1))
-        tables = [schema.empty_table()]
-        for group in chosen:
-            wanted = n - rest * (len(chosen) - 1) if group is chosen[0] else rest
-            if group.n:
-                tables.append(pa.Table.from_batches([next(_batches(group, None, wanted)).slice(0, wanted)]))
-        return pa.concat_tables(tables, promote_options="permissive")
-
     def fold(
         self,
         groups: Sequence[RowGroup],
@@ -233,7 +211,7 @@ class ParquetFiles:
                 except IndexError:  # no row group is left
                     return state
                 first = group.first_row
-                for batch in _batches(group, columns, _BLOCK, threads=n_threads < n_cores):
+                for batch in read_batches(group, columns, _BLOCK, threads=n_threads < n_cores):
                     add(state, Block(group.path, first, batch))
                     first += batch.num_rows
                     done.append(batch.num_rows)
@@ -271,9 +249,10 @@ def _is_unreadable(of_type: Any) -> bool:
     return any(is_kind(of_type) for is_kind in kinds)
 
 
-def _batches(
+def read_batches(
     group: RowGroup, columns: Sequence[str] | None, size: int, threads: bool = False
 ) -> Iterator[Any]:
+    """Record batches of a row group, of ``size`` rows or fewer; None reads all columns."""
     with _open(group.path, group.footer) as parquet, _readable(group.path):
         names = None if columns is None else list(columns)
         yield from parquet.iter_batches(size, row_groups=[group.number], columns=names, use_threads=threads)
