@@ -208,7 +208,7 @@ def size_text(n: np.ndarray) -> str:
     shown = np.round(n) if np.min(n) >= 1 else n
     low, high = np.min(shown), np.max(shown)
     about = "" if np.allclose(shown, n) else "about "
-    texts = [f"{size:.0f}" if size == round(size) else f"{size:.6g}" for size in (float(low), float(high))]
+    texts = [f"{size:.0f}" if size == np.rint(size) else f"{size:.6g}" for size in (float(low), float(high))]
     return about + "-".join(dict.fromkeys(texts))
 
 
