@@ -1,7 +1,6 @@
 """Densities of several groups of rows, which samplers evaluate and draw from."""
 
 import abc
-from dataclasses import replace
 
 import equinox as eqx
 import jax
@@ -45,13 +44,15 @@ class Separate(AbstractDensities):
     def log_prob(self, at: Points) -> Float[Array, "g j"]:
         flat = [jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), batch) for batch in self.batches]
         kernels = jax.tree.map(lambda *parts: jnp.concatenate(parts), *flat)
+        kernels = eqx.tree_at(lambda mixture: mixture.prior_weight, kernels, kernels.prior_weight[0])
         prepared = kernels.prepare(self.basis, len(at), kernels.form(self.basis, MANY))
 
         def block(at: Points) -> Float[Array, "g j"]:
             (ratio, anchor), out, end = prepared.logs(self.basis, at), [], 0
 
             def log_prob_of(mixture: KernelMixture, ratio: Float[Array, "j n"]) -> Float[Array, " j"]:
-                group = replace(prepared, weight=mixture.weight, prior_weight=mixture.prior_weight)
+                weights = mixture.weight, mixture.prior_weight
+                group = eqx.tree_at(lambda every: (every.weight, every.prior_weight), prepared, weights)
                 return group.log_density(self.basis, at, (ratio, anchor))
 
             for batch in self.batches:

@@ -26,7 +26,7 @@ class KernelMixture(eqx.Module):
     """
 
     rows: Points  # places of the kernels; absent rows hold arbitrary finite values
-    scale: Float[Array, "n d"]  # bandwidth on the axis; for categories, probability of all other categories
+    scale: Float[Array, "#n d"]  # bandwidth on the axis; for categories, probability of all other categories
     weight: Float[Array, " n"]  # 0 for absent rows; weight.sum() + prior_weight is 1
     prior_weight: Float[Array, ""]
     priors: tuple[UserPrior, ...]  # densities from the user; other regimes have the wide kernel
