@@ -65,7 +65,8 @@ def count_log(
         return None
     (target,), (direction,) = obs.report.objectives, obs.report.direction
     with _checks.explain(
-        "every file needs each parameter, of one type (--drop NAME leaves one out)", ValueError
+        "every file needs numbers as the objective, and each parameter (--drop NAME leaves one out)",
+        ValueError,
     ):
         log = ParquetLog.of(files, obs.space, target, direction)
     shown = sys.stderr.isatty()
@@ -137,7 +138,7 @@ def _needs_rows(obs: Observations, names: tuple[str, ...], files: ParquetFiles) 
     if nested := [name for name in (*obs.space.names, *obs.report.objectives) if name not in columns]:
         return f"some of its columns hold records (with {listed(nested)})"
     if states or obs.report.dropped:
-        return f"its rows have states ({', '.join([*states, *obs.report.dropped])})"
+        return f"its rows have states ({', '.join(dict.fromkeys([*states, *obs.report.dropped]))})"
     together = "some of its rows belong together (px.count_parquet counts every row by itself)"
     return together if find_groups(obs) is not None else ""
 

@@ -100,9 +100,7 @@ def summary(
         return lines + next_step  # no importance, so nothing to say about certainty
     sure = stats.interval and f"intervals are {stats.interval}"
     sure = (
-        stats.verdicts[i]
-        or sure
-        or "unknown: no samples of the rows were drawn, for intervals (--resamples 100)"
+        stats.verdicts[i] or sure or "unknown: no samples of the rows were drawn (--resamples 100 draws them)"
     )
     lines.append(f"How sure? {_say_stable(stats, i, labels)}{_sentence(sure)}")
     lines += next_step
