@@ -73,7 +73,7 @@ def count_log(
     log = log.widened(shown) if args.space is None else log
     region, estimator = how["region_quantile"], how["estimator"]
     candidates = candidate_levels(region) if levels is None else np.array(levels)
-    work = log.work(candidates, region, estimator.grid, chosen=levels is None)
+    work = log.work(candidates, region, estimator.grid, automatic_level=levels is None)
     chunks = None if args.resume is None else Chunks(args.resume, work)
     cutoffs, level = log.find_cutoffs([*candidates, region], estimator.grid, chunks, shown), ""
     if levels is None:
