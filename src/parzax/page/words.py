@@ -98,10 +98,9 @@ def summary(
     next_step = list(filter(None, [_say_next(stats, i, labels)]))
     if not any_share:
         return lines + next_step  # no importance, so nothing to say about certainty
-    sure = stats.interval and f"intervals are {stats.interval}"
-    sure = (
-        stats.verdicts[i] or sure or "unknown: no samples of the rows were drawn (--resamples 100 draws them)"
-    )
+    ways = "--resamples 100, or n_resamples=100 in Python, draws them"
+    unknown = f"unknown: no samples of the rows were drawn ({ways})"
+    sure = stats.verdicts[i] or (stats.interval and f"intervals are {stats.interval}") or unknown
     lines.append(f"How sure? {_say_stable(stats, i, labels)}{_sentence(sure)}")
     lines += next_step
     single = result.n_seeds == 1 and result.uncertainty
