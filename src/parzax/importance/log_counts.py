@@ -285,5 +285,5 @@ def _check_same(one: Counts, other: Counts) -> None:
     if _checks.is_traced(*given) or not given:
         return
     if len(given) == 1 or not np.array_equal(*given):
-        hint = "count all parts with the cut-offs of the whole log"
+        hint = "count all parts with the cut-offs of the log"
         raise ValueError(f"parts to be merged differ in cutoffs: {one.cutoffs} and {other.cutoffs}; {hint}.")

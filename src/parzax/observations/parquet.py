@@ -53,8 +53,8 @@ def count_parquet(
             infinity in the good direction.
         levels, region, grid: as in `parzax.encode`.
         direction: "minimize" or "maximize".
-        cutoffs: (q + 1,) losses as in `parzax.count_rows`, such as `parzax.Counts.cutoffs` of a whole log of
-            which the files are a part. None finds the cut-offs of the files.
+        cutoffs: (q + 1,) losses as in `parzax.count_rows`, such as `parzax.Counts.cutoffs` of the log that
+            these files are a part of. None finds the cut-offs of the files.
         folder: where to keep the cut-offs and the counts of every 8 million rows or so. After a kill, the
             same call resumes and returns the same counts.
         progress: whether to show a bar on stderr; None shows one on a terminal.

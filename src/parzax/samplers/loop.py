@@ -179,7 +179,7 @@ def optimize_many(
             )
         # Axes of type Explicit would refuse keys that are not sharded yet.
         mesh = Mesh(mesh.devices, mesh.axis_names, axis_types=(AxisType.Auto,))
-        # Arrays may lie on other devices.
+        # The sampler's and the problem's arrays, and the keys, may lie on other devices.
         arrays, static = eqx.partition((sampler, function, keys), eqx.is_array)
         arrays = jax.device_put(arrays, NamedSharding(mesh, P()))
         sampler, function, keys = eqx.combine(arrays, static)
@@ -193,13 +193,9 @@ def optimize_many(
             return _chunk.__wrapped__(sampler, function, keys, n_evaluations, mesh)
 
         lowered = jax.jit(text).lower(arrays, jax.ShapeDtypeStruct((size,), keys.dtype))
-        work = {
-            "runs": len(keys),
-            "size": size,
-            "n_evaluations": n_evaluations,
-            "arrays": digest(arrays, keys),
-        }
-        chunks = Chunks(folder, work | {"function": digest(lowered.as_text())})
+        work = {"runs": len(keys), "size": size, "n_evaluations": n_evaluations}
+        digests = {"arrays": digest(arrays, keys), "function": digest(lowered.as_text())}
+        chunks = Chunks(folder, work | digests)
     widths = (len(sampler.space), *sizes(sampler, problem))
     dtype = jnp.result_type(float)
     like = [jax.ShapeDtypeStruct((size, n_evaluations, width), dtype) for width in widths]
