@@ -214,8 +214,7 @@ def _run(sampler: Sampler, problem: Any, key: PRNGKeyArray, n_evaluations: int, 
 
     def step(state: State, key: PRNGKeyArray) -> tuple[State, tuple[Array, Array, Array]]:
         ask, evaluate = jax.random.split(key)
-        at = sampler.strategy.ask(basis, ask, state, every=every)
-        x = basis.frame.decode(at)
+        x, at = sampler.strategy.suggest(basis, ask, state, every=every)
         objectives, constraints = (row[None].astype(dtype) for row in problem(evaluate, x[0]))
         losses, only = signed(sampler.directions, objectives), jnp.zeros(1, bool)
         state = state.add(x, at, losses, constraints[:, : sampler.n_constraints], only)

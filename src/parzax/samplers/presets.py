@@ -47,6 +47,7 @@ def tpe(
     epsilon: Number = 0.0,
     gradient_steps: int = 0,
     repeats: bool = False,
+    reevaluate: Number = 0.0,
 ) -> Sampler:
     """TPE with the settings that did best on a suite of problems (docs/optimisers).
 
@@ -132,6 +133,7 @@ def tpe(
         epsilon=epsilon,
         gradient_steps=gradient_steps,
         repeats=repeats,
+        reevaluate=reevaluate,
     )
 
 

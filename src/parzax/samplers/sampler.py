@@ -20,6 +20,7 @@ from parzax.parzen.basis import Basis, device_copy
 from parzax.parzen.smoothing import AbstractSmoothing
 from parzax.samplers import arguments
 from parzax.samplers.candidates import enumerate_points, find_members
+from parzax.samplers.repeats import average_rows
 from parzax.samplers.start import AbstractStart
 from parzax.samplers.strategy import Parts, Strategy
 from parzax.space import Points, Space, check_dtype
@@ -69,8 +70,8 @@ class Sampler(Parts, InSpace):
         acquisition: score of candidates, computed from the densities.
         directions: "minimize" or "maximize" for each objective; static.
         n_constraints: c; static.
-        start, n_startup, n_candidates, epsilon, gradient_steps, repeats: as in `parzax.tpe`; integers and
-            ``repeats`` are static.
+        start, n_startup, n_candidates, epsilon, gradient_steps, repeats, reevaluate: as in `parzax.tpe`;
+            integers and ``repeats`` are static.
     """
 
     directions: tuple[str, ...] = eqx.field(static=True, default=("minimize",), converter=_directions)
@@ -85,6 +86,12 @@ class Sampler(Parts, InSpace):
             _checks.whole_number(name, getattr(self, name), int(name == "n_candidates"))
         _checks.flag("repeats", self.repeats)
         _checks.setting("epsilon", self.epsilon, least=0, most=1)
+        _checks.setting("reevaluate", self.reevaluate, least=0, most=1)
+        if self.n_objectives > 1 and not (isinstance(self.reevaluate, (int, float)) and self.reevaluate == 0):
+            raise ValueError(
+                f"reevaluate must be 0 for {self.n_objectives} objectives, got {self.reevaluate!r}: there is "
+                "no single best configuration to evaluate again."
+            )
 
     def _repr_html_(self) -> str:
         names = [part.name for part in fields(self) if part.name != "space"]
@@ -268,9 +275,11 @@ def _suggest(
     strategy: Strategy, basis: Basis, key: Any, state: State, n: int, every: Any, x: Any, pool: Any,
     starting: bool | None,
 ) -> Float[Array, "{n} d"]:  # fmt: skip
+    if pool is None:
+        return strategy.suggest(basis, key, state, n, every, starting)[0]
     at = strategy.ask(basis, key, state, n, pool, every, starting)
     # Pool members are returned as given, because decoding their unit coordinates would round them.
-    return basis.frame.decode(at) if pool is None else jnp.asarray(x)[find_members(at, pool)]
+    return jnp.asarray(x)[find_members(at, pool)]
 
 
 @program
@@ -287,11 +296,13 @@ def _add_rows(
 
 @program
 def _best(directions: tuple[str, ...], state: State) -> Best:
+    means = average_rows(state.x, state.objectives, state.constraints, state.evaluated)
     if len(directions) == 1:
-        mask = state.feasible & (state.feasible_before == 0)
+        row, exists = means.best()
+        mask = exists & (jnp.arange(state.capacity, dtype=row.dtype) == row)
     else:
-        rank = non_domination_rank(state.objectives, state.feasible)
-        mask = (rank == 0) & state.feasible & ~state.repeated
-    rows = state.x, signed(directions, state.objectives), state.constraints
+        rank = non_domination_rank(means.objectives, means.feasible)
+        mask = (rank == 0) & means.feasible
+    rows = state.x, signed(directions, means.objectives), means.constraints
     x, objectives, constraints = (jnp.where(mask[:, None], part, jnp.nan) for part in rows)
     return Best(x, objectives, constraints, mask)

@@ -14,6 +14,7 @@ from parzax.parzen import AbstractDensities, AbstractSmoothing
 from parzax.parzen.basis import Basis
 from parzax.samplers import candidates
 from parzax.samplers.candidates import Score, concatenate, select
+from parzax.samplers.repeats import plan_repeats
 from parzax.samplers.start import AbstractStart, RandomStart
 from parzax.space import Points
 from parzax.split import AbstractSplit, State
@@ -33,6 +34,7 @@ class Parts(eqx.Module):
     epsilon: float | Float[Array, ""] = eqx.field(default=0.0, converter=_checks.plain, kw_only=True)
     gradient_steps: int = eqx.field(static=True, default=0, converter=_checks.plain, kw_only=True)
     repeats: bool = eqx.field(static=True, default=True, converter=_checks.plain, kw_only=True)
+    reevaluate: float | Float[Array, ""] = eqx.field(default=0.0, converter=_checks.plain, kw_only=True)
 
 
 class Strategy(Parts):
@@ -100,6 +102,24 @@ class Strategy(Parts):
             return mixed
         # If a random configuration equals a suggestion, another suggestion replaces it.
         return _different(basis, n, mixed, suggested, drawn)
+
+    def suggest(
+        self,
+        basis: Basis,
+        key: PRNGKeyArray,
+        state: State,
+        n: int = 1,
+        every: Points | None = None,
+        starting: Any = None,
+    ) -> tuple[Float[Array, "{n} d"], Points]:
+        """n suggestions, of which a share ``reevaluate`` repeats the best configurations; native, and points."""
+        at = self.ask(basis, key, state, n, None, every, starting)
+        x = basis.frame.decode(at)
+        if isinstance(self.reevaluate, (int, float)) and self.reevaluate == 0:
+            return x, at
+        again, rows = plan_repeats(state, self.reevaluate, self.n_startup, n)
+        # Rows as they were told: decoded coordinates may be rounded, and so be other configurations.
+        return jnp.where(again[:, None], state.x[rows], x), select(again[:, None], state.points[rows], at)
 
     def score(self, basis: Basis, state: State, x: Float[Array, "j d"]) -> Float[Array, " j"]:
         """Acquisition function at native values; -inf outside the space."""

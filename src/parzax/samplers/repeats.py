@@ -1,0 +1,132 @@
+"""Configurations that were evaluated several times: their means, the best of them, what to evaluate again."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from parzax.samplers.candidates import invert_order
+from parzax.split import State
+
+# Re-evaluations go to this many best configurations.
+_N_BEST = 3
+# Without a difference between so many repeated evaluations nothing more is evaluated again.
+_MOST_EQUAL = 3
+
+
+class Means(NamedTuple):
+    """Means over the evaluations of each configuration, in the row ``first`` of the configuration.
+
+    Attributes:
+        count: (n,) number of evaluations; 0 in all other rows.
+        objectives: (n, m) mean losses.
+        constraints: (n, c) mean values; NaN counts as +inf.
+        noise: (m,) standard deviation of an evaluation, pooled over configurations; 0 without repeats.
+        n_repeats: evaluations beyond the first one of their configuration.
+    """
+
+    count: Int[Array, " n"]
+    objectives: Float[Array, "n m"]
+    constraints: Float[Array, "n c"]
+    noise: Float[Array, " m"]
+    n_repeats: Int[Array, ""]
+
+    @property
+    def feasible(self) -> Bool[Array, " n"]:
+        """Mask of the configurations whose mean constraint values are all <= 0."""
+        return (self.count > 0) & (self.constraints <= 0).all(axis=-1)
+
+    def best(self, objective: int = 0) -> tuple[Int[Array, ""], Bool[Array, ""]]:
+        """Row of the feasible configuration with the smallest upper bound, and whether there is one.
+
+        The bound is mean + noise / sqrt(count), so a single lucky evaluation does not win against a confirmed
+        mean that is nearly as good.
+        """
+        # The bound of a single evaluation, mean + noise, is subtracted: it would merge close losses.
+        count = jnp.maximum(self.count, 1).astype(self.noise.dtype)
+        bound = self.objectives[:, objective] - self.noise[objective] * (1 - jax.lax.rsqrt(count))
+        ranked = jnp.where(self.feasible, bound, jnp.inf)
+        at_best = self.feasible & (ranked == ranked.min())
+        return jnp.argmax(at_best).astype(jnp.int32), at_best.any()
+
+
+def first_equal(x: Float[Array, "n d"], counted: Bool[Array, " n"]) -> Int[Array, " n"]:
+    """Index of the first counted row with the same values (inactive = inactive); n in rows not counted."""
+    n = len(x)
+    columns = jnp.where(jnp.isnan(x), jnp.inf, x)
+    order = jnp.lexsort((*columns.T, ~counted)).astype(jnp.int32)
+    ordered = columns[order]
+    starts = jnp.concatenate([jnp.ones(1, bool), (ordered[1:] != ordered[:-1]).any(axis=-1)])
+    # The sort is stable, so the first row of equal ones has the smallest index.
+    start = jax.lax.cummax(jnp.where(starts, jnp.arange(n, dtype=jnp.int32), 0))
+    return jnp.where(counted, jnp.zeros_like(order).at[order].set(order[start]), n)
+
+
+def average(
+    first: Int[Array, " n"],
+    objectives: Float[Array, "n m"],
+    constraints: Float[Array, "n c"],
+    evaluated: Bool[Array, " n"],
+) -> Means:
+    """Means of the evaluated rows by ``first``, from `first_equal`."""
+    n, m = objectives.shape
+    mask = evaluated[:, None]
+    count = jnp.zeros(n, jnp.int32).at[first].add(evaluated, mode="drop")
+    values = jnp.concatenate([objectives, constraints], axis=1)
+    values = jnp.where(mask & ~jnp.isnan(values), values, jnp.inf)
+    lowest = jnp.full_like(values, jnp.inf).at[first].min(values, mode="drop")
+    # Differences to the smallest value: means of equal values are exact, in any order.
+    base = lowest.at[first].get(mode="clip")
+    above = jnp.where(mask & (values != base), values - base, 0)
+    share = above / jnp.maximum(count, 1).astype(values.dtype).at[first].get(mode="clip")[:, None]
+    means = lowest + jnp.zeros_like(values).at[first].add(share, mode="drop")
+    means = jnp.where(jnp.isnan(means), jnp.inf, means)
+    rest = values[:, :m] - means.at[first].get(mode="clip")[:, :m]
+    rest = jnp.where(mask & jnp.isfinite(rest), rest, 0)
+    n_repeats = evaluated.sum(dtype=jnp.int32) - (count > 0).sum(dtype=jnp.int32)
+    # Scaled, so that squares do not overflow.
+    scale = jnp.abs(rest).max(axis=0)
+    squares = ((rest / jnp.where(scale > 0, scale, 1)) ** 2).sum(axis=0)
+    noise = scale * jnp.sqrt(squares / jnp.maximum(n_repeats, 1).astype(values.dtype))
+    return Means(count, means[:, :m], means[:, m:], noise, n_repeats)
+
+
+def average_rows(
+    x: Float[Array, "n d"],
+    objectives: Float[Array, "n m"],
+    constraints: Float[Array, "n c"],
+    evaluated: Bool[Array, " n"],
+) -> Means:
+    """Means of the evaluated rows, each in the row of the first evaluation of its configuration."""
+    return average(first_equal(x, evaluated), objectives, constraints, evaluated)
+
+
+def plan_repeats(
+    state: State, share: float | Float[Array, ""], n_startup: int, n: int
+) -> tuple[Bool[Array, " {n}"], Int[Array, " {n}"]]:
+    """Which of the next n suggestions evaluate a configuration again, and the rows of the configurations.
+
+    Of the k-th suggestions after the start those are repeats in which floor(k * share) steps up. They go to
+    the best `_N_BEST` feasible configurations by mean loss, the one with the fewest evaluations first;
+    pending and failed evaluations count as such. A batch larger than this goes on with the next best ones.
+    """
+    only = (state.constraint_only & state.present).sum(dtype=state.count.dtype)
+    k = state.count - only - n_startup + jnp.arange(n, dtype=state.count.dtype)
+    steps = jnp.floor(jnp.stack([k, k + 1]).astype(state.x.dtype) * share)
+    planned = (k >= 0) & (steps[1] > steps[0])
+
+    def choose() -> tuple[Bool[Array, " n"], Int[Array, " n"]]:
+        told = state.usable & ~state.constraint_only
+        first = first_equal(state.x, told)
+        means = average(first, state.objectives, state.constraints, state.evaluated)
+        n_told = jnp.zeros_like(first).at[first].add(told, mode="drop")
+        place = invert_order(jnp.argsort(jnp.where(means.feasible, means.objectives[:, 0], jnp.inf)))
+        order = jnp.lexsort((place, n_told, place >= _N_BEST)).astype(jnp.int32)
+        i = jnp.cumsum(planned) - 1
+        rows = order.at[i].get(mode="clip")
+        has_noise = (means.noise[0] > 0) | (means.n_repeats < _MOST_EQUAL)
+        return planned & means.feasible[rows] & (i < len(order)) & has_noise, rows
+
+    # In a run the plan depends on the number of the step alone, so that most steps do not compute means.
+    return jax.lax.cond(planned.any(), choose, lambda: (jnp.zeros(n, bool), jnp.zeros(n, jnp.int32)))
