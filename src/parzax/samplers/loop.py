@@ -19,6 +19,7 @@ from parzax._progress import is_shown
 from parzax.chunks import Chunks, digest, run_chunks
 from parzax.samplers.arguments import call
 from parzax.samplers.objective import check_run, hashable, sizes
+from parzax.samplers.repeats import incumbents
 from parzax.samplers.sampler import Sampler, signed
 from parzax.space import Space, host_frame
 from parzax.split import State
@@ -62,6 +63,16 @@ class Trace(eqx.Module):
         if self.directions[objective] == "maximize":
             return jax.lax.cummax(jnp.where(usable, value, -jnp.inf), axis=axis)
         return jax.lax.cummin(jnp.where(usable, value, jnp.inf), axis=axis)
+
+    def incumbent(self, objective: int = 0) -> Int[Array, "*s n"]:
+        """(..., n) row of the best feasible configuration so far, by mean, as in `Sampler.best`.
+
+        It is the first evaluated row of the configuration; -1 before the first feasible one.
+        """
+        objective = _checks.whole_number("objective", objective, 0, self.objectives.shape[-1] - 1)
+        sign = -1 if self.directions[objective] == "maximize" else 1
+        losses = sign * self.objectives[..., objective, None]
+        return call(_incumbents, self.x, losses, self.constraints)
 
     def to_observations(self) -> "Observations":
         """The rows as a log on the host, such as for `parzax.cond_ped_anova`; runs are its seeds.
@@ -206,6 +217,9 @@ def optimize_many(
     rows, shown = np.arange(len(keys), dtype=np.int32), is_shown(progress)
     parts = run_chunks(compute, (rows,), len(keys), like, chunks, what="runs", shown=shown)
     return Trace(*parts, directions=sampler.directions, space=sampler.space)
+
+
+_incumbents = program(jnp.vectorize(incumbents, signature="(n,d),(n,m),(n,c)->(n)"))
 
 
 def _run(sampler: Sampler, problem: Any, key: PRNGKeyArray, n_evaluations: int, least: int) -> Trace:

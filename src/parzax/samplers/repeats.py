@@ -9,8 +9,10 @@ from jaxtyping import Array, Bool, Float, Int
 from parzax.samplers.candidates import invert_order
 from parzax.split import State
 
+# The best configuration has the smallest mean + CAUTION standard errors.
+CAUTION = 1.0
 # Re-evaluations go to this many best configurations.
-_N_BEST = 3
+N_BEST = 3
 # Without a difference between so many repeated evaluations nothing more is evaluated again.
 _MOST_EQUAL = 3
 
@@ -45,7 +47,7 @@ class Means(NamedTuple):
         """
         # The bound of a single evaluation, mean + noise, is subtracted: it would merge close losses.
         count = jnp.maximum(self.count, 1).astype(self.noise.dtype)
-        bound = self.objectives[:, objective] - self.noise[objective] * (1 - jax.lax.rsqrt(count))
+        bound = self.objectives[:, objective] - CAUTION * self.noise[objective] * (1 - jax.lax.rsqrt(count))
         ranked = jnp.where(self.feasible, bound, jnp.inf)
         at_best = self.feasible & (ranked == ranked.min())
         return jnp.argmax(at_best).astype(jnp.int32), at_best.any()
@@ -72,7 +74,7 @@ def average(
     """Means of the evaluated rows by ``first``, from `first_equal`."""
     n, m = objectives.shape
     mask = evaluated[:, None]
-    count = jnp.zeros(n, jnp.int32).at[first].add(evaluated, mode="drop")
+    count = jnp.zeros(n, jnp.int32).at[first].add(evaluated.astype(jnp.int32), mode="drop")
     values = jnp.concatenate([objectives, constraints], axis=1)
     values = jnp.where(mask & ~jnp.isnan(values), values, jnp.inf)
     lowest = jnp.full_like(values, jnp.inf).at[first].min(values, mode="drop")
@@ -86,9 +88,9 @@ def average(
     rest = jnp.where(mask & jnp.isfinite(rest), rest, 0)
     n_repeats = evaluated.sum(dtype=jnp.int32) - (count > 0).sum(dtype=jnp.int32)
     # Scaled, so that squares do not overflow.
-    scale = jnp.abs(rest).max(axis=0)
+    scale = jnp.abs(rest).max(axis=0, keepdims=True)
     squares = ((rest / jnp.where(scale > 0, scale, 1)) ** 2).sum(axis=0)
-    noise = scale * jnp.sqrt(squares / jnp.maximum(n_repeats, 1).astype(values.dtype))
+    noise = scale[0] * jnp.sqrt(squares / jnp.maximum(n_repeats, 1).astype(values.dtype))
     return Means(count, means[:, :m], means[:, m:], noise, n_repeats)
 
 
@@ -108,7 +110,7 @@ def plan_repeats(
     """Which of the next n suggestions evaluate a configuration again, and the rows of the configurations.
 
     Of the k-th suggestions after the start those are repeats in which floor(k * share) steps up. They go to
-    the best `_N_BEST` feasible configurations by mean loss, the one with the fewest evaluations first;
+    the best `N_BEST` feasible configurations by mean loss, the one with the fewest evaluations first;
     pending and failed evaluations count as such. A batch larger than this goes on with the next best ones.
     """
     only = (state.constraint_only & state.present).sum(dtype=state.count.dtype)
@@ -120,9 +122,9 @@ def plan_repeats(
         told = state.usable & ~state.constraint_only
         first = first_equal(state.x, told)
         means = average(first, state.objectives, state.constraints, state.evaluated)
-        n_told = jnp.zeros_like(first).at[first].add(told, mode="drop")
+        n_told = jnp.zeros_like(first).at[first].add(told.astype(first.dtype), mode="drop")
         place = invert_order(jnp.argsort(jnp.where(means.feasible, means.objectives[:, 0], jnp.inf)))
-        order = jnp.lexsort((place, n_told, place >= _N_BEST)).astype(jnp.int32)
+        order = jnp.lexsort((place, n_told, place >= N_BEST)).astype(jnp.int32)
         i = jnp.cumsum(planned) - 1
         rows = order.at[i].get(mode="clip")
         has_noise = (means.noise[0] > 0) | (means.n_repeats < _MOST_EQUAL)
@@ -130,3 +132,17 @@ def plan_repeats(
 
     # In a run the plan depends on the number of the step alone, so that most steps do not compute means.
     return jax.lax.cond(planned.any(), choose, lambda: (jnp.zeros(n, bool), jnp.zeros(n, jnp.int32)))
+
+
+def incumbents(
+    x: Float[Array, "n d"], losses: Float[Array, "n 1"], constraints: Float[Array, "n c"]
+) -> Int[Array, " n"]:
+    """The best row after each of n evaluations, by `Means.best`; -1 while there is none."""
+    evaluated, number = ~jnp.isnan(losses[:, 0]), jnp.arange(len(x))
+    first = first_equal(x, evaluated)
+
+    def best(last: Int[Array, ""]) -> Int[Array, ""]:
+        row, exists = average(first, losses, constraints, evaluated & (number <= last)).best()
+        return jnp.where(exists, row, -1)
+
+    return jax.lax.map(best, number)

@@ -87,7 +87,7 @@ class Sampler(Parts, InSpace):
         _checks.flag("repeats", self.repeats)
         _checks.setting("epsilon", self.epsilon, least=0, most=1)
         _checks.setting("reevaluate", self.reevaluate, least=0, most=1)
-        if self.n_objectives > 1 and not (isinstance(self.reevaluate, (int, float)) and self.reevaluate == 0):
+        if self.reevaluates and self.n_objectives > 1:
             raise ValueError(
                 f"reevaluate must be 0 for {self.n_objectives} objectives, got {self.reevaluate!r}: there is "
                 "no single best configuration to evaluate again."

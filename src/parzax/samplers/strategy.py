@@ -36,6 +36,11 @@ class Parts(eqx.Module):
     repeats: bool = eqx.field(static=True, default=True, converter=_checks.plain, kw_only=True)
     reevaluate: float | Float[Array, ""] = eqx.field(default=0.0, converter=_checks.plain, kw_only=True)
 
+    @property
+    def reevaluates(self) -> bool:
+        """Whether suggestions may be evaluations of the best configurations again; False adds no operation."""
+        return not (isinstance(self.reevaluate, (int, float)) and self.reevaluate == 0)
+
 
 class Strategy(Parts):
     """A sampler that takes its space as a basis, so that compiled programs do not depend on names and bounds.
@@ -115,7 +120,7 @@ class Strategy(Parts):
         """n suggestions, of which a share ``reevaluate`` repeats the best configurations; native, and points."""
         at = self.ask(basis, key, state, n, None, every, starting)
         x = basis.frame.decode(at)
-        if isinstance(self.reevaluate, (int, float)) and self.reevaluate == 0:
+        if not self.reevaluates:
             return x, at
         again, rows = plan_repeats(state, self.reevaluate, self.n_startup, n)
         # Rows as they were told: decoded coordinates may be rounded, and so be other configurations.

@@ -1,0 +1,148 @@
+"""What evaluating the best configurations again is worth: ``python -m benchmarks.optimisers.noise``.
+
+Gaps, without noise, of the reported configuration of `px.tpe` with ``reevaluate``, over those of `px.tpe`, which
+reports its best evaluation: on tables with several trainings, on noisy functions, and on functions without
+noise, where it can only cost. "last tenth" spends the last tenth of the evaluations of `px.tpe` on its five best
+rows, and reports the best mean. Half of the problems is for choosing. PARZAX_DATA names the folder of tables.
+"""
+
+import argparse
+import sys
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import parzax as px
+from benchmarks.optimisers import page, scores, suites
+from benchmarks.optimisers.problems import CHOICE, HALVES, of_best
+
+BUDGETS = 50, 100, 200
+SHARES = 0.1, 0.2, 0.3
+# Standard deviation of the noise, over the median regret of random configurations of a run's function.
+LEVELS = {"moderate": 0.03, "severe": 0.3}
+N_RANDOM, N_BEST = 200, 5
+TODAY, LAST_TENTH = "tpe", "tpe, last tenth"
+
+
+@dataclass(frozen=True)
+class Part:
+    """Problems that are averaged: groups of the suites, with more noise of this level."""
+
+    name: str
+    groups: tuple[str, ...]
+    level: float = 0.0
+
+
+def parts() -> list[Part]:
+    """Tables with several trainings, noisy functions, and functions without noise."""
+    functions, tables = ("bbob-05d",), [name for name in suites.names("tables") if name != "nmt_bench"]
+    noisy = [Part(f"bbob, {name} noise", functions, level) for name, level in LEVELS.items()]
+    found = [Part("tables", tuple(tables)), *noisy, Part("without noise", (*functions, "mixed"))]
+    return [part for part in found if part.groups]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.optimisers.noise", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument("--half", choices=HALVES, default=CHOICE, help="which half of the problems")
+    parser.add_argument("--part", help="one of them alone")
+    parser.add_argument("--seeds", type=int, default=suites.N_SEEDS)
+    options = parser.parse_args(argv)
+    heads = ["", "", *(f"after {budget}" for budget in BUDGETS), "smaller/larger after 200, p"]
+    lines = []
+    for part in parts():
+        if options.part in (None, part.name):
+            lines += compared(part, measured(part, options.half, options.seeds))
+    print(page.table(heads, lines))
+    return 0
+
+
+def measured(part: Part, half: str, n_seeds: int) -> dict[str, dict[str, np.ndarray]]:
+    """Method -> case -> gaps (s, budgets), in units of the median regret of a random configuration."""
+    found: dict[str, dict[str, np.ndarray]] = {}
+    for name in part.groups:
+        group = suites.build(name, n_seeds)
+        for case in group.of(half):
+            keys = jax.random.split(jax.random.key(zlib.crc32(f"{part.name}/{case.name}".encode())), n_seeds)
+            for share in (0.0, *SHARES):
+                functions, settings = (group.evaluate, group.gaps), (jnp.asarray(part.level), jnp.asarray(share))
+                gaps = _many(functions, group.space, case.shared, case.own, keys, *settings)
+                names = (f"{TODAY}, reevaluate={share:g}", TODAY, LAST_TENTH)
+                for method, values in zip(names, gaps, strict=True):
+                    if (method in (TODAY, LAST_TENTH)) == (share == 0):
+                        found.setdefault(method, {})[case.name] = np.asarray(values)
+    return found
+
+
+def compared(part: Part, found: dict[str, dict[str, np.ndarray]]) -> list[list[str]]:
+    """A line of the table for each method."""
+    unit = dict.fromkeys(found[TODAY], 1.0)
+    today = scores.normalised(found[TODAY], unit, list(unit))
+    lines = [
+        [f"{part.name}, {len(unit)} problems", f"{TODAY} (gap)", *map(_gap, today.T), ""],
+    ]
+    for method, own in found.items():
+        if method == TODAY:
+            continue
+        ratio = scores.normalised(own, unit, list(unit)) / today
+        difference = np.log(ratio[:, -1])
+        counts = f"{(difference < 0).sum()}/{(difference > 0).sum()}, {scores.signed_rank(difference):.2g}"
+        cells = (f"{_gap(column)} ({', '.join(f'{v:.2f}' for v in scores.interval(column))})" for column in ratio.T)
+        lines.append(["", method, *cells, counts])
+    return lines
+
+
+def _gap(values: np.ndarray) -> str:
+    return f"{np.exp(np.log(values).mean()):.2g}"
+
+
+@eqx.filter_jit
+def _many(
+    functions: tuple, space: px.Space, shared: Any, own: Any, keys: jax.Array, level: jax.Array, share: jax.Array
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Gaps (s, budgets) of the incumbent, of the best evaluation, and of the best mean after repeats."""
+    evaluate, gaps = functions
+    sampler = px.tpe(space, reevaluate=share)
+
+    def run(own: Any, key: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        def regrets(x: jax.Array) -> jax.Array:
+            def regret(one: jax.Array) -> jax.Array:
+                return gaps(shared, own, one[None], jnp.zeros((1, 1)), jnp.zeros((1, 0)))[0]
+
+            return jax.lax.map(regret, x)
+
+        draw, search, repeat = jax.random.split(key, 3)
+        drawn = jax.vmap(lambda key: sampler.ask(key, sampler.init(1))[0])(jax.random.split(draw, N_RANDOM))
+        unit = jnp.median(regrets(drawn))
+
+        def problem(key: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
+            evaluation, noise = jax.random.split(key)
+            objectives, constraints = evaluate(shared, own, evaluation, x)
+            return objectives + level * unit * jax.random.normal(noise), constraints
+
+        trace = px.optimize(sampler, problem, search, BUDGETS[-1])
+        regret, losses = regrets(trace.x) / unit, trace.objectives[:, 0]
+        found = []
+        for budget in BUDGETS:
+            n = budget - budget // 10
+            best = jnp.argsort(losses[:n])[:N_BEST]
+            again = jnp.repeat(best, (budget - n) // N_BEST)
+            more = jax.vmap(problem)(jax.random.split(repeat, len(again)), trace.x[again])[0][:, 0]
+            means = (losses[best] + more.reshape(N_BEST, -1).sum(axis=1)) / (1 + len(again) // N_BEST)
+            found.append(regret[best[jnp.argmin(means)]])
+        at = jnp.array(BUDGETS) - 1
+        return regret[trace.incumbent()[at]], of_best(regret, losses)[at], jnp.stack(found)
+
+    return jax.vmap(run, in_axes=(0, 0) if jax.tree.leaves(own) else (None, 0))(own, keys)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
