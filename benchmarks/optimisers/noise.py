@@ -1,9 +1,10 @@
 """What evaluating the best configurations again is worth: ``python -m benchmarks.optimisers.noise``.
 
-Gaps, without noise, of the reported configuration of `px.tpe` with ``reevaluate``, over those of `px.tpe`, which
-reports its best evaluation: on tables with several trainings, on noisy functions, and on functions without
-noise, where it can only cost. "last tenth" spends the last tenth of the evaluations of `px.tpe` on its five best
-rows, and reports the best mean. Half of the problems is for choosing. PARZAX_DATA names the folder of tables.
+Gaps, without noise, of the reported configuration of `px.tpe` with ``reevaluate``, over those of `px.tpe`,
+which reports its best evaluation: on tables with several trainings, on noisy functions, and on functions without
+noise, where it can only cost. "last tenth" spends the last tenth of the evaluations of `px.tpe` on its five
+best rows, and reports the best mean. Half of the problems is for choosing. PARZAX_DATA names the folder of
+tables.
 """
 
 import argparse
@@ -19,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
-from benchmarks.optimisers import page, scores, suites
+from benchmarks.optimisers import constrained, page, scores, suites
 from benchmarks.optimisers.problems import CHOICE, HALVES, of_best
 
 BUDGETS = 50, 100, 200
@@ -41,7 +42,10 @@ class Part:
 
 def parts() -> list[Part]:
     """Tables with several trainings, noisy functions, and functions without noise."""
-    functions, tables = ("bbob-05d",), [name for name in suites.names("tables") if name != "nmt_bench"]
+    functions = ("bbob-05d",)
+    # A machine translation table has one training of each configuration; a ball is no table.
+    tables = [name for suite in ("tables", "constrained") for name in suites.names(suite)]
+    tables = [name for name in tables if name not in ("nmt_bench", constrained.BALL)]
     noisy = [Part(f"bbob, {name} noise", functions, level) for name, level in LEVELS.items()]
     found = [Part("tables", tuple(tables)), *noisy, Part("without noise", (*functions, "mixed"))]
     return [part for part in found if part.groups]
@@ -72,9 +76,11 @@ def measured(part: Part, half: str, n_seeds: int) -> dict[str, dict[str, np.ndar
         group = suites.build(name, n_seeds)
         for case in group.of(half):
             keys = jax.random.split(jax.random.key(zlib.crc32(f"{part.name}/{case.name}".encode())), n_seeds)
+            functions = group.evaluate, group.gaps, group.n_constraints
             for share in (0.0, *SHARES):
-                functions, settings = (group.evaluate, group.gaps), (jnp.asarray(part.level), jnp.asarray(share))
-                gaps = _many(functions, group.space, case.shared, case.own, keys, *settings)
+                # Arrays, so that all settings share a program.
+                settings = jnp.asarray(part.level), jnp.asarray(share)
+                gaps = _many(functions, group.space, case.shared, case.own, settings, keys)
                 names = (f"{TODAY}, reevaluate={share:g}", TODAY, LAST_TENTH)
                 for method, values in zip(names, gaps, strict=True):
                     if (method in (TODAY, LAST_TENTH)) == (share == 0):
@@ -95,7 +101,10 @@ def compared(part: Part, found: dict[str, dict[str, np.ndarray]]) -> list[list[s
         ratio = scores.normalised(own, unit, list(unit)) / today
         difference = np.log(ratio[:, -1])
         counts = f"{(difference < 0).sum()}/{(difference > 0).sum()}, {scores.signed_rank(difference):.2g}"
-        cells = (f"{_gap(column)} ({', '.join(f'{v:.2f}' for v in scores.interval(column))})" for column in ratio.T)
+        lows, highs = zip(*map(scores.interval, ratio.T), strict=True)
+        cells = [
+            f"{_gap(r)} ({low:.2f}, {high:.2f})" for r, low, high in zip(ratio.T, lows, highs, strict=True)
+        ]
         lines.append(["", method, *cells, counts])
     return lines
 
@@ -106,22 +115,20 @@ def _gap(values: np.ndarray) -> str:
 
 @eqx.filter_jit
 def _many(
-    functions: tuple, space: px.Space, shared: Any, own: Any, keys: jax.Array, level: jax.Array, share: jax.Array
+    functions: tuple, space: px.Space, shared: Any, own: Any, settings: tuple, keys: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Gaps (s, budgets) of the incumbent, of the best evaluation, and of the best mean after repeats."""
-    evaluate, gaps = functions
-    sampler = px.tpe(space, reevaluate=share)
+    (evaluate, gaps, n_constraints), (level, share) = functions, settings
+    sampler = px.tpe(space, n_constraints=n_constraints, reevaluate=share)
 
     def run(own: Any, key: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        def regrets(x: jax.Array) -> jax.Array:
-            def regret(one: jax.Array) -> jax.Array:
-                return gaps(shared, own, one[None], jnp.zeros((1, 1)), jnp.zeros((1, 0)))[0]
-
-            return jax.lax.map(regret, x)
+        def regret(x: jax.Array, excess: float = -1.0) -> jax.Array:
+            """Of one configuration that counts as feasible; with a positive ``excess`` that of none."""
+            return gaps(shared, own, x[None], jnp.zeros((1, 1)), jnp.full((1, n_constraints), excess))[0]
 
         draw, search, repeat = jax.random.split(key, 3)
         drawn = jax.vmap(lambda key: sampler.ask(key, sampler.init(1))[0])(jax.random.split(draw, N_RANDOM))
-        unit = jnp.median(regrets(drawn))
+        unit = jnp.median(jax.lax.map(regret, drawn))
 
         def problem(key: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
             evaluation, noise = jax.random.split(key)
@@ -129,17 +136,20 @@ def _many(
             return objectives + level * unit * jax.random.normal(noise), constraints
 
         trace = px.optimize(sampler, problem, search, BUDGETS[-1])
-        regret, losses = regrets(trace.x) / unit, trace.objectives[:, 0]
-        found = []
+        # Without a feasible row the index is -1.
+        regrets = jnp.append(jax.lax.map(regret, trace.x), regret(trace.x[0], 1.0)) / unit
+        losses = jnp.where(trace.feasible, trace.objectives[:, 0], jnp.nan)
+        rows, found, at = (trace.x, trace.objectives, trace.constraints), [], jnp.array(BUDGETS) - 1
         for budget in BUDGETS:
             n = budget - budget // 10
-            best = jnp.argsort(losses[:n])[:N_BEST]
-            again = jnp.repeat(best, (budget - n) // N_BEST)
-            more = jax.vmap(problem)(jax.random.split(repeat, len(again)), trace.x[again])[0][:, 0]
-            means = (losses[best] + more.reshape(N_BEST, -1).sum(axis=1)) / (1 + len(again) // N_BEST)
-            found.append(regret[best[jnp.argmin(means)]])
-        at = jnp.array(BUDGETS) - 1
-        return regret[trace.incumbent()[at]], of_best(regret, losses)[at], jnp.stack(found)
+            again = jnp.repeat(jnp.argsort(losses[:n])[:N_BEST], (budget - n) // N_BEST)
+            values = jax.vmap(problem)(jax.random.split(repeat, len(again)), trace.x[again])
+            more = (trace.x[again], *values)
+            whole = (jnp.concatenate([a[:n], b]) for a, b in zip(rows, more, strict=True))
+            found.append(px.samplers.Trace(*whole, directions=trace.directions).incumbent()[-1])
+        best = of_best(jnp.arange(len(losses)), losses)
+        best = jnp.where(jax.lax.cummax(trace.feasible.astype(int)) > 0, best, -1)
+        return tuple(regrets[i] for i in (trace.incumbent()[at], best[at], jnp.stack(found)))
 
     return jax.vmap(run, in_axes=(0, 0) if jax.tree.leaves(own) else (None, 0))(own, keys)
 

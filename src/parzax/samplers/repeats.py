@@ -124,7 +124,7 @@ def plan_repeats(
         means = average(first, state.objectives, state.constraints, state.evaluated)
         n_told = jnp.zeros_like(first).at[first].add(told.astype(first.dtype), mode="drop")
         place = invert_order(jnp.argsort(jnp.where(means.feasible, means.objectives[:, 0], jnp.inf)))
-        order = jnp.lexsort((place, n_told, place >= N_BEST)).astype(jnp.int32)
+        order = jnp.lexsort((place, n_told, place >= N_BEST, ~means.feasible)).astype(jnp.int32)
         i = jnp.cumsum(planned) - 1
         rows = order.at[i].get(mode="clip")
         has_noise = (means.noise[0] > 0) | (means.n_repeats < _MOST_EQUAL)
