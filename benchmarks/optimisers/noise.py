@@ -1,10 +1,10 @@
 """What evaluating the best configurations again is worth: ``python -m benchmarks.optimisers.noise``.
 
 Gaps, without noise, of the reported configuration of `px.tpe` with ``reevaluate``, over those of `px.tpe`,
-which reports its best evaluation: on tables with several trainings, on noisy functions, and on functions without
-noise, where it can only cost. "last tenth" spends the last tenth of the evaluations of `px.tpe` on its five
-best rows, and reports the best mean. Half of the problems is for choosing. PARZAX_DATA names the folder of
-tables.
+which reports its best evaluation: on tables with several trainings, on noisy functions, and on functions
+without noise, where it can only cost. "last tenth" spends the last tenth of the evaluations of `px.tpe` on
+its five best rows, and reports the best mean. Half of the problems is for choosing. PARZAX_DATA names the
+folder of tables.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from benchmarks.optimisers import constrained, page, scores, suites
 from benchmarks.optimisers.problems import CHOICE, HALVES, of_best
 
 BUDGETS = 50, 100, 200
-SHARES = 0.1, 0.2, 0.3
+SHARES = 0.1, 0.2
 # Standard deviation of the noise, over the median regret of random configurations of a run's function.
 LEVELS = {"moderate": 0.03, "severe": 0.3}
 N_RANDOM, N_BEST = 200, 5

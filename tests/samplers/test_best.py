@@ -16,13 +16,14 @@ N, CAPACITY = 20, 32
 
 
 def _rows(m: int, c: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """With ties, repeated rows, pending rows and infinities."""
+    """With ties, repeated rows, pending rows and infinities; without noise (`test_repeats` has noise)."""
     rng = np.random.default_rng(seed)
     x = np.stack([rng.integers(0, 6, N), rng.integers(0, 2, N)], axis=1).astype(float)
-    objectives = rng.choice([0.0, 1.0, 2.0, 3.0, np.inf], (N, m), p=[0.1, 0.3, 0.3, 0.2, 0.1])
+    x[5] = x[1]
+    k = (2 * x[:, 0] + x[:, 1]).astype(int)
+    objectives = rng.choice([0.0, 1.0, 2.0, 3.0, np.inf], (12, m), p=[0.1, 0.3, 0.3, 0.2, 0.1])[k]
     objectives[::7] = np.nan
-    excess = np.where(np.isnan(objectives[:, :1]), np.nan, rng.integers(-2, 2, (N, c)))
-    x[5], objectives[5], excess[5] = x[1], objectives[1], excess[1]
+    excess = np.where(np.isnan(objectives[:, :1]), np.nan, rng.integers(-2, 2, (12, c))[k])
     return x, objectives, excess
 
 

@@ -1,18 +1,16 @@
 """Configurations that were evaluated several times: their means, the best of them, what to evaluate again."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from parzax.samplers.candidates import invert_order
 from parzax.split import State
 
-# The best configuration has the smallest mean + CAUTION standard errors.
-CAUTION = 1.0
-# Re-evaluations go to this many best configurations.
-N_BEST = 3
+# Bounds of a mean loss, in standard errors: the best configuration has the smallest upper bound, and the one
+# with the smallest lower bound is evaluated again.
+N_ERRORS = 1.0
 # Without a difference between so many repeated evaluations nothing more is evaluated again.
 _MOST_EQUAL = 3
 
@@ -47,7 +45,7 @@ class Means(NamedTuple):
         """
         # The bound of a single evaluation, mean + noise, is subtracted: it would merge close losses.
         count = jnp.maximum(self.count, 1).astype(self.noise.dtype)
-        bound = self.objectives[:, objective] - CAUTION * self.noise[objective] * (1 - jax.lax.rsqrt(count))
+        bound = self.objectives[:, objective] - N_ERRORS * self.noise[objective] * (1 - jax.lax.rsqrt(count))
         ranked = jnp.where(self.feasible, bound, jnp.inf)
         at_best = self.feasible & (ranked == ranked.min())
         return jnp.argmax(at_best).astype(jnp.int32), at_best.any()
@@ -109,9 +107,9 @@ def plan_repeats(
 ) -> tuple[Bool[Array, " {n}"], Int[Array, " {n}"]]:
     """Which of the next n suggestions evaluate a configuration again, and the rows of the configurations.
 
-    Of the k-th suggestions after the start those are repeats in which floor(k * share) steps up. They go to
-    the best `N_BEST` feasible configurations by mean loss, the one with the fewest evaluations first;
-    pending and failed evaluations count as such. A batch larger than this goes on with the next best ones.
+    A repeat is due where floor(k * share) steps up, for the k-th suggestion after the start. It goes to the
+    feasible configuration with the smallest lower bound, mean - noise / sqrt(number of evaluations), where
+    pending and failed evaluations count; in a batch to the next ones too.
     """
     only = (state.constraint_only & state.present).sum(dtype=state.count.dtype)
     k = state.count - only - n_startup + jnp.arange(n, dtype=state.count.dtype)
@@ -122,9 +120,11 @@ def plan_repeats(
         told = state.usable & ~state.constraint_only
         first = first_equal(state.x, told)
         means = average(first, state.objectives, state.constraints, state.evaluated)
-        n_told = jnp.zeros_like(first).at[first].add(told.astype(first.dtype), mode="drop")
-        place = invert_order(jnp.argsort(jnp.where(means.feasible, means.objectives[:, 0], jnp.inf)))
-        order = jnp.lexsort((place, n_told, place >= N_BEST, ~means.feasible)).astype(jnp.int32)
+        n_told = (
+            jnp.zeros(state.capacity, state.x.dtype).at[first].add(told.astype(state.x.dtype), mode="drop")
+        )
+        bound = means.objectives[:, 0] - N_ERRORS * means.noise[0] * jax.lax.rsqrt(jnp.maximum(n_told, 1))
+        order = jnp.lexsort((bound, ~means.feasible)).astype(jnp.int32)
         i = jnp.cumsum(planned) - 1
         rows = order.at[i].get(mode="clip")
         has_noise = (means.noise[0] > 0) | (means.n_repeats < _MOST_EQUAL)

@@ -38,7 +38,7 @@ class Parts(eqx.Module):
 
     @property
     def reevaluates(self) -> bool:
-        """Whether suggestions may be evaluations of the best configurations again; False adds no operation."""
+        """Whether the best configurations are evaluated again. If not, compiled programs do not change."""
         return not (isinstance(self.reevaluate, (int, float)) and self.reevaluate == 0)
 
 
@@ -117,7 +117,7 @@ class Strategy(Parts):
         every: Points | None = None,
         starting: Any = None,
     ) -> tuple[Float[Array, "{n} d"], Points]:
-        """n suggestions, of which a share ``reevaluate`` repeats the best configurations; native, and points."""
+        """Native values and points of n suggestions; a share ``reevaluate`` of them repeats the best ones."""
         at = self.ask(basis, key, state, n, None, every, starting)
         x = basis.frame.decode(at)
         if not self.reevaluates:
