@@ -5,6 +5,7 @@ A preset returns a `Sampler`: `tpe` and `meta_learn_tpe`, and the published `pap
 `optimize_many` run a sampler on a problem and return a `Trace`.
 """
 
+from parzax.samplers.best import Best as Best
 from parzax.samplers.loop import Trace as Trace
 from parzax.samplers.loop import optimize as optimize
 from parzax.samplers.loop import optimize_many as optimize_many
@@ -16,7 +17,6 @@ from parzax.samplers.presets import mo_tpe as mo_tpe
 from parzax.samplers.presets import optuna_tpe as optuna_tpe
 from parzax.samplers.presets import paper_tpe as paper_tpe
 from parzax.samplers.presets import tpe as tpe
-from parzax.samplers.sampler import Best as Best
 from parzax.samplers.sampler import Sampler as Sampler
 from parzax.samplers.start import AbstractStart as AbstractStart
 from parzax.samplers.start import FromRows as FromRows

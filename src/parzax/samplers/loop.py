@@ -18,9 +18,10 @@ from parzax._programs import program
 from parzax._progress import is_shown
 from parzax.chunks import Chunks, digest, run_chunks
 from parzax.samplers.arguments import call
+from parzax.samplers.best import signed
 from parzax.samplers.objective import check_run, hashable, sizes
 from parzax.samplers.repeats import incumbents
-from parzax.samplers.sampler import Sampler, signed
+from parzax.samplers.sampler import Sampler
 from parzax.space import Space, host_frame
 from parzax.split import State
 
@@ -56,7 +57,10 @@ class Trace(eqx.Module):
         return (self.constraints <= 0).all(axis=-1)
 
     def best(self, objective: int = 0) -> Array:
-        """(..., n) best feasible value so far of an objective; +inf (-inf if maximised) before the first."""
+        """(..., n) best feasible value so far of an objective; +inf (-inf if maximised) before the first.
+
+        It is the value of a single evaluation. If evaluations have noise, it is too good; see `incumbent`.
+        """
         objective = _checks.whole_number("objective", objective, 0, self.objectives.shape[-1] - 1)
         value = self.objectives[..., objective]
         usable, axis = self.feasible & ~jnp.isnan(value), value.ndim - 1
@@ -65,9 +69,9 @@ class Trace(eqx.Module):
         return jax.lax.cummin(jnp.where(usable, value, jnp.inf), axis=axis)
 
     def incumbent(self, objective: int = 0) -> Int[Array, "*s n"]:
-        """(..., n) row of the best feasible configuration so far, by mean, as in `Sampler.best`.
+        """(..., n) first row of the best feasible configuration so far; -1 before there is one.
 
-        It is the first evaluated row of the configuration; -1 before the first feasible one.
+        The best one is that of `parzax.samplers.Sampler.best`, by the means of repeated evaluations.
         """
         objective = _checks.whole_number("objective", objective, 0, self.objectives.shape[-1] - 1)
         sign = -1 if self.directions[objective] == "maximize" else 1

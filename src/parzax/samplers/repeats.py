@@ -11,12 +11,12 @@ from parzax.split import State
 # Bounds of a mean loss, in standard errors: the best configuration has the smallest upper bound, and the one
 # with the smallest lower bound is evaluated again.
 N_ERRORS = 1.0
-# Without a difference between so many repeated evaluations nothing more is evaluated again.
+# Number of repeats without any difference after which there are no more.
 _MOST_EQUAL = 3
 
 
 class Means(NamedTuple):
-    """Means over the evaluations of each configuration, in the row ``first`` of the configuration.
+    """Means over the evaluations of each configuration, in the first of its rows.
 
     Attributes:
         count: (n,) number of evaluations; 0 in all other rows.
@@ -43,7 +43,7 @@ class Means(NamedTuple):
         The bound is mean + noise / sqrt(count), so a single lucky evaluation does not win against a confirmed
         mean that is nearly as good.
         """
-        # The bound of a single evaluation, mean + noise, is subtracted: it would merge close losses.
+        # Less the noise, so that the bound of a single evaluation is its loss, to the last bit.
         count = jnp.maximum(self.count, 1).astype(self.noise.dtype)
         bound = self.objectives[:, objective] - N_ERRORS * self.noise[objective] * (1 - jax.lax.rsqrt(count))
         ranked = jnp.where(self.feasible, bound, jnp.inf)
@@ -69,7 +69,7 @@ def average(
     constraints: Float[Array, "n c"],
     evaluated: Bool[Array, " n"],
 ) -> Means:
-    """Means of the evaluated rows by ``first``, from `first_equal`."""
+    """Means over the evaluated rows of each configuration, whose first row is ``first`` (`first_equal`)."""
     n, m = objectives.shape
     mask = evaluated[:, None]
     count = jnp.zeros(n, jnp.int32).at[first].add(evaluated.astype(jnp.int32), mode="drop")
@@ -92,16 +92,6 @@ def average(
     return Means(count, means[:, :m], means[:, m:], noise, n_repeats)
 
 
-def average_rows(
-    x: Float[Array, "n d"],
-    objectives: Float[Array, "n m"],
-    constraints: Float[Array, "n c"],
-    evaluated: Bool[Array, " n"],
-) -> Means:
-    """Means of the evaluated rows, each in the row of the first evaluation of its configuration."""
-    return average(first_equal(x, evaluated), objectives, constraints, evaluated)
-
-
 def plan_repeats(
     state: State, share: float | Float[Array, ""], n_startup: int, n: int
 ) -> tuple[Bool[Array, " {n}"], Int[Array, " {n}"]]:
@@ -113,16 +103,15 @@ def plan_repeats(
     """
     only = (state.constraint_only & state.present).sum(dtype=state.count.dtype)
     k = state.count - only - n_startup + jnp.arange(n, dtype=state.count.dtype)
-    steps = jnp.floor(jnp.stack([k, k + 1]).astype(state.x.dtype) * share)
+    dtype = state.x.dtype
+    steps = jnp.floor(jnp.stack([k, k + 1]).astype(dtype) * jnp.asarray(share, dtype))
     planned = (k >= 0) & (steps[1] > steps[0])
 
     def choose() -> tuple[Bool[Array, " n"], Int[Array, " n"]]:
         told = state.usable & ~state.constraint_only
         first = first_equal(state.x, told)
         means = average(first, state.objectives, state.constraints, state.evaluated)
-        n_told = (
-            jnp.zeros(state.capacity, state.x.dtype).at[first].add(told.astype(state.x.dtype), mode="drop")
-        )
+        n_told = jnp.zeros(state.capacity, dtype).at[first].add(told.astype(dtype), mode="drop")
         bound = means.objectives[:, 0] - N_ERRORS * means.noise[0] * jax.lax.rsqrt(jnp.maximum(n_told, 1))
         order = jnp.lexsort((bound, ~means.feasible)).astype(jnp.int32)
         i = jnp.cumsum(planned) - 1

@@ -1,13 +1,12 @@
 """`Sampler`: a sampler of the TPE family, with ask and tell."""
 
 from dataclasses import fields
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from parzax import _checks, _html
 from parzax._numerics import capacity as capacity_of
@@ -15,12 +14,11 @@ from parzax._numerics import to_device
 from parzax._programs import program
 from parzax._words import plural
 from parzax.acquisition import AbstractAcquisition
-from parzax.pareto import non_domination_rank
 from parzax.parzen.basis import Basis, device_copy
 from parzax.parzen.smoothing import AbstractSmoothing
 from parzax.samplers import arguments
+from parzax.samplers.best import Best, best_rows, signed
 from parzax.samplers.candidates import enumerate_points, find_members
-from parzax.samplers.repeats import average_rows
 from parzax.samplers.start import AbstractStart
 from parzax.samplers.strategy import Parts, Strategy
 from parzax.space import Points, Space, check_dtype
@@ -32,22 +30,6 @@ def _directions(directions: Any) -> tuple[str, ...]:
     """One direction per objective, as a tuple; a single string stands for one objective."""
     several = isinstance(directions, (tuple, list))
     return _checks.directions(directions, len(directions) if several and directions else 1)
-
-
-class Best(NamedTuple):
-    """The best rows among the n rows of a state: one row for one objective, the front for several.
-
-    Attributes:
-        x: (n, d) native values.
-        objectives: (n, m) in the sampler's directions, as given to `tell`.
-        constraints: (n, c) values, satisfied if <= 0.
-        mask: (n,) which rows are the best; all arrays are NaN in other rows.
-    """
-
-    x: Float[Array, "n d"]
-    objectives: Float[Array, "n m"]
-    constraints: Float[Array, "n c"]
-    mask: Bool[Array, " n"]
 
 
 class InSpace(eqx.Module):
@@ -165,13 +147,21 @@ class Sampler(Parts, InSpace):
         return self._add(state, x, None, constraints, True)
 
     def best(self, state: State) -> Best:
-        """The best feasible rows so far: the first row of smallest loss; for several losses, the front.
+        """The best feasible configuration so far; for several objectives, the front.
 
-        The arrays have one row per row of the state, in the order of `tell`. ``best.mask`` marks the best
-        rows, and the other rows are NaN. ``best.x[best.mask]`` has only the best rows.
+        Rows with equal native values are evaluations of one configuration, which counts by the means of its
+        losses and of its constraint values; it is feasible if the latter are <= 0 (NaN is not). Pending and
+        failed rows do not enter the means. With one objective the best configuration has the smallest
+        mean + noise / sqrt(number of evaluations), where the noise is the standard deviation of an
+        evaluation, pooled over configurations: one lucky evaluation does not win against a confirmed mean
+        that is nearly as good. Without repeated evaluations it is the first row of smallest loss.
+
+        The arrays have one row per row of the state, in the order of `tell`. ``best.mask`` marks the first
+        evaluation of each best configuration, and the other rows are NaN. ``best.x[best.mask]`` has only the
+        best configurations.
         """
         self._check_state(state)
-        return arguments.call(_best, self.directions, state)
+        return arguments.call(best_rows, self.directions, state)
 
     def status(self, state: State) -> Int[Array, ""]:
         """Bits of `parzax.Status` that say what is unusual about a state.
@@ -254,12 +244,6 @@ class Sampler(Parts, InSpace):
         return arguments.call(_add_rows, self.directions, state, x, at, objectives, constraints)
 
 
-def signed(directions: tuple[str, ...], objectives: Float[Array, "n m"]) -> Float[Array, "n m"]:
-    """Flip the sign of maximised objectives: turns objectives into losses, and losses into objectives."""
-    signs = np.array([-1 if direction == "maximize" else 1 for direction in directions])
-    return objectives * signs.astype(objectives.dtype)[None]
-
-
 _score, _status, _grown = program(Strategy.score), program(Strategy.status), program(State.grown)
 
 
@@ -292,17 +276,3 @@ def _add_rows(
     losses = signed(directions, objectives.astype(dtype))
     constraints = violations(jnp.asarray(constraints), dtype)
     return state.add(x, at, losses, constraints, jnp.full(len(x), only))
-
-
-@program
-def _best(directions: tuple[str, ...], state: State) -> Best:
-    means = average_rows(state.x, state.objectives, state.constraints, state.evaluated)
-    if len(directions) == 1:
-        row, exists = means.best()
-        mask = exists & (jnp.arange(state.capacity, dtype=row.dtype) == row)
-    else:
-        rank = non_domination_rank(means.objectives, means.feasible)
-        mask = (rank == 0) & means.feasible
-    rows = state.x, signed(directions, means.objectives), means.constraints
-    x, objectives, constraints = (jnp.where(mask[:, None], part, jnp.nan) for part in rows)
-    return Best(x, objectives, constraints, mask)

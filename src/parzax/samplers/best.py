@@ -1,0 +1,50 @@
+"""The best configurations among the rows of a state."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from parzax._programs import program
+from parzax.pareto import non_domination_rank
+from parzax.samplers.repeats import average, first_equal
+from parzax.split import State
+
+
+class Best(NamedTuple):
+    """The best configurations among the n rows of a state: one for one objective, the front for several.
+
+    Attributes:
+        x: (n, d) native values.
+        objectives: (n, m) means over the evaluations of a configuration, in the sampler's directions.
+        constraints: (n, c) means of the values, satisfied if <= 0.
+        mask: (n,) the first evaluated rows of the best configurations; all arrays are NaN in other rows.
+    """
+
+    x: Float[Array, "n d"]
+    objectives: Float[Array, "n m"]
+    constraints: Float[Array, "n c"]
+    mask: Bool[Array, " n"]
+
+
+def signed(directions: tuple[str, ...], objectives: Float[Array, "n m"]) -> Float[Array, "n m"]:
+    """Flip the sign of maximised objectives: turns objectives into losses, and losses into objectives."""
+    signs = np.array([-1 if direction == "maximize" else 1 for direction in directions])
+    return objectives * signs.astype(objectives.dtype)[None]
+
+
+@program
+def best_rows(directions: tuple[str, ...], state: State) -> Best:
+    """The best configurations of a state; see `parzax.samplers.Sampler.best`."""
+    evaluated = state.evaluated
+    means = average(first_equal(state.x, evaluated), state.objectives, state.constraints, evaluated)
+    if len(directions) == 1:
+        row, exists = means.best()
+        mask = exists & (jnp.arange(state.capacity, dtype=row.dtype) == row)
+    else:
+        rank = non_domination_rank(means.objectives, means.feasible)
+        mask = (rank == 0) & means.feasible
+    rows = state.x, signed(directions, means.objectives), means.constraints
+    x, objectives, constraints = (jnp.where(mask[:, None], part, jnp.nan) for part in rows)
+    return Best(x, objectives, constraints, mask)
