@@ -116,12 +116,12 @@ def _gap(values: np.ndarray) -> str:
 @eqx.filter_jit
 def _many(
     functions: tuple, space: px.Space, shared: Any, own: Any, settings: tuple, keys: jax.Array
-) -> tuple[jax.Array, jax.Array, jax.Array]:
+) -> tuple[jax.Array, ...]:
     """Gaps (s, budgets) of the incumbent, of the best evaluation, and of the best mean after repeats."""
     (evaluate, gaps, n_constraints), (level, share) = functions, settings
     sampler = px.tpe(space, n_constraints=n_constraints, reevaluate=share)
 
-    def run(own: Any, key: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    def run(own: Any, key: jax.Array) -> tuple[jax.Array, ...]:
         def regret(x: jax.Array, excess: float = -1.0) -> jax.Array:
             """Of one configuration that counts as feasible; with a positive ``excess`` that of none."""
             return gaps(shared, own, x[None], jnp.zeros((1, 1)), jnp.full((1, n_constraints), excess))[0]

@@ -1,6 +1,7 @@
 """Repeated evaluations: means and the best configuration against loops, and the plan of repeats."""
 
 from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +22,7 @@ N, CAPACITY = 24, 32
 SAMPLER = px.tpe(SPACE, n_constraints=1, directions="maximize")
 
 
-def _rows(seed: int, dtype=np.float32) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _rows(seed: int, dtype: Any = np.float32) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Configurations that repeat, with inactive values, failures and constraints near 0."""
     rng = np.random.default_rng(seed)
     x = np.stack([rng.integers(0, 2, N), rng.integers(0, 3, N), rng.choice([0.25, 0.5], N)], axis=1)
@@ -77,6 +78,7 @@ def test_the_best_is_the_loops(x64):
             losses = -objectives[:, 0]
             for best in (SAMPLER.best(states[i]), jax.tree.map(lambda a, i=i: a[i], batch)):
                 wanted = _best(x, losses, constraints)
+                assert wanted is not None
                 mask = np.asarray(best.mask)
                 assert np.flatnonzero(mask).tolist() == [wanted[0]]
                 np.testing.assert_array_equal(best.x[mask][0], x[wanted[0]])

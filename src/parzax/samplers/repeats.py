@@ -19,14 +19,14 @@ class Means(NamedTuple):
     """Means over the evaluations of each configuration, in the first of its rows.
 
     Attributes:
-        count: (n,) number of evaluations; 0 in all other rows.
+        n_evaluations: (n,) number of evaluations; 0 in all other rows.
         objectives: (n, m) mean losses.
         constraints: (n, c) mean values; NaN counts as +inf.
         noise: (m,) standard deviation of an evaluation, pooled over configurations; 0 without repeats.
         n_repeats: evaluations beyond the first one of their configuration.
     """
 
-    count: Int[Array, " n"]
+    n_evaluations: Int[Array, " n"]
     objectives: Float[Array, "n m"]
     constraints: Float[Array, "n c"]
     noise: Float[Array, " m"]
@@ -35,16 +35,16 @@ class Means(NamedTuple):
     @property
     def feasible(self) -> Bool[Array, " n"]:
         """Mask of the configurations whose mean constraint values are all <= 0."""
-        return (self.count > 0) & (self.constraints <= 0).all(axis=-1)
+        return (self.n_evaluations > 0) & (self.constraints <= 0).all(axis=-1)
 
     def best(self, objective: int = 0) -> tuple[Int[Array, ""], Bool[Array, ""]]:
         """Row of the feasible configuration with the smallest upper bound, and whether there is one.
 
-        The bound is mean + noise / sqrt(count), so a single lucky evaluation does not win against a confirmed
-        mean that is nearly as good.
+        The bound is mean + noise / sqrt(n_evaluations), so a single lucky evaluation does not win against a
+        confirmed mean that is nearly as good.
         """
         # Less the noise, so that the bound of a single evaluation is its loss, to the last bit.
-        count = jnp.maximum(self.count, 1).astype(self.noise.dtype)
+        count = jnp.maximum(self.n_evaluations, 1).astype(self.noise.dtype)
         bound = self.objectives[:, objective] - N_ERRORS * self.noise[objective] * (1 - jax.lax.rsqrt(count))
         ranked = jnp.where(self.feasible, bound, jnp.inf)
         at_best = self.feasible & (ranked == ranked.min())
