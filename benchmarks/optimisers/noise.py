@@ -22,6 +22,7 @@ import numpy as np
 import parzax as px
 from benchmarks.optimisers import constrained, page, scores, suites
 from benchmarks.optimisers.problems import CHOICE, HALVES, of_best
+from benchmarks.papers import runs
 
 BUDGETS = 50, 100, 200
 SHARES = 0.1, 0.2
@@ -44,10 +45,13 @@ def parts() -> list[Part]:
     """Tables with several trainings, noisy functions, and functions without noise."""
     functions = ("bbob-05d",)
     # A machine translation table has one training of each configuration; a ball is no table.
-    tables = [name for suite in ("tables", "constrained") for name in suites.names(suite)]
-    tables = [name for name in tables if name not in ("nmt_bench", constrained.BALL)]
+    tables, limited = (
+        tuple(name for name in suites.names(suite) if name not in ("nmt_bench", constrained.BALL))
+        for suite in ("tables", "constrained")
+    )
     noisy = [Part(f"bbob, {name} noise", functions, level) for name, level in LEVELS.items()]
-    found = [Part("tables", tuple(tables)), *noisy, Part("without noise", (*functions, "mixed"))]
+    without = Part("without noise", (*functions, "mixed"))
+    found = [Part("tables", tables), Part("tables, constrained", limited), *noisy, without]
     return [part for part in found if part.groups]
 
 
@@ -75,6 +79,7 @@ def measured(part: Part, half: str, n_seeds: int) -> dict[str, dict[str, np.ndar
     for name in part.groups:
         group = suites.build(name, n_seeds)
         for case in group.of(half):
+            runs.progress(f"{part.name}: {case.name}")
             keys = jax.random.split(jax.random.key(zlib.crc32(f"{part.name}/{case.name}".encode())), n_seeds)
             functions = group.evaluate, group.gaps, group.n_constraints
             for share in (0.0, *SHARES):

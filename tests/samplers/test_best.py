@@ -16,7 +16,7 @@ N, CAPACITY = 20, 32
 
 
 def _rows(m: int, c: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """With ties, repeated rows, pending rows and infinities; without noise (`test_repeats` has noise)."""
+    """With ties, repeated rows, pending rows and infinities; without noise (`test_noise` has noise)."""
     rng = np.random.default_rng(seed)
     x = np.stack([rng.integers(0, 6, N), rng.integers(0, 2, N)], axis=1).astype(float)
     x[5] = x[1]

@@ -1,209 +1,124 @@
-"""Repeated evaluations: means and the best configuration against loops, and the plan of repeats."""
-
-from dataclasses import replace
-from typing import Any
+"""``repeats=False``: suggestions that were not evaluated before, while there are others."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from reference import tpe as oracle
 
 import parzax as px
-from parzax.samplers import repeats
 
-SPACE = px.Space(
-    {
-        "z": px.Categorical(["a", "b"]),
-        "k": px.Int(0, 2),
-        "u": px.Float(0, 1, when=px.In("z", ["a"])),
-    }
+SPACE = px.Space({"a": px.Ordinal([1, 2, 4]), "b": px.Categorical(["x", "y", "z", "w"])})
+ALL = np.array([(a, b) for a in (1.0, 2.0, 4.0) for b in range(4)])
+
+
+def loss(x):
+    x = np.asarray(x)
+    return (x[:, 0] - 2) ** 2 + 0.1 * x[:, 1]
+
+
+def rows_of(x) -> set[tuple]:
+    """The configurations among rows; an inactive parameter is -1."""
+    return {tuple(row) for row in np.nan_to_num(np.asarray(x, float), nan=-1).tolist()}
+
+
+@pytest.mark.parametrize(
+    ("steps", "augmented"),
+    [(0, True), *(pytest.param(steps, False, marks=pytest.mark.slow) for steps in (0, 2))],
 )
-N, CAPACITY = 24, 32
-SAMPLER = px.tpe(SPACE, n_constraints=1, directions="maximize")
+def test_batches_go_through_a_small_space_once(steps, augmented):
+    """Pending rows are not suggested again; rows of which only a constraint is known still are.
+
+    Catches a repeat where candidates are few: the list of all configurations has what none of them is.
+    """
+    sampler = px.c_tpe(SPACE, 1, repeats=False, n_startup=2, n_candidates=2, gradient_steps=steps)
+    state, x = sampler.init(32), ALL[[0, 5]]
+    if augmented:
+        state = sampler.augment(state, ALL, np.where(ALL[:, :1] < 4, -1.0, 1.0))
+    suggested = [x]
+    for i in range(5):
+        # The second row of each batch is pending.
+        state = sampler.tell(state, x, np.array([loss(x)[0], np.nan]), -np.ones(2))
+        x = np.asarray(sampler.ask(jax.random.key(i), state, 2))
+        suggested.append(x)
+    assert rows_of(np.concatenate(suggested)) == rows_of(ALL)
+    state = sampler.tell(state, x, loss(x), -np.ones(2))
+    assert rows_of(sampler.ask(jax.random.key(5), state, 2)) <= rows_of(ALL)
 
 
-def _rows(seed: int, dtype: Any = np.float32) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Configurations that repeat, with inactive values, failures and constraints near 0."""
-    rng = np.random.default_rng(seed)
-    x = np.stack([rng.integers(0, 2, N), rng.integers(0, 3, N), rng.choice([0.25, 0.5], N)], axis=1)
-    x[x[:, 0] == 1, 2] = np.nan
-    objectives = rng.normal(size=(N, 1)) + 3 * x[:, 1:2]
-    objectives[rng.random(N) < 0.2] = np.nan
-    constraints = rng.normal(-0.3, 0.5, (N, 1))
-    return x, objectives.astype(dtype).astype(float), constraints.astype(dtype).astype(float)
+@pytest.mark.parametrize("n", [3, pytest.param(1, marks=pytest.mark.slow)])
+def test_best_new_members_of_a_pool(n):
+    """Against loops: the highest score among the others; catches an order that forgets the score."""
+    sampler = px.paper_tpe(SPACE, repeats=False, n_startup=2)
+    told, none = ALL[[0, 4, 5, 6, 9]], np.zeros((5, 0))
+    state = sampler.tell(sampler.init(32), told, loss(told))
+    table = told, loss(told)[:, None], none, np.zeros(5, bool)
+    scores = oracle.scores(oracle.Settings(), SPACE, table, ALL)
+    best = sorted(range(len(ALL)), key=lambda i: -scores[i])
+    assert rows_of(ALL[best[:3]]) & rows_of(told)
+    new = [i for i in best if tuple(ALL[i]) not in rows_of(told)]
+    suggested = sampler.ask(jax.random.key(0), state, n=n, candidates=ALL)
+    assert np.asarray(suggested).tolist() == ALL[new[:n]].tolist()
 
 
-def _configurations(x, losses) -> dict[tuple, list[int]]:
-    """Configuration -> its evaluated rows, in the order of the first ones."""
-    found: dict[tuple, list[int]] = {}
-    for i, row in enumerate(x):
-        if not np.isnan(losses[i]).any():
-            found.setdefault(tuple("inactive" if np.isnan(v) else v for v in row), []).append(i)
-    return found
+@pytest.mark.slow
+def test_a_pool_with_repeats():
+    sampler = px.paper_tpe(SPACE, repeats=True, n_startup=2)
+    told = ALL[[0, 4, 5, 6, 9]]
+    state = sampler.tell(sampler.init(32), told, loss(told))
+    best = int(np.argmax(sampler.score_of(state, ALL)))
+    suggested = sampler.ask(jax.random.key(0), state, candidates=ALL)
+    assert tuple(np.asarray(suggested)[0]) == tuple(ALL[best])
 
 
-def _noise(groups: dict[tuple, list[int]], losses) -> float:
-    """Standard deviation of an evaluation, pooled."""
-    squares = [((losses[i] - np.mean(losses[i])) ** 2).sum() for i in groups.values()]
-    return float(np.sqrt(sum(squares) / max(sum(len(i) - 1 for i in groups.values()), 1)))
+@pytest.mark.slow
+def test_inactive_parameters():
+    """A configuration is the same where its active parameters are."""
+    space = px.Space({"a": px.Categorical(["x", "y"]), "b": px.Float(0, 1, when=px.In("a", ["y"]))})
+    sampler = px.paper_tpe(space, repeats=False, n_startup=1)
+    x = np.array([[0.0, np.nan], [1.0, 0.5]])
+    state = sampler.tell(sampler.init(8), x, np.array([0.0, 1.0]))
+    for i in range(8):
+        suggested = np.asarray(sampler.ask(jax.random.key(i), state))[0]
+        assert suggested[0] == 1
+        assert suggested[1] != 0.5
 
 
-def _best(x, losses, constraints) -> tuple[int, float, np.ndarray] | None:
-    """First row, mean loss and mean constraints of the configuration with the smallest upper bound."""
-    groups, best = _configurations(x, losses), None
-    noise = _noise(groups, losses)
-    for rows in groups.values():
-        mean, limits = np.mean(losses[rows]), np.mean(constraints[rows], axis=0)
-        bound = mean + repeats.N_ERRORS * noise / np.sqrt(len(rows))
-        if (limits <= 0).all() and (best is None or bound < best[0]):
-            best = bound, rows[0], mean, limits
-    return None if best is None else best[1:]
+@pytest.mark.slow
+def test_continuous_parameters():
+    """They never repeat, so nothing is compared."""
+    space = px.Space({"u": px.Float(0, 1), "b": px.Categorical(["x", "y"])})
+    sampler = px.paper_tpe(space, repeats=False, n_startup=1)
+    rows = np.array([[0.2, 0.0], [0.7, 1.0]])
+    state = sampler.tell(sampler.init(8), rows, np.array([0.0, 1.0]))
+    assert np.isfinite(np.asarray(sampler.ask(jax.random.key(0), state))).all()
 
 
-def _told(x, objectives, constraints, sampler=SAMPLER):
-    constraints = np.where(np.isnan(objectives), np.nan, constraints)
-    return sampler.tell(sampler.init(CAPACITY), x, objectives, constraints)
+TREE = px.Space({"a": px.Categorical(["x", "y", "z"]), "b": px.Int(0, 3, when=px.In("a", ["y"]))})
 
 
-@pytest.mark.parametrize("x64", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_the_best_is_the_loops(x64):
-    """Of one state and of a batch; and of a run after each evaluation."""
-    with jax.enable_x64(x64):
-        cases = [_rows(seed, np.float64 if x64 else np.float32) for seed in range(12)]
-        states = [_told(*case) for case in cases]
-        batch = jax.jit(jax.vmap(SAMPLER.best))(jax.tree.map(lambda *a: jnp.stack(a), *states))
-        runs = px.samplers.Trace(*map(np.stack, zip(*cases, strict=True)), directions=("maximize",))
-        rows = np.asarray(runs.incumbent())
-        for i, (x, objectives, constraints) in enumerate(cases):
-            losses = -objectives[:, 0]
-            for best in (SAMPLER.best(states[i]), jax.tree.map(lambda a, i=i: a[i], batch)):
-                wanted = _best(x, losses, constraints)
-                assert wanted is not None
-                mask = np.asarray(best.mask)
-                assert np.flatnonzero(mask).tolist() == [wanted[0]]
-                np.testing.assert_array_equal(best.x[mask][0], x[wanted[0]])
-                np.testing.assert_allclose(best.objectives[mask], -wanted[1], rtol=1e-5)
-                np.testing.assert_allclose(best.constraints[mask][0], wanted[2], rtol=1e-4)
-                assert np.isnan(best.objectives[~mask]).all()
-            for n in range(1, N + 1):
-                wanted = _best(x[:n], losses[:n], constraints[:n])
-                assert rows[i, n - 1] == (-1 if wanted is None else wanted[0])
-    assert (rows == -1).any()
+@pytest.mark.parametrize(
+    ("space", "n_configurations"), [(TREE, 6), pytest.param(SPACE, 12, marks=pytest.mark.slow)]
+)
+def test_runs_under_vmap(space, n_configurations):
+    """Catches a program that cannot be compiled, runs with repeats, and inactive values that count."""
+    problem = px.Problem(lambda key, x: ((x[0] - 2) ** 2)[None], space)
+    sampler = px.paper_tpe(space, repeats=False, n_startup=1, n_candidates=2)
+    keys = jax.random.split(jax.random.key(0), 4)
+    trace = px.optimize_many(sampler, problem, keys, n_configurations, lanes=4, progress=False)
+    for run in trace.x:
+        assert len(rows_of(run)) == n_configurations
+    assert len({run.tobytes() for run in trace.x}) > 1
 
 
-def test_the_order_of_rows_does_not_matter():
-    """Shuffled rows have the same best configuration, and the same mean."""
-    for seed in range(6):
-        x, objectives, constraints = _rows(seed)
-        wanted = SAMPLER.best(_told(x, objectives, constraints))
-        order = np.random.default_rng(seed).permutation(N)
-        best = SAMPLER.best(_told(x[order], objectives[order], constraints[order]))
-        np.testing.assert_array_equal(best.x[best.mask], wanted.x[wanted.mask])
-        np.testing.assert_allclose(best.objectives[best.mask], wanted.objectives[wanted.mask], rtol=1e-5)
+@pytest.mark.slow
+def test_jit_is_eager():
+    sampler = px.paper_tpe(SPACE, repeats=False, n_startup=3, n_candidates=4)
+    state = sampler.tell(sampler.init(32), ALL[:3], loss(ALL[:3]))
+    suggested = jax.jit(lambda key: sampler.ask(key, state))(jax.random.key(0))
+    assert jnp.array_equal(suggested, sampler.ask(jax.random.key(0), state))
 
 
-def test_without_repeats_the_best_is_the_best_row():
-    """And equal evaluations of a configuration change nothing: their mean is exact, in both directions."""
-    rng = np.random.default_rng(0)
-    x = np.stack([np.zeros(N), rng.integers(0, 3, N), rng.permutation(N) / N], axis=1)
-    # The losses of a hair's breadth would be merged by an added bound.
-    objectives = 1 + np.float32(2.0**-20) * rng.permutation(N)[:, None]
-    state = _told(x, objectives, -np.ones((N, 1)))
-    assert np.flatnonzero(SAMPLER.best(state).mask).tolist() == [objectives.argmax()]
-    again = SAMPLER.tell(state, np.repeat(x[:2], 3, axis=0), np.repeat(objectives[:2], 3), -np.ones(6))
-    best = SAMPLER.best(again)
-    assert np.flatnonzero(best.mask).tolist() == [objectives.argmax()]
-    assert best.objectives[best.mask][0, 0] == objectives.max()
-
-
-def test_infinite_and_huge_losses():
-    """A configuration with an infinite loss has an infinite mean; squares of large ones do not overflow."""
-    sampler = px.tpe(px.Space({"k": px.Int(0, 5)}))
-    x = np.array([0, 0, 1, 1, 2, 2, 3])[:, None]
-    losses = np.array([-1.0, np.inf, 1e30, 3e30, 1.5e30, 1.6e30, 2e30])
-    best = sampler.best(sampler.tell(sampler.init(8), x, losses))
-    assert best.x[best.mask].tolist() == [[2]]
-    np.testing.assert_allclose(best.objectives[best.mask], 1.55e30, rtol=1e-5)
-
-
-def test_the_front_is_of_means():
-    """With several objectives."""
-    sampler = px.tpe(px.Space({"k": px.Int(0, 5)}), 2)
-    x, y = [[0], [1], [0], [2]], [[0.0, 4.0], [3.0, 1.0], [4.0, 4.0], [2.0, 2.0]]
-    best = sampler.best(sampler.tell(sampler.init(8), x, y))
-    assert best.x[best.mask].tolist() == [[1], [2]]
-    best = sampler.best(sampler.tell(sampler.init(8), x[:2], y[:2]))
-    assert best.x[best.mask].tolist() == [[0], [1]]
-
-
-# --- the plan of repeats --------------------------------------------------------------------------
-
-LINE = px.Space({"x": px.Float(0, 1)})
-NOISY = px.tpe(LINE, n_startup=5, reevaluate=0.25)
-
-
-def _noisy(scale, key, x):
-    return x + scale * jax.random.normal(key, (1,)), jnp.zeros(0)
-
-
-def _run(scale: float) -> px.samplers.Trace:
-    return px.optimize(NOISY, jax.tree_util.Partial(_noisy, jnp.asarray(scale)), jax.random.key(1), 60)
-
-
-def test_a_run_repeats_its_best():
-    """The planned steps, and no others, evaluate the configuration with the smallest lower bound again."""
-    trace = _run(0.1)
-    x, losses = np.asarray(trace.x), np.asarray(trace.objectives)[:, 0]
-    repeated = [float(x[i, 0]) in x[:i, 0] for i in range(60)]
-    assert repeated == [k >= 0 and (k + 1) // 4 > k // 4 for k in range(-5, 55)]
-    for i in np.flatnonzero(repeated):
-        groups = _configurations(x[:i], losses[:i])
-        error = repeats.N_ERRORS * _noise(groups, losses)
-        best = min(groups.values(), key=lambda rows: np.mean(losses[rows]) - error / np.sqrt(len(rows)))
-        assert x[i, 0] == x[best[0], 0]
-
-
-def test_without_noise_it_stops():
-    """After a few repeats that are all equal."""
-    assert 60 - len(np.unique(np.asarray(_run(0.0).x))) == 3
-
-
-def test_ask_and_tell_repeat_to_the_last_bit():
-    """Told rows come back as they are; in batches they are different; only feasible ones are repeated."""
-    space = px.Space({"lr": px.Float(1e-5, 1.0, log=True), "u": px.Float(0, 0.3)})
-    sampler = px.tpe(space, n_constraints=1, n_startup=2, reevaluate=0.5)
-    x = np.random.default_rng(0).uniform(1e-5, 0.3, (14, 2))
-
-    def ask(state):
-        """Which rows the suggestions are; those that are not told are left out."""
-        asked = np.asarray(sampler.ask(jax.random.key(0), state, 4))
-        return [i for one in asked for i in np.flatnonzero((x.astype(np.float32) == one).all(axis=1))]
-
-    excess = np.where(np.arange(14) == 10, 1.0, -1.0)
-    state = sampler.tell(sampler.init(), x, np.arange(14.0) % 5, excess)
-    assert ask(state) == [0, 5]
-    # With noise, a pending evaluation raises the lower bound of its configuration.
-    noisy = sampler.tell(state, x[:2], [0.1, 1.2], [-1.0, -1.0])
-    assert ask(noisy) == [5, 0]
-    assert ask(sampler.tell(noisy, x[[5] * 20], [np.nan] * 20, [-1.0] * 20)) == [0, 5]
-    assert ask(replace(state, constraints=jnp.ones_like(state.constraints))) == []
-
-
-def test_off_it_adds_nothing():
-    """No equation, and the same suggestions as ever."""
-
-    def equations(sampler):
-        return str(jax.make_jaxpr(sampler.ask)(jax.random.key(0), sampler.init()))
-
-    assert equations(px.tpe(LINE, reevaluate=0.0)) == equations(px.tpe(LINE))
-    assert len(equations(px.tpe(LINE, reevaluate=0.1))) > len(equations(px.tpe(LINE)))
-
-
-def test_what_is_refused():
-    """Several objectives, shares outside [0, 1], and adapters."""
-    with pytest.raises(ValueError, match=r"reevaluate must be 0 for 2 objectives, got 0\.1"):
-        px.tpe(LINE, 2, reevaluate=0.1)
-    with pytest.raises(ValueError, match="reevaluate must be"):
-        px.tpe(LINE, reevaluate=1.5)
-    with pytest.raises(ValueError, match="reevaluate must be 0 in an adapter"):
-        px.adapters.Session(NOISY)
+def test_wrong_values():
+    with pytest.raises(TypeError, match="repeats"):
+        px.paper_tpe(SPACE, repeats="no")  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,209 @@
+"""Repeated evaluations: means and the best configuration against loops, and the plan of repeats."""
+
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import parzax as px
+from parzax.samplers import repeats
+
+SPACE = px.Space(
+    {
+        "z": px.Categorical(["a", "b"]),
+        "k": px.Int(0, 2),
+        "u": px.Float(0, 1, when=px.In("z", ["a"])),
+    }
+)
+N, CAPACITY = 24, 32
+SAMPLER = px.tpe(SPACE, n_constraints=1, directions="maximize")
+
+
+def _rows(seed: int, dtype: Any = np.float32) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Configurations that repeat, with inactive values, failures and constraints near 0."""
+    rng = np.random.default_rng(seed)
+    x = np.stack([rng.integers(0, 2, N), rng.integers(0, 3, N), rng.choice([0.25, 0.5], N)], axis=1)
+    x[x[:, 0] == 1, 2] = np.nan
+    objectives = rng.normal(size=(N, 1)) + 3 * x[:, 1:2]
+    objectives[rng.random(N) < 0.2] = np.nan
+    constraints = rng.normal(-0.3, 0.5, (N, 1))
+    return x, objectives.astype(dtype).astype(float), constraints.astype(dtype).astype(float)
+
+
+def _configurations(x, losses) -> dict[tuple, list[int]]:
+    """Configuration -> its evaluated rows, in the order of the first ones."""
+    found: dict[tuple, list[int]] = {}
+    for i, row in enumerate(x):
+        if not np.isnan(losses[i]).any():
+            found.setdefault(tuple("inactive" if np.isnan(v) else v for v in row), []).append(i)
+    return found
+
+
+def _noise(groups: dict[tuple, list[int]], losses) -> float:
+    """Standard deviation of an evaluation, pooled."""
+    squares = [((losses[i] - np.mean(losses[i])) ** 2).sum() for i in groups.values()]
+    return float(np.sqrt(sum(squares) / max(sum(len(i) - 1 for i in groups.values()), 1)))
+
+
+def _best(x, losses, constraints) -> tuple[int, float, np.ndarray] | None:
+    """First row, mean loss and mean constraints of the configuration with the smallest upper bound."""
+    groups, best = _configurations(x, losses), None
+    noise = _noise(groups, losses)
+    for rows in groups.values():
+        mean, limits = np.mean(losses[rows]), np.mean(constraints[rows], axis=0)
+        bound = mean + repeats.N_ERRORS * noise / np.sqrt(len(rows))
+        if (limits <= 0).all() and (best is None or bound < best[0]):
+            best = bound, rows[0], mean, limits
+    return None if best is None else best[1:]
+
+
+def _told(x, objectives, constraints, sampler=SAMPLER):
+    constraints = np.where(np.isnan(objectives), np.nan, constraints)
+    return sampler.tell(sampler.init(CAPACITY), x, objectives, constraints)
+
+
+@pytest.mark.parametrize("x64", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_the_best_is_the_loops(x64):
+    """Of one state and of a batch; and of a run after each evaluation."""
+    with jax.enable_x64(x64):
+        cases = [_rows(seed, np.float64 if x64 else np.float32) for seed in range(12)]
+        states = [_told(*case) for case in cases]
+        batch = jax.jit(jax.vmap(SAMPLER.best))(jax.tree.map(lambda *a: jnp.stack(a), *states))
+        runs = px.samplers.Trace(*map(np.stack, zip(*cases, strict=True)), directions=("maximize",))
+        rows = np.asarray(runs.incumbent())
+        for i, (x, objectives, constraints) in enumerate(cases):
+            losses = -objectives[:, 0]
+            for best in (SAMPLER.best(states[i]), jax.tree.map(lambda a, i=i: a[i], batch)):
+                wanted = _best(x, losses, constraints)
+                assert wanted is not None
+                mask = np.asarray(best.mask)
+                assert np.flatnonzero(mask).tolist() == [wanted[0]]
+                np.testing.assert_array_equal(best.x[mask][0], x[wanted[0]])
+                np.testing.assert_allclose(best.objectives[mask], -wanted[1], rtol=1e-5)
+                np.testing.assert_allclose(best.constraints[mask][0], wanted[2], rtol=1e-4)
+                assert np.isnan(best.objectives[~mask]).all()
+            for n in range(1, N + 1):
+                wanted = _best(x[:n], losses[:n], constraints[:n])
+                assert rows[i, n - 1] == (-1 if wanted is None else wanted[0])
+    assert (rows == -1).any()
+
+
+def test_the_order_of_rows_does_not_matter():
+    """Shuffled rows have the same best configuration, and the same mean."""
+    for seed in range(6):
+        x, objectives, constraints = _rows(seed)
+        wanted = SAMPLER.best(_told(x, objectives, constraints))
+        order = np.random.default_rng(seed).permutation(N)
+        best = SAMPLER.best(_told(x[order], objectives[order], constraints[order]))
+        np.testing.assert_array_equal(best.x[best.mask], wanted.x[wanted.mask])
+        np.testing.assert_allclose(best.objectives[best.mask], wanted.objectives[wanted.mask], rtol=1e-5)
+
+
+def test_without_repeats_the_best_is_the_best_row():
+    """And equal evaluations of a configuration change nothing: their mean is exact, in both directions."""
+    rng = np.random.default_rng(0)
+    x = np.stack([np.zeros(N), rng.integers(0, 3, N), rng.permutation(N) / N], axis=1)
+    # The losses of a hair's breadth would be merged by an added bound.
+    objectives = 1 + np.float32(2.0**-20) * rng.permutation(N)[:, None]
+    state = _told(x, objectives, -np.ones((N, 1)))
+    assert np.flatnonzero(SAMPLER.best(state).mask).tolist() == [objectives.argmax()]
+    again = SAMPLER.tell(state, np.repeat(x[:2], 3, axis=0), np.repeat(objectives[:2], 3), -np.ones(6))
+    best = SAMPLER.best(again)
+    assert np.flatnonzero(best.mask).tolist() == [objectives.argmax()]
+    assert best.objectives[best.mask][0, 0] == objectives.max()
+
+
+def test_infinite_and_huge_losses():
+    """A configuration with an infinite loss has an infinite mean; squares of large ones do not overflow."""
+    sampler = px.tpe(px.Space({"k": px.Int(0, 5)}))
+    x = np.array([0, 0, 1, 1, 2, 2, 3])[:, None]
+    losses = np.array([-1.0, np.inf, 1e30, 3e30, 1.5e30, 1.6e30, 2e30])
+    best = sampler.best(sampler.tell(sampler.init(8), x, losses))
+    assert best.x[best.mask].tolist() == [[2]]
+    np.testing.assert_allclose(best.objectives[best.mask], 1.55e30, rtol=1e-5)
+
+
+def test_the_front_is_of_means():
+    """With several objectives."""
+    sampler = px.tpe(px.Space({"k": px.Int(0, 5)}), 2)
+    x, y = [[0], [1], [0], [2]], [[0.0, 4.0], [3.0, 1.0], [4.0, 4.0], [2.0, 2.0]]
+    best = sampler.best(sampler.tell(sampler.init(8), x, y))
+    assert best.x[best.mask].tolist() == [[1], [2]]
+    best = sampler.best(sampler.tell(sampler.init(8), x[:2], y[:2]))
+    assert best.x[best.mask].tolist() == [[0], [1]]
+
+
+# --- the plan of repeats --------------------------------------------------------------------------
+
+LINE = px.Space({"x": px.Float(0, 1)})
+NOISY = px.tpe(LINE, n_startup=5, reevaluate=0.25)
+
+
+def _noisy(scale, key, x):
+    return x + scale * jax.random.normal(key, (1,)), jnp.zeros(0)
+
+
+def _run(scale: float) -> px.samplers.Trace:
+    return px.optimize(NOISY, jax.tree_util.Partial(_noisy, jnp.asarray(scale)), jax.random.key(1), 60)
+
+
+def test_a_run_repeats_its_best():
+    """The planned steps, and no others, evaluate the configuration with the smallest lower bound again."""
+    trace = _run(0.1)
+    x, losses = np.asarray(trace.x), np.asarray(trace.objectives)[:, 0]
+    repeated = [float(x[i, 0]) in x[:i, 0] for i in range(60)]
+    assert repeated == [k >= 0 and (k + 1) // 4 > k // 4 for k in range(-5, 55)]
+    for i in np.flatnonzero(repeated):
+        groups = _configurations(x[:i], losses[:i])
+        error = repeats.N_ERRORS * _noise(groups, losses)
+        best = min(groups.values(), key=lambda rows: np.mean(losses[rows]) - error / np.sqrt(len(rows)))
+        assert x[i, 0] == x[best[0], 0]
+
+
+def test_without_noise_it_stops():
+    """After a few repeats that are all equal."""
+    assert 60 - len(np.unique(np.asarray(_run(0.0).x))) == 3
+
+
+def test_ask_and_tell_repeat_to_the_last_bit():
+    """Told rows come back as they are; in batches they are different; only feasible ones are repeated."""
+    space = px.Space({"lr": px.Float(1e-5, 1.0, log=True), "u": px.Float(0, 0.3)})
+    sampler = px.tpe(space, n_constraints=1, n_startup=2, reevaluate=0.5)
+    x = np.random.default_rng(0).uniform(1e-5, 0.3, (14, 2))
+
+    def ask(state):
+        """Which rows the suggestions are; those that are not told are left out."""
+        asked = np.asarray(sampler.ask(jax.random.key(0), state, 4))
+        return [i for one in asked for i in np.flatnonzero((x.astype(np.float32) == one).all(axis=1))]
+
+    excess = np.where(np.arange(14) == 10, 1.0, -1.0)
+    state = sampler.tell(sampler.init(), x, np.arange(14.0) % 5, excess)
+    assert ask(state) == [0, 5]
+    # With noise, a pending evaluation raises the lower bound of its configuration.
+    noisy = sampler.tell(state, x[:2], [0.1, 1.2], [-1.0, -1.0])
+    assert ask(noisy) == [5, 0]
+    assert ask(sampler.tell(noisy, x[[5] * 20], [np.nan] * 20, [-1.0] * 20)) == [0, 5]
+    assert ask(replace(state, constraints=jnp.ones_like(state.constraints))) == []
+
+
+def test_off_it_adds_nothing():
+    """No equation, and the same suggestions as ever."""
+
+    def equations(sampler):
+        return str(jax.make_jaxpr(sampler.ask)(jax.random.key(0), sampler.init()))
+
+    assert equations(px.tpe(LINE, reevaluate=0.0)) == equations(px.tpe(LINE))
+    assert len(equations(px.tpe(LINE, reevaluate=0.1))) > len(equations(px.tpe(LINE)))
+
+
+def test_what_is_refused():
+    """Several objectives, shares outside [0, 1], and adapters."""
+    with pytest.raises(ValueError, match=r"reevaluate must be 0 for 2 objectives, got 0\.1"):
+        px.tpe(LINE, 2, reevaluate=0.1)
+    with pytest.raises(ValueError, match="reevaluate must be"):
+        px.tpe(LINE, reevaluate=1.5)
+    with pytest.raises(ValueError, match="reevaluate must be 0 in an adapter"):
+        px.adapters.Session(NOISY)
