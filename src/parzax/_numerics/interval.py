@@ -15,16 +15,18 @@ _LOG_SQRT_2PI = math.log(2 * math.pi) / 2
 
 
 class _Interval(NamedTuple):
-    """The standard normal on [a, b] with a + b >= 0, seen from a reference point c.
+    """The standard normal on [a, b], reflected if necessary so that a + b >= 0.
 
-    c is the midpoint if the interval is narrow, a if it lies in the tail, and 0 if it contains 0. Terms that
-    would cancel at c are removed from the formulas, so nothing is subtracted numerically.
+    An interval is narrow, in the tail (a >= 0), or contains 0. An invalid one is replaced by [-1, 1].
     """
 
-    reference: Real  # c
-    log_mass: Real  # log(Phi(b) - Phi(a)) + c^2/2
-    low_ratio: Real  # phi(a) / (Phi(b) - Phi(a))
-    high_ratio: Real  # phi(b) / (Phi(b) - Phi(a))
+    proper: Where
+    flip: Where
+    narrow: Where
+    tail: Where
+    low: Real
+    high: Real
+    width: Real
 
 
 # Without this jit, an eager call would dispatch a hundred operations one by one.
@@ -49,55 +51,70 @@ def log_normal_mass(a: Real, b: Real) -> Real:
 
 @jax.custom_jvp
 def _log_normal_mass(a: Real, b: Real) -> Real:
-    proper, _, interval = _described(a, b)
-    value = interval.log_mass - 0.5 * jnp.square(interval.reference)
-    return jnp.where(proper, value, jnp.where(a <= b, -jnp.inf, jnp.nan))
+    at = _described(a, b)
+    middle = at.low + 0.5 * at.width
+    # One logarithm serves the three formulas, and one exponential the upper end in two of them.
+    below, above = 1 / hazard(jnp.abs(at.low)), 1 / hazard(at.high)
+    decay = jnp.exp(jnp.where(at.tail, -at.width * middle, -0.5 * jnp.square(at.high)))
+    rest = jnp.where(at.tail, below, math.sqrt(2 * math.pi) - below * jnp.exp(-0.5 * jnp.square(at.low)))
+    narrow = at.width * _hermite_sum(middle, 0.5 * at.width)
+    reference = jnp.where(at.narrow, middle, jnp.where(at.tail, at.low, 0))
+    mass = jnp.log(jnp.where(at.narrow, narrow, rest - above * decay)) - _LOG_SQRT_2PI
+    return jnp.where(at.proper, mass - 0.5 * jnp.square(reference), jnp.where(a <= b, -jnp.inf, jnp.nan))
 
 
 @_log_normal_mass.defjvp
 def _log_normal_mass_jvp(primals, tangents):
     (a, b), (da, db) = primals, tangents
-    proper, flip, interval = _described(a, b)
-    ratio_a = jnp.where(flip, interval.high_ratio, interval.low_ratio)
-    ratio_b = jnp.where(flip, interval.low_ratio, interval.high_ratio)
-    return _log_normal_mass(a, b), jnp.where(proper, ratio_b, 0) * db - jnp.where(proper, ratio_a, 0) * da
+    at = _described(a, b)
+    low_ratio, high_ratio = _end_ratios(at)
+    ratio_a = jnp.where(at.flip, high_ratio, low_ratio)
+    ratio_b = jnp.where(at.flip, low_ratio, high_ratio)
+    return (
+        _log_normal_mass(a, b),
+        jnp.where(at.proper, ratio_b, 0) * db - jnp.where(at.proper, ratio_a, 0) * da,
+    )
 
 
-def _described(a: Real, b: Real) -> tuple[Where, Where, _Interval]:
-    """Masks of valid and of reflected intervals, and the intervals; an invalid one is replaced by [-1, 1].
-
-    All three formulas are evaluated for every interval. A formula that is not selected gets harmless
-    operands, so that its derivatives are not NaN.
-    """
+def _described(a: Real, b: Real) -> _Interval:
     proper = b - a > 0
     a, b = jnp.where(proper, a, -1), jnp.where(proper, b, 1)
     width, flip = b - a, a + b < 0
     low, high = jnp.where(flip, -b, a), jnp.where(flip, -a, b)
     limit = 0.25 if low.dtype == jnp.float64 else 0.4
     narrow = (low + 0.5 * width + 1) * (0.5 * width) <= limit
-    tail = ~narrow & (low >= 0)
+    return _Interval(proper, flip, narrow, ~narrow & (low >= 0), low, high, width)
+
+
+def _end_ratios(at: _Interval) -> tuple[Real, Real]:
+    """phi(a) and phi(b), divided by the mass.
+
+    All three formulas are evaluated for every interval. A formula that is not selected gets harmless
+    operands, so that its derivatives are not NaN.
+    """
+    narrow, tail, low, width = at.narrow, at.tail, at.low, at.width
     finite_width = jnp.where(tail & (width < jnp.inf), width, 1)
     # Distances of the ends from 0, for both formulas. An interval that contains 0 is cut at 64, where its
     # density is 0; without the cut 0 * infinity would be NaN.
     x_low = jnp.where(narrow, 1, jnp.where(tail, low, jnp.minimum(-low, 64)))
-    x_high = jnp.where(narrow, 2, jnp.where(tail, x_low + finite_width, jnp.minimum(high, 64)))
+    x_high = jnp.where(narrow, 2, jnp.where(tail, x_low + finite_width, jnp.minimum(at.high, 64)))
     rates = hazard(x_low), hazard(x_high)
-    branches = (
+    formulas = (
         _narrow(jnp.where(narrow, low, 0), jnp.where(narrow, width, 0.25)),
         _tail(x_low, *rates, finite_width, tail & (width < jnp.inf)),
         _straddling(x_low, x_high, *rates),
     )
-    chosen = (jnp.where(narrow, n, jnp.where(tail, t, s)) for n, t, s in zip(*branches, strict=True))
-    return proper, flip, _Interval(*chosen)
+    low_ratio, high_ratio = (
+        jnp.where(narrow, n, jnp.where(tail, t, s)) for n, t, s in zip(*formulas, strict=True)
+    )
+    return low_ratio, high_ratio
 
 
-def _narrow(low: Real, width: Real) -> _Interval:
+def _narrow(low: Real, width: Real) -> tuple[Real, Real]:
     h = 0.5 * width
     m = low + h
-    one_plus_sum = _hermite_sum(m, h)
-    low_ratio = jnp.exp(h * (m - 0.5 * h)) / (width * one_plus_sum)
-    high_ratio = jnp.exp(-h * (m + 0.5 * h)) / (width * one_plus_sum)
-    return _Interval(m, jnp.log(width) + (jnp.log(one_plus_sum) - _LOG_SQRT_2PI), low_ratio, high_ratio)
+    mass = width * _hermite_sum(m, h)
+    return jnp.exp(h * (m - 0.5 * h)) / mass, jnp.exp(-h * (m + 0.5 * h)) / mass
 
 
 def _hermite_sum(m: Real, h: Real) -> Real:
@@ -115,19 +132,17 @@ def _hermite_sum(m: Real, h: Real) -> Real:
     return total
 
 
-def _tail(low: Real, rate_low: Real, rate_high: Real, width: Real, bounded: Where) -> _Interval:
+def _tail(low: Real, rate_low: Real, rate_high: Real, width: Real, bounded: Where) -> tuple[Real, Real]:
     # Q(high)/Q(low)
     q = jnp.where(bounded, jnp.exp(-width * (low + 0.5 * width)) * (rate_low / rate_high), 0)
-    log_mass = log1m(q) - jnp.log(rate_low) - _LOG_SQRT_2PI
-    return _Interval(low, log_mass, rate_low / (1 - q), q * rate_high / (1 - q))
+    return rate_low / (1 - q), q * rate_high / (1 - q)
 
 
-def _straddling(low: Real, high: Real, rate_low: Real, rate_high: Real) -> _Interval:
+def _straddling(low: Real, high: Real, rate_low: Real, rate_high: Real) -> tuple[Real, Real]:
     """The interval [-low, high], which contains 0."""
     low_density, high_density = (gaussian(x) * (2 * math.pi) ** -0.5 for x in (low, high))
-    outside = low_density / rate_low + high_density / rate_high
-    inside = 1 - outside
-    return _Interval(jnp.zeros_like(low), log1m(outside), low_density / inside, high_density / inside)
+    inside = 1 - (low_density / rate_low + high_density / rate_high)
+    return low_density / inside, high_density / inside
 
 
 def log_unit_mass(loc: Real, scale: Real) -> Real:
