@@ -16,8 +16,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
+from parzax._numerics import in_two_rounds
 from parzax.kernels import AbstractKernel
 from parzax.parzen.basis import Basis, Regimes
 from parzax.parzen.prior import UserPrior
@@ -94,10 +95,8 @@ def kernel_coefficients(
         pieces.append((constants[k:], wide_constant[k:]))
     for part in basis.small:
         kernels = with_wide(part, kernels_of(part, rows.unit, scale), dtype)
-        kernels = jax.tree.map(lambda a, p=part: matmul(p.repeat.T, finite(a, basis.n_slots)), kernels)
-        log_mass = jax.vmap(lambda kernel, low, high: kernel.log_mass(low, high), in_axes=(0, None, None))
-        masses = jax.vmap(log_mass)(kernels, jnp.asarray(part.lower), jnp.asarray(part.upper))
-        masses = finite(masses, basis.n_slots)
+        values = tuple(jnp.asarray(x) for x in (part.regime_of, part.lower, part.upper))
+        masses = finite(in_two_rounds(partial(_masses_of_values, kernels), values), basis.n_slots)
         inside = part.repeated(part.here(rows).astype(dtype)).T > 0
         pieces.append((jnp.where(inside, masses[:, 1:] - masses[:, :1], 0), masses[:, 0]))
     # A kernel of another regime is replaced by the user's prior.
@@ -105,6 +104,16 @@ def kernel_coefficients(
     pieces.append((constant[None], anchor[None]))
     kernels, anchors = zip(*pieces, strict=True)
     return jnp.concatenate(kernels), jnp.concatenate(anchors)
+
+
+def _masses_of_values(kernels: AbstractKernel, values: tuple[Array, Array, Array]) -> Float[Array, "f n"]:
+    """log masses of f values, given by regime and cell, under the (k, n) kernels of their regimes."""
+
+    def log_masses(regime: Int[Array, ""], lower: Array, upper: Array) -> Float[Array, " n"]:
+        of_regime = jax.tree.map(lambda a: a[regime], kernels)
+        return jax.vmap(lambda kernel: kernel.log_mass(lower, upper))(of_regime)
+
+    return jax.vmap(log_masses)(*values)
 
 
 def point_features(
