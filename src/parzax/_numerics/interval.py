@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from parzax._numerics.tails import gaussian, hazard, log1m
+from parzax._numerics.tails import gaussian, hazard
 
 Real = Float[Array, "..."]
 Where = Bool[Array, "..."]

@@ -67,9 +67,3 @@ def gaussian(x: Float[Array, "..."]) -> Float[Array, "..."]:
     grid = jnp.floor(64 * x) / 64
     # expm1, because XLA would merge a product of two exponentials into one and round the sum of exponents.
     return jnp.exp(-0.5 * jnp.square(grid)) * (1 + jnp.expm1(-0.5 * (x - grid) * (x + grid)))
-
-
-def log1m(q: Float[Array, "..."]) -> Float[Array, "..."]:
-    """log(1 - q) for 0 <= q < 1. XLA's log1p alone loses two digits in float64 between -0.5 and -0.3."""
-    large = q > 0.25
-    return jnp.where(large, jnp.log(1 - jnp.where(large, q, 0.5)), jnp.log1p(-jnp.where(large, 0, q)))

@@ -16,6 +16,7 @@ from parzax._numerics import to_device
 from parzax.kernels import AbstractKernel, AbstractProductKernel, AitchisonAitken, TruncatedNormal
 from parzax.parzen.forms import Form, form_for_many
 from parzax.space import AbstractCells, Categorical, Domain, Frame, Points, Recorded, Space, frame_of
+from parzax.space.cells import Steps
 from parzax.space.frame import axis_shape, stack_axes
 
 # A discrete domain with at most this many values has one column per value in the matrix product. For larger
@@ -82,6 +83,11 @@ class LargeDiscrete(Regimes):
 
     axis: AbstractCells  # axes of the regimes, stacked
     most: int = eqx.field(static=True)  # upper bound on the number of values of each regime
+
+    @property
+    def on_lattice(self) -> bool:
+        """Whether the kernels are truncated normals and all cells of a regime have the same width."""
+        return self.family is TruncatedNormal and isinstance(self.axis, Steps) and not self.axis.log
 
 
 class Basis(eqx.Module):

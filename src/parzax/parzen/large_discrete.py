@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from parzax._numerics import in_two_rounds
+from parzax._numerics import LatticeMasses, in_two_rounds
 from parzax.kernels import AbstractKernel
 from parzax.parzen.basis import Basis, LargeDiscrete
 from parzax.parzen.log_kernels import finite, kernels_of, vmap_twice, with_wide
@@ -18,6 +18,9 @@ from parzax.space import Points
 _TABLE = 1 << 22
 # No table is made for up to this many points, because its code adds to the compilation time.
 _FEW_POINTS = 64
+# Pair by pair a float32 mass on a lattice costs a third of an entry of a table. Its factors are multiplied in
+# groups of regimes, with one logarithm for each group (see `LatticeMasses` for how many do not underflow).
+_TABLE_COST, _GROUP = 3, 3
 
 Sums = tuple[Float[Array, "j n"], Float[Array, " j"]]
 
@@ -67,7 +70,8 @@ def _log_masses(
     dtype, present = rows.unit.dtype, part.here(rows)
     kernels = with_wide(part, kernels, dtype)
     size = part.most * max(_n_kernels(kernels) - 1, 1) * len(part)
-    if n_points <= _FEW_POINTS or part.most > 2 * n_points or size > _TABLE:
+    cost = 2 * _TABLE_COST * part.most if _is_fast(part, row, dtype) else part.most
+    if n_points <= _FEW_POINTS or cost > 2 * n_points or size > _TABLE:
         return LogMasses(kernels, row, present, None, None)
     number = jnp.broadcast_to(jnp.arange(part.most, dtype=jnp.int32)[:, None], (part.most, len(part)))
     exists = number < jnp.asarray(part.n_values)[None]
@@ -92,7 +96,9 @@ def large_discrete_logs(basis: Basis, prepared: Sequence[LogMasses], at: Points)
         return table[number], anchor[number]
 
     for part, masses in zip(basis.large, prepared, strict=True):
-        if masses.table is None:
+        if masses.table is None and _is_fast(part, masses.row, dtype):
+            sums = _add_on_lattice(sums, part, masses, at)
+        elif masses.table is None:
             pairwise.setdefault((part.family, masses.row is None), []).append((part, masses))
         else:
             regimes = masses.table, masses.anchor, part.columns(at.index).T
@@ -111,10 +117,7 @@ def _add_pair_by_pair(
     for part, (kernels, row, present, *_) in group:
         padding = (0, 0), (0, most - _n_kernels(kernels))
         kernels = jax.tree.map(lambda a, padding=padding: jnp.pad(a, padding, mode="edge"), kernels)
-        # A value number from another regime may be too large here; its cell would have NaN derivatives.
-        number = jnp.minimum(part.columns(at.index).T, jnp.asarray(part.n_values)[:, None] - 1)
-        cells = jax.vmap(lambda axis, number: _cells(axis, number, at.unit.dtype))(_axes(part), number)
-        each.append(((cells, kernels), row, part.here(at).T, present.T))
+        each.append(((_cells_at(part, at), kernels), row, part.here(at).T, present.T))
 
     def logs(regime: tuple[Any, AbstractKernel]) -> Sums:
         cells, kernels = regime
@@ -145,6 +148,58 @@ def _add(
         return (sums[0] + jnp.where(shared, by_row, 0), sums[1] + jnp.where(here, anchor, 0)), None
 
     return jax.lax.scan(add, sums, (regimes, row, here, present))[0]
+
+
+def _is_fast(part: LargeDiscrete, row: Array | None, dtype: Any) -> bool:
+    """Whether `_add_on_lattice` applies."""
+    return part.on_lattice and row is None and dtype == jnp.float32
+
+
+def _add_on_lattice(sums: Sums, part: LargeDiscrete, masses: LogMasses, at: Points) -> Sums:
+    """Add the terms of regimes whose cells have equal widths, in a loop over groups of regimes."""
+    dtype, here, wide = at.unit.dtype, part.here(at).T, _kernels(masses.kernels, slice(0, 1))
+    anchor, n_values = (
+        jax.vmap(_masses_of_cells)(wide, _cells_at(part, at))[..., 0],
+        jnp.asarray(part.n_values),
+    )
+
+    def prepare(kernels: Any, n_values: Array) -> tuple[LatticeMasses, Array, Array]:
+        size = n_values.astype(dtype)
+        number = jnp.round(kernels.place * size - 0.5)
+        return LatticeMasses.of(1 / (size * kernels.scale)), number, kernels.log_inside
+
+    kernels = jax.vmap(prepare)(_kernels(masses.kernels, slice(1, None)), n_values)
+    regimes = kernels, part.columns(at.index).T.astype(dtype), anchor, here, masses.present.T
+
+    def in_groups(x: Array) -> Array:
+        padded = jnp.pad(x, ((0, -len(part) % _GROUP), *((0, 0),) * (x.ndim - 1)))
+        return padded.reshape(-1, _GROUP, *x.shape[1:])
+
+    def add(ratio: Array, group: Any) -> tuple[Array, None]:
+        product = jnp.ones_like(ratio)
+        for i in range(_GROUP):
+            (lattice, centre, log_inside), number, anchor, here, present = jax.tree.map(
+                lambda a, i=i: a[i], group
+            )
+            exponent, factor = jax.vmap(lattice.at)(jnp.abs(number[:, None] - centre[None]))
+            shared = here[:, None] & present[None]
+            ratio = ratio + jnp.where(shared, exponent - log_inside[None] - anchor[:, None], 0)
+            product = product * jnp.where(shared, factor, 1)
+        return ratio + jnp.log(product), None
+
+    ratio = jax.lax.scan(add, sums[0], jax.tree.map(in_groups, regimes))[0]
+    return ratio, sums[1] + jnp.where(here, anchor, 0).sum(axis=0)
+
+
+def _kernels(kernels: AbstractKernel, which: slice) -> AbstractKernel:
+    return jax.tree.map(lambda a: a[:, which], kernels)
+
+
+def _cells_at(part: LargeDiscrete, at: Points) -> tuple[Array, Array, Array]:
+    """`_cells` of the values of j points in k regimes, (k, j)."""
+    # A value number from another regime may be too large here; its cell would have NaN derivatives.
+    number = jnp.minimum(part.columns(at.index).T, jnp.asarray(part.n_values)[:, None] - 1)
+    return jax.vmap(lambda axis, number: _cells(axis, number, at.unit.dtype))(_axes(part), number)
 
 
 def _n_kernels(kernels: AbstractKernel) -> int:

@@ -1,0 +1,49 @@
+"""Integers with many values in float32, whose masses come from polynomials, against float64."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import parzax as px
+
+SPACE = px.Space(
+    {
+        "n": px.Int(0, 99),
+        "c": px.Categorical(["a", "b"]),
+        "m": px.Int(-10, 9),
+        "k": px.Int(0, 999, step=3, when=[px.In("c", ["a"])]),
+        "j": px.Int(1, 40, log=True),
+    }
+)
+
+
+def configurations() -> np.ndarray:
+    """70 random configurations."""
+    with jax.enable_x64(True):
+        uniform = px.ParzenEstimator.fit(SPACE, np.zeros((0, 5)))
+        return np.asarray(uniform.sample(jax.random.key(0), (70,)))
+
+
+def results(double: bool, bandwidth: px.bandwidth.AbstractBandwidth) -> tuple[np.ndarray, ...]:
+    """Log densities of 40 points, and their derivatives by the weights of 30 rows."""
+    x = configurations()
+    with jax.enable_x64(double):
+
+        def log_prob(weight: jax.Array) -> jax.Array:
+            pe = px.ParzenEstimator.fit(SPACE, jnp.asarray(x[:30]), weight=weight, bandwidth=bandwidth)
+            return pe.log_prob(jnp.asarray(x[30:]))
+
+        weight = jnp.ones(30)
+        value, slope = jax.jit(lambda w: (log_prob(w), jax.jacrev(log_prob)(w)))(weight)
+        return np.asarray(value), np.asarray(slope)
+
+
+@pytest.mark.parametrize("rule", [px.bandwidth.neighbours(), px.bandwidth.scott(1e-3, discrete_minimum=0.02)])
+def test_float32_is_float64(rule):
+    """Catches a wrong distance, mask, anchor or normaliser; the float64 masses are tested against loops."""
+    (value, slope), (true, true_slope) = (results(double, rule) for double in (False, True))
+    assert value.dtype == np.float32
+    assert np.isfinite(true).all()
+    np.testing.assert_allclose(value, true, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(slope, true_slope, rtol=1e-3, atol=1e-4)
