@@ -50,6 +50,11 @@ def mixed(trial: optuna.Trial) -> float:
     return loss + (trial.suggest_categorical("c", ["a", "b", "c"]) != "b")
 
 
+def ordinals(trial: optuna.Trial) -> float:
+    """Five integers from 1 to 8."""
+    return sum((trial.suggest_int(f"x{i}", 1, 8) - 1.3 - i) ** 2 for i in range(5))
+
+
 def conditional(trial: optuna.Trial) -> float:
     """A choice of three branches with two parameters each."""
     c = trial.suggest_categorical("c", ["a", "b", "c"])
@@ -107,6 +112,7 @@ def jobs(quick: bool) -> Iterator[command.Job]:
         return
     yield partial(compare, "6 floats", floats, 1000, 3, GOAL, multivariate=True)
     yield partial(compare, "6 of every kind", mixed, 1000, 3, PROMISED_OF_EVERY_KIND, multivariate=True)
+    yield partial(compare, "5 of 8 values", ordinals, 300, 3, 1.0, multivariate=True)
     yield partial(compare, "conditional", conditional, 1000, 3, GOAL, multivariate=True, group=True)
 
 

@@ -20,7 +20,9 @@ def log_masses(width: jax.Array) -> jax.Array:
 def test_masses():
     """Catches a wrong range, node or degree at any width and distance, and at the cell of the centre."""
     value = np.asarray(log_masses(jnp.asarray(WIDTHS)))
-    slope = np.asarray(jax.jit(jax.vmap(jax.jacfwd(lambda w: log_masses(w[None])[:, 0])))(jnp.asarray(WIDTHS))).T
+    slope = np.asarray(
+        jax.jit(jax.vmap(jax.jacfwd(lambda w: log_masses(w[None])[:, 0])))(jnp.asarray(WIDTHS))
+    ).T
     for i, k in enumerate(STEPS.tolist()):
         for j, width in enumerate(WIDTHS.tolist()):
             w = normal.mp.mpf(width)
