@@ -38,6 +38,6 @@ def test_masses():
 
 def test_far_away():
     """Catches an overflow: a cell that is 10^12 scales away has a finite mass and finite derivatives."""
-    width = jnp.asarray([1e-9, 1e9, 1e12], jnp.float32)
+    width = jnp.asarray([1e-9, 1e9, 1e30], jnp.float32)
     assert np.isfinite(log_masses(width)).all()
     assert np.isfinite(jax.jacrev(log_masses)(width)).all()

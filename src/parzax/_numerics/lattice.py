@@ -14,6 +14,8 @@ _DEGREES = 18, 16
 _SHIFT, _MIDDLE = 6.0, 8.0
 # Lower bound on a factor, so that products of four do not underflow. It matters only 10^8 scales away.
 _LEAST = 1e-9
+# Largest width, so that squares do not overflow. All cells but that of the centre are then empty.
+_WIDEST = 1e12
 
 
 class LatticeMasses(NamedTuple):
@@ -32,7 +34,8 @@ class LatticeMasses(NamedTuple):
 
     @classmethod
     def of(cls, width: Float[Array, " n"]) -> "LatticeMasses":
-        """``width`` is that of the cells, in scales."""
+        """``width`` is that of the cells, in scales; at most 10^12 is used."""
+        width = jnp.minimum(width, _WIDEST)
         q = 1 - 2 * _MIDDLE / (jnp.square(width) + _MIDDLE)
         powers = [jnp.ones_like(q), q]
         for _ in range(_DEGREES[1] - 2):

@@ -158,17 +158,14 @@ def _is_fast(part: LargeDiscrete, row: Array | None, dtype: Any) -> bool:
 def _add_on_lattice(sums: Sums, part: LargeDiscrete, masses: LogMasses, at: Points) -> Sums:
     """Add the terms of regimes whose cells have equal widths, in a loop over groups of regimes."""
     dtype, here, wide = at.unit.dtype, part.here(at).T, _kernels(masses.kernels, slice(0, 1))
-    anchor, n_values = (
-        jax.vmap(_masses_of_cells)(wide, _cells_at(part, at))[..., 0],
-        jnp.asarray(part.n_values),
-    )
+    anchor = jax.vmap(_masses_of_cells)(wide, _cells_at(part, at))[..., 0]
 
     def prepare(kernels: Any, n_values: Array) -> tuple[LatticeMasses, Array, Array]:
         size = n_values.astype(dtype)
         number = jnp.round(kernels.place * size - 0.5)
         return LatticeMasses.of(1 / (size * kernels.scale)), number, kernels.log_inside
 
-    kernels = jax.vmap(prepare)(_kernels(masses.kernels, slice(1, None)), n_values)
+    kernels = jax.vmap(prepare)(_kernels(masses.kernels, slice(1, None)), jnp.asarray(part.n_values))
     regimes = kernels, part.columns(at.index).T.astype(dtype), anchor, here, masses.present.T
 
     def in_groups(x: Array) -> Array:
@@ -178,9 +175,8 @@ def _add_on_lattice(sums: Sums, part: LargeDiscrete, masses: LogMasses, at: Poin
     def add(ratio: Array, group: Any) -> tuple[Array, None]:
         product = jnp.ones_like(ratio)
         for i in range(_GROUP):
-            (lattice, centre, log_inside), number, anchor, here, present = jax.tree.map(
-                lambda a, i=i: a[i], group
-            )
+            kernels, number, anchor, here, present = jax.tree.map(lambda a, i=i: a[i], group)
+            lattice, centre, log_inside = kernels
             exponent, factor = jax.vmap(lattice.at)(jnp.abs(number[:, None] - centre[None]))
             shared = here[:, None] & present[None]
             ratio = ratio + jnp.where(shared, exponent - log_inside[None] - anchor[:, None], 0)
