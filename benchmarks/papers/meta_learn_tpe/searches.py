@@ -90,7 +90,7 @@ def runs(
     samplers = [jax.tree.map(lambda a: jnp.asarray(a) if eqx.is_array_like(a) else a, s) for s in samplers]
     losses: list[np.ndarray] = [np.empty(0)] * len(samplers)
     found: list[np.ndarray] = [np.empty(0)] * len(samplers)
-    for chunk in _chunks(samplers):
+    for chunk in chunks(samplers):
         together = jax.tree.map(
             lambda *a: jnp.stack(a) if eqx.is_array(a[0]) else a[0], *(samplers[i] for i in chunk)
         )
@@ -100,15 +100,15 @@ def runs(
     return np.stack(losses), np.stack(found)
 
 
-def _chunks(samplers: Sequence[Sampler]) -> list[np.ndarray]:
-    """Numbers of samplers whose arrays have one shape, LANES at a time; the last one repeated to fill up."""
+def chunks(samplers: Sequence[Sampler], lanes: int = LANES) -> list[np.ndarray]:
+    """Numbers of samplers whose arrays have one shape, some at a time; the last one repeated to fill up."""
     kinds: dict[tuple, list[int]] = {}
     for i, sampler in enumerate(samplers):
         shapes = tuple(leaf.shape for leaf in jax.tree.leaves(sampler) if eqx.is_array(leaf))
         kinds.setdefault(shapes, []).append(i)
     found = []
     for own in kinds.values():
-        n = min(LANES, len(own))
+        n = min(lanes, len(own))
         for start in range(0, len(own), n):
             found.append(np.array(own)[np.minimum(np.arange(start, start + n), len(own) - 1)])
     return found
