@@ -43,6 +43,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--suite", choices=suites.SUITES, help="one of them alone")
     parser.add_argument("--half", choices=HALVES, default=CHOICE, help="which half of the problems")
     parser.add_argument("--settings", action="store_true", help="presets with one setting changed, no peers")
+    parser.add_argument("--setting", choices=methods.SETTINGS, help="one of the settings alone")
     parser.add_argument("--out", type=Path, help="where the page goes")
     parser.add_argument("--resume", action="store_true", help="go on with what a killed run left behind")
     options = parser.parse_args(argv)
@@ -51,7 +52,7 @@ def main(argv: list[str] | None = None) -> int:
         out = options.out or (Path(scratch) if options.quick else PAGES)
         out.mkdir(parents=True, exist_ok=True)
         what = "settings" if options.settings else "peers"
-        name = "-".join([what, options.half, *([options.suite] if options.suite else [])])
+        name = "-".join(filter(None, [what, options.half, options.suite, options.setting]))
         parts = out / f".{name}{'-quick' * options.quick}"
         found = runs.run(units(options), parts, resume=options.resume, say=runs.progress)
         runs.progress("")
@@ -73,7 +74,7 @@ def units(options: argparse.Namespace) -> list[Unit]:
         n_seeds = min(n_seeds, suites.N_SEEDS_OF_SETTINGS)
     common, found = {"n_seeds": n_seeds, "n_evaluations": n}, []
     for kind, of_kind in suites.KINDS.items():
-        ours = methods.settings(kind) if options.settings else methods.OURS[kind]
+        ours = methods.settings(kind, options.setting) if options.settings else methods.OURS[kind]
         groups = [
             group
             for suite in of_kind
@@ -142,7 +143,9 @@ def written(
 ) -> str:
     """The page in Markdown; draws its pictures."""
     flags = "".join(f" --{key}" for key in ("quick", "settings") if getattr(options, key))
-    flags += f" --suite {options.suite}" * bool(options.suite) + f" --half {options.half}"
+    flags += "".join(
+        f" --{key} {getattr(options, key)}" for key in ("setting", "suite", "half") if getattr(options, key)
+    )
     title = "One setting changed" if options.settings else "Beside what people use"
     half = "the half kept for the end" if options.half == KEPT else "the half for choosing"
     blocks = [f"# {title}: {half}", f"```bash\npython -m benchmarks.optimisers{flags}\n```"]

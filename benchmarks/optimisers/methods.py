@@ -37,8 +37,13 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     },
     "bandwidth": {
         "scott": bandwidth.scott(),
+        "scott without a floor": bandwidth.scott(discrete_minimum=None),
         "scott 0.1": bandwidth.scott(0.1),
         "neighbours": bandwidth.neighbours(),
+        # Floors of discrete parameters.
+        "half a step": bandwidth.neighbours(discrete_minimum=0.5),
+        "one step": bandwidth.neighbours(discrete_minimum=1.0),
+        "two steps": bandwidth.neighbours(discrete_minimum=2.0),
         "neighbours 0.01": bandwidth.neighbours(0.01, consider_magic_clip=False),
     },
     "top": {"0.8": 0.8, "by rows": bandwidth.optuna_top()},
@@ -59,7 +64,10 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
 OF_OTHERS = "share_power", "ties", "first_front"
 # What else was tried: where the search for settings began, and what it passed.
 TRIED = {
-    "one objective": ("paper_tpe", "optuna_tpe", "optuna_tpe, merit=by rank"),
+    "one objective": (
+        "paper_tpe", "optuna_tpe", "optuna_tpe, merit=by rank", "optuna_tpe, bandwidth=one step",
+        "tpe, repeats=yes, bandwidth=one step", "tpe, n_candidates=512, bandwidth=one step",
+    ),
     "constraints": (
         "c_tpe", "optuna_tpe", "tpe, share_power=1, n_candidates=24", "tpe, share_power=1",
         "tpe, share_power=2", "tpe, share_power=4", "tpe, n_candidates=24", "tpe, gamma=0.2",
@@ -72,15 +80,16 @@ TRIED = {
 }  # fmt: skip
 
 
-def settings(kind: str) -> list[str]:
+def settings(kind: str, of: str | None = None) -> list[str]:
     """`tpe`, of one objective the same with one of `SETTINGS` changed, and what was `TRIED` before.
 
-    Combinations that come to the same sampler are there once.
+    With ``of`` only those that change this setting. Combinations that come to the same sampler are there once.
     """
     space = px.Space({"x": px.Float(0, 1)})
     counts = {"one objective": (1, 0), "constraints": (1, 1), "two objectives": (2, 0)}[kind]
     names = [name for name in SETTINGS if name not in OF_OTHERS] if kind == "one objective" else []
     texts = ["tpe", *(f"tpe, {name}={value}" for name in names for value in SETTINGS[name]), *TRIED[kind]]
+    texts = [text for text in texts if of is None or text in OURS[kind] or f"{of}=" in text]
     found: dict[str, str] = {}
     for text in texts:
         found.setdefault(repr(sampler(text, space, *counts)), text)

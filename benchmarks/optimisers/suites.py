@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import lru_cache
 
-from benchmarks.optimisers import bbob, constrained, mixed, tables, two
+from benchmarks.optimisers import bbob, constrained, discrete, mixed, tables, two
 from benchmarks.optimisers.problems import Group
 from benchmarks.papers.tables import families
 from benchmarks.papers.tables import tables as found_tables
@@ -13,13 +13,13 @@ BUDGETS = 25, 50, 100, 200
 # Where settings are compared, dozens of them, with fewer runs.
 N_SEEDS_OF_SETTINGS = 12
 OF_SETTINGS = (
-    "bbob-05d", "bbob-10d", *mixed.SPACES, "hpolib", "nasbench201", "nmt_bench",
+    "bbob-05d", "bbob-10d", *discrete.SPACES, *mixed.SPACES, "hpolib", "nasbench201", "nmt_bench",
     constrained.BALL, "hpolib, both", "nasbench201, both", two.PAIRS, "hpolib, two metrics",
 )  # fmt: skip
 
 # Suites by what is asked of a sampler; methods are compared within each.
 KINDS = {
-    "one objective": ("bbob", "mixed", "tables"),
+    "one objective": ("bbob", "discrete", "mixed", "tables"),
     "constraints": ("constrained",),
     "two objectives": ("two",),
 }
@@ -30,6 +30,7 @@ def names(suite: str) -> list[str]:
     """Groups of a suite; of tables those that PARZAX_DATA has."""
     return {
         "bbob": [f"bbob-{d:02}d" for d in bbob.DIMENSIONS],
+        "discrete": list(discrete.SPACES),
         "mixed": list(mixed.SPACES),
         "tables": list(families(found_tables())),
         "constrained": constrained.names(),
@@ -50,6 +51,8 @@ def cases(group: str, half: str) -> list[str]:
     """Names of the problems of a group that are in a half."""
     if group.startswith("bbob-"):
         pairs = bbob.names(int(group[5:7]))
+    elif group in discrete.SPACES:
+        pairs = discrete.names(group)
     elif group in mixed.SPACES:
         pairs = mixed.names(group)
     elif group in constrained.names():
@@ -66,6 +69,8 @@ def build(name: str, n_seeds: int) -> Group:
     """A group by its name, with what differs between so many runs; made once in a process."""
     if name.startswith("bbob-"):
         return bbob.group(int(name[5:7]), n_seeds)
+    if name in discrete.SPACES:
+        return discrete.group(name, n_seeds)
     if name in mixed.SPACES:
         return mixed.group(name, n_seeds)
     if name in constrained.names():
