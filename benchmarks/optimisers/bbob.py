@@ -25,8 +25,8 @@ def names(n_dims: int) -> list[tuple[str, str]]:
     ]
 
 
-def group(n_dims: int, n_seeds: int) -> Group:
-    """All functions in so many dimensions on [-5, 5]^d."""
+def group(n_dims: int, n_seeds: int, half: str | None = None) -> Group:
+    """All functions in so many dimensions on [-5, 5]^d, or those of a half: their code takes long to compile."""
     from bbobax import bbob_suite
 
     suite = bbob_suite(num_dims=n_dims)
@@ -34,7 +34,11 @@ def group(n_dims: int, n_seeds: int) -> Group:
     keys = jax.random.split(jax.random.key(zlib.crc32(f"bbob-{n_dims}".encode())), n_seeds)
     # One program for the instances of all functions, and one for their values.
     draw = jax.jit(jax.vmap(lambda index, key: jax.lax.switch(index, draws, key), in_axes=(None, 0)))
-    values = [lambda x, at, own=problem: own.evaluate(at.key, x, at).fitness for problem in suite.values()]
+    pairs = zip(suite.values(), names(n_dims), strict=True)
+    chosen = {name: (problem, own) for problem, (name, own) in pairs if half in (None, own)}
+    values = [
+        lambda x, at, own=problem: own.evaluate(at.key, x, at).fitness for problem, _ in chosen.values()
+    ]
 
     def loss(shared: jax.Array, own: object, _key: jax.Array, x: jax.Array) -> jax.Array:
         return jax.lax.switch(shared, values, x, own)
@@ -42,6 +46,10 @@ def group(n_dims: int, n_seeds: int) -> Group:
     def regret(shared: jax.Array, own: object, x: jax.Array) -> jax.Array:
         return jnp.maximum(jax.lax.switch(shared, values, x, own), 0)
 
-    cases = [Case(name, half, jnp.asarray(i), draw(i, keys)) for i, (name, half) in enumerate(names(n_dims))]
+    numbers = {name: i for i, (name, _) in enumerate(names(n_dims))}
+    cases = [
+        Case(name, own, jnp.asarray(i), draw(numbers[name], keys))
+        for i, (name, (_, own)) in enumerate(chosen.items())
+    ]
     space = px.Space({f"x{d}": px.Float(-5.0, 5.0) for d in range(n_dims)})
     return of_one_loss(f"bbob-{n_dims:02}d", space, tuple(cases), loss, regret)

@@ -43,10 +43,10 @@ def names(space: str) -> list[tuple[str, str]]:
     return [(f"{space}/{name.split('/')[1]}", half) for name, half in bbob.names(2)]
 
 
-def group(name: str, n_seeds: int) -> Group:
-    """The functions on one of `SPACES`."""
+def group(name: str, n_seeds: int, half: str | None = None) -> Group:
+    """The functions on one of `SPACES`, or those of a half."""
     space = SPACES[name]
-    plain = bbob.group(len(space), n_seeds)
+    plain = bbob.group(len(space), n_seeds, half)
     floats, sizes, values = _axes(space)
 
     def position(own: Any, x: jax.Array) -> jax.Array:
@@ -60,10 +60,7 @@ def group(name: str, n_seeds: int) -> Group:
     def regret(shared: Any, own: Any, x: jax.Array) -> jax.Array:
         return jnp.maximum(loss(shared, own, jax.random.key(0), x), 0)
 
-    cases = [
-        replace(case, name=own, half=half)
-        for case, (own, half) in zip(plain.cases, names(name), strict=True)
-    ]
+    cases = [replace(case, name=f"{name}/{case.name.split('/')[1]}") for case in plain.cases]
     return of_one_loss(name, space, tuple(cases), loss, regret)
 
 

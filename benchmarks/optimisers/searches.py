@@ -2,6 +2,7 @@
 
 import time
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -13,10 +14,13 @@ from benchmarks.optimisers import methods, suites
 from benchmarks.optimisers.problems import Case, Group
 from benchmarks.papers.runs import Arrays
 
+# x, objectives and constraints of the evaluations.
+Told = tuple[jax.Array, jax.Array, jax.Array]
+
 
 def search(method: str, group: str, half: str, n_seeds: int, n_evaluations: int) -> Arrays:
     """A unit: CASE -> gap (s, n) after each evaluation; "seconds", with compilation."""
-    own, start = suites.build(group, n_seeds), time.perf_counter()
+    own, start = suites.build(group, n_seeds, half), time.perf_counter()
     found: Arrays = {}
     for case in own.of(half):
         keys = jax.random.split(jax.random.key(zlib.crc32(f"{method}/{case.name}".encode())), n_seeds)
@@ -28,29 +32,34 @@ def search(method: str, group: str, half: str, n_seeds: int, n_evaluations: int)
 def _runs(method: str, group: Group, case: Case, keys: jax.Array, n_evaluations: int) -> jax.Array:
     counts = group.n_objectives, group.n_constraints
     sampler = None if method == methods.RANDOM else methods.sampler(method, group.space, *counts)
-    return _many(
-        sampler, group.space, (group.evaluate, group.gaps), case.shared, case.own, keys, n_evaluations
-    )
+    told = _many(sampler, group.space, group.evaluate, case.shared, case.own, keys, n_evaluations)
+    return _gaps(group.gaps, case.shared, case.own, told)
 
 
 @eqx.filter_jit
 def _many(
-    sampler: Any, space: px.Space, functions: tuple, shared: Any, own: Any, keys: jax.Array, n: int
-) -> jax.Array:
-    evaluate, gaps = functions
-
-    def run(own: Any, key: jax.Array) -> jax.Array:
+    sampler: Any, space: px.Space, evaluate: Callable, shared: Any, own: Any, keys: jax.Array, n: int
+) -> Told:
+    def run(own: Any, key: jax.Array) -> Told:
         def problem(key: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
             return evaluate(shared, own, key, x)
 
-        if sampler is None:
-            anything = px.tpe(space)
-            draw, measure = jax.random.split(key, (2, n))
-            x = jax.vmap(lambda key: anything.ask(key, anything.init(1))[0])(draw)
-            objectives, constraints = jax.lax.map(lambda pair: problem(*pair), (measure, x))
-        else:
+        if sampler is not None:
             trace = px.optimize(sampler, problem, key, n)
-            x, objectives, constraints = trace.x, trace.objectives, trace.constraints
-        return gaps(shared, own, x, objectives, constraints)
+            return trace.x, trace.objectives, trace.constraints
+        anything = px.tpe(space)
+        draw, measure = jax.random.split(key, (2, n))
+        x = jax.vmap(lambda key: anything.ask(key, anything.init(1))[0])(draw)
+        return x, *jax.lax.map(lambda pair: problem(*pair), (measure, x))
 
-    return jax.vmap(run, in_axes=(0, 0) if jax.tree.leaves(own) else (None, 0))(own, keys)
+    return jax.vmap(run, in_axes=(_axis(own), 0))(own, keys)
+
+
+@eqx.filter_jit
+def _gaps(gaps: Callable, shared: Any, own: Any, told: Told) -> jax.Array:
+    """A program of its own, which all samplers share."""
+    return jax.vmap(lambda own, told: gaps(shared, own, *told), in_axes=(_axis(own), 0))(own, told)
+
+
+def _axis(own: Any) -> int | None:
+    return 0 if jax.tree.leaves(own) else None

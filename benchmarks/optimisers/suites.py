@@ -65,12 +65,15 @@ def cases(group: str, half: str) -> list[str]:
 
 
 @lru_cache(maxsize=2)
-def build(name: str, n_seeds: int) -> Group:
-    """A group by its name, with what differs between so many runs; made once in a process."""
+def build(name: str, n_seeds: int, half: str | None = None) -> Group:
+    """A group by its name, with what differs between so many runs; made once in a process.
+
+    With ``half`` problems of the other half may be missing.
+    """
     if name.startswith("bbob-"):
-        return bbob.group(int(name[5:7]), n_seeds)
+        return bbob.group(int(name[5:7]), n_seeds, half)
     if name in discrete.SPACES:
-        return discrete.group(name, n_seeds)
+        return discrete.group(name, n_seeds, half)
     if name in mixed.SPACES:
         return mixed.group(name, n_seeds)
     if name in constrained.names():
