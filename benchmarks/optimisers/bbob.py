@@ -26,7 +26,7 @@ def names(n_dims: int) -> list[tuple[str, str]]:
 
 
 def group(n_dims: int, n_seeds: int, half: str | None = None) -> Group:
-    """All functions in so many dimensions on [-5, 5]^d, or those of a half: their code takes long to compile."""
+    """All functions in so many dimensions on [-5, 5]^d, or those of a half: each takes long to compile."""
     from bbobax import bbob_suite
 
     suite = bbob_suite(num_dims=n_dims)

@@ -13,7 +13,7 @@ import numpy as np
 
 import parzax as px
 from benchmarks.optimisers import bbob
-from benchmarks.optimisers.problems import Case, Group, of_one_loss
+from benchmarks.optimisers.problems import Group, of_one_loss
 
 
 def _ints(sizes: tuple[int, ...]) -> dict[str, px.Int]:
@@ -65,7 +65,7 @@ def group(name: str, n_seeds: int, half: str | None = None) -> Group:
 
 
 def _axes(space: px.Space) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(d,) which parameters are floats, (d,) numbers of values, (d, m) values; infinite where there is none."""
+    """(d,) which parameters are floats, (d,) numbers of values, (d, m) values, padded with infinity."""
     domains = [own for (own,) in space.domains]
     listed = [
         [] if isinstance(own, px.Float)

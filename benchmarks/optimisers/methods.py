@@ -83,7 +83,8 @@ TRIED = {
 def settings(kind: str, of: str | None = None) -> list[str]:
     """`tpe`, of one objective the same with one of `SETTINGS` changed, and what was `TRIED` before.
 
-    With ``of`` only those that change this setting. Combinations that come to the same sampler are there once.
+    With ``of`` only those that change this setting. Combinations that come to the same sampler are there
+    once.
     """
     space = px.Space({"x": px.Float(0, 1)})
     counts = {"one objective": (1, 0), "constraints": (1, 1), "two objectives": (2, 0)}[kind]
