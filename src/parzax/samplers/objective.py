@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from parzax import _checks
 from parzax.samplers.arguments import warn_of_unseen
 from parzax.samplers.sampler import Sampler
+from parzax.space import check_dtype
 
 
 def hashable(problem: Any) -> Any:
@@ -25,6 +26,7 @@ def check_run(sampler: Any, problem: Any, n_evaluations: Any) -> int:
     """Return the number of evaluations; raise for invalid arguments, or a problem of another kind."""
     _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
     n_evaluations = _checks.whole_number("n_evaluations", n_evaluations, 1)
+    check_dtype(sampler.space, jnp.result_type(float), native=True, arrays=False)
     space, (n_objectives, n_constraints) = getattr(problem, "space", sampler.space), sizes(sampler, problem)
     given = {"space": space, "n_objectives": n_objectives, "n_constraints": n_constraints}
     if n_constraints and not sampler.n_constraints:
