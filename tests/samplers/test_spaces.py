@@ -45,18 +45,16 @@ def test_all_accept_the_same_spaces(seed):
     def whole(key: jax.Array) -> px.samplers.Trace:
         return px.optimize(sampler, problem, key, 1)
 
-    try:
-        state = sampler.init(4)
-    except ValueError as error:
-        with pytest.raises(ValueError) as refused:
-            jax.eval_shape(whole, key)
-        assert str(refused.value) == str(error)
+    if not all(slot.domain.axis.resolved(np.float32, True) for slot in space.slots):
+        for refused in (lambda: sampler.init(4), lambda: jax.eval_shape(whole, key)):
+            with pytest.raises(ValueError, match="cannot tell the values of 'x' apart"):
+                refused()
         return
+    state = sampler.init(4)
     x = np.asarray(sampler.ask(key, state, 3))
     assert x.dtype == np.float32
-    assert (
-        host_frame(space).encode(x.astype(np.float64)).valid.all() or np.isin(x[:, -1], _ends(domain)).any()
-    )
+    inside = host_frame(space).encode(x.astype(np.float64)).valid.all()
+    assert inside or np.isin(x[:, -1], _ends(domain)).any()
     state = sampler.tell(state, x, np.arange(3.0))
     assert int(sampler.status(state)) == 0
     assert np.array_equal(np.asarray(state.x)[:3], x)
