@@ -6,6 +6,7 @@ import pytest
 
 import parzax as px
 from parzax.adapters import Row, Session
+from parzax.samplers.objective import check_run
 from parzax.space import Domain, host_frame
 
 
@@ -31,7 +32,7 @@ def drawn_domain(rng: np.random.Generator) -> Domain:
     return px.Ordinal(values, log=kind == "log ordinal") if len(values) > 1 else px.Float(0, 1)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(24))
 def test_all_accept_the_same_spaces(seed):
     """Catches a space that `optimize` takes and `tell` refuses, and rows that are not what was suggested."""
     rng = np.random.default_rng(seed)
@@ -42,11 +43,8 @@ def test_all_accept_the_same_spaces(seed):
     sampler, key = px.tpe(space), jax.random.key(seed)
     problem = px.Problem(lambda key, x: x.sum(), space)
 
-    def whole(key: jax.Array) -> px.samplers.Trace:
-        return px.optimize(sampler, problem, key, 1)
-
     if not all(slot.domain.axis.resolved(np.float32, True) for slot in space.slots):
-        for refused in (lambda: sampler.init(4), lambda: jax.eval_shape(whole, key)):
+        for refused in (lambda: sampler.init(4), lambda: px.optimize(sampler, problem, key, 1)):
             with pytest.raises(ValueError, match="cannot tell the values of 'x' apart"):
                 refused()
         return
@@ -61,7 +59,7 @@ def test_all_accept_the_same_spaces(seed):
     session = Session(sampler)
     session.tell([Row(row, (float(i),)) for i, row in enumerate(x)])
     assert host_frame(space).encode(session.ask(seed)[None]).valid.all()
-    jax.eval_shape(whole, key)
+    assert check_run(sampler, problem, 1) == 1
 
 
 def _ends(domain: Domain) -> list[np.float32]:
