@@ -30,7 +30,6 @@ def _floats(n: int) -> dict[str, px.Float]:
 
 SPACES = {
     "mixint-05d": px.Space(_ints((2, 4, 8, 16)) | _floats(1)),
-    "mixint-10d": px.Space(_ints((2, 2, 4, 4, 8, 8, 16, 16)) | _floats(2)),
     "few values": px.Space(_ints((3, 5, 7)) | {"o": px.Ordinal([1, 2, 4, 8, 16, 32], log=True)}),
     "ordinals": px.Space({f"o{k}": px.Ordinal([16, 32, 64, 128, 256, 512, 1024, 2048]) for k in range(5)}),
     "log ordinals": px.Space(_powers(5, 9)),

@@ -66,7 +66,7 @@ OF_OTHERS = "share_power", "ties", "first_front"
 TRIED = {
     "one objective": (
         "paper_tpe", "optuna_tpe", "optuna_tpe, merit=by rank", "optuna_tpe, bandwidth=one step",
-        "tpe, repeats=yes, bandwidth=one step", "tpe, n_candidates=512, bandwidth=one step",
+        "tpe, repeats=yes, bandwidth=one step",
     ),
     "constraints": (
         "c_tpe", "optuna_tpe", "tpe, share_power=1, n_candidates=24", "tpe, share_power=1",
