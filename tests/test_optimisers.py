@@ -10,6 +10,7 @@ import scipy.stats
 from benchmarks.optimisers import (
     bbob,
     constrained,
+    discrete,
     methods,
     mixed,
     page,
@@ -101,6 +102,38 @@ def test_mixed_values(name):
         found = jax.vmap(lambda x, case=case, own=own: gap(group, case, own, x))(x)
         wanted = [plain_regret(group.space, base, own, row.astype(float)) for row in x]
         np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", discrete.SPACES)
+@jax.numpy_dtype_promotion("standard")  # bbobax needs both
+@jax.numpy_rank_promotion("allow")
+def test_discrete_optimum(name):
+    """Catches an optimum between two values, values in another order, and points outside of BBOB's box."""
+    pytest.importorskip("bbobax")
+    from bbobax import bbob_suite
+
+    group = discrete.group(name, N_SEEDS, CHOICE)
+    suite, rng = bbob_suite(num_dims=len(group.space)), np.random.default_rng(0)
+    for case in group.cases[:3]:
+        own = run(case.own, 2)
+        best, other, place = (np.zeros(len(group.space)) for _ in range(3))
+        for d, (domain,) in enumerate(group.space.domains):
+            at = float(own.x_opt[d])
+            if isinstance(domain, px.Float):
+                best[d], other[d] = at, rng.uniform(-5, 5)
+                place[d] = other[d]
+                continue
+            values = domain.values if isinstance(domain, px.Ordinal) else range(domain.low, domain.high + 1)
+            m = len(values)
+            k, j = min(int((at + 5) * m / 10), m - 1), rng.integers(m)
+            best[d], other[d] = values[k], values[j]
+            place[d] = at + (j - k) * 10 / m
+            assert at - k * 10 / m >= -5.001
+            assert at + (m - 1 - k) * 10 / m <= 5.001
+        assert gap(group, case, own, jnp.asarray(best)) <= 1e-3
+        wanted = suite[case.name.split(" ")[-1]].evaluate(jax.random.key(0), jnp.asarray(place), own).fitness
+        np.testing.assert_allclose(gap(group, case, own, jnp.asarray(other)), wanted, rtol=1e-3)
 
 
 @pytest.mark.parametrize("name", mixed.SPACES)
