@@ -47,6 +47,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, help="where the page goes")
     parser.add_argument("--resume", action="store_true", help="go on with what a killed run left behind")
     options = parser.parse_args(argv)
+    if options.setting and not options.settings:
+        parser.error("--setting goes with --settings")
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as scratch:
         out = options.out or (Path(scratch) if options.quick else PAGES)

@@ -34,11 +34,9 @@ def group(n_dims: int, n_seeds: int, half: str | None = None) -> Group:
     keys = jax.random.split(jax.random.key(zlib.crc32(f"bbob-{n_dims}".encode())), n_seeds)
     # One program for the instances of all functions, and one for their values.
     draw = jax.jit(jax.vmap(lambda index, key: jax.lax.switch(index, draws, key), in_axes=(None, 0)))
-    pairs = zip(suite.values(), names(n_dims), strict=True)
-    chosen = {name: (problem, own) for problem, (name, own) in pairs if half in (None, own)}
-    values = [
-        lambda x, at, own=problem: own.evaluate(at.key, x, at).fitness for problem, _ in chosen.values()
-    ]
+    named, problems = names(n_dims), list(suite.values())
+    chosen = [i for i, (_, own) in enumerate(named) if half in (None, own)]
+    values = [lambda x, at, own=problems[i]: own.evaluate(at.key, x, at).fitness for i in chosen]
 
     def loss(shared: jax.Array, own: object, _key: jax.Array, x: jax.Array) -> jax.Array:
         return jax.lax.switch(shared, values, x, own)
@@ -46,10 +44,6 @@ def group(n_dims: int, n_seeds: int, half: str | None = None) -> Group:
     def regret(shared: jax.Array, own: object, x: jax.Array) -> jax.Array:
         return jnp.maximum(jax.lax.switch(shared, values, x, own), 0)
 
-    numbers = {name: i for i, (name, _) in enumerate(names(n_dims))}
-    cases = [
-        Case(name, own, jnp.asarray(i), draw(numbers[name], keys))
-        for i, (name, (_, own)) in enumerate(chosen.items())
-    ]
+    cases = [Case(*named[i], jnp.asarray(k), draw(i, keys)) for k, i in enumerate(chosen)]
     space = px.Space({f"x{d}": px.Float(-5.0, 5.0) for d in range(n_dims)})
     return of_one_loss(f"bbob-{n_dims:02}d", space, tuple(cases), loss, regret)

@@ -20,19 +20,12 @@ def _ints(sizes: tuple[int, ...]) -> dict[str, px.Int]:
     return {f"i{k}": px.Int(0, m - 1) for k, m in enumerate(sizes)}
 
 
-def _powers(n: int, m: int) -> dict[str, px.Ordinal]:
-    return {f"o{k}": px.Ordinal([10.0**-j for j in range(m - 1, -1, -1)], log=True) for k in range(n)}
-
-
-def _floats(n: int) -> dict[str, px.Float]:
-    return {f"x{k}": px.Float(-5.0, 5.0) for k in range(n)}
-
-
+_POWERS = [10.0**-j for j in range(8, -1, -1)]
 SPACES = {
-    "mixint-05d": px.Space(_ints((2, 4, 8, 16)) | _floats(1)),
+    "mixint-05d": px.Space(_ints((2, 4, 8, 16)) | {"x": px.Float(-5.0, 5.0)}),
     "few values": px.Space(_ints((3, 5, 7)) | {"o": px.Ordinal([1, 2, 4, 8, 16, 32], log=True)}),
     "ordinals": px.Space({f"o{k}": px.Ordinal([16, 32, 64, 128, 256, 512, 1024, 2048]) for k in range(5)}),
-    "log ordinals": px.Space(_powers(5, 9)),
+    "log ordinals": px.Space({f"o{k}": px.Ordinal(_POWERS, log=True) for k in range(5)}),
     "integers": px.Space(_ints((20, 30, 50, 75, 100))),
 }
 

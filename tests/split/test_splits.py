@@ -7,7 +7,7 @@ import pytest
 
 import parzax as px
 from parzax.split.split import constraint_split, split_by_order
-from parzax.split.state import repeated_rows
+from parzax.split.state import first_equal
 
 SPLIT = jax.jit(lambda order, present, feasible, count: (
     split_by_order(order, present, present, count),
@@ -82,13 +82,14 @@ def test_counts(x64):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_repeated_rows(seed):
-    """Those that count and equal an earlier one that counts; -0.0 equals 0.0."""
+def test_first_equal(seed):
+    """The first one that counts and is equal; -0.0 equals 0.0."""
     rng = np.random.default_rng(seed)
     arrays = rng.integers(0, 3, (40, 2)), rng.choice([0.0, -0.0, 0.5], (40, 2)).astype(np.float32)
     counted = rng.uniform(size=40) < 0.7
     rows = [(*first, *second) for first, second in zip(*arrays, strict=True)]
-    wanted = [counted[i] and any(rows[j] == rows[i] and counted[j] for j in range(i)) for i in range(40)]
-    assert 0 < sum(wanted) < sum(counted)
-    found = jax.jit(repeated_rows)(tuple(map(jnp.asarray, arrays)), jnp.asarray(counted))
+    equal = [[j for j in range(40) if rows[j] == rows[i] and counted[j]] for i in range(40)]
+    wanted = [min(equal[i]) if counted[i] else 40 for i in range(40)]
+    assert len(set(wanted)) < sum(counted)
+    found = jax.jit(first_equal)(tuple(map(jnp.asarray, arrays)), jnp.asarray(counted))
     np.testing.assert_array_equal(found, wanted)

@@ -46,7 +46,7 @@ class LatticeMasses(NamedTuple):
         return cls(jnp.square(width), centre, coefficients * (width * (2 * math.pi) ** -0.5)[None])
 
     def at(self, distance: Float[Array, " n"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-        """An exponent e and a factor f of each mass f exp(e), at a distance of whole steps."""
+        """An exponent e and a factor f of each mass f exp(e), at a distance of an integer number of steps."""
         at_centre, steps = distance == 0, jnp.maximum(distance, 1) - 0.5
         z = steps * self.squared_width
         inverse = 1 / (z + _SHIFT)

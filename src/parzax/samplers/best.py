@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Float
 
 from parzax._programs import program
 from parzax.pareto import non_domination_rank
-from parzax.samplers.repeats import average, first_equal
+from parzax.samplers.repeats import average, first_evaluations
 from parzax.split import State
 
 
@@ -38,7 +38,7 @@ def signed(directions: tuple[str, ...], objectives: Float[Array, "n m"]) -> Floa
 def best_rows(directions: tuple[str, ...], state: State) -> Best:
     """The best configurations of a state; see `parzax.samplers.Sampler.best`."""
     evaluated = state.evaluated
-    means = average(first_equal(state.x, evaluated), state.objectives, state.constraints, evaluated)
+    means = average(first_evaluations(state.x, evaluated), state.objectives, state.constraints, evaluated)
     if len(directions) == 1:
         row, exists = means.best()
         mask = exists & (jnp.arange(state.capacity, dtype=row.dtype) == row)

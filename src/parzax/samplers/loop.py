@@ -118,7 +118,8 @@ def optimize(sampler: Sampler, problem: Any, key: jax.Array, n_evaluations: int)
 
     Raises:
         TypeError, ValueError: an invalid sampler, key or number of evaluations; a problem whose space,
-            number of objectives or number of constraints differs from the sampler's.
+            number of objectives or number of constraints differs from the sampler's; a space whose values
+            float32 cannot tell apart, if that is the default dtype.
 
     Warns:
         UserWarning: the problem has constraints and the sampler has none.

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from parzax.split import State
+from parzax.split.state import first_equal
 
 # Bounds of a mean loss, in standard errors: the best configuration has the smallest upper bound, and the one
 # with the smallest lower bound is evaluated again.
@@ -37,30 +38,23 @@ class Means(NamedTuple):
         """Mask of the configurations whose mean constraint values are all <= 0."""
         return (self.n_evaluations > 0) & (self.constraints <= 0).all(axis=-1)
 
-    def best(self, objective: int = 0) -> tuple[Int[Array, ""], Bool[Array, ""]]:
+    def best(self) -> tuple[Int[Array, ""], Bool[Array, ""]]:
         """Row of the feasible configuration with the smallest upper bound, and whether there is one.
 
-        The bound is mean + noise / sqrt(n_evaluations), so a single lucky evaluation does not win against a
-        confirmed mean that is nearly as good.
+        The bound is that of the first objective, mean + noise / sqrt(n_evaluations). So a single lucky
+        evaluation does not win against a confirmed mean that is nearly as good.
         """
         # Less the noise, so that the bound of a single evaluation is its loss, to the last bit.
         count = jnp.maximum(self.n_evaluations, 1).astype(self.noise.dtype)
-        bound = self.objectives[:, objective] - N_ERRORS * self.noise[objective] * (1 - jax.lax.rsqrt(count))
+        bound = self.objectives[:, 0] - N_ERRORS * self.noise[0] * (1 - jax.lax.rsqrt(count))
         ranked = jnp.where(self.feasible, bound, jnp.inf)
         at_best = self.feasible & (ranked == ranked.min())
         return jnp.argmax(at_best).astype(jnp.int32), at_best.any()
 
 
-def first_equal(x: Float[Array, "n d"], counted: Bool[Array, " n"]) -> Int[Array, " n"]:
+def first_evaluations(x: Float[Array, "n d"], counted: Bool[Array, " n"]) -> Int[Array, " n"]:
     """Index of the first counted row with the same values (inactive = inactive); n in rows not counted."""
-    n = len(x)
-    columns = jnp.where(jnp.isnan(x), jnp.inf, x)
-    order = jnp.lexsort((*columns.T, ~counted)).astype(jnp.int32)
-    ordered = columns[order]
-    starts = jnp.concatenate([jnp.ones(1, bool), (ordered[1:] != ordered[:-1]).any(axis=-1)])
-    # The sort is stable, so the first row of equal ones has the smallest index.
-    start = jax.lax.cummax(jnp.where(starts, jnp.arange(n, dtype=jnp.int32), 0))
-    return jnp.where(counted, jnp.zeros_like(order).at[order].set(order[start]), n)
+    return first_equal(jnp.where(jnp.isnan(x), jnp.inf, x), counted)
 
 
 def average(
@@ -69,7 +63,7 @@ def average(
     constraints: Float[Array, "n c"],
     evaluated: Bool[Array, " n"],
 ) -> Means:
-    """Means over the evaluated rows of each configuration, whose first row is ``first`` (`first_equal`)."""
+    """Means over the evaluated rows of each configuration; ``first`` as from `first_evaluations`."""
     n, m = objectives.shape
     mask = evaluated[:, None]
     count = jnp.zeros(n, jnp.int32).at[first].add(evaluated.astype(jnp.int32), mode="drop")
@@ -109,7 +103,7 @@ def plan_repeats(
 
     def choose() -> tuple[Bool[Array, " n"], Int[Array, " n"]]:
         told = state.usable & ~state.constraint_only
-        first = first_equal(state.x, told)
+        first = first_evaluations(state.x, told)
         means = average(first, state.objectives, state.constraints, state.evaluated)
         n_told = jnp.zeros(state.capacity, dtype).at[first].add(told.astype(dtype), mode="drop")
         bound = means.objectives[:, 0] - N_ERRORS * means.noise[0] * jax.lax.rsqrt(jnp.maximum(n_told, 1))
@@ -128,7 +122,7 @@ def incumbents(
 ) -> Int[Array, " n"]:
     """The best row after each of n evaluations, by `Means.best`; -1 while there is none."""
     evaluated, number = ~jnp.isnan(losses[:, 0]), jnp.arange(len(x))
-    first = first_equal(x, evaluated)
+    first = first_evaluations(x, evaluated)
 
     def best(last: Int[Array, ""]) -> Int[Array, ""]:
         row, exists = average(first, losses, constraints, evaluated & (number <= last)).best()

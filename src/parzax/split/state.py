@@ -153,11 +153,14 @@ class State(eqx.Module):
 
         several = self.objectives.shape[-1] > 1
         rows = self.points.regime, self.points.index, unit, self.objectives
+        repeated = jnp.zeros(self.capacity, bool)
+        if several:
+            repeated = first_equal(rows, self.evaluated) < jnp.arange(self.capacity, dtype=jnp.int32)
         return replace(
             self,
             before=before(self.evaluated),
             feasible_before=before(self.feasible),
-            repeated=repeated_rows(rows, self.evaluated) if several else jnp.zeros(self.capacity, bool),
+            repeated=repeated,
             order=jnp.argsort(jnp.where(self.present[:, None], unit, jnp.inf), axis=0).T.astype(jnp.int32),
         )
 
@@ -197,8 +200,11 @@ class State(eqx.Module):
         return jnp.where((k <= self.count) & (self.count < self.capacity), moved, self.order)
 
 
-def repeated_rows(arrays: Any, counted: Bool[Array, " n"]) -> Bool[Array, " n"]:
-    """Mask of counted rows that equal an earlier counted row in all arrays of a tree; found by sorting."""
+def first_equal(arrays: Any, counted: Bool[Array, " n"]) -> Int[Array, " n"]:
+    """Index of the first counted row that equals each counted row in all arrays of a tree; n in other rows.
+
+    It is found by sorting. NaN equals nothing.
+    """
 
     def split_groups(group: Array, column: Array) -> tuple[Array, None]:
         order = jnp.lexsort((column, group))
@@ -212,7 +218,7 @@ def repeated_rows(arrays: Any, counted: Bool[Array, " n"]) -> Bool[Array, " n"]:
         group, _ = jax.lax.scan(split_groups, group, array.T)
     number = jnp.arange(len(group), dtype=group.dtype)
     first = jnp.full_like(group, len(group)).at[group].min(jnp.where(counted, number, len(group)))
-    return counted & (first[group] < number)
+    return jnp.where(counted, first[group], len(group))
 
 
 def same_rows(first: Any, second: Any) -> Bool[Array, "n k"]:
