@@ -2,7 +2,7 @@
 
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -18,11 +18,18 @@ from benchmarks.papers.runs import Arrays
 Told = tuple[jax.Array, jax.Array, jax.Array]
 
 
-def search(method: str, group: str, half: str, n_seeds: int, n_evaluations: int) -> Arrays:
-    """A unit: CASE -> gap (s, n) after each evaluation; "seconds", with compilation."""
+def search(
+    method: str,
+    group: str,
+    half: str,
+    n_seeds: int,
+    n_evaluations: int,
+    cases: Sequence[str] | None = None,
+) -> Arrays:
+    """A unit: CASE -> gap (s, n) after each evaluation; "seconds", with compilation. All cases by default."""
     own, start = suites.build(group, n_seeds, half), time.perf_counter()
     found: Arrays = {}
-    for case in own.of(half):
+    for case in [case for case in own.of(half) if cases is None or case.name in cases]:
         keys = jax.random.split(jax.random.key(zlib.crc32(f"{method}/{case.name}".encode())), n_seeds)
         found[case.name] = np.asarray(_runs(method, own, case, keys, n_evaluations), np.float32)
     found["seconds"] = np.array(time.perf_counter() - start)
