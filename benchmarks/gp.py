@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from benchmarks import pages
-from benchmarks.optimisers import discrete, peers, scores, searches, suites
+from benchmarks.optimisers import discrete, peers, scores, suites
 from benchmarks.optimisers.page import table
 from benchmarks.optimisers.problems import KEPT
 from benchmarks.optimisers.scores import Curves

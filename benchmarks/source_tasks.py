@@ -1,9 +1,9 @@
-"""From 1 to 30 source tasks: ``python -m benchmarks.source_tasks [--choose] [--quick]``.
+"""From 1 to 100 source tasks: ``python -m benchmarks.source_tasks [--choose] [--quick]``.
 
 Best losses of `parzax.meta_learn_tpe` over those without sources, and over those of the paper's sampler: on
-ellipsoids, in a conditional space, and under a constraint. Writes a page, docs/source_tasks.md for a full run
-without --out. Exits with status 1 if a bound does not hold. With --choose it compares numbers of first
-suggestions instead, on other logs and on tables of PARZAX_DATA, and prints the table.
+ellipsoids, in a conditional space, under a constraint, and on tables of PARZAX_DATA. Writes a page,
+docs/source_tasks.md for a full run without --out. Exits with status 1 if a bound does not hold. With --choose
+it compares numbers of first suggestions instead, on other logs, and prints the table.
 """
 
 import dataclasses
@@ -39,9 +39,9 @@ N_EVALUATIONS, BUDGETS = 100, (10, 20, 50, 100)
 MOST_BEHIND = 1.05
 # Losses below this share of the median first one count as that.
 FLOOR = 1e-4
-# Number of tasks -> runs, and runs of the paper's sampler, whose time grows with the tasks; else `FEW_TASKS`.
-RUNS, FEW_TASKS = {8: (100, 6), 30: (60, 4)}, (100, 8)
-N_ALONE, N_CHOICE, SHIFTS = 400, 30, (0.0, 0.2, 0.4)
+# Number of tasks -> runs, and runs of the paper's sampler, whose time grows with the tasks; else `OTHERWISE`.
+RUNS, OTHERWISE = {1: (1000, 100), 4: (800, 100), 30: (500, 24), 100: (200, 8)}, (600, 40)
+N_ALONE, N_CHOICE, SHIFTS = 4000, 30, (0.0, 0.2, 0.4)
 # Runs that share a program's call, of samplers without sources in their densities.
 LANES = 50
 # Logs of the settings for choosing have seeds from 0 on; the others from here on.
@@ -140,7 +140,7 @@ def _n_runs(n_tasks: int, choose: bool, quick: bool) -> tuple[int, int]:
     """Runs with sources, and without them."""
     if choose or quick:
         return (4, 4) if quick else (N_CHOICE, N_CHOICE)
-    return RUNS.get(n_tasks, FEW_TASKS)[0], N_ALONE
+    return RUNS.get(n_tasks, OTHERWISE)[0], N_ALONE
 
 
 def _searches(
@@ -153,11 +153,8 @@ def _searches(
     n = len(logs)
     if choose:
         return {f"{k}/{kind}": best(px.meta_learn_tpe, n, n_startup=k) for k in NUMBERS}
-    n_papers = RUNS.get(len(logs[0]), FEW_TASKS)[1]
-    found = {DEFAULT: best(px.meta_learn_tpe, n)}
-    # Under constraints the paper's sampler takes too long.
-    if not target.n_constraints:
-        found[PAPER] = best(px.paper_meta_learn_tpe, n_papers)
+    n_papers = RUNS.get(len(logs[0]), OTHERWISE)[1]
+    found = {DEFAULT: best(px.meta_learn_tpe, n), PAPER: best(px.paper_meta_learn_tpe, n_papers)}
     return {f"{method}/{kind}": losses for method, losses in found.items()}
 
 
@@ -224,9 +221,9 @@ def _problem(table: Table) -> px.problems.Tabular:
 
 
 def units(quick: bool, choose: bool = False) -> list[Unit]:
-    """One for each function and number of tasks; with ``choose`` for every other table of a benchmark too."""
+    """One for each function and number of tasks, and for each table, with ``choose`` for every other one."""
     common = {"choose": choose, "quick": quick}
-    centers, numbers = (0.0, 1.0, 2.0, 3.0), (8,) if choose else (4,) if quick else (1, 4, 30)
+    centers, numbers = (0.0, 1.0, 2.0, 3.0), (8,) if choose else (4,) if quick else (1, 4, 30, 100)
     functions = [("ellipsoid", 4, n, centers) for n in numbers]
     functions += [] if quick else [("ball", 4, 8, centers), ("models", 4, 8, SHIFTS)]
     found = [
@@ -236,12 +233,12 @@ def units(quick: bool, choose: bool = False) -> list[Unit]:
         )
         for name, dim, n, each in functions
     ]  # fmt: skip
-    for family, tables_of in families(tables()).items() if choose and not quick else []:
-        for table in tables_of[::2]:
+    n_logs, work = 4 if choose else 1, "benchmarks.source_tasks:on_table"
+    for family, tables_of in families(tables()).items() if not quick else []:
+        for table in tables_of[:: 2 if choose else 1]:
             others = [other for other in tables_of if other is not table]
-            arguments = {"table": table, "others": others, "n_logs": 4} | common
-            work = "benchmarks.source_tasks:on_table"
-            found.append(Unit(f"{family}/{table.name}/{4 * len(others)}", work, arguments, cost=60.0))
+            arguments = {"table": table, "others": others, "n_logs": n_logs} | common
+            found.append(Unit(f"{family}/{table.name}/{n_logs * len(others)}", work, arguments, cost=60.0))
     return found
 
 
@@ -355,16 +352,18 @@ def written(found: Mapping[str, Arrays]) -> Page:
 
 ABOUT = """The first table has best losses of `px.meta_learn_tpe`, with its defaults, over those of `px.tpe`
 (*no sources*) and of `px.paper_meta_learn_tpe`: geometric means over settings and runs, with 95 % intervals
-(Welch's). Below 1 `px.meta_learn_tpe` is ahead. Every source has 100 random rows. For tables see
-[Do source tasks ever hurt?](sources.md).
+(Welch's). Below 1 `px.meta_learn_tpe` is ahead. Every source has 100 random rows.
 
 * Ellipsoids have 4 dimensions. Their centre is at 0 for the target, and at c* = 0, 1, 2, 3 for the sources.
 * *Ellipsoids in a ball* are feasible in about a tenth of the box, which moves with the centre; 8 sources.
 * *Conditional*: two models with three and two parameters of their own. The optimum of the 8 sources is that
   of the target, or shifted by 0.2 or 0.4 of each axis; with the last shift the other model is better.
+* *Tables*: the sources are the other tables of the benchmark.
 * Before a feasible evaluation, the loss is the largest of the run. Losses below 1e-4 of the first one count
   as that.
-* Not measured: more than 30 tasks, tables under constraints, and the paper's sampler under constraints."""
+* Runs: 4000 without sources; 1000, 800, 500 and 200 with 1, 4, 30 and 100 tasks, otherwise 600; of the
+  paper's sampler, whose time grows with the tasks, 100, 100, 24 and 8, otherwise 40.
+* Not measured: tables under constraints."""
 BOUNDS = f"""Each interval of the first table should end below {MOST_BEHIND}. Where it does not:"""
 UNLIKE = """## By likeness of the sources
 
@@ -383,5 +382,5 @@ if __name__ == "__main__":
     arguments = [argument for argument in sys.argv[1:] if argument != "--choose"]
     if len(arguments) < len(sys.argv) - 1:
         sys.exit(choose("--quick" in arguments))
-    title = "From 1 to 30 source tasks"
+    title = "From 1 to 100 source tasks"
     sys.exit(pages.main(arguments, "source_tasks", __doc__, title, units, written))

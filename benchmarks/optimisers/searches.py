@@ -31,16 +31,17 @@ def search(
     found: Arrays = {}
     for case in [case for case in own.of(half) if cases is None or case.name in cases]:
         keys = jax.random.split(jax.random.key(zlib.crc32(f"{method}/{case.name}".encode())), n_seeds)
-        found[case.name] = np.asarray(_runs(method, own, case, keys, n_evaluations), np.float32)
+        rows = told(method, own, case, keys, n_evaluations)
+        found[case.name] = np.asarray(_gaps(own.gaps, case.shared, case.own, rows), np.float32)
     found["seconds"] = np.array(time.perf_counter() - start)
     return found
 
 
-def _runs(method: str, group: Group, case: Case, keys: jax.Array, n_evaluations: int) -> jax.Array:
+def told(method: str, group: Group, case: Case, keys: jax.Array, n_evaluations: int) -> Told:
+    """What the runs of a sampler evaluated: arrays (s, n, ...)."""
     counts = group.n_objectives, group.n_constraints
     sampler = None if method == methods.RANDOM else methods.sampler(method, group.space, *counts)
-    told = _many(sampler, group.space, group.evaluate, case.shared, case.own, keys, n_evaluations)
-    return _gaps(group.gaps, case.shared, case.own, told)
+    return _many(sampler, group.space, group.evaluate, case.shared, case.own, keys, n_evaluations)
 
 
 @eqx.filter_jit
