@@ -117,8 +117,13 @@ def is_near(a: Points, b: Points, continuous: Bool[Any, "*n d"] | bool, reach: A
 
 
 def is_seen(basis: Basis, at: Points, seen: Seen) -> Bool[Array, " j"]:
-    """Mask of the points that equal a configuration in ``seen``."""
-    (rows, counts), continuous = seen, basis.frame.on_continuum(at)
+    """Mask of the valid points that equal a configuration in ``seen``."""
+    (rows, counts), frame = seen, basis.frame
+    if frame.factors is not None:
+        # Cheaper than a comparison of every parameter.
+        equal = (frame.identify(at)[None] == frame.identify(rows)[:, None]).all(axis=-1)
+        return (equal & (counts & rows.valid.all(axis=-1))[:, None]).any(axis=0)
+    continuous = frame.on_continuum(at)
     equal = is_near(at[None], rows[:, None], continuous[None], 0)
     return (equal & counts[:, None]).any(axis=0)
 

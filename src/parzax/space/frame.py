@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from parzax._numerics import map_blocks, namespace
 from parzax.space.axes import AbstractAxis
 from parzax.space.cells import Listed
+from parzax.space.identity import place_values
 from parzax.space.walk import INACTIVE, Slot, Walk, indicator
 
 
@@ -69,6 +70,9 @@ class Frame(eqx.Module):
     walk: Walk | None  # None if all slots always apply
     # (s, d) 1 where a slot belongs to a parameter; None if each parameter has one slot.
     membership: Float[Any, "s d"] | None
+    # Factors of the number of the value, and of the regime, in `identify`; None if some axis is a continuum
+    # or has too many values.
+    factors: Int[Any, "2 w d"] | None
     stacked: bool = eqx.field(static=True)
 
     # Equinox's wrappers of methods are avoided, as in `AbstractAxis`.
@@ -94,6 +98,7 @@ class Frame(eqx.Module):
             back=np.argsort(np.concatenate(list(groups.values()))),
             walk=walk,
             membership=indicator(parameter, n_parameters) if len(axes) > n_parameters else None,
+            factors=place_values(parameter, axes),
             stacked=stacked,
         )
         return jax.tree.map(lambda a: _narrowed(a, dtype), frame)
@@ -200,6 +205,12 @@ class Frame(eqx.Module):
         if self.membership is None:
             return active & ~self.counted[None]
         return active & ~namespace(at.unit).asarray(self.counted)[self._slot(at.regime)]
+
+    def identify(self, at: Points) -> Int[Any, "n w"]:
+        """As few whole numbers as possible, different for different valid points; needs ``factors``."""
+        by_index, by_regime = self.factors
+        index, regime = at.index[:, None], at.regime[:, None] - INACTIVE
+        return (index * by_index[None] + regime * by_regime[None]).sum(axis=-1)
 
     def _sum_active(self, at: Points, x: Float[Any, "n s"]) -> Float[Any, " n"]:
         return namespace(x).where(self.here(at), x, 0).sum(axis=-1)
