@@ -82,10 +82,7 @@ def _told_before(sampler: Sampler, key: jax.Array, state: State, n: int, values:
 
 
 RULES: Mapping[str, Rule] = {OURS: together, "each alone": each_alone, "one by one, pending": one_by_one}
-LIARS: Mapping[str, Rule] = {
-    "one by one, median": liar(lambda losses: jnp.nanmedian(losses, axis=0)),
-    "one by one, best": liar(lambda losses: jnp.nanmin(losses, axis=0)),
-}
+LIARS: Mapping[str, Rule] = {"one by one, median": liar(lambda losses: jnp.nanmedian(losses, axis=0))}
 
 
 def _cases(group: str) -> list[str]:

@@ -66,9 +66,8 @@ functions, 6 problems; the gap is the part of the hypervolume that is missing). 
 [the suite](optimisers/index.md) that serves to choose settings.
 
 * *one by one, pending*: a pending row counts as bad and as infeasible.
-* *one by one, median* and *best*: each suggestion is told with the median or the best loss of the feasible
-  rows before the next one, and with their median constraint values (constant liars). While there is no
-  feasible row it is pending."""
+* *one by one, median*: each suggestion is told with the median loss of the feasible rows before the next one,
+  and with their median constraint values (a constant liar). While there is no feasible row it is pending."""
 
 
 if __name__ == "__main__":
