@@ -208,6 +208,7 @@ class Frame(eqx.Module):
 
     def identify(self, at: Points) -> Int[Any, "n w"]:
         """As few whole numbers as possible, different for different valid points; needs ``factors``."""
+        assert self.factors is not None
         by_index, by_regime = self.factors
         index, regime = at.index[:, None], at.regime[:, None] - INACTIVE
         return (index * by_index[None] + regime * by_regime[None]).sum(axis=-1)
