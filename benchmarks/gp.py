@@ -2,7 +2,7 @@
 
 Gaps of `px.tpe`, Optuna's TPE and Optuna's GP sampler on twenty problems of the half that
 `benchmarks.optimisers` keeps for the end, ten runs of a hundred evaluations each. Writes a page, docs/gp.md
-for a full run without --out. Exits with status 1 if `px.tpe` is no better than random search. It takes two
+for a full run without --out. Exits with status 1 if `px.tpe` is no better than random search. It takes 2.5
 hours of one core. PARZAX_DATA names the folder of tables.
 """
 
