@@ -83,7 +83,9 @@ def written(found: Mapping[str, Arrays]) -> Page:
     took = ", ".join(f"{np.mean(seconds[name]):.1f} s for {name}" for name in (GP, TPE) if name in seconds)
     ranks = scores.ranks(curves, scores.shared(curves), budgets[-1]).mean(axis=1)
     by_method = dict(zip(curves, ranks, strict=True))
-    failed = ["px.tpe is no better than random search"] if by_method[OURS] >= by_method[RANDOM] else []
+    # A quick run is too short for the claim.
+    lost = shape[1] == N_EVALUATIONS and by_method[OURS] >= by_method[RANDOM]
+    failed = ["px.tpe is no better than random search"] if lost else []
     blocks = [ABOUT, by_kind(curves, budgets), f"A run took {took} on one core.", EACH, each(curves, budgets)]
     return Page(blocks, shape, failed)
 
