@@ -207,7 +207,7 @@ class Frame(eqx.Module):
         return active & ~namespace(at.unit).asarray(self.counted)[self._slot(at.regime)]
 
     def identify(self, at: Points) -> Int[Any, "n w"]:
-        """As few whole numbers as possible, different for different valid points; needs ``factors``."""
+        """As few integers as possible, different for different valid points; needs ``factors``."""
         assert self.factors is not None
         by_index, by_regime = self.factors
         index, regime = at.index[:, None], at.regime[:, None] - INACTIVE

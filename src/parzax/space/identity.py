@@ -1,4 +1,4 @@
-"""Whole numbers that tell configurations of a discrete space apart."""
+"""Integers that tell configurations of a discrete space apart."""
 
 from collections.abc import Sequence
 

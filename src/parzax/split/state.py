@@ -203,7 +203,7 @@ class State(eqx.Module):
 def first_equal(arrays: Any, counted: Bool[Array, " n"]) -> Int[Array, " n"]:
     """Index of the first counted row that equals each counted row in all arrays of a tree; n in other rows.
 
-    It is found by sorting. NaN equals nothing.
+    The rows are sorted. NaN equals nothing.
     """
 
     def split_groups(group: Array, column: Array) -> tuple[Array, None]:
