@@ -1,10 +1,9 @@
 """What evaluating the best configurations again is worth: ``python -m benchmarks.optimisers.noise``.
 
-Gaps, without noise, of the reported configuration of `px.tpe` with ``reevaluate``, over those of `px.tpe`,
-which reports its best evaluation: on tables with several trainings, on noisy functions, and on functions
-without noise, where it can only cost. "last tenth" spends the last tenth of the evaluations of `px.tpe` on
-its five best rows, and reports the best mean. Half of the problems is for choosing. PARZAX_DATA names the
-folder of tables.
+Gaps, without noise, of the configuration that `px.tpe` reports if the last tenth of its evaluations are
+repeats (``n_confirm``), over those without, where it reports its best evaluation: on tables with several
+trainings, on noisy functions, and on functions without noise, where repeats can only cost. Half of the
+problems is for choosing. PARZAX_DATA names the folder of tables.
 """
 
 import argparse
@@ -25,11 +24,10 @@ from benchmarks.optimisers.problems import CHOICE, HALVES, of_best
 from benchmarks.papers import runs
 
 BUDGETS = 50, 100, 200
-SHARES = 0.1, 0.2
 # Standard deviation of the noise, over the median regret of random configurations of a run's function.
 LEVELS = {"moderate": 0.03, "severe": 0.3}
-N_RANDOM, N_BEST = 200, 5
-TODAY, LAST_TENTH = "tpe", "tpe, last tenth"
+N_RANDOM = 200
+TODAY, CONFIRMED = "tpe", "tpe, n_confirm of a tenth"
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--part", help="one of them alone")
     parser.add_argument("--seeds", type=int, default=suites.N_SEEDS)
     options = parser.parse_args(argv)
-    heads = ["", "", *(f"after {budget}" for budget in BUDGETS), "smaller/larger after 200"]
+    heads = [
+        "",
+        "",
+        *(f"after {b}" for b in BUDGETS),
+        "smaller/larger after 200",
+        "interval over runs after 200",
+    ]
     lines = []
     for part in parts():
         if options.part in (None, part.name):
@@ -80,14 +84,9 @@ def measured(part: Part, half: str, n_seeds: int) -> dict[str, dict[str, np.ndar
             runs.progress(f"{part.name}: {case.name}")
             keys = jax.random.split(jax.random.key(zlib.crc32(f"{part.name}/{case.name}".encode())), n_seeds)
             functions = group.evaluate, group.gaps, group.n_constraints
-            for share in (0.0, *SHARES):
-                # Arrays, so that all settings share a program.
-                settings = jnp.asarray(part.level), jnp.asarray(share)
-                gaps = _many(functions, group.space, case.shared, case.own, settings, keys)
-                names = (f"{TODAY}, reevaluate={share:g}", TODAY, LAST_TENTH)
-                for method, values in zip(names, gaps, strict=True):
-                    if (method in (TODAY, LAST_TENTH)) == (share == 0):
-                        by_method.setdefault(method, {})[case.name] = np.asarray(values)
+            gaps = _many(functions, group.space, case.shared, case.own, jnp.asarray(part.level), keys)
+            for method, values in zip((TODAY, CONFIRMED), gaps, strict=True):
+                by_method.setdefault(method, {})[case.name] = np.asarray(values)
     return by_method
 
 
@@ -100,9 +99,12 @@ def compared(part: Part, by_method: dict[str, dict[str, np.ndarray]]) -> list[li
     }
     today = means.pop(TODAY)
     gap = (f"{_mean(column):.2g}" for column in today.T)
-    lines = [[f"{part.name}, {len(today)} problems", f"{TODAY} (gap)", *gap, ""]]
+    lines = [[f"{part.name}, {len(today)} problems", f"{TODAY} (gap)", *gap, "", ""]]
     for method, gaps in means.items():
-        ratio = gaps / today
+        ratio, pairs = (
+            gaps / today,
+            [(by_method[method][case], by_method[TODAY][case]) for case in by_method[TODAY]],
+        )
         lows, highs = zip(*map(scores.interval, ratio.T), strict=True)
         cells = [
             f"{_mean(r):.2f} ({low:.2f}, {high:.2f})"
@@ -110,8 +112,27 @@ def compared(part: Part, by_method: dict[str, dict[str, np.ndarray]]) -> list[li
         ]
         logs = np.log(ratio[:, -1])
         counts = f"{(logs < 0).sum()}/{(logs > 0).sum()}"
-        lines.append(["", method, *cells, f"{counts}, p = {scores.signed_rank(logs):.2g}"])
+        over_runs = "({:.2f}, {:.2f})".format(
+            *run_interval([(own[:, -1], other[:, -1]) for own, other in pairs])
+        )
+        lines.append(["", method, *cells, f"{counts}, p = {scores.signed_rank(logs):.2g}", over_runs])
     return lines
+
+
+def run_interval(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[float, float]:
+    """95 % interval of the geometric mean of ratios of means over runs, by resampling the runs of each problem.
+
+    ``pairs`` has the gaps (s,) of two methods with the same keys, for each problem.
+    """
+    rng, logs = np.random.default_rng(0), np.zeros(scores.N_RESAMPLED)
+    for gaps, today in pairs:
+        runs = rng.integers(0, len(gaps), (scores.N_RESAMPLED, len(gaps)))
+        ratio = np.maximum(gaps[runs].mean(axis=1), scores.ROUNDING) / np.maximum(
+            today[runs].mean(axis=1), scores.ROUNDING
+        )
+        logs += np.log(ratio) / len(pairs)
+    low, high = np.exp(np.quantile(logs, [0.025, 0.975]))
+    return float(low), float(high)
 
 
 def _mean(values: np.ndarray) -> float:
@@ -121,18 +142,18 @@ def _mean(values: np.ndarray) -> float:
 
 @eqx.filter_jit
 def _many(
-    functions: tuple, space: px.Space, shared: Any, own: Any, settings: tuple, keys: jax.Array
+    functions: tuple, space: px.Space, shared: Any, own: Any, level: jax.Array, keys: jax.Array
 ) -> tuple[jax.Array, ...]:
-    """Gaps (s, budgets) of the incumbent, of the best evaluation, and of the best mean after repeats."""
-    (evaluate, gaps, n_constraints), (level, share) = functions, settings
-    sampler = px.tpe(space, n_constraints=n_constraints, reevaluate=share)
+    """Gaps (s, budgets) of the best evaluation, and of the incumbent after repeats."""
+    evaluate, gaps, n_constraints = functions
+    sampler = px.tpe(space, n_constraints=n_constraints)
 
     def run(own: Any, key: jax.Array) -> tuple[jax.Array, ...]:
         def regret(x: jax.Array, excess: float = -1.0) -> jax.Array:
             """Of one configuration that counts as feasible; with a positive ``excess`` that of none."""
             return gaps(shared, own, x[None], jnp.zeros((1, 1)), jnp.full((1, n_constraints), excess))[0]
 
-        draw, search, repeat = jax.random.split(key, 3)
+        draw, search, _ = jax.random.split(key, 3)
         drawn = jax.vmap(lambda key: sampler.ask(key, sampler.init(1))[0])(jax.random.split(draw, N_RANDOM))
         unit = jnp.median(jax.lax.map(regret, drawn))
 
@@ -141,21 +162,19 @@ def _many(
             objectives, constraints = evaluate(shared, own, evaluation, x)
             return objectives + level * unit * jax.random.normal(noise), constraints
 
+        def of_row(trace: px.samplers.Trace, row: jax.Array) -> jax.Array:
+            """Gap of a row; -1 is none."""
+            return jnp.where(row < 0, regret(trace.x[0], 1.0), regret(trace.x[row])) / unit
+
         trace = px.optimize(sampler, problem, search, BUDGETS[-1])
-        # Without a feasible row the index is -1.
-        regrets = jnp.append(jax.lax.map(regret, trace.x), regret(trace.x[0], 1.0)) / unit
-        losses = jnp.where(trace.feasible, trace.objectives[:, 0], jnp.nan)
-        rows, found, at = (trace.x, trace.objectives, trace.constraints), [], jnp.array(BUDGETS) - 1
+        best = of_best(jnp.arange(BUDGETS[-1]), jnp.where(trace.feasible, trace.objectives[:, 0], jnp.nan))
+        best = jnp.where(jnp.isfinite(trace.best()), best, -1)
+        today, confirmed = [], []
         for budget in BUDGETS:
-            n = budget - budget // 10
-            again = jnp.repeat(jnp.argsort(losses[:n])[:N_BEST], (budget - n) // N_BEST)
-            values = jax.vmap(problem)(jax.random.split(repeat, len(again)), trace.x[again])
-            more = (trace.x[again], *values)
-            whole = (jnp.concatenate([a[:n], b]) for a, b in zip(rows, more, strict=True))
-            found.append(px.samplers.Trace(*whole, directions=trace.directions).incumbent()[-1])
-        best = of_best(jnp.arange(len(losses)), losses)
-        best = jnp.where(jax.lax.cummax(trace.feasible.astype(int)) > 0, best, -1)
-        return tuple(regrets[i] for i in (trace.incumbent()[at], best[at], jnp.stack(found)))
+            today.append(of_row(trace, best[budget - 1]))
+            repeated = px.optimize(sampler, problem, search, budget, n_confirm=budget // 10)
+            confirmed.append(of_row(repeated, repeated.incumbent()[-1]))
+        return jnp.stack(today), jnp.stack(confirmed)
 
     return jax.vmap(run, in_axes=(0, 0) if jax.tree.leaves(own) else (None, 0))(own, keys)
 

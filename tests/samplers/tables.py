@@ -139,7 +139,7 @@ def add(sampler: Sampler, state: State, x, objectives, constraints, constraint_o
 def searching_alike(sampler: Sampler) -> Sampler:
     """With the search of any other sampler of the space: nothing but suggestions depends on it."""
     plain = px.paper_tpe(sampler.space)
-    names = "start", "n_startup", "n_candidates", "epsilon", "gradient_steps", "repeats", "reevaluate"
+    names = "start", "n_startup", "n_candidates", "epsilon", "gradient_steps", "repeats"
     return replace(sampler, **{name: getattr(plain, name) for name in names})
 
 

@@ -1,6 +1,7 @@
 """Repeated evaluations: means and the best configuration against loops, and the plan of repeats."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import jax
@@ -139,28 +140,45 @@ def test_the_front_is_of_means():
 # --- the plan of repeats --------------------------------------------------------------------------
 
 LINE = px.Space({"x": px.Float(0, 1)})
-NOISY = px.tpe(LINE, n_startup=5, reevaluate=0.25)
+NOISY = px.tpe(LINE, n_startup=5)
 
 
 def _noisy(scale, key, x):
     return x + scale * jax.random.normal(key, (1,)), jnp.zeros(0)
 
 
-def _run(scale: float) -> px.samplers.Trace:
-    return px.optimize(NOISY, jax.tree_util.Partial(_noisy, jnp.asarray(scale)), jax.random.key(1), 60)
+def _run(scale: float, n: int = 60, n_confirm: int = 20) -> px.samplers.Trace:
+    problem = jax.tree_util.Partial(_noisy, jnp.asarray(scale))
+    return px.optimize(NOISY, problem, jax.random.key(1), n, n_confirm=n_confirm)
 
 
 def test_a_run_repeats_its_best():
-    """The planned steps, and no others, evaluate the configuration with the smallest lower bound again."""
+    """Its last evaluations, and no others, repeat the configuration with the smallest lower bound."""
     trace = _run(0.1)
     x, losses = np.asarray(trace.x), np.asarray(trace.objectives)[:, 0]
     repeated = [float(x[i, 0]) in x[:i, 0] for i in range(60)]
-    assert repeated == [k >= 0 and (k + 1) // 4 > k // 4 for k in range(-5, 55)]
-    for i in np.flatnonzero(repeated):
+    assert repeated == [i >= 40 for i in range(60)]
+    for i in range(40, 60):
         groups = _configurations(x[:i], losses[:i])
         error = repeats.N_ERRORS * _noise(groups, losses)
         best = min(groups.values(), key=lambda rows: np.mean(losses[rows]) - error / np.sqrt(len(rows)))
         assert x[i, 0] == x[best[0], 0]
+    before = _run(0.1, n_confirm=0)
+    assert x[:40].tolist() == before.x[:40].tolist()
+
+
+def test_a_run_of_repeats_alone():
+    """The first evaluation cannot be a repeat."""
+    assert len(np.unique(np.asarray(_run(0.1, 5, 5).x))) == 1
+
+
+def test_many_runs_repeat_too():
+    """As each run alone, but for rounding."""
+    problem = jax.tree_util.Partial(_noisy, jnp.asarray(0.1))
+    keys = jax.random.split(jax.random.key(1), 2)
+    many = px.optimize_many(NOISY, problem, keys, 20, n_confirm=6, lanes=2)
+    alone = px.optimize(NOISY, problem, keys[1], 20, n_confirm=6)
+    np.testing.assert_allclose(many.x[1], alone.x, rtol=1e-4)
 
 
 def test_without_noise_it_stops():
@@ -171,12 +189,12 @@ def test_without_noise_it_stops():
 def test_ask_and_tell_repeat_to_the_last_bit():
     """Told rows come back as they are; in batches they are different; only feasible ones are repeated."""
     space = px.Space({"lr": px.Float(1e-5, 1.0, log=True), "u": px.Float(0, 0.3)})
-    sampler = px.tpe(space, n_constraints=1, n_startup=2, reevaluate=0.5)
+    sampler = px.tpe(space, n_constraints=1, n_startup=2)
     x = np.random.default_rng(0).uniform(1e-5, 0.3, (14, 2))
 
     def ask(state):
         """Which rows the suggestions are; those that are not told are left out."""
-        asked = np.asarray(sampler.ask(jax.random.key(0), state, 4))
+        asked = np.asarray(sampler.ask(jax.random.key(0), state, 2, confirm=True))
         return [i for one in asked for i in np.flatnonzero((x.astype(np.float32) == one).all(axis=1))]
 
     excess = np.where(np.arange(14) == 10, 1.0, -1.0)
@@ -187,23 +205,33 @@ def test_ask_and_tell_repeat_to_the_last_bit():
     assert ask(noisy) == [5, 0]
     assert ask(sampler.tell(noisy, x[[5] * 20], [np.nan] * 20, [-1.0] * 20)) == [0, 5]
     assert ask(replace(state, constraints=jnp.ones_like(state.constraints))) == []
+    key = jax.random.key(0)
+    traced = jax.jit(lambda state: sampler.ask(key, state, confirm=True))(noisy)
+    assert traced.tolist() == sampler.ask(key, noisy, confirm=True).tolist()
 
 
 def test_off_it_adds_nothing():
-    """No equation, and the same suggestions as ever."""
+    """No branch beside that of the start."""
 
-    def equations(sampler):
-        return str(jax.make_jaxpr(sampler.ask)(jax.random.key(0), sampler.init()))
+    def branches(n_confirm):
+        problem = jax.tree_util.Partial(_noisy, jnp.asarray(0.1))
+        run = partial(px.optimize, NOISY, problem, n_evaluations=9, n_confirm=n_confirm)
+        return str(jax.make_jaxpr(run)(jax.random.key(0))).count("cond[")
 
-    assert equations(px.tpe(LINE, reevaluate=0.0)) == equations(px.tpe(LINE))
-    assert len(equations(px.tpe(LINE, reevaluate=0.1))) > len(equations(px.tpe(LINE)))
+    assert branches(1) == branches(0) + 1
 
 
 def test_what_is_refused():
-    """Several objectives, shares outside [0, 1], and adapters."""
-    with pytest.raises(ValueError, match=r"reevaluate must be 0 for 2 objectives, got 0\.1"):
-        px.tpe(LINE, 2, reevaluate=0.1)
-    with pytest.raises(ValueError, match="reevaluate must be"):
-        px.tpe(LINE, reevaluate=1.5)
-    with pytest.raises(ValueError, match="reevaluate must be 0 in an adapter"):
-        px.adapters.Session(NOISY)
+    """Several objectives, pools, and more repeats than evaluations."""
+    state, key = NOISY.init(), jax.random.key(0)
+    with pytest.raises(ValueError, match="candidates must be None"):
+        NOISY.ask(key, state, candidates=np.zeros((3, 1)), confirm=True)
+    with pytest.raises(TypeError, match="confirm must be True or False"):
+        NOISY.ask(key, state, confirm=1)
+    several = px.tpe(LINE, 2)
+    with pytest.raises(ValueError, match="confirm is for one objective: of 2 objectives"):
+        several.ask(key, several.init(), confirm=True)
+    with pytest.raises(ValueError, match="n_confirm is for one objective"):
+        px.optimize(several, lambda key, x: (jnp.zeros(2), jnp.zeros(0)), key, 9, n_confirm=1)
+    with pytest.raises(ValueError, match="n_confirm must be"):
+        _run(0.1, 5, 6)

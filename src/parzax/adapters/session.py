@@ -73,11 +73,6 @@ class Session:
     """
 
     def __init__(self, sampler: Sampler) -> None:
-        if sampler.reevaluates:
-            raise ValueError(
-                f"reevaluate must be 0 in an adapter, which knows only the order of losses, not their means; "
-                f"got {sampler.reevaluate!r}."
-            )
         self.sampler = sampler
         self._space = smoothed(sampler.space)
         self._frame = host_frame(self._space)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from parzax import _checks
 from parzax._numerics import capacity
@@ -96,7 +96,9 @@ class Trace(eqx.Module):
         return Observations.from_arrays(self.space, values, objectives, directions, constraints=constraints)
 
 
-def optimize(sampler: Sampler, problem: Any, key: jax.Array, n_evaluations: int) -> Trace:
+def optimize(
+    sampler: Sampler, problem: Any, key: jax.Array, n_evaluations: int, *, n_confirm: int = 0
+) -> Trace:
     """One run: ask, evaluate and tell, ``n_evaluations`` times, compiled as one program.
 
     It is compiled once for each combination of static sampler settings, problem and number of evaluations.
@@ -112,6 +114,8 @@ def optimize(sampler: Sampler, problem: Any, key: jax.Array, n_evaluations: int)
             calls.
         key: a typed PRNG key, not to be used again.
         n_evaluations: number of evaluations n; static.
+        n_confirm: number of last evaluations that repeat good configurations, for noisy evaluations of one
+            objective; static. Each is chosen by `parzax.samplers.Sampler.ask` with ``confirm=True``.
 
     Returns:
         A `Trace` of n rows, in the order of evaluation.
@@ -132,9 +136,9 @@ def optimize(sampler: Sampler, problem: Any, key: jax.Array, n_evaluations: int)
     >>> trace.x.shape, float(trace.best()[-1])
     ((15, 1), 0.0)
     """
-    n_evaluations = check_run(sampler, problem, n_evaluations)
+    n_evaluations, n_confirm = check_run(sampler, problem, n_evaluations, n_confirm)
     _checks.check_key(key)
-    trace = call(_run_alone, sampler, hashable(problem), key, n_evaluations, _ONE_SCAN)
+    trace = call(_run_alone, sampler, hashable(problem), key, n_evaluations, n_confirm, _ONE_SCAN)
     return replace(trace, space=sampler.space)
 
 
@@ -144,6 +148,7 @@ def optimize_many(
     keys: jax.Array,
     n_evaluations: int,
     *,
+    n_confirm: int = 0,
     lanes: int = _LANES,
     folder: str | os.PathLike[str] | None = None,
     mesh: Mesh | None = None,
@@ -152,7 +157,7 @@ def optimize_many(
     """Many independent runs, in chunks of ``lanes`` runs that fit the cache, with one compilation.
 
     Args:
-        sampler, problem, n_evaluations: as in `optimize`.
+        sampler, problem, n_evaluations, n_confirm: as in `optimize`.
         keys: (s,) one key per run.
         lanes: runs per chunk, on each device.
         folder: where to keep finished chunks, one file each, as in `parzax.map_chunks`. After a kill, the
@@ -180,7 +185,7 @@ def optimize_many(
     >>> px.optimize_many(px.tpe(space), problem, keys, n_evaluations=5, lanes=3).x.shape
     (3, 5, 1)
     """
-    n_evaluations = check_run(sampler, problem, n_evaluations)
+    n_evaluations, n_confirm = check_run(sampler, problem, n_evaluations, n_confirm)
     if _checks.is_traced(keys):
         raise TypeError("keys are traced, but optimize_many runs on the host; use jax.vmap over optimize.")
     if not isinstance(keys, jax.Array) or not jnp.issubdtype(keys.dtype, jax.dtypes.prng_key):
@@ -206,7 +211,7 @@ def optimize_many(
 
         def text(arrays: Any, keys: Any) -> Trace:
             sampler, function = eqx.combine(arrays, static)
-            return _chunk.__wrapped__(sampler, function, keys, n_evaluations, mesh)
+            return _chunk.__wrapped__(sampler, function, keys, n_evaluations, n_confirm, mesh)
 
         lowered = jax.jit(text).lower(arrays, jax.ShapeDtypeStruct((size,), keys.dtype))
         work = {"runs": len(keys), "size": size, "n_evaluations": n_evaluations}
@@ -217,7 +222,7 @@ def optimize_many(
     like = [jax.ShapeDtypeStruct((size, n_evaluations, width), dtype) for width in widths]
 
     def compute(rows: np.ndarray) -> Trace:
-        return call(_chunk, sampler, function, call(_lane_keys, keys, rows), n_evaluations, mesh)
+        return call(_chunk, sampler, function, call(_lane_keys, keys, rows), n_evaluations, n_confirm, mesh)
 
     rows, shown = np.arange(len(keys), dtype=np.int32), is_shown(progress)
     parts = run_chunks(compute, (rows,), len(keys), like, chunks, what="runs", shown=shown)
@@ -227,22 +232,29 @@ def optimize_many(
 _incumbents = program(jnp.vectorize(incumbents, signature="(n,d),(n,m),(n,c)->(n)"))
 
 
-def _run(sampler: Sampler, problem: Any, key: PRNGKeyArray, n_evaluations: int, least: int) -> Trace:
+def _run(
+    sampler: Sampler, problem: Any, key: PRNGKeyArray, n_evaluations: int, n_confirm: int, least: int
+) -> Trace:
     dtype, widths = jnp.result_type(float), (len(sampler.space), sampler.n_objectives, sampler.n_constraints)
     basis, every = sampler.smoothing.basis(sampler.space, dtype), sampler.every_point(1, dtype)
 
-    def step(state: State, key: PRNGKeyArray) -> tuple[State, tuple[Array, Array, Array]]:
+    def step(
+        state: State, of_step: tuple[PRNGKeyArray, Bool[Array, ""] | None]
+    ) -> tuple[State, tuple[Array, Array, Array]]:
+        key, confirm = of_step
         ask, evaluate = jax.random.split(key)
-        x, at = sampler.strategy.suggest(basis, ask, state, every=every)
+        x, at = sampler.strategy.suggest(basis, ask, state, every=every, confirm=confirm)
         objectives, constraints = (row[None].astype(dtype) for row in problem(evaluate, x[0]))
         losses, only = signed(sampler.directions, objectives), jnp.zeros(1, bool)
         state = state.add(x, at, losses, constraints[:, : sampler.n_constraints], only)
         return state, (x[0], objectives[0], constraints[0])
 
     parts, state, keys = [], State.empty(*widths, 0, dtype), jax.random.split(key, n_evaluations)
+    confirm = jnp.arange(n_evaluations) >= n_evaluations - n_confirm
     for start, size in _scans(n_evaluations, least):
         state = jax.tree.map(jnp.asarray, state.grown(size))
-        state, part = jax.lax.scan(step, state, keys[start:size])
+        of_steps = keys[start:size], confirm[start:size] if n_confirm else None
+        state, part = jax.lax.scan(step, state, of_steps)
         parts.append(part)
     return Trace(*map(jnp.concatenate, zip(*parts, strict=True)), directions=sampler.directions)
 
@@ -272,9 +284,14 @@ def _lane_keys(keys: jax.Array, rows: Int[Array, " lanes"]) -> jax.Array:
 
 @program(size="large")
 def _chunk(
-    sampler: Sampler, problem: Any, keys: jax.Array, n_evaluations: int, mesh: Mesh | None = None
+    sampler: Sampler,
+    problem: Any,
+    keys: jax.Array,
+    n_evaluations: int,
+    n_confirm: int,
+    mesh: Mesh | None = None,
 ) -> Trace:
-    run = jax.vmap(lambda key: _run(sampler, problem, key, n_evaluations, 1))
+    run = jax.vmap(lambda key: _run(sampler, problem, key, n_evaluations, n_confirm, 1))
     if mesh is None:
         return run(keys)
     # Each device runs the program of one device on its own keys, so no collective is needed.

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from parzax import _checks
 from parzax.samplers.arguments import warn_of_unseen
-from parzax.samplers.sampler import Sampler
+from parzax.samplers.sampler import Sampler, check_confirm
 from parzax.space import check_dtype
 
 
@@ -22,10 +22,13 @@ def hashable(problem: Any) -> Any:
     return problem
 
 
-def check_run(sampler: Any, problem: Any, n_evaluations: Any) -> int:
-    """Return the number of evaluations; raise for invalid arguments, or a problem of another kind."""
+def check_run(sampler: Any, problem: Any, n_evaluations: Any, n_confirm: Any = 0) -> tuple[int, int]:
+    """The numbers of evaluations and of repeats; raises for invalid arguments, or another kind of problem."""
     _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
     n_evaluations = _checks.whole_number("n_evaluations", n_evaluations, 1)
+    n_confirm = _checks.whole_number("n_confirm", n_confirm, 0, n_evaluations)
+    if n_confirm:
+        check_confirm("n_confirm", sampler)
     check_dtype(sampler.space, jnp.result_type(float), native=True, arrays=False)
     space, (n_objectives, n_constraints) = getattr(problem, "space", sampler.space), sizes(sampler, problem)
     given = {"space": space, "n_objectives": n_objectives, "n_constraints": n_constraints}
@@ -34,7 +37,7 @@ def check_run(sampler: Any, problem: Any, n_evaluations: Any) -> int:
     for name, value in given.items():
         if value != (wanted := getattr(sampler, name)):
             raise ValueError(f"problem.{name} is {value!r}, but the sampler's is {wanted!r}.")
-    return n_evaluations
+    return n_evaluations, n_confirm
 
 
 def sizes(sampler: Sampler, problem: Any) -> tuple[int, int]:

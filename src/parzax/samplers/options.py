@@ -43,7 +43,6 @@ class TargetOptions(TypedDict, total=False):
     epsilon: Number
     gradient_steps: int
     repeats: bool
-    reevaluate: Number
 
 
 class Options(TargetOptions, total=False):

@@ -47,7 +47,6 @@ def tpe(
     epsilon: Number = 0.0,
     gradient_steps: int = 0,
     repeats: bool = False,
-    reevaluate: Number = 0.0,
 ) -> Sampler:
     """TPE with the settings that did best on a suite of problems (docs/optimisers).
 
@@ -103,12 +102,6 @@ def tpe(
             it is suggested only if all candidates were evaluated, and a few random configurations too (in a
             space of up to 512 configurations, all of them); random suggestions are not restricted. False is
             better if parameters have few values and evaluations have no noise.
-        reevaluate: share of the suggestions after the start that evaluate a good configuration again, for
-            noisy evaluations of one objective; suggestions from a pool of candidates are never repeats. The
-            choice is optimistic: the feasible configuration with the smallest lower bound, mean loss minus
-            noise / sqrt(number of evaluations). The noise is the standard deviation of an evaluation, pooled
-            over configurations. If the first three repeats equal their configurations' evaluations, there
-            are no more.
 
     Returns:
         A `parzax.samplers.Sampler`, with ``init``, ``ask``, ``tell`` and ``best``.
@@ -139,7 +132,6 @@ def tpe(
         epsilon=epsilon,
         gradient_steps=gradient_steps,
         repeats=repeats,
-        reevaluate=reevaluate,
     )
 
 

@@ -86,35 +86,30 @@ def average(
     return Means(count, means[:, :m], means[:, m:], noise, n_repeats)
 
 
-def plan_repeats(
-    state: State, share: float | Float[Array, ""], n_startup: int, n: int
+def choose_repeats(
+    state: State, confirm: bool | Bool[Array, ""], n: int
 ) -> tuple[Bool[Array, " {n}"], Int[Array, " {n}"]]:
     """Which of the next n suggestions evaluate a configuration again, and the rows of the configurations.
 
-    A repeat is due where floor(k * share) steps up, for the k-th suggestion after the start. It goes to the
-    feasible configuration with the smallest lower bound, mean - noise / sqrt(number of evaluations), where
-    pending and failed evaluations count; in a batch to the next ones too.
+    The first goes to the feasible configuration with the smallest lower bound, mean - noise / sqrt(number of
+    evaluations), where pending and failed evaluations count; the others go to the next ones. Without
+    ``confirm``, a feasible configuration or a sign of noise there are none.
     """
-    only = (state.constraint_only & state.present).sum(dtype=state.count.dtype)
-    k = state.count - only - n_startup + jnp.arange(n, dtype=state.count.dtype)
-    dtype = state.x.dtype
-    steps = jnp.floor(jnp.stack([k, k + 1]).astype(dtype) * jnp.asarray(share, dtype))
-    planned = (k >= 0) & (steps[1] > steps[0])
 
     def choose() -> tuple[Bool[Array, " n"], Int[Array, " n"]]:
-        told = state.usable & ~state.constraint_only
+        dtype, told = state.x.dtype, state.usable & ~state.constraint_only
         first = first_evaluations(state.x, told)
         means = average(first, state.objectives, state.constraints, state.evaluated)
         n_told = jnp.zeros(state.capacity, dtype).at[first].add(told.astype(dtype), mode="drop")
         bound = means.objectives[:, 0] - N_ERRORS * means.noise[0] * jax.lax.rsqrt(jnp.maximum(n_told, 1))
         order = jnp.lexsort((bound, ~means.feasible)).astype(jnp.int32)
-        i = jnp.cumsum(planned) - 1
+        i = jnp.arange(n)
         rows = order.at[i].get(mode="clip")
         has_noise = (means.noise[0] > 0) | (means.n_repeats < _MOST_EQUAL)
-        return planned & means.feasible[rows] & (i < len(order)) & has_noise, rows
+        return means.feasible[rows] & (i < len(order)) & has_noise, rows
 
-    # In a run the plan depends on the number of the step alone, so that most steps do not compute means.
-    return jax.lax.cond(planned.any(), choose, lambda: (jnp.zeros(n, bool), jnp.zeros(n, jnp.int32)))
+    # In a run ``confirm`` depends on the number of the step alone, so that most steps do not compute means.
+    return jax.lax.cond(confirm, choose, lambda: (jnp.zeros(n, bool), jnp.zeros(n, jnp.int32)))
 
 
 def incumbents(

@@ -32,6 +32,15 @@ def _directions(directions: Any) -> tuple[str, ...]:
     return _checks.directions(directions, len(directions) if several and directions else 1)
 
 
+def check_confirm(name: str, sampler: "Sampler") -> None:
+    """ValueError for several objectives."""
+    if sampler.n_objectives > 1:
+        raise ValueError(
+            f"{name} is for one objective: of {sampler.n_objectives} objectives there is no single best "
+            "configuration to evaluate again."
+        )
+
+
 class InSpace(eqx.Module):
     """Base class that makes the space the first argument of a sampler."""
 
@@ -52,7 +61,7 @@ class Sampler(Parts, InSpace):
         acquisition: score of candidates, computed from the densities.
         directions: "minimize" or "maximize" for each objective; static.
         n_constraints: c; static.
-        start, n_startup, n_candidates, epsilon, gradient_steps, repeats, reevaluate: as in `parzax.tpe`;
+        start, n_startup, n_candidates, epsilon, gradient_steps, repeats: as in `parzax.tpe`;
             integers and ``repeats`` are static.
     """
 
@@ -68,12 +77,6 @@ class Sampler(Parts, InSpace):
             _checks.whole_number(name, getattr(self, name), int(name == "n_candidates"))
         _checks.flag("repeats", self.repeats)
         _checks.setting("epsilon", self.epsilon, least=0, most=1)
-        _checks.setting("reevaluate", self.reevaluate, least=0, most=1)
-        if self.reevaluates and self.n_objectives > 1:
-            raise ValueError(
-                f"reevaluate must be 0 for {self.n_objectives} objectives, got {self.reevaluate!r}: there is "
-                "no single best configuration to evaluate again."
-            )
 
     def _repr_html_(self) -> str:
         names = [part.name for part in fields(self) if part.name != "space"]
@@ -173,7 +176,7 @@ class Sampler(Parts, InSpace):
         return arguments.call(_status, self.strategy, self._basis(state), state)
 
     def ask(
-        self, key: PRNGKeyArray, state: State, n: int = 1, candidates: Any = None
+        self, key: PRNGKeyArray, state: State, n: int = 1, candidates: Any = None, *, confirm: bool = False
     ) -> Float[Array, "{n} d"]:
         """Suggest configurations.
 
@@ -183,17 +186,27 @@ class Sampler(Parts, InSpace):
             n: number of suggestions; static. The suggestions of one call are different, if the space (or the
                 pool) has n different configurations. If it has fewer, all of them are suggested.
             candidates: (j, d) pool of configurations to choose from, instead of sampled candidates.
+            confirm: whether to suggest good configurations again, because evaluations of the one objective
+                have noise; static. The choice is optimistic: feasible configurations with the smallest lower
+                bounds, mean loss minus noise / sqrt(number of evaluations), where pending and failed ones
+                count. The noise is the standard deviation of an evaluation, pooled over configurations. New
+                configurations are suggested where no feasible one is left, and after three repeats without
+                any difference.
 
         Returns:
-            (n, d) native values, NaN where inactive.
+            (n, d) native values, NaN where inactive. Repeated ones are exactly as they were told.
 
         Raises:
             TypeError, ValueError: a key that is not a typed key, ``n`` below 1, a pool of another shape or
                 with fewer than ``n`` members, or, unless traced, a pool with members outside the space. In
-                compiled code these members come last.
+                compiled code these members come last. Also ``confirm`` with a pool or several objectives.
         """
         _checks.check_key(key)
         basis, n = self._basis(state), _checks.whole_number("n", n, 1)
+        if _checks.flag("confirm", confirm):
+            check_confirm("confirm", self)
+            if candidates is not None:
+                raise ValueError("confirm suggests rows of the state again, so candidates must be None.")
         x = pool = every = None
         if candidates is None:
             every = self.every_point(n, state.x.dtype)
@@ -203,7 +216,9 @@ class Sampler(Parts, InSpace):
             if len(pool) < n:
                 raise ValueError(f"candidates must have at least n = {n} rows, got {len(pool)}.")
         starting = arguments.is_starting(state, self.n_startup)
-        return arguments.call(_suggest, self.strategy, basis, key, state, n, every, x, pool, starting)
+        return arguments.call(
+            _suggest, self.strategy, basis, key, state, n, every, x, pool, starting, confirm or None
+        )
 
     def score_of(self, state: State, candidates: Any) -> Float[Array, " j"]:
         """Acquisition function at (j, d) candidates, differentiable in them; -inf outside the space."""
@@ -257,10 +272,10 @@ def _weight(strategy: Strategy, *_: Any) -> float:
 @program(weight=_weight, library=0.75)
 def _suggest(
     strategy: Strategy, basis: Basis, key: Any, state: State, n: int, every: Any, x: Any, pool: Any,
-    starting: bool | None,
+    starting: bool | None, confirm: bool | None,
 ) -> Float[Array, "{n} d"]:  # fmt: skip
     if pool is None:
-        return strategy.suggest(basis, key, state, n, every, starting)[0]
+        return strategy.suggest(basis, key, state, n, every, starting, confirm)[0]
     at = strategy.ask(basis, key, state, n, pool, every, starting)
     # Pool members are returned as given, because decoding their unit coordinates would round them.
     return jnp.asarray(x)[find_members(at, pool)]

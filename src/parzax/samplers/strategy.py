@@ -6,7 +6,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from parzax import _checks
 from parzax.acquisition import AbstractAcquisition
@@ -14,7 +14,7 @@ from parzax.parzen import AbstractDensities, AbstractSmoothing
 from parzax.parzen.basis import Basis
 from parzax.samplers import candidates
 from parzax.samplers.candidates import Score, concatenate, select
-from parzax.samplers.repeats import plan_repeats
+from parzax.samplers.repeats import choose_repeats
 from parzax.samplers.start import AbstractStart, RandomStart
 from parzax.space import Points
 from parzax.split import AbstractSplit, State
@@ -34,12 +34,6 @@ class Parts(eqx.Module):
     epsilon: float | Float[Array, ""] = eqx.field(default=0.0, converter=_checks.plain, kw_only=True)
     gradient_steps: int = eqx.field(static=True, default=0, converter=_checks.plain, kw_only=True)
     repeats: bool = eqx.field(static=True, default=True, converter=_checks.plain, kw_only=True)
-    reevaluate: float | Float[Array, ""] = eqx.field(default=0.0, converter=_checks.plain, kw_only=True)
-
-    @property
-    def reevaluates(self) -> bool:
-        """Whether the best configurations are evaluated again. If not, compiled programs do not change."""
-        return not (isinstance(self.reevaluate, (int, float)) and self.reevaluate == 0)
 
 
 class Strategy(Parts):
@@ -116,13 +110,14 @@ class Strategy(Parts):
         n: int = 1,
         every: Points | None = None,
         starting: Any = None,
+        confirm: bool | Bool[Array, ""] | None = None,
     ) -> tuple[Float[Array, "{n} d"], Points]:
-        """Native values and points of n suggestions; a share ``reevaluate`` of them repeats the best ones."""
+        """Native values and points of n suggestions; with ``confirm``, of good configurations again."""
         at = self.ask(basis, key, state, n, None, every, starting)
         x = basis.frame.decode(at)
-        if not self.reevaluates:
+        if confirm is None:  # no equation more
             return x, at
-        again, rows = plan_repeats(state, self.reevaluate, self.n_startup, n)
+        again, rows = choose_repeats(state, confirm, n)
         # Rows as they were told: decoded coordinates may be rounded, and so be other configurations.
         return jnp.where(again[:, None], state.x[rows], x), select(again[:, None], state.points[rows], at)
 
