@@ -85,15 +85,14 @@ def kernel(sampler: px.samplers.Sampler, state: px.samplers.State) -> jax.Array:
 @eqx.filter_jit
 def target_points(sampler: px.samplers.Sampler, state: px.samplers.State) -> tuple[jax.Array, jax.Array]:
     """The parameters that the sampler compares by, and the points that it draws from the target's density."""
-    sources, smoothing = sampler.smoothing.sources, sampler.smoothing.target
-    comparison, compared = sources.comparison, sources.compared[0]
+    comparison, compared = sampler.smoothing.sources.comparison, sampler.smoothing.sources.compared[0]
     split = sampler.split(state)
-    masks = split.below[0], split.below[0] | split.above[0]
-    importance = comparison.reduction.raw_importance(state.points, *masks)
+    target = comparison.density(state.points, split.below[0], split.most)
+    rows = state.points, split.below[0] | split.above[0]
+    importance = comparison.reduction.raw_importance(comparison.basis, target, *rows)
     columns, _ = comparison.reduction.kept(
         importance, compared.importance, np.ones((SOURCES, 1), bool), ROWS // 10, ROWS
     )
-    target = comparison.density(smoothing, state.points, masks[0], split.most)
     return columns, target.from_uniforms(comparison.basis, *comparison.of_target).unit
 
 

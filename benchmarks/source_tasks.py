@@ -41,7 +41,7 @@ MOST_BEHIND = 1.05
 FLOOR = 1e-4
 # Number of tasks -> runs, and runs of the paper's sampler, whose time grows with the tasks; else `OTHERWISE`.
 RUNS, OTHERWISE = {1: (1000, 100), 4: (800, 100), 30: (500, 24), 100: (200, 8)}, (600, 160)
-N_ALONE, N_CHOICE, SHIFTS = 4000, 30, (0.0, 0.2, 0.4)
+N_ALONE, N_CHOICE, SHIFTS = 4000, 300, (0.0, 0.2, 0.4)
 # Runs that share a program's call, of samplers without sources in their densities.
 LANES = 50
 # Logs of the settings for choosing have seeds from 0 on; the others from here on.

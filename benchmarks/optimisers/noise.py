@@ -120,7 +120,7 @@ def compared(part: Part, by_method: dict[str, dict[str, np.ndarray]]) -> list[li
 
 
 def run_interval(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[float, float]:
-    """95 % interval of the geometric mean of ratios of means over runs, by resampling the runs of each problem.
+    """95 % interval of the geometric mean of ratios of mean gaps, by resampling the runs of each problem.
 
     ``pairs`` has the gaps (s,) of two methods with the same keys, for each problem.
     """

@@ -13,6 +13,7 @@ if _TYPE_CHECKING:
     from parzax import meta as meta
     from parzax import observations as observations
     from parzax import page as page
+    from parzax import papers as papers
     from parzax import pareto as pareto
     from parzax import parzen as parzen
     from parzax import plotting as plotting

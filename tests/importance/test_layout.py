@@ -1,6 +1,5 @@
 """Grid cells of values, and codes of rows and of points."""
 
-import jax
 import numpy as np
 import pytest
 from conftest import zoo, zoo_observations
@@ -8,9 +7,7 @@ from reference import grid, logs
 
 import parzax as px
 from parzax.importance.layout import grid_axis, layout
-from parzax.meta.reduction import cell_table, point_codes
 from parzax.observations.encoding import grid_codes
-from parzax.space import frame_of
 
 pytestmark = pytest.mark.data
 
@@ -108,17 +105,6 @@ def test_codes_of_real_logs(name):
             else:
                 expected = starts[regime] + grid.cell(grid.domains_of(entry)[regime], row[j], False)
             assert codes[0, j, i] == expected
-
-
-@pytest.mark.parametrize("mirror", [False, True], ids=["parity", "default"])
-def test_codes_of_points_are_those_of_rows(mirror, double):
-    """On the device, where only places and numbers are known."""
-    values, losses = zoo(70)
-    obs, spec = zoo_observations(values, losses), px.Grid(max_cells=12, mirror=mirror)
-    frame, where = frame_of(obs.space, np.dtype(np.float64)), layout(obs.space, spec)
-    cells = cell_table(obs.space, spec)
-    found = jax.jit(lambda x: point_codes(where, *cells, frame.encode(x)))(values)
-    np.testing.assert_array_equal(found, _codes(obs, spec)[0])
 
 
 def test_padding():

@@ -5,18 +5,26 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.stats
 from densities import SPACES, draw
 from reference import meta as oracle
 
 import parzax as px
 from parzax.meta import Reduction, kept_parameters, overall_importance, rows_needed
-from parzax.space import frame_of
+from parzax.meta.comparison import ComparisonSettings, SimilarityEstimator
+from parzax.parzen import Smoothing
 
 
 @eqx.filter_jit
-def importance_of(space, x, below, counted):
-    at = frame_of(space, x.dtype).encode(x)
-    return Reduction.of(space, None).raw_importance(at, below, counted)
+def importance_of(estimator, x, below, counted):
+    at = estimator.basis.frame.encode(x)
+    density = estimator.density(at, below, len(x))
+    return estimator.reduction.raw_importance(estimator.basis, density, at, counted)
+
+
+def estimator_of(space: px.Space, bandwidth=None, top=1.0) -> SimilarityEstimator:
+    settings = ComparisonSettings(2.5, "balanced", 8, None, compared_bandwidth=bandwidth, compared_top=top)
+    return SimilarityEstimator.of(space, Smoothing(px.bandwidth.scott(0.1), 0.9), settings)
 
 
 _kept, _overall = jax.jit(kept_parameters), jax.jit(overall_importance, static_argnums=2)
@@ -40,33 +48,36 @@ def test_raw_importance(name, double):
     for seed in range(3):
         x = draw(name, 40, seed)
         below, counted = masks(40, seed)
-        found = importance_of(space, *map(jnp.asarray, (x, below, counted)))
+        found = importance_of(estimator_of(space), *map(jnp.asarray, (x, below, counted)))
         wanted = oracle.importance(space, x, np.flatnonzero(below).tolist(), np.flatnonzero(counted).tolist())
         assert (wanted > 0).sum() >= 5
-        np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-12)
+        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.slow
 def test_no_rows_below():
-    space = SPACES["flat"]
+    estimator = estimator_of(SPACES["flat"])
     x = jnp.asarray(draw("flat", 40), jnp.float32)
-    found = importance_of(space, x, jnp.zeros(40, bool), jnp.ones(40, bool))
+    found = importance_of(estimator, x, jnp.zeros(40, bool), jnp.ones(40, bool))
     np.testing.assert_array_equal(found, 0)
 
 
-@pytest.mark.slow
-def test_raw_importance_is_that_of_ped_anova(double):
-    """By way of a log whose best tenth are the rows below; the uniform reference, nothing subtracted.
+def test_raw_importance_of_equal_categories(double):
+    """All rows below have one of three choices: E[((3, 0, 0) - 1)^2] = 2, and 0.85^2 of it with a spread."""
+    space = px.Space({"c": px.Categorical(range(3))})
+    rows = jnp.zeros((5, 1)), jnp.ones(5, bool), jnp.ones(5, bool)
+    found = [float(importance_of(estimator_of(space, top=top), *rows)[0]) for top in (1.0, None)]
+    np.testing.assert_allclose(found, [2, 2 * (1 - 0.1 * 3 / 2) ** 2], rtol=1e-12)
 
-    Over the squared share: Eq. 15 of arXiv 2212.06751 has one gamma for all tasks.
-    """
-    space, x = SPACES["flat"], draw("flat", 40, 4)
-    losses = np.random.default_rng(0).permutation(40).astype(float)
-    log = px.Observations.from_arrays(space, x, losses)
-    estimator = px.GridEstimator.smoothed(debias=False)
-    wanted = px.ped_anova(log, 0.1, reference="uniform", estimator=estimator).variance[0]
-    found = importance_of(space, jnp.asarray(x), jnp.asarray(losses < 4), jnp.ones(40, bool))
-    np.testing.assert_allclose(found, wanted / 0.1**2, rtol=1e-10)
+
+def test_raw_importance_of_a_continuum_as_a_formula(double):
+    """Rows far from the ends, where nothing is truncated: sum_nm N(x_n - x_m; 0, 2 s^2) / n^2 - 1."""
+    space, scale = px.Space({"u": px.Float(-1, 3)}), 0.04
+    rows = np.array([0.4, 0.45, 0.7])
+    estimator = estimator_of(space, px.bandwidth.constant(scale))
+    found = importance_of(estimator, jnp.asarray(4 * rows[:, None] - 1), *[jnp.ones(3, bool)] * 2)
+    pairs = scipy.stats.norm.pdf(rows[:, None] - rows[None], scale=scale * 2**0.5)
+    np.testing.assert_allclose(found, pairs.mean() - 1, rtol=1e-10)
 
 
 @pytest.mark.parametrize("eta", [1.5, 2, 2.5, 3, 10, np.e])

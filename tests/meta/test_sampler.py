@@ -48,7 +48,7 @@ def meta(space: str, m: int = 1, c: int = 0, logs=None, **options) -> px.sampler
 def _alike(sampler, state):
     split, smoothing = sampler.split(state), sampler.smoothing
     groups = range(1 + sampler.n_constraints)
-    return [smoothing.sources.similarities(smoothing.target, state, split, i) for i in groups]
+    return [smoothing.sources.similarities(state, split, i) for i in groups]
 
 
 _alike_compiled = eqx.filter_jit(_alike)

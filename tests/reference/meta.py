@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import scipy.integrate
+import scipy.stats
 
 from reference import bandwidth as rules
-from reference import grid, mixture, tpe
+from reference import mixture, tpe
 
 NOTHING = tpe.Group([], [], 0.0)
 
@@ -114,30 +116,48 @@ def mixed(logs: Sequence[float], weights: Sequence[float]) -> float:
 
 
 def importance(space: Any, x: Any, below: Sequence[int], counted: Sequence[int]) -> np.ndarray:
-    """Eq. 15 without gamma^2: E[(p / u - 1)^2] of the rows below among those that count, u uniform."""
-    parameters = mixture.parameters_of(space)
+    """Eq. 15 without gamma^2: E_u[(p_d / u - 1)^2] for marginals of the densities that tasks are compared by.
+
+    In each regime that of its rows below, times share^2 / P: the shares in it of the rows below and of all.
+    """
+    parameters, rows = mixture.parameters_of(space), np.asarray(x)
     out = np.zeros(len(parameters))
-    regimes = [mixture.regimes(parameters, row) for row in x]
+    regimes = [mixture.regimes(parameters, row) for row in rows]
     for j, parameter in enumerate(parameters):
-        for r, domain in enumerate(grid.domains_of(parameter)):
-            size = grid.grid_size(domain, True)
-            target, region = np.zeros(size), np.zeros(size)
-            for i in counted:
-                if regimes[i][j] == r:
-                    at = grid.cell(domain, x[i][j], True)
-                    region[at] += 1
-                    target[at] += i in below
-            if target.sum() == 0 or size == 1 or np.count_nonzero(region) <= 1:
+        kind = parameter["kind"]
+        for r, domain in enumerate(mixture.domains(parameter)):
+            own = [rows[i, j] for i in below if regimes[i][j] == r]
+            values = mixture.listed(kind, domain)
+            if not own or (values is not None and len(values) == 1):
                 continue
-            kind = "categorical" if domain["kind"] == "categorical" else "numeric"
-            kernels, uniform = grid.kernel_matrix(target, kind, False), np.full(size, 1 / size)
-            e = 1 / (region.sum() + 1)
-            gap = (1 - e) * kernels @ (target / target.sum() - uniform)
-            reference = (1 - e) * kernels @ uniform + e * grid.prior(size, kind)
-            # Over the squared share of all rows below: one gamma for all tasks.
-            share = target.sum() / len(below)
-            out[j] += share**2 * len(counted) / region.sum() * (gap**2 / reference).sum()
+            places = [mixture.place(kind, domain, v)[0] for v in own] if kind != "categorical" else []
+            scale = comparable_scale(places, len(values) if values else None) if places else 0.0
+            if values is None:
+                z = np.linspace(0, 1, 20_001)
+                ends = [((0 - c) / scale, (1 - c) / scale) for c in places]
+                p = np.mean(
+                    [scipy.stats.truncnorm.pdf(z, *e, c, scale) for e, c in zip(ends, places, strict=True)],
+                    axis=0,
+                )
+                gap = scipy.integrate.simpson((p - 1) ** 2, x=z)
+            else:
+                p = [
+                    math.fsum(math.exp(mixture.log_factor(kind, domain, v, c, scale)) for c in own) / len(own)
+                    for v in values
+                ]
+                u = [uniform_mass(kind, domain, v, len(values)) for v in values]
+                gap = math.fsum(q * (m / q - 1) ** 2 for m, q in zip(p, u, strict=True))
+            share = len(own) / len(below)
+            out[j] += share**2 * gap * len(counted) / sum(regimes[i][j] == r for i in counted)
     return out
+
+
+def uniform_mass(kind: str, domain: Any, value: Any, n_values: int) -> float:
+    """Of one value: uniform over choices and lists, and on the axis of integers and steps."""
+    if kind in ("categorical", "ordinal"):
+        return 1 / n_values
+    _, lower, upper, _ = mixture.place(kind, domain, value)
+    return upper - lower
 
 
 def kept(space: Any, of_tasks: Sequence[Any], n_below: int, eta: float, rule: str) -> list[int]:
@@ -178,7 +198,12 @@ def comparable(parameters: Any, rows: Any, x: Any) -> float:
     """The density by which tasks are compared: without a prior, and without spread between categories."""
 
     def rule(positions: Any, n_values: Any, has_prior: bool) -> float:
-        return rules.scott(positions, None, minimum=1 / n_values if n_values else 0.1)
+        return comparable_scale(positions, n_values)
 
     found = tpe.log_density(parameters, mixture.fit(parameters, rows, None, rule, 1.0, 0.0), x)
     return 0.0 if math.isnan(found) else math.exp(found)  # NaN where no row is
+
+
+def comparable_scale(positions: Any, n_values: int | None) -> float:
+    """The bandwidth of these densities."""
+    return rules.scott(positions, None, minimum=1 / n_values if n_values else 0.1)

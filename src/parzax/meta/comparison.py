@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from parzax import _checks
 from parzax._numerics import open_uniform
 from parzax._programs import program
-from parzax.kernels.bandwidth import FixedTop
+from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth
 from parzax.meta import variation
 from parzax.meta.densities import POINTS, fit_density, over_tasks
 from parzax.meta.reduction import Reduction, Rule
@@ -43,6 +43,8 @@ class ComparisonSettings:
     key: PRNGKeyArray | None
     importance: Rule = "mean"
     n_good: AbstractGamma | None = None
+    compared_bandwidth: AbstractBandwidth | None = None
+    compared_top: float | Array | CategoricalBandwidth | None = 1.0
 
     def __post_init__(self) -> None:
         _checks.one_of("estimate", self.estimate, ("balanced", "uniform", "overlap"))
@@ -54,6 +56,14 @@ class ComparisonSettings:
             _checks.check_key(self.key)
         _checks.one_of("importance", self.importance, ("mean", "sum"))
         _checks.instance("n_good", self.n_good, AbstractGamma | None, "a rule of parzax.gamma or None")
+        kinds, wanted = AbstractBandwidth | None, "a rule of parzax.bandwidth or None"
+        _checks.instance("compared_bandwidth", self.compared_bandwidth, kinds, wanted)
+
+    def smoothing(self, scored: Smoothing) -> Smoothing:
+        """That of the densities that are compared, from the smoothing of the score: without a prior."""
+        bandwidth = scored.bandwidth if self.compared_bandwidth is None else self.compared_bandwidth
+        top = scored.top if self.compared_top is None else self.compared_top
+        return replace(scored, bandwidth=bandwidth, top=top, prior_weight=0.0, ages=equal())
 
 
 class ComparedTasks(eqx.Module):
@@ -76,12 +86,13 @@ def _numbers(key: PRNGKeyArray, half: int, basis: Basis, dtype: Any) -> tuple[An
 class SimilarityEstimator(eqx.Module):
     """Estimates similarities of densities over some of the parameters.
 
-    The densities have no prior, and their categorical kernels have no spread. A point may leave parameters
-    out by marking them inactive; the density is then integrated over them. Without a prior, sums cannot be
-    anchored, so a density far from all rows may be computed as 0.
+    The densities have no prior. A point may leave parameters out by marking them inactive; the density is
+    then integrated over them. Without a prior, sums cannot be anchored, so a density far from all rows may be
+    computed as 0.
     """
 
     basis: Basis  # basis for points that leave parameters out
+    smoothing: Smoothing  # of the densities
     # Every call uses the same random numbers, so that similarities change only if the data change.
     of_sources: tuple[Float[Array, "s 1"], Float[Array, "s k"]]
     of_target: tuple[Float[Array, "s 1"], Float[Array, "s k"]]
@@ -93,37 +104,30 @@ class SimilarityEstimator(eqx.Module):
     def of(cls, space: Space, smoothing: Smoothing, settings: ComparisonSettings) -> "SimilarityEstimator":
         """Build the estimator. Half of the points of an estimate come from each of the two tasks."""
         half, dtype = int(settings.n_samples) // 2, jnp.result_type(float)
+        smoothing = settings.smoothing(smoothing)
         families, smallest = smoothing.families, smoothing.bandwidth.smallest
         basis = basis_of(space, dtype, families, smallest, True).with_any_left_out()
         key = jax.random.key(0) if settings.key is None else settings.key
         reduction = Reduction.of(space, settings.eta, settings.importance, settings.n_good)
-        return cls(basis, *_numbers(key, half, basis, dtype), reduction, settings.estimate)
+        return cls(basis, smoothing, *_numbers(key, half, basis, dtype), reduction, settings.estimate)
 
-    def density(
-        self, smoothing: Smoothing, rows: Points, mask: Bool[Array, " n"], size: int
-    ) -> KernelMixture:
+    def density(self, rows: Points, mask: Bool[Array, " n"], size: int) -> KernelMixture:
         """The density of the rows under a mask; the mask has at most ``size`` rows."""
-        plain = replace(smoothing, top=FixedTop(1.0), prior_weight=0.0, ages=equal())
-        return fit_density(self.basis, plain, rows, mask, size)
+        return fit_density(self.basis, self.smoothing, rows, mask, size)
 
     def prepare(self, density: KernelMixture) -> Prepared:
         """Prepare a density for evaluation."""
         return density.prepare(self.basis, POINTS, "product" if self.basis.form == "product" else "max")
 
     def compared_rows(
-        self,
-        smoothing: Smoothing,
-        states: State,
-        below: Bool[Array, "t n"],
-        counted: Bool[Array, "t n"],
-        size: int,
+        self, states: State, below: Bool[Array, "t n"], counted: Bool[Array, "t n"], size: int
     ) -> ComparedTasks:
         """Densities of the rows below of each task (at most ``size`` rows, all of them ``counted``)."""
 
         def one(at: Points, below: Bool[Array, " n"], counted: Bool[Array, " n"]) -> ComparedTasks:
-            density = self.density(smoothing, at, below, size)
+            density = self.density(at, below, size)
             samples = density.from_uniforms(self.basis, *self.of_sources)
-            importance = self.reduction.raw_importance(at, below, counted)
+            importance = self.reduction.raw_importance(self.basis, density, at, counted)
             return ComparedTasks(self.prepare(density), samples, importance)
 
         return over_tasks(one, states.points, below, counted)

@@ -10,31 +10,53 @@ from jaxtyping import Array, Bool, Float, Int
 
 from parzax import _checks
 from parzax._numerics import to_device
-from parzax.divergence import Smoothed
-from parzax.importance import Grid, GridEstimator
-from parzax.importance.estimate import estimate_seeds
-from parzax.importance.layout import Layout, grid_axis, layout
+from parzax.parzen.basis import Basis
+from parzax.parzen.mixture import KernelMixture
 from parzax.parzen.restriction import with_ancestors
-from parzax.space import Points, Space
+from parzax.space import INACTIVE, Points, Space
 from parzax.split.gamma import AbstractGamma
 
 Rule = Literal["mean", "sum"]
 NEVER = 2**31 - 1  # a number of rows that is never reached
-# Points carry no bounds of their rows, so there are no pools.
-_GRID = Grid(max_cells=50, max_pools=0)
-_ESTIMATOR = GridEstimator(_GRID, Smoothed(debias=False))
-# Values of domains with more values than this are put on the grid by their place, not by a table.
-_TABLED = 1 << 16
+# Nodes of a Gauss-Legendre rule on a continuum: exact to rounding for bandwidths from 0.03 on.
+N_NODES = 64
+
+
+class Nodes(eqx.Module):
+    """q values of single parameters, for integrals over each of the slots of a space."""
+
+    at: Points  # (q, d); all parameters but one are left out
+    slot: Int[Any, " q"]
+    weight: Float[Any, " q"]  # sums to 1 over each slot
+
+    @classmethod
+    def of(cls, space: Space) -> "Nodes":
+        """All values of a slot with few values, weighted by the uniform density; else a rule on its axis."""
+        places, rule = np.polynomial.legendre.leggauss(N_NODES)
+        parts = []
+        for s, slot in enumerate(space.slots):
+            axis, n = slot.domain.axis, slot.domain.n_values
+            if n is not None and n <= N_NODES:
+                number = np.arange(n)
+                unit = axis.place(axis.native(np.full(n, 0.5), number), number)
+                weight = np.exp(axis.log_uniform(number, np.dtype(np.float64)))
+            else:
+                (unit, number), weight = axis.at((places + 1) / 2), rule / 2
+            parts.append((np.full(len(unit), s), unit, number, weight / weight.sum()))
+        which, *columns = (np.concatenate(column) for column in zip(*parts, strict=True))
+        q, parameter = np.arange(len(which)), np.array([slot.parameter for slot in space.slots])[which]
+        shape = len(q), len(space)
+        unit, (regime, index) = np.full(shape, 0.5), (np.full(shape, n, np.int32) for n in (INACTIVE, 0))
+        regime[q, parameter] = np.array([slot.regime for slot in space.slots])[which]
+        unit[q, parameter], index[q, parameter], weight = columns
+        return cls(Points(regime, unit, index, np.ones(shape, bool)), which.astype(np.int32), weight)
 
 
 class Reduction(eqx.Module):
     """Computes importances of parameters and chooses parameters (arXiv 2304.10255 and 2212.06751)."""
 
-    # Both from `cell_table`: grid cells of discrete values, and the index of each block's first value.
-    table: Int[Any, " t"]
-    starts: Int[Any, " b"]
+    nodes: Nodes
     ancestors: Bool[Any, "d d"]  # [i, j]: whether parameter i depends on parameter j
-    layout: Layout = eqx.field(static=True)
     least: Int[Any, " d"]  # number of good rows needed to keep 1, 2, ... parameters, see `rows_needed`
     rule: Rule = eqx.field(static=True)  # combines the importances of the tasks, see `overall_importance`
     n_good: AbstractGamma | None = None  # rule for the number of good rows; None: the rows below
@@ -43,40 +65,39 @@ class Reduction(eqx.Module):
     def of(
         cls, space: Space, eta: float | None, rule: Rule = "mean", n_good: AbstractGamma | None = None
     ) -> "Reduction":
-        """The reduction for a space, with the divergence ``Smoothed(debias=False)`` on 50 cells."""
+        """The reduction for a space."""
         ancestors = np.zeros((len(space), len(space)), dtype=bool)
         for name in space.names:
             others = [space.index(other) for other in with_ancestors(space, [name]) if other != name]
             ancestors[space.index(name), others] = True
         least = to_device(rows_needed(_checks.plain(eta), len(space)))
-        return cls(*cell_table(space, _GRID), ancestors, layout(space, _GRID), least, rule, n_good)
+        nodes = to_device(Nodes.of(space), jnp.result_type(float))
+        return cls(nodes, ancestors, least, rule, n_good)
 
     def raw_importance(
-        self, at: Points, below: Bool[Array, " n"], counted: Bool[Array, " n"]
+        self, basis: Basis, density: KernelMixture, at: Points, counted: Bool[Array, " n"]
     ) -> Float[Array, " d"]:
-        """E_u[(p_d / u - 1)^2] of each parameter, where p_d is the density of rows below and u is uniform.
+        """E_u[(p_d / u - 1)^2] of each parameter, where p_d is a marginal of the density and u is uniform.
 
-        It is PED-ANOVA's variance (arXiv 2304.10255) divided by gamma^2, the squared share of the rows below.
-        Eq. 15 of arXiv 2212.06751 averages it over tasks with the factor gamma^2, which is the same for all
-        tasks there. With separate factors a task with few rows, and so a larger share, would outweigh the
-        others. ``counted`` marks all rows of the task, the rows below included. The value is 0 without rows
-        below. Pure, jit- and vmap-able.
+        It is Eq. 15 of arXiv 2212.06751 without gamma^2, which is the same for all tasks there, and so the
+        variance of PED-ANOVA (arXiv 2304.10255) for these densities. With a gamma^2 of its own, a task with
+        few rows, and so a larger share of rows below, would outweigh the others. ``counted`` marks all rows
+        ``at`` of the task, the rows below included. For a parameter that is not always active it is the sum
+        over its regimes of share^2 / P E_u[(p_d / u - 1)^2], where share and P are the shares of the rows
+        below, and of all rows, in the regime, and the density is that of these rows below. The value is 0
+        without rows below. The density must not have a prior. Pure, jit- and vmap-able.
         """
-        level = jnp.where(below, 0, jnp.where(counted, 1, 2)).astype(jnp.int32)
-        codes = point_codes(self.layout, self.table, self.starts, at)
-        estimate = estimate_seeds(
-            codes[None],
-            level[None],
-            None,
-            jnp.zeros((1, 1), jnp.int32),
-            place=(0,),
-            layout=self.layout,
-            estimator=_ESTIMATOR,
-            reference="uniform",
-        )
-        n_below, n = below.sum().astype(at.unit.dtype), counted.sum().astype(at.unit.dtype)
-        divergence = estimate.variance[0, 0] * (n / jnp.maximum(n_below, 1)) ** 2
-        return jnp.where(n_below > 0, divergence, 0).astype(at.unit.dtype)
+        nodes, frame = self.nodes, basis.frame
+        weight = jnp.where(frame.here(density.rows), density.weight[:, None], 0)[:, nodes.slot].T
+        prepared = density.prepare(basis, len(nodes.at), "max")
+        log_p = prepared.log_sum(basis, nodes.at, prepared.logs(basis, nodes.at), weight)
+        share = weight.sum(axis=-1)
+        # A density without any row is that of the wide kernels.
+        ratio = jnp.where(share > 0, jnp.exp(log_p - frame.log_uniform(nodes.at)), 0)
+        n_active = (frame.here(at) & counted[:, None]).sum(axis=0).astype(ratio.dtype)
+        scale = counted.sum().astype(ratio.dtype) / jnp.maximum(n_active, 1)
+        terms = nodes.weight * scale[nodes.slot] * (ratio - share) ** 2
+        return jnp.zeros(basis.n_parameters, terms.dtype).at[frame.parameter[nodes.slot]].add(terms)
 
     def kept(
         self,
@@ -114,41 +135,6 @@ def overall_importance(
     if rule == "sum":
         return of_target / n_tasks + (1 - 1 / n_tasks) * total
     return (of_target + total) / n_tasks
-
-
-def cell_table(space: Space, grid: Grid) -> tuple[Int[np.ndarray, " t"], Int[np.ndarray, " b"]]:
-    """Grid cells of all values of blocks with few values, and the index of each block's first value.
-
-    The index is -1 for a block with many values; its cells follow from the place of a value.
-    """
-    table, starts = [0], []
-    for block in layout(space, grid).blocks:
-        domain, start = space.domains[block.parameter][block.regime], -1
-        n = domain.n_values
-        if n is not None and n <= _TABLED:
-            start, native = len(table), domain.axis.native(np.full(n, 0.5), np.arange(n))
-            table += grid_axis(domain, grid).cells(native).tolist()
-        starts.append(start)
-    return np.asarray(table, np.int32), np.asarray(starts, np.int32)
-
-
-def point_codes(
-    where: Layout, table: Int[Any, " t"], starts: Int[Any, " b"], at: Points
-) -> Int[Array, "d n"]:
-    """Grid codes of (n, d) points, equal to those of `parzax.encode`; see `cell_table`."""
-    blocks = np.array([(b.parameter, b.regime, b.n_cells, b.start) for b in where.blocks], np.int32)
-    parameter, regime, n_cells, first = blocks.T
-    last = jnp.asarray(n_cells)[None] - 1
-    unit, index, start = at.unit[:, parameter], at.index[:, parameter], jnp.asarray(starts)[None]
-    by_place = jnp.ceil(unit * last.astype(unit.dtype) - 0.5).astype(jnp.int32)
-    by_number = jnp.asarray(table)[jnp.maximum(start + index, 0)]
-    cell = jnp.clip(jnp.where(start >= 0, by_number, by_place), 0, last)
-    # At most one block of a parameter applies to a row. Its code is added as the difference from the code
-    # for "inactive".
-    above = jnp.asarray(first - np.asarray(where.inactive, np.int32)[parameter])[None] + cell
-    above = jnp.where(at.regime[:, parameter] == regime[None], above, 0)
-    inactive = jnp.asarray(where.n_codes, jnp.int32)[:, None] - 1
-    return jnp.broadcast_to(inactive, (len(inactive), len(unit))).at[parameter].add(above.T)
 
 
 def rows_needed(eta: float | None, n_parameters: int) -> Int[np.ndarray, " d"]:

@@ -50,7 +50,7 @@ class Sources(eqx.Module):
             )
 
         below, above = densities(tasks.below), densities(tasks.above)
-        compared = tuple(tasks.compared(comparison, smoothing, group) for group in range(len(below)))
+        compared = tuple(tasks.compared(comparison, group) for group in range(len(below)))
         return cls(below, above, compared, comparison, tasks.shared, Notes(tasks.report))
 
     def check_precision(self, dtype: Any) -> None:
@@ -70,9 +70,7 @@ class Sources(eqx.Module):
         """Mask of the tasks that have rows in the group below."""
         return self.below[group].n_rows > 0
 
-    def similarities(
-        self, smoothing: Smoothing, state: State, split: SplitRows, group: int = 0
-    ) -> Float[Array, " t"]:
+    def similarities(self, state: State, split: SplitRows, group: int = 0) -> Float[Array, " t"]:
         """Similarity s_m of the target to each source task, from the rows below (arXiv 2212.06751).
 
         All similarities are 1 while the target has too few rows below to keep a single parameter. A task is
@@ -83,11 +81,11 @@ class Sources(eqx.Module):
         # The importance of a parameter is averaged over the tasks that have it.
         measured = there[:, None] if self.shared is None else there[:, None] & self.shared
         reduction, n_rows = self.comparison.reduction, split.n_measured[group]
-        of_target = reduction.raw_importance(state.points, below, below | split.above[group])
+        size = split.most if group == 0 else state.capacity
+        target, counted = self.comparison.density(state.points, below, size), below | split.above[group]
+        of_target = reduction.raw_importance(self.comparison.basis, target, state.points, counted)
         kept, n = reduction.kept(of_target, compared.importance, measured, below.sum(), n_rows)
         kept = kept if self.shared is None else kept[None] & self.shared
-        size = split.most if group == 0 else state.capacity
-        target = self.comparison.density(smoothing, state.points, below, size)
         alike = self.comparison.similarities(target, compared, kept)
         some = jnp.broadcast_to(kept.any(axis=-1), there.shape)
         return jnp.where(there, jnp.where(n > 0, jnp.where(some, alike, 0), 1), 0)

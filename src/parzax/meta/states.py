@@ -14,7 +14,6 @@ from parzax._programs import program
 from parzax.meta.comparison import ComparedTasks, SimilarityEstimator
 from parzax.meta.rows import SourceRows
 from parzax.pareto import crowding_distance, non_domination_rank, order_by_rank_and_crowding
-from parzax.parzen.smoothing import Smoothing
 from parzax.space import Points
 from parzax.split import AbstractSplit, State, padded_size
 from parzax.split.state import resolved, violations
@@ -50,13 +49,11 @@ class Tasks(NamedTuple):
         report = tuple(one.summary() + few * bool(flag) for one, flag in zip(rows, too_few, strict=True))
         return cls(states, below, above, to_device(~lacks) if lacks.any() else None, report)
 
-    def compared(
-        self, comparison: SimilarityEstimator, smoothing: Smoothing, group: int = 0
-    ) -> ComparedTasks:
+    def compared(self, comparison: SimilarityEstimator, group: int = 0) -> ComparedTasks:
         """The densities of a group below, for the comparison of tasks."""
         below = self.below[:, group]
         masks = to_device(below), to_device(below | self.above[:, group])
-        return _compared(comparison, smoothing, self.states, *masks, group_size(below))
+        return _compared(comparison, self.states, *masks, group_size(below))
 
 
 def split_rows(

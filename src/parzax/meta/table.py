@@ -72,7 +72,7 @@ def task_similarity(
     first_front: bool = True,
     ties: AbstractTies = _CROWDING,
     bandwidth: AbstractBandwidth = _SCOTT,
-    top: float | jax.Array | CategoricalBandwidth = 0.9,
+    top: float | jax.Array | CategoricalBandwidth = 1.0,
     kernels: Mapping[str, type[AbstractKernel]] | None = None,
     key: PRNGKeyArray | None = None,
 ) -> TaskSimilarity:
@@ -105,7 +105,7 @@ def task_similarity(
     logs = named_logs(tasks)
     if not logs:
         raise ValueError("tasks must have at least one task.")
-    settings = ComparisonSettings(eta, estimate, n_samples, key)
+    settings = ComparisonSettings(eta, estimate, n_samples, key, compared_top=top)
     space = read_space(*next(iter(logs.items()))) if space is None else space
     check_dtype(space, jnp.result_type(float), native=True, arrays=False)
     n_constraints = _checks.whole_number("n_constraints", n_constraints, 0)
@@ -113,7 +113,7 @@ def task_similarity(
     split = Split(gamma, n_constraints > 0, first_front, ties=ties)
     smoothing = Smoothing(bandwidth, top, families=families_of(space, kernels))
     comparison, every = SimilarityEstimator.of(space, smoothing, settings), Tasks.of(rows, split)
-    compared, n_below = every.compared(comparison, smoothing), every.below[:, 0].sum(axis=-1)
+    compared, n_below = every.compared(comparison), every.below[:, 0].sum(axis=-1)
     least = min(n_below[n_below > 0].tolist(), default=1)
     n_kept = max(int((np.asarray(comparison.reduction.least) <= least).sum()), 1)
     kept = kept_parameters(comparison.reduction.ancestors, compared.importance.mean(axis=0), n_kept)

@@ -60,7 +60,7 @@ class BySimilarity(AbstractTaskWeights):
     def __call__(
         self, smoothing: Smoothing, sources: Sources, basis: Basis, state: State, split: SplitRows, group: int
     ) -> TaskWeights:
-        alike = sources.similarities(smoothing, state, split, group)
+        alike = sources.similarities(state, split, group)
         kernel = task_kernel(alike, sources.there(group))
         n_below, n_above, n_measured = _sizes(sources, state, split, group)
         n_rows = (kernel * n_measured).sum()

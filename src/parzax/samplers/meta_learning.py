@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from parzax import _checks
 from parzax._numerics import to_device
 from parzax._programs import program
+from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth
 from parzax.meta import MixedSmoothing, Notes, SourceRows, Sources, best, named_logs, rows_at, source_rows
 from parzax.meta.comparison import ComparisonSettings, Estimate
 from parzax.meta.reduction import Rule
@@ -37,6 +38,8 @@ class SourceOptions(Options, total=False):
     max_candidates: int | None
     importance: Rule
     n_good: AbstractGamma | None
+    compared_bandwidth: AbstractBandwidth | None
+    compared_top: float | Array | CategoricalBandwidth | None
     key: PRNGKeyArray | None
 
 
@@ -54,6 +57,8 @@ def meta_learn_tpe(
     max_candidates: int | None = None,
     importance: Rule = "mean",
     n_good: AbstractGamma | None = None,
+    compared_bandwidth: AbstractBandwidth | None = None,
+    compared_top: float | Array | CategoricalBandwidth | None = 1.0,
     key: PRNGKeyArray | None = None,
     directions: Directions = "minimize",
     start: AbstractStart | None = None,
@@ -98,6 +103,8 @@ def meta_learn_tpe(
         n_good: rule for |D_1^(l)| as a function of the number of the target's rows, such as
             ``parzax.gamma.linear(0.1, down=True)``; it sets the number of parameters to compare by. None, and
             any larger value, gives the number of rows below.
+        compared_bandwidth, compared_top: widths of the kernels of the densities that are compared, as the
+            options ``bandwidth`` and ``top``; None takes those of the score. These densities have no prior.
         key: key for the random points of the estimate, which are the same in every call;
             `jax.random.key(0)` if None.
         directions: as in `tpe`; the directions of a source are those of its log.
@@ -133,7 +140,8 @@ def meta_learn_tpe(
     target = tpe(space, n_objectives, n_constraints, directions=directions, **options)
     comparison = {
         "eta": eta, "estimate": estimate, "n_samples": n_samples, "max_candidates": max_candidates,
-        "importance": importance, "n_good": n_good, "key": key,
+        "importance": importance, "n_good": n_good, "compared_bandwidth": compared_bandwidth,
+        "compared_top": compared_top, "key": key,
     }  # fmt: skip
     if task_weights is None:
         _refuse_idle({**comparison, "start": start})
@@ -232,4 +240,4 @@ def similarities(sampler: Sampler, state: State) -> Float[Array, " t"]:
 
 @program
 def _similarities(split: AbstractSplit, smoothing: MixedSmoothing, state: State) -> Float[Array, " t"]:
-    return smoothing.sources.similarities(smoothing.target, state, split(state))
+    return smoothing.sources.similarities(state, split(state))
