@@ -223,3 +223,22 @@ def test_parameters_that_a_task_lacks(estimate):
     assert found.similarity[1, 2] == 0
     if estimate != "overlap":
         assert found.variation[1, 2] == 1
+
+
+def test_similarity_of_sets():
+    """Theorem 2: the best tenths' overlap over their union, if the bandwidth shrinks as rows grow in number."""
+    space = px.Space({"u": px.Float(0, 1)})
+    found = {}
+    for n in (400, 6400):
+        x = [np.random.default_rng(seed).uniform(size=(n, 1)) for seed in (0, 1)]
+        # The best tenths are [0.4, 0.5] and [0.45, 0.55].
+        own = [
+            px.Observations.from_arrays(space, y, abs(y[:, 0] - c))
+            for y, c in zip(x, (0.45, 0.5), strict=True)
+        ]
+        for least in (0.1, 1e-4):
+            bandwidth = px.bandwidth.scott(least)
+            result = px.task_similarity(own, bandwidth=bandwidth, n_samples=10_000)
+            found[n, least] = float(result.similarity[0, 1])
+    assert abs(found[6400, 1e-4] - 1 / 3) < 0.03
+    assert found[6400, 0.1] > 0.6
