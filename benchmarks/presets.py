@@ -122,7 +122,7 @@ def written(found: Mapping[str, Arrays]) -> Page:
 
 def settings() -> str:
     """A table of the options in which a preset of a text and that of the code differ."""
-    lines = ["| text | of the code | option | text | code |", "| --- | --- | --- | --- | --- |"]
+    lines = ["| text | preset | option | by the text | in the preset |", "| --- " * 5 + "|"]
     for first, second, *_ in (PAIRS[name] for name in PAIRS if name.endswith("the code")):
         code, text = (signature(preset(name)).parameters for name in (first, second))
         for name, parameter in text.items():
@@ -136,8 +136,12 @@ def _shown(value: Any) -> str:
     return f"`{value!r}`"
 
 
-ABOUT = """`px.papers` has presets of the papers' texts. The presets of the same names outside it follow the
-authors' code where it differs. This table is made from their signatures; all other options are equal."""
+ABOUT = """`px.papers` has presets of the papers' texts. The presets outside it follow the authors' code, or
+what is better, where that differs. This table is made from their signatures; all other options are equal.
+
+One difference has no option. Of rows that are tied at the cut-off of the good ones, the text takes all (arXiv
+2212.06751, App. B.2), and every preset the first ones. Conditional PED-ANOVA (arXiv 2601.20800) is computed
+with Optuna's settings: `px.cond_ped_anova(log, estimator=px.GridEstimator.optuna())`."""
 SCORES = f"""## Rank correlation of scores
 
 Spearman's, between the scores of a preset and of a text at {N_CANDIDATES} random candidates: means and 95 %

@@ -362,7 +362,7 @@ ABOUT = """The first table has best losses of `px.meta_learn_tpe`, with its defa
 * Before a feasible evaluation, the loss is the largest of the run. Losses below 1e-4 of the first one count
   as that.
 * Runs: 4000 without sources; 1000, 800, 500 and 200 with 1, 4, 30 and 100 tasks, otherwise 600; of the
-  paper's sampler, whose time grows with the tasks, 100, 100, 24 and 8, otherwise 40.
+  paper's sampler, whose time grows with the tasks, 100, 100, 24 and 8, otherwise 160.
 * Not measured: tables under constraints."""
 BOUNDS = f"""Each interval of the first table should end below {MOST_BEHIND}. Where it does not:"""
 UNLIKE = """## By likeness of the sources

@@ -226,7 +226,7 @@ def test_parameters_that_a_task_lacks(estimate):
 
 
 def test_similarity_of_sets():
-    """Theorem 2: the best tenths' overlap over their union, if the bandwidth shrinks as rows grow in number."""
+    """Theorem 2: the best tenths' overlap over their union, if bandwidths shrink with more rows."""
     space = px.Space({"u": px.Float(0, 1)})
     found = {}
     for n in (400, 6400):

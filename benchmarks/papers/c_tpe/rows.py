@@ -29,11 +29,13 @@ def units(quick: bool) -> list[Unit]:
         Unit("toy/maps", f"{PACKAGE}.toy:maps", cost=8),
         Unit("toy/overlaps", f"{PACKAGE}.toy:overlaps", cost=12),
         Unit("theory/scores", f"{PACKAGE}.theory:scores", cost=5),
+        Unit("theory/improvements", f"{PACKAGE}.theory:improvements", cost=5),
     ]
     own = constrained(quick)
     if not own:
         return found
     found.append(Unit("theory/shares", f"{PACKAGE}.theory:shares", {"tables": own}, cost=5))
+    found.append(Unit("theory/lemmas", f"{PACKAGE}.theory:feasible_shares", {"tables": own}, cost=5))
     oracles = {"tables": own, "quantiles": quantiles(quick)}
     theirs = Unit(
         "authors",
@@ -131,7 +133,7 @@ def rows(found: Mapping[str, Arrays]) -> list[Row]:
     n_quantiles = len({setting.quantile for setting in own.oracle}) or 1
     run = [table for table in constrained(quick=False) if table.name in own.tables()]
     every = computed_by(toy, toy.rows(found["toy/maps"], found["toy/overlaps"]))
-    every += computed_by(theory, theory.rows(found["theory/scores"], found.get("theory/shares", {}), run))
+    every += computed_by(theory, theory.rows(found, run))
     every += computed_by(counts, counts.rows(own, results(found, "again")))
     every += computed_by(trajectories, trajectories.rows(own, n_quantiles))
     every += computed_by(unconstrained, unconstrained.rows(unconstrained_runs(found)))

@@ -42,6 +42,8 @@ def units(quick: bool) -> list[Unit]:
     module = f"{PACKAGE}.theory"
     found.append(Unit("theory/sets", f"{module}:sets", cost=2))
     found.append(Unit("theory/onsets", f"{module}:onsets", cost=10))
+    found.append(Unit("theory/equations", f"{module}:equations", cost=15))
+    found.append(Unit("theory/similar", f"{module}:similar_sets", cost=15))
     found.append(Unit("theory/time", f"{module}:kernel_times", {"n_rows": 100}, cost=10, alone=True))
     found.append(Unit("theory/time-many", f"{module}:kernel_times", {"n_rows": 10_000}, cost=30, alone=True))
     small = two_metrics.usable().get("nmt_bench")
