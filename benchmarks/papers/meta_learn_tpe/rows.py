@@ -10,7 +10,7 @@ from benchmarks.papers.runs import Arrays, Unit
 from benchmarks.papers.tables import Table
 
 PACKAGE = "benchmarks.papers.meta_learn_tpe"
-N_SEEDS, N_SEEDS_MANY = 50, 20
+N_SEEDS, N_SEEDS_MANY, N_SEEDS_MORE = 50, 20, 60
 QUICK_SEEDS = 8
 CANDIDATES = (4, 8)  # numbers of sources that are run again with fewer candidates
 
@@ -39,6 +39,8 @@ def units(quick: bool) -> list[Unit]:
     for target, others in targets(quick):
         own = {"target": target, "others": others, "n_seeds": many}
         found.append(Unit(f"tables/{target.name}", f"{PACKAGE}.two_metrics:search", own, cost=60 + 3 * many))
+        own = own | {"n_seeds": few if quick else N_SEEDS_MORE, "repeats": target.family != "nmt_bench"}
+        found.append(Unit(f"more/{target.name}", f"{PACKAGE}.two_metrics:search_more", own, cost=60.0))
     module = f"{PACKAGE}.theory"
     found.append(Unit("theory/sets", f"{module}:sets", cost=2))
     found.append(Unit("theory/onsets", f"{module}:onsets", cost=10))
@@ -63,12 +65,12 @@ def targets(quick: bool) -> list[tuple[Table, list[Table]]]:
     return [(own, [t for t in group if t != own]) for group in every.values() for own in group]
 
 
-def tables_found(found: Mapping[str, Arrays]) -> dict[str, two_metrics.Found]:
-    """What the runs on each table found."""
+def tables_found(found: Mapping[str, Arrays], kind: str = "tables") -> dict[str, two_metrics.Found]:
+    """What the runs on each table found; "more" are those of `two_metrics.search_more`."""
     return {
-        table.name: two_metrics.measured(table, found[f"tables/{table.name}"])
+        table.name: two_metrics.measured(table, found[f"{kind}/{table.name}"])
         for table, _ in targets(quick=False)
-        if f"tables/{table.name}" in found
+        if f"{kind}/{table.name}" in found
     }
 
 
@@ -84,6 +86,8 @@ def rows(found: Mapping[str, Arrays]) -> list[Row]:
     figure_12 = ellipsoids.figure_12(tpe, several["own"], several["same"], several["fewer"])
     every += computed_by(ellipsoids, figure_12)
     benchmarks = {table.name: table.family for table, _ in targets(quick=False)}
-    every += computed_by(two_metrics, two_metrics.rows(tables_found(found), benchmarks))
+    every += computed_by(
+        two_metrics, two_metrics.rows(tables_found(found), tables_found(found, "more"), benchmarks)
+    )
     every += computed_by(theory, theory.rows(found, [table for table, _ in targets(quick=False)]))
     return [replace(row, reason=row.reason or REASONS.get(row.key, "")) for row in every]
