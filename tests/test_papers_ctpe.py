@@ -184,12 +184,29 @@ def test_the_theorems_hold_and_break():
     score = rng.normal(size=50)
     good = {"ratio": ratio, "gamma": gamma, "slope": slope, "slope/ones": np.zeros((4000, 3))}
     good |= {"c-TPE": score**3, "TPE": score}
-    keys = ("theorem-1", "theorem-1-one", "corollary-2")
-    found = by_key(theory.rows(good, {}, []))
-    assert [found[key].verdict for key in keys] == [AGREES] * 3
+    good |= {"proposition": np.full(9, 0.5), "corollary": np.full(9, -3.0)}
+    keys = ("theorem-1", "theorem-1-one", "corollary-2", "proposition-1", "corollary-1")
+    found = by_key(theory.rows(_units(good), []))
+    assert [found[key].verdict for key in keys] == [AGREES] * 5
     bad = good | {"slope": slope[:, ::-1], "slope/ones": slope, "c-TPE": -score}
-    broken = by_key(theory.rows(bad, {}, []))
-    assert [broken[key].verdict for key in keys] == [DIFFERS] * 3
+    bad |= {"proposition": np.linspace(0, 1e-6, 9), "corollary": np.linspace(0, 1e-6, 9)}
+    broken = by_key(theory.rows(_units(bad), []))
+    assert [broken[key].verdict for key in keys] == [DIFFERS] * 5
+
+
+def test_lemmas():
+    """A share of both above one of them; both feasible in part where each alone is as a whole."""
+
+    def verdicts(rows: list) -> list[Verdict]:
+        found = by_key(theory.rows(_units(_scores(), **{"theory/lemmas": {"a": np.array(rows)}}), []))
+        return [found[key].verdict for key in ("lemma-1", "lemma-2")]
+
+    assert verdicts([[0.5, 0.4, 0.2], [1.0, 1.0, 1.0], [0.3, 0.1, 0.0]]) == [AGREES, AGREES]
+    assert verdicts([[0.5, 0.4, 0.45], [1.0, 1.0, 0.9]]) == [DIFFERS, DIFFERS]
+
+
+def _units(scores: dict, **others: dict) -> dict:
+    return {"theory/scores": scores, "theory/improvements": scores, **others}
 
 
 def test_the_shares_of_the_tables():
@@ -197,8 +214,11 @@ def test_the_shares_of_the_tables():
 
     own = Table("hpolib/a.npz", "a", "hpolib", 10, ("loss",), ("size", "runtime"), True)
 
+    def shares(whole: float, top: float) -> dict:
+        return {"a": np.array([[whole, top]] * 3)}
+
     def verdicts(top: float, whole: float) -> list[Verdict]:
-        found = by_key(theory.rows(_scores(), {"a": np.array([[whole, top]] * 3)}, [own]))
+        found = by_key(theory.rows(_units(_scores(), **{"theory/shares": shares(whole, top)}), [own]))
         return [found[key].verdict for key in ("top-tenth-hpolib", "quantile-values")]
 
     assert verdicts(0.16, 0.1) == [AGREES, AGREES]
@@ -214,6 +234,8 @@ def _scores() -> dict:
         "slope/ones": ones,
         "c-TPE": ones,
         "TPE": ones[:, 0],
+        "proposition": ones[:, 0],
+        "corollary": ones[:, 0],
     }
 
 

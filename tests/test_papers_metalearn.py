@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from benchmarks.papers.meta_learn_tpe import ellipsoids, theory, two_metrics
 from benchmarks.papers.meta_learn_tpe.ellipsoids import CENTERS, FLOOR, MANY_CENTERS, NAIVE, OURS
-from benchmarks.papers.meta_learn_tpe.two_metrics import CEIL, COLD, ETAS, METHODS, MO, RANDOM, WARM, Found
+from benchmarks.papers.meta_learn_tpe.two_metrics import (
+    ALONE,
+    CEIL,
+    COLD,
+    ETAS,
+    METHODS,
+    MO,
+    RANDOM,
+    WARM,
+    Found,
+)
 from benchmarks.papers.rows import Range, Verdict, alike
 
 AGREES, DIFFERS, APART, NOT_RUN = Verdict
@@ -110,14 +120,23 @@ ORDER = dict.fromkeys(METHODS, 0.7) | {OURS: 0.9, RANDOM: 0.6, WARM: 0.62, MO: 0
 NAMES = {"a": "nmt_bench"}
 
 
+def on_tables(found: dict[str, Found], names: dict[str, str]) -> dict:
+    """Verdicts, where only warm start is the first five evaluations of MO-TPE from one."""
+    more = {}
+    for name, own in found.items():
+        share = {ALONE: own.share[WARM][:, :5]} | {method: own.share[method] for method in (RANDOM, OURS, MO)}
+        more[name] = dataclasses.replace(own, share=share)
+    return verdicts(two_metrics.rows(found, more, names))
+
+
 def test_tables_hold_and_break():
-    good = verdicts(two_metrics.rows({"a": found_on(ORDER)}, NAMES))
-    assert good.pop("f4-protein") is NOT_RUN
+    good = on_tables({"a": found_on(ORDER)}, NAMES)
+    assert [good.pop(key) for key in ("f4-protein", "f9-index")] == [NOT_RUN] * 2
     assert set(good.values()) == {AGREES}, good
     worse = {name: 1 - share for name, share in ORDER.items()} | {WARM: 0.9}
-    bad = verdicts(two_metrics.rows({"a": found_on(worse, eta=0.2, count=0.1, late=0.0)}, NAMES))
-    bad["f4-warm-a"] = verdicts(two_metrics.rows({"a": found_on(ORDER | {RANDOM: 0.1})}, NAMES))["f4-warm-a"]
-    assert bad.pop("f4-protein") is NOT_RUN
+    bad = on_tables({"a": found_on(worse, eta=0.2, count=0.1, late=0.0)}, NAMES)
+    bad["f4-warm-a"] = on_tables({"a": found_on(ORDER | {RANDOM: 0.1})}, NAMES)["f4-warm-a"]
+    assert [bad.pop(key) for key in ("f4-protein", "f9-index")] == [NOT_RUN] * 2
     assert bad.pop("distinct") is AGREES
     assert {v for key, v in bad.items() if key != "f4-warm-a"} == {DIFFERS}, bad
 
@@ -126,33 +145,33 @@ def test_runs_that_repeat_themselves():
     """Catches entries that are counted once for each evaluation."""
     own = found_on(ORDER)
     again = {name: np.repeat(runs[:, :50], 2, axis=1) for name, runs in own.share.items()}
-    row = verdicts(two_metrics.rows({"a": dataclasses.replace(own, objectives=again)}, NAMES))["distinct"]
+    row = on_tables({"a": dataclasses.replace(own, objectives=again)}, NAMES)["distinct"]
     assert row is DIFFERS
 
 
 def test_the_table_that_is_an_exception():
     """There ours is not to be the best; catches a row that wants it."""
     name = two_metrics.EXCEPTION
-    found = verdicts(two_metrics.rows({name: found_on(ORDER)}, {name: "hpolib"}))
+    found = on_tables({name: found_on(ORDER)}, {name: "hpolib"})
     assert f"f4-best-{name}" not in found
     assert found["f4-protein"] is DIFFERS
     other = found_on(ORDER | {OURS: 0.6, MO: 0.9})
-    assert verdicts(two_metrics.rows({name: other}, {name: "hpolib"}))["f4-protein"] is AGREES
+    assert on_tables({name: other}, {name: "hpolib"})["f4-protein"] is AGREES
 
 
 def test_parkinsons_with_an_eta_of_its_own():
     """There 1.5 is to be another curve; catches a row that wants all alike."""
     names = {"parkinsons": "hpolib"}
     alike_all = found_on(ORDER)
-    row = verdicts(two_metrics.rows({"parkinsons": alike_all}, names))["f10-parkinsons"]
+    row = on_tables({"parkinsons": alike_all}, names)["f10-parkinsons"]
     assert row is DIFFERS
     share = dict(alike_all.share) | {"eta/1.5": alike_all.share["eta/1.5"] - 0.2}
     other = Found(share, share, share, alike_all.front, alike_all.tops)
-    assert verdicts(two_metrics.rows({"parkinsons": other}, names))["f10-parkinsons"] is AGREES
+    assert on_tables({"parkinsons": other}, names)["f10-parkinsons"] is AGREES
 
 
 def test_without_tables_rows_say_so():
-    assert set(verdicts(two_metrics.rows({}, {})).values()) == {NOT_RUN}
+    assert set(verdicts(two_metrics.rows({}, {}, {})).values()) == {NOT_RUN}
 
 
 def units(**changes) -> dict:
@@ -163,6 +182,9 @@ def units(**changes) -> dict:
         "theory/onsets": {f"{c}/{m}": np.where(np.arange(40) < 29, 1.0, 0.5)
                           for c in ("below", "floor", "ceil") for m in (1, 2)},
         "theory/convergence": {"share": np.array([[0.9, 1.0], [0.8, 1.0]]), "budgets": np.array([100, 5000])},
+        "theory/equations": {"score": s, "improvement": s**3, "weight": np.array([0.5, 0.9999]),
+                             "variance": np.array([2.0, 1.445])},
+        "theory/similar": {"0.0001": np.array([0.5, 0.334]), "0.1": np.array([0.5, 0.33])},
         "theory/time": {"seconds": np.full(5, 1e-5)},
         "theory/time-many": {"seconds": np.full(5, 0.1)},
     }  # fmt: skip
@@ -179,6 +201,9 @@ def test_theory_holds_and_breaks(monkeypatch):
     bad = units(**{
         "theory/sets": {"similarity": s, "overlap": s + 0.1, "trivial": s - 0.1},
         "theory/onsets": late,
+        "theory/equations": {"score": s, "improvement": -s, "weight": np.array([0.5, 0.9]),
+                             "variance": np.array([2.0, 2.0])},
+        "theory/similar": {"0.0001": np.array([0.334, 0.5]), "0.1": np.array([0.5, 0.68])},
         "theory/convergence": {"share": np.array([[0.9, 0.5], [0.8, 0.5]]), "budgets": np.array([100, 5000])},
         "theory/time": {"seconds": np.full(5, 1e-2)}, "theory/time-many": {"seconds": np.full(5, 2.0)},
     })  # fmt: skip
