@@ -70,9 +70,19 @@ def test_raw_importance_of_equal_categories(double):
     np.testing.assert_allclose(found, [2, 2 * (1 - 0.1 * 3 / 2) ** 2], rtol=1e-12)
 
 
-def test_raw_importance_of_a_continuum_as_a_formula(double):
+@pytest.mark.parametrize("value", [0, 333, 500, 999])
+def test_raw_importance_of_many_values(value, double):
+    """Equal rows: the scale is one step of a thousand, so that no value may be left out."""
+    space = px.Space({"n": px.Int(0, 999)})
+    x = np.full((5, 1), float(value))
+    found = importance_of(estimator_of(space), jnp.asarray(x), *[jnp.ones(5, bool)] * 2)
+    np.testing.assert_allclose(found, oracle.importance(space, x, range(5), range(5)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [0.04, 0.005])
+def test_raw_importance_of_a_continuum_as_a_formula(scale, double):
     """Rows far from the ends, where nothing is truncated: sum_nm N(x_n - x_m; 0, 2 s^2) / n^2 - 1."""
-    space, scale = px.Space({"u": px.Float(-1, 3)}), 0.04
+    space = px.Space({"u": px.Float(-1, 3)})
     rows = np.array([0.4, 0.45, 0.7])
     estimator = estimator_of(space, px.bandwidth.constant(scale))
     found = importance_of(estimator, jnp.asarray(4 * rows[:, None] - 1), *[jnp.ones(3, bool)] * 2)

@@ -229,7 +229,7 @@ def test_similarity_of_sets():
     """Theorem 2: the best tenths' overlap over their union, if bandwidths shrink with more rows."""
     space = px.Space({"u": px.Float(0, 1)})
     found = {}
-    for n in (400, 6400):
+    for n in (6400,):
         x = [np.random.default_rng(seed).uniform(size=(n, 1)) for seed in (0, 1)]
         # The best tenths are [0.4, 0.5] and [0.45, 0.55].
         own = [

@@ -141,15 +141,20 @@ def importance(space: Any, x: Any, below: Sequence[int], counted: Sequence[int])
                 )
                 gap = scipy.integrate.simpson((p - 1) ** 2, x=z)
             else:
-                p = [
-                    math.fsum(math.exp(mixture.log_factor(kind, domain, v, c, scale)) for c in own) / len(own)
-                    for v in values
-                ]
+                p = [math.fsum(mass(kind, domain, v, c, scale) for c in own) / len(own) for v in values]
                 u = [uniform_mass(kind, domain, v, len(values)) for v in values]
                 gap = math.fsum(q * (m / q - 1) ** 2 for m, q in zip(p, u, strict=True))
             share = len(own) / len(below)
             out[j] += share**2 * gap * len(counted) / sum(regimes[i][j] == r for i in counted)
     return out
+
+
+def mass(kind: str, domain: Any, value: Any, row: Any, scale: float) -> float:
+    """Of one value, by the kernel around a row; categories have no spread."""
+    if kind == "categorical":
+        return float(value == row)
+    _, lower, upper, _ = mixture.place(kind, domain, value)
+    return math.exp(tpe.log_kernel(mixture.place(kind, domain, row)[0], lower, upper, scale))
 
 
 def uniform_mass(kind: str, domain: Any, value: Any, n_values: int) -> float:

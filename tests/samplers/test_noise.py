@@ -210,6 +210,27 @@ def test_ask_and_tell_repeat_to_the_last_bit():
     assert traced.tolist() == sampler.ask(key, noisy, confirm=True).tolist()
 
 
+def test_repeats_and_new_suggestions_differ():
+    """Three of six choices were told: a batch of five has each of them once, and two others."""
+    sampler = px.tpe(px.Space({"c": px.Categorical(range(6))}), n_startup=2)
+    state = sampler.tell(sampler.init(), [[0], [1], [2], [0]], [0.0, 1.0, 2.0, 0.5])
+    asked = np.asarray(sampler.ask(jax.random.key(0), state, 5, confirm=True))[:, 0]
+    assert len(set(asked)) == 5
+    assert {0, 1, 2} <= set(asked)
+
+
+def test_pending_repeats_are_few():
+    """Workers that ask one by one get the best three, then new ones; so does a search whose repeats fail."""
+    state = NOISY.tell(NOISY.init(), [[0.1], [0.2], [0.3], [0.4]], [1.0, 2.0, 3.0, 4.0])
+    asked = []
+    for i in range(5):
+        x = NOISY.ask(jax.random.key(i), state, confirm=True)
+        state = NOISY.tell(state, x, [np.nan])
+        asked.append(float(x[0, 0]))
+    np.testing.assert_allclose(asked[:3], [0.1, 0.2, 0.3], rtol=1e-6)
+    assert min(abs(a - b) for a in asked[3:] for b in (0.1, 0.2, 0.3, 0.4)) > 0
+
+
 def test_off_it_adds_nothing():
     """No branch beside that of the start."""
 

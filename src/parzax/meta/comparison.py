@@ -58,9 +58,11 @@ class ComparisonSettings:
         _checks.instance("n_good", self.n_good, AbstractGamma | None, "a rule of parzax.gamma or None")
         kinds, wanted = AbstractBandwidth | None, "a rule of parzax.bandwidth or None"
         _checks.instance("compared_bandwidth", self.compared_bandwidth, kinds, wanted)
+        if isinstance(self.compared_top, (int, float)):
+            _checks.setting("compared_top", self.compared_top, above=0, most=1)
 
     def smoothing(self, scored: Smoothing) -> Smoothing:
-        """That of the densities that are compared, from the smoothing of the score: without a prior."""
+        """The smoothing of the compared densities, from that of the score: without a prior."""
         bandwidth = scored.bandwidth if self.compared_bandwidth is None else self.compared_bandwidth
         top = scored.top if self.compared_top is None else self.compared_top
         return replace(scored, bandwidth=bandwidth, top=top, prior_weight=0.0, ages=equal())
@@ -108,7 +110,7 @@ class SimilarityEstimator(eqx.Module):
         families, smallest = smoothing.families, smoothing.bandwidth.smallest
         basis = basis_of(space, dtype, families, smallest, True).with_any_left_out()
         key = jax.random.key(0) if settings.key is None else settings.key
-        reduction = Reduction.of(space, settings.eta, settings.importance, settings.n_good)
+        reduction = Reduction.of(space, settings.eta, settings.importance, settings.n_good, smallest)
         return cls(basis, smoothing, *_numbers(key, half, basis, dtype), reduction, settings.estimate)
 
     def density(self, rows: Points, mask: Bool[Array, " n"], size: int) -> KernelMixture:

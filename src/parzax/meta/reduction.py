@@ -18,8 +18,10 @@ from parzax.split.gamma import AbstractGamma
 
 Rule = Literal["mean", "sum"]
 NEVER = 2**31 - 1  # a number of rows that is never reached
-# Nodes of a Gauss-Legendre rule on a continuum: exact to rounding for bandwidths from 0.03 on.
-N_NODES = 64
+# Number of nodes on a continuum, and for each unit of 1 / bandwidth; then integrals are exact to rounding.
+_NODES, _NODES_PER_SCALE = 64, 4
+# Largest number of nodes of a slot: bandwidths below 0.004, and more values, are resolved in part.
+_MOST_NODES = 1024
 
 
 class Nodes(eqx.Module):
@@ -30,18 +32,26 @@ class Nodes(eqx.Module):
     weight: Float[Any, " q"]  # sums to 1 over each slot
 
     @classmethod
-    def of(cls, space: Space) -> "Nodes":
-        """All values of a slot with few values, weighted by the uniform density; else a rule on its axis."""
-        places, rule = np.polynomial.legendre.leggauss(N_NODES)
+    def of(cls, space: Space, smallest: float | None) -> "Nodes":
+        """All values of a slot, weighted by the uniform density; on a continuum a Gauss-Legendre rule.
+
+        ``smallest`` is the smallest bandwidth, None if it is not known.
+        """
+        wanted = _MOST_NODES if smallest is None else math.ceil(_NODES_PER_SCALE / max(smallest, 1e-6))
+        n_nodes = min(max(wanted, _NODES), _MOST_NODES)
+        places, rule = np.polynomial.legendre.leggauss(n_nodes)
+        even = (np.arange(_MOST_NODES) + 0.5) / _MOST_NODES
         parts = []
         for s, slot in enumerate(space.slots):
             axis, n = slot.domain.axis, slot.domain.n_values
-            if n is not None and n <= N_NODES:
+            if n is None:
+                (unit, number), weight = axis.at((places + 1) / 2), rule
+            elif n <= _MOST_NODES:
                 number = np.arange(n)
                 unit = axis.place(axis.native(np.full(n, 0.5), number), number)
                 weight = np.exp(axis.log_uniform(number, np.dtype(np.float64)))
             else:
-                (unit, number), weight = axis.at((places + 1) / 2), rule / 2
+                (unit, number), weight = axis.at(even), np.ones(_MOST_NODES)
             parts.append((np.full(len(unit), s), unit, number, weight / weight.sum()))
         which, *columns = (np.concatenate(column) for column in zip(*parts, strict=True))
         q, parameter = np.arange(len(which)), np.array([slot.parameter for slot in space.slots])[which]
@@ -63,15 +73,20 @@ class Reduction(eqx.Module):
 
     @classmethod
     def of(
-        cls, space: Space, eta: float | None, rule: Rule = "mean", n_good: AbstractGamma | None = None
+        cls,
+        space: Space,
+        eta: float | None,
+        rule: Rule = "mean",
+        n_good: AbstractGamma | None = None,
+        smallest: float | None = None,
     ) -> "Reduction":
-        """The reduction for a space."""
+        """The reduction for a space; ``smallest`` is the smallest bandwidth, None if it is not known."""
         ancestors = np.zeros((len(space), len(space)), dtype=bool)
         for name in space.names:
             others = [space.index(other) for other in with_ancestors(space, [name]) if other != name]
             ancestors[space.index(name), others] = True
         least = to_device(rows_needed(_checks.plain(eta), len(space)))
-        nodes = to_device(Nodes.of(space), jnp.result_type(float))
+        nodes = to_device(Nodes.of(space, smallest), jnp.result_type(float))
         return cls(nodes, ancestors, least, rule, n_good)
 
     def raw_importance(

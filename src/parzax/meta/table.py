@@ -105,7 +105,7 @@ def task_similarity(
     logs = named_logs(tasks)
     if not logs:
         raise ValueError("tasks must have at least one task.")
-    settings = ComparisonSettings(eta, estimate, n_samples, key, compared_top=top)
+    settings = ComparisonSettings(eta, estimate, n_samples, key, compared_top=None)
     space = read_space(*next(iter(logs.items()))) if space is None else space
     check_dtype(space, jnp.result_type(float), native=True, arrays=False)
     n_constraints = _checks.whole_number("n_constraints", n_constraints, 0)

@@ -12,7 +12,7 @@ from parzax.split.state import first_equal
 # Bounds of a mean loss, in standard errors: the best configuration has the smallest upper bound, and the one
 # with the smallest lower bound is evaluated again.
 N_ERRORS = 1.0
-# Number of repeats without any difference after which there are no more.
+# Number of repeats, evaluated or not, without any difference in the loss after which there are no more.
 _MOST_EQUAL = 3
 
 
@@ -92,8 +92,9 @@ def choose_repeats(
     """Which of the next n suggestions evaluate a configuration again, and the rows of the configurations.
 
     The first goes to the feasible configuration with the smallest lower bound, mean - noise / sqrt(number of
-    evaluations), where pending and failed evaluations count; the others go to the next ones. Without
-    ``confirm``, a feasible configuration or a sign of noise there are none.
+    evaluations), where pending and failed evaluations count; the others go to the next ones. While no
+    difference was seen, those with the fewest evaluations come first, and there are at most three repeats.
+    Without ``confirm`` or a feasible configuration there is none.
     """
 
     def choose() -> tuple[Bool[Array, " n"], Int[Array, " n"]]:
@@ -102,11 +103,11 @@ def choose_repeats(
         means = average(first, state.objectives, state.constraints, state.evaluated)
         n_told = jnp.zeros(state.capacity, dtype).at[first].add(told.astype(dtype), mode="drop")
         bound = means.objectives[:, 0] - N_ERRORS * means.noise[0] * jax.lax.rsqrt(jnp.maximum(n_told, 1))
-        order = jnp.lexsort((bound, ~means.feasible)).astype(jnp.int32)
-        i = jnp.arange(n)
+        has_noise, i = means.noise[0] > 0, jnp.arange(n)
+        order = jnp.lexsort((bound, jnp.where(has_noise, 0, n_told), ~means.feasible)).astype(jnp.int32)
         rows = order.at[i].get(mode="clip")
-        has_noise = (means.noise[0] > 0) | (means.n_repeats < _MOST_EQUAL)
-        return means.feasible[rows] & (i < len(order)) & has_noise, rows
+        n_repeats = told.sum(dtype=jnp.int32) - (n_told > 0).sum(dtype=jnp.int32)
+        return means.feasible[rows] & (i < len(order)) & (has_noise | (n_repeats + i < _MOST_EQUAL)), rows
 
     # In a run ``confirm`` depends on the number of the step alone, so that most steps do not compute means.
     return jax.lax.cond(confirm, choose, lambda: (jnp.zeros(n, bool), jnp.zeros(n, jnp.int32)))

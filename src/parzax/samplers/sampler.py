@@ -191,7 +191,7 @@ class Sampler(Parts, InSpace):
                 bounds, mean loss minus noise / sqrt(number of evaluations), where pending and failed ones
                 count. The noise is the standard deviation of an evaluation, pooled over configurations. New
                 configurations are suggested where no feasible one is left, and after three repeats without
-                any difference.
+                any difference in the loss.
 
         Returns:
             (n, d) native values, NaN where inactive. Repeated ones are exactly as they were told.

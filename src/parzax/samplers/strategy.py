@@ -115,11 +115,18 @@ class Strategy(Parts):
         """Native values and points of n suggestions; with ``confirm``, of good configurations again."""
         at = self.ask(basis, key, state, n, None, every, starting)
         x = basis.frame.decode(at)
-        if confirm is None:  # no equation more
+        if confirm is None:  # nothing is added to the compiled program
             return x, at
         again, rows = choose_repeats(state, confirm, n)
         # Rows as they were told: decoded coordinates may be rounded, and so be other configurations.
-        return jnp.where(again[:, None], state.x[rows], x), select(again[:, None], state.points[rows], at)
+        values = jnp.where(again[:, None], state.x[rows], x)
+        points = select(again[:, None], state.points[rows], at)
+        if n == 1 or basis.free_continuum:
+            return values, points
+        # A new suggestion may equal a repeat; another one replaces it.
+        values, points = jnp.concatenate([values, x]), concatenate(points, at)
+        index = candidates.pick_different(basis, points, jnp.arange(2 * n), n)
+        return values[index], points[index]
 
     def score(self, basis: Basis, state: State, x: Float[Array, "j d"]) -> Float[Array, " j"]:
         """Acquisition function at native values; -inf outside the space."""
