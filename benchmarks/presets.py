@@ -109,7 +109,7 @@ def written(found: Mapping[str, Arrays]) -> Page:
     failed = []
     for name, arrays in found.items():
         values = arrays["correlation"]
-        means, errors = np.nanmean(values, axis=0), np.nanstd(values, axis=0, ddof=1) / len(values) ** 0.5
+        means, errors = values.mean(axis=0), values.std(axis=0, ddof=1) / len(values) ** 0.5
         cells = (
             f"{m:.2f} ({m - 1.96 * e:.2f}, {m + 1.96 * e:.2f})" for m, e in zip(means, errors, strict=True)
         )
@@ -136,17 +136,24 @@ def _shown(value: Any) -> str:
     return f"`{value!r}`"
 
 
-ABOUT = """`px.papers` has presets of the papers' texts. The presets outside it follow the authors' code, or
-what is better, where that differs. This table is made from their signatures; all other options are equal.
+ABOUT = """`px.papers` has presets with the settings of the papers' texts. Other presets follow the authors'
+code, or settings that did better. This table is made from their signatures; all other options are equal.
 
-One difference has no option. Of rows that are tied at the cut-off of the good ones, the text takes all (arXiv
-2212.06751, App. B.2), and every preset the first ones. Conditional PED-ANOVA (arXiv 2601.20800) is computed
-with Optuna's settings: `px.cond_ped_anova(log, estimator=px.GridEstimator.optuna())`."""
+These things are as in the code in every preset:
+
+* Rows that are tied at the cut-off of the good ones: the text takes all (arXiv 2212.06751, App. B.2), the
+  code the first ones.
+* The bandwidth: the texts name that of Falkner et al. (2018), the code has Scott's rule.
+* The prior: it counts as one row of the densities of the score, and Eq. 16 of arXiv 2212.06751 has none.
+
+For conditional PED-ANOVA by its text, call
+`px.cond_ped_anova(log, estimator=px.GridEstimator.optuna())`."""
 SCORES = f"""## Rank correlation of scores
 
 Spearman's, between the scores of a preset and of a text at {N_CANDIDATES} random candidates: means and 95 %
 intervals over {N_LOGS} logs of N random rows, in a space of six parameters (floats, integers, an ordinal, a
-category). Sources are {N_SOURCES} tasks of 100 rows, whose optimum is shifted by 0.1 of the axes."""
+category). How a preset draws its candidates does not enter. Sources are {N_SOURCES} tasks of 100 rows, whose
+optimum is shifted by 0.1 of the axes."""
 
 if __name__ == "__main__":
     jax.config.update("jax_enable_x64", False)

@@ -1,7 +1,7 @@
-"""Presets of exactly the papers' texts.
+"""Presets with the settings of the papers' texts.
 
 `parzax.c_tpe`, `parzax.mo_tpe` and `parzax.paper_meta_learn_tpe` follow the authors' code where it differs
-from the text. docs/samplers.md lists these differences.
+from the text. docs/presets.md lists these differences, and what stays as in the code here too.
 """
 
 from typing import Any, Unpack
@@ -26,10 +26,11 @@ def c_tpe(
     direction: Directions = "minimize",
     **options: Unpack[Options],
 ) -> Sampler:
-    """Constrained TPE, by the text of arXiv 2211.14411 (Algorithm 1, Appendix B.3).
+    """Constrained TPE, by the text of arXiv 2211.14411 (Algorithm 1, Section 2.2).
 
     Two settings differ from `parzax.c_tpe`. A candidate is drawn jointly, x ~ p(x | D^(l)). While no row
-    satisfies a constraint, all rows at its smallest value are below.
+    satisfies a constraint, all rows at its smallest value are below, as Section 2.2 says (Appendix B.3.2
+    takes one of them).
 
     Args:
         space, n_constraints, n_objectives, naive, direction, **options: as in `parzax.c_tpe`.

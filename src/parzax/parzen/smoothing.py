@@ -58,7 +58,7 @@ class Smoothing(AbstractSmoothing):
         prior_weight: weight of the prior kernel, in rows; static.
         ages: rule for the weights of older rows.
         joint: whether all parameters of a candidate come from one component, as in Optuna. With False a new
-            component is drawn for each parameter, as in the papers; static.
+            component is drawn for each parameter, as in the papers' code; static.
         families: kernel classes other than the defaults, by parameter name; static.
     """
 

@@ -89,7 +89,7 @@ def tpe(
         merit: rule for the weights of the rows below: `parzax.merits.equal()`, or `by_rank()`.
         kernels: name -> kernel class that replaces the default for this parameter.
         joint: whether all parameters of a candidate come from one component, as in Optuna. With False a new
-            component is drawn for each parameter, as in the papers.
+            component is drawn for each parameter, as in the authors' code.
         start: first suggestions: `parzax.samplers.RandomStart()`, or `parzax.samplers.FromRows`.
         n_startup: suggestions come from ``start`` until there are this many rows; pending and failed rows
             count, constraint-only rows do not.
