@@ -171,7 +171,9 @@ def test_the_maps_hold_and_break():
 
     shares = {name: own[1:] for name, own in toy.MAPS.items()}
     good = by_key(toy.rows(maps(shares, {"c-TPE": inside, "naive": outside}), overlaps(0.9, 0.2)))
+    assert good.pop("f3-alike").verdict is DIFFERS
     assert {row.verdict for row in good.values()} == {AGREES}, good
+    assert by_key(toy._overlap(overlaps(0.9, 0.9), "large"))["f3-alike"].verdict is AGREES
     wrong = dict.fromkeys(toy.MAPS, (0.8, 0.8))
     bad = by_key(toy.rows(maps(wrong, {"c-TPE": outside, "naive": inside}), overlaps(0.2, 0.9)))
     assert {row.verdict for row in bad.values()} == {DIFFERS}, bad
