@@ -25,11 +25,13 @@ class Page:
         blocks: Markdown, after the title and the command.
         shape: number of runs, and of evaluations of each.
         failed: the claims that do not hold.
+        draw: draws a picture beside the page, under the name of the page.
     """
 
     blocks: Sequence[str]
     shape: tuple[int, ...]
     failed: Sequence[str]
+    draw: Callable[[Path], None] | None = None
 
 
 def main(
@@ -62,5 +64,7 @@ def main(
         command = f"```bash\npython -m benchmarks.{name}{quick}\n```"
         text = "\n\n".join([f"# {title}", command, *page.blocks, versions]) + "\n"
         path.write_text(text, encoding="utf-8")
+        if page.draw:
+            page.draw(path)
     print(text)
     return 1 if page.failed else 0

@@ -117,12 +117,12 @@ def on_function(
 def _alone(name: str, dim: int, n_seeds: int) -> np.ndarray:
     """The same runs for all numbers of tasks."""
     target = FUNCTIONS[name](dim, 0.0)
-    return _best([px.tpe(target.space, 1, target.n_constraints)] * n_seeds, target)
+    return best_losses([px.tpe(target.space, 1, target.n_constraints)] * n_seeds, target)
 
 
 def on_table(table: Table, others: Sequence[Table], n_logs: int, choose: bool, quick: bool) -> Arrays:
     """A unit: the same with ``n_logs`` logs of each other table; losses are above the smallest."""
-    target, *sources = (_problem(each) for each in (table, *others))
+    target, *sources = (problem_of(each) for each in (table, *others))
     first, (n_seeds, n_alone) = 0 if choose else KEPT, _n_runs(n_logs * len(sources), choose, quick)
     logs = [
         {
@@ -131,7 +131,7 @@ def on_table(table: Table, others: Sequence[Table], n_logs: int, choose: bool, q
         }
         for seed in range(n_seeds)
     ]
-    found = {ALONE: _best([px.tpe(target.space)] * n_alone, target)}
+    found = {ALONE: best_losses([px.tpe(target.space)] * n_alone, target)}
     found |= _searches(target, logs, "tables", first, choose)
     return {name: losses - float(np.nanmin(np.asarray(target.losses))) for name, losses in found.items()}
 
@@ -148,7 +148,7 @@ def _searches(
 ) -> Arrays:
     def best(make: Callable[..., px.samplers.Sampler], n_runs: int, **options: int) -> np.ndarray:
         options["n_constraints"] = target.n_constraints
-        return _best([make(target.space, each, **options) for each in logs[:n_runs]], target, first)
+        return best_losses([make(target.space, each, **options) for each in logs[:n_runs]], target, first)
 
     n = len(logs)
     if choose:
@@ -174,7 +174,7 @@ def _random_rows(problem: px.problems.AbstractProblem, key: jax.Array) -> tuple[
     return x, *jax.vmap(problem)(jax.random.split(evaluate, N_ROWS), x)
 
 
-def _best(
+def best_losses(
     samplers: Sequence[px.samplers.Sampler], problem: px.problems.AbstractProblem, key: int = 0
 ) -> np.ndarray:
     """(s, n) smallest feasible loss so far; before there is one, the largest loss of the run."""
@@ -214,7 +214,7 @@ def _runs(samplers: px.samplers.Sampler, problem: px.problems.AbstractProblem, k
     return eqx.filter_vmap(run, in_axes=(eqx.if_array(0), 0))(samplers, keys)
 
 
-def _problem(table: Table) -> px.problems.Tabular:
+def problem_of(table: Table) -> px.problems.Tabular:
     loaded = px.problems.Tabular.load(table.path, [table.objectives[0]])
     # Without its names, tables of a benchmark share their programs.
     return dataclasses.replace(loaded, name="", objective_names=("",))
