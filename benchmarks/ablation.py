@@ -1,7 +1,7 @@
 """What each component of the papers' samplers is worth: ``python -m benchmarks.ablation [--quick]``.
 
 `parzax.c_tpe` and `parzax.paper_meta_learn_tpe` beside themselves with one option changed, on ellipsoids and
-on tables of PARZAX_DATA. Writes a page, docs/ablation.md for a full run without --out, and a picture beside it.
+on tables of PARZAX_DATA. Writes a page (docs/ablation.md for a full run without --out) and a picture beside it.
 """
 
 import dataclasses
@@ -74,7 +74,7 @@ OPTIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 
 
 def constrained(problem: tuple[str, Any], first: int, n_runs: int, options: Sequence[str]) -> Arrays:
-    """A unit: option -> gaps (s, budgets) under constraints; of a table, ("table", (path, names, quantile))."""
+    """A unit: option -> gaps (s, budgets) under constraints; for ("table", (table, names, quantile))."""
     kind, arguments = problem
     if kind == "ball":
         target, least = ball(4, 0.0), 0.0
@@ -169,8 +169,13 @@ def logs_of(found: Mapping[str, Arrays], paper: str) -> dict[str, dict[str, np.n
     return out
 
 
+def options_of(logs: Mapping[str, Mapping[str, np.ndarray]]) -> list[str]:
+    """Those that were run."""
+    return [name for name in next(iter(logs.values())) if name != BASE]
+
+
 def ratio(logs: Mapping[str, Mapping[str, np.ndarray]], option: str, budget: int) -> tuple[float, ...]:
-    """Geometric mean of gaps over those of the sampler as it is, over problems and runs; its 95 % interval."""
+    """Geometric mean of gaps over those of the sampler as it is, and its 95 % interval over runs."""
     column = BUDGETS.index(budget)
     pairs = [own[option][:, column] - own[BASE][:, column] for own in logs.values()]
     mean = float(np.mean([each.mean() for each in pairs]))
@@ -181,7 +186,7 @@ def ratio(logs: Mapping[str, Mapping[str, np.ndarray]], option: str, budget: int
 
 def verdict(low: float, high: float) -> str:
     """Of an interval of a ratio."""
-    if 1 / EQUAL <= low and high <= EQUAL:
+    if low >= 1 / EQUAL and high <= EQUAL:
         return f"equal within {EQUAL}"
     return "better" if high < 1 else "worse" if low > 1 else "not told apart"
 
@@ -213,7 +218,8 @@ def draw(found: Mapping[str, Arrays], path: Path) -> None:
     figure, axes = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
     lines = []
     for ax, (paper, title) in zip(axes, PAPERS.items(), strict=True):
-        logs, options = logs_of(found, paper), options_of(logs)
+        logs = logs_of(found, paper)
+        options = options_of(logs)
         ratios = np.array([ratio(logs, option, 100) for option in options])
         order = np.argsort(-ratios[:, 0])
         for y, (middle, low, high) in enumerate(ratios[order]):
@@ -237,7 +243,7 @@ def written(found: Mapping[str, Arrays]) -> Page:
     blocks, n_runs = [ABOUT], 0
     for paper, title in PAPERS.items():
         logs = logs_of(found, paper)
-        options = [name for name in next(iter(logs.values())) if name != BASE]
+        options = options_of(logs)
         n_runs = max(n_runs, sum(len(own[BASE]) for own in logs.values()))
         blocks += [f"## {title}", table(logs, options), EACH, each_problem(logs, options)]
     return Page(blocks, (n_runs, BUDGETS[-1]), [], lambda path: draw(found, path))
@@ -252,18 +258,18 @@ better.
 * Each problem has {N_RUNS["c_tpe"]} runs of each option with `px.c_tpe`, and {N_RUNS["meta"]} with
   `px.paper_meta_learn_tpe`.
 * *Equal within {EQUAL}*: the interval lies between 1 / {EQUAL} and {EQUAL}. *Better* and *worse* ones exclude 1.
-  These verdicts are about these problems. They say nothing about others.
+  The verdicts are about these problems and say nothing about others.
 * Runs with and without the change have the same keys, and the same logs of sources.
-* `px.c_tpe` is under constraints: in a ball about the optimum of an ellipsoid of four dimensions, and on tables with
+* `px.c_tpe` has constraints: a ball around the optimum of an ellipsoid of four dimensions, and on tables
   limits at quantiles of their entries.
-* `px.paper_meta_learn_tpe`, with one suggestion in twenty at random as in the paper, has four sources of 100 random
-  rows: ellipsoids about c* (the target is about 0), or the other tables of the benchmark.
-* Before a feasible evaluation, the loss is the largest of the run. Gaps below {FLOOR:g} of the median first one
-  count as that.
-* As they are, both samplers draw each parameter of a candidate by itself, allow repeats, weight good rows equally
-  and have Scott's bandwidth. `px.c_tpe` has 24 candidates, sqrt(N) / 4 good rows and 10 first suggestions at random;
-  `px.paper_meta_learn_tpe` 100 candidates of each task, a tenth of good rows and 5 first suggestions, the best rows of
-  the sources."""
+* `px.paper_meta_learn_tpe` suggests one in twenty at random, as in the paper, and has four sources of 100
+  random rows: ellipsoids around c* (the target is around 0), or the other tables of the benchmark.
+* Before a feasible evaluation, the loss is the largest of the run. Gaps below {FLOOR:g} of the median first
+  one count as that.
+* As they are, both samplers draw each parameter of a candidate by itself, allow repeats, weight good rows
+  equally and have Scott's bandwidth. `px.c_tpe` has 24 candidates, ceil(sqrt(N) / 4) good rows and 10 first
+  suggestions at random. `px.paper_meta_learn_tpe` has 100 candidates of each task, a tenth of the rows as good
+  rows, and 5 first suggestions, the best rows of the sources."""
 EACH = "Each problem, after 100 evaluations:"
 
 
