@@ -1,7 +1,7 @@
 """What each component of the papers' samplers is worth: ``python -m benchmarks.ablation [--quick]``.
 
 `parzax.c_tpe` and `parzax.paper_meta_learn_tpe` beside themselves with one option changed, on ellipsoids and
-on tables of PARZAX_DATA. Writes a page (docs/ablation.md for a full run without --out) and a picture beside it.
+on tables of PARZAX_DATA. Writes a page (docs/ablation.md for a full run without --out) and a picture.
 """
 
 import dataclasses
@@ -257,7 +257,7 @@ better.
 
 * Each problem has {N_RUNS["c_tpe"]} runs of each option with `px.c_tpe`, and {N_RUNS["meta"]} with
   `px.paper_meta_learn_tpe`.
-* *Equal within {EQUAL}*: the interval lies between 1 / {EQUAL} and {EQUAL}. *Better* and *worse* ones exclude 1.
+* *Equal within {EQUAL}*: the interval lies between 1 / {EQUAL} and {EQUAL}. *Better* and *worse* exclude 1.
   The verdicts are about these problems and say nothing about others.
 * Runs with and without the change have the same keys, and the same logs of sources.
 * `px.c_tpe` has constraints: a ball around the optimum of an ellipsoid of four dimensions, and on tables
@@ -268,8 +268,8 @@ better.
   one count as that.
 * As they are, both samplers draw each parameter of a candidate by itself, allow repeats, weight good rows
   equally and have Scott's bandwidth. `px.c_tpe` has 24 candidates, ceil(sqrt(N) / 4) good rows and 10 first
-  suggestions at random. `px.paper_meta_learn_tpe` has 100 candidates of each task, a tenth of the rows as good
-  rows, and 5 first suggestions, the best rows of the sources."""
+  suggestions at random. `px.paper_meta_learn_tpe` has 100 candidates of each task, a tenth of the rows as
+  good rows, and 5 first suggestions, the best rows of the sources."""
 EACH = "Each problem, after 100 evaluations:"
 
 

@@ -1,7 +1,9 @@
 """Problem: a function to optimise, with its search space and its numbers of objectives and constraints."""
 
 import abc
+import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import equinox as eqx
@@ -111,6 +113,49 @@ class Problem(AbstractProblem):
         best = feasible_optimum
         self.feasible_optimum = best if best is None else _vector("feasible_optimum", best, n_objectives)
 
+    @classmethod
+    def from_params(
+        cls,
+        fn: Callable[..., Any],
+        space: Any,
+        n_objectives: int = 1,
+        n_constraints: int = 0,
+        *,
+        name: str | None = None,
+        feasible_optimum: Any = None,
+    ) -> "Problem":
+        """A problem whose function takes named values: ``fn(key, params)`` or ``fn(key, params, active)``.
+
+        Args:
+            fn: ``params`` is what `parzax.Space.unflatten` gives: a dict of scalars by name, or the pytree of
+                the domains. Categories are integer codes, and inactive parameters have the lowest value of
+                their first domain. ``active`` has a boolean for each parameter, in the same structure. All
+                else is as in `Problem`.
+            space: a `parzax.Space`, a dict of domains, or another pytree of domains
+                (`parzax.Space.from_tree`). ``problem.space`` is the space.
+            n_objectives, n_constraints, name, feasible_optimum: as in `Problem`.
+
+        Raises:
+            TypeError, ValueError: as in `Problem`; KeyError in a call if ``fn`` uses a name that the space
+                does not have.
+
+        >>> import jax
+        >>> import parzax as px
+        >>> def loss(key, params):
+        ...     return (params["lr"] - 0.1) ** 2 + 0.01 * abs(params["units"] - 32)
+        >>> problem = px.Problem.from_params(loss, {"lr": px.Float(0, 1), "units": px.Int(8, 64)})
+        >>> trace = px.optimize(px.tpe(problem.space), problem, jax.random.key(0), 64, n_parallel=8)
+        >>> trace.x.shape
+        (64, 2)
+        """
+        _checks.instance("fn", fn, Callable, "a function of (key, params) or (key, params, active)")
+        if not isinstance(space, Space):
+            space = Space.from_tree(space)
+        name = str(getattr(fn, "__name__", type(fn).__name__)) if name is None else name
+        function = _OfParams(jax.tree_util.Partial(fn) if jax.tree_util.all_leaves([fn]) else fn, space)
+        best = feasible_optimum
+        return cls(function, space, n_objectives, n_constraints, name=name, feasible_optimum=best)
+
     def _evaluate(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Evaluation:
         result = self.fn(key, x)
         if not isinstance(result, tuple):
@@ -119,14 +164,45 @@ class Problem(AbstractProblem):
             given = f"n_constraints = {self.n_constraints}; it gave {len(result)} value(s)"
             hint = "Several objectives belong in one array."
             raise ValueError(f"fn must return (objectives, constraints), because {given}. {hint}")
-        objectives = _vector("the objectives of fn", result[0], self.n_objectives)
+        hint = f"; n_objectives is {self.n_objectives}"
+        objectives = _vector("the objectives of fn", result[0], self.n_objectives, hint)
         constraints = _vector("the constraints of fn", result[1], self.n_constraints)
         # An empty array of constraints gets the dtype of the objectives.
         return objectives, constraints if self.n_constraints else constraints.astype(objectives.dtype)
 
 
-def _vector(name: str, value: Any, size: int) -> Array:
+class _OfParams(eqx.Module):
+    """A function of named values as one of a vector."""
+
+    fn: Callable[..., Any]
+    space: Space = eqx.field(static=True)
+
+    def __call__(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Any:
+        arguments = (self.space.unflatten(x),)
+        if _n_arguments(self.fn) > len(arguments) + 1:
+            arguments += (self.space.active(x),)
+        try:
+            return self.fn(key, *arguments)
+        except KeyError as error:
+            missing = error.args[0] if error.args else None
+            if not isinstance(missing, str) or missing in self.space:
+                raise
+            names = ", ".join(map(repr, self.space.names))
+            raise KeyError(f"fn uses {missing!r}, but the parameters are {names}.") from error
+
+
+def _n_arguments(fn: Callable[..., Any]) -> int:
+    """Number of arguments without a default; 2 where it cannot be told."""
+    fn = fn.func if isinstance(fn, jax.tree_util.Partial) and not (fn.args or fn.keywords) else fn
+    positional = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    with suppress(TypeError, ValueError):
+        parameters = inspect.signature(fn).parameters.values()
+        return sum(p.kind in positional and p.default is p.empty for p in parameters)
+    return 2
+
+
+def _vector(name: str, value: Any, size: int, hint: str = "") -> Array:
     array = _checks.floating_array(name, value)
     array = array[None] if array.shape == () and size == 1 else array
-    _checks.check_shape(name, array, size)
+    _checks.check_shape(name, array, size, hint=hint)
     return array

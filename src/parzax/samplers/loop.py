@@ -1,7 +1,6 @@
 """Complete optimisation runs as one compiled scan; thousands of runs in chunks, with a progress bar."""
 
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
@@ -10,20 +9,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
 from parzax import _checks
-from parzax._numerics import capacity
 from parzax._programs import program
 from parzax._progress import is_shown
 from parzax.chunks import Chunks, digest, run_chunks
 from parzax.samplers.arguments import call
-from parzax.samplers.best import signed
-from parzax.samplers.objective import check_run, hashable, sizes
+from parzax.samplers.objective import RunSize, check_run, hashable, sizes
 from parzax.samplers.repeats import incumbents
+from parzax.samplers.run import Rows, run
 from parzax.samplers.sampler import Sampler
 from parzax.space import Space, host_frame
-from parzax.split import State
 
 if TYPE_CHECKING:
     from parzax.observations import Observations
@@ -97,9 +94,16 @@ class Trace(eqx.Module):
 
 
 def optimize(
-    sampler: Sampler, problem: Any, key: jax.Array, n_evaluations: int, *, n_confirm: int = 0
+    sampler: Sampler,
+    problem: Any,
+    key: jax.Array,
+    n_evaluations: int,
+    *,
+    n_confirm: int = 0,
+    n_parallel: int = 1,
+    mesh: Mesh | None = None,
 ) -> Trace:
-    """One run: ask, evaluate and tell, ``n_evaluations`` times, compiled as one program.
+    """One run: ask, evaluate and tell until there are ``n_evaluations``, compiled as one program.
 
     It is compiled once for each combination of static sampler settings, problem and number of evaluations.
     Other keys and other values of arrays in the sampler or the problem use the same program. The function is
@@ -116,6 +120,12 @@ def optimize(
         n_evaluations: number of evaluations n; static.
         n_confirm: number of last evaluations that repeat good configurations, for noisy evaluations of one
             objective; static. Each is chosen by `parzax.samplers.Sampler.ask` with ``confirm=True``.
+        n_parallel: number of configurations k per round; static. A round is one call of `ask` for k
+            configurations, `jax.vmap` of the problem over them, and one `tell`. If n is not a multiple of k,
+            the last round evaluates k configurations, and the trace has only the first of them. Larger k
+            needs fewer rounds, but more evaluations for the same loss (docs/batches.md).
+        mesh: devices for the k evaluations of a round, in a mesh with one axis; k must be a multiple of its
+            size. All else is computed on every device. None evaluates where the arrays are.
 
     Returns:
         A `Trace` of n rows, in the order of evaluation.
@@ -123,7 +133,7 @@ def optimize(
     Raises:
         TypeError, ValueError: an invalid sampler, key or number of evaluations; a problem whose space,
             number of objectives or number of constraints differs from the sampler's; a space whose values
-            float32 cannot tell apart, if that is the default dtype.
+            float32 cannot tell apart, if that is the default dtype; a mesh that does not fit.
 
     Warns:
         UserWarning: the problem has constraints and the sampler has none.
@@ -136,10 +146,18 @@ def optimize(
     >>> trace.x.shape, float(trace.best()[-1])
     ((15, 1), 0.0)
     """
-    n_evaluations, n_confirm = check_run(sampler, problem, n_evaluations, n_confirm)
+    size = check_run(sampler, problem, n_evaluations, n_confirm, n_parallel)
     _checks.check_key(key)
-    trace = call(_run_alone, sampler, hashable(problem), key, n_evaluations, n_confirm, _ONE_SCAN)
-    return replace(trace, space=sampler.space)
+    function = hashable(problem)
+    if mesh is not None:
+        mesh = _automatic(mesh)
+        if size.n_parallel % mesh.size:
+            raise ValueError(
+                f"n_parallel must be a multiple of the {mesh.size} devices of mesh, got {n_parallel}."
+            )
+        sampler, function, key = _everywhere(mesh, (sampler, function, key))
+    rows = call(_run_alone, sampler, function, key, size, _ONE_SCAN, mesh)
+    return Trace(*rows, directions=sampler.directions, space=sampler.space)
 
 
 def optimize_many(
@@ -149,6 +167,7 @@ def optimize_many(
     n_evaluations: int,
     *,
     n_confirm: int = 0,
+    n_parallel: int = 1,
     lanes: int = _LANES,
     folder: str | os.PathLike[str] | None = None,
     mesh: Mesh | None = None,
@@ -157,7 +176,7 @@ def optimize_many(
     """Many independent runs, in chunks of ``lanes`` runs that fit the cache, with one compilation.
 
     Args:
-        sampler, problem, n_evaluations, n_confirm: as in `optimize`.
+        sampler, problem, n_evaluations, n_confirm, n_parallel: as in `optimize`.
         keys: (s,) one key per run.
         lanes: runs per chunk, on each device.
         folder: where to keep finished chunks, one file each, as in `parzax.map_chunks`. After a kill, the
@@ -185,7 +204,7 @@ def optimize_many(
     >>> px.optimize_many(px.tpe(space), problem, keys, n_evaluations=5, lanes=3).x.shape
     (3, 5, 1)
     """
-    n_evaluations, n_confirm = check_run(sampler, problem, n_evaluations, n_confirm)
+    of_run = check_run(sampler, problem, n_evaluations, n_confirm, n_parallel)
     if _checks.is_traced(keys):
         raise TypeError("keys are traced, but optimize_many runs on the host; use jax.vmap over optimize.")
     if not isinstance(keys, jax.Array) or not jnp.issubdtype(keys.dtype, jax.dtypes.prng_key):
@@ -194,35 +213,27 @@ def optimize_many(
         raise ValueError(f"keys must have shape (s,), got {keys.shape}; use jax.random.split(key, s).")
     lanes, function = _checks.whole_number("lanes", lanes, 1), hashable(problem)
     if mesh is not None:
-        if len(_checks.instance("mesh", mesh, Mesh, "a jax.sharding.Mesh").axis_names) != 1:
-            raise ValueError(
-                f"mesh must have one axis, got {mesh.axis_names}; use jax.make_mesh((n,), ('s',))."
-            )
-        # Axes of type Explicit would refuse keys that are not sharded yet.
-        mesh = Mesh(mesh.devices, mesh.axis_names, axis_types=(AxisType.Auto,))
-        # The sampler's and the problem's arrays, and the keys, may lie on other devices.
-        arrays, static = eqx.partition((sampler, function, keys), eqx.is_array)
-        arrays = jax.device_put(arrays, NamedSharding(mesh, P()))
-        sampler, function, keys = eqx.combine(arrays, static)
+        mesh = _automatic(mesh)
+        sampler, function, keys = _everywhere(mesh, (sampler, function, keys))
     size = lanes * (1 if mesh is None else mesh.size)
     chunks = None
     if folder is not None:
         arrays, static = eqx.partition((sampler, function), eqx.is_array)
 
-        def text(arrays: Any, keys: Any) -> Trace:
+        def text(arrays: Any, keys: Any) -> Rows:
             sampler, function = eqx.combine(arrays, static)
-            return _chunk.__wrapped__(sampler, function, keys, n_evaluations, n_confirm, mesh)
+            return _chunk.__wrapped__(sampler, function, keys, of_run, mesh)
 
         lowered = jax.jit(text).lower(arrays, jax.ShapeDtypeStruct((size,), keys.dtype))
-        work = {"runs": len(keys), "size": size, "n_evaluations": n_evaluations}
+        work = {"runs": len(keys), "size": size, "n_evaluations": of_run.n_evaluations}
         digests = {"arrays": digest(arrays, keys), "function": digest(lowered.as_text())}
         chunks = Chunks(folder, work | digests)
     widths = (len(sampler.space), *sizes(sampler, problem))
     dtype = jnp.result_type(float)
-    like = [jax.ShapeDtypeStruct((size, n_evaluations, width), dtype) for width in widths]
+    like = [jax.ShapeDtypeStruct((size, of_run.n_evaluations, width), dtype) for width in widths]
 
-    def compute(rows: np.ndarray) -> Trace:
-        return call(_chunk, sampler, function, call(_lane_keys, keys, rows), n_evaluations, n_confirm, mesh)
+    def compute(rows: np.ndarray) -> Rows:
+        return call(_chunk, sampler, function, call(_lane_keys, keys, rows), of_run, mesh)
 
     rows, shown = np.arange(len(keys), dtype=np.int32), is_shown(progress)
     parts = run_chunks(compute, (rows,), len(keys), like, chunks, what="runs", shown=shown)
@@ -232,49 +243,21 @@ def optimize_many(
 _incumbents = program(jnp.vectorize(incumbents, signature="(n,d),(n,m),(n,c)->(n)"))
 
 
-def _run(
-    sampler: Sampler, problem: Any, key: PRNGKeyArray, n_evaluations: int, n_confirm: int, least: int
-) -> Trace:
-    dtype, widths = jnp.result_type(float), (len(sampler.space), sampler.n_objectives, sampler.n_constraints)
-    basis, every = sampler.smoothing.basis(sampler.space, dtype), sampler.every_point(1, dtype)
-
-    def step(
-        state: State, of_step: tuple[PRNGKeyArray, Bool[Array, ""] | None]
-    ) -> tuple[State, tuple[Array, Array, Array]]:
-        key, confirm = of_step
-        ask, evaluate = jax.random.split(key)
-        x, at = sampler.strategy.suggest(basis, ask, state, every=every, confirm=confirm)
-        objectives, constraints = (row[None].astype(dtype) for row in problem(evaluate, x[0]))
-        losses, only = signed(sampler.directions, objectives), jnp.zeros(1, bool)
-        state = state.add(x, at, losses, constraints[:, : sampler.n_constraints], only)
-        return state, (x[0], objectives[0], constraints[0])
-
-    parts, state, keys = [], State.empty(*widths, 0, dtype), jax.random.split(key, n_evaluations)
-    confirm = jnp.arange(n_evaluations) >= n_evaluations - n_confirm
-    for start, size in _scans(n_evaluations, least):
-        state = jax.tree.map(jnp.asarray, state.grown(size))
-        of_steps = keys[start:size], confirm[start:size] if n_confirm else None
-        state, part = jax.lax.scan(step, state, of_steps)
-        parts.append(part)
-    return Trace(*map(jnp.concatenate, zip(*parts, strict=True)), directions=sampler.directions)
+def _automatic(mesh: Any) -> Mesh:
+    """A mesh of one axis as one of type Auto: axes of type Explicit would refuse arrays not sharded yet."""
+    if len(_checks.instance("mesh", mesh, Mesh, "a jax.sharding.Mesh").axis_names) != 1:
+        raise ValueError(f"mesh must have one axis, got {mesh.axis_names}; use jax.make_mesh((n,), ('s',)).")
+    return Mesh(mesh.devices, mesh.axis_names, axis_types=(AxisType.Auto,))
 
 
-def _scans(n_evaluations: int, least: int) -> list[tuple[int, int]]:
-    """First step and capacity of each scan of a run. The next scan begins when the capacity is reached.
-
-    All scans have about the same number of steps. The first ones have less capacity, so their steps compute
-    with fewer absent rows. A run of up to ``least`` evaluations is one scan.
-    """
-    n_scans, size = 1, capacity(least)
-    while size < n_evaluations:
-        n_scans, size = n_scans + 1, capacity(size + 1)
-    # Capacities are multiples of 32, because processors compute with vectors.
-    size, most = (-(-n // 32) * 32 for n in (-(-n_evaluations // n_scans), n_evaluations))
-    return [(start, min(start + size, most)) for start in range(0, n_evaluations, size)]
+def _everywhere(mesh: Mesh, tree: Any) -> Any:
+    """The tree with its arrays on every device of the mesh."""
+    arrays, static = eqx.partition(tree, eqx.is_array)
+    return eqx.combine(jax.device_put(arrays, NamedSharding(mesh, P())), static)
 
 
 # JAX would compile a new scan body in every call; `program` finds the earlier executable.
-_run_alone = program(size="large")(_run)
+_run_alone = program(size="large")(run)
 
 
 @program
@@ -283,17 +266,10 @@ def _lane_keys(keys: jax.Array, rows: Int[Array, " lanes"]) -> jax.Array:
 
 
 @program(size="large")
-def _chunk(
-    sampler: Sampler,
-    problem: Any,
-    keys: jax.Array,
-    n_evaluations: int,
-    n_confirm: int,
-    mesh: Mesh | None = None,
-) -> Trace:
-    run = jax.vmap(lambda key: _run(sampler, problem, key, n_evaluations, n_confirm, 1))
+def _chunk(sampler: Sampler, problem: Any, keys: jax.Array, size: RunSize, mesh: Mesh | None) -> Rows:
+    runs = jax.vmap(lambda key: run(sampler, problem, key, size, 1, None))
     if mesh is None:
-        return run(keys)
+        return runs(keys)
     # Each device runs the program of one device on its own keys, so no collective is needed.
-    runs = P(mesh.axis_names)
-    return jax.shard_map(run, mesh=mesh, in_specs=runs, out_specs=runs, check_vma=False)(keys)
+    split = P(mesh.axis_names)
+    return jax.shard_map(runs, mesh=mesh, in_specs=split, out_specs=split, check_vma=False)(keys)

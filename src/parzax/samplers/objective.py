@@ -1,7 +1,7 @@
 """The problem of a run: a function that compiled programs can hold, checked beside the sampler."""
 
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -13,6 +13,14 @@ from parzax.samplers.sampler import Sampler, check_confirm
 from parzax.space import check_dtype
 
 
+class RunSize(NamedTuple):
+    """Number of evaluations of a run, those at its end that are repeats, and those of a round."""
+
+    n_evaluations: int
+    n_confirm: int = 0
+    n_parallel: int = 1
+
+
 def hashable(problem: Any) -> Any:
     """A hashable problem. One without a hash is wrapped in a new function, so every call compiles again."""
     try:
@@ -22,11 +30,12 @@ def hashable(problem: Any) -> Any:
     return problem
 
 
-def check_run(sampler: Any, problem: Any, n_evaluations: Any, n_confirm: Any = 0) -> tuple[int, int]:
-    """The numbers of evaluations and of repeats; raises for invalid arguments, or another kind of problem."""
+def check_run(sampler: Any, problem: Any, n_evaluations: Any, n_confirm: Any, n_parallel: Any) -> RunSize:
+    """The size of a run; raises for invalid arguments, or another kind of problem."""
     _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
     n_evaluations = _checks.whole_number("n_evaluations", n_evaluations, 1)
     n_confirm = _checks.whole_number("n_confirm", n_confirm, 0, n_evaluations)
+    n_parallel = _checks.whole_number("n_parallel", n_parallel, 1)
     if n_confirm:
         check_confirm("n_confirm", sampler)
     check_dtype(sampler.space, jnp.result_type(float), native=True, arrays=False)
@@ -37,7 +46,7 @@ def check_run(sampler: Any, problem: Any, n_evaluations: Any, n_confirm: Any = 0
     for name, value in given.items():
         if value != (wanted := getattr(sampler, name)):
             raise ValueError(f"problem.{name} is {value!r}, but the sampler's is {wanted!r}.")
-    return n_evaluations, n_confirm
+    return RunSize(n_evaluations, n_confirm, n_parallel)
 
 
 def sizes(sampler: Sampler, problem: Any) -> tuple[int, int]:

@@ -87,14 +87,14 @@ def average(
 
 
 def choose_repeats(
-    state: State, confirm: bool | Bool[Array, ""], n: int
+    state: State, confirm: bool | Bool[Array, "*n"], n: int
 ) -> tuple[Bool[Array, " {n}"], Int[Array, " {n}"]]:
     """Which of the next n suggestions evaluate a configuration again, and the rows of the configurations.
 
     The first goes to the feasible configuration with the smallest lower bound, mean - noise / sqrt(number of
     evaluations), where pending and failed evaluations count; the others go to the next ones. While no
     difference was seen, those with the fewest evaluations come first, and there are at most three repeats.
-    Without ``confirm`` or a feasible configuration there is none.
+    Without a feasible configuration there is none, nor where ``confirm`` (of all or of each) is False.
     """
 
     def choose() -> tuple[Bool[Array, " n"], Int[Array, " n"]]:
@@ -107,10 +107,11 @@ def choose_repeats(
         order = jnp.lexsort((bound, jnp.where(has_noise, 0, n_told), ~means.feasible)).astype(jnp.int32)
         rows = order.at[i].get(mode="clip")
         n_repeats = told.sum(dtype=jnp.int32) - (n_told > 0).sum(dtype=jnp.int32)
-        return means.feasible[rows] & (i < len(order)) & (has_noise | (n_repeats + i < _MOST_EQUAL)), rows
+        again = means.feasible[rows] & (i < len(order)) & (has_noise | (n_repeats + i < _MOST_EQUAL))
+        return again & confirm, rows
 
     # In a run ``confirm`` depends on the number of the step alone, so that most steps do not compute means.
-    return jax.lax.cond(confirm, choose, lambda: (jnp.zeros(n, bool), jnp.zeros(n, jnp.int32)))
+    return jax.lax.cond(jnp.any(confirm), choose, lambda: (jnp.zeros(n, bool), jnp.zeros(n, jnp.int32)))
 
 
 def incumbents(

@@ -110,7 +110,7 @@ class Strategy(Parts):
         n: int = 1,
         every: Points | None = None,
         starting: Any = None,
-        confirm: bool | Bool[Array, ""] | None = None,
+        confirm: bool | Bool[Array, "*n"] | None = None,
     ) -> tuple[Float[Array, "{n} d"], Points]:
         """Native values and points of n suggestions; with ``confirm``, of good configurations again."""
         at = self.ask(basis, key, state, n, None, every, starting)

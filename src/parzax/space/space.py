@@ -5,11 +5,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 
 from parzax import _checks
 from parzax._html import table
 from parzax._words import plural
+from parzax.space import params
 from parzax.space.conditions import Recorded
 from parzax.space.domains import Categorical, Domain
 from parzax.space.frame import Frame
@@ -29,6 +31,7 @@ class Space:
         order: names with parents before children.
         slots: every regime of every parameter.
         walk: computes which slots apply; None if all slots always apply.
+        structure: the names in the pytree that `from_tree` was given; else None.
 
     Args:
         parameters: name -> domain, or a tuple of domains. Conditions name other parameters of the
@@ -58,6 +61,7 @@ class Space:
         self.names, self.domains = tuple(self._domains), tuple(self._domains.values())
         self.order = tuple(name for names in in_order for name in names)
         self.slots = tuple(Slot(j, i, d) for j, ds in enumerate(self.domains) for i, d in enumerate(ds))
+        self.structure: Any = None
         self._columns = {name: j for j, name in enumerate(self._domains)}
         self.walk = Walk.of(self.slots, self._columns, len(in_order))
         # The hash is stored, because caches need it at every call.
@@ -88,14 +92,16 @@ class Space:
         return self._domains[name]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Space) and (self.names, self.domains) == (other.names, other.domains)
+        if not isinstance(other, Space) or (self.names, self.domains) != (other.names, other.domains):
+            return False
+        return jax.tree.structure(self.structure) == jax.tree.structure(other.structure)
 
     def __hash__(self) -> int:
         return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Rebuild on loading, since hashes of text differ between processes."""
-        return type(self), (self._domains,)
+        return type(self), (self._domains,), {"structure": self.structure}
 
     def __repr__(self) -> str:
         bodies = [domains[0] if len(domains) == 1 else domains for domains in self.domains]
@@ -173,6 +179,63 @@ class Space:
             named[name] = domain.interpret(value)
         return named
 
+    def unflatten(self, x: Any) -> Any:
+        """The values of configurations by name, such as for a function that trains a network.
+
+        Pure, under `jax.jit` and `jax.vmap` too; NumPy arrays give NumPy arrays.
+
+        Args:
+            x: (..., d) native values, NaN where inactive, categories as codes.
+
+        Returns:
+            A dict of arrays (...,), or the pytree that `from_tree` was given. Integers (`Int`, and `Ordinal`
+            of integers) have an integer dtype, and so have the codes of categories. An inactive parameter has
+            the lowest value of its first domain instead of NaN, so that it does no harm if it is used.
+
+        Raises:
+            ValueError: the last axis is not that of the parameters.
+
+        >>> import jax.numpy as jnp
+        >>> import parzax as px
+        >>> space = px.Space({"lr": px.Float(1e-4, 1.0, log=True), "units": px.Int(8, 64)})
+        >>> space.unflatten(jnp.array([0.1, 32.0]))["units"]
+        Array(32, dtype=int32)
+        """
+        return params.unflatten(self, x)
+
+    def flatten(self, values: Any) -> Any:
+        """The inverse of `unflatten`: (..., d) native values, NaN where the conditions make one inactive.
+
+        Raises:
+            TypeError, ValueError: names or a structure other than those of the space.
+        """
+        x = params.as_columns(self, values)
+        frame = frame_of(self, x.dtype) if isinstance(x, jax.Array) else host_frame(self)
+        return params.hide_inactive(x, frame.encode(x.reshape(-1, len(self))).regime)
+
+    def active(self, x: Any) -> Any:
+        """Which parameters are active, (...,) booleans in the structure that `unflatten` gives."""
+        return params.active(self, x)
+
+    @classmethod
+    def from_tree(cls, tree: Any) -> "Space":
+        """A space from a pytree of domains, such as nested dicts; `unflatten` gives values in this pytree.
+
+        Names are paths, such as "optimizer.lr", which conditions use. A plain tuple of domains is one
+        parameter with several domains. A dict of domains gives ``Space(tree)``; else parameters come in the
+        order of `jax.tree.leaves`. The structure is not kept by `to_json`.
+
+        >>> import parzax as px
+        >>> px.Space.from_tree({"optimizer": {"lr": px.Float(0, 1)}, "units": px.Int(8, 64)}).names
+        ('optimizer.lr', 'units')
+        """
+        if isinstance(tree, dict) and all(map(params.is_parameter, tree.values())):
+            return cls(tree)
+        domains, structure = params.named_domains(tree)
+        space = cls(domains)
+        space.structure = structure
+        return space
+
     def to_json(self, path: str | Path | None = None) -> str:
         """The space as JSON text (also written to ``path`` when given)."""
         text = parameters_to_json(self._domains)
@@ -200,7 +263,7 @@ def host_frame(space: Space) -> Frame:
 def _as_domains(name: Any, domain: Domain | Sequence[Domain]) -> tuple[Domain, ...]:
     if not isinstance(name, str) or not name:
         raise TypeError(f"parameter names must be non-empty strings, got {name!r}.")
-    domains = (domain,) if isinstance(domain, Domain) else tuple(domain)
+    domains = tuple(domain) if isinstance(domain, (tuple, list)) else (domain,)
     if not domains or not all(isinstance(d, Domain) for d in domains):
         raise TypeError(f"parameter {name!r} must be a domain or a tuple of domains, got {domain!r}.")
     if len({isinstance(d, Categorical) for d in domains}) > 1:

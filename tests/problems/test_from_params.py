@@ -1,0 +1,102 @@
+"""px.Problem.from_params: what the function gets, and what is said where it is wrong."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.tree_util import Partial
+
+import parzax as px
+
+DOMAINS = {
+    "kind": px.Categorical(["plain", "decayed"]),
+    "rate": px.Float(1e-3, 1.0, log=True),
+    "decay": px.Float(0.1, 0.9, when=px.In("kind", ["decayed"])),
+    "units": px.Int(8, 64),
+}
+SPACE = px.Space(DOMAINS)
+KEY = jax.random.key(0)
+X = jnp.array([0.0, 0.25, jnp.nan, 16.0])
+
+
+def loss(key, params):
+    assert params["units"].dtype == jnp.int32
+    return params["rate"] + params["decay"] + jnp.zeros(16)[: len(params)].sum(), params["units"] - 32
+
+
+def test_a_dict():
+    problem = px.Problem.from_params(loss, DOMAINS, n_constraints=1)
+    assert problem.space == SPACE
+    assert problem.name == "loss"
+    objectives, constraints = jax.jit(problem.__call__)(KEY, X)
+    # The inactive parameter has its lowest value.
+    np.testing.assert_allclose(objectives, [0.35], rtol=1e-6)
+    np.testing.assert_allclose(constraints, [-16.0])
+
+
+def test_active():
+    def function(key, params, active):
+        return jnp.where(active["decay"], params["decay"], 2.0)
+
+    problem = px.Problem.from_params(function, SPACE)
+    assert float(problem(KEY, X)[0][0]) == 2.0
+    assert float(problem(KEY, X.at[0].set(1).at[2].set(0.5))[0][0]) == 0.5
+
+
+def test_a_third_argument_with_a_default_is_not_filled():
+    problem = px.Problem.from_params(lambda key, params, weight=3.0: weight * params["rate"], SPACE)
+    np.testing.assert_allclose(problem(KEY, X)[0], [0.75])
+
+
+def test_leaves_of_the_function_are_those_of_the_problem():
+    def function(shift, key, params):
+        return params["rate"] - shift
+
+    problem = px.Problem.from_params(Partial(function, jnp.asarray(0.25)), SPACE)
+    assert [leaf.shape for leaf in jax.tree.leaves(problem)] == [()]
+    assert float(problem(KEY, X)[0][0]) == 0.0
+
+
+def test_a_tree():
+    tree = {"sgd": {"rate": px.Float(0, 1)}, "units": px.Int(1, 9)}
+    problem = px.Problem.from_params(
+        lambda key, params: params["sgd"]["rate"] * params["units"].astype(float), tree
+    )
+    assert float(problem(KEY, jnp.array([0.5, 4.0]))[0][0]) == 2.0
+
+
+def test_equals_a_problem_of_vectors():
+    """Runs on named values and on columns are equal."""
+    named = px.Problem.from_params(lambda key, params: params["rate"] * params["units"].astype(float), SPACE)
+    columns = px.Problem(lambda key, x: x[1] * x[3], SPACE)
+    first, second = (px.optimize(px.tpe(SPACE), problem, KEY, 32) for problem in (named, columns))
+    np.testing.assert_array_equal(first.x, second.x)
+
+
+def test_one_compilation_for_the_same_problem_again():
+    """Each call makes a new object around the function."""
+    first, second = (px.Problem.from_params(loss, DOMAINS, n_constraints=1) for _ in range(2))
+    assert jax.tree.structure(first) == jax.tree.structure(second)
+    assert hash(jax.tree.structure(first)) == hash(jax.tree.structure(second))
+
+
+@pytest.mark.parametrize(
+    ("fn", "error", "message"),
+    [
+        (lambda key, params: params["rat"], KeyError, "fn uses 'rat', but the parameters are 'kind', 'rate'"),
+        (lambda key, params: {"rate": 1}["rates"], KeyError, "fn uses 'rates'"),
+        (lambda key, params: {"x": 1}["rate"], KeyError, "^'rate'"),
+        (
+            lambda key, params: jnp.ones(3) * params["rate"],
+            ValueError,
+            r"objectives of fn must have shape \(1,\), got \(3,\); n_objectives is 1",
+        ),
+        (lambda key, params: params["rate"].reshape(3), TypeError, "reshape"),
+    ],
+)
+def test_refusals(fn, error, message):
+    problem = px.Problem.from_params(fn, SPACE)
+    with pytest.raises(error, match=message):
+        px.optimize(px.tpe(SPACE), problem, KEY, 4)
+    with pytest.raises(TypeError, match=r"fn must be a function of \(key, params\)"):
+        px.Problem.from_params(3, SPACE)
