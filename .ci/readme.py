@@ -1,5 +1,7 @@
 """Run what README.md prints, its Python and its ``parzax`` commands in order; then the Python of docs/*.md.
 
+The commands of docs/command_line.md run too, on the same files.
+
 Works in the current folder, which should be empty: the files that the commands name are made here first.
 ``readme`` or ``docs`` as an argument runs this half alone.
 """
@@ -51,6 +53,7 @@ def main() -> None:
     if "readme" in halves:
         run_readme()
     if "docs" in halves:
+        run_commands(README.parent / "docs" / "command_line.md")
         for page in sorted((README.parent / "docs").glob("*.md")):
             run_page(page)
 
@@ -78,6 +81,22 @@ def run_readme() -> None:
     if not (n_python and n_shell):
         sys.exit("README.md has no blocks of Python, or none of commands.")
     print(f"README.md: {n_python} blocks of Python and {n_shell} of commands ran.")
+
+
+def run_commands(page: Path) -> None:
+    """Run a page's ``parzax`` commands on files made from its search space, and look for what these write."""
+    text = page.read_text(encoding="utf-8")
+    blocks = BLOCK.findall(text)
+    (space,) = [block for kind, block in blocks if kind == "json"]
+    make_files(space)
+    commands = [block for kind, block in blocks if kind == "bash"]
+    for block in commands:
+        print(block, flush=True)
+        subprocess.run(["bash", "-euo", "pipefail", "-c", block], check=True)
+    for name in re.findall(r"--(?:plot|json|csv) (\S+)", "".join(commands)):
+        if not Path(name).stat().st_size:
+            sys.exit(f"{name} is empty")
+    print(f"{page.name}: {len(commands)} blocks of commands ran.")
 
 
 def run_page(page: Path) -> None:

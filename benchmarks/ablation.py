@@ -25,7 +25,7 @@ from benchmarks.source_tasks import ball, best_losses, ellipsoid, log_of, proble
 from parzax.samplers import RandomStart
 
 # Runs for each problem and option by sampler; one with sources takes fifteen times as long.
-N_RUNS, QUICK_RUNS, BUDGETS = {"c_tpe": 1000, "meta": 250}, 4, (20, 50, 100)
+N_RUNS, QUICK_RUNS, BUDGETS = {"c_tpe": 500, "meta": 100}, 4, (20, 50, 100)
 # Runs of one unit: a unit that is killed is lost.
 N_EACH = 50
 # Gaps below this share of the median first one count as that.

@@ -15,6 +15,9 @@ from parzax.samplers.objective import RunSize
 from parzax.samplers.sampler import Sampler
 from parzax.split import State
 
+# A run of up to so many rounds of several evaluations is one scan, since compilation takes longer than it.
+_ROUNDS = 32
+
 Rows = tuple[Float[Array, "n d"], Float[Array, "n m"], Float[Array, "n c"]]
 
 
@@ -42,7 +45,7 @@ def run(
     # Repeats are the first suggestions of a round, so that all of them are in the trace.
     n_repeats = np.clip(np.minimum(np.arange(k, n + k, k), n) - (n - size.n_confirm), 0, k)
     confirm = jnp.asarray(n_repeats > 0 if k == 1 else np.arange(k) < n_repeats[:, None])
-    for start, stop in split_scans(n, least):
+    for start, stop in split_scans(n, max(least, _ROUNDS * k) if k > 1 else least):
         first, last = -(-start // k), -(-stop // k)
         state = jax.tree.map(jnp.asarray, state.grown(last * k))
         of_steps = keys[first:last], confirm[first:last] if size.n_confirm else None
