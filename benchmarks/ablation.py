@@ -135,7 +135,7 @@ def units(quick: bool) -> list[Unit]:
     wanted += [("meta", f"ellipsoid, c* = {center:g}", ("ellipsoid", center)) for center in (0.0, 2.0)]
     for own in families(tables()).values():
         for table in own:
-            if table.name in ("slice_localization", "so_en"):
+            if table.name == "slice_localization":
                 others = [other for other in own if other is not table]
                 wanted.append(("meta", table.name, ("table", (table, others))))
     if quick:
