@@ -25,7 +25,7 @@ class Page:
         blocks: Markdown, after the title and the command.
         shape: number of runs, and of evaluations of each.
         failed: the claims that do not hold.
-        draw: draws a picture beside the page, under the name of the page.
+        draw: draws a picture next to the page, with the page's file name.
     """
 
     blocks: Sequence[str]

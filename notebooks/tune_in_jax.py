@@ -13,9 +13,10 @@
 # %% [markdown]
 # # A search inside a JAX program
 #
-# Train 64 small networks side by side, ten times, let TPE choose their hyperparameters, and ask at the end
-# which ones mattered. The search, all trainings and the importances are one compiled function. This notebook
-# needs `optax` and `scikit-learn` (for its data set of digits). It takes a minute on two CPU cores.
+# TPE chooses hyperparameters for ten rounds of 64 small networks, which are trained side by side. At the end,
+# importances show which hyperparameters mattered. The search, all trainings and the importances are one
+# compiled function. This notebook needs `optax` and `scikit-learn` (for its data set of digits). It takes a
+# minute on two CPU cores.
 
 # %%
 import time
@@ -53,7 +54,7 @@ MOST_UNITS, N_STEPS, BATCH, MOST_WEIGHTS = 32, 100, 64, 1500
 #
 # The function gets the values by name. Categories are codes: 0 is `sgd`, 1 is `adam`. Where `momentum` is
 # inactive it has its lowest value, 0. The networks of a round must have one shape, so all have 32 hidden
-# units, of which `units` are used. The images are an argument, so that other images need no other program.
+# units, of which `units` are used. The images are an argument, so new images reuse the compiled program.
 
 
 # %%
@@ -75,7 +76,7 @@ def cross_entropy(weights, used, x, y):
 
 
 def train_network(images, key, params):
-    """The test loss after training, and by how much the network has too many weights."""
+    """The test loss after training, and the number of weights above the limit."""
     train, test = (images[:1200], labels[:1200]), (images[1200:], labels[1200:])
     used = (jnp.arange(MOST_UNITS) < params["units"]).astype(float)
     adam, sgd = optax.scale_by_adam(), optax.trace(params["momentum"])
@@ -85,15 +86,15 @@ def train_network(images, key, params):
     def step(carry, key):
         weights, of_adam, of_sgd = carry
         rows = jax.random.randint(key, (BATCH,), 0, len(train[0]))
-        slopes = jax.grad(cross_entropy)(weights, used, train[0][rows], train[1][rows])
-        by_adam, of_adam = adam.update(slopes, of_adam)
-        by_sgd, of_sgd = sgd.update(slopes, of_sgd)
+        gradients = jax.grad(cross_entropy)(weights, used, train[0][rows], train[1][rows])
+        by_adam, of_adam = adam.update(gradients, of_adam)
+        by_sgd, of_sgd = sgd.update(gradients, of_sgd)
         is_adam = params["optimizer"] == 1
 
-        def moved(w, a, s):
+        def update(w, a, s):
             return w - params["rate"] * (jnp.where(is_adam, a, s) + params["decay"] * w)
 
-        return (jax.tree.map(moved, weights, by_adam, by_sgd), of_adam, of_sgd), None
+        return (jax.tree.map(update, weights, by_adam, by_sgd), of_adam, of_sgd), None
 
     carry = weights, adam.init(weights), sgd.init(weights)
     (weights, *_), _ = jax.lax.scan(step, carry, jax.random.split(key, N_STEPS))
@@ -115,10 +116,10 @@ space = problem.space
 # ## Search and importance, one function
 #
 # `n_parallel=64` suggests and trains 64 networks a round. Then `px.encode` and `px.importance.estimate`
-# compute the importances of the 640 rows, and `resample` those of 200 halves of the rows.
+# compute the importances of the 640 rows, and `resample` repeats this for 200 random halves.
 #
-# With `epsilon=0.75` three of four suggestions are random. So the rows describe the whole space, which
-# interactions need: in the log of a sampler that learns, parameters depend on each other. As an array,
+# With `epsilon=0.75` three of four suggestions are random, so the rows cover the whole space. Interactions
+# need this, because a sampler that learns makes the parameters of its log depend on each other. As an array,
 # `epsilon` is an argument of the program, and another value needs no other program.
 
 # %%
@@ -142,7 +143,7 @@ assert time.perf_counter() - start < 300
 # %%
 best = trace.incumbent()[-1]
 print(space.as_dict(trace.x[best]))
-print(f"test loss {trace.objectives[best, 0]:.3f}, of the first round {trace.best()[63]:.3f}")
+print(f"test loss {trace.objectives[best, 0]:.3f}, best of the first round {trace.best()[63]:.3f}")
 
 # %%
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
@@ -155,7 +156,9 @@ low, high = np.quantile(samples.share, [0.05, 0.95], axis=0)
 for j, name in enumerate(space.names):
     (line,) = right.plot(levels, importance.share[:, j], "o-", label=name)
     right.fill_between(levels, low[:, j], high[:, j], alpha=0.2, color=line.get_color(), linewidth=0)
-right.set(xlabel="target quantile γ′", ylabel="importance", ylim=(0, 1), title="bands: 90 % of the half-samples")
+right.set(
+    xlabel="target quantile γ′", ylabel="importance", ylim=(0, 1), title="bands: 90 % of the half-samples"
+)
 _ = right.legend(frameon=False)
 
 # %% [markdown]
@@ -163,10 +166,10 @@ _ = right.legend(frameon=False)
 # parameters explain together, beyond what each explains alone.
 
 # %%
-of_pairs = np.asarray(pairs.importance)[levels.index(0.3)]
+pair_importance = np.asarray(pairs.importance)[levels.index(0.3)]
 names = [(a, b) for i, a in enumerate(space.names) for b in space.names[i + 1 :]]
-for i in np.argsort(-of_pairs)[:3]:
-    print(f"{' and '.join(names[i]):<24} {of_pairs[i]:.2f}")
+for i in np.argsort(-pair_importance)[:3]:
+    print(f"{' and '.join(names[i]):<24} {pair_importance[i]:.2f}")
 
 # %% [markdown]
 # ## The same numbers on the host

@@ -1,5 +1,7 @@
 """px.Problem.from_params: what the function gets, and what is said where it is wrong."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -43,6 +45,22 @@ def test_active():
     assert float(problem(KEY, X.at[0].set(1).at[2].set(0.5))[0][0]) == 0.5
 
 
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda key, params, active=None: jnp.where(active["decay"], 1.0, 2.0),
+        lambda key, params, *, active: jnp.where(active["decay"], 1.0, 2.0),
+        lambda key, params, mask: jnp.where(mask["decay"], 1.0, 2.0),
+        functools.partial(lambda w, key, params, active: jnp.where(active["decay"], 1.0, w), 2.0),
+        Partial(lambda w, key, params, active: jnp.where(active["decay"], 1.0, w), jnp.asarray(2.0)),
+        jax.jit(lambda key, params, active: jnp.where(active["decay"], 1.0, 2.0)),
+    ],
+)
+def test_every_way_to_take_active(fn):
+    problem = px.Problem.from_params(fn, SPACE)
+    assert float(problem(KEY, X)[0][0]) == 2.0
+
+
 def test_a_third_argument_with_a_default_is_not_filled():
     problem = px.Problem.from_params(lambda key, params, weight=3.0: weight * params["rate"], SPACE)
     np.testing.assert_allclose(problem(KEY, X)[0], [0.75])
@@ -83,8 +101,12 @@ def test_one_compilation_for_the_same_problem_again():
 @pytest.mark.parametrize(
     ("fn", "error", "message"),
     [
-        (lambda key, params: params["rat"], KeyError, "fn uses 'rat', but the parameters are 'kind', 'rate'"),
-        (lambda key, params: {"rate": 1}["rates"], KeyError, "fn uses 'rates'"),
+        (
+            lambda key, params: params["rat"],
+            KeyError,
+            "fn looks up 'rat', but the parameters are 'kind', 'rate'",
+        ),
+        (lambda key, params: {"rate": 1}["rates"], KeyError, "fn looks up 'rates'"),
         (lambda key, params: {"x": 1}["rate"], KeyError, "^'rate'"),
         (
             lambda key, params: jnp.ones(3) * params["rate"],
@@ -100,3 +122,20 @@ def test_refusals(fn, error, message):
         px.optimize(px.tpe(SPACE), problem, KEY, 4)
     with pytest.raises(TypeError, match=r"fn must be a function of \(key, params\)"):
         px.Problem.from_params(3, SPACE)
+    for wrong in (None, 3, px.Float(0, 1), (px.Float(0, 1), px.Float(0, 1))):
+        with pytest.raises(TypeError, match=r"a space must be a parzax\.Space or a dict or other pytree"):
+            px.Problem.from_params(loss, wrong)
+
+
+def test_a_path_is_no_key_of_a_tree():
+    problem = px.Problem.from_params(lambda key, params: params["a.b"], {"a": {"b": px.Float(0, 1)}})
+    with pytest.raises(
+        KeyError, match=r"fn looks up 'a\.b', but the parameters are 'a\.b'; params has the structure"
+    ):
+        problem(KEY, jnp.ones(1))
+
+
+def test_a_sampler_of_the_same_parameters_without_the_tree():
+    problem = px.Problem.from_params(lambda key, params: params["a"]["b"], {"a": {"b": px.Float(0, 1)}})
+    trace = px.optimize(px.tpe(px.Space({"a.b": px.Float(0, 1)})), problem, KEY, 4)
+    np.testing.assert_array_equal(trace.x, trace.objectives)

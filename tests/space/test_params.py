@@ -105,10 +105,22 @@ def test_refusals():
     space = px.Space.from_tree(TREE)
     with pytest.raises(ValueError, match="params must have the structure"):
         space.flatten({"layers": [1, 2]})
+    with pytest.raises(ValueError, match="params must have shapes that broadcast"):
+        SPACE.flatten(values | {"c": np.zeros(2)})
+    with pytest.raises((TypeError, ValueError), match="params: c"):
+        SPACE.flatten(values | {"c": "much"})
     with pytest.raises(TypeError, match=r"'a\.b' must be a domain"):
         px.Space.from_tree({"a": {"b": 3}})
     with pytest.raises(ValueError, match=r"the same name: a\.b, a\.b"):
         px.Space.from_tree({"a": {"b": px.Float(0, 1)}, "a.b": px.Float(0, 1)})
+
+
+def test_large_integers_stay_floats_where_integers_are_short():
+    space = px.Space({"a": px.Ordinal([1, 1000, 10**10])})
+    values = space.unflatten(jnp.array([1e10]))
+    assert values["a"].dtype == jnp.float32
+    np.testing.assert_array_equal(space.flatten(values), jnp.array([1e10]))
+    assert space.unflatten(np.array([1e10]))["a"] == 10**10
 
 
 def test_float64():

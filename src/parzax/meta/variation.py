@@ -231,7 +231,7 @@ def total_variation(
         if estimator.weight.ndim != 1:
             shape = estimator.weight.shape[:-1]
             raise ValueError(f"{name} must be one estimator, got a batch of shape {shape}; use jax.vmap.")
-    if p.space != q.space:
+    if not p.space.agrees_with(q.space):
         raise ValueError("p and q must have the same space; `ParzenEstimator.marginal` removes parameters.")
     n = max(_checks.whole_number("n_samples", n_samples, 2) // 2, 1)
     first, second = jax.random.split(key)

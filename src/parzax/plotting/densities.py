@@ -55,7 +55,7 @@ def density(
     for argument, pe in estimators.items():
         hint = "; name parameters by parameters=" if isinstance(pe, (str, list, tuple)) else ""
         _checks.instance(argument, pe, ParzenEstimator, "a parzax.ParzenEstimator", hint)
-        if pe.space != below.space:
+        if not pe.space.agrees_with(below.space):
             raise ValueError("above must be an estimator on the space of below.")
     parts = [_take_marginal(pe.conditional(given) if given else pe, parameters) for pe in estimators.values()]
     space, names = parts[0][0].space, parts[0][1]

@@ -67,7 +67,8 @@ def acquisition(
     """
     _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
     plane = _choose_plane(sampler.space, x, y, _checks.whole_number("size", size, 2))
-    if problem is not None and (not isinstance(problem, AbstractProblem) or problem.space != sampler.space):
+    on_space = isinstance(problem, AbstractProblem) and problem.space.agrees_with(sampler.space)
+    if problem is not None and not on_space:
         raise ValueError("problem must be a parzax.Problem on the sampler's space.")
     run_rows = take_rows(state, run)
     if isinstance(state, Trace):

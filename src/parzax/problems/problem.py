@@ -129,8 +129,9 @@ class Problem(AbstractProblem):
         Args:
             fn: ``params`` is what `parzax.Space.unflatten` gives: a dict of scalars by name, or the pytree of
                 the domains. Categories are integer codes, and inactive parameters have the lowest value of
-                their first domain. ``active`` has a boolean for each parameter, in the same structure. All
-                else is as in `Problem`.
+                their first domain. ``active`` has a boolean for each parameter, in the same structure; an
+                argument of this name, or a third one without a default, gets it. What ``fn`` returns is as
+                in `Problem`.
             space: a `parzax.Space`, a dict of domains, or another pytree of domains
                 (`parzax.Space.from_tree`). ``problem.space`` is the space.
             n_objectives, n_constraints, name, feasible_optimum: as in `Problem`.
@@ -152,7 +153,8 @@ class Problem(AbstractProblem):
         if not isinstance(space, Space):
             space = Space.from_tree(space)
         name = str(getattr(fn, "__name__", type(fn).__name__)) if name is None else name
-        function = _OfParams(jax.tree_util.Partial(fn) if jax.tree_util.all_leaves([fn]) else fn, space)
+        wrapped = jax.tree_util.Partial(fn) if jax.tree_util.all_leaves([fn]) else fn
+        function = _OfParams(wrapped, space, _takes_active(fn))
         best = feasible_optimum
         return cls(function, space, n_objectives, n_constraints, name=name, feasible_optimum=best)
 
@@ -166,39 +168,45 @@ class Problem(AbstractProblem):
             raise ValueError(f"fn must return (objectives, constraints), because {given}. {hint}")
         hint = f"; n_objectives is {self.n_objectives}"
         objectives = _vector("the objectives of fn", result[0], self.n_objectives, hint)
-        constraints = _vector("the constraints of fn", result[1], self.n_constraints)
+        hint = f"; n_constraints is {self.n_constraints}"
+        constraints = _vector("the constraints of fn", result[1], self.n_constraints, hint)
         # An empty array of constraints gets the dtype of the objectives.
         return objectives, constraints if self.n_constraints else constraints.astype(objectives.dtype)
 
 
 class _OfParams(eqx.Module):
-    """A function of named values as one of a vector."""
+    """Calls a function of named values with those of a vector."""
 
     fn: Callable[..., Any]
     space: Space = eqx.field(static=True)
+    takes_active: str = eqx.field(static=True)
 
     def __call__(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Any:
-        arguments = (self.space.unflatten(x),)
-        if _n_arguments(self.fn) > len(arguments) + 1:
-            arguments += (self.space.active(x),)
+        params, active = self.space.unflatten(x), self.space.active(x) if self.takes_active else None
         try:
-            return self.fn(key, *arguments)
+            if self.takes_active == "by name":
+                return self.fn(key, params, active=active)
+            return self.fn(key, params, active) if self.takes_active else self.fn(key, params)
         except KeyError as error:
             missing = error.args[0] if error.args else None
-            if not isinstance(missing, str) or missing in self.space:
+            in_tree = self.space.structure is not None
+            if not isinstance(missing, str) or (missing in self.space and not in_tree):
                 raise
             names = ", ".join(map(repr, self.space.names))
-            raise KeyError(f"fn uses {missing!r}, but the parameters are {names}.") from error
+            hint = "; params has the structure of the domains" * in_tree
+            raise KeyError(f"fn looks up {missing!r}, but the parameters are {names}{hint}.") from error
 
 
-def _n_arguments(fn: Callable[..., Any]) -> int:
-    """Number of arguments without a default; 2 where it cannot be told."""
-    fn = fn.func if isinstance(fn, jax.tree_util.Partial) and not (fn.args or fn.keywords) else fn
+def _takes_active(fn: Callable[..., Any]) -> str:
+    """How a function takes the mask of active parameters: "by name", "third", or "" if it does not."""
     positional = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
     with suppress(TypeError, ValueError):
-        parameters = inspect.signature(fn).parameters.values()
-        return sum(p.kind in positional and p.default is p.empty for p in parameters)
-    return 2
+        parameters = inspect.signature(fn).parameters
+        if "active" in parameters and parameters["active"].kind is not inspect.Parameter.POSITIONAL_ONLY:
+            return "by name"
+        required = [p for p in parameters.values() if p.kind in positional and p.default is p.empty]
+        return "third" * (len(required) > 2)
+    return ""
 
 
 def _vector(name: str, value: Any, size: int, hint: str = "") -> Array:

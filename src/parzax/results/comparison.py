@@ -159,7 +159,7 @@ def compare(
     if second is None:
         first, second = _halves(first)
     _checks.instance("second", second, Observations, "parzax.Observations")
-    if first.space != second.space:
+    if not first.space.agrees_with(second.space):
         names = f"{list(first.space.names)} and {list(second.space.names)}, or other domains of these"
         raise ValueError(f"the logs have different spaces, {names}; read both with one space=.")
     logs, keys, results = (first, second), jax.random.split(checked_key(key)), {}

@@ -105,7 +105,7 @@ def optimize(
 ) -> Trace:
     """One run: ask, evaluate and tell until there are ``n_evaluations``, compiled as one program.
 
-    It is compiled once for each combination of static sampler settings, problem and number of evaluations.
+    It is compiled once for each combination of static sampler settings, problem, and static arguments below.
     Other keys and other values of arrays in the sampler or the problem use the same program. The function is
     pure: it can be vmapped over keys, the problem's leaves (thresholds, tables) and the sampler's settings.
 
@@ -118,14 +118,17 @@ def optimize(
             calls.
         key: a typed PRNG key, not to be used again.
         n_evaluations: number of evaluations n; static.
-        n_confirm: number of last evaluations that repeat good configurations, for noisy evaluations of one
-            objective; static. Each is chosen by `parzax.samplers.Sampler.ask` with ``confirm=True``.
+        n_confirm: number of evaluations at the end that repeat good configurations, for noisy evaluations of
+            one objective; static. Each is chosen by `parzax.samplers.Sampler.ask` with ``confirm=True``. With
+            ``n_parallel`` the repeats are the first suggestions of the last rounds. A round repeats only what
+            earlier rounds evaluated, and at most three until there is a difference.
         n_parallel: number of configurations k per round; static. A round is one call of `ask` for k
             configurations, `jax.vmap` of the problem over them, and one `tell`. If n is not a multiple of k,
-            the last round evaluates k configurations, and the trace has only the first of them. Larger k
-            needs fewer rounds, but more evaluations for the same loss (docs/batches.md).
+            the last round still evaluates k configurations, and the trace drops the surplus. Larger k needs
+            fewer rounds, but usually more evaluations for the same loss (docs/batches.md).
         mesh: devices for the k evaluations of a round, in a mesh with one axis; k must be a multiple of its
-            size. All else is computed on every device. None evaluates where the arrays are.
+            size. Every device repeats the rest of the computation. With None, evaluations run where the
+            arrays are. Not inside `jax.set_mesh` with axes of type Explicit.
 
     Returns:
         A `Trace` of n rows, in the order of evaluation.
@@ -155,7 +158,7 @@ def optimize(
             raise ValueError(
                 f"n_parallel must be a multiple of the {mesh.size} devices of mesh, got {n_parallel}."
             )
-        sampler, function, key = _everywhere(mesh, (sampler, function, key))
+        sampler, function, key = _replicate(mesh, (sampler, function, key))
     rows = call(_run_alone, sampler, function, key, size, _ONE_SCAN, mesh)
     return Trace(*rows, directions=sampler.directions, space=sampler.space)
 
@@ -214,7 +217,7 @@ def optimize_many(
     lanes, function = _checks.whole_number("lanes", lanes, 1), hashable(problem)
     if mesh is not None:
         mesh = _automatic(mesh)
-        sampler, function, keys = _everywhere(mesh, (sampler, function, keys))
+        sampler, function, keys = _replicate(mesh, (sampler, function, keys))
     size = lanes * (1 if mesh is None else mesh.size)
     chunks = None
     if folder is not None:
@@ -225,7 +228,7 @@ def optimize_many(
             return _chunk.__wrapped__(sampler, function, keys, of_run, mesh)
 
         lowered = jax.jit(text).lower(arrays, jax.ShapeDtypeStruct((size,), keys.dtype))
-        work = {"runs": len(keys), "size": size, "n_evaluations": of_run.n_evaluations}
+        work = {"runs": len(keys), "size": size, **of_run._asdict()}
         digests = {"arrays": digest(arrays, keys), "function": digest(lowered.as_text())}
         chunks = Chunks(folder, work | digests)
     widths = (len(sampler.space), *sizes(sampler, problem))
@@ -244,14 +247,18 @@ _incumbents = program(jnp.vectorize(incumbents, signature="(n,d),(n,m),(n,c)->(n
 
 
 def _automatic(mesh: Any) -> Mesh:
-    """A mesh of one axis as one of type Auto: axes of type Explicit would refuse arrays not sharded yet."""
+    """The same mesh with an axis of type Auto. An Explicit axis would refuse arrays not sharded yet."""
     if len(_checks.instance("mesh", mesh, Mesh, "a jax.sharding.Mesh").axis_names) != 1:
         raise ValueError(f"mesh must have one axis, got {mesh.axis_names}; use jax.make_mesh((n,), ('s',)).")
+    if AxisType.Explicit in jax.sharding.get_abstract_mesh().axis_types:
+        raise ValueError(
+            "mesh= and jax.set_mesh with axes of type Explicit exclude each other; leave one out."
+        )
     return Mesh(mesh.devices, mesh.axis_names, axis_types=(AxisType.Auto,))
 
 
-def _everywhere(mesh: Mesh, tree: Any) -> Any:
-    """The tree with its arrays on every device of the mesh."""
+def _replicate(mesh: Mesh, tree: Any) -> Any:
+    """Put the arrays of a tree on every device of the mesh."""
     arrays, static = eqx.partition(tree, eqx.is_array)
     return eqx.combine(jax.device_put(arrays, NamedSharding(mesh, P())), static)
 

@@ -10,11 +10,11 @@ import jax.numpy as jnp
 from parzax import _checks
 from parzax.samplers.arguments import warn_of_unseen
 from parzax.samplers.sampler import Sampler, check_confirm
-from parzax.space import check_dtype
+from parzax.space import Space, check_dtype
 
 
 class RunSize(NamedTuple):
-    """Number of evaluations of a run, those at its end that are repeats, and those of a round."""
+    """Numbers of evaluations of a run: in total, reserved for repeats, and per round."""
 
     n_evaluations: int
     n_confirm: int = 0
@@ -44,7 +44,10 @@ def check_run(sampler: Any, problem: Any, n_evaluations: Any, n_confirm: Any, n_
     if n_constraints and not sampler.n_constraints:
         warn_of_unseen("the problem has", given.pop("n_constraints"))
     for name, value in given.items():
-        if value != (wanted := getattr(sampler, name)):
+        wanted = getattr(sampler, name)
+        # Only the function of a problem looks at the structure of a space.
+        same = wanted.agrees_with(value) if isinstance(value, Space) else value == wanted
+        if not same:
             raise ValueError(f"problem.{name} is {value!r}, but the sampler's is {wanted!r}.")
     return RunSize(n_evaluations, n_confirm, n_parallel)
 

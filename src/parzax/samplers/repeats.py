@@ -94,7 +94,8 @@ def choose_repeats(
     The first goes to the feasible configuration with the smallest lower bound, mean - noise / sqrt(number of
     evaluations), where pending and failed evaluations count; the others go to the next ones. While no
     difference was seen, those with the fewest evaluations come first, and there are at most three repeats.
-    Without a feasible configuration there is none, nor where ``confirm`` (of all or of each) is False.
+    No suggestion repeats if no configuration is feasible, or where ``confirm`` (one flag, or one for each) is
+    False.
     """
 
     def choose() -> tuple[Bool[Array, " n"], Int[Array, " n"]]:

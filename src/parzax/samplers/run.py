@@ -15,7 +15,8 @@ from parzax.samplers.objective import RunSize
 from parzax.samplers.sampler import Sampler
 from parzax.split import State
 
-# A run of up to so many rounds of several evaluations is one scan, since compilation takes longer than it.
+# With n_parallel > 1, runs of up to so many rounds are one scan: a second one would cost more to compile than
+# it saves.
 _ROUNDS = 32
 
 Rows = tuple[Float[Array, "n d"], Float[Array, "n m"], Float[Array, "n c"]]

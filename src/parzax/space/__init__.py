@@ -1,5 +1,6 @@
 from parzax.space.axes import AbstractAxis as AbstractAxis
 from parzax.space.cells import AbstractCells as AbstractCells
+from parzax.space.checks import check_dtype as check_dtype
 from parzax.space.checks import check_regimes as check_regimes
 from parzax.space.checks import refuse_rows as refuse_rows
 from parzax.space.conditions import Between as Between
@@ -18,7 +19,6 @@ from parzax.space.frame import Frame as Frame
 from parzax.space.frame import Points as Points
 from parzax.space.frame import stack_axes as stack_axes
 from parzax.space.space import Space as Space
-from parzax.space.space import check_dtype as check_dtype
 from parzax.space.space import frame_of as frame_of
 from parzax.space.space import host_frame as host_frame
 from parzax.space.walk import INACTIVE as INACTIVE

@@ -1,8 +1,11 @@
-"""Named values of configurations: from the columns of native values to dicts and other pytrees, and back."""
+"""Named values of configurations: from the columns of native values to dicts and other pytrees, and back.
+
+``space`` is a `parzax.Space`, whose methods these functions are.
+"""
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,12 +16,9 @@ from parzax._numerics import namespace
 from parzax.space.domains import Categorical, Domain, Numeric
 from parzax.space.walk import INACTIVE
 
-if TYPE_CHECKING:
-    from parzax.space.space import Space
-
 
 def is_parameter(node: Any) -> bool:
-    """A domain, or several of one parameter in a plain tuple; a named tuple is a part of the tree."""
+    """Whether a node is one parameter: a domain, or a plain tuple of domains. A NamedTuple is a branch."""
     several = type(node) is tuple and bool(node) and all(isinstance(part, Domain) for part in node)
     return isinstance(node, Domain) or several
 
@@ -33,29 +33,42 @@ def named_domains(tree: Any) -> tuple[dict[str, Any], Any]:
     return domains, jax.tree.unflatten(structure, names)
 
 
-def unflatten(space: "Space", x: Any) -> Any:
+def unflatten(space: Any, x: Any) -> Any:
     """See `parzax.Space.unflatten`."""
     x = _columns(space, x)
     xp, values = namespace(x), {}
-    for j, (name, (idle, whole)) in enumerate(_kinds(space).items()):
+    integer = xp.asarray(0).dtype
+    for j, (name, (inactive_value, largest)) in enumerate(_kinds(space).items()):
         column = x[..., j]
-        value = xp.where(xp.isnan(column), xp.asarray(idle, column.dtype), column)
-        values[name] = xp.round(value).astype(xp.asarray(0).dtype) if whole else value
-    return _shaped(space, values)
+        value = xp.where(xp.isnan(column), xp.asarray(inactive_value, column.dtype), column)
+        values[name] = xp.round(value).astype(integer) if largest <= np.iinfo(integer).max else value
+    return _in_structure(space, values)
 
 
-def active(space: "Space", x: Any) -> Any:
+def active(space: Any, x: Any) -> Any:
     """Which parameters are active, in the structure of `unflatten`."""
     x = _columns(space, x)
-    return _shaped(space, {name: ~namespace(x).isnan(x[..., j]) for j, name in enumerate(space.names)})
+    return _in_structure(space, {name: ~namespace(x).isnan(x[..., j]) for j, name in enumerate(space.names)})
 
 
-def as_columns(space: "Space", params: Any) -> Any:
+def as_columns(space: Any, params: Any) -> Any:
     """(..., d) the values of `unflatten` as columns, in JAX where one of them is."""
     values = _values(space, params)
     on_device = any(isinstance(value, jax.Array) for value in values)
     xp, dtype = (jnp, jnp.result_type(float)) if on_device else (np, np.float64)
-    return xp.stack(xp.broadcast_arrays(*(xp.asarray(value, dtype) for value in values)), axis=-1)
+    columns = {}
+    for name, value in zip(space.names, values, strict=True):
+        columns[name] = (
+            _checks.real_array(f"params: {name}", value)
+            if on_device
+            else (_checks.float_array(f"params: {name}", value))
+        )
+    shapes = {name: np.shape(column) for name, column in columns.items()}
+    try:
+        shape = np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        raise ValueError(f"params must have shapes that broadcast, got {shapes}.") from None
+    return xp.stack([xp.broadcast_to(column, shape).astype(dtype) for column in columns.values()], axis=-1)
 
 
 def hide_inactive(x: Any, regime: Any) -> Any:
@@ -64,7 +77,7 @@ def hide_inactive(x: Any, regime: Any) -> Any:
     return xp.where(regime.reshape(x.shape) == INACTIVE, xp.asarray(np.nan, x.dtype), x)
 
 
-def _values(space: "Space", params: Any) -> list[Any]:
+def _values(space: Any, params: Any) -> list[Any]:
     """The values in the order of the columns; raises where names or structure are not those of the space."""
     if space.structure is None:
         _checks.instance("params", params, dict, "a dict by parameter name")
@@ -78,11 +91,11 @@ def _values(space: "Space", params: Any) -> list[Any]:
     return values
 
 
-def _shaped(space: "Space", values: dict[str, Any]) -> Any:
+def _in_structure(space: Any, values: dict[str, Any]) -> Any:
     return values if space.structure is None else jax.tree.map(values.__getitem__, space.structure)
 
 
-def _columns(space: "Space", x: Any) -> Any:
+def _columns(space: Any, x: Any) -> Any:
     """Native values as floats, (..., d); JAX arrays stay where they are."""
     x = _checks.floating_array("x", x) if isinstance(x, jax.Array) else _checks.float_array("x", x)
     if not x.ndim or x.shape[-1] != len(space):
@@ -91,16 +104,21 @@ def _columns(space: "Space", x: Any) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _kinds(space: "Space") -> dict[str, tuple[float, bool]]:
-    """Of each parameter the value while it is inactive, and whether its values are whole numbers by type."""
-    return {
-        name: (_first(domains[0]), all(d.has_integers or isinstance(d, Categorical) for d in domains))
-        for name, domains in zip(space.names, space.domains, strict=True)
-    }
+def _kinds(space: Any) -> dict[str, tuple[float, float]]:
+    """For each parameter: its value while inactive, and its largest absolute value; inf if not an integer."""
+    found = {}
+    for name, domains in zip(space.names, space.domains, strict=True):
+        integers = all(d.has_integers or isinstance(d, Categorical) for d in domains)
+        largest = max(abs(bound) for domain in domains for bound in _bounds(domain))
+        found[name] = _bounds(domains[0])[0], largest if integers else np.inf
+    return found
 
 
-def _first(domain: Domain) -> float:
-    return float(domain.low if isinstance(domain, Numeric) else domain.list_values()[0])
+def _bounds(domain: Domain) -> tuple[float, float]:
+    if isinstance(domain, Numeric):
+        return float(domain.low), float(domain.high)
+    values = domain.list_values()
+    return float(values[0]), float(values[-1])
 
 
 def _part(key: Any) -> str:

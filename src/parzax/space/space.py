@@ -92,9 +92,14 @@ class Space:
         return self._domains[name]
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Space) or (self.names, self.domains) != (other.names, other.domains):
+        if not isinstance(other, Space) or not self.agrees_with(other):
             return False
+        # `unflatten` differs between structures, so compiled programs must not mix them up.
         return jax.tree.structure(self.structure) == jax.tree.structure(other.structure)
+
+    def agrees_with(self, other: "Space") -> bool:
+        """Whether both have the same parameters in the same order; their structures may differ."""
+        return (self.names, self.domains) == (other.names, other.domains)
 
     def __hash__(self) -> int:
         return self._hash
@@ -189,11 +194,12 @@ class Space:
 
         Returns:
             A dict of arrays (...,), or the pytree that `from_tree` was given. Integers (`Int`, and `Ordinal`
-            of integers) have an integer dtype, and so have the codes of categories. An inactive parameter has
-            the lowest value of its first domain instead of NaN, so that it does no harm if it is used.
+            of integers) have an integer dtype, unless a value is too large for it, and so have the codes of
+            categories. An inactive parameter has the lowest value of its first domain instead of NaN, so
+            computing with it gives no NaN.
 
         Raises:
-            ValueError: the last axis is not that of the parameters.
+            ValueError: x does not have one column per parameter.
 
         >>> import jax.numpy as jnp
         >>> import parzax as px
@@ -206,8 +212,11 @@ class Space:
     def flatten(self, values: Any) -> Any:
         """The inverse of `unflatten`: (..., d) native values, NaN where the conditions make one inactive.
 
+        Values outside the domains stay as they are.
+
         Raises:
-            TypeError, ValueError: names or a structure other than those of the space.
+            TypeError, ValueError: names or a structure other than those of the space, values that are not
+                numbers, and arrays whose shapes do not fit together.
         """
         x = params.as_columns(self, values)
         frame = frame_of(self, x.dtype) if isinstance(x, jax.Array) else host_frame(self)
@@ -219,11 +228,12 @@ class Space:
 
     @classmethod
     def from_tree(cls, tree: Any) -> "Space":
-        """A space from a pytree of domains, such as nested dicts; `unflatten` gives values in this pytree.
+        """A space from a pytree of domains, such as nested dicts; `unflatten` returns the same structure.
 
         Names are paths, such as "optimizer.lr", which conditions use. A plain tuple of domains is one
-        parameter with several domains. A dict of domains gives ``Space(tree)``; else parameters come in the
-        order of `jax.tree.leaves`. The structure is not kept by `to_json`.
+        parameter with several domains, but a list is a branch of the tree. A dict of domains gives
+        ``Space(tree)``; else parameters come in the order of `jax.tree.leaves`. `to_json` does not keep the
+        structure.
 
         >>> import parzax as px
         >>> px.Space.from_tree({"optimizer": {"lr": px.Float(0, 1)}, "units": px.Int(8, 64)}).names
@@ -232,6 +242,10 @@ class Space:
         if isinstance(tree, dict) and all(map(params.is_parameter, tree.values())):
             return cls(tree)
         domains, structure = params.named_domains(tree)
+        if not domains or "" in domains:
+            raise TypeError(
+                f"a space must be a parzax.Space or a dict or other pytree of domains, got {tree!r}."
+            )
         space = cls(domains)
         space.structure = structure
         return space
@@ -263,7 +277,7 @@ def host_frame(space: Space) -> Frame:
 def _as_domains(name: Any, domain: Domain | Sequence[Domain]) -> tuple[Domain, ...]:
     if not isinstance(name, str) or not name:
         raise TypeError(f"parameter names must be non-empty strings, got {name!r}.")
-    domains = tuple(domain) if isinstance(domain, (tuple, list)) else (domain,)
+    domains: tuple[Any, ...] = tuple(domain) if isinstance(domain, (tuple, list)) else (domain,)
     if not domains or not all(isinstance(d, Domain) for d in domains):
         raise TypeError(f"parameter {name!r} must be a domain or a tuple of domains, got {domain!r}.")
     if len({isinstance(d, Categorical) for d in domains}) > 1:
@@ -272,20 +286,3 @@ def _as_domains(name: Any, domain: Domain | Sequence[Domain]) -> tuple[Domain, .
         hidden = "a domain without conditions hides the domains after it; put it last or add `when`."
         raise ValueError(f"parameter {name!r}: {hidden}")
     return domains
-
-
-def check_dtype(space: Space, dtype: Any, *, native: bool, arrays: bool = True) -> None:
-    """Raise ValueError for a domain whose values a dtype cannot tell apart.
-
-    If ``native``, values are given in that dtype; else they were encoded in float64, and only their places
-    are in that dtype. With ``arrays`` the error suggests NumPy arrays, which are encoded in float64.
-    """
-    for slot in space.slots:
-        axis = slot.domain.axis
-        if not axis.resolved(dtype, native):
-            helps = arrays and axis.resolved(dtype, False)
-            hint = "give NumPy arrays, or use" if helps else "use Float or"
-            raise ValueError(
-                f"space: {np.dtype(dtype).name} cannot tell the values of {space.names[slot.parameter]!r} "
-                f"apart ({slot.domain!r}); {hint} jax.enable_x64(True)."
-            )
