@@ -8,6 +8,7 @@ hyperoptax's Gaussian process, or if a run takes more than a tenth of the time o
 
 import sys
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -166,9 +167,11 @@ def _optuna(_method: str, fn: Callable[..., Any], domains: Domains, k: int) -> R
         return values
 
     def run(seed: int) -> Any:
-        sampler = optuna.samplers.TPESampler(
-            seed=seed, multivariate=True, group=True, constant_liar=k > 1, warn_independent_sampling=False
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # options that Optuna calls experimental
+            sampler = optuna.samplers.TPESampler(
+                seed=seed, multivariate=True, group=True, constant_liar=k > 1
+            )
         study, found = optuna.create_study(sampler=sampler), []
         while len(found) < N_EVALUATIONS:
             trials = [study.ask() for _ in range(k)]
@@ -248,7 +251,12 @@ def written(found: Mapping[str, Arrays]) -> Page:
             failed.append(
                 f"{problem}, 16 side by side: {total(arrays[OURS]):.1f} s of {total(gp):.1f} s of {GP}"
             )
-    held = "It does." if not failed else "\n".join(["It does not:", "", *(f"* {text}" for text in failed)])
+    compared = any(name.endswith(f"/16/{GP}") for name in found)
+    held = (
+        ("It does." if compared else "hyperoptax did not run.")
+        if not failed
+        else "\n".join(["It does not:", "", *(f"* {text}" for text in failed)])
+    )
     blocks.append(f"{CLAIM} {held}")
     shape = next(iter(found.values()))["gaps"].shape
     return Page(blocks, shape, failed)
