@@ -124,7 +124,7 @@ def _gaps(samplers: Sequence[px.samplers.Sampler], target: Any, first: int, leas
 
 
 def units(quick: bool) -> list[Unit]:
-    """Of each paper three or four problems, each in parts of some runs."""
+    """Three or four problems of each paper, in units of `N_EACH` runs."""
     by_name = {table.name: table for table in tables()}
     wanted: list[tuple[str, str, tuple[str, Any]]] = [("c_tpe", "ball", ("ball", None))]
     limits = ("slice_localization", ("size",), 0.1), ("slice_localization", ("size", "runtime"), 0.5)
@@ -227,7 +227,7 @@ def draw(found: Mapping[str, Arrays], path: Path) -> None:
             ax.plot(middle, y, "o", color="C0", ms=5)
         ax.axvspan(1 / EQUAL, EQUAL, color="0.92", zorder=0)
         ax.axvline(1, color="0.4", lw=1, zorder=1)
-        ax.set(xscale="log", title=title.strip("`"), xlabel="gap over that of the sampler as it is")
+        ax.set(xscale="log", title=title.strip("`"), xlabel="gap over that of the unchanged sampler")
         ticks = [
             tick for tick in (0.5, 0.7, 1, 1.4, 2, 3, 5) if ratios.min() / 1.2 < tick < ratios.max() * 1.2
         ]
@@ -249,24 +249,23 @@ def written(found: Mapping[str, Arrays]) -> Page:
     return Page(blocks, (n_runs, BUDGETS[-1]), [], lambda path: draw(found, path))
 
 
-ABOUT = f"""Gaps to the optimum of a sampler with one option changed over those of the sampler as it is:
-geometric means over problems and runs, with 95 % intervals of the mean over runs. Below 1 the change is
-better.
+ABOUT = f"""Each number is a ratio of two gaps to the optimum: with one option changed, divided by unchanged. It is
+a geometric mean over problems and runs, with its 95 % interval over runs. Below 1 the change helps.
 
 ![Ratios with their intervals](ablation.png)
 
-* Each problem has {N_RUNS["c_tpe"]} runs of each option with `px.c_tpe`, and {N_RUNS["meta"]} with
-  `px.paper_meta_learn_tpe`.
+* In a full run each problem has {N_RUNS["c_tpe"]} runs of each option with `px.c_tpe`, and {N_RUNS["meta"]}
+  with `px.paper_meta_learn_tpe`.
 * *Equal within {EQUAL}*: the interval lies between 1 / {EQUAL} and {EQUAL}. *Better* and *worse* exclude 1.
-  The verdicts are about these problems and say nothing about others.
+  The verdicts hold for these problems only.
 * Runs with and without the change have the same keys, and the same logs of sources.
 * `px.c_tpe` has constraints: a ball around the optimum of an ellipsoid of four dimensions, and on tables
   limits at quantiles of their entries.
 * `px.paper_meta_learn_tpe` suggests one in twenty at random, as in the paper, and has four sources of 100
   random rows: ellipsoids around c* (the target is around 0), or the other tables of the benchmark.
-* Before a feasible evaluation, the loss is the largest of the run. Gaps below {FLOOR:g} of the median first
-  one count as that.
-* As they are, both samplers draw each parameter of a candidate by itself, allow repeats, weight good rows
+* Before the first feasible evaluation, the loss is the largest of the run. Gaps are at least {FLOOR:g} of the
+  median gap after one evaluation.
+* Unchanged, both samplers draw each parameter of a candidate by itself, allow repeats, weight good rows
   equally and have Scott's bandwidth. `px.c_tpe` has 24 candidates, ceil(sqrt(N) / 4) good rows and 10 first
   suggestions at random. `px.paper_meta_learn_tpe` has 100 candidates of each task, a tenth of the rows as
   good rows, and 5 first suggestions, the best rows of the sources."""

@@ -104,12 +104,11 @@ class Problem(AbstractProblem):
         _checks.instance("fn", fn, Callable, "a function of (key, x)")
         _checks.instance("space", space, Space, "a parzax.Space")
         _checks.instance("name", name, str | None, "a string")
-        # JAX cannot trace a leaf that is a plain function. In a Partial the function is static, not a leaf.
-        self.fn = jax.tree_util.Partial(fn) if jax.tree_util.all_leaves([fn]) else fn
+        self.fn = _as_pytree(fn)
         self.space = space
         self.n_objectives = _checks.whole_number("n_objectives", n_objectives, 1)
         self.n_constraints = _checks.whole_number("n_constraints", n_constraints, 0)
-        self.name = str(getattr(fn, "__name__", type(fn).__name__)) if name is None else name
+        self.name = _name_of(fn) if name is None else name
         best = feasible_optimum
         self.feasible_optimum = best if best is None else _vector("feasible_optimum", best, n_objectives)
 
@@ -152,11 +151,14 @@ class Problem(AbstractProblem):
         _checks.instance("fn", fn, Callable, "a function of (key, params) or (key, params, active)")
         if not isinstance(space, Space):
             space = Space.from_tree(space)
-        name = str(getattr(fn, "__name__", type(fn).__name__)) if name is None else name
-        wrapped = jax.tree_util.Partial(fn) if jax.tree_util.all_leaves([fn]) else fn
-        function = _OfParams(wrapped, space, _takes_active(fn))
-        best = feasible_optimum
-        return cls(function, space, n_objectives, n_constraints, name=name, feasible_optimum=best)
+        return cls(
+            _OfParams(_as_pytree(fn), space, _takes_active(fn)),
+            space,
+            n_objectives,
+            n_constraints,
+            name=_name_of(fn) if name is None else name,
+            feasible_optimum=feasible_optimum,
+        )
 
     def _evaluate(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Evaluation:
         result = self.fn(key, x)
@@ -195,6 +197,15 @@ class _OfParams(eqx.Module):
             names = ", ".join(map(repr, self.space.names))
             hint = "; params has the structure of the domains" * in_tree
             raise KeyError(f"fn looks up {missing!r}, but the parameters are {names}{hint}.") from error
+
+
+def _as_pytree(fn: Callable[..., Any]) -> Callable[..., Any]:
+    # JAX cannot trace a leaf that is a plain function. In a Partial the function is static, not a leaf.
+    return jax.tree_util.Partial(fn) if jax.tree_util.all_leaves([fn]) else fn
+
+
+def _name_of(fn: Callable[..., Any]) -> str:
+    return str(getattr(fn, "__name__", type(fn).__name__))
 
 
 def _takes_active(fn: Callable[..., Any]) -> str:

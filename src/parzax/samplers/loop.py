@@ -153,7 +153,7 @@ def optimize(
     _checks.check_key(key)
     function = hashable(problem)
     if mesh is not None:
-        mesh = _automatic(mesh)
+        mesh = _with_auto_axis(mesh)
         if size.n_parallel % mesh.size:
             raise ValueError(
                 f"n_parallel must be a multiple of the {mesh.size} devices of mesh, got {n_parallel}."
@@ -216,7 +216,7 @@ def optimize_many(
         raise ValueError(f"keys must have shape (s,), got {keys.shape}; use jax.random.split(key, s).")
     lanes, function = _checks.whole_number("lanes", lanes, 1), hashable(problem)
     if mesh is not None:
-        mesh = _automatic(mesh)
+        mesh = _with_auto_axis(mesh)
         sampler, function, keys = _replicate(mesh, (sampler, function, keys))
     size = lanes * (1 if mesh is None else mesh.size)
     chunks = None
@@ -246,13 +246,13 @@ def optimize_many(
 _incumbents = program(jnp.vectorize(incumbents, signature="(n,d),(n,m),(n,c)->(n)"))
 
 
-def _automatic(mesh: Any) -> Mesh:
+def _with_auto_axis(mesh: Any) -> Mesh:
     """The same mesh with an axis of type Auto. An Explicit axis would refuse arrays not sharded yet."""
     if len(_checks.instance("mesh", mesh, Mesh, "a jax.sharding.Mesh").axis_names) != 1:
         raise ValueError(f"mesh must have one axis, got {mesh.axis_names}; use jax.make_mesh((n,), ('s',)).")
     if AxisType.Explicit in jax.sharding.get_abstract_mesh().axis_types:
         raise ValueError(
-            "mesh= and jax.set_mesh with axes of type Explicit exclude each other; leave one out."
+            "mesh= does not work inside jax.set_mesh of a mesh with Explicit axes; call it outside."
         )
     return Mesh(mesh.devices, mesh.axis_names, axis_types=(AxisType.Auto,))
 

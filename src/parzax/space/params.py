@@ -56,13 +56,9 @@ def as_columns(space: Any, params: Any) -> Any:
     values = _values(space, params)
     on_device = any(isinstance(value, jax.Array) for value in values)
     xp, dtype = (jnp, jnp.result_type(float)) if on_device else (np, np.float64)
-    columns = {}
-    for name, value in zip(space.names, values, strict=True):
-        columns[name] = (
-            _checks.real_array(f"params: {name}", value)
-            if on_device
-            else (_checks.float_array(f"params: {name}", value))
-        )
+    check = _checks.real_array if on_device else _checks.float_array
+    named = zip(space.names, values, strict=True)
+    columns = {name: check(f"params: {name}", value) for name, value in named}
     shapes = {name: np.shape(column) for name, column in columns.items()}
     try:
         shape = np.broadcast_shapes(*shapes.values())
@@ -82,7 +78,9 @@ def _values(space: Any, params: Any) -> list[Any]:
     if space.structure is None:
         _checks.instance("params", params, dict, "a dict by parameter name")
         if params.keys() != set(space.names):
-            raise ValueError(f"params must have the names {_listed(space.names)}, got {_listed(params)}.")
+            raise ValueError(
+                f"params must have the names {_join_names(space.names)}, got {_join_names(params)}."
+            )
         return [params[name] for name in space.names]
     values, structure = jax.tree.flatten(params)
     wanted = jax.tree.structure(space.structure)
@@ -106,12 +104,12 @@ def _columns(space: Any, x: Any) -> Any:
 @lru_cache(maxsize=256)
 def _kinds(space: Any) -> dict[str, tuple[float, float]]:
     """For each parameter: its value while inactive, and its largest absolute value; inf if not an integer."""
-    found = {}
+    kinds = {}
     for name, domains in zip(space.names, space.domains, strict=True):
         integers = all(d.has_integers or isinstance(d, Categorical) for d in domains)
         largest = max(abs(bound) for domain in domains for bound in _bounds(domain))
-        found[name] = _bounds(domains[0])[0], largest if integers else np.inf
-    return found
+        kinds[name] = _bounds(domains[0])[0], largest if integers else np.inf
+    return kinds
 
 
 def _bounds(domain: Domain) -> tuple[float, float]:
@@ -126,5 +124,5 @@ def _part(key: Any) -> str:
     return str(next(name for name in names if name is not None))
 
 
-def _listed(names: Iterable[Any]) -> str:
+def _join_names(names: Iterable[Any]) -> str:
     return ", ".join(map(repr, names))
