@@ -249,8 +249,8 @@ def written(found: Mapping[str, Arrays]) -> Page:
     return Page(blocks, (n_runs, BUDGETS[-1]), [], lambda path: draw(found, path))
 
 
-ABOUT = f"""Each number is a ratio of two gaps to the optimum: with one option changed, divided by unchanged. It is
-a geometric mean over problems and runs, with its 95 % interval over runs. Below 1 the change helps.
+ABOUT = f"""Each number is a ratio of two gaps to the optimum: with one option changed, divided by unchanged.
+It is a geometric mean over problems and runs, with its 95 % interval over runs. Below 1 the change helps.
 
 ![Ratios with their intervals](ablation.png)
 
