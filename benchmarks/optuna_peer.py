@@ -2,10 +2,16 @@
 
 import math
 import warnings
+from typing import Any
 
 import numpy as np
 import optuna
-from optuna.distributions import FloatDistribution, IntDistribution
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
 from optuna.importance import PedAnovaImportanceEvaluator
 
 # The numerics alone have no public name; a benchmark may look behind it, the package never does.
@@ -17,7 +23,7 @@ optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
 def study_of(obs: px.Observations, seed: int) -> optuna.Study:
-    """A study with the rows of one seed; all parameters are floats."""
+    """A study with the rows of one seed, whose losses are minimised."""
     study = optuna.create_study(direction="minimize")
     trials = []
     for values, regimes, loss in zip(obs.values[seed], obs.regime[seed], obs.losses[seed, :, 0], strict=True):
@@ -26,11 +32,19 @@ def study_of(obs: px.Observations, seed: int) -> optuna.Study:
             obs.space.names, obs.space.domains, values, regimes, strict=True
         ):
             if regime >= 0:
-                params[name] = float(value)
-                distributions[name] = FloatDistribution(domains[regime].low, domains[regime].high)
+                params[name], distributions[name] = _as_optuna(domains[regime], float(value))
         trials.append(optuna.create_trial(params=params, distributions=distributions, value=float(loss)))
     study.add_trials(trials)
     return study
+
+
+def _as_optuna(domain: Any, value: float) -> tuple[Any, BaseDistribution]:
+    """A value and its distribution."""
+    if isinstance(domain, px.Categorical):
+        return domain.choices[int(value)], CategoricalDistribution(domain.choices)
+    if isinstance(domain, px.Int):
+        return int(value), IntDistribution(domain.low, domain.high, log=domain.log)
+    return value, FloatDistribution(domain.low, domain.high, log=domain.log)
 
 
 def end_to_end(study: optuna.Study, level: float) -> dict[str, float]:
