@@ -151,7 +151,7 @@ def test_columns_that_cannot_be_parameters_are_reported_in_sentences():
     left_out = px.Observations.from_dataframe(df, warn=False).report.left_out
     layers = "row 0: it holds a list; write such choices as text"
     assert left_out[1:] == (f"layers, {layers}",)
-    assert left_out[0].startswith("when: it holds Datetime(")
-    assert left_out[0].endswith("neither numbers nor labels; convert or drop it")
+    advice = "if it is a parameter, write it as numbers or text"
+    assert left_out[0] == f"when: it holds dates or times, neither numbers nor labels; {advice}"
     with pytest.raises(ValueError, match=rf"^column 'layers', {layers}\.$"):
         px.Observations.from_dataframe(df, parameters="layers", warn=False)

@@ -168,8 +168,10 @@ def test_good_values(tmp_path):
                 assert of.texts[i].startswith("nothing stands out")
                 continue
             low, high = good.values
-            text = f"{low:.4g} to {high:.4g} ({100 * round(good.target, 2):g}\N{NO-BREAK SPACE}% of the best"
+            text = f"{low:.4g} to {high:.4g} ({100 * round(good.target, 2):g}\N{NO-BREAK SPACE}% of the "
             assert of.good[i].startswith(text)
+            some = own.space[good.parameter][0].conditions
+            assert of.good[i].endswith("% of all such rows)" if some else "% of all)")
     assert [
         of.caption for regimes in found.values for _, of in regimes if own.names[of.parameter] == "x"
     ] == [

@@ -14,7 +14,7 @@ def summarise(result: ImportanceResult) -> list[str]:
     """Summarise the page at its opening level: important parameters, their good values, and the certainty."""
     stats, labels = numbers(result), short_labels([visible(name) for name in result.names], _LABEL)
     values = ((result.space.index(good.parameter), good) for good in result.good_values())
-    texts = ((j, good_text(good, result.space[good.parameter][good.regime])) for j, good in values)
+    texts = ((j, good_text(good, result.space[good.parameter])) for j, good in values)
     lines = summary(result, stats, labels, [(j, text) for j, text in texts if text])
     # A terminal would show a no-break space as an escape.
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from parzax._words import visible
+from parzax._words import plural, visible
 from parzax.page.numbers import Numbers
 from parzax.page.words import percent
 from parzax.results import ImportanceResult
-from parzax.results.good_values import GoodValues, good_values, values_text
+from parzax.results.good_values import GoodValues, good_values, regime_part, values_text
 from parzax.results.labels import shorten
 from parzax.results.phrases import number, regime_text
 from parzax.results.result import RegimeDensity
@@ -50,7 +50,7 @@ def regime_values(result: ImportanceResult, stats: Numbers, parameters: Sequence
             good_texts, texts = [""] * len(stats.levels), []
             for i, at_level in enumerate(good):
                 values = None if stats.chance[i, j] else at_level.get((name, k))
-                good_texts[i] = good_text(values, domain) if values else ""
+                good_texts[i] = good_text(values, domains) if values else ""
                 nothing = "nothing stands out" if alpha[i, j, k] > 0 else "no rows among the best"
                 part = f"; in this regime {_shares(alpha[i, j, k], beta[i, j, k])}" if shared else ""
                 texts.append((good_texts[i] or nothing) + part)
@@ -61,12 +61,20 @@ def regime_values(result: ImportanceResult, stats: Numbers, parameters: Sequence
     return out
 
 
-def good_text(good: GoodValues, domain: Domain) -> str:
-    """ "0.2 to 0.4 (80 % of the best rows, 20 % of all)"; "" if both rounded shares are equal."""
+def good_text(good: GoodValues, domains: Sequence[Domain]) -> str:
+    """ "0.2 to 0.4 (80 % of the best rows, 20 % of all)"; "" if both rounded shares are equal.
+
+    For one of several domains, or a parameter with conditions, shares are of its rows: "80 % of the 7 best
+    rows where it is active, 20 % of all such rows".
+    """
     if round(good.target, 2) <= round(good.region, 2):
         return ""
-    what = visible(shorten(values_text(good.values, domain), _TEXT))
-    return f"{what} ({_shares(good.target, good.region)})"
+    what = visible(shorten(values_text(good.values, domains[good.regime]), _TEXT))
+    if not (part := regime_part(domains)):
+        return f"{what} ({_shares(good.target, good.region)})"
+    target, region = (percent(round(share, 2)) for share in (good.target, good.region))
+    rows = plural(round(good.n_target), "best row")
+    return f"{what} ({target} of the {rows} {part}, {region} of all such rows)"
 
 
 def stride(pictures: Sequence[dict[str, Any] | None], n_levels: int) -> int:

@@ -69,9 +69,9 @@ def _read_series(name: str, series: Any, nw: Any) -> Column:
         promoted = not integers and bool(missing.any() and (missing | (values == np.floor(values))).all())
         return Column(name, rows, numbers=values, integers=integers, promoted=promoted)
     if dtype.is_temporal() or dtype.is_nested() or dtype == nw.Binary:
-        raise ValueError(
-            f"column {name!r}: it holds {dtype}, neither numbers nor labels; convert or drop it."
-        )
+        kind = "dates or times" if dtype.is_temporal() else str(dtype)
+        advice = "if it is a parameter, write it as numbers or text"
+        raise ValueError(f"column {name!r}: it holds {kind}, neither numbers nor labels; {advice}.")
     labels, null = series.to_list(), series.is_null()
     if dtype not in (nw.Boolean, nw.String, nw.Enum):
         labels = [x.item() if isinstance(x, np.generic) else x for x in labels]
