@@ -231,7 +231,8 @@ def outside() -> int:
     # jaxtyping checks the call of this function, so its frames may come first
     while frame.f_back is not None and _is_in(frame, "jaxtyping"):
         frame = frame.f_back
-    while frame.f_back is not None and _is_in(frame, "parzax", "jaxtyping"):
+    # JAX and Equinox lie between the caller and a function that they trace
+    while frame.f_back is not None and _is_in(frame, "parzax", "jaxtyping", "jax", "equinox"):
         frame, level = frame.f_back, level + 1
     return level
 

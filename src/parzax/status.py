@@ -70,7 +70,7 @@ _ADVICE = {
     Status.TIED_CUTOFF: "Ties with the last row made the target larger than asked; the number of rows "
     "shown is its real size.",
     Status.LOW_DATA: "Ten rows or fewer in the target or in the region outside it: importances are rough at "
-    "this level; add rows, or choose a level nearer to 0.5.",
+    "this level; add rows (more seeds do not help), or choose a level nearer to 0.5.",
     Status.LOW_REGIME_DATA: "Few rows in a regime: a regime with at least a quarter of the parameter's rows "
     "has ten or fewer in the target or outside it, so the importance may be far too low or too high; look at "
     "the regimes.",

@@ -21,9 +21,14 @@ KEY = jax.random.key(0)
 X = jnp.array([0.0, 0.25, jnp.nan, 16.0])
 
 
+def used(params):
+    """0, from every parameter, since one without effect is warned of."""
+    return 0.0 * sum(value.astype(float) for value in params.values())
+
+
 def loss(key, params):
     assert params["units"].dtype == jnp.int32
-    return params["rate"] + params["decay"] + jnp.zeros(16)[: len(params)].sum(), params["units"] - 32
+    return params["rate"] + params["decay"] + used(params), params["units"] - 32
 
 
 def test_a_dict():
@@ -85,7 +90,7 @@ def test_a_tree():
 
 def test_equals_a_problem_of_vectors():
     """Runs on named values and on columns are equal."""
-    named = px.Problem.from_params(lambda key, params: params["rate"] * params["units"].astype(float), SPACE)
+    named = px.Problem.from_params(lambda key, p: p["rate"] * p["units"].astype(float) + used(p), SPACE)
     columns = px.Problem(lambda key, x: x[1] * x[3], SPACE)
     first, second = (px.optimize(px.tpe(SPACE), problem, KEY, 32) for problem in (named, columns))
     np.testing.assert_array_equal(first.x, second.x)
@@ -109,10 +114,16 @@ def test_one_compilation_for_the_same_problem_again():
         (lambda key, params: {"rate": 1}["rates"], KeyError, "fn looks up 'rates'"),
         (lambda key, params: {"x": 1}["rate"], KeyError, "^'rate'"),
         (
-            lambda key, params: jnp.ones(3) * params["rate"],
+            lambda key, params: jnp.ones(3) * used(params),
             ValueError,
-            r"objectives of fn must have shape \(1,\), got \(3,\); n_objectives is 1",
+            r"objectives of fn must be one number, got an array of shape \(3,\); n_objectives is 1",
         ),
+        (
+            lambda key, params: (used(params), params["units"] - 9),
+            ValueError,
+            r"the second value of fn is for constraints, but n_constraints is 0\. Pass n_constraints=",
+        ),
+        (lambda params, key: params["rate"], TypeError, "string indexing"),
         (lambda key, params: params["rate"].reshape(3), TypeError, "reshape"),
     ],
 )
@@ -139,3 +150,68 @@ def test_a_sampler_of_the_same_parameters_without_the_tree():
     problem = px.Problem.from_params(lambda key, params: params["a"]["b"], {"a": {"b": px.Float(0, 1)}})
     trace = px.optimize(px.tpe(px.Space({"a.b": px.Float(0, 1)})), problem, KEY, 4)
     np.testing.assert_array_equal(trace.x, trace.objectives)
+
+
+def minimum(fn, n_constraints=0):
+    problem = px.Problem.from_params(fn, DOMAINS, n_constraints=n_constraints)
+    return px.optimize(px.tpe(SPACE, n_constraints=n_constraints), problem, KEY, 4)
+
+
+def test_a_comparison_of_a_code_with_text_is_noticed():
+    """It is always false, and no error: a search then ends with a wrong answer."""
+    words = r"^fn does not use the parameter 'kind'; categories are codes \(0 is 'plain', 1 is 'decayed'\)"
+    with pytest.warns(UserWarning, match=words) as caught:
+        minimum(
+            lambda key, p: p["rate"] + p["decay"] + p["units"].astype(float) + 5.0 * (p["kind"] == "plain")
+        )
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+def test_an_unused_parameter_is_noticed_inside_compiled_parts():
+    @jax.jit
+    def fn(key, params):
+        def step(carry, _):
+            return carry + params["rate"] * params["kind"].astype(float), None
+
+        return jax.lax.scan(step, params["decay"], length=3)[0]
+
+    with pytest.warns(UserWarning, match=r"^fn does not use the parameter 'units'\.$"):
+        minimum(fn)
+
+
+def test_a_parent_is_used_through_the_mask_of_its_children():
+    def fn(key, params, active):
+        return (
+            jnp.where(active["decay"], params["decay"], 2.0) * params["rate"] * params["units"].astype(float)
+        )
+
+    minimum(fn)  # a warning is an error here
+
+
+def test_a_condition_is_no_constraint():
+    """True counts as 1, which is a violation: size <= limit would ask for the opposite."""
+    with pytest.raises(TypeError, match=r"must be numbers, got booleans; return a number that is <= 0"):
+        minimum(lambda key, params: (used(params), params["units"] <= 16), 1)
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda key, params: 1.0 if params["rate"] > 0.5 else 2.0,
+        lambda key, params: jnp.ones((params["units"], 2)).sum(),
+        lambda key, params: {"plain": 1.0}[params["kind"]],
+    ],
+)
+def test_errors_of_traced_values_say_what_to_do(fn):
+    with pytest.raises(TypeError) as caught:
+        minimum(fn)
+    assert any(
+        "jnp.where" in note and "a mask of the largest size" in note for note in caught.value.__notes__
+    )
+
+
+def test_a_plain_function_of_names_is_told_of_from_params():
+    with pytest.raises(TypeError, match="string indexing") as caught:
+        px.optimize(px.tpe(SPACE), lambda key, params: params["rate"], KEY, 4)
+    assert any("from_params gives it values by name" in note for note in caught.value.__notes__)

@@ -156,6 +156,17 @@ def test_a_sweep_says_where_each_advice_holds():
     assert "one run" not in text
 
 
+def test_a_status_of_some_seeds_says_of_how_many():
+    """Catches "not above chance" beside an importance of many seeds, where it holds for one of them."""
+    result = make_result(n_seeds=3, levels=(0.5,))
+    status = np.zeros_like(result.status)
+    status[0, 0, 1] = px.Status.NOT_ABOVE_CHANCE
+    status[:, 0, 2] = px.Status.CONSTANT
+    rows = {line.split()[0]: line for line in str(_with_status(result, status)).splitlines() if line}
+    assert rows["p1"].endswith("NOT_ABOVE_CHANCE (1 of 3 seeds)")
+    assert rows["p2"].endswith(" CONSTANT")
+
+
 def test_advice_about_many_parameters_fits_a_line():
     result = make_result(n_parameters=20)
     status = np.zeros_like(result.status)

@@ -188,6 +188,11 @@ def test_a_run_as_observations():
     np.testing.assert_array_equal(obs.values[..., 1], [[0.1, 0.7]] * 3)
     np.testing.assert_array_equal(obs.losses[0, :, 0], [-1, -2])
     np.testing.assert_array_equal(obs.constraints[0, :, 0], [-0.5, 0.5])
+    pooled = trace.to_observations(pooled=True)
+    assert pooled.batch_shape == ()
+    np.testing.assert_array_equal(pooled.values, obs.values.reshape(-1, 2))
+    np.testing.assert_array_equal(pooled.losses, obs.losses.reshape(-1, 1))
+    np.testing.assert_array_equal(pooled.constraints, obs.constraints.reshape(-1, 1))
     one = px.optimize(sampler(), problem(), KEYS[0], N)
     assert one.to_observations().constraints is None
     np.testing.assert_array_equal(one.to_observations().values, one.x)
@@ -196,3 +201,23 @@ def test_a_run_as_observations():
         px.samplers.Trace(x, objectives, objectives, ("minimize",)).to_observations()
     with pytest.raises(TypeError, match="a run is traced, but to_observations needs its values"):
         jax.eval_shape(lambda key: px.optimize(sampler(), problem(), key, N).to_observations().n, KEYS[0])
+
+
+def test_the_best_parameters_by_name():
+    """Of each run; None where no row is feasible or all failed, and never the last row."""
+    space = px.Space({"x": px.Float(0, 1), "act": px.Categorical(["relu", "tanh"])})
+    x = np.float32([[[0.25, 1], [0.5, 0], [0.75, 1]]] * 3)
+    objectives = np.float32([[[2.0], [1.0], [3.0]], [[2.0], [1.0], [3.0]], [[np.nan]] * 3])
+    constraints = np.float32([[[0.0], [1.0], [-1.0]], [[1.0]] * 3, [[0.0]] * 3])
+    trace = px.samplers.Trace(x, objectives, constraints, ("minimize",), space)
+    assert trace.best_params() == [{"x": 0.25, "act": "tanh"}, None, None]
+    assert jax.tree.map(lambda a: a[0], trace).best_params() == {"x": 0.25, "act": "tanh"}
+    assert jax.tree.map(lambda a: a[1], trace).best_params() is None
+    highest = px.samplers.Trace(x[0], objectives[0], constraints[0], ("maximize",), space)
+    assert highest.best_params() == {"x": 0.75, "act": "tanh"}
+    assert jax.tree.map(lambda a: a[:0], trace).best_params() == []
+    two = px.samplers.Trace(x, np.tile(objectives, 2), constraints, ("minimize",) * 2, space)
+    with pytest.raises(ValueError, match=r"best_params is for one objective; sampler\.best gives the front"):
+        two.best_params()
+    with pytest.raises(TypeError, match="a run is traced, but best_params needs its values"):
+        jax.eval_shape(lambda x: px.samplers.Trace(x, x, x, ("minimize",), space).best_params(), x[..., :1])

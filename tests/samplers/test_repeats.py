@@ -122,3 +122,21 @@ def test_jit_is_eager():
 def test_wrong_values():
     with pytest.raises(TypeError, match="repeats"):
         px.paper_tpe(SPACE, repeats="no")  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("as_told", [np.float64, jnp.float32])
+def test_a_pool_of_real_numbers_is_gone_through_once(as_told):
+    """Its members are told as given or as suggested; draws from a continuous space would never be equal."""
+    space = px.Space({"x": px.Float(1e-4, 1.0, log=True), "k": px.Int(1, 9)})
+    rng = np.random.default_rng(0)
+    pool = np.stack([10 ** rng.uniform(-4, 0, 40), rng.integers(1, 10, 40)], axis=1)
+    sampler = px.tpe(space, n_startup=0)
+    state, chosen = sampler.init(64), []
+    ask = jax.jit(lambda key, state: sampler.ask(key, state, 2, jnp.asarray(pool)))
+    for key in jax.random.split(jax.random.key(1), 20):
+        x = np.asarray(ask(key, state))
+        rows = [int(np.argmin(np.abs(pool - row).sum(axis=1))) for row in x]
+        chosen += rows
+        told = pool[rows] if as_told is np.float64 else jnp.asarray(x)
+        state = sampler.tell(state, told, np.log10(pool[rows, 0]) ** 2)
+    assert sorted(chosen) == list(range(40))

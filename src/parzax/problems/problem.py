@@ -2,18 +2,27 @@
 
 import abc
 import inspect
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
+from jax.interpreters.partial_eval import dce_jaxpr
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from parzax import _checks
-from parzax.space import Space
+from parzax._words import join_names
+from parzax.space import Categorical, Space
 
 Evaluation = tuple[Float[Array, " m"], Float[Array, " c"]]
+
+_TRACED = (
+    "fn is called as fn(key, params), and JAX traces its params. Use jnp.where or jax.lax.cond instead of "
+    "if, a mask of the largest size instead of a shape, and codes instead of the names of categories."
+)
 
 
 class AbstractProblem(eqx.Module):
@@ -139,6 +148,9 @@ class Problem(AbstractProblem):
             TypeError, ValueError: as in `Problem`; KeyError in a call if ``fn`` uses a name that the space
                 does not have.
 
+        Warns:
+            UserWarning: while tracing, if the result of ``fn`` does not depend on a parameter.
+
         >>> import jax
         >>> import parzax as px
         >>> def loss(key, params):
@@ -170,8 +182,11 @@ class Problem(AbstractProblem):
             raise ValueError(f"fn must return (objectives, constraints), because {given}. {hint}")
         hint = f"; n_objectives is {self.n_objectives}"
         objectives = _vector("the objectives of fn", result[0], self.n_objectives, hint)
+        if self.n_constraints == 0 and any(map(jnp.size, jax.tree.leaves(result[1]))):
+            hint = "Pass n_constraints=, or return the objectives alone."
+            raise ValueError(f"the second value of fn is for constraints, but n_constraints is 0. {hint}")
         hint = f"; n_constraints is {self.n_constraints}"
-        constraints = _vector("the constraints of fn", result[1], self.n_constraints, hint)
+        constraints = _vector("the constraints of fn", result[1], self.n_constraints, hint, limits=True)
         # An empty array of constraints gets the dtype of the objectives.
         return objectives, constraints if self.n_constraints else constraints.astype(objectives.dtype)
 
@@ -185,10 +200,19 @@ class _OfParams(eqx.Module):
 
     def __call__(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Any:
         params, active = self.space.unflatten(x), self.space.active(x) if self.takes_active else None
+        result = self._call(key, params, active)
+        if _checks.is_traced(x):
+            self._warn_of_unused(key, params, active)
+        return result
+
+    def _call(self, key: PRNGKeyArray, params: Any, active: Any) -> Any:
         try:
             if self.takes_active == "by name":
                 return self.fn(key, params, active=active)
             return self.fn(key, params, active) if self.takes_active else self.fn(key, params)
+        except TypeError as error:
+            error.add_note(_TRACED)
+            raise
         except KeyError as error:
             missing = error.args[0] if error.args else None
             in_tree = self.space.structure is not None
@@ -197,6 +221,28 @@ class _OfParams(eqx.Module):
             names = ", ".join(map(repr, self.space.names))
             hint = "; params has the structure of the domains" * in_tree
             raise KeyError(f"fn looks up {missing!r}, but the parameters are {names}{hint}.") from error
+
+    def _warn_of_unused(self, key: PRNGKeyArray, params: Any, active: Any) -> None:
+        """A comparison of a code with text is False, and no error: what shows it is an unused parameter."""
+        leaves, structure = jax.tree.flatten(params)
+
+        def of_leaves(*leaves: Array) -> Any:
+            return self._call(key, jax.tree.unflatten(structure, leaves), active)
+
+        shapes = [jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in leaves]
+        jaxpr = jax.make_jaxpr(of_leaves)(*shapes).jaxpr
+        _, used = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))
+        tree = {name: name for name in self.space.names} if (s := self.space.structure) is None else s
+        names = jax.tree.leaves(tree)
+        unused = {name for name, is_used in zip(names, used, strict=True) if not is_used}
+        if self.takes_active:  # the mask has what the children of a parameter need to know
+            unused -= {parent for name in self.space.names for parent in self.space.parents(name)}
+        for name in (name for name in self.space.names if name in unused):
+            domain, hint = self.space[name][0], ""
+            if isinstance(domain, Categorical):
+                codes = join_names([f"{i} is {choice!r}" for i, choice in enumerate(domain.choices)], 3)
+                hint = f"; categories are codes ({codes}), which never equal a text"
+            warnings.warn(f"fn does not use the parameter {name!r}{hint}.", stacklevel=_checks.outside())
 
 
 def _as_pytree(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -220,8 +266,14 @@ def _takes_active(fn: Callable[..., Any]) -> str:
     return ""
 
 
-def _vector(name: str, value: Any, size: int, hint: str = "") -> Array:
-    array = _checks.floating_array(name, value)
+def _vector(name: str, value: Any, size: int, hint: str = "", *, limits: bool = False) -> Array:
+    array = _checks.real_array(name, value)
+    if limits and size and array.dtype == bool:
+        example = "return a number that is <= 0 where they are satisfied, such as size - limit"
+        raise TypeError(f"{name} must be numbers, got booleans; {example}.")
+    array = _checks.floating_array(name, array)
     array = array[None] if array.shape == () and size == 1 else array
+    if size == 1 and array.shape != (1,):
+        raise ValueError(f"{name} must be one number, got an array of shape {array.shape}{hint}.")
     _checks.check_shape(name, array, size, hint=hint)
     return array

@@ -76,12 +76,23 @@ def _by_parameter(result: ResultArrays) -> tuple[str, list[list[str]]]:
         ["p", *(_p_value(result, j) for j in single)],
         ["variance", *(f"{variance[group].sum():.3g}" for group in groups)],
         ["n active", *(size_text(active[:, j]) for j in single)],
-        ["status", *(status_names(int(bits[j])) for j in single)],
+        ["status", *(_statuses(result, j, int(bits[j])) for j in single)],
     ]
     # The row that sums several parameters has no p-value, number of rows or status.
     columns = [column + [""] * (1 + len(labels) - len(column)) for column in columns if any(column[1:])]
     over_seeds = _over_seeds(result, result.seeds_counted[:1])
     return f"importance{over_seeds} at level {result.target_quantile[0]:g}", columns
+
+
+def _statuses(result: ResultArrays, parameter: int, bits: int) -> str:
+    """Names of the statuses of a parameter, and how many seeds have each if not all do."""
+    status = result.status.reshape(-1, len(result.names))[:, parameter]
+    words = []
+    for bit in Status:
+        if bits & bit:
+            n, name = int((status & bit != 0).sum()), status_names(int(bit))
+            words.append(name if n == len(status) else f"{name} ({n} of {len(status)} seeds)")
+    return "|".join(words)
 
 
 def _shown(result: ResultArrays, ranked: list[int], most: int, length: int) -> list[tuple[str, np.ndarray]]:

@@ -6,7 +6,6 @@ A preset returns a `Sampler`: `tpe` and `meta_learn_tpe`, and the published `pap
 """
 
 from parzax.samplers.best import Best as Best
-from parzax.samplers.loop import Trace as Trace
 from parzax.samplers.loop import optimize as optimize
 from parzax.samplers.loop import optimize_many as optimize_many
 from parzax.samplers.meta_learning import meta_learn_tpe as meta_learn_tpe
@@ -21,4 +20,5 @@ from parzax.samplers.sampler import Sampler as Sampler
 from parzax.samplers.start import AbstractStart as AbstractStart
 from parzax.samplers.start import FromRows as FromRows
 from parzax.samplers.start import RandomStart as RandomStart
+from parzax.samplers.trace import Trace as Trace
 from parzax.split import State as State

@@ -21,6 +21,8 @@ _MOST_ENUMERATED, _DRAWS = 512, 4
 # _LEAST_CLIMBING: smallest number of candidates that take part in gradient ascent. _APART: two end points
 # that differ by at most this on every axis count as one suggestion.
 _LEAST_CLIMBING, _APART = 8, 1e-3
+# Units in the last place within which a place was seen before.
+_LAST_DIGITS = 16
 # Length of the first step, as a fraction of the range. It is halved when the score does not rise.
 _FIRST = 0.02
 
@@ -117,14 +119,16 @@ def is_near(a: Points, b: Points, continuous: Bool[Any, "*n d"] | bool, reach: A
 
 
 def is_seen(basis: Basis, at: Points, seen: Seen) -> Bool[Array, " j"]:
-    """Mask of the valid points that equal a configuration in ``seen``."""
+    """Mask of the valid points that equal a configuration in ``seen``, but for the last digits."""
     (rows, counts), frame = seen, basis.frame
     if frame.factors is not None:
         # Cheaper than a comparison of every parameter.
         equal = (frame.identify(at)[None] == frame.identify(rows)[:, None]).all(axis=-1)
         return (equal & (counts & rows.valid.all(axis=-1))[:, None]).any(axis=0)
     continuous = frame.on_continuum(at)
-    equal = is_near(at[None], rows[:, None], continuous[None], 0)
+    # Members of a pool are told again in the dtype of the state.
+    reach = _LAST_DIGITS * jnp.finfo(at.unit.dtype).eps
+    equal = is_near(at[None], rows[:, None], continuous[None], reach)
     return (equal & counts[:, None]).any(axis=0)
 
 

@@ -1,7 +1,7 @@
 """Complete optimisation runs as one compiled scan; thousands of runs in chunks, with a progress bar."""
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Int
 
 from parzax import _checks
 from parzax._programs import program
@@ -17,80 +17,14 @@ from parzax._progress import is_shown
 from parzax.chunks import Chunks, digest, run_chunks
 from parzax.samplers.arguments import call
 from parzax.samplers.objective import RunSize, check_run, hashable, sizes
-from parzax.samplers.repeats import incumbents
 from parzax.samplers.run import Rows, run
 from parzax.samplers.sampler import Sampler
-from parzax.space import Space, host_frame
-
-if TYPE_CHECKING:
-    from parzax.observations import Observations
+from parzax.samplers.trace import Trace
 
 # Runs per chunk, which fits a core's cache.
 _LANES = 32
 # A run of up to this many evaluations is one scan: half the compilation time, slightly slower.
 _ONE_SCAN = 256
-
-
-class Trace(eqx.Module):
-    """The evaluations of a run, in order; `optimize_many` adds a leading axis of runs.
-
-    Attributes:
-        x: (..., n, d) native values.
-        objectives: (..., n, m) values that the problem returned.
-        constraints: (..., n, c) values, satisfied if <= 0.
-        directions: "minimize" or "maximize" for each objective; static.
-        space: the sampler's search space, None where it is not known; static.
-    """
-
-    x: Float[Any, "*s n d"]
-    objectives: Float[Any, "*s n m"]
-    constraints: Float[Any, "*s n c"]
-    directions: tuple[str, ...] = eqx.field(static=True)
-    space: Space | None = eqx.field(static=True, default=None)
-
-    @property
-    def feasible(self) -> Array:
-        """(..., n) whether all constraints are satisfied."""
-        return (self.constraints <= 0).all(axis=-1)
-
-    def best(self, objective: int = 0) -> Array:
-        """(..., n) best feasible value so far of an objective; +inf (-inf if maximised) before the first.
-
-        It is the value of a single evaluation. If evaluations have noise, it is too good; see `incumbent`.
-        """
-        objective = _checks.whole_number("objective", objective, 0, self.objectives.shape[-1] - 1)
-        value = self.objectives[..., objective]
-        usable, axis = self.feasible & ~jnp.isnan(value), value.ndim - 1
-        if self.directions[objective] == "maximize":
-            return jax.lax.cummax(jnp.where(usable, value, -jnp.inf), axis=axis)
-        return jax.lax.cummin(jnp.where(usable, value, jnp.inf), axis=axis)
-
-    def incumbent(self, objective: int = 0) -> Int[Array, "*s n"]:
-        """(..., n) first row of the best feasible configuration so far; -1 before there is one.
-
-        The best one is that of `parzax.samplers.Sampler.best`, by the means of repeated evaluations.
-        """
-        objective = _checks.whole_number("objective", objective, 0, self.objectives.shape[-1] - 1)
-        sign = -1 if self.directions[objective] == "maximize" else 1
-        losses = sign * self.objectives[..., objective, None]
-        return call(_incumbents, self.x, losses, self.constraints)
-
-    def to_observations(self) -> "Observations":
-        """The rows as a log on the host, such as for `parzax.cond_ped_anova`; runs are its seeds.
-
-        Values rounded out of their domain are moved to the nearest value inside. ValueError if the trace has
-        no space; TypeError if it is traced.
-        """
-        from parzax.observations import Observations  # samplers need logs for nothing else
-
-        _checks.on_host("a run", self.x, self.objectives)
-        if self.space is None:
-            raise ValueError("this trace has no space; give it one: dataclasses.replace(trace, space=space).")
-        x, frame = np.asarray(self.x, np.float64), host_frame(self.space)
-        values = frame.decode(frame.nearest(x.reshape(-1, len(self.space)))).reshape(x.shape)
-        constraints = np.asarray(self.constraints) if self.constraints.shape[-1] else None
-        objectives, directions = np.asarray(self.objectives), self.directions
-        return Observations.from_arrays(self.space, values, objectives, directions, constraints=constraints)
 
 
 def optimize(
@@ -241,9 +175,6 @@ def optimize_many(
     rows, shown = np.arange(len(keys), dtype=np.int32), is_shown(progress)
     parts = run_chunks(compute, (rows,), len(keys), like, chunks, what="runs", shown=shown)
     return Trace(*parts, directions=sampler.directions, space=sampler.space)
-
-
-_incumbents = program(jnp.vectorize(incumbents, signature="(n,d),(n,m),(n,c)->(n)"))
 
 
 def _with_auto_axis(mesh: Any) -> Mesh:

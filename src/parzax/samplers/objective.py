@@ -56,7 +56,11 @@ def sizes(sampler: Sampler, problem: Any) -> tuple[int, int]:
     """Numbers of objectives and constraints of a problem, by its attributes or its result shapes."""
     with suppress(AttributeError):
         return problem.n_objectives, problem.n_constraints
-    parts = jax.eval_shape(lambda: problem(jax.random.key(0), jnp.zeros(len(sampler.space))))
+    try:
+        parts = jax.eval_shape(lambda: problem(jax.random.key(0), jnp.zeros(len(sampler.space))))
+    except TypeError as error:
+        error.add_note("A plain function gets a vector; parzax.Problem.from_params gives it values by name.")
+        raise
     shapes = [jnp.shape(part) for part in parts] if isinstance(parts, tuple) else [jnp.shape(parts)]
     if [len(shape) for shape in shapes] != [1, 1]:
         raise ValueError(

@@ -63,8 +63,8 @@ class Strategy(Parts):
             only = (state.constraint_only & state.present).sum(dtype=state.count.dtype)
             starting = state.count - only < self.n_startup
         seen = None
-        # with an always active continuous parameter, two draws are never equal
-        if not (self.repeats or basis.free_continuum):
+        # with an always active continuous parameter, two draws are never equal, but members of a pool may be
+        if not self.repeats and (pool is not None or not basis.free_continuum):
             seen = state.points, state.present & ~state.constraint_only
         dtype = state.x.dtype
         random = partial(_draw_different, basis=basis, dtype=dtype, n=n, pool=pool, every=every)

@@ -1,0 +1,116 @@
+"""The evaluations of a run, and what is best among them."""
+
+from typing import TYPE_CHECKING, Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from parzax import _checks
+from parzax._programs import program
+from parzax.samplers.arguments import call
+from parzax.samplers.repeats import incumbents
+from parzax.space import Space, host_frame
+
+if TYPE_CHECKING:
+    from parzax.observations import Observations
+
+
+class Trace(eqx.Module):
+    """The evaluations of a run, in order; `optimize_many` adds a leading axis of runs.
+
+    Attributes:
+        x: (..., n, d) native values.
+        objectives: (..., n, m) values that the problem returned.
+        constraints: (..., n, c) values, satisfied if <= 0.
+        directions: "minimize" or "maximize" for each objective; static.
+        space: the sampler's search space, None where it is not known; static.
+    """
+
+    x: Float[Any, "*s n d"]
+    objectives: Float[Any, "*s n m"]
+    constraints: Float[Any, "*s n c"]
+    directions: tuple[str, ...] = eqx.field(static=True)
+    space: Space | None = eqx.field(static=True, default=None)
+
+    @property
+    def feasible(self) -> Array:
+        """(..., n) whether all constraints are satisfied."""
+        return (self.constraints <= 0).all(axis=-1)
+
+    def best(self, objective: int = 0) -> Array:
+        """(..., n) best feasible value so far of an objective; +inf (-inf if maximised) before the first.
+
+        It is the value of a single evaluation. If evaluations have noise, it is too good; see `incumbent`.
+        """
+        objective = _checks.whole_number("objective", objective, 0, self.objectives.shape[-1] - 1)
+        value = self.objectives[..., objective]
+        usable, axis = self.feasible & ~jnp.isnan(value), value.ndim - 1
+        if self.directions[objective] == "maximize":
+            return jax.lax.cummax(jnp.where(usable, value, -jnp.inf), axis=axis)
+        return jax.lax.cummin(jnp.where(usable, value, jnp.inf), axis=axis)
+
+    def incumbent(self, objective: int = 0) -> Int[Array, "*s n"]:
+        """(..., n) first row of the best feasible configuration so far; -1 before there is one.
+
+        The best one is that of `parzax.samplers.Sampler.best`, by the means of repeated evaluations.
+        """
+        objective = _checks.whole_number("objective", objective, 0, self.objectives.shape[-1] - 1)
+        sign = -1 if self.directions[objective] == "maximize" else 1
+        losses = sign * self.objectives[..., objective, None]
+        return call(_incumbents, self.x, losses, self.constraints)
+
+    def best_params(self) -> Any:
+        """The parameters of the best feasible configuration by name, as `parzax.Space.as_dict` gives them.
+
+        With several runs a list, with an entry for each run. The best configuration is that of `incumbent`.
+        None where no row is feasible, or no objective is known. On the host, for one objective.
+
+        Raises:
+            ValueError: several objectives (`parzax.samplers.Sampler.best` has their front), or no space.
+            TypeError: a traced run.
+        """
+        _checks.on_host("a run", self.x, self.objectives)
+        if self.objectives.shape[-1] > 1:
+            raise ValueError("best_params is for one objective; sampler.best gives the front of several.")
+        space, last = self._known_space(), np.asarray(self.incumbent())[..., -1]
+        rows = np.take_along_axis(np.asarray(self.x), np.maximum(last, 0)[..., None, None], axis=-2)
+
+        def params(row: np.ndarray, last: np.ndarray) -> Any:
+            if row.ndim > 2:
+                return [params(*each) for each in zip(row, last, strict=True)]
+            return None if last < 0 else space.as_dict(row[0])
+
+        return params(rows, last)
+
+    def _known_space(self) -> Space:
+        if self.space is None:
+            raise ValueError("this trace has no space; give it one: dataclasses.replace(trace, space=space).")
+        return self.space
+
+    def to_observations(self, *, pooled: bool = False) -> "Observations":
+        """The rows as a log on the host, such as for `parzax.cond_ped_anova`.
+
+        Runs are the seeds of the log: the best rows are those of each run, and importances are means over
+        runs. With ``pooled=True`` all rows are one log, whose best rows are the best of all runs.
+
+        Values rounded out of their domain are moved to the nearest value inside. ValueError if the trace has
+        no space; TypeError if it is traced.
+        """
+        from parzax.observations import Observations  # samplers need logs for nothing else
+
+        _checks.on_host("a run", self.x, self.objectives)
+        space, x = self._known_space(), np.asarray(self.x, np.float64)
+        frame = host_frame(space)
+        values = frame.decode(frame.nearest(x.reshape(-1, len(space)))).reshape(x.shape)
+        constraints = np.asarray(self.constraints) if self.constraints.shape[-1] else None
+        objectives, directions = np.asarray(self.objectives), self.directions
+        if pooled:
+            values, objectives = (rows.reshape(-1, rows.shape[-1]) for rows in (values, objectives))
+            constraints = None if constraints is None else constraints.reshape(-1, constraints.shape[-1])
+        return Observations.from_arrays(space, values, objectives, directions, constraints=constraints)
+
+
+_incumbents = program(jnp.vectorize(incumbents, signature="(n,d),(n,m),(n,c)->(n)"))
