@@ -37,7 +37,7 @@ def test_largest_on_top_with_its_value(seeds):
     assert rows(ax) == seeds.ranking(1)
     by_height = {t.xy[1]: t.get_text() for t in ax.texts}
     assert [by_height[y] for y in (0, 1)] == [f"{m:.2f}" for m in sorted(mean, reverse=True)]
-    assert ax.get_xlabel() == "importance at γ′ = 0.3 (mean ± standard error, 4 seeds)"
+    assert ax.get_xlabel() == "importance for the best 30 %, γ′ = 0.3 (mean ± standard error, 4 seeds)"
 
 
 def test_whiskers_only_with_several_seeds(seeds, single):
@@ -45,7 +45,7 @@ def test_whiskers_only_with_several_seeds(seeds, single):
     assert importance_bars(seeds).containers[1].has_xerr
     ax = importance_bars(single)
     assert len(ax.containers) == 1
-    assert ax.get_xlabel() == "importance at γ′ = 0.1"
+    assert ax.get_xlabel() == "importance for the best 10 %, γ′ = 0.1"
 
 
 def test_the_rest_is_summed(mixed):
@@ -171,7 +171,7 @@ def test_seeds_without_importance_do_not_count():
     np.testing.assert_allclose(mean[0], result.importance[[0, 1, 3], 0].mean(axis=0), rtol=1e-6)
     ax = importance_bars(result)
     assert sorted(bar.get_width() for bar in ax.patches) == pytest.approx(sorted(mean[0]))
-    assert ax.get_xlabel() == "importance at γ′ = 0.3 (mean ± standard error, 3 of 4 seeds)"
+    assert ax.get_xlabel() == "importance for the best 30 %, γ′ = 0.3 (mean ± standard error, 3 of 4 seeds)"
     assert "all losses are equal (some seeds)" in written(ax)
     ax = importance_sweep(result)
     line = ax.lines[0]

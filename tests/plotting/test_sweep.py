@@ -57,7 +57,7 @@ def test_labels(seeds):
     # Catches missing names, a missing axis label, a title that nobody asked for.
     ax = importance_sweep(seeds)
     assert set(texts(ax)) >= {"c", "x"}
-    assert ax.get_xlabel() == "target quantile γ′ (best share of the region γ = 1)"
+    assert ax.get_xlabel() == "target quantile γ′ (best share of all rows)"
     assert ax.get_ylabel() == "importance\n(mean ± standard error of 4 seeds)"
     assert ax.get_title() == ""
 

@@ -95,9 +95,9 @@ def test_regimes_without_target_rows_have_a_note(seeds):
     ax = values(seeds, "x", level=0.1)
     assert texts(panel(ax, "ratio 1")) == ["No target rows in this regime\n(γ′ = 0.1)."]
     assert not panel(ax, "ratio 1").lines
-    assert [own.get_label() for own in panel(ax, "densities 1").lines] == ["region  $p_R$"]
+    assert [own.get_label() for own in panel(ax, "densities 1").lines] == ["all rows  $p_R$"]
     of_region = 100 * seeds.beta[:, 0, 1, 0].mean()
-    assert ax.get_title() == f"[-5, -2] if c < 0.5\n100 % of the target, {of_region:.0f} % of the region"
+    assert ax.get_title() == f"[-5, -2] if c < 0.5\n100 % of the best rows, {of_region:.0f} % of all"
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_the_level_is_said(single, mixed):
     # Catches a picture of which nobody can say what its target is; curves, and bars.
     for ax in (values(single, "x", level=0.7, regime=1), values(mixed, "booster", level=0.6)):
         level = 0.7 if ax.lines else 0.6
-        assert in_legend(ax)[-1] == f"target  $p_T$, γ′ = {level}"
+        assert in_legend(ax)[-1] == f"best {100 * level:g} %  $p_T$"
 
 
 def test_a_ratio_has_gaps_where_there_are_no_rows():

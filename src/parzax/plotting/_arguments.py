@@ -65,7 +65,8 @@ class Level(NamedTuple):
         n, n_counted = self.result.n_seeds, int(self.result.seeds_counted[self.number])
         count = seeds.format(f"{n} seeds" if n_counted == n else f"{n_counted} of {n} seeds")
         quantile = self.result.target_quantile[self.number]
-        return f"importance at γ′ = {quantile:g}{kind}" + (f" ({count})" if n > 1 else "")
+        best = f"importance for the best {100 * quantile:g} %, γ′ = {quantile:g}{kind}"
+        return best + (f" ({count})" if n > 1 else "")
 
 
 def find_level(result: Any, level: Any) -> Level:

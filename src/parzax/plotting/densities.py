@@ -220,7 +220,8 @@ def _draw_regime(top: Axes, bottom: Axes, level: Level, name: str, i: int, densi
         bottom.set_xlabel(f"{bottom.get_xlabel()} ({hidden} rarer choices not shown)")
     if len(result.space[name]) > 1 or domain.conditions:
         lines = textwrap.wrap(phrases.regime_text(domain), 34, max_lines=2, placeholder=" …")
-        shares = f"{_percent(alpha.mean())} of the target, {_percent(beta.mean())} of the region"
+        whole = "all" if result.region_quantile == 1 else "the region"
+        shares = f"{_percent(alpha.mean())} of the best rows, {_percent(beta.mean())} of {whole}"
         top.set_title("\n".join([*map(_text.escape, lines), shares]), fontsize=_axes.get_font_size(top, 0.9))
     for ax in (top, bottom):
         _axes.tidy(ax)
@@ -236,10 +237,11 @@ def _draw_regime(top: Axes, bottom: Axes, level: Level, name: str, i: int, densi
         return axis.discrete
     colour, quantile = colours(result)[name], f"γ′ = {result.target_quantile[level.number]:g}"
     n = 1 + int(alpha.any())
-    look = {"color": _REGION, "label": "region  $p_R$"}
+    rows_of = "all rows" if result.region_quantile == 1 else "region"
+    look = {"color": _REGION, "label": f"{rows_of}  $p_R$"}
     draw_density(top, axis, region[beta > 0], filled=True, slot=(0, n), **look)
     if alpha.any():
-        label = f"target  $p_T$, {quantile}"
+        label = f"best {100 * result.target_quantile[level.number]:g} %  $p_T$"
         draw_density(top, axis, target[alpha > 0], slot=(1, n), color=colour, label=label)
         draw_density(bottom, axis, np.where(empty, np.nan, ratio[alpha > 0]), color=colour, label="ratio")
         bottom.axhline(1, color=_axes.GREY, linewidth=1, linestyle=(0, (4, 2)), zorder=2.5)

@@ -101,8 +101,8 @@ def importance_sweep(
         words = "No parameter has a positive variance\nat any of these levels."
         _axes.write_note(ax, words, (right - left) / np.ptp(ax.get_xlim()) / 2)
     # A target level is a share of all rows, also if the region is smaller.
-    best = "the region γ = 1" if region == 1 else f"all rows; region γ = {region:g}"
-    ax.set_xlabel(f"target quantile γ′ (best share of {best})")
+    within = "" if region == 1 else f"; region γ = {region:g}"
+    ax.set_xlabel(f"target quantile γ′ (best share of all rows{within})")
     share = "share of " if normalise and quantity != "importance" else ""
     ax.set_ylabel(share + _QUANTITIES[quantity] + _describe_spread(by_samples, counts))
     _axes.tidy(ax)
