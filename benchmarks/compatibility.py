@@ -229,7 +229,10 @@ print(optuna.importance.get_param_importances(study, evaluator=evaluator))
 
 The experiments of arXiv 2601.20800 ran with both evaluators. They are Optuna studies of up to {N_SEEDS}
 random searches of {N_TRIALS} trials, analysed at levels in steps of 0.01 or 0.05. A call gives the
-importances of one study at one level. The largest difference is relative, over all calls and parameters."""
+importances of one study at one level. The largest difference is relative, over all calls and parameters.
+
+A call reads the study anew, which takes most of its time. For many levels read it once:
+`px.cond_ped_anova(px.adapters.optuna.observations(study), levels)`."""
 CLAIM = f"Every importance should agree to a relative {SAME:g}, and the parameters come in the same order."
 
 if __name__ == "__main__":
