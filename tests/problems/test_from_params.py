@@ -153,8 +153,10 @@ def test_a_sampler_of_the_same_parameters_without_the_tree():
 
 
 def minimum(fn, n_constraints=0):
+    """A run is traced, which is when all of this is noticed."""
     problem = px.Problem.from_params(fn, DOMAINS, n_constraints=n_constraints)
-    return px.optimize(px.tpe(SPACE, n_constraints=n_constraints), problem, KEY, 4)
+    sampler = px.tpe(SPACE, n_constraints=n_constraints)
+    return jax.eval_shape(lambda key: px.optimize(sampler, problem, key, 4).x, KEY)
 
 
 def test_a_comparison_of_a_code_with_text_is_noticed():
