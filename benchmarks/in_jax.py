@@ -219,15 +219,16 @@ def written(found: Mapping[str, Arrays]) -> Page:
             return _missing(found, cell, method)
         return f"{total(arrays):.1f}, then {np.median(arrays['later']):.2g}"
 
-    failed = [text for problem in JUDGED for text in _failed(runs, problem)]
+    failed = [text for problem in JUDGED for text in _failed(found, runs, problem)]
     blocks = [
         ABOUT, "## parzax over the others", RATIOS, table(peers, compared), *_ahead(runs, cells, GP),
         *_ahead(runs, cells, OPTUNA), "## Gaps", table([OURS, *peers], gap), "## Seconds", SECONDS,
         table([OURS, *peers], seconds), "## What should hold",
     ]  # fmt: skip
-    held = ("It does." if GP in peers else "hyperoptax did not run.") if not failed else "It does not:"
+    compared_with_gp = any(f"{problem}/{AT_K}/{GP}" in runs for problem in JUDGED)
+    held = ("It does." if compared_with_gp else f"{GP} did not run.") if not failed else "It does not:"
     blocks += [f"{CLAIM} {held}", "\n".join(f"* {text}" for text in failed)]
-    n_runs = max(len(arrays["gaps"]) for arrays in runs.values())
+    n_runs = max((len(arrays["gaps"]) for arrays in runs.values()), default=0)
     return Page([block for block in blocks if block], (n_runs, N_EVALUATIONS), failed)
 
 
@@ -250,12 +251,13 @@ def _ahead(runs: Mapping[str, Arrays], cells: Sequence[Sequence[str]], method: s
     return [f"Beside {method}, with k in brackets. " + " ".join(word[0].upper() + word[1:] for word in words)]
 
 
-def _failed(runs: Mapping[str, Arrays], problem: str) -> list[str]:
+def _failed(found: Mapping[str, Arrays], runs: Mapping[str, Arrays], problem: str) -> list[str]:
     """Claims that do not hold on a problem."""
     arrays = {method: runs.get(f"{problem}/{AT_K}/{method}") for method in PACKAGES}
     ours, gp = arrays[OURS], arrays[GP]
     if not ours:
-        return []
+        limited = LIMIT in found.get(f"{problem}/{AT_K}/{OURS}", {})
+        return [f"{problem}: parzax took over {MOST_SECONDS:g} s"] if limited else []
     failed = []
     for method in (GP, RANDOM):
         theirs = arrays[method]

@@ -480,7 +480,7 @@ ERRORS = [
         {},
         "none of the columns 'x' has a value that is not an id",
     ),
-    ("dates", GOOD[["value"]].assign(x=pd.Timestamp("2020-01-01")), {}, "'x': it holds Datetime"),
+    ("dates", GOOD[["value"]].assign(x=pd.Timestamp("2020-01-01")), {}, "'x': it holds dates or times"),
     ("lists", GOOD[["value"]].assign(x=[[1], [2], [1], [2]]), {}, "column 'x'.*list|List"),
     ("a document", GOOD.assign(params_b=["a" * 20_000, "b", "c", "d"]), {}, "row 0 holds a text of 20000"),
     ("bad weight", GOOD.assign(w=[1.0, -1.0, 1.0, 1.0]), {"weight": "w", "space": SPACE}, "weight: row 1"),

@@ -64,7 +64,7 @@ def test_runs_that_failed_are_left_out(tool):
 def test_what_is_asked_for_is_no_date():
     """A date that was named as a parameter is an error, and so are two columns of one name."""
     df = pd.DataFrame({"lr": LR, "config/lr": LR, "begun": DATES, "value": LOSS})
-    with pytest.raises(ValueError, match="column 'begun': it holds Datetime"):
+    with pytest.raises(ValueError, match="column 'begun': it holds dates or times"):
         px.Observations.from_dataframe(df, direction="minimize", parameters=["lr", "begun"], warn=False)
     with pytest.raises(ValueError, match="'lr' appears more than once"):
         px.Observations.from_dataframe(df, direction="minimize", parameters=["lr", "config/lr"], warn=False)

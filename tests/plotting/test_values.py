@@ -25,10 +25,10 @@ def test_curves_are_the_densities(single):
     assert panel(ax, "densities 0") is ax
     for i, density in enumerate(single.density("x")):
         top, bottom = panel(ax, f"densities {i}"), panel(ax, f"ratio {i}")
-        np.testing.assert_allclose(line(top, "target").get_ydata(), density.target[0], rtol=1e-6)
-        np.testing.assert_allclose(line(top, "region").get_ydata(), density.region[0], rtol=1e-6)
+        np.testing.assert_allclose(line(top, "best").get_ydata(), density.target[0], rtol=1e-6)
+        np.testing.assert_allclose(line(top, "all rows").get_ydata(), density.region[0], rtol=1e-6)
         np.testing.assert_allclose(line(bottom, "ratio").get_ydata(), density.ratio[0], rtol=1e-6)
-        np.testing.assert_allclose(line(top, "target").get_xdata(), density.values)
+        np.testing.assert_allclose(line(top, "best").get_xdata(), density.values)
         assert any(np.all(np.asarray(own.get_ydata()) == 1) for own in bottom.lines), "a line at ratio 1"
 
 
@@ -38,7 +38,7 @@ def test_seeds_are_averaged_with_a_ribbon(seeds, single):
     ax = values(seeds, "x", level=0.7, regime=1)
     assert [own.get_label() for own in ax.figure.axes] == ["densities 1", "ratio 1"]
     expected = seeds.density("x")[1].target[:, 3].mean(axis=0)
-    np.testing.assert_allclose(line(ax, "target").get_ydata(), expected, rtol=1e-5)
+    np.testing.assert_allclose(line(ax, "best").get_ydata(), expected, rtol=1e-5)
     assert len(ribbons(ax)) == 2
     assert len(ribbons(panel(ax, "ratio 1"))) == 1
     assert not ribbons(values(single, "x", level=0.7, regime=1))
@@ -52,7 +52,7 @@ def test_seeds_without_target_rows_do_not_count():
     assert has_rows.any(), "the example must have both kinds of seed"
     assert not has_rows.all(), "the example must have both kinds of seed"
     wanted = result.density("x")[1].target[has_rows, 0].mean(axis=0)
-    np.testing.assert_allclose(line(values(result, "x", regime=1), "target").get_ydata(), wanted, rtol=1e-5)
+    np.testing.assert_allclose(line(values(result, "x", regime=1), "best").get_ydata(), wanted, rtol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,7 @@ def minimum(fn, n_constraints=0):
 
 def test_a_comparison_of_a_code_with_text_is_noticed():
     """It is always false, and no error: a search then ends with a wrong answer."""
-    words = r"^fn does not use the parameter 'kind'; categories are codes \(0 is 'plain', 1 is 'decayed'\)"
+    words = r"^fn does not use the value of 'kind'; categories are codes \(0 is 'plain', 1 is 'decayed'\)"
     with pytest.warns(UserWarning, match=words) as caught:
         minimum(
             lambda key, p: p["rate"] + p["decay"] + p["units"].astype(float) + 5.0 * (p["kind"] == "plain")
@@ -178,7 +178,7 @@ def test_an_unused_parameter_is_noticed_inside_compiled_parts():
 
         return jax.lax.scan(step, params["decay"], length=3)[0]
 
-    with pytest.warns(UserWarning, match=r"^fn does not use the parameter 'units'\.$"):
+    with pytest.warns(UserWarning, match=r"^fn does not use the value of 'units'\.$"):
         minimum(fn)
 
 
@@ -190,11 +190,21 @@ def test_a_parent_is_used_through_the_mask_of_its_children():
 
     minimum(fn)  # a warning is an error here
 
+    def unread(key, params, active):
+        return used(params | {"kind": jnp.zeros(())}) + 5.0 * (params["kind"] == "plain")
+
+    with pytest.warns(UserWarning, match="^fn does not use the value of 'kind'"):
+        minimum(unread)
+
 
 def test_a_condition_is_no_constraint():
     """True counts as 1, which is a violation: size <= limit would ask for the opposite."""
     with pytest.raises(TypeError, match=r"must be numbers, got booleans; return a number that is <= 0"):
         minimum(lambda key, params: (used(params), params["units"] <= 16), 1)
+    with pytest.raises(TypeError, match=r"must be numbers, got booleans; return a number that is <= 0"):
+        minimum(lambda key, params: (used(params), [params["units"] <= 16, params["rate"]]), 2)
+    with pytest.raises(TypeError, match="the constraints of problem are booleans"):
+        px.optimize(px.tpe(SPACE, n_constraints=1), lambda key, x: (x[:1], x[:1] <= 0.5), KEY, 4)
 
 
 @pytest.mark.parametrize(
@@ -217,3 +227,10 @@ def test_a_plain_function_of_names_is_told_of_from_params():
     with pytest.raises(TypeError, match="string indexing") as caught:
         px.optimize(px.tpe(SPACE), lambda key, params: params["rate"], KEY, 4)
     assert any("from_params gives it values by name" in note for note in caught.value.__notes__)
+
+
+def test_the_search_for_unused_values_is_no_obstacle():
+    """What works once works, even if it cannot be traced again: a Python branch on a value under grad."""
+    fn = px.Problem.from_params(lambda key, p: used(p) + (p["rate"] if p["rate"] > 0.1 else 0.0), SPACE)
+    slope = jax.grad(lambda x: fn(KEY, x)[0][0])(X)
+    assert float(slope[1]) == 1.0

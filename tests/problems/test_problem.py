@@ -50,8 +50,8 @@ def test_shapes(fn, m, c):
     [
         (total, 2, 0, ValueError, r"objectives of fn must have shape \(2,\), got \(\)"),
         (total, 1, 1, ValueError, "must return .objectives, constraints., because n_constraints = 1"),
-        (both, 1, 3, ValueError, r"objectives of fn must have shape \(1,\), got \(2,\)"),
-        (both, 2, 0, ValueError, r"constraints of fn must have shape \(0,\), got \(3,\)"),
+        (both, 1, 3, ValueError, r"objectives of fn must be one number, got an array of shape \(2,\)"),
+        (both, 2, 0, ValueError, "the second value of fn is for constraints, but n_constraints is 0"),
         (lambda key, x: (x[0], x[1], x[0]), 3, 0, ValueError, "belong in one array"),
         (lambda key, x: (x[0], x[1]), 2, 0, ValueError, r"must have shape \(2,\), got \(\)"),
         (lambda key, x: None, 1, 0, TypeError, "must be numbers, got NoneType"),
@@ -102,7 +102,9 @@ def test_wrong_arguments(arguments, error, message):
 def test_wrong_names():
     with pytest.raises(TypeError, match="name must be a string"):
         px.Problem(total, SPACE, name=3)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"feasible_optimum must have shape \(1,\)"):
+    with pytest.raises(
+        ValueError, match=r"feasible_optimum must be one number, got an array of shape \(2,\)"
+    ):
         px.Problem(total, SPACE, feasible_optimum=[1.0, 2.0])
 
 

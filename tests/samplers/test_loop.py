@@ -213,6 +213,10 @@ def test_the_best_parameters_by_name():
     assert trace.best_params() == [{"x": 0.25, "act": "tanh"}, None, None]
     assert jax.tree.map(lambda a: a[0], trace).best_params() == {"x": 0.25, "act": "tanh"}
     assert jax.tree.map(lambda a: a[1], trace).best_params() is None
+    assert jax.tree.map(lambda a: a[0, :0], trace).best_params() is None
+    rounded = px.Space({"x": px.Float(0.1, 0.3)})  # 0.3 in float32 is above 0.3
+    edge = px.samplers.Trace(np.float32([[0.3]]), *np.zeros((2, 1, 1)), ("minimize",), rounded)
+    assert edge.best_params() == {"x": 0.3}
     highest = px.samplers.Trace(x[0], objectives[0], constraints[0], ("maximize",), space)
     assert highest.best_params() == {"x": 0.75, "act": "tanh"}
     assert jax.tree.map(lambda a: a[:0], trace).best_params() == []

@@ -7,6 +7,7 @@ import pytest
 from reference import tpe as oracle
 
 import parzax as px
+from parzax.samplers.candidates import find_told
 
 SPACE = px.Space({"a": px.Ordinal([1, 2, 4]), "b": px.Categorical(["x", "y", "z", "w"])})
 ALL = np.array([(a, b) for a in (1.0, 2.0, 4.0) for b in range(4)])
@@ -125,18 +126,40 @@ def test_wrong_values():
 
 
 @pytest.mark.parametrize("as_told", [np.float64, jnp.float32])
-def test_a_pool_of_real_numbers_is_gone_through_once(as_told):
-    """Its members are told as given or as suggested; draws from a continuous space would never be equal."""
-    space = px.Space({"x": px.Float(1e-4, 1.0, log=True), "k": px.Int(1, 9)})
+@pytest.mark.parametrize(
+    "x",
+    [px.Float(1e-4, 1.0, log=True), px.Float(1000, 1001), px.Float(0, 1e6)],
+    ids=["log", "narrow", "wide"],
+)
+def test_a_pool_of_real_numbers_is_gone_through_once(x, as_told):
+    """Told as given or as suggested; draws from a continuous space would never be equal.
+
+    Catches a comparison on the axis, which is too strict in a narrow range and too loose in a wide one.
+    """
+    space = px.Space({"x": x, "k": px.Int(1, 9)})
     rng = np.random.default_rng(0)
-    pool = np.stack([10 ** rng.uniform(-4, 0, 40), rng.integers(1, 10, 40)], axis=1)
-    sampler = px.tpe(space, n_startup=0)
-    state, chosen = sampler.init(64), []
+    if x.log:
+        places = 10 ** rng.uniform(-4, 0, 24)
+    else:
+        places = np.concatenate([x.low + np.arange(8) / 8, rng.uniform(x.low, x.high, 16)])
+    pool = np.stack([places, np.full(24, 3)], axis=1)
+    sampler = px.tpe(space)  # the first ten are random members
     ask = jax.jit(lambda key, state: sampler.ask(key, state, 2, jnp.asarray(pool)))
-    for key in jax.random.split(jax.random.key(1), 20):
+    state, chosen = sampler.init(64), []
+    for key in jax.random.split(jax.random.key(1), 12):
         x = np.asarray(ask(key, state))
         rows = [int(np.argmin(np.abs(pool - row).sum(axis=1))) for row in x]
         chosen += rows
         told = pool[rows] if as_told is np.float64 else jnp.asarray(x)
-        state = sampler.tell(state, told, np.log10(pool[rows, 0]) ** 2)
-    assert sorted(chosen) == list(range(40))
+        state = sampler.tell(state, told, (pool[rows, 0] - places.mean()) ** 2)
+    assert sorted(chosen) == list(range(24))
+
+
+def test_members_of_a_pool_that_were_told_are_found():
+    """NaN equals NaN, 0 equals -0, and rows that do not count are no repeats."""
+    nan = jnp.nan
+    rows = jnp.array([[1.0, nan], [0.0, 2.0], [3.0, 4.0], [nan, nan]])
+    x = jnp.array([[3.0, 4.0], [1.0, nan], [1.0, 2.0], [-0.0, 2.0], [nan, nan], [1.0, nan]])
+    counts = jnp.array([True, True, False, True])
+    assert find_told(x, rows, counts).tolist() == [False, True, False, True, True, True]
+    assert find_told(x, rows[:0], counts[:0]).tolist() == [False] * 6

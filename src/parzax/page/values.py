@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from parzax._words import plural, visible
+from parzax._words import visible
 from parzax.page.numbers import Numbers
 from parzax.page.words import percent
 from parzax.results import ImportanceResult
@@ -64,7 +64,7 @@ def regime_values(result: ImportanceResult, stats: Numbers, parameters: Sequence
 def good_text(good: GoodValues, domains: Sequence[Domain]) -> str:
     """ "0.2 to 0.4 (80 % of the best rows, 20 % of all)"; "" if both rounded shares are equal.
 
-    For one of several domains, or a parameter with conditions, shares are of its rows: "80 % of the 7 best
+    For one of several domains, or a parameter with conditions, shares are of its rows: "80 % of the best
     rows where it is active, 20 % of all such rows".
     """
     if round(good.target, 2) <= round(good.region, 2):
@@ -73,8 +73,7 @@ def good_text(good: GoodValues, domains: Sequence[Domain]) -> str:
     if not (part := regime_part(domains)):
         return f"{what} ({_shares(good.target, good.region)})"
     target, region = (percent(round(share, 2)) for share in (good.target, good.region))
-    rows = plural(round(good.n_target), "best row")
-    return f"{what} ({target} of the {rows} {part}, {region} of all such rows)"
+    return f"{what} ({target} of the best rows {part}, {region} of all such rows)"
 
 
 def stride(pictures: Sequence[dict[str, Any] | None], n_levels: int) -> int:

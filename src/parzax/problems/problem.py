@@ -20,8 +20,9 @@ from parzax.space import Categorical, Space
 Evaluation = tuple[Float[Array, " m"], Float[Array, " c"]]
 
 _TRACED = (
-    "fn is called as fn(key, params), and JAX traces its params. Use jnp.where or jax.lax.cond instead of "
-    "if, a mask of the largest size instead of a shape, and codes instead of the names of categories."
+    "The first arguments of fn are a key and the parameters, which JAX traces. Use jnp.where or jax.lax.cond "
+    "instead of if, a mask of the largest size instead of a shape, and codes instead of the names of "
+    "categories."
 )
 
 
@@ -149,7 +150,7 @@ class Problem(AbstractProblem):
                 does not have.
 
         Warns:
-            UserWarning: while tracing, if the result of ``fn`` does not depend on a parameter.
+            UserWarning: while tracing, if ``fn`` does not use the value of a parameter.
 
         >>> import jax
         >>> import parzax as px
@@ -185,8 +186,11 @@ class Problem(AbstractProblem):
         if self.n_constraints == 0 and any(map(jnp.size, jax.tree.leaves(result[1]))):
             hint = "Pass n_constraints=, or return the objectives alone."
             raise ValueError(f"the second value of fn is for constraints, but n_constraints is 0. {hint}")
+        if any(getattr(leaf, "dtype", None) == jnp.bool_ for leaf in jax.tree.leaves(result[1])):
+            example = "return a number that is <= 0 where they are satisfied, such as size - limit"
+            raise TypeError(f"the constraints of fn must be numbers, got booleans; {example}.")
         hint = f"; n_constraints is {self.n_constraints}"
-        constraints = _vector("the constraints of fn", result[1], self.n_constraints, hint, limits=True)
+        constraints = _vector("the constraints of fn", result[1], self.n_constraints, hint)
         # An empty array of constraints gets the dtype of the objectives.
         return objectives, constraints if self.n_constraints else constraints.astype(objectives.dtype)
 
@@ -210,7 +214,7 @@ class _OfParams(eqx.Module):
             if self.takes_active == "by name":
                 return self.fn(key, params, active=active)
             return self.fn(key, params, active) if self.takes_active else self.fn(key, params)
-        except TypeError as error:
+        except (TypeError, IndexError) as error:
             error.add_note(_TRACED)
             raise
         except KeyError as error:
@@ -223,26 +227,27 @@ class _OfParams(eqx.Module):
             raise KeyError(f"fn looks up {missing!r}, but the parameters are {names}{hint}.") from error
 
     def _warn_of_unused(self, key: PRNGKeyArray, params: Any, active: Any) -> None:
-        """A comparison of a code with text is False, and no error: what shows it is an unused parameter."""
-        leaves, structure = jax.tree.flatten(params)
-
-        def of_leaves(*leaves: Array) -> Any:
-            return self._call(key, jax.tree.unflatten(structure, leaves), active)
-
+        """A comparison of a code with text is False, and no error: what shows it is an unused value."""
+        leaves, structure = jax.tree.flatten((params, active))
         shapes = [jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in leaves]
-        jaxpr = jax.make_jaxpr(of_leaves)(*shapes).jaxpr
-        _, used = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))
-        tree = {name: name for name in self.space.names} if (s := self.space.structure) is None else s
-        names = jax.tree.leaves(tree)
-        unused = {name for name, is_used in zip(names, used, strict=True) if not is_used}
-        if self.takes_active:  # the mask has what the children of a parameter need to know
-            unused -= {parent for name in self.space.names for parent in self.space.parents(name)}
-        for name in (name for name in self.space.names if name in unused):
-            domain, hint = self.space[name][0], ""
+        try:
+            traced = jax.make_jaxpr(lambda *each: self._call(key, *jax.tree.unflatten(structure, each)))
+            jaxpr = traced(*shapes).jaxpr
+            _, used = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))
+        except Exception:  # fn was traced already: whatever fails here is not the user's fault
+            return
+        space = self.space
+        names = jax.tree.leaves(space.structure or {name: name for name in space.names})
+        values = {name for name, is_used in zip(names, used[: len(names)], strict=True) if is_used}
+        masks = {name for name, is_used in zip(names, used[len(names) :], strict=False) if is_used}
+        # The mask of a child has what fn may need of its parents.
+        values |= {parent for name in masks for parent in space.parents(name)}
+        for name in (name for name in space.names if name not in values):
+            domain, hint = space[name][0], ""
             if isinstance(domain, Categorical):
                 codes = join_names([f"{i} is {choice!r}" for i, choice in enumerate(domain.choices)], 3)
                 hint = f"; categories are codes ({codes}), which never equal a text"
-            warnings.warn(f"fn does not use the parameter {name!r}{hint}.", stacklevel=_checks.outside())
+            warnings.warn(f"fn does not use the value of {name!r}{hint}.", stacklevel=_checks.outside())
 
 
 def _as_pytree(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -266,12 +271,8 @@ def _takes_active(fn: Callable[..., Any]) -> str:
     return ""
 
 
-def _vector(name: str, value: Any, size: int, hint: str = "", *, limits: bool = False) -> Array:
-    array = _checks.real_array(name, value)
-    if limits and size and array.dtype == bool:
-        example = "return a number that is <= 0 where they are satisfied, such as size - limit"
-        raise TypeError(f"{name} must be numbers, got booleans; {example}.")
-    array = _checks.floating_array(name, array)
+def _vector(name: str, value: Any, size: int, hint: str = "") -> Array:
+    array = _checks.floating_array(name, value)
     array = array[None] if array.shape == () and size == 1 else array
     if size == 1 and array.shape != (1,):
         raise ValueError(f"{name} must be one number, got an array of shape {array.shape}{hint}.")

@@ -101,13 +101,12 @@ def to_lines(good: Sequence[GoodValues], space: Space, level: float, left_out: i
     """Lines of text: a title, one line per entry of ``good``, and one on the number ``left_out``."""
     lines = [f"good values at level {level:g}"]
     several = {name for name in space.names if len(space[name]) > 1}
-    for name, regime, values, target, region, _, n_target in good:
+    for name, regime, values, target, region, *_ in good:
         what = visible(values_text(values, space[name][regime]))
         where = f" [{regime}]" if name in several else ""
         shares = f"{target:.0%} of the target, {region:.0%} of the region"
         if part := regime_part(space[name]):
-            rows = plural(round(n_target), "target row")
-            shares = f"{target:.0%} of the {rows} {part}, {region:.0%} of such rows of the region"
+            shares = f"{target:.0%} of the target rows {part}, {region:.0%} of such rows of the region"
         lines.append(f"{visible(name)}{where}: {what} ({shares})")
     if len(lines) == 1:
         lines[0] += ": none stand out"

@@ -21,8 +21,6 @@ _MOST_ENUMERATED, _DRAWS = 512, 4
 # _LEAST_CLIMBING: smallest number of candidates that take part in gradient ascent. _APART: two end points
 # that differ by at most this on every axis count as one suggestion.
 _LEAST_CLIMBING, _APART = 8, 1e-3
-# Units in the last place within which a place was seen before.
-_LAST_DIGITS = 16
 # Length of the first step, as a fraction of the range. It is halved when the score does not rise.
 _FIRST = 0.02
 
@@ -119,17 +117,28 @@ def is_near(a: Points, b: Points, continuous: Bool[Any, "*n d"] | bool, reach: A
 
 
 def is_seen(basis: Basis, at: Points, seen: Seen) -> Bool[Array, " j"]:
-    """Mask of the valid points that equal a configuration in ``seen``, but for the last digits."""
+    """Mask of the valid points that equal a configuration in ``seen``."""
     (rows, counts), frame = seen, basis.frame
     if frame.factors is not None:
         # Cheaper than a comparison of every parameter.
         equal = (frame.identify(at)[None] == frame.identify(rows)[:, None]).all(axis=-1)
         return (equal & (counts & rows.valid.all(axis=-1))[:, None]).any(axis=0)
     continuous = frame.on_continuum(at)
-    # Members of a pool are told again in the dtype of the state.
-    reach = _LAST_DIGITS * jnp.finfo(at.unit.dtype).eps
-    equal = is_near(at[None], rows[:, None], continuous[None], reach)
+    equal = is_near(at[None], rows[:, None], continuous[None], 0)
     return (equal & counts[:, None]).any(axis=0)
+
+
+def find_told(
+    x: Float[Array, "j d"], rows: Float[Array, "n d"], counts: Bool[Array, " n"]
+) -> Bool[Array, " j"]:
+    """Mask of the native values that equal one of the rows in the mask ``counts``; NaN equals NaN."""
+    both = jnp.concatenate([rows, x.astype(rows.dtype)])
+    both = jnp.where(jnp.isnan(both), jnp.inf, both) + 0.0  # -0 sorts before 0
+    order = jnp.lexsort(both.T)
+    new = (both[order][1:] != both[order][:-1]).any(axis=-1)
+    group = jnp.zeros(len(both), jnp.int32).at[order[1:]].set(jnp.cumsum(new, dtype=jnp.int32))
+    is_told = jnp.zeros(len(both), bool).at[group[: len(rows)]].max(counts)
+    return is_told[group[len(rows) :]]
 
 
 def find_members(at: Points, pool: Points) -> Int[Array, " n"]:
@@ -167,18 +176,28 @@ def _pick_greedily(
 
 
 def best_of_candidates(
-    basis: Basis, score: Score, drawn: Points, fillers: Points | None, n: int, n_steps: int, seen: Seen | None
+    basis: Basis,
+    score: Score,
+    drawn: Points,
+    fillers: Points | None,
+    n: int,
+    n_steps: int,
+    seen: Seen | None,
+    told: Bool[Array, " j"] | None = None,
 ) -> Points:
     """The n best of the candidates ``drawn``, after ``n_steps`` of gradient ascent from the best of them.
 
     ``fillers`` complete the batch if candidates are equal or in ``seen``. Configurations in ``seen`` come
-    after all others. Candidates outside the space, which a pool may contain, come last.
+    after all others, as do those of the mask ``told``. Candidates outside the space, which a pool may
+    contain, come last.
     """
     pool = drawn if fillers is None else concatenate(drawn, fillers)
     scores = score_valid(score, pool)
-    if n == 1 and not n_steps and seen is None:
+    if told is None and seen is not None:
+        told = is_seen(basis, pool, seen)
+    if n == 1 and not n_steps and told is None:
         return pool[jnp.argmax(scores)[None]]
-    last = () if seen is None else (is_seen(basis, pool, seen), ~pool.valid.all(axis=-1))
+    last = () if told is None else (told, ~pool.valid.all(axis=-1))
     place = invert_order(jnp.lexsort((-scores, jnp.arange(len(pool)) >= len(drawn), *last)))
     if not n_steps:
         return pool[pick_different(basis, pool, place, n)]

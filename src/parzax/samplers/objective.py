@@ -67,5 +67,7 @@ def sizes(sampler: Sampler, problem: Any) -> tuple[int, int]:
             "problem(key, x) must give a tuple of objectives (m,) and constraints (c,), got shapes "
             f"{', '.join(map(str, shapes))}; parzax.Problem also takes a number alone."
         )
+    if isinstance(parts, tuple) and parts[1].dtype == bool:
+        raise TypeError("the constraints of problem are booleans; return numbers, satisfied where <= 0.")
     (n_objectives,), (n_constraints,) = shapes
     return n_objectives, n_constraints

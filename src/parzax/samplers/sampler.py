@@ -18,7 +18,7 @@ from parzax.parzen.basis import Basis, device_copy
 from parzax.parzen.smoothing import AbstractSmoothing
 from parzax.samplers import arguments
 from parzax.samplers.best import Best, best_rows, signed
-from parzax.samplers.candidates import enumerate_points, find_members
+from parzax.samplers.candidates import enumerate_points, find_members, find_told
 from parzax.samplers.start import AbstractStart
 from parzax.samplers.strategy import Parts, Strategy
 from parzax.space import Points, Space, check_dtype
@@ -276,9 +276,12 @@ def _suggest(
 ) -> Float[Array, "{n} d"]:  # fmt: skip
     if pool is None:
         return strategy.suggest(basis, key, state, n, every, starting, confirm)[0]
-    at = strategy.ask(basis, key, state, n, pool, every, starting)
+    x, told = jnp.asarray(x), None
+    if not strategy.repeats:
+        told = find_told(x, state.x, state.present & ~state.constraint_only)
+    at = strategy.ask(basis, key, state, n, pool, every, starting, told)
     # Pool members are returned as given, because decoding their unit coordinates would round them.
-    return jnp.asarray(x)[find_members(at, pool)]
+    return x[find_members(at, pool)]
 
 
 @program

@@ -51,9 +51,11 @@ class Strategy(Parts):
         pool: Points | None = None,
         every: Points | None = None,
         starting: Any = None,
+        told: Bool[Array, " j"] | None = None,
     ) -> Points:
         """n suggestions, from the pool if there is one; ``every`` has all configurations of a small space.
 
+        Members of the pool in the mask ``told`` come after the others.
         ``starting`` says whether the state has fewer than ``n_startup`` rows, if the caller knows it. Only
         the code of such suggestions is then compiled.
         """
@@ -63,11 +65,11 @@ class Strategy(Parts):
             only = (state.constraint_only & state.present).sum(dtype=state.count.dtype)
             starting = state.count - only < self.n_startup
         seen = None
-        # with an always active continuous parameter, two draws are never equal, but members of a pool may be
-        if not self.repeats and (pool is not None or not basis.free_continuum):
+        # with an always active continuous parameter, two draws are never equal
+        if not (self.repeats or basis.free_continuum):
             seen = state.points, state.present & ~state.constraint_only
         dtype = state.x.dtype
-        random = partial(_draw_different, basis=basis, dtype=dtype, n=n, pool=pool, every=every)
+        random = partial(_draw_different, basis=basis, dtype=dtype, n=n, pool=pool, every=every, told=told)
 
         def first() -> Points:
             if pool is not None:
@@ -79,7 +81,7 @@ class Strategy(Parts):
         def later() -> Points:
             densities, score = self._scorer(basis, state)
             if pool is not None:
-                return candidates.best_of_candidates(basis, score, pool, None, n, 0, seen)
+                return candidates.best_of_candidates(basis, score, pool, None, n, 0, None, told)
             drawn = densities.first(1 + self.n_constraints).sample(draw, max(self.n_candidates, n))
             filling = more and not basis.free_continuum
             fillers = candidates.draw_fillers(more[0], basis, n, every, dtype) if filling else None
@@ -165,13 +167,15 @@ class Strategy(Parts):
 
 
 def _draw_different(
-    key: PRNGKeyArray, basis: Basis, dtype: Any, n: int, pool: Points | None, every: Points | None
+    key: PRNGKeyArray, basis: Basis, dtype: Any, n: int, pool: Points | None, every: Points | None, told: Any
 ) -> Points:
     """n random configurations; they are different if n different ones exist."""
     if pool is not None:
-        drawn = pool[jax.random.permutation(key, len(pool))]
-        # Pool members outside the space come last.
-        drawn = drawn[jnp.argsort(~drawn.valid.all(axis=-1), stable=True)]
+        order = jax.random.permutation(key, len(pool))
+        # Members that were told come after the others, and those outside the space last.
+        outside = ~pool.valid.all(axis=-1)
+        last = (outside,) if told is None else (told, outside)
+        drawn = pool[order[jnp.lexsort([mask[order] for mask in last])]]
         return drawn[:n] if n == 1 else _different(basis, n, drawn)
     if n == 1 or basis.free_continuum:
         return candidates.draw_random(key, basis, n, dtype)

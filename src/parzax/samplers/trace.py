@@ -75,20 +75,24 @@ class Trace(eqx.Module):
         _checks.on_host("a run", self.x, self.objectives)
         if self.objectives.shape[-1] > 1:
             raise ValueError("best_params is for one objective; sampler.best gives the front of several.")
-        space, last = self._known_space(), np.asarray(self.incumbent())[..., -1]
-        rows = np.take_along_axis(np.asarray(self.x), np.maximum(last, 0)[..., None, None], axis=-2)
+        space, values = self._values()
+        best = np.full(values.shape[:-2], -1)
+        if values.shape[-2]:
+            best = np.asarray(self.incumbent())[..., -1]
 
-        def params(row: np.ndarray, last: np.ndarray) -> Any:
-            if row.ndim > 2:
-                return [params(*each) for each in zip(row, last, strict=True)]
-            return None if last < 0 else space.as_dict(row[0])
+        def params(values: np.ndarray, best: np.ndarray) -> Any:
+            if values.ndim > 2:
+                return [params(*each) for each in zip(values, best, strict=True)]
+            return None if best < 0 else space.as_dict(values[best])
 
-        return params(rows, last)
+        return params(values, best)
 
-    def _known_space(self) -> Space:
+    def _values(self) -> tuple[Space, np.ndarray]:
+        """The space and the native values in float64; those rounded out of their domain are moved inside."""
         if self.space is None:
             raise ValueError("this trace has no space; give it one: dataclasses.replace(trace, space=space).")
-        return self.space
+        x, frame = np.asarray(self.x, np.float64), host_frame(self.space)
+        return self.space, frame.decode(frame.nearest(x.reshape(-1, x.shape[-1]))).reshape(x.shape)
 
     def to_observations(self, *, pooled: bool = False) -> "Observations":
         """The rows as a log on the host, such as for `parzax.cond_ped_anova`.
@@ -102,9 +106,7 @@ class Trace(eqx.Module):
         from parzax.observations import Observations  # samplers need logs for nothing else
 
         _checks.on_host("a run", self.x, self.objectives)
-        space, x = self._known_space(), np.asarray(self.x, np.float64)
-        frame = host_frame(space)
-        values = frame.decode(frame.nearest(x.reshape(-1, len(space)))).reshape(x.shape)
+        space, values = self._values()
         constraints = np.asarray(self.constraints) if self.constraints.shape[-1] else None
         objectives, directions = np.asarray(self.objectives), self.directions
         if pooled:
