@@ -31,8 +31,8 @@ PACKAGES = {OURS: None, GP: "hyperoptax", RANDOM: "hyperoptax", OPTUNA: "optuna"
 N_RUNS, QUICK_RUNS = {OURS: 100, GP: 20, RANDOM: 100, OPTUNA: 20}, 3
 # Gaps below this count as it. Seconds after which a method is given up for a problem.
 FLOOR, MOST_SECONDS = 1e-6, 900.0
-# hyperoptax's Gaussian process compiles each of the k suggestions anew: with 64, one problem shows how long.
-MOST_GP = 16
+# hyperoptax compiles each of the k suggestions anew: with 64, one problem shows how long that takes.
+MOST_K = 16
 JUDGED, AT_K, MOST_TIME = ("mixed", "conditional"), 16, 0.1
 MEANINGS = {
     "mixed": "a bowl in three floats, two integers and a category",
@@ -155,7 +155,7 @@ def units(quick: bool) -> list[Unit]:
     for problem in JUDGED[:1] if quick else NAMES:
         for k in (AT_K,) if quick else SIZES:
             for method, package in PACKAGES.items():
-                if method == GP and k > MOST_GP and problem != NAMES[0]:
+                if package == "hyperoptax" and k > MOST_K and problem != NAMES[0]:
                     continue
                 n_runs = QUICK_RUNS if quick else N_RUNS[method]
                 arguments = {"method": method, "problem": problem, "k": k, "n_runs": n_runs}
@@ -279,7 +279,7 @@ ABOUT += (
     + f"""
 
 hyperoptax has no conditions, and searches all parameters. A method that took more than {MOST_SECONDS:g} s for
-the runs of one row was given up; its Gaussian process with k = 64 was tried on *{NAMES[0]}* alone."""
+the runs of one row was given up; hyperoptax with k = 64 was tried on *{NAMES[0]}* alone."""
 )
 RATIOS = f"""Ratio of geometric means of the gap between the best loss of a run and the optimum (of
 *networks*, of the best loss), with its 95 % interval. Below 1 parzax is ahead. Gaps below {FLOOR:g}
