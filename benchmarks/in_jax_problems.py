@@ -110,12 +110,13 @@ def bbob(index: int) -> Task:
     from bbobax import bbob_suite
 
     function = list(bbob_suite(num_dims=5).values())[index]
+    sample = jax.jit(function.sample)
 
     def fn(instance: Any, _key: jax.Array, params: Params) -> jax.Array:
         x = jnp.stack([jnp.asarray(params[name], float) for name in FIVE_FLOATS])
         return function.evaluate(instance.key, x, instance).fitness
 
-    return Task(fn, FIVE_FLOATS, draw=lambda seed: jax.jit(function.sample)(jax.random.key(seed)))
+    return Task(fn, FIVE_FLOATS, draw=lambda seed: sample(jax.random.key(seed)))
 
 
 # --- small networks ----------------------------------------------------------------------------------
