@@ -238,17 +238,19 @@ def _missing(found: Mapping[str, Arrays], cell: str, method: str) -> str:
 
 def _ahead(runs: Mapping[str, Arrays], cells: Sequence[Sequence[str]], method: str) -> list[str]:
     """Where the whole interval is on one side, in words."""
-    sides: dict[str, list[str]] = {"parzax": [], method: [], "neither": []}
+    sides: dict[str, dict[str, list[str]]] = {"parzax": {}, method: {}, "neither": {}}
     for problem, k in cells:
         ours, theirs = runs.get(f"{problem}/{k}/{OURS}"), runs.get(f"{problem}/{k}/{method}")
         if ours and theirs:
             _, low, high = ratio(ours, theirs)
             side = "parzax" if high < 1 else method if low > 1 else "neither"
-            sides[side].append(f"{problem} ({k})")
-    if not any(sides.values()):
-        return []
-    words = [f"{side} is ahead: {', '.join(names)}." for side, names in sides.items() if names]
-    return [f"Beside {method}, with k in brackets. " + " ".join(word[0].upper() + word[1:] for word in words)]
+            sides[side].setdefault(problem, []).append(k)
+    words = [
+        f"{side} is ahead on " + ", ".join(f"{name} ({', '.join(ks)})" for name, ks in problems.items())
+        for side, problems in sides.items()
+        if problems
+    ]
+    return [f"Beside {method} (k in brackets): {'; '.join(words)}."] if words else []
 
 
 def _failed(found: Mapping[str, Arrays], runs: Mapping[str, Arrays], problem: str) -> list[str]:

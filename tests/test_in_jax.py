@@ -54,7 +54,8 @@ def test_the_page_says_who_is_ahead_and_what_does_not_hold():
         "conditional: 1.0 s of 9.0 s of hyperoptax, GP",
     ]
     text = "\n".join(page.blocks)
-    assert "Parzax is ahead: mixed (16). Hyperoptax, GP is ahead: conditional (16)." in text
+    words = "(k in brackets): parzax is ahead on mixed (16); hyperoptax, GP is ahead on conditional (16)."
+    assert words in text
     mean, low, high = in_jax.ratio(found["mixed/16/parzax"], found["mixed/16/hyperoptax, GP"])
     assert low < mean < high < 1
     np.testing.assert_allclose(mean, 0.1)
