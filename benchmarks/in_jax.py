@@ -100,9 +100,8 @@ def _hyperoptax(method: str, target: Task, k: int) -> Run:
         )
     else:
         state, optimizer = hyperoptax.RandomSearch.init(space, n_parallel=k)
-    # As one program, which is how the library is fastest.
 
-    @jax.jit
+    @jax.jit  # as one program the library is fastest
     def losses(key: jax.Array, shared: Any) -> jax.Array:
         fn = functools.partial(target.fn, shared)
         return optimizer.optimize_scan(state, key, fn, n_rounds)[1][1].reshape(-1)

@@ -228,10 +228,9 @@ def ordered(name: str, values: Any, columns: Iterable[str]) -> Any:
 def outside() -> int:
     """The ``stacklevel`` for a warning that points at the first line outside the library."""
     frame, level = sys._getframe(1), 1
-    # jaxtyping checks the call of this function, so its frames may come first
+    # jaxtyping checks the call of this function, so its frames may come first; JAX and Equinox trace callers
     while frame.f_back is not None and _is_in(frame, "jaxtyping"):
         frame = frame.f_back
-    # JAX and Equinox lie between the caller and a function that they trace
     while frame.f_back is not None and _is_in(frame, "parzax", "jaxtyping", "jax", "equinox"):
         frame, level = frame.f_back, level + 1
     return level

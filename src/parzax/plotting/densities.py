@@ -220,8 +220,8 @@ def _draw_regime(top: Axes, bottom: Axes, level: Level, name: str, i: int, densi
         bottom.set_xlabel(f"{bottom.get_xlabel()} ({hidden} rarer choices not shown)")
     if len(result.space[name]) > 1 or domain.conditions:
         lines = textwrap.wrap(phrases.regime_text(domain), 34, max_lines=2, placeholder=" …")
-        whole = "all" if result.region_quantile == 1 else "the region"
-        shares = f"{_percent(alpha.mean())} of the best rows, {_percent(beta.mean())} of {whole}"
+        others = "all" if result.region_quantile == 1 else "the region"
+        shares = f"{_percent(alpha.mean())} of the best rows, {_percent(beta.mean())} of {others}"
         top.set_title("\n".join([*map(_text.escape, lines), shares]), fontsize=_axes.get_font_size(top, 0.9))
     for ax in (top, bottom):
         _axes.tidy(ax)

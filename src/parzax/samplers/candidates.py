@@ -26,7 +26,8 @@ _FIRST = 0.02
 
 Score = Callable[[Points], Float[Array, " j"]]
 # Rows of the state, and a mask of the rows whose configurations must not be suggested again.
-Seen = tuple[Points, Bool[Array, " n"]]
+# Which points are configurations that should not be suggested again.
+Seen = Callable[[Points], Bool[Array, " j"]]
 
 
 def draw_random(key: PRNGKeyArray, basis: Basis, n: int, dtype: Any) -> Points:
@@ -116,9 +117,9 @@ def is_near(a: Points, b: Points, continuous: Bool[Any, "*n d"] | bool, reach: A
     return (same & ((jnp.abs(a.unit - b.unit) <= reach) | jnp.logical_not(continuous))).all(axis=-1)
 
 
-def is_seen(basis: Basis, at: Points, seen: Seen) -> Bool[Array, " j"]:
-    """Mask of the valid points that equal a configuration in ``seen``."""
-    (rows, counts), frame = seen, basis.frame
+def is_seen(basis: Basis, rows: Points, counts: Bool[Array, " n"], at: Points) -> Bool[Array, " j"]:
+    """Mask of the valid points that equal one of the rows in the mask ``counts``."""
+    frame = basis.frame
     if frame.factors is not None:
         # Cheaper than a comparison of every parameter.
         equal = (frame.identify(at)[None] == frame.identify(rows)[:, None]).all(axis=-1)
@@ -183,21 +184,17 @@ def best_of_candidates(
     n: int,
     n_steps: int,
     seen: Seen | None,
-    told: Bool[Array, " j"] | None = None,
 ) -> Points:
     """The n best of the candidates ``drawn``, after ``n_steps`` of gradient ascent from the best of them.
 
-    ``fillers`` complete the batch if candidates are equal or in ``seen``. Configurations in ``seen`` come
-    after all others, as do those of the mask ``told``. Candidates outside the space, which a pool may
-    contain, come last.
+    ``fillers`` complete the batch if candidates are equal or seen. Configurations that are seen come after
+    all others. Candidates outside the space, which a pool may contain, come last.
     """
     pool = drawn if fillers is None else concatenate(drawn, fillers)
     scores = score_valid(score, pool)
-    if told is None and seen is not None:
-        told = is_seen(basis, pool, seen)
-    if n == 1 and not n_steps and told is None:
+    if n == 1 and not n_steps and seen is None:
         return pool[jnp.argmax(scores)[None]]
-    last = () if told is None else (told, ~pool.valid.all(axis=-1))
+    last = () if seen is None else (seen(pool), ~pool.valid.all(axis=-1))
     place = invert_order(jnp.lexsort((-scores, jnp.arange(len(pool)) >= len(drawn), *last)))
     if not n_steps:
         return pool[pick_different(basis, pool, place, n)]
@@ -205,7 +202,7 @@ def best_of_candidates(
     low = pool[pick_different(basis, pool, place, n_climbing)]
     high, value = ascend(basis, score, low, n_steps)
     if seen is not None:
-        value = jnp.where(is_seen(basis, high, seen), -jnp.inf, value)
+        value = jnp.where(seen(high), -jnp.inf, value)
     return high[jnp.argmax(value)[None]] if n == 1 else pick_apart(basis, low, high, value, n, _APART)
 
 

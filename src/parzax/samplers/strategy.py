@@ -64,10 +64,11 @@ class Strategy(Parts):
         if starting is None:
             only = (state.constraint_only & state.present).sum(dtype=state.count.dtype)
             starting = state.count - only < self.n_startup
-        seen = None
+        seen: candidates.Seen | None = None if told is None else lambda _: told
         # with an always active continuous parameter, two draws are never equal
-        if not (self.repeats or basis.free_continuum):
-            seen = state.points, state.present & ~state.constraint_only
+        if pool is None and not (self.repeats or basis.free_continuum):
+            counts = state.present & ~state.constraint_only
+            seen = partial(candidates.is_seen, basis, state.points, counts)
         dtype = state.x.dtype
         random = partial(_draw_different, basis=basis, dtype=dtype, n=n, pool=pool, every=every, told=told)
 
@@ -81,7 +82,7 @@ class Strategy(Parts):
         def later() -> Points:
             densities, score = self._scorer(basis, state)
             if pool is not None:
-                return candidates.best_of_candidates(basis, score, pool, None, n, 0, None, told)
+                return candidates.best_of_candidates(basis, score, pool, None, n, 0, seen)
             drawn = densities.first(1 + self.n_constraints).sample(draw, max(self.n_candidates, n))
             filling = more and not basis.free_continuum
             fillers = candidates.draw_fillers(more[0], basis, n, every, dtype) if filling else None
