@@ -24,7 +24,7 @@ from benchmarks import pages
 from benchmarks.optuna_peer import study_of
 from benchmarks.pages import Page
 from benchmarks.papers import data
-from benchmarks.papers.cond_ped_anova.baselines import ALGORITHMS, VARIANTS, unconditional
+from benchmarks.papers.cond_ped_anova.baselines import ALGORITHMS, unconditional
 from benchmarks.papers.runs import Arrays, Unit
 from parzax.adapters.optuna import CondPedAnovaImportanceEvaluator
 
@@ -96,7 +96,8 @@ def random_searches(problem: str, n_seeds: int, n_trials: int) -> list[optuna.St
 def unconditional_studies(problem: str, n_seeds: int, n_trials: int) -> list[optuna.Study]:
     """The logs of one of the paper's problems, made unconditional by its algorithm."""
     del n_trials  # that of the logs
-    logs = unconditional(problem, VARIANTS[problem], "fresh")
+    variant = next(name for name, (_, own) in ALGORITHMS.items() if own == problem)
+    logs = unconditional(problem, variant, "fresh")
     return [study_of(log, seed) for log in logs for seed in range(n_seeds)]
 
 
@@ -164,8 +165,8 @@ def units(quick: bool) -> list[Unit]:
             for n in (100, 500):
                 yield f"Figure 8, {n} rows", "random_searches", problem, n, few, 1.0, True
             yield "global importance", "random_searches", problem, N_TRIALS, few, 1.0, False
-        for problem, variant in VARIANTS.items():
-            title = f"Figures 2, 9, 10, {ALGORITHMS[variant]}"
+        for where, problem in ALGORITHMS.values():
+            title = f"Figures 2, 9, 10, {where}"
             yield title, "unconditional_studies", problem, N_TRIALS, few, 1.0, True
         folder = data.folder()
         for path in sorted(folder.glob("yahpo/rbv2_*.npz")) if folder else ():

@@ -26,8 +26,10 @@ from benchmarks.papers.rows import (
     Range,
     Row,
     Verdict,
+    by_the_larger,
     computed_by,
     counts,
+    equal,
     judged,
     lost,
     page_table,
@@ -38,7 +40,7 @@ from benchmarks.papers.rows import (
 from benchmarks.papers.tables import families, tables
 
 N_SEEDS = 3
-AGREES, DIFFERS, APART, NOT_RUN = Verdict
+AGREES, EQUAL, DIFFERS, APART, NOT_RUN = Verdict
 
 
 def test_verdicts():
@@ -52,6 +54,11 @@ def test_verdicts():
     assert judged(0.4, 0, wanted) is DIFFERS
     assert together([AGREES, APART]) is APART
     assert together([AGREES, DIFFERS, APART]) is DIFFERS
+    assert together([AGREES, EQUAL]) is EQUAL
+    assert [equal(x, e) for x, e in ((0.0, 0.07), (0.0, 0.072), (-0.1, 0.02), (0.14, 0.0))] == [
+        True, False, True, False,
+    ]  # fmt: skip
+    assert [by_the_larger(few, APART) for few in (None, AGREES, DIFFERS)] == [APART, APART, DIFFERS]
     assert [str(r) for r in (Range(0, 0), Range(high=1), Range(2), wanted)] == [
         "exactly 0", "at most 1", "at least 2", "0.5 to 1",
     ]  # fmt: skip
@@ -76,7 +83,7 @@ def test_what_agreed_and_does_not_any_more(tmp_path):
     assert lost(unable, {"a": AGREES, "b": AGREES}, quick=False, data=False) == []
     assert len(lost([row("a", DIFFERS)], {"a": AGREES}, quick=True, data=False)) == 1
     assert read_verdicts(tmp_path / "none.csv") == {}
-    assert counts(now) == "0 agrees, 2 differs, 1 not told apart, 0 cannot be run"
+    assert counts(now) == "0 agrees, 0 equal within 1.15, 2 differs, 1 not told apart, 0 cannot be run"
     table = page_table(now).splitlines()
     assert len(table) == 5
     assert r"a \| b" in table[2]
@@ -95,7 +102,7 @@ def test_the_page_counts_what_the_tables_have():
         verdicts = [*read_verdicts(PAGES / f"{name}.csv", of_paper=True).values()]
         assert verdicts, name
         line = next(line for line in text.splitlines() if f"(papers/{name}.md)" in line)
-        assert [int(cell) for cell in line.split("|")[2:6]] == [verdicts.count(own) for own in Verdict]
+        assert [int(cell) for cell in line.split("|")[2:7]] == [verdicts.count(own) for own in Verdict]
         page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
         for link in re.findall(r"\]\(([^)]+\.(?:png|csv|md))\)", page):
             assert (PAGES / link).is_file(), link

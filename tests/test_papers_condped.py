@@ -8,7 +8,7 @@ from benchmarks.papers.cond_ped_anova.statements import DISJOINT, MOVING, OVERLA
 from benchmarks.papers.rows import Verdict
 from benchmarks.papers.runs import LIMIT
 
-AGREES, DIFFERS, APART, NOT_RUN = Verdict
+AGREES, EQUAL, DIFFERS, APART, NOT_RUN = Verdict
 N_SEEDS = 10
 
 
@@ -36,18 +36,22 @@ def baseline(shares: dict[str, dict[str, float]], noise: float, difference: floa
     ours = arrays_of({"c": 0.4, "x": 0.3, "y": 0.3}, 0.01)
     found = {f"curves/fresh/{problem}": ours for problem in PROBLEMS}
     for problem, own in shares.items():
-        arrays = arrays_of(own, noise if problem == OVERLAP else 0.001)
-        found[f"baselines/fresh/{problem}"] = arrays | {"difference": np.array(difference)}
-    return found
+        for variant in baselines.VARIANTS[problem]:
+            arrays = arrays_of(own[variant], noise if variant == "imputation" else 0.001)
+            found[f"baselines/fresh/{problem}-{variant}"] = arrays | {"difference": np.array(difference)}
+    still = np.full((1, len(LEVELS), 3), 1 / 3)
+    return found | {"baselines/middle": {"below": still, "above": still + 1e6 * difference}}
 
 
 def test_baselines_hold_and_break():
     """Catches a comparison of c with the larger of x and y, and spreads the wrong way round."""
     third, below = dict.fromkeys("cxy", 1 / 3), {"c": 0.2, "x": 0.4, "y": 0.4}
-    good = baseline({DISJOINT: third, OVERLAP: below, MOVING: below}, 0.1, 1e-13)
+    alike = {"filtering": third, "imputation": third}
+    good = baseline({DISJOINT: alike, OVERLAP: alike, MOVING: {"expansion": below}}, 0.1, 1e-13)
     assert set(verdicts(baselines.rows(good)).values()) == {AGREES}
-    between = {"c": 0.35, "x": 0.3, "y": 0.35 - 0.1}
-    bad = baseline({DISJOINT: {"c": 0.2, "x": 0.5, "y": 0.3}, OVERLAP: between, MOVING: between}, 0.001, 1e-3)
+    above, uneven = {"c": 0.6, "x": 0.3, "y": 0.1}, {"c": 0.2, "x": 0.5, "y": 0.3}
+    apart = {"filtering": uneven, "imputation": above}
+    bad = baseline({DISJOINT: apart, OVERLAP: apart, MOVING: {"expansion": above}}, 0.001, 1e-3)
     assert set(verdicts(baselines.rows(bad)).values()) == {DIFFERS}
 
 
@@ -55,10 +59,15 @@ def units_of(peer: str, shares: dict[str, float]) -> dict:
     rng, found = np.random.default_rng(0), {}
     for problem, variants in peers.VARIANTS.items():
         for variant in variants:
+            own = np.array([shares[name] for name in PROBLEMS[problem].space.names])
             for seed in range(N_SEEDS):
-                own = np.array([shares[name] for name in PROBLEMS[problem].space.names])
-                name = f"peers/{peer}/fresh/{problem}-{variant}-{seed}"
-                found[name] = {"importance": own + 1e-4 * rng.normal(size=3)}
+                found[f"peers/{peer}/fresh/{problem}-{variant}-{seed}"] = {
+                    "importance": own + 1e-4 * rng.normal(size=3)
+                }
+            if peer in peers.QUICK:
+                found[f"peers/{peer}/many/{problem}-{variant}-0"] = {
+                    "importance": own + 1e-4 * rng.normal(size=(N_SEEDS, 3))
+                }
     return found
 
 

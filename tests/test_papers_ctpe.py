@@ -12,7 +12,7 @@ from benchmarks.papers.c_tpe.results import Results
 from benchmarks.papers.c_tpe.settings import Setting
 from benchmarks.papers.rows import Verdict
 
-AGREES, DIFFERS, APART, NOT_RUN = Verdict
+AGREES, EQUAL, DIFFERS, APART, NOT_RUN = Verdict
 N_SEEDS, N = 20, 200
 TABLES = ("a", "b", "c", "d", "e")
 PRINTED = {

@@ -19,7 +19,7 @@ from benchmarks.papers.meta_learn_tpe.two_metrics import (
 )
 from benchmarks.papers.rows import Range, Verdict, alike
 
-AGREES, DIFFERS, APART, NOT_RUN = Verdict
+AGREES, EQUAL, DIFFERS, APART, NOT_RUN = Verdict
 N_SEEDS, N = 40, 200
 
 

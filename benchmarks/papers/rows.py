@@ -10,6 +10,8 @@ from types import ModuleType
 
 # What stands in place of a figure where a row is not a statement of the paper.
 OURS_ALONE = "not in the paper"
+# Two samplers are equal where the 95 % interval of the ratio of their losses lies within this factor.
+EQUAL_WITHIN = 1.15
 # Standard errors of the smallest difference that a test at 0.05 sees in 80 % of cases.
 SEEN = 2.8
 
@@ -18,6 +20,7 @@ class Verdict(StrEnum):
     """What a row says."""
 
     AGREES = "agrees"
+    EQUAL = "equal within 1.15"
     DIFFERS = "differs"
     NOT_TOLD_APART = "not told apart"
     CANNOT_BE_RUN = "cannot be run"
@@ -35,7 +38,7 @@ class Row:
         verdict: see `Verdict`.
         note: what is missing; in what weaker form it was tested; the smallest effect that a test would have
             seen in 80 % of cases.
-        reason: why it differs.
+        reason: why it differs, or what would tell it apart.
         code: the file that computes it, from the root of the repository.
     """
 
@@ -50,8 +53,10 @@ class Row:
 
     @property
     def remarks(self) -> str:
-        """The note, and of a row that differs why, or that it is not known."""
-        why = (self.reason or "not known") if self.verdict is Verdict.DIFFERS else ""
+        """The note, and why a row differs (or that it is not known), or what it lacks to be told apart."""
+        unknown = "not known" if self.verdict is Verdict.DIFFERS else ""
+        decided = self.verdict in (Verdict.AGREES, Verdict.EQUAL)
+        why = "" if decided else self.reason or unknown
         return "; ".join(text for text in (self.note, why) if text)
 
 
@@ -102,10 +107,23 @@ def computed_by(module: ModuleType, rows: Iterable[Row]) -> list[Row]:
     return [replace(row, code=f"{module.__name__.replace('.', '/')}.py") for row in rows]
 
 
+def equal(log: float, error: float) -> bool:
+    """Whether the 95 % interval of a ratio, given by its log and standard error, is within `EQUAL_WITHIN`."""
+    return bool(abs(log) + 1.96 * error <= math.log(EQUAL_WITHIN))
+
+
 def together(verdicts: Sequence[Verdict]) -> Verdict:
     """Of a statement that was tried on several logs: the worst."""
-    order = (Verdict.DIFFERS, Verdict.NOT_TOLD_APART, Verdict.AGREES)
+    order = (Verdict.DIFFERS, Verdict.NOT_TOLD_APART, Verdict.EQUAL, Verdict.AGREES)
     return next(verdict for verdict in order if verdict in verdicts)
+
+
+def by_the_larger(few: Verdict | None, many: Verdict) -> Verdict:
+    """Of a statement tried on a few stored logs and on many fresh ones: the latter decide.
+
+    But a difference on the former is one.
+    """
+    return few if few is Verdict.DIFFERS else many
 
 
 def missing(key: str, where: str, printed: str, what: str) -> Row:
@@ -168,7 +186,7 @@ def lost(rows: Sequence[Row], before: dict[str, Verdict], *, quick: bool, data: 
     A quick run has fewer seeds, tables and peers, and where there is no folder of data nothing of its tables
     can be run; so there only rows that differ count.
     """
-    fine = {Verdict.AGREES}
+    fine = {Verdict.AGREES, Verdict.EQUAL}
     if quick:
         fine.add(Verdict.NOT_TOLD_APART)
     if quick or not data:
@@ -176,7 +194,7 @@ def lost(rows: Sequence[Row], before: dict[str, Verdict], *, quick: bool, data: 
     found = [
         f"{row.where}: {row.printed}: {row.ours} ({row.verdict})"
         for row in rows
-        if before.get(row.key) is Verdict.AGREES and row.verdict not in fine
+        if before.get(row.key) in (Verdict.AGREES, Verdict.EQUAL) and row.verdict not in fine
     ]
     if quick or not data:
         return found

@@ -1,4 +1,4 @@
-"""Importance against the level, of ten seeds of the paper's five problems, by two estimators."""
+"""Importance against the level, of seeds of the paper's five problems, by two estimators."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,9 @@ from benchmarks.papers.runs import Arrays
 from benchmarks.synthetic import PROBLEMS as SYNTHETIC
 
 LEVELS = np.arange(1, 100) / 100
-N_SEEDS, N_ROWS, N_BOOTSTRAP = 10, 1000, 200
+# Seeds of the stored logs, as in the paper, and of fresh ones, which tell apart what ten do not.
+N_SEEDS, N_FRESH = 10, 200
+N_ROWS, N_BOOTSTRAP = 1000, 200
 PROBLEMS = {problem.name: problem for problem in SYNTHETIC}
 ESTIMATORS = {"default": px.GridEstimator, "parity": px.GridEstimator.optuna}
 MEASURES = ("variance", "importance", "standard", "inter", "unweighted")
@@ -70,8 +72,16 @@ def sources() -> tuple[str, ...]:
     return ("fresh",) if data.folder() is None else ("stored", "fresh")
 
 
-def log(problem: str, source: str, n_rows: int = N_ROWS) -> px.Observations:
-    """Ten seeds of a problem: "stored" ones, or "fresh" ones by a random search of our own."""
+def n_seeds(source: str) -> int:
+    """Of the logs of a source."""
+    return N_SEEDS if source == "stored" else N_FRESH
+
+
+def log(problem: str, source: str, n_rows: int = N_ROWS, first: int = 0) -> px.Observations:
+    """Seeds of a problem: "stored" ones, or "fresh" ones by a random search of our own, from ``first`` on.
+
+    In float64, as trees split by the last digits of what divides the rows alike.
+    """
     own = PROBLEMS[problem]
     if source == "stored":
         stored = data.folder()
@@ -79,9 +89,10 @@ def log(problem: str, source: str, n_rows: int = N_ROWS) -> px.Observations:
         with np.load(stored / "synthetic" / f"{problem}.npz") as file:
             values, losses = file["values"], file["objective"]
     else:
-        keys = jax.random.split(jax.random.key(N_ROWS), N_SEEDS)
-        drawn = jax.vmap(lambda key: own.sample(key, n_rows))(keys)
-        values, losses = (np.asarray(x, np.float64) for x in drawn)
+        with jax.enable_x64(True):
+            keys = jax.random.split(jax.random.key(N_ROWS + first), N_FRESH)
+            drawn = jax.vmap(lambda key: own.sample(key, n_rows))(keys)
+            values, losses = (np.asarray(x) for x in drawn)
     return px.Observations.from_arrays(own.space, values, losses)
 
 

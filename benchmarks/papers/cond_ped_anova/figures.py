@@ -62,8 +62,9 @@ def figures(found: Mapping[str, Arrays], out: Path) -> None:
 
 def _baselines(found: Mapping[str, Arrays], source: str) -> dict[str, Panel]:
     return {
-        f"{problem}, {variant}": baselines.curves_of(found, source, problem)
-        for problem, variant in baselines.VARIANTS.items()
+        f"{problem}, {variant}": baselines.curves_of(found, source, problem, variant)
+        for problem, variants in baselines.VARIANTS.items()
+        for variant in variants
     }
 
 
@@ -82,7 +83,7 @@ def _sweeps(panels: Mapping[str, Panel], quantity: str, label: str, path: Path) 
             lines += _draw(ax, (problem, estimator), curves.names, curves.levels, each)
             ax.set_title(f"{problem}, {estimator}", fontsize=8)
     figure.supxlabel("target quantile γ′", fontsize=9)
-    figure.supylabel(f"{label}, mean ± standard error of ten seeds", fontsize=9)
+    figure.supylabel(f"{label}, mean ± standard error over the seeds", fontsize=9)
     save(figure, path, ("problem", "estimator", "parameter", "level", "mean", "standard_error"), lines)
 
 

@@ -21,7 +21,13 @@ TABLES = {"condped_table1.csv": "Table 1", "condped_table2.csv": "Table 2"}
 WITHIN = Range(0, 3)
 # Scenarios of which there are logs and no statement.
 MORE = ("rbv2_cash2", "rbv2_xgboost")
+FIRST = "1053"  # the instance of the main text
 LEARNER, AMONG, BY_PARAMETER, ORDER = "learner_id", 5, Range(0.6), Range(0.8)
+# What the text calls important within a learner: Section 6.2 of the first instance, Appendix G of all.
+WITHIN_LEARNER = {
+    "1053": ("xgboost.booster", "xgboost.nrounds", "xgboost.subsample", "svm.cost"),
+    "": ("ranger.sample.fraction", "ranger.min.node.size", "svm.cost", "svm.kernel", "aknn.k"),
+}
 OTHER_NETWORK = (
     "the network of the October 2021 pre-release stands in for the paper's, so that differences are expected"
 )
@@ -135,7 +141,7 @@ def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
             yield from _figure(instance, arrays)
         else:
             text = f"accuracies of the learners, and what matters, on instance {instance}"
-            where = f"{own[0].where}, Figure 14"
+            where = f"{own[0].where}, Figure 14, Appendix G"
             yield missing(f"learners-{instance}", where, text, "the log of that instance")
 
 
@@ -169,6 +175,7 @@ def _table(instance: str, own: list[Printed], arrays: Arrays) -> Iterator[Row]:
 
 def _figure(instance: str, arrays: Arrays) -> Iterator[Row]:
     names, learners = arrays["names"].tolist(), arrays["learners"].tolist()
+    figure = f"{'Figure 5' if instance == FIRST else 'Figure 14'}, {instance}"
     at = int(np.abs(LEVELS - 0.1).argmin())
     mean = {name: arrays[name][:, at].mean(axis=0) for name in ("default", "parity")}
     for parameter in (LEARNER, "trainsize"):
@@ -177,7 +184,7 @@ def _figure(instance: str, arrays: Arrays) -> Iterator[Row]:
         verdict, parity = (judged(rank[name], 0, Range(1, AMONG)) for name in ("default", "parity"))
         note = "" if parity is verdict else f"with the reference's estimator: {parity}"
         yield Row(
-            f"figure-{instance}-{parameter}", f"Figure 5, {instance}",
+            f"figure-{instance}-{parameter}", figure,
             f"{parameter} is among the first {AMONG} of {len(names)}",
             f"default: {rank['default']}; parity: {rank['parity']}, at 0.1, mean of ten seeds",
             verdict, note, OTHER_NETWORK,
@@ -191,8 +198,27 @@ def _figure(instance: str, arrays: Arrays) -> Iterator[Row]:
     verdict, parity = (judged(rhos[name], 0, BY_PARAMETER) for name in ("default", "parity"))
     note = "" if parity is verdict else f"with the reference's estimator: {parity}"
     yield Row(
-        f"figure-{instance}-correlation", f"Figure 5, {instance}",
+        f"figure-{instance}-correlation", figure,
         f"the importance of a learner's best parameter goes with its largest accuracy [{BY_PARAMETER}]",
         f"correlation over {len(learners)} learners, at 0.1: default {rhos['default']:.2f}, parity "
-        f"{rhos['parity']:.2f}", verdict, note,
+        f"{rhos['parity']:.2f}", verdict, note, OTHER_NETWORK,
+    )  # fmt: skip
+    for name in dict.fromkeys((*WITHIN_LEARNER[""], *WITHIN_LEARNER.get(instance, ()))):
+        if name in names:
+            yield _within(instance, name, names, mean)
+
+
+def _within(instance: str, name: str, names: list[str], mean: dict[str, np.ndarray]) -> Row:
+    """Whether a parameter is above the median of its learner's, at 0.1."""
+    learner = name.split(".")[0]
+    of_learner = [i for i, other in enumerate(names) if other.startswith(f"{learner}.")]
+    ranks = {kind: 1 + sum(x[i] > x[names.index(name)] for i in of_learner) for kind, x in mean.items()}
+    wanted = Range(1, (len(of_learner) + 1) // 2)
+    verdict, parity = (judged(ranks[kind], 0, wanted) for kind in ("default", "parity"))
+    section = "Section 6.2" if name in WITHIN_LEARNER.get(instance, ()) else "Appendix G"
+    return Row(
+        f"within-{instance}-{name}", f"{section}, {instance}",
+        f"{name} is among the important ones of its learner: its rank [{wanted}]",
+        f"default: {ranks['default']}, parity: {ranks['parity']} of {len(of_learner)}, at 0.1, ten seeds",
+        verdict, "" if parity is verdict else f"with the reference's estimator: {parity}", OTHER_NETWORK,
     )  # fmt: skip

@@ -16,7 +16,7 @@ from benchmarks.papers.cond_ped_anova import (
 from benchmarks.papers.cond_ped_anova.curves import ESTIMATORS, PROBLEMS, of_unit, sources, spread
 from benchmarks.papers.cond_ped_anova.reasons import REASONS
 from benchmarks.papers.cond_ped_anova.statements import STATEMENTS, Statement
-from benchmarks.papers.rows import Row, Verdict, computed_by, judged, together
+from benchmarks.papers.rows import Row, Verdict, by_the_larger, computed_by, judged
 from benchmarks.papers.runs import Arrays, Unit
 
 CURVES = "benchmarks.papers.cond_ped_anova.curves:curves"
@@ -48,16 +48,18 @@ def rows(found: Mapping[str, Arrays]) -> list[Row]:
 
 
 def _row(own: Statement, found: Mapping[str, Arrays]) -> Row:
-    verdicts: dict[str, list[Verdict]] = {name: [] for name in ESTIMATORS}
+    verdicts: dict[str, dict[str, Verdict]] = {name: {} for name in ESTIMATORS}
     texts: dict[str, list[str]] = {name: [] for name in ESTIMATORS}
     end = "" if own.region == 1 else f"-{own.region:g}"
     for source in sources():
         arrays = found[f"curves/{source}/{own.problem}{end}"]
         for name, curves in of_unit(arrays, own.problem, own.region).items():
             number, error = spread(own.measure, curves)
-            verdicts[name].append(judged(number, error, own.wanted))
+            verdicts[name][source] = judged(number, error, own.wanted)
             texts[name].append(f"{source} {number:.3g}" + (f" ± {error:.2g}" if error else ""))
-    verdict, parity = (together(verdicts[name]) for name in ("default", "parity"))
+    verdict, parity = (
+        by_the_larger(verdicts[name].get("stored"), verdicts[name]["fresh"]) for name in ("default", "parity")
+    )
     ours = "; ".join(f"{name}: {', '.join(own_texts)}" for name, own_texts in texts.items())
     note = "" if parity is verdict else f"with the reference's estimator: {parity}"
     return Row(own.key, own.where, f"{own.printed} [{own.wanted}]", ours, verdict, note)
