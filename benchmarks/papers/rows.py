@@ -112,6 +112,21 @@ def equal(log: float, error: float) -> bool:
     return bool(abs(log) + 1.96 * error <= math.log(EQUAL_WITHIN))
 
 
+def judged_ratio(log: float, error: float, wanted: Range = Range(high=1.0)) -> Verdict:
+    """Of a ratio of losses, given by its log and standard error; the range is of the ratio itself.
+
+    What does not hold but is within `EQUAL_WITHIN` is equal.
+    """
+    low = math.log(wanted.low) if wanted.low > 0 else -math.inf
+    verdict = judged(log, error, Range(low, math.log(wanted.high)))
+    return Verdict.EQUAL if verdict is not Verdict.AGREES and equal(log, error) else verdict
+
+
+def ratio_in_words(log: float, error: float) -> str:
+    """The ratio with its 95 % interval."""
+    return f"{math.exp(log):.2f} ({math.exp(log - 1.96 * error):.2f}, {math.exp(log + 1.96 * error):.2f})"
+
+
 def together(verdicts: Sequence[Verdict]) -> Verdict:
     """Of a statement that was tried on several logs: the worst."""
     order = (Verdict.DIFFERS, Verdict.NOT_TOLD_APART, Verdict.EQUAL, Verdict.AGREES)

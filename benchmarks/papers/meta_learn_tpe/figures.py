@@ -27,8 +27,8 @@ def figures(found: Mapping[str, Arrays], out: Path) -> None:
     _figure_12(found, folder)
     own = tables_found(found)
     if own:
-        _curves(own, "share", two_metrics.METHODS, folder / "figures_4_5")
-        _curves(own, "share", [f"eta/{eta:g}" for eta in two_metrics.ETAS], folder / "figures_10_11")
+        _curves(own, (*two_metrics.METHODS, two_metrics.ALONE), folder / "figures_4_5")
+        _curves(own, [f"eta/{eta:g}" for eta in two_metrics.ETAS], folder / "figures_10_11")
         _attained(own, folder)
         _tops(own, folder)
 
@@ -76,7 +76,7 @@ def _figure_12(found: Mapping[str, Arrays], folder: Path) -> None:
     lines = []
     for ax, name in zip(axes.flat, names, strict=False):
         _, kind, n = name.split("/")
-        shown = {f"c* = {c}": found[name][f"{ellipsoids.OURS}/{c}"] for c in ellipsoids.MANY_CENTERS}
+        shown = {f"c* = {c}": found[name][f"{c}"] for c in ellipsoids.MANY_CENTERS}
         shown["TPE"] = found[f"alone/{ellipsoids.MANY}"]["best"]
         for (label, each), colour in zip(shown.items(), PALETTE, strict=False):
             lines += _line(ax, each, "median", colour, label, (kind, n))
@@ -90,16 +90,18 @@ def _figure_12(found: Mapping[str, Arrays], folder: Path) -> None:
     save(figure, folder / "figure_12", header, lines)
 
 
-def _curves(own: Mapping[str, two_metrics.Found], what: str, methods: Sequence[str], path: Path) -> None:
+def _curves(own: Mapping[str, two_metrics.Found], methods: Sequence[str], path: Path) -> None:
+    """How far each is from the true front, which a log axis shows."""
     figure, axes = plt.subplots(1, len(own), figsize=(3 * len(own), 3), squeeze=False, layout="constrained")
     lines = []
     for ax, (table, each) in zip(axes[0], own.items(), strict=True):
         for method, colour in zip(methods, PALETTE, strict=False):
-            lines += _line(ax, getattr(each, what)[method], "mean", colour, method, (table,))
+            lines += _line(ax, 1 - each.share[method], "mean", colour, method, (table,))
+        ax.set_yscale("log")
         ax.set_title(table, fontsize=8)
     legend(figure, axes[0, 0])
     figure.supxlabel("evaluations", fontsize=9)
-    figure.supylabel("hypervolume over that of the true front", fontsize=9)
+    figure.supylabel("1 - hypervolume over that of the true front", fontsize=9)
     save(figure, path, ("table", "method", "statistic", "evaluation", "value", "error"), lines)
 
 

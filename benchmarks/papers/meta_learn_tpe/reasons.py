@@ -6,9 +6,7 @@ _REPEATS = (
 )
 REASONS = {
     "f4-best-sw_en": _REPEATS,
-    "f4-box-sw_en": _REPEATS,
     "f4-mo-sw_en": _REPEATS,
-    "f7-sw_en": _REPEATS,
     "distinct": "suggestions of a density on few choices repeat; nothing here keeps a sampler from it",
     "onset-1": "the default counts ceil(gamma N) rows below; with floor(gamma N) it is as printed",
     "onset-2": "the default counts the first front, which is below as a whole; see floor(gamma N)",

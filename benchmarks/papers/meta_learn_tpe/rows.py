@@ -3,44 +3,44 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from benchmarks.papers.meta_learn_tpe import ellipsoids, theory, two_metrics
+from benchmarks.papers.meta_learn_tpe import ellipsoids, of_tables, theory, two_metrics
 from benchmarks.papers.meta_learn_tpe.reasons import REASONS
 from benchmarks.papers.rows import Row, computed_by
 from benchmarks.papers.runs import Arrays, Unit
 from benchmarks.papers.tables import Table
 
 PACKAGE = "benchmarks.papers.meta_learn_tpe"
-N_SEEDS, N_SEEDS_MANY, N_SEEDS_MORE = 50, 20, 60
+# Runs: of a source, of several, of a table; without sources more, as they are cheap.
+N_ONE, N_SEVERAL, N_TABLE, N_ALONE = 500, 100, 500, 1000
 QUICK_SEEDS = 8
-CANDIDATES = (4, 8)  # numbers of sources that are run again with fewer candidates
 
 
 def units(quick: bool) -> list[Unit]:
     """All of the work; a quick run has fewer seeds, two numbers of sources and the smallest benchmark."""
-    few, many = (QUICK_SEEDS, QUICK_SEEDS) if quick else (N_SEEDS, N_SEEDS_MANY)
+    one, many, of_table, plain = (QUICK_SEEDS,) * 4 if quick else (N_ONE, N_SEVERAL, N_TABLE, N_ALONE)
     numbers = (1, 2) if quick else ellipsoids.N_TASKS
     module = f"{PACKAGE}.ellipsoids"
     found = [
-        Unit(f"alone/{dim}", f"{module}:alone", {"dim": dim, "n_seeds": n}, cost=15)
-        for dim, n in ((ellipsoids.FEW, few), (ellipsoids.MANY, many))
+        Unit(f"alone/{dim}", f"{module}:alone", {"dim": dim, "n_seeds": plain}, cost=15 + 0.03 * plain)
+        for dim in (ellipsoids.FEW, ellipsoids.MANY)
     ]
     for center in ellipsoids.CENTERS:
-        own = {"center": center, "n_seeds": few}
-        found.append(Unit(f"one/{center}", f"{module}:one_source", own, cost=20 + 1.2 * few))
+        own = {"center": center, "n_seeds": one}
+        found.append(Unit(f"one/{center}", f"{module}:one_source", own, cost=30 + 0.6 * one))
     for n in numbers:
         for same in (False, True):
             if n > 1 or not same:
                 own = {"n_tasks": n, "same": same, "n_seeds": many}
                 name = f"several/{'same' if same else 'own'}/{n}"
-                found.append(Unit(name, f"{module}:several", own, cost=20 + 2 * n * many))
-        if n in CANDIDATES:
-            own = {"n_tasks": n, "n_seeds": many}
-            found.append(Unit(f"fewer/{n}", f"{module}:fewer_candidates", own, cost=20 + n * many))
+                found.append(Unit(name, f"{module}:several", own, cost=30 + (0.8 + 0.7 * n) * many))
     for target, others in targets(quick):
-        own = {"target": target, "others": others, "n_seeds": many}
-        found.append(Unit(f"tables/{target.name}", f"{PACKAGE}.two_metrics:search", own, cost=60 + 3 * many))
-        own = own | {"n_seeds": few if quick else N_SEEDS_MORE, "repeats": target.family != "nmt_bench"}
-        found.append(Unit(f"more/{target.name}", f"{PACKAGE}.two_metrics:search_more", own, cost=60.0))
+        own = {"target": target, "others": others, "n_seeds": of_table}
+        module = f"{PACKAGE}.two_metrics"
+        found.append(Unit(f"tables/{target.name}", f"{module}:search", own, cost=60 + 0.6 * of_table))
+        if target.family == "nmt_bench":
+            found.append(
+                Unit(f"more/{target.name}", f"{module}:without_repeats", own, cost=60 + 0.1 * of_table)
+            )
     module = f"{PACKAGE}.theory"
     found.append(Unit("theory/sets", f"{module}:sets", cost=2))
     found.append(Unit("theory/onsets", f"{module}:onsets", cost=10))
@@ -66,7 +66,7 @@ def targets(quick: bool) -> list[tuple[Table, list[Table]]]:
 
 
 def tables_found(found: Mapping[str, Arrays], kind: str = "tables") -> dict[str, two_metrics.Found]:
-    """What the runs on each table found; "more" are those of `two_metrics.search_more`."""
+    """What the runs on each table found; "more" are those of `two_metrics.without_repeats`."""
     return {
         table.name: two_metrics.measured(table, found[f"{kind}/{table.name}"])
         for table, _ in targets(quick=False)
@@ -79,15 +79,13 @@ def rows(found: Mapping[str, Arrays]) -> list[Row]:
     one = {center: found[f"one/{center}"] for center in ellipsoids.CENTERS}
     several = {
         kind: {int(name.split("/")[-1]): arrays for name, arrays in found.items() if name.startswith(prefix)}
-        for kind, prefix in (("own", "several/own/"), ("same", "several/same/"), ("fewer", "fewer/"))
+        for kind, prefix in (("own", "several/own/"), ("same", "several/same/"))
     }
     every = computed_by(ellipsoids, ellipsoids.figure_2(found[f"alone/{ellipsoids.FEW}"]["best"], one))
     tpe = found[f"alone/{ellipsoids.MANY}"]["best"]
-    figure_12 = ellipsoids.figure_12(tpe, several["own"], several["same"], several["fewer"])
-    every += computed_by(ellipsoids, figure_12)
-    benchmarks = {table.name: table.family for table, _ in targets(quick=False)}
-    every += computed_by(
-        two_metrics, two_metrics.rows(tables_found(found), tables_found(found, "more"), benchmarks)
-    )
-    every += computed_by(theory, theory.rows(found, [table for table, _ in targets(quick=False)]))
+    every += computed_by(ellipsoids, ellipsoids.figure_12(tpe, several["own"], several["same"]))
+    tables = {table.name: table for table, _ in targets(quick=False)}
+    own = of_tables.rows(tables_found(found), tables_found(found, "more"), tables)
+    every += computed_by(of_tables, own)
+    every += computed_by(theory, theory.rows(found, [*tables.values()]))
     return [replace(row, reason=row.reason or REASONS.get(row.key, "")) for row in every]
