@@ -11,7 +11,7 @@ from matplotlib.colors import Normalize
 from matplotlib.patches import Circle
 
 from benchmarks.papers.c_tpe import settings, toy, trajectories, unconstrained
-from benchmarks.papers.c_tpe.results import Results
+from benchmarks.papers.c_tpe.results import Results, percentage_loss
 from benchmarks.papers.c_tpe.rows import results, unconstrained_runs
 from benchmarks.papers.drawing import legend, save, short
 from benchmarks.papers.runs import Arrays
@@ -96,7 +96,7 @@ def _losses(own: Results, kind: str, folder: Path) -> None:
         for method, colour in zip(methods, PALETTE, strict=False):
             if setting not in own.losses.get(method, {}):
                 continue
-            loss = trajectories.percentage_loss(own, method, setting)
+            loss = percentage_loss(own, method, setting)
             mean, error = loss.mean(axis=0), loss.std(axis=0, ddof=1) / np.sqrt(len(loss))
             chosen = np.arange(EVERY - 1, loss.shape[1], EVERY)
             lines += [(*setting, method, i + 1, short(mean[i]), short(error[i])) for i in chosen]

@@ -87,6 +87,24 @@ class Results:
         return self._drawn[key]
 
 
+def percentage_loss(results: Results, method: str, setting: Setting) -> np.ndarray:
+    """(s, n) (f - oracle) / oracle; while a run has no feasible row, of the worst feasible entry."""
+    low, high = results.oracle[setting]
+    return (np.minimum(results.best(method, setting), high) - low) / abs(low)
+
+
+def gap_ratio(
+    results: Results, method: str, other: str, settings: Sequence[Setting], budget: int
+) -> tuple[float, float]:
+    """Mean over settings of the log ratio of mean percentage losses, and its standard error."""
+    logs, variances = [], []
+    for setting in settings:
+        a, b = (percentage_loss(results, name, setting)[:, budget - 1] for name in (method, other))
+        logs.append(np.log(a.mean() / b.mean()))
+        variances.append(sum(x.var(ddof=1) / len(x) / x.mean() ** 2 for x in (a, b)))
+    return float(np.mean(logs)), float(np.sqrt(np.sum(variances)) / len(logs))
+
+
 def _by_setting(arrays: Arrays) -> Iterator[tuple[Setting, str, np.ndarray]]:
     for name, array in arrays.items():
         if name not in ("quantiles", "seconds"):

@@ -11,7 +11,7 @@ from benchmarks.papers.runs import Arrays, Unit
 from benchmarks.papers.tables import Table, families, tables
 
 PACKAGE = "benchmarks.papers.c_tpe"
-N_HYPEROPT = 15
+N_HYPEROPT, QUICK_HYPEROPT = 50, 15
 # Seconds per table, kind, quantile and seed of one core, about.
 COSTS = {settings.OURS: 0.02, settings.NAIVE: 0.02, settings.AUGMENTED: 0.04, settings.CNSGA: 0.08}
 SEEING = (settings.OURS, settings.NAIVE, settings.AUGMENTED, settings.TOP)
@@ -51,8 +51,7 @@ def units(quick: bool) -> list[Unit]:
         found += [_search(method, family, kinds, members, quick) for method, kinds in _methods()]
         found += _peers(family, members, quick)
         if not quick:
-            both = [own for own in _methods() if own[0] in (settings.OURS, settings.AUGMENTED)]
-            found += [_again(method, family, kinds, members) for method, kinds in both]
+            found += [_again(*own, family, members) for own in _methods() if own[0] in settings.CLOSE]
     return found
 
 
@@ -78,19 +77,23 @@ def _search(method: str, family: str, kinds: tuple[str, ...], members: list[Tabl
     return Unit(_name(method, family, kinds), f"{PACKAGE}.searches:search", arguments, cost=cost)
 
 
-def _again(method: str, family: str, kinds: tuple[str, ...], members: list[Table]) -> Unit:
-    """Fifty seeds more, for differences that are small: of Table 2."""
-    own = _search(method, family, tuple(kind for kind in kinds if kind != "runtime"), members, quick=False)
-    arguments = dict(own.arguments) | {"quantiles": settings.PRINTED_QUANTILES, "again": "/again"}
-    return replace(own, name=own.name.replace("runs/", "again/", 1), arguments=arguments, cost=own.cost / 2)
+def _again(method: str, kinds: tuple[str, ...], family: str, members: list[Table]) -> Unit:
+    """More seeds, for differences that are small: of Table 2, and at 0.9."""
+    own, quantiles = _search(method, family, kinds, members, quick=False), settings.PRINTED_QUANTILES
+    more = {"quantiles": quantiles, "again": "/again", "n_seeds": settings.N_AGAIN}
+    size = len(members) * len(kinds) * len(quantiles) * settings.N_AGAIN
+    return replace(
+        own, name=own.name.replace("runs/", "again/", 1), arguments=dict(own.arguments) | more,
+        cost=15 + COSTS.get(method, 0.01) * size,
+    )  # fmt: skip
 
 
 def _peers(family: str, members: list[Table], quick: bool) -> list[Unit]:
-    own, n = quantiles(quick, settings.CNSGA), N_HYPEROPT
+    own, n = quantiles(quick, settings.CNSGA), QUICK_HYPEROPT if quick else N_HYPEROPT
     search = Unit(
         f"unconstrained/parzax/{family}",
         f"{PACKAGE}.unconstrained:search",
-        {"tables": members, "n_seeds": n if quick else settings.N_SEEDS},
+        {"tables": members, "n_seeds": n},
         cost=20,
     )
     hyperopt = Unit(
@@ -134,8 +137,11 @@ def rows(found: Mapping[str, Arrays]) -> list[Row]:
     run = [table for table in constrained(quick=False) if table.name in own.tables()]
     every = computed_by(toy, toy.rows(found["toy/maps"], found["toy/overlaps"]))
     every += computed_by(theory, theory.rows(found, run))
-    every += computed_by(counts, counts.rows(own, results(found, "again")))
-    every += computed_by(trajectories, trajectories.rows(own, n_quantiles))
+    again = results(found, "again")
+    # All seeds of the methods that ran again; a quick run has none.
+    most = own.with_more(again) if again.losses else own
+    every += computed_by(counts, counts.rows(own, most))
+    every += computed_by(trajectories, trajectories.rows(own, most, n_quantiles))
     every += computed_by(unconstrained, unconstrained.rows(unconstrained_runs(found)))
     every += computed_by(authors, [authors.row(found.get("authors", {}), own, _seconds(found))])
     return [replace(row, reason=row.reason or REASONS.get(row.key, "")) for row in every]
