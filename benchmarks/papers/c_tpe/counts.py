@@ -33,7 +33,7 @@ METHODS = {
 }
 
 NOT_RUN = {
-    "NEI": "noisy EI by Gaussian processes, of Ax, whose torch is too large for this page",
+    "NEI": "noisy EI of Ax or BoTorch; torch, which they need, is not among the packages of this page",
     "HM2": (
         "HyperMapper, whose newest release, 2.2.13, asks scikit-learn for an option that ended with 1.4; "
         "scikit-learn 1.3 needs NumPy 1"

@@ -29,6 +29,7 @@ def units(quick: bool) -> list[Unit]:
         Unit("toy/maps", f"{PACKAGE}.toy:maps", cost=8),
         Unit("toy/overlaps", f"{PACKAGE}.toy:overlaps", cost=12),
         Unit("theory/scores", f"{PACKAGE}.theory:scores", cost=5),
+        Unit("theory/splits", f"{PACKAGE}.theory:splits", cost=10),
         Unit("theory/improvements", f"{PACKAGE}.theory:improvements", cost=5),
     ]
     own = constrained(quick)

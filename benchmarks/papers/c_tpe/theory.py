@@ -1,5 +1,6 @@
 """Propositions, lemmas, Theorem 1 and its corollaries, and what is stated of the tables themselves."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
@@ -16,6 +17,7 @@ from parzax.acquisition import constrained_score
 
 N_DRAWS, N_ROWS = 4000, 60
 N_THRESHOLDS, LOOSE = 100, 0.3
+N_LOGS, SIZES = 300, (1, 2, 9, 16, 17, 40, 100, 200)
 # Share of the top tenth that is infeasible at 0.9, as printed.
 TOP_TENTH = {"hpolib": 0.16, "nasbench201": 0.41}
 N_TABLES = {"hpolib": 4, "nasbench201": 3}  # of the paper
@@ -73,6 +75,36 @@ def improvements() -> Arrays:
         return found
 
 
+def splits() -> Arrays:
+    """A unit: for each random log whether the groups below are those of the text: (logs, 1 + constraints).
+
+    NaN where the text does not say: fewer feasible rows than the objective's group asks for.
+    """
+    rng, space = np.random.default_rng(0), px.Space({"x": px.Float(0, 1)})
+    sampler, same = px.papers.c_tpe(space, 2), []
+    for _ in range(N_LOGS):
+        n = int(rng.choice(SIZES))
+        losses = rng.permutation(n).astype(float)
+        excess = rng.normal(rng.uniform(-2, 3, 2), 1.0, (n, 2)).astype(np.float32)
+        state = sampler.tell(sampler.init(max(SIZES)), rng.random((n, 1)), losses, excess)
+        below = np.asarray(sampler.split(state).below)[:, :n]
+        order, feasible = np.argsort(losses), (excess <= 0).all(axis=1)
+        wanted, left = set(), math.ceil(math.sqrt(n) / 4)
+        for row in order.tolist():
+            if left == 0:
+                break
+            wanted.add(row)
+            left -= int(feasible[row])
+        objective = np.nan if left else float(set(np.flatnonzero(below[0])) == wanted)
+        constraints = []
+        for column, group in zip(excess.T, below[1:], strict=True):
+            satisfied = column[column <= 0]
+            bar = satisfied.max() if len(satisfied) else column.min()
+            constraints.append(float(np.array_equal(group, column <= bar)))
+        same.append([objective, *constraints])
+    return {"same": np.array(same)}
+
+
 def feasible_shares(tables: Sequence[Table]) -> Arrays:
     """A unit: "TABLE" (100, 3), for pairs of thresholds the shares feasible by size, runtime and both."""
     found = {}
@@ -122,6 +154,7 @@ def rows(every: Mapping[str, Arrays], tables: Sequence[Table]) -> Iterator[Row]:
     yield _theorem_1(found)
     yield _slope_of_one(found)
     yield _corollary_2(found)
+    yield from _splits(every["theory/splits"]["same"])
     yield from _lemmas(every.get("theory/lemmas", {}))
     yield from _quantiles(found_shares)
     by_family = families(tables)
@@ -136,6 +169,24 @@ def rows(every: Mapping[str, Arrays], tables: Sequence[Table]) -> Iterator[Row]:
         verdict = judged(float(np.mean(own)), 0, Range(printed - 0.005, printed + 0.005))
         note = "mean of size, runtime and both; entries are single trainings; printed to a whole number"
         yield Row(key, where, text, ours, verdict, note)
+
+
+def _splits(same: np.ndarray) -> Iterator[Row]:
+    for key, printed, own in (
+        ("objective", "rows below: all until the ceil(sqrt(N) / 4)-th feasible one", same[:, 0]),
+        (
+            "constraint",
+            "rows below: those that satisfy it; if none does, those of its best value",
+            same[:, 1:],
+        ),
+    ):
+        judged_ones = own[~np.isnan(own)]
+        wrong = int((judged_ones == 0).sum())
+        yield Row(
+            f"algorithm-1-{key}", "Algorithm 1, Section 2.2", f"{printed} [{Range(0, 0)}]",
+            f"{wrong} of {len(judged_ones)} groups of random logs are others, by a loop over the rows",
+            judged(wrong, 0, Range(0, 0)), "`px.papers.c_tpe`",
+        )  # fmt: skip
 
 
 def _improvements(found: Arrays) -> Iterator[Row]:

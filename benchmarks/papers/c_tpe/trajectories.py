@@ -19,6 +19,8 @@ LOOSE = {
     "hpolib": ("c-TPE almost coincides with vanilla TPE", Range(0.8, 1.25)),
     "nasbench201": ("c-TPE is much better than vanilla TPE", Range(high=1.0)),
 }
+# Of NAS-Bench-201 in Figure 1.
+NAS = "imagenet16_120"
 # "Early" in Figure 6.
 EARLY = 50
 # Of the paper.
@@ -65,6 +67,7 @@ def augmentation_gain(results: Results, quantile: float, budget: int) -> tuple[f
 def rows(results: Results, most: Results, n_quantiles: int) -> Iterator[Row]:
     """Rows of all these figures; ``most`` has more seeds of the methods whose differences are small."""
     yield from _losses(results)
+    yield from _naive(results)
     yield from _loose(most)
     lacking = N_TABLES - len(results.tables())
     if lacking > 0:
@@ -100,6 +103,22 @@ def _losses(results: Results) -> Iterator[Row]:
                 )
             note = "mean after 200, the next best beside it"
             yield Row(key, where, printed, "; ".join(texts), together(verdicts), note)
+
+
+def _naive(results: Results) -> Iterator[Row]:
+    """The bottom panels of Figure 1."""
+    for quantile in settings.PRINTED_QUANTILES:
+        key, where = f"f1-naive-{quantile:g}", f"Figure 1, Section 3.2, {NAS} at {quantile:g}"
+        printed = "the naive product is defeated by all other methods"
+        own = [s for s in results.settings(RANKED, quantile) if (s.table, s.constraints) == (NAS, "both")]
+        if not own:
+            yield missing(key, where, printed, TABLES)
+            continue
+        others = [m for m in RANKED if m != settings.NAIVE]
+        ratios = {m: gap_ratio(results, m, settings.NAIVE, own, settings.N_EVALUATIONS) for m in others}
+        text = "over it: " + ", ".join(f"{m} {ratio_in_words(*ratio)}" for m, ratio in ratios.items())
+        verdict = together([judged_ratio(*ratio) for ratio in ratios.values()])
+        yield Row(key, where, printed, text, verdict, "absolute percentage losses after 200, ratio of means")
 
 
 def _loose(most: Results) -> Iterator[Row]:

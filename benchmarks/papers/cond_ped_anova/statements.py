@@ -101,6 +101,11 @@ def largest_excess(first: str, others: Sequence[str], measure: str) -> Measure:
     return excess
 
 
+def growth(own: Curves) -> float:
+    """The smallest rise of x and y from the level 0.5 to 0.1 and to 0.9."""
+    return min(share(name, q)(own) - share(name, 0.5)(own) for name in "xy" for q in (0.1, 0.9))
+
+
 def standard_share_of_y(own: Curves) -> float:
     """Share of y by the standard variance at 0.1, where y is inactive."""
     return float(own.shares("standard").mean(axis=0)[own.at(0.1), own.names.index("y")])
@@ -138,10 +143,21 @@ def _figure_1() -> list[Statement]:
                   share("c", 0.5), Range(high=0.25)),
         Statement("f1-overlap-y", "Figures 1, 11, overlap", "y is near 0 up to 0.2", OVERLAP,
                   highest("y", 0, 0.2), Range(high=0.01)),
+        Statement("f1-overlap-xy", "Figures 1, 11, overlap", "x and y matter at 0.5: the smaller", OVERLAP,
+                  lambda curves: min(share("x", 0.5)(curves), share("y", 0.5)(curves)), Range(0.1)),
+        Statement("f1-overlap-persists", "Figures 1, 11, overlap", "y matters until about 0.2: at 0.25",
+                  OVERLAP, share("y", 0.25), Range(0.01)),
+        Statement("f1-overlap-x", "Figures 1, 11, overlap", "x grows as the level falls: at 0.05 less at 0.2",
+                  OVERLAP, lambda curves: share("x", 0.05)(curves) - share("x", 0.2)(curves), Range(0)),
+        Statement("f1-overlap-mirror", "Figures 1, 11, overlap",
+                  "x and y are mirror images: |x(q) - y(1 - q)|", OVERLAP, mirrored, Range(high=0.12)),
         Statement("f1-moving-c", "Figures 1, 11, regime-dependent domains",
                   "c takes nearly all importance at 0.5", MOVING, share("c", 0.5), Range(0.95)),
         Statement("f1-moving-xy", "Figures 1, 11, regime-dependent domains", "x is above y at all 99 levels",
                   MOVING, levels_above("x", "y", "variance"), Range(99)),
+        Statement("f1-moving-grow", "Figures 1, 11, regime-dependent domains",
+                  "x and y grow toward extreme levels: at 0.1 and 0.9 less at 0.5, the smallest", MOVING,
+                  growth, Range(0)),
     ]  # fmt: skip
 
 
