@@ -1,7 +1,8 @@
 """Presets with the settings of the papers' texts.
 
 `parzax.c_tpe`, `parzax.mo_tpe` and `parzax.paper_meta_learn_tpe` follow the authors' code where it differs
-from the text. docs/presets.md lists these differences, and what stays as in the code here too.
+from the text. docs/presets.md lists these differences, and the points in which the presets here follow the
+code as well.
 """
 
 from typing import Any, Unpack
@@ -81,10 +82,10 @@ def meta_learn_tpe(
 ) -> Sampler:
     """Meta-learning TPE, by the text of arXiv 2212.06751 (Algorithms 1 and 2).
 
-    Beside the settings of `mo_tpe` above, these differ from `parzax.paper_meta_learn_tpe`. Similarities are
-    estimated at uniform points (Eq. 10), of densities whose categorical kernels are those of the score
-    (Eq. 15 to 17). Parameters are kept from 30 rows on (Section 4.5): their number is that of floor(0.1 N)
-    rows. Every task proposes ``n_candidates`` candidates.
+    These settings differ from `parzax.paper_meta_learn_tpe`, besides those of `mo_tpe` above. Similarities
+    are estimated at uniform points (Eq. 10). The densities that are compared have the categorical kernels of
+    the score (Eq. 15 to 17). The number of compared parameters is computed from floor(0.1 N) good rows, so
+    parameters are kept from 30 rows on (Section 4.5). Every task proposes ``n_candidates`` candidates.
 
     Args:
         space, sources, n_objectives, n_constraints, directions, **options: as in

@@ -106,10 +106,10 @@ _ADVICE = {
     "objective is ignored for now.",
     Status.UNMEASURED: "A constraint is NaN in a row whose objectives are known, so the row counts as "
     "violating it; give +inf instead, or use the sampler's augment for rows with constraints only.",
-    Status.CAPACITY_EXCEEDED: "Rows beyond the capacity were dropped; give a sampler's init or grow a larger "
-    "one before they are told.",
-    Status.INVALID_BANDWIDTH: "A bandwidth is not positive and finite, so the range's width stands for it; "
-    "give the rule positive settings.",
+    Status.CAPACITY_EXCEEDED: "Rows beyond the capacity were dropped; call the sampler's init or grow with a "
+    "larger capacity before you tell the rows.",
+    Status.INVALID_BANDWIDTH: "A bandwidth is not positive and finite, so the width of the range is used "
+    "instead; give the bandwidth rule positive settings.",
     Status.NEVER_TOGETHER: "Never active in the same row of the region, so the two have no interaction.",
     Status.CROWDED: "Most rows at one end of the range: more than half lie in its lowest or highest 2 %, "
     "which the grid can hardly tell apart; narrow it, or search it on a logarithmic scale if it is positive "

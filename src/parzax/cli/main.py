@@ -149,8 +149,9 @@ def _add_report(add: Any) -> None:
 
 
 def _add_interactions(add: Any) -> None:
-    """Read a log, as parzax importance does, and print which pairs of parameters explain together more than
-    alone which rows are among the best. Example: parzax interactions study.db --target-quantile 0.3
+    """Read a log, as parzax importance does, and print which pairs of parameters interact: together they
+    explain more of which rows are among the best than the two explain separately. Example:
+    parzax interactions study.db --target-quantile 0.3
     """
     _add_log(add)
     _add_levels(add)

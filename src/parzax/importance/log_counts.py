@@ -114,8 +114,8 @@ class Counts(eqx.Module):
     def merge(self, *others: "Counts") -> "Counts":
         """Add the counts of parts of a log.
 
-        Counts in NumPy are returned as int64, also if other parts are in JAX. Traced 32-bit counts may wrap
-        above 2^31 rows in a cell. Integer counts have the same bits in any order of the parts. Status bits
+        If any part is in NumPy, integer counts are returned in NumPy as int64. Traced 32-bit counts may wrap
+        around above 2^31 rows in a cell. The order of the parts does not change integer counts. Status bits
         are combined.
 
         The result of `parzax.importance.count` has no space and no cut-offs to compare, so merge only the

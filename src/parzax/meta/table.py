@@ -98,9 +98,10 @@ def task_similarity(
         one of the two tasks has no rows below, or if they share no compared parameter.
 
     Raises:
-        TypeError, ValueError: as in `parzax.meta_learn_tpe`; if there is no task; if only its log says where
-            a parameter of the first task is active (a table with empty cells, an Optuna study whose trials
-            have different parameters). Then ``space`` must say when the parameter is active.
+        TypeError, ValueError: as in `parzax.meta_learn_tpe`; if there is no task; if ``space`` is None and
+            the space of the first task has no conditions that say when one of its parameters is active (a
+            table with empty cells, an Optuna study whose trials have different parameters). Then pass a
+            ``space`` that says when the parameter is active.
     """
     logs = named_logs(tasks)
     if not logs:

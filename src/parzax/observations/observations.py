@@ -27,7 +27,7 @@ from parzax.tables import Format
 class Observations:
     """The rows of a log, on the host: configurations and objectives, perhaps constraints and weights.
 
-    It is built by `from_arrays`, `from_dataframe` or an adapter, never directly. It is no pytree.
+    Build it with `from_arrays`, `from_dataframe` or an adapter, never directly. It is not a pytree.
 
     Attributes:
         space: the search space; ``d`` parameters.
@@ -139,12 +139,12 @@ class Observations:
 
         Args:
             df: the table, n rows; or the path of a file, a folder, or a pattern of files.
-            target: the objective column, or several. Where there is no "value", the default is ``values_*``,
-                or the only column that can be the objective in the format of a tool.
-            direction: as in `from_arrays`; by default as the tool or the objective's name says, or minimize.
+            target: the objective column, or several. If no column is named "value", the default is all
+                ``values_*``, or the only column that can be the objective in the format of a tool.
+            direction: as in `from_arrays`; None takes it from the tool or the objective's name, or minimises.
             space: the search space. Its parameters are found by the prefix of the format, or by column name.
-                A label matches the choice of the same type and value. Otherwise it matches a choice that a
-                file may have changed (1 to 1.0, True to "True"), if only one choice fits. A parameter with
+                A label matches the choice of the same type and value. If there is none, it matches the only
+                choice that a file may have turned into it (1 into 1.0, True into "True"). A parameter with
                 several `Recorded` domains takes its regime from the column ``regimes_<name>`` (integers, -1 =
                 inactive). Without a space, one is inferred by the rules of
                 `parzax.observations.inference.infer_domain`.
@@ -210,7 +210,7 @@ class Observations:
         Args:
             df: the table; the rows of a task stay in order.
             task: the column with the names of the tasks; it is not a parameter.
-            target to warn: as in `from_dataframe`. A space that is not given is that of all tasks together.
+            target to warn: as in `from_dataframe`. Without ``space`` one is inferred from all tasks together.
 
         Returns:
             Name of the task -> log, in order of appearance.

@@ -42,8 +42,9 @@ def count_parquet(
     """Count the rows of a log in Parquet files, in memory that does not grow with the number of rows.
 
     Cut-offs are exact. The first pass, over the objective, brackets them. The second pass resolves losses
-    near the cut-offs; the third counts rows. Row groups are read in a few threads. With ``cutoffs`` there is
-    only the third pass, and `Counts.merge` adds up the counts of the parts of a log.
+    near the cut-offs; the third counts rows. Row groups are read in a few threads. If ``cutoffs`` are given,
+    only the third pass is made. The parts of a log can then be counted in separate calls, and `Counts.merge`
+    adds up their counts.
 
     Args:
         paths: a file, a folder, a pattern such as ``"big/*.parquet"``, or a list of these.
@@ -53,8 +54,8 @@ def count_parquet(
             infinity in the good direction.
         levels, region, grid: as in `parzax.encode`.
         direction: "minimize" or "maximize".
-        cutoffs: (q + 1,) losses as in `parzax.count_rows`, such as `parzax.Counts.cutoffs` of the log that
-            these files are a part of. None finds the cut-offs of the files.
+        cutoffs: (q + 1,) losses as in `parzax.count_rows`. If the files are only a part of a log, pass the
+            `parzax.Counts.cutoffs` of that log. None finds the cut-offs of the files.
         folder: where to keep the cut-offs and the counts of every 8 million rows or so. After a kill, the
             same call resumes and returns the same counts.
         progress: whether to show a bar on stderr; None shows one on a terminal.

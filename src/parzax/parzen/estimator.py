@@ -40,10 +40,10 @@ class ParzenEstimator(eqx.Module):
     or ordinal parameter has the masses of these kernels in the cells of its values. A categorical parameter
     has Aitchison-Aitken kernels.
 
-    In a conditional space the values of its parents put a parameter into a regime or make it inactive. Its
-    factor is the row's kernel if the row has the same regime, the prior of the regime if it has another, and
-    1 if the parameter is inactive. Each factor integrates to 1 given the parents, so p is a normalised
-    density over configurations.
+    In a conditional space the values of a parameter's parents choose its regime or make it inactive. The
+    factor of the parameter is the row's kernel if the row is in the same regime, the prior of the regime if
+    the row is in another one, and 1 if the parameter is inactive. Each factor integrates to 1 given the
+    parents, so p is a normalised density over configurations.
 
     Build it with `fit`. It is a pytree: it works under jit, vmap and grad and as the carry of a scan.
 
@@ -91,8 +91,8 @@ class ParzenEstimator(eqx.Module):
                 into codes).
             weight: (n,) frequency weights, 1 by default. A row of weight 2 equals two rows; a row of weight 0
                 is absent, whatever its values. Weights are not normalised: rows whose weights sum to 1 equal
-                a single row, and a prior of weight 1 then has half of the mixture. For a row of the space the
-                derivative at weight 0 is the one-sided one, without its part in the bandwidth.
+                a single row, and a prior of weight 1 then has half of the mixture. For a row inside the space
+                the derivative at weight 0 is one-sided, and it leaves out the effect on the bandwidth.
             bandwidth: a rule of `parzax.bandwidth`, Scott's by default. For each regime of each parameter it
                 uses the rows in that regime. Its settings are numbers, or arrays (d,) with one number per
                 parameter, such as ``constant(jnp.array([0.1, 0.3]))``; they may be traced.

@@ -4,12 +4,13 @@ Every function draws on the Axes ``ax``, or on those of a new figure, and return
 panels returns the first. No function shows or saves: call ``plt.show()`` or ``plt.savefig(path)``. Install
 the extra ``parzax[plot]``.
 
-Common arguments: ``result`` is from `parzax.cond_ped_anova`, that of `interactions` from
-`parzax.interactions`. ``level`` is the index of one of its levels, or a float for the nearest target quantile
-(a warning says so if that is more than 0.05 away). By default it is the level nearest to 0.1 that leaves more
-than ten rows in the target and outside it (``result.usual_level``). ``traces`` is from `parzax.optimize` or
-`parzax.optimize_many` (all leading axes are runs), or maps names to such traces. An argument of another type
-raises a TypeError. Unknown names, levels and runs, and empty or repeated names, raise a ValueError.
+Common arguments: ``result`` comes from `parzax.cond_ped_anova`, except that `interactions` takes the result
+of `parzax.interactions`. ``level`` is the index of one of its levels, or a float for the nearest target
+quantile (with a warning if that is more than 0.05 away). By default it is the level nearest to 0.1 that
+leaves more than ten rows in the target and outside it (``result.usual_level``). ``traces`` comes from
+`parzax.optimize` or `parzax.optimize_many` (all leading axes are runs), or maps names to such traces. An
+argument of another type raises a TypeError. Unknown names, levels and runs, and empty or repeated names,
+raise a ValueError.
 """
 
 from parzax.plotting import _axes as _axes  # first: says what to install

@@ -40,10 +40,10 @@ def interactions(
     """Which parameters interact: a map with one cell per pair, the strongest parameters first.
 
     The colour is the pair's importance, its share of the variance of membership in the target (mean over
-    seeds). Pairs that are not above chance are grey (adjusted p above 5 % in half of the seeds or more;
-    without permutations, importance 0). Undefined pairs, such as those that are never active together, have
-    a cross. Pairs that were not requested are blank. With up to 16 parameters the values of pairs above
-    chance stand in their cells.
+    seeds). Pairs that are not above chance are grey: their adjusted p is above 5 % in half of the seeds or
+    more, or, if the result has no p-values (``n_draws=0``), their importance is 0. Undefined pairs, such as
+    those that are never active together, have a cross. Pairs that were not requested are blank. With up to
+    16 parameters the cells of pairs above chance show their values.
 
     Args:
         result: from `parzax.interactions`.

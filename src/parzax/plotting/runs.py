@@ -61,8 +61,8 @@ def convergence(
         log: whether the vertical axis is logarithmic; by default only if an optimum is given.
 
     Raises:
-        ValueError: for an empty mapping, an unknown objective, an optimum that a run surpasses, or values
-            below 0 on a log axis.
+        ValueError: for an empty mapping, an unknown objective, an optimum that a run surpasses, or, with
+            ``log=True`` and no optimum, values of 0 or less.
     """
     samplers = check_runs(traces)
     fewest = min(runs.objectives.shape[-1] for runs in samplers)
@@ -194,10 +194,11 @@ def attainment(
 ) -> Axes:
     """Attainment surfaces of shares of the runs, for two objectives (Fonseca and Fleming 1996).
 
-    At level 0.5 half of the runs (rounded up) have a point that is at least as good in both objectives as
-    any point on or beyond the staircase. The middle level is a thick line, the other levels are thin lines,
-    and the space between the outermost lines is filled. Only feasible rows count. A surface that too few runs
-    attain is not drawn, and the legend says so; if no surface is drawn, a sentence says why.
+    At level 0.5 every point on or beyond the staircase is attained by at least half of the runs: each of
+    these runs has a row that is at least as good in both objectives. The middle level is a thick line, the
+    other levels are thin lines, and the space between the outermost lines is filled. Only feasible rows
+    count. A surface that too few runs attain is not drawn, and the legend says so; if no surface is drawn, a
+    sentence says why.
 
     Args:
         traces, ax: as in all pictures.
@@ -205,7 +206,8 @@ def attainment(
         objectives: indices of two objectives.
 
     Raises:
-        ValueError: for an empty mapping, a level outside (0, 1], or a number of objectives other than two.
+        ValueError: for an empty mapping, a level outside (0, 1], a trace with fewer than two objectives, or
+            ``objectives`` that are not two different indices.
     """
     samplers = check_runs(traces)
     if isinstance(levels, (str, float, int)) or not len(levels):

@@ -138,9 +138,9 @@ class Problem(AbstractProblem):
         Args:
             fn: ``params`` is what `parzax.Space.unflatten` gives: a dict of scalars by name, or the pytree of
                 the domains. Categories are integer codes, and inactive parameters have the lowest value of
-                their first domain. ``active`` has a boolean for each parameter, in the same structure; an
-                argument of this name, or a third one without a default, gets it. What ``fn`` returns is as
-                in `Problem`.
+                their first domain. ``active`` has a boolean for each parameter, in the same structure. It is
+                passed if ``fn`` has an argument of this name, or a third argument without a default. ``fn``
+                returns what the function of a `Problem` returns.
             space: a `parzax.Space`, a dict of domains, or another pytree of domains
                 (`parzax.Space.from_tree`). ``problem.space`` is the space.
             n_objectives, n_constraints, name, feasible_optimum: as in `Problem`.

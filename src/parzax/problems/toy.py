@@ -24,7 +24,8 @@ def ellipsoid(dim: int = 4, center: Any = 0.0) -> Problem:
         center: c, a scalar or (D,); it may be traced. `jax.vmap` over `ellipsoid` gives a batch of tasks.
 
     Returns:
-        A problem whose optimum is 0 at the centre; for a centre outside the box, at the nearest point of it.
+        A problem whose optimum is 0, at the centre. If the centre is outside the box, the optimum is at the
+        nearest point of the box.
 
     >>> import jax, jax.numpy as jnp
     >>> ellipsoid(3)(jax.random.key(0), jnp.ones(3))[0].tolist()

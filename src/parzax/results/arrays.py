@@ -70,9 +70,9 @@ class ResultArrays(AbstractResult):
     def regime_status(self) -> np.ndarray:
         """(..., q, d, k) status bits of each regime, "inactive" last (always 0).
 
-        LOW_DATA is set if the regime has ten rows or fewer in the target and no more are expected of a random
-        target, or if it has ten or fewer in the region outside the target. SPARSE_REGIME is set if the regime
-        was left out of the sum.
+        LOW_DATA is set if the regime has ten rows or fewer in the target, unless a random target would be
+        expected to have more than ten rows there. It is also set if the regime has ten rows or fewer in the
+        region outside the target. SPARSE_REGIME is set if the regime was left out of the sum.
         """
         target, region = self.regime_target[..., :-1], self.regime_region[..., None, :, :-1]
         n_target, n_region = self.n_target[..., None, None], self.n_region[..., None, None, None]

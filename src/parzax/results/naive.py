@@ -43,9 +43,9 @@ def imputation(obs: Observations) -> Observations:
 def expansion(obs: Observations) -> Observations:
     """Replace the domains of each parameter by one domain that contains all of them (Algorithm 4).
 
-    Numeric domains become [lowest low, highest high], which is on a log axis, or of integers, only if all of
-    them are. Categorical domains become the union of their choices. A parameter that can be inactive stays
-    so: combine with `imputation` or `filtering`.
+    Numeric domains become one domain from the lowest low to the highest high. It has a log axis only if all
+    of them have one, and integers only if all of them have integers. Categorical domains become the union of
+    their choices. A parameter that can be inactive still can be: combine with `imputation` or `filtering`.
 
     Raises:
         ValueError: for a parameter with several domains, one of which is ordinal.

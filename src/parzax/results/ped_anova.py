@@ -62,10 +62,10 @@ def cond_ped_anova(
         reference: "region" compares with the region's density (local importance), "uniform" with the
             uniform density of the domain (global importance).
         n_resamples: number of samples of the log that `ImportanceResult.uncertainty` is computed from. With
-            0 there are no intervals.
-        n_shuffles: number of shuffles of the losses that p-values are computed from. With d parameters the
-            smallest adjusted p-value is d / (n_shuffles + 1). Therefore the default is the largest of
-            ``n_resamples``, 20 d and min(40 d, 2000).
+            0, the default, there are no intervals.
+        n_shuffles: number of shuffles of the losses that p-values are computed from. The default is 0 if
+            ``n_resamples`` is 0. Otherwise it is the largest of ``n_resamples``, 20 d and min(40 d, 2000) for
+            d parameters, because the smallest adjusted p-value is d / (n_shuffles + 1).
         resampling: "half-sampling" takes random halves of the rows, and centres the intervals at the
             estimate. "bootstrap" takes the quantiles of bootstrap samples; with few rows these intervals
             are too wide.
@@ -77,10 +77,11 @@ def cond_ped_anova(
 
     Raises:
         ValueError: levels outside (0, 1], repeated, or not below the region's; an unknown objective;
-            feasible rows of a log without constraints. If no row is feasible, the status is NONE_FEASIBLE.
+            ``rows="feasible"`` for a log without constraints. A log with constraints but without a feasible
+            row raises no error; its status is NONE_FEASIBLE.
         ImportError: for a front of four objectives or more without moocore (``parzax[pareto]``).
 
-    With "pareto", rows that lack an objective are left out.
+    With ``selection="pareto"``, rows that lack an objective are left out.
 
     `GridEstimator` lists how the default estimator differs from Optuna's. With both, -inf is a legal best
     loss, and ties, few rows and constant parameters set a status.

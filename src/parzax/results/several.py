@@ -79,8 +79,9 @@ def importance_by_objective(
         target_quantile, region_quantile, rows, estimator, reference: as of `cond_ped_anova`.
 
     Returns:
-        A dictionary: name of each objective (the name of its column, or "objective_0" and so on), in the
-            order of the log -> the result of `cond_ped_anova` for it. Nothing is averaged over objectives.
+        A dictionary that maps the name of each objective to its result of `cond_ped_anova`, in the order of
+            the log. An objective is named by its column, or "objective_0" and so on. Nothing is averaged
+            over objectives.
 
     Raises:
         TypeError, ValueError: as `cond_ped_anova`.

@@ -111,9 +111,9 @@ class Uncertainty(Tested):
     def importance_interval(self) -> np.ndarray:
         """(..., q, d, 2) ends of the intervals of the importances.
 
-        An interval holds the importance of the log. It also holds 0 if the parameter is not above chance,
-        because another log may then give it no importance. The nominal coverage was found for importances of
-        at least 5 %.
+        An interval contains the importance of the log. It also contains 0 if the parameter is not above
+        chance, because another log may then give it no importance. Tests found the nominal coverage for
+        importances of at least 5 % (docs/uncertainty.md).
         """
         ends = self._interval(self.importances)
         return self._reaching(ends, self.importance, self.p_adjusted > SIGNIFICANCE)
@@ -151,10 +151,10 @@ class Uncertainty(Tested):
     def rows_needed(self, tolerance: float = TOLERANCE) -> np.ndarray:
         """(..., q) total number of rows at which `margin` would be ``tolerance``.
 
-        The number is extrapolated: `margin` is assumed proportional to 1 / sqrt(rows). It is at most the
-            present number if the rows are enough. With few rows margins follow no law, so the number is NaN
-            if ten rows or fewer are in the target or outside it. It is also NaN if at most 20 are and the
-            rows are not enough.
+        The number is extrapolated: `margin` is assumed proportional to 1 / sqrt(rows). If the margin is at
+        most ``tolerance`` already, the number is at most the present number of rows. With few rows margins do
+        not follow this law, so the number is NaN if ten rows or fewer are in the target or outside it. If the
+        margin is above ``tolerance``, this limit is 20 rows instead of ten.
         """
         if not 0 < tolerance < 1:
             raise ValueError(f"tolerance must lie between 0 and 1, got {tolerance!r}.")

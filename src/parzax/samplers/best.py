@@ -19,7 +19,8 @@ class Best(NamedTuple):
         x: (n, d) native values.
         objectives: (n, m) means over the evaluations of a configuration, in the sampler's directions.
         constraints: (n, c) means of the values, satisfied if <= 0.
-        mask: (n,) the first evaluated rows of the best configurations; all arrays are NaN in other rows.
+        mask: (n,) True in the first evaluated row of each best configuration. In all other rows the arrays
+            above are NaN.
     """
 
     x: Float[Array, "n d"]

@@ -54,8 +54,9 @@ def optimize(
         n_evaluations: number of evaluations n; static.
         n_confirm: number of evaluations at the end that repeat good configurations, for noisy evaluations of
             one objective; static. Each is chosen by `parzax.samplers.Sampler.ask` with ``confirm=True``. With
-            ``n_parallel`` the repeats are the first suggestions of the last rounds. A round repeats only what
-            earlier rounds evaluated, and at most three until there is a difference.
+            ``n_parallel`` the repeats are the first suggestions of the last rounds. A round repeats only
+            configurations that earlier rounds evaluated. While all repeats have given equal losses, a run
+            makes at most three repeats.
         n_parallel: number of configurations k per round; static. A round is one call of `ask` for k
             configurations, `jax.vmap` of the problem over them, and one `tell`. If n is not a multiple of k,
             the last round still evaluates k configurations, and the trace drops the surplus. Larger k needs
@@ -123,9 +124,9 @@ def optimize_many(
         progress: whether to show a progress bar on stderr; None shows one on a terminal.
 
     Returns:
-        A `Trace` with a leading axis of s runs, on the host. For the same ``lanes`` a run does not depend on
-        the other runs, nor on the number of devices of a kind, to the last bit, because every chunk is filled
-        up to ``lanes`` runs. Another number of lanes is another program, whose sums may be rounded
+        A `Trace` with a leading axis of s runs, on the host. With the same ``lanes`` a run has the same bits
+        whatever the other runs are, and on any number of devices of one kind, because every chunk is filled
+        up to ``lanes`` runs. A different ``lanes`` compiles a different program, which may round sums
         differently.
 
     Raises:

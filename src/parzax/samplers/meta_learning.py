@@ -67,8 +67,9 @@ def meta_learn_tpe(
     """`tpe` that starts from logs of other tasks and can mix their densities with the target's.
 
     The first 5 suggestions are the best rows of the sources. After that the sampler is `tpe` and uses only
-    rows of the target. On ellipsoids and tables it was better than `tpe` without sources if the tasks are
-    similar, and on average at most 5 % worse from 50 evaluations on (docs/sources.md).
+    rows of the target. In tests on ellipsoids and tables it was better than `tpe` without sources where the
+    tasks were similar. From 50 evaluations on, its average over all tests was at most 5 % worse
+    (docs/sources.md).
 
     With ``task_weights`` every density is a mixture over T tasks, p(x) = sum_m W_m p_m(x), as in
     meta-learning TPE (arXiv 2212.06751), and candidates come from the tasks in proportion to their weights W.
@@ -79,10 +80,10 @@ def meta_learn_tpe(
         space: the search space of the target.
         sources: logs of the other tasks (`parzax.Observations`), as a list or a dict by name. Parameters are
             matched by name. A row that lacks a parameter of the target, or has a value outside its domains,
-            is not suggested; ``sampler.start.report`` says what could be used. A task may lack the
-            constraints, and objectives may be NaN. With ``task_weights`` the prior replaces missing
-            densities. A row whose objectives are NaN enters only the densities of the constraints; so do all
-            rows of a task with too few feasible rows.
+            is not suggested; ``sampler.start.report`` says what could be used. A task may have no
+            constraints, and objectives may be NaN. With ``task_weights`` the prior stands in for a density
+            that a task lacks. Rows with NaN objectives, and all rows of a task with too few feasible rows,
+            enter only the densities of the constraints.
         n_objectives: m; None takes the number from the sources.
         n_constraints: c; if it is positive, the score is that of `tpe` under constraints.
         task_weights: None builds densities from the target only. Otherwise a rule for the weights of the
@@ -100,18 +101,19 @@ def meta_learn_tpe(
         importance: how the importance of a parameter is computed from the variances v_1 of the target and
             v_m of the sources: the paper's "mean", (v_1 + sum_m v_m) / T, or "sum" from the authors' code,
             v_1 / T + (1 - 1 / T) sum_m v_m.
-        n_good: rule for |D_1^(l)| as a function of the number of the target's rows, such as
-            ``parzax.gamma.linear(0.1, down=True)``; it sets the number of parameters to compare by. None, and
-            any larger value, gives the number of rows below.
-        compared_bandwidth, compared_top: widths of the kernels of the densities that are compared, as the
-            options ``bandwidth`` and ``top``; None takes those of the score. These densities have no prior.
+        n_good: rule for |D_1^(l)|, the number of good rows of the target, which sets the number of parameters
+            to compare by: a rule of `parzax.gamma`, such as ``parzax.gamma.linear(0.1, down=True)``, applied
+            to the number of the target's rows. With None, or if the rule gives more, it is the number of rows
+            in the target's group below.
+        compared_bandwidth, compared_top: ``bandwidth`` and ``top`` (as in `tpe`) of the densities that are
+            compared. None takes the setting of the score. These densities have no prior.
         key: key for the random points of the estimate, which are the same in every call;
             `jax.random.key(0)` if None.
         directions: as in `tpe`; the directions of a source are those of its log.
         start: first suggestions; None suggests the best rows of the sources. Without ``task_weights`` another
             start, or ``n_startup=0``, raises ValueError, because the sources would have no effect.
-        **options: the other options of `tpe`. All rows below of a source have equal weights, whatever
-            ``merit`` is.
+        **options: the other options of `tpe`. ``merit`` has no effect on sources: all rows of a source's
+            group below have equal weights.
 
     Raises:
         TypeError, ValueError: no source, two sources with the same name, logs with other numbers of
@@ -226,9 +228,10 @@ def _first_rows(rows: list[SourceRows], n: int) -> FromRows:
 def similarities(sampler: Sampler, state: State) -> Float[Array, " t"]:
     """Similarity s_m of the target to each of t source tasks, from which `paper_meta_learn_tpe` gets weights.
 
-    Tasks are compared by the densities of the rows below of the objective. All similarities are 1 while the
-    target has too few rows below to compare by a single parameter. A task that has no row below, or none of
-    the compared parameters, has similarity 0. ValueError for a sampler whose densities contain no sources.
+    Tasks are compared by the densities of the objective's group below. A task without rows in this group has
+    similarity 0. All other tasks have similarity 1 while the target has too few rows in this group to compare
+    by even one parameter. After that, a task that has none of the compared parameters has similarity 0.
+    ValueError for a sampler whose densities contain no sources.
     """
     smoothing = sampler.smoothing
     if not isinstance(smoothing, MixedSmoothing):

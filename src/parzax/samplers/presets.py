@@ -69,14 +69,15 @@ def tpe(
         directions: "minimize" or "maximize", for all objectives or one per objective.
         gamma: rule of `parzax.gamma` for the number of rows below. None is ``linear(0.2)``; under constraints
             it is ``linear(0.1)``, which then counts feasible rows.
-        first_front: for several objectives, whether the whole first front is below, however large
-            (`parzax.split.Split`).
+        first_front: for several objectives, whether the group below holds all of the first front, even if
+            that is more rows than ``gamma`` asks for (`parzax.split.Split`).
         ties: for several objectives, rule for the rows of a front that is only partly below:
             `parzax.ties.crowding()`, or, for two or three objectives, `hypervolume()` as in Ozaki et al. and
             Optuna.
-        every_minimum: which rows are below while no row satisfies a constraint: with True all rows with its
-            smallest value (c-TPE's main text), with False the first of them (the authors' code). With True in
-            a discrete space, repeats of one configuration can hold a run for ever.
+        every_minimum: which rows are in a constraint's group below while no row satisfies the constraint.
+            True takes all rows with the smallest value of the constraint (c-TPE's main text), False the first
+            of these rows (the authors' code). With True in a discrete space, a run may suggest one
+            configuration for ever.
         share_power: under constraints, the objective's share gamma enters the score as gamma ** share_power.
             1 gives c-TPE's score; larger values give the objective more influence. No effect without
             constraints.
@@ -96,12 +97,14 @@ def tpe(
         n_candidates: candidates per group below; None is 64, and 24 for several objectives.
         epsilon: probability of a random suggestion after the start.
         gradient_steps: number of steps of gradient ascent, in continuous coordinates, from the 8 best
-            candidates (from the n best in a batch of n > 8). In a batch, of end points within 1e-3 of each
-            other on every axis only the best is kept; the others are replaced by their starting points.
+            candidates (from the n best in a batch of n > 8). If end points of a batch lie within 1e-3 of each
+            other on every axis, only the best of them is kept, and the others are replaced by their starting
+            points.
         repeats: whether a configuration that was evaluated, or is pending, may be suggested again. With False
-            it is suggested only if all candidates were evaluated, and a few random configurations too (in a
-            space of up to 512 configurations, all of them); random suggestions are not restricted. False is
-            better if parameters have few values and evaluations have no noise.
+            it is suggested again only if no new configuration is left among the candidates and a few random
+            configurations (in a space of up to 512 configurations: among all configurations). This does not
+            restrict random suggestions. False is better if parameters have few values and evaluations have
+            no noise.
 
     Returns:
         A `parzax.samplers.Sampler`, with ``init``, ``ask``, ``tell`` and ``best``.
@@ -214,11 +217,11 @@ def mo_tpe(
 ) -> Sampler:
     """Multi-objective TPE as in meta-learning TPE (arXiv 2212.06751; Ozaki et al. 2022).
 
-    Rows are ordered by non-domination rank, then by ``ties``. The first front is below, or ceil(0.1 N) rows
-    if that is more; with constraints, all rows up to that number of feasible rows. Rows below have equal
-    weights. Bandwidths follow Scott's rule with a lower clip of 0.1, and top is 0.9. There are 100
-    candidates; a new component is drawn for each parameter of a candidate. Under constraints the score is
-    c-TPE's.
+    Rows are ordered by non-domination rank, then by ``ties``. The group below holds the first front, or
+    ceil(0.1 N) rows if that is more. Under constraints only feasible rows are counted: all rows up to the
+    last counted one are below. Rows below have equal weights. Bandwidths follow Scott's rule with a lower
+    clip of 0.1, and top is 0.9. There are 100 candidates; a new component is drawn for each parameter of a
+    candidate. Under constraints the score is c-TPE's.
 
     Args:
         space, n_objectives, n_constraints, directions: as in `tpe`.

@@ -152,12 +152,13 @@ class Sampler(Parts, InSpace):
     def best(self, state: State) -> Best:
         """The best feasible configuration so far; for several objectives, the front.
 
-        Rows with equal native values are evaluations of one configuration, which counts by the means of its
-        losses and of its constraint values; it is feasible if the latter are <= 0 (NaN is not). Pending and
-        failed rows do not enter the means. With one objective the best configuration has the smallest
-        mean + noise / sqrt(number of evaluations), where the noise is the standard deviation of an
-        evaluation, pooled over configurations: one lucky evaluation does not win against a confirmed mean
-        that is nearly as good. Without repeated evaluations it is the first row of smallest loss.
+        Rows with equal native values are evaluations of one configuration. A configuration counts by its mean
+        losses and its mean constraint values, without pending and failed rows. It is feasible if these
+        constraint values are <= 0 (NaN is not). With one objective the best configuration has the
+        smallest mean + noise / sqrt(number of evaluations), where the noise is the standard deviation of an
+        evaluation, pooled over configurations. So one lucky evaluation does not win against a confirmed mean
+        that is nearly as good. Without repeated evaluations the best configuration is the first row with the
+        smallest loss.
 
         The arrays have one row per row of the state, in the order of `tell`. ``best.mask`` marks the first
         evaluation of each best configuration, and the other rows are NaN. ``best.x[best.mask]`` has only the
@@ -186,12 +187,12 @@ class Sampler(Parts, InSpace):
             n: number of suggestions; static. The suggestions of one call are different, if the space (or the
                 pool) has n different configurations. If it has fewer, all of them are suggested.
             candidates: (j, d) pool of configurations to choose from, instead of sampled candidates.
-            confirm: whether to suggest good configurations again, because evaluations of the one objective
-                have noise; static. The choice is optimistic: feasible configurations with the smallest lower
-                bounds, mean loss minus noise / sqrt(number of evaluations), where pending and failed ones
-                count. The noise is the standard deviation of an evaluation, pooled over configurations. New
-                configurations are suggested where no feasible one is left, and after three repeats without
-                any difference in the loss.
+            confirm: whether to suggest good configurations again; static. It is for a single objective whose
+                evaluations have noise. The choice is optimistic: it takes the feasible configurations with
+                the smallest lower bounds, mean loss minus noise / sqrt(number of evaluations). Pending and
+                failed evaluations count in this number. The noise is the standard deviation of an evaluation,
+                pooled over configurations. New configurations are suggested if no feasible one is left, or if
+                three repeats have shown no difference in the loss.
 
         Returns:
             (n, d) native values, NaN where inactive. Repeated ones are exactly as they were told.

@@ -65,8 +65,9 @@ class Trace(eqx.Module):
     def best_params(self) -> Any:
         """The parameters of the best feasible configuration by name, as `parzax.Space.as_dict` gives them.
 
-        With several runs a list, with an entry for each run. The best configuration is that of `incumbent`.
-        None where no row is feasible, or no objective is known. On the host, for one objective.
+        With several runs the result is a list with one entry per run. The best configuration is the one that
+        `incumbent` finds. The result (or the entry) is None if the run has no feasible row with an objective
+        value. The method works on the host, for one objective.
 
         Raises:
             ValueError: several objectives (`parzax.samplers.Sampler.best` has their front), or no space.
@@ -97,8 +98,9 @@ class Trace(eqx.Module):
     def to_observations(self, *, pooled: bool = False) -> "Observations":
         """The rows as a log on the host, such as for `parzax.cond_ped_anova`.
 
-        Runs are the seeds of the log: the best rows are those of each run, and importances are means over
-        runs. With ``pooled=True`` all rows are one log, whose best rows are the best of all runs.
+        Each run becomes a seed of the log: the best rows are chosen within each run, and importances are
+        averaged over runs. With ``pooled=True`` the rows of all runs form one log, and the best rows are
+        chosen among all of them.
 
         Values rounded out of their domain are moved to the nearest value inside. ValueError if the trace has
         no space; TypeError if it is traced.

@@ -214,7 +214,8 @@ class Ordinal(Domain):
     ``log`` says that the values are spaced on a log axis. It matters for kernels in unit coordinates; the
     importance grid uses the rank of a value in any case. Random suggestions of samplers, such as their first
     ones, are uniform over the values. The prior of a density is nearly uniform over the axis, so it depends
-    on the distances between values: of 1, 4, 16, ..., 1024 the last one gets half, unless ``log``.
+    on the distances between values. For the values 1, 4, 16, ..., 1024 it gives about half of its mass to
+    1024, unless ``log``.
     """
 
     values: Sequence[float]

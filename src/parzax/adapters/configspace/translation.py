@@ -48,7 +48,7 @@ def space(cs: ConfigurationSpace) -> Space:
     _checks.instance("cs", cs, ConfigurationSpace, "a ConfigSpace.ConfigurationSpace")
     if len(cs.forbidden_clauses):
         warnings.warn(
-            f"{len(cs.forbidden_clauses)} forbidden clauses are left out: parzax spaces have no such thing.",
+            f"{len(cs.forbidden_clauses)} forbidden clauses are left out: parzax.Space cannot express them.",
             stacklevel=_checks.outside(),
         )
     if not_uniform := [repr(name) for name, hp in cs.items() if _has_distribution(hp)]:

@@ -68,7 +68,8 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
         self._estimator = _checks.instance("estimator", estimator, GridEstimator, "a parzax.GridEstimator")
         if region_quantile != 1.0 and not evaluate_on_local:
             warnings.warn(
-                "region_quantile has no effect on the density compared with when evaluate_on_local is False.",
+                "region_quantile has no effect on the reference density if evaluate_on_local is False: that "
+                "density is then uniform.",
                 stacklevel=_checks.outside(),
             )
         self._reference = "region" if evaluate_on_local else "uniform"

@@ -41,21 +41,23 @@ class TPESampler(BaseSampler):
     A suggestion depends only on the seed, the trial's number and the study's trials. Running trials count as
     bad. Pruned trials rank after complete ones: by how far they came, then by their last value. Failed trials
     are left out, and a NaN loss (only `Study.add_trial` accepts one) counts as bad. Constraints come from
-    ``constraints_func`` and `Trial.set_constraint`, and are used by the score of the preset: the score of
-    c-TPE (arXiv 2211.14411), in `parzax.tpe` with the share of the objective cubed. A finished trial that
-    lacks a constraint counts as violating it. `parzax.adapters.Session` describes how rows reach the device,
-    and what is compiled when.
+    ``constraints_func`` and `Trial.set_constraint`. The preset's score uses them: it is the score of c-TPE
+    (arXiv 2211.14411), in which `parzax.tpe` cubes the share of the objective. A finished trial that lacks a
+    constraint counts as violating it. `parzax.adapters.Session` describes how rows reach the device, and what
+    is compiled when.
 
-    With ``source_studies`` the first ``n_startup_trials`` trials take the values of the sources' best trials,
-    a different one each, as far as their distributions contain these values. Parameters are matched by name,
-    choices by label. After that only the trials of the study count, as in `parzax.meta_learn_tpe`; but a
-    preset that mixes sources adds their densities to those of the study. These are fitted once per space. A
-    parameter that a source lacks has the prior as its density. Constraints are matched by their order, and a
-    source may have none. Parameters that are sampled independently do not use these densities.
+    With ``source_studies`` each of the first ``n_startup_trials`` trials takes the values of a different one
+    of the sources' best trials. A value outside the study's distribution is replaced by a random one.
+    Parameters are matched by name, choices by label. After that only the trials of the study count, as in
+    `parzax.meta_learn_tpe`; but a preset that mixes sources adds the sources' densities to those of the
+    study. The sources' densities are fitted once per space. A parameter that a source lacks has the prior as
+    its density. Constraints are matched by their order, and a source may have none. Parameters that are
+    sampled independently do not use the sources' densities.
 
     Args:
-        n_startup_trials: number of finished trials before which parameters are random, or, with source
-            studies, taken from the sources' best trials; 10, or 5 with source studies.
+        n_startup_trials: parameters are random until this many trials are complete or pruned (failed trials
+            do not count). With source studies they are taken from the sources' best trials instead. The
+            default is 10, or 5 with source studies.
         n_ei_candidates: candidates per group below; by default the preset's number (64 for `parzax.tpe`, 24
             with several objectives).
         prior_weight: weight of the prior, in trials; by default the preset's weight, 1.
@@ -72,7 +74,8 @@ class TPESampler(BaseSampler):
             used. Other parameters that a trial asks for are sampled independently.
         source_studies: other tasks, as for `parzax.adapters.optuna.sources`: a list of studies, a dict by
             name (also of `parzax.Observations`), or a storage. They are read once, here.
-        multivariate, group, constant_liar: arguments of Optuna's sampler that are always True here.
+        multivariate, group, constant_liar: arguments of Optuna's sampler. They are always True here; False
+            raises a ValueError.
         **others: not allowed. The error names the replacement of an argument of Optuna's sampler, or says
             that the argument is an option of the preset.
 

@@ -107,8 +107,8 @@ class SourceTasks:
         if study_name in self._logs:
             raise ValueError(
                 f"source_studies: {study_name!r} is the name of the study itself; leave it out with "
-                f"parzax.adapters.optuna.sources(storage, exclude={study_name!r}), or, where it is another "
-                "study of that name, give a dict with another one."
+                f"parzax.adapters.optuna.sources(storage, exclude={study_name!r}), or, if it is a different "
+                "study with the same name, give a dict that names it differently."
             )
         # all sources have the same number of objectives, so the first is enough
         for name, log in islice(self._logs.items(), 1):

@@ -44,8 +44,8 @@ def observations(
     Args:
         study: a study, or the path of an sqlite or journal file, which is opened read-only.
         study_name: which study of a file; not needed if there is only one.
-        failed: "drop" keeps COMPLETE trials; "worst" also FAIL and PRUNED ones, ranked last. Running and
-            waiting trials are left out.
+        failed: "drop" keeps only COMPLETE trials. "worst" also keeps FAIL and PRUNED trials and ranks them
+            last. Running and waiting trials are always left out.
         pruned: the same for PRUNED trials only; by default as ``failed``. Pruned trials are part of what
             the study has tried, so "worst" compares the best trials with all tried ones.
         target: a function of a COMPLETE trial that returns the only objective. By default the study's m
@@ -66,8 +66,8 @@ def observations(
             number, and if only one of ``target`` and ``direction`` is given where both are needed.
 
     Unlike Optuna, choices keep their type (True is not 1), and the same choices in another order are one
-    domain; choices of other types than None, bool, int, float and str are known by their repr. Values
-    outside their domain (Optuna lets one enqueue them) count as the nearest value inside.
+    domain. A choice that is not None, bool, int, float or str is named by its repr. Values outside their
+    domain (Optuna lets one enqueue them) count as the nearest value inside.
 
     >>> import optuna, parzax as px
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)

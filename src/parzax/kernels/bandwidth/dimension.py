@@ -50,9 +50,9 @@ class Dimension(AbstractClipped):
         discrete_minimum: smallest scale of a discrete parameter, in steps; None uses ``minimum``.
         consider_magic_clip: keep every scale at or above 1 / min(100, n + 2); without a prior kernel,
             1 / min(100, n + 1).
-        count_prior: whether n counts the prior kernel. With True, clips 0.01 and 0.5,
-            ``discrete_minimum`` 1 and no magic clip, this is the "optuna" heuristic of the authors' package
-            parzen-estimator, except that its range leaves out the outer half steps.
+        count_prior: whether n counts the prior kernel. With True, clips 0.01 and 0.5, ``discrete_minimum`` 1
+            and no magic clip, the rule is the "optuna" heuristic of the authors' package parzen-estimator,
+            except that the range in that package leaves out the outer half steps.
 
     >>> import jax.numpy as jnp, parzax as px
     >>> print(f"{px.bandwidth.dimension()(jnp.zeros(100), jnp.ones(100), n_parameters=6)[0]:.4f}")

@@ -23,8 +23,8 @@ class Neighbours(AbstractClipped):
     ``consider_endpoints`` adds the ends of the range. A single row takes the distance to the farther end of
     the range. The defaults are those of Optuna 5 (Parzen estimator of TPESampler).
 
-    Equal rows keep their order, so only the first and the last of them have a neighbour at a distance. Two
-    equal rows are therefore two kernels with different scales, and one row of weight 2 is not the same as
+    Equal rows keep their order, so only the first and the last of them have a neighbour with another value.
+    Two equal rows are therefore two kernels with different scales, and one row of weight 2 is not the same as
     two rows. A row is a neighbour whatever its weight.
 
     Attributes:

@@ -67,13 +67,15 @@ def interactions(
     parameter has a strong effect.
 
     Args:
-        obs: the log; a leading seed axis is kept. For `parzax.importance.Encoded`, with pairs of indices, the
-            result is that of `parzax.importance.interactions`, and only pairs, n_draws and key can be given.
+        obs: the log; a leading seed axis is kept. It may also be a `parzax.importance.Encoded`. The result is
+            then that of `parzax.importance.interactions`: ``pairs`` holds indices, and besides it only
+            ``n_draws`` and ``key`` can be given.
         target_quantile, region_quantile, objective, rows: as in `parzax.cond_ped_anova`.
         pairs: "all", or pairs of names.
-        n_draws: B, number of draws under the null hypothesis; by default 1000, or 20 per pair if that is
-            more. 0 leaves p-values out: they are NaN. If rows belong together in groups (see
-            `parzax.Observations.from_arrays`), only 0 is possible, since the draws treat rows as independent.
+        n_draws: B, number of draws under the null hypothesis. The default is 1000, or 20 per pair if that is
+            more. With 0 there are no draws, and p-values are NaN. If rows belong together in groups (see
+            `parzax.Observations.from_arrays`), the default is 0 and no other number is possible, since the
+            draws treat rows as independent.
         key: random key of the draws, such as ``jax.random.key(1)``; ``jax.random.key(0)`` by default. Seeds
             use the keys ``jax.random.split(key, n_seeds)``.
 
