@@ -11,7 +11,7 @@ from benchmarks.papers.tables import Table
 
 PACKAGE = "benchmarks.papers.meta_learn_tpe"
 # Runs: of a source, of several, of a table; without sources more, as they are cheap.
-N_ONE, N_SEVERAL, N_TABLE, N_ALONE = 500, 100, 500, 1000
+N_ONE, N_SEVERAL, N_TABLE, N_ALONE = 300, 100, 300, 1000
 QUICK_SEEDS = 8
 
 
