@@ -119,9 +119,9 @@ def test_few_rows_hold_and_break():
 def test_theorem_rows_can_break(monkeypatch):
     """Catches rows that do not look at the residuals."""
     exact = {key for key, own in verdicts(theorem.rows({})).items() if own is AGREES}
-    monkeypatch.setattr(theorem, "residuals", lambda problem, level: ([1e-9, 0.0], [0.0, 1e-9]))
+    monkeypatch.setattr(theorem, "residuals", lambda problem, level: ([0.0, 1e-9], [1e-9, 0.0], [0.0, 1e-9]))
     assert {key for key, own in verdicts(theorem.rows({})).items() if own is DIFFERS} == exact
-    assert len(exact) == 6
+    assert len(exact) == 9
 
 
 def log_of(accuracies: np.ndarray, importances: dict[str, float]) -> dict[str, np.ndarray]:

@@ -39,13 +39,16 @@ class Results:
         return cls(losses, feasible, best)
 
     def with_more(self, again: "Results") -> "Results":
-        """The methods and settings that ran again, with the seeds of both."""
+        """All runs, and of the methods and settings that ran again the seeds of both."""
         both = {}
         for name in ("losses", "feasible"):
             own, more = getattr(self, name), getattr(again, name)
             both[name] = {
-                method: {at: np.concatenate([own[method][at], runs]) for at, runs in settings.items()}
-                for method, settings in more.items()
+                method: {
+                    at: np.concatenate([runs, more[method][at]]) if at in more.get(method, {}) else runs
+                    for at, runs in settings.items()
+                }
+                for method, settings in own.items()
             }
         return Results(both["losses"], both["feasible"], self.oracle)
 

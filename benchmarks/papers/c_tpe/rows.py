@@ -36,6 +36,7 @@ def units(quick: bool) -> list[Unit]:
     if not own:
         return found
     found.append(Unit("theory/shares", f"{PACKAGE}.theory:shares", {"tables": own}, cost=5))
+    found.append(Unit("theory/quantiles", f"{PACKAGE}.theory:quantile_shares", {"tables": own}, cost=20))
     found.append(Unit("theory/lemmas", f"{PACKAGE}.theory:feasible_shares", {"tables": own}, cost=5))
     oracles = {"tables": own, "quantiles": quantiles(quick)}
     theirs = Unit(

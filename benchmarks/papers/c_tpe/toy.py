@@ -14,6 +14,8 @@ from parzax.samplers import Sampler
 MAPS = {"tight": (2.0, 0.3, 0.12), "loose": (4.0, 0.02, 0.5)}
 # Of Figure 3: where the feasible disc is; both discs have this radius.
 OVERLAPS, RADIUS = {"large": 0.5, "small": 2.3}, 3**0.5
+# A peak is at least so high beside the highest; where "between" is.
+LOWEST, BETWEEN = 0.1, Range(0.05, 0.95)
 # Shares that differ by less are alike.
 SAME = 0.1
 N_ROWS, N_DRAWS, N_GRID = 200, 20, 81
@@ -71,6 +73,7 @@ def rows(found_maps: Mapping[str, np.ndarray], found_overlaps: Mapping[str, np.n
     for name, (radius, *printed) in MAPS.items():
         yield from _shares(found_maps, name, radius, printed)
         yield _peak(found_maps, name, radius)
+        yield from _shape(found_maps, name, radius)
     for name in OVERLAPS:
         yield from _overlap(found_overlaps, name)
 
@@ -98,6 +101,36 @@ def _peak(found: Mapping[str, np.ndarray], name: str, radius: float) -> Row:
         printed = "with a loose constraint the best point of c-TPE's score is feasible"
         holds = counts["c-TPE"] == N_DRAWS
     return Row(key, where, printed, f"in the disc: {text}", Verdict.AGREES if holds else Verdict.DIFFERS)
+
+
+def peaks(score: np.ndarray) -> int:
+    """Points above their neighbours, at least `LOWEST` as high as the highest, from log scores (grid,)."""
+    height = np.exp(score - score.max()).reshape(N_GRID, N_GRID)
+    padded, steps = np.pad(height, 1, constant_values=-1.0), (0, 1, 2)
+    around = [padded[i : i + N_GRID, j : j + N_GRID] for i in steps for j in steps if (i, j) != (1, 1)]
+    return int(((height > np.max(around, axis=0)) & (height >= LOWEST)).sum())
+
+
+def _shape(found: Mapping[str, np.ndarray], name: str, radius: float) -> Iterator[Row]:
+    """How many peaks, and where the highest is between the best point (0) and the centre of the disc (1)."""
+    where = f"Figure 2, B.2.1, c* = {radius**2:g}"
+    ours, naive = (np.array([peaks(own) for own in found[f"score/{name}/{m}"]]) for m in METHODS)
+    share = float(((ours == 1) & (naive >= 2)).mean())
+    text = f"{(naive >= 2).sum()} and {(ours == 1).sum()} of {len(ours)} draws, both in {100 * share:.0f} %"
+    yield Row(
+        f"f2-{name}-peaks", where, "the naive product has two peaks, c-TPE's score has one", text,
+        judged(share, float(np.sqrt(share * (1 - share) / len(ours))), Range(0.5)),
+        f"of a tenth of the highest or more, on a grid of {N_GRID} by {N_GRID}; read as: in most draws",
+    )  # fmt: skip
+    best = grid()[found[f"score/{name}/c-TPE"].argmax(axis=1)]
+    place = (best + 2.0).mean(axis=1) / 3.0
+    error = float(place.std(ddof=1) / np.sqrt(len(place)))
+    yield Row(
+        f"f2-{name}-between", where,
+        f"the peak is between the best point and the centre of the disc [{BETWEEN}]",
+        f"{place.mean():.2f} ± {error:.2g} of the way",
+        judged(float(place.mean()), error, BETWEEN), "our range",
+    )  # fmt: skip
 
 
 def _overlap(found: Mapping[str, np.ndarray], name: str) -> Iterator[Row]:

@@ -8,6 +8,8 @@ from benchmarks.papers.cond_ped_anova.curves import ESTIMATORS, N_ROWS, PROBLEMS
 from benchmarks.papers.rows import Range, Row, judged
 from benchmarks.papers.runs import Arrays, Unit
 
+# "Slightly", of how many times as large standard errors are: our range.
+SLIGHTLY = Range(high=2.0)
 FEWER = {100: Range(high=0.045), 500: Range(high=0.01)}
 SHOWN = tuple(PROBLEMS)[:3]
 
@@ -28,14 +30,21 @@ def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
         for problem in SHOWN:
             whole = of_unit(found[f"curves/fresh/{problem}"], problem)
             fewer = of_unit(found[f"sizes/{problem}-{n}"], problem)
-            texts, numbers = [], {}
+            texts, numbers, larger = [], {}, {}
             for name in ESTIMATORS:
                 one, other = (own[name] for own in (fewer, whole))
                 distance = np.mean([np.abs(one.mean(p) - other.mean(p)).mean() for p in one.names])
                 errors = [np.mean([own.error(p).mean() for p in own.names]) for own in (one, other)]
-                numbers[name] = float(distance)
+                numbers[name], larger[name] = float(distance), float(errors[0] / errors[1])
                 texts.append(f"{name}: {distance:.3f}, standard errors {errors[0] / errors[1]:.1f} times")
             printed = f"{n} rows give the curves of {N_ROWS}: mean distance [{wanted}]"
             verdict, parity = (judged(numbers[name], 0, wanted) for name in ("default", "parity"))
             note = "" if parity is verdict else f"with the reference's estimator: {parity}"
             yield Row(f"f8-{problem}-{n}", f"Figure 8, {problem}", printed, "; ".join(texts), verdict, note)
+            printed = f"standard errors are slightly larger with {n} rows: times [{SLIGHTLY}]"
+            verdict, parity = (judged(larger[name], 0, SLIGHTLY) for name in ("default", "parity"))
+            note = "" if parity is verdict else f"with the reference's estimator: {parity}"
+            text = ", ".join(f"{name} {x:.1f}" for name, x in larger.items())
+            reason = f"chance alone makes them {np.sqrt(N_ROWS / n):.1f} times as large"
+            where = f"Figure 8, D.3, {problem}"
+            yield Row(f"f8-errors-{problem}-{n}", where, printed, text, verdict, note, reason)

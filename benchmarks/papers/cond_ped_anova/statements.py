@@ -67,6 +67,11 @@ def mirrored(own: Curves) -> float:
     return float(np.abs(own.mean("x") - own.mean("y")[::-1])[chosen].max())
 
 
+def mirrored_c(own: Curves) -> float:
+    """The largest |c(q) - c(1 - q)|."""
+    return float(np.abs(own.mean("c") - own.mean("c")[::-1]).max())
+
+
 def lead(first: str, others: Sequence[str], low: float, high: float) -> Measure:
     """By how much the mean importance of one is above those of others, at least, over levels."""
 
@@ -111,6 +116,48 @@ def standard_share_of_y(own: Curves) -> float:
     return float(own.shares("standard").mean(axis=0)[own.at(0.1), own.names.index("y")])
 
 
+def underestimated(own: Curves) -> float:
+    """By how much the share of c at 0.5 by the standard variance is below its importance."""
+    standard = own.shares("standard").mean(axis=0)[own.at(0.5), own.names.index("c")]
+    return float(own.mean("c")[own.at(0.5)] - standard)
+
+
+def inactive_like_c(up_to: float) -> Measure:
+    """The largest difference of standard shares of y and c below a level, and of x and c above 1 less it."""
+
+    def measure(own: Curves) -> float:
+        shares = own.shares("standard").mean(axis=0)
+        at = own.names.index
+        low, high = own.between(0, up_to), own.between(1 - up_to, 1)
+        y, x = (np.abs(shares[:, at(name)] - shares[:, at("c")]) for name in "yx")
+        return float(max(y[low].max(), x[high].max()))
+
+    return measure
+
+
+def raw_jump(measure: str) -> Measure:
+    """Largest jump of a mean raw variance between neighbouring levels, over the largest value."""
+
+    def ratio(own: Curves) -> float:
+        mean = own.arrays[measure].mean(axis=0)
+        return float(np.abs(np.diff(mean, axis=0)).max() / mean.max())
+
+    return ratio
+
+
+def spike(own: Curves) -> float:
+    """Share of y at 0.25 without weights, over that with weights."""
+    at = own.at(0.25), own.names.index("y")
+    return float(own.shares("unweighted").mean(axis=0)[at] / own.shares("variance").mean(axis=0)[at])
+
+
+def unweighted_mirror(own: Curves) -> float:
+    """The largest |x(q) - y(1 - q)| of shares without weights."""
+    shares = own.shares("unweighted").mean(axis=0)
+    x, y = (shares[:, own.names.index(name)] for name in "xy")
+    return float(np.abs(x - y[::-1]).max())
+
+
 def jump_ratio(own: Curves) -> float:
     """Largest jump of a mean share between neighbouring levels, unweighted over weighted."""
     jumps = [np.abs(np.diff(own.shares(m).mean(axis=0), axis=0)).max() for m in ("unweighted", "variance")]
@@ -139,6 +186,8 @@ def _figure_1() -> list[Statement]:
         Statement("f1-asymmetry", where, "a slight asymmetry: c at 0.99 less c at 0.01", own,
                   lambda curves: share("c", 0.99)(curves) - share("c", 0.01)(curves), Range(0.01)),
         Statement("f1-c-001", where, "c is near 0 at 0.01", own, share("c", 0.01), Range(high=0.03)),
+        Statement("f1-mirror-c", where, "c is symmetric: |c(q) - c(1 - q)|", own, mirrored_c,
+                  Range(high=0.12)),
         Statement("f1-overlap-c", "Figures 1, 11, overlap", "c matters little at 0.5", OVERLAP,
                   share("c", 0.5), Range(high=0.25)),
         Statement("f1-overlap-y", "Figures 1, 11, overlap", "y is near 0 up to 0.2", OVERLAP,
@@ -169,6 +218,8 @@ def _figures_12_13() -> list[Statement]:
         Statement("f12-c0-height", nested, "the importance of c0 there", NESTED, highest("c0"), Range(0.9)),
         Statement("f12-c1-peak", nested, "c1 peaks at 0.375", NESTED, peak("c1"), Range(0.36, 0.39)),
         Statement("f12-c1-height", nested, "the importance of c1 there", NESTED, highest("c1"), Range(0.7)),
+        Statement("f12-c1-lower", nested, "the peak of c1 is lower than that of c0: by", NESTED,
+                  lambda curves: highest("c0")(curves) - highest("c1")(curves), Range(0)),
         Statement("f12-x", nested, "x is the largest at 0.05 to 0.2: its lead", NESTED,
                   lead("x", ("c0", "c1", "y", "z"), 0.05, 0.2), Range(0)),
         Statement("f12-y", nested, "y is the largest of x, y, z at 0.45 to 0.65: its lead", NESTED,
@@ -185,6 +236,11 @@ def _figures_12_13() -> list[Statement]:
                   Range(0.9)),
         Statement("f13-x", three, "x is near 0 above 0.68", THREE_WAY, highest("x", 0.69, 1),
                   Range(high=0.03)),
+        Statement("f13-x-large", three, "x is large below 1/3 and between: the smaller of 0.15 and 0.5",
+                  THREE_WAY,
+                  lambda curves: min(share("x", 0.15)(curves), share("x", 0.5)(curves)), Range(0.2)),
+        Statement("f13-y-grows", three, "y grows above 0.66: at 0.95 less at 0.7", THREE_WAY,
+                  lambda curves: share("y", 0.95)(curves) - share("y", 0.7)(curves), Range(0)),
         Statement("f13-y", three, "y is near 0 below 0.65", THREE_WAY, highest("y", 0, 0.64),
                   Range(high=0.01)),
     ]  # fmt: skip
@@ -210,6 +266,18 @@ def _ablations() -> list[Statement]:
                       "by the standard variance c is never above x or y: share less the smaller of theirs",
                       problem, largest_excess("c", "xy", "standard"), Range(high=0.001))
         )  # fmt: skip
+        if problem != OVERLAP:
+            found.append(
+                Statement(f"f3-c-{problem}", f"Figure 3, Section 5.5.1, {problem}",
+                          "c is underestimated at 0.5: importance less share of the standard variance",
+                          problem, underestimated, Range(0.2))
+            )  # fmt: skip
+        if problem != MOVING:
+            found.append(
+                Statement(f"f3-inactive-{problem}", f"Figure 3, Appendix F.1, {problem}",
+                          "where y or x is inactive its standard share is almost that of c: difference",
+                          problem, inactive_like_c(0.15 if problem == OVERLAP else 0.4), Range(high=0.05))
+            )  # fmt: skip
     found.append(
         Statement("f3-y", "Figure 3, Eq. 17, disjoint",
                   "the standard variance gives y importance where it is inactive: share at 0.1", DISJOINT,
@@ -221,6 +289,22 @@ def _ablations() -> list[Statement]:
                       "without weights shares jump: largest jump between neighbouring levels, as a multiple",
                       problem, jump_ratio, Range(4))
         )  # fmt: skip
+        found.append(
+            Statement(f"f11-{problem}", f"Figures 4, 11, D.5, {problem}",
+                      "with weights raw variances have no large jumps: largest over the largest value",
+                      problem, raw_jump("variance"), Range(high=0.1))
+        )  # fmt: skip
+    found += [
+        Statement("f4-raw", "Figure 4, Section 5.5.2, overlap",
+                  "without weights those of x and y jump: largest over the largest value", OVERLAP,
+                  raw_jump("unweighted"), Range(0.2)),
+        Statement("f4-y-spikes", "Figure 4, Section 5.5.2, overlap",
+                  "without weights y spikes when it becomes active: share at 0.25 over that with weights",
+                  OVERLAP, spike, Range(2)),
+        Statement("f4-symmetry", "Figure 4, Section 5.5.2, overlap",
+                  "without weights the symmetry breaks: largest |x(q) - y(1 - q)|", OVERLAP,
+                  unweighted_mirror, Range(0.3)),
+    ]  # fmt: skip
     return found
 
 

@@ -1,4 +1,4 @@
-"""Theorem F.1 and Lemma F.2 on the exact cell masses of the problems."""
+"""Theorem 4.2, Theorem F.1 and Lemma F.2 on the exact cell masses of the problems."""
 
 from collections.abc import Iterator, Mapping
 
@@ -31,6 +31,7 @@ def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
             for problem in DOMAINS
         }
     texts = {
+        "Theorem 4.2": "E_I[Var(P(target | I, Z) | I)], summed over the cells, is the closed form",
         "Theorem F.1": "where c acts through the regime of d alone, the standard variance of d is its "
         "within-regime variance and that of c",
         "Lemma F.2": "the standard variance is the within-regime variance and the inter-regime term",
@@ -44,8 +45,10 @@ def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
             )  # fmt: skip
 
 
-def residuals(problem: str, level: float) -> tuple[list[float], list[float]]:
-    """standard(d) - within(d) - v(c), and with the inter-regime term for v(c), of x and y, by parzax.
+def residuals(problem: str, level: float) -> tuple[list[float], list[float], list[float]]:
+    """direct - within(d); standard(d) - within(d) - v(c); the same with the inter-regime term; of x and y.
+
+    By parzax, but for the direct sum of Theorem 4.2 over the cells.
 
     In float64, so within `jax.enable_x64`. The target is the best share of the cells.
 
@@ -64,7 +67,7 @@ def residuals(problem: str, level: float) -> tuple[list[float], list[float]]:
     spread = [np.repeat(own / own.sum() / CELLS, CELLS) for own in (of_target, of_region)]
     of_c = share**2 * _divergence(*spread)
     inter = float(inter_regime_variance(of_target, of_region, dtype=jnp.float64))
-    theorem, lemma = [], []
+    closed, theorem, lemma = [], [], []
     for axis in (1, 0):  # the mass of x is summed over y
         cells = [[own.sum(axis=axis) for own in part] for part in (target, mass)]
         extended, region = (np.concatenate(own) for own in cells)
@@ -73,9 +76,19 @@ def residuals(problem: str, level: float) -> tuple[list[float], list[float]]:
             _divergence(t / t.sum(), m / m.sum()) if t.sum() > 0 else 0.0 for t, m in zip(*cells, strict=True)
         ]
         within = float(px.within_regime_variance(np.array(each), of_target, of_region, 1.0))
+        closed.append(_direct(*cells) - within)
         theorem.append(float(standard - within - of_c))
         lemma.append(float(standard - within - inter))
-    return theorem, lemma
+    return closed, theorem, lemma
+
+
+def _direct(target: list[np.ndarray], region: list[np.ndarray]) -> float:
+    """E[Var(P(target | regime, cell) | regime)] by its definition, from masses of cells by regime."""
+    found = 0.0
+    for own, whole in zip(target, region, strict=True):
+        share, given = whole.sum(), own / whole
+        found += share * float((whole / share * (given - own.sum() / share) ** 2).sum())
+    return found
 
 
 def _centres(ends: tuple[float, float] | None) -> np.ndarray:
