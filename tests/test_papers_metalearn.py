@@ -90,7 +90,7 @@ def test_figure_12_holds_and_breaks():
     same = {n: 1.0 for n in (1, 8)}  # noqa: C420
     good = verdicts(ellipsoids.figure_12(tpe, several(500, same), several(500, {8: 1.0})))
     assert set(good.values()) == {AGREES}, good
-    bad = verdicts(ellipsoids.figure_12(tpe, several(20, {1: 2.0, 8: 8.0}), {}))
+    bad = verdicts(ellipsoids.figure_12(tpe, several(20, {1: 2.0, 8: 80.0}), {}))
     assert set(bad.values()) == {DIFFERS}, bad
 
 
@@ -151,10 +151,12 @@ def test_the_tables_that_are_exceptions(monkeypatch):
     monkeypatch.setattr(of_tables, "_bpe_symbols", lambda table: float(table.name == of_tables.DISSIMILAR))
     both = {of_tables.DISSIMILAR: found_on(ORDER | {MO: 0.95}), "a": found_on(ORDER)}
     found = on_tables(both)
-    assert (found["f8-bleu"], found["f9-bpe"], found["f8-same"]) == (AGREES, AGREES, DIFFERS)
+    assert (found["f8-bleu"], found["f9-bpe"], found["same"]) == (AGREES, AGREES, DIFFERS)
+    assert found["f5-struggles"] is AGREES
     monkeypatch.setattr(of_tables, "_bpe_symbols", lambda table: float(table.name != of_tables.DISSIMILAR))
     found = on_tables(both | {of_tables.DISSIMILAR: found_on(ORDER)})
-    assert (found["f8-bleu"], found["f9-bpe"], found["f8-same"]) == (DIFFERS, DIFFERS, AGREES)
+    assert (found["f8-bleu"], found["f9-bpe"], found["same"]) == (DIFFERS, DIFFERS, AGREES)
+    assert found["f5-struggles"] is DIFFERS
 
 
 def test_parkinsons_with_an_eta_of_its_own():
@@ -190,7 +192,9 @@ def units(**changes) -> dict:
 
 def test_theory_holds_and_breaks(monkeypatch):
     monkeypatch.setattr(theory, "PRINTED_SPACES", {})
-    assert set(verdicts(theory.rows(units(), [])).values()) == {AGREES}
+    good = verdicts(theory.rows(units(), []))
+    assert good.pop("eq-13-definite") is DIFFERS  # whatever the units say
+    assert set(good.values()) == {AGREES}
     s = np.random.default_rng(0).uniform(size=50)
     late = {
         f"{c}/{m}": np.where(np.arange(40) < 20, 1.0, 0.5) for c in ("below", "floor", "ceil") for m in (1, 2)
@@ -204,7 +208,9 @@ def test_theory_holds_and_breaks(monkeypatch):
         "theory/convergence": {"share": np.array([[0.9, 0.5], [0.8, 0.5]]), "budgets": np.array([100, 5000])},
         "theory/time": {"seconds": np.full(5, 1e-2)}, "theory/time-many": {"seconds": np.full(5, 2.0)},
     })  # fmt: skip
-    assert set(verdicts(theory.rows(bad, [])).values()) == {DIFFERS}
+    found = verdicts(theory.rows(bad, []))
+    assert found.pop("eq-13") is AGREES
+    assert set(found.values()) == {DIFFERS}
     gone = units()
     del gone["theory/convergence"]
     assert verdicts(theory.rows(gone, []))["theorem-1"] is NOT_RUN

@@ -18,7 +18,7 @@ OVERLAPS, RADIUS = {"large": 0.5, "small": 2.3}, 3**0.5
 LOWEST, BETWEEN = 0.1, Range(0.05, 0.95)
 # Shares that differ by less are alike.
 SAME = 0.1
-N_ROWS, N_DRAWS, N_GRID = 200, 20, 81
+N_ROWS, N_DRAWS, N_GRID = 200, 100, 81
 # Draws of which the shares of the groups alone are looked at; and how many of them the printed draw is among.
 N_SHARES, AMONG = 400, (0.025, 0.975)
 N_EVALUATIONS, N_RUNS = 50, 400

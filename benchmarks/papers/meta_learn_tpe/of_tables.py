@@ -37,7 +37,11 @@ OTHER, OTHER_ETA = "parkinsons_telemonitoring", 1.5
 MOST_DIFFERENT = 0.8
 # "Slightly worse", "indistinguishable": our ranges, of the distances from the true front.
 SLIGHTLY, SAME = Range(1.0, 2.0), Range(0.8, 1.25)
-NOTE = "distance from the hypervolume of the true front (Eq. 18), ratio of means"
+NOTE = (
+    "distance from the hypervolume of the true front (Eq. 18), ratio of means; one source fewer than printed"
+)
+# "Still improves": our range, of the distance after all evaluations over that after three quarters of them.
+IMPROVES = Range(high=0.95)
 
 
 def gap(found: Found, method: str, budget: int = N_EVALUATIONS) -> np.ndarray:
@@ -76,6 +80,7 @@ def rows(found: Mapping[str, Found], more: Mapping[str, Found], tables: Mapping[
         "f9-index", "Figure 9, Appendix D", "the top of Protein Structure lies elsewhere than the others'",
         "the table of Protein Structure, and the paper's order of configurations",
     )  # fmt: skip
+    yield _same(found)
     for table, own in found.items():
         yield _eta(table, own)
     yield _distinct(found)
@@ -111,10 +116,10 @@ def _curves(table: str, own: Found, about: Table) -> Iterator[Row]:
             f"over them after {N_EVALUATIONS}: {text}", together([judged_ratio(*r) for r in ratios.values()]),
             f"{NOTE}; {n} runs",
         )  # fmt: skip
-    if table not in (EXCEPTION, DISSIMILAR):
+    if about.family != "nmt_bench" and table != EXCEPTION:
         early = {b: log_ratio(gap(own, OURS, b), gap(own, MO, b)) for b in (20, 50)}
         yield Row(
-            f"f4-mo-{table}", where, "ours is ahead of MO-TPE all along",
+            f"f4-mo-{table}", where, "ours has the best curve: ahead of MO-TPE earlier too",
             "over MO-TPE after 20, 50: " + ", ".join(ratio_in_words(*ratio) for ratio in early.values()),
             together([judged_ratio(*ratio) for ratio in early.values()]), NOTE,
         )  # fmt: skip
@@ -126,12 +131,12 @@ def _curves(table: str, own: Found, about: Table) -> Iterator[Row]:
         judged_ratio(*ratio, SLIGHTLY), f"{NOTE}; our range",
     )  # fmt: skip
     if about.family == "nmt_bench":
-        gain = gap(own, OURS, N_EVALUATIONS - 10) - ours
-        mean, error = float(gain.mean()), _error(gain)
+        earlier = 3 * N_EVALUATIONS // 4
+        ratio = log_ratio(ours, gap(own, OURS, earlier), paired=True)
         yield Row(
-            f"f5-improving-{table}", where, "ours still improves until the end",
-            f"share of the true front, in the last ten evaluations {mean:+.5f} ± {error:.2g}",
-            judged(mean, error, Range(1e-6)),
+            f"f5-improving-{table}", where, f"ours still improves until the end [{IMPROVES}]",
+            f"after {N_EVALUATIONS} over after {earlier}: {ratio_in_words(*ratio)}",
+            judged(*ratio, Range(high=float(np.log(IMPROVES.high)))), f"{NOTE}; our range",
         )  # fmt: skip
 
 
@@ -163,10 +168,13 @@ def _dissimilar(own: Found, tables: Mapping[str, Table]) -> Iterator[Row]:
         f"best BLEU of 100 evaluations, less that of MO-TPE: {-mean:+.3f} ± {error:.2g}",
         judged(mean, error, Range(0)), "read as: below that of MO-TPE",
     )  # fmt: skip
-    ratio = log_ratio(gap(own, OURS), gap(own, MO))
+    early = {b: log_ratio(gap(own, OURS, b), gap(own, MO, b)) for b in (10, 20, 50)}
     yield Row(
-        "f8-same", where, "at least indistinguishable from MO-TPE", f"over MO-TPE: {ratio_in_words(*ratio)}",
-        judged_ratio(*ratio), NOTE,
+        "f5-struggles", f"Figure 5, Section 5.2, {DISSIMILAR}", "ours struggles, and recovers later",
+        "over MO-TPE after 10, 20, 50: " + ", ".join(ratio_in_words(*ratio) for ratio in early.values()),
+        together([judged_ratio(*ratio, Range(1.0)) for ratio in early.values()]),
+        f"read as: behind MO-TPE at first; {NOTE}",
+        "with the one other table at hand as its source ours is ahead from the beginning",
     )  # fmt: skip
     of_family = {name: table for name, table in tables.items() if table.family == "nmt_bench"}
     means = {name: _bpe_symbols(table) for name, table in of_family.items()}
@@ -188,6 +196,17 @@ def _bpe_symbols(table: Table) -> float:
     values = np.array([np.asarray(own.decode(int(row)))[column] for row in best])
     every = np.unique([np.asarray(own.decode(row))[column] for row in range(len(losses))])
     return float(np.searchsorted(every, values).mean() / (len(every) - 1))
+
+
+def _same(found: Mapping[str, Found]) -> Row:
+    ratios = {table: log_ratio(gap(own, OURS), gap(own, MO)) for table, own in found.items()}
+    text = ", ".join(f"{table} {ratio_in_words(*ratio)}" for table, ratio in ratios.items())
+    wanted = Range(high=SAME.high)
+    return Row(
+        "same", "Appendix D", f"at least indistinguishable from MO-TPE everywhere [{wanted}]",
+        f"over MO-TPE after {N_EVALUATIONS}: {text}",
+        together([judged_ratio(*ratio, wanted) for ratio in ratios.values()]), f"{NOTE}; our range",
+    )  # fmt: skip
 
 
 def _eta(table: str, own: Found) -> Row:

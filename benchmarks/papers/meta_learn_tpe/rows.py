@@ -37,7 +37,10 @@ def units(quick: bool) -> list[Unit]:
         own = {"target": target, "others": others, "n_seeds": of_table}
         module = f"{PACKAGE}.two_metrics"
         found.append(Unit(f"tables/{target.name}", f"{module}:search", own, cost=60 + 0.6 * of_table))
+        own = {"target": target, "n_seeds": of_table}
+        found.append(Unit(f"mo/{target.name}", f"{module}:plain", own, cost=20 + 0.05 * of_table))
         if target.family == "nmt_bench":
+            own = own | {"others": others}
             found.append(
                 Unit(f"more/{target.name}", f"{module}:without_repeats", own, cost=60 + 0.1 * of_table)
             )
@@ -68,7 +71,7 @@ def targets(quick: bool) -> list[tuple[Table, list[Table]]]:
 def tables_found(found: Mapping[str, Arrays], kind: str = "tables") -> dict[str, two_metrics.Found]:
     """What the runs on each table found; "more" are those of `two_metrics.without_repeats`."""
     return {
-        table.name: two_metrics.measured(table, found[f"{kind}/{table.name}"])
+        table.name: two_metrics.measured(table, found[f"{kind}/{table.name}"] | found[f"mo/{table.name}"])
         for table, _ in targets(quick=False)
         if f"{kind}/{table.name}" in found
     }
@@ -84,6 +87,8 @@ def rows(found: Mapping[str, Arrays]) -> list[Row]:
     every = computed_by(ellipsoids, ellipsoids.figure_2(found[f"alone/{ellipsoids.FEW}"]["best"], one))
     tpe = found[f"alone/{ellipsoids.MANY}"]["best"]
     every += computed_by(ellipsoids, ellipsoids.figure_12(tpe, several["own"], several["same"]))
+    few = found[f"alone/{ellipsoids.FEW}"]["best"]
+    every += computed_by(ellipsoids, ellipsoids.beside_few(few, one, tpe, several["own"][1]))
     tables = {table.name: table for table, _ in targets(quick=False)}
     own = of_tables.rows(tables_found(found), tables_found(found, "more"), tables)
     every += computed_by(of_tables, own)

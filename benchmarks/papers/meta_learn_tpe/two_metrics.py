@@ -16,7 +16,6 @@ from benchmarks.papers.meta_learn_tpe.searches import EPSILON, N_ROWS, runs, wit
 from benchmarks.papers.runs import Arrays
 from benchmarks.papers.tables import Table
 from parzax.samplers import Sampler
-from parzax.space import frame_of
 
 N_EVALUATIONS, N_STARTUP = 100, 5
 ETAS = (1.5, 2.0, 2.5, 3.0, 4.0, 5.0)
@@ -53,14 +52,16 @@ def problem(table: Table) -> px.problems.Tabular:
 
 
 def search(target: Table, others: Sequence[Table], n_seeds: int) -> Arrays:
-    """A unit: "METHOD" and "eta/ETA" -> objectives (s, n, 2) of whole runs with the others as sources."""
+    """A unit: "METHOD" and "eta/ETA" -> objectives (s, n, 2) of whole runs with the others as sources.
+
+    Not of MO-TPE, see `plain`.
+    """
     own, sources = problem(target), [problem(other) for other in others]
     samplers = [_sampler(sources, seed) for seed in range(n_seeds)]
     found = {
         f"eta/{eta:g}": runs([with_eta(one, eta) for one in samplers], own, N_EVALUATIONS)[0] for eta in ETAS
     }
     found[OURS] = found["eta/2.5"]
-    found[MO] = runs(_plain(own, samplers), own, N_EVALUATIONS)[0]
     # The best tenth of the sources, and then no more.
     n = N_ROWS // 10 * len(sources)
     first = [_sampler(sources, seed, n_startup=n) for seed in range(n_seeds)]
@@ -75,15 +76,18 @@ def without_repeats(target: Table, others: Sequence[Table], n_seeds: int) -> Arr
     samplers = [_sampler(sources, seed, repeats=False) for seed in range(n_seeds)]
     return {
         FRESH[OURS]: runs(samplers, own, N_EVALUATIONS)[0],
-        FRESH[MO]: runs(_plain(own, samplers, repeats=False), own, N_EVALUATIONS)[0],
+        FRESH[MO]: _plain(own, n_seeds, repeats=False),
     }
 
 
-def _plain(own: Any, samplers: Sequence[Sampler], **options: Any) -> list[Sampler]:
-    """MO-TPE with as many random first rows as a start has: as a list of rows, so as one program."""
-    plain = px.mo_tpe(own.space, 2, epsilon=EPSILON, n_startup=N_STARTUP, **options)
-    starts = [_random_start(own, one.start, seed) for seed, one in enumerate(samplers)]
-    return [dataclasses.replace(plain, start=start) for start in starts]
+def plain(target: Table, n_seeds: int) -> Arrays:
+    """A unit: MO-TPE, which has no sources and no epsilon."""
+    return {MO: _plain(problem(target), n_seeds)}
+
+
+def _plain(own: Any, n_seeds: int, **options: Any) -> np.ndarray:
+    sampler = px.mo_tpe(own.space, 2, n_startup=N_STARTUP, **options)
+    return runs([sampler] * n_seeds, own, N_EVALUATIONS)[0]
 
 
 @eqx.filter_jit
@@ -96,14 +100,6 @@ def _evaluated(own: Any, keys: jax.Array) -> tuple[jax.Array, jax.Array]:
         return x, own(evaluate, x)[0]
 
     return jax.vmap(jax.vmap(one))(keys)
-
-
-def _random_start(own: Any, like: Any, seed: int) -> Any:
-    """Random rows in place of those of a start."""
-    n = len(like.rows.unit)
-    x, _ = _evaluated(own, jax.random.split(jax.random.key(10_000 + seed), (1, n)))
-    at = frame_of(own.space, x.dtype).encode(x[0])
-    return dataclasses.replace(like, rows=at)
 
 
 def _sampler(sources: Sequence[Any], seed: int, **options: Any) -> Sampler:
