@@ -157,9 +157,8 @@ def test_levels_gaps_and_shares(monkeypatch):
     monkeypatch.setattr(trajectories, "NAS", "e")
     speeds = GOOD | {settings.NAIVE: 0.5}
     found = made(speeds, feasible={settings.OURS: 0.4, settings.AUGMENTED: 0.5, settings.VANILLA: 0.4})
-    for at, own in found.losses[settings.NAIVE].items():
-        if at.quantile == 0.1 and at.table != "e":  # worse where the constraint is loose
-            own[:] = 1.01
+    for own in found.losses[settings.NAIVE].values():
+        own *= 1.2
     for at, own in found.losses[settings.VANILLA].items():
         own *= 1.5 if families[at.table] == "nasbench201" else 1
     for own in found.feasible[settings.AUGMENTED].values():
@@ -181,7 +180,6 @@ def test_levels_gaps_and_shares(monkeypatch):
     for own in found.feasible[settings.OURS].values():
         own[:, 150:] = False
     broken = verdicts()
-    assert broken.pop("discrepancy-0.1") is AGREES  # what is now c-TPE is near the best there
     assert set(broken.values()) == {DIFFERS}, broken
 
 

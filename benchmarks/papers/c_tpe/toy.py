@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 import parzax as px
-from benchmarks.papers.rows import OURS_ALONE, Range, Row, Verdict, judged
+from benchmarks.papers.rows import OURS_ALONE, Range, Row, judged
 from benchmarks.papers.runs import Arrays
 from parzax.samplers import Sampler
 
@@ -72,7 +72,6 @@ def rows(found_maps: Mapping[str, np.ndarray], found_overlaps: Mapping[str, np.n
     """Rows of both figures."""
     for name, (radius, *printed) in MAPS.items():
         yield from _shares(found_maps, name, radius, printed)
-        yield _peak(found_maps, name, radius)
         yield from _shape(found_maps, name, radius)
     for name in OVERLAPS:
         yield from _overlap(found_overlaps, name)
@@ -87,20 +86,6 @@ def _shares(found: Mapping[str, np.ndarray], name: str, radius: float, printed: 
         verdict = judged(wanted, 0, Range(float(low) - 0.005, float(high) + 0.005))
         where, note = f"Figure 2, c* = {radius**2:g}", "the paper has one draw: agrees where it is among 95 %"
         yield Row(f"f2-{name}-gamma{i}", where, f"gamma_{i} = {wanted:g}", text, verdict, note)
-
-
-def _peak(found: Mapping[str, np.ndarray], name: str, radius: float) -> Row:
-    inside = np.sum((grid() - 1.0) ** 2, axis=1) <= radius**2
-    counts = {m: int(inside[found[f"score/{name}/{m}"].argmax(axis=1)].sum()) for m in METHODS}
-    text = ", ".join(f"{m} {n} of {N_DRAWS}" for m, n in counts.items())
-    key, where = f"f2-{name}-peak", f"Figure 2, c* = {radius**2:g}"
-    if name == "tight":
-        printed = "the best point of c-TPE's score is feasible, that of the naive product in part is not"
-        holds = counts["c-TPE"] == N_DRAWS and counts["naive"] < N_DRAWS
-    else:
-        printed = "with a loose constraint the best point of c-TPE's score is feasible"
-        holds = counts["c-TPE"] == N_DRAWS
-    return Row(key, where, printed, f"in the disc: {text}", Verdict.AGREES if holds else Verdict.DIFFERS)
 
 
 def peaks(score: np.ndarray) -> int:
