@@ -1,5 +1,6 @@
 """Rows of the papers: verdicts, and statements that hold on results made to order and can each break."""
 
+import csv
 import dataclasses
 import json
 import re
@@ -106,6 +107,16 @@ def test_the_page_counts_what_the_tables_have():
         page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
         for link in re.findall(r"\]\(([^)]+\.(?:png|csv|md))\)", page):
             assert (PAGES / link).is_file(), link
+
+
+def test_what_is_not_told_apart_says_what_would_tell():
+    """Catches a page with many open rows, and one of them without a word."""
+    open_rows = []
+    for name in PAPERS:
+        with (PAGES / f"{name}.csv").open(newline="", encoding="utf-8") as file:
+            open_rows += [row for row in csv.DictReader(file) if row["verdict"] == APART]
+    assert len(open_rows) <= 20
+    assert all(row["note"] for row in open_rows), [row["key"] for row in open_rows if not row["note"]]
 
 
 # --- the curves of conditional PED-ANOVA ------------------------------------------------------
