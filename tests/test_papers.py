@@ -218,12 +218,12 @@ def test_figure_6_can_break():
 
     def verdicts(peer: float, names: tuple[str, ...] = ("f-ANOVA", "MDI", "SHAP")) -> set[Verdict]:
         ours = {"sizes": np.array([512, 2048, 8192]), times.OURS: np.ones(3)}
-        close = ours | {times.OPTUNA: np.full(3, 2.0), times.PLAIN: np.full(3, 2.0)}
+        close = ours | {times.PLAIN: np.full(3, 2.0)}
         found = {f"times/close/{problem}": close for problem in times.SHOWN}
         for name in names:
             theirs = ours | {name: np.array([9.0, peer, np.nan])}
             found |= {f"times/{name}/{problem}": theirs for problem in times.SHOWN}
-        return {row.verdict for row in times.rows(found) if not row.key.startswith("f6-optuna")}
+        return {row.verdict for row in times.rows(found)}
 
     assert [*map(verdicts, (1.1, 0.9, 0.5))] == [{AGREES}, {APART}, {DIFFERS}]
     assert verdicts(1.1, ("f-ANOVA",)) == {APART}

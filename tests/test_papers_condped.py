@@ -112,7 +112,12 @@ def test_few_rows_hold_and_break():
         fewer = {
             f"sizes/{problem}-{n}": arrays_of(shares, 0.001) for problem in sizes.SHOWN for n in sizes.FEWER
         }
-        assert set(verdicts(sizes.rows(found | fewer)).values()) == {wanted}
+        rows = verdicts(sizes.rows(found | fewer))
+        assert {own for key, own in rows.items() if "errors" not in key} == {wanted}
+        assert {own for key, own in rows.items() if "errors" in key} == {AGREES}  # the same spread
+    noisy = {f"sizes/{problem}-{n}": arrays_of(near, 0.01) for problem in sizes.SHOWN for n in sizes.FEWER}
+    rows = verdicts(sizes.rows(found | noisy))
+    assert {own for key, own in rows.items() if "errors" in key} == {DIFFERS}
 
 
 @pytest.mark.slow

@@ -203,12 +203,11 @@ def _figure(instance: str, arrays: Arrays) -> Iterator[Row]:
         f"correlation over {len(learners)} learners, at 0.1: default {rhos['default']:.2f}, parity "
         f"{rhos['parity']:.2f}", verdict, note, OTHER_NETWORK,
     )  # fmt: skip
-    place = 1 + min(
-        int((-mean["default"]).argsort().argsort()[i])
-        for i, name in enumerate(names)
-        if name.startswith(("svm.", "xgboost."))
-    )
     if instance == FIRST:
+        places = (-mean["default"]).argsort().argsort()
+        place = 1 + min(
+            int(places[i]) for i, name in enumerate(names) if name.startswith(("svm.", "xgboost."))
+        )
         yield Row(
             f"figure-{instance}-first", f"Section 6.2, {instance}",
             f"parameters of svm or xgboost have large importances: place of the first [{Range(1, AMONG)}]",

