@@ -124,7 +124,9 @@ def judged_ratio(log: float, error: float, wanted: Range = Range(high=1.0)) -> V
 
 def ratio_in_words(log: float, error: float) -> str:
     """The ratio with its 95 % interval."""
-    return f"{math.exp(log):.2f} ({math.exp(log - 1.96 * error):.2f}, {math.exp(log + 1.96 * error):.2f})"
+    ratio, low, high = (math.exp(log + k * error) for k in (0.0, -1.96, 1.96))
+    digits = ".2f" if low >= 0.1 else ".2g"
+    return f"{ratio:{digits}} ({low:{digits}}, {high:{digits}})"
 
 
 def together(verdicts: Sequence[Verdict]) -> Verdict:

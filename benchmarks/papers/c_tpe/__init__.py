@@ -16,7 +16,7 @@ Statements of arXiv 2211.14411 beside our numbers.
   TPE have 500 where they are compared with each other at 0.1, 0.5 and 0.9.
 * Ratios are of absolute percentage losses, with 95 % intervals. One that does not agree and whose
   interval is within 1.15 is *equal within 1.15*.
-* Each number has its standard error, by resampling the seeds. A number within two standard errors of an
+* Each number has its standard error over the seeds. A number within two standard errors of an
   end of its range is *not told apart*.
 * A row with a p value names the smallest relative difference of losses that its test would have seen in
   80 % of cases. If that is more than 10 % the row is *not told apart*.

@@ -165,7 +165,8 @@ def _augmented(results: Results, most: Results, quantile: float) -> Iterator[Row
     found = [compare(results, *both, own, budget, WORSE_LEVEL) for budget in settings.BUDGETS]
     each = (f"{one.count} (p better {one.p_better:.2g}, worse {one.p_worse:.2g})" for one in found)
     n_seeds = len(results.losses[settings.AUGMENTED][own[0]])
-    note = f"signed-rank test at p < {WORSE_LEVEL:g} on medians of {n_seeds} seeds, {len(own)} settings"
+    note = f"signed-rank test at p < {WORSE_LEVEL:g} on medians of {n_seeds} seeds, {len(own)} settings; "
+    note += power.in_words(max(one.effect for one in found))
     yield Row(key, where, text, "; ".join(each), _of_test(found[:2] if early else found, better=early), note)
     ratios = [gap_ratio(most, *both, own, budget) for budget in settings.BUDGETS]
     verdicts = (
@@ -175,7 +176,7 @@ def _augmented(results: Results, most: Results, quantile: float) -> Iterator[Row
     n_seeds = len(most.losses[settings.AUGMENTED][own[0]])
     yield Row(
         f"t2-ratio-{quantile:g}", OURS_ALONE,
-        f"by how much, at {quantile:g} after 50, 100, 150, 200 [{wanted}]",
+        f"by how much, at {quantile:g} after 50, 100, 150, 200 [{'first two ' * early}{wanted}]",
         ", ".join(ratio_in_words(*ratio) for ratio in ratios), together(verdicts),
         f"absolute percentage losses over those without augmentation, geometric mean; {n_seeds} seeds",
     )  # fmt: skip

@@ -120,7 +120,8 @@ def _ranks(own: Results, kind: str, folder: Path) -> None:
     lines = []
     for ax, quantile in zip(axes.flat, quantiles, strict=False):
         ranks = trajectories.average_ranks(own, kind, quantile, None)
-        for method, rank, colour in zip(trajectories.RANKED, ranks, PALETTE, strict=False):
+        methods = trajectories.methods_at(own, kind, quantile)
+        for method, rank, colour in zip(methods, ranks, PALETTE, strict=False):
             ax.plot(np.arange(1, len(rank) + 1), rank, color=colour, label=method, linewidth=1.4)
             lines += [(quantile, method, i + 1, short(rank[i])) for i in range(EVERY - 1, len(rank), EVERY)]
         ax.set_title(f"{quantile:g}", fontsize=8)

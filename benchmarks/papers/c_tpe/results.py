@@ -52,11 +52,11 @@ class Results:
             }
         return Results(both["losses"], both["feasible"], self.oracle)
 
-    def settings(self, methods: Sequence[str], quantile: float, without: str = "") -> list[Setting]:
-        """Settings at a quantile that all of these methods have, but for one table."""
+    def settings(self, methods: Sequence[str], quantile: float) -> list[Setting]:
+        """Settings at a quantile that all of these methods have."""
         sets = [set(self.losses.get(method, {})) for method in methods]
         found = set.intersection(*sets) if sets else set()
-        return sorted(s for s in found if s.quantile == quantile and s.table != without)
+        return sorted(s for s in found if s.quantile == quantile)
 
     def tables(self) -> list[str]:
         """Names of all tables."""

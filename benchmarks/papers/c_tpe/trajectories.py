@@ -30,10 +30,13 @@ N_TABLES = 9
 
 
 def methods_at(results: Results, kind: str, quantile: float) -> tuple[str, ...]:
-    """Those that were run there: CNSGA-II has three quantiles."""
+    """Those that were run on all tables: CNSGA-II has three quantiles, and no table after ten minutes."""
     with_peer = (*RANKED, settings.CNSGA)
-    there = any(s.constraints == kind for s in results.settings(with_peer, quantile))
-    return with_peer if there else RANKED
+    there, every = (
+        [s for s in results.settings(methods, quantile) if s.constraints == kind]
+        for methods in (with_peer, RANKED)
+    )
+    return with_peer if there == every else RANKED
 
 
 def average_ranks(

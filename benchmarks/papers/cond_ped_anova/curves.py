@@ -78,8 +78,9 @@ def n_seeds(source: str) -> int:
 
 
 def log(problem: str, source: str, n_rows: int = N_ROWS, first: int = 0) -> px.Observations:
-    """Seeds of a problem: "stored" ones, or "fresh" ones by a random search of our own, from ``first`` on.
+    """Seeds of a problem: "stored" ones, or "fresh" ones by a random search of our own.
 
+    For another ``first`` there are other fresh ones.
     In float64, as trees split by the last digits of what divides the rows alike.
     """
     own = PROBLEMS[problem]

@@ -220,7 +220,7 @@ def _figure(instance: str, arrays: Arrays) -> Iterator[Row]:
 
 
 def _within(instance: str, name: str, names: list[str], mean: dict[str, np.ndarray]) -> Row:
-    """Whether a parameter is above the median of its learner's, at 0.1."""
+    """Whether a parameter is at the median of its learner's or above, at 0.1."""
     learner = name.split(".")[0]
     of_learner = [i for i, other in enumerate(names) if other.startswith(f"{learner}.")]
     ranks = {kind: 1 + sum(x[i] > x[names.index(name)] for i in of_learner) for kind, x in mean.items()}
@@ -232,7 +232,7 @@ def _within(instance: str, name: str, names: list[str], mean: dict[str, np.ndarr
         f"{name} is among the important ones of its learner: its rank [{wanted}]",
         f"default: {ranks['default']}, parity: {ranks['parity']} of {len(of_learner)}, at 0.1, ten seeds",
         verdict,
-        "read as: in the better half; of another network than the paper's"
+        "read as: not in the worse half; of another network than the paper's"
         + ("" if parity is verdict else f"; with the reference's estimator: {parity}"),
         OTHER_NETWORK,
     )  # fmt: skip

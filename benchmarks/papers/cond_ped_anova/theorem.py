@@ -23,7 +23,7 @@ DOMAINS = {
 
 
 def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
-    """The largest |standard(d) - within(d) - v(c)|, and with the inter-regime term for v(c), of x and y."""
+    """The largest of the `residuals` of x and y, over the levels."""
     del found
     with jax.enable_x64(True):
         each = {

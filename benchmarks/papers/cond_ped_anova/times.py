@@ -143,5 +143,6 @@ def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
             "conditional PED-ANOVA is faster than every other method at each number of rows",
             f"seconds over ours: {', '.join(texts)}", judge(least, all_ran=len(own) > len(PEERS)),
             f"from a study in memory to importances; compilation apart; ratios from {1 / NOISE:.1f} to 1 "
-            "are not told apart, as times of one machine spread",
+            "are not told apart, as times of one machine spread; most of PED-ANOVA's is that of making the "
+            "study's trials anew",
         )  # fmt: skip
