@@ -12,8 +12,6 @@ from types import ModuleType
 OURS_ALONE = "not in the paper"
 # Two samplers are equal where the 95 % interval of the ratio of their losses lies within this factor.
 EQUAL_WITHIN = 1.15
-# Standard errors of the smallest difference that a test at 0.05 sees in 80 % of cases.
-SEEN = 2.8
 
 
 class Verdict(StrEnum):
@@ -90,16 +88,6 @@ def judged(number: float, error: float, wanted: Range) -> Verdict:
     if near:
         return Verdict.NOT_TOLD_APART
     return Verdict.AGREES if inside else Verdict.DIFFERS
-
-
-def alike(number: float, error: float, wanted: Range, matters: float) -> Verdict:
-    """Of "the same" and "hardly": agrees only where a difference that matters would have been seen.
-
-    That is, in 80 % of cases by a two-sided test at 0.05: 2.8 standard errors.
-    """
-    verdict = judged(number, error, wanted)
-    blind = verdict is Verdict.AGREES and SEEN * error > matters
-    return Verdict.NOT_TOLD_APART if blind else verdict
 
 
 def computed_by(module: ModuleType, rows: Iterable[Row]) -> list[Row]:
