@@ -1,4 +1,4 @@
-"""Why rows differ, by key; a row that is not here says that it is not known."""
+"""Why rows differ or are not told apart, by key; one that differs and is not here is not known."""
 
 _REPEATS = (
     "ours repeats itself: of 100 evaluations 32 are of different entries of this table of 648, of MO-TPE 44, "

@@ -112,8 +112,8 @@ class Uncertainty(Tested):
         """(..., q, d, 2) ends of the intervals of the importances.
 
         An interval contains the importance of the log. It also contains 0 if the parameter is not above
-        chance, because another log may then give it no importance. Tests found the nominal coverage for
-        importances of at least 5 % (docs/uncertainty.md).
+        chance, because another log may then give it no importance. In tests (docs/uncertainty.md) intervals
+        had the nominal coverage for importances of at least 5 %.
         """
         ends = self._interval(self.importances)
         return self._reaching(ends, self.importance, self.p_adjusted > SIGNIFICANCE)
