@@ -8,6 +8,9 @@ from compilations import compilations
 from devices import run_on_devices
 
 import parzax as px
+from parzax._programs import effort
+from parzax.samplers import loop
+from parzax.samplers.objective import RunSize
 from parzax.samplers.run import split_scans
 
 SPACE = px.Space(
@@ -78,6 +81,37 @@ def test_another_key_compiles_nothing():
     with compilations() as seen:
         px.optimize(SAMPLER, PROBLEM, other, 24, n_parallel=4)
     assert not seen
+
+
+def in_a_loop(key, x):
+    return jax.lax.fori_loop(0, 1000, lambda i, loss: loss + jnp.sin(loss), distance(key, x))
+
+
+def on_many_numbers(key, x):
+    return (jnp.linspace(0, 1, 3000) * x[1]).sum()
+
+
+@pytest.mark.parametrize(
+    ("fn", "n_evaluations", "k", "size"),
+    [
+        (distance, 24, 4, "small"),
+        (distance, 24, 1, "large"),
+        (distance, 400, 4, "large"),
+        (on_many_numbers, 64, 4, "small"),
+        (on_many_numbers, 128, 4, "large"),
+        (in_a_loop, 24, 4, "large"),
+    ],
+)
+def test_few_rounds_of_light_evaluations_compile_fast(fn, n_evaluations, k, size):
+    work = RunSize(n_evaluations, n_parallel=k)
+    assert loop._size_of_run(SAMPLER, px.Problem(fn, SPACE), KEY, work, 1, None) == size
+
+
+def test_the_compiler_is_told_the_size_of_a_run(monkeypatch):
+    sizes, compiled = [], effort.compiled
+    monkeypatch.setattr(effort, "compiled", lambda *args: sizes.append(args[1]) or compiled(*args))
+    px.optimize(SAMPLER, PROBLEM, KEY, 23, n_parallel=23)
+    assert sizes[-1] == "small"
 
 
 def test_repeats_are_at_the_end():

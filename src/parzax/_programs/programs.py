@@ -25,6 +25,7 @@ except ImportError:  # for JAX 0.8
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_Size: TypeAlias = str | Callable[..., str]
 _Weight: TypeAlias = float | Callable[..., float]
 # JAX settings that a trace depends on, in addition to the arguments.
 _settings = attrgetter(
@@ -48,15 +49,14 @@ class CachedJit(Generic[P, R]):
     Args:
         function: the function to compile.
         size: size of the work if XLA's count would be wrong, for example "large" if most of the work is in
-            loops; see `parzax._programs.effort`.
-        weight: weight of the work, above 1 if full optimisation gains more than usual. It may be a function
-            of the arguments that uses only shapes and static parts, because the executable serves all values.
-        library: fraction of the operations in matrix products, which no option makes faster; or a function
-            as for ``weight``.
+            loops; see `parzax._programs.effort`. This and the following may be functions of the arguments
+            that use only shapes and static parts, because the executable serves all values.
+        weight: weight of the work, above 1 if full optimisation gains more than usual.
+        library: fraction of the operations in matrix products, which no option makes faster.
     """
 
     def __init__(
-        self, function: Callable[P, R], *, size: str = "auto", weight: _Weight = 1.0, library: _Weight = 0.0
+        self, function: Callable[P, R], *, size: _Size = "auto", weight: _Weight = 1.0, library: _Weight = 0.0
     ) -> None:
         update_wrapper(self, function)
         self.__wrapped__ = with_auto_axes(function)
@@ -144,8 +144,9 @@ class CachedJit(Generic[P, R]):
         lowered = jax.jit(flat).lower(*kind.arrays)
         origins["compiled"] += 1
         args, kwargs = kind.filled(kind.arrays)
+        size = self._size(*args, **kwargs) if callable(self._size) else self._size
         weights = (x(*args, **kwargs) if callable(x) else x for x in self._weights)
-        return effort.compiled(lowered, self._size, *weights), out
+        return effort.compiled(lowered, size, *weights), out
 
 
 # Placeholder for an array among the leaves of arguments or results.
@@ -222,7 +223,7 @@ def _returning(compiled: Callable[..., Any], out: Any) -> Callable[[list[Any]], 
 def program(function: Callable[P, R]) -> CachedJit[P, R]: ...
 @overload
 def program(
-    *, size: str = ..., weight: _Weight = ..., library: _Weight = ...
+    *, size: _Size = ..., weight: _Weight = ..., library: _Weight = ...
 ) -> Callable[[Callable[P, R]], CachedJit[P, R]]: ...
 def program(function: Any = None, **settings: Any) -> Any:
     """Decorator that turns a function into a `CachedJit`."""

@@ -16,8 +16,8 @@ from parzax._programs import program
 from parzax._progress import is_shown
 from parzax.chunks import Chunks, digest, run_chunks
 from parzax.samplers.arguments import call
-from parzax.samplers.objective import RunSize, check_run, hashable, sizes
-from parzax.samplers.run import Rows, run
+from parzax.samplers.objective import RunSize, check_run, hashable, operations, sizes
+from parzax.samplers.run import FEW_ROUNDS, Rows, run
 from parzax.samplers.sampler import Sampler
 from parzax.samplers.trace import Trace
 
@@ -25,6 +25,8 @@ from parzax.samplers.trace import Trace
 _LANES = 32
 # A run of up to this many evaluations is one scan: half the compilation time, slightly slower.
 _ONE_SCAN = 256
+# Without optimisation, so many operations of the evaluations of a run take 20 ms longer at most.
+_LIGHT = 2e6
 
 
 def optimize(
@@ -195,8 +197,18 @@ def _replicate(mesh: Mesh, tree: Any) -> Any:
     return eqx.combine(jax.device_put(arrays, NamedSharding(mesh, P())), static)
 
 
+def _size_of_run(
+    sampler: Sampler, problem: Any, key: Any, size: RunSize, _least: int, _mesh: Mesh | None
+) -> str:
+    """Size of a run's work for the compiler: "small" for a few rounds of several light evaluations."""
+    few = size.n_parallel > 1 and size.n_evaluations <= FEW_ROUNDS * size.n_parallel
+    if few and size.n_evaluations * operations(problem, key, jnp.zeros(len(sampler.space))) <= _LIGHT:
+        return "small"
+    return "large"
+
+
 # JAX would compile a new scan body in every call; `program` finds the earlier executable.
-_run_alone = program(size="large")(run)
+_run_alone = program(size=_size_of_run)(run)
 
 
 @program

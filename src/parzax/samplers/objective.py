@@ -52,6 +52,16 @@ def check_run(sampler: Any, problem: Any, n_evaluations: Any, n_confirm: Any, n_
     return RunSize(n_evaluations, n_confirm, n_parallel)
 
 
+def operations(problem: Any, key: Any, x: Any) -> float:
+    """XLA's count of operations of one evaluation; infinite with a loop, whose body XLA counts once."""
+    arrays, static = eqx.partition(problem, eqx.is_array)
+    traced = jax.jit(lambda arrays, key, x: eqx.combine(arrays, static)(key, x)).trace(arrays, key, x)
+    if any(loop in str(traced.jaxpr) for loop in ("scan[", "while[")):
+        return float("inf")
+    cost = traced.lower().cost_analysis() or {}
+    return sum(float(cost.get(kind, 0.0)) for kind in ("flops", "transcendentals"))
+
+
 def sizes(sampler: Sampler, problem: Any) -> tuple[int, int]:
     """Numbers of objectives and constraints of a problem, by its attributes or its result shapes."""
     with suppress(AttributeError):

@@ -15,9 +15,9 @@ from parzax.samplers.objective import RunSize
 from parzax.samplers.sampler import Sampler
 from parzax.split import State
 
-# With n_parallel > 1, runs of up to so many rounds are one scan: a second one would cost more to compile than
-# it saves.
-_ROUNDS = 32
+# With n_parallel > 1, a run of up to so many rounds takes far less time than its compilation. It is one scan,
+# because a second one would cost more to compile than it saves.
+FEW_ROUNDS = 32
 
 Rows = tuple[Float[Array, "n d"], Float[Array, "n m"], Float[Array, "n c"]]
 
@@ -46,7 +46,7 @@ def run(
     # Repeats are the first suggestions of a round, so that all of them are in the trace.
     n_repeats = np.clip(np.minimum(np.arange(k, n + k, k), n) - (n - size.n_confirm), 0, k)
     confirm = jnp.asarray(n_repeats > 0 if k == 1 else np.arange(k) < n_repeats[:, None])
-    for start, stop in split_scans(n, max(least, _ROUNDS * k) if k > 1 else least):
+    for start, stop in split_scans(n, max(least, FEW_ROUNDS * k) if k > 1 else least):
         first, last = -(-start // k), -(-stop // k)
         state = jax.tree.map(jnp.asarray, state.grown(last * k))
         of_steps = keys[first:last], confirm[first:last] if size.n_confirm else None
