@@ -1,17 +1,32 @@
 """Rows of c-TPE: statements that hold on runs made to order, and can each break."""
 
 import dataclasses
+from importlib.util import find_spec
 
+import jax
 import numpy as np
 import pytest
 import scipy.stats
 from benchmarks.papers import power
-from benchmarks.papers.c_tpe import authors, counts, settings, theory, toy, trajectories, unconstrained
+from benchmarks.papers.c_tpe import (
+    algorithms,
+    authors,
+    counts,
+    nei,
+    settings,
+    theory,
+    toy,
+    trajectories,
+    unconstrained,
+    vanished,
+)
 from benchmarks.papers.c_tpe.printed import Count
 from benchmarks.papers.c_tpe.results import Results
 from benchmarks.papers.c_tpe.settings import Setting
 from benchmarks.papers.rows import Verdict
 from benchmarks.papers.tables import Table
+
+import parzax as px
 
 AGREES, EQUAL, DIFFERS, APART, NOT_RUN = Verdict
 N_SEEDS, N = 20, 200
@@ -23,12 +38,14 @@ PRINTED = {
 }
 
 
-def made(speed: dict[str, float], *, feasible: dict[str, float] | None = None) -> Results:
+def made(
+    speed: dict[str, float], *, feasible: dict[str, float] | None = None, tables: tuple[str, ...] = TABLES
+) -> Results:
     """Runs whose loss falls to 1 at a speed by method; the share that is feasible, too."""
     rng, share = np.random.default_rng(0), feasible or {}
     losses, fits, oracle = {}, {}, {}
     for method, own in speed.items():
-        for table in TABLES:
+        for table in tables:
             for kind in settings.CONSTRAINTS:
                 for quantile in settings.PRINTED_QUANTILES:
                     at = Setting(table, kind, quantile)
@@ -54,7 +71,8 @@ REVERSED = {name: 10 - speed for name, speed in GOOD.items()}
 
 @pytest.fixture
 def printed(monkeypatch):
-    monkeypatch.setattr(counts, "table_1", lambda: dict.fromkeys((*counts.METHODS, "NEI"), PRINTED))
+    for module in (counts, nei):
+        monkeypatch.setattr(module, "table_1", lambda: dict.fromkeys((*counts.METHODS, "NEI"), PRINTED))
     monkeypatch.setattr(counts, "table_2", lambda: {cell: Count(9, 5, 4) for cell in PRINTED})
 
 
@@ -69,13 +87,12 @@ def test_table_1_holds_and_breaks(printed):
     """Catches a comparison the wrong way round, and a method that was not run and agrees."""
     good, bad = made(GOOD, feasible={settings.AUGMENTED: 0.9}), made(REVERSED)
     found = by_key(counts.rows(good, good))
-    assert {row.verdict for key, row in found.items() if "NEI" in key} == {NOT_RUN}
-    others = [row for key, row in found.items() if key.startswith("t1") and "NEI" not in key]
-    assert len(others) == 12
+    others = [row for key, row in found.items() if key.startswith("t1")]
+    assert len(others) == 12  # `nei` has those of NEI
     assert {row.verdict for row in others} == {AGREES}, [row for row in others if row.verdict is not AGREES]
     broken = by_key(counts.rows(bad, bad))
     for key, row in broken.items():
-        if key.startswith("t1") and "NEI" not in key:
+        if key.startswith("t1"):
             assert row.verdict is DIFFERS, row
 
 
@@ -187,8 +204,78 @@ def test_without_tables_rows_say_so(monkeypatch):
     monkeypatch.setattr(counts, "table_1", dict)
     monkeypatch.setattr(counts, "table_2", dict)
     empty = Results({}, {}, {})
-    rows = [*counts.rows(empty, empty), *trajectories.rows(empty, empty, 1), *unconstrained.rows({})]
+    rows = [
+        *counts.rows(empty, empty),
+        *nei.rows(empty),
+        *trajectories.rows(empty, empty, 1),
+        *unconstrained.rows({}),
+    ]
     assert {row.verdict for row in rows} == {NOT_RUN}
+
+
+# --- noisy expected improvement ---------------------------------------------------------------
+
+
+def with_levels(ours: tuple[float, ...], theirs: tuple[float, ...]) -> Results:
+    """Runs of c-TPE, NEI and random search that stay at a loss by quantile; vanilla TPE ends at 1.45."""
+    methods = settings.OURS, settings.NEI, settings.RANDOM, settings.VANILLA
+    found = made(dict.fromkeys(methods, 1.5), tables=nei.TABLES)
+    for method, levels in zip(methods, (ours, theirs, theirs), strict=False):
+        for at, losses in found.losses[method].items():
+            noise = np.random.default_rng(0).uniform(0, 0.001, losses.shape)
+            losses[:] = levels[settings.PRINTED_QUANTILES.index(at.quantile)] + noise
+            found.feasible[method][at][:] = True
+    return found
+
+
+def test_the_statements_on_nei_hold_and_break(printed):
+    """Catches a ratio the wrong way round, and a statement of the wrong quantile or table."""
+    good = by_key(nei.rows(with_levels((1.1, 1.1, 1.1), (1.2, 1.5, 1.9))))
+    assert {row.verdict for row in good.values()} == {AGREES}, good
+    assert "27/0/0" in good["t1-NEI-0.1"].printed
+    bad = by_key(nei.rows(with_levels((2.5, 1.5, 1.5), (2.2, 1.1, 1.1))))
+    assert {row.verdict for row in bad.values()} == {DIFFERS}, bad
+    one = with_levels((1.1, 1.1, 1.1), (1.2, 1.5, 1.9))
+    for at in [at for at in one.losses[settings.NEI] if at.table == nei.CATEGORIES]:
+        del one.losses[settings.NEI][at]
+    found = by_key(nei.rows(one))
+    assert {key for key, row in found.items() if row.verdict is not NOT_RUN} == {
+        "nei-looser-hpolib",
+        "nei-random",
+    }
+
+
+class Bowl:
+    """A table of 48 rows: two parameters in order and a category, whose last option is best."""
+
+    names, sizes, categories = ("x", "y", "z"), [4, 4, 3], [False, False, True]
+
+    def __call__(self, draw: np.random.Generator, choices) -> tuple[float, np.ndarray]:
+        x, y, z = (int(choice) for choice in choices)
+        return (x - 2) ** 2 + (y - 1) ** 2 + 2.0 * (2 - z) + 0.01 * draw.normal(), np.array([x + y - 3.5])
+
+
+def test_features_and_neighbours():
+    """Catches a category with an order, and neighbours that differ in two parameters or in none."""
+    table, rows = Bowl(), np.arange(48)
+    features, choices = nei.encoded(table, rows), np.stack(np.unravel_index(rows, table.sizes), axis=1)
+    np.testing.assert_allclose(features[:, :2], choices[:, :2] / 3)
+    np.testing.assert_array_equal(features[:, 2:], np.eye(3)[choices[:, 2]])
+    for row in rows:
+        expected = np.flatnonzero((choices != choices[row]).sum(axis=1) == 1)
+        np.testing.assert_array_equal(np.sort(nei.neighbours(table, int(row))), expected)
+
+
+@pytest.mark.skipif(find_spec("botorch") is None, reason="needs BoTorch")
+def test_a_run_of_nei(monkeypatch):
+    """Catches an acquisition of the wrong sign: 30 random rows of 48 have the best one in 63 % of runs."""
+    monkeypatch.setattr(nei, "N_CANDIDATES", 20)
+    runs = [nei.run(Bowl(), seed, 30) for seed in range(3)]
+    for losses, feasible in runs:
+        assert min(loss for loss, fits in zip(losses, feasible, strict=True) if fits) < 0.5
+        assert np.mean(feasible[nei.N_STARTUP :]) > 0.5
+        assert np.mean(losses[nei.N_STARTUP : 20]) < np.mean(losses[: nei.N_STARTUP])
+    assert nei.run(Bowl(), 0, 15)[0] == runs[0][0][:15]
 
 
 # --- the toy and the theorems ---------------------------------------------------------------
@@ -308,6 +395,150 @@ def _scores() -> dict:
     }
 
 
+def test_a_trajectory_holds_and_breaks():
+    """Catches a method that is taken for the other, and evaluations that are far away at the end."""
+    rng, middle, n = np.random.default_rng(0), toy.OVERLAPS["small"], toy.N_EVALUATIONS
+    # Along the diagonal: the far side of the feasible disc, and where it meets the other disc.
+    far, near = middle + 0.9 * toy.RADIUS / 2**0.5, middle - 0.98 * toy.RADIUS / 2**0.5
+
+    def runs(last: float) -> np.ndarray:
+        line = np.linspace(far, last, n)[:, None] * np.ones(2)
+        return line + rng.normal(0, 0.01, (40, n, 2))
+
+    def verdicts(ours: np.ndarray, naive: np.ndarray) -> list[Verdict]:
+        found = by_key(toy.trajectory_rows({"x/small/c-TPE": ours, "x/small/naive": naive}))
+        return [found[key].verdict for key in ("f3-boundary", "f3-trajectory", "f3-trajectory-naive")]
+
+    ours = runs(near)
+    ours[:, n // 2 :] = near + rng.normal(0, 0.01, (40, n // 2, 2))
+    stays = runs(far) - 0.4
+    assert verdicts(ours, stays) == [AGREES] * 3
+    assert verdicts(stays, ours) == [DIFFERS] * 3
+
+
+def test_vanished_constraints_hold_and_break():
+    rng = np.random.default_rng(0)
+    names = ("plain", "relative")
+
+    def rows(constant: tuple, ours: float, naive: float, alike: float) -> dict:
+        found = {f"constant/{name}": rng.normal(x, 0.01, 40) for name, x in zip(names, constant, strict=True)}
+        for share, own in (("0.98", {"c-TPE": ours, "naive": naive}), ("1", {"c-TPE": alike})):
+            for method, loss in ({"vanilla": 1.0, vanished.WITH_FEWER: 1.0} | own).items():
+                found[f"{share}/{method}"] = loss * rng.uniform(0.9, 1.1, 400)
+        modes = {"rastrigin/c-TPE": ours, "rastrigin/random": 0.8, "sphere/c-TPE": 0.1, "sphere/random": 1.0}
+        modes = {name: loss * rng.uniform(0.9, 1.1, 400) for name, loss in modes.items()}
+        return {key: row.verdict for key, row in by_key(vanished.rows(found, modes)).items()}
+
+    assert set(rows((0.3, 0.99), 1.0, 3.0, 1.0).values()) == {AGREES}
+    broken = rows((0.9, 0.9), 0.5, 0.2, 2.0)
+    assert broken.pop("limits-random") is AGREES
+    assert set(broken.values()) == {DIFFERS}
+
+
+# --- Algorithms 1 and 2 -----------------------------------------------------------------------
+
+
+def test_candidates_of_an_ask():
+    """Catches a position that gives another candidate, and candidates of another number."""
+    space = px.Space({"x": px.Float(0, 1)})
+    sampler = px.papers.c_tpe(space, 1, n_candidates=4)
+    x = np.linspace(0, 1, 12)[:, None]
+    state = sampler.tell(sampler.init(16), x, x[:, 0], x[:, 0] - 0.5)
+    (each,) = np.asarray(algorithms._asked(sampler, state, jax.random.split(jax.random.key(0), 1), 10))
+    assert len(np.unique(each[:8])) == 8
+    assert (each[8:] == each[0]).all()
+
+
+def test_candidates_hold_and_break():
+    """Candidates of one density alone, and of the marginals; too few of them."""
+    masses = np.array([[[1.0, 0.0], [0.0, 0.0]], [[0.5, 0.0], [0.0, 0.5]], [[0.0, 0.0], [1.0, 0.0]]])
+    rng = np.random.default_rng(0)
+
+    def rows(joint: np.ndarray, alone: np.ndarray, count: int) -> list[Verdict]:
+        found = {"masses": masses}
+        for name, mass in (("px.papers.c_tpe", joint), ("px.c_tpe", alone)):
+            quadrant = rng.choice(4, (400, 72), p=mass.ravel())
+            found[name] = np.stack(np.divmod(quadrant, 2), axis=-1) * 0.8 + 0.1
+            found[f"{name}/count"] = np.array(count)
+        return [row.verdict for row in algorithms._candidates(found)]
+
+    alone = np.array([[1.25, 0.25], [1.25, 0.25]]) / 3
+    assert rows(masses.mean(axis=0), alone, 72) == [AGREES] * 2
+    assert rows(masses[0], masses.mean(axis=0), 72) == [DIFFERS] * 2
+    assert rows(masses.mean(axis=0), alone, 24) == [DIFFERS] * 2
+
+
+def test_groups_of_algorithm_2():
+    """Catches cheap rows in the objective's group or that of another constraint."""
+    losses = np.array([3.0, 1.0, 2.0])
+    excess = np.array([[-1.0, -1.0], [1.0, 2.0], [-1.0, 1.0], [-1.0, -9.0], [4.0, -9.0]])
+    objective, cheap, other = algorithms.augmented_groups(losses, excess, {1})
+    assert objective == ({0, 1, 2}, set())
+    assert cheap == ({0, 2, 3}, {1, 4})
+    assert other == ({0}, {1, 2})
+    assert algorithms.augmented_groups(losses[1:], excess[1:3], set())[2] == ({1}, {0})
+
+
+def test_augmentation_breaks():
+    good = {
+        "same": np.array([[1.0, 1, 1], [np.nan, 1, 1]]),
+        "shares": np.zeros((2, 3)),
+        "scores": np.zeros((1, 9)),
+    }
+    assert {row.verdict for row in algorithms._augmentation(good)} == {AGREES}
+    bad = good | {"same": np.array([[1.0, 1, 1], [np.nan, 0, 1]]), "scores": np.full((1, 9), 1e-6)}
+    assert {row.verdict for row in algorithms._augmentation(bad)} == {DIFFERS}
+    shares = good | {"shares": np.full((2, 3), 0.01)}
+    assert next(algorithms._augmentation(shares)).verdict is DIFFERS
+
+
+def test_without_the_selection_no_row_is_below():
+    """Catches a constraint that is satisfied by a row and loses it, and a share that stays."""
+    space = px.Space({"x": px.Float(0, 1)})
+    sampler = px.c_tpe(space, 2)
+    excess = np.array([[1.0, -1.0], [2.0, 1.0], [3.0, 1.0]])
+    state = sampler.tell(sampler.init(4), np.array([[0.1], [0.5], [0.9]]), np.arange(3.0), excess)
+    own, without = sampler.split(state), algorithms.WithoutSelection(sampler.split)(state)
+    assert np.asarray(own.below)[1:, :3].tolist() == [[True, False, False], [True, False, False]]
+    assert np.asarray(without.below)[1:, :3].tolist() == [[False] * 3, [True, False, False]]
+    assert np.asarray(without.above)[1:, :3].tolist() == [[True] * 3, [False, True, True]]
+    assert np.asarray(without.gamma)[1:].tolist() == [0, pytest.approx(1 / 3)]
+    assert (np.asarray(without.below)[0] == np.asarray(own.below)[0]).all()
+
+
+def test_first_feasible_evaluations():
+    """Catches runs with a feasible start that count, and rows the wrong way round."""
+    feasible = np.zeros((4, 60), bool)
+    feasible[0, 3] = feasible[1, 10] = feasible[2, 30] = True
+    assert algorithms.waits(feasible).tolist() == [1, 21, 51]
+    rng = np.random.default_rng(0)
+
+    def selection(ours: float, theirs: float) -> Verdict:
+        each = {settings.OURS: ours, algorithms.WITHOUT: theirs}
+        found = {
+            f"{m}/a/{k}": rng.random((99, 60)) < p for m, p in each.items() for k in settings.CONSTRAINTS
+        }
+        for own in found.values():
+            own[:, : algorithms.N_STARTUP] = False
+        return algorithms._selection(found).verdict
+
+    assert selection(0.5, 0.1) is AGREES
+    assert selection(0.1, 0.5) is DIFFERS
+    assert algorithms._selection({}).verdict is NOT_RUN
+
+    def first(ours: float, theirs: float) -> Verdict:
+        share = {settings.OURS: ours, settings.VANILLA: theirs, settings.RANDOM: theirs}
+        own = made(dict.fromkeys(share, 1.0), feasible=share)
+        for method in own.feasible.values():
+            for runs in method.values():
+                runs[:, : algorithms.N_STARTUP] = False
+        return algorithms._first(own).verdict
+
+    assert first(0.4, 0.1) is AGREES
+    assert first(0.1, 0.4) is DIFFERS
+    assert algorithms._first(Results({}, {}, {})).verdict is NOT_RUN
+
+
 # --- Table 3 and the tests -------------------------------------------------------------------
 
 
@@ -338,6 +569,24 @@ def test_table_3_holds_and_breaks(monkeypatch):
     alike = verdicts(1.0, 1.0, 1.0)
     assert {alike[f"t3-own-{name}"] for name in (unconstrained.PRESET, unconstrained.BY_N)} == {APART}
     assert verdicts(1.0, 1.0, 1.2)[f"t3-own-{unconstrained.PRESET}"] is DIFFERS
+
+
+def test_average_ranks_hold_and_break(monkeypatch):
+    """Catches a rank of the wrong end, and a stage that is not looked at."""
+    rng, order = np.random.default_rng(0), ["our TPE", "TuRBO-1", "TuRBO-5", "Hyperopt", "CoCaBO"]
+
+    def verdicts(early: list[str], late: list[str]) -> dict:
+        runs = {}
+        for name in unconstrained.RELEASED:
+            levels = np.r_[np.full(60, 10.0 + early.index(name)), np.full(N - 60, float(late.index(name)))]
+            runs[name] = {t: levels + 0.1 * rng.random((15, N)) for t in TABLES}
+        monkeypatch.setattr(unconstrained, "released", lambda tables: runs)
+        return {key: row.verdict for key, row in by_key(unconstrained.rank_rows(TABLES)).items()}
+
+    assert set(verdicts(["TuRBO-1", "our TPE", *order[2:]], order).values()) == {AGREES}
+    assert set(verdicts(order, order[::-1]).values()) == {DIFFERS}
+    monkeypatch.setattr(unconstrained, "released", lambda tables: {})
+    assert {row.verdict for row in unconstrained.rank_rows(())} == {NOT_RUN}
 
 
 def test_the_stratified_test_is_the_rank_sum_test_of_one_table():

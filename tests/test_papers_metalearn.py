@@ -1,12 +1,13 @@
 """Rows of meta-learning TPE: statements that hold on runs made to order, and can each break."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from benchmarks.papers.meta_learn_tpe import ellipsoids, of_tables, theory, two_metrics
+from benchmarks.papers.meta_learn_tpe import algorithms, cases, ellipsoids, of_tables, theory, two_metrics
 from benchmarks.papers.meta_learn_tpe.ellipsoids import CENTERS, MANY_CENTERS, NAIVE, OURS
-from benchmarks.papers.meta_learn_tpe.two_metrics import ALONE, ETAS, FRESH, MO, RANDOM, Found
+from benchmarks.papers.meta_learn_tpe.two_metrics import ALONE, COLD, ETAS, FRESH, MO, RANDOM, Found
 from benchmarks.papers.rows import Range, Verdict, judged_ratio
 from benchmarks.papers.tables import Table
 
@@ -45,14 +46,16 @@ def one_source(*, reverse: bool = False, naive: float = 3.0, end: float = 1.0, w
 
 
 def test_figure_2_holds_and_breaks():
-    tpe = falling(60, 1.0, 99)
+    tpe = falling(25, 1.0, 99)
     good = verdicts(ellipsoids.figure_2(tpe, one_source()))
     assert set(good.values()) == {AGREES}, good
     rising = np.linspace(0.3, 1.0, N // 10)
     bad = verdicts(
         ellipsoids.figure_2(falling(5, 0.2, 99), one_source(reverse=True, naive=0.5, weight=rising))
     )
+    assert bad.pop("f2-poorly") is AGREES
     assert set(bad.values()) == {DIFFERS}, bad
+    assert verdicts(ellipsoids.figure_2(falling(200, 1.0, 99), one_source()))["f2-poorly"] is DIFFERS
 
 
 def test_seeds_too_few_to_tell():
@@ -84,10 +87,13 @@ def several(start: float, ends: dict[int, float]) -> dict:
 def test_figure_12_holds_and_breaks():
     tpe = falling(100, 1.0, 99)
     same = {n: 1.0 for n in (1, 8)}  # noqa: C420
-    good = verdicts(ellipsoids.figure_12(tpe, several(500, same), several(500, {8: 1.0})))
+    fewer = several(500, same)
+    good = verdicts(ellipsoids.figure_12(tpe, fewer, several(500, {8: 1.0}), fewer, tpe))
     assert set(good.values()) == {AGREES}, good
-    bad = verdicts(ellipsoids.figure_12(tpe, several(20, {1: 2.0, 8: 80.0}), {}))
-    assert set(bad.values()) == {DIFFERS}, bad
+    bad = by_key(ellipsoids.figure_12(tpe, several(20, {1: 2.0, 8: 80.0}), {}, fewer, tpe))
+    assert {row.verdict for row in bad.values()} == {DIFFERS}, bad
+    assert "TPE with epsilon = 0.05 ends at 1.00 (" in bad["f12-end-2"].remarks
+    assert "with 100 in all, own logs: 0.99 (" in bad["f12-number-3"].remarks
 
 
 TABLE = Table("a.npz", "a", "nmt_bench", 4, ("x", "y"), (), False)
@@ -96,7 +102,7 @@ TABLE = Table("a.npz", "a", "nmt_bench", 4, ("x", "y"), (), False)
 def found_on(order: dict[str, float], *, eta: float = 0.0, late: float = 0.05) -> Found:
     """Shares of the true front that rise to an end by method."""
     rng, share = np.random.default_rng(0), {}
-    names = [OURS, MO, RANDOM, ALONE, *FRESH.values(), *(f"eta/{e:g}" for e in ETAS)]
+    names = [OURS, MO, RANDOM, ALONE, COLD, *FRESH.values(), *(f"eta/{e:g}" for e in ETAS)]
     for name in names:
         end = order.get(name, order[OURS])
         if name.startswith("eta") and name != "eta/2.5":
@@ -109,14 +115,14 @@ def found_on(order: dict[str, float], *, eta: float = 0.0, late: float = 0.05) -
     return Found(objectives, share, np.ones((2, 2)), tops)
 
 
-ORDER = {OURS: 0.9, MO: 0.65, RANDOM: 0.6, ALONE: 0.5, FRESH[OURS]: 0.9, FRESH[MO]: 0.5}
+ORDER = {OURS: 0.9, MO: 0.65, RANDOM: 0.6, ALONE: 0.5, COLD: 0.5, FRESH[OURS]: 0.9, FRESH[MO]: 0.5}
 NOT_HERE = ("baselines-gp", "tagalog", "competition", "f4-protein", "f9-index")
 
 
 def on_tables(found: dict[str, Found], family: str = "nmt_bench") -> dict:
     """Verdicts, but for what cannot be run."""
     tables = {name: dataclasses.replace(TABLE, name=name, family=family) for name in found}
-    rows = verdicts(of_tables.rows(found, found, tables))
+    rows = verdicts(of_tables.rows(found, found, found, tables))
     assert {rows.pop(key) for key in NOT_HERE if rows[key] is NOT_RUN} == {NOT_RUN}
     return rows
 
@@ -126,7 +132,10 @@ def test_tables_hold_and_break():
     assert set(good.values()) == {AGREES}, good
     worse = {name: 1 - share for name, share in ORDER.items()} | {ALONE: 0.9, RANDOM: 0.3}
     bad = on_tables({"a": found_on(worse, eta=0.2, late=0.0)})
-    assert bad.pop("distinct") is AGREES
+    assert (bad.pop("distinct"), bad.pop("warm-start")) == (AGREES, EQUAL)
+    late = found_on(ORDER)
+    share = dict(late.share) | {COLD: late.share[COLD] + 0.4}
+    assert on_tables({"a": dataclasses.replace(late, share=share)})["warm-start"] is DIFFERS
     assert set(bad.values()) == {DIFFERS}, bad
 
 
@@ -145,6 +154,7 @@ def test_the_tables_that_are_exceptions(monkeypatch):
     assert found["f4-protein"] is AGREES
     assert on_tables({name: found_on(ORDER | {OURS: 0.6, MO: 0.9})}, "hpolib")["f4-protein"] is DIFFERS
     monkeypatch.setattr(of_tables, "_bpe_symbols", lambda table: float(table.name == of_tables.DISSIMILAR))
+    monkeypatch.setattr(of_tables, "_overlap", lambda *pair: 0.1)
     both = {of_tables.DISSIMILAR: found_on(ORDER | {MO: 0.95}), "a": found_on(ORDER)}
     found = on_tables(both)
     assert (found["f8-bleu"], found["f9-bpe"]) == (AGREES, AGREES)
@@ -166,7 +176,7 @@ def test_parkinsons_with_an_eta_of_its_own():
 
 
 def test_without_tables_rows_say_so():
-    assert set(verdicts(of_tables.rows({}, {}, {})).values()) == {NOT_RUN}
+    assert set(verdicts(of_tables.rows({}, {}, {}, {})).values()) == {NOT_RUN}
 
 
 def units(**changes) -> dict:
@@ -181,7 +191,7 @@ def units(**changes) -> dict:
                              "variance": np.array([2.0, 1.445])},
         "theory/similar": {"0.0001": np.array([0.5, 0.334]), "0.1": np.array([0.5, 0.33])},
         "theory/time": {"seconds": np.full(5, 1e-5)},
-        "theory/time-many": {"seconds": np.full(5, 0.1)},
+        "theory/time-many": {"seconds": np.full(5, 5e-4)},
     }  # fmt: skip
     return found | changes
 
@@ -210,6 +220,71 @@ def test_theory_holds_and_breaks(monkeypatch):
     gone = units()
     del gone["theory/convergence"]
     assert verdicts(theory.rows(gone, []))["theorem-1"] is NOT_RUN
+
+
+def test_overlap_of_the_best(monkeypatch):
+    """Of 40 entries the best two are compared, by fronts of both metrics."""
+    along = np.stack([np.arange(40.0), np.arange(40.0)], axis=-1)[:, None]
+    tables = {"a": along, "b": np.roll(along, 1, axis=0), "c": along[::-1]}
+    monkeypatch.setattr(of_tables, "problem", lambda name: SimpleNamespace(losses=tables[name]))
+    assert of_tables._overlap("a", "a") == 1
+    assert of_tables._overlap("a", "b") == pytest.approx(1 / 3)
+    assert of_tables._overlap("a", "c") == 0
+
+
+ALGORITHMS = {
+    "algorithms/kernel": {"ours": np.full((2, 3), 0.5), "loop": np.full((2, 3), 0.5)},
+    "algorithms/steps": {
+        "missing": np.zeros(200, int), "first": np.full(6, 33), "proposed": np.array([99, 101, 100, 100]),
+        "random": np.arange(2000) < 100, "alone": np.ones((4, 2)), "single": np.ones((9, 2), bool),
+        "monotone": np.ones((9, 2)),
+    },
+}  # fmt: skip
+
+
+def test_algorithms_hold_and_break():
+    assert set(verdicts(algorithms.rows(ALGORITHMS)).values()) == {AGREES}
+    bad = {
+        "algorithms/kernel": {"ours": np.full((2, 3), 0.5), "loop": np.full((2, 3), 0.51)},
+        "algorithms/steps": {
+            "missing": np.arange(200) == 3, "first": np.full(6, 33),
+            "proposed": np.array([40, 160, 100, 100]),
+            "random": np.arange(2000) < 200, "alone": np.array([[1.0, 1.1]]),
+            "single": np.array([[True, False]]), "monotone": np.array([[1.0, 1.1]]),
+        },
+    }  # fmt: skip
+    assert set(verdicts(algorithms.rows(bad)).values()) == {DIFFERS}
+    uneven = ALGORITHMS["algorithms/steps"] | {"first": np.array([100, 20, 20, 20, 20, 20])}
+    found = verdicts(algorithms.rows(ALGORITHMS | {"algorithms/steps": uneven}))
+    assert found["algorithm-2-start"] is DIFFERS
+
+
+def cases_of(*, hold: bool) -> dict:
+    rng = np.random.default_rng(0)
+    spread, sign = 0.01 * rng.normal(size=(30, 1)), 1 if hold else -1
+    high, low = (0.6, 0.1) if hold else (0.1, 0.6)
+    return {
+        "cases/guided": {
+            "greedy": np.full(64, 0.0 if hold else 1.0), "prior": np.ones(64),
+            "epsilon": np.full(64, 0.5 if hold else 0.0),
+        },
+        "cases/dimensions": {
+            **{f"every/{dim}": own + spread[:, 0] for dim, own in ((2, high), (4, 0.3), (10, low))},
+            **{f"reduced/{dim}": high + spread[:, 0] for dim in (2, 4, 10)},
+            **{f"overlap/{c}/{dim}": np.array(0.3 - sign * 0.01 * dim) for c in (1, 2) for dim in (4, 10)},
+        },
+        "cases/cubes": {dim: np.full(9, 0.99 if hold else 0.7) for dim in "23"},
+        "cases/decays": {
+            name: spread + 0.5 + sign * place for name, place in (("1.5", 0.0), ("2.5", 0.1), ("5", 0.2))
+        },
+    }  # fmt: skip
+
+
+def test_cases_hold_and_break():
+    assert set(verdicts(cases.rows(cases_of(hold=True))).values()) == {AGREES}
+    found = verdicts(cases.rows(cases_of(hold=False)))
+    assert found.pop("case-1-epsilon") is DIFFERS
+    assert set(found.values()) == {DIFFERS}
 
 
 @pytest.mark.parametrize(

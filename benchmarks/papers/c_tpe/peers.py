@@ -17,8 +17,10 @@ POPULATION = 8
 LIMIT = 600.0
 
 
-def cnsga(kinds: Sequence[str], tables: Sequence[Table], quantiles: Sequence[float], n_seeds: int) -> Arrays:
-    """A unit: as `searches.search`, by Optuna's NSGAIISampler with a population of 8."""
+def cnsga(
+    kinds: Sequence[str], tables: Sequence[Table], quantiles: Sequence[float], n_seeds: int, first: int = 0
+) -> Arrays:
+    """A unit: as `searches.search`, by Optuna's NSGAIISampler, population 8; seeds from ``first`` on."""
     found, start = {"quantiles": np.array(quantiles)}, time.perf_counter()
     for table in tables:
         if time.perf_counter() - start > LIMIT:
@@ -31,7 +33,7 @@ def cnsga(kinds: Sequence[str], tables: Sequence[Table], quantiles: Sequence[flo
                     table.path, [table.objectives[0]], constraint_quantiles=dict.fromkeys(names, quantile)
                 )
                 lookup = Lookup(problem)
-                runs = [_nsga_run(lookup, seed) for seed in range(n_seeds)]
+                runs = [_nsga_run(lookup, seed) for seed in range(first, first + n_seeds)]
                 losses.append([own[0] for own in runs])
                 feasible.append([own[1] for own in runs])
             found[f"{table.name}/{kind}/losses"] = np.array(losses, np.float32)

@@ -3,7 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from benchmarks.papers.c_tpe import authors, counts, settings, theory, toy, trajectories, unconstrained
+from benchmarks.papers.c_tpe import (
+    algorithms,
+    authors,
+    counts,
+    nei,
+    settings,
+    theory,
+    toy,
+    trajectories,
+    unconstrained,
+    vanished,
+)
 from benchmarks.papers.c_tpe.reasons import REASONS
 from benchmarks.papers.c_tpe.results import Results
 from benchmarks.papers.rows import Row, computed_by
@@ -12,6 +23,8 @@ from benchmarks.papers.tables import Table, families, tables
 
 PACKAGE = "benchmarks.papers.c_tpe"
 N_HYPEROPT, QUICK_HYPEROPT = 50, 15
+# More runs of CNSGA-II.
+N_CNSGA = 300
 # Seconds per table, kind, quantile and seed of one core, about.
 COSTS = {settings.OURS: 0.02, settings.NAIVE: 0.02, settings.AUGMENTED: 0.04, settings.CNSGA: 0.08}
 SEEING = (settings.OURS, settings.NAIVE, settings.AUGMENTED, settings.TOP)
@@ -28,6 +41,10 @@ def units(quick: bool) -> list[Unit]:
     found = [
         Unit("toy/maps", f"{PACKAGE}.toy:maps", cost=8),
         Unit("toy/overlaps", f"{PACKAGE}.toy:overlaps", cost=12),
+        Unit("toy/vanished", f"{PACKAGE}.vanished:vanished", cost=15),
+        Unit("toy/modes", f"{PACKAGE}.vanished:modes", cost=15),
+        Unit("algorithms/candidates", f"{PACKAGE}.algorithms:candidates", cost=10),
+        Unit("algorithms/augmentation", f"{PACKAGE}.algorithms:augmentation", cost=8),
         Unit("theory/scores", f"{PACKAGE}.theory:scores", cost=5),
         Unit("theory/splits", f"{PACKAGE}.theory:splits", cost=10),
         Unit("theory/improvements", f"{PACKAGE}.theory:improvements", cost=5),
@@ -38,6 +55,8 @@ def units(quick: bool) -> list[Unit]:
     found.append(Unit("theory/shares", f"{PACKAGE}.theory:shares", {"tables": own}, cost=5))
     found.append(Unit("theory/quantiles", f"{PACKAGE}.theory:quantile_shares", {"tables": own}, cost=20))
     found.append(Unit("theory/lemmas", f"{PACKAGE}.theory:feasible_shares", {"tables": own}, cost=5))
+    firsts = {"tables": own, "n_seeds": 2 * _n_seeds(quick)}
+    found.append(Unit("algorithms/first", f"{PACKAGE}.algorithms:first_feasible", firsts, cost=60))
     oracles = {"tables": own, "quantiles": quantiles(quick)}
     theirs = Unit(
         "authors",
@@ -54,7 +73,8 @@ def units(quick: bool) -> list[Unit]:
         found += _peers(family, members, quick)
         if not quick:
             found += [_again(*own, family, members) for own in _methods() if own[0] in settings.CLOSE]
-    return found
+            found += [_again_cnsga(family, members)] if family == "nasbench201" else []
+    return found if quick else found + nei.units(own)
 
 
 def quantiles(quick: bool, method: str = "") -> tuple[float, ...]:
@@ -88,6 +108,18 @@ def _again(method: str, kinds: tuple[str, ...], family: str, members: list[Table
         own, name=own.name.replace("runs/", "again/", 1), arguments=dict(own.arguments) | more,
         cost=15 + COSTS.get(method, 0.01) * size,
     )  # fmt: skip
+
+
+def _again_cnsga(family: str, members: list[Table]) -> Unit:
+    """More seeds of CNSGA-II where it is near c-TPE."""
+    more = {"quantiles": settings.PRINTED_QUANTILES[:1], "n_seeds": N_CNSGA, "first": settings.N_SEEDS}
+    return Unit(
+        _name(settings.CNSGA, family, ("size",)).replace("runs/", "again/", 1),
+        f"{PACKAGE}.peers:cnsga",
+        {"kinds": ("size",), "tables": members} | more,
+        needs="optuna",
+        cost=COSTS[settings.CNSGA] * len(members) * N_CNSGA,
+    )
 
 
 def _peers(family: str, members: list[Table], quick: bool) -> list[Unit]:
@@ -138,13 +170,19 @@ def rows(found: Mapping[str, Arrays]) -> list[Row]:
     n_quantiles = len({setting.quantile for setting in own.oracle}) or 1
     run = [table for table in constrained(quick=False) if table.name in own.tables()]
     every = computed_by(toy, toy.rows(found["toy/maps"], found["toy/overlaps"]))
+    every += computed_by(toy, toy.trajectory_rows(found["toy/overlaps"]))
+    every += computed_by(vanished, vanished.rows(found["toy/vanished"], found["toy/modes"]))
     every += computed_by(theory, theory.rows(found, run))
+    every += computed_by(algorithms, algorithms.rows(found, own))
     again = results(found, "again")
     # All seeds of the methods that ran again; a quick run has none.
     most = own.with_more(again) if again.losses else own
     every += computed_by(counts, counts.rows(own, most))
+    every += computed_by(nei, nei.rows(most))
     every += computed_by(trajectories, trajectories.rows(own, most, n_quantiles))
-    every += computed_by(unconstrained, unconstrained.rows(unconstrained_runs(found)))
+    without = unconstrained_runs(found)
+    every += computed_by(unconstrained, unconstrained.rows(without))
+    every += computed_by(unconstrained, unconstrained.rank_rows(list(without.get(unconstrained.PRESET, {}))))
     every += computed_by(authors, [authors.row(found.get("authors", {}), own, _seconds(found))])
     return [replace(row, reason=row.reason or REASONS.get(row.key, "")) for row in every]
 

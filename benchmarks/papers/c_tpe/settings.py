@@ -10,7 +10,7 @@ BUDGETS = (50, 100, 150, 200)
 N_EVALUATIONS, N_SEEDS, N_AGAIN, QUICK_SEEDS = 200, 50, 450, 15
 CONSTRAINTS = {"size": ("size",), "runtime": ("runtime",), "both": ("size", "runtime")}
 OURS, TOP, NAIVE, VANILLA, RANDOM = "c-TPE", "c-TPE with Optuna's top", "naive", "vanilla", "random"
-AUGMENTED, CNSGA = "augmented", "CNSGA-II"
+AUGMENTED, CNSGA, NEI = "augmented", "CNSGA-II", "NEI"
 # Those that more seeds are run of.
 CLOSE = (OURS, AUGMENTED, VANILLA)
 # Rows of which the size alone is known.

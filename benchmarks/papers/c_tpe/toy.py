@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 import parzax as px
-from benchmarks.papers.rows import OURS_ALONE, Range, Row, judged
+from benchmarks.papers.rows import OURS_ALONE, Range, Row, judged, together
 from benchmarks.papers.runs import Arrays
 from parzax.samplers import Sampler
 
@@ -23,6 +23,8 @@ N_ROWS, N_DRAWS, N_GRID = 200, 100, 81
 N_SHARES, AMONG = 400, (0.025, 0.975)
 N_EVALUATIONS, N_RUNS = 50, 400
 METHODS = ("c-TPE", "naive")
+# Of Figure 3's evaluations: random ones at the start; distance that is at the boundary; "intensively".
+N_STARTUP, AT_BOUNDARY, INTENSIVE = 10, 0.25, 0.5
 
 
 def grid() -> np.ndarray:
@@ -138,3 +140,75 @@ def _overlap(found: Mapping[str, np.ndarray], name: str) -> Iterator[Row]:
     yield Row("f3-alike", "Figure 3", "large overlap: both search alike", text, judged(lead, error, same),
               f"{note}; our range: shares within {SAME:g}")  # fmt: skip
     yield Row(f"f3-{name}", OURS_ALONE, printed, text, judged(lead, error, Range(0)), note)
+
+
+def trajectory_rows(found: Mapping[str, np.ndarray]) -> Iterator[Row]:
+    """What is said of the small overlap in Figure 3: where evaluations are, and how they move."""
+    middle, where, n = OVERLAPS["small"], "Figure 3, B.2.2", N_EVALUATIONS
+    x = {method: found[f"x/small/{method}"] for method in METHODS}
+    edge = {m: np.abs(np.linalg.norm(own - middle, axis=-1) - RADIUS) < AT_BOUNDARY for m, own in x.items()}
+    late = {m: own[:, n // 2 :].mean(axis=1) for m, own in edge.items()}
+    words = ", ".join(f"{m} {own.mean():.3f} ± {standard_error(own):.1g}" for m, own in late.items())
+    ours, naive = (late[m] for m in METHODS)
+    yield Row(
+        "f3-boundary", where,
+        "small overlap: c-TPE samples intensively at the boundary of the feasible domain, the naive product "
+        f"does not [share {Range(INTENSIVE)}, {Range(high=INTENSIVE)}]",
+        f"share within {AT_BOUNDARY:g} of the boundary, of the latter half of {n} evaluations: {words}",
+        together([
+            judged(float(ours.mean()), standard_error(ours), Range(INTENSIVE)),
+            judged(float(naive.mean()), standard_error(naive), Range(high=INTENSIVE)),
+        ]),
+        f"{len(ours)} runs; our range",
+    )  # fmt: skip
+    near, far = middle * 2**0.5 - RADIUS, RADIUS
+    arrived = round(far + AT_BOUNDARY, 2)
+    for method, key, printed, wanted in (
+        ("c-TPE", "f3-trajectory", "small overlap: c-TPE moves from the top right of the feasible domain to "
+         "the boundary between it and the top-10% domain", Range(high=arrived)),
+        ("naive", "f3-trajectory-naive", "this happens only to c-TPE, not to the naive product, although "
+         "both have observations in the top right", Range(arrived)),
+    ):  # fmt: skip
+        distance, feasible = np.linalg.norm(x[method], axis=-1), _is_feasible(x[method], middle)
+        distance = np.where(feasible, distance, np.nan)
+        corner = (feasible & (x[method].mean(axis=-1) > middle)).any(axis=1).mean()
+        slopes, first = _slopes(distance), float(np.nanmedian(distance[:, N_STARTUP : 2 * N_STARTUP]))
+        last, error = _median(distance[:, -N_STARTUP:])
+        text = (
+            f"distance of feasible evaluations to the best point: median {first:.2f} in the ten after the "
+            f"random ones, {last:.2f} ± {error:.1g} in the last ten; slope {slopes.mean():.4f} ± "
+            f"{standard_error(slopes):.1g} per evaluation; "
+            f"{100 * corner:.0f} % of runs have one in the top right"
+        )
+        verdicts = [judged(last, error, wanted), judged(float(corner), 0, Range(0.5))]
+        if method == "c-TPE":
+            verdicts.append(judged(float(slopes.mean()), standard_error(slopes), Range(high=0)))
+        note = f"what is feasible and in the top 10% is {near:.2f} to {far:.2f} away; our range is for the "
+        note += "last ten; top right: beyond the centre, in half of the runs"
+        yield Row(key, where, f"{printed} [{wanted}]", text, together(verdicts), note)
+
+
+def _is_feasible(x: np.ndarray, middle: float) -> np.ndarray:
+    return np.sum((x - middle) ** 2, axis=-1) <= RADIUS**2
+
+
+def _slopes(distance: np.ndarray) -> np.ndarray:
+    """Of lines through the distances (runs, n) after the random ones that are no NaN, of runs with three."""
+    slopes = []
+    for run in distance[:, N_STARTUP:]:
+        (at,) = np.nonzero(~np.isnan(run))
+        if len(at) > 2:
+            slopes.append(np.polyfit(at, run[at], 1)[0])
+    return np.array(slopes)
+
+
+def _median(distance: np.ndarray) -> tuple[float, float]:
+    """Of all distances (runs, n) that are no NaN, and its error by resampling the runs."""
+    rng = np.random.default_rng(0)
+    drawn = [np.nanmedian(distance[rng.integers(0, len(distance), len(distance))]) for _ in range(200)]
+    return float(np.nanmedian(distance)), float(np.std(drawn))
+
+
+def standard_error(x: np.ndarray) -> float:
+    """Of the mean."""
+    return float(x.std(ddof=1) / np.sqrt(len(x)))

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import jax
 import numpy as np
+import scipy.stats
 
 import parzax as px
 from benchmarks.papers import data, power
 from benchmarks.papers.c_tpe import settings
 from benchmarks.papers.c_tpe.printed import table_3
 from benchmarks.papers.c_tpe.searches import at_random, optimised
-from benchmarks.papers.rows import Row, Verdict, missing, together
+from benchmarks.papers.rows import Range, Row, Verdict, judged, missing, together
 from benchmarks.papers.runs import Arrays
 from benchmarks.papers.tables import Table
 
@@ -28,6 +29,8 @@ RELEASED = {
     "CoCaBO": "cocabo",
 }
 LEVEL = 0.01
+# "The early stage" of Figure 19, in evaluations, and resamplings of the seeds.
+EARLY, N_BOOTSTRAP = slice(9, 40), 200
 WHERE = "Table 3, Figure 19"
 Samples = list[np.ndarray]
 
@@ -182,3 +185,51 @@ def _as_released(
         verdicts.append(Verdict.DIFFERS if p < LEVEL else same)
     note = f"medians after 200, rank-sum test at p < 0.01; at worst {power.in_words(max(effects))}"
     return Row(key, WHERE, printed, "; ".join(texts), together(verdicts), note)
+
+
+def rank_rows(tables: Sequence[str]) -> Iterator[Row]:
+    """What is said of the average ranks in Figure 19, from the released runs on these tables."""
+    theirs, where = released(tables), "Figure 19, Appendix I"
+    found = average_ranks(theirs, None) if all(theirs.get(method) for method in RELEASED) else {}
+    rng = np.random.default_rng(0)
+    drawn = [average_ranks(theirs, rng) for _ in range(N_BOOTSTRAP)] if found else []
+    early, few = f"mean of {EARLY.start + 1} to {EARLY.stop}", "15 seeds on five of nine tables are at hand"
+    for key, printed, stage, pairs, reason in (
+        ("f19-hyperopt", "our TPE is better than Hyperopt", "after 200", [("our TPE", "Hyperopt")], few),
+        ("f19-only-cocabo", "Hyperopt is better than only CoCaBO", "after 200",
+         [("Hyperopt", "CoCaBO"), *((method, "Hyperopt") for method in ("our TPE", "TuRBO-1", "TuRBO-5"))],
+         "on these five tables TuRBO-5 is behind Hyperopt, as in its row of Table 3; the paper has nine"),
+        ("f19-early", "TuRBO-1 performs better than our TPE in the early stage", early,
+         [("TuRBO-1", "our TPE")], few),
+        ("f19-late", "our TPE outperforms TuRBO-1", "after 200", [("our TPE", "TuRBO-1")], few),
+    ):  # fmt: skip
+        if not found:
+            yield missing(key, where, printed, "the released runs in PARZAX_DATA")
+            continue
+        at, texts, verdicts = EARLY if stage == early else slice(-1, None), [], []
+        for better, worse in pairs:
+            ranks = (float(found[method][at].mean()) for method in (better, worse))
+            lead, *others = (float((own[worse] - own[better])[at].mean()) for own in (found, *drawn))
+            error = float(np.std(others))
+            verdicts.append(judged(lead, error, Range(0)))
+            each = (f"{method} {rank:.2f}" for method, rank in zip((better, worse), ranks, strict=True))
+            texts.append(f"{', '.join(each)}, lead {lead:.2f} ± {error:.2g}")
+        n = len(next(iter(theirs.values())))
+        note = f"average rank, {stage} evaluations, by medians of the authors' released runs, on {n} of nine "
+        note += "tables; errors by resampling their 15 seeds"
+        yield Row(key, where, printed, "; ".join(texts), together(verdicts), note, reason)
+
+
+def average_ranks(
+    runs: Mapping[str, Mapping[str, np.ndarray]], draws: np.random.Generator | None
+) -> dict[str, np.ndarray]:
+    """Method -> (n,) mean over tables of the rank of its median; of resampled seeds with ``draws``."""
+    ranks = []
+    for table in next(iter(runs.values())):
+        medians = []
+        for own in runs.values():
+            best_so_far = np.minimum.accumulate(own[table], axis=1)
+            chosen = slice(None) if draws is None else draws.integers(0, len(best_so_far), len(best_so_far))
+            medians.append(np.median(best_so_far[chosen], axis=0))
+        ranks.append(scipy.stats.rankdata(medians, axis=0))
+    return dict(zip(runs, np.mean(ranks, axis=0), strict=True))

@@ -135,6 +135,7 @@ def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
             f"{largest:.1e}, the largest relative difference from Optuna's evaluator on the plain study of a "
             f"seed of {problem}, levels {COMPARED[0]:g} and {COMPARED[1]:g}", judged(largest, 0, SAME),
         )  # fmt: skip
+    yield from _unconditional_rows(found)
     below, above = (found["baselines/middle"][name].mean(axis=0) for name in ("below", "above"))
     apart = float(np.abs(below - above).max())
     yield Row(
@@ -148,6 +149,29 @@ def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
         for variant in variants:
             for key, printed, measure, wanted in _statements(problem, variant):
                 yield _row(found, problem, variant, key, printed, measure, wanted)
+
+
+def _unconditional_rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
+    """Of c, which is always active, the conditional variance beside that of PED-ANOVA on the same log."""
+    apart, inter = 0.0, 0.0
+    for source in sources():
+        ours = of_unit(found[f"curves/{source}/{DISJOINT}"], DISJOINT)
+        for name, plain_curves in curves_of(found, source, DISJOINT, "filtering").items():
+            conditional = ours[name].each("c", "variance")
+            apart = max(apart, float(np.abs(plain_curves.each("c", "variance") - conditional).max()))
+            inter = max(inter, float(np.abs(ours[name].each("c", "inter")).max()))
+    where = "Eq. 11, Sections 4.2, 4.3"
+    yield Row(
+        "unconditional-same", where,
+        f"of a parameter that is not conditional it is PED-ANOVA, Eq. 5 [{SAME}]",
+        f"{apart:.1e}, the largest difference of the variances of c, by both estimators, "
+        f"{' and '.join(sources())} logs of {DISJOINT}, {len(LEVELS)} levels", judged(apart, 0, SAME),
+    )  # fmt: skip
+    yield Row(
+        "unconditional-inter", where,
+        f"of a parameter that is not conditional the inter-regime variance vanishes [{Range(0, 0)}]",
+        f"{inter:g}, the largest of c, the same logs", judged(inter, 0, Range(0, 0)),
+    )  # fmt: skip
 
 
 def _row(

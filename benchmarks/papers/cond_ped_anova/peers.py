@@ -1,5 +1,6 @@
 """f-ANOVA, MDI and SHAP of Optuna on logs made unconditional, as Figures 2, 9 and 10 have them."""
 
+import dataclasses
 import warnings
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -9,8 +10,8 @@ import numpy as np
 
 import parzax as px
 from benchmarks.papers.cond_ped_anova.baselines import FIGURES, VARIANTS, first_study, unconditional
-from benchmarks.papers.cond_ped_anova.curves import N_FRESH, N_SEEDS, PROBLEMS, sources
-from benchmarks.papers.cond_ped_anova.statements import MOVING
+from benchmarks.papers.cond_ped_anova.curves import N_FRESH, N_SEEDS, PROBLEMS, log, sources
+from benchmarks.papers.cond_ped_anova.statements import MOVING, OVERLAP
 from benchmarks.papers.rows import Range, Row, Verdict, by_the_larger, judged, missing
 from benchmarks.papers.runs import LIMIT, Arrays, Unit
 
@@ -23,6 +24,11 @@ PEERS = {
 QUICK_SEEDS, QUICK = 2, ("MDI",)
 # Fresh logs of the fast peer where its numbers vary most, in units of as many as a source has.
 N_MANY = 1000
+# Where x and y change places from log to log.
+VARIED = ((OVERLAP, "imputation"), (MOVING, "expansion"))
+# Added to every loss, which changes nothing but how sums are rounded; and on how many of the fresh logs.
+SHIFT, N_SHIFTED, N_MIRRORED = 1e-3, 30, 100
+SHIFTED, MIRRORED, EXCLUDED = "peers/MDI/shifted", "peers/MDI/mirrored", "peers/MDI/excluded"
 # Seconds that a log may take; one that takes more is named in its row.
 PATIENCE = 300.0
 
@@ -57,7 +63,11 @@ def units(quick: bool) -> list[Unit]:
                         )
                         for first in (range(1) if quick else _firsts(problem))
                     ]  # fmt: skip
-    return found
+    for name, n in ((SHIFTED, N_SHIFTED), (MIRRORED, N_MIRRORED)):
+        own = {"n": QUICK_SEEDS if quick else n}
+        function = f"{module}:{name.rsplit('/', 1)[1]}"
+        found.append(Unit(name, function, own, needs=PEERS["MDI"][0], cost=0.5 * own["n"]))
+    return [*found, Unit(EXCLUDED, f"{module}:excluded", needs=PEERS["MDI"][0])]
 
 
 def _firsts(problem: str) -> range:
@@ -75,6 +85,40 @@ def many(peer: str, problem: str, variant: str, first: int, n: int) -> Arrays:
     """A unit: importances (s, d) of so many fresh logs, with other keys for another ``first``."""
     logs = unconditional(problem, variant, "fresh", first)
     return {"importance": np.stack([_importance(peer, problem, logs, seed) for seed in range(n)])}
+
+
+def shifted(n: int) -> Arrays:
+    """A unit: importances by MDI of the first fresh logs of regime-dependent domains, every loss moved."""
+    (obs,) = unconditional(MOVING, "expansion", "fresh")
+    moved = [dataclasses.replace(obs, losses=obs.losses + SHIFT)]
+    return {"importance": np.stack([_importance("MDI", MOVING, moved, seed) for seed in range(n)])}
+
+
+def mirrored(n: int) -> Arrays:
+    """A unit: importances by MDI of the mirror images of the first fresh logs of overlapping domains.
+
+    c to 1 - c, x to -y, y to -x and f to -f maps the problem to itself, so that an image is as likely as
+    its log.
+    """
+    (obs,) = unconditional(OVERLAP, "imputation", "fresh")
+    c, x, y = (obs.space.names.index(name) for name in "cxy")
+    values = obs.values.copy()
+    values[..., c] = 1 - obs.values[..., c]
+    values[..., x], values[..., y] = -obs.values[..., y], -obs.values[..., x]
+    images = [dataclasses.replace(obs, values=values, losses=-obs.losses)]
+    return {"importance": np.stack([_importance("MDI", OVERLAP, images, seed) for seed in range(n)])}
+
+
+def excluded() -> Arrays:
+    """A unit: "names" of what Optuna's importances by MDI are of, on a conditional log of each problem."""
+    import optuna
+
+    found = []
+    for problem in PROBLEMS:
+        study = first_study(log(problem, "fresh"), 0)
+        evaluator = optuna.importance.MeanDecreaseImpurityImportanceEvaluator(seed=0)
+        found.append(" ".join(optuna.importance.get_param_importances(study, evaluator=evaluator)))
+    return {"names": np.array(found)}
 
 
 def _importance(peer: str, problem: str, logs: list[px.Observations], seed: int) -> np.ndarray:
@@ -104,35 +148,101 @@ def evaluated(peer: str, study: Any, seed: int) -> dict[str, float]:
 
 def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
     """What each peer says of x, y and c, the mean over the seeds that were run."""
-    for peer, (packages, _) in PEERS.items():
+    for peer in PEERS:
         for problem, variants in VARIANTS.items():
-            names = PROBLEMS[problem].space.names
             for variant in variants:
-                key, where = f"peer-{peer}-{problem}-{variant}", f"{FIGURES[problem]}, {peer} with {variant}"
-                printed, measure, wanted = _statement(peer, problem, variant)
-                verdicts: list[Verdict] = []
-                texts: list[str] = []
-                units = [_name(peer, _few(peer), problem, variant, seed) for seed in range(N_SEEDS)]
-                each = [found[unit] for unit in units if found.get(unit)]
-                few = [arrays["importance"][None] for arrays in each if LIMIT not in arrays]
-                late = len(each) - len(few)
-                units = [_many(peer, problem, variant, first) for first in _firsts(problem)]
-                fresh = [found[unit]["importance"] for unit in units if found.get(unit)]
-                for source, own in ((_few(peer), few), ("fresh", fresh)):
-                    if own:
-                        number, error, shares = _measured(np.concatenate(own), names, measure)
-                        verdicts.append(judged(number, error, wanted))
-                        n = sum(map(len, own))
-                        texts.append(f"{source} {number:.3f} ± {error:.2g} ({shares}), {n} seeds")
-                note = f"{late} logs took more than {PATIENCE:g} s and are left out" * (late > 0)
-                if not verdicts:
-                    needs = f"a full run, and {' and '.join(packages)} (parzax[papers])"
-                    if late:
-                        needs = f"more time: {late} logs took more than {PATIENCE:g} s"
-                    yield missing(key, where, f"{printed} [{wanted}]", needs)
-                    continue
-                verdict = by_the_larger(verdicts[0], verdicts[-1])
-                yield Row(key, where, f"{printed} [{wanted}]", "; ".join(texts), verdict, note)
+                yield _row(found, peer, problem, variant)
+    if found.get(EXCLUDED):
+        names = dict(zip(PROBLEMS, found[EXCLUDED]["names"].tolist(), strict=True))
+        gates = {problem: "c0" if "c0" in own.space.names else "c" for problem, own in PROBLEMS.items()}
+        texts = [f"{problem}: {own}" for problem, own in names.items()]
+        yield Row(
+            "optuna-excludes", "Section 2.4",
+            "Optuna evaluates only parameters that all samples have, with one domain: the gate alone",
+            f"MDI through get_param_importances: {', '.join(texts)}",
+            Verdict.AGREES if names == gates else Verdict.DIFFERS,
+            "tried with MDI, as the default evaluator of Optuna 5 knows conditions",
+        )  # fmt: skip
+
+
+def _row(found: Mapping[str, Arrays], peer: str, problem: str, variant: str) -> Row:
+    key, where = f"peer-{peer}-{problem}-{variant}", f"{FIGURES[problem]}, {peer} with {variant}"
+    printed, measure, wanted = _statement(peer, problem, variant)
+    names = PROBLEMS[problem].space.names
+    verdicts: list[Verdict] = []
+    texts: list[str] = []
+    units = [_name(peer, _few(peer), problem, variant, seed) for seed in range(N_SEEDS)]
+    each = [found[unit] for unit in units if found.get(unit)]
+    few = [arrays["importance"][None] for arrays in each if LIMIT not in arrays]
+    late = len(each) - len(few)
+    for source, own in ((_few(peer), few), ("fresh", fresh(found, peer, problem, variant))):
+        if len(own):
+            number, error, shares = _measured(np.concatenate(own), names, measure)
+            verdicts.append(judged(number, error, wanted))
+            n = sum(map(len, own))
+            texts.append(f"{source} {number:.3f} ± {error:.2g} ({shares}), {n} seeds")
+    note = f"{late} logs took more than {PATIENCE:g} s and are left out" * (late > 0)
+    if not verdicts:
+        needs = f"a full run, and {' and '.join(PEERS[peer][0])} (parzax[papers])"
+        if late:
+            needs = f"more time: {late} logs took more than {PATIENCE:g} s"
+        return missing(key, where, f"{printed} [{wanted}]", needs)
+    if (problem, variant) in VARIED and peer not in QUICK and not late:
+        pair = controlled(found, peer, problem, variant)
+        if pair is not None:
+            (number, error), correlation, logs = pair
+            number = number if problem == MOVING else abs(number)
+            verdicts.append(judged(number, error, wanted))
+            texts.append(f"controlled {number:.3f} ± {error:.2g}, with {logs} by MDI")
+            note = (
+                f"controlled: y - x by MDI on the same logs as control variate, correlation {correlation:.4f}"
+            )
+    return Row(
+        key, where, f"{printed} [{wanted}]", "; ".join(texts), by_the_larger(verdicts[0], verdicts[-1]), note
+    )
+
+
+def fresh(found: Mapping[str, Arrays], peer: str, problem: str, variant: str) -> list[np.ndarray]:
+    """Importances (s, d) of a peer on many fresh logs, by unit."""
+    units = [_many(peer, problem, variant, first) for first in _firsts(problem)]
+    return [found[unit]["importance"] for unit in units if found.get(unit)]
+
+
+def controlled(
+    found: Mapping[str, Arrays], peer: str, problem: str, variant: str
+) -> tuple[tuple[float, float], float, str] | None:
+    """Mean y - x of a slow peer by regression on that of MDI, whose mean is known from many logs.
+
+    Returns:
+        The number with its standard error, the correlation over the common logs, and which logs MDI has.
+    """
+    source = _few(peer)
+    many = fresh(found, "MDI", problem, variant)
+    if not many:
+        return None
+    theirs = [_name(peer, source, problem, variant, seed) for seed in range(N_SEEDS)]
+    slow = np.array([found[unit]["importance"] for unit in theirs if found.get(unit)])
+    if source == "fresh":
+        fast = many[0][: len(slow)]
+    else:
+        units = [_name("MDI", source, problem, variant, seed) for seed in range(len(slow))]
+        fast = np.array([found[unit]["importance"] for unit in units if found.get(unit)])
+    if len(slow) < 3 or len(fast) != len(slow):
+        return None
+    names = PROBLEMS[problem].space.names
+    y, control, mean = (
+        own[:, names.index("y")] - own[:, names.index("x")] for own in (slow, fast, np.concatenate(many))
+    )
+    logs = f"{len(mean)} logs"
+    if problem == OVERLAP and found.get(MIRRORED):
+        image = found[MIRRORED]["importance"]
+        mean = (mean[: len(image)] + image[:, names.index("y")] - image[:, names.index("x")]) / 2
+        logs = f"{len(mean)} logs and their mirror images"
+    slope = np.cov(y, control)[0, 1] / control.var(ddof=1)
+    left = y - slope * control
+    errors = left.std(ddof=2) / np.sqrt(len(y)), slope * mean.std(ddof=1) / np.sqrt(len(mean))
+    number = float(left.mean() + slope * mean.mean())
+    return (number, float(np.hypot(*errors))), float(np.corrcoef(y, control)[0, 1]), logs
 
 
 def _measured(each: np.ndarray, names: tuple[str, ...], measure: Any) -> tuple[float, float, str]:

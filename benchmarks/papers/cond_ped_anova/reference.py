@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import product
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from benchmarks.papers.cond_ped_anova.curves import PROBLEMS, of_unit
 from benchmarks.papers.rows import Range, Row, judged, missing
 from benchmarks.papers.runs import Arrays
 
-SAME = Range(0, 1e-10)
+SAME, REGIONS = Range(0, 1e-10), (1.0, 0.75, 0.5)
 
 
 def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
@@ -23,13 +24,19 @@ def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
         return
     stored = json.loads((folder / "synthetic" / "reference_optuna5.json").read_text())["datasets"]
     largest, n = 0.0, 0
-    for problem in PROBLEMS:
-        own = of_unit(found[f"curves/stored/{problem}"], problem)["parity"]
+    for problem, region in product(PROBLEMS, REGIONS):
+        unit = f"curves/stored/{problem}" + f"-{region:g}" * (region < 1)
+        if unit not in found:
+            continue
+        own = of_unit(found[unit], problem, region)["parity"]
         assert stored[problem]["parameters"] == list(own.names)
         for seed, run in enumerate(stored[problem]["runs"]):
             for record in run["results"]:
                 level = own.at(record["gamma_target"])
-                if record["gamma_region"] != 1 or abs(own.levels[level] - record["gamma_target"]) > 1e-12:
+                if (
+                    record["gamma_region"] != region
+                    or abs(own.levels[level] - record["gamma_target"]) > 1e-12
+                ):
                     continue
                 raw, ours = np.array(record["raw"]), own.arrays["variance"][seed, level]
                 largest = max(largest, float(np.abs(ours / np.where(raw == 0, 1, raw) - (raw != 0)).max()))

@@ -6,7 +6,9 @@ from dataclasses import replace
 from benchmarks.papers.cond_ped_anova import (
     baselines,
     learners,
+    more_statements,
     peers,
+    reasons,
     reference,
     sizes,
     statements,
@@ -14,11 +16,11 @@ from benchmarks.papers.cond_ped_anova import (
     times,
 )
 from benchmarks.papers.cond_ped_anova.curves import ESTIMATORS, PROBLEMS, of_unit, sources, spread
-from benchmarks.papers.cond_ped_anova.reasons import REASONS
 from benchmarks.papers.cond_ped_anova.statements import STATEMENTS, Statement
 from benchmarks.papers.rows import Row, Verdict, by_the_larger, computed_by, judged
 from benchmarks.papers.runs import Arrays, Unit
 
+EVERY = [*STATEMENTS, *more_statements.STATEMENTS]
 CURVES = "benchmarks.papers.cond_ped_anova.curves:curves"
 
 
@@ -29,22 +31,25 @@ def units(quick: bool) -> list[Unit]:
         for problem in PROBLEMS:
             own = {"problem": problem, "source": source}
             found.append(Unit(f"curves/{source}/{problem}", CURVES, own, cost=5))
-        for region in sorted({own.region for own in STATEMENTS} - {1.0}):
-            for problem in sorted({own.problem for own in STATEMENTS if own.region == region}):
+        for region in sorted({own.region for own in EVERY} - {1.0}):
+            for problem in sorted({own.problem for own in EVERY if own.region == region}):
                 own = {"problem": problem, "source": source, "region": region}
                 found.append(Unit(f"curves/{source}/{problem}-{region:g}", CURVES, own, cost=5))
-    found += sizes.units() + baselines.units() + learners.units()
+    found += sizes.units() + baselines.units() + learners.units() + reasons.units()
     found += [] if quick else learners.more_units()
     return found + peers.units(quick) + times.units(quick)
 
 
 def rows(found: Mapping[str, Arrays]) -> list[Row]:
     """All rows, in the order of the paper."""
-    parts = (baselines, peers, times, sizes, theorem, reference, learners)
-    every = computed_by(statements, [_row(statement, found) for statement in STATEMENTS])
+    parts = (baselines, peers, times, sizes, theorem, reference, learners, more_statements)
+    every: list[Row] = []
+    for module in (statements, more_statements):
+        every += computed_by(module, [_row(statement, found) for statement in module.STATEMENTS])
     for part in parts:
         every += computed_by(part, part.rows(found))
-    return [replace(row, reason=row.reason or REASONS.get(row.key, "")) for row in every]
+    why = reasons.reasons(found)
+    return [replace(row, reason=why.get(row.key, row.reason)) for row in every]
 
 
 def _row(own: Statement, found: Mapping[str, Arrays]) -> Row:

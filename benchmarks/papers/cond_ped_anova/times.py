@@ -1,9 +1,15 @@
 """Figure 6: seconds of each method by the number of rows."""
 
 import gc
+import re
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from importlib import import_module
+from multiprocessing import get_context
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -14,7 +20,7 @@ from benchmarks.optuna_peer import study_of
 from benchmarks.papers.cond_ped_anova.curves import PROBLEMS
 from benchmarks.papers.cond_ped_anova.peers import evaluated
 from benchmarks.papers.cond_ped_anova.statements import DISJOINT, MOVING
-from benchmarks.papers.rows import Row, Verdict
+from benchmarks.papers.rows import Range, Row, Verdict, judged, missing
 from benchmarks.papers.runs import Arrays, Unit
 from parzax import naive
 from parzax.adapters.optuna import CondPedAnovaImportanceEvaluator
@@ -30,6 +36,12 @@ PEERS = {PLAIN: None, "f-ANOVA": "sklearn", "MDI": "sklearn", "SHAP": ("shap", "
 CLOSE, REPEATS, FEW_REPEATS = (OURS, PLAIN), 7, 3
 # Rows from which on turns are few.
 LARGE = 2**14
+# Rows at which what PED-ANOVA needs before it begins is timed beside what conditions cost.
+OVERHEAD_SIZES = (2**9, 2**11, 2**13)
+# f-ANOVA's memory is taken at these, and drawn on to twice its largest log; the paper's machine has 16 GB.
+MEMORY, MEMORY_SIZES, RAM = "times/memory", (2**8, 2**9, 2**10), Range(16.0)
+# "Dramatically", of times; and the rows, and the hours, beyond which the paper calls SHAP too slow.
+DRAMATIC, SHAP_ROWS, TOO_SLOW = Range(10), 2**16, Range(0.5)
 
 
 def units(quick: bool) -> list[Unit]:
@@ -38,7 +50,18 @@ def units(quick: bool) -> list[Unit]:
     groups: dict[str, tuple[str, ...]] = {"close": CLOSE}
     groups |= {} if quick else {name: (name,) for name in PEERS if name not in CLOSE}
     sizes = QUICK_SIZES if quick else SIZES
-    return [
+    overhead_sizes = QUICK_SIZES if quick else OVERHEAD_SIZES
+    overheads = [
+        Unit(f"times/overhead/{problem}", function.replace("seconds", "overhead"),
+             {"problem": problem, "sizes": overhead_sizes}, cost=15, alone=True)
+        for problem in SHOWN
+    ]  # fmt: skip
+    if not quick:
+        memory = function.replace("seconds", "memory")
+        overheads.append(
+            Unit(MEMORY, memory, {"sizes": MEMORY_SIZES}, needs=PEERS["f-ANOVA"], cost=60, alone=True)
+        )
+    return overheads + [
         Unit(f"times/{name}/{problem}", function, {"methods": methods, "problem": problem, "sizes": sizes},
              needs=PEERS.get(name), cost=10 if quick else 60, alone=True)
         for name, methods in groups.items()
@@ -57,10 +80,7 @@ def seconds(methods: tuple[str, ...], problem: str, sizes: tuple[int, ...]) -> A
     for i, n in enumerate(sizes):
         if "f-ANOVA" in methods and n > MOST_FANOVA:
             break
-        values, losses = PROBLEMS[problem].sample(jax.random.key(n), n)
-        obs = px.Observations.from_arrays(
-            PROBLEMS[problem].space, np.asarray(values, float)[None], np.asarray(losses, float)[None]
-        )
+        obs = _drawn(problem, n)
         plain = obs if methods == CLOSE else naive.imputation(naive.expansion(obs))
         study = study_of(plain, 0)
         with warnings.catch_warnings():
@@ -76,10 +96,60 @@ def seconds(methods: tuple[str, ...], problem: str, sizes: tuple[int, ...]) -> A
     return {"sizes": np.array(sizes), **found}
 
 
+def overhead(problem: str, sizes: tuple[int, ...]) -> Arrays:
+    """A unit: "sizes", and the seconds of making a log unconditional, and of Optuna's evaluator on both."""
+    found = []
+    for n in sizes:
+        study = study_of(_drawn(problem, n), 0)
+        plain = _unconditional(study)
+        evaluate = optuna.importance.PedAnovaImportanceEvaluator().evaluate
+        works = (partial(_unconditional, study), partial(evaluate, study), partial(evaluate, plain))
+        each = [[_clocked(work) for work in works] for _ in range(REPEATS)]
+        found.append(np.median(each, axis=0))
+    made, conditional, unconditional = np.transpose(found)
+    return {"sizes": np.array(sizes), "made": made, "conditional": conditional, "plain": unconditional}
+
+
+def memory(sizes: tuple[int, ...]) -> Arrays:
+    """A unit: "sizes", and MiB that f-ANOVA adds to a fresh process on an expanded log of each size."""
+    found = []
+    for n in sizes:  # the peak of a process never falls
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            found.append(pool.submit(_added, n).result())
+    return {"sizes": np.array(sizes), "mebibytes": np.array(found)}
+
+
+def _added(n: int) -> float:
+    import_module("sklearn.ensemble")
+    study = study_of(naive.expansion(_drawn(MOVING, n)), 0)
+    before = _peak()
+    evaluated("f-ANOVA", study, 0)
+    return _peak() - before
+
+
+def _peak() -> float:
+    """MiB that this process had at most, from Linux; NaN elsewhere."""
+    status = Path("/proc/self/status")
+    found = re.search(r"VmHWM:\s*(\d+)", status.read_text()) if status.is_file() else None
+    return int(found[1]) / 1024 if found else float("nan")
+
+
+def _drawn(problem: str, n: int) -> px.Observations:
+    """A log of random search."""
+    values, losses = PROBLEMS[problem].sample(jax.random.key(n), n)
+    return px.Observations.from_arrays(
+        PROBLEMS[problem].space, np.asarray(values, float)[None], np.asarray(losses, float)[None]
+    )
+
+
 def _timed(method: str, study: optuna.Study) -> float:
+    return _clocked(lambda: _analysed(method, study))
+
+
+def _clocked(work: Callable[[], object]) -> float:
     gc.collect()  # what the method before left behind
     start = time.perf_counter()
-    _analysed(method, study)
+    work()
     return time.perf_counter() - start
 
 
@@ -96,9 +166,12 @@ def _unconditional(study: optuna.Study) -> optuna.Study:
     ends: dict[str, list[float]] = {}
     for trial in study.trials:
         for name, own in trial.distributions.items():
+            assert isinstance(own, optuna.distributions.FloatDistribution)
             low, high = ends.setdefault(name, [own.low, own.high])
             ends[name] = [min(low, own.low), max(high, own.high)]
-    wide = {name: optuna.distributions.FloatDistribution(*pair) for name, pair in ends.items()}
+    wide: dict[str, optuna.distributions.BaseDistribution] = {
+        name: optuna.distributions.FloatDistribution(low, high) for name, (low, high) in ends.items()
+    }
     middle = {name: sum(pair) / 2 for name, pair in ends.items()}
     made = optuna.create_study()
     made.add_trials(
@@ -146,3 +219,69 @@ def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
             "are not told apart, as times of one machine spread; most of PED-ANOVA's is that of making the "
             "study's trials anew",
         )  # fmt: skip
+        yield from _further(found, problem, own)
+    yield _memory_row(found)
+
+
+def _memory_row(found: Mapping[str, Arrays]) -> Row:
+    """Whether memory is what stops f-ANOVA at twice the largest log that the paper has."""
+    key, where, largest = "f6-memory", "D.1", 2 * MOST_FANOVA
+    printed = f"f-ANOVA needs too much memory beyond 2^11 rows: GB at 2^12 [{RAM}]"
+    seconds_of_peer = found.get(f"times/f-ANOVA/{MOVING}")
+    own = found.get(MEMORY)
+    if not own or not seconds_of_peer or np.isnan(own["mebibytes"]).any():
+        return missing(key, where, printed, "a full run with f-ANOVA on Linux")
+    power, number = _drawn_on(own["sizes"], own["mebibytes"], largest)
+    ran = np.isfinite(seconds_of_peer["f-ANOVA"])
+    slope, last = _drawn_on(seconds_of_peer["sizes"][ran], seconds_of_peer["f-ANOVA"][ran], SIZES[-1])
+    number *= 2**20 / 1e9
+    texts = [f"{x:.0f} MiB at {n}" for n, x in zip(own["sizes"], own["mebibytes"], strict=True)]
+    return Row(
+        key, where, printed, f"{number:.2g}, a power law of {power:.1f} through {', '.join(texts)}, {MOVING}",
+        judged(number, 0, RAM), f"by Optuna {optuna.__version__}; the paper's is 4.7.0",
+        f"here time grows, not memory: seconds as n^{slope:.1f}, {last / 86400:.0f} days at {SIZES[-1]} rows",
+    )  # fmt: skip
+
+
+def _drawn_on(sizes: np.ndarray, values: np.ndarray, to: int) -> tuple[float, float]:
+    """The power of a power law, and its value at a size."""
+    slope, height = np.polyfit(np.log2(sizes), np.log2(values), 1)
+    return float(slope), float(2 ** (height + slope * np.log2(to)))
+
+
+def _further(found: Mapping[str, Arrays], problem: str, own: Mapping[str, Arrays]) -> Iterator[Row]:
+    """What the text says of the peers themselves."""
+    costs = found[f"times/overhead/{problem}"]
+    ratio = costs["made"] / np.maximum(costs["conditional"] - costs["plain"], 1e-9)
+    added = costs["conditional"] / costs["plain"]
+    yield Row(
+        f"f6-overhead-{problem}", f"D.1, {problem}",
+        "making a log unconditional takes longer than what conditions add to PED-ANOVA: least ratio "
+        f"[{Range(1)}]",
+        f"{min(float(ratio.min()), 1e3):.0f}; conditions make an analysis {added.min():.2f} to "
+        f"{added.max():.2f} times as long; making the log unconditional takes "
+        f"{(costs['made'] / costs['plain']).min():.0f} times as long as an analysis, or more; Optuna's "
+        f"evaluator, {costs['sizes'][0]} to {costs['sizes'][-1]} rows",
+        judged(float(ratio.min()), 0, Range(1)), "a ratio above 1000 is given as 1000",
+    )  # fmt: skip
+    faster = f"PED-ANOVA is much faster than f-ANOVA: least ratio [{DRAMATIC}]"
+    slow = f"SHAP is too slow beyond 2^15 rows: hours at 2^16 [{TOO_SLOW}]"
+    for key, where, printed, peer in (
+        ("ped", "Sections 2.2, 3.3", faster, "f-ANOVA"),
+        ("shap", "D.1", slow, "SHAP"),
+    ):
+        if peer not in own:
+            yield missing(f"f6-{key}-{problem}", f"{where}, {problem}", printed, f"a full run with {peer}")
+            continue
+        seconds_of_peer, sizes = own[peer][peer], own[peer]["sizes"]
+        ran = np.isfinite(seconds_of_peer)
+        if peer == "f-ANOVA":
+            ratios = (seconds_of_peer / own[PLAIN][PLAIN][: len(sizes)])[ran]
+            number, wanted = float(ratios.min()), DRAMATIC
+            text = f"{ratios.min():.0f} to {ratios.max():.0f}, {sizes[ran][0]} to {sizes[ran][-1]} rows"
+        else:
+            slope, at_rows = _drawn_on(sizes[ran], seconds_of_peer[ran], SHAP_ROWS)
+            number, wanted = at_rows / 3600, TOO_SLOW
+            text = (f"{number:.1f}, a power law of {slope:.1f} through {ran.sum()} sizes; "
+                    f"{seconds_of_peer[ran][-1]:.0f} s at {sizes[ran][-1]}")  # fmt: skip
+        yield Row(f"f6-{key}-{problem}", f"{where}, {problem}", printed, text, judged(number, 0, wanted))

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from benchmarks.papers.meta_learn_tpe import ellipsoids, of_tables, theory, two_metrics
+from benchmarks.papers.meta_learn_tpe import algorithms, cases, ellipsoids, of_tables, theory, two_metrics
 from benchmarks.papers.meta_learn_tpe.reasons import REASONS
+from benchmarks.papers.meta_learn_tpe.searches import EPSILON
 from benchmarks.papers.rows import Row, computed_by
 from benchmarks.papers.runs import Arrays, Unit
 from benchmarks.papers.tables import Table
@@ -24,6 +25,12 @@ def units(quick: bool) -> list[Unit]:
         Unit(f"alone/{dim}", f"{module}:alone", {"dim": dim, "n_seeds": plain}, cost=15 + 0.03 * plain)
         for dim in (ellipsoids.FEW, ellipsoids.MANY)
     ]
+    own = {"dim": ellipsoids.MANY, "n_seeds": plain, "epsilon": EPSILON}
+    found.append(Unit(f"alone/epsilon/{ellipsoids.MANY}", f"{module}:alone", own, cost=15 + 0.03 * plain))
+    for n in (numbers[0], numbers[-1]):
+        own = {"n_tasks": n, "same": False, "n_seeds": many, "centers": (2, 3)}
+        own["n_candidates"] = ellipsoids.N_CANDIDATES // (n + 1)
+        found.append(Unit(f"several/fewer/{n}", f"{module}:several", own, cost=30 + (0.4 + 0.3 * n) * many))
     for center in ellipsoids.CENTERS:
         own = {"center": center, "n_seeds": one}
         found.append(Unit(f"one/{center}", f"{module}:one_source", own, cost=30 + 0.6 * one))
@@ -37,6 +44,8 @@ def units(quick: bool) -> list[Unit]:
         own = {"target": target, "others": others, "n_seeds": of_table}
         module = f"{PACKAGE}.two_metrics"
         found.append(Unit(f"tables/{target.name}", f"{module}:search", own, cost=60 + 0.6 * of_table))
+        own = own | {"n_seeds": many}
+        found.append(Unit(f"cold/{target.name}", f"{module}:without_start", own, cost=30 + 0.2 * many))
         own = {"target": target, "n_seeds": plain}
         found.append(Unit(f"mo/{target.name}", f"{module}:plain", own, cost=20 + 0.05 * plain))
         if target.family == "nmt_bench":
@@ -44,6 +53,10 @@ def units(quick: bool) -> list[Unit]:
             found.append(
                 Unit(f"more/{target.name}", f"{module}:without_repeats", own, cost=60 + 0.1 * of_table)
             )
+    for name, cost in (("kernel", 10), ("steps", 60)):
+        found.append(Unit(f"algorithms/{name}", f"{PACKAGE}.algorithms:{name}", cost=cost))
+    for name, cost in (("guided", 90), ("dimensions", 30), ("cubes", 5), ("decays", 20)):
+        found.append(Unit(f"cases/{name}", f"{PACKAGE}.cases:{name}", cost=cost))
     module = f"{PACKAGE}.theory"
     found.append(Unit("theory/sets", f"{module}:sets", cost=2))
     found.append(Unit("theory/onsets", f"{module}:onsets", cost=10))
@@ -69,7 +82,7 @@ def targets(quick: bool) -> list[tuple[Table, list[Table]]]:
 
 
 def tables_found(found: Mapping[str, Arrays], kind: str = "tables") -> dict[str, two_metrics.Found]:
-    """What the runs on each table found; "more" are those of `two_metrics.without_repeats`."""
+    """What the runs on each table found; other kinds are those of `units`."""
     return {
         table.name: two_metrics.measured(table, found[f"{kind}/{table.name}"] | found[f"mo/{table.name}"])
         for table, _ in targets(quick=False)
@@ -81,16 +94,22 @@ def rows(found: Mapping[str, Arrays]) -> list[Row]:
     """All rows."""
     one = {center: found[f"one/{center}"] for center in ellipsoids.CENTERS}
     several = {
-        kind: {int(name.split("/")[-1]): arrays for name, arrays in found.items() if name.startswith(prefix)}
-        for kind, prefix in (("own", "several/own/"), ("same", "several/same/"))
+        kind: {
+            int(name.split("/")[-1]): arrays
+            for name, arrays in found.items()
+            if name.startswith(f"several/{kind}/")
+        }
+        for kind in ("own", "same", "fewer")
     }
     every = computed_by(ellipsoids, ellipsoids.figure_2(found[f"alone/{ellipsoids.FEW}"]["best"], one))
     tpe = found[f"alone/{ellipsoids.MANY}"]["best"]
-    every += computed_by(ellipsoids, ellipsoids.figure_12(tpe, several["own"], several["same"]))
+    epsilon = found[f"alone/epsilon/{ellipsoids.MANY}"]["best"]
+    every += computed_by(ellipsoids, ellipsoids.figure_12(tpe, *several.values(), epsilon))
     few = found[f"alone/{ellipsoids.FEW}"]["best"]
     every += computed_by(ellipsoids, ellipsoids.beside_few(few, one, tpe, several["own"][1]))
     tables = {table.name: table for table, _ in targets(quick=False)}
-    own = of_tables.rows(tables_found(found), tables_found(found, "more"), tables)
-    every += computed_by(of_tables, own)
+    kinds = [tables_found(found, kind) for kind in ("tables", "more", "cold")]
+    every += computed_by(of_tables, of_tables.rows(*kinds, tables))
     every += computed_by(theory, theory.rows(found, [*tables.values()]))
+    every += computed_by(algorithms, algorithms.rows(found)) + computed_by(cases, cases.rows(found))
     return [replace(row, reason=row.reason or REASONS.get(row.key, "")) for row in every]

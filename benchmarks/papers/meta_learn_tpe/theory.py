@@ -30,6 +30,8 @@ PRINTED_SPACES = {
     "Table 2": ("metalearn_table2.csv", "nmt_bench"),
 }
 
+PRINTED_SIZES = {"Table 1": (62208, 4), "Table 2": (648, 1)}
+
 
 def sets() -> Arrays:
     """A unit: similarity of uniform densities on sets, their overlap, and both with a trivial dimension.
@@ -214,7 +216,9 @@ def rows(found: Mapping[str, Arrays], tables: Sequence[Table]) -> Iterator[Row]:
     yield from _equations(found["theory/equations"])
     yield from _theorem_2(found["theory/similar"])
     for where, (file, benchmark) in PRINTED_SPACES.items():
-        yield _space(where, file, [table for table in tables if table.family == benchmark])
+        of_family = [table for table in tables if table.family == benchmark]
+        yield _space(where, file, of_family)
+        yield _size(where, of_family)
     yield _theorem_1(found.get("theory/convergence"))
     yield from _time(found["theory/time"], found["theory/time-many"])
 
@@ -321,6 +325,17 @@ def _space(where: str, file: str, tables: Sequence[Table]) -> Row:
     return Row(key, where, "the search space", text, Verdict.DIFFERS if wrong else Verdict.AGREES)
 
 
+def _size(where: str, tables: Sequence[Table]) -> Row:
+    n, n_seeds = PRINTED_SIZES[where]
+    key, printed = f"size-{where}", f"{n} configurations with {n_seeds} seeds each"
+    if not tables:
+        return missing(key, where, printed, "tables in PARZAX_DATA")
+    sizes = {t.name: np.shape(px.problems.Tabular.load(t.path, [t.objectives[0]]).losses) for t in tables}
+    text = ", ".join(f"{name} {own[0]} with {own[1]}" for name, own in sizes.items())
+    same = all(own[:2] == (n, n_seeds) for own in sizes.values())
+    return Row(key, where, printed, text, Verdict.AGREES if same else Verdict.DIFFERS)
+
+
 def choices(domain: object) -> list:
     """Values of an ordinal or categorical parameter."""
     return list(domain.values if isinstance(domain, px.Ordinal) else getattr(domain, "choices", ()))
@@ -348,3 +363,8 @@ def _time(few: Arrays, many: Arrays) -> Iterator[Row]:
         took = float(np.median(own["seconds"]))
         verdict = judged(took, 0, Range(0, limit))
         yield Row(key, where, printed, f"{took:.1e} s with {n_rows} rows a task", verdict, note)
+    factor = float(np.median(many["seconds"]) / np.median(few["seconds"]))
+    yield Row(
+        "kernel-time-order", where, "its time is O(S max N_m)",
+        f"{factor:.1f} times with 100 times as many rows", judged(factor, 0, Range(high=100.0)), note,
+    )  # fmt: skip

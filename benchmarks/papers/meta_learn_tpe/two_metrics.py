@@ -15,12 +15,14 @@ from benchmarks.papers import tables as tables_module
 from benchmarks.papers.meta_learn_tpe.searches import EPSILON, N_ROWS, runs, with_count, with_eta
 from benchmarks.papers.runs import Arrays
 from benchmarks.papers.tables import Table
-from parzax.samplers import Sampler
+from parzax.samplers import RandomStart, Sampler
 
 N_EVALUATIONS, N_STARTUP = 100, 5
 ETAS = (1.5, 2.0, 2.5, 3.0, 4.0, 5.0)
 OURS, MO, RANDOM, ALONE = "ours", "MO-TPE", "random", "only warm start"
 METHODS = (OURS, MO, RANDOM)
+# Ours with random first configurations.
+COLD = "ours without warm start"
 # The two without repeats.
 FRESH = {OURS: "ours without repeats", MO: "MO-TPE without repeats"}
 # Of Figure 9: shares of the table that are the best.
@@ -78,6 +80,13 @@ def without_repeats(target: Table, others: Sequence[Table], n_seeds: int) -> Arr
         FRESH[OURS]: runs(samplers, own, N_EVALUATIONS)[0],
         FRESH[MO]: _plain(own, n_seeds, repeats=False),
     }
+
+
+def without_start(target: Table, others: Sequence[Table], n_seeds: int) -> Arrays:
+    """A unit: ours where the first configurations are random."""
+    own, sources = problem(target), [problem(other) for other in others]
+    samplers = [_sampler(sources, seed, start=RandomStart()) for seed in range(n_seeds)]
+    return {COLD: runs(samplers, own, N_EVALUATIONS)[0]}
 
 
 def plain(target: Table, n_seeds: int) -> Arrays:
