@@ -294,12 +294,14 @@ def test_reasons_name_the_learner_that_is_off():
         )
         for name, x in zip("abc", (0.9, 0.8, 0.9), strict=True)
     ]
-    assert reasons._of_correlation(rows, arrays).startswith("c alone: without it the correlation is 1.00")
+    assert reasons._explain_correlation(rows, arrays).startswith(
+        "c alone: without it the correlation is 1.00"
+    )
     cut = np.stack([accuracies, accuracies + np.array([0.0, 0.0, 0.004])])
-    text = reasons._of_table(rows[2], arrays, {"cut": cut})
+    text = reasons._explain_table(rows[2], arrays, {"cut": cut})
     assert "+0.300 from ours" in text
     assert "+0.004 at most" in text
-    order = reasons._of_order(rows, arrays)
+    order = reasons._explain_order(rows, arrays)
     assert "is 0.00 to 0.00" in order
 
 

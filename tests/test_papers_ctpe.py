@@ -266,16 +266,18 @@ def test_features_and_neighbours():
         np.testing.assert_array_equal(np.sort(nei.neighbours(table, int(row))), expected)
 
 
-@pytest.mark.skipif(find_spec("botorch") is None, reason="needs BoTorch")
-def test_a_run_of_nei(monkeypatch):
-    """Catches an acquisition of the wrong sign: 30 random rows of 48 have the best one in 63 % of runs."""
-    monkeypatch.setattr(nei, "N_CANDIDATES", 20)
-    runs = [nei.run(Bowl(), seed, 30) for seed in range(3)]
-    for losses, feasible in runs:
-        assert min(loss for loss, fits in zip(losses, feasible, strict=True) if fits) < 0.5
-        assert np.mean(feasible[nei.N_STARTUP :]) > 0.5
-        assert np.mean(losses[nei.N_STARTUP : 20]) < np.mean(losses[: nei.N_STARTUP])
-    assert nei.run(Bowl(), 0, 15)[0] == runs[0][0][:15]
+# CI does not install BoTorch, which is large.
+if find_spec("botorch") is not None:
+
+    def test_a_run_of_nei(monkeypatch):
+        """Catches an acquisition of the wrong sign; 30 random rows of 48 have the best one in 63 %."""
+        monkeypatch.setattr(nei, "N_CANDIDATES", 20)
+        runs = [nei.run(Bowl(), seed, 30) for seed in range(3)]
+        for losses, feasible in runs:
+            assert min(loss for loss, fits in zip(losses, feasible, strict=True) if fits) < 0.5
+            assert np.mean(feasible[nei.N_STARTUP :]) > 0.5
+            assert np.mean(losses[nei.N_STARTUP : 20]) < np.mean(losses[: nei.N_STARTUP])
+        assert nei.run(Bowl(), 0, 15)[0] == runs[0][0][:15]
 
 
 # --- the toy and the theorems ---------------------------------------------------------------
@@ -420,18 +422,19 @@ def test_vanished_constraints_hold_and_break():
     rng = np.random.default_rng(0)
     names = ("plain", "relative")
 
-    def rows(constant: tuple, ours: float, naive: float, alike: float) -> dict:
+    def rows(constant: tuple, far: dict, alike: float, modes: float) -> dict:
         found = {f"constant/{name}": rng.normal(x, 0.01, 40) for name, x in zip(names, constant, strict=True)}
-        for share, own in (("0.98", {"c-TPE": ours, "naive": naive}), ("1", {"c-TPE": alike})):
-            for method, loss in ({"vanilla": 1.0, vanished.WITH_FEWER: 1.0} | own).items():
-                found[f"{share}/{method}"] = loss * rng.uniform(0.9, 1.1, 400)
-        modes = {"rastrigin/c-TPE": ours, "rastrigin/random": 0.8, "sphere/c-TPE": 0.1, "sphere/random": 1.0}
+        for method, share in ({"vanilla": 0.1} | far).items():
+            found[f"0.98/{method}"] = np.where(np.arange(400) < 400 * share, 1.0, 0.01)
+        for method, loss in {"vanilla": 1.0, vanished.WITH_FEWER: 1.0, "c-TPE": alike}.items():
+            found[f"1/{method}"] = loss * rng.uniform(0.9, 1.1, 400)
+        modes = {"rastrigin/c-TPE": modes, "rastrigin/random": 0.8, "sphere/c-TPE": 0.1, "sphere/random": 1.0}
         modes = {name: loss * rng.uniform(0.9, 1.1, 400) for name, loss in modes.items()}
         return {key: row.verdict for key, row in by_key(vanished.rows(found, modes)).items()}
 
-    assert set(rows((0.3, 0.99), 1.0, 3.0, 1.0).values()) == {AGREES}
-    broken = rows((0.9, 0.9), 0.5, 0.2, 2.0)
-    assert broken.pop("limits-random") is AGREES
+    good = rows((0.3, 0.99), {"c-TPE": 0.05, "naive": 0.3}, 1.0, 1.0)
+    assert set(good.values()) == {AGREES}
+    broken = rows((0.9, 0.9), {"c-TPE": 0.3, "naive": 0.03}, 2.0, 0.5)
     assert set(broken.values()) == {DIFFERS}
 
 

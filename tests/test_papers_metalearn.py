@@ -87,13 +87,13 @@ def several(start: float, ends: dict[int, float]) -> dict:
 def test_figure_12_holds_and_breaks():
     tpe = falling(100, 1.0, 99)
     same = {n: 1.0 for n in (1, 8)}  # noqa: C420
-    fewer = several(500, same)
-    good = verdicts(ellipsoids.figure_12(tpe, fewer, several(500, {8: 1.0}), fewer, tpe))
+    every = several(500, same)
+    good = verdicts(ellipsoids.figure_12(tpe, every, several(500, {8: 1.0}), every, tpe))
     assert set(good.values()) == {AGREES}, good
-    bad = by_key(ellipsoids.figure_12(tpe, several(20, {1: 2.0, 8: 80.0}), {}, fewer, tpe))
+    bad = by_key(ellipsoids.figure_12(tpe, several(20, {1: 2.0, 8: 80.0}), {}, every, tpe))
     assert {row.verdict for row in bad.values()} == {DIFFERS}, bad
-    assert "TPE with epsilon = 0.05 ends at 1.00 (" in bad["f12-end-2"].remarks
-    assert "with 100 in all, own logs: 0.99 (" in bad["f12-number-3"].remarks
+    assert "TPE with epsilon = 0.05 is at 1.00 (" in bad["f12-end-2"].remarks
+    assert "(eta = 1.1), own logs: 0.99 (" in bad["f12-number-3"].remarks
 
 
 TABLE = Table("a.npz", "a", "nmt_bench", 4, ("x", "y"), (), False)
@@ -271,7 +271,11 @@ def cases_of(*, hold: bool) -> dict:
         "cases/dimensions": {
             **{f"every/{dim}": own + spread[:, 0] for dim, own in ((2, high), (4, 0.3), (10, low))},
             **{f"reduced/{dim}": high + spread[:, 0] for dim in (2, 4, 10)},
-            **{f"overlap/{c}/{dim}": np.array(0.3 - sign * 0.01 * dim) for c in (1, 2) for dim in (4, 10)},
+            **{
+                f"overlap/{c}/{dim}": 0.3 - sign * 0.01 * dim + 0.01 * spread[:, 0]
+                for c in (1, 2)
+                for dim in (4, 10)
+            },
         },
         "cases/cubes": {dim: np.full(9, 0.99 if hold else 0.7) for dim in "23"},
         "cases/decays": {

@@ -97,6 +97,7 @@ def on_many_numbers(key, x):
         (distance, 24, 4, "small"),
         (distance, 24, 1, "large"),
         (distance, 400, 4, "large"),
+        (distance, 320, 32, "large"),
         (on_many_numbers, 64, 4, "small"),
         (on_many_numbers, 128, 4, "large"),
         (in_a_loop, 24, 4, "large"),

@@ -143,7 +143,7 @@ def augmentation() -> Arrays:
 
 
 def augmented_groups(losses: np.ndarray, excess: np.ndarray, cheap: set[int]) -> list[tuple[set, set]]:
-    """Rows below and above, of the objective and of each constraint, by lines 11 to 15 of Algorithm 2.
+    """Rows below and above, of the objective and of each constraint, by lines 11 to 16 of Algorithm 2.
 
     The first rows, which have losses, are D, the others D_p.
     """
@@ -231,7 +231,7 @@ def _candidates(found: Arrays) -> Iterator[Row]:
     masses, n = found["masses"], 24 * len(found["masses"])
     alone = masses.sum(axis=2)[:, :, None] * masses.sum(axis=1)[:, None]
     for name, each, key, where, printed in (
-        ("px.papers.c_tpe", masses, "algorithm-1-candidates", "Algorithm 1, line 10",
+        ("px.papers.c_tpe", masses, "algorithm-1-candidates", "Algorithm 1, line 11",
          "N_s = 24 candidates are drawn from every p(x | D_i^(l)), i = 0..C"),
         ("px.c_tpe", alone, "candidates-preset", OURS_ALONE,
          "`px.c_tpe` draws each parameter of these candidates from a component of its own"),
@@ -259,7 +259,9 @@ def _augmentation(found: Arrays) -> Iterator[Row]:
     wrong, n = int((same == 0).sum()), int((~np.isnan(same)).sum())
     shares = found["shares"][~np.isnan(same)]
     printed = "D_aug is D and D_p for a cheap constraint, else D; gamma_i = |D_i^(l)| / |D_aug|"
-    ours = f"{wrong} of {n} pairs of groups are others, by a loop over the rows; shares differ by at most "
+    ours = (
+        f"{wrong} of {n} pairs of groups differ from those of a loop over the rows; shares differ by at most "
+    )
     ours += f"{shares.max():.1g}"
     note = f"`px.papers.c_tpe` and its `augment`, {len(same)} random logs, float64; line 6 has f(x) in D_p, "
     note += "which no later line uses"
@@ -296,8 +298,8 @@ def _selection(found: Arrays) -> Row:
 
 
 def _first(results: Results) -> Row:
-    key, where = "first-feasible", "Appendix B.3.2"
-    printed = "c-TPE yields feasible solutions quickly [fewer evaluations than vanilla TPE and random search]"
+    key, where = "first-feasible", OURS_ALONE
+    printed = "c-TPE finds something feasible after fewer evaluations than vanilla TPE and random search"
     others, own = (settings.VANILLA, settings.RANDOM), results.feasible
     at = results.settings((settings.OURS, *others), settings.PRINTED_QUANTILES[0])
     each = {m: wait_ratio([(own[settings.OURS][s], own[m][s]) for s in at]) for m in others}
@@ -306,7 +308,7 @@ def _first(results: Results) -> Row:
     text = ", ".join(f"over {m}'s {ratio_in_words(log, error)}" for m, (log, error, _) in each.items())
     mean = {m: np.mean([waits(own[m][s]).mean() for s in at]) for m in (settings.OURS, *others)}
     text += "; means " + ", ".join(f"{m} {x:.1f}" for m, x in mean.items())
-    note = f"at 0.1, as in the row above, up to {settings.N_EVALUATIONS} evaluations; our reading of quickly"
+    note = f"at 0.1, as in the row above, up to {settings.N_EVALUATIONS} evaluations"
     return Row(
         key, where, printed, f"evaluations {text}",
         together([judged_ratio(log, error) for log, error, _ in each.values()]), note,

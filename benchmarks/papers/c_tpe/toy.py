@@ -14,6 +14,8 @@ from parzax.samplers import Sampler
 MAPS = {"tight": (2.0, 0.3, 0.12), "loose": (4.0, 0.02, 0.5)}
 # Of Figure 3: where the feasible disc is; both discs have this radius.
 OVERLAPS, RADIUS = {"large": 0.5, "small": 2.3}, 3**0.5
+# Of the disc with the best tenth of [-5, 5]^2.
+TOP_RADIUS = (10 / np.pi) ** 0.5
 # A peak is at least so high beside the highest; where "between" is.
 LOWEST, BETWEEN = 0.1, Range(0.05, 0.95)
 # Shares that differ by less are alike.
@@ -161,7 +163,7 @@ def trajectory_rows(found: Mapping[str, np.ndarray]) -> Iterator[Row]:
         ]),
         f"{len(ours)} runs; our range",
     )  # fmt: skip
-    near, far = middle * 2**0.5 - RADIUS, RADIUS
+    near, far = middle * 2**0.5 - RADIUS, TOP_RADIUS
     arrived = round(far + AT_BOUNDARY, 2)
     for method, key, printed, wanted in (
         ("c-TPE", "f3-trajectory", "small overlap: c-TPE moves from the top right of the feasible domain to "
@@ -193,7 +195,7 @@ def _is_feasible(x: np.ndarray, middle: float) -> np.ndarray:
 
 
 def _slopes(distance: np.ndarray) -> np.ndarray:
-    """Of lines through the distances (runs, n) after the random ones that are no NaN, of runs with three."""
+    """Slopes (r,) of lines through distances (runs, n); of runs with three or more after the random ones."""
     slopes = []
     for run in distance[:, N_STARTUP:]:
         (at,) = np.nonzero(~np.isnan(run))

@@ -221,13 +221,15 @@ def controlled(
     if not many:
         return None
     theirs = [_name(peer, source, problem, variant, seed) for seed in range(N_SEEDS)]
-    slow = np.array([found[unit]["importance"] for unit in theirs if found.get(unit)])
     if source == "fresh":
-        fast = many[0][: len(slow)]
+        seeds = [seed for seed, unit in enumerate(theirs) if found.get(unit)]
+        fast = many[0][seeds]
     else:
-        units = [_name("MDI", source, problem, variant, seed) for seed in range(len(slow))]
-        fast = np.array([found[unit]["importance"] for unit in units if found.get(unit)])
-    if len(slow) < 3 or len(fast) != len(slow):
+        ours = [_name("MDI", source, problem, variant, seed) for seed in range(N_SEEDS)]
+        seeds = [i for i in range(N_SEEDS) if found.get(theirs[i]) and found.get(ours[i])]
+        fast = np.array([found[ours[i]]["importance"] for i in seeds])
+    slow = np.array([found[theirs[i]]["importance"] for i in seeds])
+    if len(slow) < 3:
         return None
     names = PROBLEMS[problem].space.names
     y, control, mean = (

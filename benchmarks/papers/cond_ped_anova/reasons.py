@@ -77,15 +77,16 @@ def experiments(instance: str) -> Arrays:
 def _accuracies(accuracy: np.ndarray, learner: np.ndarray, n: int) -> np.ndarray:
     """Least, mean and largest (s, l, 3) by learner."""
     each = [[accuracy[s][learner[s] == i] for i in range(n)] for s in range(len(accuracy))]
-    return np.array([[(x.min(), x.mean(), x.max()) for x in own] for own in each])
+    none = (np.nan,) * 3
+    return np.array([[(x.min(), x.mean(), x.max()) if len(x) else none for x in own] for own in each])
 
 
 def reasons(found: Mapping[str, Arrays]) -> dict[str, str]:
     """By key of the row."""
-    return dict([*_of_curves(found), *_of_peers(found), *_of_networks(found)])
+    return dict([*_explain_curves(found), *_explain_peers(found), *_explain_networks(found)])
 
 
-def _of_curves(found: Mapping[str, Arrays]) -> Iterator[tuple[str, str]]:
+def _explain_curves(found: Mapping[str, Arrays]) -> Iterator[tuple[str, str]]:
     obs = log(DISJOINT, "fresh")
     many = (obs.values[..., obs.space.names.index("c")] < 0.5).sum(axis=1) >= 0.55 * N_ROWS
     curves = of_unit(found[f"curves/fresh/{DISJOINT}"], DISJOINT)["default"]
@@ -119,7 +120,7 @@ def _seen(own: Curves, name: str) -> float:
     return float(own.mean(name, "variance")[own.at(EXTREME)]) / exact
 
 
-def _of_peers(found: Mapping[str, Arrays]) -> Iterator[tuple[str, str]]:
+def _explain_peers(found: Mapping[str, Arrays]) -> Iterator[tuple[str, str]]:
     variant = "expansion"
     many = peers.fresh(found, "MDI", MOVING, variant)
     moved = found.get(peers.SHIFTED)
@@ -146,7 +147,7 @@ def _of_peers(found: Mapping[str, Arrays]) -> Iterator[tuple[str, str]]:
         yield f"peer-{peer}-{OVERLAP}-imputation", others
 
 
-def _of_networks(found: Mapping[str, Arrays]) -> Iterator[tuple[str, str]]:
+def _explain_networks(found: Mapping[str, Arrays]) -> Iterator[tuple[str, str]]:
     """Of rows on rbv2_super: whether chance or the ranges of the space explain what another network does."""
     printed = learners.printed()
     for instance in dict.fromkeys(row.instance for row in printed):
@@ -155,15 +156,15 @@ def _of_networks(found: Mapping[str, Arrays]) -> Iterator[tuple[str, str]]:
             continue
         rows = [row for row in printed if row.instance == instance]
         for row in rows:
-            yield f"learners-{instance}-{row.learner}", _of_table(row, arrays, own)
-        yield f"learners-{instance}-order", _of_order(rows, arrays)
-        yield f"figure-{instance}-correlation", _of_correlation(rows, arrays)
+            yield f"learners-{instance}-{row.learner}", _explain_table(row, arrays, own)
+        yield f"learners-{instance}-order", _explain_order(rows, arrays)
+        yield f"figure-{instance}-correlation", _explain_correlation(rows, arrays)
         names = arrays["names"].tolist()
         for name in names:
-            yield f"within-{instance}-{name}", _of_learner(found, instance, name, names, own["alone"])
+            yield f"within-{instance}-{name}", _explain_learner(found, instance, name, names, own["alone"])
 
 
-def _of_table(row: learners.Printed, arrays: Arrays, own: Arrays) -> str:
+def _explain_table(row: learners.Printed, arrays: Arrays, own: Arrays) -> str:
     at = arrays["learners"].tolist().index(row.learner)
     each = arrays["accuracies"][:, at]
     mean, error = each.mean(axis=0), each.std(axis=0, ddof=1) / np.sqrt(len(each))
@@ -173,7 +174,9 @@ def _of_table(row: learners.Printed, arrays: Arrays, own: Arrays) -> str:
     shifts = own["cut"][:, :, at].mean(axis=1)[:, worst] - mean[worst]
     inside = (each[:, worst] <= theirs[worst]).sum()
     off, shift = theirs - mean, shifts[np.abs(shifts).argmax()]
-    text = f"another network, not chance or the space: the printed {KINDS[worst]} is {off[worst]:+.3f} from "
+    other = abs(shift) < abs(off[worst]) / 2
+    text = "another network, not chance or the space: " if other else "the ranges of the space in part: "
+    text += f"the printed {KINDS[worst]} is {off[worst]:+.3f} from "
     text += (
         f"ours, {np.abs(off / spread)[worst]:.0f} standard errors, and {inside} of our {len(each)} logs lie "
     )
@@ -189,7 +192,7 @@ def _of_table(row: learners.Printed, arrays: Arrays, own: Arrays) -> str:
     return text
 
 
-def _of_order(rows: list[learners.Printed], arrays: Arrays) -> str:
+def _explain_order(rows: list[learners.Printed], arrays: Arrays) -> str:
     places = [arrays["learners"].tolist().index(row.learner) for row in rows]
     theirs = [row.numbers["max"][0] for row in rows]
     ranks = scipy.stats.rankdata(theirs)
@@ -201,7 +204,7 @@ def _of_order(rows: list[learners.Printed], arrays: Arrays) -> str:
     )
 
 
-def _of_correlation(rows: list[learners.Printed], arrays: Arrays) -> str:
+def _explain_correlation(rows: list[learners.Printed], arrays: Arrays) -> str:
     """Which learner it is: the correlation without it is the highest."""
     names, choices = arrays["names"].tolist(), arrays["learners"].tolist()
     mean = arrays["default"][:, int(np.abs(LEVELS - LEVEL).argmin())].mean(axis=0)
@@ -217,7 +220,7 @@ def _of_correlation(rows: list[learners.Printed], arrays: Arrays) -> str:
     )
 
 
-def _of_learner(
+def _explain_learner(
     found: Mapping[str, Arrays], instance: str, name: str, names: list[str], alone: np.ndarray
 ) -> str:
     learner, short = name.split(".", 1) if "." in name else ("", name)

@@ -249,6 +249,17 @@ def _drawn_on(sizes: np.ndarray, values: np.ndarray, to: int) -> tuple[float, fl
     return float(slope), float(2 ** (height + slope * np.log2(to)))
 
 
+def _error_drawn_on(sizes: np.ndarray, values: np.ndarray, to: int) -> float:
+    """Standard error of that value's log, from the distances to the line; infinite from two sizes."""
+    at, logs = np.log2(sizes), np.log2(values)
+    if len(at) < 3:
+        return np.inf
+    left = logs - np.polyval(np.polyfit(at, logs, 1), at)
+    spread = np.sqrt(np.square(left).sum() / (len(at) - 2)) * np.log(2)
+    leverage = 1 / len(at) + (np.log2(to) - at.mean()) ** 2 / np.square(at - at.mean()).sum()
+    return float(spread * np.sqrt(1 + leverage))
+
+
 def _further(found: Mapping[str, Arrays], problem: str, own: Mapping[str, Arrays]) -> Iterator[Row]:
     """What the text says of the peers themselves."""
     costs = found[f"times/overhead/{problem}"]
@@ -274,7 +285,7 @@ def _further(found: Mapping[str, Arrays], problem: str, own: Mapping[str, Arrays
             yield missing(f"f6-{key}-{problem}", f"{where}, {problem}", printed, f"a full run with {peer}")
             continue
         seconds_of_peer, sizes = own[peer][peer], own[peer]["sizes"]
-        ran = np.isfinite(seconds_of_peer)
+        ran, error = np.isfinite(seconds_of_peer), 0.0
         if peer == "f-ANOVA":
             ratios = (seconds_of_peer / own[PLAIN][PLAIN][: len(sizes)])[ran]
             number, wanted = float(ratios.min()), DRAMATIC
@@ -282,6 +293,7 @@ def _further(found: Mapping[str, Arrays], problem: str, own: Mapping[str, Arrays
         else:
             slope, at_rows = _drawn_on(sizes[ran], seconds_of_peer[ran], SHAP_ROWS)
             number, wanted = at_rows / 3600, TOO_SLOW
-            text = (f"{number:.1f}, a power law of {slope:.1f} through {ran.sum()} sizes; "
+            error = number * _error_drawn_on(sizes[ran], seconds_of_peer[ran], SHAP_ROWS)
+            text = (f"{number:.1f} ± {error:.1g}, a power law of {slope:.1f} through {ran.sum()} sizes; "
                     f"{seconds_of_peer[ran][-1]:.0f} s at {sizes[ran][-1]}")  # fmt: skip
-        yield Row(f"f6-{key}-{problem}", f"{where}, {problem}", printed, text, judged(number, 0, wanted))
+        yield Row(f"f6-{key}-{problem}", f"{where}, {problem}", printed, text, judged(number, error, wanted))

@@ -27,7 +27,9 @@ FEW, MANY = 4, 10
 # Random evaluations before the model: of Section 5, and 5 % of the evaluations of Figure 12.
 N_STARTUP = {FEW: 5, MANY: 10}
 N_TASKS, MANY_CENTERS = (1, 2, 4, 8), (0, 1, 2, 3)
-N_EVALUATIONS, ONSET, N_CANDIDATES = 200, 30, 100
+N_EVALUATIONS, ONSET = 200, 30
+# An eta with which all of ten parameters are kept as soon as three rows are good.
+EVERY_PARAMETER = 1.1
 N_BOOTSTRAP = 400
 # "Almost recovered", "does not change largely": our ranges for words.
 RECOVERED, UNCHANGED = Range(high=1.25), Range(0.8, 1.25)
@@ -196,14 +198,14 @@ def figure_12(
     tpe: np.ndarray,
     own: Mapping[int, Mapping[str, np.ndarray]],
     same: Mapping[int, Mapping[str, np.ndarray]],
-    fewer: Mapping[int, Mapping[str, np.ndarray]],
+    every: Mapping[int, Mapping[str, np.ndarray]],
     epsilon: np.ndarray,
 ) -> Iterator[Row]:
     """Rows of Figure 12, from runs by number of sources, of rows of their own and of the same.
 
     The paper may mean either: its sources are one task, of which it draws 100 rows. For the reasons:
-    ``epsilon`` are runs of TPE with random suggestions as ours has, ``fewer`` those of own rows with as many
-    candidates in all as one task proposes.
+    ``epsilon`` are runs of TPE with random suggestions as ours has, ``every`` those of own rows where tasks
+    are compared by all parameters.
     """
     kinds = {"own logs": own} | ({"one log": same} if same else {})
     for center in (2, 3):
@@ -222,7 +224,7 @@ def figure_12(
             f"f12-end-{center}", "Figure 12, C.2.4",
             f"c* = {center}: almost recovered after 200 [{RECOVERED}]",
             f"over TPE: {each}", together([judged_ratio(*ratio, RECOVERED) for ratio in ratios.values()]),
-            "geometric mean over the numbers of sources", _of_epsilon(kinds, center, epsilon, tpe),
+            "geometric mean over the numbers of sources", _explain_end(every, center, epsilon, tpe),
         )  # fmt: skip
     for center in MANY_CENTERS:
         rises = {
@@ -237,7 +239,7 @@ def figure_12(
             f"{max(own)} over 1 source: {each}",
             together([judged_ratio(*rise, UNCHANGED) for rise in rises.values()]),
             "by a line through the logs of the losses, against the log of the number",
-            _of_candidates(center, fewer),
+            _explain_number(every, center),
         )  # fmt: skip
     early = {kind: _mean([x["3"] for x in found.values()], tpe, 10) for kind, found in kinds.items()}
     each = "; ".join(
@@ -253,36 +255,28 @@ def figure_12(
     )  # fmt: skip
 
 
-def _of_epsilon(
-    kinds: Mapping[str, Mapping[int, Mapping[str, np.ndarray]]],
-    center: int,
-    epsilon: np.ndarray,
-    tpe: np.ndarray,
+def _explain_end(
+    every: Mapping[int, Mapping[str, np.ndarray]], center: int, epsilon: np.ndarray, tpe: np.ndarray
 ) -> str:
-    """What random suggestions alone cost, and what is left over TPE that has them too."""
+    """What is left where tasks are compared by all parameters, and what random suggestions cost."""
     cost = ratio_in_words(*log_ratio(epsilon, tpe, N_EVALUATIONS))
-    left = {
-        kind: _mean([x[f"{center}"] for x in found.values()], epsilon, N_EVALUATIONS)
-        for kind, found in kinds.items()
-    }
-    words = ", ".join(f"{kind} {ratio_in_words(*ratio)}" for kind, ratio in left.items())
-    return f"TPE with epsilon = {EPSILON:g} ends at {cost} of TPE without; over it {words}"
-
-
-def _of_candidates(center: int, fewer: Mapping[int, Mapping[str, np.ndarray]]) -> str:
-    """What is left of the effect where all tasks together propose as many candidates as one."""
-    if any(f"{center}" not in found for found in fewer.values()) or len(fewer) < 2:
-        return ""
-    small, large = min(fewer), max(fewer)
-    words = [
-        f"{ratio_in_words(*log_ratio(fewer[large][f'{center}'], fewer[small][f'{center}'], budget))} "
-        f"after {budget}"
-        for budget in (ONSET, N_EVALUATIONS)
-    ]
-    return (
-        f"each source proposes {N_CANDIDATES} candidates; with {N_CANDIDATES} in all, own logs: "
-        f"{', '.join(words)}"
+    left = (
+        f"of {n}: {ratio_in_words(*log_ratio(own[f'{center}'], tpe, N_EVALUATIONS))}"
+        for n, own in every.items()
     )
+    return (
+        "at eta = 2.5 tasks are compared by few of ten parameters; by all (eta "
+        f"= {EVERY_PARAMETER:g}), over TPE: {', '.join(left)}; TPE with epsilon = {EPSILON:g} is at {cost}"
+    )
+
+
+def _explain_number(every: Mapping[int, Mapping[str, np.ndarray]], center: int) -> str:
+    """The same by the number of sources, if it ran."""
+    if len(every) < 2 or any(f"{center}" not in own for own in every.values()):
+        return ""
+    few, many = (every[n][f"{center}"] for n in (min(every), max(every)))
+    words = [f"{ratio_in_words(*log_ratio(many, few, b))} after {b}" for b in (ONSET, N_EVALUATIONS)]
+    return f"compared by all parameters (eta = {EVERY_PARAMETER:g}), own logs: {', '.join(words)}"
 
 
 def _mean(found: Sequence[np.ndarray], tpe: np.ndarray, budget: int) -> tuple[float, float]:

@@ -11,8 +11,8 @@ from benchmarks.papers.runs import Arrays, Unit
 from benchmarks.papers.tables import Table
 
 PACKAGE = "benchmarks.papers.meta_learn_tpe"
-# Runs: of a source, of several, of a table; without sources more, as they are cheap.
-N_ONE, N_SEVERAL, N_TABLE, N_ALONE = 300, 100, 300, 1000
+# Runs: of a source, of several, of a table, there without repeats; without sources more, as they are cheap.
+N_ONE, N_SEVERAL, N_TABLE, N_MORE, N_ALONE = 300, 100, 300, 600, 1000
 QUICK_SEEDS = 8
 
 
@@ -29,8 +29,8 @@ def units(quick: bool) -> list[Unit]:
     found.append(Unit(f"alone/epsilon/{ellipsoids.MANY}", f"{module}:alone", own, cost=15 + 0.03 * plain))
     for n in (numbers[0], numbers[-1]):
         own = {"n_tasks": n, "same": False, "n_seeds": many, "centers": (2, 3)}
-        own["n_candidates"] = ellipsoids.N_CANDIDATES // (n + 1)
-        found.append(Unit(f"several/fewer/{n}", f"{module}:several", own, cost=30 + (0.4 + 0.3 * n) * many))
+        own["eta"] = ellipsoids.EVERY_PARAMETER
+        found.append(Unit(f"every/{n}", f"{module}:several", own, cost=30 + (0.4 + 0.3 * n) * many))
     for center in ellipsoids.CENTERS:
         own = {"center": center, "n_seeds": one}
         found.append(Unit(f"one/{center}", f"{module}:one_source", own, cost=30 + 0.6 * one))
@@ -49,9 +49,9 @@ def units(quick: bool) -> list[Unit]:
         own = {"target": target, "n_seeds": plain}
         found.append(Unit(f"mo/{target.name}", f"{module}:plain", own, cost=20 + 0.05 * plain))
         if target.family == "nmt_bench":
-            own = {"target": target, "others": others, "n_seeds": of_table}
+            own = {"target": target, "others": others, "n_seeds": QUICK_SEEDS if quick else N_MORE}
             found.append(
-                Unit(f"more/{target.name}", f"{module}:without_repeats", own, cost=60 + 0.1 * of_table)
+                Unit(f"more/{target.name}", f"{module}:without_repeats", own, cost=60 + 0.2 * of_table)
             )
     for name, cost in (("kernel", 10), ("steps", 60)):
         found.append(Unit(f"algorithms/{name}", f"{PACKAGE}.algorithms:{name}", cost=cost))
@@ -94,19 +94,17 @@ def rows(found: Mapping[str, Arrays]) -> list[Row]:
     """All rows."""
     one = {center: found[f"one/{center}"] for center in ellipsoids.CENTERS}
     several = {
-        kind: {
-            int(name.split("/")[-1]): arrays
-            for name, arrays in found.items()
-            if name.startswith(f"several/{kind}/")
+        prefix: {
+            int(name.split("/")[-1]): arrays for name, arrays in found.items() if name.startswith(prefix)
         }
-        for kind in ("own", "same", "fewer")
+        for prefix in ("several/own/", "several/same/", "every/")
     }
     every = computed_by(ellipsoids, ellipsoids.figure_2(found[f"alone/{ellipsoids.FEW}"]["best"], one))
     tpe = found[f"alone/{ellipsoids.MANY}"]["best"]
     epsilon = found[f"alone/epsilon/{ellipsoids.MANY}"]["best"]
     every += computed_by(ellipsoids, ellipsoids.figure_12(tpe, *several.values(), epsilon))
     few = found[f"alone/{ellipsoids.FEW}"]["best"]
-    every += computed_by(ellipsoids, ellipsoids.beside_few(few, one, tpe, several["own"][1]))
+    every += computed_by(ellipsoids, ellipsoids.beside_few(few, one, tpe, several["several/own/"][1]))
     tables = {table.name: table for table, _ in targets(quick=False)}
     kinds = [tables_found(found, kind) for kind in ("tables", "more", "cold")]
     every += computed_by(of_tables, of_tables.rows(*kinds, tables))

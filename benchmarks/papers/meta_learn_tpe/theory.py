@@ -327,11 +327,11 @@ def _space(where: str, file: str, tables: Sequence[Table]) -> Row:
 
 def _size(where: str, tables: Sequence[Table]) -> Row:
     n, n_seeds = PRINTED_SIZES[where]
-    key, printed = f"size-{where}", f"{n} configurations with {n_seeds} seeds each"
+    key, printed = f"size-{where}", f"configurations and training seeds: {n}, {n_seeds}"
     if not tables:
         return missing(key, where, printed, "tables in PARZAX_DATA")
     sizes = {t.name: np.shape(px.problems.Tabular.load(t.path, [t.objectives[0]]).losses) for t in tables}
-    text = ", ".join(f"{name} {own[0]} with {own[1]}" for name, own in sizes.items())
+    text = "; ".join(f"{name} {own[0]}, {own[1]}" for name, own in sizes.items())
     same = all(own[:2] == (n, n_seeds) for own in sizes.values())
     return Row(key, where, printed, text, Verdict.AGREES if same else Verdict.DIFFERS)
 

@@ -23,9 +23,10 @@ from parzax.samplers.trace import Trace
 
 # Runs per chunk, which fits a core's cache.
 _LANES = 32
-# A run of up to this many evaluations is one scan: half the compilation time, slightly slower.
+# A run of up to this many evaluations is short: its compilation takes most of the time. It is one scan, which
+# halves that time and is slightly slower.
 _ONE_SCAN = 256
-# Without optimisation, so many operations of the evaluations of a run take 20 ms longer at most.
+# So many operations of all evaluations of a run take some 20 ms longer without optimisation.
 _LIGHT = 2e6
 
 
@@ -200,9 +201,11 @@ def _replicate(mesh: Mesh, tree: Any) -> Any:
 def _size_of_run(
     sampler: Sampler, problem: Any, key: Any, size: RunSize, _least: int, _mesh: Mesh | None
 ) -> str:
-    """Size of a run's work for the compiler: "small" for a few rounds of several light evaluations."""
-    few = size.n_parallel > 1 and size.n_evaluations <= FEW_ROUNDS * size.n_parallel
-    if few and size.n_evaluations * operations(problem, key, jnp.zeros(len(sampler.space))) <= _LIGHT:
+    """Size of a run's work for the compiler: "small" for few rounds of light evaluations, on a CPU."""
+    few = size.n_parallel > 1 and size.n_evaluations <= min(_ONE_SCAN, FEW_ROUNDS * size.n_parallel)
+    if jax.default_backend() != "cpu" or not few:
+        return "large"
+    if size.n_evaluations * operations(problem, key, jnp.zeros(len(sampler.space))) <= _LIGHT:
         return "small"
     return "large"
 
