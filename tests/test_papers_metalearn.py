@@ -93,7 +93,7 @@ def test_figure_12_holds_and_breaks():
     bad = by_key(ellipsoids.figure_12(tpe, several(20, {1: 2.0, 8: 80.0}), {}, every, tpe))
     assert {row.verdict for row in bad.values()} == {DIFFERS}, bad
     assert "TPE with epsilon = 0.05 is at 1.00 (" in bad["f12-end-2"].remarks
-    assert "(eta = 1.1), own logs: 0.99 (" in bad["f12-number-3"].remarks
+    assert "by all (eta = 1.1), own logs: 0.99 (" in bad["f12-number-3"].remarks
 
 
 TABLE = Table("a.npz", "a", "nmt_bench", 4, ("x", "y"), (), False)

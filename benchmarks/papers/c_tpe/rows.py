@@ -6,6 +6,7 @@ from dataclasses import replace
 from benchmarks.papers.c_tpe import (
     algorithms,
     authors,
+    candidates,
     counts,
     nei,
     settings,
@@ -74,6 +75,13 @@ def units(quick: bool) -> list[Unit]:
         if not quick:
             found += [_again(*own, family, members) for own in _methods() if own[0] in settings.CLOSE]
             found += [_again_cnsga(family, members)] if family == "nasbench201" else []
+            more = {
+                "tables": members,
+                "quantile": settings.PRINTED_QUANTILES[-1],
+                "n_seeds": candidates.N_RUNS,
+            }
+            name, work = f"{candidates.KIND}/{candidates.METHOD}/{family}", f"{PACKAGE}.candidates:search"
+            found.append(Unit(name, work, more, cost=15 + 0.1 * candidates.N_RUNS * len(members)))
     return found if quick else found + nei.units(own)
 
 
@@ -159,7 +167,7 @@ def _name(method: str, family: str, kinds: tuple[str, ...]) -> str:
 
 
 def results(found: Mapping[str, Arrays], kind: str = "runs") -> Results:
-    """All constrained runs, or those of methods that ran "again"."""
+    """All constrained runs, or those of another kind: of methods that ran "again", or "alone"."""
     each = [(name.split("/")[1], arrays) for name, arrays in found.items() if name.startswith(f"{kind}/")]
     return Results.of_units(each, found.get("oracles", {}))
 
@@ -184,7 +192,9 @@ def rows(found: Mapping[str, Arrays]) -> list[Row]:
     every += computed_by(unconstrained, unconstrained.rows(without))
     every += computed_by(unconstrained, unconstrained.rank_rows(list(without.get(unconstrained.PRESET, {}))))
     every += computed_by(authors, [authors.row(found.get("authors", {}), own, _seconds(found))])
-    return [replace(row, reason=row.reason or REASONS.get(row.key, "")) for row in every]
+    last = f"t2-{settings.PRINTED_QUANTILES[-1]:g}"
+    reasons = REASONS | {last: candidates.reason(most, results(found, candidates.KIND))}
+    return [replace(row, reason=row.reason or reasons.get(row.key, "")) for row in every]
 
 
 def _seconds(found: Mapping[str, Arrays]) -> float:

@@ -80,7 +80,7 @@ def _runs(method: str, stacked: Any, keys: jax.Array) -> Runs:
     if method == settings.RANDOM:
         return at_random(stacked, keys)
     if method == settings.AUGMENTED:
-        return _augmented(px.c_tpe(space, n_constraints), stacked, keys)
+        return augmented(px.c_tpe(space, n_constraints), stacked, keys)
     samplers = {
         settings.OURS: lambda: px.c_tpe(space, n_constraints),
         settings.TOP: lambda: px.c_tpe(space, n_constraints, top=px.bandwidth.optuna_top()),
@@ -103,7 +103,7 @@ def optimised(sampler: Sampler, stacked: Any, keys: jax.Array) -> Runs:
 
 
 @eqx.filter_jit
-def _augmented(sampler: Sampler, stacked: Any, keys: jax.Array) -> Runs:
+def augmented(sampler: Sampler, stacked: Any, keys: jax.Array) -> Runs:
     """The same with rows, drawn at random, of which only the first constraint (the size) is known."""
     n_extra, n = settings.N_AUGMENTED, settings.N_EVALUATIONS
 

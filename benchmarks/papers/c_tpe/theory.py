@@ -287,7 +287,7 @@ def _corollary_2(found: Mapping[str, np.ndarray]) -> Row:
     broken = int((np.diff(first[order]) < -1e-12).sum())
     printed = "where everything is feasible c-TPE orders candidates as TPE does"
     ours = f"{broken} of {len(order) - 1} neighbouring pairs of candidates are in another order"
-    note = "the end of its proof has gamma = 0 where 1 is meant"
+    note = "order alone; affine is the row above; the sentence after it has gamma = 0 where 1 is meant"
     return Row(
         "corollary-2", "Corollary 2", printed, ours, Verdict.DIFFERS if broken else Verdict.AGREES, note
     )

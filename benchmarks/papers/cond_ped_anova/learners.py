@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ import scipy.stats
 import parzax as px
 from benchmarks.papers import data
 from benchmarks.papers.cond_ped_anova.curves import LEVELS
-from benchmarks.papers.rows import Range, Row, judged, missing
+from benchmarks.papers.rows import Range, Row, Verdict, judged, missing
 from benchmarks.papers.runs import Arrays, Unit
 
 TABLES = {"condped_table1.csv": "Table 1", "condped_table2.csv": "Table 2"}
@@ -30,6 +30,9 @@ WITHIN_LEARNER = {
 }
 # The learners with the highest largest accuracy, by instance, as the paper prints them.
 WITHIN_TOP = {"1053": ("svm", "xgboost"), "15": ("ranger", "svm")}
+MORE_LOGS = "more logs of this network would tell"
+# Resamplings of the seeds.
+N_BOOTSTRAP = 1000
 OTHER_NETWORK = (
     "the network of the October 2021 pre-release stands in for the paper's, so that differences are expected"
 )
@@ -184,31 +187,36 @@ def _figure(instance: str, arrays: Arrays) -> Iterator[Row]:
     names, learners = arrays["names"].tolist(), arrays["learners"].tolist()
     figure = f"{'Figure 5' if instance == FIRST else 'Figure 14'}, {instance}"
     at = int(np.abs(LEVELS - 0.1).argmin())
-    mean = {name: arrays[name][:, at].mean(axis=0) for name in ("default", "parity")}
+    each = {name: arrays[name][:, at] for name in ("default", "parity")}
+    mean = {name: x.mean(axis=0) for name, x in each.items()}
     for parameter in (LEARNER, "trainsize"):
-        own = names.index(parameter)
-        rank = {name: int((-x).argsort().argsort()[own]) + 1 for name, x in mean.items()}
-        verdict, parity = (judged(rank[name], 0, Range(1, AMONG)) for name in ("default", "parity"))
+        own, wanted = names.index(parameter), Range(1, AMONG)
+        rank = {
+            name: _over_seeds(x, lambda m, own=own: int((-m).argsort().argsort()[own]) + 1, wanted)
+            for name, x in each.items()
+        }
+        verdict, parity = (rank[name][1] for name in ("default", "parity"))
         note = "" if parity is verdict else f"with the reference's estimator: {parity}"
         yield Row(
             f"figure-{instance}-{parameter}", figure,
             f"{parameter} is among the first {AMONG} of {len(names)}",
-            f"default: {rank['default']}; parity: {rank['parity']}, at 0.1, mean of ten seeds",
-            verdict, note, OTHER_NETWORK,
+            f"default: {rank['default'][0]}; parity: {rank['parity'][0]}, at 0.1, mean of ten seeds",
+            verdict, note, _unless_open(verdict),
         )  # fmt: skip
     largest = arrays["accuracies"].mean(axis=0)[:, 2]
-    rhos = {}
-    for name, x in mean.items():
-        best = [max(own for n, own in zip(names, x, strict=True) if n.startswith(f"{learner}."))
-                for learner in learners]  # fmt: skip
-        rhos[name] = float(np.corrcoef(best, largest)[0, 1])
-    verdict, parity = (judged(rhos[name], 0, BY_PARAMETER) for name in ("default", "parity"))
+    of_learner = [[i for i, n in enumerate(names) if n.startswith(f"{own}.")] for own in learners]
+
+    def correlation(x: np.ndarray) -> float:
+        return float(np.corrcoef([x[places].max() for places in of_learner], largest)[0, 1])
+
+    rhos = {name: _over_seeds(x, correlation, BY_PARAMETER) for name, x in each.items()}
+    verdict, parity = (rhos[name][1] for name in ("default", "parity"))
     note = "" if parity is verdict else f"with the reference's estimator: {parity}"
     yield Row(
         f"figure-{instance}-correlation", figure,
         f"the importance of a learner's best parameter goes with its largest accuracy [{BY_PARAMETER}]",
-        f"correlation over {len(learners)} learners, at 0.1: default {rhos['default']:.2f}, parity "
-        f"{rhos['parity']:.2f}", verdict, note, OTHER_NETWORK,
+        f"correlation over {len(learners)} learners, at 0.1: default {rhos['default'][0]}, parity "
+        f"{rhos['parity'][0]}", verdict, note, _unless_open(verdict),
     )  # fmt: skip
     top = WITHIN_TOP.get(instance, ())
     if top:
@@ -225,8 +233,8 @@ def _figure(instance: str, arrays: Arrays) -> Iterator[Row]:
             f"of another network than the paper's, in which {' and '.join(top)} are best", OTHER_NETWORK,
         )  # fmt: skip
     if instance == FIRST:
-        each = list(zip(names, mean["default"].tolist(), strict=True))
-        best = [max(x for n, x in each if n.startswith(f"{own}.")) for own in ("svm", "aknn")]
+        pairs = list(zip(names, mean["default"].tolist(), strict=True))
+        best = [max(x for n, x in pairs if n.startswith(f"{own}.")) for own in ("svm", "aknn")]
         yield Row(
             f"figure-{instance}-svm-aknn", f"Section 6.2, {instance}",
             f"svm is higher and aknn lower: best parameter of svm less that of aknn [{Range(0)}]",
@@ -235,23 +243,44 @@ def _figure(instance: str, arrays: Arrays) -> Iterator[Row]:
         )  # fmt: skip
     for name in dict.fromkeys((*WITHIN_LEARNER[""], *WITHIN_LEARNER.get(instance, ()))):
         if name in names:
-            yield _within(instance, name, names, mean)
+            yield _within(instance, name, names, each)
 
 
-def _within(instance: str, name: str, names: list[str], mean: dict[str, np.ndarray]) -> Row:
+def _over_seeds(
+    each: np.ndarray, measure: Callable[[np.ndarray], float], wanted: Range
+) -> tuple[str, Verdict]:
+    """A number of the mean with its error, and a verdict by how many resamplings of seeds are in it."""
+    seeds = np.random.default_rng(0).integers(0, len(each), (N_BOOTSTRAP, len(each)))
+    drawn = [measure(each[own].mean(axis=0)) for own in seeds]
+    share = np.mean([number in wanted for number in drawn])
+    verdict = Verdict.NOT_TOLD_APART
+    if not 0.025 < share < 0.975:
+        verdict = Verdict.AGREES if share > 0.5 else Verdict.DIFFERS
+    return f"{measure(each.mean(axis=0)):.2g} ± {np.std(drawn):.1g}", verdict
+
+
+def _unless_open(verdict: Verdict) -> str:
+    return MORE_LOGS if verdict is Verdict.NOT_TOLD_APART else OTHER_NETWORK
+
+
+def _within(instance: str, name: str, names: list[str], each: dict[str, np.ndarray]) -> Row:
     """Whether a parameter is at the median of its learner's or above, at 0.1."""
     learner = name.split(".")[0]
     of_learner = [i for i, other in enumerate(names) if other.startswith(f"{learner}.")]
-    ranks = {kind: 1 + sum(x[i] > x[names.index(name)] for i in of_learner) for kind, x in mean.items()}
-    wanted = Range(1, (len(of_learner) + 1) // 2)
-    verdict, parity = (judged(ranks[kind], 0, wanted) for kind in ("default", "parity"))
+    own, wanted = names.index(name), Range(1, (len(of_learner) + 1) // 2)
+    ranks = {
+        kind: _over_seeds(x, lambda m: 1 + sum(m[i] > m[own] for i in of_learner), wanted)
+        for kind, x in each.items()
+    }
+    verdict, parity = (ranks[kind][1] for kind in ("default", "parity"))
     section = "Section 6.2" if name in WITHIN_LEARNER.get(instance, ()) else "Appendix G"
     return Row(
         f"within-{instance}-{name}", f"{section}, {instance}",
         f"{name} is among the important ones of its learner: its rank [{wanted}]",
-        f"default: {ranks['default']}, parity: {ranks['parity']} of {len(of_learner)}, at 0.1, ten seeds",
+        f"default: {ranks['default'][0]}, parity: {ranks['parity'][0]} of {len(of_learner)}, at 0.1, "
+        "ten seeds",
         verdict,
         "read as: not in the worse half; of another network than the paper's"
         + ("" if parity is verdict else f"; with the reference's estimator: {parity}"),
-        OTHER_NETWORK,
+        _unless_open(verdict),
     )  # fmt: skip

@@ -49,7 +49,13 @@ def rows(found: Mapping[str, Arrays]) -> list[Row]:
     for part in parts:
         every += computed_by(part, part.rows(found))
     why = reasons.reasons(found)
-    return [replace(row, reason=why.get(row.key, row.reason)) for row in every]
+    return [replace(row, reason=_with(row, why.get(row.key, ""))) for row in every]
+
+
+def _with(row: Row, why: str) -> str:
+    """The computed reason, and what would tell a row that is not told apart."""
+    is_open = row.verdict is Verdict.NOT_TOLD_APART
+    return "; ".join(text for text in (why, row.reason if is_open or not why else "") if text)
 
 
 def _row(own: Statement, found: Mapping[str, Arrays]) -> Row:

@@ -51,7 +51,8 @@ def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
             printed = f"{n} rows give the curves of {N_ROWS}: mean distance [{wanted}]"
             verdict, parity = (judged(numbers[name], 0, wanted) for name in ("default", "parity"))
             note = "" if parity is verdict else f"with the reference's estimator: {parity}"
-            yield Row(f"f8-{problem}-{n}", f"Figure 8, {problem}", printed, "; ".join(texts), verdict, note)
+            where = f"Figure 8, D.3, {problem}"
+            yield Row(f"f8-{problem}-{n}", where, printed, "; ".join(texts), verdict, note)
             printed = f"standard errors are slightly larger with {n} rows: times [{SLIGHTLY}]"
             verdict, parity = (judged(larger[name], 0, SLIGHTLY) for name in ("default", "parity"))
             note = "" if parity is verdict else f"with the reference's estimator: {parity}"
@@ -61,5 +62,4 @@ def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
                 f"chance alone makes them {np.sqrt(N_ROWS / n):.1f} times as large; with {HALF} rows it "
                 f"makes them {np.sqrt(N_ROWS / HALF):.1f} times as large, and {at_half:.1f} are found"
             )
-            where = f"Figure 8, D.3, {problem}"
             yield Row(f"f8-errors-{problem}-{n}", where, printed, text, verdict, note, reason)

@@ -83,6 +83,7 @@ def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
                 f"{where.lower().replace(' ', '-')}-{problem}", f"{where}, {problem}",
                 f"{printed}: largest difference [{EXACT}]",
                 f"{largest:.1e}, exact masses of {CELLS} cells, 99 levels", judged(largest, 0, EXACT),
+                "in the whole space, gamma = 1",
             )  # fmt: skip
 
 

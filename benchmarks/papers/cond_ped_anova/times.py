@@ -296,4 +296,7 @@ def _further(found: Mapping[str, Arrays], problem: str, own: Mapping[str, Arrays
             error = number * _error_drawn_on(sizes[ran], seconds_of_peer[ran], SHAP_ROWS)
             text = (f"{number:.1f} ± {error:.1g}, a power law of {slope:.1f} through {ran.sum()} sizes; "
                     f"{seconds_of_peer[ran][-1]:.0f} s at {sizes[ran][-1]}")  # fmt: skip
-        yield Row(f"f6-{key}-{problem}", f"{where}, {problem}", printed, text, judged(number, error, wanted))
+        yield Row(
+            f"f6-{key}-{problem}", f"{where}, {problem}", printed, text, judged(number, error, wanted),
+            reason="SHAP on larger logs would tell" if peer == "SHAP" else "",
+        )  # fmt: skip

@@ -117,7 +117,8 @@ def figure_2(tpe: np.ndarray, found: Mapping[int, Mapping[str, np.ndarray]]) -> 
     yield Row(
         "f2-end", where, f"dissimilar sources end where TPE does [{RECOVERED}]",
         f"over TPE after 200: {text}",
-        together([judged_ratio(*ratio, RECOVERED) for ratio in ends.values()]), note,
+        together([judged_ratio(*ratio, RECOVERED) for ratio in ends.values()]),
+        f"{note}; our reading of approach, and our range",
     )  # fmt: skip
 
 
@@ -276,7 +277,10 @@ def _explain_number(every: Mapping[int, Mapping[str, np.ndarray]], center: int) 
         return ""
     few, many = (every[n][f"{center}"] for n in (min(every), max(every)))
     words = [f"{ratio_in_words(*log_ratio(many, few, b))} after {b}" for b in (ONSET, N_EVALUATIONS)]
-    return f"compared by all parameters (eta = {EVERY_PARAMETER:g}), own logs: {', '.join(words)}"
+    return (
+        "at eta = 2.5 tasks are compared by few of ten parameters; "
+        f"by all (eta = {EVERY_PARAMETER:g}), own logs: {', '.join(words)}"
+    )
 
 
 def _mean(found: Sequence[np.ndarray], tpe: np.ndarray, budget: int) -> tuple[float, float]:

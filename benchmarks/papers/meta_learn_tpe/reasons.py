@@ -10,7 +10,7 @@ _ONE_SOURCE = (
     "(the row of overlaps); the paper's other source is not at hand"
 )
 REASONS = {
-    "f2-end": "c* = 3 and 4 are so near the end of our range that only many times as many runs would tell",
+    "f2-end": "twice as many runs would tell of c* = 4, many times as many of c* = 3, which is at the end",
     "f12-number-0": _NEAR,
     "f12-number-1": _NEAR,
     "f4-warm-so_en": _NEAR,
@@ -18,7 +18,7 @@ REASONS = {
     "f8-bleu": _ONE_SOURCE,
     "f5-struggles": _ONE_SOURCE,
     "f4-no-repeats-so_en": "near 1; twice as many runs would tell",
-    "f10-parkinsons_telemonitoring": "in 300 runs no setting is apart from 2.5; the paper has 20",
+    "same": "sw_en is so near the end of our range that several times as many runs would be needed",
     "f10-slice_localization": "few runs end far from the front and decide the mean; thousands would tell",
     "f4-best-sw_en": _REPEATS,
     "distinct": "suggestions of a density on few choices repeat; nothing here keeps a sampler from it",

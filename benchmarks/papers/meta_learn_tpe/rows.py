@@ -11,8 +11,9 @@ from benchmarks.papers.runs import Arrays, Unit
 from benchmarks.papers.tables import Table
 
 PACKAGE = "benchmarks.papers.meta_learn_tpe"
-# Runs: of a source, of several, of a table, there without repeats; without sources more, as they are cheap.
-N_ONE, N_SEVERAL, N_TABLE, N_MORE, N_ALONE = 300, 100, 300, 600, 1000
+# Runs: of a source in four and in ten dimensions, of several, of a table, there without repeats; without
+# sources more, as they are cheap.
+N_ONE, N_SINGLE, N_SEVERAL, N_TABLE, N_MORE, N_ALONE = 300, 400, 100, 300, 600, 1000
 QUICK_SEEDS = 8
 
 
@@ -37,9 +38,10 @@ def units(quick: bool) -> list[Unit]:
     for n in numbers:
         for same in (False, True):
             if n > 1 or not same:
-                own = {"n_tasks": n, "same": same, "n_seeds": many}
+                runs = N_SINGLE if n == 1 and not quick else many
+                own = {"n_tasks": n, "same": same, "n_seeds": runs}
                 name = f"several/{'same' if same else 'own'}/{n}"
-                found.append(Unit(name, f"{module}:several", own, cost=30 + (0.8 + 0.7 * n) * many))
+                found.append(Unit(name, f"{module}:several", own, cost=30 + (0.8 + 0.7 * n) * runs))
     for target, others in targets(quick):
         own = {"target": target, "others": others, "n_seeds": of_table}
         module = f"{PACKAGE}.two_metrics"
@@ -62,8 +64,9 @@ def units(quick: bool) -> list[Unit]:
     found.append(Unit("theory/onsets", f"{module}:onsets", cost=10))
     found.append(Unit("theory/equations", f"{module}:equations", cost=15))
     found.append(Unit("theory/similar", f"{module}:similar_sets", cost=15))
-    found.append(Unit("theory/time", f"{module}:kernel_times", {"n_rows": 100}, cost=10, alone=True))
-    found.append(Unit("theory/time-many", f"{module}:kernel_times", {"n_rows": 10_000}, cost=30, alone=True))
+    for name, n_rows in (("time", theory.N_TIMED), ("time-many", 10_000)):
+        own = {"n_rows": n_rows}
+        found.append(Unit(f"theory/{name}", f"{module}:kernel_times", own, cost=20, alone=True))
     small = two_metrics.usable().get("nmt_bench")
     if small:
         size = (2, 1000) if quick else (5, 5000)
