@@ -190,8 +190,8 @@ def units(**changes) -> dict:
         "theory/equations": {"score": s, "improvement": s**3, "weight": np.array([0.5, 0.9999]),
                              "variance": np.array([2.0, 1.445])},
         "theory/similar": {"0.0001": np.array([0.5, 0.334]), "0.1": np.array([0.5, 0.33])},
-        "theory/time": {"seconds": np.full(5, 1e-5)},
-        "theory/time-many": {"seconds": np.full(5, 5e-4)},
+        "theory/time": {"seconds": np.full(5, 1e-5), "text": np.full(5, 1e-5)},
+        "theory/time-many": {"seconds": np.full(5, 2e-4), "text": np.full(5, 2e-4)},
     }  # fmt: skip
     return found | changes
 
@@ -212,7 +212,8 @@ def test_theory_holds_and_breaks(monkeypatch):
                              "variance": np.array([2.0, 2.0])},
         "theory/similar": {"0.0001": np.array([0.334, 0.5]), "0.1": np.array([0.5, 0.68])},
         "theory/convergence": {"share": np.array([[0.9, 0.5], [0.8, 0.5]]), "budgets": np.array([100, 5000])},
-        "theory/time": {"seconds": np.full(5, 1e-2)}, "theory/time-many": {"seconds": np.full(5, 2.0)},
+        "theory/time": {"seconds": np.full(5, 1e-2), "text": np.full(5, 1e-2)},
+        "theory/time-many": {"seconds": np.full(5, 2.0), "text": np.full(5, 2.0)},
     })  # fmt: skip
     found = verdicts(theory.rows(bad, []))
     assert found.pop("eq-13") is AGREES

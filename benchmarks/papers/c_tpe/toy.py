@@ -117,9 +117,10 @@ def _shape(found: Mapping[str, np.ndarray], name: str, radius: float) -> Iterato
     error = float(place.std(ddof=1) / np.sqrt(len(place)))
     yield Row(
         f"f2-{name}-between", where,
-        f"the peak is between the best point and the centre of the disc [{BETWEEN}]",
+        f"the peak is between the top-10% domain and the feasible domain [{BETWEEN}]",
         f"{place.mean():.2f} ± {error:.2g} of the way",
-        judged(float(place.mean()), error, BETWEEN), "our range",
+        judged(float(place.mean()), error, BETWEEN),
+        "read as: between the best point (0) and the centre of the disc (1); our range",
     )  # fmt: skip
 
 
@@ -187,7 +188,11 @@ def trajectory_rows(found: Mapping[str, np.ndarray]) -> Iterator[Row]:
         if method == "c-TPE":
             verdicts.append(judged(float(slopes.mean()), standard_error(slopes), Range(high=0)))
         note = f"what is feasible and in the top 10% is {near:.2f} to {far:.2f} away; our range is for the "
-        note += "last ten; top right: beyond the centre, in half of the runs"
+        note += "last ten" + (", and the slope is below 0" if method == "c-TPE" else "")
+        note += (
+            f"; top right: beyond the centre ({middle * 2**0.5:.2f} away) at any time, random ones too, in "
+        )
+        note += "half of the runs"
         yield Row(key, where, f"{printed} [{wanted}]", text, together(verdicts), note)
 
 

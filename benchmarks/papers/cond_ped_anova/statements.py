@@ -171,10 +171,11 @@ def _figure_1() -> list[Statement]:
                   peak("c"), Range(0.48, 0.52)),
         Statement("f1-c-height", where, "c has nearly all of the importance there", own, highest("c"),
                   Range(0.95)),
-        Statement("f1-y-zero", where, "y is near 0 up to 0.45", own, highest("y", 0, 0.45), Range(high=0.01)),
+        Statement("f1-y-zero", where, "y is near 0 below 0.5: up to 0.45", own,
+                  highest("y", 0, 0.45), Range(high=0.01)),
         Statement("f1-y-exact", OURS_ALONE, "y is exactly 0 up to 0.45, on every seed", own,
                   largest_variance("y", 0, 0.45), Range(0, 0)),
-        Statement("f1-x-zero", where, "x is near 0 from 0.55 on", own, highest("x", 0.55, 1),
+        Statement("f1-x-zero", where, "x is near 0 above 0.5: from 0.55 on", own, highest("x", 0.55, 1),
                   Range(high=0.01)),
         Statement("f1-x-exact", OURS_ALONE, "x is exactly 0 from 0.55 on, on every seed", own,
                   largest_variance("x", 0.55, 1), Range(0, 0)),
@@ -262,7 +263,7 @@ def _ablations() -> list[Statement]:
     found = []
     for problem in (DISJOINT, OVERLAP, MOVING):
         found.append(
-            Statement(f"f3-{problem}", f"Figure 3, Eq. 17, {problem}",
+            Statement(f"f3-{problem}", f"Figure 3, Appendix F.1, {problem}",
                       "by the standard variance c is never above x or y: share less the smaller of theirs",
                       problem, largest_excess("c", "xy", "standard"), Range(high=0.001))
         )  # fmt: skip
@@ -279,14 +280,14 @@ def _ablations() -> list[Statement]:
                           problem, inactive_like_c(0.15 if problem == OVERLAP else 0.4), Range(high=0.05))
             )  # fmt: skip
     found.append(
-        Statement("f3-y", "Figure 3, Eq. 17, disjoint",
+        Statement("f3-y", "Figure 3, Appendix F.1, disjoint",
                   "the standard variance gives y importance where it is inactive: share at 0.1", DISJOINT,
                   standard_share_of_y, Range(0.08))
     )  # fmt: skip
     for problem in (DISJOINT, OVERLAP, MOVING):
         found.append(
             Statement(f"f4-{problem}", f"Figure 4, Eq. 18, {problem}",
-                      "without weights shares jump: largest jump between neighbouring levels, as a multiple",
+                      "without weights shares jump: largest jump of neighbouring levels, over the weighted",
                       problem, jump_ratio, Range(4))
         )  # fmt: skip
         found.append(

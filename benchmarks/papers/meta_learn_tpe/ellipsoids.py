@@ -129,7 +129,8 @@ def _similar(center: int, tpe: np.ndarray, own: np.ndarray) -> Iterator[Row]:
     text = "over TPE: " + ", ".join(ratio_in_words(*ratio) for ratio in each)
     printed = f"the source c* = {center} is ahead of TPE after 10, 20 and 30 evaluations"
     verdict = together([judged_ratio(*ratio) for ratio in each])
-    yield Row(f"f2-ahead-{center}", where, printed, text, verdict, "ratios of geometric means")
+    note = "our reading of the early stage; ratios of geometric means"
+    yield Row(f"f2-ahead-{center}", where, printed, text, verdict, note)
     first, last = ONSET - 1, N_EVALUATIONS - 1
     change = _difference(*(np.log(x[:, last] / x[:, first]) for x in (own, tpe)))
     yield Row(
