@@ -248,7 +248,7 @@ def _learnt_share(results: Results) -> Row:
     text = f"feasible evaluations of c-TPE: {mean:.3f} ± {error:.1g}; {each}"
     early = float(np.mean([feasible_share(results, settings.OURS, s)[:, EARLY - 1].mean() for s in own]))
     reason = (
-        "59 % is the share in the best tenth; c-TPE moves away from what is infeasible there: "
+        "59 % is the share in the best tenth; c-TPE avoids what is infeasible there from early on: "
         f"{early:.3f} of its first {EARLY} evaluations are feasible"
     )
     return Row(key, where, printed, text, judged(mean, error, Range(high=0.745)), "as an example", reason)
