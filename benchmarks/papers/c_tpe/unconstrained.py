@@ -104,9 +104,11 @@ def _of_released(theirs: Mapping[str, dict[str, np.ndarray]]) -> Iterator[Row]:
     if not printed_letters:
         words = "each method against our TPE and Hyperopt"
         yield missing("t3", WHERE, words, "papers/ctpe_table3.csv in PARZAX_DATA")
+    pairs_so_far: set[frozenset[str]] = set()
     for (method, versus), letters in printed_letters.items():
-        if (versus, method) in list(printed_letters)[: list(printed_letters).index((method, versus))]:
+        if {method, versus} in pairs_so_far:
             continue  # the same pair the other way round
+        pairs_so_far.add(frozenset((method, versus)))
         key, printed = (
             f"t3-{method}-{versus}",
             f"{method} against {versus} after 50, 100, 150, 200: {' '.join(letters)}",
