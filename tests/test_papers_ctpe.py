@@ -14,6 +14,7 @@ from benchmarks.papers.c_tpe import (
     counts,
     nei,
     settings,
+    shares,
     theory,
     toy,
     trajectories,
@@ -329,14 +330,14 @@ def test_the_theorems_hold_and_break():
     good |= {"c-TPE": score**3, "TPE": score}
     good |= {"proposition": np.full(9, 0.5), "corollary": np.full(9, -3.0)}
     keys = ("theorem-1", "theorem-1-one", "corollary-2", "proposition-1", "corollary-1")
-    found = by_key(theory.rows(_units(good), []))
+    found = by_key(theory.rows(_units(good)))
     assert [found[key].verdict for key in keys] == [AGREES] * 5
     assert found["corollary-2-affine"].verdict is DIFFERS
     line = good | {"TPE": np.log(np.exp(score) + 0.5), "c-TPE": np.log(2 * np.exp(score) + 3)}
-    assert by_key(theory.rows(_units(line), []))["corollary-2-affine"].verdict is AGREES
+    assert by_key(theory.rows(_units(line)))["corollary-2-affine"].verdict is AGREES
     bad = good | {"slope": slope[:, ::-1], "slope/ones": slope, "c-TPE": -score}
     bad |= {"proposition": np.linspace(0, 1e-6, 9), "corollary": np.linspace(0, 1e-6, 9)}
-    broken = by_key(theory.rows(_units(bad), []))
+    broken = by_key(theory.rows(_units(bad)))
     assert [broken[key].verdict for key in keys] == [DIFFERS] * 5
 
 
@@ -344,7 +345,7 @@ def test_lemmas():
     """A share of both above one of them; both feasible in part where each alone is as a whole."""
 
     def verdicts(rows: list) -> list[Verdict]:
-        found = by_key(theory.rows(_units(_scores(), **{"theory/lemmas": {"a": np.array(rows)}}), []))
+        found = by_key(shares.rows({"theory/lemmas": {"a": np.array(rows)}}, []))
         return [found[key].verdict for key in ("lemma-1", "lemma-2")]
 
     assert verdicts([[0.5, 0.4, 0.2], [1.0, 1.0, 1.0], [0.3, 0.1, 0.0]]) == [AGREES, AGREES]
@@ -353,11 +354,11 @@ def test_lemmas():
 
 def test_splits_break():
     """Catches logs of which the text says nothing and that count, and groups that are not looked at."""
-    found = by_key(theory.rows(_units(_scores()), []))
+    found = by_key(theory.rows(_units(_scores())))
     assert {found[f"algorithm-1-{key}"].verdict for key in ("objective", "constraint")} == {AGREES}
     assert found["algorithm-1-objective"].ours.startswith("0 of 1 ")
     wrong = {"same": np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]])}
-    found = by_key(theory.rows(_units(_scores(), **{"theory/splits": wrong}), []))
+    found = by_key(theory.rows(_units(_scores(), **{"theory/splits": wrong})))
     assert {found[f"algorithm-1-{key}"].verdict for key in ("objective", "constraint")} == {DIFFERS}
 
 
@@ -369,14 +370,14 @@ def _units(scores: dict, **others: dict) -> dict:
 def test_the_shares_of_the_tables():
     own = Table("hpolib/a.npz", "a", "hpolib", 10, ("loss",), ("size", "runtime"), True)
 
-    def shares(whole: float, top: float) -> dict:
+    def infeasible(whole: float, top: float) -> dict:
         return {"a": np.array([[whole, top]] * 3)}
 
-    quantiles = np.array(settings.QUANTILES)[:, None] * np.ones(2)
+    quantiles = np.array(settings.QUANTILES)[:, None, None] * np.ones((2, 2))
 
     def verdicts(top: float, off: float) -> list[Verdict]:
-        units = {"theory/shares": shares(0.1, top), "theory/quantiles": {"a": off + quantiles}}
-        found = by_key(theory.rows(_units(_scores(), **units), [own]))
+        units = {"theory/shares": infeasible(0.1, top), "theory/quantiles": {"a": off + quantiles}}
+        found = by_key(shares.rows(units, [own]))
         return [found[key].verdict for key in ("top-tenth-hpolib", "quantile-values")]
 
     assert verdicts(0.16, 0.01) == [AGREES, AGREES]

@@ -5,7 +5,18 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from benchmarks.papers.meta_learn_tpe import algorithms, cases, ellipsoids, of_tables, theory, two_metrics
+from benchmarks.papers.meta_learn_tpe import (
+    algorithms,
+    cases,
+    dissimilar,
+    of_tables,
+    one_source,
+    several_sources,
+    spaces,
+    theory,
+    times,
+    two_metrics,
+)
 from benchmarks.papers.meta_learn_tpe.ellipsoids import CENTERS, MANY_CENTERS, NAIVE, OURS
 from benchmarks.papers.meta_learn_tpe.two_metrics import ALONE, COLD, ETAS, FRESH, MO, RANDOM, Found
 from benchmarks.papers.rows import Range, Verdict, judged_ratio
@@ -31,7 +42,7 @@ def falling(start: float, end: float, seed: int = 0) -> np.ndarray:
     return spread * np.geomspace(start, end, N)
 
 
-def one_source(*, reverse: bool = False, naive: float = 3.0, end: float = 1.0, weight=None) -> dict:
+def runs_of_one(*, reverse: bool = False, naive: float = 3.0, end: float = 1.0, weight=None) -> dict:
     """Runs by centre as Figure 2 shows them; or with similarity and order reversed, or another end."""
     found = {}
     for center in CENTERS:
@@ -47,23 +58,21 @@ def one_source(*, reverse: bool = False, naive: float = 3.0, end: float = 1.0, w
 
 def test_figure_2_holds_and_breaks():
     tpe = falling(25, 1.0, 99)
-    good = verdicts(ellipsoids.figure_2(tpe, one_source()))
+    good = verdicts(one_source.rows(tpe, runs_of_one()))
     assert set(good.values()) == {AGREES}, good
     rising = np.linspace(0.3, 1.0, N // 10)
-    bad = verdicts(
-        ellipsoids.figure_2(falling(5, 0.2, 99), one_source(reverse=True, naive=0.5, weight=rising))
-    )
+    bad = verdicts(one_source.rows(falling(5, 0.2, 99), runs_of_one(reverse=True, naive=0.5, weight=rising)))
     assert bad.pop("f2-poorly") is AGREES
     assert set(bad.values()) == {DIFFERS}, bad
-    assert verdicts(ellipsoids.figure_2(falling(200, 1.0, 99), one_source()))["f2-poorly"] is DIFFERS
+    assert verdicts(one_source.rows(falling(200, 1.0, 99), runs_of_one()))["f2-poorly"] is DIFFERS
 
 
 def test_seeds_too_few_to_tell():
     """Catches an end that agrees because nothing could be seen."""
     rng = np.random.default_rng(0)
     wide = {c: {k: x * rng.lognormal(0, 3, (N_SEEDS, 1)) if "best" in k else x for k, x in own.items()}
-            for c, own in one_source(naive=1.01).items()}  # fmt: skip
-    found = verdicts(ellipsoids.figure_2(falling(60, 1.0, 99), wide))
+            for c, own in runs_of_one(naive=1.01).items()}  # fmt: skip
+    found = verdicts(one_source.rows(falling(60, 1.0, 99), wide))
     assert found["f2-end"] is APART
 
 
@@ -88,9 +97,9 @@ def test_figure_12_holds_and_breaks():
     tpe = falling(100, 1.0, 99)
     same = {n: 1.0 for n in (1, 8)}  # noqa: C420
     every = several(500, same)
-    good = verdicts(ellipsoids.figure_12(tpe, every, several(500, {8: 1.0}), every, tpe))
+    good = verdicts(several_sources.rows(tpe, every, several(500, {8: 1.0}), every, tpe))
     assert set(good.values()) == {AGREES}, good
-    bad = by_key(ellipsoids.figure_12(tpe, several(20, {1: 2.0, 8: 80.0}), {}, every, tpe))
+    bad = by_key(several_sources.rows(tpe, several(20, {1: 2.0, 8: 80.0}), {}, every, tpe))
     assert {row.verdict for row in bad.values()} == {DIFFERS}, bad
     assert "TPE with epsilon = 0.05 is at 1.00 (" in bad["f12-end-2"].remarks
     assert "by all (eta = 1.1), own logs: 0.99 (" in bad["f12-number-3"].remarks
@@ -123,6 +132,8 @@ def on_tables(found: dict[str, Found], family: str = "nmt_bench") -> dict:
     """Verdicts, but for what cannot be run."""
     tables = {name: dataclasses.replace(TABLE, name=name, family=family) for name in found}
     rows = verdicts(of_tables.rows(found, found, found, tables))
+    if dissimilar.DISSIMILAR in found:
+        rows |= verdicts(dissimilar.rows(found[dissimilar.DISSIMILAR], tables))
     assert {rows.pop(key) for key in NOT_HERE if rows[key] is NOT_RUN} == {NOT_RUN}
     return rows
 
@@ -153,14 +164,14 @@ def test_the_tables_that_are_exceptions(monkeypatch):
     assert f"f4-best-{name}" not in found
     assert found["f4-protein"] is AGREES
     assert on_tables({name: found_on(ORDER | {OURS: 0.6, MO: 0.9})}, "hpolib")["f4-protein"] is DIFFERS
-    monkeypatch.setattr(of_tables, "_bpe_symbols", lambda table: float(table.name == of_tables.DISSIMILAR))
-    monkeypatch.setattr(of_tables, "_overlap", lambda *pair: 0.1)
-    both = {of_tables.DISSIMILAR: found_on(ORDER | {MO: 0.95}), "a": found_on(ORDER)}
+    monkeypatch.setattr(dissimilar, "_bpe_symbols", lambda table: float(table.name == dissimilar.DISSIMILAR))
+    monkeypatch.setattr(dissimilar, "_overlap", lambda *pair: 0.1)
+    both = {dissimilar.DISSIMILAR: found_on(ORDER | {MO: 0.95}), "a": found_on(ORDER)}
     found = on_tables(both)
     assert (found["f8-bleu"], found["f9-bpe"]) == (AGREES, AGREES)
     assert found["f5-struggles"] is AGREES
-    monkeypatch.setattr(of_tables, "_bpe_symbols", lambda table: float(table.name != of_tables.DISSIMILAR))
-    found = on_tables(both | {of_tables.DISSIMILAR: found_on(ORDER)})
+    monkeypatch.setattr(dissimilar, "_bpe_symbols", lambda table: float(table.name != dissimilar.DISSIMILAR))
+    found = on_tables(both | {dissimilar.DISSIMILAR: found_on(ORDER)})
     assert (found["f8-bleu"], found["f9-bpe"]) == (DIFFERS, DIFFERS)
     assert found["f5-struggles"] is DIFFERS
 
@@ -190,15 +201,21 @@ def units(**changes) -> dict:
         "theory/equations": {"score": s, "improvement": s**3, "weight": np.array([0.5, 0.9999]),
                              "variance": np.array([2.0, 1.445])},
         "theory/similar": {"0.0001": np.array([0.5, 0.334]), "0.1": np.array([0.5, 0.33])},
-        "theory/time": {"seconds": np.full(5, 1e-5), "text": np.full(5, 1e-5)},
-        "theory/time-many": {"seconds": np.full(5, 2e-4), "text": np.full(5, 2e-4)},
     }  # fmt: skip
     return found | changes
 
 
-def test_theory_holds_and_breaks(monkeypatch):
-    monkeypatch.setattr(theory, "PRINTED_SPACES", {})
-    good = verdicts(theory.rows(units(), []))
+def test_times_hold_and_break():
+    def found(few: float, many: float) -> dict:
+        units = ({name: np.full(5, x) for name in ("seconds", "text", "few")} for x in (few, many))
+        return verdicts(times.rows(*units))
+
+    assert set(found(1e-5, 2e-4).values()) == {AGREES}
+    assert set(found(1e-2, 2.0).values()) == {DIFFERS}
+
+
+def test_theory_holds_and_breaks():
+    good = verdicts(theory.rows(units()))
     assert good.pop("eq-13-definite") is DIFFERS  # whatever the units say
     assert set(good.values()) == {AGREES}
     s = np.random.default_rng(0).uniform(size=50)
@@ -212,25 +229,23 @@ def test_theory_holds_and_breaks(monkeypatch):
                              "variance": np.array([2.0, 2.0])},
         "theory/similar": {"0.0001": np.array([0.334, 0.5]), "0.1": np.array([0.5, 0.68])},
         "theory/convergence": {"share": np.array([[0.9, 0.5], [0.8, 0.5]]), "budgets": np.array([100, 5000])},
-        "theory/time": {"seconds": np.full(5, 1e-2), "text": np.full(5, 1e-2)},
-        "theory/time-many": {"seconds": np.full(5, 2.0), "text": np.full(5, 2.0)},
     })  # fmt: skip
-    found = verdicts(theory.rows(bad, []))
+    found = verdicts(theory.rows(bad))
     assert found.pop("eq-13") is AGREES
     assert set(found.values()) == {DIFFERS}
     gone = units()
     del gone["theory/convergence"]
-    assert verdicts(theory.rows(gone, []))["theorem-1"] is NOT_RUN
+    assert verdicts(theory.rows(gone))["theorem-1"] is NOT_RUN
 
 
 def test_overlap_of_the_best(monkeypatch):
     """Of 40 entries the best two are compared, by fronts of both metrics."""
     along = np.stack([np.arange(40.0), np.arange(40.0)], axis=-1)[:, None]
     tables = {"a": along, "b": np.roll(along, 1, axis=0), "c": along[::-1]}
-    monkeypatch.setattr(of_tables, "problem", lambda name: SimpleNamespace(losses=tables[name]))
-    assert of_tables._overlap("a", "a") == 1
-    assert of_tables._overlap("a", "b") == pytest.approx(1 / 3)
-    assert of_tables._overlap("a", "c") == 0
+    monkeypatch.setattr(dissimilar, "problem", lambda name: SimpleNamespace(losses=tables[name]))
+    assert dissimilar._overlap("a", "a") == 1
+    assert dissimilar._overlap("a", "b") == pytest.approx(1 / 3)
+    assert dissimilar._overlap("a", "c") == 0
 
 
 ALGORITHMS = {
@@ -305,4 +320,4 @@ def test_cases_hold_and_break():
     ],
 )
 def test_printed_spaces(ours, printed, same):
-    assert theory.same_values(ours, printed) is same
+    assert spaces.same_values(ours, printed) is same

@@ -8,6 +8,8 @@ from enum import StrEnum
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
+
 # What stands in place of a figure where a row is not a statement of the paper.
 OURS_ALONE = "not in the paper"
 # Two samplers are equal where the 95 % interval of the ratio of their losses lies within this factor.
@@ -88,6 +90,11 @@ def judged(number: float, error: float, wanted: Range) -> Verdict:
     if near:
         return Verdict.NOT_TOLD_APART
     return Verdict.AGREES if inside else Verdict.DIFFERS
+
+
+def standard_error(x: np.ndarray) -> float:
+    """Of the mean of independent numbers."""
+    return float(x.std(ddof=1) / np.sqrt(len(x)))
 
 
 def computed_by(module: ModuleType, rows: Iterable[Row]) -> list[Row]:

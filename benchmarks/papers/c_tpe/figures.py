@@ -10,7 +10,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.patches import Circle
 
-from benchmarks.papers.c_tpe import settings, toy, trajectories, unconstrained
+from benchmarks.papers.c_tpe import feasible, settings, toy, trajectories, unconstrained
 from benchmarks.papers.c_tpe.results import Results, percentage_loss
 from benchmarks.papers.c_tpe.rows import results, unconstrained_runs
 from benchmarks.papers.drawing import legend, save, short
@@ -142,7 +142,7 @@ def _beyond(own: Results, folder: Path) -> None:
     for ax, quantile in zip(axes.flat, quantiles, strict=True):
         chosen = own.settings(methods, quantile)
         for method, colour in zip(methods, PALETTE, strict=False):
-            each = [np.cumsum(trajectories.beyond_oracle(own, method, at).mean(axis=0)) for at in chosen]
+            each = [np.cumsum(feasible.beyond_oracle(own, method, at).mean(axis=0)) for at in chosen]
             count = np.mean(each, axis=0)
             ax.plot(np.arange(1, len(count) + 1), count, color=colour, label=method, linewidth=1.4)
             lines += [(quantile, method, i + 1, short(count[i])) for i in range(EVERY - 1, len(count), EVERY)]
@@ -163,8 +163,8 @@ def _shares(own: Results, folder: Path) -> None:
         chosen = own.settings((settings.AUGMENTED, settings.OURS), quantile)
         gain = np.mean(
             [
-                trajectories.feasible_share(own, settings.AUGMENTED, setting).mean(axis=0)
-                - trajectories.feasible_share(own, settings.OURS, setting).mean(axis=0)
+                feasible.feasible_share(own, settings.AUGMENTED, setting).mean(axis=0)
+                - feasible.feasible_share(own, settings.OURS, setting).mean(axis=0)
                 for setting in chosen
             ],
             axis=0,

@@ -4,8 +4,11 @@ from benchmarks.papers.c_tpe.unconstrained import BY_N
 
 _TOP = "px.paper_tpe gives a category a fixed 0.8 of a kernel's mass; with Optuna's top, which depends on n, "
 _TABLES = "the paper's test is over nine tables; the runs on five of them are at hand"
-# By our reading of `choose_generation_strategy` in Ax 0.2.2, applied to the parameters of the tables.
-_SOBOL = "the authors' NEI is, by our reading, what Ax 0.2.2 chooses, here a Sobol sequence without a model; "
+# `choose_generation_strategy` of Ax 0.2.2, called by hand with the parameters of the tables.
+_SOBOL = (
+    "the authors' NEI is, by our reading, what Ax 0.2.2 chooses, and its rule, called with the parameters of "
+    "these tables, chooses a Sobol sequence without a model; "
+)
 _RANDOM = _SOBOL + "random search, in rows of its own, shows what is printed"
 _LOOSER = _SOBOL + "read so, random search is not degraded either: see the row on c-TPE's robustness"
 REASONS = {

@@ -8,8 +8,10 @@ from benchmarks.papers.c_tpe import (
     authors,
     candidates,
     counts,
+    feasible,
     nei,
     settings,
+    shares,
     theory,
     toy,
     trajectories,
@@ -53,9 +55,9 @@ def units(quick: bool) -> list[Unit]:
     own = constrained(quick)
     if not own:
         return found
-    found.append(Unit("theory/shares", f"{PACKAGE}.theory:shares", {"tables": own}, cost=5))
-    found.append(Unit("theory/quantiles", f"{PACKAGE}.theory:quantile_shares", {"tables": own}, cost=20))
-    found.append(Unit("theory/lemmas", f"{PACKAGE}.theory:feasible_shares", {"tables": own}, cost=5))
+    found.append(Unit("theory/shares", f"{PACKAGE}.shares:infeasible", {"tables": own}, cost=5))
+    found.append(Unit("theory/quantiles", f"{PACKAGE}.shares:of_quantiles", {"tables": own}, cost=20))
+    found.append(Unit("theory/lemmas", f"{PACKAGE}.shares:of_thresholds", {"tables": own}, cost=5))
     firsts = {"tables": own, "n_seeds": 2 * _n_seeds(quick)}
     found.append(Unit("algorithms/first", f"{PACKAGE}.algorithms:first_feasible", firsts, cost=60))
     oracles = {"tables": own, "quantiles": quantiles(quick)}
@@ -180,7 +182,7 @@ def rows(found: Mapping[str, Arrays]) -> list[Row]:
     every = computed_by(toy, toy.rows(found["toy/maps"], found["toy/overlaps"]))
     every += computed_by(toy, toy.trajectory_rows(found["toy/overlaps"]))
     every += computed_by(vanished, vanished.rows(found["toy/vanished"], found["toy/modes"]))
-    every += computed_by(theory, theory.rows(found, run))
+    every += computed_by(theory, theory.rows(found)) + computed_by(shares, shares.rows(found, run))
     every += computed_by(algorithms, algorithms.rows(found, own))
     again = results(found, "again")
     # All seeds of the methods that ran again; a quick run has none.
@@ -188,6 +190,7 @@ def rows(found: Mapping[str, Arrays]) -> list[Row]:
     every += computed_by(counts, counts.rows(own, most))
     every += computed_by(nei, nei.rows(most))
     every += computed_by(trajectories, trajectories.rows(own, most, n_quantiles))
+    every += computed_by(feasible, feasible.rows(own))
     without = unconstrained_runs(found)
     every += computed_by(unconstrained, unconstrained.rows(without))
     every += computed_by(unconstrained, unconstrained.rank_rows(list(without.get(unconstrained.PRESET, {}))))

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+# Tables of the paper.
+N_TABLES = 9
 QUANTILES = tuple(round(0.1 * i, 1) for i in range(1, 10))
 # Those of Tables 1 and 2.
 PRINTED_QUANTILES = (0.1, 0.5, 0.9)

@@ -1,7 +1,7 @@
-"""Propositions, lemmas, Theorem 1 and its corollaries, and what is stated of the tables themselves."""
+"""Propositions, Theorem 1 and its corollaries, and the splits."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 import jax
@@ -9,18 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
-from benchmarks.papers.c_tpe import settings
-from benchmarks.papers.rows import Range, Row, Verdict, judged, missing
+from benchmarks.papers.rows import Range, Row, Verdict, judged
 from benchmarks.papers.runs import Arrays
-from benchmarks.papers.tables import Table, families
 from parzax.acquisition import constrained_score
 
 N_DRAWS, N_ROWS = 4000, 60
-N_THRESHOLDS, LOOSE = 100, 0.3
 N_LOGS, SIZES = 300, (1, 2, 9, 16, 17, 40, 100, 200)
-# Share of the top tenth that is infeasible at 0.9, as printed.
-TOP_TENTH = {"hpolib": 0.16, "nasbench201": 0.41}
-N_TABLES = {"hpolib": 4, "nasbench201": 3}  # of the paper
 
 
 def scores() -> Arrays:
@@ -75,22 +69,6 @@ def improvements() -> Arrays:
         return found
 
 
-def quantile_shares(tables: Sequence[Table]) -> Arrays:
-    """A unit: "TABLE" (quantiles, 2), the share that a quantile's threshold of size, of runtime leaves."""
-    found, names = {}, settings.CONSTRAINTS["both"]
-    for table in tables:
-        each = []
-        for quantile in settings.QUANTILES:
-            levels = dict.fromkeys(names, quantile)
-            own = px.problems.Tabular.load(table.path, [table.objectives[0]], constraint_quantiles=levels)
-            exists = np.arange(own.losses.shape[1]) < np.asarray(own.n_seeds)[:, None]
-            excess = np.asarray(own.excess)
-            excess = np.broadcast_to(excess, (*own.losses.shape[:2], excess.shape[-1]))[exists]
-            each.append((excess <= 0).mean(axis=0))
-        found[table.name] = np.array(each)
-    return found
-
-
 def splits() -> Arrays:
     """A unit: for each random log whether the groups below are those of the text: (logs, 1 + constraints).
 
@@ -121,71 +99,15 @@ def splits() -> Arrays:
     return {"same": np.array(same)}
 
 
-def feasible_shares(tables: Sequence[Table]) -> Arrays:
-    """A unit: "TABLE" (100, 3), for pairs of thresholds the shares feasible by size, runtime and both."""
-    found = {}
-    for table in tables:
-        names = settings.CONSTRAINTS["both"]
-        own = px.problems.Tabular.load(
-            table.path, [table.objectives[0]], constraint_quantiles=dict.fromkeys(names, 0.9)
-        )
-        exists = np.arange(own.losses.shape[1]) < np.asarray(own.n_seeds)[:, None]
-        # Up to a constant, which thresholds have too.
-        values = np.asarray(own.excess, np.float64)
-        values = np.broadcast_to(values, (*own.losses.shape[:2], values.shape[-1]))[exists]
-        rng = np.random.default_rng(0)
-        quantiles = rng.random((N_THRESHOLDS, 2))
-        quantiles[rng.random((N_THRESHOLDS, 2)) < LOOSE] = 1.0
-        each = []
-        for pair in quantiles:
-            bars = [np.quantile(column, q, method="higher") for column, q in zip(values.T, pair, strict=True)]
-            satisfied = values <= bars
-            each.append([*satisfied.mean(axis=0), satisfied.all(axis=1).mean()])
-        found[table.name] = np.array(each)
-    return found
-
-
-def shares(tables: Sequence[Table]) -> Arrays:
-    """A unit: "TABLE" (kinds, 2), shares of all and of the best tenth that are infeasible at 0.9."""
-    found = {}
-    for table in tables:
-        each = []
-        for names in settings.CONSTRAINTS.values():
-            own = px.problems.Tabular.load(
-                table.path, [table.objectives[0]], constraint_quantiles=dict.fromkeys(names, 0.9)
-            )
-            exists = np.arange(own.losses.shape[1]) < np.asarray(own.n_seeds)[:, None]
-            losses = np.asarray(own.losses, np.float64)[..., 0][exists]
-            infeasible = np.any(np.asarray(own.excess) > 0, axis=-1)[exists]
-            top = np.argsort(losses, kind="stable")[: len(losses) // 10]
-            each.append([infeasible.mean(), infeasible[top].mean()])
-        found[table.name] = np.array(each)
-    return found
-
-
-def rows(every: Mapping[str, Arrays], tables: Sequence[Table]) -> Iterator[Row]:
+def rows(every: Mapping[str, Arrays]) -> Iterator[Row]:
     """Rows of all of these."""
-    found, found_shares = every["theory/scores"], every.get("theory/shares", {})
+    found = every["theory/scores"]
     yield from _improvements(every["theory/improvements"])
     yield _theorem_1(found)
     yield _slope_of_one(found)
     yield _corollary_2(found)
     yield _affine(found)
     yield from _splits(every["theory/splits"]["same"])
-    yield from _lemmas(every.get("theory/lemmas", {}))
-    yield from _quantiles(every.get("theory/quantiles", {}))
-    by_family = families(tables)
-    for family, printed in TOP_TENTH.items():
-        key, where = f"top-tenth-{family}", "Section 3.2"
-        text = f"of the top tenth of {family} {100 * printed:.0f} % are infeasible at 0.9"
-        own = [found_shares[table.name][:, 1].mean() for table in by_family.get(family, ())]
-        if not own:
-            yield missing(key, where, text, "tables in PARZAX_DATA")
-            continue
-        ours = f"{100 * np.mean(own):.1f} %, {len(own)} of {N_TABLES[family]} tables"
-        verdict = judged(float(np.mean(own)), 0, Range(printed - 0.005, printed + 0.005))
-        note = "mean of size, runtime and both; entries are single trainings; printed to a whole number"
-        yield Row(key, where, text, ours, verdict, note)
 
 
 def _splits(same: np.ndarray) -> Iterator[Row]:
@@ -215,26 +137,6 @@ def _improvements(found: Arrays) -> Iterator[Row]:
         ours = f"their log ratio varies by {largest:.1e} over {len(found[name])} candidates"
         note = "EI as a sum over the losses, beside the score of `px.c_tpe`"
         yield Row(key, where, f"{printed} [up to 1e-9]", ours, judged(largest, 0, Range(0, 1e-9)), note)
-
-
-def _lemmas(found: Mapping[str, np.ndarray]) -> Iterator[Row]:
-    printed = (
-        "where a share Gamma > 0 is feasible, each gamma_i is at least Gamma",
-        "Gamma = 1 exactly where all gamma_i are 1",
-    )
-    if not found:
-        for i, text in enumerate(printed, 1):
-            yield missing(f"lemma-{i}", f"Lemma {i}", text, "tables in PARZAX_DATA")
-        return
-    each = np.concatenate([own[own[:, 2] > 0] for own in found.values()])
-    least = float((each[:, :2].min(axis=1) - each[:, 2]).min())
-    text = f"smallest gamma_i - Gamma {least:g}, of {len(each)} pairs of thresholds on {len(found)} tables"
-    note = "a fact of sets, counted"
-    yield Row("lemma-1", "Lemma 1", printed[0], text, judged(least, 0, Range(0)), note)
-    same = (each[:, 2] == 1) == (each[:, :2] == 1).all(axis=1)
-    text = f"so in {same.sum()} of {len(each)}, of which {(each[:, 2] == 1).sum()} have Gamma = 1"
-    verdict = Verdict.AGREES if same.all() and (each[:, 2] == 1).any() else Verdict.DIFFERS
-    yield Row("lemma-2", "Lemma 2", printed[1], text, verdict, note)
 
 
 def _theorem_1(found: Mapping[str, np.ndarray]) -> Row:
@@ -291,23 +193,3 @@ def _corollary_2(found: Mapping[str, np.ndarray]) -> Row:
     return Row(
         "corollary-2", "Corollary 2", printed, ours, Verdict.DIFFERS if broken else Verdict.AGREES, note
     )
-
-
-def _quantiles(found: Mapping[str, np.ndarray]) -> Iterator[Row]:
-    key, where = "quantile-values", "Appendices A, F.1"
-    printed = "a gamma-quantile value leaves a share of gamma feasible, on the tables"
-    if not found:
-        yield missing(key, where, printed, "tables in PARZAX_DATA")
-        return
-    apart = {name: np.abs(own - np.array(settings.QUANTILES)[:, None]) for name, own in found.items()}
-    worst = max(float(x.max()) for x in apart.values())
-    ours = "; ".join(
-        f"{name} at most {x.max():.3f} away, of size at "
-        + ", ".join(
-            f"{q:g}: {share:.3f}" for q, share in zip(settings.QUANTILES, found[name][:, 0], strict=True)
-        )
-        for name, x in apart.items()
-    )
-    reason = "sizes and runtimes repeat, so that no threshold leaves exactly that share"
-    note = "by size, by runtime; the published thresholds"
-    yield Row(key, where, printed, ours, judged(worst, 0.0, Range(0, 0.03)), note, reason)

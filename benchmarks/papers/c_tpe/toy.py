@@ -6,7 +6,14 @@ import jax
 import numpy as np
 
 import parzax as px
-from benchmarks.papers.rows import OURS_ALONE, Range, Row, judged, together
+from benchmarks.papers.rows import (
+    OURS_ALONE,
+    Range,
+    Row,
+    judged,
+    standard_error,
+    together,
+)
 from benchmarks.papers.runs import Arrays
 from parzax.samplers import Sampler
 
@@ -114,7 +121,7 @@ def _shape(found: Mapping[str, np.ndarray], name: str, radius: float) -> Iterato
     )  # fmt: skip
     best = grid()[found[f"score/{name}/c-TPE"].argmax(axis=1)]
     place = (best + 2.0).mean(axis=1) / 3.0
-    error = float(place.std(ddof=1) / np.sqrt(len(place)))
+    error = standard_error(place)
     yield Row(
         f"f2-{name}-between", where,
         f"the peak is between the top-10% domain and the feasible domain [{BETWEEN}]",
@@ -215,8 +222,3 @@ def _median(distance: np.ndarray) -> tuple[float, float]:
     rng = np.random.default_rng(0)
     drawn = [np.nanmedian(distance[rng.integers(0, len(distance), len(distance))]) for _ in range(200)]
     return float(np.nanmedian(distance)), float(np.std(drawn))
-
-
-def standard_error(x: np.ndarray) -> float:
-    """Of the mean."""
-    return float(x.std(ddof=1) / np.sqrt(len(x)))

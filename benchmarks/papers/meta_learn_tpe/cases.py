@@ -11,7 +11,14 @@ import numpy as np
 
 import parzax as px
 from benchmarks.papers.meta_learn_tpe.searches import EPSILON, with_eta
-from benchmarks.papers.rows import Range, Row, Verdict, judged, together
+from benchmarks.papers.rows import (
+    Range,
+    Row,
+    Verdict,
+    judged,
+    standard_error,
+    together,
+)
 from benchmarks.papers.runs import Arrays
 
 # Rows of a log; eta of the reduction.
@@ -153,7 +160,7 @@ def _case_1(own: Arrays) -> Iterator[Row]:
 def _case_2(own: Arrays) -> Iterator[Row]:
     where = "Section 4.3.2, Case II"
     means = {
-        name: [(float(x.mean()), float(x.std(ddof=1) / np.sqrt(len(x)))) for x in each]
+        name: [(float(x.mean()), standard_error(x)) for x in each]
         for name in ("every", "reduced")
         for each in [[own[f"{name}/{dim}"] for dim in DIMENSIONS]]
     }
@@ -179,7 +186,7 @@ def _case_2(own: Arrays) -> Iterator[Row]:
     for center in (1, 2):
         few, many = (own[f"overlap/{center}/{dim}"] for dim in (4, 10))
         ratio = float(many.mean() / few.mean())
-        error = ratio * float(np.hypot(*(x.std(ddof=1) / np.sqrt(len(x)) / x.mean() for x in (few, many))))
+        error = ratio * float(np.hypot(*(standard_error(x) / x.mean() for x in (few, many))))
         texts.append(
             f"c* = {center}: {few.mean():.4f} in 4, {many.mean():.4f} in 10, ratio {ratio:.3f} ± {error:.1g}"
         )
@@ -214,7 +221,7 @@ def _decay(own: Arrays) -> Row:
     verdicts = []
     for low, high in pairs:
         lead = high - low
-        verdicts.append(judged(float(lead.mean()), float(lead.std(ddof=1) / np.sqrt(len(lead))), Range(0)))
+        verdicts.append(judged(float(lead.mean()), standard_error(lead), Range(0)))
     text = "; ".join(f"eta {eta}: {', '.join(f'{s:.3f}' for s in each)}" for eta, each in means.items())
     return Row(
         "eta-decay", "C.2.3", "with a low eta similarity decays quicker",

@@ -3,7 +3,19 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from benchmarks.papers.meta_learn_tpe import algorithms, cases, ellipsoids, of_tables, theory, two_metrics
+from benchmarks.papers.meta_learn_tpe import (
+    algorithms,
+    cases,
+    dissimilar,
+    ellipsoids,
+    of_tables,
+    one_source,
+    several_sources,
+    spaces,
+    theory,
+    times,
+    two_metrics,
+)
 from benchmarks.papers.meta_learn_tpe.reasons import REASONS
 from benchmarks.papers.meta_learn_tpe.searches import EPSILON
 from benchmarks.papers.rows import Row, computed_by
@@ -11,15 +23,24 @@ from benchmarks.papers.runs import Arrays, Unit
 from benchmarks.papers.tables import Table
 
 PACKAGE = "benchmarks.papers.meta_learn_tpe"
-# Runs: of a source in four and in ten dimensions, of several, of a table, there without repeats; without
-# sources more, as they are cheap.
-N_ONE, N_SINGLE, N_SEVERAL, N_TABLE, N_MORE, N_ALONE = 300, 400, 100, 300, 600, 1000
+# Runs: of a source in four and in ten dimensions, of several, of a table, there without repeats.
+N_ONE, N_SINGLE, N_SEVERAL, N_TABLE, N_MORE = 300, 400, 100, 300, 600
+# Runs without sources, which are cheap, and where fewer do not tell: centres in four and in ten dimensions,
+# and tables.
+N_MOST = 1000
+NEAR_ENDS, NEAR_ENDS_MANY = (2, 3, 4), (0, 1)
+NEAR_ENDS_TABLES = ("slice_localization", "so_en", "sw_en")
 QUICK_SEEDS = 8
 
 
 def units(quick: bool) -> list[Unit]:
     """All of the work; a quick run has fewer seeds, two numbers of sources and the smallest benchmark."""
-    one, many, of_table, plain = (QUICK_SEEDS,) * 4 if quick else (N_ONE, N_SEVERAL, N_TABLE, N_ALONE)
+
+    def most(n: int, near_an_end: bool = False) -> int:
+        """Runs, of which a quick run has few."""
+        return QUICK_SEEDS if quick else N_MOST if near_an_end else n
+
+    many, plain = most(N_SEVERAL), most(N_MOST)
     numbers = (1, 2) if quick else ellipsoids.N_TASKS
     module = f"{PACKAGE}.ellipsoids"
     found = [
@@ -29,31 +50,36 @@ def units(quick: bool) -> list[Unit]:
     own = {"dim": ellipsoids.MANY, "n_seeds": plain, "epsilon": EPSILON}
     found.append(Unit(f"alone/epsilon/{ellipsoids.MANY}", f"{module}:alone", own, cost=15 + 0.03 * plain))
     for n in (numbers[0], numbers[-1]):
-        own = {"n_tasks": n, "same": False, "n_seeds": many, "centers": (2, 3)}
+        own = {"n_tasks": n, "same": False, "n_seeds": (many,) * len(ellipsoids.MANY_CENTERS)}
         own["eta"] = ellipsoids.EVERY_PARAMETER
-        found.append(Unit(f"every/{n}", f"{module}:several", own, cost=30 + (0.4 + 0.3 * n) * many))
+        found.append(Unit(f"every/{n}", f"{module}:several", own, cost=30 + (0.2 + 0.5 * n) * many))
     for center in ellipsoids.CENTERS:
-        own = {"center": center, "n_seeds": one}
-        found.append(Unit(f"one/{center}", f"{module}:one_source", own, cost=30 + 0.6 * one))
+        runs = most(N_ONE, center in NEAR_ENDS)
+        own = {"center": center, "n_seeds": runs}
+        found.append(Unit(f"one/{center}", f"{module}:one_source", own, cost=30 + 0.6 * runs))
     for n in numbers:
         for same in (False, True):
             if n > 1 or not same:
-                runs = N_SINGLE if n == 1 and not quick else many
-                own = {"n_tasks": n, "same": same, "n_seeds": runs}
+                of_center = tuple(
+                    most(N_SINGLE if n == 1 else N_SEVERAL, center in NEAR_ENDS_MANY)
+                    for center in ellipsoids.MANY_CENTERS
+                )
+                own = {"n_tasks": n, "same": same, "n_seeds": of_center}
                 name = f"several/{'same' if same else 'own'}/{n}"
-                found.append(Unit(name, f"{module}:several", own, cost=30 + (0.8 + 0.7 * n) * runs))
+                found.append(Unit(name, f"{module}:several", own, cost=30 + 0.1 * (1 + n) * sum(of_center)))
     for target, others in targets(quick):
-        own = {"target": target, "others": others, "n_seeds": of_table}
+        runs = most(N_TABLE, target.name in NEAR_ENDS_TABLES)
+        own = {"target": target, "others": others, "n_seeds": runs}
         module = f"{PACKAGE}.two_metrics"
-        found.append(Unit(f"tables/{target.name}", f"{module}:search", own, cost=60 + 0.6 * of_table))
+        found.append(Unit(f"tables/{target.name}", f"{module}:search", own, cost=60 + 0.6 * runs))
         own = own | {"n_seeds": many}
         found.append(Unit(f"cold/{target.name}", f"{module}:without_start", own, cost=30 + 0.2 * many))
         own = {"target": target, "n_seeds": plain}
         found.append(Unit(f"mo/{target.name}", f"{module}:plain", own, cost=20 + 0.05 * plain))
         if target.family == "nmt_bench":
-            own = {"target": target, "others": others, "n_seeds": QUICK_SEEDS if quick else N_MORE}
+            own = {"target": target, "others": others, "n_seeds": most(N_MORE)}
             found.append(
-                Unit(f"more/{target.name}", f"{module}:without_repeats", own, cost=60 + 0.2 * of_table)
+                Unit(f"more/{target.name}", f"{module}:without_repeats", own, cost=60 + 0.2 * N_MORE)
             )
     for name, cost in (("kernel", 10), ("steps", 60)):
         found.append(Unit(f"algorithms/{name}", f"{PACKAGE}.algorithms:{name}", cost=cost))
@@ -64,9 +90,9 @@ def units(quick: bool) -> list[Unit]:
     found.append(Unit("theory/onsets", f"{module}:onsets", cost=10))
     found.append(Unit("theory/equations", f"{module}:equations", cost=15))
     found.append(Unit("theory/similar", f"{module}:similar_sets", cost=15))
-    for name, n_rows in (("time", theory.N_TIMED), ("time-many", 10_000)):
+    for name, n_rows in (("time", times.N_TIMED), ("time-many", 10_000)):
         own = {"n_rows": n_rows}
-        found.append(Unit(f"theory/{name}", f"{module}:kernel_times", own, cost=20, alone=True))
+        found.append(Unit(f"theory/{name}", f"{PACKAGE}.times:kernel_times", own, cost=20, alone=True))
     small = two_metrics.usable().get("nmt_bench")
     if small:
         size = (2, 1000) if quick else (5, 5000)
@@ -102,15 +128,22 @@ def rows(found: Mapping[str, Arrays]) -> list[Row]:
         }
         for prefix in ("several/own/", "several/same/", "every/")
     }
-    every = computed_by(ellipsoids, ellipsoids.figure_2(found[f"alone/{ellipsoids.FEW}"]["best"], one))
+    every = computed_by(one_source, one_source.rows(found[f"alone/{ellipsoids.FEW}"]["best"], one))
     tpe = found[f"alone/{ellipsoids.MANY}"]["best"]
     epsilon = found[f"alone/epsilon/{ellipsoids.MANY}"]["best"]
-    every += computed_by(ellipsoids, ellipsoids.figure_12(tpe, *several.values(), epsilon))
+    every += computed_by(several_sources, several_sources.rows(tpe, *several.values(), epsilon))
     few = found[f"alone/{ellipsoids.FEW}"]["best"]
-    every += computed_by(ellipsoids, ellipsoids.beside_few(few, one, tpe, several["several/own/"][1]))
+    every += computed_by(
+        several_sources, several_sources.beside_few(few, one, tpe, several["several/own/"][1])
+    )
     tables = {table.name: table for table, _ in targets(quick=False)}
     kinds = [tables_found(found, kind) for kind in ("tables", "more", "cold")]
     every += computed_by(of_tables, of_tables.rows(*kinds, tables))
-    every += computed_by(theory, theory.rows(found, [*tables.values()]))
+    if dissimilar.DISSIMILAR in kinds[0]:
+        known = {name: tables[name] for name in kinds[0]}
+        every += computed_by(dissimilar, dissimilar.rows(kinds[0][dissimilar.DISSIMILAR], known))
+    every += computed_by(theory, theory.rows(found))
+    every += computed_by(spaces, spaces.rows([*tables.values()]))
+    every += computed_by(times, times.rows(found["theory/time"], found["theory/time-many"]))
     every += computed_by(algorithms, algorithms.rows(found)) + computed_by(cases, cases.rows(found))
     return [replace(row, reason=row.reason or REASONS.get(row.key, "")) for row in every]

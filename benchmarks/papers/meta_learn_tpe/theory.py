@@ -1,8 +1,6 @@
-"""Propositions, lemmas and theorems, Eq. 14 and 15, the printed spaces, and the time of the task kernel."""
+"""Propositions, lemmas and theorems, and Eq. 13 to 15."""
 
-import csv
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 import equinox as eqx
@@ -11,28 +9,25 @@ import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
-from benchmarks.papers import data
 from benchmarks.papers.meta_learn_tpe.searches import COUNTS, EPSILON, with_count
-from benchmarks.papers.rows import OURS_ALONE, Range, Row, Verdict, judged, missing
+from benchmarks.papers.rows import (
+    OURS_ALONE,
+    Range,
+    Row,
+    Verdict,
+    judged,
+    missing,
+    standard_error,
+)
 from benchmarks.papers.runs import Arrays
 from benchmarks.papers.tables import Table
 
 N_SETS, N_CELLS, N_TRIVIAL, N_ONSET = 500, 200, 7, 40
 N_KERNELS = 300
 BUDGETS = (100, 300, 1000, 3000, 5000)
-GAMMA, SOURCES, REPEATS = 0.1, 4, 30
-# Dimensions and rows of the paper's time of the task kernel.
-TIMED, N_TIMED = 10, 200
+GAMMA, SOURCES = 0.1, 4
 # Rows of each of two tasks whose best tenths overlap; lower clips of the bandwidth.
 N_OF_SETS, CLIPS = (400, 6_400, 102_400), (1e-4, 0.1)
-# Names in the printed tables of spaces that are others in the headers of tables.
-VALUES = {"constant": "const", "ReLU": "relu"}
-PRINTED_SPACES = {
-    "Table 1": ("metalearn_table1.csv", "hpolib"),
-    "Table 2": ("metalearn_table2.csv", "nmt_bench"),
-}
-
-PRINTED_SIZES, N_PRINTED = {"Table 1": (62208, 4), "Table 2": (648, 1)}, {"Table 1": 4, "Table 2": 3}
 
 
 def sets() -> Arrays:
@@ -136,35 +131,6 @@ def convergence(target: Table, n_seeds: int, n_evaluations: int) -> Arrays:
     return {"share": np.array(shares), "budgets": np.array(budgets)}
 
 
-def kernel_times(n_rows: int) -> Arrays:
-    """A unit: "seconds" (r,) of the task kernel of five tasks of so many rows, 1000 points.
-
-    "text" (r,), of the preset of the text, whose points are uniform.
-    """
-    problem = px.problems.ellipsoid(TIMED)
-    rng, logs = np.random.default_rng(0), {}
-    for i in range(SOURCES):
-        x = rng.uniform(-5, 5, (n_rows, TIMED))
-        logs[f"{i}"] = px.Observations.from_arrays(problem.space, x, ((x - i) ** 2).sum(axis=1))
-    x, found = rng.uniform(-5, 5, (n_rows, TIMED)), {}
-
-    @eqx.filter_jit
-    def kernel(sampler: px.samplers.Sampler, state: px.samplers.State) -> jax.Array:
-        return px.meta.task_kernel(px.samplers.similarities(sampler, state))
-
-    for name, preset in (("seconds", px.paper_meta_learn_tpe), ("text", px.papers.meta_learn_tpe)):
-        sampler = preset(problem.space, logs, n_samples=1000)
-        state = sampler.tell(sampler.init(n_rows), x, (x**2).sum(axis=1))
-        jax.block_until_ready(kernel(sampler, state))
-        seconds = []
-        for _ in range(REPEATS):
-            start = time.perf_counter()
-            jax.block_until_ready(kernel(sampler, state))
-            seconds.append(time.perf_counter() - start)
-        found[name] = np.array(seconds)
-    return found
-
-
 def onsets() -> Arrays:
     """A unit: "COUNT/m" (n,) similarity of one source after 1, 2, ... random rows, m objectives."""
     problem, found = px.problems.ellipsoid(2), {}
@@ -203,7 +169,7 @@ def _onset(found: Arrays) -> Iterator[Row]:
         yield Row(f"onset-{m}", "Section 4.5", printed, text, verdict, note)
 
 
-def rows(found: Mapping[str, Arrays], tables: Sequence[Table]) -> Iterator[Row]:
+def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
     """Rows of all of these."""
     own = found["theory/sets"]
     for key, where, printed, other in (
@@ -222,12 +188,7 @@ def rows(found: Mapping[str, Arrays], tables: Sequence[Table]) -> Iterator[Row]:
     yield from _eq_13()
     yield from _equations(found["theory/equations"])
     yield from _theorem_2(found["theory/similar"])
-    for where, (file, benchmark) in PRINTED_SPACES.items():
-        of_family = [table for table in tables if table.family == benchmark]
-        yield _space(where, file, of_family)
-        yield _size(where, of_family)
     yield _theorem_1(found.get("theory/convergence"))
-    yield from _time(found["theory/time"], found["theory/time-many"])
 
 
 def _equations(found: Arrays) -> Iterator[Row]:
@@ -303,79 +264,8 @@ def _theorem_1(found: Arrays | None) -> Row:
     each, budgets = found["share"], found["budgets"]
     text = ", ".join(f"{share:.3f} after {n}" for share, n in zip(each.mean(axis=0), budgets, strict=True))
     last = each[:, -1]
-    error = float(last.std(ddof=1) / np.sqrt(len(last))) if len(last) > 1 else 0.0
+    error = standard_error(last) if len(last) > 1 else 0.0
     rising = bool((np.diff(each.mean(axis=0)) >= -0.01).all())
     verdict = judged(float(last.mean()), error, Range(0.99)) if rising else Verdict.DIFFERS
     note = f"share of the rows below that are in it, {len(each)} runs, 5 % of the suggestions at random"
     return Row(key, "Theorem 1", printed, text, verdict, note)
-
-
-def _space(where: str, file: str, tables: Sequence[Table]) -> Row:
-    folder, key = data.folder(), f"space-{where}"
-    path = folder / "papers" / file if folder else None
-    if path is None or not path.is_file() or not tables:
-        return missing(key, where, "the search space", "tables in PARZAX_DATA")
-    with path.open(newline="", encoding="utf-8") as lines:
-        printed = {line["table_name"]: line["choices"].split("|") for line in csv.DictReader(lines)}
-    wrong = []
-    for table in tables:
-        space = px.problems.Tabular.load(table.path, [table.objectives[0]]).space
-        if set(space.names) != set(printed):
-            wrong.append(f"{table.name}: other names")
-            continue
-        for name, (domain,) in zip(space.names, space.domains, strict=True):
-            if not same_values(choices(domain), printed[name]):
-                wrong.append(f"{table.name}: {name}")
-    text = f"{len(printed)} parameters of {len(tables)} tables" + (
-        f"; not the same: {', '.join(wrong)}" if wrong else ""
-    )
-    return Row(key, where, "the search space", text, Verdict.DIFFERS if wrong else Verdict.AGREES)
-
-
-def _size(where: str, tables: Sequence[Table]) -> Row:
-    n, n_seeds = PRINTED_SIZES[where]
-    key, printed = f"size-{where}", f"configurations and training seeds: {n}, {n_seeds}"
-    if not tables:
-        return missing(key, where, printed, "tables in PARZAX_DATA")
-    sizes = {t.name: np.shape(px.problems.Tabular.load(t.path, [t.objectives[0]]).losses) for t in tables}
-    text = "; ".join(f"{name} {own[0]}, {own[1]}" for name, own in sizes.items())
-    same = all(own[:2] == (n, n_seeds) for own in sizes.values())
-    note = f"{len(tables)} of the paper's {N_PRINTED[where]} tables"
-    return Row(key, where, printed, text, Verdict.AGREES if same else Verdict.DIFFERS, note)
-
-
-def choices(domain: object) -> list:
-    """Values of an ordinal or categorical parameter."""
-    return list(domain.values if isinstance(domain, px.Ordinal) else getattr(domain, "choices", ()))
-
-
-def same_values(ours: Sequence, printed: Sequence[str]) -> bool:
-    """As words, or as numbers up to one power of ten that a heading states."""
-    if all(isinstance(value, str) for value in ours):
-        return {VALUES.get(text, text) for text in printed} == set(ours)
-    a, b = sorted(map(float, ours)), sorted(map(float, printed))
-    if len(a) != len(b):
-        return False
-    factor = next((x / y for x, y in zip(a, b, strict=True) if y), 1.0)
-    power = 10.0 ** round(np.log10(factor)) if factor > 0 else 1.0
-    return bool(np.allclose(a, np.array(b) * power, rtol=1e-6))
-
-
-def _time(few: Arrays, many: Arrays) -> Iterator[Row]:
-    where = "Section 5.1, C.2.2"
-    note = "four sources, 1000 points; compilation apart; the machine of this page, which is not the paper's"
-    for key, own, printed, n_rows, limit in (
-        ("kernel-time", few, "the task kernel takes 1e-4 s: 10D, 200 observations, 5 tasks", N_TIMED, 1e-4),
-        ("kernel-time-many", many, "with S = 1000 and N_m = 10^4 less than a second", 10_000, 1.0),
-    ):
-        took = float(np.median(own["seconds"]))
-        verdict = judged(took, 0, Range(0, limit))
-        text = float(np.median(own["text"]))
-        reason = f"at uniform points, as in the text, {text:.1e} s; its program and machine are not at hand"
-        yield Row(key, where, printed, f"{took:.1e} s with {n_rows} rows a task", verdict, note, reason)
-    factor = float(np.median(many["seconds"]) / np.median(few["seconds"]))
-    yield Row(
-        "kernel-time-order", where, "its time is O(S max N_m)",
-        f"{factor:.1f} times with {10_000 // N_TIMED} times as many rows",
-        judged(factor, 0, Range(high=10_000 / N_TIMED)), note,
-    )  # fmt: skip

@@ -25,6 +25,12 @@ METHODS = (OURS, MO, RANDOM)
 COLD = "ours without warm start"
 # The two without repeats.
 FRESH = {OURS: "ours without repeats", MO: "MO-TPE without repeats"}
+# Of every row on these tables.
+NOTE = (
+    "distance from the hypervolume of the true front (Eq. 18), ratio of means; one source fewer than printed"
+)
+# The table on which the paper's method struggles.
+DISSIMILAR = "so_en"
 # Of Figure 9: shares of the table that are the best.
 TOPS = (0.01, 0.05)
 
@@ -188,3 +194,18 @@ def _among(arrays: Arrays, every: np.ndarray, ranks: np.ndarray, top: float) -> 
             worse |= (row <= flat).all(axis=1)
         found[name] = np.cumsum(~worse.reshape(x.shape[:2]), axis=1)
     return found
+
+
+def gap(found: Found, method: str, budget: int = N_EVALUATIONS) -> np.ndarray:
+    """(s,) by how much the share of the true front falls short of 1 after so many evaluations."""
+    share = found.share[method]
+    return 1 - share[:, min(budget, share.shape[1]) - 1]
+
+
+def log_ratio(a: np.ndarray, b: np.ndarray, *, paired: bool = False) -> tuple[float, float]:
+    """Log of the ratio of means over runs, and its standard error; ``paired``, of runs that share seeds."""
+    if paired:
+        variance = (a / a.mean() - b / b.mean()).var(ddof=1) / len(a)
+    else:
+        variance = sum(x.var(ddof=1) / len(x) / x.mean() ** 2 for x in (a, b))
+    return float(np.log(a.mean() / b.mean())), float(np.sqrt(variance))
