@@ -7,6 +7,7 @@ from benchmarks.papers.cond_ped_anova import (
     baselines,
     curves,
     learners,
+    memory,
     more_statements,
     peers,
     reasons,
@@ -235,13 +236,13 @@ def test_further_times_can_break():
     }
     costs = {"sizes": sizes, "made": np.full(3, 9.0), "conditional": np.full(3, 2.0), "plain": np.ones(3)}
     found = {f"times/overhead/{MOVING}": costs, f"times/f-ANOVA/{MOVING}": own["f-ANOVA"]}
-    found[times.MEMORY] = {"sizes": sizes, "mebibytes": np.array([1000.0, 4000.0, 16000.0])}
-    good = {row.key: row for row in (*times._further(found, MOVING, own), times._memory_row(found))}
+    found[memory.MEMORY] = {"sizes": sizes, "mebibytes": np.array([1000.0, 4000.0, 16000.0])}
+    good = {row.key: row for row in (*times._further(found, MOVING, own), *memory.rows(found))}
     assert {row.verdict for row in good.values()} == {AGREES}
     assert "64000" not in good["f6-memory"].ours
     costs["made"], own["f-ANOVA"]["f-ANOVA"] = np.full(3, 0.5), np.array([5.0, 20.0, np.nan])
-    own["SHAP"]["SHAP"], found[times.MEMORY]["mebibytes"] = np.full(3, 9.0), np.array([10.0, 20.0, 40.0])
-    bad = (*times._further(found, MOVING, own), times._memory_row(found))
+    own["SHAP"]["SHAP"], found[memory.MEMORY]["mebibytes"] = np.full(3, 9.0), np.array([10.0, 20.0, 40.0])
+    bad = (*times._further(found, MOVING, own), *memory.rows(found))
     assert {row.verdict for row in bad} == {DIFFERS}
     assert {row.verdict for row in times._further(found, MOVING, {})} == {DIFFERS, NOT_RUN}
 

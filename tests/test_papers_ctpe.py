@@ -12,6 +12,7 @@ from benchmarks.papers.c_tpe import (
     algorithms,
     authors,
     counts,
+    first_feasible,
     nei,
     settings,
     shares,
@@ -500,7 +501,7 @@ def test_without_the_selection_no_row_is_below():
     sampler = px.c_tpe(space, 2)
     excess = np.array([[1.0, -1.0], [2.0, 1.0], [3.0, 1.0]])
     state = sampler.tell(sampler.init(4), np.array([[0.1], [0.5], [0.9]]), np.arange(3.0), excess)
-    own, without = sampler.split(state), algorithms.WithoutSelection(sampler.split)(state)
+    own, without = sampler.split(state), first_feasible.WithoutSelection(sampler.split)(state)
     assert np.asarray(own.below)[1:, :3].tolist() == [[True, False, False], [True, False, False]]
     assert np.asarray(without.below)[1:, :3].tolist() == [[False] * 3, [True, False, False]]
     assert np.asarray(without.above)[1:, :3].tolist() == [[True] * 3, [False, True, True]]
@@ -512,33 +513,33 @@ def test_first_feasible_evaluations():
     """Catches runs with a feasible start that count, and rows the wrong way round."""
     feasible = np.zeros((4, 60), bool)
     feasible[0, 3] = feasible[1, 10] = feasible[2, 30] = True
-    assert algorithms.waits(feasible).tolist() == [1, 21, 51]
+    assert first_feasible.waits(feasible).tolist() == [1, 21, 51]
     rng = np.random.default_rng(0)
 
     def selection(ours: float, theirs: float) -> Verdict:
-        each = {settings.OURS: ours, algorithms.WITHOUT: theirs}
+        each = {settings.OURS: ours, first_feasible.WITHOUT: theirs}
         found = {
             f"{m}/a/{k}": rng.random((99, 60)) < p for m, p in each.items() for k in settings.CONSTRAINTS
         }
         for own in found.values():
-            own[:, : algorithms.N_STARTUP] = False
-        return algorithms._selection(found).verdict
+            own[:, : first_feasible.N_STARTUP] = False
+        return first_feasible._selection(found).verdict
 
     assert selection(0.5, 0.1) is AGREES
     assert selection(0.1, 0.5) is DIFFERS
-    assert algorithms._selection({}).verdict is NOT_RUN
+    assert first_feasible._selection({}).verdict is NOT_RUN
 
     def first(ours: float, theirs: float) -> Verdict:
         share = {settings.OURS: ours, settings.VANILLA: theirs, settings.RANDOM: theirs}
         own = made(dict.fromkeys(share, 1.0), feasible=share)
         for method in own.feasible.values():
             for runs in method.values():
-                runs[:, : algorithms.N_STARTUP] = False
-        return algorithms._first(own).verdict
+                runs[:, : first_feasible.N_STARTUP] = False
+        return first_feasible._first(own).verdict
 
     assert first(0.4, 0.1) is AGREES
     assert first(0.1, 0.4) is DIFFERS
-    assert algorithms._first(Results({}, {}, {})).verdict is NOT_RUN
+    assert first_feasible._first(Results({}, {}, {})).verdict is NOT_RUN
 
 
 # --- Table 3 and the tests -------------------------------------------------------------------

@@ -9,6 +9,7 @@ from benchmarks.papers.c_tpe import (
     candidates,
     counts,
     feasible,
+    first_feasible,
     nei,
     settings,
     shares,
@@ -59,7 +60,7 @@ def units(quick: bool) -> list[Unit]:
     found.append(Unit("theory/quantiles", f"{PACKAGE}.shares:of_quantiles", {"tables": own}, cost=20))
     found.append(Unit("theory/lemmas", f"{PACKAGE}.shares:of_thresholds", {"tables": own}, cost=5))
     firsts = {"tables": own, "n_seeds": 2 * _n_seeds(quick)}
-    found.append(Unit("algorithms/first", f"{PACKAGE}.algorithms:first_feasible", firsts, cost=60))
+    found.append(Unit("algorithms/first", f"{PACKAGE}.first_feasible:ablation", firsts, cost=60))
     oracles = {"tables": own, "quantiles": quantiles(quick)}
     theirs = Unit(
         "authors",
@@ -183,7 +184,9 @@ def rows(found: Mapping[str, Arrays]) -> list[Row]:
     every += computed_by(toy, toy.trajectory_rows(found["toy/overlaps"]))
     every += computed_by(vanished, vanished.rows(found["toy/vanished"], found["toy/modes"]))
     every += computed_by(theory, theory.rows(found)) + computed_by(shares, shares.rows(found, run))
-    every += computed_by(algorithms, algorithms.rows(found, own))
+    every += computed_by(algorithms, algorithms.rows(found))
+    first = first_feasible.rows(found.get("algorithms/first", {}), own)
+    every += computed_by(first_feasible, first)
     again = results(found, "again")
     # All seeds of the methods that ran again; a quick run has none.
     most = own.with_more(again) if again.losses else own

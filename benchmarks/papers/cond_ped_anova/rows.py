@@ -6,6 +6,7 @@ from dataclasses import replace
 from benchmarks.papers.cond_ped_anova import (
     baselines,
     learners,
+    memory,
     more_statements,
     peers,
     reasons,
@@ -37,12 +38,12 @@ def units(quick: bool) -> list[Unit]:
                 found.append(Unit(f"curves/{source}/{problem}-{region:g}", CURVES, own, cost=5))
     found += sizes.units() + baselines.units() + learners.units() + reasons.units()
     found += [] if quick else learners.more_units()
-    return found + peers.units(quick) + times.units(quick)
+    return found + peers.units(quick) + times.units(quick) + ([] if quick else memory.units())
 
 
 def rows(found: Mapping[str, Arrays]) -> list[Row]:
     """All rows, in the order of the paper."""
-    parts = (baselines, peers, times, sizes, theorem, reference, learners, more_statements)
+    parts = (baselines, peers, times, memory, sizes, theorem, reference, learners, more_statements)
     every: list[Row] = []
     for module in (statements, more_statements):
         every += computed_by(module, [_row(statement, found) for statement in module.STATEMENTS])

@@ -1,15 +1,10 @@
 """Figure 6: seconds of each method by the number of rows."""
 
 import gc
-import re
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from importlib import import_module
-from multiprocessing import get_context
-from pathlib import Path
 
 import jax
 import numpy as np
@@ -38,8 +33,6 @@ CLOSE, REPEATS, FEW_REPEATS = (OURS, PLAIN), 7, 3
 LARGE = 2**14
 # Rows at which what PED-ANOVA needs before it begins is timed beside what conditions cost.
 OVERHEAD_SIZES = (2**9, 2**11, 2**13)
-# f-ANOVA's memory is taken at these, and drawn on to twice its largest log; the paper's machine has 16 GB.
-MEMORY, MEMORY_SIZES, RAM = "times/memory", (2**8, 2**9, 2**10), Range(16.0)
 # "Dramatically", of times; and the rows, and the hours, beyond which the paper calls SHAP too slow.
 DRAMATIC, SHAP_ROWS, TOO_SLOW = Range(10), 2**16, Range(0.5)
 
@@ -56,11 +49,6 @@ def units(quick: bool) -> list[Unit]:
              {"problem": problem, "sizes": overhead_sizes}, cost=15, alone=True)
         for problem in SHOWN
     ]  # fmt: skip
-    if not quick:
-        memory = function.replace("seconds", "memory")
-        overheads.append(
-            Unit(MEMORY, memory, {"sizes": MEMORY_SIZES}, needs=PEERS["f-ANOVA"], cost=60, alone=True)
-        )
     return overheads + [
         Unit(f"times/{name}/{problem}", function, {"methods": methods, "problem": problem, "sizes": sizes},
              needs=PEERS.get(name), cost=10 if quick else 60, alone=True)
@@ -80,7 +68,7 @@ def seconds(methods: tuple[str, ...], problem: str, sizes: tuple[int, ...]) -> A
     for i, n in enumerate(sizes):
         if "f-ANOVA" in methods and n > MOST_FANOVA:
             break
-        obs = _drawn(problem, n)
+        obs = drawn(problem, n)
         plain = obs if methods == CLOSE else naive.imputation(naive.expansion(obs))
         study = study_of(plain, 0)
         with warnings.catch_warnings():
@@ -100,7 +88,7 @@ def overhead(problem: str, sizes: tuple[int, ...]) -> Arrays:
     """A unit: "sizes", and the seconds of making a log unconditional, and of Optuna's evaluator on both."""
     found = []
     for n in sizes:
-        study = study_of(_drawn(problem, n), 0)
+        study = study_of(drawn(problem, n), 0)
         plain = _unconditional(study)
         evaluate = optuna.importance.PedAnovaImportanceEvaluator().evaluate
         works = (partial(_unconditional, study), partial(evaluate, study), partial(evaluate, plain))
@@ -110,31 +98,7 @@ def overhead(problem: str, sizes: tuple[int, ...]) -> Arrays:
     return {"sizes": np.array(sizes), "made": made, "conditional": conditional, "plain": unconditional}
 
 
-def memory(sizes: tuple[int, ...]) -> Arrays:
-    """A unit: "sizes", and MiB that f-ANOVA adds to a fresh process on an expanded log of each size."""
-    found = []
-    for n in sizes:  # the peak of a process never falls
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-            found.append(pool.submit(_added, n).result())
-    return {"sizes": np.array(sizes), "mebibytes": np.array(found)}
-
-
-def _added(n: int) -> float:
-    import_module("sklearn.ensemble")
-    study = study_of(naive.expansion(_drawn(MOVING, n)), 0)
-    before = _peak()
-    evaluated("f-ANOVA", study, 0)
-    return _peak() - before
-
-
-def _peak() -> float:
-    """MiB that this process had at most, from Linux; NaN elsewhere."""
-    status = Path("/proc/self/status")
-    found = re.search(r"VmHWM:\s*(\d+)", status.read_text()) if status.is_file() else None
-    return int(found[1]) / 1024 if found else float("nan")
-
-
-def _drawn(problem: str, n: int) -> px.Observations:
+def drawn(problem: str, n: int) -> px.Observations:
     """A log of random search."""
     values, losses = PROBLEMS[problem].sample(jax.random.key(n), n)
     return px.Observations.from_arrays(
@@ -220,37 +184,15 @@ def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
             "study's trials anew",
         )  # fmt: skip
         yield from _further(found, problem, own)
-    yield _memory_row(found)
 
 
-def _memory_row(found: Mapping[str, Arrays]) -> Row:
-    """Whether memory is what stops f-ANOVA at twice the largest log that the paper has."""
-    key, where, largest = "f6-memory", "D.1", 2 * MOST_FANOVA
-    printed = f"f-ANOVA needs too much memory beyond 2^11 rows: GB at 2^12 [{RAM}]"
-    seconds_of_peer = found.get(f"times/f-ANOVA/{MOVING}")
-    own = found.get(MEMORY)
-    if not own or not seconds_of_peer or np.isnan(own["mebibytes"]).any():
-        return missing(key, where, printed, "a full run with f-ANOVA on Linux")
-    power, number = _drawn_on(own["sizes"], own["mebibytes"], largest)
-    ran = np.isfinite(seconds_of_peer["f-ANOVA"])
-    slope, last = _drawn_on(seconds_of_peer["sizes"][ran], seconds_of_peer["f-ANOVA"][ran], SIZES[-1])
-    number *= 2**20 / 1e9
-    texts = [f"{x:.0f} MiB at {n}" for n, x in zip(own["sizes"], own["mebibytes"], strict=True)]
-    return Row(
-        key, where, printed, f"{number:.2g}, a power law of {power:.1f} through {', '.join(texts)}, {MOVING}",
-        judged(number, 0, RAM), f"by Optuna {optuna.__version__}; the paper's is 4.7.0",
-        "Optuna 4.7.0 on the same logs, by hand, adds 57 MiB at 1024 rows and 221 MiB at 4096; time grows: "
-        f"seconds as n^{slope:.1f}, {last / 86400:.0f} days at {SIZES[-1]} rows",
-    )  # fmt: skip
-
-
-def _drawn_on(sizes: np.ndarray, values: np.ndarray, to: int) -> tuple[float, float]:
+def drawn_on(sizes: np.ndarray, values: np.ndarray, to: int) -> tuple[float, float]:
     """The power of a power law, and its value at a size."""
     slope, height = np.polyfit(np.log2(sizes), np.log2(values), 1)
     return float(slope), float(2 ** (height + slope * np.log2(to)))
 
 
-def _error_drawn_on(sizes: np.ndarray, values: np.ndarray, to: int) -> float:
+def _error_at(sizes: np.ndarray, values: np.ndarray, to: int) -> float:
     """Standard error of that value's log, from the distances to the line; infinite from two sizes."""
     at, logs = np.log2(sizes), np.log2(values)
     if len(at) < 3:
@@ -292,9 +234,9 @@ def _further(found: Mapping[str, Arrays], problem: str, own: Mapping[str, Arrays
             number, wanted = float(ratios.min()), DRAMATIC
             text = f"{ratios.min():.0f} to {ratios.max():.0f}, {sizes[ran][0]} to {sizes[ran][-1]} rows"
         else:
-            slope, at_rows = _drawn_on(sizes[ran], seconds_of_peer[ran], SHAP_ROWS)
+            slope, at_rows = drawn_on(sizes[ran], seconds_of_peer[ran], SHAP_ROWS)
             number, wanted = at_rows / 3600, TOO_SLOW
-            error = number * _error_drawn_on(sizes[ran], seconds_of_peer[ran], SHAP_ROWS)
+            error = number * _error_at(sizes[ran], seconds_of_peer[ran], SHAP_ROWS)
             text = (f"{number:.1f} ± {error:.1g}, a power law of {slope:.1f} through {ran.sum()} sizes; "
                     f"{seconds_of_peer[ran][-1]:.0f} s at {sizes[ran][-1]}")  # fmt: skip
         yield Row(

@@ -10,7 +10,6 @@ _ONE_SOURCE = (
     "(the row of overlaps); the paper's other source is not at hand"
 )
 REASONS = {
-    "f2-end": "twice as many runs would tell of c* = 4, many times as many of c* = 3, which is at the end",
     "f12-number-0": _NEAR,
     "f12-number-1": _NEAR,
     "f4-warm-so_en": _NEAR,
