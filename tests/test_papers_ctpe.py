@@ -424,17 +424,19 @@ def test_vanished_constraints_hold_and_break():
     rng = np.random.default_rng(0)
     names = ("plain", "relative")
 
-    def rows(constant: tuple, far: dict, modes: float) -> dict:
+    def rows(constant: tuple, far: dict, modes: float, in_wide: float) -> dict:
         found = {f"constant/{name}": rng.normal(x, 0.01, 40) for name, x in zip(names, constant, strict=True)}
         for method, share in ({"vanilla": 0.1} | far).items():
             found[method] = np.where(np.arange(400) < 400 * share, 1.0, 0.01)
         modes = {"rastrigin/c-TPE": modes, "rastrigin/random": 0.8, "sphere/c-TPE": 0.1, "sphere/random": 1.0}
         modes = {name: loss * rng.uniform(0.9, 1.1, 400) for name, loss in modes.items()}
+        for method, share in (("c-TPE", in_wide), ("random", 0.5)):
+            modes[f"valleys/{method}"] = np.where(np.arange(400) < 400 * share, 1.0, -0.8)
         return {key: row.verdict for key, row in by_key(vanished.rows(found, modes)).items()}
 
-    good = rows((0.3, 0.99), {"c-TPE": 0.05, "naive": 0.3}, 1.0)
+    good = rows((0.3, 0.99), {"c-TPE": 0.05, "naive": 0.3}, 1.0, 0.8)
     assert set(good.values()) == {AGREES}
-    broken = rows((0.9, 0.9), {"c-TPE": 0.3, "naive": 0.03}, 0.5)
+    broken = rows((0.9, 0.9), {"c-TPE": 0.3, "naive": 0.03}, 0.5, 0.2)
     assert set(broken.values()) == {DIFFERS}
 
 

@@ -120,6 +120,8 @@ def measure(options: Namespace) -> list[str]:
             continue
         if len({round(total, 3) for _, _, total in best.values()}) > 1:
             failed.append(f"{name}: results differ: {[total for *_, total in best.values()]}")
+        wall, processor, _ = best[KINDS[0]]
+        print(f"{'':28} two devices with the work of one would take {processor / wall / 2:.2f} of one device")
         for kind, most in ((KINDS[0], MOST_OF_ONE), (KINDS[2], MOST_OF_PINNED)):
             ratio = best[KINDS[1]][0] / best[kind][0]
             print(f"{'':28} two devices take {ratio:.2f} of {kind} (at most {most})")

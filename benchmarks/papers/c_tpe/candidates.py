@@ -12,13 +12,15 @@ import parzax as px
 from benchmarks.papers.c_tpe import searches, settings
 from benchmarks.papers.c_tpe.results import Results, gap_ratio
 from benchmarks.papers.rows import ratio_in_words
-from benchmarks.papers.runs import Arrays
+from benchmarks.papers.runs import Arrays, Unit
 from benchmarks.papers.tables import Table
 from parzax.parzen import AbstractDensities, AbstractSmoothing
 
 # The unit's name, and of which method these are runs.
 KIND, METHOD = "alone", "augmented, candidates of the objective"
-N_RUNS, BUDGET = 300, settings.N_EVALUATIONS
+N_RUNS, N_TEXT = 300, 150
+# The preset of the text, without augmentation and with it.
+TEXT, TEXT_AUGMENTED = "px.papers.c_tpe", "px.papers.c_tpe, augmented"
 
 
 class FirstDensity(AbstractDensities):
@@ -58,6 +60,20 @@ class FirstCandidates(AbstractSmoothing):
         return self.inner.status(basis, state, split)
 
 
+def units(family: str, tables: Sequence[Table]) -> list[Unit]:
+    """Of a benchmark: these runs, and those of the text."""
+    common = {"tables": tables, "quantile": settings.PRINTED_QUANTILES[-1]}
+    own = common | {"n_seeds": N_RUNS}
+    found = [
+        Unit(f"{KIND}/{METHOD}/{family}", f"{__name__}:search", own, cost=15 + 0.1 * N_RUNS * len(tables))
+    ]
+    for method in (TEXT, TEXT_AUGMENTED):
+        own = common | {"method": method, "n_seeds": N_TEXT}
+        cost = 15 + 0.1 * N_TEXT * len(tables)
+        found.append(Unit(f"{KIND}/{method}/{family}", f"{__name__}:by_text", own, cost=cost))
+    return found
+
+
 def search(tables: Sequence[Table], quantile: float, n_seeds: int) -> Arrays:
     """A unit: as `searches.search`, with the size constrained."""
     found = {"quantiles": np.array([quantile])}
@@ -72,21 +88,34 @@ def search(tables: Sequence[Table], quantile: float, n_seeds: int) -> Arrays:
     return found
 
 
+def by_text(method: str, tables: Sequence[Table], quantile: float, n_seeds: int) -> Arrays:
+    """A unit: the same by the preset of the text, without augmentation or with it."""
+    found = {"quantiles": np.array([quantile])}
+    for table in tables:
+        stacked = searches.problems(table.path, table.objectives[0], ("size",), [quantile])
+        run = searches.augmented if method == TEXT_AUGMENTED else searches.optimised
+        root = jax.random.key(zlib.crc32(f"{method}/{table.name}".encode()))
+        losses, excess = run(px.papers.c_tpe(stacked.space, 1), stacked, jax.random.split(root, (1, n_seeds)))
+        found[f"{table.name}/size/losses"] = np.asarray(losses, np.float32)
+        found[f"{table.name}/size/feasible"] = np.all(np.asarray(excess) <= 0, axis=-1)
+    return found
+
+
 def reason(most: Results, alone: Results) -> str:
-    """What is left of the effect of augmentation with these candidates."""
+    """What augmentation costs by the text too, and what is left with these candidates."""
     every = Results(most.losses | alone.losses, most.feasible | alone.feasible, most.oracle)
-    own = every.settings((METHOD, settings.OURS, settings.AUGMENTED), settings.PRINTED_QUANTILES[-1])
+    methods = (METHOD, TEXT, TEXT_AUGMENTED, settings.OURS, settings.AUGMENTED)
+    own = every.settings(methods, settings.PRINTED_QUANTILES[-1])
     if not own:
         return ""
-    usual, other = (
-        ", ".join(
-            f"{at.table} {ratio_in_words(*gap_ratio(every, method, settings.OURS, [at], BUDGET))}"
-            for at in own
+    usual, text, other = (
+        ", ".join(ratio_in_words(*gap_ratio(every, one, two, own, budget)) for budget in settings.BUDGETS)
+        for one, two in (
+            (settings.AUGMENTED, settings.OURS), (TEXT_AUGMENTED, TEXT), (METHOD, settings.OURS)
         )
-        for method in (settings.AUGMENTED, METHOD)
-    )
+    )  # fmt: skip
     return (
-        f"half of the candidates are of the constraint's density, which {settings.N_AUGMENTED} random rows "
-        f"make nearly uniform: with size constrained, after {BUDGET} over no augmentation {usual}; with "
-        f"candidates of the objective's density alone {other}"
+        f"with size constrained, after 50, 100, 150, 200 over no augmentation {usual}; by the preset of the "
+        f"text {text}; half of the candidates are of the constraint's density, which {settings.N_AUGMENTED} "
+        f"random rows make nearly uniform: with candidates of the objective's density alone {other}"
     )

@@ -10,6 +10,7 @@ import parzax as px
 from benchmarks.papers.c_tpe import settings
 from benchmarks.papers.c_tpe.peers import Lookup
 from benchmarks.papers.c_tpe.printed import table_1
+from benchmarks.papers.c_tpe.reasons import SOBOL
 from benchmarks.papers.c_tpe.results import Results, gap_ratio
 from benchmarks.papers.rows import OURS_ALONE, Range, Row, judged_ratio, missing, ratio_in_words, together
 from benchmarks.papers.runs import Arrays, Unit
@@ -188,11 +189,8 @@ def rows(results: Results) -> Iterator[Row]:
 
 def _settings(results: Results, quantile: float, names: Sequence[str] = TABLES) -> list[settings.Setting]:
     """Settings of NEI at a quantile; none unless all of these tables ran."""
-    found = [
-        setting
-        for setting in results.settings((settings.NEI, settings.OURS, settings.VANILLA), quantile)
-        if setting.table in names and setting.constraints == KIND
-    ]
+    methods = (settings.NEI, settings.OURS, settings.VANILLA, settings.RANDOM)
+    found = [s for s in results.settings(methods, quantile) if s.table in names and s.constraints == KIND]
     return found if len(found) == len(names) else []
 
 
@@ -247,7 +245,19 @@ def _looser(results: Results, key: str, where: str, printed: str, names: Sequenc
     change = loose - tight, float(np.hypot(error, other))
     text = f"c-TPE over NEI at {each}; last over first {ratio_in_words(*change)}"
     note = f"read as: c-TPE over NEI falls from {min(ratios):g} to {max(ratios):g}; {WEAKER} after {budget}"
-    return Row(key, where, printed, text, judged_ratio(*change), note)
+    return Row(key, where, printed, text, judged_ratio(*change), note, SOBOL + _random_beside(results, names))
+
+
+def _random_beside(results: Results, names: Sequence[str]) -> str:
+    """Random search and c-TPE over vanilla TPE, by quantile."""
+    texts = []
+    for method in (settings.RANDOM, settings.OURS):
+        ratios = (
+            gap_ratio(results, method, settings.VANILLA, _settings(results, q, names), settings.N_EVALUATIONS)
+            for q in settings.PRINTED_QUANTILES
+        )
+        texts.append(f"{method} {', '.join(f'{np.exp(log):.2g}' for log, _ in ratios)}")
+    return f"over vanilla TPE at these quantiles {' and '.join(texts)}"
 
 
 def _one_hot(results: Results) -> Row:
@@ -262,7 +272,12 @@ def _one_hot(results: Results) -> Row:
     each = ", ".join(f"{q:g}: {ratio_in_words(*ratio)}" for q, ratio in ratios.items())
     verdict = together([judged_ratio(*ratio) for ratio in ratios.values()])
     note = f"read as: c-TPE ends with the smaller loss at every quantile on {CATEGORIES}; {WEAKER}"
-    return Row(key, where, printed, f"c-TPE over NEI at {each}", verdict, f"{note} after {budget}")
+    beside = (
+        f"{q:g}: {ratio_in_words(*gap_ratio(results, settings.OURS, settings.RANDOM, own, budget))}"
+        for q, own in found.items()
+    )
+    reason = f"{SOBOL}c-TPE over random search is as printed: {', '.join(beside)}"
+    return Row(key, where, printed, f"c-TPE over NEI at {each}", verdict, f"{note} after {budget}", reason)
 
 
 def _by_random_search(results: Results) -> Row:

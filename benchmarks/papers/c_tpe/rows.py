@@ -78,13 +78,7 @@ def units(quick: bool) -> list[Unit]:
         if not quick:
             found += [_again(*own, family, members) for own in _methods() if own[0] in settings.CLOSE]
             found += [_again_cnsga(family, members)] if family == "nasbench201" else []
-            more = {
-                "tables": members,
-                "quantile": settings.PRINTED_QUANTILES[-1],
-                "n_seeds": candidates.N_RUNS,
-            }
-            name, work = f"{candidates.KIND}/{candidates.METHOD}/{family}", f"{PACKAGE}.candidates:search"
-            found.append(Unit(name, work, more, cost=15 + 0.1 * candidates.N_RUNS * len(members)))
+            found += candidates.units(family, members)
     return found if quick else found + nei.units(own)
 
 
@@ -193,7 +187,7 @@ def rows(found: Mapping[str, Arrays]) -> list[Row]:
     every += computed_by(counts, counts.rows(own, most))
     every += computed_by(nei, nei.rows(most))
     every += computed_by(trajectories, trajectories.rows(own, most, n_quantiles))
-    every += computed_by(feasible, feasible.rows(own))
+    every += computed_by(feasible, feasible.rows(own, most))
     without = unconstrained_runs(found)
     every += computed_by(unconstrained, unconstrained.rows(without))
     every += computed_by(unconstrained, unconstrained.rank_rows(list(without.get(unconstrained.PRESET, {}))))

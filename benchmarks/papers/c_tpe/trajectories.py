@@ -1,6 +1,6 @@
 """Figures 1, 7 to 9 and 13 to 18: what runs look like over evaluations."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import scipy.stats
@@ -77,7 +77,6 @@ def rows(results: Results, most: Results, n_quantiles: int) -> Iterator[Row]:
         yield missing("f10-12", "Figures 10, 11, 12", words, f"{lacking} tables that are not in PARZAX_DATA")
     yield from _ranks(most, n_quantiles)
     yield from _levels(results, n_quantiles)
-    yield from _discrepancy(most)
 
 
 def _losses(results: Results) -> Iterator[Row]:
@@ -213,41 +212,6 @@ def _levels(results: Results, n_quantiles: int) -> Iterator[Row]:
         )
         note = "percentage losses after 200, geometric mean; our reading, of the worst level"
         yield Row(key, where, f"{printed} [{wanted}]", f"loss over random search's: {text}", verdict, note)
-
-
-def _discrepancy(most: Results) -> Iterator[Row]:
-    families = {table.name: table.family for table in tables()}
-    for quantile in settings.PRINTED_QUANTILES:
-        key, where = f"discrepancy-{quantile:g}", f"Appendix G, at {quantile:g}"
-        printed = "the gap between c-TPE and vanilla TPE is larger on nasbench201 than on hpolib"
-        every = most.settings((settings.OURS, settings.VANILLA), quantile)
-        of = {f: [s for s in every if families.get(s.table) == f] for f in LOOSE}
-        if not all(of.values()):
-            yield missing(key, where, printed, TABLES)
-            continue
-        pair = settings.OURS, settings.VANILLA
-        nas, hpo = (gap_ratio(most, *pair, of[f], settings.N_EVALUATIONS) for f in ("nasbench201", "hpolib"))
-        text = f"c-TPE over TPE: nasbench201 {ratio_in_words(*nas)}, hpolib {ratio_in_words(*hpo)}"
-        ratio = nas[0] - hpo[0], float(np.hypot(nas[1], hpo[1]))
-        note = "absolute percentage losses after 200, geometric means"
-        behind = ", ".join(f"{f} {_behind(most, of[f]):.2f}" for f in LOOSE)
-        reason = (
-            "losses on HPOlib span orders of magnitude, which decide its ratio; vanilla TPE ends behind "
-            f"c-TPE with probability {behind}"
-        )
-        yield Row(key, where, printed, text, judged_ratio(*ratio), note, reason)
-
-
-def _behind(most: Results, own: Sequence[settings.Setting]) -> float:
-    """Probability that a run of vanilla TPE ends with a larger loss than one of c-TPE, mean of settings."""
-    each = []
-    for setting in own:
-        ours, theirs = (
-            percentage_loss(most, method, setting)[:, -1] for method in (settings.OURS, settings.VANILLA)
-        )
-        pairs = len(ours) * len(theirs)
-        each.append(float(scipy.stats.mannwhitneyu(theirs, ours).statistic) / pairs)
-    return float(np.mean(each))
 
 
 def _lead(ranks: np.ndarray) -> float:

@@ -228,8 +228,8 @@ def rank_rows(tables: Sequence[str]) -> Iterator[Row]:
         if together(verdicts) is Verdict.DIFFERS:
             (better, worse), rest = pairs[int(np.argmin(leads))], settings.N_TABLES - n
             reason = (
-                f"on these tables {better} is behind {worse}, as in its row of Table 3; a mean lead of "
-                f"{-min(leads) * n / rest:.1f} ranks on the {rest} others would turn that"
+                f"on these tables {better} is behind {worse}; it would need a mean lead of "
+                f"{-min(leads) * n / rest:.1f} ranks on the {rest} others"
             )
         yield Row(key, where, printed, "; ".join(texts), together(verdicts), note, reason)
 

@@ -37,6 +37,7 @@ def experiments(instance: str) -> Arrays:
         "cut": accuracies (v, s, l, 3) as in the learners' unit, of the rows within the ranges that the two
         spaces share: trainsize, the ranges of aknn, and either value of ranger.mtry.power.
         "alone": importances (d,) of each parameter at 0.1 among the rows of its learner, mean of the seeds.
+        "pooled": the same of the logs of all seeds as one.
         "released": accuracies (s, 2, 3) of rpart and xgboost by their own released networks, where stored.
     """
     space, names, values, accuracy = learners.read(instance)
@@ -51,17 +52,20 @@ def experiments(instance: str) -> Arrays:
     found = {
         "cut": np.array([_accuracies(accuracy, np.where(own, learner, -1), len(choices)) for own in kept])
     }
-    alone = np.zeros(len(names))
+    alone, pooled = np.zeros(len(names)), np.zeros(len(names))
     for i, choice in enumerate(choices):
-        weight = (learner == i).astype(float)
-        obs = px.Observations.from_arrays(
-            px.Space.from_json(space), values, accuracy, "maximize", weight=weight
-        )
-        with jax.enable_x64(True):
-            importance = np.asarray(px.cond_ped_anova(obs, [LEVEL]).importance)[:, 0].mean(axis=0)
-        own = [name.startswith(f"{choice}.") for name in names]
-        alone[own] = importance[own]
-    found["alone"] = alone
+        own, rows = [name.startswith(f"{choice}.") for name in names], learner == i
+        for into, logs in ((alone, values.shape[:1]), (pooled, (1,))):
+            obs = px.Observations.from_arrays(
+                px.Space.from_json(space),
+                values.reshape(*logs, -1, len(names)),
+                accuracy.reshape(*logs, -1),
+                "maximize",
+                weight=rows.reshape(*logs, -1).astype(float),
+            )
+            with jax.enable_x64(True):
+                into[own] = np.asarray(px.cond_ped_anova(obs, [LEVEL]).importance)[:, 0].mean(axis=0)[own]
+    found |= {"alone": alone, "pooled": pooled}
     path = learners.stored(instance)
     assert path is not None
     released = path.with_name(f"rbv2_cash2_{instance}.npz")
@@ -92,21 +96,19 @@ def _explain_curves(found: Mapping[str, Arrays]) -> Iterator[tuple[str, str]]:
     curves = of_unit(found[f"curves/fresh/{DISJOINT}"], DISJOINT)["default"]
     other = (curves.each("x", "variance")[:, curves.between(0.55, 1)] != 0).any(axis=1) & ~many
     text = f"in {many.sum()} of {len(many)} fresh logs 550 or more of {N_ROWS} rows have c < 0.5, so that "
-    text += f"the target at 0.55 has only such rows; of the other {(~many).sum()} logs x is not 0 in "
-    yield "f1-x-exact", f"{text}{other.sum()}"
+    text += f"the target at 0.55 has only such rows; in {(~many).sum() - other.sum()} of the other "
+    yield "f1-x-exact", f"{text}{(~many).sum()} logs x is exactly 0"
     imputed = np.isnan(obs.values[..., obs.space.names.index("x")]).mean()
-    text = f"{imputed:.0%} of the rows are imputed, and move together from one cell to the next"
+    text = f"{imputed:.0%} of the rows are imputed, and all of them change cell at once"
     yield "algorithm-imputation-middle", text
     for problem, key in ((DISJOINT, "f1-asymmetry"), (OVERLAP, "f1-overlap-asymmetry")):
         own = of_unit(found[f"curves/fresh/{problem}"], problem)
         text = (
             "an indicator and its complement have the same variance: at q and at 1 - q the importance of c "
         )
-        text += f"is q / (1 - q), {(1 - EXTREME) / EXTREME:.4f} here; of the exact variances of y and c at "
+        text += f"is q / (1 - q), {(1 - EXTREME) / EXTREME:.4f} here; at {EXTREME:g} the estimators find "
         seen = [f"{_seen(x, 'y'):.0%} and {_seen(x, 'c'):.0%} by {name}" for name, x in own.items()]
-        text += (
-            f"{EXTREME:g} the estimators see {', '.join(seen)}: the reference smooths the cut-off of y away"
-        )
+        text += f"of the exact variances of y and c {', '.join(seen)}: the reference smooths y's cut-off away"
         yield key, text
 
 
@@ -135,12 +137,11 @@ def _explain_peers(found: Mapping[str, Arrays]) -> Iterator[tuple[str, str]]:
     changed = (np.sign(ahead[0][:n]) != np.sign(ahead[1])).mean()
     drawn = ahead[0][np.random.default_rng(0).integers(0, len(ahead[0]), (10_000, N_SEEDS))].mean(axis=1)
     more_y = (drawn > 0).mean()
-    text = "c < 0.5, x < 0 and y < 0 divide the rows alike, so that rounding decides which of them a tree "
-    text += (
-        f"splits by: adding {peers.SHIFT:g} to every loss exchanges x and y in {changed:.0%} of {n} logs; "
-    )
+    text = "c < 0.5, x < 0 and y < 0 make the same two groups, so that rounding decides which one a tree "
+    text += f"takes: adding {peers.SHIFT:g} to every loss exchanges x and y in {changed:.0%} of {n} logs; "
     text += f"of ten logs, as in the paper, MDI's mean has y above x in {more_y:.0%} of draws from "
-    text += f"{len(ahead[0])} logs; over all of them y - x is {ahead[0].mean():.3f}, as x should lead"
+    text += f"{len(ahead[0])} logs; over all of them y - x is {ahead[0].mean():.3f}; x should lead, as its "
+    text += "domain is wider"
     others = "x and y change places from log to log; more logs, or more mirror images, would tell"
     for peer in peers.PEERS:
         yield f"peer-{peer}-{MOVING}-{variant}", text
@@ -161,7 +162,7 @@ def _explain_networks(found: Mapping[str, Arrays]) -> Iterator[tuple[str, str]]:
         yield f"figure-{instance}-correlation", _explain_correlation(rows, arrays)
         names = arrays["names"].tolist()
         for name in names:
-            yield f"within-{instance}-{name}", _explain_learner(found, instance, name, names, own["alone"])
+            yield f"within-{instance}-{name}", _explain_learner(found, instance, name, names, own)
 
 
 def _explain_table(row: learners.Printed, arrays: Arrays, own: Arrays) -> str:
@@ -177,11 +178,9 @@ def _explain_table(row: learners.Printed, arrays: Arrays, own: Arrays) -> str:
     other = abs(shift) < abs(off[worst]) / 2
     text = "another network, not chance or the space: " if other else "the ranges of the space in part: "
     text += f"the printed {KINDS[worst]} is {off[worst]:+.3f} from "
-    text += (
-        f"ours, {np.abs(off / spread)[worst]:.0f} standard errors, and {inside} of our {len(each)} logs lie "
-    )
-    text += "at or below it; keeping only rows in the ranges that both spaces have moves ours by "
-    text += f"{shift:+.3f} at most"
+    text += f"ours, {np.abs(off / spread)[worst]:.0f} standard errors; {inside} of our {len(each)} logs lie "
+    text += "at or below it; the rows in the ranges that both spaces have alone move ours by at most "
+    text += f"{shift:+.3f}"
     released = own.get("released_learners")
     if released is not None and row.learner in released:
         alone = own["released"][:, released.tolist().index(row.learner)].mean(axis=0)
@@ -199,7 +198,7 @@ def _explain_order(rows: list[learners.Printed], arrays: Arrays) -> str:
     each = [scipy.stats.rankdata(own[places, 2]) for own in arrays["accuracies"]]
     rhos = [float(np.corrcoef(ranks, own)[0, 1]) for own in each]
     return (
-        f"of the network, not chance: in our {len(rhos)} logs the rank correlation is {min(rhos):.2f} to "
+        f"not chance: each of our {len(rhos)} logs has a rank correlation from {min(rhos):.2f} to "
         f"{max(rhos):.2f}; the rows of the learners say how far each is off"
     )
 
@@ -221,15 +220,18 @@ def _explain_correlation(rows: list[learners.Printed], arrays: Arrays) -> str:
 
 
 def _explain_learner(
-    found: Mapping[str, Arrays], instance: str, name: str, names: list[str], alone: np.ndarray
+    found: Mapping[str, Arrays], instance: str, name: str, names: list[str], here: Arrays
 ) -> str:
     learner, short = name.split(".", 1) if "." in name else ("", name)
-    own = sorted((n for n in names if n.startswith(f"{learner}.")), key=lambda n: -alone[names.index(n)])
-    if name not in own:
+    if not learner:
         return ""
+    own, pooled = (
+        sorted((n for n in names if n.startswith(f"{learner}.")), key=lambda n: -here[kind][names.index(n)])
+        for kind in ("alone", "pooled")
+    )
     text = (
         f"of the network: among the rows of {learner} alone {short} is {own.index(name) + 1} of {len(own)}, "
-        f"and {own[0].split('.', 1)[1]} the first"
+        f"in all logs as one {pooled.index(name) + 1}, and {own[0].split('.', 1)[1]} the first"
     )
     released = found.get(f"more/rbv2_{learner}_{instance}")
     if released:

@@ -59,7 +59,7 @@ def rows(found: Mapping[str, Arrays]) -> Iterator[Row]:
             text = ", ".join(f"{name} {x:.1f}" for name, x in larger.items())
             at_half = _larger(found, problem, HALF)["default"]
             reason = (
-                f"chance alone makes them {np.sqrt(N_ROWS / n):.1f} times as large; with {HALF} rows it "
-                f"makes them {np.sqrt(N_ROWS / HALF):.1f} times as large, and {at_half:.1f} are found"
+                f"chance alone gives sqrt({N_ROWS} / {n}) = {np.sqrt(N_ROWS / n):.1f}; with {HALF} rows it "
+                f"gives {np.sqrt(N_ROWS / HALF):.1f}, and we find {at_half:.1f}"
             )
             yield Row(f"f8-errors-{problem}-{n}", where, printed, text, verdict, note, reason)

@@ -196,7 +196,8 @@ def _case_2(own: Arrays) -> Iterator[Row]:
         f"in ten dimensions the similarity is smaller for the same c [ratio {SMALLER}]",
         f"overlap of the best tenths over their union: {'; '.join(texts)}", together(verdicts),
         f"{N_BATCHES} x {N_POINTS:,} points; our range",
-        "the weights 5^(d - 1) leave the best tenth to the last few dimensions, however many there are",
+        f"weights of 5^(d - 1) leave all but {25.0**-4:.0e} of the variance to the last four dimensions, "
+        "however many there are",
     )  # fmt: skip
 
 
@@ -211,7 +212,7 @@ def _figure_3(own: Arrays) -> Iterator[Row]:
             key, where, f"{printed} [an overlap of at least 0.98]",
             f"largest overlap over their union, {len(own[f'{dim}'])} rotations: {best:.3f}",
             judged(best, 0, Range(0.98)), f"{N_POINTS:,} points",
-            "the ball of |x|_1 has 2 D corners, a cube 2^D",
+            "a ball of |x|_1 has 6 corners and a cube 8, so that no rotation makes them equal",
         )  # fmt: skip
 
 

@@ -57,17 +57,28 @@ def several(n_tasks: int, same: bool, n_seeds: Sequence[int], **options: Any) ->
     """
     found = {}
     for center, n in zip(MANY_CENTERS, n_seeds, strict=True):
+        if n == 0:
+            continue
         samplers = [sampler(MANY, center, n_tasks, seed, same=same, **options) for seed in range(n)]
         losses, _ = runs(samplers, px.problems.ellipsoid(MANY), N_EVALUATIONS)
         found[f"{center}"] = best(losses)
     return found
 
 
-def sampler(dim: int, center: int, n_tasks: int, seed: int, *, same: bool = False, **options: Any) -> Sampler:
+def sampler(
+    dim: int,
+    center: int,
+    n_tasks: int,
+    seed: int,
+    *,
+    same: bool = False,
+    count: str = "below",
+    **options: Any,
+) -> Sampler:
     """With so many logs of the same function; each of its own rows, or all of the ``same``."""
     own, space = logs(dim, center, n_tasks, seed, same=same), px.problems.ellipsoid(dim).space
     options = {"epsilon": EPSILON, "n_startup": N_STARTUP[dim]} | options
-    return with_count(px.paper_meta_learn_tpe(space, own, **options), "below")
+    return with_count(px.paper_meta_learn_tpe(space, own, **options), count)
 
 
 def logs(dim: int, center: int, n_tasks: int, seed: int, *, same: bool = False) -> dict[str, px.Observations]:

@@ -26,8 +26,8 @@ PACKAGE = "benchmarks.papers.meta_learn_tpe"
 # Runs: of a source in four and in ten dimensions, of several, of a table, there without repeats.
 N_ONE, N_SINGLE, N_SEVERAL, N_TABLE, N_MORE = 300, 400, 100, 300, 600
 # Runs without sources, which are cheap, and where fewer do not tell: centres in four and in ten dimensions,
-# and tables.
-N_MOST = 1000
+# there with one source and with eight, fewer with two and four, and tables.
+N_MOST, N_BETWEEN = 1000, 300
 NEAR_ENDS, NEAR_ENDS_MANY = (2, 3, 4), (0, 1)
 NEAR_ENDS_TABLES = ("slice_localization", "so_en", "sw_en")
 QUICK_SEEDS = 8
@@ -53,6 +53,8 @@ def units(quick: bool) -> list[Unit]:
         own = {"n_tasks": n, "same": False, "n_seeds": (many,) * len(ellipsoids.MANY_CENTERS)}
         own["eta"] = ellipsoids.EVERY_PARAMETER
         found.append(Unit(f"every/{n}", f"{module}:several", own, cost=30 + (0.2 + 0.5 * n) * many))
+    own = {"n_tasks": numbers[-1], "same": False, "n_seeds": (0, 0, many, many), "count": "floor"}
+    found.append(Unit(f"floor/{numbers[-1]}", f"{module}:several", own, cost=30 + 0.25 * numbers[-1] * many))
     for center in ellipsoids.CENTERS:
         runs = most(N_ONE, center in NEAR_ENDS)
         own = {"center": center, "n_seeds": runs}
@@ -60,9 +62,10 @@ def units(quick: bool) -> list[Unit]:
     for n in numbers:
         for same in (False, True):
             if n > 1 or not same:
+                near = N_MOST if n in (numbers[0], numbers[-1]) else N_BETWEEN
+                others = N_SINGLE if n == 1 else N_SEVERAL
                 of_center = tuple(
-                    most(N_SINGLE if n == 1 else N_SEVERAL, center in NEAR_ENDS_MANY)
-                    for center in ellipsoids.MANY_CENTERS
+                    most(near if center in NEAR_ENDS_MANY else others) for center in ellipsoids.MANY_CENTERS
                 )
                 own = {"n_tasks": n, "same": same, "n_seeds": of_center}
                 name = f"several/{'same' if same else 'own'}/{n}"
@@ -74,6 +77,9 @@ def units(quick: bool) -> list[Unit]:
         found.append(Unit(f"tables/{target.name}", f"{module}:search", own, cost=60 + 0.6 * runs))
         own = own | {"n_seeds": many}
         found.append(Unit(f"cold/{target.name}", f"{module}:without_start", own, cost=30 + 0.2 * many))
+        if target.name == two_metrics.DISSIMILAR:
+            own = own | {"n_seeds": most(N_TABLE)}
+            found.append(Unit(f"mixed-up/{target.name}", f"{module}:mixed_up", own, cost=60 + 0.2 * N_TABLE))
         own = {"target": target, "n_seeds": plain}
         found.append(Unit(f"mo/{target.name}", f"{module}:plain", own, cost=20 + 0.05 * plain))
         if target.family == "nmt_bench":
@@ -126,7 +132,7 @@ def rows(found: Mapping[str, Arrays]) -> list[Row]:
         prefix: {
             int(name.split("/")[-1]): arrays for name, arrays in found.items() if name.startswith(prefix)
         }
-        for prefix in ("several/own/", "several/same/", "every/")
+        for prefix in ("several/own/", "several/same/", "every/", "floor/")
     }
     every = computed_by(one_source, one_source.rows(found[f"alone/{ellipsoids.FEW}"]["best"], one))
     tpe = found[f"alone/{ellipsoids.MANY}"]["best"]
@@ -141,7 +147,9 @@ def rows(found: Mapping[str, Arrays]) -> list[Row]:
     every += computed_by(of_tables, of_tables.rows(*kinds, tables))
     if dissimilar.DISSIMILAR in kinds[0]:
         known = {name: tables[name] for name in kinds[0]}
-        every += computed_by(dissimilar, dissimilar.rows(kinds[0][dissimilar.DISSIMILAR], known))
+        mixed_up = tables_found(found, "mixed-up")[dissimilar.DISSIMILAR]
+        there = kinds[0][dissimilar.DISSIMILAR]
+        every += computed_by(dissimilar, dissimilar.rows(there, mixed_up, known))
     every += computed_by(theory, theory.rows(found))
     every += computed_by(spaces, spaces.rows([*tables.values()]))
     every += computed_by(times, times.rows(found["theory/time"], found["theory/time-many"]))

@@ -23,6 +23,8 @@ OURS, MO, RANDOM, ALONE = "ours", "MO-TPE", "random", "only warm start"
 METHODS = (OURS, MO, RANDOM)
 # Ours with random first configurations.
 COLD = "ours without warm start"
+# Ours with sources that say nothing.
+MIXED_UP = "ours with losses mixed up"
 # The two without repeats.
 FRESH = {OURS: "ours without repeats", MO: "MO-TPE without repeats"}
 # Of every row on these tables.
@@ -95,6 +97,13 @@ def without_start(target: Table, others: Sequence[Table], n_seeds: int) -> Array
     return {COLD: runs(samplers, own, N_EVALUATIONS)[0]}
 
 
+def mixed_up(target: Table, others: Sequence[Table], n_seeds: int) -> Arrays:
+    """A unit: ours with sources whose losses belong to other rows."""
+    own, sources = problem(target), [problem(other) for other in others]
+    samplers = [_sampler(sources, seed, mixed_up=True) for seed in range(n_seeds)]
+    return {MIXED_UP: runs(samplers, own, N_EVALUATIONS)[0]}
+
+
 def plain(target: Table, n_seeds: int) -> Arrays:
     """A unit: MO-TPE, which has no sources and no epsilon."""
     return {MO: _plain(problem(target), n_seeds)}
@@ -117,16 +126,20 @@ def _evaluated(own: Any, keys: jax.Array) -> tuple[jax.Array, jax.Array]:
     return jax.vmap(jax.vmap(one))(keys)
 
 
-def _sampler(sources: Sequence[Any], seed: int, **options: Any) -> Sampler:
-    logs = {f"task {i}": _log(own, len(sources) * seed + i) for i, own in enumerate(sources)}
+def _sampler(sources: Sequence[Any], seed: int, *, mixed_up: bool = False, **options: Any) -> Sampler:
+    first = len(sources) * seed
+    logs = {f"task {i}": _log(own, first + i, mixed_up=mixed_up) for i, own in enumerate(sources)}
     own = px.paper_meta_learn_tpe(sources[0].space, logs, epsilon=EPSILON, **options)
     return with_count(own, "below")
 
 
-def _log(own: Any, seed: int) -> px.Observations:
-    """Random configurations of a table, with replacement."""
-    x, losses = _evaluated(own, jax.random.split(jax.random.key(seed), (1, N_ROWS)))
-    return px.Observations.from_arrays(own.space, np.asarray(x)[0], np.asarray(losses)[0])
+def _log(own: Any, seed: int, *, mixed_up: bool = False) -> px.Observations:
+    """Random configurations of a table, with replacement; if ``mixed_up`` with losses of other rows."""
+    keys = jax.random.split(jax.random.key(seed), (1, N_ROWS))
+    x, losses = (np.asarray(each)[0] for each in _evaluated(own, keys))
+    if mixed_up:
+        losses = np.random.default_rng(seed).permutation(losses)
+    return px.Observations.from_arrays(own.space, x, losses)
 
 
 # --- measures ----------------------------------------------------------------------------------------
