@@ -176,10 +176,12 @@ def _explain_table(row: learners.Printed, arrays: Arrays, own: Arrays) -> str:
     inside = (each[:, worst] <= theirs[worst]).sum()
     off, shift = theirs - mean, shifts[np.abs(shifts).argmax()]
     other = abs(shift) < abs(off[worst]) / 2
-    text = "another network, not chance or the space: " if other else "the ranges of the space in part: "
+    text = (
+        "another network, rather than chance or the space: " if other else "the ranges of the space in part: "
+    )
     text += f"the printed {KINDS[worst]} is {off[worst]:+.3f} from "
     text += f"ours, {np.abs(off / spread)[worst]:.0f} standard errors; {inside} of our {len(each)} logs lie "
-    text += "at or below it; the rows in the ranges that both spaces have alone move ours by at most "
+    text += "at or below it; keeping the rows in the ranges that both spaces have moves ours by at most "
     text += f"{shift:+.3f}"
     released = own.get("released_learners")
     if released is not None and row.learner in released:
