@@ -146,5 +146,6 @@ def _top_tenth(found: Mapping[str, np.ndarray], tables: Sequence[Table]) -> Iter
         note = "mean of size, runtime and both; entries are single trainings; printed to a whole number"
         lacking = N_TABLES[family] - len(own)
         needed = (N_TABLES[family] * printed - np.sum(own)) / max(lacking, 1)
-        reason = f"the paper's other tables, {lacking}, would need {100 * needed:.1f} %"
+        others = "table" if lacking == 1 else f"{lacking} tables"
+        reason = f"the paper's other {others} would need {100 * needed:.1f} %"
         yield Row(key, where, text, ours, verdict, note, reason if verdict is Verdict.DIFFERS else "")
