@@ -29,7 +29,7 @@ N_ONE, N_SINGLE, N_SEVERAL, N_TABLE, N_MORE = 300, 400, 100, 300, 600
 # there with one source and with eight, fewer with two and four, and tables.
 N_MOST, N_BETWEEN = 1000, 300
 NEAR_ENDS, NEAR_ENDS_MANY = (4,), (0, 1)
-NEAR_ENDS_TABLES = ("slice_localization", "so_en", "sw_en")
+NEAR_ENDS_TABLES = ("so_en", "sw_en")
 QUICK_SEEDS = 8
 
 
