@@ -301,7 +301,7 @@ def test_reasons_name_the_learner_that_is_off():
     cut = np.stack([accuracies, accuracies + np.array([0.0, 0.0, 0.004])])
     text = reasons._explain_table(rows[2], arrays, {"cut": cut})
     assert "+0.300 from ours" in text
-    assert "at most +0.004" in text
+    assert "at most 0.004" in text
     order = reasons._explain_order(rows, arrays)
     assert "from 0.00 to 0.00" in order
 

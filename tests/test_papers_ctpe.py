@@ -12,6 +12,7 @@ from benchmarks.papers.c_tpe import (
     algorithms,
     authors,
     counts,
+    feasible,
     first_feasible,
     nei,
     settings,
@@ -128,10 +129,12 @@ def test_few_settings_agree_with_nothing(printed):
 @pytest.mark.slow
 def test_the_figures_hold_and_break(monkeypatch):
     families = {name: "hpolib" if name < "c" else "nasbench201" for name in TABLES}
-    monkeypatch.setattr(
-        trajectories, "tables",
-        lambda: [Table(f"{name}.npz", name, own, 4, ("x",), (), False) for name, own in families.items()],
-    )  # fmt: skip
+    for module in (trajectories, feasible):
+        monkeypatch.setattr(
+            module, "tables",
+            lambda: [Table(f"{name}.npz", name, own, 4, ("x",), (), False) for name, own in families.items()],
+        )  # fmt: skip
+    monkeypatch.setattr(feasible, "trainings", lambda *_: (np.linspace(0, 1e3, 100), None))
     share = {settings.AUGMENTED: 0.9, settings.OURS: 0.6, settings.VANILLA: 0.1}
     good = made(GOOD, feasible=share)
     for at in good.losses[settings.VANILLA]:  # Figure 5: what TPE finds is good, and infeasible
@@ -142,7 +145,7 @@ def test_the_figures_hold_and_break(monkeypatch):
             for kept in (good.losses, good.feasible):
                 alike = np.tile(kept[settings.OURS][at], (5, 1))
                 kept[settings.VANILLA][at] = kept[settings.OURS][at] = alike
-    found = by_key(trajectories.rows(good, good, len(settings.PRINTED_QUANTILES)))
+    found = figure_rows(good)
     assert found.pop("f10-12").verdict is NOT_RUN
     for key in ELSEWHERE:
         del found[key]
@@ -151,10 +154,16 @@ def test_the_figures_hold_and_break(monkeypatch):
     for at in bad.losses[settings.OURS]:
         bad.losses[settings.OURS][at][:, N // 2 :] = 0.5
         bad.feasible[settings.OURS][at][:, N // 2 :] = False
-    broken = by_key(trajectories.rows(bad, bad, len(settings.PRINTED_QUANTILES)))
+    broken = figure_rows(bad)
     assert {row.verdict for key, row in broken.items() if key not in ("f10-12", *ELSEWHERE)} == {DIFFERS}, (
         broken
     )
+
+
+def figure_rows(own: Results) -> dict:
+    """Of all figures of runs."""
+    n = len(settings.PRINTED_QUANTILES)
+    return by_key([*trajectories.rows(own, own, n), *feasible.rows(own, own)])
 
 
 # Rows that `made` says nothing of; the test below does.
@@ -172,7 +181,9 @@ def test_levels_gaps_and_shares(monkeypatch):
     def tables() -> list[Table]:
         return [Table(f"{name}.npz", name, own, 4, ("x",), (), False) for name, own in families.items()]
 
-    monkeypatch.setattr(trajectories, "tables", tables)
+    for module in (trajectories, feasible):
+        monkeypatch.setattr(module, "tables", tables)
+    monkeypatch.setattr(feasible, "trainings", lambda *_: (np.linspace(0, 1e3, 100), None))
     monkeypatch.setattr(trajectories, "NAS", "e")
     speeds = GOOD | {settings.NAIVE: 0.5}
     found = made(speeds, feasible={settings.OURS: 0.4, settings.AUGMENTED: 0.5, settings.VANILLA: 0.4})
@@ -184,7 +195,7 @@ def test_levels_gaps_and_shares(monkeypatch):
         own[:, 60:] = False
 
     def verdicts() -> dict:
-        rows = by_key(trajectories.rows(found, found, len(settings.PRINTED_QUANTILES)))
+        rows = figure_rows(found)
         return {key: rows[key].verdict for key in ELSEWHERE}
 
     assert set(verdicts().values()) == {AGREES}, verdicts()
@@ -210,6 +221,9 @@ def test_without_tables_rows_say_so(monkeypatch):
         *counts.rows(empty, empty),
         *nei.rows(empty),
         *trajectories.rows(empty, empty, 1),
+        *feasible.rows(empty, empty),
+        *shares.rows({}, []),
+        *first_feasible.rows({}, empty),
         *unconstrained.rows({}),
     ]
     assert {row.verdict for row in rows} == {NOT_RUN}

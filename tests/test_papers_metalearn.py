@@ -58,13 +58,15 @@ def runs_of_one(*, reverse: bool = False, naive: float = 3.0, end: float = 1.0, 
 
 def test_figure_2_holds_and_breaks():
     tpe = falling(25, 1.0, 99)
-    good = verdicts(one_source.rows(tpe, runs_of_one()))
+    good = verdicts(one_source.rows(tpe, tpe, runs_of_one()))
     assert set(good.values()) == {AGREES}, good
     rising = np.linspace(0.3, 1.0, N // 10)
-    bad = verdicts(one_source.rows(falling(5, 0.2, 99), runs_of_one(reverse=True, naive=0.5, weight=rising)))
+    bad = verdicts(
+        one_source.rows(falling(5, 0.2, 99), tpe, runs_of_one(reverse=True, naive=0.5, weight=rising))
+    )
     assert bad.pop("f2-poorly") is AGREES
     assert set(bad.values()) == {DIFFERS}, bad
-    assert verdicts(one_source.rows(falling(200, 1.0, 99), runs_of_one()))["f2-poorly"] is DIFFERS
+    assert verdicts(one_source.rows(falling(200, 1.0, 99), tpe, runs_of_one()))["f2-poorly"] is DIFFERS
 
 
 def test_seeds_too_few_to_tell():
@@ -72,7 +74,7 @@ def test_seeds_too_few_to_tell():
     rng = np.random.default_rng(0)
     wide = {c: {k: x * rng.lognormal(0, 3, (N_SEEDS, 1)) if "best" in k else x for k, x in own.items()}
             for c, own in runs_of_one(naive=1.01).items()}  # fmt: skip
-    found = verdicts(one_source.rows(falling(60, 1.0, 99), wide))
+    found = verdicts(one_source.rows(falling(60, 1.0, 99), falling(60, 1.0, 99), wide))
     assert found["f2-end"] is APART
 
 
@@ -97,9 +99,10 @@ def test_figure_12_holds_and_breaks():
     tpe = falling(100, 1.0, 99)
     same = {n: 1.0 for n in (1, 8)}  # noqa: C420
     every = several(500, same)
-    good = verdicts(several_sources.rows(tpe, every, several(500, {8: 1.0}), every, every, tpe))
+    more = {"every": every, "floor": several(700, same), "epsilon": tpe}
+    good = verdicts(several_sources.rows(tpe, every, several(500, {8: 1.0}), **more))
     assert set(good.values()) == {AGREES}, good
-    bad = by_key(several_sources.rows(tpe, several(20, {1: 2.0, 8: 80.0}), {}, every, every, tpe))
+    bad = by_key(several_sources.rows(tpe, several(20, {1: 2.0, 8: 80.0}), {}, **more))
     assert {row.verdict for row in bad.values()} == {DIFFERS}, bad
     assert "TPE with epsilon = 0.05 is at 1.00 (" in bad["f12-end-2"].remarks
     assert "by all (eta = 1.1), own logs: 0.99 (" in bad["f12-number-3"].remarks

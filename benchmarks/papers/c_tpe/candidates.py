@@ -17,7 +17,7 @@ from benchmarks.papers.tables import Table
 from parzax.parzen import AbstractDensities, AbstractSmoothing
 
 # The unit's name, and of which method these are runs.
-KIND, METHOD = "alone", "augmented, candidates of the objective"
+KIND, METHOD, PLAIN = "alone", "augmented, candidates of the objective", "candidates of the objective"
 N_RUNS, N_TEXT = 300, 150
 # The preset of the text, without augmentation and with it.
 TEXT, TEXT_AUGMENTED = "px.papers.c_tpe", "px.papers.c_tpe, augmented"
@@ -61,61 +61,46 @@ class FirstCandidates(AbstractSmoothing):
 
 
 def units(family: str, tables: Sequence[Table]) -> list[Unit]:
-    """Of a benchmark: these runs, and those of the text."""
-    common = {"tables": tables, "quantile": settings.PRINTED_QUANTILES[-1]}
-    own = common | {"n_seeds": N_RUNS}
-    found = [
-        Unit(f"{KIND}/{METHOD}/{family}", f"{__name__}:search", own, cost=15 + 0.1 * N_RUNS * len(tables))
-    ]
-    for method in (TEXT, TEXT_AUGMENTED):
-        own = common | {"method": method, "n_seeds": N_TEXT}
-        cost = 15 + 0.1 * N_TEXT * len(tables)
-        found.append(Unit(f"{KIND}/{method}/{family}", f"{__name__}:by_text", own, cost=cost))
+    """Of a benchmark, by method."""
+    found = []
+    for method, n_seeds in ((METHOD, N_RUNS), (PLAIN, N_RUNS), (TEXT, N_TEXT), (TEXT_AUGMENTED, N_TEXT)):
+        own = {"method": method, "tables": tables, "n_seeds": n_seeds}
+        cost = 15 + 0.1 * n_seeds * len(tables)
+        found.append(Unit(f"{KIND}/{method}/{family}", f"{__name__}:search", own, cost=cost))
     return found
 
 
-def search(tables: Sequence[Table], quantile: float, n_seeds: int) -> Arrays:
-    """A unit: as `searches.search`, with the size constrained."""
+def search(method: str, tables: Sequence[Table], n_seeds: int) -> Arrays:
+    """A unit: as `searches.search` at 0.9, with the size constrained."""
+    quantile = settings.PRINTED_QUANTILES[-1]
     found = {"quantiles": np.array([quantile])}
+    run = searches.augmented if method in (METHOD, TEXT_AUGMENTED) else searches.optimised
     for table in tables:
         stacked = searches.problems(table.path, table.objectives[0], ("size",), [quantile])
-        sampler = px.c_tpe(stacked.space, 1)
-        sampler = replace(sampler, smoothing=FirstCandidates(sampler.smoothing))
-        root = jax.random.key(zlib.crc32(f"{METHOD}/{table.name}".encode()))
-        losses, excess = searches.augmented(sampler, stacked, jax.random.split(root, (1, n_seeds)))
-        found[f"{table.name}/size/losses"] = np.asarray(losses, np.float32)
-        found[f"{table.name}/size/feasible"] = np.all(np.asarray(excess) <= 0, axis=-1)
-    return found
-
-
-def by_text(method: str, tables: Sequence[Table], quantile: float, n_seeds: int) -> Arrays:
-    """A unit: the same by the preset of the text, without augmentation or with it."""
-    found = {"quantiles": np.array([quantile])}
-    for table in tables:
-        stacked = searches.problems(table.path, table.objectives[0], ("size",), [quantile])
-        run = searches.augmented if method == TEXT_AUGMENTED else searches.optimised
+        sampler = (px.papers.c_tpe if method in (TEXT, TEXT_AUGMENTED) else px.c_tpe)(stacked.space, 1)
+        if method in (METHOD, PLAIN):
+            sampler = replace(sampler, smoothing=FirstCandidates(sampler.smoothing))
         root = jax.random.key(zlib.crc32(f"{method}/{table.name}".encode()))
-        losses, excess = run(px.papers.c_tpe(stacked.space, 1), stacked, jax.random.split(root, (1, n_seeds)))
+        losses, excess = run(sampler, stacked, jax.random.split(root, (1, n_seeds)))
         found[f"{table.name}/size/losses"] = np.asarray(losses, np.float32)
         found[f"{table.name}/size/feasible"] = np.all(np.asarray(excess) <= 0, axis=-1)
     return found
 
 
 def reason(most: Results, alone: Results) -> str:
-    """What augmentation costs by the text too, and what is left with these candidates."""
+    """What augmentation costs by the text too, and with these candidates."""
     every = Results(most.losses | alone.losses, most.feasible | alone.feasible, most.oracle)
-    methods = (METHOD, TEXT, TEXT_AUGMENTED, settings.OURS, settings.AUGMENTED)
+    methods = (METHOD, PLAIN, TEXT, TEXT_AUGMENTED, settings.OURS, settings.AUGMENTED)
     own = every.settings(methods, settings.PRINTED_QUANTILES[-1])
     if not own:
         return ""
     usual, text, other = (
         ", ".join(ratio_in_words(*gap_ratio(every, one, two, own, budget)) for budget in settings.BUDGETS)
-        for one, two in (
-            (settings.AUGMENTED, settings.OURS), (TEXT_AUGMENTED, TEXT), (METHOD, settings.OURS)
-        )
-    )  # fmt: skip
+        for one, two in ((settings.AUGMENTED, settings.OURS), (TEXT_AUGMENTED, TEXT), (METHOD, PLAIN))
+    )
     return (
         f"with size constrained, after 50, 100, 150, 200 over no augmentation {usual}; by the preset of the "
-        f"text {text}; half of the candidates are of the constraint's density, which {settings.N_AUGMENTED} "
-        f"random rows make nearly uniform: with candidates of the objective's density alone {other}"
+        f"text {text}; with candidates of the objective's density alone {other}: the density of the "
+        f"constraint, of {settings.N_AUGMENTED} random rows, is nearly uniform, and half of the candidates "
+        "are drawn from it"
     )

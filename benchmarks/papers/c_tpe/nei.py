@@ -276,7 +276,7 @@ def _one_hot(results: Results) -> Row:
         f"{q:g}: {ratio_in_words(*gap_ratio(results, settings.OURS, settings.RANDOM, own, budget))}"
         for q, own in found.items()
     )
-    reason = f"{SOBOL}c-TPE over random search is as printed: {', '.join(beside)}"
+    reason = f"{SOBOL}c-TPE over random search: {', '.join(beside)}"
     return Row(key, where, printed, f"c-TPE over NEI at {each}", verdict, f"{note} after {budget}", reason)
 
 

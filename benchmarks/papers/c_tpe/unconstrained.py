@@ -227,10 +227,11 @@ def rank_rows(tables: Sequence[str]) -> Iterator[Row]:
         note += "tables; errors by resampling their 15 seeds"
         if together(verdicts) is Verdict.DIFFERS:
             (better, worse), rest = pairs[int(np.argmin(leads))], settings.N_TABLES - n
-            reason = (
-                f"on these tables {better} is behind {worse}; it would need a mean lead of "
-                f"{-min(leads) * n / rest:.1f} ranks on the {rest} others"
-            )
+            reason = f"on these tables {better} is behind {worse}"
+            if rest:
+                reason += (
+                    f"; it would need a mean lead of {-min(leads) * n / rest:.1f} ranks on the {rest} others"
+                )
         yield Row(key, where, printed, "; ".join(texts), together(verdicts), note, reason)
 
 

@@ -182,7 +182,7 @@ def _explain_table(row: learners.Printed, arrays: Arrays, own: Arrays) -> str:
     text += f"the printed {KINDS[worst]} is {off[worst]:+.3f} from "
     text += f"ours, {np.abs(off / spread)[worst]:.0f} standard errors; {inside} of our {len(each)} logs lie "
     text += "at or below it; keeping the rows in the ranges that both spaces have moves ours by at most "
-    text += f"{shift:+.3f}"
+    text += f"{abs(shift):.3f}"
     released = own.get("released_learners")
     if released is not None and row.learner in released:
         alone = own["released"][:, released.tolist().index(row.learner)].mean(axis=0)
@@ -233,7 +233,7 @@ def _explain_learner(
     )
     text = (
         f"of the network: among the rows of {learner} alone {short} is {own.index(name) + 1} of {len(own)}, "
-        f"in all logs as one {pooled.index(name) + 1}, and {own[0].split('.', 1)[1]} the first"
+        f"{pooled.index(name) + 1} with all logs pooled; {own[0].split('.', 1)[1]} is the first"
     )
     released = found.get(f"more/rbv2_{learner}_{instance}")
     if released:

@@ -26,6 +26,8 @@ FEW, MANY = 4, 10
 N_STARTUP = {FEW: 5, MANY: 10}
 N_TASKS, MANY_CENTERS = (1, 2, 4, 8), (0, 1, 2, 3)
 N_EVALUATIONS, ONSET = 200, 30
+# Rows of the target from which on our runs compare tasks, by the row of the onset.
+COMPARED_FROM = 21
 # An eta with which all of ten parameters are kept as soon as three rows are good.
 EVERY_PARAMETER = 1.1
 # "Almost recovered": our range for words.

@@ -147,8 +147,8 @@ def _about_start(own: Found) -> str:
         if k < n
     )
     return (
-        f"the number of rows decides: {', '.join(fewer)} ({N_STARTUP} is the paper's N_init, {of_source} the "
-        f"best tenth of one source); the paper's third source cannot be tried; of the {n} rows "
+        f"more rows are better: over them {', '.join(fewer)} ({N_STARTUP} is the paper's N_init, {of_source} "
+        f"the best tenth of one source, of which the paper has one more); of the {n} rows "
         f"{100 * good.mean():.0f} % are of the best {100 * top:g} %, of random ones "
         f"{100 * others.mean():.0f} %"
     )
@@ -228,7 +228,7 @@ def _by_chance(every: Mapping[str, Found]) -> str:
             outside[table, eta] = (ratios < SAME.low) | (ratios > SAME.high)
     some = np.any([*outside.values()], axis=0).mean()
     return (
-        f"no setting is apart from 2.5 here; with {N_PRINTED} runs of each, as in the paper, chance puts "
+        f"with {N_PRINTED} runs of each, as in the paper, chance puts "
         f"{OTHER_ETA:g} outside the range on this table in {100 * outside[OTHER, OTHER_ETA].mean():.0f} % of "
         f"draws, and some setting on some of {len(every)} tables in {100 * some:.0f} %"
     )

@@ -25,8 +25,8 @@ from benchmarks.papers.tables import Table
 PACKAGE = "benchmarks.papers.meta_learn_tpe"
 # Runs: of a source in four and in ten dimensions, of several, of a table, there without repeats.
 N_ONE, N_SINGLE, N_SEVERAL, N_TABLE, N_MORE = 300, 400, 100, 300, 600
-# Runs without sources, which are cheap, and where fewer do not tell: centres in four and in ten dimensions,
-# there with one source and with eight, fewer with two and four, and tables.
+# Runs without sources, which are cheap, and of what fewer runs do not decide: centres in four dimensions and
+# in ten, and tables. In ten dimensions these are runs of one source and of eight, others of two and of four.
 N_MOST, N_BETWEEN = 1000, 300
 NEAR_ENDS, NEAR_ENDS_MANY = (4,), (0, 1)
 NEAR_ENDS_TABLES = ("so_en", "sw_en")
@@ -37,7 +37,7 @@ def units(quick: bool) -> list[Unit]:
     """All of the work; a quick run has fewer seeds, two numbers of sources and the smallest benchmark."""
 
     def most(n: int, near_an_end: bool = False) -> int:
-        """Runs, of which a quick run has few."""
+        """Seeds of a unit; `QUICK_SEEDS` in a quick run."""
         return QUICK_SEEDS if quick else N_MOST if near_an_end else n
 
     many, plain = most(N_SEVERAL), most(N_MOST)
@@ -47,8 +47,9 @@ def units(quick: bool) -> list[Unit]:
         Unit(f"alone/{dim}", f"{module}:alone", {"dim": dim, "n_seeds": plain}, cost=15 + 0.03 * plain)
         for dim in (ellipsoids.FEW, ellipsoids.MANY)
     ]
-    own = {"dim": ellipsoids.MANY, "n_seeds": plain, "epsilon": EPSILON}
-    found.append(Unit(f"alone/epsilon/{ellipsoids.MANY}", f"{module}:alone", own, cost=15 + 0.03 * plain))
+    for dim in (ellipsoids.FEW, ellipsoids.MANY):
+        own = {"dim": dim, "n_seeds": plain, "epsilon": EPSILON}
+        found.append(Unit(f"alone/epsilon/{dim}", f"{module}:alone", own, cost=15 + 0.03 * plain))
     for n in (numbers[0], numbers[-1]):
         own = {"n_tasks": n, "same": False, "n_seeds": (many,) * len(ellipsoids.MANY_CENTERS)}
         own["eta"] = ellipsoids.EVERY_PARAMETER
@@ -134,14 +135,16 @@ def rows(found: Mapping[str, Arrays]) -> list[Row]:
         }
         for prefix in ("several/own/", "several/same/", "every/", "floor/")
     }
-    every = computed_by(one_source, one_source.rows(found[f"alone/{ellipsoids.FEW}"]["best"], one))
-    tpe = found[f"alone/{ellipsoids.MANY}"]["best"]
-    epsilon = found[f"alone/epsilon/{ellipsoids.MANY}"]["best"]
-    every += computed_by(several_sources, several_sources.rows(tpe, *several.values(), epsilon))
-    few = found[f"alone/{ellipsoids.FEW}"]["best"]
-    every += computed_by(
-        several_sources, several_sources.beside_few(few, one, tpe, several["several/own/"][1])
+    few, tpe, few_epsilon, epsilon = (
+        found[f"{kind}/{dim}"]["best"]
+        for kind in ("alone", "alone/epsilon")
+        for dim in (ellipsoids.FEW, ellipsoids.MANY)
     )
+    every = computed_by(one_source, one_source.rows(few, few_epsilon, one))
+    own, same, every_parameter, floor = several.values()
+    more = {"every": every_parameter, "floor": floor, "epsilon": epsilon}
+    every += computed_by(several_sources, several_sources.rows(tpe, own, same, **more))
+    every += computed_by(several_sources, several_sources.beside_few(few, one, tpe, own[1]))
     tables = {table.name: table for table, _ in targets(quick=False)}
     kinds = [tables_found(found, kind) for kind in ("tables", "more", "cold")]
     every += computed_by(of_tables, of_tables.rows(*kinds, tables))

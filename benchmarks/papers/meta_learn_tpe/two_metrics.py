@@ -23,7 +23,7 @@ OURS, MO, RANDOM, ALONE = "ours", "MO-TPE", "random", "only warm start"
 METHODS = (OURS, MO, RANDOM)
 # Ours with random first configurations.
 COLD = "ours without warm start"
-# Ours with sources that say nothing.
+# Ours with the losses of the sources permuted.
 MIXED_UP = "ours with losses mixed up"
 # The two without repeats.
 FRESH = {OURS: "ours without repeats", MO: "MO-TPE without repeats"}
@@ -98,7 +98,7 @@ def without_start(target: Table, others: Sequence[Table], n_seeds: int) -> Array
 
 
 def mixed_up(target: Table, others: Sequence[Table], n_seeds: int) -> Arrays:
-    """A unit: ours with sources whose losses belong to other rows."""
+    """A unit: ours with the losses of the sources permuted."""
     own, sources = problem(target), [problem(other) for other in others]
     samplers = [_sampler(sources, seed, mixed_up=True) for seed in range(n_seeds)]
     return {MIXED_UP: runs(samplers, own, N_EVALUATIONS)[0]}
