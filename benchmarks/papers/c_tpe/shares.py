@@ -147,8 +147,6 @@ def _top_tenth(found: Mapping[str, np.ndarray], tables: Sequence[Table]) -> Iter
         lacking = N_TABLES[family] - len(own)
         needed = (N_TABLES[family] * printed - np.sum(own)) / max(lacking, 1)
         others = "table" if lacking == 1 else f"{lacking} tables"
-        reason = (
-            f"the paper's other {others} would need {100 * needed:.1f} %; the README of the data has 42 % "
-        )
-        reason += "with CIFAR-100, which it does not hold"
+        reason = f"the paper's other {others} would need {100 * needed:.1f} %; the data's README has 42 % "
+        reason += "with CIFAR-100, which is not among the data"
         yield Row(key, where, text, ours, verdict, note, reason if verdict is Verdict.DIFFERS else "")
