@@ -21,7 +21,7 @@ CAPTIONS = {
     "figure_2": "Figure 2: one source on an ellipsoid of four dimensions; naive meta-learning below",
     "figure_2_weights": "Figure 2: the weight of the source",
     "figure_12": "Figure 12: several sources, ten dimensions; medians with quartiles",
-    "figures_4_5": "Figures 4, 5: how far the hypervolume is from that of the true front; means of runs",
+    "figures_4_5": "Figures 4, 5: distance from the hypervolume of the true front; means of 300 or 1000 runs",
     "figures_7_8": "Figures 7, 8: 50 % attainment surfaces and the true front",
     "figure_9": "Figure 9: evaluations so far that are of the top 1 % and 5 %",
     "figures_10_11": "Figures 10, 11: the same as Figures 4, 5 for eta from 1.5 to 5",

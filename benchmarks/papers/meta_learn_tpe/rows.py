@@ -26,10 +26,10 @@ PACKAGE = "benchmarks.papers.meta_learn_tpe"
 # Runs: of a source in four and in ten dimensions, of several, of a table, there without repeats.
 N_ONE, N_SINGLE, N_SEVERAL, N_TABLE, N_MORE = 300, 400, 100, 300, 600
 # Runs without sources, which are cheap, and of what fewer runs do not decide: centres in four dimensions and
-# in ten, and tables. In ten dimensions these are runs of one source and of eight, others of two and of four.
+# in ten (there of one source and of eight; of two and four with logs of their own fewer), and tables.
 N_MOST, N_BETWEEN = 1000, 300
+NEAR_ENDS_TABLES = ("slice_localization", "so_en", "sw_en")
 NEAR_ENDS, NEAR_ENDS_MANY = (4,), (0, 1)
-NEAR_ENDS_TABLES = ("so_en", "sw_en")
 QUICK_SEEDS = 8
 
 
@@ -63,7 +63,8 @@ def units(quick: bool) -> list[Unit]:
     for n in numbers:
         for same in (False, True):
             if n > 1 or not same:
-                near = N_MOST if n in (numbers[0], numbers[-1]) else N_BETWEEN
+                between = N_SEVERAL if same else N_BETWEEN
+                near = N_MOST if n in (numbers[0], numbers[-1]) else between
                 others = N_SINGLE if n == 1 else N_SEVERAL
                 of_center = tuple(
                     most(near if center in NEAR_ENDS_MANY else others) for center in ellipsoids.MANY_CENTERS
@@ -72,10 +73,10 @@ def units(quick: bool) -> list[Unit]:
                 name = f"several/{'same' if same else 'own'}/{n}"
                 found.append(Unit(name, f"{module}:several", own, cost=30 + 0.1 * (1 + n) * sum(of_center)))
     for target, others in targets(quick):
-        runs = most(N_TABLE, target.name in NEAR_ENDS_TABLES)
-        own = {"target": target, "others": others, "n_seeds": runs}
+        n_runs = most(N_TABLE, target.name in NEAR_ENDS_TABLES)
+        own = {"target": target, "others": others, "n_seeds": n_runs}
         module = f"{PACKAGE}.two_metrics"
-        found.append(Unit(f"tables/{target.name}", f"{module}:search", own, cost=60 + 0.6 * runs))
+        found.append(Unit(f"tables/{target.name}", f"{module}:search", own, cost=60 + 0.6 * n_runs))
         own = own | {"n_seeds": many}
         found.append(Unit(f"cold/{target.name}", f"{module}:without_start", own, cost=30 + 0.2 * many))
         if target.name == two_metrics.DISSIMILAR:
