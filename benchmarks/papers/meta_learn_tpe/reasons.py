@@ -11,7 +11,7 @@ REASONS = {
     "f4-warm-so_en": _NEAR,
     "f12-poorly": "c* = 1 is as printed, c* = 2 is level; more runs of both would tell",
     "f4-no-repeats-so_en": "near 1; twice as many runs would tell",
-    "same": "sw_en is so near the end of our range that several times as many runs would be needed",
+    "same": "sw_en is near the end of our range; more runs would tell",
     "f10-slice_localization": "few runs end far from the front and decide the mean; 10,000s would tell",
     "f4-best-sw_en": _REPEATS,
     "onset-1": "ceil(gamma N) is 3 from 21 rows on, floor(gamma N) from 30 on; the paper defines it as ceil",

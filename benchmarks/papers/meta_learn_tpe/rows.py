@@ -28,7 +28,7 @@ N_ONE, N_SINGLE, N_SEVERAL, N_TABLE, N_MORE = 300, 400, 100, 300, 600
 # Runs without sources, which are cheap, and of what fewer runs do not decide: centres in four dimensions and
 # in ten (there of one source and of eight; of two and four with logs of their own fewer), and tables.
 N_MOST, N_BETWEEN = 1000, 300
-NEAR_ENDS_TABLES = ("slice_localization", "so_en", "sw_en")
+NEAR_ENDS_TABLES = ("so_en", "sw_en")
 NEAR_ENDS, NEAR_ENDS_MANY = (4,), (0, 1)
 QUICK_SEEDS = 8
 
@@ -73,10 +73,18 @@ def units(quick: bool) -> list[Unit]:
                 name = f"several/{'same' if same else 'own'}/{n}"
                 found.append(Unit(name, f"{module}:several", own, cost=30 + 0.1 * (1 + n) * sum(of_center)))
     for target, others in targets(quick):
-        n_runs = most(N_TABLE, target.name in NEAR_ENDS_TABLES)
-        own = {"target": target, "others": others, "n_seeds": n_runs}
+        own = {"target": target, "others": others, "n_seeds": most(N_TABLE)}
         module = f"{PACKAGE}.two_metrics"
-        found.append(Unit(f"tables/{target.name}", f"{module}:search", own, cost=60 + 0.6 * n_runs))
+        found.append(Unit(f"tables/{target.name}", f"{module}:search", own, cost=60 + 0.6 * N_TABLE))
+        if target.name in NEAR_ENDS_TABLES:
+            found.append(
+                Unit(
+                    f"most/{target.name}",
+                    f"{module}:more_runs",
+                    own | {"n_seeds": plain},
+                    cost=60 + 0.15 * plain,
+                )
+            )
         own = own | {"n_seeds": many}
         found.append(Unit(f"cold/{target.name}", f"{module}:without_start", own, cost=30 + 0.2 * many))
         if target.name == two_metrics.DISSIMILAR:
@@ -121,10 +129,16 @@ def targets(quick: bool) -> list[tuple[Table, list[Table]]]:
 def tables_found(found: Mapping[str, Arrays], kind: str = "tables") -> dict[str, two_metrics.Found]:
     """What the runs on each table found; other kinds are those of `units`."""
     return {
-        table.name: two_metrics.measured(table, found[f"{kind}/{table.name}"] | found[f"mo/{table.name}"])
+        table.name: two_metrics.measured(table, _together(found, kind, table.name))
         for table, _ in targets(quick=False)
         if f"{kind}/{table.name}" in found
     }
+
+
+def _together(found: Mapping[str, Arrays], kind: str, table: str) -> Arrays:
+    """With MO-TPE, and with the most runs of ours that there are."""
+    more = found.get(f"most/{table}", {}) if kind == "tables" else {}
+    return found[f"{kind}/{table}"] | found[f"mo/{table}"] | more
 
 
 def rows(found: Mapping[str, Arrays]) -> list[Row]:

@@ -61,7 +61,7 @@ def problem(table: Table) -> px.problems.Tabular:
     return dataclasses.replace(loaded, name="", objective_names=("", ""))
 
 
-def search(target: Table, others: Sequence[Table], n_seeds: int) -> Arrays:
+def search(target: Table, others: Sequence[Table], n_seeds: int, etas: Sequence[float] = ETAS) -> Arrays:
     """A unit: "METHOD" and "eta/ETA" -> objectives (s, n, 2) of whole runs with the others as sources.
 
     Not of MO-TPE, see `plain`.
@@ -69,7 +69,7 @@ def search(target: Table, others: Sequence[Table], n_seeds: int) -> Arrays:
     own, sources = problem(target), [problem(other) for other in others]
     samplers = [_sampler(sources, seed) for seed in range(n_seeds)]
     found = {
-        f"eta/{eta:g}": runs([with_eta(one, eta) for one in samplers], own, N_EVALUATIONS)[0] for eta in ETAS
+        f"eta/{eta:g}": runs([with_eta(one, eta) for one in samplers], own, N_EVALUATIONS)[0] for eta in etas
     }
     found[OURS] = found["eta/2.5"]
     # The best tenth of the sources, and then no more.
@@ -78,6 +78,12 @@ def search(target: Table, others: Sequence[Table], n_seeds: int) -> Arrays:
     found[ALONE] = runs(first, own, n)[0]
     drawn = _evaluated(own, jax.random.split(jax.random.key(1), (n_seeds, N_EVALUATIONS)))
     return found | {RANDOM: np.asarray(drawn[1])}
+
+
+def more_runs(target: Table, others: Sequence[Table], n_seeds: int) -> Arrays:
+    """A unit: of these ours at eta = 2.5, its warm start alone and random search."""
+    found = search(target, others, n_seeds, etas=(2.5,))
+    return {name: found[name] for name in (OURS, ALONE, RANDOM)}
 
 
 def without_repeats(target: Table, others: Sequence[Table], n_seeds: int) -> Arrays:
