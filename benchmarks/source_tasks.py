@@ -45,8 +45,9 @@ OTHERWISE = (600, 160)
 N_ALONE, N_CHOICE, SHIFTS = 4000, 300, (0.0, 0.2, 0.4)
 # Runs that share a program's call, of samplers without sources in their densities.
 LANES = 50
-# Logs of the settings for choosing have seeds from 0 on; the others from here on.
-KEPT = 1000
+# Logs of the settings for choosing have seeds from 0 on; the others from here on. A function whose default
+# changed after its logs were looked at has other logs since.
+KEPT, LOOKED_AT = 1000, {"ball": 10_000}
 MODELS = px.Space(
     {
         "model": px.Categorical(["svm", "forest"]),
@@ -105,7 +106,7 @@ def on_function(
     found = {ALONE: _alone(name, dim, n_alone)}
     for k, center in enumerate(centers):
         # The kept runs of a setting have their own logs and keys, so that settings are independent.
-        source, first = make(dim, center), 0 if choose else KEPT * (1 + k)
+        source, first = make(dim, center), 0 if choose else KEPT * (1 + k) + LOOKED_AT.get(name, 0)
         logs = [
             {f"task {i}": log_of(source, (first + seed, i)) for i in range(n_tasks)}
             for seed in range(n_seeds)

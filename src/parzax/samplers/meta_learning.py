@@ -43,7 +43,7 @@ class SourceOptions(Options, total=False):
     key: PRNGKeyArray | None
 
 
-@with_defaults(tpe, Options(n_startup=5))
+@with_defaults(tpe, {})
 def meta_learn_tpe(
     space: Space,
     sources: Any,
@@ -61,15 +61,16 @@ def meta_learn_tpe(
     compared_top: float | Array | CategoricalBandwidth | None = 1.0,
     key: PRNGKeyArray | None = None,
     directions: Directions = "minimize",
+    n_startup: int | None = None,
     start: AbstractStart | None = None,
     **options: Unpack[TargetOptions],
 ) -> Sampler:
     """`tpe` that starts from logs of other tasks and can mix their densities with the target's.
 
-    The first 5 suggestions are the best rows of the sources. After that the sampler is `tpe` and uses only
-    rows of the target. In tests on ellipsoids and tables it was better than `tpe` without sources where the
-    tasks were similar. From 50 evaluations on, its average over all tests was at most 5 % worse
-    (docs/sources.md).
+    The first 5 suggestions, or 7 under constraints, are the best rows of the sources. After that the sampler
+    is `tpe` and uses only rows of the target. In tests on ellipsoids and tables it was better than `tpe`
+    without sources where the tasks were similar. From 50 evaluations on, its average over all tests was at
+    most 5 % worse (docs/sources.md).
 
     With ``task_weights`` every density is a mixture over T tasks, p(x) = sum_m W_m p_m(x), as in
     meta-learning TPE (arXiv 2212.06751), and candidates come from the tasks in proportion to their weights W.
@@ -110,6 +111,7 @@ def meta_learn_tpe(
         key: key for the random points of the estimate, which are the same in every call;
             `jax.random.key(0)` if None.
         directions: as in `tpe`; the directions of a source are those of its log.
+        n_startup: number of first suggestions; None makes 5, or 7 if ``n_constraints`` is positive.
         start: first suggestions; None suggests the best rows of the sources. Without ``task_weights`` another
             start, or ``n_startup=0``, raises ValueError, because the sources would have no effect.
         **options: the other options of `tpe`. ``merit`` has no effect on sources: all rows of a source's
@@ -139,7 +141,9 @@ def meta_learn_tpe(
         if log.constraints is not None and not n_constraints:
             remedy = "give their number, or leave them out: dataclasses.replace(log, constraints=None)"
             raise ValueError(f"sources: {name!r} has constraints, and n_constraints is 0; {remedy}.")
-    target = tpe(space, n_objectives, n_constraints, directions=directions, **options)
+    if n_startup is None:
+        n_startup = first_suggestions(n_constraints)
+    target = tpe(space, n_objectives, n_constraints, directions=directions, n_startup=n_startup, **options)
     comparison = {
         "eta": eta, "estimate": estimate, "n_samples": n_samples, "max_candidates": max_candidates,
         "importance": importance, "n_good": n_good, "compared_bandwidth": compared_bandwidth,
@@ -168,7 +172,8 @@ def meta_learn_tpe(
 
 
 @with_defaults(
-    meta_learn_tpe, {**MO_TPE, "epsilon": 0.05, "task_weights": by_similarity(), "max_candidates": 1024}
+    meta_learn_tpe,
+    {**MO_TPE, "n_startup": 5, "epsilon": 0.05, "task_weights": by_similarity(), "max_candidates": 1024},
 )
 def paper_meta_learn_tpe(
     space: Space,
@@ -195,6 +200,11 @@ def paper_meta_learn_tpe(
             ``task_weights`` must not be None.
     """
     return meta_learn_tpe(space, sources, n_objectives, n_constraints, directions=directions, **options)
+
+
+def first_suggestions(n_constraints: int) -> int:
+    """How many of the first suggestions come from sources by default; docs/meta.md compares numbers."""
+    return 7 if n_constraints else 5
 
 
 def check_mixing(options: Mapping[str, Any]) -> ComparisonSettings:

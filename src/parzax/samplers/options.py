@@ -24,7 +24,7 @@ Preset = TypeVar("Preset", bound=Callable[..., Sampler])
 
 
 class TargetOptions(TypedDict, total=False):
-    """The options of `tpe` except ``start``; its docstring describes them."""
+    """The options of `tpe` except ``n_startup`` and ``start``; its docstring describes them."""
 
     gamma: AbstractGamma | None
     first_front: bool
@@ -38,7 +38,6 @@ class TargetOptions(TypedDict, total=False):
     merit: AbstractMerit
     kernels: Kernels | None
     joint: bool
-    n_startup: int
     n_candidates: int | None
     epsilon: Number
     gradient_steps: int
@@ -48,6 +47,7 @@ class TargetOptions(TypedDict, total=False):
 class Options(TargetOptions, total=False):
     """The options of `tpe`; its docstring describes them."""
 
+    n_startup: int
     start: AbstractStart
 
 

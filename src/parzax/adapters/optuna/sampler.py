@@ -20,6 +20,7 @@ from parzax.adapters.optuna.history import GIVEN_KEY, LEARNED, History, Memory
 from parzax.adapters.optuna.settings import ConstraintsFunc, Preset, Settings, refuse
 from parzax.adapters.optuna.sources import SourceTasks, sources
 from parzax.samplers import tpe
+from parzax.samplers.meta_learning import first_suggestions
 from parzax.space import Space
 
 # Optuna stores the values of `constraints_func` under this key; `FrozenTrial.constraints` reads it.
@@ -57,7 +58,7 @@ class TPESampler(BaseSampler):
     Args:
         n_startup_trials: parameters are random until this many trials are complete or pruned (failed trials
             do not count). With source studies they are taken from the sources' best trials instead. The
-            default is 10, or 5 with source studies.
+            default is 10; with source studies 5, or 7 with ``constraints_func`` too.
         n_ei_candidates: candidates per group below; by default the preset's number (64 for `parzax.tpe`, 24
             with several objectives).
         prior_weight: weight of the prior, in trials; by default the preset's weight, 1.
@@ -112,7 +113,7 @@ class TPESampler(BaseSampler):
         refuse(others, {"multivariate": multivariate, "group": group, "constant_liar": constant_liar})
         has_sources = source_studies is not None
         if n_startup_trials is None:
-            n_startup_trials = 5 if has_sources else 10
+            n_startup_trials = first_suggestions(constraints_func is not None) if has_sources else 10
         self._n_startup = _checks.whole_number("n_startup_trials", n_startup_trials, 0)
         seed = secrets.randbits(32) if seed is None else seed
         self._seed = _checks.whole_number("seed", seed, 0, 2**32 - 1)
