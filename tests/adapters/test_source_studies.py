@@ -311,6 +311,8 @@ def test_the_first_trials_are_the_best_of_the_sources():
     assert [t.params for t in others] == [t.params for t in asked]
     assert TPESampler()._n_startup == 10
     assert study.sampler._n_startup == 5
+    limited = TPESampler(source_studies=studies, constraints_func=lambda _: [0.0])
+    assert limited._n_startup == 7
     assert study.sampler.source_report == ()
 
 

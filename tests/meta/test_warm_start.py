@@ -27,7 +27,7 @@ def test_all_but_the_start_are_those_of_tpe(m, c, options):
     """Catches a default that is written twice and differs; the paper's are those of `mo_tpe`."""
     space, source = px.Space({"k": SPACE["k"]}), log(0, m, c)
     sampler = px.meta_learn_tpe(space, [source], m, c, **options)
-    assert replace(sampler, start=RandomStart()) == px.tpe(space, m, c, n_startup=5, **options)
+    assert replace(sampler, start=RandomStart()) == px.tpe(space, m, c, n_startup=7 if c else 5, **options)
     own = {"n_samples": 50, "start": RandomStart()}
     published = px.paper_meta_learn_tpe(space, [source], m, c, **own, **options)
     plain = px.mo_tpe(space, m, c, n_startup=5, epsilon=0.05, **options)
@@ -69,7 +69,7 @@ def test_sources_without_feasible_rows_come_last():
     sampler = px.meta_learn_tpe(SPACE, {"bad": bad, "good": log(0, 1, 1)}, 1, 1)
     assert sampler.start.report == (
         "bad: 2 rows; 0 to begin with",
-        "good: 40 rows; 5 to begin with",
+        "good: 40 rows; 7 to begin with",
     )
     alone = px.meta_learn_tpe(SPACE, {"bad": bad}, 1, 1)
     assert len(alone.start.rows) == 2

@@ -75,8 +75,8 @@ class Settings:
                         "task_weights=parzax.meta.stacking())."
                     )
                 check_mixing(chosen)
-            # Options of the same preset without sources.
-            shared = chosen.keys() & signature(tpe).parameters.keys()
+            # Options of the same preset without sources; `sampler` sets ``n_startup``.
+            shared = chosen.keys() & signature(tpe).parameters.keys() - {"n_startup"}
             self._alone = partial(tpe, **{name: chosen[name] for name in shared})
         self.sampler(Space({"x": Float(0, 1)}), 1, 0)
 
