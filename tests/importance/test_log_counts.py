@@ -231,6 +231,18 @@ def test_columns_of_fewer_bits():
         )
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_device_arrays_of_fewer_bits(dtype):
+    """They are counted as `px.encode` encodes them, as wider floats."""
+    rng = np.random.default_rng(3)
+    space = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)})
+    x, loss = jnp.asarray(rng.uniform(size=(50, 2)), dtype), jnp.asarray(rng.uniform(size=50), dtype)
+    log = px.importance.count(px.encode(space, x, loss, [0.2], 0.9))
+    again = px.count_rows(space, x, loss, jnp.sort(loss)[jnp.array([9, 44])].astype(jnp.float32), [0.2], 0.9)
+    np.testing.assert_array_equal(again.counts, log.counts)
+    assert again.counts.sum() > 0
+
+
 def test_cutoffs_on_a_device():
     """JAX cut-offs have the checks of NumPy's; traced ones only that of their shape."""
     x, loss, cutoffs = jnp.asarray(X), jnp.asarray(LOSS), jnp.asarray(cutoffs_by_loop())

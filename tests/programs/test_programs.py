@@ -367,7 +367,7 @@ def test_steps_of_ascent_count(monkeypatch):
     monkeypatch.setattr(effort, "compiled", compiled)
     sampler = px.tpe(Space({"x": Float(0, 1)}), gradient_steps=3)
     sampler.ask(jax.random.key(0), sampler.init(8))
-    assert seen == [("auto", 4.0, 0.0)]
+    assert seen == [("auto", 4.0, 0.75)]
 
 
 @pytest.mark.slow

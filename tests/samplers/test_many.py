@@ -81,6 +81,7 @@ import json, jax, numpy as np
 import parzax as px
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from parzax.samplers.loop import _chunk
+from parzax.samplers.objective import RunSize
 space = px.Space({"x": px.Float(0, 1)})
 task = px.Problem(lambda key, x: ((x - 0.3) ** 2).sum(), space)
 sampler, keys = px.paper_tpe(space, n_startup=4), jax.random.split(jax.random.key(0), 7)
@@ -101,7 +102,7 @@ explicit = Mesh(mesh.devices, ("runs",), axis_types=(AxisType.Explicit,))
 rows = jax.device_put(np.arange(8.0), NamedSharding(explicit, PartitionSpec("runs")))
 doubled = px.map_chunks(lambda x: 2 * x, (rows,), 3)
 equal["map_chunks"] = doubled.tolist() == (2 * np.arange(8.0)).tolist()
-chunk = jax.jit(lambda keys: _chunk.__wrapped__(sampler, task, keys, 8, mesh))
+chunk = jax.jit(lambda keys: _chunk.__wrapped__(sampler, task, keys, RunSize(8), mesh))
 text = chunk.lower(keys[:4]).compile().as_text()
 words = ["all-reduce", "all-gather", "all-to-all", "collective-permute", "reduce-scatter"]
 collectives = [word for word in words if word in text]

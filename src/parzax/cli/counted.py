@@ -68,14 +68,13 @@ def count_log(
         "every file needs numbers as the objective, and each parameter (--drop NAME leaves one out)",
         ValueError,
     ):
-        log = ParquetLog.of(files, obs.space, target, direction)
-    shown = sys.stderr.isatty()
-    log = log.widened(shown) if args.space is None else log
-    region, estimator = how["region_quantile"], how["estimator"]
+        log = ParquetLog.of(files, obs.space, target, direction, how["estimator"].grid)
+    log = replace(log, shown=sys.stderr.isatty())
+    log, region = log.widened() if args.space is None else log, how["region_quantile"]
     candidates = candidate_levels(region) if levels is None else np.array(levels)
-    work = log.work(candidates, region, estimator.grid, automatic_level=levels is None)
-    chunks = None if args.resume is None else Chunks(args.resume, work)
-    cutoffs, level = log.find_cutoffs([*candidates, region], estimator.grid, chunks, shown), ""
+    work = log.work(candidates, region, automatic_level=levels is None)
+    log = replace(log, chunks=None if args.resume is None else Chunks(args.resume, work))
+    cutoffs, level = log.find_cutoffs([*candidates, region]), ""
     if levels is None:
         sizes = cutoffs.sizes[:-1], cutoffs.sizes[-1]
         number = pick_level(candidates, *sizes)
@@ -86,7 +85,7 @@ def count_log(
         values, sizes, status = (array[chosen] for array in cutoffs[:3])
         cutoffs = cutoffs._replace(values=values, sizes=sizes, status=status)
     try:
-        counts = log.count(cutoffs, candidates, region, estimator.grid, chunks, shown)
+        counts = log.count(cutoffs, candidates, region)
     except UnfitRowError as error:
         if args.space is not None:
             raise

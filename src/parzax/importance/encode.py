@@ -85,7 +85,7 @@ def encode_arrays(
     grid = Grid() if grid is None else grid
     check_encodable(space, grid)
     target, region = checked_levels(levels, region)
-    x, losses = (_floats(name, a) for name, a in (("x", x), ("losses", losses)))
+    x, losses = (wide_floats(name, a) for name, a in (("x", x), ("losses", losses)))
     _checks.check_shape("x", x, "n", len(space), hint="; use jax.vmap for a batch")
     _checks.check_shape("losses", losses, len(x))
     if weight is not None:
@@ -202,8 +202,8 @@ def _in_domain(
     return inside
 
 
-def _floats(name: str, x: Any) -> Array:
-    """An array of floats; integers become JAX's default floats."""
+def wide_floats(name: str, x: Any) -> Array:
+    """An array of float32 or float64; others become JAX's default floats."""
     x = _checks.real_array(name, x)
     return x if x.dtype in (jnp.float32, jnp.float64) else x.astype(jnp.result_type(float))
 

@@ -16,7 +16,7 @@ from parzax import _checks
 from parzax._mesh import jit_on_meshes
 from parzax._numerics import count_below, ordered_key
 from parzax.importance.counts import sweep_counts
-from parzax.importance.encode import Encoded, check_encodable, check_encoded, compute_codes
+from parzax.importance.encode import Encoded, check_encodable, check_encoded, compute_codes, wide_floats
 from parzax.importance.flags import status_bit
 from parzax.importance.layout import Grid, Layout, layout
 from parzax.importance.levels import checked_levels, rank_levels
@@ -179,7 +179,7 @@ def count_arrays(
 ) -> Counts:
     """`parzax.count_rows` of JAX arrays, which stay where they are, for checked levels and region."""
     check_encodable(space, grid)
-    x, losses = (_checks.floating_array(name, a) for name, a in (("x", x), ("losses", losses)))
+    x, losses = (wide_floats(name, a) for name, a in (("x", x), ("losses", losses)))
     _checks.check_shape("x", x, "n", len(space), hint="; use jax.vmap for a batch")
     _checks.check_shape("losses", losses, len(x))
     checked = checked_cutoffs(cutoffs, levels)

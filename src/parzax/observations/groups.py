@@ -12,9 +12,6 @@ from parzax.space import Space
 
 # A log has groups of repeats if at least this share of its rows repeat the configuration of another row.
 _REPEATED = 0.1
-# In longer logs two parts are inspected first. Every sixteenth row shows whether a few values repeat often;
-# all rows of a sixteenth of the values show whether many values occur twice.
-_LONG, _PART = 1 << 14, 16
 # Logs -> their groups of repeats.
 _known: "WeakKeyDictionary[Any, np.ndarray | None]" = WeakKeyDictionary()
 
@@ -41,20 +38,7 @@ def _has_few_repeats(obs: Any) -> bool:
     if not always or not n_rows or obs.weight is not None:
         return False
     values = obs.values[..., always[0]].reshape(-1, obs.n)
-    if np.isnan(values).any():
-        return False
-    most = _REPEATED * n_rows / obs.n
-    return all(_share_of_repeats(seed) < most for seed in values)
-
-
-def _share_of_repeats(x: np.ndarray) -> float:
-    """Share of the values (n,) that repeat another value; of many values twice an estimate from two parts."""
-    x = np.ascontiguousarray(x)
-    if len(x) <= _LONG:
-        return _count_repeats(x) / max(len(x), 1)
-    hashed = x.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    parts = x[::_PART], x[hashed < np.uint64(2**64 // _PART)]
-    return 2 * max(_count_repeats(part) / max(len(part), 1) for part in parts)
+    return not np.isnan(values).any() and all(_count_repeats(x) < _REPEATED * n_rows for x in values)
 
 
 def _count_repeats(x: np.ndarray) -> int:

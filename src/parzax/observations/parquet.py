@@ -1,8 +1,10 @@
 """Count the rows of Parquet files: exact cut-offs in passes over the losses, then one pass over the rows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -74,16 +76,17 @@ def count_parquet(
     files, grid = ParquetFiles.open(paths), Grid() if grid is None else grid
     _checks.instance("grid", grid, Grid, "a parzax.Grid")
     target_levels, region = checked_levels(levels, region)
-    log = ParquetLog.of(files, space, target, direction)
+    log = ParquetLog.of(files, space, target, direction, grid)
     if cutoffs is not None:
         cutoffs = checked_cutoffs(cutoffs, target_levels.tolist())
-    work = log.work(target_levels, region, grid, cutoffs=None if cutoffs is None else cutoffs.tolist())
-    chunks, shown = None if folder is None else Chunks(folder, work), is_shown(progress)
+    work = log.work(target_levels, region, cutoffs=None if cutoffs is None else cutoffs.tolist())
+    chunks = None if folder is None else Chunks(folder, work)
+    log = replace(log, chunks=chunks, shown=is_shown(progress))
     if cutoffs is None:
-        sets = log.find_cutoffs([*target_levels, region], grid, chunks, shown)
+        sets = log.find_cutoffs([*target_levels, region])
     else:
         sets = Cutoffs(cutoffs, np.zeros(0), np.zeros(len(cutoffs), np.int32), 0)
-    return log.count(sets, target_levels, region, grid, chunks, shown)
+    return log.count(sets, target_levels, region)
 
 
 @dataclass(frozen=True)
@@ -95,9 +98,12 @@ class ParquetLog:
     columns: tuple[str, ...]
     target: str
     direction: str
+    grid: Grid
+    chunks: Chunks | None = None
+    shown: bool = False
 
     @classmethod
-    def of(cls, files: ParquetFiles, space: Any, target: Any, direction: Any) -> "ParquetLog":
+    def of(cls, files: ParquetFiles, space: Any, target: Any, direction: Any, grid: Grid) -> "ParquetLog":
         """Check the arguments, and find the column of each parameter."""
         _checks.instance("space", space, Space, "a parzax.Space")
         _checks.instance("target", target, str, "a column name")
@@ -112,14 +118,14 @@ class ParquetLog:
         if not is_number(of_type := files.schemas[0].field(target).type):
             problem = f"column {target!r} is of type {of_type}; write the objective as numbers"
             raise ValueError(f"{str(files.paths[0])!r}: {problem}.")
-        return cls(files, space, columns, target, direction)
+        return cls(files, space, columns, target, direction, grid)
 
-    def widened(self, shown: bool = False) -> "ParquetLog":
+    def widened(self) -> "ParquetLog":
         """The log with bounds of numbers that hold all rows."""
         domains: dict[str, Any] = {name: self.space[name][0] for name in self.space.names}
         column_of = dict(zip(self.space.names, self.columns, strict=True))
         names = [name for name, domain in domains.items() if isinstance(domain, (Float, Int))]
-        ends = self.files.extremes([column_of[name] for name in names], shown)
+        ends = self.files.extremes([column_of[name] for name in names], self.shown)
         for name in names:
             domain, (low, high) = domains[name], ends[column_of[name]]
             low, high = min(domain.low, low), max(domain.high, high)
@@ -128,10 +134,10 @@ class ParquetLog:
                 domains[name] = replace(domain, low=low, high=high, log=domain.log and low > 0)
         return replace(self, space=Space(domains))
 
-    def work(self, levels: np.ndarray, region: float, grid: Grid, **settings: Any) -> dict[str, str | int]:
+    def work(self, levels: np.ndarray, region: float, **settings: Any) -> dict[str, str | int]:
         """What determines the counts, for `parzax.chunks.Chunks`."""
         states = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in self.files.paths]
-        settings = {"levels": levels.tolist(), "region": region, "grid": grid, **settings}
+        settings = {"levels": levels.tolist(), "region": region, "grid": self.grid, "part": _PART, **settings}
         return {
             "files": digest(states),
             "space": digest(self.space.to_json(), self.columns),
@@ -140,11 +146,9 @@ class ParquetLog:
             **{name: str(setting) for name, setting in settings.items()},
         }
 
-    def find_cutoffs(
-        self, levels: Sequence[float], grid: Grid, chunks: Chunks | None = None, shown: bool = False
-    ) -> Cutoffs:
-        """The cut-offs of (m,) levels; ``chunks`` keeps them as chunk 0."""
-        if chunks is not None and (stored := chunks.get(0)) is not None:
+    def find_cutoffs(self, levels: Sequence[float]) -> Cutoffs:
+        """The cut-offs of (m,) levels; chunk 0 keeps them."""
+        if self.chunks is not None and (stored := self.chunks.get(0)) is not None:
             return Cutoffs(stored["values"], stored["sizes"], stored["status"], int(stored["n"]))
 
         def fold(new_state: Any, add: Any) -> list[Any]:
@@ -152,25 +156,17 @@ class ParquetLog:
                 losses = self._losses(block)
                 add(state, losses[~np.isnan(losses)])
 
-            with progress_bar(self.files.n, "rows ranked", shown, rate=True) as update:
+            with progress_bar(self.files.n, "rows ranked", self.shown, rate=True) as update:
                 return self.files.fold(self.files.groups, [self.target], new_state, add_block, update)
 
-        cutoffs = find_cutoffs(fold, levels, raw=grid.optuna_rounding)
-        if chunks is not None:
-            chunks.put(0, cutoffs._asdict())
+        cutoffs = find_cutoffs(fold, levels, raw=self.grid.optuna_rounding)
+        if self.chunks is not None:
+            self.chunks.put(0, cutoffs._asdict())
         return cutoffs
 
-    def count(
-        self,
-        cutoffs: Cutoffs,
-        levels: np.ndarray,
-        region: float,
-        grid: Grid,
-        chunks: Chunks | None = None,
-        shown: bool = False,
-    ) -> Counts:
+    def count(self, cutoffs: Cutoffs, levels: np.ndarray, region: float) -> Counts:
         """The counts of all rows, for the cut-offs of (q,) levels and the region's."""
-        counter, columns = BlockCounter(self.space, grid, cutoffs.values), [*self.columns, self.target]
+        counter, columns = BlockCounter(self.space, self.grid, cutoffs.values), [*self.columns, self.target]
 
         def add(histogram: np.ndarray, block: Block) -> None:
             losses = self._losses(block)
@@ -178,21 +174,21 @@ class ParquetLog:
                 counter.add(histogram, self._values(block, ~np.isnan(losses)), losses)
 
         histogram, done, missing = counter.zeros(), 0, []
-        for number, groups in enumerate(_parts(self.files, _PART if chunks else self.files.n), start=1):
-            if chunks is not None and (stored := chunks.get(number)) is not None:
+        for number, groups in enumerate(_parts(self.files, _PART if self.chunks else self.files.n), start=1):
+            if self.chunks is not None and (stored := self.chunks.get(number)) is not None:
                 histogram += stored["counts"]
                 done += sum(group.n for group in groups)
             else:
                 missing.append((number, groups))
-        with progress_bar(self.files.n, "rows counted", shown, first=done, rate=True) as update:
+        with progress_bar(self.files.n, "rows counted", self.shown, first=done, rate=True) as update:
             for number, groups in missing:
                 advance = partial(lambda before, rows: update(before + rows), done)
                 counts = np.sum(self.files.fold(groups, columns, counter.zeros, add, advance), axis=0)
-                if chunks is not None:
-                    chunks.put(number, {"counts": counts})
+                if self.chunks is not None:
+                    self.chunks.put(number, {"counts": counts})
                 histogram += counts
                 done += sum(group.n for group in groups)
-        counts = of_histogram(histogram, self.space, levels, region, grid, cutoffs.values)
+        counts = of_histogram(histogram, self.space, levels, region, self.grid, cutoffs.values)
         return replace(counts, status=cutoffs.status[:-1])
 
     def _losses(self, block: Block) -> np.ndarray:
@@ -211,15 +207,8 @@ class ParquetLog:
         return [column for column in numbers if column is not None]
 
 
-def _parts(files: ParquetFiles, n: int) -> Iterator[list[RowGroup]]:
-    """Row groups one after the other, in parts of at least n rows."""
-    part: list[RowGroup] = []
-    rows = 0
-    for group in files.groups:
-        part.append(group)
-        rows += group.n
-        if rows >= n:
-            yield part
-            part, rows = [], 0
-    if part:
-        yield part
+def _parts(files: ParquetFiles, n: int) -> list[list[RowGroup]]:
+    """Row groups one after the other, in parts of about n rows."""
+    starts = np.cumsum([0, *(group.n for group in files.groups)])[:-1]
+    pairs = groupby(zip(starts // max(n, 1), files.groups, strict=True), key=itemgetter(0))
+    return [[group for _, group in part] for _, part in pairs]

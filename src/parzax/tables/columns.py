@@ -146,6 +146,13 @@ class Table:
         self.names = tuple(names)
         self.n = n
         self.read = functools.cache(read)
+        self.codes = functools.cache(self._read_codes)
+
+    def _read_codes(self, name: str) -> np.ndarray:
+        """(n,) number of each row's value, -1 where missing; zeros for dates and the like."""
+        with suppress(ValueError):
+            return self.read(name).as_labels().index
+        return np.zeros(self.n, int)
 
     def without(self, *names: str) -> "Table":
         """The table without some columns."""

@@ -4,10 +4,11 @@ import os
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,8 +23,6 @@ from parzax.tables.roles import suggest
 _BLOCK, _MOST_THREADS = 1 << 16, 8
 # The number of a row in an error message.
 ROW = re.compile(r"\brow (\d+)")
-# Seconds between two looks at the progress.
-_TICK = 0.2
 
 
 class RowGroup(NamedTuple):
@@ -201,37 +200,26 @@ class ParquetFiles:
         """
         n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         n_threads = max(1, min(len(groups), n_cores, _MOST_THREADS))
-        waiting, done = deque(groups), deque()
+        states, finished, lock = deque(new_state() for _ in range(n_threads)), 0, Lock()
 
-        def work() -> Any:
-            state = new_state()
-            while True:
-                try:
-                    group = waiting.popleft()
-                except IndexError:  # no row group is left
-                    return state
-                first = group.first_row
-                for batch in read_batches(group, columns, _BLOCK, threads=n_threads < n_cores):
-                    add(state, Block(group.path, first, batch))
-                    first += batch.num_rows
-                    done.append(batch.num_rows)
+        def work(group: RowGroup) -> None:
+            nonlocal finished
+            state, first = states.popleft(), group.first_row
+            for batch in read_batches(group, columns, _BLOCK, threads=n_threads < n_cores):
+                add(state, Block(group.path, first, batch))
+                first += batch.num_rows
+                with lock:
+                    finished += batch.num_rows
+                    update(finished)
+            states.append(state)
 
         with ThreadPoolExecutor(n_threads) as pool:
-            try:
-                futures = [pool.submit(work) for _ in range(n_threads)]
-                running, finished = set(futures), 0
-                while running:
-                    over, running = wait(running, _TICK, FIRST_EXCEPTION)
-                    finished += sum(done.popleft() for _ in range(len(done)))
-                    update(finished)
-                    for future in over:
-                        future.result()
-            finally:
-                waiting.clear()  # after an error the other threads end with their row group
+            # After an error, `map` cancels the row groups that no thread has begun.
+            list(pool.map(work, groups))
         if finished != (n := sum(group.n for group in groups)):
             problem = f"{finished} rows were read, and by the footers there are {n}; write the files again"
             raise ValueError(f"{str(groups[0].path)!r} and the files after it: {problem}.")
-        return [future.result() for future in futures]
+        return list(states)
 
 
 def is_number(of_type: Any) -> bool:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from shlex import quote
 from typing import NamedTuple
 
@@ -88,11 +88,6 @@ class TrialSearch:
     log_number: np.ndarray
 
     @cached_property
-    def codes_of(self) -> Callable[[str], np.ndarray]:
-        """A function that returns, for a column, the (n,) number of each row's value."""
-        return cache(self._read_codes)
-
-    @cached_property
     def counters(self) -> list[str]:
         """Columns that may count the rows of a trial."""
         counts = _COUNTS_BESIDE if self.form.prefix and not self.free else _COUNTS
@@ -154,7 +149,7 @@ class TrialSearch:
         alike: dict[bytes, list[str]] = {}
         for name in filter(self._tells_apart, self.candidates):
             if self._n_values(name) <= _MOST_TRIALS * self.table.n:
-                alike.setdefault(self.codes_of(name).tobytes(), []).append(name)
+                alike.setdefault(self.table.codes(name).tobytes(), []).append(name)
         most_alike = max(alike.values(), key=len, default=[])
         if len(most_alike) < 2:
             return None
@@ -201,7 +196,7 @@ class TrialSearch:
         changing, repeats, steps = (
             self._changing(number, columns) for columns in (self.candidates, self.repeats, self.counters)
         )
-        trial = number_rows([number, *map(self.codes_of, repeats)], self.table.n)
+        trial = number_rows([number, *map(self.table.codes, repeats)], self.table.n)
         if trial.max() + 1 == self.table.n and any(self._counts(number, c) for c in steps):
             # Each row of a trial has a different fold, so folds do not repeat all steps.
             changing, repeats, trial = [*changing, *repeats], [], number
@@ -224,29 +219,16 @@ class TrialSearch:
         """Columns whose name matches the pattern and which may not be parameters."""
         return [c for c in (*self.free, *self.others) if pattern.fullmatch(_plain(c))]
 
-    def _read_codes(self, name: str) -> np.ndarray:
-        """(n,) number of each row's value, in the order of appearance."""
-        _, first, inverse = np.unique(self._values(name), return_index=True, return_inverse=True)
-        return np.argsort(np.argsort(first))[inverse]
-
-    def _values(self, name: str) -> np.ndarray:
-        """(n,) numbers of a column, or the number of each label; zeros if it has neither."""
-        try:
-            column = self.table.read(name)
-        except ValueError:  # text that is no number, such as dates
-            return np.zeros(self.table.n)
-        return column.index if column.numbers is None else column.numbers
-
     def _number(self, columns: Sequence[str]) -> np.ndarray:
         """(n,) group numbers: rows of one log with equal values in all ``columns`` get the same number."""
-        return number_rows([self.log_number, *map(self.codes_of, columns)], self.table.n)
+        return number_rows([self.log_number, *map(self.table.codes, columns)], self.table.n)
 
     def _number_labels(self, name: str) -> np.ndarray:
         """(n,) group numbers, equal for rows of one log with equal labels; separate without a label."""
         return number_rows([self.log_number, read_labels(self.table.read(name))], self.table.n)
 
     def _n_values(self, name: str) -> int:
-        return len(np.unique(self._values(name)))
+        return len(np.unique(self.table.codes(name)))
 
     def _tells_apart(self, name: str) -> bool:
         """Whether a column has several numbers, not all integers: equal ones are then hardly chance."""
@@ -257,7 +239,7 @@ class TrialSearch:
     def _changing(self, number: np.ndarray, columns: Sequence[str]) -> list[str]:
         """The columns that have different values in rows with the same ``number`` (n,)."""
         most = number.max()
-        return [c for c in columns if number_rows([number, self.codes_of(c)], self.table.n).max() > most]
+        return [c for c in columns if number_rows([number, self.table.codes(c)], self.table.n).max() > most]
 
     def _counts(self, number: np.ndarray, name: str) -> bool:
         """Whether a column has consecutive integers, from the same start, in the rows of each ``number``."""
@@ -272,7 +254,7 @@ class TrialSearch:
 
     def _is_crossed(self, number: np.ndarray, name: str) -> bool:
         """Whether nearly every ``number`` has each value of a column exactly once."""
-        n_different = number_rows([number, self.codes_of(name)], self.table.n).max() + 1
+        n_different = number_rows([number, self.table.codes(name)], self.table.n).max() + 1
         return n_different == self.table.n >= _MOST_TRIALS * (number.max() + 1) * self._n_values(name)
 
 

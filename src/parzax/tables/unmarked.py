@@ -103,16 +103,14 @@ def _find_copies(table: Table, names: Sequence[str], numbers: Mapping[str, np.nd
     in a table of few settings, each parameter may have a different value in each setting.
     """
     first_of: dict[bytes, str] = {}
-    copies, codes = {}, []
-    for name in names:
-        with suppress(ValueError):  # text that is no number, such as dates
-            codes.append(table.read(name).as_labels().index)
-            n_values = codes[-1].max() + 1
-            few = 2 <= n_values < table.n**0.5 and table.n >= evidence.LEAST_ROWS
-            if few and not (np.nan_to_num(numbers.get(name, 0), posinf=0, neginf=0) % 1).any():
-                first = first_of.setdefault(codes[-1].tobytes(), name)
-                copies |= {name: (first, n_values)} if first != name else {}
-    n_settings = number_rows(codes, table.n).max() + 1 if copies else 0
+    copies, codes = {}, {name: table.codes(name) for name in names}
+    for name, code in codes.items():
+        n_values = code.max() + 1
+        few = 2 <= n_values < table.n**0.5 and table.n >= evidence.LEAST_ROWS
+        if few and not (np.nan_to_num(numbers.get(name, 0), posinf=0, neginf=0) % 1).any():
+            first = first_of.setdefault(code.tobytes(), name)
+            copies |= {name: (first, n_values)} if first != name else {}
+    n_settings = number_rows(codes.values(), table.n).max() + 1 if copies else 0
     return {name: first for name, (first, n_values) in copies.items() if n_values < n_settings}
 
 
