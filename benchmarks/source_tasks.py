@@ -1,9 +1,9 @@
 """From 1 to 100 source tasks: ``python -m benchmarks.source_tasks [--choose] [--quick]``.
 
 Best losses of `parzax.meta_learn_tpe` over those without sources, and over those of the paper's sampler: on
-ellipsoids, in a conditional space, under a constraint, and on tables of PARZAX_DATA. Writes a page,
-docs/source_tasks.md for a full run without --out. Exits with status 1 if a bound does not hold. With --choose
-it compares numbers of first suggestions instead, on other logs, and prints the table.
+ellipsoids, in a conditional space, under a constraint, and on tables of PARZAX_DATA, also under a limit on
+size. Writes a page, docs/source_tasks.md for a full run without --out. Exits with status 1 if a bound does
+not hold. With --choose it compares settings instead, on other logs, and prints the table.
 """
 
 import dataclasses
@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -32,22 +33,31 @@ from benchmarks.papers.tables import Table, families, tables
 from parzax.samplers import FromRows
 
 Logs = Mapping[str, px.Observations]
+LIMITED = "_limited"
 ALONE, DEFAULT, PAPER = "no sources", "px.meta_learn_tpe", "px.paper_meta_learn_tpe"
-NUMBERS = (5, 7, 10)
+# What is compared with --choose: the first is what the others are divided by.
+CHOICES: Mapping[str, Mapping[str, float]] = {
+    f"{n} first{text}": {"n_startup": n} | options
+    for text, options in (("", {}), (", share_power=3", {"share_power": 3.0}))
+    for n in (5, 7, 10)
+}
 N_EVALUATIONS, BUDGETS = 100, (10, 20, 50, 100)
 # Upper 95 % bounds of geometric means must be below this.
 MOST_BEHIND = 1.05
 # Losses below this share of the median first one count as that.
 FLOOR = 1e-4
 # Number of tasks -> runs, and runs of the paper's sampler, whose time grows with the tasks; else `OTHERWISE`.
+# On tables under a limit each log of that sampler may need a program of its own.
 RUNS = {1: (1000, 100), 4: (800, 100), 8: (600, 600), 30: (500, 24), 100: (200, 8)}
-OTHERWISE = (600, 160)
+OTHERWISE, UNDER_LIMIT = (600, 160), (600, 300)
 N_ALONE, N_CHOICE, SHIFTS = 4000, 300, (0.0, 0.2, 0.4)
+# Share of a table's configurations that are within the limit on size.
+WITHIN = 0.1
 # Runs that share a program's call, of samplers without sources in their densities.
 LANES = 50
 # Logs of the settings for choosing have seeds from 0 on; the others from here on. A function whose default
 # changed after its logs were looked at has other logs since.
-KEPT, LOOKED_AT = 1000, {"ball": 10_000}
+KEPT, LOOKED_AT = 1000, {"ball": 20_000}
 MODELS = px.Space(
     {
         "model": px.Categorical(["svm", "forest"]),
@@ -102,7 +112,7 @@ def on_function(
     """A unit: "METHOD/CENTER" (s, n) best loss so far; without sources it is the same for all centres."""
     make = FUNCTIONS[name]
     target = make(dim, 0.0)
-    n_seeds, n_alone = _n_runs(n_tasks, choose, quick)
+    n_seeds, n_papers, n_alone = _n_runs(n_tasks, choose, quick)
     found = {ALONE: _alone(name, dim, n_alone)}
     for k, center in enumerate(centers):
         # The kept runs of a setting have their own logs and keys, so that settings are independent.
@@ -111,7 +121,7 @@ def on_function(
             {f"task {i}": log_of(source, (first + seed, i)) for i in range(n_tasks)}
             for seed in range(n_seeds)
         ]
-        found |= _searches(target, logs, f"c* = {center:g}", first, choose)
+        found |= _searches(target, logs, f"c* = {center:g}", first, choose, n_papers)
     return found
 
 
@@ -122,10 +132,13 @@ def _alone(name: str, dim: int, n_seeds: int) -> np.ndarray:
     return best_losses([px.tpe(target.space, 1, target.n_constraints)] * n_seeds, target)
 
 
-def on_table(table: Table, others: Sequence[Table], n_logs: int, choose: bool, quick: bool) -> Arrays:
-    """A unit: the same with ``n_logs`` logs of each other table; losses are above the smallest."""
-    target, *sources = (problem_of(each) for each in (table, *others))
-    first, (n_seeds, n_alone) = 0 if choose else KEPT, _n_runs(n_logs * len(sources), choose, quick)
+def on_table(
+    table: Table, others: Sequence[Table], n_logs: int, limited: bool, choose: bool, quick: bool
+) -> Arrays:
+    """A unit: the same with ``n_logs`` logs of each other table; losses are above the smallest feasible."""
+    target, *sources = (problem_of(each, limited) for each in (table, *others))
+    first, n_tasks = 0 if choose else KEPT, n_logs * len(sources)
+    n_seeds, n_papers, n_alone = _n_runs(n_tasks, choose, quick, limited)
     logs = [
         {
             f"task {i}": log_of(sources[i % len(sources)], (first + seed, i))
@@ -133,29 +146,35 @@ def on_table(table: Table, others: Sequence[Table], n_logs: int, choose: bool, q
         }
         for seed in range(n_seeds)
     ]
-    found = {ALONE: best_losses([px.tpe(target.space)] * n_alone, target)}
-    found |= _searches(target, logs, "tables", first, choose)
-    return {name: losses - float(np.nanmin(np.asarray(target.losses))) for name, losses in found.items()}
+    found = {ALONE: best_losses([px.tpe(target.space, 1, target.n_constraints)] * n_alone, target)}
+    found |= _searches(target, logs, "tables", first, choose, n_papers)
+    return {name: losses - float(target.feasible_optimum[0]) for name, losses in found.items()}
 
 
-def _n_runs(n_tasks: int, choose: bool, quick: bool) -> tuple[int, int]:
-    """Runs with sources, and without them."""
+def _n_runs(n_tasks: int, choose: bool, quick: bool, limited: bool = False) -> tuple[int, int, int]:
+    """Runs with sources, of the paper's sampler, and without sources."""
     if choose or quick:
-        return (4, 4) if quick else (N_CHOICE, N_CHOICE)
-    return RUNS.get(n_tasks, OTHERWISE)[0], N_ALONE
+        return (4, 4, 4) if quick else (N_CHOICE, 0, N_CHOICE)
+    n, n_papers = UNDER_LIMIT if limited else RUNS.get(n_tasks, OTHERWISE)
+    return n, n_papers, n if limited else N_ALONE
 
 
 def _searches(
-    target: px.problems.AbstractProblem, logs: Sequence[Logs], kind: str, first: int, choose: bool
+    target: px.problems.AbstractProblem,
+    logs: Sequence[Logs],
+    kind: str,
+    first: int,
+    choose: bool,
+    n_papers: int,
 ) -> Arrays:
-    def best(make: Callable[..., px.samplers.Sampler], n_runs: int, **options: int) -> np.ndarray:
+    def best(make: Callable[..., px.samplers.Sampler], n_runs: int, **options: Any) -> np.ndarray:
         options["n_constraints"] = target.n_constraints
         return best_losses([make(target.space, each, **options) for each in logs[:n_runs]], target, first)
 
     n = len(logs)
     if choose:
-        return {f"{k}/{kind}": best(px.meta_learn_tpe, n, n_startup=k) for k in NUMBERS}
-    n_papers = RUNS.get(len(logs[0]), OTHERWISE)[1]
+        choices = CHOICES if target.n_constraints else {k: v for k, v in CHOICES.items() if len(v) == 1}
+        return {f"{k}/{kind}": best(px.meta_learn_tpe, n, **v) for k, v in choices.items()}
     found = {DEFAULT: best(px.meta_learn_tpe, n), PAPER: best(px.paper_meta_learn_tpe, n_papers)}
     return {f"{method}/{kind}": losses for method, losses in found.items()}
 
@@ -216,8 +235,9 @@ def _runs(samplers: px.samplers.Sampler, problem: px.problems.AbstractProblem, k
     return eqx.filter_vmap(run, in_axes=(eqx.if_array(0), 0))(samplers, keys)
 
 
-def problem_of(table: Table) -> px.problems.Tabular:
-    loaded = px.problems.Tabular.load(table.path, [table.objectives[0]])
+def problem_of(table: Table, limited: bool = False) -> px.problems.Tabular:
+    limits = {"size": WITHIN} if limited else None
+    loaded = px.problems.Tabular.load(table.path, [table.objectives[0]], constraint_quantiles=limits)
     # Without its names, tables of a benchmark share their programs.
     return dataclasses.replace(loaded, name="", objective_names=("",))
 
@@ -236,11 +256,15 @@ def units(quick: bool, choose: bool = False) -> list[Unit]:
         for name, dim, n, each in functions
     ]  # fmt: skip
     n_logs, work = 4 if choose else 1, "benchmarks.source_tasks:on_table"
-    for family, tables_of in families(tables()).items() if not quick else []:
-        for table in tables_of[:: 2 if choose else 1]:
-            others = [other for other in tables_of if other is not table]
-            arguments = {"table": table, "others": others, "n_logs": n_logs} | common
-            found.append(Unit(f"{family}/{table.name}/{n_logs * len(others)}", work, arguments, cost=60.0))
+    with_limits = [table for table in tables() if "size" in table.constraints]
+    kinds = [(False, "", tables()), (True, LIMITED, with_limits)] if not quick else []
+    for limited, suffix, of_kind in kinds:
+        for family, tables_of in families(of_kind).items():
+            for table in tables_of[:: 2 if choose else 1]:
+                others = [other for other in tables_of if other is not table]
+                arguments = {"table": table, "others": others, "n_logs": n_logs, "limited": limited} | common
+                name = f"{family}{suffix}/{table.name}/{n_logs * len(others)}"
+                found.append(Unit(name, work, arguments, cost=240.0 if limited else 60.0))
     return found
 
 
@@ -289,6 +313,7 @@ def groups(found: Mapping[str, Arrays]) -> dict[str, list[Setting]]:
     for unit, arrays in found.items():
         family, _, n = unit.split("/")
         name = {"models": "conditional", "ball": "ellipsoids in a ball"}.get(family, "tables")
+        name += " under a limit" * family.endswith(LIMITED)
         if family == "ellipsoid":
             name = f"ellipsoids, {n} task{'s' * (n != '1')}"
         kinds = dict.fromkeys(key.rsplit("/", 1)[1] for key in arrays if key != ALONE)
@@ -311,7 +336,7 @@ def pairs_of(
 ) -> list[tuple[str, str]]:
     """The pairs of methods that were run."""
     unit, kind = settings[0]
-    return [pair for pair in pairs if pair[1] == ALONE or f"{pair[1]}/{kind}" in found[unit]]
+    return [pair for pair in pairs if all(one == ALONE or f"{one}/{kind}" in found[unit] for one in pair)]
 
 
 def table(
@@ -360,12 +385,13 @@ ABOUT = """The first table has best losses of `px.meta_learn_tpe`, with its defa
 * *Ellipsoids in a ball* are feasible in about a tenth of the box, which moves with the centre; 8 sources.
 * *Conditional*: two models with three and two parameters of their own. The optimum of the 8 sources is that
   of the target, or shifted by 0.2 or 0.4 of each axis; with the last shift the other model is better.
-* *Tables*: the sources are the other tables of the benchmark.
+* *Tables*: the sources are the other tables of the benchmark. *Under a limit* on size, a tenth of the
+  configurations are feasible.
 * Before a feasible evaluation, the loss is the largest of the run. Losses below 1e-4 of the first one count
   as that.
-* Runs: 4000 without sources; 1000, 800, 600, 500 and 200 with 1, 4, 8, 30 and 100 tasks, otherwise 600; of
-  the paper's sampler, whose time grows with the tasks, 100, 100, 600, 24 and 8, otherwise 160.
-* Not measured: tables under constraints."""
+* Runs: 4000 without sources, on tables under a limit 600; 1000, 800, 600, 500 and 200 with 1, 4, 8, 30 and
+  100 tasks, otherwise 600; of the paper's sampler, whose time grows with the tasks, 100, 100, 600, 24 and 8,
+  on tables under a limit 300, otherwise 160."""
 BOUNDS = f"""Each interval of the first table should end below {MOST_BEHIND}. Where it does not:"""
 UNLIKE = """## By likeness of the sources
 
@@ -373,10 +399,11 @@ The same runs by centre or shift of the sources. These rows are not judged."""
 
 
 def choose(quick: bool) -> None:
-    """Print ratios of best losses by the number of first suggestions."""
+    """Print ratios of best losses by setting."""
     with tempfile.TemporaryDirectory() as scratch:
         found = unit_runs.run(units(quick, True), Path(scratch), resume=False, say=unit_runs.progress)
-    pairs = [*((str(n), ALONE) for n in NUMBERS), *((str(n), str(NUMBERS[0])) for n in NUMBERS[1:])]
+    first, *others = CHOICES
+    pairs = [*((name, ALONE) for name in CHOICES), *((name, first) for name in others)]
     print(table(found, groups(found) | centers_of(found), pairs))
 
 

@@ -58,10 +58,11 @@ def test_ratio_is_welchs():
 def test_groups():
     """Ellipsoids by number of tasks, the others by kind of problem."""
     arrays = {source_tasks.ALONE: np.ones((2, 100)), "5/tables": np.ones((2, 100))}
-    units = ["hpolib/slice/2", "hpolib/slice/8", "ball/4/8", "models/4/8"]
+    units = ["hpolib/slice/2", "hpolib/slice/8", "ball/4/8", "models/4/8", "hpolib_limited/slice/2"]
     groups = source_tasks.groups(dict.fromkeys(units, arrays))
     assert {name: [unit for unit, _ in own] for name, own in groups.items()} == {
         "tables": units[:2],
         "ellipsoids in a ball": units[2:3],
-        "conditional": units[3:],
+        "conditional": units[3:4],
+        "tables under a limit": units[4:],
     }

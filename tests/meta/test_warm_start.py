@@ -27,7 +27,8 @@ def test_all_but_the_start_are_those_of_tpe(m, c, options):
     """Catches a default that is written twice and differs; the paper's are those of `mo_tpe`."""
     space, source = px.Space({"k": SPACE["k"]}), log(0, m, c)
     sampler = px.meta_learn_tpe(space, [source], m, c, **options)
-    assert replace(sampler, start=RandomStart()) == px.tpe(space, m, c, n_startup=7 if c else 5, **options)
+    own = {"n_startup": 7 if c else 5, "share_power": 1.0} | options
+    assert replace(sampler, start=RandomStart()) == px.tpe(space, m, c, **own)
     own = {"n_samples": 50, "start": RandomStart()}
     published = px.paper_meta_learn_tpe(space, [source], m, c, **own, **options)
     plain = px.mo_tpe(space, m, c, n_startup=5, epsilon=0.05, **options)

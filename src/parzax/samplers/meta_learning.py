@@ -43,7 +43,7 @@ class SourceOptions(Options, total=False):
     key: PRNGKeyArray | None
 
 
-@with_defaults(tpe, {})
+@with_defaults(tpe, Options(share_power=1.0))
 def meta_learn_tpe(
     space: Space,
     sources: Any,
@@ -68,9 +68,9 @@ def meta_learn_tpe(
     """`tpe` that starts from logs of other tasks and can mix their densities with the target's.
 
     The first 5 suggestions, or 7 under constraints, are the best rows of the sources. After that the sampler
-    is `tpe` and uses only rows of the target. In tests on ellipsoids and tables it was better than `tpe`
-    without sources where the tasks were similar. From 50 evaluations on, its average over all tests was at
-    most 5 % worse (docs/sources.md).
+    is `tpe`, with c-TPE's score under constraints (``share_power=1``), and uses only rows of the target. In
+    tests on ellipsoids and tables it was better than `tpe` without sources where the tasks were similar. From
+    50 evaluations on, its average over all tests was at most 5 % worse (docs/sources.md).
 
     With ``task_weights`` every density is a mixture over T tasks, p(x) = sum_m W_m p_m(x), as in
     meta-learning TPE (arXiv 2212.06751), and candidates come from the tasks in proportion to their weights W.
