@@ -35,11 +35,13 @@ from parzax.samplers import FromRows
 Logs = Mapping[str, px.Observations]
 LIMITED = "_limited"
 ALONE, DEFAULT, PAPER = "no sources", "px.meta_learn_tpe", "px.paper_meta_learn_tpe"
-# What is compared with --choose: the first is what the others are divided by.
-CHOICES: Mapping[str, Mapping[str, float]] = {
-    f"{n} first{text}": {"n_startup": n} | options
-    for text, options in (("", {}), (", share_power=3", {"share_power": 3.0}))
-    for n in (5, 7, 10)
+# What is compared with --choose, without constraints and under them: all are divided by the first.
+NUMBERS = (5, 7, 10)
+CHOICES: Mapping[str, Mapping[str, float]] = {f"{n} first": {"n_startup": n} for n in NUMBERS}
+UNDER_CONSTRAINTS: Mapping[str, Mapping[str, float]] = {
+    f"{n} first, share_power={power}": {"n_startup": n, "share_power": float(power)}
+    for power in (3, 1)
+    for n in NUMBERS
 }
 N_EVALUATIONS, BUDGETS = 100, (10, 20, 50, 100)
 # Upper 95 % bounds of geometric means must be below this.
@@ -173,7 +175,7 @@ def _searches(
 
     n = len(logs)
     if choose:
-        choices = CHOICES if target.n_constraints else {k: v for k, v in CHOICES.items() if len(v) == 1}
+        choices = UNDER_CONSTRAINTS if target.n_constraints else CHOICES
         return {f"{k}/{kind}": best(px.meta_learn_tpe, n, **v) for k, v in choices.items()}
     found = {DEFAULT: best(px.meta_learn_tpe, n), PAPER: best(px.paper_meta_learn_tpe, n_papers)}
     return {f"{method}/{kind}": losses for method, losses in found.items()}
@@ -402,8 +404,10 @@ def choose(quick: bool) -> None:
     """Print ratios of best losses by setting."""
     with tempfile.TemporaryDirectory() as scratch:
         found = unit_runs.run(units(quick, True), Path(scratch), resume=False, say=unit_runs.progress)
-    first, *others = CHOICES
-    pairs = [*((name, ALONE) for name in CHOICES), *((name, first) for name in others)]
+    pairs = []
+    for choices in (CHOICES, UNDER_CONSTRAINTS):
+        first, *others = choices
+        pairs += [*((name, ALONE) for name in choices), *((name, first) for name in others)]
     print(table(found, groups(found) | centers_of(found), pairs))
 
 

@@ -160,7 +160,9 @@ def test_presets_beside_sources():
         px.Space({"x": px.Float(0, 1)}), [[0.1], [0.9]], [0.0, 1.0], constraints=np.zeros((2, 3))
     )
     for preset in (px.tpe, px.optuna_tpe):
-        own, plain = (TPESampler(preset=preset, source_studies=given)._settings for given in ([log], None))
+        own = TPESampler(preset=preset, source_studies=[log])._settings
+        # Under constraints `tpe` has the score of `meta_learn_tpe`.
+        plain = TPESampler(preset=partial(preset, share_power=1.0))._settings
         for m, c in ((1, 0), (1, 1), (2, 1)):
             assert own.sampler(log.space, m, c) == plain.sampler(log.space, m, c)
         found, report = own.with_sources({"a": log}, log.space, 1, 1)
@@ -313,6 +315,8 @@ def test_the_first_trials_are_the_best_of_the_sources():
     assert study.sampler._n_startup == 5
     limited = TPESampler(source_studies=studies, constraints_func=lambda _: [0.0])
     assert limited._n_startup == 7
+    given = TPESampler(source_studies=studies, preset=partial(px.tpe, share_power=2.0))
+    assert given._settings.sampler(px.Space({"x": px.Float(0, 1)}), 1, 1).acquisition.share_power == 2
     assert study.sampler.source_report == ()
 
 

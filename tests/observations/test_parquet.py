@@ -158,6 +158,9 @@ def test_killed_and_resumed(tmp_path, monkeypatch):
     assert (log.counts == wanted.counts).all()
     with pytest.raises(ValueError, match="other work"):
         px.count_parquet(path, SPACE, "loss", [0.5], folder=folder)
+    monkeypatch.setattr(parquet, "_PART", 400)
+    with pytest.raises(ValueError, match=r"other work.* part"):
+        px.count_parquet(path, SPACE, "loss", LEVELS, folder=folder)
 
 
 # Counts in parts of 500 rows, kept in a folder; says when a part is kept.
@@ -344,8 +347,8 @@ def test_every_row_is_read_once(tmp_path, monkeypatch):
 
     assert total(add, lambda n: None) == 3000
     assert None not in footers
-    with pytest.raises(IndexError):
-        total(lambda state, block: [][0], lambda n: None)
+    with pytest.raises(ZeroDivisionError):
+        total(lambda state, block: 1 // 0, lambda n: None)
     batches = files.read_batches
     monkeypatch.setattr(files, "read_batches", lambda group, *a, **k: list(batches(group, *a, **k))[1:])
     with pytest.raises(ValueError, match="0 rows were read, and by the footers there are 3000"):

@@ -182,6 +182,7 @@ def count_arrays(
     x, losses = (wide_floats(name, a) for name, a in (("x", x), ("losses", losses)))
     _checks.check_shape("x", x, "n", len(space), hint="; use jax.vmap for a batch")
     _checks.check_shape("losses", losses, len(x))
+    cutoffs = wide_floats("cutoffs", cutoffs) if isinstance(cutoffs, jax.Array) else cutoffs
     checked = checked_cutoffs(cutoffs, levels)
     cutoffs = jnp.asarray(cutoffs if isinstance(cutoffs, jax.Array) else checked, losses.dtype)
     counts, valid = _count_arrays(x, losses, cutoffs, space=space, grid=grid, levels=levels)

@@ -86,7 +86,7 @@ def meta_learn_tpe(
             that a task lacks. Rows with NaN objectives, and all rows of a task with too few feasible rows,
             enter only the densities of the constraints.
         n_objectives: m; None takes the number from the sources.
-        n_constraints: c; if it is positive, the score is that of `tpe` under constraints.
+        n_constraints: c; if it is positive, the score is c-TPE's (``share_power=1``; `tpe` has 3).
         task_weights: None builds densities from the target only. Otherwise a rule for the weights of the
             tasks: `parzax.meta.stacking()` (by how well each task predicts the rows of the target) or the
             paper's `parzax.meta.by_similarity()`. The arguments ``eta`` to ``key`` below require a rule; all
@@ -111,7 +111,7 @@ def meta_learn_tpe(
         key: key for the random points of the estimate, which are the same in every call;
             `jax.random.key(0)` if None.
         directions: as in `tpe`; the directions of a source are those of its log.
-        n_startup: number of first suggestions; None makes 5, or 7 if ``n_constraints`` is positive.
+        n_startup: number of first suggestions; None: 5, or 7 if ``n_constraints`` is positive.
         start: first suggestions; None suggests the best rows of the sources. Without ``task_weights`` another
             start, or ``n_startup=0``, raises ValueError, because the sources would have no effect.
         **options: the other options of `tpe`. ``merit`` has no effect on sources: all rows of a source's

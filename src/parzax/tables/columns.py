@@ -139,6 +139,13 @@ def number_of(label: Any) -> float | None:
     return None
 
 
+def _read_codes(read: Callable[[str], Column], n: int, name: str) -> np.ndarray:
+    """(n,) number of each row's value, -1 where missing; zeros for dates and the like."""
+    with suppress(ValueError):
+        return read(name).as_labels().index
+    return np.zeros(n, int)
+
+
 class Table:
     """The columns of a log of ``n`` rows, by name; ``read`` returns a column and is called once for each."""
 
@@ -146,13 +153,7 @@ class Table:
         self.names = tuple(names)
         self.n = n
         self.read = functools.cache(read)
-        self.codes = functools.cache(self._read_codes)
-
-    def _read_codes(self, name: str) -> np.ndarray:
-        """(n,) number of each row's value, -1 where missing; zeros for dates and the like."""
-        with suppress(ValueError):
-            return self.read(name).as_labels().index
-        return np.zeros(self.n, int)
+        self.codes = functools.cache(functools.partial(_read_codes, self.read, n))
 
     def without(self, *names: str) -> "Table":
         """The table without some columns."""

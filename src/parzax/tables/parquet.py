@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +22,8 @@ from parzax.tables.roles import suggest
 
 # Rows that a thread decodes at once; and the largest number of threads.
 _BLOCK, _MOST_THREADS = 1 << 16, 8
+# Seconds between two reports of the progress.
+_TICK = 0.2
 # The number of a row in an error message.
 ROW = re.compile(r"\brow (\d+)")
 
@@ -201,22 +204,27 @@ class ParquetFiles:
         n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         n_threads = max(1, min(len(groups), n_cores, _MOST_THREADS))
         states, finished, lock = deque(new_state() for _ in range(n_threads)), 0, Lock()
+        n, shown_at = sum(group.n for group in groups), time.monotonic()
 
         def work(group: RowGroup) -> None:
-            nonlocal finished
+            nonlocal finished, shown_at
             state, first = states.popleft(), group.first_row
-            for batch in read_batches(group, columns, _BLOCK, threads=n_threads < n_cores):
-                add(state, Block(group.path, first, batch))
-                first += batch.num_rows
-                with lock:
-                    finished += batch.num_rows
-                    update(finished)
-            states.append(state)
+            try:
+                for batch in read_batches(group, columns, _BLOCK, threads=n_threads < n_cores):
+                    add(state, Block(group.path, first, batch))
+                    first += batch.num_rows
+                    with lock:
+                        finished += batch.num_rows
+                        if finished == n or time.monotonic() >= shown_at + _TICK:
+                            shown_at = time.monotonic()
+                            update(finished)
+            finally:
+                states.append(state)
 
         with ThreadPoolExecutor(n_threads) as pool:
             # After an error, `map` cancels the row groups that no thread has begun.
             list(pool.map(work, groups))
-        if finished != (n := sum(group.n for group in groups)):
+        if finished != n:
             problem = f"{finished} rows were read, and by the footers there are {n}; write the files again"
             raise ValueError(f"{str(groups[0].path)!r} and the files after it: {problem}.")
         return list(states)

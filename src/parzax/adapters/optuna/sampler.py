@@ -70,7 +70,8 @@ class TPESampler(BaseSampler):
             `mo_tpe` for the samplers of papers. Give their options by `functools.partial`, such as
             ``functools.partial(parzax.tpe, gamma=parzax.gamma.linear(0.1))``. With source studies also
             `parzax.paper_meta_learn_tpe`, or ``functools.partial(parzax.meta_learn_tpe, task_weights=...)``.
-            The preset's ``n_startup`` and ``start`` are ignored.
+            The preset's ``n_startup`` and ``start`` are ignored. With source studies `parzax.tpe` has the
+            ``share_power`` of `parzax.meta_learn_tpe`.
         space: the search space, if you know it: its bounds, its conditions and the order of its ordinals are
             used. Other parameters that a trial asks for are sampled independently.
         source_studies: other tasks, as for `parzax.adapters.optuna.sources`: a list of studies, a dict by

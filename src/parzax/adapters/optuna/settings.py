@@ -50,7 +50,9 @@ class Settings:
         """Raise for a wrong preset and for wrong options; an option of None is left to the preset."""
         _checks.instance("preset", preset, Callable, "a function such as parzax.tpe")
         given = {name: value for name, value in options.items() if value is not None}
-        arguments = signature(partial(preset).func)
+        arguments, chosen_before = signature(partial(preset).func), partial(preset).keywords
+        if has_sources and partial(preset).func is tpe and "share_power" not in chosen_before:
+            given["share_power"] = signature(meta_learn_tpe).parameters["share_power"].default
         # Whether the preset takes source tasks and mixes the sources' densities into the study's density.
         self.mixes = "sources" in arguments.parameters
         if self.mixes and "start" in arguments.parameters:
