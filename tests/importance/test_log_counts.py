@@ -72,7 +72,7 @@ def test_counts_and_estimates_of_a_log():
 def test_parts_in_any_order():
     """Shards of an encoded log, and blocks with given cut-offs, add up to it to the last bit."""
     shards = [
-        count(replace(ALONE, codes=ALONE.codes[:, part], level=ALONE.level[part]))
+        count(replace(ALONE, codes=ALONE.codes[:, part], level=ALONE.level[part], rank=ALONE.rank[part]))
         for part in np.array_split(np.random.default_rng(0).permutation(len(X)), 5)
     ]
     blocks = [

@@ -49,6 +49,7 @@ def test_settings_of_other_rules():
     assert px.tpe(SPACE, **options).smoothing.bandwidth.smallest is None
 
 
+@pytest.mark.usefixtures("as_installed")
 def test_refused():
     rule = px.bandwidth.constant(SCALES)
     with pytest.raises(ValueError, match=r"^constant: .* \(4,\), but a single parameter needs one number"):

@@ -17,7 +17,7 @@ from parzax._progress import is_shown
 from parzax.chunks import Chunks, digest, run_chunks
 from parzax.samplers.arguments import call
 from parzax.samplers.objective import RunSize, check_run, hashable, operations, sizes
-from parzax.samplers.run import FEW_ROUNDS, Rows, run
+from parzax.samplers.run import FEW_ROUNDS, run
 from parzax.samplers.sampler import Sampler
 from parzax.samplers.trace import Trace
 
@@ -161,7 +161,7 @@ def optimize_many(
     if folder is not None:
         arrays, static = eqx.partition((sampler, function), eqx.is_array)
 
-        def text(arrays: Any, keys: Any) -> Rows:
+        def text(arrays: Any, keys: Any) -> Any:
             sampler, function = eqx.combine(arrays, static)
             return _chunk.__wrapped__(sampler, function, keys, of_run, mesh)
 
@@ -173,7 +173,7 @@ def optimize_many(
     dtype = jnp.result_type(float)
     like = [jax.ShapeDtypeStruct((size, of_run.n_evaluations, width), dtype) for width in widths]
 
-    def compute(rows: np.ndarray) -> Rows:
+    def compute(rows: np.ndarray) -> Any:
         return call(_chunk, sampler, function, call(_lane_keys, keys, rows), of_run, mesh)
 
     rows, shown = np.arange(len(keys), dtype=np.int32), is_shown(progress)
@@ -220,7 +220,7 @@ def _lane_keys(keys: jax.Array, rows: Int[Array, " lanes"]) -> jax.Array:
 
 
 @program(size="large")
-def _chunk(sampler: Sampler, problem: Any, keys: jax.Array, size: RunSize, mesh: Mesh | None) -> Rows:
+def _chunk(sampler: Sampler, problem: Any, keys: jax.Array, size: RunSize, mesh: Mesh | None) -> Any:
     runs = jax.vmap(lambda key: run(sampler, problem, key, size, 1, None))
     if mesh is None:
         return runs(keys)

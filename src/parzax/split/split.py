@@ -196,7 +196,7 @@ def first_orders(order: Int[Array, "d n"], mask: Bool[Array, " n"], size: int) -
     """Sort orders of the `first_rows` under a mask, from the sort orders of all rows, without sorting."""
     number = jnp.where(mask, running_count(mask) - 1, -1)
 
-    def filtered(order: Int[Array, " n"]) -> Int[Array, " {size}"]:
+    def filtered(order: Int[Array, " n"]) -> Int[Array, " k"]:
         ordered = number[order]
         place = jnp.where(ordered >= 0, running_count(ordered >= 0) - 1, size)
         # The places after the last row keep their number.

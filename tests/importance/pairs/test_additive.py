@@ -36,7 +36,7 @@ def test_words_of_a_cell_are_the_same_for_every_width():
 def test_sums_of_signs(double):
     """Of k signs: mean 0, variance k, of the parity of k up to 32; no rows give 0."""
     k = np.array([[0.0, 1.0, 5.0], [32.0, 100.0, 2.5], [2.0, 40.0, 0.5]])
-    draw = jax.jit(lambda key: sign_sums(k, jax.random.bits(key, (3, 3, 20_000), jnp.uint32)))
+    draw = jax.jit(lambda key: sign_sums(jnp.asarray(k), jax.random.bits(key, (3, 3, 20_000), jnp.uint32)))
     found = np.asarray(draw(jax.random.key(0)))
     assert (found[0, 0] == 0).all()
     assert set(found[0, 1]) == {-1.0, 1.0}

@@ -21,7 +21,7 @@ def test_explained_variance_against_a_loop(double):
     np.add.at(cells, (first, second), 1)
     np.add.at(hits, (first, second), member)
     share = member.mean()
-    squares = np.array([80 * share * (1 - share)])
+    squares = jnp.asarray([80 * share * (1 - share)])
 
     @jax.jit
     def analyse(cells, deviations):
