@@ -110,7 +110,7 @@ def pick_apart(
     return pool[_pick_greedily(invert_order(jnp.lexsort((jnp.tile(-score, 2), is_start))), same, n)]
 
 
-def is_near(a: Points, b: Points, continuous: Bool[Any, "*n d"] | bool, reach: Any) -> Bool[Array, "*n"]:
+def is_near(a: Points, b: Points, continuous: Bool[Any, "*n d"] | bool, reach: Any) -> Bool[Array, "..."]:
     """Mask of the points of a that equal those of b, up to ``reach`` on each continuous axis."""
     # Discrete values are compared by number, because their places may differ by rounding.
     same = (a.regime == b.regime) & (a.index == b.index) & (a.valid == b.valid)
