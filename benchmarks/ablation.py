@@ -88,9 +88,9 @@ def constrained(problem: tuple[str, Any], first: int, n_runs: int, options: Sequ
     return {BASE: gaps({})} | {name: gaps(OPTIONS["c_tpe"][name]) for name in options}
 
 
-def _limited(table: Table, names: Sequence[str], quantile: float) -> tuple[px.problems.Tabular, float]:
+def _limited(table: Table, names: Sequence[str], quantile: float) -> tuple[px.samplers.Tabular, float]:
     limits = dict.fromkeys(names, quantile)
-    loaded = px.problems.Tabular.load(table.path, [table.objectives[0]], constraint_quantiles=limits)
+    loaded = px.samplers.Tabular.load(table.path, [table.objectives[0]], constraint_quantiles=limits)
     unnamed = {"name": "", "objective_names": ("",), "constraint_names": ("",) * len(names)}
     return dataclasses.replace(loaded, **unnamed), float(np.asarray(loaded.oracle.best)[0])
 

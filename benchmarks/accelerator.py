@@ -153,8 +153,8 @@ def _constrained_runs(n_seeds: int, bound: float) -> Job:
     keys = jax.random.split(jax.random.key(0), (len(settings.QUANTILES), n_seeds))
 
     @eqx.filter_jit
-    def losses(sampler: px.samplers.Sampler, batch: px.problems.Tabular) -> jax.Array:
-        def run(problem: px.problems.Tabular, key: jax.Array) -> jax.Array:
+    def losses(sampler: px.samplers.Sampler, batch: px.samplers.Tabular) -> jax.Array:
+        def run(problem: px.samplers.Tabular, key: jax.Array) -> jax.Array:
             return px.optimize(sampler, problem, key, settings.N_EVALUATIONS).best()[-1]
 
         return jax.vmap(jax.vmap(run, in_axes=(None, 0)))(batch, keys)

@@ -18,7 +18,7 @@ from benchmarks.adaptive_problems import IDLE, N_TRUTH, PEER_NAMES, PROBLEMS, RA
 from benchmarks.optimisers.page import table
 from benchmarks.pages import Page
 from benchmarks.papers.runs import Arrays, Unit
-from parzax.results.learning import shows_learning
+from parzax.lens.results.learning import shows_learning
 
 LEVELS, SIZES, N_SHUFFLES = (0.1, 0.3), (50, 100, 300, 1000), 199
 NOISE = "noise"

@@ -27,8 +27,8 @@ import parzax as px
 from benchmarks import command
 from benchmarks.rows import Row
 from parzax._numerics import exp2
-from parzax.parzen.basis import Basis
-from parzax.parzen.evaluation import Prepared
+from parzax.density.basis import Basis
+from parzax.density.evaluation import Prepared
 from parzax.space import Points, Space, frame_of
 
 N_KERNELS, D = 1000, 10

@@ -37,7 +37,7 @@ def import_parzax() -> Callable[[], Any]:
 def importance(d: int, q: int) -> Callable[[], Any]:
     """One log of 1000 rows of floats."""
     import parzax as px
-    import parzax.results
+    import parzax.lens.results
 
     x = np.random.default_rng(0).uniform(size=(1000, d))
     obs = px.Observations.from_arrays(
@@ -132,7 +132,7 @@ def of_branches(n: int) -> Callable[[], Any]:
 def estimator() -> Callable[[], Any]:
     """A density of 100 rows."""
     import parzax as px
-    import parzax.parzen
+    import parzax.density
 
     space, x = (
         px.Space({f"x{j}": px.Float(0, 1) for j in range(6)}),
@@ -252,7 +252,7 @@ study.add_trials([
 
 def command_line(command: str, option: str, file: str, folder: Path) -> Callable[[], Any]:
     """A command about the study in a folder, as a process that has no other purpose."""
-    from parzax.cli import main
+    from parzax.lens.cli import main
 
     def answer() -> Any:
         sys.argv = ["parzax", command, str(folder / "study.db"), option, str(folder / file)]

@@ -23,8 +23,8 @@ from benchmarks import command, optuna_peer, rustuna_peer
 from benchmarks.rows import Row
 from parzax._numerics import capacity
 from parzax.importance.counts import sweep_counts
-from parzax.observations.encoding import encode_log
-from parzax.results.sweep import estimate_batch
+from parzax.lens.logs.encoding import encode_log
+from parzax.lens.results.sweep import estimate_batch
 
 PARITY = px.GridEstimator.optuna()
 LEVELS = np.arange(1, 100) / 100

@@ -162,7 +162,7 @@ def _n_runs(n_tasks: int, choose: bool, quick: bool, limited: bool = False) -> t
 
 
 def _searches(
-    target: px.problems.AbstractProblem,
+    target: px.samplers.AbstractProblem,
     logs: Sequence[Logs],
     kind: str,
     first: int,
@@ -181,7 +181,7 @@ def _searches(
     return {f"{method}/{kind}": losses for method, losses in found.items()}
 
 
-def log_of(problem: px.problems.AbstractProblem, seed: tuple[int, int]) -> px.Observations:
+def log_of(problem: px.samplers.AbstractProblem, seed: tuple[int, int]) -> px.Observations:
     """A log of random rows."""
     x, objectives, constraints = _random_rows(problem, jax.random.fold_in(jax.random.key(seed[0]), seed[1]))
     x, losses = (np.asarray(a, np.float64) for a in (x, objectives))
@@ -190,7 +190,7 @@ def log_of(problem: px.problems.AbstractProblem, seed: tuple[int, int]) -> px.Ob
 
 
 @eqx.filter_jit
-def _random_rows(problem: px.problems.AbstractProblem, key: jax.Array) -> tuple[jax.Array, ...]:
+def _random_rows(problem: px.samplers.AbstractProblem, key: jax.Array) -> tuple[jax.Array, ...]:
     draw, evaluate = jax.random.split(key)
     anything = px.tpe(problem.space)
     x = jax.vmap(lambda key: anything.ask(key, anything.init(1))[0])(jax.random.split(draw, N_ROWS))
@@ -198,7 +198,7 @@ def _random_rows(problem: px.problems.AbstractProblem, key: jax.Array) -> tuple[
 
 
 def best_losses(
-    samplers: Sequence[px.samplers.Sampler], problem: px.problems.AbstractProblem, key: int = 0
+    samplers: Sequence[px.samplers.Sampler], problem: px.samplers.AbstractProblem, key: int = 0
 ) -> np.ndarray:
     """(s, n) smallest feasible loss so far; before there is one, the largest loss of the run."""
     keys = jax.random.split(jax.random.key(key), len(samplers))
@@ -228,7 +228,7 @@ def _padded(sampler: px.samplers.Sampler, n: int) -> px.samplers.Sampler:
 
 
 @eqx.filter_jit
-def _runs(samplers: px.samplers.Sampler, problem: px.problems.AbstractProblem, keys: jax.Array) -> jax.Array:
+def _runs(samplers: px.samplers.Sampler, problem: px.samplers.AbstractProblem, keys: jax.Array) -> jax.Array:
     def run(sampler: px.samplers.Sampler, key: jax.Array) -> jax.Array:
         trace = px.optimize(sampler, problem, key, N_EVALUATIONS)
         best = trace.best()
@@ -237,9 +237,9 @@ def _runs(samplers: px.samplers.Sampler, problem: px.problems.AbstractProblem, k
     return eqx.filter_vmap(run, in_axes=(eqx.if_array(0), 0))(samplers, keys)
 
 
-def problem_of(table: Table, limited: bool = False) -> px.problems.Tabular:
+def problem_of(table: Table, limited: bool = False) -> px.samplers.Tabular:
     limits = {"size": WITHIN} if limited else None
-    loaded = px.problems.Tabular.load(table.path, [table.objectives[0]], constraint_quantiles=limits)
+    loaded = px.samplers.Tabular.load(table.path, [table.objectives[0]], constraint_quantiles=limits)
     # Without its names, tables of a benchmark share their programs.
     return dataclasses.replace(loaded, name="", objective_names=("",))
 

@@ -78,12 +78,12 @@ def _best(samplers: Sequence[px.samplers.Sampler], problem: px.Problem, n_evalua
     return searches.best(searches.runs(samplers, problem, n_evaluations)[0])
 
 
-def _problem(table: Table) -> px.problems.Tabular:
-    loaded = px.problems.Tabular.load(table.path, [table.objectives[0]])
+def _problem(table: Table) -> px.samplers.Tabular:
+    loaded = px.samplers.Tabular.load(table.path, [table.objectives[0]])
     return dataclasses.replace(loaded, name="", objective_names=("",))
 
 
-def _log(own: px.problems.Tabular, seed: int) -> px.Observations:
+def _log(own: px.samplers.Tabular, seed: int) -> px.Observations:
     """Random entries of a table."""
     choose, evaluate = jax.random.split(jax.random.key(seed))
     x = jax.vmap(own.decode)(jax.random.randint(choose, (N_ROWS,), 0, own.n_seeds.shape[0]))

@@ -48,7 +48,7 @@ def stages() -> Iterator[dict[str, float]]:
         (importlib, "import_module", "imports"),
     ]
     if "parzax" in sys.modules:  # else its import is what is looked at
-        from parzax._programs import disk
+        from parzax.lens._programs import disk
 
         places.append((disk.Entry, "read", "reading"))
     before = [getattr(owner, name) for owner, name, _ in places]

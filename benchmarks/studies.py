@@ -22,7 +22,7 @@ from benchmarks.optimisers.problems import KEPT
 from benchmarks.optimisers.scores import FAR, Comparison, Curves
 from benchmarks.pages import Page
 from benchmarks.papers.runs import Arrays, Unit
-from parzax import _programs
+from parzax.lens import _programs
 
 OURS, THEIRS = "parzax", "Optuna"
 GROUPS = {

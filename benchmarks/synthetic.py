@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PRNGKeyArray
 
-from parzax.problems import SyntheticProblem, activation
-from parzax.problems.synthetic import Sample
+from parzax.lens.problems import SyntheticProblem, activation
+from parzax.lens.problems.synthetic import Sample
 from parzax.space import Between, Space
 from parzax.space import Float as FloatDomain
 

@@ -7,8 +7,8 @@ from jax.tree_util import Partial
 from jaxtyping import Array, PRNGKeyArray
 
 from parzax import _checks
-from parzax.problems import Problem
-from parzax.problems.toy import bowl, box, point_of
+from parzax.lens.problems.toy import bowl, box, point_of
+from parzax.samplers import Problem
 
 
 def sphere(dim: int = 2, center: Any = 0.0, lower: Any = ()) -> Problem:

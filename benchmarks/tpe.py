@@ -32,7 +32,7 @@ import parzax as px
 from benchmarks import command, rustuna_peer
 from benchmarks.rows import Row
 from parzax._numerics import exp2
-from parzax.problems.problem import AbstractProblem
+from parzax.samplers.problem import AbstractProblem
 
 SUGGESTION, VMAPPED = 10.0, 40.0
 RUNS, SHARE = 200.0, 0.5
@@ -101,7 +101,7 @@ def suggestions(n: int, d: int, *, repeats: int) -> list[Row]:
 def table() -> AbstractProblem:
     """NAS-Bench-201, or without it a function of the same shape."""
     if os.environ.get("PARZAX_DATA"):
-        return px.problems.Tabular.load(
+        return px.samplers.Tabular.load(
             "nasbench201/imagenet16_120.npz",
             objectives=["valid_error"],
             constraint_quantiles={"size": 0.1, "runtime": 0.1},

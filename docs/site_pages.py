@@ -50,7 +50,7 @@ def pages() -> dict[str, tuple[str, str]]:
     top = [
         (name, f"{home}.{name}")
         for name, home in parzax._HOMES.items()
-        if home != "parzax" and not inspect.ismodule(getattr(parzax, name))
+        if not inspect.ismodule(getattr(parzax, name))
     ]
     found = {"parzax": ("parzax", _text("What `import parzax as px` has.", sorted(top)))}
     for package in PACKAGES:

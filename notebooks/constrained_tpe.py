@@ -242,13 +242,13 @@ print("best feasible row:", x, "loss", loss, "constraint", constraint)
 # %% [markdown]
 # ## A real table
 #
-# `px.problems.Tabular` reads benchmark tables. An evaluation is a look-up, so hundreds of runs of 100
+# `px.samplers.Tabular` reads benchmark tables. An evaluation is a look-up, so hundreds of runs of 100
 # evaluations take seconds. Set PARZAX_DATA to the folder of the tables to run this cell.
 
 # %% tags=["runs"]
 data = os.environ.get("PARZAX_DATA")
 if data and os.path.exists(os.path.join(data, "nasbench201/cifar10.npz")):
-    nas = px.problems.Tabular.load(
+    nas = px.samplers.Tabular.load(
         "nasbench201/cifar10.npz",
         objectives=["valid_error"],
         constraint_quantiles={"size": 0.1, "runtime": 0.1},

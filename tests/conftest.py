@@ -38,7 +38,7 @@ if not os.environ.get("PARZAX_UNCHECKED"):
     jax.config.update("jax_numpy_rank_promotion", "raise")
 
 import parzax as px
-from parzax import _programs
+from parzax.lens import _programs
 
 # Tracing makes objects by the million, most of which stay; to look through them as often as Python does by
 # default takes a sixth of the time of a test.

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from parzax.cli import main
+from parzax.lens.cli import main
 
 GOOD_SPACE = {"parameters": [{"name": "x", "kind": "float", "low": 0, "high": 1}]}
 TABLE = pd.DataFrame({"params_x": np.linspace(0, 1, 30), "value": np.linspace(1, 0, 30)})
@@ -288,7 +288,7 @@ def test_arguments(folder, capsys, record_property):
 
 def test_failure_while_writing_leaves_nothing(folder, capsys, monkeypatch):
     """Catches the first of several outputs left behind when a later one fails."""
-    from parzax.cli import writing
+    from parzax.lens.cli import writing
 
     def fails(_):
         def write(path):

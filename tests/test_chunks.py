@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.chunks import Chunks, digest
+from parzax.lens.run.chunks import Chunks, digest
 
 X = np.random.default_rng(0).normal(size=(23, 3)).astype(np.float32)
 SRC = Path(__file__).parents[1] / "src"
@@ -199,7 +199,7 @@ def test_the_bar_of_a_resumed_call(tmp_path, capsys):
 WORK = """
 import sys, time
 import numpy as np
-from parzax.chunks import Chunks, run_chunks
+from parzax.lens.run.chunks import Chunks, run_chunks
 n, size, seconds, folder = int(sys.argv[1]), 3, float(sys.argv[2]), sys.argv[3]
 import jax
 def call(rows):
@@ -257,7 +257,7 @@ def test_a_full_disk(tmp_path):
     limited = """
     import resource, sys
     import numpy as np
-    from parzax.chunks import Chunks
+    from parzax.lens.run.chunks import Chunks
     resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000))
     chunks = Chunks(sys.argv[1], {"n": 2})
     chunks.put(0, {"x": np.zeros(1000)})

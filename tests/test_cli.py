@@ -19,13 +19,13 @@ import pytest
 from caches import programs_in
 
 import parzax as px
-from parzax import problems
-from parzax.cli import main
-from parzax.cli.filters import parse_filter
-from parzax.cli.request import parse_levels
-from parzax.cli.writing import progress, write_all
-from parzax.results.sweep import sweep
-from parzax.tables import files
+from parzax.lens import problems
+from parzax.lens.cli import main
+from parzax.lens.cli.filters import parse_filter
+from parzax.lens.cli.request import parse_levels
+from parzax.lens.cli.writing import progress, write_all
+from parzax.lens.results.sweep import sweep
+from parzax.lens.tables import files
 
 N = 200
 
@@ -411,7 +411,7 @@ def test_names_in_any_script(tmp_path, capsys):
 
 def test_help_imports_nothing_that_computes():
     """Catches help, and a misspelt option, that wait for JAX."""
-    code = "import sys, parzax.cli; parzax.cli.main(['x', '--y']); print('jax' in sys.modules)"
+    code = "import sys, parzax.lens.cli; parzax.lens.cli.main(['x', '--y']); print('jax' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "False\n"
 
@@ -470,7 +470,7 @@ def test_demo(capsys, tmp_path, monkeypatch):
 
 def test_demo_without_matplotlib(capsys, monkeypatch, tmp_path):
     """Catches a demo that prints nothing because a figure cannot be drawn."""
-    for name in [n for n in sys.modules if n.startswith(("matplotlib", "parzax.plotting"))]:
+    for name in [n for n in sys.modules if n.startswith(("matplotlib", "parzax.lens.plotting"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.delattr(px, "plotting", raising=False)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
@@ -731,7 +731,7 @@ def test_several_objectives_and_rows(tmp_path, capsys):
 
 
 def test_a_log_too_large_for_samples_has_shuffles(logs, capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("parzax.results.resampling._MOST_NUMBERS", 1000)
+    monkeypatch.setattr("parzax.lens.results.resampling._MOST_NUMBERS", 1000)
     asked = ["importance", str(logs / "t.csv"), "--target", "value", "--direction", "minimize"]
     assert main([*asked, "--json", str(tmp_path / "a.json")]) == 0
     out = capsys.readouterr().out

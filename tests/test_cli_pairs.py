@@ -15,7 +15,7 @@ import pytest
 from optuna.distributions import BaseDistribution
 
 import parzax as px
-from parzax.cli import compare, importance, interactions, main, report
+from parzax.lens.cli import compare, importance, interactions, main, report
 
 N = 120
 TARGET = ["--target", "loss", "--direction", "minimize", "--target-quantile", "0.3"]
@@ -223,7 +223,7 @@ def test_unwritable_outputs_are_found_before_the_work(capsys, monkeypatch, tmp_p
 def test_a_page_that_cannot_be_written_is_refused_before_the_work(monkeypatch, tmp_path):
     # Catches the same in Python.
     obs = px.Observations.from_dataframe("a.csv", "loss", direction="minimize", warn=False)
-    monkeypatch.setattr(import_module("parzax.page.report"), "compute_result", None)
+    monkeypatch.setattr(import_module("parzax.lens.page.report"), "compute_result", None)
     with pytest.raises(ValueError, match="it is a folder"):
         px.report(obs, tmp_path)
     monkeypatch.setattr(tempfile, "TemporaryFile", refuse_to_make_files)

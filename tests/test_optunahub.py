@@ -10,7 +10,7 @@ import pytest
 import yaml  # Optuna needs it
 
 import parzax as px
-from parzax._palette import PALETTE
+from parzax.lens._palette import PALETTE
 
 # Not "optunahub": without the library that is this repository's folder.
 hub = pytest.importorskip("optunahub.hub")

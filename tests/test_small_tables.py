@@ -8,8 +8,8 @@ import pytest
 
 import parzax as px
 from parzax._words import plural
-from parzax.cli import main
-from parzax.page.content import content
+from parzax.lens.cli import main
+from parzax.lens.page.content import content
 from parzax.status import Status, describe
 
 RNG = np.random.default_rng(0)

@@ -11,7 +11,7 @@ from benchmarks.optimisers import scores
 from benchmarks.optimisers.methods import RANDOM
 from benchmarks.optimisers.scores import Curves
 from benchmarks.papers.drawing import legend, save, short
-from parzax._palette import PALETTE
+from parzax.lens._palette import PALETTE
 
 EVERY = 5  # evaluations between two rows of a table of numbers
 STYLES = ("-", "--", ":")

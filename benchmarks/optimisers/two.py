@@ -85,7 +85,7 @@ def _of_tables(name: str) -> Group:
     family, found, space = name.split(", ")[0], [], None
     own = families(found_tables())[family]
     for table, (case, half) in zip(own, cases(name), strict=True):
-        problem = px.problems.Tabular.load(table.path, metrics(table))
+        problem = px.samplers.Tabular.load(table.path, metrics(table))
         space = problem.space
         plain = dataclasses.replace(problem, name="", objective_names=("", ""))
         found.append(Case(case, half, (plain, _shares(tables.means(problem)))))

@@ -21,7 +21,7 @@ import jax
 import numpy as np
 
 import parzax
-from parzax import _programs
+from parzax.lens import _programs
 
 Arrays = dict[str, np.ndarray]
 # What a unit that passed its limit has in place of arrays: that limit, in seconds.

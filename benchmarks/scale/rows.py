@@ -126,7 +126,7 @@ def _search(cuts: list[float], first: int = 0) -> str:
 
 
 def _ranks(levels: np.ndarray, n: int) -> list[int]:
-    from parzax.observations import level_weight
+    from parzax.lens.logs import level_weight
 
     return [int(level_weight(level, n)) for level in (*levels.tolist(), 1.0)]
 
@@ -169,7 +169,7 @@ def run_here(name: str, path: str, d: int, q: int) -> dict[str, Any]:
     # The imports are not part of the work.
     import pyarrow.dataset  # noqa: F401
 
-    for module in {"parzax": ["parzax.observations"], "duckdb_groups": ["duckdb"]}.get(name, ["polars"]):
+    for module in {"parzax": ["parzax.lens.logs"], "duckdb_groups": ["duckdb"]}.get(name, ["polars"]):
         with suppress(ImportError):
             __import__(module)
     before, most, ended = _anonymous(), [0.0], threading.Event()

@@ -2,6 +2,6 @@
 
 import sys
 
-from parzax.cli import main
+from parzax.lens.cli import main
 
 sys.exit(main())

@@ -11,10 +11,10 @@ import parzax as px
 from extending.runs import SPACE, gain_of_compiled_runs, rows, told, with_part
 
 
-class WithUniform(px.parzen.AbstractDensities):
+class WithUniform(px.density.AbstractDensities):
     """(1 - share) p(x) + share u(x), for each density p."""
 
-    densities: px.parzen.AbstractDensities
+    densities: px.density.AbstractDensities
     frame: Any
     share: float
 
@@ -34,10 +34,10 @@ class WithUniform(px.parzen.AbstractDensities):
         return WithUniform(self.densities.first(n), self.frame, self.share)
 
 
-class Defensive(px.parzen.AbstractSmoothing):
+class Defensive(px.density.AbstractSmoothing):
     """Another smoothing's densities, made `WithUniform`."""
 
-    smoothing: px.parzen.AbstractSmoothing
+    smoothing: px.density.AbstractSmoothing
     share: float
 
     def basis(self, space, dtype):

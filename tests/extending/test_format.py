@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 import parzax as px
-from parzax.tables import Format
+from parzax.lens.tables import Format
 
 
 def _summary_columns(columns):

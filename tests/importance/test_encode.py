@@ -8,7 +8,7 @@ import pytest
 import parzax as px
 from importance.test_borders import DOMAINS, GRIDS, adversarial, around
 from parzax.importance.encode import compute_codes
-from parzax.observations.encoding import grid_codes
+from parzax.lens.logs.encoding import grid_codes
 
 
 def one_by_one(domains: dict[str, px.space.Domain], grid: px.Grid, dtype=np.float64):

@@ -11,8 +11,8 @@ from conftest import COARSE
 import parzax as px
 from parzax.importance.groups import group_sample_counter, number_groups
 from parzax.importance.resample import replicate, sample_counter, shuffle_counter
-from parzax.results.shuffles import shuffled_group_counts
-from parzax.results.uncertainty import holm
+from parzax.lens.results.shuffles import shuffled_group_counts
+from parzax.lens.results.uncertainty import holm
 
 LEVELS = (0.2, 0.5)
 SPACE = px.Space({"x": px.Float(0, 1), "y": px.Categorical(["a", "b", "c"]), "z": px.Float(0, 1)})

@@ -7,7 +7,7 @@ from reference import grid, logs
 
 import parzax as px
 from parzax.importance.layout import grid_axis, layout
-from parzax.observations.encoding import grid_codes
+from parzax.lens.logs.encoding import grid_codes
 
 pytestmark = pytest.mark.data
 

@@ -7,8 +7,8 @@ import pytest
 from conftest import COARSE
 
 import parzax as px
-from parzax.observations import level_sets
-from parzax.observations.levels import level_weight
+from parzax.lens.logs import level_sets
+from parzax.lens.logs.levels import level_weight
 
 
 def test_size_of_the_target():

@@ -312,7 +312,7 @@ class TestWhatIsShown:
         good = _shown().good_values()[0]
         assert good.parameter == "x"
         assert 0.1 < good.values[0] < 0.3 < good.values[1] < 0.5
-        from parzax.results.good_values import to_lines
+        from parzax.lens.results.good_values import to_lines
 
         (line,) = [
             text for text in to_lines(_shown().good_values(), _shown().space, 0.2) if text.startswith("x")
@@ -335,7 +335,7 @@ class TestWhatIsShown:
         np.testing.assert_array_equal(again.density("x")[0].target, _shown().density("x")[0].target)
 
     def test_picture_of_values(self):
-        from parzax import plotting
+        from parzax.lens import plotting
 
         ax = plotting.values(_shown(), "x")
         labels = [a.get_xlabel() for a in ax.figure.axes]

@@ -10,9 +10,9 @@ from densities import SPACES, draw
 from reference import meta as oracle
 
 import parzax as px
+from parzax.density import Smoothing
 from parzax.meta import Reduction, kept_parameters, overall_importance, rows_needed
 from parzax.meta.comparison import ComparisonSettings, SimilarityEstimator
-from parzax.parzen import Smoothing
 
 
 @eqx.filter_jit

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import parzax as px
-from parzax.observations.groups import find_groups
+from parzax.lens.logs.groups import find_groups
 
 RNG = np.random.default_rng(0)
 SPACE = px.Space({"x": px.Float(0, 1), "c": px.Categorical(["a", "b"])})

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from reference import grid
 
 import parzax as px
-from parzax.observations import level_sets
-from parzax.observations.encoding import loss_ranks
-from parzax.observations.levels import level_weight
+from parzax.lens.logs import level_sets
+from parzax.lens.logs.encoding import loss_ranks
+from parzax.lens.logs.levels import level_weight
 
 
 def _sets(losses, weight, target, region, raw):

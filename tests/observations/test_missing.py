@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 import parzax as px
-from parzax.cli.filters import filter_mask
-from parzax.plotting import values
-from parzax.tables.files import read_table
-from parzax.tables.frames import open_table
+from parzax.lens.cli.filters import filter_mask
+from parzax.lens.plotting import values
+from parzax.lens.tables.files import read_table
+from parzax.lens.tables.frames import open_table
 
 N, GAPS = 40, [3, 7]
 LR = np.random.default_rng(0).uniform(size=N).round(4)

@@ -16,12 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import parzax as px
-from parzax._progress import progress_bar
-from parzax.chunks import Chunks
-from parzax.cli import counted, main
 from parzax.importance import count
-from parzax.observations import cutoffs, level_sets, parquet
-from parzax.tables import parquet as files
+from parzax.lens.cli import counted, main
+from parzax.lens.logs import cutoffs, level_sets, parquet
+from parzax.lens.run.chunks import Chunks
+from parzax.lens.run.progress import progress_bar
+from parzax.lens.tables import parquet as files
 
 LEVELS = [0.5, 0.1, 0.25]
 SPACE = px.Space(
@@ -168,8 +168,8 @@ COUNTING = """
 import sys
 import numpy as np
 import parzax as px
-from parzax.chunks import Chunks
-from parzax.observations import parquet
+from parzax.lens.run.chunks import Chunks
+from parzax.lens.logs import parquet
 parquet._PART = 500
 put = Chunks.put
 Chunks.put = lambda self, i, arrays: (put(self, i, arrays), print("kept", flush=True))
@@ -238,7 +238,7 @@ def test_a_full_disk(tmp_path):
     code = """
 import resource, sys
 import parzax as px
-from parzax.observations import parquet
+from parzax.lens.logs import parquet
 parquet._PART = 500
 space = px.Space({"x": px.Float(1e-4, 1, log=True)})
 resource.setrlimit(resource.RLIMIT_FSIZE, (3600, resource.RLIM_INFINITY))

@@ -12,7 +12,7 @@ import pytest
 
 import parzax as px
 from page.test_content import Texts, data_of
-from parzax.cli import main
+from parzax.lens.cli import main
 
 
 @pytest.fixture(autouse=True)

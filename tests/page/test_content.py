@@ -12,12 +12,12 @@ import pytest
 
 import parzax as px
 from page import logs
-from parzax.observations.report import LEARNED
-from parzax.page.content import content
-from parzax.page.numbers import numbers
-from parzax.page.words import level_words
+from parzax.lens.logs.report import LEARNED
+from parzax.lens.page.content import content
+from parzax.lens.page.numbers import numbers
+from parzax.lens.page.words import level_words
+from parzax.lens.tables.objectives import find_directions
 from parzax.status import Status
-from parzax.tables.objectives import find_directions
 
 ROUNDING = 5.1e-5  # four decimals
 
@@ -115,7 +115,7 @@ def test_levels_by_default(tmp_path, monkeypatch):
         asked.append(levels)
         return logs.result()
 
-    monkeypatch.setattr(sys.modules["parzax.page.report"], "cond_ped_anova", record)
+    monkeypatch.setattr(sys.modules["parzax.lens.page.report"], "cond_ped_anova", record)
     for options in ({}, {"region_quantile": 0.3}):
         page(tmp_path, logs.activation(), interactions=False, **options)
     np.testing.assert_allclose(asked[0], np.arange(1, 50) / 50)
@@ -384,7 +384,7 @@ def test_the_winner_of_levels_at_which_it_is_above_chance():
 
 def test_every_winner_is_named_before_a_second_range(monkeypatch):
     """Catches a list of ranges of one parameter alone under "depends on the level"."""
-    from parzax.page import words
+    from parzax.lens.page import words
 
     monkeypatch.setattr(words, "_MOST_RANGES", 2)
     own = logs.with_uncertainty(logs.result())

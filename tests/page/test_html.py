@@ -13,7 +13,7 @@ import pytest
 
 import parzax as px
 from page import logs
-from parzax.page.rendering import _environment
+from parzax.lens.page.rendering import _environment
 
 LIMIT = 6 << 20
 
@@ -143,7 +143,7 @@ def test_reproducible(tmp_path, html):
 @pytest.mark.parametrize("missing", ["jinja2", "plotly"])
 def test_says_what_to_install(missing, monkeypatch, tmp_path):
     """The extra is named, before any work."""
-    for name in [n for n in sys.modules if n == "parzax.page.rendering" or n.split(".")[0] == missing]:
+    for name in [n for n in sys.modules if n == "parzax.lens.page.rendering" or n.split(".")[0] == missing]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(ImportError, match=r"pip install 'parzax\[report\]'") as raised:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.plotting import acquisition
-from parzax.plotting._parameters import parameter_axis
+from parzax.lens.plotting import acquisition
+from parzax.lens.plotting._parameters import parameter_axis
 from parzax.samplers import Trace
 
 from .reading import below

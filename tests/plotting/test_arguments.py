@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax import plotting
-from parzax.plotting import _text
-from parzax.plotting._arguments import PALETTE, find_level
-from parzax.plotting._labels import spread
-from parzax.results import phrases
+from parzax.lens import plotting
+from parzax.lens.plotting import _text
+from parzax.lens.plotting._arguments import PALETTE, find_level
+from parzax.lens.plotting._labels import spread
+from parzax.lens.results import phrases
 from parzax.space import Between, Categorical, Float, In, Int, Ordinal, Recorded, Varying
 
 OF_RESULTS = [plotting.importance_sweep, plotting.importance_bars, plotting.regimes]

@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from parzax.plotting import attainment
+from parzax.lens.plotting import attainment
 from parzax.samplers import Trace
 
 from .reading import in_legend

@@ -8,8 +8,8 @@ import pytest
 from matplotlib.offsetbox import AnnotationBbox
 
 import parzax as px
-from parzax.plotting import importance_bars, importance_sweep, regimes
-from parzax.plotting.bars import value_text
+from parzax.lens.plotting import importance_bars, importance_sweep, regimes
+from parzax.lens.plotting.bars import value_text
 
 from .conftest import activation, analyse, mixed_observations, uniform, with_status
 from .reading import written

@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from parzax.plotting import convergence
+from parzax.lens.plotting import convergence
 
 from .reading import in_legend
 from .runs import trace

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax import plotting
+from parzax.lens import plotting
 
 from .reading import panel
 

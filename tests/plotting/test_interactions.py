@@ -8,7 +8,7 @@ import pytest
 from matplotlib.patches import Rectangle
 
 import parzax as px
-from parzax.plotting import interactions
+from parzax.lens.plotting import interactions
 
 from .reading import below
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax import plotting
-from parzax.plotting._axes import get_figure, set_log_scale
+from parzax.lens import plotting
+from parzax.lens.plotting._axes import get_figure, set_log_scale
 from parzax.samplers import Trace
 
 from .conftest import analyse

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.plotting import observations
+from parzax.lens.plotting import observations
 
 from .reading import below, places
 from .runs import trace

@@ -12,7 +12,7 @@ from matplotlib.text import Text
 
 import parzax as px
 from parzax.importance import within_regime_variance
-from parzax.plotting import regimes
+from parzax.lens.plotting import regimes
 
 from .conftest import activation, analyse, mixed_observations
 from .reading import written

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.text import Annotation, Text
 
 import parzax as px
-from parzax.plotting import _text, importance_sweep
+from parzax.lens.plotting import _text, importance_sweep
 
 from .conftest import MIXED_LEVELS, NOISE_LEVELS, analyse, mixed_observations, sampled, uniform, with_status
 from .reading import ribbons

@@ -4,8 +4,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
+from parzax.lens.plotting import task_similarity
 from parzax.meta import TaskSimilarity
-from parzax.plotting import task_similarity
 
 from .reading import below
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.plotting import values
+from parzax.lens.plotting import values
 
 from .conftest import activation, analyse
 from .reading import in_legend, panel, ribbons

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.plotting import importance_over_weights
+from parzax.lens.plotting import importance_over_weights
 
 from .conftest import ESTIMATOR
 from .reading import ribbons

@@ -11,7 +11,7 @@ import pytest
 from reference import tables
 
 import parzax as px
-from parzax.problems import Tabular
+from parzax.samplers import Tabular
 
 pytestmark = pytest.mark.data
 

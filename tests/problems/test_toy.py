@@ -7,7 +7,7 @@ import pytest
 from benchmarks import toys
 
 import parzax as px
-from parzax import problems
+from parzax.lens import problems
 
 KEY = jax.random.key(0)
 RNG = np.random.default_rng(0)
@@ -184,4 +184,4 @@ def test_wrong_arguments(make, message):
 
 def test_public_names():
     assert px.Problem is problems.Problem
-    assert issubclass(px.problems.Tabular, problems.AbstractProblem)
+    assert issubclass(px.samplers.Tabular, problems.AbstractProblem)

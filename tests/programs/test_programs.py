@@ -15,11 +15,10 @@ import numpy as np
 import pytest
 from caches import jax_cache, programs_in
 
-import parzax as px
-from parzax import _programs
-from parzax._programs import disk, effort
-from parzax._programs.folder import Folder
-from parzax._programs.programs import CachedJit
+from parzax.lens import _programs
+from parzax.lens._programs import disk, effort
+from parzax.lens._programs.folder import Folder
+from parzax.lens._programs.programs import CachedJit
 from parzax.space import Float, Space
 
 TRACES: list[tuple] = []
@@ -255,7 +254,7 @@ def test_links_are_not_followed(cache, tmp_path):
 
 def test_folder_is_bounded(tmp_path, monkeypatch):
     """The files not used for longest go; catches a folder that grows without end."""
-    monkeypatch.setattr("parzax._programs.folder._MOST", 1000)
+    monkeypatch.setattr("parzax.lens._programs.folder._MOST", 1000)
     folder = Folder(tmp_path / "own")
     for i in range(20):
         folder.write(f"f{i}", bytes(100))
@@ -281,7 +280,7 @@ def test_functions_that_may_change_are_not_stored(cache):
 def test_a_space_is_named_alike_in_every_process(cache, tmp_path):
     """Equal spaces have equal names whatever the hashes; catches a name that no other process finds."""
     program = (
-        "import numpy as np, sys; from parzax._programs import disk; from parzax.space import *\n"
+        "import numpy as np, sys; from parzax.lens._programs import disk; from parzax.space import *\n"
         "space = Space({'c': Categorical(['a', 'b']), 'x': Float(0, 1, when=In('c', ['a']))})\n"
         "if sys.argv[1] == '1': hash(space), [d.axis for own in space.domains for d in own]\n"
         "print(disk.entry('name', lambda: space, ()).name)"
@@ -317,8 +316,8 @@ def test_settings_of_jax_stay(cache):
 
 def test_unknown_options_are_left_out(monkeypatch):
     """An XLA that does not know an option compiles without it."""
-    known = effort._OPTIONS["small"]
-    monkeypatch.setitem(effort._OPTIONS, "small", {"xla_of_the_future": True, **known})
+    known = effort.OPTIONS["small"]
+    monkeypatch.setitem(effort.OPTIONS, "small", {"xla_of_the_future": True, **known})
     assert fresh()(np.ones(2, np.float32), 2.0)["out"].tolist() == [2, 2]
 
 
@@ -352,22 +351,6 @@ def test_what_a_library_does_needs_no_options(library, size):
     x = np.ones((200, 200), np.float32)
     lowered = jax.jit(lambda x: x @ x).lower(x)
     assert effort._decided(lowered, "auto", 1.0, library) == size
-
-
-@pytest.mark.slow
-def test_steps_of_ascent_count(monkeypatch):
-    """A suggestion with gradient ascent weighs its steps."""
-    seen = []
-    decided = effort.compiled
-
-    def compiled(lowered, size, weight, library):
-        seen.append((size, weight, library))
-        return decided(lowered, size, weight, library)
-
-    monkeypatch.setattr(effort, "compiled", compiled)
-    sampler = px.tpe(Space({"x": Float(0, 1)}), gradient_steps=3)
-    sampler.ask(jax.random.key(0), sampler.init(8))
-    assert seen == [("auto", 4.0, 0.75)]
 
 
 @pytest.mark.slow

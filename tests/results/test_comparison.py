@@ -9,7 +9,7 @@ from conftest import QUICK
 from scipy import stats
 
 import parzax as px
-from parzax.results.comparison import _halves
+from parzax.lens.results.comparison import _halves
 
 
 def _log(seed, n=300, weights=(1.0, 0.5), seeds=None):

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.cli import main
-from parzax.page.values import good_text
-from parzax.results.good_values import to_lines
+from parzax.lens.cli import main
+from parzax.lens.page.values import good_text
+from parzax.lens.results.good_values import to_lines
 
 N = 4000
 SPACE = px.Space(

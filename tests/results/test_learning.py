@@ -7,9 +7,9 @@ import pytest
 from conftest import QUICK
 
 import parzax as px
-from parzax.observations.report import LEARNED
-from parzax.results.learning import shows_learning
-from parzax.results.phrases import DEPENDENT
+from parzax.lens.logs.report import LEARNED
+from parzax.lens.results.learning import shows_learning
+from parzax.lens.results.phrases import DEPENDENT
 
 SPACE = px.Space(
     {

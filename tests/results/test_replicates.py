@@ -11,7 +11,7 @@ from scipy import stats
 
 import parzax as px
 from parzax.importance.draws import bootstrap_sample, half_sample, sample_levels
-from parzax.results import replicates
+from parzax.lens.results import replicates
 
 N, USABLE, CAPACITY = 60, 57, 64
 # One program for all tests that ask for nothing else: so many levels, samples and shuffles, in float64.

@@ -6,7 +6,7 @@ import pytest
 from conftest import QUICK
 
 import parzax as px
-from parzax.results.sweep import sweep as program
+from parzax.lens.results.sweep import sweep as program
 
 SPACE = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1), "c": px.Categorical(["u", "v"])})
 LEVELS = [0.3, 0.1]

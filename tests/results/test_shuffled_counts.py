@@ -9,7 +9,7 @@ from scipy import stats
 
 import parzax as px
 from parzax.importance.layout import layout
-from parzax.results import shuffles
+from parzax.lens.results import shuffles
 
 
 @pytest.fixture(params=["rows", "counts"])

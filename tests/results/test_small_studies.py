@@ -12,11 +12,11 @@ import pytest
 from conftest import QUICK
 
 import parzax as px
-from parzax.cli.writing import csv_writer, json_writer
-from parzax.page.brief import summarise
-from parzax.page.numbers import numbers
-from parzax.results.base import size_text
-from parzax.results.phrases import INTERVAL_AND_P, p_text
+from parzax.lens.cli.writing import csv_writer, json_writer
+from parzax.lens.page.brief import summarise
+from parzax.lens.page.numbers import numbers
+from parzax.lens.results.base import size_text
+from parzax.lens.results.phrases import INTERVAL_AND_P, p_text
 
 SPACE = px.Space({name: px.Float(0, 1) for name in ("a", "b", "c", "d")})
 

@@ -7,7 +7,7 @@ from conftest import QUICK
 
 import parzax as px
 from parzax.importance import chebyshev, weighted_sum
-from parzax.results.targets import scalarised_losses
+from parzax.lens.results.targets import scalarised_losses
 from parzax.status import Status
 
 SPACE = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1), "c": px.Categorical(["u", "v"])})

@@ -11,7 +11,7 @@ from conftest import QUICK
 from scipy import stats
 
 import parzax as px
-from parzax.results.uncertainty import holm
+from parzax.lens.results.uncertainty import holm
 
 
 def _known(sampled, variance, method="half-sampling", p=None, n_rows=100, n_fewer=30):

@@ -8,7 +8,7 @@ from compilations import compilations
 from devices import run_on_devices
 
 import parzax as px
-from parzax._programs import effort
+from parzax.lens._programs import effort
 from parzax.samplers import loop
 from parzax.samplers.objective import RunSize
 from parzax.samplers.run import split_scans

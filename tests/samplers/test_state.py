@@ -10,9 +10,9 @@ import pytest
 from densities import SPACES, points, rows
 
 import parzax as px
-from parzax.parzen.common_scale import CommonScale
-from parzax.parzen.sampling import uniforms
-from parzax.parzen.smoothing import Smoothing
+from parzax.density.common_scale import CommonScale
+from parzax.density.sampling import uniforms
+from parzax.density.smoothing import Smoothing
 from parzax.samplers import State
 
 from . import tables

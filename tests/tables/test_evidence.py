@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 import parzax as px
-from parzax.tables.evidence import order_as, why_by_values
-from parzax.tables.names import why_by_name
+from parzax.lens.tables.evidence import order_as, why_by_values
+from parzax.lens.tables.names import why_by_name
 
 N = 60
 RNG = np.random.default_rng(0)

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import parzax as px
-from parzax.cli import main
-from parzax.tables import files
-from parzax.tables.files import read_table
+from parzax.lens.cli import main
+from parzax.lens.tables import files
+from parzax.lens.tables.files import read_table
 
 N = 40
 RNG = np.random.default_rng(0)

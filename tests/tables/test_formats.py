@@ -11,10 +11,10 @@ from conftest import coarse_estimator
 from reference import logs
 
 import parzax as px
-from parzax.cli import main
 from parzax.importance.estimator import ESTIMATORS
-from parzax.tables import recognise
-from parzax.tables.files import read_table
+from parzax.lens.cli import main
+from parzax.lens.tables import recognise
+from parzax.lens.tables.files import read_table
 
 N = 60
 RNG = np.random.default_rng(0)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import parzax as px
-from parzax.tables.files import read_table
+from parzax.lens.tables.files import read_table
 
 N = 60
 RNG = np.random.default_rng(0)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from parzax.tables import recognise
-from parzax.tables.names import sounds_like_result, split_words, why_by_name
+from parzax.lens.tables import recognise
+from parzax.lens.tables.names import sounds_like_result, split_words, why_by_name
 
 VALUES = np.random.default_rng(0).random(60)
 RESULTS = """

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 import parzax as px
-from parzax.cli import main
-from parzax.tables.names import direction_by_name
-from parzax.tables.records import parse_cell
+from parzax.lens.cli import main
+from parzax.lens.tables.names import direction_by_name
+from parzax.lens.tables.records import parse_cell
 
 N = 24
 RNG = np.random.default_rng(0)

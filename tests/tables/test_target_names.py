@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import parzax as px
-from parzax.cli import main
+from parzax.lens.cli import main
 
 TABLE = {
     "params.lr": [0.1, 0.2, 0.3],

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import parzax as px
-from parzax.results.learning import shows_learning, with_learning
+from parzax.lens.results.learning import shows_learning, with_learning
 
 RNG = np.random.default_rng(0)
 N = 20

@@ -10,7 +10,7 @@ from conftest import QUICK, synthetic_observations
 import parzax as px
 from parzax.importance.estimate import estimate_seeds
 from parzax.importance.layout import layout
-from parzax.results import sweep as _module
+from parzax.lens.results import sweep as _module
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from benchmarks.papers.c_tpe.results import Results, gap_ratio
 from benchmarks.papers.rows import ratio_in_words
 from benchmarks.papers.runs import Arrays, Unit
 from benchmarks.papers.tables import Table
-from parzax.parzen import AbstractDensities, AbstractSmoothing
+from parzax.density import AbstractDensities, AbstractSmoothing
 
 # The unit's name, and of which method these are runs.
 KIND, METHOD, PLAIN = "alone", "augmented, candidates of the objective", "candidates of the objective"

@@ -15,7 +15,7 @@ from benchmarks.papers.c_tpe.results import Results, percentage_loss
 from benchmarks.papers.c_tpe.rows import results, unconstrained_runs
 from benchmarks.papers.drawing import legend, save, short
 from benchmarks.papers.runs import Arrays
-from parzax._palette import PALETTE
+from parzax.lens._palette import PALETTE
 
 FOLDER = "c_tpe"
 EVERY = 5  # evaluations between two rows of a table of numbers

@@ -58,7 +58,7 @@ def ablation(tables: Sequence[Table], n_seeds: int) -> Arrays:
 
 
 @eqx.filter_jit
-def _feasible(sampler: Sampler, problem: px.problems.Tabular, keys: jax.Array) -> Array:
+def _feasible(sampler: Sampler, problem: px.samplers.Tabular, keys: jax.Array) -> Array:
     trace = jax.vmap(lambda key: px.optimize(sampler, problem, key, N_FIRST))(keys)
     return (trace.constraints <= 0).all(axis=-1)
 

@@ -29,7 +29,7 @@ def cnsga(
             losses, feasible = [], []
             for quantile in quantiles:
                 names = settings.CONSTRAINTS[kind]
-                problem = px.problems.Tabular.load(
+                problem = px.samplers.Tabular.load(
                     table.path, [table.objectives[0]], constraint_quantiles=dict.fromkeys(names, quantile)
                 )
                 lookup = Lookup(problem)
@@ -49,7 +49,7 @@ def hyperopt(tables: Sequence[Table], n_seeds: int) -> Arrays:
     for table in tables:
         if time.perf_counter() - start > LIMIT:
             break
-        lookup = Lookup(px.problems.Tabular.load(table.path, [table.objectives[0]]))
+        lookup = Lookup(px.samplers.Tabular.load(table.path, [table.objectives[0]]))
         space = {
             name: hp.choice(name, range(size)) if category else hp.quniform(name, 0, size - 1, 1)
             for name, size, category in zip(lookup.names, lookup.sizes, lookup.categories, strict=True)
@@ -79,7 +79,7 @@ def hyperopt(tables: Sequence[Table], n_seeds: int) -> Arrays:
 class Lookup:
     """A table on the host, by indices of the choices."""
 
-    def __init__(self, problem: px.problems.Tabular) -> None:
+    def __init__(self, problem: px.samplers.Tabular) -> None:
         self.names = problem.space.names
         self.sizes = [int(domain.n_values or 0) for (domain,) in problem.space.domains]
         self.categories = [isinstance(domain, px.Categorical) for (domain,) in problem.space.domains]

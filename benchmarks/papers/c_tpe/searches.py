@@ -24,7 +24,7 @@ Runs = tuple[jax.Array, jax.Array]
 def problems(path: str, objective: str, constraints: Sequence[str], quantiles: Sequence[float]) -> Any:
     """A table at all quantiles, stacked; without its names, so that like tables share their programs."""
     each = [
-        px.problems.Tabular.load(path, [objective], constraint_quantiles=dict.fromkeys(constraints, quantile))
+        px.samplers.Tabular.load(path, [objective], constraint_quantiles=dict.fromkeys(constraints, quantile))
         for quantile in quantiles
     ]
     unnamed = ("",) * len(constraints)

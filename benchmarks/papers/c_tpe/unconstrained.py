@@ -39,7 +39,7 @@ def search(tables: Sequence[Table], n_seeds: int) -> Arrays:
     """A unit: "METHOD/TABLE" -> losses (s, n) of `px.paper_tpe` and random search; ordinals by index."""
     found = {}
     for table in tables:
-        problem = by_index(px.problems.Tabular.load(table.path, [table.objectives[0]]))
+        problem = by_index(px.samplers.Tabular.load(table.path, [table.objectives[0]]))
         stacked = jax.tree.map(lambda leaf: leaf[None], problem)
         for name, top in ((PRESET, 0.8), (BY_N, px.bandwidth.optuna_top())):
             root = jax.random.key(zlib.crc32(f"{SEEDS[name]}/{table.path}".encode()))
@@ -52,7 +52,7 @@ def search(tables: Sequence[Table], n_seeds: int) -> Arrays:
     return found
 
 
-def by_index(problem: px.problems.Tabular) -> px.problems.Tabular:
+def by_index(problem: px.samplers.Tabular) -> px.samplers.Tabular:
     """The same table, whose ordinal parameters are 0, 1, ..., without names."""
     domains = {
         name: domain if isinstance(domain, px.Categorical) else px.Ordinal(tuple(range(domain.n_values or 0)))

@@ -20,7 +20,7 @@ from benchmarks.papers.cond_ped_anova.curves import (
 from benchmarks.papers.cond_ped_anova.statements import DISJOINT
 from benchmarks.papers.drawing import legend, save, short
 from benchmarks.papers.runs import Arrays
-from parzax._palette import PALETTE
+from parzax.lens._palette import PALETTE
 
 FOLDER = "cond_ped_anova"
 # What each picture shows of every problem.

@@ -14,7 +14,7 @@ from benchmarks.papers.meta_learn_tpe import ellipsoids, two_metrics
 from benchmarks.papers.meta_learn_tpe.rows import tables_found
 from benchmarks.papers.meta_learn_tpe.searches import EVERY
 from benchmarks.papers.runs import Arrays
-from parzax._palette import PALETTE
+from parzax.lens._palette import PALETTE
 
 FOLDER, STEP = "meta_learn_tpe", 5
 

@@ -118,7 +118,7 @@ def equations() -> Arrays:
 
 def convergence(target: Table, n_seeds: int, n_evaluations: int) -> Arrays:
     """A unit: "share" (s, b), of the rows below in the table's best tenth after so many evaluations."""
-    problem = px.problems.Tabular.load(target.path, [target.objectives[0]])
+    problem = px.samplers.Tabular.load(target.path, [target.objectives[0]])
     losses = np.asarray(problem.losses)[:, 0, 0]
     bar = np.sort(losses[np.isfinite(losses)])[int(np.ceil(GAMMA * len(losses))) - 1]
     sampler = px.mo_tpe(problem.space, 1, epsilon=EPSILON)

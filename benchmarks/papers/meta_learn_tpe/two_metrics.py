@@ -53,11 +53,11 @@ def metrics(table: Table) -> tuple[str, ...] | None:
 
 
 @cache
-def problem(table: Table) -> px.problems.Tabular:
+def problem(table: Table) -> px.samplers.Tabular:
     """Without its name, so that tables of a benchmark share their programs."""
     own = metrics(table)
     assert own is not None, "only tables with two metrics are asked for"
-    loaded = px.problems.Tabular.load(table.path, own)
+    loaded = px.samplers.Tabular.load(table.path, own)
     return dataclasses.replace(loaded, name="", objective_names=("", ""))
 
 

@@ -15,9 +15,9 @@ from jaxtyping import Array, Integer, UInt32
 
 from parzax import _checks
 from parzax._numerics import capacity
-from parzax._programs import program
 from parzax._words import plural
 from parzax.adapters.labels import Labels
+from parzax.lens._programs import program
 from parzax.samplers import Sampler, State
 from parzax.samplers.arguments import warn_of_unseen
 from parzax.space import Domain, Float, Int, Points, Space, check_dtype, host_frame

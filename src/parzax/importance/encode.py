@@ -148,7 +148,7 @@ def _encoded(
 def compute_codes(
     x: Float[Array, "n d"], space: Space, grid: Grid
 ) -> tuple[Integer[Array, "d n"], Bool[Array, "n d"]]:
-    """Grid codes of native values, and which values are valid: `parzax.observations.grid_codes`, in JAX."""
+    """Grid codes of native values, and which values are valid: `parzax.lens.logs.grid_codes`, in JAX."""
     table = build_tables(space, grid, np.dtype(x.dtype).type)
     key, missing = ordered_key(x), jnp.isnan(x)
     slot, active = _applying_slots(x, key, missing, space, table)

@@ -28,7 +28,7 @@ def compute_levels(
 ) -> tuple[Int[Array, " n"], Int[Array, " n"], Int[Array, " q"]]:
     """``level``, ``rank`` and ``status`` of `Encoded`; a set includes the rows tied with its cut-off.
 
-    The JAX form of `parzax.observations.level_sets`. ``levels`` ascend. Rows that are not ``usable``, and
+    The JAX form of `parzax.lens.logs.level_sets`. ``levels`` ascend. Rows that are not ``usable``, and
     rows without a loss, are in no set; a row of weight 0 is not usable.
     """
     n, q = len(losses), len(levels)
@@ -77,7 +77,7 @@ def compute_levels(
 
 
 def sizes(levels: tuple[float, ...], total: Any, integral: Any, optuna_rounding: bool) -> Float[Array, " q"]:
-    """Weight that each set must reach, in float64: the JAX form of `parzax.observations.level_weight`.
+    """Weight that each set must reach, in float64: the JAX form of `parzax.lens.logs.level_weight`.
 
     ``integral`` says whether all weights are integers.
     """

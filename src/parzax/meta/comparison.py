@@ -10,19 +10,19 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from parzax import _checks
+from parzax._compile import compiled
 from parzax._numerics import open_uniform
-from parzax._programs import program
+from parzax.density.ages import equal
+from parzax.density.basis import Basis, basis_of
+from parzax.density.evaluation import Prepared
+from parzax.density.mixture import KernelMixture
+from parzax.density.sampling import uniforms
+from parzax.density.smoothing import Smoothing
 from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth
 from parzax.meta import variation
 from parzax.meta.densities import POINTS, fit_density, over_tasks
 from parzax.meta.reduction import Reduction, Rule
 from parzax.meta.variation import Half, Variation
-from parzax.parzen.ages import equal
-from parzax.parzen.basis import Basis, basis_of
-from parzax.parzen.evaluation import Prepared
-from parzax.parzen.mixture import KernelMixture
-from parzax.parzen.sampling import uniforms
-from parzax.parzen.smoothing import Smoothing
 from parzax.space import INACTIVE, Points, Space
 from parzax.split import State
 from parzax.split.gamma import AbstractGamma
@@ -76,7 +76,7 @@ class ComparedTasks(eqx.Module):
     importance: Float[Array, "*t d"]
 
 
-@program
+@compiled
 def _numbers(key: PRNGKeyArray, half: int, basis: Basis, dtype: Any) -> tuple[Any, Any, Points]:
     """Random numbers of a comparison: for draws from the sources, for draws from the target, and points."""
     *draws, scattered = jax.random.split(key, 3)

@@ -11,11 +11,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from parzax._numerics import masked_logsumexp
-from parzax.parzen import AbstractDensities, Smoothing
-from parzax.parzen.basis import Basis
-from parzax.parzen.evaluation import Prepared
-from parzax.parzen.mixture import KernelMixture
-from parzax.parzen.sampling import components, drawn_points, uniforms
+from parzax.density import AbstractDensities, Smoothing
+from parzax.density.basis import Basis
+from parzax.density.evaluation import Prepared
+from parzax.density.mixture import KernelMixture
+from parzax.density.sampling import components, drawn_points, uniforms
 from parzax.space import Points
 from parzax.split import State, first_rows
 

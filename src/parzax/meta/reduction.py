@@ -10,9 +10,9 @@ from jaxtyping import Array, Bool, Float, Int
 
 from parzax import _checks
 from parzax._numerics import to_device
-from parzax.parzen.basis import Basis
-from parzax.parzen.mixture import KernelMixture
-from parzax.parzen.restriction import with_ancestors
+from parzax.density.basis import Basis
+from parzax.density.mixture import KernelMixture
+from parzax.density.restriction import with_ancestors
 from parzax.space import INACTIVE, Points, Space
 from parzax.split.gamma import AbstractGamma
 

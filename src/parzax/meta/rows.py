@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 
 from parzax import _checks
 from parzax._words import plural
-from parzax.observations import Observations
+from parzax.lens.logs import Observations
 from parzax.space import INACTIVE, Categorical, Domain, Points, Recorded, Space, choice_key, host_frame
 
 

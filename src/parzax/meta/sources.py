@@ -7,13 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from parzax._compile import compiled
 from parzax._numerics import to_device
-from parzax._programs import program
+from parzax.density import Smoothing
 from parzax.meta.comparison import ComparedTasks, ComparisonSettings, SimilarityEstimator
 from parzax.meta.densities import TaskDensities
 from parzax.meta.rows import Notes, SourceRows
 from parzax.meta.states import Tasks, group_size
-from parzax.parzen import Smoothing
 from parzax.space import Space, check_dtype
 from parzax.split import AbstractSplit, SplitRows, State
 
@@ -91,4 +91,4 @@ class Sources(eqx.Module):
         return jnp.where(there, jnp.where(n > 0, jnp.where(some, alike, 0), 1), 0)
 
 
-_density = program(TaskDensities.fit)
+_density = compiled(TaskDensities.fit)

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from parzax import _checks
+from parzax._compile import compiled
 from parzax._numerics import capacity, to_device
-from parzax._programs import program
 from parzax.meta.comparison import ComparedTasks, SimilarityEstimator
 from parzax.meta.rows import SourceRows
 from parzax.pareto import crowding_distance, non_domination_rank, order_by_rank_and_crowding
@@ -130,7 +130,7 @@ def group_size(masks: Bool[np.ndarray, "t n"]) -> int:
     return padded_size(int(masks.sum(axis=-1).max(initial=0)), masks.shape[-1])
 
 
-@program
+@compiled
 def _split(split: AbstractSplit, *rows: Any) -> tuple[State, Array, Array, Array]:
     def one(rows: tuple[Any, ...]) -> tuple[State, Array, Array, Array]:
         x, _, objectives, constraints, _, _ = rows
@@ -142,4 +142,4 @@ def _split(split: AbstractSplit, *rows: Any) -> tuple[State, Array, Array, Array
     return jax.lax.map(one, rows)
 
 
-_compared = program(SimilarityEstimator.compared_rows)
+_compared = compiled(SimilarityEstimator.compared_rows)

@@ -10,16 +10,16 @@ import numpy as np
 from jaxtyping import Float, Int, PRNGKeyArray
 
 from parzax import _checks
-from parzax._programs import program
+from parzax._compile import compiled
 from parzax._words import plural, visible
+from parzax.density.basis import families_of
+from parzax.density.smoothing import Smoothing
 from parzax.kernels import AbstractKernel
 from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth, scott
 from parzax.meta.comparison import ComparisonSettings, Estimate, SimilarityEstimator
 from parzax.meta.reduction import kept_parameters
 from parzax.meta.rows import named_logs, read_space, source_rows
 from parzax.meta.states import Tasks
-from parzax.parzen.basis import families_of
-from parzax.parzen.smoothing import Smoothing
 from parzax.space import Space, check_dtype
 from parzax.split import Split
 from parzax.split.gamma import AbstractGamma, linear
@@ -131,4 +131,4 @@ def task_similarity(
     )
 
 
-_pairs = program(SimilarityEstimator.pairs)
+_pairs = compiled(SimilarityEstimator.pairs)

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
 
 from parzax import _checks
-from parzax.parzen import ParzenEstimator
+from parzax.density import ParzenEstimator
 
 # Smallest standard error, in units of 1 / S; it applies if all S points have the same value.
 _UNSEEN = 1.5

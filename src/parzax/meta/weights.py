@@ -10,11 +10,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from parzax import _checks
+from parzax.density import AbstractDensities, AbstractSmoothing, Smoothing
+from parzax.density.basis import Basis
 from parzax.meta.densities import TaskDensities, TaskMixtures
 from parzax.meta.sources import Sources
 from parzax.meta.variation import task_kernel
-from parzax.parzen import AbstractDensities, AbstractSmoothing, Smoothing
-from parzax.parzen.basis import Basis
 from parzax.space import Space
 from parzax.split import SplitRows, State
 
@@ -187,7 +187,7 @@ class MixedSmoothing(AbstractSmoothing):
 
     def __check_init__(self) -> None:
         """Raise TypeError unless the target's densities are kernel mixtures, which the comparison needs."""
-        _checks.instance("smoothing", self.target, Smoothing, "a parzax.parzen.Smoothing")
+        _checks.instance("smoothing", self.target, Smoothing, "a parzax.density.Smoothing")
         _checks.instance("task_weights", self.weights, AbstractTaskWeights, "a rule of parzax.meta")
 
     def basis(self, space: Space, dtype: Any) -> Basis:

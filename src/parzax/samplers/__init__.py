@@ -16,9 +16,13 @@ from parzax.samplers.presets import mo_tpe as mo_tpe
 from parzax.samplers.presets import optuna_tpe as optuna_tpe
 from parzax.samplers.presets import paper_tpe as paper_tpe
 from parzax.samplers.presets import tpe as tpe
+from parzax.samplers.problem import AbstractProblem as AbstractProblem
+from parzax.samplers.problem import Problem as Problem
 from parzax.samplers.sampler import Sampler as Sampler
 from parzax.samplers.start import AbstractStart as AbstractStart
 from parzax.samplers.start import FromRows as FromRows
 from parzax.samplers.start import RandomStart as RandomStart
+from parzax.samplers.tabular import Oracle as Oracle
+from parzax.samplers.tabular import Tabular as Tabular
 from parzax.samplers.trace import Trace as Trace
 from parzax.split import State as State

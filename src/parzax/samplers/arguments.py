@@ -7,8 +7,8 @@ import jax
 import numpy as np
 
 from parzax import _checks
+from parzax._compile import Compiled, compiled
 from parzax._numerics import to_device
-from parzax._programs import CachedJit, program
 from parzax._words import plural
 from parzax.space import Frame, Points, Space, host_frame, refuse_rows
 from parzax.split.state import State, violations
@@ -16,7 +16,7 @@ from parzax.split.state import State, violations
 R = TypeVar("R")
 
 
-def call(function: CachedJit[..., R], *arguments: Any) -> R:
+def call(function: Compiled[..., R], *arguments: Any) -> R:
     """function(*arguments) with NumPy arrays moved to the device; inlined if an argument is traced."""
     if _checks.is_traced(arguments):
         return function(*arguments)
@@ -33,7 +33,7 @@ def is_starting(state: State, n_startup: int) -> bool | None:
     return bool(count - only[:count].sum() < n_startup)
 
 
-_encode = program(Frame.encode)
+_encode = compiled(Frame.encode)
 
 
 def configurations(name: str, x: Any, space: Space, frame: Frame, dtype: Any) -> tuple[Any, Points]:

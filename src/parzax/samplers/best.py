@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from parzax._programs import program
+from parzax._compile import compiled
 from parzax.pareto import non_domination_rank
 from parzax.samplers.repeats import average, first_evaluations
 from parzax.split import State
@@ -35,7 +35,7 @@ def signed(directions: tuple[str, ...], objectives: Float[Array, "n m"]) -> Floa
     return objectives * signs.astype(objectives.dtype)[None]
 
 
-@program
+@compiled
 def best_rows(directions: tuple[str, ...], state: State) -> Best:
     """The best configurations of a state; see `parzax.samplers.Sampler.best`."""
     evaluated = state.evaluated

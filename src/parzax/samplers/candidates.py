@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from parzax._numerics import to_device
-from parzax.parzen.basis import Basis
+from parzax.density.basis import Basis
 from parzax.space import INACTIVE, AbstractCells, Points, Space, host_frame
 from parzax.split.state import same_rows
 

@@ -12,9 +12,9 @@ from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Int
 
 from parzax import _checks
-from parzax._programs import program
-from parzax._progress import is_shown
-from parzax.chunks import Chunks, digest, run_chunks
+from parzax._compile import compiled
+from parzax.lens.run.chunks import Chunks, digest, run_chunks
+from parzax.lens.run.progress import is_shown
 from parzax.samplers.arguments import call
 from parzax.samplers.objective import RunSize, check_run, hashable, operations, sizes
 from parzax.samplers.run import FEW_ROUNDS, run
@@ -211,15 +211,15 @@ def _size_of_run(
 
 
 # JAX would compile a new scan body in every call; `program` finds the earlier executable.
-_run_alone = program(size=_size_of_run)(run)
+_run_alone = compiled(size=_size_of_run)(run)
 
 
-@program
+@compiled
 def _lane_keys(keys: jax.Array, rows: Int[Array, " lanes"]) -> jax.Array:
     return keys[rows]
 
 
-@program(size="large")
+@compiled(size="large")
 def _chunk(sampler: Sampler, problem: Any, keys: jax.Array, size: RunSize, mesh: Mesh | None) -> Any:
     runs = jax.vmap(lambda key: run(sampler, problem, key, size, 1, None))
     if mesh is None:

@@ -10,14 +10,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from parzax import _checks
+from parzax._compile import compiled
 from parzax._numerics import to_device
-from parzax._programs import program
+from parzax.density.smoothing import Smoothing
 from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth
 from parzax.meta import MixedSmoothing, Notes, SourceRows, Sources, best, named_logs, rows_at, source_rows
 from parzax.meta.comparison import ComparisonSettings, Estimate
 from parzax.meta.reduction import Rule
 from parzax.meta.weights import AbstractTaskWeights, by_similarity
-from parzax.parzen.smoothing import Smoothing
 from parzax.samplers.arguments import call
 from parzax.samplers.options import Directions, Options, TargetOptions, with_defaults
 from parzax.samplers.presets import MO_TPE, tpe
@@ -251,6 +251,6 @@ def similarities(sampler: Sampler, state: State) -> Float[Array, " t"]:
     return call(_similarities, sampler.split, smoothing, state)
 
 
-@program
+@compiled
 def _similarities(split: AbstractSplit, smoothing: MixedSmoothing, state: State) -> Float[Array, " t"]:
     return smoothing.sources.similarities(state, split(state))

@@ -8,9 +8,9 @@ from typing import Any, TypedDict, TypeVar
 import jax
 
 from parzax import _checks
+from parzax.density.ages import AbstractAges
 from parzax.kernels import AbstractKernel
 from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth
-from parzax.parzen.ages import AbstractAges
 from parzax.samplers.sampler import Sampler
 from parzax.samplers.start import AbstractStart
 from parzax.split.gamma import AbstractGamma

@@ -5,10 +5,10 @@ from typing import Unpack
 
 from parzax import _checks
 from parzax.acquisition import Naive, Ratio, Relative
+from parzax.density.ages import AbstractAges, equal
+from parzax.density.basis import families_of
+from parzax.density.smoothing import Smoothing
 from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth, neighbours, optuna_top, scott
-from parzax.parzen.ages import AbstractAges, equal
-from parzax.parzen.basis import families_of
-from parzax.parzen.smoothing import Smoothing
 from parzax.samplers.options import Directions, Kernels, Number, Options, with_defaults
 from parzax.samplers.sampler import Sampler
 from parzax.samplers.start import AbstractStart, RandomStart

@@ -9,13 +9,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from parzax import _checks, _html
+from parzax._compile import compiled
 from parzax._numerics import capacity as capacity_of
 from parzax._numerics import to_device
-from parzax._programs import program
 from parzax._words import plural
 from parzax.acquisition import AbstractAcquisition
-from parzax.parzen.basis import Basis, device_copy
-from parzax.parzen.smoothing import AbstractSmoothing
+from parzax.density.basis import Basis, device_copy
+from parzax.density.smoothing import AbstractSmoothing
 from parzax.samplers import arguments
 from parzax.samplers.best import Best, best_rows, signed
 from parzax.samplers.candidates import enumerate_points, find_members, find_told
@@ -260,17 +260,15 @@ class Sampler(Parts, InSpace):
         return arguments.call(_add_rows, self.directions, state, x, at, objectives, constraints)
 
 
-_score, _status, _grown = program(Strategy.score), program(Strategy.status), program(State.grown)
+_score, _status, _grown = compiled(Strategy.score), compiled(Strategy.status), compiled(State.grown)
 
 
-def _weight(strategy: Strategy, *_: Any) -> float:
-    """Factor of the program's size: XLA counts the body of a loop once, but each ascent step runs it."""
-    return 1.0 + strategy.gradient_steps
+def _size(_strategy: Strategy, _basis: Basis, _key: Any, state: State, *_: Any) -> str:
+    """Optimisation pays where many rows are compared with the candidates."""
+    return "small" if state.capacity <= 1024 else "large"
 
 
-# A small program suffices up to four times the usual number of operations: it adds a few tenths of a
-# millisecond to a call of some milliseconds.
-@program(weight=_weight, library=0.75)
+@compiled(size=_size)
 def _suggest(
     strategy: Strategy, basis: Basis, key: Any, state: State, n: int, every: Any, x: Any, pool: Any,
     starting: bool | None, confirm: bool | None,
@@ -285,7 +283,7 @@ def _suggest(
     return x[find_members(at, pool)]
 
 
-@program
+@compiled
 def _add_rows(
     directions: tuple[str, ...], state: State, x: Any, at: Points, objectives: Any, constraints: Any
 ) -> State:

@@ -10,8 +10,8 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from parzax import _checks
 from parzax.acquisition import AbstractAcquisition
-from parzax.parzen import AbstractDensities, AbstractSmoothing
-from parzax.parzen.basis import Basis
+from parzax.density import AbstractDensities, AbstractSmoothing
+from parzax.density.basis import Basis
 from parzax.samplers import candidates
 from parzax.samplers.candidates import Score, concatenate, select
 from parzax.samplers.repeats import choose_repeats

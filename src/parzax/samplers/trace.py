@@ -9,13 +9,13 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from parzax import _checks
-from parzax._programs import program
+from parzax._compile import compiled
 from parzax.samplers.arguments import call
 from parzax.samplers.repeats import incumbents
 from parzax.space import Space, host_frame
 
 if TYPE_CHECKING:
-    from parzax.observations import Observations
+    from parzax.lens.logs import Observations
 
 
 class Trace(eqx.Module):
@@ -105,7 +105,7 @@ class Trace(eqx.Module):
         Values rounded out of their domain are moved to the nearest value inside. ValueError if the trace has
         no space; TypeError if it is traced.
         """
-        from parzax.observations import Observations  # samplers need logs for nothing else
+        from parzax.lens.logs import Observations  # samplers need logs for nothing else
 
         _checks.on_host("a run", self.x, self.objectives)
         space, values = self._values()
@@ -117,4 +117,4 @@ class Trace(eqx.Module):
         return Observations.from_arrays(space, values, objectives, directions, constraints=constraints)
 
 
-_incumbents = program(jnp.vectorize(incumbents, signature="(n,d),(n,m),(n,c)->(n)"))
+_incumbents = compiled(jnp.vectorize(incumbents, signature="(n,d),(n,m),(n,c)->(n)"))

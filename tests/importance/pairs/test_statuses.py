@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.results.uncertainty import holm
+from parzax.lens.results.uncertainty import holm
 
 from .logs import gated, log_of, product
 

@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 import optuna
 import parzax
-from parzax._palette import PALETTE
 from parzax.adapters.optuna import observations
-from parzax.page.numbers import Numbers
-from parzax.page.numbers import numbers
-from parzax.page.report import compute_result
-from parzax.results.labels import short_labels
+from parzax.lens._palette import PALETTE
+from parzax.lens.page.numbers import Numbers
+from parzax.lens.page.numbers import numbers
+from parzax.lens.page.report import compute_result
+from parzax.lens.results.labels import short_labels
 import plotly.graph_objects as go
 
 

@@ -12,7 +12,7 @@ from ConfigSpace import Configuration, ConfigurationSpace
 from ConfigSpace.hyperparameters import FloatHyperparameter, IntegerHyperparameter
 
 from parzax import _checks
-from parzax.observations import Observations
+from parzax.lens.logs import Observations
 from parzax.space import INACTIVE, Between, Categorical, Condition, Domain, Float, In, Int, Ordinal, Space
 from parzax.space.conditions import choice_label
 

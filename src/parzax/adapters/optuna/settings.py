@@ -9,8 +9,8 @@ from typing import Any
 from optuna.trial import FrozenTrial
 
 from parzax import _checks
+from parzax.lens.logs import Observations
 from parzax.meta import MixedSmoothing, source_rows
-from parzax.observations import Observations
 from parzax.samplers import RandomStart, Sampler, meta_learn_tpe, tpe
 from parzax.samplers.meta_learning import check_mixing
 from parzax.space import Float, Space

@@ -18,11 +18,11 @@ from parzax.adapters.optuna.distributions import Parameter
 from parzax.adapters.optuna.settings import Settings
 from parzax.adapters.optuna.storage import StudyRecord, read_studies, recorded
 from parzax.adapters.optuna.trials import observations_from_trials
+from parzax.lens.logs import Observations
+from parzax.lens.tables.columns import listed
 from parzax.meta import best_of, check_log
-from parzax.observations import Observations
 from parzax.samplers import Sampler
 from parzax.space import Space
-from parzax.tables.columns import listed
 
 # Cap on the number of stored fits: a study with two branches may alternate between plans.
 _MOST_FITS = 4

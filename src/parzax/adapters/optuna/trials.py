@@ -17,7 +17,7 @@ from parzax._checks import Direction
 from parzax._words import plural
 from parzax.adapters.optuna.distributions import domain_of, moving_bounds, nearest_inside, regimes_of
 from parzax.adapters.optuna.storage import StudyRecord, read_study, recorded
-from parzax.observations import Observations
+from parzax.lens.logs import Observations
 from parzax.space import INACTIVE, Categorical, Recorded, Space, Varying
 from parzax.space.conditions import choice_key, choice_label
 

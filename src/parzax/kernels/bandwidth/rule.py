@@ -104,7 +104,7 @@ class AbstractBandwidth(eqx.Module):
     def smallest(self) -> float | None:
         """Lower bound on the scales of continuous parameters; None if it is unknown, as in a traced rule.
 
-        It decides how densities are evaluated; see `parzax.parzen.forms`.
+        It decides how densities are evaluated; see `parzax.density.forms`.
         """
 
     @abc.abstractmethod

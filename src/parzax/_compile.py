@@ -1,0 +1,149 @@
+"""`compiled`: a function under `jax.jit`, with options of XLA that suit the size of its work."""
+
+import os
+from collections.abc import Callable, Hashable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial, update_wrapper
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar, overload
+
+import jax
+import numpy as np
+from jax.core import Tracer
+
+from parzax._mesh import with_auto_axes
+
+try:
+    from jax.extend.core import get_opaque_trace_state
+except ImportError:  # for JAX 0.8
+    from jax.core import get_opaque_trace_state  # pyright: ignore
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_Size: TypeAlias = str | Callable[..., str]
+
+# On CPUs, LLVM's optimisation and the fusion emitters take most of the compilation time. Without both, a
+# program is up to ten times slower; with LLVM alone, two to three times, which is some 50 us per call of a
+# small program. Splitting the code into several modules saves wall time but costs more processor time.
+_ONE_MODULE = {"xla_cpu_parallel_codegen_split_count": 1}
+_PLAIN = {"xla_cpu_use_fusion_emitters": False, **_ONE_MODULE}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "small": {"xla_backend_optimization_level": 0, **_PLAIN},
+    "middling": {"xla_backend_optimization_level": 1, **_PLAIN},
+    "large": {"xla_backend_optimization_level": 1, **_ONE_MODULE},
+}
+
+
+def options_for(size: str) -> dict[str, Any]:
+    """Compiler options for work of a size; none on an accelerator. Options in ``XLA_FLAGS`` are kept."""
+    asked = os.environ.get("PARZAX_COMPILE", "auto") or "auto"
+    if asked not in (*OPTIONS, "auto"):
+        raise ValueError(f"PARZAX_COMPILE must be one of {', '.join((*OPTIONS, 'auto'))}, got {asked!r}.")
+    options = OPTIONS[size if asked == "auto" else asked] if jax.default_backend() == "cpu" else {}
+    flags = os.environ.get("XLA_FLAGS", "")
+    return {name: value for name, value in options.items() if name not in flags and name not in _unknown}
+
+
+class Compiled(Generic[P, R]):
+    """``function``, compiled once for each combination of structure, shapes and static arguments.
+
+    JAX and NumPy arrays are data; everything else is static and hashable. The function is pure, and may
+    return arrays and other values. Within another program it becomes a part of that program.
+
+    Args:
+        function: the function to compile.
+        size: "small", "middling" or "large" work; or a function of the arguments that says so from shapes and
+            static parts.
+    """
+
+    def __init__(self, function: Callable[P, R], size: _Size = "small") -> None:
+        update_wrapper(self, function)
+        self.__wrapped__ = with_auto_axes(function)
+        self.n_compiled = 0
+        self._size = size
+        self._jitted: dict[Hashable, Any] = {}
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        leaves, structure = jax.tree.flatten((args, kwargs))
+        arrays, static = [], []
+        for leaf in leaves:
+            is_array = isinstance(leaf, _ARRAYS)
+            static.append(_SLOT if is_array else (type(leaf), leaf))
+            if is_array:
+                arrays.append(leaf)
+        known = _Static(structure, tuple(static))
+        if any(isinstance(x, Tracer) for x in arrays) or _trace_state() != _OUTSIDE:
+            return self._jit(())(known, *arrays).value
+        size = self._size(*args, **kwargs) if callable(self._size) else self._size
+        while True:
+            options = options_for(size)
+            try:
+                return self._jit(tuple(options.items()))(known, *arrays).value
+            except jax.errors.JaxRuntimeError as error:
+                new = [name for name in options if name in str(error)]
+                if not new:
+                    raise
+                _unknown.update(new)
+
+    def clear(self) -> None:
+        """Forget the compiled programs."""
+        self.n_compiled = 0
+        self._jitted.clear()
+
+    def _jit(self, options: tuple[Any, ...]) -> Any:
+        if options not in self._jitted:
+
+            def flat(known: _Static, *arrays: Any) -> _Result:
+                self.n_compiled += 1
+                args, kwargs = _filled(known.structure, known.leaves, arrays)
+                return _Result(self.__wrapped__(*args, **kwargs))
+
+            flat.__name__ = flat.__qualname__ = self.__wrapped__.__name__
+            self._jitted[options] = jax.jit(flat, static_argnums=0, compiler_options=dict(options) or None)
+        return self._jitted[options]
+
+
+@overload
+def compiled(function: Callable[P, R]) -> Compiled[P, R]: ...
+@overload
+def compiled(*, size: _Size = ...) -> Callable[[Callable[P, R]], Compiled[P, R]]: ...
+def compiled(function: Any = None, **settings: Any) -> Any:
+    """Decorator that turns a function into a `Compiled`."""
+    return Compiled(function, **settings) if function else partial(Compiled, **settings)
+
+
+class _Static(NamedTuple):
+    """What of the arguments is no array: their structure, and the leaves with `_SLOT` for each array."""
+
+    structure: Any
+    leaves: tuple[Any, ...]
+
+
+@jax.tree_util.register_pytree_node_class
+class _Result:
+    """A result whose arrays are children; other values are static."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def tree_flatten(self) -> tuple[list[Any], _Static]:
+        leaves, structure = jax.tree.flatten(self.value)
+        static = (_SLOT if isinstance(x, _ARRAYS) else (type(x), x) for x in leaves)
+        return [x for x in leaves if isinstance(x, _ARRAYS)], _Static(structure, tuple(static))
+
+    @classmethod
+    def tree_unflatten(cls, known: _Static, arrays: Any) -> "_Result":
+        return cls(_filled(known.structure, known.leaves, arrays))
+
+
+def _filled(structure: Any, leaves: Any, arrays: Any) -> Any:
+    rest = iter(arrays)
+    return jax.tree.unflatten(structure, [next(rest) if leaf is _SLOT else leaf[1] for leaf in leaves])
+
+
+_ARRAYS = (jax.Array, np.ndarray, np.generic)
+_SLOT: Any = ...  # stands for an array among leaves
+_unknown: set[str] = set()  # options that this version of XLA does not have
+_trace_state = partial(get_opaque_trace_state, convention="parzax")
+# The state outside of any trace is read in a new thread, because this one may be tracing now.
+with ThreadPoolExecutor(1) as _pool:
+    _OUTSIDE = _pool.submit(_trace_state).result()

@@ -1,3 +1,0 @@
-"""The command ``parzax``."""
-
-from parzax.cli.main import main as main

@@ -1,0 +1,296 @@
+"""ParzenEstimator: a density over configurations of a search space."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from types import MethodType
+from typing import TYPE_CHECKING, Any, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from parzax import _checks, _html
+from parzax._words import plural
+from parzax.density import restriction, rows
+from parzax.density.basis import Basis, Families, basis_for, basis_of, families_of
+from parzax.density.evaluation import Prepared
+from parzax.density.fitting import check_rules
+from parzax.density.forms import LEAST_PRIOR, Form
+from parzax.density.methods import EstimatorMethod
+from parzax.density.mixture import KernelMixture
+from parzax.density.prior import check_masses, user_priors
+from parzax.kernels import AbstractKernel
+from parzax.kernels.bandwidth import AbstractBandwidth, as_categorical_bandwidth, scott
+from parzax.space import Points, Space, check_dtype
+from parzax.status import describe
+
+Measure = Literal["native", "unit"]
+
+
+class ParzenEstimator(eqx.Module):
+    """A Parzen (kernel density) estimator on a mixed, bounded, conditional search space.
+
+    p(x) = sum_n w_n prod_d k_nd(x_d) + w_0 prod_d q_d(x_d), with one kernel per row and a prior q
+    ("Algorithms for hyper-parameter optimization", Bergstra et al. 2011; arXiv 2304.11127). A continuous
+    parameter has normal kernels truncated to its domain, on the log axis if it is a log parameter. A stepped
+    or ordinal parameter has the masses of these kernels in the cells of its values. A categorical parameter
+    has Aitchison-Aitken kernels.
+
+    In a conditional space the values of a parameter's parents choose its regime or make it inactive. The
+    factor of the parameter is the row's kernel if the row is in the same regime, the prior of the regime if
+    the row is in another one, and 1 if the parameter is inactive. Each factor integrates to 1 given the
+    parents, so p is a normalised density over configurations.
+
+    Build it with `fit`. It is a pytree: it works under jit, vmap and grad and as the carry of a scan.
+
+    Attributes:
+        mixture: kernels, bandwidths and weights, on the axes of the space.
+        status: int32 bits of `parzax.Status`: NO_ROWS, INVALID_ROWS, INVALID_BANDWIDTH, and, after
+            `conditional`, IMPOSSIBLE_EVENT.
+        families: kernel classes other than the defaults, by parameter name; static.
+        safe_prior: whether the prior's weight is certain to be large enough to anchor sums; static.
+        smallest: lower bound on bandwidths of continuous parameters, None if it is unknown; static.
+    """
+
+    mixture: KernelMixture
+    status: Int[Array, ""]
+    space: Space = eqx.field(static=True)
+    families: Families = eqx.field(static=True)
+    safe_prior: bool = eqx.field(static=True)
+    smallest: float | None = eqx.field(static=True)
+
+    @classmethod
+    def fit(
+        cls,
+        space: Space,
+        x: Any,
+        weight: Any = None,
+        *,
+        bandwidth: AbstractBandwidth | None = None,
+        top: Any = 0.8,
+        prior_weight: Any = 1.0,
+        prior: Mapping[str, Any] | None = None,
+        mixture_weight: Any = None,
+        kernels: Mapping[str, type[AbstractKernel]] | None = None,
+    ) -> "ParzenEstimator":
+        """Fit an estimator with one kernel per row.
+
+        NumPy rows are checked and encoded in float64 on the host. They are padded to a capacity (64, 256,
+        1024, 4096, then doubling), so that few shapes are compiled. JAX arrays stay on their device, where
+        the same checks run; the device returns one number, the status. Traced arrays are not checked: a row
+        outside the space, or with an invalid weight, gets weight 0 and sets INVALID_ROWS.
+
+        Args:
+            space: the search space, without `Recorded` conditions.
+            x: (n, d) native values, NaN where inactive, categories as codes; or a data frame with such
+                values, whose columns are matched by name (`parzax.Observations.from_dataframe` turns labels
+                into codes).
+            weight: (n,) frequency weights, 1 by default. A row of weight 2 equals two rows; a row of weight 0
+                is absent, whatever its values. Weights are not normalised: rows whose weights sum to 1 equal
+                a single row, and a prior of weight 1 then has half of the mixture. For a row inside the space
+                the derivative at weight 0 is one-sided, and it leaves out the effect on the bandwidth.
+            bandwidth: a rule of `parzax.bandwidth`, Scott's by default. For each regime of each parameter it
+                uses the rows in that regime. Its settings are numbers, or arrays (d,) with one number per
+                parameter, such as ``constant(jnp.array([0.1, 0.3]))``; they may be traced.
+            top: probability that an Aitchison-Aitken kernel gives to its category, in (0, 1], or an array
+                (d,) of probabilities. It does not depend on the number of rows;
+                `parzax.bandwidth.optuna_top()` is a rule that grows with it.
+            prior_weight: weight of the prior, in rows; 0 removes it. Without rows the prior is the whole
+                density, whatever its weight.
+            prior: name -> density that replaces the wide kernel of that parameter, or a tuple with one
+                density per domain. A density works in native units with jax.numpy. It has ``log_prob(x)``,
+                elementwise and normalised over the domain, and ``sample(key, shape)``. An equinox module (a
+                pytree) may have traced parameters.
+            mixture_weight: (n,) weights of the kernels in the mixture, for example by age. They multiply
+                ``weight`` and do not affect the bandwidth. Derivatives at 0 are one-sided.
+            kernels: name -> kernel class (`parzax.kernels.AbstractKernel`) that replaces the default.
+
+        Raises:
+            ValueError: unless traced, if a value is outside the space, if a weight is negative or not finite,
+                or if the masses of a prior of a discrete parameter do not sum to 1.
+
+        Warns:
+            UserWarning: on the host, if weights look normalised, or if a prior of a continuous parameter
+                does not integrate to 1.
+
+        >>> import jax, numpy as np, parzax as px
+        >>> space = px.Space({"lr": px.Float(1e-4, 1.0, log=True), "opt": px.Categorical(["sgd", "adam"])})
+        >>> pe = px.ParzenEstimator.fit(space, np.array([[1e-2, 0], [2e-2, 0], [1e-1, 1]]))
+        >>> bool(pe.prob(np.array([1e-2, 0])) > pe.prob(np.array([1e-2, 1])))
+        True
+        >>> pe.sample(jax.random.key(0), (5,)).shape
+        (5, 2)
+        """
+        bandwidth = scott() if bandwidth is None else bandwidth
+        # Plain numbers stay static when the fit is compiled.
+        prior_weight = prior_weight.item() if isinstance(prior_weight, np.generic) else prior_weight
+        check_rules(bandwidth, prior_weight)
+        families = families_of(space, kernels)
+        x, weight, mixture_weight = rows.checked_rows(space, x, weight, mixture_weight)
+        dtype = x.unit.dtype if isinstance(x, Points) else x.dtype
+        priors = user_priors(space, prior, dtype, families)
+        check_masses(space, priors, dtype)
+        basis = basis_for(x, space, dtype, families)
+        settings = bandwidth, as_categorical_bandwidth(top), prior_weight
+        mixture, status = rows.fit_program(basis, x, weight, mixture_weight, settings)
+        rows.refuse_invalid(status, space, basis.frame, x, weight, mixture_weight, settings)
+        safe = isinstance(prior_weight, (int, float)) and bool(prior_weight >= LEAST_PRIOR)
+        return cls(replace(mixture, priors=priors), status, space, families, safe, bandwidth.smallest)
+
+    @property
+    def weight(self) -> Float[Array, " n"]:
+        """(n,) mixture weights of the rows, 0 for absent rows. They and the prior's weight sum to 1."""
+        return self.mixture.weight
+
+    @property
+    def prior_weight(self) -> Float[Array, ""]:
+        """Weight of the prior in the mixture."""
+        return self.mixture.prior_weight
+
+    @property
+    def scale(self) -> Float[Array, "n d"]:
+        """(n, d) bandwidths on the axes; for categories, the probability of all other categories."""
+        return self.mixture.scale
+
+    @property
+    def basis(self) -> Basis:
+        """The arrays of the space that densities need."""
+        return basis_of(self.space, self.scale.dtype, self.families, self.smallest, self.safe_prior)
+
+    def log_prob(
+        self, x: Any, measure: Measure = "native", *, form: Form | None = None
+    ) -> Float[Array, "..."]:
+        """log density of configurations.
+
+        Args:
+            x: (..., d) native values, NaN where inactive, categories as codes.
+            measure: "native" gives a density per native unit of the active continuous parameters (for a log
+                parameter, per unit of its value, not of its logarithm). "unit" gives a density per unit of
+                the kernel axes. Discrete parameters have masses under both.
+            form: form of evaluation, see `parzax.density.forms`; None chooses it by size.
+
+        Returns:
+            (...,) log densities; -inf outside the space, that is for a value out of bounds or off its steps,
+            an unknown category, NaN in an active parameter, or a value in an inactive parameter.
+        """
+        _checks.one_of("measure", measure, ("native", "unit"))
+        self._check()
+        x, shape = rows.configurations(self.space, x)
+        traced, dtype = _checks.is_traced(self, x), self.scale.dtype
+        basis = basis_for((self, x), self.space, dtype, self.families, self.smallest, self.safe_prior)
+        # Rows are padded below, so few shapes are compiled. The form depends on the number before padding.
+        form = self.mixture.form(basis, len(x), form)
+        log_prob = partial(rows.log_prob_at, basis, self.mixture, measure == "native", form)
+        if isinstance(x, np.ndarray) and not traced:
+            return rows.in_buckets(log_prob, self.space, x, dtype).reshape(shape)
+        # JAX values are compared with bounds rounded to the dtype of x.
+        x = jnp.asarray(x)
+        return log_prob((basis_for((self, x), self.space, x.dtype).frame, x)).reshape(shape)
+
+    def prob(self, x: Any, measure: Measure = "native") -> Float[Array, "..."]:
+        """Density of configurations: exp of `log_prob`, 0 outside the space."""
+        return jnp.exp(self.log_prob(x, measure))
+
+    def prepare(self, n_points: int, form: Form | None = None) -> Prepared:
+        """Precompute everything that depends only on the kernels, for repeated evaluation.
+
+        Use it before several calls with about ``n_points`` points each. The result has
+        ``log_prob(pe.basis, points)``, which takes `parzax.space.Points` and returns log densities in unit
+        coordinates.
+        """
+        self._check()
+        return self.mixture.prepare(self.basis, n_points, form)
+
+    def marginal(self, *names: str) -> "ParzenEstimator":
+        """The joint density of the named parameters, all others integrated out.
+
+        If a named parameter is conditional, the parameters that decide on its regime are included too:
+        without them its values have no meaning. The result is exact, because the removed factors integrate
+        to 1.
+        """
+        self._check()
+        return self._restricted(*restriction.marginal(self.space, self.mixture, names))
+
+    def conditional(self, values: Mapping[str, Any]) -> "ParzenEstimator":
+        """The density of the other parameters, given the values of some.
+
+        p(rest | given): each kernel's weight is multiplied by its factors at the given values. Parameters
+        that the given values make inactive are removed, and regimes that they decide on are fixed.
+
+        Args:
+            values: name -> native value (choice or code of a category; NaN or None = inactive), concrete.
+                The parents of a given parameter must be given too.
+
+        Raises:
+            ValueError: unknown names, values outside their domains, a missing parent, or no parameter left.
+        """
+        self._check()
+        fitted = self.basis, self.mixture, self.status
+        space, mixture, status = restriction.conditional(self.space, *fitted, values)
+        # Kernels near the given values gain weight, so the prior's weight may be too small to anchor sums.
+        return replace(self._restricted(space, mixture), status=status, safe_prior=False)
+
+    def sample(
+        self, key: jax.Array, shape: tuple[int, ...] | int = (), *, joint: bool = True
+    ) -> Float[Array, "... d"]:
+        """Draw configurations, shape + (d,), in native units, NaN where inactive, categories as codes.
+
+        Sampling is ancestral: it draws a component by weight, then each parameter given its parents, so
+        all conditions hold. ``joint=False`` draws a new component for each parameter, which makes parameters
+        independent given their regimes. The result is then no sample of this density: it is how the papers'
+        TPE draws candidates.
+        """
+        _checks.check_key(key)
+        self._check()
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        if any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0 for n in shape):
+            raise ValueError(f"shape must consist of integers of at least 0, got {shape!r}.")
+        check_dtype(self.space, self.scale.dtype, native=True)
+        # A basis without ``smallest`` and ``safe_prior``, which matter only for evaluation: estimators that
+        # differ in them share one compiled program.
+        basis = basis_for((self, key), self.space, self.scale.dtype, self.families)
+        joint = _checks.flag("joint", joint)
+        drawn = rows.draws(basis, self.mixture, key, math.prod(shape), joint)
+        return drawn.reshape(*shape, len(self.space))
+
+    if not TYPE_CHECKING:
+
+        def __getattribute__(self, name: str) -> Any:
+            value = object.__getattribute__(self, name)
+            is_public_method = isinstance(value, MethodType) and not name.startswith("_")
+            if is_public_method and value.__self__ is self:
+                return EstimatorMethod(value.__func__, self)
+            return value
+
+    def __repr__(self) -> str:
+        # JAX may put other objects than arrays into the leaves of a pytree.
+        *batch, n, _ = getattr(getattr(self.mixture, "scale", None), "shape", (0, 0))
+        of = f"{' x '.join(map(str, batch))} estimators, " if batch else ""
+        return f"ParzenEstimator({of}{', '.join(self.space.names)}; room for {plural(n, 'row')})"
+
+    def _repr_html_(self) -> str:
+        rows = [("parameter", "domains", "bandwidths on the axis")]
+        is_single = not _checks.is_traced(self) and self.scale.ndim == 2
+        for j, (name, domains) in enumerate(zip(self.space.names, self.space.domains, strict=True)):
+            active = is_single and (self.weight > 0) & (self.mixture.rows.regime[:, j] >= 0)
+            scales = np.unique(self.scale[:, j][active]) if is_single else np.zeros(0)
+            ends = "-".join(f"{scale:.3g}" for scale in scales[[0, -1][: len(scales)]])
+            rows.append((name, "; ".join(map(repr, domains)), ends))
+        notes = describe(np.asarray(self.status)) if is_single else ()
+        return _html.table(repr(self), rows, left=(0, 1), notes=notes)
+
+    def _restricted(self, space: Space, mixture: KernelMixture) -> "ParzenEstimator":
+        """This estimator with a smaller space and the mixture over it."""
+        families = tuple(item for item in self.families if item[0] in space)
+        return replace(self, space=space, mixture=mixture, families=families)
+
+    def _check(self) -> None:
+        """Raise ValueError for a batch, and for a float64 estimator while JAX computes in float32."""
+        shape = self.scale.shape[:-2]
+        if self.scale.ndim != 2:
+            raise ValueError(f"this is a batch of estimators of shape {shape}; use jax.vmap over them.")
+        _checks.check_precision("this estimator", self.scale.dtype)

@@ -1,0 +1,165 @@
+"""Marginals and conditionals of a mixture: remove some parameters from it, or fix their values."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int
+
+from parzax import _checks
+from parzax._mesh import with_auto_axes
+from parzax._numerics import masked_logsumexp, to_device
+from parzax.density.basis import Basis, check_name
+from parzax.density.forms import shift_of
+from parzax.density.log_kernels import prior_ratio, restored
+from parzax.density.mixture import KernelMixture
+from parzax.space import INACTIVE, Categorical, Domain, Recorded, Space, choice_key, holds, host_frame
+from parzax.status import Status
+
+
+def marginal(space: Space, mixture: KernelMixture, names: tuple[str, ...]) -> tuple[Space, KernelMixture]:
+    """See `parzax.ParzenEstimator.marginal`."""
+    kept = with_ancestors(space, names)
+    part = Space({name: space[name] for name in kept})
+    return part, _select_columns(mixture, {space.index(name): range(len(space[name])) for name in kept})
+
+
+@with_auto_axes
+def conditional(
+    space: Space, basis: Basis, mixture: KernelMixture, status: Int[Array, ""], values: Mapping[str, Any]
+) -> tuple[Space, KernelMixture, Int[Array, ""]]:
+    """See `parzax.ParzenEstimator.conditional`. The status gets a bit if the values have no density."""
+    given = given_values(space, values)
+    part, kept = given_rest(space, given)
+    if part is None:
+        raise ValueError("values: no other parameter can be active; use log_prob for the given values.")
+    row = np.array([given.get(name, np.nan) for name in space.names])[None]
+    at = to_device(host_frame(space).encode(row), mixture.scale.dtype)
+    # Only the factors of the given parameters enter the weights.
+    is_given = np.array([name in given for name in space.names])
+    at = eqx.tree_at(lambda p: p.regime, at, jnp.where(is_given[None], at.regime, INACTIVE))
+    logs = mixture.prepare(basis, 1, "difference").logs(basis, at)[0][0]
+    wide = prior_ratio(basis.n_slots, at, mixture.priors)[0]
+    weights = jnp.append(mixture.weight, mixture.prior_weight)
+    total = restored(masked_logsumexp(jnp.append(logs, wide), weights), basis.n_slots)
+    safe = jnp.where(jnp.isfinite(total), total, 0)
+    rest = _select_columns(mixture, {space.index(name): domains for name, domains in kept.items()})
+
+    def reweighted(weight: Array, log_factor: Array) -> Array:
+        """weight * exp(log_factor), with 0 for weight 0 even if the factor is infinite."""
+        within_range = jnp.minimum(log_factor, shift_of(weight.dtype))
+        return weight * jnp.exp(jnp.where(weight > 0, log_factor, within_range))
+
+    weight, prior_weight = reweighted(rest.weight, logs - safe), reweighted(rest.prior_weight, wide - safe)
+    status = status | jnp.where(total > -jnp.inf, 0, jnp.int32(Status.IMPOSSIBLE_EVENT))
+    return part, replace(rest, weight=weight, prior_weight=prior_weight), status
+
+
+def _select_columns(mixture: KernelMixture, columns: Mapping[int, Iterable[int]]) -> KernelMixture:
+    """The mixture over some parameters: ``columns`` maps their indices to the indices of kept domains."""
+    which = np.array(list(columns))
+    rows = jax.tree.map(lambda a: a[:, which], mixture.rows)
+    kept = [(j, new, old) for j, domains in enumerate(columns.values()) for new, old in enumerate(domains)]
+    regime = jnp.full_like(rows.regime, INACTIVE)
+    for j, new, old in kept:
+        regime = regime.at[:, j].set(jnp.where(rows.regime[:, j] == old, new, regime[:, j]))
+    by_regime = {(prior.parameter, prior.regime): prior for prior in mixture.priors}
+    priors = [
+        replace(by_regime[which[j], old], slot=slot, parameter=j, regime=new)
+        for slot, (j, new, old) in enumerate(kept)
+        if (which[j], old) in by_regime
+    ]
+    rows = eqx.tree_at(lambda r: r.regime, rows, regime)
+    return replace(mixture, rows=rows, scale=mixture.scale[:, which], priors=tuple(priors))
+
+
+def with_ancestors(space: Space, names: Iterable[str]) -> tuple[str, ...]:
+    """The parameters ``names`` and all parameters that they depend on, in the order of the space."""
+    wanted = set()
+    for name in names:
+        _checks.instance("names", name, str, "strings, one argument each")
+        wanted.add(name)
+        check_name("", name, space)
+    for name in reversed(space.order):
+        if name in wanted:
+            wanted |= set(space.parents(name))
+    if not wanted:
+        raise ValueError("at least one parameter must be named.")
+    return tuple(name for name in space.names if name in wanted)
+
+
+def given_values(space: Space, values: Mapping[str, Any]) -> dict[str, float]:
+    """Checked native values by name, with choices as codes and None as NaN."""
+    _checks.instance("values", values, Mapping, "a mapping of names to values")
+    _checks.on_host("values", values)
+    if not values:
+        raise ValueError("values: at least one parameter must be given.")
+    out = {}
+    for name, value in values.items():
+        check_name("values: ", name, space)
+        domain = space[name][0]
+        if isinstance(domain, Categorical) and choice_key(value) in domain.codes:
+            code = domain.codes[choice_key(value)]
+            other = not isinstance(value, (str, type(None))) and value != code
+            if other and not domain.outside(np.asarray(value, np.float64)):
+                raise ValueError(
+                    f"values: {name!r} = {value!r} is ambiguous: it is one choice and the code of another. "
+                    f"Use strings as choices, or compute the conditional from log_prob at arrays of codes."
+                )
+            value = code
+        if isinstance(value, (str, bytes)):
+            raise ValueError(f"values: {name!r} = {value!r} is not one of its choices.")
+        out[name] = math.nan if value is None else float(value)
+        if not math.isnan(out[name]) and all(d.outside(np.asarray(out[name])) for d in space[name]):
+            raise ValueError(f"values: {name!r} = {value!r} is outside its domain.")
+    return out
+
+
+def given_rest(space: Space, values: Mapping[str, float]) -> tuple[Space | None, dict[str, tuple[int, ...]]]:
+    """The space of the other parameters when some have given native values (NaN = inactive).
+
+    Conditions that the given values meet are removed, and so are domains that cannot apply. The space is None
+    if no parameter is left. The second result has, for each parameter, the old indices of its kept domains.
+    """
+    regimes: dict[str, int] = {}
+    left: dict[str, dict[int, Domain]] = {}
+    for name in space.order:
+        possible: dict[int, Domain] = {}
+        for i, domain in enumerate(space[name]):
+            open_conditions, met = [], True
+            for condition in domain.conditions:
+                assert not isinstance(condition, Recorded)
+                if condition.parent in left:
+                    open_conditions.append(condition)
+                    continue
+                # A parent that is neither given nor kept cannot be active.
+                regime = regimes.get(condition.parent, INACTIVE)
+                met &= regime != INACTIVE and holds(
+                    condition, space[condition.parent][regime], np.float64(values[condition.parent])
+                )
+            if met:
+                possible[i] = replace(domain, when=tuple(open_conditions))
+                if not open_conditions:
+                    break
+        if name in values:
+            if any(domain.conditions for domain in possible.values()):
+                parents = ", ".join(space.parents(name))
+                raise ValueError(f"values: {name!r} is given, so {parents} must be too.")
+            regime, value = next(iter(possible), INACTIVE), values[name]
+            regimes[name], given = regime, f"values: {name!r} = {value!r}"
+            if math.isnan(value) and regime != INACTIVE:
+                raise ValueError(f"values: {name!r} is missing, but the other values make it active.")
+            if not math.isnan(value) and regime == INACTIVE:
+                raise ValueError(f"{given}, but the other values make it inactive; leave it out.")
+            if regime != INACTIVE and space[name][regime].outside(np.asarray(value)):
+                raise ValueError(f"{given} is outside {space[name][regime]!r}.")
+        elif possible:
+            left[name] = possible
+    left = {name: left[name] for name in space.names if name in left}
+    rest = Space({name: tuple(domains.values()) for name, domains in left.items()}) if left else None
+    return rest, {name: tuple(domains) for name, domains in left.items()}

@@ -1,0 +1,176 @@
+"""Rows and configurations of `parzax.ParzenEstimator`: the host checks, encodes and pads them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from parzax import _checks
+from parzax._compile import compiled
+from parzax._entries import check_weight, warn_of_normalised
+from parzax._numerics import capacity, to_device
+from parzax.density.basis import Basis
+from parzax.density.fitting import Settings, check_rules, fit_rows
+from parzax.density.forms import Form
+from parzax.density.mixture import KernelMixture
+from parzax.space import Frame, Points, Space, check_dtype, check_regimes, host_frame, refuse_rows
+from parzax.status import Status
+
+# Number of NumPy rows encoded together, so that intermediate values stay in a core's cache.
+_CHUNK = 1 << 14
+
+
+def checked_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tuple[Any, Any, Any]:
+    """Rows and their weights as arguments of `fit_program`; rows in JAX arrays stay native values."""
+    on_host = not isinstance(x, jax.Array)
+    x = _checks.float_array("x", _checks.ordered("x", x, space.names)) if on_host else x
+    if x.ndim != 2 or x.shape[1] != len(space):
+        columns = "one column per parameter"
+        remedies = {0: columns, 1: "x[:, None] for one parameter, x[None] for one row", 2: columns}
+        remedy = remedies.get(x.ndim, "use jax.vmap for a batch")
+        raise ValueError(f"x must have shape (n, {len(space)}), got {x.shape}; {remedy}.")
+    if on_host and not _checks.is_traced(weight, mixture_weight):
+        weight, mixture_weight = jax.device_get((weight, mixture_weight))
+    n, given = len(x), {"weight": weight, "mixture_weight": mixture_weight}
+    if not on_host or any(isinstance(values, jax.Array) for values in given.values()):
+        for name, values in given.items():
+            if values is not None:
+                _checks.check_shape(name, values, n, hint="; use jax.vmap for a batch")
+    if not on_host:
+        weight, mixture_weight = (
+            w if w is None or isinstance(w, jax.Array) else np.asarray(w) for w in given.values()
+        )
+        return _floating(space, x), weight, mixture_weight
+    dtype = jnp.result_type(float)
+    check_dtype(space, dtype, native=False)
+    size, counts = capacity(n), None
+    given = {name: np.ones(n) if values is None else values for name, values in given.items()}
+    if any(isinstance(values, jax.Array) for values in given.values()):
+        # Weights may be traced, for example those of bootstrap replicates. The device then gives rows outside
+        # the space weight 0 and sets INVALID_ROWS.
+        padded = [jnp.pad(jnp.asarray(values, dtype), (0, size - n)) for values in given.values()]
+    else:
+        checked = [check_weight(values, (n,), name) for name, values in given.items()]
+        warn_of_normalised(checked[0], ", and the prior as much as they do")
+        # raises for a space with `Recorded` conditions, whose regimes only a log knows
+        space.derive_regimes(x[:0])
+        # A row of weight 0 is absent, so its values are not checked.
+        counts = checked[0] > 0
+        x[~counts] = np.nan
+        padded = [np.pad(values, (0, size - n)).astype(dtype) for values in checked]
+    points = encoded(space, x, size, dtype)
+    if counts is not None and not (points.valid[:n].all() or points.valid[:n][counts].all()):
+        check_regimes(space, x, None, counts)
+    return points, padded[0], padded[1]
+
+
+def refuse_invalid(
+    status: Array, space: Space, frame: Frame, x: Any, weight: Any, mixture_weight: Any, settings: Settings
+) -> None:
+    """After a fit of concrete JAX arrays, raise the errors that NumPy arrays raise before the fit.
+
+    Nothing is raised if arrays are traced, or if the sum of the weights overflows: only the status says so.
+    """
+    bandwidth, _, prior_weight = settings
+    on_device = any(isinstance(array, jax.Array) for array in (x, weight, mixture_weight, prior_weight))
+    if not on_device or _checks.is_traced(status) or not jax.device_get(status) & int(Status.INVALID_ROWS):
+        return
+    check_rules(bandwidth, np.asarray(prior_weight))
+    for name, values in {"weight": weight, "mixture_weight": mixture_weight}.items():
+        if values is not None:
+            check_weight(np.asarray(values), (len(values),), name)
+    if isinstance(x, jax.Array):
+        valid, present = np.asarray(frame.encode(x).valid), True if weight is None else np.asarray(weight) > 0
+        refuse_rows("x", space, x, valid | ~np.broadcast_to(present, len(x))[:, None])
+
+
+def encoded(space: Space, x: np.ndarray, size: int, dtype: Any) -> Points:
+    """NumPy rows as ``size`` points (NumPy arrays with floats of ``dtype``), 0 after the last row."""
+    frame, shape = host_frame(space), (size, len(space))
+    points = Points.of(*(np.zeros(shape, kind) for kind in (np.int32, dtype, np.int32, bool)))
+    for start in range(0, len(x), _CHUNK):
+        chunk = frame.encode(x[start : start + _CHUNK])
+        for rows, values in zip(jax.tree.leaves(points), jax.tree.leaves(chunk), strict=True):
+            rows[start : start + len(values)] = values
+    return points
+
+
+def _floating(space: Space, x: jax.Array) -> jax.Array:
+    """Native values on the device, in a dtype that can represent them."""
+    x = x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(jnp.result_type(float))
+    check_dtype(space, x.dtype, native=True)
+    return x
+
+
+def configurations(space: Space, x: Any) -> tuple[Any, tuple[int, ...]]:
+    """Values as (n, d), and the shape of results that have one entry per configuration.
+
+    NumPy float64 values are encoded on the host. JAX arrays are encoded in compiled code. NumPy float32
+    values are too, because their bounds must be rounded to float32 (they may be draws of an estimator).
+    """
+    if isinstance(x, np.ndarray) and x.dtype == np.float32:
+        x = jnp.asarray(x)
+    if isinstance(x, jax.Array):
+        x = _floating(space, x)
+    else:
+        x = _checks.float_array("x", _checks.ordered("x", x, space.names))
+    if x.ndim < 1 or x.shape[-1] != len(space):
+        raise ValueError(f"x must have shape (..., {len(space)}), got {x.shape}.")
+    return x.reshape(-1, len(space)), x.shape[:-1]
+
+
+def in_buckets(
+    evaluate: Callable[[Points], Float[Array, " j"]], space: Space, x: np.ndarray, dtype: Any
+) -> Float[Array, " n"]:
+    """evaluate(points) for n NumPy configurations, padded so that few sizes are compiled."""
+    log_density = evaluate(encoded(space, x, _bucket(len(x)), dtype))
+    # The padding is cut off on the host, because JAX would compile a slice for every n.
+    return to_device(np.asarray(log_density)[: len(x)])
+
+
+def _bucket(n: int) -> int:
+    """Padded size: a capacity up to 4096, then eight sizes per doubling, to limit the padding."""
+    if n <= 4096:
+        return capacity(n)
+    step = 1 << ((n - 1).bit_length() - 4)
+    return -(-n // step) * step
+
+
+@compiled
+def fit_program(
+    basis: Basis, rows: Points | Float[Array, "n d"], weight: Any, mixture_weight: Any, settings: Settings
+) -> tuple[KernelMixture, Int[Array, ""]]:
+    """`fit_rows` for points or for native values; weights are 1 if they are None."""
+    if not isinstance(rows, Points):
+        # Without rows one absent row is added, because drawing an index needs at least one row.
+        if not len(rows):
+            rows = jnp.full((1, basis.n_parameters), jnp.nan, rows.dtype)
+            weight, mixture_weight = jnp.zeros(1, rows.dtype), None
+        rows = basis.frame.encode(rows)
+    weight = jnp.ones(len(rows), rows.unit.dtype) if weight is None else jnp.asarray(weight)
+    mixture_weight = None if mixture_weight is None else jnp.asarray(mixture_weight)
+    return fit_rows(basis, rows, weight, mixture_weight, settings)
+
+
+@compiled
+def log_prob_at(
+    basis: Basis, mixture: KernelMixture, native: bool, form: Form, x: Points | tuple[Frame, Array]
+) -> Float[Array, " n"]:
+    """log density at points, or at native values with a frame; -inf outside the space."""
+    at = x if isinstance(x, Points) else x[0].encode(x[1])
+    at = to_device(at, mixture.scale.dtype)
+    out = mixture.prepare(basis, len(at), form).log_prob(basis, at)
+    if native:
+        out = out + basis.frame.log_jacobian(at)
+    return jnp.where(at.valid.all(axis=-1), out, -jnp.inf)
+
+
+@compiled
+def draws(
+    basis: Basis, mixture: KernelMixture, key: PRNGKeyArray, n: int, joint: bool
+) -> Float[Array, "{n} d"]:
+    """n native configurations of a mixture."""
+    return basis.frame.decode(mixture.sample(basis, key, n, joint))

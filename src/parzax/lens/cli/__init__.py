@@ -1,0 +1,3 @@
+"""The command ``parzax``."""
+
+from parzax.lens.cli.main import main as main

@@ -1,0 +1,62 @@
+"""``parzax demo``: importances of random searches that the command draws itself."""
+
+import time
+from argparse import Namespace
+from collections import Counter
+from typing import Any
+
+import jax
+import numpy as np
+
+from parzax._words import plural
+from parzax.lens._programs import origins
+from parzax.lens.cli.writing import check_outputs, figure_writer, progress, say, write_all
+from parzax.lens.logs import Observations
+from parzax.lens.problems import activation
+from parzax.lens.results import cond_ped_anova
+
+_LEVELS = np.arange(1, 100) / 100
+_PROBLEM = """The activation problem of the conditional PED-ANOVA paper: where c < 0.5, x is active and is the
+objective, elsewhere y is. The best half is where c < 0.5: so c decides at level 0.5, and y is nothing below.
+"""
+
+
+def run_demo(args: Namespace) -> None:
+    """Print the table and the times, and save the figure."""
+    check_outputs({"--out": args.out}, {})
+    problem = activation()
+    with jax.enable_x64(True):
+        keys = jax.random.split(jax.random.key(args.seed), args.seeds)
+        values, objectives = jax.vmap(lambda key: problem.sample(key, args.n))(keys)
+        obs = Observations.from_arrays(problem.space, np.asarray(values), np.asarray(objectives))
+        times, before = [time.perf_counter()], origins.copy()
+        with progress("computing"):
+            # The result's arrays are on the host, so the computation has ended when the call returns.
+            cond_ped_anova(obs, target_quantile=_LEVELS)
+            times.append(time.perf_counter())
+            result = cond_ped_anova(obs, target_quantile=_LEVELS)
+            times.append(time.perf_counter())
+    try:
+        write_all([(args.out, figure_writer(result))])
+        figure = f"figure: {args.out}"
+    except ImportError as error:
+        figure = f"no figure: {error}"
+    q, d = result.importance.shape[-2:]
+    spent = [f"{t:.2f} s" if t >= 1 else f"{t * 1000:.1f} ms" for t in np.diff(times)]
+    labels = [f"first call ({_preparation(origins - before)})", "again"]
+    say(
+        *f"{_PROBLEM}\n{result}\n".split("\n"),
+        f"{plural(f'{args.seeds * args.n:,}', 'configuration')}, {args.seeds * q * d:,} importances "
+        f"({plural(args.seeds, 'seed')} x {q} levels x {d} parameters) in one call:",
+        *(f"  {label:{len(labels[0])}}  {time}" for label, time in zip(labels, spent, strict=True)),
+        figure,
+    )
+
+
+def _preparation(programs: Counter[str]) -> str:
+    """Words that say where the programs of a call came from: compiled, disk or memory."""
+    config: Any = jax.config
+    if programs["compiled"] and config.jax_enable_compilation_cache and config.jax_compilation_cache_dir:
+        return "compiles, or reads JAX's own cache"
+    origin = {"compiled": "compiles", "read": "reads the programs that an earlier run compiled"}
+    return " and ".join(origin[name] for name in origin if programs[name]) or "programs were in memory"

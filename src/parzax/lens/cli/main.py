@@ -1,0 +1,231 @@
+"""Arguments of the command ``parzax``, and its errors: one line, exit status 2, no file written."""
+
+import argparse
+import atexit
+import gc
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from importlib import import_module
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any, NoReturn
+
+import parzax
+from parzax._words import visible
+
+_MAX_MESSAGE = 600
+_KINDS = ("sweep", "bars", "regimes", "values")
+
+
+class _Parser(argparse.ArgumentParser):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # Options cannot be shortened: a new option would change the meaning of a short form.
+        super().__init__(*args, **(kwargs | {"allow_abbrev": False}))
+
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(f"{message} (see {self.prog} --help)")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command with the arguments ``argv``, or those of the process.
+
+    Returns the exit status: 0, or 2 after one line ``parzax: error: ...`` on stderr. Nothing is written then.
+    """
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):
+                stream.reconfigure(errors="replace")  # a terminal may be unable to show a sign such as ±
+        if argv is None:
+            # Garbage is collected rarely, and not at exit: that would take a fifth of the time.
+            gc.set_threshold(100_000, 50, 100)
+            atexit.register(gc.freeze)
+        args = _parser().parse_args(argv)
+        args.words = list(sys.argv[1:] if argv is None else argv)
+        # Our notes tell users what they should know, so warnings of libraries are not shown.
+        logging.getLogger("jax").setLevel(logging.ERROR)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            args.run(args)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The program that reads our output (`| head`) has ended; avoid a second error at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (Exception, KeyboardInterrupt) as error:  # any error, also in a damaged file, becomes one line
+        print(f"parzax: error: {_one_line(error)}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _one_line(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    text = error.args[0] if isinstance(error, KeyError) and error.args else error
+    if isinstance(error, OSError) and error.strerror:
+        text = f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    line = visible(" ".join(str(text).split()))
+    if not isinstance(error, (ValueError, TypeError, OSError, ImportError)) or not line:
+        line = f"{type(error).__name__}: {line}".rstrip(": ")
+    return line if len(line) <= _MAX_MESSAGE else line[: _MAX_MESSAGE - 3] + "..."
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="parzax",
+        description="Hyperparameter importance from a log of an optimisation run (conditional PED-ANOVA).",
+    )
+    parser.add_argument("--version", action="version", version=f"parzax {parzax.__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, add_arguments, about in (
+        ("demo", _add_demo, "a first look, without files or network"),
+        ("importance", _add_importance, "the importance of every parameter in a log"),
+        ("report", _add_report, "a page about a log: one HTML file for a browser"),
+        ("interactions", _add_interactions, "which pairs of parameters matter together"),
+        ("compare", _add_compare, "whether other parameters matter in another log"),
+    ):
+        command = commands.add_parser(name, help=about, description=add_arguments.__doc__)
+        command.set_defaults(run=partial(_run, name))
+        add_arguments(command.add_argument)
+    return parser
+
+
+def _run(name: str, args: argparse.Namespace) -> None:
+    """Import the module of a command and run it; the late import keeps help and errors fast."""
+    getattr(import_module(f"parzax.lens.cli.{name}"), f"run_{name}")(args)
+
+
+# The docstrings of these functions are the descriptions of the commands.
+
+
+def _add_demo(add: Any) -> None:
+    """Draw random searches on the activation problem, compute the importance of all parameters at 99 levels
+    for all seeds in one compiled call, print a table and save the figure.
+    """
+    add("--seeds", type=partial(_whole_number, 1), default=10, help="number of searches (10)")
+    add("--n", type=partial(_whole_number, 1), default=1000, help="configurations in each (1000)")
+    add("--seed", type=int, default=0, help="seed of the random numbers (0)")
+    add("--out", type=Path, default=Path("parzax-demo.png"), help="figure (parzax-demo.png)")
+
+
+def _add_importance(add: Any) -> None:
+    """Read a log (an Optuna sqlite or journal file, CSV, TSV, JSON lines, Parquet, Feather, Arrow, or npz),
+    compute the importance of every parameter in float64, and print it. Files are only read, and without
+    executing anything in them.
+    """
+    _add_log(add)
+    _add_estimation(add)
+    text = "list, for each parameter above chance, the values over-represented among the best rows"
+    add("--good-values", action="store_true", help=text)
+    _add_levels(add)
+    add("--plot-parameter", metavar="NAME", help="whose values to draw (the most important parameter's)")
+    drawn = "a sweep over the levels, or bars, regimes or good values at the level nearest to 0.1"
+    text = f"{drawn} (bars for one level, sweep for several)"
+    add("--plot-kind", choices=_KINDS, help=text)
+    add("--plot", type=Path, metavar="out.png", help="write: figure")
+    _add_tables(add, "levels, importances, variances, statuses", "parameter")
+    add("--npz", type=Path, metavar="out.npz", help="write: everything, for ImportanceResult.load")
+    add("--write-space", type=Path, metavar="space.json", help="write: the search space, given or inferred")
+    text = "count Parquet files in parts kept here; the same command goes on after a kill"
+    add("--resume", type=Path, metavar="FOLDER", help=text)
+
+
+def _add_report(add: Any) -> None:
+    """Read a log, as parzax importance does, and write one HTML file that opens without a network: which
+    parameters matter at which level, which values are good, what is not above chance, and how the log was
+    read.
+    """
+    _add_log(add)
+    _add_estimation(add)
+    name = "report.html"
+    add("-o", "--out", type=Path, default=Path(name), metavar=name, help=f"the page ({name})")
+    text = "levels of the slider (0.02:0.98:0.02, below the region's, and the level that is shown first)"
+    add("--target-quantile", metavar="LEVELS", help=text)
+    add("--title", metavar="TEXT", help="title of the page (the name of the file)")
+    add("--date", metavar="TEXT", help="date on the page (today)")
+
+
+def _add_interactions(add: Any) -> None:
+    """Read a log, as parzax importance does, and print which pairs of parameters interact: together they
+    explain more of which rows are among the best than the two explain separately. Example:
+    parzax interactions study.db --target-quantile 0.3
+    """
+    _add_log(add)
+    _add_levels(add)
+    text = "draws from the null for p-values; 0: none (1000, or 20 for each pair)"
+    add("--draws", type=partial(_whole_number, 0), metavar="N", help=text)
+    add("--plot", type=Path, metavar="out.png", help="write: a map of the pairs")
+    _add_tables(add, "the same as records", "pair")
+
+
+def _add_compare(add: Any) -> None:
+    """Read two logs, as parzax importance does, and print how much the importances differ, and how sure that
+    is; of one log, its first half against its second. Tables get one search space, that of all their rows.
+    Example: parzax compare before.csv after.csv --target loss --direction minimize
+    """
+    _add_log(add, "LOG_A", n_studies="+")
+    add("other", metavar="LOG_B", nargs="?", help="the other log (none: the halves of the first)")
+    _add_estimation(add, n_samples=1000)
+    _add_levels(add)
+    _add_tables(add, "the same as records", "parameter")
+
+
+def _add_levels(add: Any) -> None:
+    nearest = "0.1, or the nearest that leaves more than ten rows in the target and outside it"
+    text = f"share of the best rows: 0.1, or 0.1,0.5, or 0.01:0.99:0.01 ({nearest})"
+    add("--target-quantile", metavar="LEVELS", help=text)
+
+
+def _add_tables(add: Any, content: str, entry: str) -> None:
+    add("--json", type=Path, metavar="out.json", help=f"write: {content}")
+    add("--csv", type=Path, metavar="out.csv", help=f"write: one line per seed, level and {entry}")
+
+
+def _add_estimation(add: Any, n_samples: int = 500) -> None:
+    """Add the options that say how importances are computed."""
+    text = f"samples of the log for intervals; 0: no intervals or p-values ({n_samples})"
+    add("--resamples", type=partial(_whole_number, 0), metavar="N", help=text)
+    _choose(add, "--reference", ("region", "uniform"), "local or global importance")
+    text = "smoothed: by densities; optuna: Optuna 5's numbers"
+    _choose(add, "--estimator", ("default", "smoothed", "optuna"), text)
+
+
+def _choose(add: Any, option: str, choices: tuple[str, ...], text: str) -> None:
+    add(option, choices=choices, default=choices[0], help=f"{text} ({choices[0]})")
+
+
+def _add_log(add: Any, name: str = "FILE", n_studies: str | None = None) -> None:
+    """Add the options that say which log is read, and which of its rows and objectives count."""
+    add("file", metavar=name, help="the log; sqlite:/// URLs too")
+    text = "objective column(s) of a table (value, values_*, or the only result in a tool's table)"
+    add("--target", metavar="COL", nargs="+", help=text)
+    add("--parameters", metavar="COL", nargs="+", help="columns of a table that are parameters (guessed)")
+    add("--drop", metavar="COL", nargs="+", help="columns of a table to leave out")
+    text = "which of a trial's rows (such as epochs) count: last, best or all (last)"
+    add("--per-trial", choices=("last", "best", "all"), help=text)
+    text = "column of labels of rows that belong together, such as repeats of a configuration"
+    add("--group", metavar="COL", help=text)
+    add("--seed", metavar="COL", help="column of seeds: each is one run, and the runs give standard errors")
+    add("--constraints", metavar="COL", nargs="+", help="columns of a table that are feasible where <= 0")
+    text = "which of several objectives: number or name, all (a table for each) or pareto (their front) (0)"
+    add("--objective", default="0", metavar="WHICH", help=text)
+    add("--study", metavar="NAME", nargs=n_studies, help="which study of an Optuna file, if it has several")
+    add("--space", metavar="space.json", help="the search space; inferred from a table if not given")
+    add("--region-quantile", metavar="LEVEL", default="1.0", help="level of the region compared with (1.0)")
+    add("--filter", metavar="EXPR", help='rows to use, such as "state == COMPLETE and lr < 0.1"')
+    senses, full = ("minimize", "maximize"), {"min": "minimize", "max": "maximize"}
+    text = "of the objective, or one of each (the one that the tool or the name says, else minimize)"
+    add("--direction", choices=senses, nargs="+", help=text, type=lambda x: full.get(x, x))
+    _choose(add, "--failed", ("drop", "worst"), "what happens to failed rows, and pruned ones")
+    add("--pruned", choices=("drop", "worst"), help="the same for pruned rows alone (as --failed)")
+    _choose(add, "--rows", ("all", "feasible"), "feasible: those that satisfy all constraints")
+
+
+def _whole_number(least: int, text: str) -> int:
+    if not (text.isdecimal() and int(text) >= least):
+        limit = " above 0" if least else ", 0 or more"
+        raise argparse.ArgumentTypeError(f"must be a whole number{limit}, got {text!r}")
+    return int(text)

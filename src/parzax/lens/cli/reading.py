@@ -1,0 +1,257 @@
+"""From the FILE argument to observations; nothing in a file is executed, and no file is written to."""
+
+import math
+import shlex
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import compress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from parzax import _checks
+from parzax._words import plural
+from parzax.lens.cli.filters import filter_mask
+from parzax.lens.cli.writing import progress
+from parzax.lens.logs import Observations
+from parzax.lens.tables import recognise
+from parzax.lens.tables.columns import Column, Table, listed
+from parzax.lens.tables.files import KINDS, find_files, kind_of, read_table
+from parzax.lens.tables.objectives import NoObjectiveError, find_directions, find_targets
+from parzax.lens.tables.records import stack_tables
+from parzax.lens.tables.roles import named_columns, suggest
+from parzax.space import Categorical, Space
+from parzax.space.serialization import load
+
+# Formats whose reading may run code from the file.
+_REFUSED = (".pkl", ".pickle", ".joblib", ".npy", ".yaml", ".yml", ".pt", ".pth", ".dill")
+
+# Options that are allowed for tables only.
+_TABLES = ("parameters", "drop", "seed", "constraints", "per_trial", "group")
+# Column that numbers the logs in a table made of several logs.
+_LOG = "parzax: number of the log"
+
+
+def log_path(text: str) -> Path:
+    """The file that the FILE argument names, by its path or by an sqlite URL."""
+    if not text.startswith(("sqlite:", "sqlite+")):
+        return Path(text)
+    from parzax.adapters.optuna.storage import file_path
+
+    return file_path(text)
+
+
+def read_log(path: Path, args: Namespace) -> Observations:
+    """Read a log of any supported kind, as the arguments say; errors are one sentence that names the file."""
+    read = _choose_reader(path, args)
+    with progress(f"reading {path}"):
+        return read(path, args)
+
+
+def read_logs(paths: Sequence[Path], args: Namespace) -> list[Observations]:
+    """Read several logs. If they are tables, one space is inferred from all of them together."""
+    if len(paths) > 1 and all(_choose_reader(path, args) is _from_table for path in paths):
+        return _from_tables(paths, args)
+    # The user names one study for all files, or one study per file.
+    studies = (args.study or [None]) * len(paths)
+    separate = (Namespace(**(vars(args) | {"study": study})) for study in studies)
+    return [read_log(path, of_log) for path, of_log in zip(paths, separate, strict=False)]
+
+
+def _choose_reader(path: Path, args: Namespace) -> Callable[[Path, Namespace], Observations]:
+    """The function that reads a log of this kind; ValueError for unknown kinds and for unsuitable options."""
+    suffix, name = kind_of(path), repr(str(path))
+    if suffix in _REFUSED:
+        reason = "are never read, since that could run code from them"
+        raise ValueError(f"{name}: {suffix} files {reason}; export the log as CSV or Parquet.")
+    files = find_files(path)
+    suffix = kind_of(files[0])
+    if suffix == ".npz":
+        read, kind, unfit = _from_npz, "an npz file", ("study", "pruned", *_TABLES)
+    elif suffix in KINDS and not _is_journal(files[0]):
+        read, kind, unfit = _from_table, "a table", ("study",)
+    else:
+        from parzax.adapters.optuna import is_optuna_file
+
+        if not is_optuna_file(path):
+            raise ValueError(
+                f"{name} is of no known kind: an Optuna sqlite or journal file, .csv, .tsv, .json, .jsonl, "
+                ".parquet, .feather, .arrow (also packed, as .csv.gz, .bz2 or .zip) or .npz; "
+                "export the log as CSV."
+            )
+        read, kind = _from_optuna, "an Optuna file, which says it itself"
+        unfit = ("target", "direction", "space", *_TABLES)
+    for option in unfit:
+        if getattr(args, option) is not None:
+            raise ValueError(f"--{option.replace('_', '-')} does not go with {kind} ({name}).")
+    return read
+
+
+def _is_journal(path: Path) -> bool:
+    """Whether a JSON file is an Optuna journal."""
+    if path.suffix != ".json" and path.suffix != ".jsonl":
+        return False
+    with path.open("rb") as file:
+        return b'"op_code"' in file.readline(4096)
+
+
+def _read_space(args: Namespace) -> tuple[Space | None, Any]:
+    """The space, and the direction or directions, which the file of the space may also contain."""
+    asked = args.direction[0] if args.direction and len(args.direction) == 1 else args.direction
+    if args.space is None:
+        return None, asked
+    with _checks.explain(f"--space {args.space!r}"):
+        data = load(Path(args.space))
+        space, direction = Space.from_json(data), data.get("direction")
+        if direction not in (None, "minimize", "maximize"):
+            raise ValueError(f'"direction" must be minimize or maximize, got {direction!r}.')
+    return space, asked or direction
+
+
+def _from_table(path: Path, args: Namespace) -> Observations:
+    table = read_table(path)
+    return Observations.from_dataframe(table, seed=args.seed, **table_arguments(table, path, args))
+
+
+def _from_tables(paths: Sequence[Path], args: Namespace) -> list[Observations]:
+    with progress(f"reading {' and '.join(map(str, paths))}"):
+        tables = [read_table(path) for path in paths]
+        together = stack_tables(tables)
+        numbers = np.repeat(np.arange(float(len(tables))), [table.n for table in tables])
+        log = Column(_LOG, np.arange(together.n), numbers=numbers, integers=True)
+        names = [*together.names, _LOG]
+        table = Table(names, together.n, lambda name: log if name == _LOG else together.read(name))
+        arguments = table_arguments(together, paths[0], args)
+        for path, each in zip(paths, tables, strict=True):
+            with _checks.explain(repr(str(path))):
+                find_targets(each.without(*(args.drop or ())), recognise(together.names), arguments["target"])
+                for option in ("constraints", "group", "seed"):
+                    named_columns(option, getattr(args, option), each.names)
+        return list(Observations.by_task(table, _LOG, seed=args.seed, **arguments).values())
+
+
+def table_arguments(table: Table, path: Path, args: Namespace) -> dict[str, Any]:
+    """The arguments of `Observations.from_dataframe`, except the column of seeds."""
+    space, direction = _read_space(args)
+    read = table.without(*named_columns("drop", args.drop, table.names))
+    try:
+        find_targets(read, recognise(read.names), target := args.target or "value")
+    except NoObjectiveError as error:
+        example = shlex.join(["parzax", *args.words, "--target", *error.results[:1]])
+        hint = f" For example: {example}" if error.results else ""
+        hint = " A search space goes to --space." if {"name", "kind"} <= set(table.names) else hint
+        raise ValueError(f"{str(path)!r}: {error}{hint}") from None
+    exclude = {} if args.filter is None else {"filter": ~filter_mask(args.filter, table)}
+    return {
+        "target": target, "direction": direction, "space": space, "failed": args.failed,
+        "pruned": args.pruned, "exclude": exclude, "constraints": args.constraints,
+        "parameters": args.parameters, "drop": args.drop, "per_trial": args.per_trial or "last",
+        "groups": args.group, "warn": False,
+    }  # fmt: skip
+
+
+def _from_npz(path: Path, args: Namespace) -> Observations:
+    """Read an npz file: arrays ``values``, objectives, ``names`` and perhaps ``regime``, also with seeds."""
+    space, direction = _read_space(args)
+    if space is None:
+        raise ValueError(f"{str(path)!r} needs --space: an npz file does not say what its numbers mean.")
+    targets = args.target or ["objective"]
+    needed = ["values", *targets]
+    with (
+        _checks.explain(f"{str(path)!r} cannot be read as npz", _checks.UNREADABLE),
+        # opened here, because NumPy does not close a damaged file that it opened itself
+        path.open("rb") as file,
+        np.load(file, allow_pickle=False) as data,
+    ):
+        if absent := [name for name in needed if name not in data]:
+            raise ValueError(f"it has no array {listed(absent)}; {suggest(absent, list(data), 'there are')}")
+        arrays = {name: data[name] for name in (*needed, "names", "regime") if name in data}
+    values, regime = arrays["values"], arrays.get("regime")
+    names = [str(x) for x in np.ravel(arrays.get("names", space.names))]
+    if absent := [name for name in space.names if name not in names]:
+        hint = suggest(absent, names, "there are")
+        raise ValueError(f"{str(path)!r} has no column {listed(absent)}; {hint}")
+    if values.ndim < 2 or values.shape[-1] != len(names):
+        raise ValueError(f"{str(path)!r}: values has shape {values.shape} for {plural(len(names), 'name')}.")
+    order = [names.index(name) for name in space.names]
+    if regime is not None and regime.shape == values.shape:
+        regime = regime[..., order]
+    losses = np.stack([arrays[target] for target in targets], axis=-1)
+    said, notes = find_directions(targets) if direction is None else (direction, [])
+    obs = Observations.from_arrays(space, values[..., order], losses, said, regime=regime, failed=args.failed)
+    obs = replace(obs, report=replace(obs.report, inferred=tuple(notes)))
+    passing = _passing(args.filter, _table_of_rows(obs, targets, losses), "row")
+    if passing.all():
+        return obs
+    # Seeds may keep different numbers of rows. So rows that do not pass get weight 0 instead of being
+    # removed.
+    return _reported(obs.select(passing.reshape(obs.values.shape[:-1])), obs.n, passing)
+
+
+def _table_of_rows(obs: Observations, targets: list[str], objectives: np.ndarray) -> Table:
+    """The columns by which the rows of an npz file (of all seeds) can be filtered: objectives, parameters."""
+    rows = np.broadcast_to(np.arange(obs.n), obs.values.shape[:-1]).reshape(-1)
+
+    def column(name: str) -> Column:
+        if name not in obs.space:
+            i = targets.index(name) if name in targets else 0
+            return Column(name, rows, numbers=objectives[..., i].reshape(-1))
+        j, domains = obs.space.index(name), obs.space[name]
+        values, regimes = obs.values[..., j].reshape(-1), obs.regime[..., j].reshape(-1)
+        if not isinstance(domains[0], Categorical):
+            return Column(name, rows, numbers=values)
+        pairs = zip(values, regimes, strict=True)
+        return Column.of_labels(name, rows, (None if r < 0 else domains[r].interpret(v) for v, r in pairs))
+
+    alias = ["value"] if len(targets) == 1 and "value" not in {*targets, *obs.space.names} else []
+    return Table([*targets, *obs.space.names, *alias], len(rows), column)
+
+
+def _from_optuna(path: Path, args: Namespace) -> Observations:
+    import optuna
+
+    from parzax.adapters.optuna.storage import read_study
+    from parzax.adapters.optuna.trials import observations_from_trials
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = read_study(path, args.study, "--study")
+    passing = _passing(args.filter, _table_of_trials(study.trials, len(study.directions)), "trial")
+    kept = study._replace(trials=list(compress(study.trials, passing)))
+    obs = observations_from_trials(kept, failed=args.failed, pruned=args.pruned)
+    return _reported(obs, len(study.trials), passing)
+
+
+def _table_of_trials(trials: list[Any], n_objectives: int) -> Table:
+    """The columns by which Optuna's trials can be filtered: state, number, objectives, parameters."""
+    objectives = ["value"] if n_objectives == 1 else [f"values_{i}" for i in range(n_objectives)]
+    parameters = dict.fromkeys(f"params_{name}" for trial in trials for name in trial.params)
+    rows = np.array([trial.number for trial in trials], dtype=int)
+
+    def column(name: str) -> Column:
+        if name == "state":
+            return Column.of_labels(name, rows, (trial.state.name for trial in trials))
+        if name in parameters:
+            parameter = name.removeprefix("params_")
+            return Column.of_labels(name, rows, (trial.params.get(parameter) for trial in trials))
+        if name == "number":
+            return Column(name, rows, numbers=rows.astype(float))
+        i = objectives.index(name)
+        return Column(name, rows, numbers=np.array([t.values[i] if t.values else math.nan for t in trials]))
+
+    return Table(["state", "number", *objectives, *parameters], len(trials), column)
+
+
+def _passing(text: str | None, table: Table, what: str) -> np.ndarray:
+    """(n,) rows that pass the filter; all rows without a filter. ValueError if no row passes."""
+    passing = np.ones(table.n, dtype=bool) if text is None else filter_mask(text, table)
+    if not passing.any() and text is not None:
+        raise ValueError(f"--filter: no {what} is left.")
+    return passing
+
+
+def _reported(obs: Observations, n_rows: int, passing: np.ndarray) -> Observations:
+    """The observations with a report that counts the rows before the filter."""
+    dropped = obs.report.dropped | ({} if passing.all() else {"filter": int((~passing).sum())})
+    return replace(obs, report=replace(obs.report, n_rows=n_rows, dropped=dropped))

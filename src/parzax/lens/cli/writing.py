@@ -1,0 +1,238 @@
+"""The command's output: lines on the terminal, and files, checked before the work and written together."""
+
+import csv
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+import parzax
+from parzax._words import plural, visible
+from parzax.lens._files import can_write_in
+from parzax.lens.logs import ImportReport, Observations
+from parzax.lens.results import ImportanceResult
+from parzax.status import status_names
+
+Writer = Callable[[Path], Any]
+_FIGURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".webp")
+_ENDINGS = {"--plot": _FIGURES, "--out": _FIGURES, "--npz": (".npz",), "-o": (".html", ".htm")}
+
+
+def say(*lines: str, file: TextIO | None = None) -> None:
+    """Print lines; characters that would move the cursor, or break a line, are printed as escapes."""
+    for line in lines:
+        print(visible(line), file=file)
+
+
+def say_notes(obs: Observations) -> None:
+    """Print on stderr what was inferred about a log. A direction that may be wrong is also in the output."""
+    say(*(f"parzax: note: {sentence}" for sentence in obs.report.inferred), file=sys.stderr)
+    say(*obs.report.doubts())
+
+
+def without_notes(report: ImportReport) -> ImportReport:
+    """The report in which a count replaces the notes that `say_notes` prints."""
+    n = len(report.inferred)
+    return replace(report, inferred=(f"see the {plural(n, 'note')} on stderr",) if n else ())
+
+
+@contextmanager
+def progress(what: str) -> Iterator[None]:
+    """Show ``what ...`` on stderr during the work, if stderr is a terminal; the text is erased afterwards."""
+
+    def show(text: str) -> None:
+        if sys.stderr.isatty():
+            print(text, end="", file=sys.stderr, flush=True)
+
+    show(f"{visible(what)} ...")
+    try:
+        yield
+    finally:
+        show("\r\033[K")
+
+
+def check_outputs(outputs: Mapping[str, Path], inputs: Mapping[str, Path]) -> None:
+    """Refuse outputs (option -> path) that cannot be written, or are an input, before any work is done."""
+    seen: dict[Path, str] = {}
+    for option, path in outputs.items():
+        folder, file = path.parent, path.resolve()
+        same = next((what for what, source in inputs.items() if file == source.resolve()), None)
+        endings = _ENDINGS.get(option, (path.suffix.lower(),))
+        for wrong, problem in (
+            (str(path) == "-", "- is not a file; give a path such as ./out"),
+            (path.is_dir(), f"{str(path)!r} is a folder"),
+            # A special file such as /dev/null would be replaced by an ordinary file.
+            (path.exists() and not path.is_file(), f"{str(path)!r} is no regular file"),
+            (not folder.is_dir(), f"there is no folder {str(folder)!r}"),
+            (not can_write_in(folder), f"cannot write to the folder {str(folder)!r}"),
+            (same is not None, f"{str(path)!r} is {same} itself"),
+            (file in seen, f"it and {seen.get(file)} name the same file {str(path)!r}"),
+            (path.suffix.lower() not in endings, f"{str(path)!r} must end in {' or '.join(endings)}"),
+        ):
+            if wrong:
+                raise ValueError(f"{option}: {problem}.")
+        seen[file] = option
+
+
+def write_all(outputs: Sequence[tuple[Path, Writer]]) -> None:
+    """Write every file under a temporary name in its folder, then rename all of them.
+
+    After any error, also during the renaming, no new file is left and every old file is as before.
+    """
+    files, path = [], Path()
+    try:
+        with ExitStack() as cleaning, ExitStack() as undoing:
+            for i, (path, write) in enumerate(outputs):
+                beside = path.with_name(f".parzax-{os.getpid()}-{i}")
+                new, old = (Path(f"{beside}-{word}{path.suffix}") for word in ("new", "old"))
+                files.append((path, new, old))
+                for file in (new, old):
+                    cleaning.callback(file.unlink, missing_ok=True)
+                write(new)
+            for path, new, old in files:
+                undoing.callback(_restore, path, new, old)
+                if path.is_file() or path.is_symlink():
+                    os.replace(path, old)
+                os.replace(new, path)
+            undoing.pop_all()
+    except OSError as error:
+        # The error names the path that the user asked for, not the temporary one.
+        raise ValueError(f"cannot write {str(path)!r}: {error.strerror or error}.") from error
+
+
+def _restore(path: Path, new: Path, old: Path) -> None:
+    """Put the old file back after a replacement that failed halfway."""
+    if os.path.lexists(old):
+        os.replace(old, path)
+    elif not new.exists():
+        path.unlink()
+
+
+def figure_writer(result: ImportanceResult, kind: str | None = None, parameter: str | None = None) -> Writer:
+    """A picture of importances; ImportError without matplotlib.
+
+    The default ``kind`` is bars for one level and the sweep for several. The default ``parameter`` is the
+    most important one.
+    """
+    from parzax import plotting  # imported here: its error says what to install
+
+    level = result.usual_level
+    draw = {
+        "sweep": lambda: plotting.importance_sweep(result),
+        "bars": lambda: plotting.importance_bars(result, level=level),
+        "regimes": lambda: plotting.regimes(result, level=level),
+        "values": lambda: plotting.values(result, parameter or result.ranking(level)[0], level=level),
+    }
+    return draw_now(draw[kind or ("bars" if len(result.target_quantile) == 1 else "sweep")], result.names)
+
+
+def draw_now(draw: Callable[[], Any], names: Sequence[str]) -> Writer:
+    """Draw a picture with the texts ``names`` now; return the writer that saves it, in its natural size."""
+    plt = import_module("matplotlib.pyplot")
+    # This backend of matplotlib opens no window.
+    plt.switch_backend("Agg")
+    with plt.rc_context({"font.family": _fonts_for("".join(names))}):
+        ax = draw()
+    figure = ax.figure.figure
+    plt.close(figure)
+    return lambda path: figure.savefig(path, dpi=160)
+
+
+def _fonts_for(text: str) -> list[str]:
+    """Matplotlib's font families, and another one with all characters of ``text`` if they lack some."""
+    fonts, rc = import_module("matplotlib.font_manager"), import_module("matplotlib").rcParams
+    families, wanted = list(rc["font.family"]), {ord(c) for c in text if c.isprintable()}
+    missing = wanted - fonts.get_font(fonts.findfont(fonts.FontProperties())).get_charmap().keys()
+    # The font "Last Resort" draws a box for every character, so it is not used.
+    others = [(f.name, f.fname) for f in fonts.fontManager.ttflist if "Last" not in f.name] if missing else []
+    for name, file in others:
+        with suppress(OSError, RuntimeError):
+            if missing <= fonts.get_font(file).get_charmap().keys():
+                return [*families, name]
+    if missing:
+        some = "".join(map(chr, sorted(missing)[:8]))
+        say(f"parzax: note: the picture lacks {some!r}: no font here has it; install one", file=sys.stderr)
+    return families
+
+
+def json_writer(result: ImportanceResult) -> Writer:
+    """Levels, importances, variances, statuses and the import report as JSON; null for what is undefined.
+
+    With an uncertainty also intervals and p-values.
+    """
+    mean, error = result.over_seeds()
+    by_seed, level = result.by_seed, result.usual_level
+    defined = by_seed(result.is_defined)
+    content = {
+        "version": parzax.__version__,
+        "names": list(result.names),
+        "levels": result.target_quantile,
+        "region_quantile": result.region_quantile,
+        "reference": result.reference,
+        "importance": {
+            "mean": np.where(defined.any(axis=0), mean, np.nan),
+            "standard_error": error,
+            "seeds_counted": result.seeds_counted,
+            "per_seed": np.where(defined, by_seed(result.importance), np.nan),
+        },
+        # Good values are given for one level only, because every entry repeats names and values as text.
+        "good_values": [good._asdict() for good in result.good_values(level)],
+        "good_values_level": result.target_quantile[level],
+        "variance": by_seed(result.variance),
+        "status": np.vectorize(status_names, otypes=[object])(by_seed(result.status)),
+        "n_target": by_seed(result.n_target),
+        "n_region": by_seed(result.n_region),
+        "report": result.report.lines(result.n_seeds),
+        "advice": result.advice(),
+    }
+    if (sampled := result.uncertainty) is not None:
+        settings = ("n_resamples", "n_shuffles", "method", "level")
+        arrays = ("importance_interval", "variance_interval", "p_value", "p_adjusted", "rank_stability")
+        content["uncertainty"] = {
+            **{name: getattr(sampled, name) for name in settings},
+            **{name: by_seed(getattr(sampled, name)) for name in arrays},
+            "rows_needed": by_seed(sampled.rows_needed()),
+        }
+
+    return _json_writer(content)
+
+
+def records_writer(result: Any) -> Writer:
+    """The long form as JSON, a record per seed, level and pair or parameter; null for what is undefined."""
+    columns = {name: _plain(x) for name, x in result.to_columns().items()}
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return _json_writer({"version": parzax.__version__, "records": rows})
+
+
+def _json_writer(content: Mapping[str, Any]) -> Writer:
+    lines = [f' "{k}": {json.dumps(v, default=_plain, allow_nan=False)}' for k, v in content.items()]
+    return text_writer("{\n" + ",\n".join(lines) + "\n}")
+
+
+def _plain(array: np.ndarray) -> Any:
+    return np.where(array != array, np.array(None), array).tolist()
+
+
+def csv_writer(result: Any) -> Writer:
+    """Write the long form, one line per seed, level and parameter."""
+    columns = result.to_columns()
+
+    def write(path: Path) -> None:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            out = csv.writer(file)
+            out.writerow(columns)
+            out.writerows(zip(*(x.tolist() for x in columns.values()), strict=True))
+
+    return write
+
+
+def text_writer(text: str) -> Writer:
+    """Write a text and a line end."""
+    return lambda path: path.write_text(text + "\n", encoding="utf-8")

@@ -1,0 +1,107 @@
+"""Count the rows of a block, whose cut-offs are given, on the host; and `count_rows`, for any arrays."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from parzax import _checks
+from parzax.importance import Counts, Grid
+from parzax.importance.layout import grid_axis, layout
+from parzax.importance.levels import checked_levels
+from parzax.importance.log_counts import checked_cutoffs, count_arrays, of_histogram
+from parzax.lens.logs.cutoffs import LevelTable
+from parzax.lens.logs.encoding import grid_codes
+from parzax.space import Space, Varying, check_regimes
+
+
+def count_rows(
+    space: Space,
+    x: Any,
+    losses: Any,
+    cutoffs: Any,
+    levels: Any,
+    region: float = 1.0,
+    grid: Grid | None = None,
+) -> Counts:
+    """Count one block of rows, given the log's cut-offs. Merge the blocks to get the log's counts.
+
+    With JAX arrays it is a pure function of ``x``, ``losses`` and ``cutoffs``; `jax.jit` and `jax.vmap`
+    apply. NumPy arrays are counted on the host, in float64.
+
+    Args:
+        space, x, losses, levels, region, grid: as in `parzax.encode`.
+        cutoffs: (q + 1,) largest loss of each target set in the order of ``levels``, then of the region, such
+            as `parzax.Counts.cutoffs` of `parzax.count_parquet`. Rows tied with a cut-off are included.
+
+    Returns:
+        `parzax.Counts`. Its ``status`` is 0, because one block cannot show whether a cut-off is tied.
+
+    Raises:
+        TypeError, ValueError: as `parzax.encode`; cut-offs that are NaN or do not ascend with the levels.
+            Traced rows outside the space are left out, and set INVALID_ROWS.
+
+    >>> import numpy as np, parzax as px
+    >>> space, x = px.Space({"x": px.Int(1, 2)}), np.array([[1.0], [2.0], [2.0]])
+    >>> px.count_rows(space, x, np.arange(3.0), cutoffs=[0.0, 2.0], levels=0.3).counts.tolist()
+    [[1, 0, 0], [1, 2, 0]]
+    """
+    _checks.instance("space", space, Space, "a parzax.Space")
+    target, region = checked_levels(levels, region)
+    levels, grid = tuple(target.tolist()), Grid() if grid is None else grid
+    if any(isinstance(array, jax.Array) for array in (x, losses)):
+        return count_arrays(space, x, losses, cutoffs, levels, region, grid)
+    cutoffs = checked_cutoffs(cutoffs, levels)
+    values, losses = (_checks.float_array(name, a) for name, a in (("x", x), ("losses", losses)))
+    _checks.check_shape("x", values, "n", len(space))
+    _checks.check_shape("losses", losses, len(values))
+    counter = BlockCounter(space, grid, cutoffs)
+    histogram = counter.zeros()
+    counter.add(histogram, [*values.T], losses)
+    return of_histogram(histogram, space, levels, region, grid, cutoffs)
+
+
+class BlockCounter:
+    """Adds the rows of blocks to a histogram (q + 2, w) of first level sets and columns.
+
+    ``cutoffs`` (q + 1,) are those of the levels in any order, and of the region.
+    """
+
+    def __init__(self, space: Space, grid: Grid, cutoffs: np.ndarray) -> None:
+        for name, domains in zip(space.names, space.domains, strict=True):
+            if grid.max_pools and any(isinstance(domain, Varying) for domain in domains):
+                problem = "and rows with similar bounds are pooled by log"
+                raise ValueError(f"the bounds of {name!r} move, {problem}; use parzax.Observations.")
+        self._space, self._grid, self._layout = space, grid, layout(space, grid)
+        self._levels, self._sets = LevelTable(np.sort(cutoffs)), len(cutoffs) + 1
+
+    def zeros(self) -> np.ndarray:
+        """An empty histogram."""
+        return np.zeros((self._sets, self._layout.n_columns), np.int64)
+
+    def add(self, histogram: np.ndarray, values: Sequence[np.ndarray], losses: np.ndarray) -> None:
+        """Add n rows: native values, d arrays (n,), NaN where inactive; losses (n,), NaN if unusable.
+
+        ValueError for a value of a usable row outside the space.
+        """
+        level = self._levels.find(losses)
+        if self._space.walk is None and all(map(_all_in, self._space.domains, values)):
+            axes = [grid_axis(domains[0], self._grid) for domains in self._space.domains]
+            columns = (axis.cells(column) for axis, column in zip(axes, values, strict=True))
+        else:
+            rows, used = np.stack(values, axis=-1).astype(np.float64), ~np.isnan(losses)
+            regime = check_regimes(self._space, rows, None, used)
+            columns = grid_codes(self._space, rows[None], regime[None], self._grid)[0]
+        first = {n_codes: level * n_codes for n_codes in set(self._layout.n_codes)}
+        where = zip(columns, self._layout.offsets, self._layout.n_codes, strict=True)
+        for codes, offset, n_codes in where:
+            counts = np.bincount(first[n_codes] + codes, minlength=self._sets * n_codes)
+            histogram[:, offset : offset + n_codes] += counts.reshape(self._sets, n_codes)
+
+
+def _all_in(domains: tuple[Any, ...], values: np.ndarray) -> bool:
+    """Whether all values lie in the first domain; on a continuum the smallest and the largest tell."""
+    if not domains[0].axis.discrete and len(values):
+        values = np.array([values.min(), values.max()])  # NaN if any value is
+    return not domains[0].outside(values).any()

@@ -1,0 +1,173 @@
+"""Domains inferred from the columns of a log, if no space is given."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from parzax import _checks
+from parzax._words import plural, visible
+from parzax.lens.logs.gaps import columns_with_conditions
+from parzax.lens.tables.columns import Column, listed, number_of
+from parzax.space import Categorical, Domain, Float, Int, Ordinal, Recorded, Space
+
+# Largest number of choices of a parameter, and longest text of a label.
+MAX_CHOICES = 100_000
+MAX_LABEL = 10_000
+# Smallest ratio of the largest to the smallest value for a log axis.
+LOG_RATIO = 100.0
+# Smallest log likelihood ratio per value for a log axis: it is about -0.5 for uniform values, and 0.8 or more
+# for log-uniform ones.
+_LOG_EVIDENCE = 0.4
+# Numbers become an `Ordinal` if there are at most this many different ones, in so many rows each on average.
+_MOST_LISTED, _ROWS_PER_VALUE = 10, 3
+_MAX_WHOLE = 2.0**53
+# Text is an id if the log has at least this many rows, and at least this share of the texts are different.
+_LEAST_IDS, _NEARLY_ALL = 30, 0.95
+
+
+def infer_space(
+    columns: Mapping[str, Column], spelled: Mapping[str, str] | None = None
+) -> tuple[Space, list[str], list[str]]:
+    """The space of some columns, sentences on what was inferred, and sentences on columns left out.
+
+    See `infer_domain`. ``spelled`` says how the numbers of a column were written, "" for plain numbers.
+    """
+    conditional = columns_with_conditions(columns)
+    inferred = {name: infer_domain(column, name in conditional) for name, column in columns.items()}
+    domains = {name: domain for name, (domain, _) in inferred.items() if domain is not None}
+    if not domains:
+        names = listed([column.name for column in columns.values()])
+        raise ValueError(f"none of the columns {names} has a value that is not an id.")
+    notes = ["bounds and choices are taken from the data; a space with the real ones is better"]
+    hows = {name: f"; {how}" for name, how in (spelled or {}).items() if how}
+    notes += [f"{visible(name)}: {inferred[name][1]}{hows.get(name, '')}" for name in domains]
+    left_out = [f"{visible(name)}: {why}" for name, (domain, why) in inferred.items() if domain is None]
+    return Space(domains), notes, left_out
+
+
+def infer_domain(column: Column, conditional: bool = True) -> tuple[Domain | None, str]:
+    """The domain of a column and a sentence that says what was inferred; (None, ...) if it has no values.
+
+    ``conditional`` says whether other columns explain where the column has gaps.
+
+    * Booleans, text, objects of mixed types, and any values in a column of a categorical type, including
+      numbers: `Categorical`, with choices sorted within each type.
+    * Integers, and floating-point columns with gaps whose values are all integers (pandas turns integers
+      with gaps into floats): `Int`. Other numbers: `Float`. Both from the smallest to the largest value.
+    * Numbers with at most 10 different values, each in three rows or more on average: `Ordinal`, unless they
+      are consecutive integers.
+    * ``log=True`` if all values are positive, the largest is at least 100 times the smallest, the logarithms
+      are less skewed than the values, and a uniform law on a log axis makes them more likely.
+    * Text in 30 rows or more that differs in nearly every row: an id, which is left out.
+    * Missing entries that other columns explain: ``when=Recorded()``, active where a value is recorded. Those
+      that nothing explains are the choice None of a `Categorical`, for labels and few numbers, if they are at
+      least half as frequent as another value. Else they are taken as inactive too, and the sentence says so.
+
+    Raises:
+        ValueError: for infinite values, unusable labels, or too many of them.
+    """
+    missing = column.missing()
+    if missing.all():
+        return None, "it has no values"
+    rows = f" in {int(missing.sum())} of {len(missing)} rows"
+    # Objects that hold both 1 and 1.0 are two choices.
+    numeric = column.numbers is not None or (
+        not column.categories
+        and {type(x) for x in column.labels} <= {int, float}
+        and len(set(column.labels)) == len(column.labels)
+    )
+    if not numeric and _is_id(column):
+        reason = "different labels, one in nearly every row, like an id or a path"
+        return None, f"{len(column.labels)} {reason}"
+    with _checks.explain(f"column {column.name!r}"):
+        domain, what = _infer_numeric(column) if numeric else _infer_categorical(column)
+        present = (~missing).sum()
+        n_values = len(column.labels) if not numeric else len(_few_values(column.as_numbers()[~missing]))
+        # None that a search tries is about as frequent as other values; stray gaps are less.
+        if not conditional and n_values and 2 * missing.sum() * n_values >= present:
+            column = replace(column, integers=domain.has_integers).as_labels()
+            domain, what = _infer_categorical(column, (None,))
+            return domain, f"{what}; empty{rows}, taken as the choice None, as no other column says when"
+    if not missing.any():
+        return domain, what
+    doubt = "" if conditional else ", although no other column says when; if empty is a choice, write a word"
+    return replace(domain, when=Recorded()), f"{what}; inactive{rows}{doubt}"
+
+
+def _is_id(column: Column) -> bool:
+    """Whether the labels are text and nearly all different, so that no two rows can be compared."""
+    n = int((column.index >= 0).sum())
+    text = not column.categories and all(isinstance(x, str) for x in column.labels)
+    return text and n >= _LEAST_IDS and len(column.labels) >= _NEARLY_ALL * n
+
+
+def _infer_numeric(column: Column) -> tuple[Domain, str]:
+    values = column.as_numbers()
+    infinite = np.flatnonzero(np.isinf(values))
+    if len(infinite):
+        where = f"row {int(column.rows[infinite[0]])} is {float(values[infinite[0]])!r}"
+        raise ValueError(f"{where}; leave out such rows, or the column")
+    values = values[~np.isnan(values)]
+    low, high = float(values.min()), float(values.max())
+    integers = column.integers or (column.promoted and max(-low, high) <= _MAX_WHOLE)
+    if column.numbers is None:
+        integers = all(isinstance(x, int) for x in column.labels)
+    # The division prevents overflow.
+    log = bool(low > 0 and high / LOG_RATIO >= low and _looks_logarithmic(values / high))
+    scale = " on a log scale" * log
+    listed_values = _few_values(values)
+    if len(listed_values) > 1 and not (integers and np.ptp(listed_values) == len(listed_values) - 1):
+        choices = [int(x) if integers else float(x) for x in listed_values]
+        what = f"Ordinal, {len(choices)} values ({', '.join(f'{x:.6g}' for x in choices)}){scale}"
+        return Ordinal(choices, log=log), what
+    kind, bounds = (Int, (int(low), int(high))) if integers else (Float, (low, high))
+    domain = kind(*bounds, log=log)
+    return domain, describe_range(domain)
+
+
+def describe_range(domain: Float | Int) -> str:
+    """The kind, the bounds and the scale of a domain of numbers."""
+    scale = " on a log scale" * domain.log
+    return f"{type(domain).__name__} from {domain.low:.6g} to {domain.high:.6g}{scale}"
+
+
+def _looks_logarithmic(values: np.ndarray) -> bool:
+    """Whether values up to 1 fit a log axis better, by skewness and by likelihood of a uniform law."""
+    logs, low = np.log(values), values.min()
+    likelihood = np.log(1 - low) - np.log(-np.log(low)) - logs.mean()
+    return likelihood > _LOG_EVIDENCE and abs(_skewness(logs)) < abs(_skewness(values))
+
+
+def _few_values(values: np.ndarray) -> np.ndarray:
+    """The different values in ascending order; none if there are many."""
+    part = values[: _MOST_LISTED * _MOST_LISTED]
+    if len(np.unique(part)) > _MOST_LISTED:
+        return np.zeros(0)
+    different = np.unique(values)
+    few = len(different) <= min(_MOST_LISTED, len(values) // _ROWS_PER_VALUE)
+    return different if few else np.zeros(0)
+
+
+def _infer_categorical(column: Column, more: tuple[Any, ...] = ()) -> tuple[Domain, str]:
+    if len(column.labels) > MAX_CHOICES:
+        raise ValueError(f"it has {len(column.labels)} different labels; drop it, or pass a space.")
+    for i, label in enumerate(column.labels):
+        kind = type(label).__name__
+        if kind not in ("bool", "int", "float", "str"):
+            raise ValueError(f"it holds labels of type {kind}; write such choices as text, or drop it.")
+        if isinstance(label, str) and len(label) > MAX_LABEL:
+            row = int(column.rows[np.argmax(column.index == i)])
+            raise ValueError(f"row {row} holds a text of {len(label)} characters, too long for a label.")
+    choices = (*sorted(column.labels, key=lambda x: (type(x).__name__, x)), *more)
+    what = f"Categorical, {plural(len(choices), 'choice')} ({listed(choices, 6)})"
+    if len(choices) > 2 and all(isinstance(x, str) and number_of(x) is not None for x in choices):
+        what += ", text that looks like numbers"
+    return Categorical(choices), what
+
+
+def _skewness(values: np.ndarray) -> float:
+    centred = values - values.mean()
+    spread = np.sqrt(np.mean(centred**2))
+    return float(np.mean((centred / spread) ** 3)) if spread > 0 else 0.0

@@ -1,0 +1,300 @@
+"""Observations: rows of a log on the host, checked, in NumPy float64."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import numpy as np
+
+from parzax import _checks
+from parzax._checks import Direction
+from parzax._entries import check_weight, row_mask, warn_of_normalised
+from parzax._html import table
+from parzax._words import plural
+from parzax.importance import Encoded, Grid
+from parzax.importance.levels import checked_levels
+from parzax.lens.logs.dataframe import read_logs
+from parzax.lens.logs.encoding import encode_log
+from parzax.lens.logs.report import ImportReport
+from parzax.lens.logs.validation import check_arrays, stack_seeds
+from parzax.lens.tables import Format
+from parzax.space import Categorical, Space
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """The rows of a log, on the host: configurations and objectives, perhaps constraints and weights.
+
+    Build it with `from_arrays`, `from_dataframe` or an adapter, never directly. It is not a pytree.
+
+    Attributes:
+        space: the search space; ``d`` parameters.
+        values: (..., n, d) native values, NaN = inactive, categories as integer codes.
+        regime: (..., n, d) int16, index of the domain that applied, -1 = inactive.
+        losses: (..., n, m) objectives, negated where maximised; NaN in failed rows.
+        constraints: (..., n, c) or None; feasible where <= 0. NaN only in failed rows.
+        weight: (..., n) frequency weights or None for 1 each; 0 leaves a row out.
+        bounds: name -> (..., n, 2) low and high in rows where the bounds of the parameter move, NaN in other
+            rows; None if no bounds are given.
+        groups: (..., n) int32 numbers of groups of rows that belong together, or None.
+        report: how the log was read.
+    """
+
+    space: Space
+    values: np.ndarray
+    regime: np.ndarray
+    losses: np.ndarray
+    constraints: np.ndarray | None
+    weight: np.ndarray | None
+    bounds: dict[str, np.ndarray] | None
+    groups: np.ndarray | None
+    report: ImportReport
+
+    @classmethod
+    def from_arrays(
+        cls,
+        space: Space,
+        values: Any,
+        objectives: Any,
+        direction: Direction | Sequence[Direction] = "minimize",
+        *,
+        regime: Any = None,
+        constraints: Any = None,
+        weight: Any = None,
+        bounds: Mapping[str, tuple[Any, Any]] | None = None,
+        groups: Any = None,
+        failed: str = "drop",
+    ) -> "Observations":
+        """Check arrays against a space and keep them.
+
+        Args:
+            space: the search space.
+            values: (n, d), or (s, n, d) for s seeds: native values, NaN = inactive, categories as codes.
+                Masked entries of any array (``numpy.ma``) are missing, as NaN is.
+            objectives: (..., n) or (..., n, m). -inf (after negation of maximised objectives) is a legal
+                best; NaN and +inf are failed rows.
+            direction: "minimize" or "maximize", or one of them per objective; members of an enumeration
+                are read by their names (Optuna's ``StudyDirection.MAXIMIZE``).
+            regime: (..., n, d) int, -1 = inactive; needed only if the conditions do not determine it.
+            constraints: (..., n) or (..., n, c), feasible where <= 0; infinities are legal, NaN only in
+                rows without any objective.
+            weight: (..., n) frequency weights, at least 0: a weight of 2 is two independent rows. Weights
+                that sum to 1, as relative weights do, give a warning.
+            bounds: name -> (low, high) for parameters whose bounds move (`parzax.Varying`). Low and high are
+                each a number, an array (..., n), or the name of a parameter whose value is the bound, as in
+                ``{"x": (0, "c")}``. Rows where the parameter has another domain, or is inactive, ignore them.
+            groups: (..., n) labels, integers or text, equal for rows that belong together, such as the epochs
+                of one configuration. Rows of a group with the same values count as one row together, and
+                samples and shuffles take whole groups. By default exact repeats of a configuration with
+                continuous values are a group, if a tenth of the rows are such repeats.
+            failed: "drop" leaves failed rows out, "worst" ranks them last.
+
+        Raises:
+            ValueError: for shapes that do not fit. With row and column: for a value outside its domain, a
+                value of an inactive parameter, a missing value of an active one, and bounds that are missing,
+                reversed or do not contain the value. Failed rows that are dropped are not checked.
+
+        >>> import parzax as px
+        >>> space = px.Space({"x": px.Float(0, 1)})
+        >>> px.Observations.from_arrays(space, [[0.2], [0.7]], [1.0, 0.5]).n
+        2
+        """
+        _checks.instance("space", space, Space, "a parzax.Space")
+        arrays = check_arrays(
+            space, values, objectives, direction, regime, constraints, weight, failed, bounds, groups
+        )
+        warn_of_normalised(arrays.weight)
+        return cls(space, *arrays)
+
+    @classmethod
+    def from_dataframe(
+        cls,
+        df: Any,
+        target: str | Sequence[str] = "value",
+        *,
+        direction: Direction | Sequence[Direction] | None = None,
+        space: Space | None = None,
+        failed: str = "drop",
+        weight: str | None = None,
+        constraints: str | Sequence[str] | None = None,
+        exclude: Mapping[str, Any] | None = None,
+        parameters: str | Sequence[str] | None = None,
+        drop: str | Sequence[str] | None = None,
+        bounds: Mapping[str, tuple[Any, Any]] | None = None,
+        seed: str | None = None,
+        pruned: str | None = None,
+        per_trial: str = "last",
+        groups: str | None = None,
+        format: Format | None = None,
+        warn: bool = True,
+    ) -> "Observations":
+        """Read a table (pandas, polars, pyarrow, anything narwhals reads) or a file of one.
+
+        The format of the tool that wrote the table says which columns are parameters, states of trials and
+        bookkeeping: see `parzax.lens.tables.formats` and docs/tables.md. In any other table a column is a
+        parameter unless its name or its values say that it is a result, a state, a counter, an identity or a
+        time; ``report.left_out`` names the columns left out. A missing value means inactive, or None.
+
+        Args:
+            df: the table, n rows; or the path of a file, a folder, or a pattern of files.
+            target: the objective column, or several. If no column is named "value", the default is all
+                ``values_*``, or the only column that can be the objective in the format of a tool.
+            direction: as in `from_arrays`; None takes it from the tool or the objective's name, or minimises.
+            space: the search space. Its parameters are found by the prefix of the format, or by column name.
+                A label matches the choice of the same type and value. If there is none, it matches the only
+                choice that a file may have turned into it (1 into 1.0, True into "True"). A parameter with
+                several `Recorded` domains takes its regime from the column ``regimes_<name>`` (integers, -1 =
+                inactive). Without a space, one is inferred by the rules of
+                `parzax.lens.logs.inference.infer_domain`.
+            failed: rows that did not complete, and rows without an objective value, are left out ("drop") or
+                ranked last ("worst"); running and waiting ones are always left out.
+            pruned: the same for pruned rows; by default as ``failed``.
+            weight: column of frequency weights.
+            constraints: columns of constraints, feasible where <= 0.
+            exclude: reason -> (n,) mask of rows to leave out, counted in ``report.dropped``.
+            parameters: columns of the parameters, if no space is given; they overrule format and values.
+            drop: columns to leave out.
+            bounds: as in `from_arrays`; a text names a column (also one of ``drop``) or else a parameter.
+                An inferred domain becomes a `parzax.Varying`.
+            seed: column of seeds: each seed becomes a separate run, on a leading axis, for standard errors.
+            per_trial: which rows count if a trial has several: "last", "best", or "all" (as one group).
+            groups: column of labels of rows that belong together; see `from_arrays`.
+            format: the table's `parzax.lens.tables.Format`; recognised by its columns if not given.
+            warn: whether to warn of what was inferred; ``report.inferred`` has the same sentences.
+
+        Raises:
+            ValueError: for values that do not fit, with row (counted from 0 in ``df``) and column; for
+                missing or repeated columns, and tables without rows or without any row to use; for a column
+                that orders the rows like the objective, since it may be a result.
+            ImportError: without narwhals (``pip install 'parzax[dataframe]'``).
+
+        >>> import pandas as pd, parzax as px
+        >>> df = pd.DataFrame({"params_x": [0.1, 0.5, 0.9], "value": [3.0, 1.0, 2.0]})
+        >>> px.Observations.from_dataframe(df, space=px.Space({"x": px.Float(0, 1)}), direction="minimize")
+        Observations(3 rows, 1 parameter, minimize)
+        """
+        settings = (
+            target, direction, space, failed, weight, constraints, exclude, parameters, drop, bounds, pruned,
+            format, per_trial, groups,
+        )  # fmt: skip
+        space, logs = read_logs(df, {"seed": seed}, *settings, warn=warn)
+        return cls(space, *(logs[()] if seed is None else stack_seeds([*logs.values()])))
+
+    @classmethod
+    def by_task(
+        cls,
+        df: Any,
+        task: str = "task",
+        target: str | Sequence[str] = "value",
+        *,
+        direction: Direction | Sequence[Direction] | None = None,
+        space: Space | None = None,
+        failed: str = "drop",
+        weight: str | None = None,
+        constraints: str | Sequence[str] | None = None,
+        exclude: Mapping[str, Any] | None = None,
+        parameters: str | Sequence[str] | None = None,
+        drop: str | Sequence[str] | None = None,
+        bounds: Mapping[str, tuple[Any, Any]] | None = None,
+        seed: str | None = None,
+        pruned: str | None = None,
+        per_trial: str = "last",
+        groups: str | None = None,
+        format: Format | None = None,
+        warn: bool = True,
+    ) -> "dict[str, Observations]":
+        """Read a table of several tasks as one log per task; all logs have the same space.
+
+        Args:
+            df: the table; the rows of a task stay in order.
+            task: the column with the names of the tasks; it is not a parameter.
+            target to warn: as in `from_dataframe`. Without ``space`` one is inferred from all tasks together.
+
+        Returns:
+            Name of the task -> log, in order of appearance.
+
+        Raises:
+            ValueError: as `from_dataframe`; for rows without a task, and tasks without a row to use.
+        """
+        settings = (
+            target, direction, space, failed, weight, constraints, exclude, parameters, drop, bounds, pruned,
+            format, per_trial, groups,
+        )  # fmt: skip
+        _checks.instance("task", task, str, "a column name")
+        space, logs = read_logs(df, {"task": task, "seed": seed}, *settings, warn=warn)
+        runs = {task: [log for names, log in logs.items() if names[0] == task] for task, *_ in logs}
+        joined = {task: one[0] if seed is None else stack_seeds(one) for task, one in runs.items()}
+        return {task: cls(space, *arrays) for task, arrays in joined.items()}
+
+    def encode(
+        self, levels: Any, region: float = 1.0, *, objective: int = 0, grid: Grid | None = None
+    ) -> Encoded:
+        """The rows on the grid and in level sets, as NumPy arrays, for `parzax.importance.estimate`.
+
+        Args:
+            levels, region, grid: as in `parzax.encode`.
+            objective: index of the objective by which rows are ranked.
+
+        Returns:
+            `parzax.importance.Encoded`; its leading axes are the seeds of the log.
+        """
+        target, region = checked_levels(levels, region)
+        shape = (math.prod(self.batch_shape), self.n)
+        losses, grid = self.losses[..., objective].reshape(shape), Grid() if grid is None else grid
+        encoded, _ = encode_log(self, losses, target, region, grid, rows=self.n, ranks=True)
+        return jax.tree.map(lambda a: a.reshape(*self.batch_shape, *a.shape[1:]), encoded)
+
+    @property
+    def n(self) -> int:
+        """Number of rows (per seed)."""
+        return self.values.shape[-2]
+
+    @property
+    def n_objectives(self) -> int:
+        """Number of objectives."""
+        return self.losses.shape[-1]
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """Leading axes before the rows: () for one log, (s,) for s seeds."""
+        return self.values.shape[:-2]
+
+    @property
+    def feasible(self) -> np.ndarray:
+        """(..., n) rows whose constraints are all given and <= 0; all rows if the log has no constraints."""
+        if self.constraints is None:
+            return np.ones(self.values.shape[:-1], dtype=bool)
+        return np.asarray((self.constraints <= 0).all(axis=-1))
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __repr__(self) -> str:
+        seeds = f"{' x '.join(map(str, self.batch_shape))} seeds x " if self.batch_shape else ""
+        what = f"{seeds}{plural(self.n, 'row')}, {plural(len(self.space), 'parameter')}"
+        return f"Observations({what}, {' and '.join(self.report.direction)})"
+
+    def _repr_html_(self) -> str:
+        rows = [["parameter", "active rows", "smallest", "largest"]]
+        rows += [self._summary(j) for j in range(len(self.space))]
+        return table(repr(self), rows, left=(0,), notes=self.report.lines(math.prod(self.batch_shape)))
+
+    def _summary(self, j: int) -> list[str]:
+        """Texts on a parameter: name, number of active rows of all seeds, smallest and largest value."""
+        values, domain = self.values[..., j][self.regime[..., j] >= 0], self.space.domains[j][0]
+        is_numeric = values.size and not isinstance(domain, Categorical)
+        ends = [f"{values.min():.4g}", f"{values.max():.4g}"] if is_numeric else ["", ""]
+        return [self.space.names[j], str(values.size), *ends]
+
+    def with_weight(self, weight: Any) -> "Observations":
+        """The same rows with other frequency weights, (..., n); a filter is a weight of 0 or 1."""
+        weight = check_weight(weight, self.values.shape[:-1])
+        warn_of_normalised(weight)
+        return replace(self, weight=weight)
+
+    def select(self, keep: Any) -> "Observations":
+        """The log in which rows outside the mask ``keep`` (..., n) have weight 0."""
+        keep = row_mask("keep", keep, self.values.shape[:-1])
+        return replace(self, weight=np.where(keep, 1.0 if self.weight is None else self.weight, 0.0))

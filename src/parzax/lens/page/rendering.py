@@ -1,0 +1,47 @@
+"""Render the page as one HTML file that escapes every text and loads nothing from elsewhere."""
+
+import base64
+import hashlib
+from importlib.metadata import version
+from importlib.resources import files
+from typing import Any
+
+from parzax import _checks
+
+jinja2, markupsafe, offline = (
+    _checks.optional(module, "parzax.report", "report")
+    for module in ("jinja2", "markupsafe", "plotly.offline")
+)
+_environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+_environment.trim_blocks = _environment.lstrip_blocks = True
+# The filter `tojson` escapes what could end a script, or begin markup, within HTML.
+_environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
+
+
+def render(content: dict[str, Any]) -> str:
+    """The page as HTML. Only the scripts of plotly and of the page may run; both are allowed by hash."""
+    folder = files("parzax.lens.page") / "assets"
+    template, style, ours = (
+        (folder / name).read_text(encoding="utf-8") for name in ("page.html.jinja", "page.css", "page.js")
+    )
+    # A browser reads all line ends as \n, and hashes what it has read.
+    scripts = [text.replace("\r\n", "\n").replace("\r", "\n") for text in (offline.get_plotlyjs(), ours)]
+    if any("</script" in script.lower() for script in scripts):
+        raise ValueError("this version of plotly.js cannot stand within a page; install another plotly.")
+    return _environment.from_string(template).render(
+        content | {"versions": content["versions"] | {"plotly": version("plotly")}},
+        policy=_policy(scripts),
+        style=markupsafe.Markup(style),
+        plotly=markupsafe.Markup(scripts[0]),
+        script=markupsafe.Markup(scripts[1]),
+    )
+
+
+def _policy(scripts: list[str]) -> str:
+    """Content security policy: nothing is fetched, sent or framed; pictures may be made within the page."""
+    digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )

@@ -1,0 +1,29 @@
+"""Pictures of importances, interactions, densities, runs and tasks.
+
+Every function draws on the Axes ``ax``, or on those of a new figure, and returns them; a picture of several
+panels returns the first. No function shows or saves: call ``plt.show()`` or ``plt.savefig(path)``. Install
+the extra ``parzax[plot]``.
+
+Common arguments: ``result`` comes from `parzax.cond_ped_anova`, except that `interactions` takes the result
+of `parzax.interactions`. ``level`` is the index of one of its levels, or a float for the nearest target
+quantile (with a warning if that is more than 0.05 away). By default it is the level nearest to 0.1 that
+leaves more than ten rows in the target and outside it (``result.usual_level``). ``traces`` comes from
+`parzax.optimize` or `parzax.optimize_many` (all leading axes are runs), or maps names to such traces. An
+argument of another type raises a TypeError. Unknown names, levels and runs, and empty or repeated names,
+raise a ValueError.
+"""
+
+from parzax.lens.plotting import _axes as _axes  # first: says what to install
+from parzax.lens.plotting._arguments import colours as colours
+from parzax.lens.plotting.bars import importance_bars as importance_bars
+from parzax.lens.plotting.bars import regimes as regimes
+from parzax.lens.plotting.densities import density as density
+from parzax.lens.plotting.densities import values as values
+from parzax.lens.plotting.pairs import interactions as interactions
+from parzax.lens.plotting.pairs import task_similarity as task_similarity
+from parzax.lens.plotting.plane import acquisition as acquisition
+from parzax.lens.plotting.plane import observations as observations
+from parzax.lens.plotting.runs import attainment as attainment
+from parzax.lens.plotting.runs import convergence as convergence
+from parzax.lens.plotting.sweep import importance_over_weights as importance_over_weights
+from parzax.lens.plotting.sweep import importance_sweep as importance_sweep

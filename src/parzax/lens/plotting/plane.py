@@ -1,0 +1,243 @@
+"""Two parameters: the acquisition function of a sampler as a map, the rows of one run as marks."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from matplotlib import patheffects
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from parzax import _checks
+from parzax._numerics import capacity
+from parzax._words import plural
+from parzax.density.restriction import given_values
+from parzax.lens._programs import program
+from parzax.lens.plotting import _axes, _text
+from parzax.lens.plotting._arguments import Rows, check_names, take_rows
+from parzax.lens.plotting._parameters import Parameters, parameter_axis
+from parzax.samplers import AbstractProblem, Sampler, State, Trace
+from parzax.space import INACTIVE, Space
+
+# The lowest cells, this share of all, have one colour: far from all rows the score falls without bound.
+_LOWEST = 0.1
+# More values than this are not drawn side by side.
+_MOST_BESIDE = 64
+_MARGIN = 0.03  # margin beyond the bounds, as a share of the axis
+
+
+def acquisition(
+    sampler: Sampler,
+    state: State | Trace,
+    x: str | None = None,
+    y: str | None = None,
+    *,
+    at: Mapping[str, Any] | None = None,
+    problem: AbstractProblem | None = None,
+    rows: bool = True,
+    run: int | None = None,
+    size: int = 101,
+    ax: Axes | None = None,
+) -> Axes:
+    """The acquisition score over two parameters, as in Figure 2 of c-TPE (arXiv 2211.14411).
+
+    The score is `Sampler.score_of`: candidates with a larger score are better. The lowest tenth of the map
+    has one colour. Cells outside the space (or where another parameter would need a value) stay white.
+
+    Args:
+        sampler: such as `parzax.tpe`.
+        state: a state of the sampler, or a trace whose rows it is told.
+        x, y: names of two parameters; by default the first two of the space.
+        at: values of the other parameters, name -> native value (or choice); by default the values of the
+            best feasible row (smallest first objective; if no row is feasible, a row that violates the fewest
+            constraints).
+        problem: the problem whose feasible region gets an edge, evaluated with a fixed key.
+        rows: whether to draw the rows too, whatever the values of their other parameters.
+        run: index of the run, for a trace with several.
+        size: cells along a continuous axis; discrete parameters have a cell per value, up to this many.
+        ax: where to draw. The meaning of the marks and the values of other parameters are written below.
+
+    Raises:
+        ValueError: for an unknown parameter or value, a problem on another space, or values of other
+            parameters that are not given and cannot be taken from a row.
+    """
+    _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
+    plane = _choose_plane(sampler.space, x, y, _checks.whole_number("size", size, 2))
+    on_space = isinstance(problem, AbstractProblem) and problem.space.agrees_with(sampler.space)
+    if problem is not None and not on_space:
+        raise ValueError("problem must be a parzax.Problem on the sampler's space.")
+    run_rows = take_rows(state, run)
+    if isinstance(state, Trace):
+        empty = sampler.init(capacity(max(len(run_rows.x), 1)))
+        state = sampler.tell(empty, run_rows.x, run_rows.objectives, run_rows.constraints)
+    others, sentence = _fix_others(plane, run_rows, at)
+    cells = plane.cells(others)
+    cells = np.where(plane.space.derive_regimes(cells) == INACTIVE, np.nan, cells)
+    # Converted to NumPy, which has no weak types: states that differ only in weak types share one program.
+    score = _evaluate_cells(partial(sampler.score_of, jax.tree.map(np.asarray, state)), cells, size)
+    ax = _axes.get_axes(ax, 5.2, 4.4)
+    white = _draw_score(ax, plane, score)
+    plane.label(ax)
+    entries, left_out = _draw_rows(ax, plane, run_rows, by_order=False) if rows else ([], "")
+    if problem is not None and problem.n_constraints:
+        excess = _evaluate_cells(partial(_excess, problem, jax.random.key(0)), cells, size)
+        entries.append(_draw_feasible(ax, plane, excess))
+    _axes.add_key(ax, entries, sentence, left_out, white)
+    return ax
+
+
+def _fix_others(plane: Parameters, rows: Rows, at: Mapping[str, Any] | None) -> tuple[np.ndarray, str]:
+    """(d,) native values of the other parameters, NaN where they are inactive; and a sentence about them."""
+    space = plane.space
+    try:
+        given = given_values(space, at) if at else {}
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"at: {error}") from error
+    for name in plane.names:
+        if name in given:
+            raise ValueError(f"at: {name!r} is an axis of the picture, so it cannot have a fixed value.")
+    missing = [name for name in space.names if name not in (*plane.names, *given)]
+    if rows.nearest is None and missing:
+        raise ValueError(f"at: there are no rows to take {', '.join(missing)} from; give their values.")
+    taken = {name: float(rows.x[rows.nearest, space.index(name)]) for name in missing}
+    source = "as in the best row" if rows.best.any() else "as in a row (none is feasible)"
+    parts = [_text.describe_settings(space, values) for values in (given, taken)]
+    parts[1] = f"{parts[1]} {source}" if taken else ""
+    values = given | taken
+    return np.array([values.get(name, np.nan) for name in space.names]), "; ".join(filter(None, parts))
+
+
+def _evaluate_cells(function: Callable[..., jax.Array], cells: np.ndarray, size: int) -> np.ndarray:
+    """(rows, columns) values of a function of configurations in every cell."""
+    # Rows are padded, so that one program serves all planes.
+    x = cells.reshape(-1, cells.shape[-1])
+    padded = np.pad(x, [(0, size**2 - len(x)), (0, 0)], mode="edge")
+    return np.asarray(function(jnp.asarray(padded)), np.float64)[: len(x)].reshape(cells.shape[:-1])
+
+
+@program
+def _excess(problem: AbstractProblem, key: jax.Array, x: jax.Array) -> jax.Array:
+    """The largest constraint value of every configuration."""
+    return jax.vmap(lambda row: problem(key, row)[1].max())(x)
+
+
+def _draw_score(ax: Axes, plane: Parameters, score: np.ndarray) -> str:
+    """Draw the map; return a sentence about its white cells, "" if no cell is white."""
+    finite = score[np.isfinite(score)]
+    low, high = (float(np.quantile(finite, _LOWEST)), float(finite.max())) if finite.size else (0.0, 1.0)
+    low, high = (low, high) if high > low else (low - 0.5, high + 0.5)
+    bar = {"label": "acquisition score", "extend": "min" if (finite < low).any() else "neither"}
+    edges = [axis.edges for axis in plane.axes]
+    _axes.draw_map(ax, edges, np.ma.masked_invalid(score), bar, cmap="viridis", vmin=low, vmax=high)
+    if not finite.size:
+        _axes.write_note(ax, "No score is finite here.")
+    others = ", or another parameter would need a value" if len(plane.space) > 2 else ""
+    return f"white: outside the space{others}" if 0 < finite.size < score.size else ""
+
+
+def _draw_feasible(ax: Axes, plane: Parameters, excess: np.ndarray) -> _axes.Entry:
+    """Draw the line at which the largest constraint is 0; return its entry for the key."""
+    feasible = excess <= 0
+    if feasible.all() or not feasible.any():
+        return None, f"{'everything' if feasible.all() else 'nothing'} here is feasible"
+    heights = np.nan_to_num(excess, nan=np.inf, posinf=np.finfo(np.float64).max)
+    if any(axis.discrete for axis in plane.axes):
+        heights = np.where(feasible, -1.0, 1.0)
+    look = {"colors": "white", "linewidths": 1.6, "linestyles": "--"}
+    edge = ax.contour(*(axis.places for axis in plane.axes), heights, levels=[0.0], **look)
+    # A white line with a dark edge is visible on every colour of the map.
+    edge.set_path_effects([patheffects.withStroke(linewidth=3.2, foreground="0.1")])
+    return _axes.make_handle(color="0.1", linewidth=1.6, linestyle="--"), "edge of the feasible region"
+
+
+def observations(
+    rows: State | Trace,
+    space: Any,
+    x: str | None = None,
+    y: str | None = None,
+    *,
+    run: int | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """The rows of one run in two of its parameters: the colour is the order, the mark the feasibility.
+
+    Rows that violate a constraint (or whose constraint is NaN) are crosses, constraint-only rows are
+    diamonds, other rows without a loss are squares, the rest are circles; the best feasible row is a star.
+    Equal values of discrete parameters are shifted a little. Rows without one of the two parameters are left
+    out and counted below the Axes; if no row remains, a sentence says so.
+
+    Args:
+        rows: a sampler's state, or a trace.
+        space: the search space, or a sampler or problem that has it.
+        x, y: names of two parameters; by default the first ones of the space.
+        run: index of the run, for a trace with several.
+        ax: as in all pictures.
+
+    Raises:
+        ValueError: for an unknown parameter, a space with one parameter, a space whose size differs from the
+            rows, and a run that does not exist.
+    """
+    space = getattr(space, "space", space)
+    _checks.instance("space", space, Space, "a parzax.Space, or a sampler or problem that has one")
+    plane = _choose_plane(space, x, y, _MOST_BESIDE)
+    run_rows = take_rows(rows, run)
+    n, d = run_rows.x.shape
+    if d != len(space):
+        raise ValueError(f"space has {plural(len(space), 'parameter')}, but the rows have {d}.")
+    ax = _axes.get_axes(ax, 5.2, 4.2)
+    plane.label(ax)
+    # With margins, marks on the bounds are not cut off.
+    ax.margins(_MARGIN)
+    ax.update_datalim(np.transpose([axis.edges[[0, -1]] for axis in plane.axes]))
+    entries, left_out = _draw_rows(ax, plane, run_rows, by_order=True)
+    ax.autoscale_view()
+    if entries:
+        bar = _axes.add_colour_bar(ax, ax.collections[-1], label="evaluation")
+        bar.yaxis.set_major_locator(MaxNLocator(6, integer=True))
+    else:
+        _axes.write_note(ax, "No row has both parameters." if n else "There are no rows.")
+    _axes.add_key(ax, entries, left_out)
+    return ax
+
+
+def _choose_plane(space: Space, x: Any, y: Any, size: int) -> Parameters:
+    """The two requested parameters, by default the first two of the space, with ``size`` cells each."""
+    if len(space) < 2:
+        raise ValueError(f"space has one parameter, {space.names[0]!r}; this picture needs two.")
+    x = next(name for name in space.names if name != y) if x is None else x
+    y = next(name for name in space.names if name != x) if y is None else y
+    names = check_names("x and y", [x, y], space.names)
+    return Parameters(space, names, [parameter_axis(space, name, size) for name in names])
+
+
+def _draw_rows(ax: Axes, plane: Parameters, rows: Rows, *, by_order: bool) -> tuple[list[_axes.Entry], str]:
+    """Draw rows, coloured by order, or white with the best row red; return a key and a sentence."""
+    places = plane.places(rows.x)
+    lacking = np.isnan(places)
+    incomplete, constrained = lacking.any(axis=-1), rows.constraints.shape[-1] > 0
+    # Kinds of rows: mask, marker, area in square points, words for the key.
+    kinds = (
+        (rows.constraint_only, "D", 16.0, "constraints only"),
+        (~rows.evaluated & ~rows.constraint_only, "s", 20.0, "pending or failed"),
+        (rows.evaluated & ~rows.feasible, "X", 30.0, "violates a constraint"),
+        (rows.feasible & ~rows.best, "o", 26.0, "feasible" if constrained else "evaluated"),
+        (rows.best, "*", 170.0, "best feasible" if constrained else "best"),
+    )
+    entries: list[_axes.Entry] = []
+    edge = {"edgecolors": "0.1", "linewidths": 0.6, "zorder": 3}
+    for kind, marker, area, words in kinds:
+        drawn = np.flatnonzero(kind & ~incomplete)
+        if not len(drawn):
+            continue
+        face = "0.75" if by_order else "#D55E00" if marker == "*" else "white"
+        numbers = {"c": drawn + 1, "cmap": "viridis", "vmin": 1, "vmax": max(len(places), 2)}
+        look: dict[str, Any] = edge | (numbers if by_order else {"c": face})
+        ax.scatter(places[drawn, 0], places[drawn, 1], area, marker=marker, **look)
+        sign = {"markersize": min(area**0.5, 9.0), "markeredgecolor": "0.1", "markeredgewidth": 0.6}
+        entries.append((_axes.make_handle(marker=marker, color=face, **sign), words))
+    n = int(incomplete.sum())
+    names = [_text.shorten_name(name) for name, gap in zip(plane.names, lacking.T, strict=True) if gap.any()]
+    return entries, f"{plural(n, 'row')} without {' or '.join(names)} left out" if n else ""

@@ -1,0 +1,45 @@
+"""A result from counts alone, without the rows: importances, and p-values from shuffles of the counts."""
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+
+from parzax.importance import Counts, Encoded, GridEstimator, estimate
+from parzax.lens.logs import ImportReport
+from parzax.lens.results.replicates import draw_replicates
+from parzax.lens.results.resampling import p_values
+from parzax.lens.results.result import ImportanceResult
+from parzax.lens.results.uncertainty import Uncertainty
+
+# NumPy draws shuffles of fewer rows than this.
+_MOST_SHUFFLED = 10**9
+
+
+def analyse_counts(
+    counts: Counts, report: ImportReport, estimator: GridEstimator, reference: str, n_shuffles: int
+) -> ImportanceResult:
+    """Conditional PED-ANOVA of a log of which only the counts are known, as in `parzax.cond_ped_anova`.
+
+    The rows of one parameter do not depend on another one's when losses are shuffled, so counts are enough
+    for p-values. They are not for intervals: a sample of the rows has its own cut-offs, and the same rows for
+    all parameters. There are none.
+    """
+    assert counts.space is not None
+    levels = np.array(counts.levels)
+    estimates = estimate(counts, estimator, reference=reference)
+    result = ImportanceResult(estimates, counts.space, levels, counts.region, report)
+    n_rows = np.asarray(counts.counts[-1, : counts.layout.n_codes[0]].sum())
+    if not n_shuffles or n_rows >= _MOST_SHUFFLED:
+        return result
+    # Samples would need rows; one that is in no set stands for all.
+    d, q = len(counts.space), len(levels)
+    codes, nowhere = np.zeros((1, d, 1), np.uint8), np.ones((1, 1), np.int32)
+    settings = counts.layout, counts.levels, counts.region, counts.grid
+    log = Encoded(codes, nowhere * (q + 1), nowhere, None, np.asarray(counts.status)[None], *settings)
+    how = {"estimator": estimator, "reference": reference, "method": "half-sampling"}
+    _, shuffled = draw_replicates(jax.random.key(0), log, counts.counts[None], (0, n_shuffles), **how)
+    p_value = p_values(result.variance[None], shuffled)[0]
+    none, one = np.zeros((0, q, d)), np.ones(())
+    tested = Uncertainty(none, estimates, p_value, one, n_rows, n_rows, n_shuffles, "half-sampling")
+    return replace(result, uncertainty=tested)

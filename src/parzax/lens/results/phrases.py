@@ -1,0 +1,78 @@
+"""Short phrases about numbers and domains, for tables, pictures and the page."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from parzax.lens.results.labels import shorten
+from parzax.space import Between, Categorical, Condition, Domain, In, Numeric, Ordinal, Varying
+
+# Family-wise error rate of the tests of all parameters at one level.
+SIGNIFICANCE = 0.05
+NAME, CHOICE = 28, 16  # longest name, and longest choice in a list, in characters
+_MOST_VALUES = 3  # largest number of values of a domain that are listed
+
+INTERVAL_AND_P = (
+    "The interval says how much the importance varies between logs of this search (checked for importances "
+    "above 0.05), p whether chance alone may explain it. Where p is above 0.05, the interval starts at 0."
+)
+DEPENDENT = "If a sampler that learns, such as TPE, chose these rows, this is far less certain than shown."
+
+
+def number(x: float) -> str:
+    """A number as text with at most four significant digits; small integers are written in full."""
+    return f"{x:.0f}" if abs(x) < 1e6 and x == int(x) else f"{x:.4g}"
+
+
+def value_text(x: float) -> str:
+    """An importance as text with two decimals; "<0.01" if it is smaller, and "0" only if it is exactly 0."""
+    return "0" if x == 0 else f"{x:.2f}" if x >= 0.01 else "<0.01"
+
+
+def p_text(p_value: float, p_adjusted: float, n_draws: int) -> str:
+    """An adjusted p-value as text with three decimals; "" if nothing was tested.
+
+    It has a ≤ if none of ``n_draws`` draws from the null reached the value: only their number then limits p.
+    """
+    if math.isnan(p_adjusted):
+        return ""
+    sign = "≤" if p_value * (n_draws + 1) < 1.5 and p_adjusted < 1 else ""
+    if round(p_adjusted, 3) <= SIGNIFICANCE < p_adjusted:
+        return f">{SIGNIFICANCE:.3f}"  # rounding would make it look significant
+    return "<0.001" if p_adjusted < 0.001 else f"{sign}{p_adjusted:.3f}"
+
+
+def regime_text(domain: Domain) -> str:
+    """A domain and its conditions as text, such as "[-5, -2] if c < 0.5" or "{16, 32, 64} if opt = adam"."""
+    if isinstance(domain, Categorical):
+        text = _set_of(domain.choices)
+    elif isinstance(domain, Ordinal):
+        text = _set_of(list(map(number, domain.values)))
+    else:
+        assert isinstance(domain, Numeric)
+        ends = f"[{number(domain.low)}, {number(domain.high)}]"
+        text = f"within {ends}" if isinstance(domain, Varying) else ends + " log" * domain.log
+        text = number(domain.low) if domain.n_values == 1 else text
+    conditions = " and ".join(filter(None, map(_condition, domain.conditions)))
+    return f"{text} if {conditions}" if conditions else text
+
+
+def _condition(condition: Condition) -> str:
+    """One condition in words; "" if only the log records which rows are in the regime."""
+    if not isinstance(condition, (In, Between)):
+        return ""
+    parent = shorten(condition.parent, NAME)
+    if isinstance(condition, In):
+        values = _set_of(condition.values)
+        return f"{parent} in {values}" if len(condition.values) > 1 else f"{parent} = {values[1:-1]}"
+    low, high = number(condition.low), number(condition.high)
+    if math.isinf(condition.high) and not math.isinf(condition.low):
+        return f"{parent} ≥ {low}"
+    return f"{parent} < {high}" if math.isinf(condition.low) else f"{low} ≤ {parent} < {high}"
+
+
+def _set_of(values: Sequence[Any]) -> str:
+    shown = [shorten(str(value), CHOICE) for value in values]
+    if len(shown) > _MOST_VALUES + 1:
+        shown[_MOST_VALUES:] = [f"… {len(values)} values"]
+    return f"{{{', '.join(shown)}}}"

@@ -1,0 +1,3 @@
+"""What runs on the host around a pure loop: chunks kept in files, progress."""
+
+from parzax.lens.run.chunks import map_chunks as map_chunks

@@ -1,0 +1,238 @@
+"""Long work in chunks: one program for all chunks, and one file per chunk, so that a killed run resumes."""
+
+import errno
+import hashlib
+import io
+import json
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from operator import getitem
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from parzax import _checks
+from parzax._mesh import with_auto_axes
+from parzax.lens.run.progress import is_shown, progress_bar
+
+# Errors that room on the disk remedies: a full disk, a limit of the file size, a quota.
+_NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+
+
+def map_chunks(
+    function: Callable[..., Any],
+    arrays: tuple[Any, ...],
+    size: int,
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
+) -> Any:
+    """Apply ``function`` to chunks of the leading axis in sequence, compiling once.
+
+    Without ``folder`` the work starts again when the process is killed. With ``folder`` each finished chunk
+    is a file there, and the next call with the same arguments computes only the chunks that have no file.
+
+    Args:
+        function: a pure function of JAX arrays, such as ``jax.vmap(one_study)``. It is compiled here. Row i
+            of its answer must depend on row i of ``arrays`` alone.
+        arrays: the arguments of ``function``: a tuple of pytrees of NumPy or JAX arrays (n, ...).
+        size: rows per chunk. The last chunk is filled up with copies of the last row, whose answers are
+            dropped, so one program computes all chunks.
+        folder: where to keep the chunks. It is made if it does not exist. One process at a time may use it.
+        progress: whether to show a progress bar on stderr; None shows one on a terminal.
+
+    Returns:
+        The pytree of answers, with leading axis n, as NumPy arrays. On the same kind of device the answer of
+        a resumed call equals that of an uninterrupted one to the last bit. If n is 0, the arrays are empty.
+
+    Raises:
+        ValueError: arrays of different lengths; answers without the leading axis of the chunk; a ``folder``
+            with chunks of other work, which differs in its arrays, in ``size``, in the compiled program, or
+            in the version of JAX or parzax. Host callbacks are not compared, so changing one goes unnoticed.
+        OSError: a chunk cannot be written, such as on a full disk. Earlier chunks are kept.
+
+    A damaged file is replaced: its chunk is computed again.
+
+    >>> import jax.numpy as jnp
+    >>> import numpy as np
+    >>> import parzax as px
+    >>> px.map_chunks(jnp.square, (np.arange(5.0),), 2)
+    array([ 0.,  1.,  4.,  9., 16.], dtype=float32)
+    """
+    size = _checks.whole_number("size", size, 1)
+    _checks.instance("arrays", arrays, tuple, "a tuple of arguments", ", not a tuple; write (x,)")
+    _checks.on_host("arrays", arrays)
+    lengths = {np.shape(leaf)[:1] for leaf in jax.tree.leaves(arrays)}
+    if len(lengths) != 1 or () in lengths:
+        raise ValueError(f"arrays must have one leading axis of the same length, got lengths {lengths}.")
+    (n,) = lengths.pop()
+    compiled = jax.jit(function)
+    example = jax.tree.map(lambda a: jax.ShapeDtypeStruct((size, *a.shape[1:]), a.dtype), arrays)
+    like = jax.eval_shape(compiled, *example)
+    shapes = [leaf.shape for leaf in jax.tree.leaves(like)]
+    if not shapes or any(shape[:1] != (size,) for shape in shapes):
+        raise ValueError(f"function must answer {size} rows with arrays ({size}, ...), got shapes {shapes}.")
+    chunks = None
+    if folder is not None:
+        text = compiled.lower(*example).as_text()
+        chunks = Chunks(folder, {"rows": n, "size": size, "arrays": digest(arrays), "function": digest(text)})
+    return run_chunks(compiled, arrays, n, like, chunks, what="rows", shown=is_shown(progress))
+
+
+def run_chunks(
+    call: Callable[..., Any],
+    arrays: tuple[Any, ...],
+    n: int,
+    like: Any,
+    chunks: "Chunks | None",
+    *,
+    what: str,
+    shown: bool,
+) -> Any:
+    """The loop of `map_chunks`. ``like`` holds the shapes and dtypes of the answer of a chunk."""
+    leaves, structure = jax.tree.flatten(like)
+    size = leaves[0].shape[0]
+    answers = [np.empty((n, *leaf.shape[1:]), leaf.dtype) for leaf in leaves]
+    with progress_bar(n, what, shown and n > 0) as update:
+        for i, start in enumerate(range(0, n, size)):
+            stop = min(start + size, n)
+            stored = None if chunks is None else chunks.get(i)
+            parts = stored
+            if parts is None:
+                rows = np.minimum(np.arange(start, start + size), n - 1)
+                part = jax.tree.map(lambda a, rows=rows: with_auto_axes(getitem)(a, rows), arrays)
+                chunk = jax.device_get(jax.tree.leaves(call(*part)))
+                parts = {str(j): part[: stop - start] for j, part in enumerate(chunk)}
+                if chunks is not None:
+                    chunks.put(i, parts)
+            for j, answer in enumerate(answers):
+                # A file holds the bytes of a bfloat16 array, but not its dtype.
+                answer[start:stop] = parts[str(j)].view(answer.dtype)
+            if stored is None or stop == n:  # the time left is estimated from chunks computed now
+                update(stop)
+    return jax.tree.unflatten(structure, answers)
+
+
+class Chunks:
+    """Files of the chunks of one piece of work in a folder, without pickle.
+
+    A file appears under its name (``chunk_000003.npz``) when it is complete. Files that end in ``.part`` were
+    left by killed processes, and can be deleted.
+
+    Args:
+        folder: where the files are. It is made if it does not exist.
+        work: what determines the answers, by name, such as ``{"files": digest(paths)}``. The versions of JAX
+            and parzax are added.
+
+    OSError if the folder cannot be made, or no file can be written into it.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     chunks = Chunks(folder, {"seed": 0})
+    ...     chunks.put(0, {"counts": np.arange(3)})
+    ...     chunks.get(0), chunks.get(1)
+    ({'counts': array([0, 1, 2])}, None)
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], work: Mapping[str, str | int]) -> None:
+        self.folder = Path(folder)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=self.folder).close()  # permissions do not say whether this works
+        except OSError as error:
+            problem = f"{error.strerror}; no chunk can be written into this folder, so give another one"
+            raise OSError(error.errno, problem, str(folder)) from error
+        # Not `import parzax`, because that module imports the layers below this one.
+        versions = {name: sys.modules[name].__version__ for name in ("parzax", "jax")}
+        self.work = {**work, **versions}
+
+    def get(self, i: int) -> dict[str, np.ndarray] | None:
+        """The arrays of chunk i, or None if its file does not exist or is damaged.
+
+        ValueError if the file belongs to other work; it is left as it is.
+        """
+        try:
+            content = self._path(i).read_bytes()
+        except FileNotFoundError:
+            return None
+        try:
+            with np.load(io.BytesIO(content), allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+                work = json.loads(str(arrays.pop("work", "{}")))
+        except _checks.UNREADABLE:
+            return None
+        if work == self.work:
+            return arrays
+        work = work if isinstance(work, dict) else {}
+        pairs = {name: (work.get(name), self.work.get(name)) for name in {**self.work, **work}}
+        different = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+        # A program differs with what it is made of.
+        names = [name for name in different if name != "function" or len(different) == 1]
+        differences = ", ".join(f"{name}{_words(*different[name])}" for name in names)
+        problem = f"holds chunks of other work: {self._path(i).name} differs in {differences}"
+        remedy = "Give another folder, or the arguments of that work."
+        raise ValueError(f"folder={str(self.folder)!r} {problem}. {remedy}")
+
+    def put(self, i: int, arrays: Mapping[str, Any]) -> None:
+        """Write the file of chunk i; any names but "work" can be used for the arrays.
+
+        OSError if it cannot be written, such as on a full disk; the files of other chunks are kept.
+        """
+        path, content = self._path(i), io.BytesIO()
+        members: dict[str, Any] = {name: _plain(array) for name, array in arrays.items()}
+        np.savez(content, work=np.array(json.dumps(self.work)), **members)
+        part = path.with_suffix(f".{os.urandom(4).hex()}.part")
+        try:
+            with open(part, "xb") as file:
+                file.write(content.getbuffer())
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(part, path)
+        except OSError as error:
+            raise OSError(
+                error.errno,
+                f"{error.strerror}; chunk {i} is not kept, but all earlier ones are. "
+                f"{'Make room' if error.errno in _NO_ROOM else 'Make it possible to write'} in "
+                f"folder={str(self.folder)!r} and call again",
+                str(path),
+            ) from error
+        finally:
+            part.unlink(missing_ok=True)
+
+    def _path(self, i: int) -> Path:
+        return self.folder / f"chunk_{i:06d}.npz"
+
+
+def _words(before: Any, now: Any) -> str:
+    """The two values in brackets, shortened; "" for digests, which say nothing."""
+    is_digest = any(re.fullmatch("[0-9a-f]{64}", str(value)) for value in (before, now))
+    return "" if is_digest else f" ({before!s:.60}, now {now!s:.60})"
+
+
+def digest(*trees: Any) -> str:
+    """SHA-256 of the shapes, dtypes and bytes of arrays, numbers and strings.
+
+    >>> digest("a", 1.5)[:8] == digest("a", np.float64(1.5))[:8]
+    True
+    """
+    sha = hashlib.sha256()
+    for leaf in jax.tree.leaves(trees):
+        if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            sha.update(str(leaf.dtype).encode())
+            leaf = jax.random.key_data(leaf)
+        array = _plain(leaf)
+        sha.update(f"{array.dtype}{array.shape}".encode() + array.tobytes())
+    return sha.hexdigest()
+
+
+def _plain(values: Any) -> np.ndarray:
+    array = np.asarray(values)
+    if array.dtype.hasobject:
+        raise TypeError(f"must be an array, a number or a string, got {values!r}.")
+    return array

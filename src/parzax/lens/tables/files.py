@@ -1,0 +1,270 @@
+"""Read tables from files: CSV, TSV, Parquet, Feather and Arrow by pyarrow, polars or pandas; JSON by Python.
+
+A text file may have semicolons and decimal commas, and may be in UTF-16. Any file may be compressed. A
+folder, or a pattern such as ``runs/*.csv``, stands for all its files, which must be of one kind.
+"""
+
+import bz2
+import codecs
+import gzip
+import io
+import json
+import re
+import zipfile
+from collections.abc import Callable
+from glob import glob
+from importlib.util import find_spec
+from itertools import takewhile
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from parzax import _checks
+from parzax.lens.tables import formats
+from parzax.lens.tables.columns import Table
+from parzax.lens.tables.frames import open_table
+from parzax.lens.tables.records import read_documents, stack_tables, to_table
+from parzax.lens.tables.spelling import SURELY_COMMA
+
+# Kind of a file by its ending; for a compressed file, by the ending before ".gz" and the like.
+KINDS = {
+    ".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".parquet": "parquet",
+    ".pq": "parquet", ".feather": "ipc", ".arrow": "ipc", ".ipc": "ipc",
+}  # fmt: skip
+MAX_COLUMNS = 100_000
+# Largest size, in bytes, of a compressed file once it is unpacked.
+_MAX_UNPACKED = 1 << 31
+# A longer row is not a row of a log.
+_MAX_ROW = 1 << 26
+_NULLS = ["", "NaN", "nan", "NA", "N/A", "n/a", "#N/A", "<NA>", "null", "NULL"]
+
+
+def _open_zip(file: BinaryIO) -> Any:
+    """Open the file in an archive that holds a single file."""
+    archive = zipfile.ZipFile(file)
+    if len(names := archive.namelist()) != 1:
+        raise ValueError(f"it holds {len(names)} files; unpack it and give the folder")
+    return archive.open(names[0])
+
+
+# Functions that unpack a file, by its ending.
+_PACKERS: dict[str, Callable[[Any], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".zip": _open_zip}
+
+
+def kind_of(path: Path) -> str:
+    """The ending that says what a file is; for a compressed file, the ending before ".gz" and the like."""
+    suffix = path.suffix.lower()
+    return Path(path.stem).suffix.lower() if suffix in _PACKERS else suffix
+
+
+def find_files(path: Path) -> list[Path]:
+    """The files of a table: one file, all tables of one kind in a folder, or the files of a pattern.
+
+    A pattern is a path such as ``runs/*.csv``. In a folder, files that a tool writes for each trial are
+    looked for at any depth. ValueError if no file is found, or if a folder holds tables of several kinds.
+    """
+    if path.is_dir():
+        for form in formats.FORMATS:
+            if form.file and (paths := sorted(path.rglob(form.file))):
+                return paths
+        paths = sorted(file for file in path.iterdir() if file.is_file() and kind_of(file) in KINDS)
+        if len(kinds := {kind_of(file) for file in paths}) > 1:
+            some = f"{' and '.join(sorted(kinds))} files"
+            raise ValueError(f"{str(path)!r} holds {some}; give a pattern, such as {str(path / '*.csv')!r}.")
+    else:
+        paths = [path] if path.exists() else sorted(map(Path, glob(str(path), recursive=True)))
+    if not paths:
+        raise ValueError(f"there is no {'table in' if path.is_dir() else 'file'} {str(path)!r}.")
+    for file in paths:
+        if not file.is_file() or file.stat().st_size == 0:
+            raise ValueError(f"{str(file)!r} is {'empty' if file.is_file() else 'not a file'}.")
+    return paths
+
+
+def read_table(path: Path) -> Table:
+    """The table in a file, a folder or the files of a pattern; ValueError for anything else."""
+    paths = find_files(path)
+    if (kind := kind_of(paths[0])) not in KINDS:
+        raise ValueError(f"{str(path)!r} is not a table: its ending must be one of {', '.join(KINDS)}.")
+    if KINDS[kind] != "json":
+        return stack_tables([_with_parameters(file, _read_frame(file)) for file in paths])
+    documents = [document for file in paths for document in _read(file, _json_documents)]
+    with _checks.explain(f"{str(path)!r} cannot be read as a log"):
+        table = to_table(read_documents(documents))
+        if not table.names:
+            raise ValueError("it holds no record with named values")
+    return table
+
+
+def _read_frame(path: Path) -> Table:
+    """The table in one file, by pyarrow, polars or pandas; ValueError for a file that is not one."""
+    suffix = kind_of(path)
+    readers = {"pyarrow": _with_pyarrow, "polars": _with_polars, "pandas": _with_pandas}
+    read = next((reader for library, reader in readers.items() if find_spec(library)), None)
+    if read is None:
+        remedy = "pip install 'parzax[dataframe]'"
+        raise ImportError(f"reading {suffix} files needs pyarrow, polars or pandas; {remedy}.")
+    kind = KINDS[suffix]
+
+    def read_file(file: BinaryIO) -> Table:
+        form = _separator_and_point(file, suffix) if kind == "csv" else ("", "")
+        return open_table(read(file, kind, *form))
+
+    return _read(path, read_file)
+
+
+def _read(path: Path, read: Callable[[BinaryIO], Any]) -> Any:
+    """Read a file by ``read``; errors name the file."""
+    with path.open("rb") as packed, _unpacked(path, packed) as file:
+        if KINDS[kind_of(path)] in ("csv", "json"):
+            head = file.readline(1 << 24)
+            if b"\0" in head[:8192] + file.read(8192):
+                raise ValueError(f"{str(path)!r} is not a text file; export the log as CSV.")
+            file.seek(0)
+            remedy = "save it in UTF-8, from a spreadsheet as CSV UTF-8"
+            with _checks.explain(f"{str(path)!r} is not in UTF-8; {remedy}", UnicodeDecodeError):
+                for _ in codecs.iterdecode(iter(lambda: file.read(1 << 20), b""), "utf-8"):
+                    pass
+            file.seek(0)
+        try:
+            return read(file)
+        except Exception as error:  # each library has its own errors for a damaged file
+            if isinstance(error, ImportError) or str(error).startswith(repr(str(path))):
+                raise
+            message = (str(error) or type(error).__name__).rstrip(".")
+            if "straddling" in message:
+                message = f"a row is longer than {_MAX_ROW >> 20} MiB"
+            raise ValueError(f"{str(path)!r} cannot be read as {kind_of(path)[1:]}: {message}.") from error
+
+
+def _json_documents(file: BinaryIO) -> list[Any]:
+    """The single JSON document of a file, or one document per line."""
+    text = file.read().decode("utf-8-sig")
+    try:
+        return [json.loads(text)]
+    except json.JSONDecodeError:
+        lines = text.splitlines()
+    documents = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            documents += [json.loads(line)] if line.strip() else []
+        except json.JSONDecodeError as error:
+            # a last line that is cut off: the writer was stopped, or is writing now
+            if number == len(lines) > 1:
+                break
+            raise ValueError(f"line {number}: {error}") from error
+    return documents
+
+
+def _with_parameters(path: Path, table: Table) -> Table:
+    """The table, with the parameters that its tool writes into a second file next to it."""
+    form = next((form for form in formats.FORMATS if form.beside and form.file == path.name), None)
+    if form is None or form.step not in table.names or any(map(form.parameter_of, table.names)):
+        return table
+    beside = path.parent / str(form.beside)
+    if not beside.is_file():
+        lack = f"{str(path)!r} lacks the parameters of its run"
+        raise ValueError(f"{lack}; put the file {form.beside!r} of {form.name} into the same folder.")
+    (parameters,) = _read(beside, _json_documents)
+    constants = to_table([{"config": parameters, "trial_id": path.parent.name}] * table.n)
+    names = [name for name in constants.names if name not in table.names]
+    return Table(
+        [*table.names, *names], table.n, lambda name: (table if name in table.names else constants).read(name)
+    )
+
+
+def _unpacked(path: Path, file: BinaryIO) -> BinaryIO:
+    """The content of a file, unpacked and in UTF-8."""
+    if unpack := _PACKERS.get(path.suffix.lower()):
+        # An encrypted archive raises a RuntimeError.
+        with _checks.explain(f"{str(path)!r} cannot be unpacked", (*_checks.UNREADABLE, RuntimeError)):
+            content = unpack(file).read(_MAX_UNPACKED)
+        if len(content) == _MAX_UNPACKED:
+            raise ValueError(f"{str(path)!r} holds more than {_MAX_UNPACKED >> 30} GiB; unpack it first.")
+        file = io.BytesIO(content)
+    start = file.read(2)
+    file.seek(0)
+    if start not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return file
+    with _checks.explain(f"{str(path)!r} begins as UTF-16 but is not", UnicodeDecodeError):
+        return io.BytesIO(file.read().decode("utf-16").encode())
+
+
+def _separator_and_point(file: BinaryIO, suffix: str) -> tuple[str, str]:
+    """The separator of a header's names, and the decimal point of the numbers in the first lines."""
+    header, *lines = [file.readline(1 << 24).decode(errors="replace") for _ in range(50)]
+    file.seek(0)
+    names = _without_quoted(header)
+    usual = "\t" if suffix == ".tsv" else ","
+    separator = max((usual, ";", "\t", ","), key=lambda sign: (names.count(sign), sign == usual))
+    _check_width(header.count(separator) + 1)
+    # A line with an odd number of quotes goes on in the next one.
+    records = takewhile(lambda line: line.count('"') % 2 == 0, [header, *lines])
+    n_cells = [_without_quoted(line).count(separator) + 1 for line in records]
+    if n_cells and max(n_cells) > n_cells[0]:
+        wide = f"line {n_cells.index(max(n_cells)) + 1} has {max(n_cells)} cells, line 1 has {n_cells[0]}"
+        remedy = "delete what stands above the names, and put text that holds separators into quotes"
+        raise ValueError(f"{wide}; the first line must name all columns: {remedy}")
+    cells = [cell.strip(' "') for line in lines for cell in line.strip().split(separator)]
+    points = any(re.fullmatch(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?", cell) for cell in cells)
+    comma = separator != "," and not points and any(SURELY_COMMA.fullmatch(cell) for cell in cells)
+    return separator, "," if comma else "."
+
+
+def _without_quoted(line: str) -> str:
+    return re.sub(r'"[^"]*"', "", line)
+
+
+def _with_pyarrow(file: BinaryIO, form: str, separator: str, point: str) -> Any:
+    from pyarrow import ArrowInvalid, csv, ipc
+
+    # One block if possible, since types are inferred from the first block.
+    block = min(max(file.seek(0, io.SEEK_END) + 1, 1 << 20), _MAX_ROW)
+    file.seek(0)
+    if form == "csv":
+        reading = csv.ReadOptions(block_size=block)
+        parsing = csv.ParseOptions(delimiter=separator, newlines_in_values=True)
+        converting = csv.ConvertOptions(null_values=_NULLS, strings_can_be_null=True, decimal_point=point)
+        return csv.read_csv(file, reading, parsing, converting)
+    if form == "parquet":
+        from pyarrow import parquet
+
+        with parquet.ParquetFile(file) as columns:
+            _check_width(columns.metadata.num_columns)
+            return columns.read()
+    try:
+        return ipc.open_file(file).read_all()
+    except ArrowInvalid:
+        file.seek(0)
+        return ipc.open_stream(file).read_all()
+
+
+def _with_polars(file: BinaryIO, form: str, separator: str, point: str) -> Any:
+    import polars
+
+    options: dict[str, Any] = {}
+    if form == "csv":
+        options = {
+            "infer_schema_length": None,
+            "separator": separator,
+            "decimal_comma": point == ",",
+            "null_values": _NULLS,
+        }
+    return getattr(polars, f"read_{form}")(file, **options)
+
+
+def _with_pandas(file: BinaryIO, form: str, separator: str, point: str) -> Any:
+    import pandas
+
+    options: dict[str, Any] = {}
+    if form == "csv":
+        options = {"sep": separator, "decimal": point, "na_values": _NULLS, "keep_default_na": False}
+        # By default pandas before 3.1 rounds the last digit of decimals inexactly.
+        if tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1):
+            options["float_precision"] = "round_trip"
+    return getattr(pandas, f"read_{'feather' if form == 'ipc' else form}")(file, **options)
+
+
+def _check_width(n_columns: int) -> None:
+    if n_columns > MAX_COLUMNS:
+        limit = f"more than {MAX_COLUMNS}"
+        raise ValueError(f"it has {n_columns} columns, {limit}; keep only the columns of parameters.")

@@ -1,0 +1,34 @@
+"""Formats of tables, one file per tool; the first format that recognises a table's columns reads it.
+
+For another tool, write a `Format` and pass it as ``Observations.from_dataframe(..., format=)``.
+"""
+
+from collections.abc import Sequence
+
+from parzax.lens.tables.formats.ax import AX
+from parzax.lens.tables.formats.format import Format
+from parzax.lens.tables.formats.mlflow import MLFLOW, MLFLOW_PAGE
+from parzax.lens.tables.formats.nested import HYPEROPT, KERAS_TUNER, NESTED
+from parzax.lens.tables.formats.nevergrad import NEVERGRAD
+from parzax.lens.tables.formats.optuna import DASHBOARD, OPTUNA, OPTUNA_TRIALS
+from parzax.lens.tables.formats.ray import RAY, RAY_PROGRESS
+from parzax.lens.tables.formats.sklearn import SKLEARN
+from parzax.lens.tables.formats.smac import SMAC
+from parzax.lens.tables.formats.syne_tune import SYNE_TUNE
+from parzax.lens.tables.formats.wandb import WANDB_API, WANDB_PAGE, WANDB_RUNS
+from parzax.lens.tables.names import counts_parameters
+
+FORMATS = (
+    OPTUNA, DASHBOARD, MLFLOW, SMAC, RAY, RAY_PROGRESS, WANDB_RUNS, SYNE_TUNE, SKLEARN, HYPEROPT, KERAS_TUNER,
+    OPTUNA_TRIALS, *NESTED, AX, WANDB_PAGE, WANDB_API, MLFLOW_PAGE, NEVERGRAD,
+)  # fmt: skip
+PLAIN = Format("a plain table", needs=(), state="state")
+
+
+def recognise(columns: Sequence[str]) -> Format:
+    """The format of a table with these columns; `PLAIN` if no tool is recognised.
+
+    A column such as params_total is the size of a model, and no sign of a tool.
+    """
+    signs = [column for column in columns if not counts_parameters(column)]
+    return next((form for form in FORMATS if form.recognises(signs)), PLAIN)

@@ -1,0 +1,219 @@
+"""Broken samplers of mixtures fail the checks that `test_samplers` makes."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from mixture_cases import (
+    CASES,
+    KINDS,
+    UNIT,
+    Case,
+    N,
+    X,
+    excess,
+    failures,
+    generator,
+    key,
+    sample,
+    tree_regimes,
+)
+from reference.frequencies import Checks
+
+import parzax as px
+from parzax.density import mixture, sampling
+from parzax.kernels import AitchisonAitken
+
+MUTANTS = Checks(5e-7, 500)
+
+
+def _sample_anew(pe: px.ParzenEstimator, seed: int) -> jax.Array:
+    """`ParzenEstimator.sample` compiled anew, so that it sees what was patched."""
+
+    def draw(basis, mixture, key):
+        return basis.frame.decode(mixture.sample(basis, key, N))
+
+    return eqx.filter_jit(draw)(pe.basis, pe.mixture, key(seed))
+
+
+def _with(case: Case, where: Callable, new: Callable) -> tuple[Case, px.ParzenEstimator, Any]:
+    """Draws of an estimator with one array changed, under the law of the right one."""
+    pe = case.fit()
+    return case, pe, sample(eqx.tree_at(where, pe, new(pe)), key(99))
+
+
+def _key_reused(monkeypatch):
+    """The component and every draw from one number."""
+    original = sampling.uniforms
+
+    def uniforms(*arguments, **options):
+        components, levels = original(*arguments, **options)
+        return components, jnp.broadcast_to(components[:, :1], levels.shape)
+
+    monkeypatch.setattr(mixture, "uniforms", uniforms)
+    pe = CASES["no prior"].fit()
+    return CASES["no prior"], pe, _sample_anew(pe, 0)
+
+
+def _one_key_for_all_parameters(monkeypatch):
+    """Parameters that share their number: right one by one, dependent within a component."""
+    original = sampling.uniforms
+
+    def uniforms(*arguments, **options):
+        components, levels = original(*arguments, **options)
+        return components, jnp.broadcast_to(levels[:, :1], levels.shape)
+
+    monkeypatch.setattr(mixture, "uniforms", uniforms)
+    case = replace(CASES["clusters"], bandwidth=px.bandwidth.constant(0.3), scale=0.3)
+    pe = case.fit()
+    return case, pe, _sample_anew(pe, 1)
+
+
+def _own_component_per_parameter():
+    case = CASES["clusters"]
+    pe = case.fit()
+    draws = np.array(sample(pe, key(2)))
+    draws[:, 1] = generator(0).permutation(draws[:, 1])
+    return case, pe, draws
+
+
+def _prior_dropped():
+    return _with(CASES["narrow"], lambda pe: pe.mixture.prior_weight, lambda pe: 0 * pe.prior_weight)
+
+
+def _prior_of_mixed_dropped():
+    return _with(CASES["mixed"], lambda pe: pe.mixture.prior_weight, lambda pe: 0 * pe.prior_weight)
+
+
+def _weights_ignored():
+    case = CASES["mixture weights"]
+    return _with(case, lambda pe: pe.mixture.weight, lambda pe: jnp.where(pe.weight > 0, 1 / 13, 0))
+
+
+def _weights_shifted():
+    """The row before the one whose weight was drawn."""
+    return _with(CASES["unequal weights"], lambda pe: pe.mixture.weight, lambda pe: jnp.roll(pe.weight, 1))
+
+
+def _scale_off():
+    case = Case(UNIT, [[0.375]], prior_weight=0)
+    return _with(case, lambda pe: pe.mixture.scale, lambda pe: pe.scale * 1.03)
+
+
+def _top_off():
+    case = Case(KINDS, [[2]], prior_weight=0)
+    return _with(case, lambda pe: pe.mixture.scale, lambda pe: pe.scale + 0.02)
+
+
+def _wide_kernel_for_the_users_prior():
+    case = CASES["user's prior"]
+    pe = case.fit()
+    return case, pe, sample(case.fit(prior=None), key(3))
+
+
+def _linear_axis():
+    """Draws on the log axis, stretched to native values as if it were linear."""
+    case = CASES["log"]
+    pe = case.fit()
+    axis = case.true_law(pe).axes[0, 0]
+    unit = axis.unit(np.asarray(sample(pe, key(4)), float))
+    return case, pe, axis.low + unit * (axis.high - axis.low)
+
+
+def _jacobian_as_well():
+    """Draws reweighted by a small power of the value: a Jacobian in part."""
+    case = CASES["log"]
+    pe = case.fit()
+    draws = np.asarray(sample(pe, key(5)))
+    weight = draws[:, 0] ** -0.02
+    return case, pe, draws[generator(1).choice(N, N, p=weight / weight.sum())]
+
+
+def _clipped_kernels():
+    case = CASES["no prior"]
+    rng = generator(2)
+    draws = X[rng.integers(0, 12, N)] + 0.1 * rng.normal(size=(N, 1))
+    return case, case.fit(), np.clip(draws, 0, 1)
+
+
+def _kernels_of_other_regimes():
+    """A row of another regime draws from a kernel at a made-up place, where the prior stands for it."""
+    case = CASES["tree"]
+    return _with(
+        case,
+        lambda pe: (pe.mixture.rows.regime, pe.mixture.scale),
+        lambda pe: (jnp.maximum(pe.mixture.rows.regime, 0), jnp.where(pe.scale == 1, 0.1, pe.scale)),
+    )
+
+
+def _prior_in_every_second_regime():
+    """Rows of the second regime are not known as such."""
+    case = CASES["tree"]
+    regimes = lambda pe: jnp.where(pe.mixture.rows.regime == 1, -1, pe.mixture.rows.regime)  # noqa: E731
+    return _with(case, lambda pe: pe.mixture.rows.regime, regimes)
+
+
+def _branches_independent():
+    """Whether a parameter is active drawn apart from the parents, as Optuna samples branches."""
+    case = CASES["tree"]
+    pe = case.fit()
+    draws = np.array(sample(pe, key(6)))
+    draws[:, 4] = generator(3).permutation(draws[:, 4])
+    return case, pe, draws
+
+
+def _children_forget_the_component():
+    """Conditions hold, but given its regime a child is drawn from any component."""
+    case = CASES["tree"]
+    pe = case.fit()
+    draws = np.array(sample(pe, key(7)))
+    rng = generator(4)
+    for regime in (0, 1):
+        here = np.flatnonzero(tree_regimes(draws)[:, 2] == regime)
+        draws[here, 2] = rng.permutation(draws[here, 2])
+    return case, pe, draws
+
+
+def _own_category_among_others(monkeypatch):
+    def quantile(cls, level, place, scale, n_values):
+        number = jnp.floor(level / scale * n_values)
+        return jnp.where(level < scale, (number + 0.5) / n_values, place)
+
+    monkeypatch.setattr(AitchisonAitken, "quantile", classmethod(quantile))
+    case = replace(CASES["categories"], prior_weight=0)
+    pe = case.fit()
+    return case, pe, _sample_anew(pe, 8)
+
+
+BROKEN = [
+    _key_reused, _one_key_for_all_parameters, _own_component_per_parameter, _prior_dropped,
+    _prior_of_mixed_dropped,
+    _weights_ignored, _weights_shifted, _scale_off, _top_off, _wide_kernel_for_the_users_prior, _linear_axis,
+    _jacobian_as_well, _clipped_kernels, _kernels_of_other_regimes, _prior_in_every_second_regime,
+    _branches_independent, _children_forget_the_component, _own_category_among_others,
+]  # fmt: skip
+
+
+FAST = (_prior_dropped, _weights_shifted, _branches_independent, _children_forget_the_component)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        pytest.param(f, id=f.__name__.strip("_"), marks=[] if f in FAST else [pytest.mark.slow])
+        for f in BROKEN
+    ],
+)
+def test_broken_samplers_fail(broken, monkeypatch, record_property):
+    """The same checks at the same level notice each of these mistakes."""
+    takes_patch = broken.__code__.co_argcount > 0
+    found = failures(excess(*(broken(monkeypatch) if takes_patch else broken()), MUTANTS))
+    assert found
+    worst = max(found, key=found.get)
+    name = broken.__name__.strip("_")
+    record_property("tried", f"broken sampler {name}: {worst} at {found[worst]:.2f} of the allowance")
