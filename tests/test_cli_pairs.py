@@ -49,7 +49,7 @@ def test_interactions_are_those_of_python(capsys):
     outputs = ["--json", "i.json", "--csv", "i.csv", "--plot", "i.png"]
     status, out, err = run(capsys, "interactions", "a.csv", *TARGET, "--draws", "50", *outputs)
     assert status == 0, err
-    obs = px.Observations.from_dataframe("a.csv", "loss", direction="minimize", warn=False)
+    obs = px.Observations.from_dataframe("a.csv", "loss", directions="minimize", warn=False)
     with jax.enable_x64(True):
         expected = px.interactions(obs, 0.3, n_draws=50)
     records = json.loads(Path("i.json").read_text())["records"]
@@ -77,7 +77,7 @@ def test_two_tables_are_compared_in_one_space(capsys):
     status, out, err = run(capsys, "compare", "a.csv", "b.csv", *options)
     assert status == 0, err
     both = pd.concat([pd.read_csv("a.csv").assign(log="a"), pd.read_csv("b.csv").assign(log="b")])
-    logs = px.Observations.by_task(both, "log", "loss", direction="minimize", warn=False)
+    logs = px.Observations.by_task(both, "log", "loss", directions="minimize", warn=False)
     with jax.enable_x64(True):
         expected = px.compare(logs["a"], logs["b"], 0.3, n_resamples=200)
     records = json.loads(Path("c.json").read_text())["records"]
@@ -222,7 +222,7 @@ def test_unwritable_outputs_are_found_before_the_work(capsys, monkeypatch, tmp_p
 
 def test_a_page_that_cannot_be_written_is_refused_before_the_work(monkeypatch, tmp_path):
     # Catches the same in Python.
-    obs = px.Observations.from_dataframe("a.csv", "loss", direction="minimize", warn=False)
+    obs = px.Observations.from_dataframe("a.csv", "loss", directions="minimize", warn=False)
     monkeypatch.setattr(import_module("parzax.lens.page.report"), "compute_result", None)
     with pytest.raises(ValueError, match="it is a folder"):
         px.report(obs, tmp_path)

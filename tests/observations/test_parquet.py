@@ -56,7 +56,7 @@ def write(folder: Path, rows: pa.Table, sizes=(1000, 700, 1300), row_group_size=
 
 
 def encoded(rows: pa.Table, direction="minimize", region=0.9):
-    obs = px.Observations.from_dataframe(rows, "loss", direction=direction, space=SPACE, warn=False)
+    obs = px.Observations.from_dataframe(rows, "loss", directions=direction, space=SPACE, warn=False)
     return obs.encode(LEVELS, region)
 
 
@@ -85,7 +85,7 @@ def test_counts_of_files(tmp_path, direction):
 
 
 def arrays(rows: pa.Table, sign: int):
-    obs = px.Observations.from_dataframe(rows, "loss", direction="minimize", space=SPACE, warn=False)
+    obs = px.Observations.from_dataframe(rows, "loss", directions="minimize", space=SPACE, warn=False)
     loss = sign * rows["loss"].to_numpy()
     values = np.stack(
         [np.asarray(rows["x"]), np.asarray(rows["k"]), np.asarray(rows["c"]) == "b", rows["y"].to_numpy()],
