@@ -37,7 +37,7 @@ _MEMBERS = {
     "parzax.density": "ParzenEstimator",
     "parzax.divergence": "grid_density pearson_divergence",
     "parzax.importance": "Counts Encoded Grid GridEstimator Importance level_counts within_regime_variance",
-    "parzax.lens.logs": "ImportReport Observations count_parquet count_rows encode",
+    "parzax.lens.logs": "ImportReport Observations count_rows encode",
     "parzax.lens.page": "report",
     "parzax.lens.results": (
         "Comparison ImportanceResult InteractionResult Uncertainty compare cond_ped_anova "

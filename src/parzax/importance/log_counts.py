@@ -29,7 +29,7 @@ class Counts(eqx.Module):
 
     `parzax.importance.estimate` needs nothing else.
 
-    Made by `parzax.importance.count`, `parzax.count_rows` (a block of rows), `parzax.count_parquet` (files)
+    Made by `parzax.importance.count`, `parzax.count_rows` (a block of rows), `parzax.lens.count` (files)
     and `Counts.from_table` (any engine's group-by). A pytree; leading axes are batches.
 
     Attributes:

@@ -131,8 +131,6 @@ def _add_importance(add: Any) -> None:
     _add_tables(add, "levels, importances, variances, statuses", "parameter")
     add("--npz", type=Path, metavar="out.npz", help="write: everything, for ImportanceResult.load")
     add("--write-space", type=Path, metavar="space.json", help="write: the search space, given or inferred")
-    text = "count Parquet files in parts kept here; the same command goes on after a kill"
-    add("--resume", type=Path, metavar="FOLDER", help=text)
 
 
 def _add_report(add: Any) -> None:

@@ -113,7 +113,7 @@ def _read_space(args: Namespace) -> tuple[Space | None, Any]:
 
 def _from_table(path: Path, args: Namespace) -> Observations:
     table = read_table(path)
-    with _asking(path, args):
+    with asking(path, args):
         return Observations.from_dataframe(table, seed=args.seed, **table_arguments(table, args))
 
 
@@ -131,12 +131,12 @@ def _from_tables(paths: Sequence[Path], args: Namespace) -> list[Observations]:
                 find_targets(each.without(*(args.drop or ())), recognise(together.names), arguments["target"])
                 for option in ("constraints", "group", "seed", "trial", "step"):
                     named_columns(option, getattr(args, option), each.names)
-        with _asking(paths[0], args):
+        with asking(paths[0], args):
             return list(Observations.by_task(table, _LOG, seed=args.seed, **arguments).values())
 
 
 @contextmanager
-def _asking(path: Path, args: Namespace) -> Iterator[None]:
+def asking(path: Path, args: Namespace) -> Iterator[None]:
     """Turn a doubt about the columns of a table into an error with the command to copy."""
     try:
         yield

@@ -5,5 +5,4 @@ from parzax.lens.logs.encode import encode as encode
 from parzax.lens.logs.levels import level_sets as level_sets
 from parzax.lens.logs.levels import level_weight as level_weight
 from parzax.lens.logs.observations import Observations as Observations
-from parzax.lens.logs.parquet import count_parquet as count_parquet
 from parzax.lens.logs.report import ImportReport as ImportReport

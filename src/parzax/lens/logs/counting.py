@@ -33,7 +33,7 @@ def count_rows(
     Args:
         space, x, losses, levels, region, grid: as in `parzax.encode`.
         cutoffs: (q + 1,) largest loss of each target set in the order of ``levels``, then of the region, such
-            as `parzax.Counts.cutoffs` of `parzax.count_parquet`. Rows tied with a cut-off are included.
+            as `parzax.Counts.cutoffs` of `parzax.lens.count`. Rows tied with a cut-off are included.
 
     Returns:
         `parzax.Counts`. Its ``status`` is 0, because one block cannot show whether a cut-off is tied.
