@@ -263,8 +263,6 @@ def test_cutoffs_of_another_job(tmp_path):
         )
         assert (first.merge(*others).counts == log.counts).all()
         assert not first.status.any()
-        with pytest.raises(ValueError, match="differs in cutoffs"):
-            px.lens.count(tmp_path / "0.parquet", SPACE, "loss", LEVELS, 0.9, directions=direction)
     with pytest.raises(ValueError, match="cutoffs must have shape"):
         px.lens.count(path, SPACE, "loss", LEVELS, cutoffs=[0.0])
     with pytest.raises(ValueError, match="cutoffs must not be NaN"):

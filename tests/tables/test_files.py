@@ -10,7 +10,6 @@ import pytest
 
 import parzax as px
 from parzax.lens.cli import main
-from parzax.lens.tables import files
 from parzax.lens.tables.files import read_table
 
 N = 40

@@ -124,7 +124,7 @@ def test_a_run_of_each_row_is_no_trial():
         "epoch": rng.integers(80, 140, 100),
         "loss": rng.random(100),
     }
-    with pytest.raises(ValueError, match="'run_id': an identity.*'epoch': a counter of steps") as error:
+    with pytest.raises(ValueError, match=r"'run_id': an identity.*'epoch': a counter of steps") as error:
         read(columns)
     assert error.value.guess == {"parameters": ["warmup"]}
     assert read(columns, **error.value.guess).n == 100

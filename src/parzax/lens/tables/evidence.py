@@ -72,7 +72,7 @@ def find_copies(codes: dict[str, np.ndarray], numbers: dict[str, np.ndarray | No
         column, n_values = numbers[name], len(np.unique(code))
         if len(code) < _LEAST_ROWS or n_values < 2:
             continue
-        keys = [code.tobytes()] if n_values < len(code) ** 0.5 else []
+        keys = [code.tobytes()] if n_values <= len(code) / 3 else []
         if column is not None and n_values >= _LEAST_VALUES:
             _, place = np.unique(column, return_inverse=True)
             keys += [b"order" + min(place.tobytes(), (place.max() - place).tobytes())]
