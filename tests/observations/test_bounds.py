@@ -168,7 +168,7 @@ class TestTables:
         np.testing.assert_array_equal(logs["2"].bounds["x"], [[0, 1], [0, 0.5]])
 
     def test_what_is_refused(self):
-        options = {"directions": "minimize", "warn": False}
+        options = {"directions": "minimize", "parameters": ["x", "c"], "warn": False}
         with pytest.raises(ValueError, match="the table has no column 'topp'; did you mean 'top'"):
             px.Observations.from_dataframe(self.DF, bounds={"x": (0, "topp")}, **options)
         with pytest.raises(ValueError, match="a parameter of bounds must be one of"):
