@@ -5,7 +5,13 @@ import pandas as pd
 import pytest
 
 import parzax as px
-from parzax.lens.tables.evidence import counts_within, find_copies, find_repeats, why_by_values
+from parzax.lens.tables.evidence import (
+    counts_within,
+    find_copies,
+    find_repeats,
+    rank_correlation,
+    why_by_values,
+)
 from parzax.lens.tables.names import why_by_name
 
 N = 60
@@ -94,7 +100,11 @@ def test_results_are_recognised_by_order():
     lr, depth = rng.random((2, N))
     loss = (lr - 0.4) ** 2 + 0.03 * depth
     near = np.exp(-10 * loss) + 0.05 * rng.normal(size=N)
-    assert why_by_values(near, loss[:, None]).startswith("a result (rank correlation 0.9")
+    assert why_by_values(near, loss[:, None], [lr, depth]).startswith("a result (rank correlation 0.9")
+    # One parameter may decide alone.
+    alone = lr + 0.3 * depth
+    assert 0.9 < rank_correlation(lr, alone) < 0.98
+    assert why_by_values(lr, alone[:, None], [depth]) == ""
     assert why_by_values(depth, loss[:, None]) == why_by_values(lr, loss[:, None]) == ""
 
 

@@ -113,6 +113,8 @@ def _read_space(args: Namespace) -> tuple[Space | None, Any]:
 
 def _from_table(path: Path, args: Namespace) -> Observations:
     table = read_table(path)
+    if args.target is None and {"name", "kind"} <= set(table.names):
+        raise ValueError(f"{str(path)!r} has no objective. A search space goes to --space.")
     with asking(path, args):
         return Observations.from_dataframe(table, seed=args.seed, **table_arguments(table, args))
 
@@ -141,8 +143,6 @@ def asking(path: Path, args: Namespace) -> Iterator[None]:
     try:
         yield
     except DoubtError as error:
-        if {"name", "kind"} <= set(error.guess.get("parameters", ())):
-            raise ValueError(f"{str(path)!r} is a search space, which goes to --space.") from None
         hint = "If this guess is right, copy it; else change it:"
         raise ValueError(f"{str(path)!r}: {error.reasons} {hint} {error.command(args.words)}") from error
 

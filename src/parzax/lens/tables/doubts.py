@@ -72,7 +72,7 @@ def find_doubts(
     """
     numbers = {name: numbers_of(name) for name in free}
     codes = {name: table.codes(name) for name in free}
-    doubts = {name: _why(table, name, column, losses) for name, column in numbers.items()}
+    doubts = {name: _why(table, name, numbers, losses) for name in free}
     guess = {} if trial is not None else _guess_trials(table, free, numbers, codes)
     repeats = evidence.find_repeats(codes, numbers)
     group, rows = trial, "a trial"
@@ -99,12 +99,13 @@ def find_doubts(
     return {name: why for name, why in doubts.items() if why}, guess
 
 
-def _why(table: Table, name: str, column: np.ndarray | None, losses: np.ndarray) -> str:
-    why = why_by_name(name, column)
-    if why:
+def _why(table: Table, name: str, numbers: Mapping[str, np.ndarray | None], losses: np.ndarray) -> str:
+    column = numbers[name]
+    if why := why_by_name(name, column):
         return f"{why}, by its name"
     if column is not None:
-        by_values = evidence.why_by_values(column, losses)
+        others = [x for other, x in numbers.items() if x is not None and other != name]
+        by_values = evidence.why_by_values(column, losses, others)
     else:
         by_values = "a state" if holds_states(table, name) else evidence.why_by_labels(table.read(name))
     return f"{by_values}, by its values" if by_values else ""

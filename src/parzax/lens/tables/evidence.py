@@ -4,6 +4,7 @@ Values never decide alone: `parzax.lens.tables.doubts` asks.
 """
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -16,7 +17,12 @@ _LEAST_ROWS, _LEAST_VALUES = 12, 5
 _PART = 4096
 # A column with at least this rank correlation with the objective may be a result. One parameter that decides
 # alone can reach that too.
-_LIKE_OBJECTIVE = 0.9
+_LIKE_OBJECTIVE = 0.98
+# So may a column with at least the first correlation, if another column explains the second share of it: a
+# random search draws parameters independently.
+_LIKE_IF_EXPLAINED, _EXPLAINED = 0.9, 0.5
+# Number of cells, with equally many rows, of the column that explains another one.
+_CELLS = 6
 # Least correlation of a counter with gaps with the row numbers; a grid of powers has less.
 _ON_LINE = 0.95
 # Choices repeat. If more than this share of a column's labels are different, they identify the rows.
@@ -24,17 +30,22 @@ _NEARLY_ALL = 0.8
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([ T_].*)?|\d\d?[./]\d\d?[./]\d{4}.*")
 
 
-def why_by_values(numbers: np.ndarray, losses: np.ndarray) -> str:
+def why_by_values(numbers: np.ndarray, losses: np.ndarray, others: Sequence[np.ndarray] = ()) -> str:
     """What a column of numbers (n,) may be, instead of a parameter; "" if nothing.
 
-    ``losses`` are the objectives (n, m), NaN in rows that are not used.
+    ``losses`` are the objectives (n, m), NaN in rows that are not used; ``others`` are other columns (n,).
     """
     if _counts_rows(numbers):
         return "a counter of the rows"
     if _holds_times(numbers):
         return "a time"
     likeness = max((rank_correlation(numbers, loss) for loss in losses.T), default=0.0)
-    return f"a result (rank correlation {likeness:.2f})" if likeness >= _LIKE_OBJECTIVE else ""
+    like = likeness >= _LIKE_OBJECTIVE or (
+        likeness >= _LIKE_IF_EXPLAINED
+        and len(np.unique(numbers)) > len(numbers) / 2
+        and any(_explains(x, numbers) for x in others)
+    )
+    return f"a result (rank correlation {likeness:.2f})" if like else ""
 
 
 def why_by_labels(column: Column) -> str:
@@ -55,6 +66,21 @@ def rank_correlation(x: np.ndarray, y: np.ndarray) -> float:
     if len(rows) < _LEAST_ROWS or min(len(np.unique(x)), len(np.unique(y))) < _LEAST_VALUES:
         return 0.0
     return abs(float(np.corrcoef(_mean_ranks(x), _mean_ranks(y))[0, 1]))
+
+
+def _explains(x: np.ndarray, y: np.ndarray) -> bool:
+    """Whether means in cells of ``x`` (n,) explain the ranks of ``y`` (n,), adjusted for their number."""
+    rows = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+    rows = rows[:: max(len(rows) // _PART, 1)]
+    n, rank = len(rows), _mean_ranks(y[rows])
+    if n < _LEAST_ROWS or len(np.unique(x[rows])) < _LEAST_VALUES:
+        return False
+    _, first, value = np.unique(np.sort(x[rows]), return_index=True, return_inverse=True)
+    place = np.empty(n, int)
+    place[np.argsort(x[rows], kind="stable")] = first[value]
+    cell = _CELLS * place // n
+    within = rank - (np.bincount(cell, rank) / np.maximum(np.bincount(cell), 1))[cell]
+    return bool(within @ within / (n - _CELLS) <= (1 - _EXPLAINED) * rank.var(ddof=1))
 
 
 def find_copies(codes: dict[str, np.ndarray], numbers: dict[str, np.ndarray | None]) -> dict[str, str]:

@@ -74,7 +74,7 @@ _STEPS = re.compile(
 )
 _REPEATS = re.compile("(?:cv |data )?(?:fold|repeat|rep|replicate|replication)|(?:random )?seed")
 _TRIALS = re.compile(
-    "(?:.* )?(?:trial|run|job|arm|config(?:uration)? (?:id|number))(?: (?:id|number|num|no|index|idx|uuid))?|t?id"
+    "(?:.* )?(?:trial|run|job|arm|config(?:uration)? id)(?: (?:id|number|num|no|index|idx|uuid))?|t?id"
 )
 # Words of objectives that are better if larger, or if smaller. "Score" may be either.
 _MORE_IS_BETTER = word_set("""
