@@ -28,7 +28,7 @@ from parzax.samplers import RandomStart
 N_RUNS, QUICK_RUNS, BUDGETS = {"c_tpe": 500, "meta": 100}, 4, (20, 50, 100)
 # Runs of one unit: a unit that is killed is lost.
 N_EACH = 50
-# Gaps below this share of the median first one count as that.
+# Gaps below this share of the median first one are raised to it.
 FLOOR = 1e-4
 # Two settings are equal if the 95 % interval of their ratio lies within this factor.
 EQUAL = 1.15

@@ -119,7 +119,7 @@ def units(quick: bool) -> list[Unit]:
 def log_ratios(found: Mapping[str, Arrays], method: str, budget: int) -> dict[str, np.ndarray]:
     """Setting -> (s,) logs of best losses over those without sources; runs of one number have one key.
 
-    Losses below a share of 1e-4 of the median first one count as that: what is left there is rounding.
+    Losses below 1e-4 times the median first one are raised to this value: what is left there is rounding.
     """
     out = {}
     for unit, arrays in found.items():
@@ -215,7 +215,7 @@ any: geometric means over settings and runs, with 95 % intervals. Below 1 source
   2, 4 or 8 of them, with 100 random rows each.
 * Each table has the other tables of its benchmark as sources. Its losses are those above the smallest
   of the table.
-* Losses below 1e-4 of the first one count as that.
+* Losses below 1e-4 times the first one are raised to this value.
 
 [What the rules are](../meta.md#weights)."""
 
