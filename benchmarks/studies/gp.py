@@ -129,8 +129,8 @@ ABOUT = f"""Gaps to the optimum, after some evaluations, of `px.tpe` beside Optu
 The problems are from the half of [the suite](optimisers/index.md) that was kept for the end. A cell such as
 "11/9, 1.20, p = 0.87" means: `px.tpe` has the smaller median gap on 11 problems and the larger one on 9; the
 geometric mean of its gaps is 1.20 times the other's; p is from Wilcoxon's test over problems (Holm). Gaps
-below {scores.FLOOR:g} times that of a random configuration are raised to this value. All samplers begin with ten
-random rows."""
+below {scores.FLOOR:g} times that of a random configuration are raised to this value. All samplers begin with
+ten random rows."""
 EACH = """## Problem by problem
 
 The median gap of `px.tpe` over that of GP, and in how many of the runs its gap is smaller/larger. Ten runs
