@@ -241,16 +241,14 @@ configuration's gap is raised to this value. Suggestions are random until ten ro
 and 64 all of the first batch is random. Local penalties and a spread over components were not tried."""
 
 
-CLAIM = """No rule should have a smaller gap than `ask(n)`, at p < 0.01 (Wilcoxon over problems, not adjusted) or
-by a factor above 2."""
+CLAIM = """No rule should have a smaller gap than `ask(n)`, at p < 0.01 (Wilcoxon over problems, not adjusted)
+or by a factor above 2."""
 
 
 def claims(failed: Sequence[str]) -> str:
-    return (
-        f"{CLAIM} None has."
-        if not failed
-        else "\n".join([f"{CLAIM} These have:", "", *(f"* {x}" for x in failed)])
-    )
+    if not failed:
+        return f"{CLAIM} None has."
+    return "\n".join([f"{CLAIM} These have:", "", *(f"* {text}" for text in failed)])
 
 
 if __name__ == "__main__":
