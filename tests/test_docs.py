@@ -1,4 +1,4 @@
-"""The pages of docs: links lead somewhere, the navigation is short, and every page is found."""
+"""The pages of docs: links lead somewhere, pages and navigation are short, and every page is found."""
 
 import re
 from functools import cache
@@ -63,3 +63,9 @@ def test_every_page_can_be_reached_from_the_navigation():
         waiting += [path.resolve() for path, _ in links(page)]
     missing = {page for page in PAGES if "docs" in page.parts} - reached
     assert not missing
+
+
+def test_the_pages_outside_of_the_studies_are_short():
+    # Catches pages that grow: what benchmarks measure belongs into docs/studies.
+    pages = [page for page in (ROOT / "docs").rglob("*.md") if "studies" not in page.parts]
+    assert sum(len(page.read_text(encoding="utf-8").split()) for page in pages) <= 25_000
