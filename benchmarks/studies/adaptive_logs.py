@@ -181,8 +181,8 @@ def _runs(found: Mapping[str, Arrays]) -> str:
     return "Logs: " + "; ".join(f"{name} {s} of {n} trials" for name, (s, n) in shapes.items()) + "."
 
 
-ABOUT = f"""Most logs come from a search that learns: each trial is chosen by those before it. This page measures
-how far importances of such a log are from those of random search. What to do:
+ABOUT = f"""Most logs come from a search that learns: each trial is chosen by those before it. This page
+measures how far importances of such a log are from those of random search. What to do:
 
 * Read the importances of such a log as those of its rows, not of the space.
 * Compare the share of a parameter with that of a parameter that does nothing.

@@ -207,9 +207,9 @@ def written(found: Mapping[str, Arrays]) -> Page:
     return Page([ABOUT, table(found, [DEFAULT], budgets), _claims(failed), others], shape, failed)
 
 
-ABOUT = """By default they hardly ever do: `px.meta_learn_tpe` takes its first five suggestions from the
-sources (*warm start*), and nothing else. The tables have best losses with sources over those of `px.tpe` without
-any: geometric means over settings and runs, with 95 % intervals. Below 1 sources help.
+ABOUT = """By default they hardly ever do: `px.meta_learn_tpe` takes its first five suggestions from
+the sources (*warm start*), and nothing else. The tables have best losses with sources over those of `px.tpe`
+without any: geometric means over settings and runs, with 95 % intervals. Below 1 sources help.
 
 * Ellipsoids have 4 or 10 dimensions. Their centre is at 0 for the target, and at c* for the sources: 1,
   2, 4 or 8 of them, with 100 random rows each.
