@@ -1,5 +1,6 @@
 """Checks on the host. They raise a ValueError or TypeError with the argument, the value and the remedy."""
 
+import difflib
 import math
 import numbers
 import sys
@@ -125,6 +126,38 @@ def one_of(name: str, value: Any, options: Iterable[Any]) -> Any:
     if value not in options:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}.")
     return value
+
+
+# Names of arguments in other libraries, by ours.
+_SYNONYMS = {
+    "low": ("min", "lower", "minimum", "start", "lo"),
+    "high": ("max", "upper", "maximum", "stop", "end", "hi"),
+    "log": ("log_scale", "logarithmic", "prior"),
+    "step": ("q", "resolution", "increment"),
+    "choices": ("values", "options", "categories", "items"),
+    "values": ("choices", "sequence", "items"),
+    "when": ("condition", "conditions", "parent"),
+}
+
+
+def suggest(name: Any, options: Iterable[str]) -> str:
+    """What was probably meant by an unknown name, or else the names that exist; the end of an error.
+
+    >>> suggest("lr_rate", ["depth", "learning_rate"]), suggest("min", ["low", "high"]), suggest("k", ["low"])
+    ("did you mean 'learning_rate'?", "did you mean 'low'?", 'it has low.')
+    """
+    options = list(options)
+    close = [option for option in options if name in _SYNONYMS.get(option, ())]
+    close += difflib.get_close_matches(str(name), options, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"it has {', '.join(options)}."
+
+
+def check_arguments(name: str, given: Iterable[str], options: Iterable[str]) -> None:
+    """Raise TypeError for keyword arguments that a callable does not have, with the name probably meant."""
+    options = list(options)
+    for argument in given:
+        if argument not in options:
+            raise TypeError(f"{name} has no argument {argument!r}; {suggest(argument, options)}")
 
 
 def directions(direction: Any, n_objectives: int) -> tuple[str, ...]:

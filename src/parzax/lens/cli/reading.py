@@ -23,7 +23,7 @@ from parzax.lens.tables.objectives import NoObjectiveError, find_directions, fin
 from parzax.lens.tables.records import stack_tables
 from parzax.lens.tables.roles import named_columns, suggest
 from parzax.space import Categorical, Space
-from parzax.space.serialization import load
+from parzax.space.serialization import parse
 
 # Formats whose reading may run code from the file.
 _REFUSED = (".pkl", ".pickle", ".joblib", ".npy", ".yaml", ".yml", ".pt", ".pth", ".dill")
@@ -102,8 +102,8 @@ def _read_space(args: Namespace) -> tuple[Space | None, Any]:
     asked = args.direction[0] if args.direction and len(args.direction) == 1 else args.direction
     if args.space is None:
         return None, asked
-    with _checks.explain(f"--space {args.space!r}"):
-        data = load(Path(args.space))
+    with _checks.explain(f"--space {args.space!r}", (OSError, TypeError, ValueError)):
+        data = parse(Path(args.space).read_text(encoding="utf-8"))
         space, direction = Space.from_json(data), data.get("direction")
         if direction not in (None, "minimize", "maximize"):
             raise ValueError(f'"direction" must be minimize or maximize, got {direction!r}.')
