@@ -90,7 +90,7 @@ def refuse_invalid(
 def encoded(space: Space, x: np.ndarray, size: int, dtype: Any) -> Points:
     """NumPy rows as ``size`` points (NumPy arrays with floats of ``dtype``), 0 after the last row."""
     frame, shape = host_frame(space), (size, len(space))
-    points = Points.of(*(np.zeros(shape, kind) for kind in (np.int32, dtype, np.int32, bool)))
+    points = Points(*(np.zeros(shape, kind) for kind in (np.int32, dtype, np.int32, bool)))
     for start in range(0, len(x), _CHUNK):
         chunk = frame.encode(x[start : start + _CHUNK])
         for rows, values in zip(jax.tree.leaves(points), jax.tree.leaves(chunk), strict=True):
