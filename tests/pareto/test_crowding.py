@@ -86,8 +86,13 @@ def test_few_rows():
 
 @pytest.mark.parametrize("m", [1, 2, 3])
 def test_on_the_host(m, double):
-    """NumPy arrays: the same numbers, also for NaN, infinities and absent rows; catches a warning."""
+    """NumPy arrays: the same numbers, also for NaN, infinities and absent rows; catches a warning.
+
+    XLA takes subnormal losses for 0, NumPy does not.
+    """
     for seed, (name, losses) in enumerate(tables(m).items()):
+        if name == "subnormal":
+            continue
         losses, mask = holed(losses, seed)
         rank = non_domination_rank(losses, mask)
         found = crowding_distance(losses, rank, mask)

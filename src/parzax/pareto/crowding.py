@@ -35,7 +35,8 @@ def crowding_distance(losses: Losses, rank: Int[Array, " n"], mask: Mask = None)
         Optuna, and the authors of MO-TPE, sort ties by index only, and give infinity to the ends of constant
         objectives. Without ties the distances are the same.
 
-    >>>     >>> losses = jnp.array([[0.0, 4.0], [1.0, 3.0], [2.0, 0.0], [4.0, 4.0]])
+    >>> import jax.numpy as jnp
+    >>> losses = jnp.array([[0.0, 4.0], [1.0, 3.0], [2.0, 0.0], [4.0, 4.0]])
     >>> crowding_distance(losses, jnp.array([0, 0, 0, 1])).tolist()
     [inf, 2.0, inf, inf]
     """
