@@ -148,8 +148,6 @@ def test_what_is_refused():
     space = px.Space({"x": px.Float(0, 1)})
     with pytest.raises(ValueError, match=r"^Hypervolume\(\) supports at most 3 objectives, got 4"):
         px.mo_tpe(space, 4, ties=px.pareto.Hypervolume())
-    with pytest.raises(
-        TypeError, match=r"^ties must be a rule of parzax.pareto, .*, got 'volume'"
-    ):
+    with pytest.raises(TypeError, match=r"^ties must be a rule of parzax.pareto, .*, got 'volume'"):
         px.mo_tpe(space, 2, ties="volume")
     assert px.mo_tpe(space, 4).split.ties == px.pareto.Crowding()

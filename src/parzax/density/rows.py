@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from parzax import _checks
+from parzax._checks import check_weight, warn_of_normalised
 from parzax._compile import compiled
-from parzax._entries import check_weight, warn_of_normalised
 from parzax._numerics import capacity, to_device
 from parzax.density.basis import Basis
 from parzax.density.fitting import Settings, check_rules, fit_rows

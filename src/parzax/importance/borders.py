@@ -160,7 +160,7 @@ def _domain_keys(domain: Domain, dtype: Any) -> tuple[int, int, np.ndarray, np.n
     n = int(axis.n_values)
     outer = np.asarray(axis.native(np.array([0.0, 1.0]), np.array([0, max(n - 1, 0)])), np.float64)
     if isinstance(axis, Listed) or (n and not _by_units(axis) and n <= _MOST_LISTED):
-        values = np.asarray(axis.value(np.arange(n), np.float64))
+        values = domain.list_values()
         middles = (values[1:] + values[:-1]) / 2
         before, after = ends(values, np.append(-np.inf, middles), np.append(middles, np.inf))
     step = 0.4 * axis.step if isinstance(axis, Steps) else np.inf

@@ -1,7 +1,9 @@
 """Crowding distance."""
 
+from typing import Any
+
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
 from parzax import _checks
 from parzax._mesh import jit_or_host
@@ -9,7 +11,7 @@ from parzax._numerics import namespace
 from parzax.pareto.order import Losses, Mask, changes, checked_rows, latest, value_ranks
 
 
-def crowding_distance(losses: Losses, rank: Int[Array, " n"], mask: Mask = None) -> Float[Array, " n"]:
+def crowding_distance(losses: Losses, rank: Int[Any, " n"], mask: Mask = None) -> Float[Any, " n"]:
     """Distance between a row's neighbours within its front, summed over objectives (Deb et al. 2002, III.B).
 
     If the rows of a front are sorted by objective j,

@@ -16,7 +16,7 @@ from parzax.pareto.order import Losses, Mask, Reference, checked_rows, loop, run
 from parzax.status import Status
 
 
-def hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> Float[Array, ""]:
+def hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> Float[Any, ""]:
     """Volume that the rows dominate, up to the reference point (Zitzler and Thiele 1998).
 
     Each row spans a box from itself to the reference; the result is the volume of the union of the boxes.
@@ -46,7 +46,7 @@ def hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> Floa
     return _volume(*checked_arguments(losses, reference, mask), log=False)
 
 
-def log_hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> Float[Array, ""]:
+def log_hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> Float[Any, ""]:
     """Natural logarithm of `hypervolume`, for volumes of any size; -inf without boxes.
 
     >>> import jax.numpy as jnp
@@ -56,7 +56,7 @@ def log_hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> 
     return _volume(*checked_arguments(losses, reference, mask), log=True)
 
 
-def front_status(losses: Losses, reference: Reference | None = None, mask: Mask = None) -> Int[Array, ""]:
+def front_status(losses: Losses, reference: Reference | None = None, mask: Mask = None) -> Int[Any, ""]:
     """Bits of `Status` for ranks, crowding, and the greedy order; with a reference also for a hypervolume.
 
     NO_ROWS: no row is present. NAN_LOSSES and NAN_REFERENCE: NaN in a present row, or in the reference.

@@ -2,6 +2,7 @@
 
 import functools
 from bisect import bisect_right
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +20,7 @@ ABSENT = 2**30
 _BLOCK, _TILE = 16, 8
 
 
-def non_domination_rank(losses: Losses, mask: Mask = None) -> Int[Array, " n"]:
+def non_domination_rank(losses: Losses, mask: Mask = None) -> Int[Any, " n"]:
     """The front of each row, if fronts are removed one after the other; 0 is the Pareto front.
 
     q dominates p if q_j <= p_j in every objective and q_j < p_j in at least one (Deb et al., "A fast and

@@ -1,5 +1,7 @@
 """Greedy hypervolume subset selection (HSSP)."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -23,7 +25,7 @@ def greedy_hypervolume_order(
     mask: Mask = None,
     *,
     stop: Int[Array, ""] | int | None = None,
-) -> Int[Array, " n"]:
+) -> Int[Any, " n"]:
     """Place of each row in the greedy order, which always chooses the row that adds most hypervolume next.
 
     The greedy solution of the hypervolume subset selection problem reaches at least 1 - 1/e of the best

@@ -6,7 +6,7 @@ from typing import Any, final
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Bool, Float, Int
 
 from parzax._numerics import namespace
 from parzax.pareto.crowding import crowding_distance
@@ -16,10 +16,10 @@ from parzax.pareto.subset import greedy_hypervolume_order
 # Optuna's coordinate of the reference point if the worst value is 0.
 _EPSILON = 1e-12
 
-_Losses = Float[Array, "n m"]
-_Rows = Bool[Array, " n"]
-_Places = Int[Array, " n"]
-_Count = Int[Array, ""]
+_Losses = Float[Any, "n m"]
+_Rows = Bool[Any, " n"]
+_Places = Int[Any, " n"]
+_Count = Int[Any, ""]
 
 
 class AbstractTies(eqx.Module):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from parzax import _checks
-from parzax._entries import and_more, axis_label, find_first
+from parzax._checks import and_more, axis_label, find_first
 from parzax.space.domains import Categorical, Domain
 from parzax.space.frame import INACTIVE
 from parzax.space.space import Space

@@ -1,10 +1,13 @@
-"""A search space as arrays for compiled code, which turns native values into points and back."""
+"""A search space as arrays for compiled code, which turns native values into points and back.
+
+``space`` is a `parzax.Space`, which uses this file.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
@@ -14,9 +17,6 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 from parzax._numerics import map_blocks, namespace
 from parzax.space.axes import AbstractAxis, Listed
 from parzax.space.conditions import Recorded, is_inside
-
-if TYPE_CHECKING:
-    from parzax.space.space import Space
 
 INACTIVE = -1
 # The place of a value outside its domain may overflow. This is harmless, since the value is not valid.
@@ -79,21 +79,21 @@ class Frame:
     factors: Int[Any, "2 w d"] | None
     stacked: bool = field(metadata={"static": True})
     # The tests of conditions; None, and no rounds, if all slots always apply.
-    tested: Int[Any, " t"] | None = None  # the slot whose value a test reads
-    # a test of a number holds if first_number <= number < last_number
-    first_number: Int[Any, " t"] | None = None
-    last_number: Int[Any, " t"] | None = None
-    # a test of a value on a continuum holds if low <= value < high, or at ``low`` if both are equal
-    low: Float[Any, " t"] | None = None
-    high: Float[Any, " t"] | None = None
-    any_of: Float[Any, "t c"] | None = None  # 1 if the test belongs to the condition
-    all_of: Float[Any, "c s"] | None = None  # 1 if the condition belongs to the slot
-    # 1 if the first slot comes before the second one of the same parameter; None if at most one can apply
-    before: Float[Any, "s s"] | None = None
+    tested: Any = None  # (t,) the slot whose value a test reads
+    first_number: Any = None  # (t,) a test of a number holds if first_number <= number < last_number
+    last_number: Any = None  # (t,)
+    low: Any = (
+        None  # (t,) a test of a value on a continuum holds if low <= value < high, or at ``low`` if equal
+    )
+    high: Any = None  # (t,)
+    any_of: Any = None  # (t, c) 1 if the test belongs to the condition
+    all_of: Any = None  # (c, s) 1 if the condition belongs to the slot
+    # (s, s) 1 if the first slot comes before the second of the same parameter; None if at most one can apply
+    before: Any = None
     n_rounds: int = field(default=0, metadata={"static": True})  # number of generations of parameters
 
     @classmethod
-    def of(cls, space: "Space", dtype: Any) -> "Frame":
+    def of(cls, space: Any, dtype: Any) -> "Frame":
         """Build the frame for JAX arrays with floats of ``dtype``; None builds it for NumPy arrays."""
         slots, n_parameters = space.slots, len(space)
         stacked, axes, groups = dtype is not None, [slot.domain.axis for slot in slots], {}
@@ -269,7 +269,6 @@ class Frame:
         if not self.n_rounds:
             return None, lambda x: x
         xp, tested = namespace(number), self.tested
-        assert tested is not None
         ends = (end[None] for end in (self.first_number, self.last_number, self.low, self.high))
         inside = is_inside(self.counted[tested][None], number[:, tested], value[:, tested], *ends)
         applies = self.applied(inside if held is None else inside & held[:, tested], given)
@@ -298,12 +297,12 @@ class Frame:
 
 
 @lru_cache(maxsize=1024)
-def frame_of(space: "Space", dtype: Any) -> Frame:
+def frame_of(space: Any, dtype: Any) -> Frame:
     """The frame of a space for JAX arrays with floats of ``dtype``; None gives `host_frame`."""
     return Frame.of(space, dtype)
 
 
-def host_frame(space: "Space") -> Frame:
+def host_frame(space: Any) -> Frame:
     """The frame of a space for NumPy arrays in float64, which broadcasts axes over columns."""
     return frame_of(space, None)
 
@@ -335,7 +334,7 @@ def _narrowed(a: np.ndarray, dtype: Any) -> np.ndarray:
         return a.astype(dtype) if a.dtype == np.float64 else a
 
 
-def _tests(space: "Space", parameter: np.ndarray, counted: np.ndarray) -> dict[str, Any]:
+def _tests(space: Any, parameter: np.ndarray, counted: np.ndarray) -> dict[str, Any]:
     """The fields of a frame from ``tested`` to ``n_rounds``; {} if all slots always apply."""
     if not any(slot.domain.conditions for slot in space.slots):
         return {}
@@ -402,7 +401,7 @@ def _place_values(parameter: Int[np.ndarray, " s"], axes: list[AbstractAxis]) ->
     return np.stack(words, axis=1)
 
 
-def check_dtype(space: "Space", dtype: Any, *, native: bool, arrays: bool = True) -> None:
+def check_dtype(space: Any, dtype: Any, *, native: bool, arrays: bool = True) -> None:
     """Raise ValueError for a domain whose values a dtype cannot tell apart.
 
     If ``native``, values are given in that dtype; else they were encoded in float64, and only their places

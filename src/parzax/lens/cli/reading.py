@@ -13,6 +13,7 @@ import numpy as np
 
 from parzax import _checks
 from parzax._words import plural
+from parzax.lens._files import UNREADABLE
 from parzax.lens.cli.filters import filter_mask
 from parzax.lens.cli.writing import progress
 from parzax.lens.logs import Observations
@@ -160,7 +161,7 @@ def _from_npz(path: Path, args: Namespace) -> Observations:
     targets = args.target or ["objective"]
     needed = ["values", *targets]
     with (
-        _checks.explain(f"{str(path)!r} cannot be read as npz", _checks.UNREADABLE),
+        _checks.explain(f"{str(path)!r} cannot be read as npz", UNREADABLE),
         # opened here, because NumPy does not close a damaged file that it opened itself
         path.open("rb") as file,
         np.load(file, allow_pickle=False) as data,
