@@ -103,7 +103,7 @@ def _places(losses: Float[Array, "n m"], *, levels: tuple[float, ...], by_area: 
     used = ~jnp.isnan(losses).any(axis=1)
     rank = pareto.non_domination_rank(losses, used)
     # Equal rows share the place of the first one.
-    position, number = lexicographic(value_ranks(losses, used)[0]).position, jnp.arange(n, dtype=jnp.int32)
+    position, number = lexicographic(value_ranks(losses, used)[0])[2], jnp.arange(n, dtype=jnp.int32)
     equal_to = jnp.full(n, n, jnp.int32).at[position].min(number)[position]
     first = used & (equal_to == number)
     if by_area:

@@ -4,7 +4,7 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -62,21 +62,16 @@ def value_ranks(losses: Float[Any, "n m"], present: Bool[Any, " n"]) -> tuple[li
     return [value_rank(keys[:, j]) for j in range(keys.shape[1])], proper
 
 
-class Lexicographic(NamedTuple):
-    """Rows in lexicographic order, with the position of each row; equal rows share a position."""
+def lexicographic(columns: Sequence[Int[Array, " n"]]) -> tuple[list[Array], Array, Array]:
+    """Rows in lexicographic order: their columns, which are the first of equal rows, and where each row went.
 
-    columns: list[Int[Array, " n"]]  # the sorted columns
-    first: Bool[Array, " n"]  # whether a sorted row is the first of equal rows
-    position: Int[Array, " n"]  # for each original row, index of the first equal sorted row
-
-
-def lexicographic(columns: Sequence[Int[Array, " n"]]) -> Lexicographic:
-    """Sort rows by the first column, then the second, and so on; entries lie in [0, n), n > 0."""
+    The entries lie in [0, n), n > 0. Equal rows share the position of the first of them.
+    """
     n = len(columns[0])
     if n > _LARGEST_PACKED:
         return _sort_by_index(columns)
     # All columns except the last are combined into one column. With the last column it is packed into one
-    # integer per row, and only this integer is sorted.
+    # integer per row, and only this integer is sorted: in JAX 0.10.2 twice as fast for a batch of rows.
     leading = columns[0]
     for column in columns[1:-1]:
         leading = value_rank(leading * n + column)
@@ -87,15 +82,16 @@ def lexicographic(columns: Sequence[Int[Array, " n"]]) -> Lexicographic:
     first = changes([ordered_keys])
     start = latest(first)
     leading_columns = [jnp.zeros(n, jnp.int32).at[position].set(column)[start] for column in columns[:-1]]
-    return Lexicographic([*leading_columns, ordered_keys % n], first, position)
+    return [*leading_columns, ordered_keys % n], first, position
 
 
-def _sort_by_index(columns: Sequence[Int[Array, " n"]]) -> Lexicographic:
-    n = len(columns[0])
-    *ordered, row = jax.lax.sort((*columns, jnp.arange(n, dtype=jnp.int32)), num_keys=len(columns))
+def _sort_by_index(columns: Sequence[Int[Array, " n"]]) -> tuple[list[Array], Array, Array]:
+    *ordered, row = jax.lax.sort(
+        (*columns, jnp.arange(len(columns[0]), dtype=jnp.int32)), num_keys=len(columns)
+    )
     first = changes(ordered)
-    position = jnp.zeros(n, jnp.int32).at[row].set(latest(first), unique_indices=True)
-    return Lexicographic(ordered, first, position)
+    position = jnp.zeros(len(row), jnp.int32).at[row].set(latest(first), unique_indices=True)
+    return ordered, first, position
 
 
 def running_max(x: Shaped[Any, " n"]) -> Shaped[Any, " n"]:

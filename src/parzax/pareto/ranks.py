@@ -73,15 +73,15 @@ def _rank(losses, present):
     n, m = losses.shape
     if n == 0:
         return jnp.zeros(0, jnp.int32)
-    ordered = lexicographic(value_ranks(losses, present)[0])
+    columns, first_of_equals, position = lexicographic(value_ranks(losses, present)[0])
     if m == 1:
-        rank = jnp.cumsum(ordered.first, dtype=jnp.int32) - 1
+        rank = jnp.cumsum(first_of_equals, dtype=jnp.int32) - 1
     else:
         block = _BLOCK if m == 2 else _TILE
-        blocks = [_padded(column, block, n) for column in ordered.columns[1:]]
-        first = _padded(ordered.first, block, False)
+        blocks = [_padded(column, block, n) for column in columns[1:]]
+        first = _padded(first_of_equals, block, False)
         rank = (_patience(blocks[0], first, n) if m == 2 else _tiles(blocks, first)).reshape(-1)
-    return jnp.where(present, rank[ordered.position], ABSENT)
+    return jnp.where(present, rank[position], ABSENT)
 
 
 def _padded(column: Array, block: int, value: int) -> Array:
