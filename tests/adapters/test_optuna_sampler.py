@@ -611,7 +611,7 @@ def test_settings_reach_the_engine():
     preset = partial(px.tpe, **options)
     sampler = TPESampler(multivariate=True, group=True, constant_liar=True, preset=preset)._settings.sampler
     assert sampler(space, 1, 1) == px.tpe(space, 1, 1, n_startup=0, **options)
-    ties = px.ties.hypervolume()
+    ties = px.pareto.Hypervolume()
     sampler = TPESampler(preset=partial(preset, ties=ties))._settings.sampler
     assert sampler(space, 2, 0) == px.tpe(space, 2, 0, n_startup=0, ties=ties, **options)
 

@@ -58,7 +58,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     # Under constraints alone.
     "share_power": {"1": 1.0, "2": 2.0, "3": 3.0, "4": 4.0},
     # Of several objectives alone.
-    "ties": {"crowding": px.ties.crowding(), "hypervolume": px.ties.hypervolume()},
+    "ties": {"crowding": px.pareto.Crowding(), "hypervolume": px.pareto.Hypervolume()},
     "first_front": {"yes": True, "no": False},
 }
 OF_OTHERS = "share_power", "ties", "first_front"

@@ -16,7 +16,7 @@ from parzax._numerics import to_device
 from parzax.density.forms import Form, form_for_many
 from parzax.kernels import AbstractKernel, AbstractProductKernel, AitchisonAitken, TruncatedNormal
 from parzax.space import AbstractCells, Categorical, Domain, Frame, Points, Recorded, Space, frame_of
-from parzax.space.cells import Steps
+from parzax.space.axes import Steps
 from parzax.space.frame import axis_shape, stack_axes
 
 # A discrete domain with at most this many values has one column per value in the matrix product. For larger

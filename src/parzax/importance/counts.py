@@ -10,8 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Int, Integer, Shaped
 
-from parzax._checks import unmasked, vectors
-from parzax._entries import checked_counts
+from parzax._checks import checked_counts, unmasked, vectors
 from parzax._mesh import jit_on_meshes
 from parzax._numerics import namespace
 from parzax.importance.layout import Layout

@@ -86,7 +86,9 @@ class BlockCounter:
         ValueError for a value of a usable row outside the space.
         """
         level = self._levels.find(losses)
-        if self._space.walk is None and all(map(_all_in, self._space.domains, values)):
+        if not any(slot.domain.conditions for slot in self._space.slots) and all(
+            map(_all_in, self._space.domains, values)
+        ):
             axes = [grid_axis(domains[0], self._grid) for domains in self._space.domains]
             columns = (axis.cells(column) for axis, column in zip(axes, values, strict=True))
         else:

@@ -11,7 +11,7 @@ from parzax import _checks
 from parzax.importance.objectives import normalised
 from parzax.lens.logs import ImportReport, Observations, level_weight
 from parzax.lens.results.fronts import pareto_places
-from parzax.split.ties import AbstractTies, hypervolume
+from parzax.pareto import AbstractTies, Hypervolume
 
 ROWS = ("all", "complete", "feasible")
 Scalarisation = Callable[[Any, Any], Any]
@@ -90,7 +90,7 @@ def ranking_losses(
     _checks.one_of("selection", selection, ("objective", "pareto"))
     number, losses = objective_index(obs, objective), losses_by_seed(obs)
     if ties is not None:
-        _checks.instance("ties", ties, AbstractTies, "parzax.ties.hypervolume() or parzax.ties.crowding()")
+        _checks.instance("ties", ties, AbstractTies, "Hypervolume() or Crowding() of parzax.pareto")
         if selection == "objective":
             raise ValueError("ties are broken within fronts only: give selection='pareto' with ties=.")
     # With one objective the rows of a front have equal losses.
@@ -105,7 +105,7 @@ def ranking_losses(
     for loss, weight in zip(losses, weights, strict=True):
         total = float(weight[~np.isnan(loss).any(axis=1)].sum())
         needed = [level_weight(level, total, **how) for level in levels if level < 1]
-        places.append(pareto_places(loss, weight, needed, ties or hypervolume(), exact=raw))
+        places.append(pareto_places(loss, weight, needed, ties or Hypervolume(), exact=raw))
     return np.stack(places)
 
 
