@@ -21,7 +21,6 @@ from parzax.divergence import pearson_divergence as pearson_divergence
 from parzax.importance import Counts as Counts
 from parzax.importance import Encoded as Encoded
 from parzax.importance import Grid as Grid
-from parzax.importance import GridEstimator as GridEstimator
 from parzax.importance import Importance as Importance
 from parzax.importance import level_counts as level_counts
 from parzax.importance import within_regime_variance as within_regime_variance
@@ -37,6 +36,7 @@ from parzax.lens.logs import count_rows as count_rows
 from parzax.lens.logs import encode as encode
 from parzax.lens.page import report as report
 from parzax.lens.results import Comparison as Comparison
+from parzax.lens.results import GridEstimator as GridEstimator
 from parzax.lens.results import ImportanceResult as ImportanceResult
 from parzax.lens.results import InteractionResult as InteractionResult
 from parzax.lens.results import Uncertainty as Uncertainty
