@@ -53,8 +53,8 @@ def broken(figures: dict[str, dict[str, list[float]]], sizes: tuple[int, ...]) -
         ratios.append(np.log(own / reference).mean())
         worse = own / reference
         print(
-            f"{n} rows: {np.exp(ratios[-1]):.2f} of the errors of the reference, geometric mean; above 1.3 in "
-            f"{(worse > 1.3).sum()} of {worse.size} cells, at most {worse.max():.1f}; largest error "
+            f"{n} rows: {np.exp(ratios[-1]):.2f} of the reference's errors (geometric mean), above 1.3 in"
+            f" {(worse > 1.3).sum()} of {worse.size} cells, at most {worse.max():.1f}; largest error "
             f"{own.max():.3f}"
         )
         if n >= 10_000 and own.max() > 0.05:

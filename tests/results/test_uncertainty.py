@@ -19,12 +19,11 @@ def _known(sampled, variance, method="half-sampling", p=None, n_rows=100, n_fewe
     p = np.full(variance.shape, np.nan) if p is None else np.asarray(p)
     shape, target = variance.shape[:-2], np.full((*variance.shape, 1), n_fewer)
     estimates = px.Importance(
-        variance, np.zeros(variance.shape), variance, target * 0.0, target, 10 * target[..., 0, :, :],
-        np.zeros((*shape, 1, 1)), np.zeros(variance.shape, np.int32),
-        px.GridEstimator(balance=False), "region",
+        variance, px.importance.importance(variance), np.zeros(variance.shape), variance, target * 0.0,
+        target, 10 * target[..., 0, :, :], np.zeros((*shape, 1, 1)), np.zeros(variance.shape, np.int32),
     )  # fmt: skip
     spread, rows = np.ones(shape), np.full(shape, n_rows)
-    return px.Uncertainty(sampled, estimates, p, spread, rows, rows, 999, method)
+    return px.Uncertainty(sampled, estimates, p, spread, rows, rows, 999, method, False)
 
 
 def _recentred(whole: np.ndarray, sampled: np.ndarray, spread: float = 1.0) -> np.ndarray:

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import coarse_estimator
-from parzax.importance.estimator import ESTIMATORS
 from reference import logs
 
 import parzax as px
 from parzax.lens.cli import main
+from parzax.lens.results.estimator import ESTIMATORS
 from parzax.lens.tables import recognise
 from parzax.lens.tables.files import read_table
 
