@@ -9,7 +9,7 @@ import pytest
 
 import parzax as px
 from parzax.importance import cell_starts, count, estimate
-from parzax.importance.layout import grid_axis
+from parzax.importance.layout import grid_cells
 
 LEVELS, GRID = [0.5, 0.1, 0.25], px.Grid(max_cells=12)
 SPACE = px.Space(
@@ -225,9 +225,9 @@ def test_columns_of_fewer_bits():
         near = np.clip(starts.astype(dtype)[:, None] * (1 + np.arange(-3, 4) * np.finfo(dtype).eps), 1e-4, 1)
         x = near.astype(dtype).reshape(-1)
         x = x[(x >= 1e-4) & (x <= 1)]
-        cells = grid_axis(space.domains[0][0], px.Grid()).cells(x)
+        cells = grid_cells(space.domains[0][0], px.Grid())[2](x)
         np.testing.assert_array_equal(
-            cells, grid_axis(space.domains[0][0], px.Grid()).cells(x.astype(np.float64))
+            cells, grid_cells(space.domains[0][0], px.Grid())[2](x.astype(np.float64))
         )
 
 

@@ -17,8 +17,9 @@ import pytest
 
 import parzax as px
 from parzax.importance import count
+from parzax.importance.levels import level_sets
 from parzax.lens.cli import counted, main
-from parzax.lens.logs import cutoffs, level_sets, parquet
+from parzax.lens.logs import cutoffs, parquet
 from parzax.lens.run.chunks import Chunks
 from parzax.lens.run.progress import progress_bar
 from parzax.lens.tables import parquet as files
@@ -118,9 +119,9 @@ def test_cutoffs_by_histograms(monkeypatch, most_sorted):
             return states
 
         found = cutoffs.find_cutoffs(fold, [*levels, 0.98])
-        wanted = level_sets(losses[None], None, levels, 0.98)
-        assert (cutoffs.LevelTable(found.values).find(losses) == wanted.level[0]).all()
-        assert (found.status[:-1] == wanted.status[0]).all()
+        wanted, _, status = level_sets(losses, losses == losses, None, tuple(levels), 0.98, False)
+        assert (cutoffs.LevelTable(found.values).find(losses) == wanted).all()
+        assert (found.status[:-1] == status).all()
         assert (found.sizes == (losses[:, None] <= found.values).sum(axis=0)).all()
 
 

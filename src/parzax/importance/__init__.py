@@ -3,7 +3,7 @@
 from parzax.importance.borders import cell_starts as cell_starts
 from parzax.importance.counts import level_counts as level_counts
 from parzax.importance.encode import Encoded as Encoded
-from parzax.importance.encode import encode_arrays as encode_arrays
+from parzax.importance.encode import encode as encode
 from parzax.importance.estimate import Importance as Importance
 from parzax.importance.estimate import estimate as estimate
 from parzax.importance.interactions import Interactions as Interactions

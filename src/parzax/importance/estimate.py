@@ -18,7 +18,7 @@ from parzax.importance.flags import level_status, parameter_status
 from parzax.importance.groups import configuration_share, count_configurations
 from parzax.importance.layout import Layout
 from parzax.importance.log_counts import Counts
-from parzax.importance.regimes import estimate_regimes, merge_pools
+from parzax.importance.regimes import estimate_regimes, level_variances, merge_pools
 from parzax.importance.variance import importance
 
 REFERENCES = ("region", "uniform")
@@ -172,19 +172,21 @@ def from_counts(
     uniform_when_undefined: bool,
 ) -> Importance:
     """The estimates from counts. The counts of a log are the sum of the counts of its parts."""
-    regimes = estimate_regimes(counts, layout, divergence, uniform=reference == "uniform")
-    variance, rows, divergences = regimes.variance, regimes.rows, regimes.divergence
+    uniform = reference == "uniform"
+    divergences, rows, occupied, crowded = estimate_regimes(counts, layout, divergence, uniform)
+    over_levels = jax.vmap(jax.vmap(level_variances, in_axes=(0, 0, None)))
+    variance, inter, unweighted = over_levels(divergences, rows[:, :-1], rows[:, -1])
     if layout.has_pools:
         rows, divergences = merge_pools(rows, divergences, layout)
     n_target, n_region = rows[:, :-1], rows[:, -1]
     level_bits = jax.vmap(jax.vmap(level_status, in_axes=(0, 0, None)))(variance, n_target, n_region)
     parameter_bits = jax.vmap(partial(parameter_status, layout=layout, min_rows=divergence.min_rows))
-    fixed_bits = parameter_bits(n_region, regimes.occupied, regimes.crowded)
+    fixed_bits = parameter_bits(n_region, occupied, crowded)
     return Importance(
         variance=variance,
         importance=importance(variance, balance=balance, uniform_when_undefined=uniform_when_undefined),
-        inter=regimes.inter,
-        unweighted=regimes.unweighted,
+        inter=inter,
+        unweighted=unweighted,
         divergence=divergences,
         regime_target=n_target,
         regime_region=n_region,

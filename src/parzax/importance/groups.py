@@ -12,7 +12,7 @@ from parzax._numerics import divisor
 from parzax.importance.counts import sweep_counts
 from parzax.importance.draws import METHODS, rows_before, sample_size
 from parzax.importance.encode import Encoded
-from parzax.importance.levels import sizes
+from parzax.importance.levels import level_weights
 from parzax.pareto.order import changes
 
 
@@ -79,7 +79,7 @@ def group_sample_counter(encoded: Encoded, method: str) -> Callable[[Key[Array, 
 
     def find_level(weight: Int[Array, " m"]) -> Int[Array, " m"]:
         n_rows = weight.sum(dtype=jnp.int32)
-        needed = sizes(levels, n_rows, True, encoded.grid.optuna_rounding).astype(jnp.int32)
+        needed = level_weights(levels, n_rows, True, encoded.grid.optuna_rounding).astype(jnp.int32)
         better = rows_before(weight[None], first_tied)[0]
         return (needed[None] <= better[:, None]).sum(axis=1, dtype=jnp.int32)
 

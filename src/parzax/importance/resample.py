@@ -24,7 +24,7 @@ from parzax.importance.groups import (
     share_of,
 )
 from parzax.importance.layout import Layout
-from parzax.importance.levels import sizes
+from parzax.importance.levels import level_weights
 
 # Batch limits: scattered entries, counts, and replicates. Batches that fit a CPU's cache would leave an
 # accelerator idle.
@@ -123,7 +123,7 @@ def replicate(key: PRNGKeyArray, encoded: Encoded, *, draw: str, n: int, **how: 
     else:
         rank, levels = jnp.asarray(encoded.rank), (*sorted(encoded.levels), encoded.region)
         size = sample_size((rank < len(rank)).sum(dtype=jnp.int32), draw)
-        needed = sizes(levels, size, True, encoded.grid.optuna_rounding).astype(jnp.int32)
+        needed = level_weights(levels, size, True, encoded.grid.optuna_rounding).astype(jnp.int32)
         count = sample_counter(encoded.codes, rank, needed, encoded.place, encoded.layout, draw)
 
     share = share_of(encoded)

@@ -8,11 +8,12 @@ import numpy as np
 
 from parzax import _checks
 from parzax.importance import Counts, Grid
-from parzax.importance.layout import grid_axis, layout
+from parzax.importance.borders import cell_search
+from parzax.importance.encode import host_codes
+from parzax.importance.layout import layout
 from parzax.importance.levels import checked_levels
 from parzax.importance.log_counts import checked_cutoffs, count_arrays, of_histogram
 from parzax.lens.logs.cutoffs import LevelTable
-from parzax.lens.logs.encoding import grid_codes
 from parzax.space import Space, Varying, check_regimes
 
 
@@ -87,12 +88,14 @@ class BlockCounter:
         """
         level = self._levels.find(losses)
         if self._space.walk is None and all(map(_all_in, self._space.domains, values)):
-            axes = [grid_axis(domains[0], self._grid) for domains in self._space.domains]
-            columns = (axis.cells(column) for axis, column in zip(axes, values, strict=True))
+            pairs = zip(self._space.domains, values, strict=True)
+            columns = (
+                cell_search(ds[0], self._grid)(x.astype(np.float64)).astype(np.int64) for ds, x in pairs
+            )
         else:
             rows, used = np.stack(values, axis=-1).astype(np.float64), ~np.isnan(losses)
             regime = check_regimes(self._space, rows, None, used)
-            columns = grid_codes(self._space, rows[None], regime[None], self._grid)[0]
+            columns = host_codes(self._space, rows[None], regime[None], self._grid)[0]
         first = {n_codes: level * n_codes for n_codes in set(self._layout.n_codes)}
         where = zip(columns, self._layout.offsets, self._layout.n_codes, strict=True)
         for codes, offset, n_codes in where:

@@ -39,7 +39,16 @@ def analyse_counts(
     d, q = len(counts.space), len(levels)
     codes, nowhere = np.zeros((1, d, 1), np.uint8), np.ones((1, 1), np.int32)
     settings = counts.layout, counts.levels, counts.region, counts.grid
-    log = Encoded(codes, nowhere * (q + 1), nowhere, None, np.asarray(counts.status)[None], *settings)
+    log = Encoded(
+        codes,
+        nowhere * (q + 1),
+        nowhere,
+        None,
+        None,
+        np.asarray(counts.status)[None],
+        nowhere[:, 0],
+        *settings,
+    )
     how = {"divergence": estimator.divergence, "reference": reference, "method": "half-sampling"}
     _, shuffled = draw_replicates(jax.random.key(0), log, counts.counts[None], (0, n_shuffles), **how)
     p_value = p_values(result.variance[None], shuffled)[0]

@@ -16,12 +16,12 @@ from jaxtyping import Array, Float, Int, Integer, PRNGKeyArray
 from parzax.divergence import AbstractDivergence
 from parzax.importance import Encoded
 from parzax.importance.draws import sample_size
+from parzax.importance.estimate import from_counts
 from parzax.importance.groups import count_configurations, group_sample_counter, share_of
 from parzax.importance.layout import Layout
-from parzax.importance.regimes import estimate_regimes
+from parzax.importance.levels import level_weights
 from parzax.importance.resample import sample_counter
 from parzax.lens._programs import program
-from parzax.lens.logs.levels import level_weight
 from parzax.lens.results.shuffles import shuffled_counts, shuffled_group_counts
 
 # Limits of a batch: scattered entries, counts, and replicates.
@@ -66,7 +66,7 @@ def draw_replicates(
     levels, raw = (*sorted(encoded.levels), encoded.region), encoded.grid.optuna_rounding
     ascending = replace(encoded, levels=levels[:-1])
     sizes = sample_size((np.asarray(encoded.rank) < m).sum(axis=1), static["method"]).tolist()
-    needed = np.array([[level_weight(level, size, raw=raw) for level in levels] for size in sizes], np.int32)
+    needed = np.array([level_weights(levels, np.float64(n), True, raw) for n in sizes]).astype(np.int32)
 
     def variances(call: int) -> np.ndarray:
         seed, part = divmod(call, n_parts)
@@ -136,6 +136,7 @@ def compiled_replicates(
         else:  # samples and shuffles are in one program, so that the divergence is compiled once
             counts = jax.lax.cond(number < rounds[0], sampled, shuffled, number)
         counts = count_configurations(counts, share)
-        return estimate_regimes(counts, layout, divergence, reference == "uniform").variance
+        status = jnp.zeros((counts.shape[0], counts.shape[1] - 1), jnp.int32)
+        return from_counts(counts, status, layout, divergence, reference, False, False).variance
 
     return jax.lax.map(one_round, jnp.arange(sum(rounds), dtype=jnp.int32))
