@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import parzax as px
-from parzax.importance import count
 from parzax.importance.levels import level_sets
 from parzax.lens.cli import counted, main
 from parzax.lens.logs import cutoffs, parquet
@@ -33,6 +32,8 @@ SPACE = px.Space(
         "y": px.Float(-2, 3, when=px.In("c", ["a"])),
     }
 )
+
+count = px.Counts.of
 
 
 def table(n=3000, seed=0):
@@ -75,7 +76,7 @@ def test_counts_of_files(tmp_path, direction):
         assert (log.status == wanted.status).all()
         sign = -1 if direction == "maximize" else 1
         blocks = [
-            px.count_rows(SPACE, *arrays(rows.slice(i, 999), sign), log.cutoffs, LEVELS, 0.9)
+            count(px.encode(SPACE, *arrays(rows.slice(i, 999), sign), LEVELS, 0.9, cutoffs=log.cutoffs))
             for i in range(0, 3000, 999)
         ]
         assert (blocks[0].merge(*blocks[1:]).counts == wanted.counts).all()

@@ -1,6 +1,6 @@
 """`encode` and `Encoded`: rows on the grid and in level sets, in NumPy on the host or in JAX."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -15,7 +15,7 @@ from parzax._numerics import ordered_key
 from parzax.importance.borders import Tables, build_tables, cell_search, count_in_slot
 from parzax.importance.flags import status_bit
 from parzax.importance.layout import Grid, Layout, layout
-from parzax.importance.levels import checked_levels, level_sets, rank_levels
+from parzax.importance.levels import checked_cutoffs, checked_levels, level_sets, rank_levels, sets_by_cutoffs
 from parzax.space import INACTIVE, Recorded, Space, Varying, check_regimes, refuse_rows
 from parzax.space.cells import STEP_SLACK
 from parzax.status import Status
@@ -42,6 +42,7 @@ class Encoded:
             None where every row stands alone. Rows of a group in the same cells count as one row together.
         status: (q,) int32 bits of `parzax.Status` that depend on losses alone.
         n_failed: () int32 number of rows left out because their loss is NaN or infinite in the bad direction.
+        cutoffs: (q + 1,) largest loss of each set, if they were given; None if they follow from the rows.
         layout: where each cell is counted; static.
         levels: the q levels, in the requested order; static.
         region: level of the region; static.
@@ -55,6 +56,7 @@ class Encoded:
     groups: Int[Any, "*s n"] | None
     status: Int[Any, "*s q"]
     n_failed: Int[Any, "*s"]
+    cutoffs: Float[Any, "*s q1"] | None
     layout: Layout = field(metadata={"static": True})
     levels: tuple[float, ...] = field(metadata={"static": True})
     region: float = field(metadata={"static": True})
@@ -69,6 +71,11 @@ class Encoded:
     def place(self) -> tuple[int, ...]:
         """Position of each requested level in ascending order."""
         return rank_levels(self.levels)
+
+
+def without_values(log: Any) -> Any:
+    """`Encoded` or `Counts` whose levels are only their order, so that one program serves all levels."""
+    return replace(log, levels=tuple(map(float, rank_levels(log.levels))), region=1.0)
 
 
 def check_encoded(encoded: Any, function: str) -> None:
@@ -87,6 +94,7 @@ def encode(
     weight: Any = None,
     grid: Grid = _GRID,
     groups: Any = None,
+    cutoffs: Any = None,
 ) -> Encoded:
     """Put the rows of one log on the grid and into level sets, for `parzax.importance.estimate`.
 
@@ -108,6 +116,9 @@ def encode(
         groups: (n,) labels, equal for rows that belong together, such as the epochs of one configuration;
             integers, or text on the host. Rows of a group in the same cells count as one row together, and
             `parzax.importance.resample` and `shuffle` take whole groups. By default every row is a group.
+        cutoffs: (q + 1,) largest loss of each target set in the order of ``levels``, then of the region, for
+            rows that are a part of a log: `parzax.Counts.merge` adds the counts of its parts. Rows tied with
+            a cut-off are included, and the status of the losses is 0. By default they follow from the rows.
 
     Returns:
         `parzax.Encoded`. A row of a traced array is left out if a value is outside its domain or is given for
@@ -130,7 +141,7 @@ def encode(
     target, region = checked_levels(levels, region)
     levels = tuple(target.tolist())
     if not any(isinstance(array, jax.Array) for array in (x, losses, weight, groups)):
-        return _encode_on_host(space, x, losses, levels, region, weight, grid, groups)
+        return _encode_on_host(space, x, losses, levels, region, weight, grid, groups, cutoffs)
     x, losses = (wide_floats(name, a) for name, a in (("x", x), ("losses", losses)))
     _checks.check_shape("x", x, "n", len(space), hint="; use jax.vmap for a batch")
     _checks.check_shape("losses", losses, len(x))
@@ -148,7 +159,12 @@ def encode(
         if groups.dtype.itemsize > 4:
             groups = jnp.unique(groups, return_inverse=True, size=len(groups))[1].reshape(groups.shape)
         groups = groups.astype(jnp.int32)
-    encoded = _encoded(x, losses, weight, groups, space=space, grid=grid, levels=levels, region=region)
+    if cutoffs is not None:
+        cutoffs = wide_floats("cutoffs", cutoffs) if isinstance(cutoffs, jax.Array) else cutoffs
+        checked = checked_cutoffs(cutoffs, levels)
+        cutoffs = jnp.asarray(cutoffs if isinstance(cutoffs, jax.Array) else checked, losses.dtype)
+    settings = {"space": space, "grid": grid, "levels": levels, "region": region}
+    encoded = _encoded(x, losses, weight, groups, cutoffs, **settings)
     if not _checks.is_traced(encoded.status) and jax.device_get(encoded.status)[0] & int(Status.INVALID_ROWS):
         used = np.asarray(losses) < np.inf
         if weight is not None:
@@ -159,7 +175,15 @@ def encode(
 
 
 def _encode_on_host(
-    space: Space, x: Any, losses: Any, levels: Any, region: float, weight: Any, grid: Grid, groups: Any
+    space: Space,
+    x: Any,
+    losses: Any,
+    levels: tuple[float, ...],
+    region: float,
+    weight: Any,
+    grid: Grid,
+    groups: Any,
+    cutoffs: Any,
 ) -> Encoded:
     values, losses = (np.array(_checks.float_array(name, a)) for name, a in (("x", x), ("losses", losses)))
     _checks.check_shape("x", values, "n", len(space), hint="; one log at a time")
@@ -170,7 +194,8 @@ def _encode_on_host(
         weight = check_weight(np.where(used, weight, 0), losses.shape)
     groups = None if groups is None else check_groups(groups, losses.shape)
     regime = check_regimes(space, values, None, used)
-    arrays = (None if a is None else a[None] for a in (values, regime, losses, used, weight, groups))
+    cutoffs = None if cutoffs is None else checked_cutoffs(cutoffs, levels)
+    arrays = (None if a is None else a[None] for a in (values, regime, losses, used, weight, groups, cutoffs))
     encoded = encode_seeds(space, *arrays, levels=levels, region=region, grid=grid)
     return jax.tree.map(lambda a: np.asarray(a[0]), encoded)
 
@@ -183,6 +208,7 @@ def encode_seeds(
     usable: Bool[np.ndarray, "s n"],
     weight: Float[np.ndarray, "s n"] | None,
     groups: Int[np.ndarray, "s n"] | None,
+    cutoffs: Float[np.ndarray, "s q1"] | None = None,
     *,
     levels: tuple[float, ...],
     region: float,
@@ -202,9 +228,12 @@ def encode_seeds(
     used = usable if weight is None else usable & (weight > 0)
     ascending = tuple(sorted(levels))
     level = np.full((s, size), len(levels) + 1, np.min_scalar_type(len(levels) + 1))
-    rank = np.full((s, size), size, np.int32) if ranks else None
+    rank = np.full((s, size), size, np.int32) if ranks and cutoffs is None else None
     status = np.zeros((s, len(levels)), np.int32)
     for i in range(s):
+        if cutoffs is not None:
+            level[i, :n] = sets_by_cutoffs(losses[i], used[i], cutoffs[i])
+            continue
         row_weight = None if weight is None else weight[i]
         level[i, :n], places, status[i] = level_sets(
             losses[i], used[i], row_weight, ascending, region, grid.optuna_rounding, ranks
@@ -221,6 +250,7 @@ def encode_seeds(
         groups=None if groups is None else np.pad(groups, padding),
         status=status[:, rank_levels(levels)],
         n_failed=(~usable).sum(axis=1, dtype=np.int32),
+        cutoffs=cutoffs,
         layout=layout(space, grid),
         levels=levels,
         region=region,
@@ -257,6 +287,7 @@ def _encoded(
     losses: Float[Array, " n"],
     weight: Shaped[Array, " n"] | None,
     groups: Int[Array, " n"] | None,
+    cutoffs: Float[Array, " q1"] | None,
     *,
     space: Space,
     grid: Grid,
@@ -272,12 +303,16 @@ def _encoded(
     if weight is not None:
         weight = jnp.where(usable, weight, 0)
         usable = usable & (weight > 0)
-    ascending = tuple(sorted(levels))
-    level, rank, status = level_sets(losses, usable, weight, ascending, region, grid.optuna_rounding)
-    status = status[np.array(rank_levels(levels))] | status_bit(Status.INVALID_ROWS, some_invalid)
-    n_failed = failed.sum(dtype=jnp.int32)
-    where = layout(space, grid)
-    return Encoded(codes, level, rank, weight, groups, status, n_failed, where, levels, region, grid)
+    if cutoffs is None:
+        ascending = tuple(sorted(levels))
+        level, rank, status = level_sets(losses, usable, weight, ascending, region, grid.optuna_rounding)
+        status = status[np.array(rank_levels(levels))]
+    else:
+        level, rank = sets_by_cutoffs(losses, usable, cutoffs), None
+        status = jnp.zeros(len(levels), jnp.int32)
+    status |= status_bit(Status.INVALID_ROWS, some_invalid)
+    arrays = codes, level, rank, weight, groups, status, failed.sum(dtype=jnp.int32), cutoffs
+    return Encoded(*arrays, layout(space, grid), levels, region, grid)
 
 
 def compute_codes(

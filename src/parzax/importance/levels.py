@@ -1,5 +1,6 @@
 """Level sets: which rows have the best losses, for many shares of the rows at once, in NumPy or JAX."""
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from typing import Any
@@ -143,3 +144,30 @@ def checked_levels(levels: Any, region: Any) -> tuple[np.ndarray, float]:
     if len({round(level, 12) or level for level in levels.tolist()}) < len(levels):
         raise ValueError("levels hold the same level twice.")
     return levels, region
+
+
+def sets_by_cutoffs(
+    losses: Float[Any, " n"], usable: Bool[Any, " n"], cutoffs: Float[Any, " q1"]
+) -> Int[Any, " n"]:
+    """``level`` of `parzax.Encoded`, the number of ascending cut-offs below each loss; in NumPy or JAX."""
+    xp, q1 = namespace(losses), len(cutoffs)
+    keys = xp.sort(ordered_key(cutoffs))
+    return xp.where(usable, count_below(keys, ordered_key(losses), -1, q1, q1), q1)
+
+
+def checked_cutoffs(cutoffs: Any, levels: Sequence[float]) -> Float[np.ndarray, " q1"]:
+    """(q + 1,) cut-offs in float64, or an error if they are NaN or do not ascend with the levels.
+
+    Of traced cut-offs only the shape is checked.
+    """
+    hint = "; give one per level and the region's last"
+    _checks.check_shape("cutoffs", cutoffs, len(levels) + 1, hint=hint)
+    if _checks.is_traced(cutoffs):
+        return cutoffs
+    array = _checks.float_array("cutoffs", cutoffs)
+    if np.isnan(array).any():
+        raise ValueError(f"cutoffs must not be NaN, got {array.tolist()}; rows without a loss have no rank.")
+    ascending = array[[*np.argsort(levels), len(levels)]]
+    if (ascending[1:] < ascending[:-1]).any():
+        raise ValueError(f"cutoffs must ascend with the levels, the region's last, got {array.tolist()}.")
+    return array

@@ -47,6 +47,7 @@ def analyse_counts(
         None,
         np.asarray(counts.status)[None],
         nowhere[:, 0],
+        None,
         *settings,
     )
     how = {"divergence": estimator.divergence, "reference": reference, "method": "half-sampling"}

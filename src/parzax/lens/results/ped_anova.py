@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from parzax import _checks
-from parzax.importance.draws import METHODS
+from parzax.importance.resample import METHODS
 from parzax.lens.logs import Observations
 from parzax.lens.results.estimator import GridEstimator
 from parzax.lens.results.resampling import estimate_uncertainty, resolve_counts
