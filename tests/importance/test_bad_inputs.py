@@ -250,7 +250,7 @@ for _name, _levels, _region in (
     ("a table of levels", [[0.1]], 1.0),
     ("levels as text", "0.1", 1.0),
 ):
-    Case(_name, levels=_levels, region=_region, error="target_quantile")
+    Case(_name, levels=_levels, region=_region, error="levels")
 for _name, _region in (
     ("region 0", 0.0),
     ("region NaN", math.nan),
@@ -259,7 +259,7 @@ for _name, _region in (
     ("region True", True),
     ("region None", None),
 ):
-    Case(_name, region=_region, error="region_quantile")
+    Case(_name, region=_region, error="region")
 Case("objective 1 of 1", call={"objective": 1}, error="objective")
 Case("objective -1", call={"objective": -1}, error="objective")
 Case("objective text", call={"objective": "a"}, error="objective")
