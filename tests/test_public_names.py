@@ -11,19 +11,19 @@ import parzax as px
 PROMISED = {
     *("Space", "Float", "Int", "Ordinal", "Categorical", "In", "Between", "Observations", "GridEstimator"),
     *("ImportanceResult", "cond_ped_anova", "ped_anova", "grid_density", "pearson_divergence"),
-    *("level_counts", "within_regime_variance", "Status", "Problem", "ParzenEstimator"),
+    *("within_regime_variance", "Status", "Problem", "ParzenEstimator"),
     *("tpe", "meta_learn_tpe", "paper_tpe", "c_tpe", "mo_tpe", "optuna_tpe", "paper_meta_learn_tpe"),
     *("optimize", "optimize_many", "Grid", "Encoded", "Importance", "encode"),
-    *("Counts", "count_parquet", "count_rows"),
+    *("Counts", "count_parquet"),
 }
 # Members that are packages, and what is used of them.
 PACKAGES = {
     "acquisition": {"constrained_score", "log_ratio", "log_relative_ratio", "naive_product"},
     "bandwidth": {"constant", "dimension", "hyperopt", "leave_one_out", "neighbours", "optuna_top", "scott"},
-    "divergence": {"AbstractDivergence", "Explained", "GridSmoothing", "Pearson", "Smoothed"},
+    "divergence": {"AbstractDivergence", "Explained", "Pearson", "RegimeCounts"},
     "importance": {
-        *("chebyshev", "estimate", "inter_regime_variance", "normalise", "pareto_losses", "resample"),
-        *("cell_starts", "count", "shuffle", "unweighted_variance", "weighted_sum"),
+        *("chebyshev", "estimate", "inter_regime_variance", "importance", "pareto_losses", "resample"),
+        *("cell_starts", "shuffle", "unweighted_variance", "weighted_sum"),
     },
     "results": {"ImportanceOverWeights", "RegimeDensity"},
     "pareto": {
@@ -98,7 +98,6 @@ def test_documented(name):
         "cond_ped_anova",
         "encode",
         "grid_density",
-        "level_counts",
         "pearson_divergence",
         "within_regime_variance",
         "Space",

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int
 from parzax import pareto
 from parzax._mesh import jit_on_meshes
 from parzax._numerics import namespace
-from parzax.importance.levels import checked_levels, sizes
+from parzax.importance.levels import checked_levels, level_weights
 from parzax.pareto import AbstractTies, Crowding, Hypervolume
 from parzax.pareto.order import changes, checked_rows, lexicographic, value_ranks
 
@@ -107,7 +107,7 @@ def _places(losses: Float[Array, "n m"], *, levels: tuple[float, ...], by_area: 
     equal_to = jnp.full(n, n, jnp.int32).at[position].min(number)[position]
     first = used & (equal_to == number)
     if by_area:
-        needed = sizes(levels, used.sum(dtype=jnp.int32), True, False).astype(jnp.int32)
+        needed = level_weights(levels, used.sum(dtype=jnp.int32), True, False).astype(jnp.int32)
         # The front that each set cuts; -1 if a set ends exactly with a front.
         ranks = jnp.sort(rank)
         last, following = (ranks[jnp.clip(place, 0, n - 1)] for place in (needed - 1, needed))

@@ -244,7 +244,7 @@ class Observations:
         shape = (math.prod(self.batch_shape), self.n)
         losses, grid = self.losses[..., objective].reshape(shape), Grid() if grid is None else grid
         encoded, _ = encode_log(self, losses, target, region, grid, rows=self.n, ranks=True)
-        return jax.tree.map(lambda a: a.reshape(*self.batch_shape, *a.shape[1:]), encoded)
+        return jax.tree.map(lambda a: a.reshape((*self.batch_shape, *a.shape[1:])), encoded)
 
     @property
     def n(self) -> int:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from parzax import _checks
-from parzax.importance import GridEstimator
-from parzax.importance.draws import METHODS
+from parzax.importance.resample import METHODS
 from parzax.lens.logs import Observations
+from parzax.lens.results.estimator import GridEstimator
 from parzax.lens.results.resampling import estimate_uncertainty, resolve_counts
 from parzax.lens.results.result import ImportanceResult
 from parzax.lens.results.sweep import Task, analyse_losses, checked_key, checked_task, settle_level

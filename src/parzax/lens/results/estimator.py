@@ -1,14 +1,14 @@
-"""Estimators of importance, as data: a grid, a divergence, and how variances become shares."""
+"""Settings of an analysis of a log, as data: a grid, a divergence, and how variances become importances."""
 
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from parzax import _checks, _html
-from parzax.divergence import AbstractDivergence, Explained, GridSmoothing, Pearson, Smoothed
-from parzax.importance.layout import Grid
+from parzax.divergence import AbstractDivergence, Explained, Pearson
+from parzax.importance import Grid
 
 # Divergences that a file can hold, by name.
-_DIVERGENCES: dict[str, Any] = {kind.__name__: kind for kind in (Explained, Smoothed, Pearson)}
+_DIVERGENCES: dict[str, Any] = {kind.__name__: kind for kind in (Explained, Pearson)}
 
 
 @dataclass(frozen=True)
@@ -18,14 +18,14 @@ class GridEstimator:
     The default predicts membership in the target from functions of the parameter, at the resolutions that
     predict it best, and subtracts the part that chance explains. It converges as the number of rows grows. A
     constant parameter scores exactly 0, and a useless one about 0 (more with ten target rows or fewer).
-    `smoothed` compares densities smoothed by one kernel instead; `optuna` gives Optuna 5's numbers.
+    `optuna` gives Optuna 5's numbers.
 
     Attributes:
         grid: how values are put on the grid, and how large level sets are.
         divergence: how target and region are compared: `parzax.divergence.Explained`,
-            `parzax.divergence.Smoothed`, `parzax.divergence.Pearson`, or one of your own.
+            `parzax.divergence.Pearson`, or one of your own.
         balance: whether importances subtract negative variances from positive ones, see
-            `parzax.importance.normalise`.
+            `parzax.importance.importance`.
         uniform_when_undefined: whether each parameter gets 1/d, instead of 0, if no variance is positive.
     """
 
@@ -44,14 +44,18 @@ class GridEstimator:
         return _html.settings(type(self).__name__, {x.name: getattr(self, x.name) for x in fields(self)})
 
     @classmethod
-    def smoothed(cls, *, debias: bool = True) -> "GridEstimator":
-        """The estimator that compares densities on 50 cells, smoothed by a kernel with Scott's bandwidth."""
-        return cls(Grid(max_cells=50), Smoothed(debias=debias), balance=False)
-
-    @classmethod
     def optuna(cls) -> "GridEstimator":
         """The parity estimator: levels, cells, bandwidth, floor and 1/d as in Optuna 5.0's evaluator."""
         return cls(Grid.optuna(), Pearson(), balance=False, uniform_when_undefined=True)
+
+    @property
+    def how(self) -> dict[str, Any]:
+        """The settings as arguments of `parzax.importance.estimate`."""
+        return {
+            "divergence": self.divergence,
+            "balance": self.balance,
+            "uniform_when_undefined": self.uniform_when_undefined,
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as JSON values; ValueError for a divergence that is not parzax's own."""
@@ -65,8 +69,6 @@ class GridEstimator:
     def from_dict(cls, stored: dict[str, Any]) -> "GridEstimator":
         """The estimator from the output of `to_dict`."""
         fields = dict(stored["divergence"])
-        if "smoothing" in fields:
-            fields["smoothing"] = GridSmoothing(**fields["smoothing"])
         divergence = _DIVERGENCES[fields.pop("name")](**fields)
         return cls(**(stored | {"grid": Grid(**stored["grid"]), "divergence": divergence}))
 
@@ -74,6 +76,5 @@ class GridEstimator:
 # Estimators by their names on the command line and on the page.
 ESTIMATORS = {
     "default": GridEstimator(),
-    "smoothed": GridEstimator.smoothed(),
     "optuna": GridEstimator.optuna(),
 }
