@@ -11,7 +11,8 @@ from parzax._entries import checked_counts
 from parzax._mesh import with_auto_axes
 from parzax._numerics import cell_sum
 from parzax.kernels import AbstractKernel, TruncatedNormal, in_grid
-from parzax.kernels.bandwidth import MINIMUM, scott_on_grid
+from parzax.kernels.bandwidth import scott_on_grid
+from parzax.kernels.bandwidth.scott import MINIMUM
 
 
 @dataclass(frozen=True)
