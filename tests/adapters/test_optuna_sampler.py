@@ -604,8 +604,8 @@ def test_refusals(options, error, message):
 def test_settings_reach_the_engine():
     """Catches an argument that is taken and goes nowhere."""
     space, options = px.Space({"x": px.Float(0, 1)}), {
-        "gamma": px.gamma.linear(0.3), "bandwidth": px.bandwidth.hyperopt(), "top": 0.7, "joint": False,
-        "epsilon": 0.1, "ages": px.ages.ramp(), "gradient_steps": 2, "every_minimum": True, "repeats": True,
+        "gamma": px.gamma.linear(0.3), "bandwidth": px.bandwidth.Hyperopt(), "top": 0.7, "joint": False,
+        "epsilon": 0.1, "ages": px.ages.Ramp(), "gradient_steps": 2, "every_minimum": True, "repeats": True,
         "merit": px.merits.equal(), "share_power": 2.0,
     }  # fmt: skip
     preset = partial(px.tpe, **options)

@@ -200,10 +200,10 @@ FAMILY = {
         oracle.Settings(score="relative", every_minimum=True),
     ),
     "c_tpe, ages": (
-        lambda s: px.c_tpe(s, 2, ages=px.ages.ramp()), 1, 2, oracle.Settings(score="relative", forget=True)
+        lambda s: px.c_tpe(s, 2, ages=px.ages.Ramp()), 1, 2, oracle.Settings(score="relative", forget=True)
     ),
     "c_tpe, by rank": (
-        lambda s: px.c_tpe(s, 2, ages=px.ages.ramp(), merit=px.merits.by_rank()), 1, 2,
+        lambda s: px.c_tpe(s, 2, ages=px.ages.Ramp(), merit=px.merits.by_rank()), 1, 2,
         oracle.Settings(score="relative", forget=True, by_rank=True),
     ),
     "mo_tpe, by rank": (
@@ -248,7 +248,7 @@ FAMILY = {
         lambda s: px.optuna_tpe(s), 1, 0, oracle.Settings(rule="optuna", kernel="neighbours", top=None)
     ),
     "optuna_tpe, ages": (
-        lambda s: px.optuna_tpe(s, ages=px.ages.ramp()), 1, 0,
+        lambda s: px.optuna_tpe(s, ages=px.ages.Ramp()), 1, 0,
         oracle.Settings(rule="optuna", kernel="neighbours", top=None, forget=True),
     ),
     "optuna_tpe, constrained": (

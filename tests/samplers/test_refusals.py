@@ -73,7 +73,7 @@ def test_masked_candidates_score_nothing():
 
 
 def test_kernels_of_unknown_parameters():
-    smoothing = px.density.Smoothing(px.bandwidth.scott(), 0.8, families=(("nope", object),))
+    smoothing = px.density.Smoothing(px.bandwidth.Scott(), 0.8, families=(("nope", object),))
     sampler = Sampler(SPACE, px.tpe(SPACE).split, smoothing, px.acquisition.Ratio())
     with pytest.raises(ValueError, match="no parameter 'nope'"):
         sampler.status(sampler.init())

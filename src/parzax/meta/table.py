@@ -15,7 +15,7 @@ from parzax._words import plural, visible
 from parzax.density.basis import families_of
 from parzax.density.smoothing import Smoothing
 from parzax.kernels import AbstractKernel
-from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth, scott
+from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth, Scott
 from parzax.meta.comparison import ComparisonSettings, Estimate, SimilarityEstimator
 from parzax.meta.reduction import kept_parameters
 from parzax.meta.rows import named_logs, read_space, source_rows
@@ -25,7 +25,7 @@ from parzax.space import Space, check_dtype
 from parzax.split import Split
 from parzax.split.gamma import AbstractGamma, linear
 
-_TENTH, _SCOTT, _CROWDING = linear(0.1), scott(0.1), Crowding()
+_TENTH, _SCOTT, _CROWDING = linear(0.1), Scott(0.1), Crowding()
 
 
 @dataclass(frozen=True, eq=False)
