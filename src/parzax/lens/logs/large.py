@@ -11,8 +11,7 @@ import numpy as np
 from parzax import _checks
 from parzax._checks import Direction
 from parzax.importance import Counts, Grid
-from parzax.importance.levels import checked_levels
-from parzax.importance.log_counts import checked_cutoffs, of_histogram
+from parzax.importance.levels import checked_cutoffs, checked_levels
 from parzax.lens.logs.counting import BlockCounter
 from parzax.lens.logs.cutoffs import find_cutoffs
 from parzax.lens.logs.labels import encode_columns
@@ -57,12 +56,12 @@ def count(
             infinity in the good direction.
         levels, region, grid: as in `parzax.encode`.
         directions: "minimize" or "maximize".
-        cutoffs: (q + 1,) losses as in `parzax.count_rows`; None finds those of this log.
+        cutoffs: (q + 1,) losses as in `parzax.encode`; None finds those of this log.
         progress: whether to show a bar on stderr; None shows one on a terminal.
 
     Returns:
-        `parzax.Counts`, equal to ``count(encoded)`` of all rows in memory. Repeated configurations count
-        separately. With ``cutoffs`` the status is 0, as in `parzax.count_rows`.
+        `parzax.Counts`, equal to ``Counts.of(encoded)`` of all rows in memory. Repeated configurations count
+        separately. With ``cutoffs`` the status is 0, as in `parzax.encode`.
 
     Raises:
         TypeError, ValueError: a missing column; an objective that is no number; a file that is damaged, or
@@ -109,7 +108,9 @@ def count(
         except ValueError as error:
             text = _ROW.sub(lambda row, first=first: f"row {int(row[1]) + first}", str(error), count=1)
             raise UnfitRowError(f"{part!r}: {text}") from error
-    return replace(of_histogram(histogram, space, target_levels, region, grid, cutoffs), status=status)
+    return replace(
+        Counts.from_histogram(histogram, space, target_levels, region, grid, cutoffs), status=status
+    )
 
 
 def scan(frame: Any) -> dict[str, Any]:

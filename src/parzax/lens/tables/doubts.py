@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from parzax._entries import number_rows
+from parzax.lens._rows import number_rows
 from parzax.lens.tables import evidence
 from parzax.lens.tables.columns import Table, listed
 from parzax.lens.tables.names import names_repeats, names_steps, names_trials, why_by_name

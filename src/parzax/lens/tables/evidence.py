@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from parzax._entries import number_rows
+from parzax.lens._rows import number_rows
 from parzax.lens.tables.columns import Column
 
 # With fewer rows, or fewer different values, two columns may have the same order by chance.

@@ -7,8 +7,8 @@ from shlex import quote
 
 import numpy as np
 
-from parzax._entries import number_rows
 from parzax._words import plural
+from parzax.lens._rows import number_rows
 from parzax.lens.tables.columns import Column, Table, short
 from parzax.lens.tables.formats import Format
 from parzax.lens.tables.names import sounds_like_result
