@@ -27,8 +27,8 @@ PACKAGES = {
     },
     "results": {"ImportanceOverWeights", "RegimeDensity"},
     "pareto": {
-        *("attainment_surface", "crowding_distance", "hypervolume", "hypervolume_host", "log_hypervolume"),
-        *("non_domination_rank", "greedy_hypervolume_order", "greedy_hypervolume_order_host"),
+        *("attainment_surface", "crowding_distance", "front_status", "hypervolume", "log_hypervolume"),
+        *("non_domination_rank", "greedy_hypervolume_order", "AbstractTies", "Crowding", "Hypervolume"),
     },
     "ages": {"AbstractAges", "equal", "ramp"},
     "gamma": {"AbstractGamma", "linear", "optuna", "sqrt"},
@@ -39,7 +39,6 @@ PACKAGES = {
     "density": {"AbstractDensities", "AbstractSmoothing", "Smoothing"},
     "samplers": {"AbstractStart", "Best", "Sampler", "State", "Trace", "similarities"},
     "split": {"AbstractSplit", "Split", "SplitRows", "State"},
-    "ties": {"AbstractTies", "crowding", "hypervolume"},
 }
 NAMES = sorted(name for name in dir(px) if not name.startswith("_") and callable(getattr(px, name)))
 

@@ -31,7 +31,6 @@ _PACKAGES = {
     "space": "parzax.space",
     "split": "parzax.split",
     "status": "parzax.status",
-    "ties": "parzax.split.ties",
 }
 _MEMBERS = {
     "parzax.density": "ParzenEstimator",

@@ -68,7 +68,6 @@ from parzax.space import Space as Space
 from parzax.space import Varying as Varying
 from parzax.split import gamma as gamma
 from parzax.split import merits as merits
-from parzax.split import ties as ties
 from parzax.status import Status as Status
 
 __version__: str

@@ -13,10 +13,9 @@ import numpy as np
 
 from parzax._numerics import count_below, float_of_key, ordered_key
 from parzax.importance.layout import Grid, cell_points, grid_cells, layout
-from parzax.space import Domain, Recorded, Space
-from parzax.space.axes import BOUND_SLACK
-from parzax.space.cells import Listed, Steps
-from parzax.space.walk import UNITS
+from parzax.space import Domain, Recorded, Space, host_frame
+from parzax.space.axes import BOUND_SLACK, Listed, Steps
+from parzax.space.conditions import UNITS
 
 _Function = Callable[[np.ndarray], np.ndarray]
 # A domain with a step other than 1 gets a list of its values if it has at most this many.
@@ -65,7 +64,7 @@ class Tables(NamedTuple):
     # rounding of products differs between devices.
     values: SlotKeys
     value_ends: SlotKeys  # the largest key of each listed value
-    low: np.ndarray  # (t,) smallest key at which each test of `parzax.space.walk.Walk` holds
+    low: np.ndarray  # (t,) smallest key at which each test of `parzax.space.Frame` holds
     high: np.ndarray  # (t,) smallest key above ``low`` at which the test fails again
     recorded: np.ndarray  # (s,) whether the slot applies if, and only if, its value is not missing
 
@@ -231,7 +230,7 @@ def _domain_keys(domain: Domain, dtype: Any) -> tuple[int, int, np.ndarray, np.n
     n = int(axis.n_values)
     outer = np.asarray(axis.native(np.array([0.0, 1.0]), np.array([0, max(n - 1, 0)])), np.float64)
     if isinstance(axis, Listed) or (n and not _by_units(axis) and n <= _MOST_LISTED):
-        values = np.asarray(axis.value(np.arange(n), np.float64))
+        values = domain.list_values()
         middles = (values[1:] + values[:-1]) / 2
         before, after = ends(values, np.append(-np.inf, middles), np.append(middles, np.inf))
     step = 0.4 * axis.step if isinstance(axis, Steps) else np.inf
@@ -251,15 +250,14 @@ def _steps(axis: Any) -> tuple[float, float]:
 
 
 def _test_keys(space: Space, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
-    """For each test of the walk, the first key at which it holds, and the next at which it fails."""
-    walk, keys = space.walk, []
-    for t, p in enumerate([] if walk is None else walk.parent.tolist()):
-        assert walk is not None
-        axis = space.slots[walk.parents[p]].domain.axis
-        if walk.counted[t]:
-            ends = [_first_of(axis, int(n)) for n in (walk.first[t], walk.last[t])]
+    """For each test of a condition, the first key at which it holds, and the next at which it fails."""
+    frame, keys = host_frame(space), []
+    for s, low, high in zip(frame.tested, frame.low, frame.high, strict=True) if frame.n_rounds else ():
+        axis = space.slots[s].domain.axis
+        if axis.discrete:
+            ends = [_first_of(axis, int(number)) for number in (low, high)]
         else:
-            ends = [float(walk.low[t]), float(walk.high[t])]
+            ends = [float(low), float(high)]
             if ends[0] == ends[1]:  # the domain has a single value, so its ends get slack for rounding
                 slack = UNITS * float(np.finfo(dtype).eps) * abs(ends[0])
                 ends = [ends[0] - slack, np.nextafter(ends[0] + slack, np.inf)]

@@ -10,15 +10,15 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer, Shaped
 
 from parzax import _checks
-from parzax._entries import check_groups, check_weight
+from parzax._checks import check_groups, check_weight
 from parzax._mesh import jit_on_meshes
 from parzax._numerics import ordered_key
 from parzax.importance.borders import Tables, build_tables, cell_search, count_in_slot
 from parzax.importance.flags import status_bit
 from parzax.importance.layout import Grid, Layout, layout
 from parzax.importance.levels import checked_cutoffs, checked_levels, level_sets, rank_levels, sets_by_cutoffs
-from parzax.space import INACTIVE, Recorded, Space, Varying, check_regimes, refuse_rows
-from parzax.space.cells import STEP_SLACK
+from parzax.space import INACTIVE, Recorded, Space, Varying, check_regimes, host_frame, refuse_rows
+from parzax.space.axes import STEP_SLACK
 from parzax.status import Status
 
 _GRID = Grid()
@@ -355,16 +355,17 @@ def _applying_slots(
     x: Float[Array, "n d"], key: Int[Array, "n d"], missing: Bool[Array, "n d"], space: Space, table: Tables
 ) -> tuple[Any, Bool[Array, "n d"]]:
     """The slot that applies for each parameter (the first slot if none applies), and whether one applies."""
-    first, walk, parameter = jnp.asarray(table.first_slot)[None], space.walk, table.parameter
-    if walk is None:
+    first, frame, parameter = jnp.asarray(table.first_slot)[None], host_frame(space), table.parameter
+    if not frame.n_rounds:
         return first, jnp.ones(x.shape, bool)
-    columns = parameter[walk.parents]
+    parents, parent = np.unique(frame.tested, return_inverse=True)
+    columns = parameter[parents]
     parent_key = key[:, columns]
-    held = _in_domain(x[:, columns], parent_key, jnp.asarray(walk.parents)[None], table)
-    tested = parent_key[:, walk.parent]
+    held = _in_domain(x[:, columns], parent_key, jnp.asarray(parents)[None], table)
+    tested = parent_key[:, parent]
     inside = (tested >= jnp.asarray(table.low)[None]) & (tested < jnp.asarray(table.high)[None])
     given = ~jnp.asarray(table.recorded)[None] | ~missing[:, parameter]
-    applies = walk.applied(inside & held[:, walk.parent], given)
+    applies = frame.applied(inside & held[:, parent], given)
     if len(parameter) == len(space):
         return first, applies
     # At most one slot of a parameter applies, so a sum over its slots gives the number of that slot.

@@ -37,7 +37,9 @@ class BlockCounter:
         ValueError for a value of a usable row outside the space.
         """
         level = self._levels.find(losses)
-        if self._space.walk is None and all(map(_all_in, self._space.domains, values)):
+        if not any(slot.domain.conditions for slot in self._space.slots) and all(
+            map(_all_in, self._space.domains, values)
+        ):
             pairs = zip(self._space.domains, values, strict=True)
             columns = (
                 cell_search(ds[0], self._grid)(x.astype(np.float64)).astype(np.int64) for ds, x in pairs

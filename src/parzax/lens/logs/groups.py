@@ -6,8 +6,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from parzax._entries import number_rows
 from parzax._words import plural
+from parzax.lens._rows import number_rows
 from parzax.space import Space
 
 # A log has groups of repeats if at least this share of its rows repeat the configuration of another row.

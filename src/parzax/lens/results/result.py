@@ -14,6 +14,7 @@ from parzax.divergence import AbstractDivergence, RegimeCounts
 from parzax.importance import Importance
 from parzax.importance.layout import Block, cell_values, layout
 from parzax.kernels import AbstractKernel
+from parzax.lens._files import UNREADABLE
 from parzax.lens._programs import program
 from parzax.lens.logs import ImportReport
 from parzax.lens.results.arrays import ResultArrays
@@ -145,7 +146,7 @@ class ImportanceResult(ResultArrays):
         Raises:
             ValueError: if the file is missing, truncated, or not such a file.
         """
-        with _checks.explain(f"cannot read an importance result from {str(path)!r}", _checks.UNREADABLE):
+        with _checks.explain(f"cannot read an importance result from {str(path)!r}", UNREADABLE):
             # The file is opened here because np.load would leave a truncated file open.
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as data:
                 stored = dict(data)

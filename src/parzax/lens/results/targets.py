@@ -12,7 +12,7 @@ from parzax.importance.levels import level_weights
 from parzax.importance.objectives import normalised
 from parzax.lens.logs import ImportReport, Observations
 from parzax.lens.results.fronts import pareto_places
-from parzax.split.ties import AbstractTies, hypervolume
+from parzax.pareto import AbstractTies, Hypervolume
 
 ROWS = ("all", "complete", "feasible")
 Scalarisation = Callable[[Any, Any], Any]
@@ -91,7 +91,7 @@ def ranking_losses(
     _checks.one_of("selection", selection, ("objective", "pareto"))
     number, losses = objective_index(obs, objective), losses_by_seed(obs)
     if ties is not None:
-        _checks.instance("ties", ties, AbstractTies, "parzax.ties.hypervolume() or parzax.ties.crowding()")
+        _checks.instance("ties", ties, AbstractTies, "Hypervolume() or Crowding() of parzax.pareto")
         if selection == "objective":
             raise ValueError("ties are broken within fronts only: give selection='pareto' with ties=.")
     # With one objective the rows of a front have equal losses.
@@ -106,7 +106,7 @@ def ranking_losses(
     for loss, weight in zip(losses, weights, strict=True):
         total = float(weight[~np.isnan(loss).any(axis=1)].sum())
         needed = level_weights(tuple(x for x in levels if x < 1), np.float64(total), **how).tolist()
-        places.append(pareto_places(loss, weight, needed, ties or hypervolume(), exact=raw))
+        places.append(pareto_places(loss, weight, needed, ties or Hypervolume(), exact=raw))
     return np.stack(places)
 
 
