@@ -196,7 +196,8 @@ def _encode_on_host(
     groups = None if groups is None else check_groups(groups, losses.shape)
     regime = check_regimes(space, values, None, used)
     cutoffs = None if cutoffs is None else checked_cutoffs(cutoffs, levels)
-    arrays = (None if a is None else a[None] for a in (values, regime, losses, used, weight, groups, cutoffs))
+    given = values, regime, losses, used, weight, groups, cutoffs
+    arrays: Any = (None if a is None else a[None] for a in given)
     encoded = encode_seeds(space, *arrays, levels=levels, region=region, grid=grid)
     return jax.tree.map(lambda a: np.asarray(a[0]), encoded)
 

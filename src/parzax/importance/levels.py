@@ -27,7 +27,7 @@ def level_sets(
     region: float,
     optuna_rounding: bool,
     ranks: bool = True,
-) -> tuple[Int[Any, " n"], Int[Any, " n"] | None, Int[Any, " q"]]:
+) -> tuple[Int[Any, " n"], Any, Int[Any, " q"]]:
     """``level``, ``rank`` and ``status`` of `parzax.Encoded`; a set includes the rows tied with its cut-off.
 
     ``levels`` ascend. Rows that are not ``usable``, and rows whose loss is NaN, are in no set; a row of
@@ -60,9 +60,9 @@ def level_sets(
         tied = end > last_row + 1
     else:
         # Derivatives treat the rows of a set as independent of the weights.
-        weight = weight if xp is np else jax.lax.stop_gradient(weight)
+        fixed: Any = weight if xp is np else jax.lax.stop_gradient(weight)
         with wide(xp):
-            ranked_weight = xp.where(usable, weight, weight.dtype.type(0))[row].astype(np.float64)
+            ranked_weight = xp.where(usable, fixed, fixed.dtype.type(0))[row].astype(np.float64)
             running = xp.cumsum(ranked_weight)
             integral = (ranked_weight == xp.floor(ranked_weight)).all()
             needed = level_weights((*levels, region), running[-1], integral, optuna_rounding)

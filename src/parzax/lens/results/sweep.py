@@ -123,7 +123,7 @@ def estimate_batch(encoded: Encoded, estimator: GridEstimator, reference: str) -
     example = [jax.ShapeDtypeStruct((size, *a.shape[1:]), a.dtype) for a in leaves]
     like = jax.eval_shape(lambda *x: estimate_seeds(jax.tree.unflatten(structure, x), how), *example)
     shown = is_shown(None) and n_chunks > _QUIET_CHUNKS
-    return run_chunks(run, leaves, n_seeds, like, None, what="seeds", shown=shown)
+    return run_chunks(run, tuple(leaves), n_seeds, like, None, what="seeds", shown=shown)
 
 
 def _library(*_: Any, how: Any) -> float:
