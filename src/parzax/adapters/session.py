@@ -1,8 +1,8 @@
 """Ask and tell for adapters to other libraries: native rows in and out, few compiled programs."""
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from copy import copy
 from dataclasses import replace
 from functools import reduce
@@ -14,10 +14,11 @@ import numpy as np
 from jaxtyping import Array, Integer, UInt32
 
 from parzax import _checks
+from parzax._compile import compiled
 from parzax._numerics import capacity
 from parzax._words import plural
 from parzax.adapters.labels import Labels
-from parzax.lens._programs import program
+from parzax.lens._programs import keep_programs
 from parzax.samplers import Sampler, State
 from parzax.samplers.arguments import warn_of_unseen
 from parzax.space import Domain, Float, Int, Points, Space, check_dtype, host_frame
@@ -30,6 +31,7 @@ _LEAST_CAPACITY = 1024
 MOST_STEPS = 2**16
 # Losses are clipped here, so that float32 holds them and their differences.
 _LARGEST = 1e38
+_lock = threading.Lock()
 _STATE = jax.tree.structure(State.empty(1, 1, 1, 1, np.float32))
 
 
@@ -82,6 +84,7 @@ class Session:
         # The leaves of the state after the first `_n_added` rows; passing leaves is faster than a module.
         self._leaves: list[Any] = []
         self._size = self._n_added = self._n_usable = 0
+        self._compiled: set[tuple[int, bool]] = set()
         # A sampler may hold fitted densities, so every `ask` computes in the precision that is set now.
         self._dtype = jax.dtypes.canonicalize_dtype(np.float64)
         basis = sampler.smoothing.basis(_without_bounds(self._space, self._dtype), self._dtype)
@@ -114,7 +117,8 @@ class Session:
             with suppress(Exception), jax.enable_x64(self._dtype == np.float64):
                 empty._start(_LEAST_CAPACITY)
                 numbers = np.zeros(1 + n_numbers, np.uint32)
-                advance.prepare(empty._model, empty._leaves, *empty._padded([], 0), numbers, False)
+                with _compiling():
+                    advance(empty._model, empty._leaves, *empty._padded([], 0), numbers, False)
 
         with suppress(RuntimeError):  # no further thread can be started
             threading.Thread(target=compile_empty, name="parzax compiles").start()
@@ -141,7 +145,11 @@ class Session:
             folded = np.array([number % 2**32 for number in (seed, *numbers)], np.uint32)
             rows = self._padded(added, len(pending))
             starting = self._n_usable + rows[1][1] < self.sampler.n_startup
-            leaves, at = advance(self._model, self._leaves, *rows, folded, bool(starting))
+            # A program is needed for each size of the state, while it is starting and later.
+            needed = self._size, bool(starting)
+            with nullcontext() if needed in self._compiled else _compiling():
+                leaves, at = advance(self._model, self._leaves, *rows, folded, bool(starting))
+            self._compiled.add(needed)
             _checks.outside_traces(at)
             self._leaves, self._n_added = leaves, len(self._rows)
             self._n_usable += rows[1][0]
@@ -197,8 +205,15 @@ class Session:
         return np.clip(row.losses, -_LARGEST, _LARGEST)
 
 
+@contextmanager
+def _compiling() -> Iterator[None]:
+    """Compile and keep a program; whoever needs the program that another thread compiles waits for it."""
+    with _lock, keep_programs():
+        yield
+
+
 # In a study of normal length a faster program would not save the time of its longer compilation.
-@program(size="middling")
+@compiled(size="middling")
 def advance(
     model: tuple[Any, list[Any]],
     leaves: list[Any],

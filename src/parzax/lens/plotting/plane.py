@@ -12,10 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from parzax import _checks
+from parzax._compile import compiled
 from parzax._numerics import capacity
 from parzax._words import plural
 from parzax.density.restriction import given_values
-from parzax.lens._programs import program
 from parzax.lens.plotting import _axes, _text
 from parzax.lens.plotting._arguments import Rows, check_names, take_rows
 from parzax.lens.plotting._parameters import Parameters, parameter_axis
@@ -118,7 +118,7 @@ def _evaluate_cells(function: Callable[..., jax.Array], cells: np.ndarray, size:
     return np.asarray(function(jnp.asarray(padded)), np.float64)[: len(x)].reshape(cells.shape[:-1])
 
 
-@program
+@compiled
 def _excess(problem: AbstractProblem, key: jax.Array, x: jax.Array) -> jax.Array:
     """The largest constraint value of every configuration."""
     return jax.vmap(lambda row: problem(key, row)[1].max())(x)

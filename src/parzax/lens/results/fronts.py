@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from parzax import pareto
+from parzax._compile import compiled
 from parzax._numerics import capacity
-from parzax.lens._programs import program
 from parzax.split.ties import AbstractTies, Crowding, Hypervolume, reference_point
 
 # Relative tolerance between a sum of weights and the weight that a level needs.
@@ -84,7 +84,7 @@ def places_within(ties: AbstractTies, front: np.ndarray) -> np.ndarray:
     return np.unique(ranking, return_inverse=True)[1]
 
 
-@program
+@compiled
 def _rank_front(losses, mask, count, *, ties):
     """A number for each row of one front by ``ties``; lower is better. ``count`` rows are chosen."""
     rank = jnp.where(mask, 0, pareto.ABSENT).astype(jnp.int32)

@@ -13,13 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Integer, PRNGKeyArray
 
+from parzax._compile import compiled
 from parzax.importance import Encoded, GridEstimator
 from parzax.importance.draws import sample_size
 from parzax.importance.groups import count_configurations, group_sample_counter, share_of
 from parzax.importance.layout import Layout
 from parzax.importance.regimes import estimate_regimes
 from parzax.importance.resample import sample_counter
-from parzax.lens._programs import program
 from parzax.lens.logs.levels import level_weight
 from parzax.lens.results.shuffles import shuffled_counts, shuffled_group_counts
 
@@ -92,7 +92,7 @@ def draw_replicates(
     return sampled, shuffled
 
 
-@program(size="middling")
+@compiled(size="middling")
 def compiled_replicates(
     key: PRNGKeyArray,
     first: Int[Any, ""],
