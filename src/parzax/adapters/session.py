@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Integer, UInt32
+from jaxtyping import Array, Integer, PRNGKeyArray, UInt32
 
 from parzax import _checks
 from parzax._compile import compiled
@@ -68,7 +68,7 @@ class Session:
     >>> import parzax as px
     >>> session = px.adapters.Session(px.tpe(px.Space({"x": px.Float(-1, 1)})))
     >>> for i in range(20):
-    ...     x = session.ask(0, i)
+    ...     x = session.ask(i)
     ...     session.tell([px.adapters.Row(x, (abs(x[0]),))])
     >>> session.n_told
     20
@@ -105,7 +105,7 @@ class Session:
         self._rows += self._checked(rows)
 
     def prepare(self, n_numbers: int = 0) -> None:
-        """Compile, in another thread, the program of the first `ask` with ``n_numbers`` numbers.
+        """Compile, in another thread, the program of the first `ask` with ``n_numbers`` numbers and no key.
 
         If this `ask` comes earlier, it waits for the compilation; if the compilation fails, it raises the
         error.
@@ -116,19 +116,19 @@ class Session:
         def compile_empty() -> None:
             with suppress(Exception), jax.enable_x64(self._dtype == np.float64):
                 empty._start(_LEAST_CAPACITY)
-                numbers = np.zeros(1 + n_numbers, np.uint32)
+                numbers = np.zeros(n_numbers, np.uint32)
                 with _compiling():
-                    advance(empty._model, empty._leaves, *empty._padded([], 0), numbers, False)
+                    advance(empty._model, empty._leaves, *empty._padded([], 0), None, numbers, False)
 
         with suppress(RuntimeError):  # no further thread can be started
             threading.Thread(target=compile_empty, name="parzax compiles").start()
 
-    def ask(self, seed: int, *numbers: int, pending: Sequence[Row] = ()) -> np.ndarray:
+    def ask(self, *numbers: int, key: PRNGKeyArray | None = None, pending: Sequence[Row] = ()) -> np.ndarray:
         """Make one suggestion: (d,) native values, NaN where inactive.
 
         Args:
-            seed: seed of the random key, an integer.
             *numbers: integers folded into the key, such as the number of the suggestion.
+            key: random key; ``jax.random.key(0)`` by default.
             pending: rows that count in this call only; checked like the rows of `tell`.
         """
         pending = self._checked(pending)
@@ -142,13 +142,13 @@ class Session:
                 # The labels of the rows in the state have changed.
                 self._start(self._size)
                 added = [*self._rows, *pending]
-            folded = np.array([number % 2**32 for number in (seed, *numbers)], np.uint32)
+            folded = np.array([number % 2**32 for number in numbers], np.uint32)
             rows = self._padded(added, len(pending))
             starting = self._n_usable + rows[1][1] < self.sampler.n_startup
             # A program is needed for each size of the state, while it is starting and later.
             needed = self._size, bool(starting)
             with nullcontext() if needed in self._compiled else _compiling():
-                leaves, at = advance(self._model, self._leaves, *rows, folded, bool(starting))
+                leaves, at = advance(self._model, self._leaves, *rows, key, folded, bool(starting))
             self._compiled.add(needed)
             _checks.outside_traces(at)
             self._leaves, self._n_added = leaves, len(self._rows)
@@ -219,6 +219,7 @@ def advance(
     leaves: list[Any],
     rows: tuple[Any, ...],
     counts: Integer[Any, "2"],
+    key: PRNGKeyArray | None,
     numbers: UInt32[Any, " k"],
     starting: bool,
 ) -> tuple[list[Any], Points]:
@@ -229,7 +230,8 @@ def advance(
         leaves: the leaves of the state.
         rows: native values (n, d), their points, losses (n, m) and constraints (n, c).
         counts: number of rows that stay in the state, and number of rows that count in this call.
-        numbers: the seed, and the integers that are folded into the key.
+        key: random key; ``jax.random.key(0)`` if it is None, so that the host need not make one.
+        numbers: integers that are folded into the key.
         starting: whether fewer than ``n_startup`` rows count.
 
     Returns:
@@ -250,7 +252,7 @@ def advance(
 
     # The rows that stay, then the pending ones: in a scan, so that `add` is compiled once.
     (_, with_pending), states = jax.lax.scan(add_up_to, (jnp.int32(0), state), counts)
-    key = reduce(jax.random.fold_in, numbers[1:], jax.random.key(numbers[0]))
+    key = reduce(jax.random.fold_in, numbers, jax.random.key(0) if key is None else key)
     suggestion = strategy.ask(basis, key, with_pending, starting=starting)
     return jax.tree.leaves(jax.tree.map(lambda a: a[0], states)), suggestion
 
