@@ -90,7 +90,7 @@ def test_statuses_are_signed_and_explained(mixed):
         (px.Status.LOW_REGIME_DATA, "~ few rows in a regime"),
         (px.Status.SPARSE_REGIME, "§ a regime with a single row in the region was left out"),
         (px.Status.NOT_ABOVE_CHANCE, "∅ varies less than by chance"),
-        (px.Status.LOW_DATA, "ten rows or fewer in the target or in the region outside it"),
+        (px.Status.LOW_DATA, "ten rows or fewer in the target or outside it"),
         (px.Status.TIED_CUTOFF, "ties with the last row"),
         (px.Status.SAME_SETS, "target and region are the same rows"),
         (px.Status.ALL_EQUAL, "all losses are equal"),
