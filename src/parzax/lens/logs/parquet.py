@@ -155,7 +155,7 @@ class ParquetLog:
                 losses = self._losses(block)
                 add(state, losses[~np.isnan(losses)])
 
-            with progress_bar(self.files.n, "rows ranked", self.shown, rate=True) as update:
+            with progress_bar(self.files.n, "rows ranked", self.shown) as update:
                 return self.files.fold(self.files.groups, [self.target], new_state, add_block, update)
 
         cutoffs = find_cutoffs(fold, levels, raw=self.grid.optuna_rounding)
@@ -179,7 +179,7 @@ class ParquetLog:
                 done += sum(group.n for group in groups)
             else:
                 missing.append((number, groups))
-        with progress_bar(self.files.n, "rows counted", self.shown, first=done, rate=True) as update:
+        with progress_bar(self.files.n, "rows counted", self.shown, first=done) as update:
             for number, groups in missing:
                 advance = partial(lambda before, rows: update(before + rows), done)
                 counts = np.sum(self.files.fold(groups, columns, counter.zeros, add, advance), axis=0)

@@ -163,7 +163,7 @@ class ParquetFiles:
 
         if unstated:
             nothing = np.array([[np.inf, -np.inf]] * len(unstated))
-            with progress_bar(self.n, "rows searched for bounds", shown, rate=True) as update:
+            with progress_bar(self.n, "rows searched for bounds", shown) as update:
                 states = np.array(self.fold(self.groups, unstated, nothing.copy, add, update))
             lows, highs = states[:, :, 0].min(axis=0), states[:, :, 1].max(axis=0)
             ends |= zip(unstated, zip(lows.tolist(), highs.tolist(), strict=True), strict=True)
