@@ -53,6 +53,8 @@ class Mixture(AbstractMixture):
     priors: tuple[UserPrior, ...] = ()  # densities from the user; other regimes have the wide kernel
     # Whether all parameters of a draw come from one component; else each comes from a component of its own.
     joint: bool = eqx.field(static=True, default=True)
+    # Whether the prior keeps the densities of all groups within the range of floats of each other.
+    anchored: bool = eqx.field(static=True, default=False)
 
     def log_prob(
         self, basis: Basis, at: Points, weight: Float[Array, "*g j n1"] | None = None
@@ -69,9 +71,9 @@ class Mixture(AbstractMixture):
         weights = jnp.concatenate([self.weight, self.prior_weight[..., None]], axis=-1)
 
         def log_sum(at: Points) -> Float[Array, "*g j"]:
-            return weighted_logsumexp(log_kernels(at), weights)
+            return weighted_logsumexp(log_kernels(at), weights, self.anchored)
 
-        return restored(in_blocks(log_sum, at, weights.shape[-1], pairwise), basis.n_slots)
+        return restored(in_blocks(log_sum, at, self.weight.shape[-1], pairwise), basis.n_slots)
 
     def log_kernels(self, basis: Basis, n_points: Any) -> tuple[LogKernels, bool]:
         """See `parzax.density.log_kernels`; the rows are followed by one without values: the prior."""
