@@ -128,7 +128,7 @@ def _pairwise(part: Regimes, kernels: AbstractKernel) -> LogKernels:
     def log_density(kernels: AbstractKernel, unit: Float[Array, " j"]) -> Float[Array, "j n"]:
         return jax.vmap(lambda x: jax.vmap(lambda kernel: kernel.log_density(x))(kernels))(unit)
 
-    return lambda at: _sum_of(log_density, kernels, part.columns(at.unit), part.here(at))
+    return lambda at: _sum_of(log_density, kernels, part.columns(at.unit), part.here(at), _zeros(at, kernels))
 
 
 def _many_values(
@@ -171,22 +171,26 @@ def _many_values(
     def terms(at: Points) -> Float[Array, "j n"]:
         # A value number from another regime may be too large here; its cell would have NaN derivatives.
         number = jnp.minimum(part.columns(at.index), last)
-        return _sum_of(read, regimes, number, part.here(at))
+        return _sum_of(read, regimes, number, part.here(at), _zeros(at, kernels))
 
     return terms
 
 
-def _sum_of(term: Callable[..., Array], regimes: Any, x: Array, here: Array) -> Float[Array, "j n"]:
+def _zeros(at: Points, kernels: AbstractKernel) -> Float[Array, "j n"]:
+    first = jax.tree.leaves(kernels)[0]
+    return jnp.zeros((at.unit.shape[0], first.shape[1]), first.dtype)
+
+
+def _sum_of(
+    term: Callable[..., Array], regimes: Any, x: Array, here: Array, zero: Array
+) -> Float[Array, "j n"]:
     """Sum of term(regime, x) over the regimes that apply, in a loop."""
 
-    def of_one(one: Any) -> Float[Array, "j n"]:
+    def add(total: Float[Array, "j n"], one: Any) -> tuple[Float[Array, "j n"], None]:
         regime, x, here = one
-        return jnp.where(here[:, None], term(regime, x), 0)
+        return total + jnp.where(here[:, None], term(regime, x), 0), None
 
-    every = regimes, x, here
-    first = of_one(jax.tree.map(lambda a: a[0], every))
-    rest = jax.tree.map(lambda a: a[1:], every)
-    return jax.lax.scan(lambda total, one: (total + of_one(one), None), first, rest)[0]
+    return jax.lax.scan(add, zero, (regimes, x, here))[0]
 
 
 def _user_prior(prior: UserPrior, rows: Points, n_slots: int) -> LogKernels:
