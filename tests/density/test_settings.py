@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from parzax.density.forms import FORMS
 
 import parzax as px
-from parzax.density.forms import FORMS
 
 SPACE = px.Space(
     {

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from densities import SPACES, points, rows
+from parzax.density.common_scale import CommonScale
 
 import parzax as px
-from parzax.density.common_scale import CommonScale
 from parzax.density.sampling import uniforms
 from parzax.density.smoothing import Smoothing
 from parzax.samplers import State

@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from parzax._numerics.arrays import masked_logsumexp
-from parzax._numerics.exponential import exp2
 
 _LOG2_E = float(np.log2(np.e))
 # Smallest sum, as a multiple of the largest term, that is not lost: its share of the exponents of the dtype.
@@ -38,7 +37,7 @@ def _by_product(x: Float[Array, "j n"], weight: Float[Array, "*g n"]) -> Float[A
     """
     exponent = x * _LOG2_E
     largest = exponent.max(axis=-1)
-    sums = jnp.matmul(weight, exp2(exponent - largest[:, None]).T, precision="highest")
+    sums = jnp.matmul(weight, jnp.exp2(exponent - largest[:, None]).T, precision="highest")
     some = (weight > 0).any(axis=-1)[..., None]
     is_lost = (some & (sums < 2.0 ** (_LOST * np.finfo(x.dtype).minexp))).any()
     logs = jnp.log2(jnp.where(sums > 0, sums, 1))
