@@ -97,7 +97,11 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(name: str, args: argparse.Namespace) -> None:
     """Import the module of a command and run it; the late import keeps help and errors fast."""
-    getattr(import_module(f"parzax.lens.cli.{name}"), f"run_{name}")(args)
+    command = getattr(import_module(f"parzax.lens.cli.{name}"), f"run_{name}")
+    from parzax.lens._programs import keep_programs
+
+    with keep_programs():
+        command(args)
 
 
 # The docstrings of these functions are the descriptions of the commands.
