@@ -26,8 +26,8 @@ import numpy as np
 
 import parzax as px
 from benchmarks import command
-from benchmarks.papers.c_tpe import searches, settings
-from benchmarks.papers.tables import tables
+from benchmarks.studies.papers.c_tpe import searches, settings
+from benchmarks.studies.papers.tables import tables
 
 LEVELS = np.roll(np.arange(1, 100) / 100, -9)  # 0.1 is the first
 TOLERANCE = 1e-3
@@ -76,7 +76,7 @@ def _device_sweep(n_seeds: int, n: int, d: int, bound: float, n_levels: int = le
     @jax.jit
     @jax.vmap
     def shares(x: jax.Array, loss: jax.Array) -> jax.Array:
-        return px.importance.estimate(px.encode(space, x, loss, LEVELS[:n_levels])).share
+        return px.importance.estimate(px.encode(space, x, loss, LEVELS[:n_levels])).importance
 
     def call() -> np.ndarray:
         return jax.block_until_ready(shares(*placed))

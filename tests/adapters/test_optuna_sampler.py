@@ -567,7 +567,7 @@ def test_a_preset_of_ones_own():
         ({"constant_liar": False}, ValueError, "^constant_liar=False is not possible: .* always"),
         ({"group": 1}, TypeError, "^group must be True or False"),
         ({"preset": partial(px.tpe, gamma=len)}, TypeError, "^gamma must be a rule of parzax.gamma"),
-        ({"preset": partial(px.tpe, ties="crowding")}, TypeError, "^ties must be a rule of parzax.ties"),
+        ({"preset": partial(px.tpe, ties="crowding")}, TypeError, "^ties must be a rule of parzax.pareto"),
         ({"preset": partial(px.tpe, ages=len)}, TypeError, "^ages must be a rule of parzax.ages"),
         (
             {"preset": partial(px.tpe, bandwidth="scott")},
@@ -611,7 +611,7 @@ def test_settings_reach_the_engine():
     preset = partial(px.tpe, **options)
     sampler = TPESampler(multivariate=True, group=True, constant_liar=True, preset=preset)._settings.sampler
     assert sampler(space, 1, 1) == px.tpe(space, 1, 1, n_startup=0, **options)
-    ties = px.ties.hypervolume()
+    ties = px.pareto.Hypervolume()
     sampler = TPESampler(preset=partial(preset, ties=ties))._settings.sampler
     assert sampler(space, 2, 0) == px.tpe(space, 2, 0, n_startup=0, ties=ties, **options)
 

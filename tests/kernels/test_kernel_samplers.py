@@ -18,7 +18,7 @@ from parzax._numerics import open_uniform
 from parzax.kernels import AitchisonAitken, TruncatedNormal
 from parzax.kernels.bandwidth import OptunaTop
 from parzax.space import frame_of
-from parzax.space.cells import Listed, Steps
+from parzax.space.axes import Listed, Steps
 
 N = 100_000
 CHECKS = Checks(5e-7, 500)

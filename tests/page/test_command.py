@@ -95,7 +95,7 @@ def test_the_page_says_what_the_command_says(tmp_path, capsys):
     assert main(["report", log, "-o", "page.html", "--target-quantile", "0.2,0.5"]) == 0
     html = (tmp_path / "page.html").read_text(encoding="utf-8")
     with jax.enable_x64(True):
-        obs = px.Observations.from_dataframe(log, direction="minimize", warn=False)
+        obs = px.Observations.from_dataframe(log, directions="minimize", warn=False)
         px.report(obs, "python.html", target_quantile=[0.5, 0.2], interactions=False)
     python = data_of((tmp_path / "python.html").read_text(encoding="utf-8"))
     for data in (data_of(html), python):
@@ -132,7 +132,7 @@ def test_table_in_this_folder(logs, tmp_path, capsys):
         (["missing.csv"], "there is no file 'missing.csv'"),
         (["t.csv", "-o", "page.png"], "'page.png' must end in .html or .htm"),
         (["t.csv", "-o", "nowhere/page.html"], "there is no folder 'nowhere'"),
-        (["t.csv", "--target-quantile", "0.5", "--region-quantile", "0.5"], "must be below region_quantile"),
+        (["t.csv", "--target-quantile", "0.5", "--region-quantile", "0.5"], "must be below region"),
     ],
 )
 def test_refusals(logs, tmp_path, capsys, argv, message):

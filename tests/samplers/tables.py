@@ -233,15 +233,15 @@ FAMILY = {
     ),
     "mo_tpe, hypervolume": (
         lambda s: px.mo_tpe(
-            s, 2, ties=px.ties.hypervolume(), first_front=False, gamma=px.gamma.linear(0.4)
+            s, 2, ties=px.pareto.Hypervolume(), first_front=False, gamma=px.gamma.linear(0.4)
         ), 2, 0, oracle.Settings(rule="linear", quantile=0.4, minimum=0.1, top=0.9, ties="hypervolume"),
     ),
     "mo_tpe, constrained, hypervolume": (
-        lambda s: px.mo_tpe(s, 2, 1, ties=px.ties.hypervolume()), 2, 1,
+        lambda s: px.mo_tpe(s, 2, 1, ties=px.pareto.Hypervolume()), 2, 1,
         oracle.Settings("relative", "linear", whole_front=True, minimum=0.1, top=0.9, ties="hypervolume"),
     ),
     "mo_tpe of three, hypervolume": (
-        lambda s: px.mo_tpe(s, 3, 1, ties=px.ties.hypervolume()), 3, 1,
+        lambda s: px.mo_tpe(s, 3, 1, ties=px.pareto.Hypervolume()), 3, 1,
         oracle.Settings("relative", "linear", whole_front=True, minimum=0.1, top=0.9, ties="hypervolume"),
     ),
     "optuna_tpe": (

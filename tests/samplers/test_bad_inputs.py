@@ -208,7 +208,7 @@ TWO_OBJECTIVES: dict[str, tuple[np.ndarray, np.ndarray, S, int | None]] = {
 @pytest.mark.slow
 def test_two_objectives_and_a_constraint(ties):
     """Below is everything up to the k-th feasible row, k = max(ceil(0.1 N), feasible rows of the front)."""
-    sampler = px.mo_tpe(SPACE, 2, 1, ties=getattr(px.ties, ties)())
+    sampler = px.mo_tpe(SPACE, 2, 1, ties=getattr(px.pareto, ties.title())())
     settings = oracle.Settings("relative", "linear", whole_front=True, ties=ties)
     split = jax.jit(lambda state: (sampler.split(state), sampler.status(state)))
     for name, (losses, excess, status, n_below) in TWO_OBJECTIVES.items():

@@ -81,7 +81,7 @@ def test_kernels_of_unknown_parameters():
 
 @pytest.mark.slow
 def test_ties_that_cannot_tell_four_objectives_apart():
-    sampler = px.mo_tpe(SPACE, 3, ties=px.ties.hypervolume())
+    sampler = px.mo_tpe(SPACE, 3, ties=px.pareto.Hypervolume())
     four = Sampler(SPACE, sampler.split, sampler.smoothing, sampler.acquisition, ("minimize",) * 4)
     with pytest.raises(ValueError, match="at most 3 objectives"):
         four.status(four.init())

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from parzax import _checks
+from parzax._checks import check_weight, warn_of_normalised
 from parzax._compile import compiled
-from parzax._entries import check_weight, warn_of_normalised
 from parzax._numerics import capacity, to_device
 from parzax.density.basis import Basis
 from parzax.density.fitting import Settings, check_rules, fit_rows
@@ -100,7 +100,7 @@ def _check_range(weights: list[np.ndarray], dtype: Any) -> None:
 def encoded(space: Space, x: np.ndarray, size: int, dtype: Any) -> Points:
     """NumPy rows as ``size`` points (NumPy arrays with floats of ``dtype``), 0 after the last row."""
     frame, shape = host_frame(space), (size, len(space))
-    points = Points.of(*(np.zeros(shape, kind) for kind in (np.int32, dtype, np.int32, bool)))
+    points = Points(*(np.zeros(shape, kind) for kind in (np.int32, dtype, np.int32, bool)))
     for start in range(0, len(x), _CHUNK):
         chunk = frame.encode(x[start : start + _CHUNK])
         for rows, values in zip(jax.tree.leaves(points), jax.tree.leaves(chunk), strict=True):

@@ -9,6 +9,7 @@ from parzax.density.ages import AbstractAges, Equal
 from parzax.density.basis import families_of
 from parzax.density.smoothing import Smoothing
 from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth, Neighbours, OptunaTop, Scott
+from parzax.pareto import AbstractTies, Crowding
 from parzax.samplers.options import Directions, Kernels, Number, Options, with_defaults
 from parzax.samplers.sampler import Sampler
 from parzax.samplers.start import AbstractStart, RandomStart
@@ -16,11 +17,10 @@ from parzax.space import Space
 from parzax.split import Split, merits
 from parzax.split.gamma import AbstractGamma, linear, optuna, sqrt
 from parzax.split.merits import AbstractMerit
-from parzax.split.ties import AbstractTies, crowding
 
 # Defaults of `tpe`, as its signature shows them.
 _NEIGHBOURS, _OPTUNA_TOP, _EQUAL = Neighbours(), OptunaTop(), Equal()
-_BY_RANK, _CROWDING, _RANDOM = merits.by_rank(), crowding(), RandomStart()
+_BY_RANK, _CROWDING, _RANDOM = merits.by_rank(), Crowding(), RandomStart()
 
 
 def tpe(
@@ -48,7 +48,7 @@ def tpe(
     gradient_steps: int = 0,
     repeats: bool = False,
 ) -> Sampler:
-    """TPE with the settings that did best on a suite of problems (docs/optimisers).
+    """TPE with the settings that did best on a suite of problems (docs/studies/optimisers).
 
     The best ceil(0.2 N) rows are in the group below (good rows, density l), with weights by rank
     (`parzax.merits.by_rank`). The other rows are in the group above (density g). Kernels are those of Optuna
@@ -72,8 +72,8 @@ def tpe(
         first_front: for several objectives, whether the group below holds all of the first front, even if
             that is more rows than ``gamma`` asks for (`parzax.split.Split`).
         ties: for several objectives, rule for the rows of a front that is only partly below:
-            `parzax.ties.crowding()`, or, for two or three objectives, `hypervolume()` as in Ozaki et al. and
-            Optuna.
+            `parzax.pareto.Crowding()`, or, for two or three objectives, `parzax.pareto.Hypervolume()` as in
+            Ozaki et al. and Optuna.
         every_minimum: which rows are in a constraint's group below while no row satisfies the constraint.
             True takes all rows with the smallest value of the constraint (c-TPE's main text), False the first
             of these rows (the authors' code). With True in a discrete space, a run may suggest one

@@ -179,10 +179,10 @@ def _draw_different(
         drawn = pool[order[jnp.lexsort([mask[order] for mask in last])]]
         return drawn[:n] if n == 1 else _different(basis, n, drawn)
     if n == 1 or basis.free_continuum:
-        return candidates.draw_random(key, basis, n, dtype)
+        return basis.frame.draw(key, n, dtype)
     draw, fill = jax.random.split(key)
     fillers = candidates.draw_fillers(fill, basis, n, every, dtype)
-    return _different(basis, n, candidates.draw_random(draw, basis, n, dtype), fillers)
+    return _different(basis, n, basis.frame.draw(draw, n, dtype), fillers)
 
 
 def _different(basis: Basis, n: int, *parts: Points) -> Points:
