@@ -33,7 +33,7 @@ def test_all_but_the_start_are_those_of_tpe(m, c, options):
     published = px.paper_meta_learn_tpe(space, [source], m, c, **own, **options)
     plain = px.mo_tpe(space, m, c, n_startup=5, epsilon=0.05, **options)
     assert replace(published, smoothing=published.smoothing.target) == plain
-    assert published.smoothing.most == 1024
+    assert published.smoothing.by_task
     assert repr(published.smoothing.weights) == repr(px.meta.by_similarity())
 
 

@@ -63,7 +63,7 @@ class ComparisonSettings:
         """The smoothing of the compared densities, from that of the score: without a prior."""
         bandwidth = scored.bandwidth if self.compared_bandwidth is None else self.compared_bandwidth
         top = scored.top if self.compared_top is None else self.compared_top
-        return replace(scored, bandwidth=bandwidth, top=top, prior_weight=0.0, ages=Equal())
+        return replace(scored, bandwidth=bandwidth, top=top, prior_weight=0.0, ages=Equal(), joint=True)
 
 
 class ComparedTasks(eqx.Module):
