@@ -6,8 +6,8 @@ import jax.numpy as jnp
 from jax.tree_util import Partial
 from jaxtyping import Array, PRNGKeyArray
 
+from benchmarks.toy_problems import bowl, box, point_of
 from parzax import _checks
-from parzax.lens.problems.toy import bowl, box, point_of
 from parzax.samplers import Problem
 
 

@@ -22,6 +22,7 @@ import jax
 import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
+from benchmarks.settings import adjusted
 
 import parzax as px
 
@@ -74,13 +75,13 @@ assert (table.similarity == table.similarity.T).all()
 n_evaluations, n_runs = 60, 16
 runs = jax.random.split(jax.random.key(1), n_runs)
 # The paper's sampler; px.meta_learn_tpe is another, see docs/meta.md.
-samplers = {name: px.paper_meta_learn_tpe(target.space, [log]) for name, log in sources.items()}
+samplers = {name: px.papers.authors_meta_learn_tpe(target.space, [log]) for name, log in sources.items()}
 traces = {
-    name: px.optimize_many(sampler, target, runs, n_evaluations, lanes=n_runs)
+    name: px.optimize_many(runs, sampler, target, n_evaluations, lanes=n_runs)
     for name, sampler in samplers.items()
 }
-alone = px.mo_tpe(target.space, n_objectives=1, epsilon=0.05)
-traces["no source"] = px.optimize_many(alone, target, runs, n_evaluations, lanes=n_runs)
+alone = adjusted(px.mo_tpe, epsilon=0.05)(target.space, n_objectives=1)
+traces["no source"] = px.optimize_many(runs, alone, target, n_evaluations, lanes=n_runs)
 
 # %% tags=["runs"]
 shown = {f"source c = {c}": traces[f"c = {c}"] for c in (0, 1, 4)} | {"no source": traces["no source"]}
@@ -98,7 +99,7 @@ ax = px.plotting.convergence(shown, log=True)
 #   without a source.
 
 # %% tags=["runs"]
-best = {name: np.median(np.asarray(trace.best()), axis=0) for name, trace in traces.items()}
+best = {name: np.median(np.asarray(trace.best_losses()), axis=0) for name, trace in traces.items()}
 print("median best value after 5, 20, 40 and 60 evaluations")
 for name, values in best.items():
     print(f"{name:>10}:", "  ".join(f"{values[n - 1]:8.2f}" for n in (5, 20, 40, 60)))
@@ -113,9 +114,9 @@ assert best["c = 4"][-1] < 3 * best["no source"][-1]
 # rows of that figure](../docs/papers/meta_learn_tpe.md) have the numbers of 50 runs.
 
 # %% tags=["runs"]
-naive = px.paper_meta_learn_tpe(target.space, [sources["c = 4"]], eta=np.inf)
-found = px.optimize_many(naive, target, runs, n_evaluations, lanes=n_runs)
-best["naive, c = 4"] = np.median(np.asarray(found.best()), axis=0)
+naive = px.papers.authors_meta_learn_tpe(target.space, [sources["c = 4"]], eta=np.inf)
+found = px.optimize_many(runs, naive, target, n_evaluations, lanes=n_runs)
+best["naive, c = 4"] = np.median(np.asarray(found.best_losses()), axis=0)
 for name in ("c = 4", "naive, c = 4", "no source"):
     print(f"{name:>12}:", "  ".join(f"{best[name][n - 1]:8.2f}" for n in (5, 20, 40, 60)))
 assert best["naive, c = 4"][-1] > best["c = 4"][-1]
@@ -146,7 +147,7 @@ def similarity_so_far(sampler, x, losses):
 
 thought = {}
 for name, sampler in samplers.items():
-    x, losses = (jnp.asarray(array) for array in (traces[name].x, traces[name].objectives))
+    x, losses = (jnp.asarray(array) for array in (traces[name].x, traces[name].losses))
     thought[name] = np.asarray(similarity_so_far(sampler, x, losses))
 
 # %% tags=["runs"]

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 import optuna
 import pytest
+from benchmarks.settings import adjusted
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState
 
@@ -133,25 +134,29 @@ def test_refusals_of_the_sampler():
         ({"importance": "max"}, "importance"),
     ):
         with pytest.raises(ValueError, match=message):
-            TPESampler(source_studies=[one], preset=partial(px.paper_meta_learn_tpe, **options))
+            TPESampler(source_studies=[one], preset=partial(px.papers.authors_meta_learn_tpe, **options))
         with pytest.raises(TypeError, match=r"^preset compares .* but without task_weights"):
-            TPESampler(source_studies=[one], preset=partial(px.meta_learn_tpe, **options))
+            TPESampler(source_studies=[one], preset=adjusted(px.meta_learn_tpe, **options))
     with pytest.raises(TypeError, match="unexpected keyword argument 'task_weights'"):
-        TPESampler(source_studies=[one], preset=partial(px.optuna_tpe, task_weights=px.meta.stacking()))
+        TPESampler(source_studies=[one], preset=partial(px.optuna_tpe, task_weights=px.meta.Stacking()))
     with pytest.raises(TypeError, match="task_weights must be a rule"):
         TPESampler(source_studies=[one], preset=partial(px.meta_learn_tpe, task_weights=0.5))
     with pytest.raises(TypeError, match="preset compares source studies, but there are no source_studies"):
-        TPESampler(preset=partial(px.meta_learn_tpe, eta=3.0))
+        TPESampler(preset=adjusted(px.meta_learn_tpe, eta=3.0))
 
 
 def test_what_is_sampled_by_itself_has_the_options_of_the_preset():
     """Catches options that are lost where a preset does without its sources."""
     log = px.Observations.from_arrays(px.Space({"x": px.Float(0, 1)}), [[0.1], [0.9]], [0.0, 1.0])
-    settings = TPESampler(preset=px.paper_meta_learn_tpe, source_studies=[log])._settings
-    assert settings.sampler(log.space, 2, 1) == px.mo_tpe(log.space, 2, 1, n_startup=0, epsilon=0.05)
-    preset = partial(px.meta_learn_tpe, task_weights=px.meta.stacking(), top=0.7, n_candidates=3)
+    settings = TPESampler(preset=px.papers.authors_meta_learn_tpe, source_studies=[log])._settings
+    assert settings.sampler(log.space, 2, 1) == adjusted(px.mo_tpe, n_startup=0, epsilon=0.05)(
+        log.space, 2, 1
+    )
+    preset = adjusted(px.meta_learn_tpe, task_weights=px.meta.Stacking(), top=0.7, n_candidates=3)
     settings = TPESampler(preset=preset, source_studies=[log], n_ei_candidates=9)._settings
-    assert settings.sampler(log.space, 1, 0) == px.tpe(log.space, n_startup=0, top=0.7, n_candidates=9)
+    assert settings.sampler(log.space, 1, 0) == adjusted(px.tpe, n_startup=0, top=0.7, n_candidates=9)(
+        log.space
+    )
 
 
 def test_presets_beside_sources():
@@ -181,7 +186,7 @@ def test_constraints_of_sources_that_the_study_does_not_have_yet():
     log = px.Observations.from_arrays(
         px.Space({"x": px.Float(0, 1)}), [[0.1], [0.9]], [0.0, 1.0], constraints=np.zeros((2, 1))
     )
-    preset = partial(px.meta_learn_tpe, task_weights=px.meta.stacking())
+    preset = partial(px.meta_learn_tpe, task_weights=px.meta.Stacking())
     settings = TPESampler(preset=preset, source_studies=[log])._settings
     assert settings.with_sources({"a": log}, log.space, 1, 0)[0].n_constraints == 0
 
@@ -190,7 +195,7 @@ def test_constraints_of_sources_that_the_study_does_not_have_yet():
 
 
 SETTINGS = Settings(
-    partial(px.meta_learn_tpe, n_samples=10, max_candidates=1024, task_weights=px.meta.by_similarity()),
+    adjusted(px.meta_learn_tpe, n_samples=10, max_candidates=1024, task_weights=px.meta.BySimilarity()),
     True,
     {},
 )
@@ -315,7 +320,7 @@ def test_the_first_trials_are_the_best_of_the_sources():
     assert study.sampler._n_startup == 5
     limited = TPESampler(source_studies=studies, constraints_func=lambda _: [0.0])
     assert limited._n_startup == 7
-    given = TPESampler(source_studies=studies, preset=partial(px.tpe, share_power=2.0))
+    given = TPESampler(source_studies=studies, preset=adjusted(px.tpe, share_power=2.0))
     assert given._settings.sampler(px.Space({"x": px.Float(0, 1)}), 1, 1).acquisition.share_power == 2
     assert study.sampler.source_report == ()
 
@@ -345,7 +350,7 @@ def test_first_trials_where_a_study_has_failed():
 # --- whole runs --------------------------------------------------------------------------------
 
 
-MIXED = {"preset": partial(px.paper_meta_learn_tpe, n_samples=100)}
+MIXED = {"preset": partial(px.papers.authors_meta_learn_tpe, n_samples=100)}
 
 
 @pytest.mark.slow

@@ -20,18 +20,18 @@ SETTINGS = tpe.Settings(rule="linear", quantile=0.1, whole_front=True, minimum=0
 
 def observations(space: px.Space, data) -> px.Observations:
     """A table as a log: constraint-only rows have NaN objectives, pending ones are left out."""
-    pending = np.isnan(data.objectives).any(axis=-1) & ~data.constraint_only
+    pending = np.isnan(data.losses).any(axis=-1) & ~data.constraint_only
     known = np.where(np.isnan(data.constraints), 1.0, data.constraints)
     return px.Observations.from_arrays(
         space,
         data.x[~pending],
-        data.objectives[~pending],
+        data.losses[~pending],
         constraints=known[~pending] if known.size else None,
     )
 
 
 # The paper's own weights and candidates.
-paper = px.paper_meta_learn_tpe
+paper = px.papers.authors_meta_learn_tpe
 
 
 @cache
@@ -101,7 +101,7 @@ def test_scores(space, m, c, double, record_property):
 
 def frequencies(data) -> np.ndarray:
     """Of the configurations below."""
-    below = tpe.groups(SETTINGS, data.x, data.objectives, data.constraints, data.constraint_only)[0].below
+    below = tpe.groups(SETTINGS, data.x, data.losses, data.constraints, data.constraint_only)[0].below
     rows, counts = np.unique(data.x[below], axis=0, return_counts=True)
     return {tuple(row): n / counts.sum() for row, n in zip(rows.tolist(), counts, strict=True)}
 
@@ -160,7 +160,7 @@ def test_limits():
     far, better = own.x[:8].copy(), own._replace(x=np.where(np.arange(4) == 2, 0.0, own.x))
     far[:, 2] = 2.0  # another category in every row
     disjoint = paper(
-        space, [px.Observations.from_arrays(space, far, own.objectives[:8])], 2, n_samples=100, eta=None
+        space, [px.Observations.from_arrays(space, far, own.losses[:8])], 2, n_samples=100, eta=None
     )
     state = told(disjoint, better)
     assert float(alike(disjoint, state)[0][0]) == 0

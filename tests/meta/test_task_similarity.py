@@ -106,7 +106,7 @@ def test_most_important_parameters():
 
 def test_number_of_parameters_by_the_task_with_the_fewest_rows_below():
     """Four rows below keep floor(log2 4) = 2 parameters: catches a number that is always one."""
-    found = px.task_similarity(logs(), eta=2, gamma=px.gamma.linear(0.2), n_samples=4000)
+    found = px.task_similarity(logs(), eta=2, gamma=px.gamma.Linear(0.2), n_samples=4000)
     assert found.n_below.min() == 4
     assert found.parameters == SPACE.names
 

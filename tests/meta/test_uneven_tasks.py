@@ -33,9 +33,7 @@ def lacking_constraints(own: Table) -> Table:
 
 
 def constraints_alone(own: Table) -> Table:
-    return own._replace(
-        objectives=np.full_like(own.objectives, NAN), constraint_only=np.ones(len(own.x), bool)
-    )
+    return own._replace(losses=np.full_like(own.losses, NAN), constraint_only=np.ones(len(own.x), bool))
 
 
 def log_of(space: px.Space, own: Table, lacking: bool = False, missing=()) -> px.Observations:
@@ -44,7 +42,7 @@ def log_of(space: px.Space, own: Table, lacking: bool = False, missing=()) -> px
     return px.Observations.from_arrays(
         px.Space({name: space[name][0] for name in names}),
         own.x[:, kept],
-        own.objectives,
+        own.losses,
         constraints=None if lacking or not own.constraints.size else own.constraints,
     )
 
@@ -108,7 +106,7 @@ def discrete(n: int, seed: int) -> Table:
 
 
 def below(own: Table) -> list[int]:
-    return tpe.groups(SETTINGS, own.x, own.objectives, own.constraints, own.constraint_only)[0].below
+    return tpe.groups(SETTINGS, own.x, own.losses, own.constraints, own.constraint_only)[0].below
 
 
 def in_tens(sampler: px.samplers.Sampler, own: Table) -> px.samplers.State:

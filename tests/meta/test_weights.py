@@ -16,7 +16,7 @@ SPACE = SPACE_OF["categories"]
 
 
 def log(own, space: px.Space = SPACE, **options) -> px.Observations:
-    return px.Observations.from_arrays(space, own.x, own.objectives, **options)
+    return px.Observations.from_arrays(space, own.x, own.losses, **options)
 
 
 @eqx.filter_jit
@@ -132,7 +132,7 @@ def test_naive_weights():
 @pytest.mark.parametrize(("down", "least"), [(True, 30), pytest.param(False, 21, marks=pytest.mark.slow)])
 def test_when_tasks_are_compared_first(down, least):
     """The number in floor(log_2.5 n) as floor(gamma N), 30 rows as in the paper, and as ceil(gamma N), 21."""
-    rule = px.gamma.linear(0.1, down=down)
+    rule = px.gamma.Linear(0.1, down=down)
     sampler = paper(SPACE, three_logs(), n_samples=50, n_good=rule)
     own = [table("categories", "random", seed=seed) for seed in (1, 2)]
     x, losses = (np.concatenate([getattr(t, name) for t in own]) for name in ("x", "objectives"))

@@ -49,7 +49,7 @@ def test_shapes(fn, m, c):
     ("fn", "m", "c", "error", "message"),
     [
         (total, 2, 0, ValueError, r"objectives of fn must have shape \(2,\), got \(\)"),
-        (total, 1, 1, ValueError, "must return .objectives, constraints., because n_constraints = 1"),
+        (total, 1, 1, ValueError, "must return .losses, constraints., because n_constraints = 1"),
         (both, 1, 3, ValueError, r"objectives of fn must be one number, got an array of shape \(2,\)"),
         (both, 2, 0, ValueError, "the second value of fn is for constraints, but n_constraints is 0"),
         (lambda key, x: (x[0], x[1], x[0]), 3, 0, ValueError, "belong in one array"),

@@ -20,6 +20,7 @@ from benchmarks.papers.rows import (
     together,
 )
 from benchmarks.papers.runs import Arrays
+from benchmarks.settings import adjusted
 
 # Rows of a log; eta of the reduction.
 N_ROWS, ETA = 100, 2.5
@@ -48,9 +49,9 @@ def guided() -> Arrays:
 
     keys, found = jax.random.split(jax.random.key(0), N_CASE), {}
     for name, epsilon, prior in (("greedy", 0.0, 0.0), ("epsilon", EPSILON, 0.0), ("prior", 0.0, 1.0)):
-        sampler = px.mo_tpe(space, 1, epsilon=epsilon, prior_weight=prior, n_startup=5)
-        trace = px.optimize_many(sampler, px.Problem(loss, space), keys, BUDGET, progress=False)
-        best = np.sort(np.asarray(trace.objectives)[..., 0], axis=1)[:, : BUDGET // 10]
+        sampler = adjusted(px.mo_tpe, epsilon=epsilon, prior_weight=prior, n_startup=5)(space, 1)
+        trace = px.optimize_many(keys, sampler, px.Problem(loss, space), BUDGET, progress=False)
+        best = np.sort(np.asarray(trace.losses)[..., 0], axis=1)[:, : BUDGET // 10]
         found[name] = (best <= -BEST_FROM / VALUES).mean(axis=1)
     return found
 
@@ -90,7 +91,7 @@ def decays() -> Arrays:
         rng = np.random.default_rng(seed)
         x, other = rng.uniform(-5, 5, (2, max(AFTER), 4))
         log = px.Observations.from_arrays(problem.space, other[:N_ROWS], other[:N_ROWS] ** 2 @ weight)
-        sampler = px.paper_meta_learn_tpe(problem.space, [log])
+        sampler = px.papers.authors_meta_learn_tpe(problem.space, [log])
         for eta in ETAS:
             own = with_eta(sampler, eta)
             states = [own.tell(own.init(256), x[:n], x[:n] ** 2 @ weight) for n in AFTER]

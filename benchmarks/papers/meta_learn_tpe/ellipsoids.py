@@ -18,6 +18,7 @@ from benchmarks.papers.meta_learn_tpe.searches import (
 )
 from benchmarks.papers.rows import Range
 from benchmarks.papers.runs import Arrays
+from benchmarks.settings import adjusted
 from parzax.samplers import Sampler
 
 CENTERS, SIMILAR, FAR = (0, 1, 2, 3, 4), (0, 1), (2, 3, 4)
@@ -38,7 +39,7 @@ OURS, NAIVE = "ours", "naive"
 def alone(dim: int, n_seeds: int, epsilon: float = 0.0) -> Arrays:
     """A unit: "best" (s, n) by TPE without sources; the paper's has no epsilon."""
     target = px.problems.ellipsoid(dim)
-    sampler = px.mo_tpe(target.space, 1, n_startup=N_STARTUP[dim], epsilon=epsilon)
+    sampler = adjusted(px.mo_tpe, n_startup=N_STARTUP[dim], epsilon=epsilon)(target.space, 1)
     return {"best": best(runs([sampler] * n_seeds, target, N_EVALUATIONS)[0])}
 
 
@@ -80,7 +81,7 @@ def sampler(
     """With so many logs of the same function; each of its own rows, or all of the ``same``."""
     own, space = logs(dim, center, n_tasks, seed, same=same), px.problems.ellipsoid(dim).space
     options = {"epsilon": EPSILON, "n_startup": N_STARTUP[dim]} | options
-    return with_count(px.paper_meta_learn_tpe(space, own, **options), count)
+    return with_count(px.papers.authors_meta_learn_tpe(space, own, **options), count)
 
 
 def logs(dim: int, center: int, n_tasks: int, seed: int, *, same: bool = False) -> dict[str, px.Observations]:

@@ -18,7 +18,8 @@ from parzax.density.fitting import Settings, by_parameter, check_rules, normalis
 from parzax.density.forms import LEAST_PRIOR
 from parzax.density.mixture import KernelMixture
 from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth, as_categorical_bandwidth
-from parzax.kernels.bandwidth.neighbours import FEW
+from parzax.kernels.bandwidth.categorical import OptunaTop
+from parzax.kernels.bandwidth.neighbours import FEW, Neighbours
 from parzax.space import Points, Space
 from parzax.split import SplitRows, State, first_orders, first_rows
 from parzax.status import Status
@@ -50,24 +51,25 @@ class AbstractSmoothing(eqx.Module):
 
 @final
 class Smoothing(AbstractSmoothing):
-    """Densities with one kernel per row of a group, and a prior.
+    """Densities with one kernel per row of a group, and a prior; the defaults are those of `parzax.tpe`.
 
     Attributes:
-        bandwidth: bandwidth rule for numeric kernels.
-        top: bandwidth rule for categorical kernels, or a number for `parzax.bandwidth.fixed_top`.
-        prior_weight: weight of the prior kernel, in rows; static.
-        ages: rule for the weights of older rows.
+        bandwidth: rule of `parzax.bandwidth` for numeric kernels.
+        top: rule of `parzax.bandwidth` for categorical kernels, or the probability that an Aitchison-Aitken
+            kernel gives to its category.
+        prior_weight: weight of the prior kernel, in rows. It may be a JAX array, whose value is not checked.
+        ages: rule for the weights of older rows: `parzax.ages.Equal`, or `Ramp` as in Optuna and Hyperopt.
         joint: whether all parameters of a candidate come from one component, as in Optuna. With False a new
             component is drawn for each parameter, as in the papers' code; static.
-        families: kernel classes other than the defaults, by parameter name; static.
+        kernels: kernel classes other than the defaults, a dict by parameter name; static.
     """
 
-    bandwidth: AbstractBandwidth
-    top: CategoricalBandwidth = eqx.field(converter=as_categorical_bandwidth)
-    prior_weight: float = eqx.field(static=True, default=1.0, converter=_checks.plain)
+    bandwidth: AbstractBandwidth = Neighbours()
+    top: CategoricalBandwidth = eqx.field(default=OptunaTop(), converter=as_categorical_bandwidth)
+    prior_weight: float | Float[Array, ""] = eqx.field(default=1.0, converter=_checks.plain)
     ages: AbstractAges = Equal()
-    joint: bool = eqx.field(static=True, default=False, converter=partial(_checks.flag, "joint"))
-    families: Families = eqx.field(static=True, default=())
+    joint: bool = eqx.field(static=True, default=True, converter=partial(_checks.flag, "joint"))
+    kernels: Families = eqx.field(static=True, default=(), converter=lambda given: tuple(dict(given).items()))
 
     def __check_init__(self) -> None:
         """Raise for invalid settings."""
@@ -75,8 +77,8 @@ class Smoothing(AbstractSmoothing):
         _checks.instance("ages", self.ages, AbstractAges, "a rule of parzax.ages")
 
     def basis(self, space: Space, dtype: Any) -> Basis:
-        safe = self.prior_weight >= LEAST_PRIOR
-        families = families_of(space, dict(self.families))
+        safe = isinstance(self.prior_weight, (int, float)) and self.prior_weight >= LEAST_PRIOR
+        families = families_of(space, dict(self.kernels))
         return basis_of(space, dtype, families, self.bandwidth.smallest, safe)
 
     def fit(

@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float
 from parzax._compile import compiled
 from parzax._numerics import to_device
 from parzax.density import Smoothing
-from parzax.meta.comparison import ComparedTasks, ComparisonSettings, SimilarityEstimator
+from parzax.meta.comparison import ComparedTasks, Comparison, SimilarityEstimator
 from parzax.meta.densities import TaskDensities
 from parzax.meta.rows import Notes, SourceRows
 from parzax.meta.states import Tasks, group_size
@@ -35,13 +35,13 @@ class Sources(eqx.Module):
         rows: list[SourceRows],
         split: AbstractSplit,
         smoothing: Smoothing,
-        settings: ComparisonSettings,
+        comparison: Comparison,
     ) -> "Sources":
         """Fit the groups of one or more tasks in the target's space; see `parzax.meta_learn_tpe`."""
         dtype = jnp.result_type(float)
         check_dtype(space, dtype, native=True, arrays=False)
         tasks, basis = Tasks.of(rows, split), smoothing.basis(space, dtype)
-        comparison = SimilarityEstimator.of(space, smoothing, settings)
+        estimator = SimilarityEstimator.of(space, smoothing, comparison)
 
         def densities(groups: Bool[np.ndarray, "t c1 n"]) -> tuple[TaskDensities, ...]:
             masks = np.moveaxis(groups, 1, 0)
@@ -50,8 +50,8 @@ class Sources(eqx.Module):
             )
 
         below, above = densities(tasks.below), densities(tasks.above)
-        compared = tuple(tasks.compared(comparison, group) for group in range(len(below)))
-        return cls(below, above, compared, comparison, tasks.shared, Notes(tasks.report))
+        compared = tuple(tasks.compared(estimator, group) for group in range(len(below)))
+        return cls(below, above, compared, estimator, tasks.shared, Notes(tasks.report))
 
     def check_precision(self, dtype: Any) -> None:
         """Raise ValueError if the state has another precision than the densities."""
