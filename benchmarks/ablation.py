@@ -112,7 +112,9 @@ def with_sources(problem: tuple[str, Any], first: int, n_runs: int, options: Seq
 
     def gaps(changed: Mapping[str, Any]) -> np.ndarray:
         settings = {"epsilon": EPSILON} | dict(changed)
-        samplers = [px.papers.authors_meta_learn_tpe(target.space, each, **settings) for each in logs]
+        samplers = [
+            adjusted(px.papers.authors_meta_learn_tpe, **settings)(target.space, each) for each in logs
+        ]
         return _gaps(samplers, target, first, least)
 
     return {BASE: gaps({})} | {name: gaps(OPTIONS["meta"][name]) for name in options}

@@ -30,7 +30,7 @@ import parzax as px
 from benchmarks import command
 from benchmarks.rows import Row
 from benchmarks.settings import adjusted
-from parzax.meta import named_logs, source_rows
+from parzax.meta import named_sources, source_rows
 from parzax.meta.states import split_rows
 
 KERNEL, SHARE = 50.0, 1 / 3
@@ -57,8 +57,8 @@ def observations(n: int, seed: int) -> px.Observations:
 
 def task_kernel(*, repeats: int) -> list[Row]:
     """The target's similarities to all sources, from its rows."""
-    sampler = px.papers.authors_meta_learn_tpe(
-        SPACE, [observations(ROWS, seed) for seed in range(1, SOURCES + 1)], n_samples=POINTS
+    sampler = adjusted(px.papers.authors_meta_learn_tpe, n_samples=POINTS)(
+        SPACE, [observations(ROWS, seed) for seed in range(1, SOURCES + 1)]
     )
     state = sampler.tell(sampler.init(256), *log(ROWS, 0))
 
@@ -179,7 +179,7 @@ def loops(logs: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
 def suggestions(*, repeats: int) -> list[Row]:
     """With many tasks, and alone with as many rows."""
     logs = [observations(FEW, seed) for seed in range(1, MANY + 1)]
-    sampler = px.papers.authors_meta_learn_tpe(SPACE, logs, n_samples=POINTS, epsilon=0.0)
+    sampler = adjusted(px.papers.authors_meta_learn_tpe, n_samples=POINTS, epsilon=0.0)(SPACE, logs)
     n_kernels = MANY * FEW
     alone = adjusted(px.mo_tpe, n_candidates=CANDIDATES, n_startup=0)(SPACE, 1)
 
@@ -215,7 +215,7 @@ def scores(at: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
 def filled(n: int) -> px.samplers.State:
     """A state of n rows, made on the host (rows told one by one would be many)."""
-    rows = source_rows(SPACE, named_logs([observations(n, 0)]), 1, 0)
+    rows = source_rows(named_sources([observations(n, 0)]), SPACE, 1, 0)
     states, *_ = split_rows(rows, px.split.Split(px.gamma.Linear(0.1)))
     return jax.tree.map(lambda a: a[0], states)
 

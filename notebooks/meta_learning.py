@@ -114,7 +114,7 @@ assert best["c = 4"][-1] < 3 * best["no source"][-1]
 # rows of that figure](../docs/papers/meta_learn_tpe.md) have the numbers of 50 runs.
 
 # %% tags=["runs"]
-naive = px.papers.authors_meta_learn_tpe(target.space, [sources["c = 4"]], eta=np.inf)
+naive = adjusted(px.papers.authors_meta_learn_tpe, eta=np.inf)(target.space, [sources["c = 4"]])
 found = px.optimize_many(runs, naive, target, n_evaluations, lanes=n_runs)
 best["naive, c = 4"] = np.median(np.asarray(found.best_losses()), axis=0)
 for name in ("c = 4", "naive, c = 4", "no source"):

@@ -134,7 +134,7 @@ def test_refusals_of_the_sampler():
         ({"importance": "max"}, "importance"),
     ):
         with pytest.raises(ValueError, match=message):
-            TPESampler(source_studies=[one], preset=partial(px.papers.authors_meta_learn_tpe, **options))
+            TPESampler(source_studies=[one], preset=adjusted(px.papers.authors_meta_learn_tpe, **options))
         with pytest.raises(TypeError, match=r"^preset compares .* but without task_weights"):
             TPESampler(source_studies=[one], preset=adjusted(px.meta_learn_tpe, **options))
     with pytest.raises(TypeError, match="unexpected keyword argument 'task_weights'"):
@@ -350,7 +350,7 @@ def test_first_trials_where_a_study_has_failed():
 # --- whole runs --------------------------------------------------------------------------------
 
 
-MIXED = {"preset": partial(px.papers.authors_meta_learn_tpe, n_samples=100)}
+MIXED = {"preset": adjusted(px.papers.authors_meta_learn_tpe, n_samples=100)}
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from reference import pareto
 from samplers.tables import SPACE_OF, Table, table, told
 
 import parzax as px
-from parzax.meta import best, named_logs, rows_at, source_rows
+from parzax.meta import best, named_sources, rows_at, source_rows
 from parzax.meta.states import place, split_rows
 from parzax.pareto import non_domination_rank
 from parzax.space import host_frame
@@ -37,7 +37,7 @@ def log(x, y, space: px.Space = UNIT, **options) -> px.Observations:
 
 
 def rows_of(space: px.Space, *logs: px.Observations, m: int = 1, c: int = 0):
-    return source_rows(space, named_logs(logs), m, c)
+    return source_rows(named_sources(logs), space, m, c)
 
 
 def values_of(space: px.Space, rows) -> np.ndarray:
@@ -147,7 +147,7 @@ def test_small_differences_of_losses():
     wanted = np.argsort(np.argsort(gap))
     for loss in (1e6 + 1e-2 * gap, 1e300 * (1 + gap), np.where(gap == gap.min(), -np.inf, gap)):
         state = states(rows_of(UNIT, log(x, loss)))
-        np.testing.assert_array_equal(state.before[0, :100], wanted)
+        np.testing.assert_array_equal(np.argsort(np.argsort(state.losses[0, :100, 0])), wanted)
         assert np.isfinite(state.losses[0, :100]).all()
 
 
@@ -207,7 +207,7 @@ def test_states_of_long_sources():
     rows = rows_of(UNIT, log(x, x[:, 0]), log(x[:9], x[:9, 0]))
     state = states(rows)
     assert state.count.tolist() == [200_000, 9]
-    np.testing.assert_array_equal(x[np.argsort(state.before[0, : len(x)]), 0], np.sort(x[:, 0]))
+    np.testing.assert_array_equal(x[np.argsort(state.losses[0, : len(x), 0]), 0], np.sort(x[:, 0]))
 
 
 # --- the best ----------------------------------------------------------------------------------

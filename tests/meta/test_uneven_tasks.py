@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from benchmarks.settings import adjusted
 from reference import meta as oracle
 from reference import tpe
 from samplers.tables import SPACE_OF, Table, add, candidates, empty, searching_alike, table, told
@@ -70,7 +71,7 @@ def test_scores_of_uneven_tasks(case, record_property, double):
     )
     logs = [log_of(space, t, m in lacking, missing.get(m, ())) for m, t in enumerate(others, 1)]
     settings = dataclasses.replace(SETTINGS, score="relative" if c else "ratio")
-    sampler = paper(space, logs, 1, c, n_samples=200, eta=None)
+    sampler = adjusted(paper, n_samples=200, eta=None)(space, logs, 1, c)
     state = told(sampler, own)
     at = candidates("mixed")
     s, found = judged(sampler, state, jnp.asarray(at))
@@ -121,7 +122,7 @@ def in_tens(sampler: px.samplers.Sampler, own: Table) -> px.samplers.State:
 @functools.cache
 def sampler_of(rule: str) -> px.samplers.Sampler:
     logs = [observations(DISCRETE, discrete(n, seed)) for n, seed in ((50, 1), (120, 2), (90, 3))]
-    return paper(DISCRETE, logs, eta=2.5, n_samples=4000, importance=rule)
+    return adjusted(paper, eta=2.5, n_samples=4000, importance=rule)(DISCRETE, logs)
 
 
 @pytest.mark.slow
@@ -169,7 +170,7 @@ def test_eleven_tasks_of_different_lengths(double):
     """Each has the density and the similarity that it has as the only source."""
     space, own = SPACE_OF["mixed"], table("mixed", "random")
     logs = [observations(space, first(table("mixed", "random", seed=20 + n), 30 - 2 * n)) for n in range(11)]
-    sampler = paper(space, logs, n_samples=200, eta=None)
+    sampler = adjusted(paper, n_samples=200, eta=None)(space, logs)
 
     @eqx.filter_jit
     def inside(sampler, state, at):
@@ -182,7 +183,7 @@ def test_eleven_tasks_of_different_lengths(double):
     densities, s, n_rows = inside(searching_alike(sampler), told(sampler, own), at)
     assert n_rows.tolist() == [3, 3, 3, 3, 3, 2, 2, 2, 2, 2, 1]
     for m in (0, 5, 7, 8, 10):
-        alone = paper(space, [logs[m]], n_samples=200, eta=None)
+        alone = adjusted(paper, n_samples=200, eta=None)(space, [logs[m]])
         wanted = inside(searching_alike(alone), told(alone, own), at)
         for many, one in zip(densities, wanted[0], strict=True):
             np.testing.assert_allclose(many[m], one[0], rtol=1e-10)
@@ -212,7 +213,7 @@ def first_candidates(sampler, state):
 def drawn(most: int) -> np.ndarray:
     """Candidates per task: rows of a task are of a category of its own, and kernels stay there."""
     logs = [observations(OWN, of_one(task)) for task in (1, 2, 3)]
-    sampler = paper(OWN, logs, max_candidates=most, top=1.0, prior_weight=0.0, n_samples=50)
+    sampler = adjusted(paper, top=1.0, prior_weight=0.0, n_samples=50)(OWN, logs, max_candidates=most)
 
     x = np.asarray(first_candidates(sampler, told(sampler, of_one(0))))
     assert ((x[:, 1] >= 0) & (x[:, 1] <= 1)).all()
@@ -241,7 +242,7 @@ def test_stratified():
 @pytest.mark.slow
 def test_draws_of_given_tasks():
     logs = [observations(OWN, of_one(task)) for task in (1, 2, 3)]
-    sampler = paper(OWN, logs, top=1.0, prior_weight=0.0, n_samples=50)
+    sampler = adjusted(paper, top=1.0, prior_weight=0.0, n_samples=50)(OWN, logs)
     task, key = jnp.array([2, 0, 0, 1, 2] * 20), jax.random.key(0)
     basis = sampler.smoothing.basis(OWN, jnp.float32)
     for joint in (True, False):
@@ -255,7 +256,7 @@ def test_draws_of_given_tasks():
 def test_candidates_of_a_conditional_space():
     for most, n in ((1024, 300), (60, 60)):
         logs = [observations(SPACE_OF["conditional"], table("conditional", "random", seed=s)) for s in (4, 5)]
-        sampler = paper(SPACE_OF["conditional"], logs, max_candidates=most, eta=None, n_samples=50)
+        sampler = adjusted(paper, eta=None, n_samples=50)(SPACE_OF["conditional"], logs, max_candidates=most)
         x = np.asarray(first_candidates(sampler, told(sampler, table("conditional", "random"))))
         assert x.shape == (n, len(sampler.space))
         assert host_frame(sampler.space).encode(x).valid.all()
@@ -269,7 +270,7 @@ def test_candidates_of_a_conditional_space():
 def test_compiled_is_eager_and_vmap_is_a_loop(estimate):
     space = SPACE_OF["categories"]
     logs = [observations(space, table("categories", "random", seed=s)) for s in (4, 5)]
-    sampler = paper(space, logs, estimate=estimate, n_samples=100)
+    sampler = adjusted(paper, estimate=estimate, n_samples=100)(space, logs)
     states = [told(sampler, table("categories", data)) for data in ("random", "ties", "few values", "none")]
     at = jnp.asarray(candidates("categories"), jnp.float32)
 

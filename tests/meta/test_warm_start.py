@@ -29,10 +29,11 @@ def test_all_but_the_start_are_those_of_tpe(m, c, options):
     space, source = px.Space({"k": SPACE["k"]}), log(0, m, c)
     sampler = adjusted(px.meta_learn_tpe, **options)(space, [source], m, c)
     own = {"n_startup": 7 if c else 5, "share_power": 1.0} | options
-    assert replace(sampler, start=RandomStart()) == adjusted(px.tpe, **own)(space, m, c)
+    assert sampler.start.n_startup == own["n_startup"]
+    assert replace(sampler, start=RandomStart(own["n_startup"])) == adjusted(px.tpe, **own)(space, m, c)
     own = {"n_samples": 50, "start": RandomStart()}
-    published = px.papers.authors_meta_learn_tpe(space, [source], m, c, **own, **options)
-    plain = adjusted(px.mo_tpe, n_startup=5, epsilon=0.05, **options)(space, m, c)
+    published = adjusted(px.papers.authors_meta_learn_tpe, **own, **options)(space, [source], m, c)
+    plain = adjusted(px.mo_tpe, epsilon=0.05, **options)(space, m, c)
     assert replace(published, smoothing=published.smoothing.target) == plain
     assert published.smoothing.most == 1024
     assert repr(published.smoothing.weights) == repr(px.meta.BySimilarity())
@@ -91,7 +92,11 @@ def test_the_report_says_what_is_suggested():
 @pytest.mark.usefixtures("as_installed")
 def test_refused():
     """What would leave the sources no part; numbers of NumPy that are the defaults are not."""
-    for options in ({"n_startup": 0}, {"start": RandomStart()}, {"key": jax.random.key(0)}, {"eta": None}):
-        with pytest.raises(ValueError, match=f"^{next(iter(options))} .* without task_weights"):
-            adjusted(px.meta_learn_tpe, **options)(SPACE, [log(0)])
+    with pytest.raises(ValueError, match="^start must be a whole number of at least 1"):
+        px.meta_learn_tpe(SPACE, [log(0)], start=0)
+    with pytest.raises(ValueError, match="without task_weights this start leaves the sources out"):
+        px.meta_learn_tpe(SPACE, [log(0)], start=RandomStart())
+    for options in ({"comparison": px.meta.Comparison()}, {"max_candidates": 9}):
+        with pytest.raises(ValueError, match=f"^{next(iter(options))} has no effect without task_weights"):
+            px.meta_learn_tpe(SPACE, [log(0)], **options)
     adjusted(px.meta_learn_tpe, eta=np.float32(2.5), n_samples=np.int64(1000))(SPACE, [log(0)])

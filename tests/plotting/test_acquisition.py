@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from benchmarks import toys
 
 import parzax as px
 from parzax.lens.plotting import acquisition
@@ -170,7 +171,7 @@ def test_no_rows_and_nothing_feasible(rows):
         ({"at": {"lr": 0.1}}, ValueError, "at: 'lr' is an axis"),
         ({"at": 3}, TypeError, "at: values must be a mapping of names"),
         ({"size": 0}, ValueError, "size must be"),
-        ({"problem": px.problems.discs()}, ValueError, "problem must be a parzax.Problem on"),
+        ({"problem": toys.discs()}, ValueError, "problem must be a parzax.Problem on"),
         ({"run": 0, "state": Trace(np.zeros((2, 3, 4)), *np.zeros((2, 2, 3, 1)), ("minimize",)), "x": "z"},
          ValueError, "x and y: no parameter"),
     ],

@@ -4,6 +4,7 @@ import jax
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from benchmarks import toys
 
 import parzax as px
 from parzax.lens.plotting import observations
@@ -177,7 +178,7 @@ def test_all_infeasible_has_no_star():
         ({"x": "beta"}, ValueError, "x and y: no parameter 'beta'"),
         ({"x": "lr", "y": "lr"}, ValueError, "x and y must be different names"),
         ({"space": px.Space({"a": px.Float(0, 1)})}, ValueError, "this picture needs two"),
-        ({"space": px.problems.discs()}, ValueError, "space has 2 parameters, but the rows have 3"),
+        ({"space": toys.discs()}, ValueError, "space has 2 parameters, but the rows have 3"),
     ],
 )
 def test_refusals(arguments, error, message):

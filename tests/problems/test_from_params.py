@@ -116,12 +116,12 @@ def test_one_compilation_for_the_same_problem_again():
         (
             lambda key, params: jnp.ones(3) * used(params),
             ValueError,
-            r"objectives of fn must be one number, got an array of shape \(3,\); n_objectives is 1",
+            r"losses of fn must be one number, got an array of shape \(3,\); n_objectives is 1",
         ),
         (
             lambda key, params: (used(params), params["units"] - 9),
             ValueError,
-            r"the second value of fn is for constraints, but n_constraints is 0\. Pass n_constraints=",
+            r"the second value of fn is for constraints, but n_constraints is 0\. Return the losses alone",
         ),
         (lambda params, key: params["rate"], TypeError, "string indexing"),
         (lambda key, params: params["rate"].reshape(3), TypeError, "reshape"),
@@ -203,7 +203,7 @@ def test_a_condition_is_no_constraint():
         minimum(lambda key, params: (used(params), params["units"] <= 16), 1)
     with pytest.raises(TypeError, match=r"must be numbers, got booleans; return a number that is <= 0"):
         minimum(lambda key, params: (used(params), [params["units"] <= 16, params["rate"]]), 2)
-    with pytest.raises(TypeError, match="the constraints of problem are booleans"):
+    with pytest.raises(TypeError, match="the constraints of fn must be numbers, got booleans"):
         px.optimize(KEY, px.tpe(SPACE, n_constraints=1), lambda key, x: (x[:1], x[:1] <= 0.5), 4)
 
 

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from benchmarks import toys
 from benchmarks.settings import adjusted
 
 import parzax as px
@@ -52,7 +53,7 @@ def test_values_of_settings_do_not_compile_again():
         )
         ask(sampler, jax.random.key(int(10 * value)), state)
     assert ask._cached._cache_size() == 1
-    problem = px.problems.discs()
+    problem = toys.discs()
     sampler, before = px.c_tpe(problem.space, n_constraints=1), runs._chunk.n_compiled
     for n in (1, 2, 5):
         px.optimize_many(

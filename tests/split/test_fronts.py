@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import optuna
 import pytest
+from benchmarks import toys
 from benchmarks.settings import adjusted
 from optuna.samplers._tpe.sampler import _split_complete_trials_multi_objective as optunas
 from pareto.tables import N, holed, tables
@@ -114,7 +115,7 @@ def test_scan_is_one_by_one():
 @pytest.mark.parametrize("c", [0, 1])
 def test_runs(c):
     """Whole runs under scan and vmap, other than those by crowding, and as good within a few percent."""
-    bowls = px.problems.ellipsoids(dim=2, base=1.0)
+    bowls = toys.ellipsoids(dim=2, base=1.0)
 
     def both(key, x):
         losses, _ = bowls(key, x)

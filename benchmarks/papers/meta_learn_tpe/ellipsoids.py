@@ -81,7 +81,7 @@ def sampler(
     """With so many logs of the same function; each of its own rows, or all of the ``same``."""
     own, space = logs(dim, center, n_tasks, seed, same=same), px.problems.ellipsoid(dim).space
     options = {"epsilon": EPSILON, "n_startup": N_STARTUP[dim]} | options
-    return with_count(px.papers.authors_meta_learn_tpe(space, own, **options), count)
+    return with_count(adjusted(px.papers.authors_meta_learn_tpe, **options)(space, own), count)
 
 
 def logs(dim: int, center: int, n_tasks: int, seed: int, *, same: bool = False) -> dict[str, px.Observations]:

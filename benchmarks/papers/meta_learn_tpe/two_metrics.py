@@ -136,7 +136,7 @@ def _evaluated(own: Any, keys: jax.Array) -> tuple[jax.Array, jax.Array]:
 def _sampler(sources: Sequence[Any], seed: int, *, mixed_up: bool = False, **options: Any) -> Sampler:
     first = len(sources) * seed
     logs = {f"task {i}": _log(own, first + i, mixed_up=mixed_up) for i, own in enumerate(sources)}
-    own = px.papers.authors_meta_learn_tpe(sources[0].space, logs, epsilon=EPSILON, **options)
+    own = adjusted(px.papers.authors_meta_learn_tpe, epsilon=EPSILON, **options)(sources[0].space, logs)
     return with_count(own, "below")
 
 

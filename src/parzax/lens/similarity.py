@@ -91,7 +91,7 @@ def task_similarity(
             table with empty cells, an Optuna study whose trials have different parameters). Then pass a
             ``space`` that says when the parameter is active.
     """
-    logs = named_sources(tasks)
+    logs = named_sources(tasks, "tasks")
     space = _read_space(*next(iter(logs.items()))) if space is None else space
     check_dtype(space, jnp.result_type(float), native=True, arrays=False)
     n_constraints = _checks.whole_number("n_constraints", n_constraints, 0)

@@ -82,14 +82,14 @@ class SourceRows:
         return "; ".join(parts)
 
 
-def named_sources(sources: Any) -> dict[str, Any]:
+def named_sources(sources: Any, argument: str = "sources") -> dict[str, Any]:
     """Source tasks by name, from a list or a dict of logs or `SourceRows`.
 
     TypeError for a value that is neither, ValueError for no source and for names that are equal as text.
     """
     if hasattr(sources, "to_source") or isinstance(sources, SourceRows) or not isinstance(sources, Iterable):
         wanted = "a list of parzax.Observations or a dict of them by name, one log per task"
-        raise TypeError(f"sources must be {wanted}, got {type(sources).__name__}.")
+        raise TypeError(f"{argument} must be {wanted}, got {type(sources).__name__}.")
     named = sources if isinstance(sources, Mapping) else {f"task {i}": o for i, o in enumerate(sources, 1)}
     out: dict[str, Any] = {}
     for name, source in named.items():
@@ -98,12 +98,12 @@ def named_sources(sources: Any) -> dict[str, Any]:
                 "; parzax.adapters.optuna.observations reads a study, Observations.by_task a table of tasks"
             )
             given = f"got {type(source).__name__}{hint}"
-            raise TypeError(f"sources: {name!r} must be parzax.Observations, {given}.")
+            raise TypeError(f"{argument}: {name!r} must be parzax.Observations, {given}.")
         if str(name) in out:
-            raise ValueError(f"sources: two tasks have the name {str(name)!r}; give different names.")
+            raise ValueError(f"{argument}: two tasks have the name {str(name)!r}; give different names.")
         out[str(name)] = source
     if not out:
-        raise ValueError("sources must have at least one task; parzax.tpe is the sampler without sources.")
+        raise ValueError(f"{argument} must have at least one task.")
     return out
 
 

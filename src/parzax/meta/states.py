@@ -117,11 +117,11 @@ def place(losses: Float[np.ndarray, "n m"]) -> Int[np.ndarray, " n"]:
         order = np.argsort(losses[:, 0], kind="stable")
     else:
         # Rows are padded, so that few lengths are compiled.
-        losses, dtype = np.full((capacity(n), m), np.nan), jnp.result_type(float)
-        losses[:n] = resolved(losses, dtype)
-        losses, mask = to_device(losses, dtype), to_device(np.arange(len(losses)) < n)
-        rank = non_domination_rank(losses, mask)
-        order = np.asarray(order_by_rank_and_crowding(rank, crowding_distance(losses, rank, mask)))[:n]
+        padded, dtype = np.full((capacity(n), m), np.nan), jnp.result_type(float)
+        padded[:n] = resolved(losses, dtype)
+        padded, mask = to_device(padded, dtype), to_device(np.arange(len(padded)) < n)
+        rank = non_domination_rank(padded, mask)
+        order = np.asarray(order_by_rank_and_crowding(rank, crowding_distance(padded, rank, mask)))[:n]
     return np.argsort(order, kind="stable")
 
 

@@ -178,7 +178,7 @@ class Problem(AbstractProblem):
 
     def _evaluate(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Evaluation:
         m, c = self.n_objectives, self.n_constraints
-        result = self.fn(key, x) if self.takes == "x" else self._of_params(key, x)
+        result = self._of_vector(key, x) if self.takes == "x" else self._of_params(key, x)
         if not isinstance(result, tuple):
             result = (result, ()) if c == 0 else (result,)
         if len(result) != 2:
@@ -198,6 +198,13 @@ class Problem(AbstractProblem):
         constraints = _vector("the constraints of fn", result[1], c, f"; n_constraints is {c}")
         # An empty array of constraints gets the dtype of the losses.
         return losses, constraints if c else constraints.astype(losses.dtype)
+
+    def _of_vector(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Any:
+        try:
+            return self.fn(key, x)
+        except (TypeError, IndexError) as error:
+            error.add_note("fn gets a vector; parzax.Problem.from_params gives it values by name.")
+            raise
 
     def _of_params(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Any:
         """The result of a function of named values, with those of the vector x."""

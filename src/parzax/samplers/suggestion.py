@@ -5,7 +5,7 @@ depend on names and bounds.
 """
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -20,12 +20,11 @@ from parzax.space import Points
 from parzax.split import State
 from parzax.status import Status
 
-if TYPE_CHECKING:
-    from parzax.samplers.sampler import Sampler
+Sampler: TypeAlias = Any  # a `parzax.samplers.Sampler`, whose methods call this module
 
 
 def suggest_points(
-    sampler: "Sampler",
+    sampler: Sampler,
     basis: Basis,
     key: PRNGKeyArray,
     state: State,
@@ -90,7 +89,7 @@ def suggest_points(
 
 
 def suggest(
-    sampler: "Sampler",
+    sampler: Sampler,
     basis: Basis,
     key: PRNGKeyArray,
     state: State,
@@ -116,7 +115,7 @@ def suggest(
 
 
 def suggest_members(
-    sampler: "Sampler",
+    sampler: Sampler,
     basis: Basis,
     key: PRNGKeyArray,
     state: State,
@@ -134,12 +133,12 @@ def suggest_members(
     return x[candidates.find_members(at, pool)]
 
 
-def score(sampler: "Sampler", basis: Basis, state: State, x: Float[Array, "j d"]) -> Float[Array, " j"]:
+def score(sampler: Sampler, basis: Basis, state: State, x: Float[Array, "j d"]) -> Float[Array, " j"]:
     """Acquisition function at native values; -inf outside the space."""
     return candidates.score_valid(fit_scorer(sampler, basis, state)[1], basis.frame.encode(x))
 
 
-def fit_scorer(sampler: "Sampler", basis: Basis, state: State) -> tuple[AbstractDensities, Score]:
+def fit_scorer(sampler: Sampler, basis: Basis, state: State) -> tuple[AbstractDensities, Score]:
     """The densities of all groups, and the acquisition function as a function of points."""
     densities, gamma = sampler.smoothing.fit(basis, state, sampler.split(state))
 
@@ -157,7 +156,7 @@ def fit_scorer(sampler: "Sampler", basis: Basis, state: State) -> tuple[Abstract
     return densities, score
 
 
-def status(sampler: "Sampler", basis: Basis, state: State) -> Int[Array, ""]:
+def status(sampler: Sampler, basis: Basis, state: State) -> Int[Array, ""]:
     """See `parzax.samplers.Sampler.status`."""
     evaluated = state.evaluated
     bits = {

@@ -1,6 +1,6 @@
 """Logs of other tasks as rows of the target's space: checked, matched by name and encoded on the host."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Float
@@ -9,12 +9,11 @@ from parzax._words import plural
 from parzax.meta.rows import SourceRows
 from parzax.space import INACTIVE, Categorical, Domain, Points, Space, choice_key, host_frame
 
-if TYPE_CHECKING:
-    from parzax.lens.logs.observations import Observations
+Observations: TypeAlias = Any  # `parzax.Observations`, whose method `to_source` calls this module
 
 
 def to_source(
-    log: "Observations", name: str, space: Space, n_objectives: int, n_constraints: int
+    log: Observations, name: str, space: Space, n_objectives: int, n_constraints: int
 ) -> SourceRows:
     """See `Observations.to_source`."""
     check_log("sources", name, log, n_objectives, n_constraints)
@@ -42,7 +41,7 @@ def to_source(
 
 
 def check_log(
-    argument: str, name: str, log: "Observations", n_objectives: int, n_constraints: int = 0
+    argument: str, name: str, log: Observations, n_objectives: int, n_constraints: int = 0
 ) -> None:
     """Raise ValueError for a log that cannot be a source; ``n_constraints`` of 0 ignores its constraints."""
     has = f"{argument}: {name!r} has"
@@ -83,7 +82,7 @@ def _encode(space: Space, x: Float[np.ndarray, "n d"]) -> tuple[Points, Any, Any
     return Points(regime, unit, index, np.ones_like(none)), absent, outside, inactive
 
 
-def _in_columns_of(space: Space, log: "Observations") -> Float[np.ndarray, "n d"]:
+def _in_columns_of(space: Space, log: Observations) -> Float[np.ndarray, "n d"]:
     """The values of a log in the columns of the target's space; NaN if the log lacks a parameter."""
     if log.space == space:
         return log.values
@@ -97,7 +96,7 @@ def _in_columns_of(space: Space, log: "Observations") -> Float[np.ndarray, "n d"
     return x
 
 
-def _translate(log: "Observations", name: str, space: Space, regime: np.ndarray) -> np.ndarray:
+def _translate(log: Observations, name: str, space: Space, regime: np.ndarray) -> np.ndarray:
     """A column of the log in native values of the target.
 
     Choices become codes of the target's choices, or numbers if the target is numeric. Numbers stay the same.
