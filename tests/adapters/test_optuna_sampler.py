@@ -569,25 +569,19 @@ def test_a_preset_of_ones_own():
         ({"group": False}, ValueError, "^group=False is not possible: .* always .*jointly"),
         ({"constant_liar": False}, ValueError, "^constant_liar=False is not possible: .* always"),
         ({"group": 1}, TypeError, "^group must be True or False"),
-        ({"preset": adjusted(px.tpe, gamma=len)}, TypeError, "^gamma must be a rule of parzax.gamma"),
-        ({"preset": adjusted(px.tpe, ties="crowding")}, TypeError, "^ties must be a rule of parzax.ties"),
-        ({"preset": adjusted(px.tpe, ages=len)}, TypeError, "^ages must be a rule of parzax.ages"),
-        (
-            {"preset": adjusted(px.tpe, bandwidth="scott")},
-            TypeError,
-            "^bandwidth must be a rule of parzax.bandwidth",
-        ),
-        ({"preset": adjusted(px.tpe, top=2.0)}, ValueError, "top"),
-        ({"preset": adjusted(px.tpe, joint=1)}, TypeError, "^joint must be True or False"),
-        ({"preset": adjusted(px.tpe, every_minimum=1)}, TypeError, "^every_minimum must be True or False"),
-        ({"preset": adjusted(px.tpe, epsilon=2.0)}, ValueError, "^epsilon"),
-        ({"preset": adjusted(px.tpe, gradient_steps=-1)}, ValueError, "^gradient_steps must be"),
+        ({"preset": partial(px.tpe, split=len)}, TypeError, "^split must be an instance of AbstractSplit"),
+        ({"preset": partial(px.tpe, smoothing=1)}, TypeError, "^smoothing must be an instance of"),
+        ({"preset": partial(px.tpe, gamma=len)}, TypeError, "^preset got an unexpected keyword.*'gamma'"),
         (
             {"gamma": len},
             TypeError,
-            r"^gamma is an option of the preset: .*partial\(parzax.tpe, gamma=\.\.\.\)",
+            r"^gamma is a setting of the preset: .*partial\(parzax.tpe, split=parzax.Split\(gamma=\.\.\.\)\)",
         ),
-        ({"n_samples": 10}, TypeError, "^n_samples is an option.*meta_learn_tpe, task_weights=.*n_samples="),
+        (
+            {"n_samples": 10},
+            TypeError,
+            "^n_samples is a setting.*meta_learn_tpe, task_weights=.*Comparison.n_samples=",
+        ),
         ({"directions": "maximize"}, TypeError, "^directions is no argument"),
         ({"weights": len}, TypeError, "^weights is no argument.*ages="),
         ({"consider_prior": False}, TypeError, "^consider_prior is no argument.*prior_weight"),
@@ -615,7 +609,7 @@ def test_settings_reach_the_engine():
     sampler = TPESampler(multivariate=True, group=True, constant_liar=True, preset=preset)._settings.sampler
     assert sampler(space, 1, 1) == adjusted(px.tpe, n_startup=0, **options)(space, 1, 1)
     ties = px.ties.hypervolume()
-    sampler = TPESampler(preset=partial(preset, ties=ties))._settings.sampler
+    sampler = TPESampler(preset=adjusted(preset, ties=ties))._settings.sampler
     assert sampler(space, 2, 0) == adjusted(px.tpe, n_startup=0, ties=ties, **options)(space, 2, 0)
 
 

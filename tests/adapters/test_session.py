@@ -178,7 +178,7 @@ def test_equal_settings_are_one_program():
 
     def separated(**options):
         sampler = adjusted(px.mo_tpe, **options)(px.Space({"x": px.Float(0, 1)}))
-        model = sampler.strategy, sampler.smoothing.basis(sampler.space, np.float32)
+        model = sampler.without_space(), sampler.smoothing.basis(sampler.space, np.float32)
         return split_model(model, np.float32)
 
     def settings(**options):
@@ -190,7 +190,7 @@ def test_equal_settings_are_one_program():
     assert settings() != settings(epsilon=0.5)
     assert settings(epsilon=jnp.array(0.1)) == settings(epsilon=jnp.array(0.2)) != settings()
     structure, leaves = separated(epsilon=jnp.array(0.2))
-    assert structure.unflatten(leaves)[0].epsilon == jnp.array(0.2, jnp.float32)
+    assert structure.unflatten(leaves)[0].proposal.epsilon == jnp.array(0.2, jnp.float32)
 
 
 @pytest.mark.slow

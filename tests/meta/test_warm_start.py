@@ -91,7 +91,7 @@ def test_the_report_says_what_is_suggested():
 
 @pytest.mark.usefixtures("as_installed")
 def test_refused():
-    """What would leave the sources no part; numbers of NumPy that are the defaults are not."""
+    """What would leave the sources no part."""
     with pytest.raises(ValueError, match="^start must be a whole number of at least 1"):
         px.meta_learn_tpe(SPACE, [log(0)], start=0)
     with pytest.raises(ValueError, match="without task_weights this start leaves the sources out"):
@@ -99,4 +99,3 @@ def test_refused():
     for options in ({"comparison": px.meta.Comparison()}, {"max_candidates": 9}):
         with pytest.raises(ValueError, match=f"^{next(iter(options))} has no effect without task_weights"):
             px.meta_learn_tpe(SPACE, [log(0)], **options)
-    adjusted(px.meta_learn_tpe, eta=np.float32(2.5), n_samples=np.int64(1000))(SPACE, [log(0)])

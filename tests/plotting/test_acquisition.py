@@ -44,7 +44,7 @@ def rows():
 
 @pytest.fixture(scope="module")
 def state(rows):
-    return SAMPLER.tell(SAMPLER.init(64), rows.x, rows.objectives, rows.constraints)
+    return SAMPLER.tell(SAMPLER.init(64), rows.x, rows.losses, rows.constraints)
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +156,7 @@ def test_no_rows_and_nothing_feasible(rows):
     np.testing.assert_allclose(flat, flat[0], atol=1e-5)
     with pytest.raises(ValueError, match="at: there are no rows to take momentum from"):
         acquisition(SAMPLER, empty, "lr", "units", at={"opt": "sgd"}, size=N)
-    none = Trace(rows.x, rows.objectives, np.ones((12, 1)), ("minimize",))
+    none = Trace(rows.x, rows.losses, np.ones((12, 1)), ("minimize",))
     assert "as in a row (none is feasible)" in sentence(acquisition(SAMPLER, none, "lr", "units", size=N))
 
 

@@ -6,9 +6,6 @@ import numpy as np
 import pytest
 from benchmarks import toys
 
-import parzax as px
-from parzax.lens import problems
-
 KEY = jax.random.key(0)
 RNG = np.random.default_rng(0)
 
@@ -180,8 +177,3 @@ def test_float64():
 def test_wrong_arguments(make, message):
     with pytest.raises(ValueError, match=message):
         make()
-
-
-def test_public_names():
-    assert px.Problem is problems.Problem
-    assert issubclass(px.samplers.Tabular, problems.AbstractProblem)

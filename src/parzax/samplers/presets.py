@@ -16,6 +16,7 @@ from parzax.acquisition import AbstractAcquisition, Ratio, Relative
 from parzax.density.ages import Ramp
 from parzax.density.smoothing import AbstractSmoothing, Smoothing
 from parzax.kernels.bandwidth.scott import Scott
+from parzax.meta import Comparison
 from parzax.samplers.candidates import Proposal
 from parzax.samplers.sampler import Sampler
 from parzax.samplers.start import AbstractStart, RandomStart
@@ -30,14 +31,15 @@ Preset = TypeVar("Preset", bound=Callable[..., Sampler])
 
 # Where a setting is that somebody may give to a preset by its name.
 _PARTS = {
+    "comparison=parzax.meta.Comparison": Comparison,
     "split=parzax.Split": Split,
     "smoothing=parzax.density.Smoothing": Smoothing,
     "acquisition=parzax.acquisition.Relative": Relative,
     "start=parzax.samplers.RandomStart": RandomStart,
     "proposal=parzax.Proposal": Proposal,
 }
-_GUESSES = {name.name: f"{part}({name.name}=...)" for part, kind in _PARTS.items() for name in fields(kind)}
-_GUESSES["direction"] = "directions=..."
+GUESSES = {name.name: f"{part}({name.name}=...)" for part, kind in _PARTS.items() for name in fields(kind)}
+GUESSES["direction"] = "directions=..."
 
 
 def names_guesses(preset: Preset) -> Preset:
@@ -48,7 +50,7 @@ def names_guesses(preset: Preset) -> Preset:
     def checked(*args: Any, **options: Any) -> Sampler:
         for name in options:
             if name not in names:
-                guess = f"; use {_GUESSES[name]}" if name in _GUESSES else f"; it has {', '.join(names)}"
+                guess = f"; use {GUESSES[name]}" if name in GUESSES else f"; it has {', '.join(names)}"
                 raise TypeError(f"{preset.__name__} has no argument {name!r}{guess}.")
         return preset(*args, **options)
 

@@ -13,6 +13,7 @@ from parzax.acquisition import Relative
 from parzax.lens.logs import Observations
 from parzax.meta import MixedSmoothing, source_rows
 from parzax.samplers import RandomStart, Sampler, meta_learn_tpe, tpe
+from parzax.samplers.presets import GUESSES
 from parzax.space import Float, Space
 
 ConstraintsFunc = Callable[[FrozenTrial], Sequence[float]]
@@ -21,7 +22,6 @@ Preset = Callable[..., Sampler]
 _PRESET = "use preset=functools.partial(parzax.tpe, smoothing=parzax.density.Smoothing({}))"
 # Arguments of Optuna's sampler that ours lacks, and what to do instead.
 OPTUNAS = {
-    "gamma": "use preset=functools.partial(parzax.tpe, split=parzax.Split(parzax.gamma.Linear(0.1)))",
     "weights": "it gives older trials less weight, as ages do: " + _PRESET.format("ages=parzax.ages.Ramp()"),
     "consider_prior": "there is always a prior; its weight is prior_weight",
     "consider_magic_clip": _PRESET.format("parzax.bandwidth.Neighbours(consider_magic_clip=...)"),
@@ -62,7 +62,9 @@ class Settings:
                 given[part] = replace(given.get(part, parameters[part].default), **{option: value})
         # Whether the preset takes source tasks and mixes the sources' densities into the study's density.
         self.mixes = "sources" in parameters
-        self._has_sources = has_sources and function is tpe and "acquisition" not in given
+        # Under constraints `tpe` beside sources has the score of `meta_learn_tpe`.
+        is_open = (self.mixes or function is tpe) and given.get("acquisition") is None
+        self._score = Relative() if has_sources and is_open else None
         if self.mixes and "start" in parameters:
             given["start"] = RandomStart(0)  # the Optuna sampler itself chooses the first trials
         self._preset = self._alone = partial(preset, **given)
@@ -90,8 +92,8 @@ class Settings:
     def sampler(self, space: Space, n_objectives: int, n_constraints: int) -> Sampler:
         """The sampler of a study without sources, or of a parameter that is sampled without them."""
         sampler = self._alone(space, n_objectives=n_objectives, n_constraints=n_constraints)
-        if self._has_sources and n_constraints:
-            sampler = replace(sampler, acquisition=Relative())  # as in `parzax.meta_learn_tpe`
+        if self._score is not None and n_constraints:
+            sampler = replace(sampler, acquisition=self._score)
         return replace(sampler, start=RandomStart(0))
 
     def with_sources(
@@ -115,12 +117,14 @@ def refuse(others: Mapping[str, Any], always: Mapping[str, bool]) -> None:
     for name in others:
         if name in OPTUNAS:
             raise TypeError(f"{name} is no argument of this sampler; {OPTUNAS[name]}.")
-        preset = "parzax.tpe" if name in signature(tpe).parameters else "parzax.meta_learn_tpe"
-        if name in _PARTS:
-            raise TypeError(
-                f"{name} is a part of the preset: preset=functools.partial({preset}, {name}=...)."
-            )
-        raise TypeError(f"{name} is no argument.")
+        part = f"{name}=..." if name in _PARTS else GUESSES.get(name, "")
+        if name == "directions" or not part:
+            raise TypeError(f"{name} is no argument.")
+        preset = "parzax.tpe"
+        if part.split("=")[0] not in signature(tpe).parameters:
+            preset = "parzax.meta_learn_tpe, task_weights=parzax.meta.Stacking()"
+        remedy = f"TPESampler(preset=functools.partial({preset}, {part}))"
+        raise TypeError(f"{name} is a setting of the preset: {remedy}.")
     for name, value in always.items():
         if not _checks.flag(name, value):
             raise ValueError(f"{name}=False is not possible: {_ALWAYS[name]}; leave it out.")

@@ -40,9 +40,7 @@ def to_source(
     )
 
 
-def check_log(
-    argument: str, name: str, log: Observations, n_objectives: int, n_constraints: int = 0
-) -> None:
+def check_log(argument: str, name: str, log: Observations, n_objectives: int, n_constraints: int = 0) -> None:
     """Raise ValueError for a log that cannot be a source; ``n_constraints`` of 0 ignores its constraints."""
     has = f"{argument}: {name!r} has"
     if log.batch_shape:
