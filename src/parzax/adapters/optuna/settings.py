@@ -11,7 +11,7 @@ from optuna.trial import FrozenTrial
 from parzax import _checks
 from parzax.acquisition import Relative
 from parzax.lens.logs import Observations
-from parzax.meta import MixedSmoothing, source_rows
+from parzax.meta import AbstractTaskWeights, MixedSmoothing, source_rows
 from parzax.samplers import RandomStart, Sampler, meta_learn_tpe, tpe
 from parzax.samplers.presets import GUESSES
 from parzax.space import Float, Space
@@ -84,6 +84,12 @@ class Settings:
                     "alone: use parzax.tpe, or functools.partial(parzax.meta_learn_tpe, "
                     "task_weights=parzax.meta.Stacking())."
                 )
+            # They are used when the first trial asks for a value, so they are checked here.
+            if (most := bound.arguments.get("max_candidates")) is not None:
+                _checks.whole_number("max_candidates", most, 1)
+            if "task_weights" in bound.arguments:
+                rule = bound.arguments["task_weights"]
+                _checks.instance("task_weights", rule, AbstractTaskWeights, "a rule of parzax.meta")
             # The parts of the same preset without sources.
             shared = bound.arguments.keys() & signature(tpe).parameters.keys() & set(_PARTS)
             self._alone = partial(tpe, **{name: bound.arguments[name] for name in shared})
