@@ -25,7 +25,6 @@ import jax
 import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
-from benchmarks.settings import adjusted
 
 import parzax as px
 
@@ -37,7 +36,22 @@ import parzax as px
 # points violate the constraint.
 
 # %%
-problem = px.problems.discs()
+square = px.Space({"x": px.Float(-5, 5), "y": px.Float(-5, 5)})
+
+
+def loss_and_excess(center, middle, radius, key, x):
+    return jnp.sum((x - center) ** 2), jnp.sum((x - middle) ** 2) - radius**2
+
+
+def disc_problem(radius=2.0, center=-2.0, middle=1.0):
+    """The squared distance from a point, in a disc; numbers are arrays, so that other ones compile nothing."""
+    numbers = [jnp.asarray(number) for number in (center, middle, radius)]
+    best = jnp.maximum(2**0.5 * jnp.abs(numbers[0] - numbers[1]) - numbers[2], 0) ** 2
+    fn = jax.tree_util.Partial(loss_and_excess, *numbers)
+    return px.Problem(fn, square, n_constraints=1, feasible_optimum=best)
+
+
+problem = disc_problem()
 loss, constraint = problem(jax.random.key(0), jnp.array([1.0, 1.0]))
 print("at the centre of the disc: loss", loss, "constraint", constraint, "(satisfied where <= 0)")
 print("least feasible loss:", problem.feasible_optimum)
@@ -52,7 +66,7 @@ print("least feasible loss:", problem.feasible_optimum)
 
 # %%
 n_evaluations = 50
-c_tpe = adjusted(px.c_tpe, epsilon=jnp.asarray(0.0))(problem.space, n_constraints=1)
+c_tpe = px.c_tpe(square, proposal=px.Proposal(24, epsilon=jnp.asarray(0.0), repeats=True))
 runs = px.optimize_many(jax.random.split(jax.random.key(1), 1000), c_tpe, problem, n_evaluations)
 assert runs.x.shape == (1000, n_evaluations, 2)
 assert runs.losses.shape == runs.constraints.shape == (1000, n_evaluations, 1)
@@ -88,6 +102,7 @@ vanilla = px.optimize_many(keys, px.papers.tpe(problem.space), unconstrained, n_
 evaluate = jax.jit(jax.vmap(jax.vmap(lambda x: problem(jax.random.key(0), x)[1])))
 vanilla = dataclasses.replace(vanilla, constraints=evaluate(vanilla.x))
 
+only_random = dataclasses.replace(c_tpe.proposal, epsilon=jnp.asarray(1.0))
 traces = {
     "c-TPE": runs,
     "naive product": px.optimize_many(
@@ -95,7 +110,7 @@ traces = {
     ),
     "vanilla TPE": vanilla,
     "random": px.optimize_many(
-        keys, dataclasses.replace(c_tpe, proposal=px.Proposal(epsilon=jnp.asarray(1.0))), problem, n_evaluations
+        keys, dataclasses.replace(c_tpe, proposal=only_random), problem, n_evaluations
     ),
 }
 ax = px.plotting.convergence(traces, optimum=problem.feasible_optimum)
@@ -146,7 +161,7 @@ naive = px.papers.naive_c_tpe(problem.space, n_constraints=1)
 x = jax.random.uniform(jax.random.key(5), (200, 2), minval=-5, maxval=5)
 figure, axes = plt.subplots(2, 2, figsize=(10, 9), layout="constrained")
 for pair, radius in zip(axes, (2.0, 4.0), strict=True):
-    disc = px.problems.discs(radius=radius)
+    disc = disc_problem(radius)
     losses, excess = jax.vmap(lambda row, disc=disc: disc(jax.random.key(0), row))(x)
     for ax, (title, sampler) in zip(pair, {"c-TPE": c_tpe, "naive product": naive}.items(), strict=True):
         state = sampler.tell(sampler.init(200), x, losses, excess)
@@ -170,7 +185,7 @@ middles = {"large": 0.5, "small": 2.3}
 circle = jnp.linspace(0, 2 * jnp.pi, 200)
 figure, axes = plt.subplots(2, 2, figsize=(9, 8.6), layout="constrained", sharex=True, sharey=True)
 for pair, (overlap, middle) in zip(axes, middles.items(), strict=True):
-    disc = px.problems.discs(0.0, middle, 3**0.5)
+    disc = disc_problem(3**0.5, 0.0, middle)
     for ax, (title, sampler) in zip(pair, {"c-TPE": c_tpe, "naive product": naive}.items(), strict=True):
         trace = px.optimize_many(jax.random.split(jax.random.key(6), 32), sampler, disc, n_evaluations)
         for at, style, label in ((0.0, "-", "best tenth"), (middle, "--", "feasible")):
@@ -201,8 +216,8 @@ n_seeds = 32
 
 def best_regret(key, radius, floor):
     """Regret after each evaluation of one run."""
-    own = px.problems.discs(radius=radius)
-    sampler = adjusted(px.c_tpe, bandwidth=px.bandwidth.scott(floor))(own.space, n_constraints=1)
+    own = disc_problem(radius)
+    sampler = px.c_tpe(square, smoothing=px.density.Smoothing(px.bandwidth.scott(floor), 0.8, joint=False))
     return px.optimize(key, sampler, own, 40).best_losses() - own.feasible_optimum[0]
 
 
@@ -256,9 +271,9 @@ if data and os.path.exists(os.path.join(data, "nasbench201/cifar10.npz")):
         objectives=["valid_error"],
         constraint_quantiles={"size": 0.1, "runtime": 0.1},
     )
-    sampler = adjusted(px.c_tpe, epsilon=jnp.asarray(0.0))(nas.space, n_constraints=nas.n_constraints)
+    sampler = px.c_tpe(nas.space, n_constraints=nas.n_constraints, proposal=c_tpe.proposal)
     keys = jax.random.split(jax.random.key(3), 64)
-    random = dataclasses.replace(sampler, proposal=px.Proposal(epsilon=jnp.asarray(1.0)))
+    random = dataclasses.replace(sampler, proposal=only_random)
     nas_traces = {
         "c-TPE": px.optimize_many(keys, sampler, nas, 100),
         "random": px.optimize_many(keys, random, nas, 100),
@@ -278,12 +293,18 @@ else:
 # runs have reached the attainment surface at 50 %. The dashed line is the true front.
 
 # %% tags=["runs"]
-bowls = px.problems.ellipsoids(dim=3, centers=(-1.0, 1.0), base=1.0)
-mo_tpe = adjusted(px.mo_tpe, epsilon=jnp.asarray(0.0))(bowls.space, n_objectives=2)
+cube = px.Space({name: px.Float(-5, 5) for name in "xyz"})
+mo_tpe = px.mo_tpe(cube, proposal=px.Proposal(100, epsilon=jnp.asarray(0.0), repeats=True))
+
+
+def bowls(key, x):
+    return jnp.stack([jnp.sum((x - center) ** 2) for center in (-1.0, 1.0)])
+
+
 keys = jax.random.split(jax.random.key(4), 32)
 fronts = {
     "MO-TPE": px.optimize_many(keys, mo_tpe, bowls, 60),
-    "random": px.optimize_many(keys, dataclasses.replace(mo_tpe, proposal=px.Proposal(epsilon=jnp.asarray(1.0))), bowls, 60),
+    "random": px.optimize_many(keys, dataclasses.replace(mo_tpe, proposal=only_random), bowls, 60),
 }
 ax = px.plotting.attainment(fronts)
 first = np.linspace(0, 12, 200)

@@ -22,7 +22,6 @@ import jax
 import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
-from benchmarks.settings import adjusted
 
 import parzax as px
 
@@ -33,7 +32,14 @@ import parzax as px
 # = 0 to 4 and a hundred random rows each. The last parameter weighs 125 times as much as the first.
 
 # %%
-target = px.problems.ellipsoid(4)
+box = px.Space({f"x{i}": px.Float(-5, 5) for i in range(1, 5)})
+
+
+def ellipsoid(center):
+    return px.Problem(lambda key, x: jnp.sum(5.0 ** jnp.arange(4) * (x - center) ** 2), box)
+
+
+target = ellipsoid(0.0)
 centers = range(5)
 
 
@@ -41,7 +47,7 @@ def random_rows(key, center):
     """A log of a hundred random configurations of one task."""
     draw, evaluate = jax.random.split(key)
     x = jax.random.uniform(draw, (100, 4), minval=-5, maxval=5)
-    task = px.problems.ellipsoid(4, float(center))
+    task = ellipsoid(float(center))
     loss = jax.vmap(lambda row: task(evaluate, row)[0])(x)
     return px.Observations.from_arrays(task.space, np.asarray(x), np.asarray(loss))
 
@@ -80,7 +86,7 @@ traces = {
     name: px.optimize_many(runs, sampler, target, n_evaluations, lanes=n_runs)
     for name, sampler in samplers.items()
 }
-alone = adjusted(px.mo_tpe, epsilon=0.05)(target.space, n_objectives=1)
+alone = px.mo_tpe(box, 1, proposal=px.Proposal(100, epsilon=0.05, repeats=True))
 traces["no source"] = px.optimize_many(runs, alone, target, n_evaluations, lanes=n_runs)
 
 # %% tags=["runs"]
@@ -114,7 +120,7 @@ assert best["c = 4"][-1] < 3 * best["no source"][-1]
 # rows of that figure](../docs/papers/meta_learn_tpe.md) have the numbers of 50 runs.
 
 # %% tags=["runs"]
-naive = adjusted(px.papers.authors_meta_learn_tpe, eta=np.inf)(target.space, [sources["c = 4"]])
+naive = px.papers.authors_meta_learn_tpe(box, [sources["c = 4"]], comparison=px.meta.Comparison(eta=np.inf))
 found = px.optimize_many(runs, naive, target, n_evaluations, lanes=n_runs)
 best["naive, c = 4"] = np.median(np.asarray(found.best_losses()), axis=0)
 for name in ("c = 4", "naive, c = 4", "no source"):

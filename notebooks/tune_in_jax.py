@@ -26,7 +26,6 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 import optax
-from benchmarks.settings import adjusted
 from sklearn.datasets import load_digits
 
 import parzax as px
@@ -136,7 +135,7 @@ def search(sampler, problem, key):
     return trace, px.importance.estimate(encoded), samples, px.interactions(encoded)
 
 
-survey = adjusted(px.tpe, epsilon=jnp.asarray(0.75))(space, n_constraints=1)
+survey = px.tpe(space, n_constraints=1, proposal=px.Proposal(epsilon=jnp.asarray(0.75)))
 start = time.perf_counter()
 trace, importance, samples, pairs = jax.block_until_ready(search(survey, problem, jax.random.key(0)))
 assert time.perf_counter() - start < 300
@@ -193,12 +192,11 @@ for name, share in zip(space.names, result.importance[levels.index(0.1)], strict
 # first seven suggestions are the best rows of the source. Now no suggestion after the first round is random.
 
 # %% tags=["runs"]
+never_random = px.Proposal(epsilon=jnp.asarray(0.0))
 hidden = problem_of(images.at[:, 32:].set(0.0))
-sampler = adjusted(px.meta_learn_tpe, epsilon=jnp.asarray(0.0))(space, {"digits": log}, n_constraints=1)
+sampler = px.meta_learn_tpe(space, {"digits": log}, n_constraints=1, proposal=never_random)
 again, importance_again, *_ = search(sampler, hidden, jax.random.key(1))
-alone, *_ = search(
-    adjusted(px.tpe, epsilon=jnp.asarray(0.0))(space, n_constraints=1), hidden, jax.random.key(1)
-)
+alone, *_ = search(px.tpe(space, n_constraints=1, proposal=never_random), hidden, jax.random.key(1))
 print("best feasible loss after   with the source   without")
 for n in (7, 64, 128, 640):
     print(f"{n:>24} {again.best_losses()[n - 1]:>17.3f} {alone.best_losses()[n - 1]:>9.3f}")
