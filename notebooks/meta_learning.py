@@ -72,9 +72,9 @@ assert (table.similarity == table.similarity.T).all()
 # %% [markdown]
 # ## Runs with one source each
 #
-# `paper_meta_learn_tpe` starts with the best rows of its source. Then its densities are mixtures of the
+# `authors_meta_learn_tpe` starts with the best rows of its source. Then its densities are mixtures of the
 # target's and the source's. MO-TPE is the same sampler without a source, with a random start. Here it also
-# has one random suggestion in 20, the default of `paper_meta_learn_tpe`. Sources in a list are named "task
+# has one random suggestion in 20, the default of `authors_meta_learn_tpe`. Sources in a list are named "task
 # 1" and so on, so that all five samplers are one program.
 
 # %%
@@ -117,7 +117,7 @@ assert best["c = 4"][-1] < 3 * best["no source"][-1]
 # %% [markdown]
 # Naive meta-learning counts every task alike, k = 1 / T, whatever its rows say: with `eta=np.inf` no
 # parameter is left to compare by. In Figure 2 of the paper it stays behind if the source is far away. [The
-# rows of that figure](../docs/papers/meta_learn_tpe.md) have the numbers of 50 runs.
+# rows of that figure](../docs/studies/papers/meta_learn_tpe.md) have the numbers of 50 runs.
 
 # %% tags=["runs"]
 naive = px.papers.authors_meta_learn_tpe(box, [sources["c = 4"]], comparison=px.meta.Comparison(eta=np.inf))
@@ -183,4 +183,5 @@ assert all((s[:, :2] == 1).all() for s in thought.values())
 
 # %% [markdown]
 # For your own work take `px.meta_learn_tpe`. It begins like the paper's sampler and then lets the target's
-# own rows decide, so it does not fall behind if a source is far away ([measured](../docs/sources.md)).
+# own rows decide, so it does not fall behind if a source is far away
+# ([measured](../docs/studies/sources.md)).

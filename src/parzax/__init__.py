@@ -31,16 +31,15 @@ _PACKAGES = {
     "space": "parzax.space",
     "split": "parzax.split",
     "status": "parzax.status",
-    "ties": "parzax.split.ties",
 }
 _MEMBERS = {
     "parzax.density": "ParzenEstimator",
     "parzax.divergence": "grid_density pearson_divergence",
-    "parzax.importance": "Counts Encoded Grid GridEstimator Importance level_counts within_regime_variance",
-    "parzax.lens.logs": "ImportReport Observations count_parquet count_rows encode",
+    "parzax.importance": "Counts Encoded Grid Importance encode within_regime_variance",
+    "parzax.lens.logs": "ImportReport Observations count_parquet",
     "parzax.lens.page": "report",
     "parzax.lens.results": (
-        "Comparison ImportanceResult InteractionResult Uncertainty compare cond_ped_anova "
+        "Comparison GridEstimator ImportanceResult InteractionResult Uncertainty compare cond_ped_anova "
         "importance_by_objective importance_over_weights interactions ped_anova"
     ),
     "parzax.lens.run": "map_chunks optimize_many",

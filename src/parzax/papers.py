@@ -1,8 +1,8 @@
 """Presets by the papers' texts and by their authors' code.
 
 `parzax.c_tpe` and `parzax.mo_tpe` follow the authors' code where it differs from the text; `c_tpe`, `mo_tpe`
-and `meta_learn_tpe` here follow the text. docs/presets.md lists the differences, and the points in which the
-presets here follow the code as well. All of them take the arguments of `parzax.tpe`.
+and `meta_learn_tpe` here follow the text. docs/studies/presets.md lists the differences, and the points in
+which the presets here follow the code as well. All of them take the arguments of `parzax.tpe`.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from parzax import samplers
 from parzax.acquisition import AbstractAcquisition, Naive, Relative
 from parzax.density.smoothing import AbstractSmoothing, Smoothing
-from parzax.kernels.bandwidth.scott import Scott
+from parzax.kernels.bandwidth import Scott
 from parzax.meta import AbstractTaskWeights, BySimilarity, Comparison
 from parzax.samplers import Proposal, Sampler
 from parzax.samplers.presets import Directions, names_guesses
@@ -184,7 +184,7 @@ def authors_meta_learn_tpe(
     k(1, m) = s_m / T, and the target has the rest, 1 - sum_m s_m / T. The similarity is
     s_m = (1 - d) / (1 + d), where d is the total variation between the densities below of the target and of
     task m, over the floor(log_eta |D_1^(l)|) most important parameters. If the sources are unlike the target,
-    this sampler is worse than a sampler without sources (docs/sources.md).
+    this sampler is worse than a sampler without sources (docs/studies/sources.md).
 
     The arguments are those of `parzax.meta_learn_tpe`.
     """

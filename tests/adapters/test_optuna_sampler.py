@@ -571,7 +571,7 @@ def test_a_preset_of_ones_own():
         ({"group": 1}, TypeError, "^group must be True or False"),
         ({"preset": partial(px.tpe, split=len)}, TypeError, "^split must be an instance of AbstractSplit"),
         ({"preset": partial(px.tpe, smoothing=1)}, TypeError, "^smoothing must be an instance of"),
-        ({"preset": partial(px.tpe, gamma=len)}, TypeError, "^preset got an unexpected keyword.*'gamma'"),
+        ({"preset": adjusted(px.tpe, gamma=len)}, TypeError, "^preset got an unexpected keyword.*'gamma'"),
         (
             {"gamma": len},
             TypeError,
@@ -601,14 +601,14 @@ def test_refusals(options, error, message):
 def test_settings_reach_the_engine():
     """Catches an argument that is taken and goes nowhere."""
     space, options = px.Space({"x": px.Float(0, 1)}), {
-        "gamma": px.gamma.Linear(0.3), "bandwidth": px.bandwidth.hyperopt(), "top": 0.7, "joint": False,
-        "epsilon": 0.1, "ages": px.ages.ramp(), "gradient_steps": 2, "every_minimum": True, "repeats": True,
+        "gamma": px.gamma.Linear(0.3), "bandwidth": px.bandwidth.Hyperopt(), "top": 0.7, "joint": False,
+        "epsilon": 0.1, "ages": px.ages.Ramp(), "gradient_steps": 2, "every_minimum": True, "repeats": True,
         "merit": px.merits.Equal(), "share_power": 2.0,
     }  # fmt: skip
     preset = adjusted(px.tpe, **options)
     sampler = TPESampler(multivariate=True, group=True, constant_liar=True, preset=preset)._settings.sampler
     assert sampler(space, 1, 1) == adjusted(px.tpe, n_startup=0, **options)(space, 1, 1)
-    ties = px.ties.hypervolume()
+    ties = px.pareto.Hypervolume()
     sampler = TPESampler(preset=adjusted(preset, ties=ties))._settings.sampler
     assert sampler(space, 2, 0) == adjusted(px.tpe, n_startup=0, ties=ties, **options)(space, 2, 0)
 

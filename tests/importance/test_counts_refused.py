@@ -30,11 +30,11 @@ def test_counts_beyond_int32():
         ),
         (lambda: px.pearson_divergence(np.array([1j]), np.ones(1)), TypeError, "p must hold real numbers"),
         (
-            lambda: importance.normalise(np.ones(2), uniform_when_undefined="no"),
+            lambda: importance.importance(np.ones(2), uniform_when_undefined="no"),
             TypeError,
             "uniform_when_undefined must be True or False",
         ),
-        (lambda: px.bandwidth.neighbours(consider_endpoints="no"), TypeError, "must be True or False"),
+        (lambda: px.bandwidth.Neighbours(consider_endpoints="no"), TypeError, "must be True or False"),
     ],
 )
 def test_refused(as_installed, call, error, message):

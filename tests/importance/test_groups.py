@@ -9,15 +9,16 @@ import pytest
 from conftest import COARSE
 
 import parzax as px
-from parzax.importance.groups import group_sample_counter, number_groups
-from parzax.importance.resample import replicate, sample_counter, shuffle_counter
+from parzax.importance.log_counts import configuration_share
+from parzax.importance.resample import _number_groups, sample_counter, shuffle_counter
 from parzax.lens.results.shuffles import shuffled_group_counts
 from parzax.lens.results.uncertainty import holm
 
 LEVELS = (0.2, 0.5)
 SPACE = px.Space({"x": px.Float(0, 1), "y": px.Categorical(["a", "b", "c"]), "z": px.Float(0, 1)})
 KEY = jax.random.key(0)
-PEARSON = px.GridEstimator(COARSE, px.divergence.Pearson())
+PEARSON = px.divergence.Pearson()
+SHELL = px.GridEstimator(COARSE, PEARSON)
 # 40 configurations: half-samples hold 20, and the levels 4 and 10 of these.
 N, REPEATS = 40, 5
 
@@ -40,27 +41,26 @@ def repeated(seed: int, n: int = N) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 def test_groups_are_numbered_by_their_usable_rows() -> None:
     groups, usable = jnp.array([7, -3, 7, 4, 9], jnp.int32), jnp.array([True, True, True, False, True])
-    number, n_groups = jax.jit(number_groups)(groups, usable)
+    number, n_groups = jax.jit(_number_groups)(groups, usable)
     assert number[jnp.array([0, 1, 2, 4])].tolist() == [1, 0, 1, 2]
     assert n_groups == 3
-    assert number_groups(groups, jnp.zeros(5, bool))[1] == 0
+    assert _number_groups(groups, jnp.zeros(5, bool))[1] == 0
 
 
 @pytest.mark.parametrize("method", ["half-sampling", "bootstrap"])
 def test_samples_of_groups_are_those_of_single_rows_repeated(method: str) -> None:
-    """Five rows of each configuration give five times the counts of one row, for the same draws."""
+    """Five rows of each configuration give the counts of one row, for the same draws."""
     keys = jax.random.split(KEY, 7)
     five = px.encode(SPACE, *repeated(1)[:2], LEVELS, grid=COARSE, groups=repeated(1)[2])
     size = N // 2 if method == "half-sampling" else N
     needed = jnp.array([0.2 * size, 0.5 * size, size], jnp.int32)
     # As many rows as five times the log has, for the same random numbers.
     one = px.encode(SPACE, *pad(configurations(1), five.codes.shape[1] - N), LEVELS, grid=COARSE)
-    codes, rank = jnp.asarray(one.codes), jnp.asarray(one.rank)
-    count = sample_counter(codes, rank, needed, one.place, one.layout, method)
-    expected = np.asarray(jax.jit(count)(keys))
-    np.testing.assert_array_equal(
-        np.asarray(jax.jit(group_sample_counter(five, method))(keys)), REPEATS * expected
-    )
+    one, five = jax.device_put((one, five))
+    expected = np.asarray(jax.jit(sample_counter(one, method, needed))(keys))
+    np.testing.assert_array_equal(np.asarray(jax.jit(sample_counter(one, method))(keys)), expected)
+    found = jax.jit(sample_counter(five, method))(keys)
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-6)
 
 
 def pad(log: tuple[np.ndarray, np.ndarray], n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -72,9 +72,9 @@ def pad(log: tuple[np.ndarray, np.ndarray], n: int) -> tuple[np.ndarray, np.ndar
 def test_shuffled_groups_keep_their_rows_together() -> None:
     """Equal groups exchange cells: all counts are multiples of five, and those of the region stay."""
     five = px.encode(SPACE, *repeated(2)[:2], LEVELS, grid=COARSE, groups=repeated(2)[2])
-    on_device = jax.jit(shuffle_counter(five))(jax.random.split(KEY, 200))
+    on_device = jax.jit(shuffle_counter(jax.device_put(five)))(jax.random.split(KEY, 200))
     on_host = shuffled_group_counts([0], five, 200)
-    for shuffled in (np.asarray(on_device), on_host):
+    for shuffled in (np.rint(on_device * REPEATS), on_host):
         check_equal_groups(shuffled)
 
 
@@ -94,7 +94,9 @@ def test_groups_of_different_sizes_keep_rows_of_one_level_together() -> None:
     x, loss = configurations(3)
     rows = np.repeat(np.arange(N), np.random.default_rng(0).integers(1, 9, size=N))
     log = px.encode(SPACE, x[rows], loss[rows], LEVELS, grid=COARSE, groups=rows)
-    on_device = np.asarray(jax.jit(shuffle_counter(log))(jax.random.split(KEY, 20)))
+    placed = jax.device_put(log)
+    on_device = jax.jit(shuffle_counter(placed))(jax.random.split(KEY, 20)) / configuration_share(placed)
+    on_device = np.rint(on_device)
     on_host = shuffled_group_counts([0], log, 20)
     n_inactive = on_device[..., np.array(log.layout.inactive)]
     assert not n_inactive.any()
@@ -120,7 +122,7 @@ def test_noise_is_above_chance_in_a_twentieth_of_logs_on_a_device() -> None:
         x, loss, groups = noise(key, 20, 8)
         log = px.encode(space, x, loss, 0.1, grid=COARSE, groups=groups)
         variance = px.importance.estimate(log, PEARSON).variance
-        shuffled = replicate(key, log, draw="shuffle", n=79, estimator=PEARSON, reference="region")
+        shuffled = px.importance.shuffle(key, log, 79, PEARSON)
         return (1 + (shuffled.variance >= variance[None]).sum(axis=0)) / 80
 
     p = jax.jit(jax.vmap(p_values))(jax.random.split(jax.random.key(5), 100))[:, 0]
@@ -154,7 +156,7 @@ def test_one_rule_for_numpy_and_jax_arrays() -> None:
             space, jnp.asarray(x), jnp.asarray(loss), 0.2, grid=COARSE, groups=jnp.asarray(groups)
         )
         obs = px.Observations.from_arrays(space, x, loss, groups=groups)
-        result = px.cond_ped_anova(obs, 0.2, estimator=PEARSON, n_resamples=20, key=KEY)
+        result = px.cond_ped_anova(obs, 0.2, estimator=SHELL, n_resamples=20, key=KEY)
         assert result.uncertainty is not None
         for log in (host, device):
             sampled = px.importance.resample(KEY, log, 20, PEARSON)

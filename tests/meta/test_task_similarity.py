@@ -238,7 +238,7 @@ def test_similarity_of_sets():
             for y, c in zip(x, (0.45, 0.5), strict=True)
         ]
         for least in (0.1, 1e-4):
-            bandwidth = px.bandwidth.scott(least)
+            bandwidth = px.bandwidth.Scott(least)
             result = adjusted(px.task_similarity, bandwidth=bandwidth, n_samples=10_000)(own)
             found[n, least] = float(result.similarity[0, 1])
     assert abs(found[6400, 1e-4] - 1 / 3) < 0.03

@@ -98,4 +98,4 @@ def test_refused():
         px.meta_learn_tpe(SPACE, [log(0)], start=RandomStart())
     for options in ({"comparison": px.meta.Comparison()}, {"max_candidates": 9}):
         with pytest.raises(ValueError, match=f"^{next(iter(options))} has no effect without task_weights"):
-            px.meta_learn_tpe(SPACE, [log(0)], **options)
+            adjusted(px.meta_learn_tpe, **options)(SPACE, [log(0)])

@@ -130,7 +130,7 @@ class TestPareto:
         obs = px.Observations.from_arrays(SPACE, log().values, f)
         for estimator in (px.GridEstimator(), px.GridEstimator.optuna()):
             options = {"level": [0.1, 0.3], "estimator": estimator}
-            for ties in (None, px.ties.crowding()):
+            for ties in (None, px.pareto.Crowding()):
                 same(
                     analyse(obs, selection="pareto", ties=ties, **options),
                     analyse(obs, **options),
@@ -152,7 +152,7 @@ class TestPareto:
         """All rows are one front: crowding cannot tell the inner ones apart, hypervolume can."""
         t = np.arange(60.0)
         obs = px.Observations.from_arrays(SPACE, log().values, np.stack([t, 59 - t], axis=-1))
-        crowded = analyse(obs, selection="pareto", ties=px.ties.crowding())
+        crowded = analyse(obs, selection="pareto", ties=px.pareto.Crowding())
         assert crowded.n_target == 60
         assert (crowded.status & int(Status.TIED_CUTOFF | Status.SAME_SETS) > 0).all()
         chosen = analyse(obs, selection="pareto")
@@ -167,7 +167,7 @@ class TestPareto:
             alone = analyse(one, selection="pareto")
             np.testing.assert_array_equal(result.counts[i], alone.counts)
 
-    @pytest.mark.parametrize("ties", [px.ties.hypervolume(), px.ties.crowding()])
+    @pytest.mark.parametrize("ties", [px.pareto.Hypervolume(), px.pareto.Crowding()])
     def test_weights_of_rows(self, ties):
         """A weight of two is a row seen twice, a weight of 0 none."""
         obs = log()
@@ -199,7 +199,7 @@ class TestPareto:
         with pytest.raises(ValueError, match="selection must be one of 'objective', 'pareto'"):
             analyse(log(), selection="front")
         with pytest.raises(ValueError, match="selection='pareto'"):
-            analyse(log(), ties=px.ties.crowding())
+            analyse(log(), ties=px.pareto.Crowding())
         with pytest.raises(TypeError, match="ties must be"):
             analyse(log(), selection="pareto", ties="crowding")
 

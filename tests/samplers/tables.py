@@ -200,10 +200,10 @@ FAMILY = {
         oracle.Settings(score="relative", every_minimum=True),
     ),
     "c_tpe, ages": (
-        lambda s: adjusted(px.c_tpe, ages=px.ages.ramp())(s, n_constraints=2), 1, 2, oracle.Settings(score="relative", forget=True)
+        lambda s: adjusted(px.c_tpe, ages=px.ages.Ramp())(s, n_constraints=2), 1, 2, oracle.Settings(score="relative", forget=True)
     ),
     "c_tpe, by rank": (
-        lambda s: adjusted(px.c_tpe, ages=px.ages.ramp(), merit=px.merits.ByRank())(s, n_constraints=2), 1, 2,
+        lambda s: adjusted(px.c_tpe, ages=px.ages.Ramp(), merit=px.merits.ByRank())(s, n_constraints=2), 1, 2,
         oracle.Settings(score="relative", forget=True, by_rank=True),
     ),
     "mo_tpe, by rank": (
@@ -230,14 +230,14 @@ FAMILY = {
         oracle.Settings("relative", "linear", whole_front=True, minimum=0.1, top=0.9),
     ),
     "mo_tpe, hypervolume": (
-        lambda s: adjusted(px.mo_tpe, ties=px.ties.hypervolume(), first_front=False, gamma=px.gamma.Linear(0.4))(s, 2), 2, 0, oracle.Settings(rule="linear", quantile=0.4, minimum=0.1, top=0.9, ties="hypervolume"),
+        lambda s: adjusted(px.mo_tpe, ties=px.pareto.Hypervolume(), first_front=False, gamma=px.gamma.Linear(0.4))(s, 2), 2, 0, oracle.Settings(rule="linear", quantile=0.4, minimum=0.1, top=0.9, ties="hypervolume"),
     ),
     "mo_tpe, constrained, hypervolume": (
-        lambda s: adjusted(px.mo_tpe, ties=px.ties.hypervolume())(s, 2, 1), 2, 1,
+        lambda s: adjusted(px.mo_tpe, ties=px.pareto.Hypervolume())(s, 2, 1), 2, 1,
         oracle.Settings("relative", "linear", whole_front=True, minimum=0.1, top=0.9, ties="hypervolume"),
     ),
     "mo_tpe of three, hypervolume": (
-        lambda s: adjusted(px.mo_tpe, ties=px.ties.hypervolume())(s, 3, 1), 3, 1,
+        lambda s: adjusted(px.mo_tpe, ties=px.pareto.Hypervolume())(s, 3, 1), 3, 1,
         oracle.Settings("relative", "linear", whole_front=True, minimum=0.1, top=0.9, ties="hypervolume"),
     ),
     "optuna_tpe": (
@@ -245,7 +245,7 @@ FAMILY = {
         oracle.Settings(rule="optuna", kernel="neighbours", top=None, forget=True),
     ),
     "optuna_tpe, all ages": (
-        lambda s: adjusted(px.optuna_tpe, ages=px.ages.equal())(s), 1, 0,
+        lambda s: adjusted(px.optuna_tpe, ages=px.ages.Equal())(s), 1, 0,
         oracle.Settings(rule="optuna", kernel="neighbours", top=None),
     ),
     "optuna_tpe, constrained": (

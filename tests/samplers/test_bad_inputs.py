@@ -209,7 +209,7 @@ TWO_OBJECTIVES: dict[str, tuple[np.ndarray, np.ndarray, S, int | None]] = {
 @pytest.mark.slow
 def test_two_objectives_and_a_constraint(ties):
     """Below is everything up to the k-th feasible row, k = max(ceil(0.1 N), feasible rows of the front)."""
-    sampler = adjusted(px.mo_tpe, ties=getattr(px.ties, ties)())(SPACE, 2, 1)
+    sampler = adjusted(px.mo_tpe, ties=getattr(px.pareto, ties.capitalize())())(SPACE, 2, 1)
     settings = oracle.Settings("relative", "linear", whole_front=True, ties=ties)
     split = jax.jit(lambda state: (sampler.split(state), sampler.status(state)))
     for name, (losses, excess, status, n_below) in TWO_OBJECTIVES.items():
@@ -520,7 +520,7 @@ def test_numpy_scalars_are_numbers():
     assert eqx.tree_equal(found, wanted)
     assert jax.tree.leaves(found) == jax.tree.leaves(wanted)
     assert px.mo_tpe(SPACE, np.int64(2)).n_objectives == 2
-    assert adjusted(px.tpe, top=px.bandwidth.fixed_top(np.float32(0.8)))(SPACE).smoothing.top.top == 0.8
+    assert adjusted(px.tpe, top=px.bandwidth.FixedTop(np.float32(0.8)))(SPACE).smoothing.top.top == 0.8
     assert SAMPLER.init(np.int64(4)).capacity == 4
     assert SAMPLER.grow(STATE, np.int64(8)).capacity == 8
     assert adjusted(px.tpe, epsilon=jnp.asarray(0.5))(SPACE).proposal.epsilon == 0.5

@@ -123,7 +123,7 @@ MIXED = px.Space({"x": px.Float(0, 1), "k": px.Categorical(["a", "b", "c"])})
 SINGLE = {"tpe": px.tpe, "c_tpe": lambda space, **own: adjusted(px.c_tpe, **own)(space, n_constraints=1)}
 SEVERAL = {
     "mo_tpe": lambda **own: adjusted(px.mo_tpe, **own)(MIXED, 2),
-    "mo_tpe, hypervolume": lambda **own: adjusted(px.mo_tpe, ties=px.ties.hypervolume(), **own)(MIXED, 2),
+    "mo_tpe, hypervolume": lambda **own: adjusted(px.mo_tpe, ties=px.pareto.Hypervolume(), **own)(MIXED, 2),
     "optuna_tpe": lambda **own: adjusted(px.optuna_tpe, **own)(MIXED, 2),
 }
 

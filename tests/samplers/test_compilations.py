@@ -48,7 +48,7 @@ def test_values_of_settings_do_not_compile_again():
     state = px.tpe(SPACE).init(64)
     for value in (0.1, 0.2, 0.3):
         setting = jnp.asarray(value)
-        sampler = adjusted(px.tpe, epsilon=setting, top=1 - setting, bandwidth=px.bandwidth.scott(setting))(
+        sampler = adjusted(px.tpe, epsilon=setting, top=1 - setting, bandwidth=px.bandwidth.Scott(setting))(
             SPACE
         )
         ask(sampler, jax.random.key(int(10 * value)), state)

@@ -167,7 +167,7 @@ def test_settings_are_a_batch_axis(state):
 
     def make(top, quantile, floor):
         return adjusted(
-            px.tpe, gamma=px.gamma.Linear(quantile), top=top, bandwidth=px.bandwidth.scott(floor)
+            px.tpe, gamma=px.gamma.Linear(quantile), top=top, bandwidth=px.bandwidth.Scott(floor)
         )(space)
 
     def score(top, quantile, floor):

@@ -74,7 +74,7 @@ def test_masked_candidates_score_nothing():
 
 
 def test_kernels_of_unknown_parameters():
-    smoothing = px.density.Smoothing(px.bandwidth.scott(), 0.8, kernels={"nope": object})
+    smoothing = px.density.Smoothing(px.bandwidth.Scott(), 0.8, kernels={"nope": object})
     sampler = Sampler(SPACE, px.tpe(SPACE).split, smoothing, px.acquisition.Ratio())
     with pytest.raises(ValueError, match="no parameter 'nope'"):
         sampler.status(sampler.init())
@@ -82,7 +82,7 @@ def test_kernels_of_unknown_parameters():
 
 @pytest.mark.slow
 def test_ties_that_cannot_tell_four_objectives_apart():
-    sampler = adjusted(px.mo_tpe, ties=px.ties.hypervolume())(SPACE, 3)
+    sampler = adjusted(px.mo_tpe, ties=px.pareto.Hypervolume())(SPACE, 3)
     four = Sampler(SPACE, sampler.split, sampler.smoothing, sampler.acquisition, ("minimize",) * 4)
     with pytest.raises(ValueError, match="at most 3 objectives"):
         four.status(four.init())

@@ -12,7 +12,7 @@ from parzax import _checks
 from parzax._compile import compiled
 from parzax._words import plural, visible
 from parzax.density.smoothing import Smoothing
-from parzax.kernels.bandwidth.scott import Scott
+from parzax.kernels.bandwidth import Scott
 from parzax.lens.logs import Observations
 from parzax.meta import Comparison, named_sources, source_rows
 from parzax.meta.comparison import SimilarityEstimator

@@ -7,9 +7,9 @@ problem and returns a `Trace`; `parzax.optimize_many` makes many runs.
 
 from parzax.samplers.best import Best as Best
 from parzax.samplers.candidates import Proposal as Proposal
+from parzax.samplers.loop import optimize as optimize
 from parzax.samplers.meta_learning import meta_learn_tpe as meta_learn_tpe
 from parzax.samplers.meta_learning import similarities as similarities
-from parzax.samplers.loop import optimize as optimize
 from parzax.samplers.presets import c_tpe as c_tpe
 from parzax.samplers.presets import mo_tpe as mo_tpe
 from parzax.samplers.presets import optuna_tpe as optuna_tpe

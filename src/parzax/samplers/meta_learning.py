@@ -54,7 +54,8 @@ def meta_learn_tpe(
     The first 5 suggestions, or 7 under constraints, are the best rows of the sources. After that the sampler
     is `tpe`, with c-TPE's score under constraints (`parzax.acquisition.Relative`), and uses only rows of the
     target. In tests on ellipsoids and tables it was better than `tpe` without sources where the tasks were
-    similar. From 50 evaluations on, its average over all tests was at most 5 % worse (docs/sources.md).
+    similar. From 50 evaluations on, its average over all tests was at most 5 % worse
+    (docs/studies/sources.md).
 
     With ``task_weights`` every density is a mixture over T tasks, p(x) = sum_m W_m p_m(x), as in
     meta-learning TPE (arXiv 2212.06751), and candidates come from the tasks in proportion to their weights W.
@@ -128,16 +129,17 @@ def meta_learn_tpe(
                 raise ValueError(f"{name} has no effect without task_weights; {remedy}.")
         return replace(target, start=start)
     _checks.instance("smoothing", smoothing, Smoothing, "a parzax.density.Smoothing")
-    n_groups = 1 + target.n_constraints
     fitted = to_device(Sources.fit(space, rows, split, smoothing, comparison or Comparison()))
+    # Candidates in total: they are divided equally among the groups below.
+    n_tasks, n_groups, n_candidates = 1 + len(rows), 1 + target.n_constraints, target.n_candidates
+    by_task = False
     if max_candidates is not None:
-        max_candidates = _checks.whole_number("max_candidates", max_candidates, 1)
-    most = target.n_candidates * n_groups if max_candidates is None else max_candidates
-    # At most ``most`` candidates in total: they are divided equally among the groups below.
-    n_candidates = min(target.n_candidates, max(most // n_groups, 1))
+        most = _checks.whole_number("max_candidates", max_candidates, 1)
+        by_task = n_candidates * n_tasks * n_groups <= most
+        n_candidates = n_candidates if by_task else max(most // n_groups, 1)
     return replace(
         target,
-        smoothing=MixedSmoothing(smoothing, fitted, most, task_weights),
+        smoothing=MixedSmoothing(smoothing, fitted, by_task, task_weights),
         start=start,
         proposal=replace(proposal, n_candidates=n_candidates),
     )

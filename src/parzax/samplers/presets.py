@@ -15,8 +15,9 @@ from parzax import _checks
 from parzax.acquisition import AbstractAcquisition, Ratio, Relative
 from parzax.density.ages import Ramp
 from parzax.density.smoothing import AbstractSmoothing, Smoothing
-from parzax.kernels.bandwidth.scott import Scott
+from parzax.kernels.bandwidth import Scott
 from parzax.meta import Comparison
+from parzax.pareto import Crowding, Hypervolume
 from parzax.samplers.candidates import Proposal
 from parzax.samplers.sampler import Sampler
 from parzax.samplers.start import AbstractStart, RandomStart
@@ -24,7 +25,6 @@ from parzax.space import Space
 from parzax.split import AbstractSplit, Split
 from parzax.split.gamma import Linear, Optuna, Sqrt
 from parzax.split.merits import Equal
-from parzax.split.ties import Crowding, Hypervolume
 
 Directions = _checks.Sense | Sequence[_checks.Sense]
 Preset = TypeVar("Preset", bound=Callable[..., Sampler])
@@ -70,7 +70,7 @@ def tpe(
     start: AbstractStart = RandomStart(),
     proposal: Proposal = Proposal(),
 ) -> Sampler:
-    """TPE with the settings that did best on a suite of problems (docs/optimisers).
+    """TPE with the settings that did best on a suite of problems (docs/studies/optimisers).
 
     The best ceil(0.2 N) rows are in the group below (good rows, density l), with weights by rank
     (`parzax.merits.ByRank`). The other rows are in the group above (density g). Kernels are those of Optuna

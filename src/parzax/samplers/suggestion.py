@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from parzax.density import AbstractDensities
+from parzax.density import AbstractMixture
 from parzax.density.basis import Basis
 from parzax.samplers import candidates
 from parzax.samplers.candidates import Score, concatenate, select
@@ -65,7 +65,7 @@ def suggest_points(
         densities, score = fit_scorer(sampler, basis, state)
         if pool is not None:
             return candidates.best_of_candidates(basis, score, pool, None, n, 0, seen)
-        drawn = densities.first(1 + sampler.n_constraints).sample(draw, max(sampler.n_candidates, n))
+        drawn = densities.below.sample(draw, basis, max(sampler.n_candidates, n))
         filling = more and not basis.free_continuum
         fillers = candidates.draw_fillers(more[0], basis, n, every, dtype) if filling else None
         steps = proposal.gradient_steps
@@ -138,12 +138,12 @@ def score(sampler: Sampler, basis: Basis, state: State, x: Float[Array, "j d"]) 
     return candidates.score_valid(fit_scorer(sampler, basis, state)[1], basis.frame.encode(x))
 
 
-def fit_scorer(sampler: Sampler, basis: Basis, state: State) -> tuple[AbstractDensities, Score]:
+def fit_scorer(sampler: Sampler, basis: Basis, state: State) -> tuple[AbstractMixture, Score]:
     """The densities of all groups, and the acquisition function as a function of points."""
     densities, gamma = sampler.smoothing.fit(basis, state, sampler.split(state))
 
     def score(at: Points) -> Float[Array, " j"]:
-        below, above = jnp.split(densities.log_prob(at), 2)
+        below, above = jnp.moveaxis(densities.log_prob(basis, at), 1, 0)
         scores = sampler.acquisition(below, above, gamma)
         if scores.shape != below.shape[1:]:
             raise ValueError(
@@ -182,10 +182,10 @@ def _draw_different(
         drawn = pool[order[jnp.lexsort([mask[order] for mask in last])]]
         return drawn[:n] if n == 1 else _different(basis, n, drawn)
     if n == 1 or basis.free_continuum:
-        return candidates.draw_random(key, basis, n, dtype)
+        return basis.frame.draw(key, n, dtype)
     draw, fill = jax.random.split(key)
     fillers = candidates.draw_fillers(fill, basis, n, every, dtype)
-    return _different(basis, n, candidates.draw_random(draw, basis, n, dtype), fillers)
+    return _different(basis, n, basis.frame.draw(draw, n, dtype), fillers)
 
 
 def _different(basis: Basis, n: int, *parts: Points) -> Points:

@@ -11,11 +11,10 @@ from jaxtyping import Array, Bool, Float, Int
 
 from parzax import _checks
 from parzax._numerics import running_count
-from parzax.pareto import ABSENT, non_domination_rank
+from parzax.pareto import ABSENT, AbstractTies, Crowding, non_domination_rank
 from parzax.split.gamma import AbstractGamma, Linear
 from parzax.split.merits import AbstractMerit, ByRank
 from parzax.split.state import State, first_equal
-from parzax.split.ties import AbstractTies, Crowding
 from parzax.status import Status
 
 # Smallest length of the arrays that hold a group's rows, so that few lengths are compiled.
@@ -92,7 +91,7 @@ class Split(AbstractSplit):
     def __check_init__(self) -> None:
         """Raise TypeError or ValueError for wrong settings."""
         _checks.instance("gamma", self.gamma, AbstractGamma | None, "a rule of parzax.gamma or None")
-        _checks.instance("ties", self.ties, AbstractTies, "a rule of parzax.ties")
+        _checks.instance("ties", self.ties, AbstractTies, "a rule of parzax.pareto, such as Crowding()")
         _checks.instance("merit", self.merit, AbstractMerit, "a rule of parzax.merits")
         for name in ("up_to_feasible", "first_front", "every_minimum"):
             _checks.flag(name, getattr(self, name))
@@ -190,16 +189,3 @@ def first_rows(mask: Bool[Array, " n"], size: int) -> tuple[Int[Array, " {size}"
     place = jnp.where(mask, running_count(mask) - 1, n)
     index = jnp.zeros(size, jnp.int32).at[place].set(jnp.arange(n, dtype=jnp.int32), mode="drop")
     return index, jnp.arange(size) < mask.sum()
-
-
-def first_orders(order: Int[Array, "d n"], mask: Bool[Array, " n"], size: int) -> Int[Array, "d {size}"]:
-    """Sort orders of the `first_rows` under a mask, from the sort orders of all rows, without sorting."""
-    number = jnp.where(mask, running_count(mask) - 1, -1)
-
-    def filtered(order: Int[Array, " n"]) -> Int[Array, " k"]:
-        ordered = number[order]
-        place = jnp.where(ordered >= 0, running_count(ordered >= 0) - 1, size)
-        # The places after the last row keep their number.
-        return jnp.arange(size, dtype=order.dtype).at[place].set(ordered, mode="drop")
-
-    return jax.vmap(filtered)(order)

@@ -42,7 +42,7 @@ def test_constants_and_single_values_have_exactly_none():
             assert (found.variance[:, i] == 0).all()
             assert np.isnan(found.p_value[:, i]).all()
     said = dict(line.split(": ", 1) for line in found.advice())
-    assert "one of a pair wherever both are active, stays in one cell" in said["CONSTANT"]
+    assert "all rows are in one cell" in said["CONSTANT"]
     assert "the domain has no other" in said["SINGLE_VALUE"]
 
 
@@ -99,8 +99,8 @@ def test_one_parameter_has_no_pairs():
         ({"n_draws": -1}, ValueError, "n_draws"),
         ({"n_draws": 2.5}, ValueError, "n_draws"),
         ({"key": 0}, TypeError, "key must be a typed key"),
-        ({"target_quantile": 1.5}, ValueError, "target_quantile"),
-        ({"target_quantile": 0.5, "region_quantile": 0.4}, ValueError, "below region_quantile"),
+        ({"target_quantile": 1.5}, ValueError, "levels must lie in"),
+        ({"target_quantile": 0.5, "region_quantile": 0.4}, ValueError, "below region"),
     ],
 )
 def test_what_is_refused(as_installed, settings, error, message):

@@ -12,8 +12,8 @@ from optuna.trial import TrialState
 from parzax import _checks
 from parzax.adapters.optuna.storage import StudyRecord
 from parzax.adapters.optuna.trials import Target, observations_from_trials, parameter_names
-from parzax.importance import GridEstimator
 from parzax.lens.results import cond_ped_anova
+from parzax.lens.results.estimator import GridEstimator
 from parzax.status import Status
 
 # Statuses that make every importance meaningless; the others are in the result of `cond_ped_anova`.

@@ -72,7 +72,7 @@ def acquisition(
     run_rows = take_rows(state, run)
     if isinstance(state, Trace):
         empty = sampler.init(capacity(max(len(run_rows.x), 1)))
-        state = sampler.tell(empty, run_rows.x, run_rows.objectives, run_rows.constraints)
+        state = sampler.tell(empty, run_rows.x, run_rows.losses, run_rows.constraints)
     others, sentence = _fix_others(plane, run_rows, at)
     cells = plane.cells(others)
     cells = np.where(plane.space.derive_regimes(cells) == INACTIVE, np.nan, cells)

@@ -2,6 +2,7 @@
 
 from parzax.lens.results.comparison import Comparison as Comparison
 from parzax.lens.results.comparison import compare as compare
+from parzax.lens.results.estimator import GridEstimator as GridEstimator
 from parzax.lens.results.pairs import InteractionResult as InteractionResult
 from parzax.lens.results.pairs import interactions as interactions
 from parzax.lens.results.ped_anova import cond_ped_anova as cond_ped_anova

@@ -1,6 +1,6 @@
 """Arrays of a result, by level and parameter, and quantities computed from them alone."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 from parzax.importance import Importance
 from parzax.importance.flags import low_regimes
 from parzax.lens.results.base import AbstractResult, attributes, mean_and_error
+from parzax.lens.results.estimator import GridEstimator
 from parzax.lens.results.uncertainty import Uncertainty
 from parzax.status import Status
 
@@ -19,17 +20,18 @@ class ResultArrays(AbstractResult):
 
     estimates: Importance
     uncertainty: Uncertainty | None = None
+    estimator: GridEstimator = field(default_factory=GridEstimator)
+    reference: str = "region"
 
     @cached_property
     def importance(self) -> np.ndarray:
-        """(..., q, d) share of the variances (Eq. 8); rows sum to 1, or are 0 with a status."""
-        return self.estimates.share
+        """(..., q, d) part of the variances (Eq. 8); rows sum to 1, or are 0 with a status."""
+        return self.estimates.importance
 
     variance, inter, unweighted = attributes("variance", "inter", "unweighted")
     divergence, counts, status = attributes("divergence", "counts", "status")
     regime_target, regime_region = attributes("regime_target", "regime_region")
     n_target, n_region = attributes("n_target", "n_region")
-    estimator, reference = attributes("estimator", "reference")
 
     @property
     def alpha(self) -> np.ndarray:

@@ -5,8 +5,9 @@ from dataclasses import replace
 import jax
 import numpy as np
 
-from parzax.importance import Counts, Encoded, GridEstimator, estimate
+from parzax.importance import Counts, Encoded, estimate
 from parzax.lens.logs import ImportReport
+from parzax.lens.results.estimator import GridEstimator
 from parzax.lens.results.replicates import draw_replicates
 from parzax.lens.results.resampling import p_values
 from parzax.lens.results.result import ImportanceResult
@@ -27,8 +28,10 @@ def analyse_counts(
     """
     assert counts.space is not None
     levels = np.array(counts.levels)
-    estimates = estimate(counts, estimator, reference=reference)
-    result = ImportanceResult(estimates, counts.space, levels, counts.region, report)
+    estimates = estimate(counts, reference=reference, **estimator.how)
+    result = ImportanceResult(
+        estimates, counts.space, levels, counts.region, report, None, estimator, reference
+    )
     n_rows = np.asarray(counts.counts[-1, : counts.layout.n_codes[0]].sum())
     if not n_shuffles or n_rows >= _MOST_SHUFFLED:
         return result
@@ -36,10 +39,22 @@ def analyse_counts(
     d, q = len(counts.space), len(levels)
     codes, nowhere = np.zeros((1, d, 1), np.uint8), np.ones((1, 1), np.int32)
     settings = counts.layout, counts.levels, counts.region, counts.grid
-    log = Encoded(codes, nowhere * (q + 1), nowhere, None, np.asarray(counts.status)[None], *settings)
-    how = {"estimator": estimator, "reference": reference, "method": "half-sampling"}
+    log = Encoded(
+        codes,
+        nowhere * (q + 1),
+        nowhere,
+        None,
+        None,
+        np.asarray(counts.status)[None],
+        nowhere[:, 0],
+        None,
+        *settings,
+    )
+    how = {"divergence": estimator.divergence, "reference": reference, "method": "half-sampling"}
     _, shuffled = draw_replicates(jax.random.key(0), log, counts.counts[None], (0, n_shuffles), **how)
     p_value = p_values(result.variance[None], shuffled)[0]
     none, one = np.zeros((0, q, d)), np.ones(())
-    tested = Uncertainty(none, estimates, p_value, one, n_rows, n_rows, n_shuffles, "half-sampling")
+    tested = Uncertainty(
+        none, estimates, p_value, one, n_rows, n_rows, n_shuffles, "half-sampling", estimator.balance
+    )
     return replace(result, uncertainty=tested)

@@ -6,8 +6,8 @@ import numpy as np
 
 from parzax.importance.flags import few_rows
 from parzax.lens.logs import Observations
+from parzax.lens.logs.encoding import first_sets
 from parzax.lens.logs.groups import configuration_shares
-from parzax.lens.logs.levels import level_sets
 
 # A property holds for the result if at least this share of the seeds has it.
 MOST_SEEDS = 0.5
@@ -75,7 +75,7 @@ def choose_level(
     levels, losses = candidate_levels(region), losses.reshape(-1, obs.n)
     weight = np.ones(obs.losses.shape[:-1]) if obs.weight is None else obs.weight
     weight = np.resize(weight.reshape(-1, obs.n), losses.shape)
-    pairs = zip(level_sets(losses, weight, levels, region, raw=raw).level, weight, strict=True)
+    pairs = zip(first_sets(losses, weight, levels, region, raw), weight, strict=True)
     sizes = np.cumsum([np.bincount(first_set, w, len(levels) + 2) for first_set, w in pairs], axis=1)
     if not raw:
         sizes = sizes * configuration_shares(obs, losses)[:, None]

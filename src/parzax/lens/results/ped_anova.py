@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from parzax import _checks
-from parzax.importance import GridEstimator
-from parzax.importance.draws import METHODS
+from parzax.importance.resample import METHODS
 from parzax.lens.logs import Observations
+from parzax.lens.results.estimator import GridEstimator
 from parzax.lens.results.resampling import estimate_uncertainty, resolve_counts
 from parzax.lens.results.result import ImportanceResult
 from parzax.lens.results.sweep import Task, analyse_losses, checked_key, checked_task, settle_level
@@ -21,7 +21,7 @@ from parzax.lens.results.targets import (
     ranking_losses,
     usable_rows,
 )
-from parzax.split.ties import AbstractTies
+from parzax.pareto import AbstractTies
 
 
 def cond_ped_anova(
@@ -58,8 +58,8 @@ def cond_ped_anova(
             preferred: by non-domination rank, and by ``ties`` within a front that a level cuts.
             `importance_by_objective` gives the importances for each objective, and
             `importance_over_weights` for weighted sums of them.
-        ties: rule for the rows of one front: `parzax.ties.hypervolume` (the default, as in Optuna 5) or
-            `parzax.ties.crowding`. Rows with equal losses, or equally crowded, enter a set together; if
+        ties: rule for the rows of one front: `parzax.pareto.Hypervolume` (the default, as in Optuna 5) or
+            `parzax.pareto.Crowding`. Rows with equal losses, or equally crowded, enter a set together; if
             the set becomes larger, the status is TIED_CUTOFF. The parity estimator takes the exact number
             of rows instead, as Optuna does.
         rows: which rows count: "all"; "feasible", those that satisfy every constraint; "complete", without

@@ -86,9 +86,9 @@ def estimate_uncertainty(
     shape = result.variance.shape
     if log.weight is not None:
         log, losses = _repeat_rows(log, losses, log.weight)
-    log = replace(log, rank=loss_ranks(losses, None, log.codes.shape[2]))
+    log = replace(log, rank=loss_ranks(losses, log.codes.shape[2]))
     counts = np.rint(result.by_seed(result.counts)).astype(np.int64)
-    how = {"estimator": result.estimator, "reference": result.reference, "method": method}
+    how = {"divergence": result.estimator.divergence, "reference": result.reference, "method": method}
     sampled, shuffled = draw_replicates(key, log, counts, numbers, **how)
     usable = ~np.isnan(losses)
     n_rows = n_groups = usable.sum(axis=1)
@@ -109,6 +109,7 @@ def estimate_uncertainty(
         n_groups.reshape(shape[:-2]),
         numbers[1],
         method,
+        result.estimator.balance,
     )
 
 

@@ -11,13 +11,15 @@ from jaxtyping import Array, Float, Shaped
 
 from parzax import _checks
 from parzax.divergence import AbstractDivergence, RegimeCounts
-from parzax.importance import GridEstimator, Importance
+from parzax.importance import Importance
 from parzax.importance.layout import Block, cell_values, layout
 from parzax.kernels import AbstractKernel
+from parzax.lens._files import UNREADABLE
 from parzax.lens._programs import program
 from parzax.lens.logs import ImportReport
 from parzax.lens.results.arrays import ResultArrays
 from parzax.lens.results.base import ReadTable
+from parzax.lens.results.estimator import GridEstimator
 from parzax.lens.results.good_values import GoodValues, good_values
 from parzax.lens.results.table import importance_table
 from parzax.lens.results.uncertainty import Uncertainty
@@ -25,7 +27,7 @@ from parzax.space import Domain, Space
 
 # Files of `save`: version of the format, prefix of the uncertainty's arrays, names of the estimates' arrays.
 _FORMAT, _SAMPLED = 1, "uncertainty_"
-_ARRAYS = tuple(field.name for field in fields(Importance) if not field.metadata.get("static"))
+_ARRAYS = tuple(field.name for field in fields(Importance))
 
 
 class RegimeDensity(NamedTuple):
@@ -130,7 +132,7 @@ class ImportanceResult(ResultArrays):
             "reference": self.reference,
             "report": asdict(self.report),
         }
-        arrays = {name: getattr(self, name) for name in (*_ARRAYS, "target_quantile", "importance")}
+        arrays = {name: getattr(self, name) for name in (*_ARRAYS, "target_quantile")}
         if (sampled := self.uncertainty) is not None:
             meta["uncertainty"] = {name: getattr(sampled, name) for name in Uncertainty.SETTINGS}
             arrays |= {_SAMPLED + name: getattr(sampled, name) for name in Uncertainty.ARRAYS}
@@ -144,7 +146,7 @@ class ImportanceResult(ResultArrays):
         Raises:
             ValueError: if the file is missing, truncated, or not such a file.
         """
-        with _checks.explain(f"cannot read an importance result from {str(path)!r}", _checks.UNREADABLE):
+        with _checks.explain(f"cannot read an importance result from {str(path)!r}", UNREADABLE):
             # The file is opened here because np.load would leave a truncated file open.
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as data:
                 stored = dict(data)
@@ -158,13 +160,13 @@ class ImportanceResult(ResultArrays):
                     raise ValueError(f"{name} has shape {stored[name].shape}, not {wanted}")
             estimator, reference = GridEstimator.from_dict(meta["estimator"]), str(meta["reference"])
             arrays = {name: stored[name] for name in _ARRAYS}
-            estimates, sampled = Importance(**arrays, estimator=estimator, reference=reference), None
+            estimates, sampled = Importance(**arrays), None
             if "uncertainty" in meta:
                 arrays = {name: stored[_SAMPLED + name] for name in Uncertainty.ARRAYS}
                 sampled = Uncertainty(**arrays, estimates=estimates, **meta["uncertainty"])
             lists = {key: tuple(value) for key, value in meta["report"].items() if isinstance(value, list)}
             report, region = ImportReport(**(meta["report"] | lists)), float(meta["region_quantile"])
-            return cls(estimates, space, levels, region, report, sampled)
+            return cls(estimates, space, levels, region, report, sampled, estimator, reference)
 
 
 @program

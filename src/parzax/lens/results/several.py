@@ -8,9 +8,9 @@ import numpy as np
 
 from parzax import _checks
 from parzax._words import plural
-from parzax.importance import GridEstimator
 from parzax.importance.objectives import weighted_sum
 from parzax.lens.logs import Observations
+from parzax.lens.results.estimator import GridEstimator
 from parzax.lens.results.result import ImportanceResult
 from parzax.lens.results.sweep import analyse_losses, checked_task, settle_level
 from parzax.lens.results.targets import (

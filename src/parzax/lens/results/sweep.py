@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -12,7 +11,8 @@ import numpy as np
 from parzax import _checks
 from parzax._numerics import capacity
 from parzax.divergence import Explained
-from parzax.importance import Encoded, GridEstimator, Importance
+from parzax.importance import Encoded, Importance
+from parzax.importance.encode import without_values
 from parzax.importance.estimate import REFERENCES, estimate_seeds
 from parzax.importance.levels import checked_levels
 from parzax.lens._programs import program
@@ -20,6 +20,7 @@ from parzax.lens.logs import Observations
 from parzax.lens.logs.encoding import encode_log
 from parzax.lens.logs.groups import describe_groups
 from parzax.lens.results.default_level import candidate_levels, choose_level
+from parzax.lens.results.estimator import GridEstimator
 from parzax.lens.results.learning import with_learning
 from parzax.lens.results.result import ImportanceResult
 from parzax.lens.results.targets import counted_rows
@@ -94,7 +95,8 @@ def analyse_losses(task: Task, losses: np.ndarray) -> tuple[Sequence[Encoded], l
         grouped = describe_groups(logs[i].groups, losses[i], raw=raw)
         report = with_learning(obs, losses[i], moving=obs.report.moving | sentences, groups=grouped)
         arrays = jax.tree.map(lambda x, i=i: np.asarray(x).reshape(*by_log, *x.shape[1:])[i], estimates)
-        results.append(ImportanceResult(arrays, obs.space, *levels, report))
+        settings = estimator, task.reference
+        results.append(ImportanceResult(arrays, obs.space, *levels, report, None, *settings))
     return logs, results
 
 
@@ -102,34 +104,36 @@ def estimate_batch(encoded: Encoded, estimator: GridEstimator, reference: str) -
     """Conditional PED-ANOVA of s seeds, as NumPy or JAX arrays, in JAX's default dtype.
 
     It is one dispatch; more seeds than fit `_MOST_COUNTS` are computed in chunks of one size. The program
-    depends only on shapes, layout, estimator, and whether the levels ascend.
+    depends only on shapes, layout, estimator, and the order of the levels.
     """
-    place: Any = encoded.place
-    if place != tuple(range(len(place))):
-        place = np.array(place, np.int32)
-    how = {"place": place, "layout": encoded.layout, "estimator": estimator, "reference": reference}
-    arrays = encoded.codes, encoded.level, encoded.weight, encoded.status, encoded.groups
+    how: Any = (estimator.divergence, reference, estimator.balance, estimator.uniform_when_undefined)
+    log = replace(without_values(encoded), rank=None)
     n_seeds, n_counts = len(encoded.level), (len(encoded.levels) + 2) * encoded.layout.n_columns
     n_chunks = math.ceil(n_seeds * n_counts / _MOST_COUNTS)
     if n_chunks <= 1 or n_seeds == 1:
-        estimates = sweep(*arrays, **how)
+        estimates = sweep(log, how=how)
         _checks.outside_traces(estimates.variance)
         return estimates
     size = math.ceil(n_seeds / min(n_chunks, n_seeds))
-    example = jax.tree.map(lambda a: jax.ShapeDtypeStruct((size, *a.shape[1:]), a.dtype), arrays)
-    like = jax.eval_shape(partial(estimate_seeds, **how), *example)
+    leaves, structure = jax.tree.flatten(log)
+
+    def run(*leaves: Any) -> Importance:
+        return sweep(jax.tree.unflatten(structure, leaves), how=how)
+
+    example = [jax.ShapeDtypeStruct((size, *a.shape[1:]), a.dtype) for a in leaves]
+    like = jax.eval_shape(lambda *x: estimate_seeds(jax.tree.unflatten(structure, x), how), *example)
     shown = is_shown(None) and n_chunks > _QUIET_CHUNKS
-    return run_chunks(partial(sweep, **how), arrays, n_seeds, like, None, what="seeds", shown=shown)
+    return run_chunks(run, leaves, n_seeds, like, None, what="seeds", shown=shown)
 
 
-def _library(*_: Any, estimator: GridEstimator, **__: Any) -> float:
+def _library(*_: Any, how: Any) -> float:
     """Share of the program's operations that are matrix products."""
-    return 0.75 if isinstance(estimator.divergence, Explained) else 0.0
+    return 0.75 if isinstance(how[0], Explained) else 0.0
 
 
-def _weight(*_: Any, estimator: GridEstimator, **__: Any) -> float:
+def _weight(*_: Any, how: Any) -> float:
     """Optimisation effort: passes over (level, parameter) grids gain more from it than matrix products do."""
-    return 0.4 if isinstance(estimator.divergence, Explained) else 2.5
+    return 0.4 if isinstance(how[0], Explained) else 2.5
 
 
 sweep = program(weight=_weight, library=_library)(estimate_seeds)

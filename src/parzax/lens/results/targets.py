@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from parzax import _checks
+from parzax.importance.levels import level_weights
 from parzax.importance.objectives import normalised
-from parzax.lens.logs import ImportReport, Observations, level_weight
+from parzax.lens.logs import ImportReport, Observations
 from parzax.lens.results.fronts import pareto_places
-from parzax.split.ties import AbstractTies, hypervolume
+from parzax.pareto import AbstractTies, Hypervolume
 
 ROWS = ("all", "complete", "feasible")
 Scalarisation = Callable[[Any, Any], Any]
@@ -90,7 +91,7 @@ def ranking_losses(
     _checks.one_of("selection", selection, ("objective", "pareto"))
     number, losses = objective_index(obs, objective), losses_by_seed(obs)
     if ties is not None:
-        _checks.instance("ties", ties, AbstractTies, "parzax.ties.hypervolume() or parzax.ties.crowding()")
+        _checks.instance("ties", ties, AbstractTies, "Hypervolume() or Crowding() of parzax.pareto")
         if selection == "objective":
             raise ValueError("ties are broken within fronts only: give selection='pareto' with ties=.")
     # With one objective the rows of a front have equal losses.
@@ -100,12 +101,12 @@ def ranking_losses(
     # A loss of +inf marks failed rows, which come last whatever their other objectives are.
     worst = (losses == np.inf).any(axis=-1, keepdims=True)
     losses = np.where(worst & ~np.isnan(losses).any(axis=-1, keepdims=True), np.inf, losses)
-    how = {"counts": bool((weights == np.floor(weights)).all()), "raw": raw}
+    how = {"integral": bool((weights == np.floor(weights)).all()), "optuna_rounding": raw}
     places = []
     for loss, weight in zip(losses, weights, strict=True):
         total = float(weight[~np.isnan(loss).any(axis=1)].sum())
-        needed = [level_weight(level, total, **how) for level in levels if level < 1]
-        places.append(pareto_places(loss, weight, needed, ties or hypervolume(), exact=raw))
+        needed = level_weights(tuple(x for x in levels if x < 1), np.float64(total), **how).tolist()
+        places.append(pareto_places(loss, weight, needed, ties or Hypervolume(), exact=raw))
     return np.stack(places)
 
 

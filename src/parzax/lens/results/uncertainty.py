@@ -8,7 +8,7 @@ import numpy as np
 
 from parzax import _checks
 from parzax._words import plural
-from parzax.importance import Importance, normalise
+from parzax.importance import Importance, importance
 from parzax.importance.flags import LOW_DATA_ROWS
 from parzax.lens.results.base import MOST_SEEDS, attributes, mean_and_error, size_text
 from parzax.lens.results.phrases import SIGNIFICANCE
@@ -52,6 +52,7 @@ class Uncertainty(Tested):
             row stands alone.
         n_shuffles: number of shuffles.
         method: "half-sampling" or "bootstrap".
+        balance: as in `parzax.importance.importance`.
         level: nominal coverage of the intervals.
     """
 
@@ -63,13 +64,14 @@ class Uncertainty(Tested):
     n_groups: np.ndarray
     n_shuffles: int
     method: str
+    balance: bool = True
     level: float = 0.9
 
     # Fields that a file stores: arrays that the result does not have itself, and settings as JSON.
     ARRAYS: ClassVar = ("sampled", "p_value", "spread", "n_rows", "n_groups")
-    SETTINGS: ClassVar = ("n_shuffles", "method", "level")
+    SETTINGS: ClassVar = ("n_shuffles", "method", "balance", "level")
 
-    variance, importance = attributes("variance", "share")
+    variance, importance = attributes("variance", "importance")
 
     @property
     def n_fewer(self) -> np.ndarray:
@@ -219,7 +221,7 @@ class Uncertainty(Tested):
     @cached_property
     def _shares(self) -> np.ndarray:
         """(b, ..., q, d) importances of the samples, not recentred."""
-        return normalise(self.sampled, balance=self.estimates.estimator.balance)
+        return importance(self.sampled, balance=self.balance)
 
     def _interval(self, draws: np.ndarray) -> np.ndarray:
         tail = (1 - self.level) / 2

@@ -9,6 +9,7 @@ import numpy as np
 from parzax import _checks, importance
 from parzax._numerics import capacity
 from parzax.importance import Encoded, Grid
+from parzax.importance.encode import without_values
 from parzax.importance.interactions import estimate_interactions
 from parzax.importance.levels import checked_levels
 from parzax.importance.pair_slots import PairLayout, pair_layout
@@ -115,9 +116,10 @@ def interactions(
     where = pair_layout(encoded.layout, pairs, obs.space.names)
     estimates = _interactions(
         jax.random.split(key, len(losses)) if obs.batch_shape else key[None],
-        encoded.codes, encoded.level, encoded.weight, encoded.status, encoded.groups,
-        where=where, place=encoded.place, n_draws=_draws(n_draws, where, encoded.groups),
-    )  # fmt: skip
+        without_values(encoded),
+        where=where,
+        n_draws=_draws(n_draws, where, encoded.groups),
+    )
     _checks.outside_traces(estimates)
     estimates = jax.tree.map(lambda a: np.asarray(a).reshape((*obs.batch_shape, *a.shape[1:])), estimates)
     report = with_learning(obs, losses, groups=describe_groups(encoded.groups, losses))
