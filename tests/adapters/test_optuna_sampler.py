@@ -571,7 +571,7 @@ def test_a_preset_of_ones_own():
         ({"group": 1}, TypeError, "^group must be True or False"),
         ({"preset": partial(px.tpe, split=len)}, TypeError, "^split must be an instance of AbstractSplit"),
         ({"preset": partial(px.tpe, smoothing=1)}, TypeError, "^smoothing must be an instance of"),
-        ({"preset": adjusted(px.tpe, gamma=len)}, TypeError, "^preset got an unexpected keyword.*'gamma'"),
+        ({"preset": partial(px.tpe, gamma=len)}, TypeError, "^preset got an unexpected keyword.*'gamma'"),
         (
             {"gamma": len},
             TypeError,

@@ -9,6 +9,8 @@ from parzax.density.forms import FORMS
 
 import parzax as px
 
+FORMS = ("product", "pairwise")
+
 SPACE = px.Space(
     {
         "x": px.Float(0, 1),
@@ -53,15 +55,15 @@ def test_settings_of_other_rules():
 @pytest.mark.usefixtures("as_installed")
 def test_refused():
     rule = px.bandwidth.Constant(SCALES)
-    with pytest.raises(ValueError, match=r"^constant: .* \(4,\), but a single parameter needs one number"):
+    with pytest.raises(ValueError, match=r"^Constant: .* \(4,\), but a single parameter needs one number"):
         rule(jnp.zeros(3), jnp.ones(3))
     with pytest.raises(ValueError, match=r"has shape \(4,\); give a number, or an array \(1,\)"):
         px.ParzenEstimator.fit(px.Space({"x": px.Float(0, 1)}), ROWS[:, :1], bandwidth=rule)
-    with pytest.raises(ValueError, match="constant: scale must be positive and finite"):
+    with pytest.raises(ValueError, match="Constant: scale must be positive and finite"):
         px.bandwidth.Constant(np.array([0.1, 0.0]))
     with pytest.raises(TypeError, match="scale must be a number or an array with one per parameter"):
         px.bandwidth.Constant([0.1, 0.2])
-    with pytest.raises(ValueError, match=r"scott: minimum .* must not exceed maximum"):
+    with pytest.raises(ValueError, match=r"Scott: minimum .* must not exceed maximum"):
         px.bandwidth.Scott(np.array([0.1, 0.9]))
 
 

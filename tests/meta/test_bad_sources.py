@@ -1,5 +1,7 @@
 """Sources that are none, empty, constant, of other spaces: named errors, or finite scores."""
 
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp

@@ -97,7 +97,7 @@ def test_all_functions_choose_the_same_level():
     assert px.interactions(obs, n_draws=0).target_quantile.tolist() == [0.17]
     by_objective = px.importance_by_objective(obs, estimator=QUICK)
     assert [result.target_quantile.tolist() for result in by_objective.values()] == [[0.17]]
-    two = px.Observations.from_arrays(SPACE, obs.values, obs.values[:, :2], direction=["minimize"] * 2)
+    two = px.Observations.from_arrays(SPACE, obs.values, obs.values[:, :2], directions=["minimize"] * 2)
     assert px.importance_over_weights(two, estimator=QUICK).target_quantile.tolist() == [0.17]
     assert _analyse(two, selection="pareto").target_quantile.tolist() == [0.17]
     compared = px.compare(obs, _log(300), n_resamples=4, estimator=QUICK)
@@ -229,7 +229,7 @@ def test_the_goal_is_in_the_first_sentence():
     """Which objective, and whether small or large; or that all of them rank the rows."""
     obs = _log(60)
     two = px.Observations.from_arrays(
-        SPACE, obs.values, obs.values[:, :2], direction=["minimize", "maximize"]
+        SPACE, obs.values, obs.values[:, :2], directions=["minimize", "maximize"]
     )
     two = replace(two, report=replace(two.report, objectives=("val_loss", "a\x1bc")))
     for options, goal in (

@@ -10,12 +10,12 @@ import numpy as np
 from jaxtyping import Array, Float, Shaped
 
 from parzax import _checks
+from parzax._compile import compiled
 from parzax.divergence import AbstractDivergence, RegimeCounts
 from parzax.importance import Importance
 from parzax.importance.layout import Block, cell_values, layout
 from parzax.kernels import AbstractKernel
 from parzax.lens._files import UNREADABLE
-from parzax.lens._programs import program
 from parzax.lens.logs import ImportReport
 from parzax.lens.results.arrays import ResultArrays
 from parzax.lens.results.base import ReadTable
@@ -169,7 +169,7 @@ class ImportanceResult(ResultArrays):
             return cls(estimates, space, levels, region, report, sampled, estimator, reference)
 
 
-@program
+@compiled
 def _densities(
     counts: Shaped[Any, "s q1 g"],
     divergence: AbstractDivergence,

@@ -89,7 +89,7 @@ def importance_by_objective(
     >>> import numpy as np, parzax as px
     >>> x = np.random.default_rng(0).uniform(size=(200, 2))
     >>> space = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)})
-    >>> obs = px.Observations.from_arrays(space, x, x, direction=["minimize", "maximize"])
+    >>> obs = px.Observations.from_arrays(space, x, x, directions=["minimize", "maximize"])
     >>> [result.ranking()[0] for result in px.importance_by_objective(obs).values()]
     ['a', 'b']
     """

@@ -7,13 +7,13 @@ import jax
 import numpy as np
 
 from parzax import _checks, importance
+from parzax._compile import compiled
 from parzax._numerics import capacity
 from parzax.importance import Encoded, Grid
 from parzax.importance.encode import without_values
 from parzax.importance.interactions import estimate_interactions
 from parzax.importance.levels import checked_levels
 from parzax.importance.pair_slots import PairLayout, pair_layout
-from parzax.lens._programs import program
 from parzax.lens.logs import Observations
 from parzax.lens.logs.encoding import encode_log
 from parzax.lens.logs.groups import describe_groups
@@ -127,7 +127,7 @@ def interactions(
 
 
 # Full optimisation takes twice as long to compile and does not make the program faster.
-_interactions = program(size="middling")(estimate_interactions)
+_interactions = compiled(size="middling")(estimate_interactions)
 
 
 def _draws(n_draws: Any, where: PairLayout, groups: Any) -> int:
