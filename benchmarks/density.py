@@ -22,12 +22,10 @@ import numpy as np
 import scipy.stats
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.samplers._tpe.parzen_estimator import _ParzenEstimator, _ParzenEstimatorParameters
-from parzax.density.evaluation import Prepared
 
 import parzax as px
 from benchmarks import command
 from benchmarks.rows import Row
-from parzax._numerics import exp2
 from parzax.density import Mixture
 from parzax.density.basis import Basis
 from parzax.space import Points, Space, frame_of
@@ -61,7 +59,7 @@ def waited(basis: Basis, mixture: Mixture, at: Points) -> jax.Array:
 @jax.jit
 def exponentials(ratio: jax.Array, weight: jax.Array) -> jax.Array:
     """Powers of two, the fastest exponentials that we know, and a weighted sum: one part of the bound."""
-    return jnp.matmul(exp2(ratio), weight, precision="highest")
+    return jnp.matmul(jnp.exp2(ratio), weight, precision="highest")
 
 
 @jax.jit

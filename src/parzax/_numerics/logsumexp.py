@@ -8,8 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from parzax._numerics.exponential import exp2
-
 _LOG2_E = float(np.log2(np.e))
 # Largest exponent of a term of weight 0, as a share of the log of the largest float.
 _LARGEST_EXPONENT = 0.9
@@ -33,7 +31,7 @@ def weighted_logsumexp(
     sets = tuple(range(weight.ndim - 1))
     exponent = jnp.where((weight > 0).any(axis=sets), x, -jnp.inf) * _LOG2_E
     largest = exponent.max(axis=-1, initial=-float(jnp.finfo(x.dtype).max))
-    sums = jnp.matmul(weight, exp2(exponent - largest[:, None]).T, precision="highest")
+    sums = jnp.matmul(weight, jnp.exp2(exponent - largest[:, None]).T, precision="highest")
     return jnp.where(some[..., None], (largest + jnp.log2(sums)) / _LOG2_E, -jnp.inf)
 
 
