@@ -17,7 +17,7 @@ class WithUniform(px.density.AbstractMixture):
 
     def log_prob(self, basis, at):
         uniform = basis.frame.log_uniform(at) + jnp.log(self.share)
-        return jnp.logaddexp(self.densities.log_prob(basis, at) + jnp.log1p(-self.share), uniform)
+        return jnp.logaddexp(self.densities.log_prob(basis, at) + jnp.log1p(-self.share), uniform[None, None])
 
     def sample(self, key, basis, n):
         first, second = jax.random.split(key)

@@ -35,7 +35,7 @@ def test_all_but_the_start_are_those_of_tpe(m, c, options):
     published = adjusted(px.papers.authors_meta_learn_tpe, **own, **options)(space, [source], m, c)
     plain = adjusted(px.mo_tpe, epsilon=0.05, **options)(space, m, c)
     assert replace(published, smoothing=published.smoothing.target) == plain
-    assert published.smoothing.most == 1024
+    assert published.smoothing.by_task
     assert repr(published.smoothing.weights) == repr(px.meta.BySimilarity())
 
 

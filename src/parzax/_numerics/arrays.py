@@ -57,13 +57,14 @@ def masked_logsumexp(
     An ignored entry may be NaN or infinite: it does not affect the value or other derivatives, and its
     derivative with respect to x_i is 0. The derivative with respect to w_i is the one-sided one, or 0 where
     x_i is not finite. If all entries are ignored, the value is -inf and all
-    derivatives are 0. The maximum of x_i + log w_i is factored out of the sum. x and the weights, or a mask,
-    are broadcast. Negative and NaN weights give NaN.
+    derivatives are 0. The maximum of x_i + log w_i is factored out of the sum. Weights, or a mask, are
+    broadcast against x. Negative and NaN weights give NaN.
     """
     weight = jnp.asarray(weight).astype(x.dtype)
     rank = max(x.ndim, weight.ndim)
     x, weight = (array.reshape((1,) * (rank - array.ndim) + array.shape) for array in (x, weight))
     log_weight = jnp.log(jnp.where(weight == 0, 1, weight))
+    weight, log_weight = (jnp.broadcast_to(w, x.shape) for w in (weight, log_weight))
     present = (weight != 0) & (x != -jnp.inf)
     absent = (weight == 0) & jnp.isfinite(x)
     logs = jnp.where(present | absent, x, 0) + log_weight

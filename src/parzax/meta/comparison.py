@@ -83,7 +83,7 @@ class Comparison:
         """The smoothing of the compared densities, from that of the score: without a prior."""
         bandwidth = scored.bandwidth if self.bandwidth is None else self.bandwidth
         top = scored.top if self.top is None else self.top
-        return replace(scored, bandwidth=bandwidth, top=top, prior_weight=0.0, ages=Equal())
+        return replace(scored, bandwidth=bandwidth, top=top, prior_weight=0.0, ages=Equal(), joint=True)
 
 
 class ComparedTasks(eqx.Module):
