@@ -48,8 +48,8 @@ class Defensive(px.density.AbstractSmoothing):
 
 def test_scores_are_those_of_a_loop():
     """Catches a share that is not mixed in, or into one group alone."""
-    plain = px.paper_tpe(SPACE)
-    sampler = with_part(px.paper_tpe, smoothing=Defensive(plain.smoothing, 0.3))
+    plain = px.papers.tpe(SPACE)
+    sampler = with_part(px.papers.tpe, smoothing=Defensive(plain.smoothing, 0.3))
     state, at = told(sampler), jnp.asarray(rows(20, seed=1))
 
     @jax.jit
