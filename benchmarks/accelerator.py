@@ -136,8 +136,8 @@ def _runs(n_runs: int, n_evaluations: int, d: int) -> Job:
     lanes = min(n_runs, 32 if on_cpu else 16_384)  # chunks that fit a CPU's cache, or fill an accelerator
 
     def call() -> np.ndarray:
-        trace = px.optimize_many(sampler, problem, keys, n_evaluations, lanes=lanes, progress=False)
-        return np.asarray(trace.best())[:, -1]
+        trace = px.optimize_many(keys, sampler, problem, n_evaluations, lanes=lanes, progress=False)
+        return np.asarray(trace.best_losses())[:, -1]
 
     return Job(call, drawn=True, large=n_runs > 10_000)
 
@@ -145,7 +145,7 @@ def _runs(n_runs: int, n_evaluations: int, d: int) -> Job:
 def _constrained_runs(n_seeds: int, bound: float) -> Job:
     """The experiment of the c-TPE paper: all tables, kinds of constraints and quantiles."""
     batches = [
-        searches.problems(table.path, table.objectives[0], names, settings.QUANTILES)
+        searches.problems(table.path, table.losses[0], names, settings.QUANTILES)
         for table in tables()
         for names in settings.CONSTRAINTS.values()
         if set(names) <= set(table.constraints)
@@ -155,12 +155,14 @@ def _constrained_runs(n_seeds: int, bound: float) -> Job:
     @eqx.filter_jit
     def losses(sampler: px.samplers.Sampler, batch: px.samplers.Tabular) -> jax.Array:
         def run(problem: px.samplers.Tabular, key: jax.Array) -> jax.Array:
-            return px.optimize(sampler, problem, key, settings.N_EVALUATIONS).best()[-1]
+            return px.optimize(key, sampler, problem, settings.N_EVALUATIONS).best_losses()[-1]
 
         return jax.vmap(jax.vmap(run, in_axes=(None, 0)))(batch, keys)
 
     def call() -> np.ndarray:
-        waiting = [losses(px.c_tpe(batch.space, batch.n_constraints), batch) for batch in batches]
+        waiting = [
+            losses(px.c_tpe(batch.space, n_constraints=batch.n_constraints), batch) for batch in batches
+        ]
         return np.asarray([np.asarray(best) for best in waiting])
 
     return Job(call, drawn=True, bound=bound, large=True)

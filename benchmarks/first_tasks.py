@@ -152,8 +152,8 @@ def optimize() -> Callable[[], Any]:
     from benchmarks.toys import sphere
 
     problem = sphere(dim=4, lower=(0.2, 0.1))
-    sampler = px.c_tpe(problem.space, problem.n_constraints)
-    return lambda: np.asarray(px.optimize(sampler, problem, jax.random.key(0), 200).x)
+    sampler = px.c_tpe(problem.space, n_constraints=problem.n_constraints)
+    return lambda: np.asarray(px.optimize(jax.random.key(0), sampler, problem, 200).x)
 
 
 def meta(preset: str) -> Callable[[], Any]:

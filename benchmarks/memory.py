@@ -48,7 +48,7 @@ def job(part: str, quick: bool) -> None:
         work = lambda: px.cond_ped_anova(obs, LEVELS)  # noqa: E731
     elif part == "runs":
         keys, problem = jax.random.split(jax.random.key(0), 10_000 // few), px.Problem(_sphere, space)
-        work = lambda: px.optimize_many(px.tpe(space), problem, keys, 100)  # noqa: E731
+        work = lambda: px.optimize_many(keys, px.tpe(space), problem, 100)  # noqa: E731
     else:
         estimator, points = px.ParzenEstimator.fit(space, x), rng.uniform(size=(10**6 // few, shape[-1]))
         work = lambda: estimator.log_prob(points)  # noqa: E731

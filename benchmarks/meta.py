@@ -29,7 +29,8 @@ from scipy.stats import truncnorm
 import parzax as px
 from benchmarks import command
 from benchmarks.rows import Row
-from parzax.meta import named_logs, source_rows
+from benchmarks.settings import adjusted
+from parzax.meta import named_sources, source_rows
 from parzax.meta.states import split_rows
 
 KERNEL, SHARE = 50.0, 1 / 3
@@ -56,8 +57,8 @@ def observations(n: int, seed: int) -> px.Observations:
 
 def task_kernel(*, repeats: int) -> list[Row]:
     """The target's similarities to all sources, from its rows."""
-    sampler = px.paper_meta_learn_tpe(
-        SPACE, [observations(ROWS, seed) for seed in range(1, SOURCES + 1)], n_samples=POINTS
+    sampler = adjusted(px.papers.authors_meta_learn_tpe, n_samples=POINTS)(
+        SPACE, [observations(ROWS, seed) for seed in range(1, SOURCES + 1)]
     )
     state = sampler.tell(sampler.init(256), *log(ROWS, 0))
 
@@ -178,9 +179,9 @@ def loops(logs: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
 def suggestions(*, repeats: int) -> list[Row]:
     """With many tasks, and alone with as many rows."""
     logs = [observations(FEW, seed) for seed in range(1, MANY + 1)]
-    sampler = px.paper_meta_learn_tpe(SPACE, logs, n_samples=POINTS, epsilon=0.0)
+    sampler = adjusted(px.papers.authors_meta_learn_tpe, n_samples=POINTS, epsilon=0.0)(SPACE, logs)
     n_kernels = MANY * FEW
-    alone = px.mo_tpe(SPACE, 1, n_candidates=CANDIDATES, n_startup=0)
+    alone = adjusted(px.mo_tpe, n_candidates=CANDIDATES, n_startup=0)(SPACE, 1)
 
     ask = eqx.filter_jit(lambda own, key, state: own.ask(key, state))
     known = sampler.tell(sampler.init(256), *log(FEW, 0)), filled(n_kernels)
@@ -214,8 +215,8 @@ def scores(at: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
 def filled(n: int) -> px.samplers.State:
     """A state of n rows, made on the host (rows told one by one would be many)."""
-    rows = source_rows(SPACE, named_logs([observations(n, 0)]), 1, 0)
-    states, *_ = split_rows(rows, px.split.Split(px.gamma.linear(0.1)))
+    rows = source_rows(named_sources([observations(n, 0)]), SPACE, 1, 0)
+    states, *_ = split_rows(rows, px.split.Split(px.gamma.Linear(0.1)))
     return jax.tree.map(lambda a: a[0], states)
 
 

@@ -106,7 +106,7 @@ def studies(n: int, *, repeats: int) -> list[Row]:
     }
     first = {name: timing.once(call) for name, call in calls.items()}
     medians = timing.interleaved(calls | {"Rustuna": partial(study_best, n, 0)}, repeats)
-    best = {name: float(np.median(np.asarray(call().best())[:, -1])) for name, call in calls.items()}
+    best = {name: float(np.median(np.asarray(call().best_losses())[:, -1])) for name, call in calls.items()}
     best["Rustuna"] = float(np.median([study_best(n, seed) for seed in range(8)]))
     print(f"best of {n}, medians: " + ", ".join(f"{k} {v:.2g}" for k, v in best.items()), file=sys.stderr)
     return [

@@ -100,7 +100,7 @@ def suggestions(n: int, d: int, *, repeats: int) -> list[Row]:
 def table() -> AbstractProblem:
     """NAS-Bench-201, or without it a function of the same shape."""
     if os.environ.get("PARZAX_DATA"):
-        return px.samplers.Tabular.load(
+        return px.problems.load_table(
             "nasbench201/imagenet16_120.npz",
             objectives=["valid_error"],
             constraint_quantiles={"size": 0.1, "runtime": 0.1},
@@ -137,7 +137,7 @@ def optuna_run(
 def runs(*, repeats: int) -> list[Row]:
     """c-TPE, a chunk of runs at once."""
     problem = table()
-    sampler = px.c_tpe(problem.space, 2)
+    sampler = px.c_tpe(problem.space, n_constraints=2)
     keys = jax.random.split(jax.random.key(0), LANES)
     ours = partial(px.optimize_many, sampler, problem, keys, EVALUATIONS, lanes=LANES, progress=False)
     core = arithmetic()
@@ -149,7 +149,7 @@ def runs(*, repeats: int) -> list[Row]:
     n = 3 if repeats < 10 else 5
     # The first is Optuna's warm-up, as ours is compiled before.
     _, *seconds = (timing.once(partial(optuna_run, look_up, problem.space.names, i)) for i in range(1 + n))
-    best = np.asarray(ours().best())[:, -1]
+    best = np.asarray(ours().best_losses())[:, -1]
     print(f"best feasible value of our runs: median {np.median(best):.2f}", file=sys.stderr)
     per_run = medians["ours"] / LANES
     return [

@@ -100,15 +100,15 @@ def _beside_noise() -> px.Problem:
 def dependent(quick: bool) -> Iterator[str]:
     """The same of logs that TPE made, whose rows depend on each other and crowd; nothing is claimed."""
     problem = _beside_noise()
-    sampler = px.paper_tpe(problem.space)
+    sampler = px.papers.tpe(problem.space)
     n_logs, n_truth, n_resamples, n_shuffles = (60, 120, 100, 99) if quick else (300, 600, 200, 199)
     levels = [0.1, 0.3, 0.5]
     print(f"\nthe same of {n_logs} logs of TPE on a 4-dimensional ellipsoid beside two parameters that do "
           f"nothing,\nand how often these have p <= 0.05, {n_shuffles} shuffles")  # fmt: skip
     for n in (100,) if quick else (100, 200):
         keys = jax.random.split(jax.random.key(11), n_logs + n_truth)
-        trace = px.optimize_many(sampler, problem, keys, n_evaluations=n)
-        x, loss = np.asarray(trace.x, float), np.asarray(trace.objectives[..., 0], float)
+        trace = px.optimize_many(keys, sampler, problem, n_evaluations=n)
+        x, loss = np.asarray(trace.x, float), np.asarray(trace.losses[..., 0], float)
         first, rest = slice(0, n_logs), slice(n_logs, None)
         truth = px.cond_ped_anova(px.Observations.from_arrays(problem.space, x[rest], loss[rest]), levels)
         obs, key = px.Observations.from_arrays(problem.space, x[first], loss[first]), jax.random.key(0)

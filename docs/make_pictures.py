@@ -16,6 +16,7 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
+from benchmarks.settings import adjusted
 
 import parzax as px
 
@@ -66,10 +67,14 @@ def samplers() -> None:
     """The pictures of samplers.md, of the same runs as its code."""
     problem, keys = px.problems.discs(), jax.random.split(jax.random.key(0), 50)
     # As an array epsilon is traced: random search is the same program.
-    c_tpe = px.c_tpe(problem.space, 1, epsilon=jnp.asarray(0.0))
-    random = dataclasses.replace(c_tpe, epsilon=jnp.asarray(1.0))
-    choices = {"c-TPE": c_tpe, "naive product": px.c_tpe(problem.space, 1, naive=True), "random": random}
-    traces = {name: px.optimize_many(own, problem, keys, 50) for name, own in choices.items()}
+    c_tpe = adjusted(px.c_tpe, epsilon=jnp.asarray(0.0))(problem.space, n_constraints=1)
+    random = dataclasses.replace(c_tpe, proposal=px.Proposal(epsilon=jnp.asarray(1.0)))
+    choices = {
+        "c-TPE": c_tpe,
+        "naive product": px.papers.naive_c_tpe(problem.space, n_constraints=1),
+        "random": random,
+    }
+    traces = {name: px.optimize_many(keys, own, problem, 50) for name, own in choices.items()}
     px.plotting.convergence(traces, optimum=problem.feasible_optimum)
     plt.savefig(HERE / "convergence.png", dpi=110)
 
@@ -79,10 +84,10 @@ def samplers() -> None:
     plt.savefig(HERE / "acquisition.png", dpi=100)
 
     bowls = px.problems.ellipsoids(dim=2, base=1.0)
-    mo_tpe = px.mo_tpe(bowls.space, epsilon=jnp.asarray(0.0))
-    random = dataclasses.replace(mo_tpe, epsilon=jnp.asarray(1.0))
+    mo_tpe = adjusted(px.mo_tpe, epsilon=jnp.asarray(0.0))(bowls.space)
+    random = dataclasses.replace(mo_tpe, proposal=px.Proposal(epsilon=jnp.asarray(1.0)))
     fronts = {
-        name: px.optimize_many(own, bowls, keys[:16], 30)
+        name: px.optimize_many(keys[:16], own, bowls, 30)
         for name, own in (("MO-TPE", mo_tpe), ("random", random))
     }
     px.plotting.attainment(fronts)

@@ -36,7 +36,22 @@ import parzax as px
 # points violate the constraint.
 
 # %%
-problem = px.problems.discs()
+square = px.Space({"x": px.Float(-5, 5), "y": px.Float(-5, 5)})
+
+
+def loss_and_excess(center, middle, radius, key, x):
+    return jnp.sum((x - center) ** 2), jnp.sum((x - middle) ** 2) - radius**2
+
+
+def disc_problem(radius=2.0, center=-2.0, middle=1.0):
+    """The squared distance from a point, in a disc; numbers are arrays, so that other ones compile nothing."""
+    numbers = [jnp.asarray(number) for number in (center, middle, radius)]
+    best = jnp.maximum(2**0.5 * jnp.abs(numbers[0] - numbers[1]) - numbers[2], 0) ** 2
+    fn = jax.tree_util.Partial(loss_and_excess, *numbers)
+    return px.Problem(fn, square, n_constraints=1, feasible_optimum=best)
+
+
+problem = disc_problem()
 loss, constraint = problem(jax.random.key(0), jnp.array([1.0, 1.0]))
 print("at the centre of the disc: loss", loss, "constraint", constraint, "(satisfied where <= 0)")
 print("least feasible loss:", problem.feasible_optimum)
@@ -51,10 +66,10 @@ print("least feasible loss:", problem.feasible_optimum)
 
 # %%
 n_evaluations = 50
-c_tpe = px.c_tpe(problem.space, n_constraints=1, epsilon=jnp.asarray(0.0))
-runs = px.optimize_many(c_tpe, problem, jax.random.split(jax.random.key(1), 1000), n_evaluations)
+c_tpe = px.c_tpe(square, proposal=px.Proposal(24, epsilon=jnp.asarray(0.0), repeats=True))
+runs = px.optimize_many(jax.random.split(jax.random.key(1), 1000), c_tpe, problem, n_evaluations)
 assert runs.x.shape == (1000, n_evaluations, 2)
-assert runs.objectives.shape == runs.constraints.shape == (1000, n_evaluations, 1)
+assert runs.losses.shape == runs.constraints.shape == (1000, n_evaluations, 1)
 
 # %% [markdown]
 # A run depends on its key alone, not on the other runs of its chunk, as long as `lanes`, the size of a
@@ -62,7 +77,7 @@ assert runs.objectives.shape == runs.constraints.shape == (1000, n_evaluations, 
 
 # %%
 some = jax.random.split(jax.random.key(1), 1000)[500:532]
-again = px.optimize_many(c_tpe, problem, some, n_evaluations)
+again = px.optimize_many(some, c_tpe, problem, n_evaluations)
 assert (np.asarray(again.x) == np.asarray(runs.x[500:532])).all()
 
 # %% [markdown]
@@ -83,16 +98,19 @@ assert (np.asarray(again.x) == np.asarray(runs.x[500:532])).all()
 # %% tags=["runs"]
 keys = jax.random.split(jax.random.key(2), 192)
 unconstrained = px.Problem(lambda key, x: problem(key, x)[0], problem.space, name="without the constraint")
-vanilla = px.optimize_many(px.paper_tpe(problem.space), unconstrained, keys, n_evaluations)
+vanilla = px.optimize_many(keys, px.papers.tpe(problem.space), unconstrained, n_evaluations)
 evaluate = jax.jit(jax.vmap(jax.vmap(lambda x: problem(jax.random.key(0), x)[1])))
 vanilla = dataclasses.replace(vanilla, constraints=evaluate(vanilla.x))
 
+only_random = dataclasses.replace(c_tpe.proposal, epsilon=jnp.asarray(1.0))
 traces = {
     "c-TPE": runs,
-    "naive product": px.optimize_many(px.c_tpe(problem.space, 1, naive=True), problem, keys, n_evaluations),
+    "naive product": px.optimize_many(
+        keys, px.papers.naive_c_tpe(problem.space, n_constraints=1), problem, n_evaluations
+    ),
     "vanilla TPE": vanilla,
     "random": px.optimize_many(
-        dataclasses.replace(c_tpe, epsilon=jnp.asarray(1.0)), problem, keys, n_evaluations
+        keys, dataclasses.replace(c_tpe, proposal=only_random), problem, n_evaluations
     ),
 }
 ax = px.plotting.convergence(traces, optimum=problem.feasible_optimum)
@@ -105,7 +123,7 @@ ax = px.plotting.convergence(traces, optimum=problem.feasible_optimum)
 
 # %% tags=["runs"]
 optimum = float(problem.feasible_optimum[0])
-median = {name: np.median(np.asarray(trace.best())[:, -1]) - optimum for name, trace in traces.items()}
+median = {name: np.median(np.asarray(trace.best_losses())[:, -1]) - optimum for name, trace in traces.items()}
 share = {name: float(np.mean(np.asarray(trace.feasible)[:, 10:])) for name, trace in traces.items()}
 for name in traces:
     print(f"{name:>13}: regret {median[name]:6.3f}, {share[name]:.0%} of the suggestions are feasible")
@@ -120,7 +138,7 @@ assert share["vanilla TPE"] < share["c-TPE"]
 # its edge that is nearest to (-2, -2).
 
 # %% tags=["runs"]
-one = int(np.argmin(np.abs(np.asarray(runs.best())[:, -1] - optimum - median["c-TPE"])))
+one = int(np.argmin(np.abs(np.asarray(runs.best_losses())[:, -1] - optimum - median["c-TPE"])))
 ax = px.plotting.observations(runs, problem, run=one)
 
 # %% [markdown]
@@ -139,11 +157,11 @@ ax = px.plotting.observations(runs, problem, run=one)
 # "Figure 2, c* = 4" and "c* = 16".
 
 # %%
-naive = px.c_tpe(problem.space, 1, naive=True)
+naive = px.papers.naive_c_tpe(problem.space, n_constraints=1)
 x = jax.random.uniform(jax.random.key(5), (200, 2), minval=-5, maxval=5)
 figure, axes = plt.subplots(2, 2, figsize=(10, 9), layout="constrained")
 for pair, radius in zip(axes, (2.0, 4.0), strict=True):
-    disc = px.problems.discs(radius=radius)
+    disc = disc_problem(radius)
     losses, excess = jax.vmap(lambda row, disc=disc: disc(jax.random.key(0), row))(x)
     for ax, (title, sampler) in zip(pair, {"c-TPE": c_tpe, "naive product": naive}.items(), strict=True):
         state = sampler.tell(sampler.init(200), x, losses, excess)
@@ -167,13 +185,13 @@ middles = {"large": 0.5, "small": 2.3}
 circle = jnp.linspace(0, 2 * jnp.pi, 200)
 figure, axes = plt.subplots(2, 2, figsize=(9, 8.6), layout="constrained", sharex=True, sharey=True)
 for pair, (overlap, middle) in zip(axes, middles.items(), strict=True):
-    disc = px.problems.discs(0.0, middle, 3**0.5)
+    disc = disc_problem(3**0.5, 0.0, middle)
     for ax, (title, sampler) in zip(pair, {"c-TPE": c_tpe, "naive product": naive}.items(), strict=True):
-        trace = px.optimize_many(sampler, disc, jax.random.split(jax.random.key(6), 32), n_evaluations)
+        trace = px.optimize_many(jax.random.split(jax.random.key(6), 32), sampler, disc, n_evaluations)
         for at, style, label in ((0.0, "-", "best tenth"), (middle, "--", "feasible")):
             edge = at + 3**0.5 * np.stack([np.cos(circle), np.sin(circle)])
             ax.plot(*edge, color="0.4", linestyle=style, linewidth=1, label=label)
-        both = (np.asarray(trace.constraints) <= 0) & (np.asarray(trace.objectives) <= 3)
+        both = (np.asarray(trace.constraints) <= 0) & (np.asarray(trace.losses) <= 3)
         last = both[:, 25:].mean(axis=(1, 2))
         drawn = np.asarray(trace.x[np.argsort(last)[len(last) // 2]])  # the median run
         shown = ax.scatter(*drawn.T, c=np.arange(50), cmap="viridis_r", s=22, zorder=2)
@@ -198,9 +216,9 @@ n_seeds = 32
 
 def best_regret(key, radius, floor):
     """Regret after each evaluation of one run."""
-    own = px.problems.discs(radius=radius)
-    sampler = px.c_tpe(own.space, 1, bandwidth=px.bandwidth.Scott(floor))
-    return px.optimize(sampler, own, key, 40).best() - own.feasible_optimum[0]
+    own = disc_problem(radius)
+    sampler = px.c_tpe(square, smoothing=px.density.Smoothing(px.bandwidth.Scott(floor), 0.8, joint=False))
+    return px.optimize(key, sampler, own, 40).best_losses() - own.feasible_optimum[0]
 
 
 grid = jnp.meshgrid(radii, floors, jnp.arange(n_seeds), indexing="ij")
@@ -223,7 +241,7 @@ assert never[0] >= never[-1]
 # told more rows than it holds says so in `state.overflow`. On the host `tell` makes room instead:
 
 # %%
-sampler = px.c_tpe(problem.space, 1)
+sampler = px.c_tpe(problem.space, n_constraints=1)
 state = sampler.init(capacity=8)
 x = jax.random.uniform(jax.random.key(0), (12, 2), minval=-5, maxval=5)
 objectives, constraints = jax.vmap(lambda row: problem(jax.random.key(0), row))(x)
@@ -248,21 +266,21 @@ print("best feasible row:", x, "loss", loss, "constraint", constraint)
 # %% tags=["runs"]
 data = os.environ.get("PARZAX_DATA")
 if data and os.path.exists(os.path.join(data, "nasbench201/cifar10.npz")):
-    nas = px.samplers.Tabular.load(
+    nas = px.problems.load_table(
         "nasbench201/cifar10.npz",
         objectives=["valid_error"],
         constraint_quantiles={"size": 0.1, "runtime": 0.1},
     )
-    sampler = px.c_tpe(nas.space, nas.n_constraints, epsilon=jnp.asarray(0.0))
+    sampler = px.c_tpe(nas.space, n_constraints=nas.n_constraints, proposal=c_tpe.proposal)
     keys = jax.random.split(jax.random.key(3), 64)
-    random = dataclasses.replace(sampler, epsilon=jnp.asarray(1.0))
+    random = dataclasses.replace(sampler, proposal=only_random)
     nas_traces = {
-        "c-TPE": px.optimize_many(sampler, nas, keys, 100),
-        "random": px.optimize_many(random, nas, keys, 100),
+        "c-TPE": px.optimize_many(keys, sampler, nas, 100),
+        "random": px.optimize_many(keys, random, nas, 100),
     }
     ax = px.plotting.convergence(nas_traces, optimum=nas.feasible_optimum)
     ax.set_title("NAS-Bench-201, CIFAR-10: size and runtime in the best tenth")
-    last = {name: np.median(np.asarray(trace.best())[:, -1]) for name, trace in nas_traces.items()}
+    last = {name: np.median(np.asarray(trace.best_losses())[:, -1]) for name, trace in nas_traces.items()}
     print({name: f"{value:.2f} % error" for name, value in last.items()})
     assert last["c-TPE"] < last["random"]
 else:
@@ -275,17 +293,23 @@ else:
 # runs have reached the attainment surface at 50 %. The dashed line is the true front.
 
 # %% tags=["runs"]
-bowls = px.problems.ellipsoids(dim=3, centers=(-1.0, 1.0), base=1.0)
-mo_tpe = px.mo_tpe(bowls.space, n_objectives=2, epsilon=jnp.asarray(0.0))
+cube = px.Space({name: px.Float(-5, 5) for name in "xyz"})
+mo_tpe = px.mo_tpe(cube, proposal=px.Proposal(100, epsilon=jnp.asarray(0.0), repeats=True))
+
+
+def bowls(key, x):
+    return jnp.stack([jnp.sum((x - center) ** 2) for center in (-1.0, 1.0)])
+
+
 keys = jax.random.split(jax.random.key(4), 32)
 fronts = {
-    "MO-TPE": px.optimize_many(mo_tpe, bowls, keys, 60),
-    "random": px.optimize_many(dataclasses.replace(mo_tpe, epsilon=jnp.asarray(1.0)), bowls, keys, 60),
+    "MO-TPE": px.optimize_many(keys, mo_tpe, bowls, 60),
+    "random": px.optimize_many(keys, dataclasses.replace(mo_tpe, proposal=only_random), bowls, 60),
 }
 ax = px.plotting.attainment(fronts)
 first = np.linspace(0, 12, 200)
 ax.plot(first, (np.sqrt(12) - np.sqrt(first)) ** 2, color="0.4", linestyle="--", linewidth=1)
 volume = jax.vmap(lambda points: px.pareto.hypervolume(points, jnp.array([40.0, 40.0])))
-attained = {name: float(jnp.median(volume(jnp.asarray(trace.objectives)))) for name, trace in fronts.items()}
+attained = {name: float(jnp.median(volume(jnp.asarray(trace.losses)))) for name, trace in fronts.items()}
 print("median hypervolume below (40, 40):", attained)
 assert attained["MO-TPE"] > attained["random"]

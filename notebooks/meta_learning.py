@@ -32,7 +32,14 @@ import parzax as px
 # = 0 to 4 and a hundred random rows each. The last parameter weighs 125 times as much as the first.
 
 # %%
-target = px.problems.ellipsoid(4)
+box = px.Space({f"x{i}": px.Float(-5, 5) for i in range(1, 5)})
+
+
+def ellipsoid(center):
+    return px.Problem(lambda key, x: jnp.sum(5.0 ** jnp.arange(4) * (x - center) ** 2), box)
+
+
+target = ellipsoid(0.0)
 centers = range(5)
 
 
@@ -40,7 +47,7 @@ def random_rows(key, center):
     """A log of a hundred random configurations of one task."""
     draw, evaluate = jax.random.split(key)
     x = jax.random.uniform(draw, (100, 4), minval=-5, maxval=5)
-    task = px.problems.ellipsoid(4, float(center))
+    task = ellipsoid(float(center))
     loss = jax.vmap(lambda row: task(evaluate, row)[0])(x)
     return px.Observations.from_arrays(task.space, np.asarray(x), np.asarray(loss))
 
@@ -65,22 +72,22 @@ assert (table.similarity == table.similarity.T).all()
 # %% [markdown]
 # ## Runs with one source each
 #
-# `paper_meta_learn_tpe` starts with the best rows of its source. Then its densities are mixtures of the
+# `authors_meta_learn_tpe` starts with the best rows of its source. Then its densities are mixtures of the
 # target's and the source's. MO-TPE is the same sampler without a source, with a random start. Here it also
-# has one random suggestion in 20, the default of `paper_meta_learn_tpe`. Sources in a list are named "task
+# has one random suggestion in 20, the default of `authors_meta_learn_tpe`. Sources in a list are named "task
 # 1" and so on, so that all five samplers are one program.
 
 # %%
 n_evaluations, n_runs = 60, 16
 runs = jax.random.split(jax.random.key(1), n_runs)
 # The paper's sampler; px.meta_learn_tpe is another, see docs/meta.md.
-samplers = {name: px.paper_meta_learn_tpe(target.space, [log]) for name, log in sources.items()}
+samplers = {name: px.papers.authors_meta_learn_tpe(target.space, [log]) for name, log in sources.items()}
 traces = {
-    name: px.optimize_many(sampler, target, runs, n_evaluations, lanes=n_runs)
+    name: px.optimize_many(runs, sampler, target, n_evaluations, lanes=n_runs)
     for name, sampler in samplers.items()
 }
-alone = px.mo_tpe(target.space, n_objectives=1, epsilon=0.05)
-traces["no source"] = px.optimize_many(alone, target, runs, n_evaluations, lanes=n_runs)
+alone = px.mo_tpe(box, 1, proposal=px.Proposal(100, epsilon=0.05, repeats=True))
+traces["no source"] = px.optimize_many(runs, alone, target, n_evaluations, lanes=n_runs)
 
 # %% tags=["runs"]
 shown = {f"source c = {c}": traces[f"c = {c}"] for c in (0, 1, 4)} | {"no source": traces["no source"]}
@@ -98,7 +105,7 @@ ax = px.plotting.convergence(shown, log=True)
 #   without a source.
 
 # %% tags=["runs"]
-best = {name: np.median(np.asarray(trace.best()), axis=0) for name, trace in traces.items()}
+best = {name: np.median(np.asarray(trace.best_losses()), axis=0) for name, trace in traces.items()}
 print("median best value after 5, 20, 40 and 60 evaluations")
 for name, values in best.items():
     print(f"{name:>10}:", "  ".join(f"{values[n - 1]:8.2f}" for n in (5, 20, 40, 60)))
@@ -113,9 +120,9 @@ assert best["c = 4"][-1] < 3 * best["no source"][-1]
 # rows of that figure](../docs/studies/papers/meta_learn_tpe.md) have the numbers of 50 runs.
 
 # %% tags=["runs"]
-naive = px.paper_meta_learn_tpe(target.space, [sources["c = 4"]], eta=np.inf)
-found = px.optimize_many(naive, target, runs, n_evaluations, lanes=n_runs)
-best["naive, c = 4"] = np.median(np.asarray(found.best()), axis=0)
+naive = px.papers.authors_meta_learn_tpe(box, [sources["c = 4"]], comparison=px.meta.Comparison(eta=np.inf))
+found = px.optimize_many(runs, naive, target, n_evaluations, lanes=n_runs)
+best["naive, c = 4"] = np.median(np.asarray(found.best_losses()), axis=0)
 for name in ("c = 4", "naive, c = 4", "no source"):
     print(f"{name:>12}:", "  ".join(f"{best[name][n - 1]:8.2f}" for n in (5, 20, 40, 60)))
 assert best["naive, c = 4"][-1] > best["c = 4"][-1]
@@ -146,7 +153,7 @@ def similarity_so_far(sampler, x, losses):
 
 thought = {}
 for name, sampler in samplers.items():
-    x, losses = (jnp.asarray(array) for array in (traces[name].x, traces[name].objectives))
+    x, losses = (jnp.asarray(array) for array in (traces[name].x, traces[name].losses))
     thought[name] = np.asarray(similarity_so_far(sampler, x, losses))
 
 # %% tags=["runs"]

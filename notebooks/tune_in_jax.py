@@ -129,13 +129,13 @@ levels = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 @jax.jit
 def search(sampler, problem, key):
     run, halves = jax.random.split(key)
-    trace = px.optimize(sampler, problem, run, 640, n_parallel=64)
-    encoded = px.encode(space, trace.x, trace.objectives[:, 0], levels)
+    trace = px.optimize(run, sampler, problem, 640, n_parallel=64)
+    encoded = px.encode(space, trace.x, trace.losses[:, 0], levels)
     samples = px.importance.resample(halves, encoded, 200)
     return trace, px.importance.estimate(encoded), samples, px.interactions(encoded)
 
 
-survey = px.tpe(space, n_constraints=1, epsilon=jnp.asarray(0.75))
+survey = px.tpe(space, n_constraints=1, proposal=px.Proposal(epsilon=jnp.asarray(0.75)))
 start = time.perf_counter()
 trace, importance, samples, pairs = jax.block_until_ready(search(survey, problem, jax.random.key(0)))
 assert time.perf_counter() - start < 300
@@ -143,15 +143,15 @@ assert time.perf_counter() - start < 300
 # %% tags=["runs"]
 best = trace.incumbent()[-1]
 params = space.as_dict(trace.x[best])  # all parameters of the best network, by name
-print(f"{params['optimizer']}, test loss {trace.objectives[best, 0]:.3f}")
-print(f"best of the first round {trace.best()[63]:.3f}")
+print(f"{params['optimizer']}, test loss {trace.losses[best, 0]:.3f}")
+print(f"best of the first round {trace.best_losses()[63]:.3f}")
 
 # %% tags=["runs"]
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
 rounds = np.arange(1, 11)
-of_round = np.asarray(trace.objectives).reshape(10, 64)
+of_round = np.asarray(trace.losses).reshape(10, 64)
 left.boxplot(of_round.T, positions=rounds, showfliers=False)
-left.plot(rounds, np.asarray(trace.best()).reshape(10, 64)[:, -1], "o-")
+left.plot(rounds, np.asarray(trace.best_losses()).reshape(10, 64)[:, -1], "o-")
 left.set(xlabel="round of 64 networks", ylabel="test loss", yscale="log", title="line: best feasible so far")
 low, high = np.quantile(samples.importance, [0.05, 0.95], axis=0)
 for j, name in enumerate(space.names):
@@ -179,7 +179,7 @@ print(" and ".join(names[strongest]), f"{pair_importance[strongest]:.2f}")
 # importances.
 
 # %% tags=["runs"]
-log = trace.to_observations()
+log = px.Observations.from_trace(trace)
 result = px.cond_ped_anova(log, target_quantile=np.array(levels))
 np.testing.assert_allclose(result.importance, importance.importance, atol=1e-4)
 for name, share in zip(space.names, result.importance[levels.index(0.1)], strict=True):
@@ -192,16 +192,17 @@ for name, share in zip(space.names, result.importance[levels.index(0.1)], strict
 # first seven suggestions are the best rows of the source. Now no suggestion after the first round is random.
 
 # %% tags=["runs"]
+never_random = px.Proposal(epsilon=jnp.asarray(0.0))
 hidden = problem_of(images.at[:, 32:].set(0.0))
-sampler = px.meta_learn_tpe(space, {"digits": log}, n_constraints=1, epsilon=jnp.asarray(0.0))
+sampler = px.meta_learn_tpe(space, {"digits": log}, n_constraints=1, proposal=never_random)
 again, importance_again, *_ = search(sampler, hidden, jax.random.key(1))
-alone, *_ = search(px.tpe(space, n_constraints=1, epsilon=jnp.asarray(0.0)), hidden, jax.random.key(1))
+alone, *_ = search(px.tpe(space, n_constraints=1, proposal=never_random), hidden, jax.random.key(1))
 print("best feasible loss after   with the source   without")
 for n in (7, 64, 128, 640):
-    print(f"{n:>24} {again.best()[n - 1]:>17.3f} {alone.best()[n - 1]:>9.3f}")
-shares = dict(zip(space.names, importance_again.importance[levels.index(0.1)], strict=True))
+    print(f"{n:>24} {again.best_losses()[n - 1]:>17.3f} {alone.best_losses()[n - 1]:>9.3f}")
+shares = dict(zip(space.names, importance_again.share[levels.index(0.1)], strict=True))
 assert shares["rate"] + shares["units"] > 0.5, "what mattered before matters again"
 
 # %%
 assert float(trace.constraints[best, 0]) <= 0
-assert float(again.best()[6]) < float(alone.best()[6]), "the source gives a better start"
+assert float(again.best_losses()[6]) < float(alone.best_losses()[6]), "the source gives a better start"

@@ -4,6 +4,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from benchmarks.settings import adjusted
 from conftest import QUICK
 
 import parzax as px
@@ -59,7 +60,7 @@ def test_estimators_and_samplers():
     assert [row[0] for row in rows[1:]] == ["c", "<b>&'\"x\\x1b[2J"]
     assert rows[2][2] == "0.25"
     assert "No row has a weight" in px.ParzenEstimator.fit(SPACE, VALUES[0, :0])._repr_html_()
-    found = dict(cells(px.tpe(SPACE, n_startup=7)._repr_html_())[1:])
+    found = dict(cells(adjusted(px.tpe, n_startup=7)(SPACE)._repr_html_())[1:])
     assert found["n_startup"] == "7"
     assert found["split"].startswith("Split(")
     assert dict(cells(px.GridEstimator()._repr_html_())[1:])["divergence"].startswith("Explained(")

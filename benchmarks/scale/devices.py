@@ -39,7 +39,7 @@ def jobs() -> dict[str, Callable[[], Any]]:
 
     def runs(keys: jax.Array) -> np.ndarray:
         # The chunks are so small that a device has several, as in long work.
-        return px.optimize_many(px.tpe(space), problem, keys, 200, mesh=mesh, progress=False).objectives
+        return px.optimize_many(keys, px.tpe(space), problem, 200, mesh=mesh, progress=False).losses
 
     def in_threads() -> np.ndarray:
         with ThreadPoolExecutor(2) as pool:

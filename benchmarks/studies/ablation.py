@@ -15,13 +15,14 @@ import numpy as np
 import scipy.stats
 
 import parzax as px
-from benchmarks.studies import pages
-from benchmarks.studies.pages import Page
-from benchmarks.studies.papers.drawing import save, short
-from benchmarks.studies.papers.meta_learn_tpe.searches import EPSILON
-from benchmarks.studies.papers.runs import Arrays, Unit
-from benchmarks.studies.papers.tables import Table, families, tables
-from benchmarks.studies.source_tasks import ball, best_losses, ellipsoid, log_of, problem_of
+from benchmarks import pages
+from benchmarks.pages import Page
+from benchmarks.papers.drawing import save, short
+from benchmarks.papers.meta_learn_tpe.searches import EPSILON
+from benchmarks.papers.runs import Arrays, Unit
+from benchmarks.papers.tables import Table, families, tables
+from benchmarks.settings import adjusted
+from benchmarks.source_tasks import ball, best_losses, ellipsoid, log_of, problem_of
 from parzax.samplers import RandomStart
 
 # Runs for each problem and option by sampler; one with sources takes fifteen times as long.
@@ -33,15 +34,15 @@ FLOOR = 1e-4
 # Two settings are equal if the 95 % interval of their ratio lies within this factor.
 EQUAL = 1.15
 N_TASKS, BASE = 4, "as it is"
-PAPERS = {"c_tpe": "`px.c_tpe`", "meta": "`px.paper_meta_learn_tpe`"}
+PAPERS = {"c_tpe": "`px.c_tpe`", "meta": "`px.papers.authors_meta_learn_tpe`"}
 COMMON: Mapping[str, Mapping[str, Any]] = {
     "one in five at random": {"epsilon": 0.2},
     "candidates drawn jointly": {"joint": True},
     "no repeats": {"repeats": False},
-    "good rows by linear(0.2)": {"gamma": px.gamma.linear(0.2)},
+    "good rows by linear(0.2)": {"gamma": px.gamma.Linear(0.2)},
     "bandwidth: neighbours": {"bandwidth": px.bandwidth.Neighbours()},
     "top: Optuna's": {"top": px.bandwidth.OptunaTop()},
-    "good rows weighted by rank": {"merit": px.merits.by_rank()},
+    "good rows weighted by rank": {"merit": px.merits.ByRank()},
 }
 OPTIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "c_tpe": {
@@ -68,7 +69,7 @@ OPTIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
         "similarity at uniform points": {"estimate": "uniform"},
         "no dimension reduction": {"eta": None},
         "equal weights of the sources": {"eta": np.inf},
-        "weights by stacking": {"task_weights": px.meta.stacking()},
+        "weights by stacking": {"task_weights": px.meta.Stacking()},
     },
 }
 
@@ -82,7 +83,7 @@ def constrained(problem: tuple[str, Any], first: int, n_runs: int, options: Sequ
         target, least = _limited(*arguments)
 
     def gaps(changed: Mapping[str, Any]) -> np.ndarray:
-        sampler = px.c_tpe(target.space, target.n_constraints, **changed)
+        sampler = adjusted(px.c_tpe, **changed)(target.space, n_constraints=target.n_constraints)
         return _gaps([sampler] * n_runs, target, first, least)
 
     return {BASE: gaps({})} | {name: gaps(OPTIONS["c_tpe"][name]) for name in options}
@@ -90,7 +91,7 @@ def constrained(problem: tuple[str, Any], first: int, n_runs: int, options: Sequ
 
 def _limited(table: Table, names: Sequence[str], quantile: float) -> tuple[px.samplers.Tabular, float]:
     limits = dict.fromkeys(names, quantile)
-    loaded = px.samplers.Tabular.load(table.path, [table.objectives[0]], constraint_quantiles=limits)
+    loaded = px.problems.load_table(table.path, [table.losses[0]], constraint_quantiles=limits)
     unnamed = {"name": "", "objective_names": ("",), "constraint_names": ("",) * len(names)}
     return dataclasses.replace(loaded, **unnamed), float(np.asarray(loaded.oracle.best)[0])
 
@@ -111,7 +112,9 @@ def with_sources(problem: tuple[str, Any], first: int, n_runs: int, options: Seq
 
     def gaps(changed: Mapping[str, Any]) -> np.ndarray:
         settings = {"epsilon": EPSILON} | dict(changed)
-        samplers = [px.paper_meta_learn_tpe(target.space, each, **settings) for each in logs]
+        samplers = [
+            adjusted(px.papers.authors_meta_learn_tpe, **settings)(target.space, each) for each in logs
+        ]
         return _gaps(samplers, target, first, least)
 
     return {BASE: gaps({})} | {name: gaps(OPTIONS["meta"][name]) for name in options}
@@ -255,19 +258,19 @@ It is a geometric mean over problems and runs, with its 95 % interval over runs.
 ![Ratios with their intervals](ablation.png)
 
 * In a full run each problem has {N_RUNS["c_tpe"]} runs of each option with `px.c_tpe`, and {N_RUNS["meta"]}
-  with `px.paper_meta_learn_tpe`.
+  with `px.papers.authors_meta_learn_tpe`.
 * *Equal within {EQUAL}*: the interval lies between 1 / {EQUAL} and {EQUAL}. *Better* and *worse* exclude 1.
   The verdicts hold for these problems only.
 * Runs with and without the change have the same keys, and the same logs of sources.
 * `px.c_tpe` has constraints: a ball around the optimum of an ellipsoid of four dimensions, and on tables
   limits at quantiles of their entries.
-* `px.paper_meta_learn_tpe` suggests one in twenty at random, as in the paper, and has four sources of 100
+* `px.papers.authors_meta_learn_tpe` suggests one in twenty at random, as in the paper, and has four sources of 100
   random rows: ellipsoids around c* (the target is around 0), or the other tables of the benchmark.
 * Before the first feasible evaluation, the loss is the largest of the run. Gaps are at least {FLOOR:g} of the
   median gap after one evaluation.
 * Unchanged, both samplers draw each parameter of a candidate by itself, allow repeats, weight good rows
   equally and have Scott's bandwidth. `px.c_tpe` has 24 candidates, ceil(sqrt(N) / 4) good rows and 10 first
-  suggestions at random. `px.paper_meta_learn_tpe` has 100 candidates of each task, a tenth of the rows as
+  suggestions at random. `px.papers.authors_meta_learn_tpe` has 100 candidates of each task, a tenth of the rows as
   good rows, and 5 first suggestions, the best rows of the sources."""
 EACH = "Each problem, after 100 evaluations:"
 

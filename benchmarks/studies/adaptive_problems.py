@@ -69,8 +69,8 @@ def search(searcher: str, problem: str, n_seeds: int, n: int) -> Arrays:
         runs = [uniform(problem, n, seed + i) for i in range(n_seeds)]
         return {name: np.stack([run[name] for run in runs]) for name in ("x", "loss")}
     if searcher in SAMPLERS:
-        trace = px.optimize_many(SAMPLERS[searcher](own.space), own, keys, n)
-        return {"x": np.asarray(trace.x), "loss": np.asarray(trace.objectives[..., 0])}
+        trace = px.optimize_many(keys, SAMPLERS[searcher](own.space), own, n)
+        return {"x": np.asarray(trace.x), "loss": np.asarray(trace.losses[..., 0])}
     evaluate, runs = jax.jit(own), []
     for i, key in enumerate(keys):
         rows: list[np.ndarray] = []

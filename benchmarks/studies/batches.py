@@ -62,7 +62,7 @@ def liar(of: Callable[[jax.Array], jax.Array]) -> Rule:
     def rule(sampler: Sampler, key: jax.Array, state: State, n: int) -> jax.Array:
         feasible = state.evaluated & (state.constraints <= 0).all(axis=-1)
         losses, limits = (
-            jnp.where(feasible[:, None], own, jnp.nan) for own in (state.objectives, state.constraints)
+            jnp.where(feasible[:, None], own, jnp.nan) for own in (state.losses, state.constraints)
         )
         lie = jnp.concatenate([of(losses), jnp.nanmedian(limits, axis=0)])
         return _told_before(sampler, key, state, n, lie)

@@ -72,8 +72,8 @@ def _ours(_method: str, target: Task, k: int) -> Run:
 
     def run(seed: int, shared: Any) -> Any:
         problem = px.Problem.from_params(jax.tree_util.Partial(target.fn, shared), dict(target.domains))
-        trace = px.optimize(sampler, problem, jax.random.key(seed), N_EVALUATIONS, n_parallel=k)
-        return trace.objectives[:, 0]
+        trace = px.optimize(jax.random.key(seed), sampler, problem, N_EVALUATIONS, n_parallel=k)
+        return trace.losses[:, 0]
 
     return run
 

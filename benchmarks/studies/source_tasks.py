@@ -34,7 +34,7 @@ from parzax.samplers import FromRows
 
 Logs = Mapping[str, px.Observations]
 LIMITED = "_limited"
-ALONE, DEFAULT, PAPER = "no sources", "px.meta_learn_tpe", "px.paper_meta_learn_tpe"
+ALONE, DEFAULT, PAPER = "no sources", "px.meta_learn_tpe", "px.papers.authors_meta_learn_tpe"
 # What is compared with --choose, without constraints and under them: all are divided by the first.
 NUMBERS = (5, 7, 10)
 CHOICES: Mapping[str, Mapping[str, float]] = {f"{n} first": {"n_startup": n} for n in NUMBERS}
@@ -177,7 +177,7 @@ def _searches(
     if choose:
         choices = UNDER_CONSTRAINTS if target.n_constraints else CHOICES
         return {f"{k}/{kind}": best(px.meta_learn_tpe, n, **v) for k, v in choices.items()}
-    found = {DEFAULT: best(px.meta_learn_tpe, n), PAPER: best(px.paper_meta_learn_tpe, n_papers)}
+    found = {DEFAULT: best(px.meta_learn_tpe, n), PAPER: best(px.papers.authors_meta_learn_tpe, n_papers)}
     return {f"{method}/{kind}": losses for method, losses in found.items()}
 
 
@@ -230,16 +230,16 @@ def _padded(sampler: px.samplers.Sampler, n: int) -> px.samplers.Sampler:
 @eqx.filter_jit
 def _runs(samplers: px.samplers.Sampler, problem: px.samplers.AbstractProblem, keys: jax.Array) -> jax.Array:
     def run(sampler: px.samplers.Sampler, key: jax.Array) -> jax.Array:
-        trace = px.optimize(sampler, problem, key, N_EVALUATIONS)
-        best = trace.best()
-        return jnp.where(jnp.isinf(best), trace.objectives.max(), best)
+        trace = px.optimize(key, sampler, problem, N_EVALUATIONS)
+        best = trace.best_losses()
+        return jnp.where(jnp.isinf(best), trace.losses.max(), best)
 
     return eqx.filter_vmap(run, in_axes=(eqx.if_array(0), 0))(samplers, keys)
 
 
 def problem_of(table: Table, limited: bool = False) -> px.samplers.Tabular:
     limits = {"size": WITHIN} if limited else None
-    loaded = px.samplers.Tabular.load(table.path, [table.objectives[0]], constraint_quantiles=limits)
+    loaded = px.problems.load_table(table.path, [table.losses[0]], constraint_quantiles=limits)
     # Without its names, tables of a benchmark share their programs.
     return dataclasses.replace(loaded, name="", objective_names=("",))
 
@@ -380,7 +380,7 @@ def written(found: Mapping[str, Arrays]) -> Page:
 
 
 ABOUT = """The first table has best losses of `px.meta_learn_tpe`, with its defaults, over those of `px.tpe`
-(*no sources*) and of `px.paper_meta_learn_tpe`: geometric means over settings and runs, with 95 % intervals
+(*no sources*) and of `px.papers.authors_meta_learn_tpe`: geometric means over settings and runs, with 95 % intervals
 (Welch's). Below 1 `px.meta_learn_tpe` is ahead. Every source has 100 random rows.
 
 * Ellipsoids have 4 dimensions. Their centre is at 0 for the target, and at c* = 0, 1, 2, 3 for the sources.

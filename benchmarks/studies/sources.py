@@ -26,9 +26,9 @@ Logs = Mapping[str, px.Observations]
 ALONE, DEFAULT = "without", "warm start (default)"
 METHODS: Mapping[str, Callable[[px.Space, Logs], px.samplers.Sampler]] = {
     DEFAULT: px.meta_learn_tpe,
-    "stacking": lambda space, logs: px.meta_learn_tpe(space, logs, task_weights=px.meta.stacking()),
-    "by similarity": lambda space, logs: px.meta_learn_tpe(space, logs, task_weights=px.meta.by_similarity()),
-    "the paper's sampler": px.paper_meta_learn_tpe,
+    "stacking": lambda space, logs: px.meta_learn_tpe(space, logs, task_weights=px.meta.Stacking()),
+    "by similarity": lambda space, logs: px.meta_learn_tpe(space, logs, task_weights=px.meta.BySimilarity()),
+    "the paper's sampler": px.papers.authors_meta_learn_tpe,
 }
 DIMS, N_TASKS, CENTERS = (4, 10), (1, 2, 4, 8), (0, 1, 2, 3)
 # Of the ellipsoids so many sources also count in other ways.
@@ -79,7 +79,7 @@ def _best(samplers: Sequence[px.samplers.Sampler], problem: px.Problem, n_evalua
 
 
 def _problem(table: Table) -> px.samplers.Tabular:
-    loaded = px.samplers.Tabular.load(table.path, [table.objectives[0]])
+    loaded = px.problems.load_table(table.path, [table.losses[0]])
     return dataclasses.replace(loaded, name="", objective_names=("",))
 
 
@@ -223,8 +223,8 @@ without any: geometric means over settings and runs, with 95 % intervals. Below 
 OTHERS = f"""## Sources in the densities
 
 With `task_weights` sources count for longer: the densities are mixtures over tasks, by *stacking*
-(`px.meta.stacking()`) or *by similarity* (`px.meta.by_similarity()`, the paper's rule), and all else is
-as in `px.tpe`. *The paper's sampler* is `px.paper_meta_learn_tpe`, which also has the paper's split,
+(`px.meta.Stacking()`) or *by similarity* (`px.meta.BySimilarity()`, the paper's rule), and all else is
+as in `px.tpe`. *The paper's sampler* is `px.papers.authors_meta_learn_tpe`, which also has the paper's split,
 bandwidths and candidates. Ellipsoids have {COMPARED} sources here, and all but the default at most
 {N_SEEDS_OF_OTHERS} runs."""
 

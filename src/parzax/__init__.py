@@ -42,12 +42,11 @@ _MEMBERS = {
         "Comparison GridEstimator ImportanceResult InteractionResult Uncertainty compare cond_ped_anova "
         "importance_by_objective importance_over_weights interactions ped_anova"
     ),
-    "parzax.lens.run": "map_chunks",
-    "parzax.meta": "task_similarity",
-    "parzax.samplers": (
-        "Problem c_tpe meta_learn_tpe mo_tpe optimize optimize_many optuna_tpe paper_meta_learn_tpe paper_tpe tpe"
-    ),
+    "parzax.lens.run": "map_chunks optimize_many",
+    "parzax.lens.similarity": "task_similarity",
+    "parzax.samplers": ("Problem Proposal c_tpe meta_learn_tpe mo_tpe optimize optuna_tpe tpe"),
     "parzax.space": "Between Categorical Float In Int Ordinal Recorded Space Varying",
+    "parzax.split": "Split",
     "parzax.status": "Status",
 }
 _HOMES = {name: home for home, names in _MEMBERS.items() for name in names.split()}

@@ -45,16 +45,15 @@ from parzax.lens.results import interactions as interactions
 from parzax.lens.results import naive as naive
 from parzax.lens.results import ped_anova as ped_anova
 from parzax.lens.run import map_chunks as map_chunks
-from parzax.meta import task_similarity as task_similarity
+from parzax.lens.run import optimize_many as optimize_many
+from parzax.lens.similarity import task_similarity as task_similarity
 from parzax.samplers import Problem as Problem
+from parzax.samplers import Proposal as Proposal
 from parzax.samplers import c_tpe as c_tpe
 from parzax.samplers import meta_learn_tpe as meta_learn_tpe
 from parzax.samplers import mo_tpe as mo_tpe
 from parzax.samplers import optimize as optimize
-from parzax.samplers import optimize_many as optimize_many
 from parzax.samplers import optuna_tpe as optuna_tpe
-from parzax.samplers import paper_meta_learn_tpe as paper_meta_learn_tpe
-from parzax.samplers import paper_tpe as paper_tpe
 from parzax.samplers import tpe as tpe
 from parzax.space import Between as Between
 from parzax.space import Categorical as Categorical
@@ -65,6 +64,7 @@ from parzax.space import Ordinal as Ordinal
 from parzax.space import Recorded as Recorded
 from parzax.space import Space as Space
 from parzax.space import Varying as Varying
+from parzax.split import Split as Split
 from parzax.split import gamma as gamma
 from parzax.split import merits as merits
 from parzax.status import Status as Status

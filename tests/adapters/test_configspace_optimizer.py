@@ -5,6 +5,7 @@ import math
 import jax
 import numpy as np
 import pytest
+from benchmarks.settings import adjusted
 from ConfigSpace import (
     Categorical,
     Configuration,
@@ -38,7 +39,7 @@ def loss(config):
 
 
 def like_optuna(cs, **options):
-    return px.optuna_tpe(px.adapters.configspace.space(cs), n_startup=0, **options)
+    return adjusted(px.optuna_tpe, n_startup=0, **options)(px.adapters.configspace.space(cs))
 
 
 def run(cs, seed, n=40):
@@ -139,12 +140,12 @@ def test_the_best_configurations():
     """The first of smallest loss among the feasible ones; of several objectives the front without repeats."""
     cs = ConfigurationSpace({"x": (0.0, 1.0)})
     space = px.adapters.configspace.space(cs)
-    optimizer = Optimizer(cs, px.c_tpe(space, 1))
-    assert optimizer.best() == []
+    optimizer = Optimizer(cs, px.c_tpe(space, n_constraints=1))
+    assert optimizer.best_losses() == []
     told = [(0.1, 3.0, 0), (0.2, 1.0, 0.5), (0.3, 2.0, -1), (0.4, 2.0, 0), (0.5, math.nan, 0)]
     for x, value, excess in told:
         optimizer.tell(Configuration(cs, {"x": x}), value, excess)
-    (best,) = optimizer.best()
+    (best,) = optimizer.best_losses()
     assert (best.configuration["x"], best.objectives, best.constraints) == (0.3, (2.0,), (-1.0,))
     optimizer = Optimizer(cs, px.mo_tpe(space, 2))
     for x, values in (
@@ -156,7 +157,7 @@ def test_the_best_configurations():
         (0.5, (2, 2)),
     ):
         optimizer.tell(Configuration(cs, {"x": x}), values)
-    assert [one.configuration["x"] for one in optimizer.best()] == [0.1, 0.2, 0.4, 0.5]
+    assert [one.configuration["x"] for one in optimizer.best_losses()] == [0.1, 0.2, 0.4, 0.5]
 
 
 def test_distributions_of_parameters_are_not_silently_dropped():

@@ -17,6 +17,7 @@ import jax
 import numpy as np
 import optuna
 import pytest
+from benchmarks.settings import adjusted
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState
 
@@ -509,9 +510,9 @@ def test_constraints_of_one_objective():
 @pytest.mark.slow
 def test_settings_of_the_presets():
     for options in (
-        {"preset": px.paper_tpe},
-        {"n_ei_candidates": 64, "preset": partial(px.tpe, joint=False)},
-        {"preset": partial(px.tpe, top=0.9, epsilon=0.1)},
+        {"preset": px.papers.tpe},
+        {"n_ei_candidates": 64, "preset": adjusted(px.tpe, joint=False)},
+        {"preset": adjusted(px.tpe, top=0.9, epsilon=0.1)},
     ):
         study = new_study(**options)
         study.optimize(square, n_trials=20)
@@ -522,30 +523,32 @@ def test_the_preset_of_a_study():
     """Which engine settings stand behind the arguments."""
     space = px.Space({"x": px.Float(0, 1)})
     sampler = TPESampler(n_ei_candidates=7, prior_weight=2.0)._settings.sampler
-    assert sampler(space, 1, 0) == px.tpe(space, n_startup=0, n_candidates=7, prior_weight=2.0)
-    assert sampler(space, 2, 1) == px.tpe(space, 2, 1, n_startup=0, n_candidates=7, prior_weight=2.0)
+    assert sampler(space, 1, 0) == adjusted(px.tpe, n_startup=0, n_candidates=7, prior_weight=2.0)(space)
+    assert sampler(space, 2, 1) == adjusted(px.tpe, n_startup=0, n_candidates=7, prior_weight=2.0)(
+        space, 2, 1
+    )
     sampler = TPESampler(preset=px.optuna_tpe)._settings.sampler
-    assert sampler(space, 1, 0) == px.optuna_tpe(space, n_startup=0)
-    assert sampler(space, 2, 1) == px.optuna_tpe(space, 2, 1, n_startup=0)
-    sampler = TPESampler(preset=px.paper_tpe)._settings.sampler
-    assert sampler(space, 1, 0) == px.paper_tpe(space, n_startup=0)
-    assert sampler(space, 1, 2) == px.c_tpe(space, 2, n_startup=0)
+    assert sampler(space, 1, 0) == adjusted(px.optuna_tpe, n_startup=0)(space)
+    assert sampler(space, 2, 1) == adjusted(px.optuna_tpe, n_startup=0)(space, 2, 1)
+    sampler = TPESampler(preset=px.papers.tpe)._settings.sampler
+    assert sampler(space, 1, 0) == adjusted(px.papers.tpe, n_startup=0)(space)
+    assert sampler(space, 1, 2) == adjusted(px.c_tpe, n_startup=0)(space, n_constraints=2)
     sampler = TPESampler(preset=px.c_tpe)._settings.sampler
-    assert sampler(space, 1, 2) == px.c_tpe(space, 2, n_startup=0)
+    assert sampler(space, 1, 2) == adjusted(px.c_tpe, n_startup=0)(space, n_constraints=2)
     sampler = TPESampler(preset=px.mo_tpe)._settings.sampler
-    assert sampler(space, 3, 1) == px.mo_tpe(space, 3, 1, n_startup=0)
+    assert sampler(space, 3, 1) == adjusted(px.mo_tpe, n_startup=0)(space, 3, 1)
 
 
 def test_a_preset_of_ones_own():
     """Any function of a space and the counts; its start does not count."""
 
     def narrow(space, n_objectives, n_constraints):
-        return px.tpe(space, n_objectives, n_constraints, top=0.9, n_startup=50)
+        return adjusted(px.tpe, top=0.9, n_startup=50)(space, n_objectives, n_constraints)
 
     study = new_study(preset=narrow, n_startup=2)
     study.optimize(square, n_trials=4)
     space = px.Space({"x": px.Float(0, 1)})
-    assert study.sampler._settings.sampler(space, 1, 0) == px.tpe(space, top=0.9, n_startup=0)
+    assert study.sampler._settings.sampler(space, 1, 0) == adjusted(px.tpe, top=0.9, n_startup=0)(space)
 
 
 @pytest.mark.parametrize(
@@ -566,25 +569,19 @@ def test_a_preset_of_ones_own():
         ({"group": False}, ValueError, "^group=False is not possible: .* always .*jointly"),
         ({"constant_liar": False}, ValueError, "^constant_liar=False is not possible: .* always"),
         ({"group": 1}, TypeError, "^group must be True or False"),
-        ({"preset": partial(px.tpe, gamma=len)}, TypeError, "^gamma must be a rule of parzax.gamma"),
-        ({"preset": partial(px.tpe, ties="crowding")}, TypeError, "^ties must be a rule of parzax.pareto"),
-        ({"preset": partial(px.tpe, ages=len)}, TypeError, "^ages must be a rule of parzax.ages"),
-        (
-            {"preset": partial(px.tpe, bandwidth="scott")},
-            TypeError,
-            "^bandwidth must be a rule of parzax.bandwidth",
-        ),
-        ({"preset": partial(px.tpe, top=2.0)}, ValueError, "top"),
-        ({"preset": partial(px.tpe, joint=1)}, TypeError, "^joint must be True or False"),
-        ({"preset": partial(px.tpe, every_minimum=1)}, TypeError, "^every_minimum must be True or False"),
-        ({"preset": partial(px.tpe, epsilon=2.0)}, ValueError, "^epsilon"),
-        ({"preset": partial(px.tpe, gradient_steps=-1)}, ValueError, "^gradient_steps must be"),
+        ({"preset": partial(px.tpe, split=len)}, TypeError, "^split must be an instance of AbstractSplit"),
+        ({"preset": partial(px.tpe, smoothing=1)}, TypeError, "^smoothing must be an instance of"),
+        ({"preset": partial(px.tpe, gamma=len)}, TypeError, "^preset got an unexpected keyword.*'gamma'"),
         (
             {"gamma": len},
             TypeError,
-            r"^gamma is an option of the preset: .*partial\(parzax.tpe, gamma=\.\.\.\)",
+            r"^gamma is a setting of the preset: .*partial\(parzax.tpe, split=parzax.Split\(gamma=\.\.\.\)\)",
         ),
-        ({"n_samples": 10}, TypeError, "^n_samples is an option.*meta_learn_tpe, task_weights=.*n_samples="),
+        (
+            {"n_samples": 10},
+            TypeError,
+            "^n_samples is a setting.*meta_learn_tpe, task_weights=.*Comparison.n_samples=",
+        ),
         ({"directions": "maximize"}, TypeError, "^directions is no argument"),
         ({"weights": len}, TypeError, "^weights is no argument.*ages="),
         ({"consider_prior": False}, TypeError, "^consider_prior is no argument.*prior_weight"),
@@ -604,21 +601,21 @@ def test_refusals(options, error, message):
 def test_settings_reach_the_engine():
     """Catches an argument that is taken and goes nowhere."""
     space, options = px.Space({"x": px.Float(0, 1)}), {
-        "gamma": px.gamma.linear(0.3), "bandwidth": px.bandwidth.Hyperopt(), "top": 0.7, "joint": False,
+        "gamma": px.gamma.Linear(0.3), "bandwidth": px.bandwidth.Hyperopt(), "top": 0.7, "joint": False,
         "epsilon": 0.1, "ages": px.ages.Ramp(), "gradient_steps": 2, "every_minimum": True, "repeats": True,
-        "merit": px.merits.equal(), "share_power": 2.0,
+        "merit": px.merits.Equal(), "share_power": 2.0,
     }  # fmt: skip
-    preset = partial(px.tpe, **options)
+    preset = adjusted(px.tpe, **options)
     sampler = TPESampler(multivariate=True, group=True, constant_liar=True, preset=preset)._settings.sampler
-    assert sampler(space, 1, 1) == px.tpe(space, 1, 1, n_startup=0, **options)
+    assert sampler(space, 1, 1) == adjusted(px.tpe, n_startup=0, **options)(space, 1, 1)
     ties = px.pareto.Hypervolume()
-    sampler = TPESampler(preset=partial(preset, ties=ties))._settings.sampler
-    assert sampler(space, 2, 0) == px.tpe(space, 2, 0, n_startup=0, ties=ties, **options)
+    sampler = TPESampler(preset=adjusted(preset, ties=ties))._settings.sampler
+    assert sampler(space, 2, 0) == adjusted(px.tpe, n_startup=0, ties=ties, **options)(space, 2, 0)
 
 
 def test_every_option_of_a_preset_is_taken_or_told_of():
     """Catches an option that is forgotten, and an argument without a word."""
-    for preset in (px.tpe, px.meta_learn_tpe, px.paper_meta_learn_tpe):
+    for preset in (px.tpe, px.meta_learn_tpe, px.papers.authors_meta_learn_tpe):
         for name, own in inspect.signature(preset).parameters.items():
             if own.kind is own.KEYWORD_ONLY and name not in ("directions", "prior_weight"):
                 with pytest.raises(TypeError, match=rf"^{name} is .*(the preset: .*{name}=|; use n_)"):

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import optuna
 import pytest
+from benchmarks.settings import adjusted
 from compilations import compilations
 
 import parzax as px
@@ -85,7 +86,7 @@ def test_rows_there_and_back():
 @pytest.mark.slow
 def test_a_session_takes_every_kind_of_domain():
     """Native values out: inside, on steps, of active parameters; a row that lacks one counts for nothing."""
-    session = Session(px.optuna_tpe(SPACE, n_startup=0))
+    session = Session(adjusted(px.optuna_tpe, n_startup=0)(SPACE))
     lacking = Row([0, math.nan, 25, 77, 123456789, 3e-295, 0.7, 5, 3, 4.5], (-1.0,))
     other = Session(session.sampler)
     found = []
@@ -103,7 +104,7 @@ def test_a_session_takes_every_kind_of_domain():
 
 
 def program(space, most=2**16, **options):
-    return Session(px.optuna_tpe(smoothed(space, most), **options))._model[0]
+    return Session(adjusted(px.optuna_tpe, **options)(smoothed(space, most)))._model[0]
 
 
 def test_spaces_that_differ_in_names_and_bounds_share_a_program():
@@ -135,7 +136,7 @@ def test_smoothed_steps_fall_into_equal_cells():
     assert smoothed(wide) is wide  # a step on which something depends stays one
 
 
-ONE = px.optuna_tpe(px.Space({"x": px.Float(0, 1)}), n_startup=0)
+ONE = adjusted(px.optuna_tpe, n_startup=0)(px.Space({"x": px.Float(0, 1)}))
 
 
 def rows_of(n, seed=0):
@@ -176,8 +177,8 @@ def test_equal_settings_are_one_program():
     """Settings that are numbers are part of the program, those that are arrays are not."""
 
     def separated(**options):
-        sampler = px.mo_tpe(px.Space({"x": px.Float(0, 1)}), **options)
-        model = sampler.strategy, sampler.smoothing.basis(sampler.space, np.float32)
+        sampler = adjusted(px.mo_tpe, **options)(px.Space({"x": px.Float(0, 1)}))
+        model = sampler.without_space(), sampler.smoothing.basis(sampler.space, np.float32)
         return split_model(model, np.float32)
 
     def settings(**options):
@@ -189,12 +190,12 @@ def test_equal_settings_are_one_program():
     assert settings() != settings(epsilon=0.5)
     assert settings(epsilon=jnp.array(0.1)) == settings(epsilon=jnp.array(0.2)) != settings()
     structure, leaves = separated(epsilon=jnp.array(0.2))
-    assert structure.unflatten(leaves)[0].epsilon == jnp.array(0.2, jnp.float32)
+    assert structure.unflatten(leaves)[0].proposal.epsilon == jnp.array(0.2, jnp.float32)
 
 
 @pytest.mark.slow
 def test_one_compilation_up_to_1024_rows():
-    sampler = px.optuna_tpe(px.Space({"x": px.Float(0, 1), "n": px.Int(0, 2)}), n_startup=0)
+    sampler = adjusted(px.optuna_tpe, n_startup=0)(px.Space({"x": px.Float(0, 1), "n": px.Int(0, 2)}))
     with compilations() as seen:
         for _ in range(2):
             rows = Session(sampler)

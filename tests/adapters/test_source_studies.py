@@ -2,12 +2,14 @@
 
 import math
 import pickle
+from dataclasses import replace
 from functools import partial
 
 import jax
 import numpy as np
 import optuna
 import pytest
+from benchmarks.settings import adjusted
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState
 
@@ -133,25 +135,29 @@ def test_refusals_of_the_sampler():
         ({"importance": "max"}, "importance"),
     ):
         with pytest.raises(ValueError, match=message):
-            TPESampler(source_studies=[one], preset=partial(px.paper_meta_learn_tpe, **options))
-        with pytest.raises(TypeError, match=r"^preset compares .* but without task_weights"):
-            TPESampler(source_studies=[one], preset=partial(px.meta_learn_tpe, **options))
+            TPESampler(source_studies=[one], preset=adjusted(px.papers.authors_meta_learn_tpe, **options))
+    with pytest.raises(TypeError, match=r"^preset compares .* but without task_weights"):
+        TPESampler(source_studies=[one], preset=px.meta_learn_tpe)
     with pytest.raises(TypeError, match="unexpected keyword argument 'task_weights'"):
-        TPESampler(source_studies=[one], preset=partial(px.optuna_tpe, task_weights=px.meta.stacking()))
+        TPESampler(source_studies=[one], preset=partial(px.optuna_tpe, task_weights=px.meta.Stacking()))
     with pytest.raises(TypeError, match="task_weights must be a rule"):
         TPESampler(source_studies=[one], preset=partial(px.meta_learn_tpe, task_weights=0.5))
     with pytest.raises(TypeError, match="preset compares source studies, but there are no source_studies"):
-        TPESampler(preset=partial(px.meta_learn_tpe, eta=3.0))
+        TPESampler(preset=adjusted(px.meta_learn_tpe, eta=3.0))
 
 
 def test_what_is_sampled_by_itself_has_the_options_of_the_preset():
     """Catches options that are lost where a preset does without its sources."""
     log = px.Observations.from_arrays(px.Space({"x": px.Float(0, 1)}), [[0.1], [0.9]], [0.0, 1.0])
-    settings = TPESampler(preset=px.paper_meta_learn_tpe, source_studies=[log])._settings
-    assert settings.sampler(log.space, 2, 1) == px.mo_tpe(log.space, 2, 1, n_startup=0, epsilon=0.05)
-    preset = partial(px.meta_learn_tpe, task_weights=px.meta.stacking(), top=0.7, n_candidates=3)
+    settings = TPESampler(preset=px.papers.authors_meta_learn_tpe, source_studies=[log])._settings
+    assert settings.sampler(log.space, 2, 1) == adjusted(px.mo_tpe, n_startup=0, epsilon=0.05)(
+        log.space, 2, 1
+    )
+    preset = adjusted(px.meta_learn_tpe, task_weights=px.meta.Stacking(), top=0.7, n_candidates=3)
     settings = TPESampler(preset=preset, source_studies=[log], n_ei_candidates=9)._settings
-    assert settings.sampler(log.space, 1, 0) == px.tpe(log.space, n_startup=0, top=0.7, n_candidates=9)
+    assert settings.sampler(log.space, 1, 0) == adjusted(px.tpe, n_startup=0, top=0.7, n_candidates=9)(
+        log.space
+    )
 
 
 def test_presets_beside_sources():
@@ -162,11 +168,13 @@ def test_presets_beside_sources():
     for preset in (px.tpe, px.optuna_tpe):
         own = TPESampler(preset=preset, source_studies=[log])._settings
         # Under constraints `tpe` has the score of `meta_learn_tpe`.
-        plain = TPESampler(preset=partial(preset, share_power=1.0))._settings
+        plain = TPESampler(preset=preset)._settings
         for m, c in ((1, 0), (1, 1), (2, 1)):
-            assert own.sampler(log.space, m, c) == plain.sampler(log.space, m, c)
+            wanted = plain.sampler(log.space, m, c)
+            wanted = replace(wanted, acquisition=px.acquisition.Relative()) if c else wanted
+            assert own.sampler(log.space, m, c) == wanted
         found, report = own.with_sources({"a": log}, log.space, 1, 1)
-        assert found == plain.sampler(log.space, 1, 1)
+        assert found == replace(plain.sampler(log.space, 1, 1), acquisition=px.acquisition.Relative())
         assert report == ("a: 2 rows",)
     with pytest.raises(ValueError, match=r"^n_startup_trials must be positive with source_studies"):
         TPESampler(source_studies=[log], n_startup_trials=0)
@@ -181,7 +189,7 @@ def test_constraints_of_sources_that_the_study_does_not_have_yet():
     log = px.Observations.from_arrays(
         px.Space({"x": px.Float(0, 1)}), [[0.1], [0.9]], [0.0, 1.0], constraints=np.zeros((2, 1))
     )
-    preset = partial(px.meta_learn_tpe, task_weights=px.meta.stacking())
+    preset = partial(px.meta_learn_tpe, task_weights=px.meta.Stacking())
     settings = TPESampler(preset=preset, source_studies=[log])._settings
     assert settings.with_sources({"a": log}, log.space, 1, 0)[0].n_constraints == 0
 
@@ -190,7 +198,7 @@ def test_constraints_of_sources_that_the_study_does_not_have_yet():
 
 
 SETTINGS = Settings(
-    partial(px.meta_learn_tpe, n_samples=10, max_candidates=1024, task_weights=px.meta.by_similarity()),
+    adjusted(px.meta_learn_tpe, n_samples=10, max_candidates=1024, task_weights=px.meta.BySimilarity()),
     True,
     {},
 )
@@ -271,7 +279,7 @@ def test_rows_are_matched_by_name_label_and_domain(captured, declared):
         if "x" in params:
             assert unit[at["x"]] == pytest.approx((params["x"] + 2) / 4, abs=1e-12)
             assert regime[at["x"]] == 0
-    assert (np.argsort(rows.objectives[:, 0]) == np.argsort([t.value for t in used])).all()
+    assert (np.argsort(rows.losses[:, 0]) == np.argsort([t.value for t in used])).all()
 
 
 @pytest.mark.slow
@@ -315,7 +323,7 @@ def test_the_first_trials_are_the_best_of_the_sources():
     assert study.sampler._n_startup == 5
     limited = TPESampler(source_studies=studies, constraints_func=lambda _: [0.0])
     assert limited._n_startup == 7
-    given = TPESampler(source_studies=studies, preset=partial(px.tpe, share_power=2.0))
+    given = TPESampler(source_studies=studies, preset=adjusted(px.tpe, share_power=2.0))
     assert given._settings.sampler(px.Space({"x": px.Float(0, 1)}), 1, 1).acquisition.share_power == 2
     assert study.sampler.source_report == ()
 
@@ -345,7 +353,7 @@ def test_first_trials_where_a_study_has_failed():
 # --- whole runs --------------------------------------------------------------------------------
 
 
-MIXED = {"preset": partial(px.paper_meta_learn_tpe, n_samples=100)}
+MIXED = {"preset": adjusted(px.papers.authors_meta_learn_tpe, n_samples=100)}
 
 
 @pytest.mark.slow

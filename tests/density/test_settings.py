@@ -4,6 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from benchmarks.settings import adjusted
+from parzax.density.forms import FORMS
 
 import parzax as px
 
@@ -47,7 +49,7 @@ def test_settings_of_other_rules():
     found = px.ParzenEstimator.fit(SPACE, ROWS, top=np.array([0.1, 0.7, 0.1, 0.1]), **options).scale[0]
     usual = px.ParzenEstimator.fit(SPACE, ROWS).scale[0]
     np.testing.assert_allclose(found, [0.45, 0.3, 0.45, usual[3]], rtol=1e-6)
-    assert px.tpe(SPACE, **options).smoothing.bandwidth.smallest is None
+    assert adjusted(px.tpe, **options)(SPACE).smoothing.bandwidth.smallest is None
 
 
 @pytest.mark.usefixtures("as_installed")

@@ -21,11 +21,11 @@ class ExpectedImprovement(px.acquisition.AbstractAcquisition):
 
 def test_scores_are_those_of_a_loop():
     """Catches a score that is not what the acquisition function says of the densities."""
-    sampler = with_part(px.paper_tpe, acquisition=ExpectedImprovement(0.2))
+    sampler = with_part(px.papers.tpe, acquisition=ExpectedImprovement(0.2))
     state, at = told(sampler), rows(30, seed=1)
     gamma = np.ceil(0.25 * np.sqrt(40)) / 40
     expected = []
-    for ratio in np.asarray(px.paper_tpe(SPACE).score_of(state, at), np.float64):
+    for ratio in np.asarray(px.papers.tpe(SPACE).score_of(state, at), np.float64):
         expected.append(-np.log(gamma + (1 - gamma) / np.exp(ratio)) if ratio > 0.2 else -np.inf)
     scores = np.asarray(sampler.score_of(state, at))
     assert 0 < np.isfinite(scores).sum() < len(scores)

@@ -20,7 +20,7 @@ class Adapter:
 
     def __init__(self, parameters, seed):
         self.space = px.Space({name: self._domain(given) for name, given in parameters.items()})
-        self.session, self.seed, self.running = px.adapters.Session(px.paper_tpe(self.space)), seed, {}
+        self.session, self.seed, self.running = px.adapters.Session(px.papers.tpe(self.space)), seed, {}
 
     def _domain(self, given):
         if isinstance(given, list):
@@ -38,7 +38,7 @@ class Adapter:
 
 def test_a_run_is_that_of_the_sampler():
     """One after the other, and two at once: a suggestion that is not told yet counts as pending."""
-    adapter, sampler = Adapter(PARAMETERS, seed=7), px.paper_tpe(Adapter(PARAMETERS, 7).space)
+    adapter, sampler = Adapter(PARAMETERS, seed=7), px.papers.tpe(Adapter(PARAMETERS, 7).space)
     state = sampler.init(256)
     for number in range(30):
         values = adapter.ask(number)

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from benchmarks.settings import adjusted
 
 import parzax as px
 from extending.runs import gain_of_compiled_runs, with_part
@@ -46,5 +47,5 @@ def test_scales_are_those_of_a_loop():
 
 @pytest.mark.slow
 def test_a_compiled_run_improves():
-    own = px.tpe(px.Space({"x": px.Float(0, 1)}), bandwidth=Silverman()).smoothing
+    own = adjusted(px.tpe, bandwidth=Silverman())(px.Space({"x": px.Float(0, 1)})).smoothing
     assert gain_of_compiled_runs(with_part(smoothing=own)) > 2

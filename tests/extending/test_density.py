@@ -17,7 +17,7 @@ class WithUniform(px.density.AbstractMixture):
 
     def log_prob(self, basis, at):
         uniform = basis.frame.log_uniform(at) + jnp.log(self.share)
-        return jnp.logaddexp(self.densities.log_prob(basis, at) + jnp.log1p(-self.share), uniform)
+        return jnp.logaddexp(self.densities.log_prob(basis, at) + jnp.log1p(-self.share), uniform[None, None])
 
     def sample(self, key, basis, n):
         first, second = jax.random.split(key)
@@ -48,8 +48,8 @@ class Defensive(px.density.AbstractSmoothing):
 
 def test_scores_are_those_of_a_loop():
     """Catches a share that is not mixed in, or into one group alone."""
-    plain = px.paper_tpe(SPACE)
-    sampler = with_part(px.paper_tpe, smoothing=Defensive(plain.smoothing, 0.3))
+    plain = px.papers.tpe(SPACE)
+    sampler = with_part(px.papers.tpe, smoothing=Defensive(plain.smoothing, 0.3))
     state, at = told(sampler), jnp.asarray(rows(20, seed=1))
 
     @jax.jit

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from benchmarks.settings import adjusted
 from jax.scipy.stats import norm
 
 import parzax as px
@@ -63,7 +64,7 @@ def test_density_is_that_of_a_loop(double):
 @pytest.mark.slow
 def test_a_compiled_run_looks_on_both_sides_of_the_end():
     """Catches samples off the axis, and kernels that end where it does; the loss is smallest at 0 = 360."""
-    sampler = px.tpe(SPACE, kernels={"angle": WrappedNormal})
+    sampler = adjusted(px.tpe, kernels={"angle": WrappedNormal})(SPACE)
 
     @jax.jit
     def run(key):

@@ -16,7 +16,7 @@ class UnderLevel(px.split.AbstractSplit):
 
     def __call__(self, state):
         known = state.evaluated
-        value = jnp.where(known, state.objectives[:, 0], jnp.inf)
+        value = jnp.where(known, state.losses[:, 0], jnp.inf)
         below = known & (value <= jnp.maximum(self.level, value.min()))
         n_measured = known.sum()
         gamma = below.sum().astype(value.dtype) / jnp.maximum(n_measured, 1).astype(value.dtype)

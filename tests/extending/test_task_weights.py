@@ -3,6 +3,7 @@
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+from benchmarks.settings import adjusted
 
 import parzax as px
 
@@ -24,7 +25,7 @@ def test_scores_are_those_without_sources_later():
     space, rng = px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1)}), np.random.default_rng(0)
     rows, x, at = rng.uniform(size=(3, 40, 2))
     source = px.Observations.from_arrays(space, rows, rows.sum(axis=1))
-    ours = px.paper_meta_learn_tpe(space, [source], n_samples=50, task_weights=AtFirst(30))
+    ours = adjusted(px.papers.authors_meta_learn_tpe, n_samples=50)(space, [source], task_weights=AtFirst(30))
     plain = px.mo_tpe(space, 1)
     state, y = plain.init(), ((x - 0.3) ** 2).sum(axis=1)
     for rows, same in ((slice(20), False), (slice(20, 40), True)):

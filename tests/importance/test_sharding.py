@@ -94,7 +94,7 @@ cases = {
     "log_prob of seeds": (jax.vmap(lambda x: fit(x).log_prob(x[:8])), (rows[:8],)),
     "log_prob of points": (pe.log_prob, (rows[1],)),
     "sample": (jax.vmap(lambda key: pe.sample(key, 3)), (keys,)),
-    "optimize": (jax.vmap(lambda key: px.optimize(px.tpe(flat), problem, key, 14).x), (keys,)),
+    "optimize": (jax.vmap(lambda key: px.optimize(key, px.tpe(flat), problem, 14).x), (keys,)),
     "gradient": (jax.vmap(jax.grad(lambda w, x, loss: px.importance.estimate(
         px.encode(space, x, loss, levels, weight=w, grid=grid)).variance[0, 1])),
         (np.ones((8, n), np.float32), rows[:8], losses[:8])),

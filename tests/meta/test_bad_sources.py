@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from benchmarks.settings import adjusted
 from samplers.tables import SPACE_OF, candidates, score_of, table, told
 
 import parzax as px
@@ -22,7 +23,7 @@ def log(x, y, space: px.Space = SPACE, **options) -> px.Observations:
 
 GOOD = log([[0, 0], [1, 2]], [1, 2])
 REFUSED = {
-    "no source": ([], {}, ValueError, "^sources must have at least one task.*parzax.tpe"),
+    "no source": ([], {}, ValueError, "^sources must have at least one task"),
     "an empty dict": ({}, {}, ValueError, "^sources must have at least one task"),
     "None": (None, {}, TypeError, "^sources must be a list.*NoneType"),
     "one log": (GOOD, {}, TypeError, "^sources must be a list.*one log per task.*Observations"),
@@ -59,13 +60,11 @@ REFUSED = {
 def test_refused(case):
     sources, options, error, message = REFUSED[case]
     with pytest.raises(error, match=message):
-        px.paper_meta_learn_tpe(SPACE, sources, **options)
-    # Without weights there is no comparison, and an argument of one is refused as such.
-    compares = options.keys() - {"n_constraints", "quantile", "gamma"}
-    if compares:
-        error, message = ValueError, f"^{compares.pop()} has no effect without task_weights"
+        adjusted(px.papers.authors_meta_learn_tpe, **options)(SPACE, sources)
+    if "max_candidates" in options:
+        error, message = ValueError, "^max_candidates has no effect without task_weights"
     with pytest.raises(error, match=message):
-        px.meta_learn_tpe(SPACE, sources, **options)
+        adjusted(px.meta_learn_tpe, **options)(SPACE, sources)
 
 
 ACCEPTED = {
@@ -94,7 +93,7 @@ def test_accepted(fresh, record_property):
     """Scores are finite and suggestions are of the space, before the first row and after 30."""
     at = jnp.asarray(candidates("categories"), jnp.float32)
     for name, source in ACCEPTED.items():
-        sampler = px.paper_meta_learn_tpe(SPACE, {"s": source}, n_samples=50)
+        sampler = adjusted(px.papers.authors_meta_learn_tpe, n_samples=50)(SPACE, {"s": source})
         state = told(sampler, table("categories", "none" if fresh else "random"))
         assert np.isfinite(score_of(sampler, state, at)).all(), name
         x = np.asarray(_ask(sampler, jax.random.key(0), state))
@@ -106,15 +105,15 @@ def test_accepted(fresh, record_property):
 @pytest.mark.slow
 def test_numbers_of_numpy():
     """The same sampler, and the same program, as with the number that it prints as."""
-    make = partial(px.paper_meta_learn_tpe, SPACE, [GOOD], n_samples=50)
-    one, other = make(eta=2.5), make(eta=np.float32(2.5))
+    make = partial(adjusted, px.papers.authors_meta_learn_tpe, n_samples=50)
+    one, other = (make(eta=eta)(SPACE, [GOOD]) for eta in (2.5, np.float32(2.5)))
     assert eqx.tree_equal(one, other)
     np.testing.assert_array_equal(other.smoothing.sources.comparison.reduction.least, [3, 7][: len(SPACE)])
 
 
 def test_reports():
     """What was not used is named."""
-    said = px.paper_meta_learn_tpe(SPACE, ACCEPTED, n_samples=50).smoothing.sources.report
+    said = adjusted(px.papers.authors_meta_learn_tpe, n_samples=50)(SPACE, ACCEPTED).smoothing.sources.report
     begin = px.meta_learn_tpe(SPACE, ACCEPTED).start.report
     assert [line.rsplit("; ", 1)[0] for line in begin] == [
         line.replace(" (the prior stands for it)", "") for line in said

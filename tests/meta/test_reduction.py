@@ -11,8 +11,8 @@ from reference import meta as oracle
 
 import parzax as px
 from parzax.density import Smoothing
-from parzax.meta import Reduction, kept_parameters, overall_importance, rows_needed
-from parzax.meta.comparison import ComparisonSettings, SimilarityEstimator
+from parzax.meta.comparison import Comparison, SimilarityEstimator
+from parzax.meta.reduction import Reduction, kept_parameters, overall_importance, rows_needed
 
 
 @eqx.filter_jit
@@ -23,7 +23,7 @@ def importance_of(estimator, x, below, counted):
 
 
 def estimator_of(space: px.Space, bandwidth=None, top=1.0) -> SimilarityEstimator:
-    settings = ComparisonSettings(2.5, "balanced", 8, None, compared_bandwidth=bandwidth, compared_top=top)
+    settings = Comparison(n_samples=8, bandwidth=bandwidth, top=top)
     return SimilarityEstimator.of(space, Smoothing(px.bandwidth.Scott(0.1), 0.9), settings)
 
 

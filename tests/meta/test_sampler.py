@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from benchmarks.settings import adjusted
 from reference import meta as oracle
 from reference import tpe
 from samplers.tables import SPACE_OF, Table, candidates, score_of, searching_alike, table, told
@@ -20,18 +21,18 @@ SETTINGS = tpe.Settings(rule="linear", quantile=0.1, whole_front=True, minimum=0
 
 def observations(space: px.Space, data) -> px.Observations:
     """A table as a log: constraint-only rows have NaN objectives, pending ones are left out."""
-    pending = np.isnan(data.objectives).any(axis=-1) & ~data.constraint_only
+    pending = np.isnan(data.losses).any(axis=-1) & ~data.constraint_only
     known = np.where(np.isnan(data.constraints), 1.0, data.constraints)
     return px.Observations.from_arrays(
         space,
         data.x[~pending],
-        data.objectives[~pending],
+        data.losses[~pending],
         constraints=known[~pending] if known.size else None,
     )
 
 
 # The paper's own weights and candidates.
-paper = px.paper_meta_learn_tpe
+paper = px.papers.authors_meta_learn_tpe
 
 
 @cache
@@ -42,7 +43,7 @@ def sources(space: str, m: int, c: int) -> tuple:
 def meta(space: str, m: int = 1, c: int = 0, logs=None, **options) -> px.samplers.Sampler:
     own = SPACE_OF[space]
     logs = [observations(own, t) for t in sources(space, m, c)] if logs is None else logs
-    return paper(own, logs, m, c, n_samples=200, **options)
+    return adjusted(paper, n_samples=200, **options)(own, logs, m, c)
 
 
 def _alike(sampler, state):
@@ -101,7 +102,7 @@ def test_scores(space, m, c, double, record_property):
 
 def frequencies(data) -> np.ndarray:
     """Of the configurations below."""
-    below = tpe.groups(SETTINGS, data.x, data.objectives, data.constraints, data.constraint_only)[0].below
+    below = tpe.groups(SETTINGS, data.x, data.losses, data.constraints, data.constraint_only)[0].below
     rows, counts = np.unique(data.x[below], axis=0, return_counts=True)
     return {tuple(row): n / counts.sum() for row, n in zip(rows.tolist(), counts, strict=True)}
 
@@ -110,7 +111,7 @@ def frequencies(data) -> np.ndarray:
 def test_similarity_of_categories_is_that_of_frequencies(estimate):
     """The comparison has neither spread nor prior, so that the variation is a sum over six configurations."""
     logs = [observations(SPACE_OF["categories"], t) for t in sources("categories", 1, 0)]
-    sampler = paper(SPACE_OF["categories"], logs, eta=None, n_samples=4000, estimate=estimate)
+    sampler = adjusted(paper, eta=None, n_samples=4000, estimate=estimate)(SPACE_OF["categories"], logs)
     for data in ("random", "few values", "ties"):
         own = table("categories", data)
         p = frequencies(own)
@@ -154,13 +155,13 @@ def test_limits():
     wanted = np.asarray(score_of(plain, told(plain, own), at))
     nothing = px.Observations.from_arrays(space, own.x[:1], np.full((1, 2), np.nan))
     # Both with as much room for rows, and all parameters: they share what is compiled.
-    empty = paper(space, [nothing], 2, n_samples=100, eta=None)
+    empty = adjusted(paper, n_samples=100, eta=None)(space, [nothing], 2)
     np.testing.assert_allclose(score_of(empty, told(empty, own), at), wanted, atol=2e-4)
     assert "0 rows" in empty.smoothing.sources.report[0]
     far, better = own.x[:8].copy(), own._replace(x=np.where(np.arange(4) == 2, 0.0, own.x))
     far[:, 2] = 2.0  # another category in every row
-    disjoint = paper(
-        space, [px.Observations.from_arrays(space, far, own.objectives[:8])], 2, n_samples=100, eta=None
+    disjoint = adjusted(paper, n_samples=100, eta=None)(
+        space, [px.Observations.from_arrays(space, far, own.losses[:8])], 2
     )
     state = told(disjoint, better)
     assert float(alike(disjoint, state)[0][0]) == 0
@@ -179,7 +180,7 @@ def test_the_target_wins_with_its_rows():
         return x, (x[:, 0] - centre) ** 2
 
     source = px.Observations.from_arrays(space, *log(20, 0.8))
-    sampler, plain = paper(space, [source], n_samples=100), px.mo_tpe(space, 1)
+    sampler, plain = adjusted(paper, n_samples=100)(space, [source]), px.mo_tpe(space, 1)
     at = jnp.asarray([[0.1, 0], [0.5, 1], [0.8, 0], [0.95, 1.0]])
     gaps = []
     for n in (20, 2000):
@@ -194,7 +195,7 @@ def test_identical_tasks_weigh_the_same():
     """s = 1 for all, so that every task has 1/T."""
     own = table("categories", "random")
     log = observations(SPACE_OF["categories"], own)
-    sampler = paper(SPACE_OF["categories"], [log] * 3, n_samples=100, eta=None)
+    sampler = adjusted(paper, n_samples=100, eta=None)(SPACE_OF["categories"], [log] * 3)
     s = alike(sampler, told(sampler, own))[0]
     np.testing.assert_allclose(s, 1, atol=1e-6)
     found = px.samplers.similarities(sampler, told(sampler, own))
@@ -244,7 +245,7 @@ def test_log_densities_of_minus_800(record_property):
 
 
 def meta_of(space: px.Space, logs, **options) -> px.samplers.Sampler:
-    return paper(space, logs, n_samples=200, **options)
+    return adjusted(paper, n_samples=200, **options)(space, logs)
 
 
 @eqx.filter_jit

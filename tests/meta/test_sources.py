@@ -13,7 +13,7 @@ from reference import pareto
 from samplers.tables import SPACE_OF, Table, table, told
 
 import parzax as px
-from parzax.meta import best, named_logs, rows_at, source_rows
+from parzax.meta import best, named_sources, rows_at, source_rows
 from parzax.meta.states import place, split_rows
 from parzax.pareto import non_domination_rank
 from parzax.space import host_frame
@@ -37,7 +37,7 @@ def log(x, y, space: px.Space = UNIT, **options) -> px.Observations:
 
 
 def rows_of(space: px.Space, *logs: px.Observations, m: int = 1, c: int = 0):
-    return source_rows(space, named_logs(logs), m, c)
+    return source_rows(named_sources(logs), space, m, c)
 
 
 def values_of(space: px.Space, rows) -> np.ndarray:
@@ -134,7 +134,7 @@ def test_what_float32_does_not_hold():
 
 def states(rows) -> px.samplers.State:
     """Of tasks, whatever their groups are."""
-    return split_rows(rows, px.split.Split(px.gamma.linear(0.1)))[0]
+    return split_rows(rows, px.split.Split(px.gamma.Linear(0.1)))[0]
 
 
 # --- ranks -------------------------------------------------------------------------------------
@@ -147,8 +147,8 @@ def test_small_differences_of_losses():
     wanted = np.argsort(np.argsort(gap))
     for loss in (1e6 + 1e-2 * gap, 1e300 * (1 + gap), np.where(gap == gap.min(), -np.inf, gap)):
         state = states(rows_of(UNIT, log(x, loss)))
-        np.testing.assert_array_equal(state.before[0, :100], wanted)
-        assert np.isfinite(state.objectives[0, :100]).all()
+        np.testing.assert_array_equal(np.argsort(np.argsort(state.losses[0, :100, 0])), wanted)
+        assert np.isfinite(state.losses[0, :100]).all()
 
 
 def test_ranks_of_several_objectives():
@@ -176,19 +176,17 @@ def test_a_violation_however_small():
 @pytest.mark.parametrize("data", ["random", "few values", "extra", "infinite"])
 def test_states_are_those_of_told_rows(data):
     """Catches a wrong count before a row, order, padding or mask."""
-    own, sampler = table("mixed", data, 1, 2), px.c_tpe(SPACE_OF["mixed"], 2)
+    own, sampler = table("mixed", data, 1, 2), px.c_tpe(SPACE_OF["mixed"], n_constraints=2)
     # A row of which nothing is known is left out.
-    says = ~(np.isnan(own.objectives).all(axis=1) & np.isnan(own.constraints).all(axis=1))
+    says = ~(np.isnan(own.losses).all(axis=1) & np.isnan(own.constraints).all(axis=1))
     assert says.all() == (data != "extra")
     own = Table(*(part[says] for part in own))
-    (rows,) = rows_of(
-        sampler.space, log(own.x, own.objectives, sampler.space, constraints=own.constraints), c=2
-    )
+    (rows,) = rows_of(sampler.space, log(own.x, own.losses, sampler.space, constraints=own.constraints), c=2)
     # A log has no infinite losses, which the states hold nevertheless.
-    rows = dataclasses.replace(rows, objectives=own.objectives)
+    rows = dataclasses.replace(rows, losses=own.losses)
     found = jax.tree.map(lambda a: a[0], states([rows]))
     # One objective counts by its order.
-    ranked = own._replace(objectives=resolved(own.objectives, np.float32))
+    ranked = own._replace(losses=resolved(own.losses, np.float32))
     wanted = told(sampler, ranked, found.capacity)
     assert jax.tree.structure(found) == jax.tree.structure(wanted)
     # What absent rows have on the axes does not matter, and no source has native values.
@@ -209,7 +207,7 @@ def test_states_of_long_sources():
     rows = rows_of(UNIT, log(x, x[:, 0]), log(x[:9], x[:9, 0]))
     state = states(rows)
     assert state.count.tolist() == [200_000, 9]
-    np.testing.assert_array_equal(x[np.argsort(state.before[0, : len(x)]), 0], np.sort(x[:, 0]))
+    np.testing.assert_array_equal(x[np.argsort(state.losses[0, : len(x), 0]), 0], np.sort(x[:, 0]))
 
 
 # --- the best ----------------------------------------------------------------------------------

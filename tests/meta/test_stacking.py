@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import numpy as np
 import pytest
+from benchmarks.settings import adjusted
 from reference import meta as oracle
 from reference import mixture, tpe
 from samplers.tables import SPACE_OF, table, told
@@ -66,10 +67,10 @@ CASES = [
 @pytest.mark.parametrize(("space", "m", "c"), CASES)
 def test_weights_equal_their_loops(double, space, m, c):
     """Catches a row that foretells itself, a group for another, and one of both weights alone."""
-    sampler, own = meta(space, m, c, task_weights=px.meta.stacking(0.5)), table(space, "random", m, c)
+    sampler, own = meta(space, m, c, task_weights=px.meta.Stacking(0.5)), table(space, "random", m, c)
     parameters = mixture.parameters_of(SPACE_OF[space])
     tables = [own, *sources(space, m, c)]
-    every = [tpe.groups(SETTINGS, t.x, t.objectives, t.constraints, t.constraint_only) for t in tables]
+    every = [tpe.groups(SETTINGS, t.x, t.losses, t.constraints, t.constraint_only) for t in tables]
 
     def log_prob(groups: list[tpe.Group], name: str, i: int) -> list[float]:
         rows = getattr(groups[0], name)
@@ -115,7 +116,7 @@ def test_a_source_helps_as_far_as_it_foretells():
     space = px.Space({f"x{d}": px.Float(0, 1) for d in range(3)})
     nothing = px.Observations.from_arrays(space, [[0.5] * 3], [np.nan])
     logs = {"same": _log(space, 0.3, 1), "other": _log(space, 0.9, 2), "nothing": nothing}
-    sampler = px.meta_learn_tpe(space, logs, n_samples=50, task_weights=px.meta.stacking())
+    sampler = adjusted(px.meta_learn_tpe, n_samples=50)(space, logs, task_weights=px.meta.Stacking())
     state = sampler.init(256)
     fresh = _weights(sampler, state)[0].below
     np.testing.assert_allclose(fresh, [7 / 9, 1 / 9, 1 / 9, 0], atol=1e-6)
@@ -135,7 +136,7 @@ def test_a_source_helps_as_far_as_it_foretells():
 def test_tasks_share_the_candidates(double):
     """Catches another default of `meta_learn_tpe`, and candidates of every task."""
     default = inspect.signature(px.meta_learn_tpe).parameters["max_candidates"].default
-    options = {"task_weights": px.meta.stacking(), "max_candidates": default}
+    options = {"task_weights": px.meta.Stacking(), "max_candidates": default}
     sampler = meta("categories", 1, 1, n_candidates=40, **options)
 
     def drawn(state):
@@ -153,6 +154,6 @@ def test_refused():
     space = px.Space({"x": px.Float(0, 1)})
     for prior_weight in (0.0, -1.0, np.inf, np.nan):
         with pytest.raises(ValueError, match="prior_weight must be"):
-            px.meta.stacking(prior_weight)
+            px.meta.Stacking(prior_weight)
     with pytest.raises(TypeError, match=r"^task_weights must be a rule.*0\.5"):
         px.meta_learn_tpe(space, [_log(space, 0.5, 0)], task_weights=0.5)

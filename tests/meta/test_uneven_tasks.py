@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from benchmarks.settings import adjusted
 from reference import meta as oracle
 from reference import tpe
 from samplers.tables import SPACE_OF, Table, add, candidates, empty, searching_alike, table, told
@@ -33,9 +34,7 @@ def lacking_constraints(own: Table) -> Table:
 
 
 def constraints_alone(own: Table) -> Table:
-    return own._replace(
-        objectives=np.full_like(own.objectives, NAN), constraint_only=np.ones(len(own.x), bool)
-    )
+    return own._replace(losses=np.full_like(own.losses, NAN), constraint_only=np.ones(len(own.x), bool))
 
 
 def log_of(space: px.Space, own: Table, lacking: bool = False, missing=()) -> px.Observations:
@@ -44,7 +43,7 @@ def log_of(space: px.Space, own: Table, lacking: bool = False, missing=()) -> px
     return px.Observations.from_arrays(
         px.Space({name: space[name][0] for name in names}),
         own.x[:, kept],
-        own.objectives,
+        own.losses,
         constraints=None if lacking or not own.constraints.size else own.constraints,
     )
 
@@ -72,7 +71,7 @@ def test_scores_of_uneven_tasks(case, record_property, double):
     )
     logs = [log_of(space, t, m in lacking, missing.get(m, ())) for m, t in enumerate(others, 1)]
     settings = dataclasses.replace(SETTINGS, score="relative" if c else "ratio")
-    sampler = paper(space, logs, 1, c, n_samples=200, eta=None)
+    sampler = adjusted(paper, n_samples=200, eta=None)(space, logs, 1, c)
     state = told(sampler, own)
     at = candidates("mixed")
     s, found = judged(sampler, state, jnp.asarray(at))
@@ -108,7 +107,7 @@ def discrete(n: int, seed: int) -> Table:
 
 
 def below(own: Table) -> list[int]:
-    return tpe.groups(SETTINGS, own.x, own.objectives, own.constraints, own.constraint_only)[0].below
+    return tpe.groups(SETTINGS, own.x, own.losses, own.constraints, own.constraint_only)[0].below
 
 
 def in_tens(sampler: px.samplers.Sampler, own: Table) -> px.samplers.State:
@@ -123,7 +122,7 @@ def in_tens(sampler: px.samplers.Sampler, own: Table) -> px.samplers.State:
 @functools.cache
 def sampler_of(rule: str) -> px.samplers.Sampler:
     logs = [observations(DISCRETE, discrete(n, seed)) for n, seed in ((50, 1), (120, 2), (90, 3))]
-    return paper(DISCRETE, logs, eta=2.5, n_samples=4000, importance=rule)
+    return adjusted(paper, eta=2.5, n_samples=4000, importance=rule)(DISCRETE, logs)
 
 
 @pytest.mark.slow
@@ -171,7 +170,7 @@ def test_eleven_tasks_of_different_lengths(double):
     """Each has the density and the similarity that it has as the only source."""
     space, own = SPACE_OF["mixed"], table("mixed", "random")
     logs = [observations(space, first(table("mixed", "random", seed=20 + n), 30 - 2 * n)) for n in range(11)]
-    sampler = paper(space, logs, n_samples=200, eta=None)
+    sampler = adjusted(paper, n_samples=200, eta=None)(space, logs)
 
     @eqx.filter_jit
     def inside(sampler, state, at):
@@ -185,7 +184,7 @@ def test_eleven_tasks_of_different_lengths(double):
     densities, s, n_rows = inside(searching_alike(sampler), told(sampler, own), at)
     assert n_rows.tolist() == [3, 3, 3, 3, 3, 2, 2, 2, 2, 2, 1]
     for m in (0, 5, 7, 8, 10):
-        alone = paper(space, [logs[m]], n_samples=200, eta=None)
+        alone = adjusted(paper, n_samples=200, eta=None)(space, [logs[m]])
         wanted = inside(searching_alike(alone), told(alone, own), at)
         for many, one in zip(densities, wanted[0], strict=True):
             np.testing.assert_allclose(many[m], one[0], rtol=1e-10)
@@ -215,7 +214,7 @@ def first_candidates(sampler, state):
 def drawn(most: int) -> np.ndarray:
     """Candidates per task: rows of a task are of a category of its own, and kernels stay there."""
     logs = [observations(OWN, of_one(task)) for task in (1, 2, 3)]
-    sampler = paper(OWN, logs, max_candidates=most, top=1.0, prior_weight=0.0, n_samples=50)
+    sampler = adjusted(paper, top=1.0, prior_weight=0.0, n_samples=50)(OWN, logs, max_candidates=most)
 
     x = np.asarray(first_candidates(sampler, told(sampler, of_one(0))))
     assert ((x[:, 1] >= 0) & (x[:, 1] <= 1)).all()
@@ -235,7 +234,7 @@ def test_candidates_come_from_every_task():
 def test_candidates_of_a_conditional_space():
     for most, n in ((1024, 300), (60, 60)):
         logs = [observations(SPACE_OF["conditional"], table("conditional", "random", seed=s)) for s in (4, 5)]
-        sampler = paper(SPACE_OF["conditional"], logs, max_candidates=most, eta=None, n_samples=50)
+        sampler = adjusted(paper, eta=None, n_samples=50)(SPACE_OF["conditional"], logs, max_candidates=most)
         x = np.asarray(first_candidates(sampler, told(sampler, table("conditional", "random"))))
         assert x.shape == (n, len(sampler.space))
         assert host_frame(sampler.space).encode(x).valid.all()
@@ -249,7 +248,7 @@ def test_candidates_of_a_conditional_space():
 def test_compiled_is_eager_and_vmap_is_a_loop(estimate):
     space = SPACE_OF["categories"]
     logs = [observations(space, table("categories", "random", seed=s)) for s in (4, 5)]
-    sampler = paper(space, logs, estimate=estimate, n_samples=100)
+    sampler = adjusted(paper, estimate=estimate, n_samples=100)(space, logs)
     states = [told(sampler, table("categories", data)) for data in ("random", "ties", "few values", "none")]
     at = jnp.asarray(candidates("categories"), jnp.float32)
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import jax
 import numpy as np
 import pytest
+from benchmarks.settings import adjusted
 
 import parzax as px
 from parzax.samplers import RandomStart
@@ -26,15 +27,16 @@ def log(seed: int, m: int = 1, c: int = 0, space: px.Space = SPACE, n: int = 40)
 def test_all_but_the_start_are_those_of_tpe(m, c, options):
     """Catches a default that is written twice and differs; the paper's are those of `mo_tpe`."""
     space, source = px.Space({"k": SPACE["k"]}), log(0, m, c)
-    sampler = px.meta_learn_tpe(space, [source], m, c, **options)
+    sampler = adjusted(px.meta_learn_tpe, **options)(space, [source], m, c)
     own = {"n_startup": 7 if c else 5, "share_power": 1.0} | options
-    assert replace(sampler, start=RandomStart()) == px.tpe(space, m, c, **own)
+    assert sampler.start.n_startup == own["n_startup"]
+    assert replace(sampler, start=RandomStart(own["n_startup"])) == adjusted(px.tpe, **own)(space, m, c)
     own = {"n_samples": 50, "start": RandomStart()}
-    published = px.paper_meta_learn_tpe(space, [source], m, c, **own, **options)
-    plain = px.mo_tpe(space, m, c, n_startup=5, epsilon=0.05, **options)
+    published = adjusted(px.papers.authors_meta_learn_tpe, **own, **options)(space, [source], m, c)
+    plain = adjusted(px.mo_tpe, epsilon=0.05, **options)(space, m, c)
     assert replace(published, smoothing=published.smoothing.target) == plain
-    assert published.smoothing.most == 1024
-    assert repr(published.smoothing.weights) == repr(px.meta.by_similarity())
+    assert published.smoothing.by_task
+    assert repr(published.smoothing.weights) == repr(px.meta.BySimilarity())
 
 
 @pytest.mark.parametrize(("m", "c"), KINDS)
@@ -43,7 +45,7 @@ def test_first_suggestions(m, c):
     logs = [log(0, m, c), log(1, m, c)]
     start = px.meta_learn_tpe(SPACE, logs, n_constraints=c).start
     # The other parts do not matter; these are compiled fastest.
-    sampler = replace(px.mo_tpe(SPACE, m, c, n_startup=5, n_candidates=3), start=start)
+    sampler = replace(adjusted(px.mo_tpe, n_startup=5, n_candidates=3)(SPACE, m, c), start=start)
     wanted = set()
     for own in logs:
         feasible = np.ones(own.n, bool) if not c else own.constraints[:, 0] <= 0
@@ -89,8 +91,11 @@ def test_the_report_says_what_is_suggested():
 
 @pytest.mark.usefixtures("as_installed")
 def test_refused():
-    """What would leave the sources no part; numbers of NumPy that are the defaults are not."""
-    for options in ({"n_startup": 0}, {"start": RandomStart()}, {"key": jax.random.key(0)}, {"eta": None}):
-        with pytest.raises(ValueError, match=f"^{next(iter(options))} .* without task_weights"):
-            px.meta_learn_tpe(SPACE, [log(0)], **options)
-    px.meta_learn_tpe(SPACE, [log(0)], eta=np.float32(2.5), n_samples=np.int64(1000))
+    """What would leave the sources no part."""
+    with pytest.raises(ValueError, match="^start must be a whole number of at least 1"):
+        px.meta_learn_tpe(SPACE, [log(0)], start=0)
+    with pytest.raises(ValueError, match="without task_weights this start leaves the sources out"):
+        px.meta_learn_tpe(SPACE, [log(0)], start=RandomStart())
+    for options in ({"comparison": px.meta.Comparison()}, {"max_candidates": 9}):
+        with pytest.raises(ValueError, match=f"^{next(iter(options))} has no effect without task_weights"):
+            adjusted(px.meta_learn_tpe, **options)(SPACE, [log(0)])

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from benchmarks.settings import adjusted
 from samplers.tables import SPACE_OF, candidates, empty, score_of, table, told
 
 import parzax as px
@@ -16,7 +17,7 @@ SPACE = SPACE_OF["categories"]
 
 
 def log(own, space: px.Space = SPACE, **options) -> px.Observations:
-    return px.Observations.from_arrays(space, own.x, own.objectives, **options)
+    return px.Observations.from_arrays(space, own.x, own.losses, **options)
 
 
 @eqx.filter_jit
@@ -29,7 +30,7 @@ def test_a_task_without_rows_weighs_nothing():
     """Scores stay the same with one more, and its similarity is 0."""
     some, own = log(table("categories", "random", seed=4)), table("categories", "random")
     nothing = px.Observations.from_arrays(SPACE, [[0, 0]], [NAN])
-    one, two = (paper(SPACE, logs, n_samples=100) for logs in ([some], [some, nothing]))
+    one, two = (adjusted(paper, n_samples=100)(SPACE, logs) for logs in ([some], [some, nothing]))
     at, state = jnp.asarray(candidates("categories"), jnp.float32), told(one, own)
     np.testing.assert_allclose(score_of(two, state, at), score_of(one, state, at), atol=1e-5)
     assert float(score_of(one, state, at).std()) > 0.1
@@ -48,7 +49,7 @@ def test_a_task_with_too_few_feasible_rows():
     tables = [table("categories", "random", seed=seed) for seed in range(3)]
     least = [np.arange(30.0) + 1, np.arange(30.0) - 1, np.arange(30.0) - 2]
     logs = [log(t, constraints=c) for t, c in zip(tables, least, strict=True)]
-    sampler = paper(SPACE, logs, 1, 1, n_samples=50, eta=None)
+    sampler = adjusted(paper, n_samples=50, eta=None)(SPACE, logs, 1, 1)
     sources = sampler.smoothing.sources
     objective, constraint = sources.n_rows[:, 0], sources.n_rows[:, 1]
     np.testing.assert_array_equal(objective[:2], 0)
@@ -78,7 +79,7 @@ def test_a_parameter_that_a_task_lacks(estimate):
     ]
     found = {}
     for eta in (None, 2.5):  # 6 rows below: compared by both, or by x alone
-        sampler = paper(space, [whole, *only], n_samples=200, eta=eta, estimate=estimate)
+        sampler = adjusted(paper, n_samples=200, eta=eta, estimate=estimate)(space, [whole, *only])
         state = sampler.tell(sampler.init(64), x, loss)
         found[eta] = np.asarray(alike(sampler, state))
     np.testing.assert_allclose(found[None][:2], 1, atol=1e-3)
@@ -89,7 +90,7 @@ def test_a_parameter_that_a_task_lacks(estimate):
 @pytest.mark.slow
 def test_a_fresh_batch_differs():
     """All six configurations, whichever of them are rows of the source."""
-    sampler = paper(SPACE, [log(table("categories", "random", seed=4))], n_samples=50)
+    sampler = adjusted(paper, n_samples=50)(SPACE, [log(table("categories", "random", seed=4))])
     state = empty(sampler, 8)
     for seed in range(8):
         assert len(np.unique(sampler.ask(jax.random.key(seed), state, 6), axis=0)) == 6
@@ -101,7 +102,7 @@ def test_a_batch_larger_than_the_number_of_candidates():
     space = px.Space({"x": px.Float(0, 1)})
     x = np.random.default_rng(0).uniform(size=(30, 1))
     own = px.Observations.from_arrays(space, x, x[:, 0])
-    sampler = paper(space, [own], n_samples=50, max_candidates=10, epsilon=0.0)
+    sampler = adjusted(paper, n_samples=50, epsilon=0.0)(space, [own], max_candidates=10)
     state = sampler.tell(sampler.init(64), x, x[:, 0])
     found = eqx.filter_jit(lambda sampler, key, state: sampler.ask(key, state, 25))(
         sampler, jax.random.key(0), state
@@ -116,7 +117,9 @@ def three_logs() -> list[px.Observations]:
 def test_naive_weights():
     """eta = inf: every task counts alike, k = 1 / T, however many rows there are; one program with others."""
     logs = three_logs()
-    naive, some, all_of_them = (paper(SPACE, logs, n_samples=50, eta=e) for e in (np.inf, 2.5, None))
+    naive, some, all_of_them = (
+        adjusted(paper, n_samples=50, eta=e)(SPACE, logs) for e in (np.inf, 2.5, None)
+    )
     state = told(naive, table("categories", "random"))
     found = alike(naive, state)
     np.testing.assert_array_equal(found, np.ones(3))
@@ -132,10 +135,10 @@ def test_naive_weights():
 @pytest.mark.parametrize(("down", "least"), [(True, 30), pytest.param(False, 21, marks=pytest.mark.slow)])
 def test_when_tasks_are_compared_first(down, least):
     """The number in floor(log_2.5 n) as floor(gamma N), 30 rows as in the paper, and as ceil(gamma N), 21."""
-    rule = px.gamma.linear(0.1, down=down)
-    sampler = paper(SPACE, three_logs(), n_samples=50, n_good=rule)
+    rule = px.gamma.Linear(0.1, down=down)
+    sampler = adjusted(paper, n_samples=50, n_good=rule)(SPACE, three_logs())
     own = [table("categories", "random", seed=seed) for seed in (1, 2)]
-    x, losses = (np.concatenate([getattr(t, name) for t in own]) for name in ("x", "objectives"))
+    x, losses = (np.concatenate([getattr(t, name) for t in own]) for name in ("x", "losses"))
 
     @eqx.filter_jit
     def after(n):

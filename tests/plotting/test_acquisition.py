@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from benchmarks import toys
 
 import parzax as px
 from parzax.lens.plotting import acquisition
@@ -43,7 +44,7 @@ def rows():
 
 @pytest.fixture(scope="module")
 def state(rows):
-    return SAMPLER.tell(SAMPLER.init(64), rows.x, rows.objectives, rows.constraints)
+    return SAMPLER.tell(SAMPLER.init(64), rows.x, rows.losses, rows.constraints)
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +156,7 @@ def test_no_rows_and_nothing_feasible(rows):
     np.testing.assert_allclose(flat, flat[0], atol=1e-5)
     with pytest.raises(ValueError, match="given: there are no rows to take momentum from"):
         acquisition(SAMPLER, empty, ["lr", "units"], given={"opt": "sgd"}, size=N)
-    none = Trace(rows.x, rows.objectives, np.ones((12, 1)), ("minimize",))
+    none = Trace(rows.x, rows.losses, np.ones((12, 1)), ("minimize",))
     assert "as in a row (none is feasible)" in sentence(acquisition(SAMPLER, none, ["lr", "units"], size=N))
 
 
@@ -170,7 +171,7 @@ def test_no_rows_and_nothing_feasible(rows):
         ({"given": {"lr": 0.1}}, ValueError, "given: 'lr' is an axis"),
         ({"given": 3}, TypeError, "given: values must be a mapping of names"),
         ({"size": 0}, ValueError, "size must be"),
-        ({"problem": px.problems.discs()}, ValueError, "problem must be a parzax.Problem on"),
+        ({"problem": toys.discs()}, ValueError, "problem must be a parzax.Problem on"),
         ({"run": 0, "state": Trace(np.zeros((2, 3, 4)), *np.zeros((2, 2, 3, 1)), ("minimize",)),
           "parameters": ["z"]}, ValueError, "parameters: no parameter"),
     ],

@@ -89,7 +89,7 @@ def test_a_level_that_is_not_attained_is_told():
 def test_what_is_maximised_lies_beyond_the_staircase():
     # Catches the surface of the worst points.
     runs = two_objectives(RUNS * [1, -1])
-    ax = attainment(Trace(runs.x, runs.objectives, runs.constraints, ("minimize", "maximize")))
+    ax = attainment(Trace(runs.x, runs.losses, runs.constraints, ("minimize", "maximize")))
     for line, mirrored in zip(ax.lines, attainment(two_objectives(RUNS)).lines, strict=True):
         np.testing.assert_array_equal(stairs(line), stairs(mirrored) * [1, -1])
         assert line.get_ydata()[0] == pytest.approx(ax.get_ylim()[0])

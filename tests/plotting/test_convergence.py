@@ -43,7 +43,7 @@ def test_the_median_and_the_quartiles_of_five_runs():
     x, y = ax.lines[0].get_data()
     np.testing.assert_array_equal(x, [1, 2, 3, 4])
     np.testing.assert_array_equal(y, expected[2])  # the third of five
-    np.testing.assert_array_equal(y, np.sort(np.asarray(FIVE.best()), axis=0)[2])
+    np.testing.assert_array_equal(y, np.sort(np.asarray(FIVE.best_losses()), axis=0)[2])
     assert band(ax)[3.0][0] == expected[1, 2]
     assert ax.get_ylabel() == "best feasible value\n(median and quartiles of 5 runs)"
     assert in_legend(ax) == ["nothing feasible in 1 of 5 runs"]

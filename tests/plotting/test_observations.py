@@ -4,6 +4,7 @@ import jax
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from benchmarks import toys
 
 import parzax as px
 from parzax.lens.plotting import observations
@@ -177,7 +178,7 @@ def test_all_infeasible_has_no_star():
         ({"parameters": ["beta", "lr"]}, ValueError, "parameters: no parameter 'beta'"),
         ({"parameters": ["lr", "lr"]}, ValueError, "parameters must be different names"),
         ({"space": px.Space({"a": px.Float(0, 1)})}, ValueError, "the space has one parameter"),
-        ({"space": px.problems.discs()}, ValueError, "space has 2 parameters, but the rows have 3"),
+        ({"space": toys.discs()}, ValueError, "space has 2 parameters, but the rows have 3"),
     ],
 )
 def test_refusals(arguments, error, message):

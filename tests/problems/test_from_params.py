@@ -92,7 +92,7 @@ def test_equals_a_problem_of_vectors():
     """Runs on named values and on columns are equal."""
     named = px.Problem.from_params(lambda key, p: p["rate"] * p["units"].astype(float) + used(p), SPACE)
     columns = px.Problem(lambda key, x: x[1] * x[3], SPACE)
-    first, second = (px.optimize(px.tpe(SPACE), problem, KEY, 32) for problem in (named, columns))
+    first, second = (px.optimize(KEY, px.tpe(SPACE), problem, 32) for problem in (named, columns))
     np.testing.assert_array_equal(first.x, second.x)
 
 
@@ -116,12 +116,12 @@ def test_one_compilation_for_the_same_problem_again():
         (
             lambda key, params: jnp.ones(3) * used(params),
             ValueError,
-            r"objectives of fn must be one number, got an array of shape \(3,\); n_objectives is 1",
+            r"losses of fn must be one number, got an array of shape \(3,\); n_objectives is 1",
         ),
         (
             lambda key, params: (used(params), params["units"] - 9),
             ValueError,
-            r"the second value of fn is for constraints, but n_constraints is 0\. Pass n_constraints=",
+            r"the second value of fn is for constraints, but n_constraints is 0\. Return the losses alone",
         ),
         (lambda params, key: params["rate"], TypeError, "string indexing"),
         (lambda key, params: params["rate"].reshape(3), TypeError, "reshape"),
@@ -130,7 +130,7 @@ def test_one_compilation_for_the_same_problem_again():
 def test_refusals(fn, error, message):
     problem = px.Problem.from_params(fn, SPACE)
     with pytest.raises(error, match=message):
-        px.optimize(px.tpe(SPACE), problem, KEY, 4)
+        px.optimize(KEY, px.tpe(SPACE), problem, 4)
     with pytest.raises(TypeError, match=r"fn must be a function of \(key, params\)"):
         px.Problem.from_params(3, SPACE)
     for wrong in (None, 3, px.Float(0, 1), (px.Float(0, 1), px.Float(0, 1))):
@@ -148,15 +148,15 @@ def test_a_path_is_no_key_of_a_tree():
 
 def test_a_sampler_of_the_same_parameters_without_the_tree():
     problem = px.Problem.from_params(lambda key, params: params["a"]["b"], {"a": {"b": px.Float(0, 1)}})
-    trace = px.optimize(px.tpe(px.Space({"a.b": px.Float(0, 1)})), problem, KEY, 4)
-    np.testing.assert_array_equal(trace.x, trace.objectives)
+    trace = px.optimize(KEY, px.tpe(px.Space({"a.b": px.Float(0, 1)})), problem, 4)
+    np.testing.assert_array_equal(trace.x, trace.losses)
 
 
 def minimum(fn, n_constraints=0):
     """A run is traced, which is when all of this is noticed."""
     problem = px.Problem.from_params(fn, DOMAINS, n_constraints=n_constraints)
     sampler = px.tpe(SPACE, n_constraints=n_constraints)
-    return jax.eval_shape(lambda key: px.optimize(sampler, problem, key, 4).x, KEY)
+    return jax.eval_shape(lambda key: px.optimize(key, sampler, problem, 4).x, KEY)
 
 
 def test_a_comparison_of_a_code_with_text_is_noticed():
@@ -203,8 +203,8 @@ def test_a_condition_is_no_constraint():
         minimum(lambda key, params: (used(params), params["units"] <= 16), 1)
     with pytest.raises(TypeError, match=r"must be numbers, got booleans; return a number that is <= 0"):
         minimum(lambda key, params: (used(params), [params["units"] <= 16, params["rate"]]), 2)
-    with pytest.raises(TypeError, match="the constraints of problem are booleans"):
-        px.optimize(px.tpe(SPACE, n_constraints=1), lambda key, x: (x[:1], x[:1] <= 0.5), KEY, 4)
+    with pytest.raises(TypeError, match="the constraints of fn must be numbers, got booleans"):
+        px.optimize(KEY, px.tpe(SPACE, n_constraints=1), lambda key, x: (x[:1], x[:1] <= 0.5), 4)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_errors_of_traced_values_say_what_to_do(fn):
 
 def test_a_plain_function_of_names_is_told_of_from_params():
     with pytest.raises(TypeError, match="string indexing") as caught:
-        px.optimize(px.tpe(SPACE), lambda key, params: params["rate"], KEY, 4)
+        px.optimize(KEY, px.tpe(SPACE), lambda key, params: params["rate"], 4)
     assert any("from_params gives it values by name" in note for note in caught.value.__notes__)
 
 

@@ -48,12 +48,12 @@ def test_shapes(fn, m, c):
 @pytest.mark.parametrize(
     ("fn", "m", "c", "error", "message"),
     [
-        (total, 2, 0, ValueError, r"objectives of fn must have shape \(2,\), got \(\)"),
-        (total, 1, 1, ValueError, "must return .objectives, constraints., because n_constraints = 1"),
-        (both, 1, 3, ValueError, r"objectives of fn must be one number, got an array of shape \(2,\)"),
+        (total, 2, 0, ValueError, r"losses of fn must have shape \(2,\), got \(\)"),
+        (total, 1, 1, ValueError, "must return .losses, constraints., because n_constraints = 1"),
+        (both, 1, 3, ValueError, r"losses of fn must be one number, got an array of shape \(2,\)"),
         (both, 2, 0, ValueError, "the second value of fn is for constraints, but n_constraints is 0"),
         (lambda key, x: (x[0], x[1], x[0]), 3, 0, ValueError, "belong in one array"),
-        (lambda key, x: (x[0], x[1]), 2, 0, ValueError, r"must have shape \(2,\), got \(\)"),
+        (lambda key, x: (x[0], x[1]), 2, 0, ValueError, r"for constraints, .* such as jnp.stack\(\[a, b\]\)"),
         (lambda key, x: None, 1, 0, TypeError, "must be numbers, got NoneType"),
         (lambda key, x: "good", 1, 0, TypeError, "must be numbers, got str"),
         (lambda key, x: jax.lax.complex(x[0], x[1]), 1, 0, TypeError, "real numbers, got dtype complex64"),

@@ -11,7 +11,6 @@ import pytest
 from reference import tables
 
 import parzax as px
-from parzax.samplers import Tabular
 
 pytestmark = pytest.mark.data
 
@@ -23,7 +22,7 @@ SMALL = "generated/small"
 @functools.cache
 def load(name, objectives=None, quantiles=(), thresholds=()):
     objectives = tables.OBJECTIVES[name] if objectives is None else objectives
-    return Tabular.load(
+    return px.problems.load_table(
         tables.load(name).path,
         list(objectives),
         constraint_quantiles=dict(quantiles),
@@ -137,7 +136,7 @@ def test_float64():
     """Loaded in float64 the table loses nothing."""
     raw = tables.load(SMALL)
     with jax.enable_x64(True):
-        problem = Tabular.load(raw.path, ["runtime"], constraint_quantiles={"runtime": 0.5})
+        problem = px.problems.load_table(raw.path, ["runtime"], constraint_quantiles={"runtime": 0.5})
         one = evaluate(problem, keys_of(1), jnp.asarray(raw.native()[4:5]))
         values, excess = one[0][0], one[1][0]
         x, found = both_ways(problem, np.arange(tables.N))
@@ -341,7 +340,7 @@ def test_values_that_are_none(x):
 )
 def test_bad_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):
-        Tabular.load(tables.load(SMALL).path, **{"objectives": ["loss"], **arguments})
+        px.problems.load_table(tables.load(SMALL).path, **{"objectives": ["loss"], **arguments})
 
 
 def changed(path, part, value):
@@ -421,7 +420,7 @@ def test_bad_files(case, tmp_path, monkeypatch):
     make, message = BAD[case]
     make(path)
     with pytest.raises(ValueError, match=message) as error:
-        Tabular.load(path, ["loss"])
+        px.problems.load_table(path, ["loss"])
     assert "small." in str(error.value)
     assert not (tmp_path / "executed").exists()
 
@@ -431,10 +430,10 @@ def test_paths(tmp_path, monkeypatch):
     header, arrays = tables.content()
     tables.write(tmp_path / "family", header, arrays)
     monkeypatch.setenv("PARZAX_DATA", str(tmp_path))
-    assert Tabular.load("family/small.npz", ["loss"]).name == "small"
+    assert px.problems.load_table("family/small.npz", ["loss"]).name == "small"
     monkeypatch.delenv("PARZAX_DATA")
     with pytest.raises(ValueError, match="PARZAX_DATA, the folder of tables, is not set"):
-        Tabular.load("family/small.npz", ["loss"])
+        px.problems.load_table("family/small.npz", ["loss"])
     with pytest.raises(ValueError, match=r"must name a \.npz file"):
-        Tabular.load("family/small", ["loss"])
+        px.problems.load_table("family/small", ["loss"])
     assert json.loads((tmp_path / "family" / "small.json").read_text()) == header

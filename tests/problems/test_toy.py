@@ -6,26 +6,23 @@ import numpy as np
 import pytest
 from benchmarks import toys
 
-import parzax as px
-from parzax.lens import problems
-
 KEY = jax.random.key(0)
 RNG = np.random.default_rng(0)
 
 # problem, formula of (objectives, constraints), a best point
 CASES = {
     "ellipsoid": (
-        problems.ellipsoid(4, 1.5),
+        toys.ellipsoid(4, 1.5),
         lambda x: ([sum(5**i * (x[i] - 1.5) ** 2 for i in range(4))], []),
         [1.5] * 4,
     ),
     "ellipsoid centres": (
-        problems.ellipsoid(3, [1.0, -2.0, 0.5]),
+        toys.ellipsoid(3, [1.0, -2.0, 0.5]),
         lambda x: ([(x[0] - 1) ** 2 + 5 * (x[1] + 2) ** 2 + 25 * (x[2] - 0.5) ** 2], []),
         [1.0, -2.0, 0.5],
     ),
     "ellipsoid outside": (
-        problems.ellipsoid(2, 6.0),
+        toys.ellipsoid(2, 6.0),
         lambda x: ([(x[0] - 6) ** 2 + 5 * (x[1] - 6) ** 2], []),
         [5.0, 5.0],
     ),
@@ -36,22 +33,22 @@ CASES = {
         [1.0, 0.5, 0.5],
     ),
     "discs": (
-        problems.discs(),
+        toys.discs(),
         lambda x: ([(x[0] + 2) ** 2 + (x[1] + 2) ** 2], [(x[0] - 1) ** 2 + (x[1] - 1) ** 2 - 4]),
         [1 - 2**0.5, 1 - 2**0.5],
     ),
     "discs overlapping": (
-        problems.discs(0.0, 0.5, 3**0.5),
+        toys.discs(0.0, 0.5, 3**0.5),
         lambda x: ([x[0] ** 2 + x[1] ** 2], [(x[0] - 0.5) ** 2 + (x[1] - 0.5) ** 2 - 3]),
         [0.0, 0.0],
     ),
     "ellipsoids": (
-        problems.ellipsoids(3),
+        toys.ellipsoids(3),
         lambda x: ([sum(5**i * (x[i] - c) ** 2 for i in range(3)) for c in (-1, 1)], []),
         None,
     ),
     "spheres": (
-        problems.ellipsoids(2, [[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]], base=1.0),
+        toys.ellipsoids(2, [[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]], base=1.0),
         lambda x: ([(x[0] - a) ** 2 + (x[1] - b) ** 2 for a, b in ((0, 1), (1, 0), (0, 0))], []),
         None,
     ),
@@ -112,7 +109,7 @@ def test_optimum(problem, formula, best):
     ("problem", "point", "front"),
     [
         (
-            problems.ellipsoids(3),
+            toys.ellipsoids(3),
             lambda t: np.full(3, 2 * t - 1),
             lambda f: np.sqrt(f[..., 0]) + np.sqrt(f[..., 1]) - np.sqrt(4 * 31),
         ),
@@ -137,10 +134,10 @@ def test_tasks_are_a_batch():
     """vmap over the centre, the radius and the bound = loop: the numbers are leaves, not constants."""
     centers, x = jnp.arange(4.0), jnp.array([0.5, -1.0])
     makers = (
-        lambda c: problems.ellipsoid(2, c),
+        lambda c: toys.ellipsoid(2, c),
         lambda c: toys.sphere(2, 0.0, c[None]),
-        lambda c: problems.discs(radius=c),
-        lambda c: problems.ellipsoids(2, jnp.stack([c, -c])),
+        lambda c: toys.discs(radius=c),
+        lambda c: toys.ellipsoids(2, jnp.stack([c, -c])),
     )
     for make in makers:
         alone, batch = jax.jit(make), jax.jit(jax.vmap(make))(centers)
@@ -161,7 +158,7 @@ def test_float64():
     """dtype follows the input."""
     with jax.enable_x64(True):
         x = jnp.array([0.5, 1.0])
-        for problem in (problems.ellipsoid(2), toys.sphere(2, lower=[0.0]), problems.discs()):
+        for problem in (toys.ellipsoid(2), toys.sphere(2, lower=[0.0]), toys.discs()):
             for given in (x, x.astype(np.float32)):
                 assert {part.dtype for part in jax.eval_shape(problem, KEY, given)} == {given.dtype}
 
@@ -169,19 +166,14 @@ def test_float64():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: problems.ellipsoid(0), "dim must be a whole number"),
-        (lambda: problems.ellipsoid(2, [1.0, 2.0, 3.0]), r"center must be a scalar or have shape \(2,\)"),
+        (lambda: toys.ellipsoid(0), "dim must be a whole number"),
+        (lambda: toys.ellipsoid(2, [1.0, 2.0, 3.0]), r"center must be a scalar or have shape \(2,\)"),
         (lambda: toys.sphere(2, lower=[0.0] * 3), r"lower must have shape \(c,\) with c <= 2"),
-        (lambda: problems.ellipsoids(2, 1.0), "centers must have shape"),
-        (lambda: problems.ellipsoids(2, np.zeros((2, 3))), "centers must have shape"),
+        (lambda: toys.ellipsoids(2, 1.0), "centers must have shape"),
+        (lambda: toys.ellipsoids(2, np.zeros((2, 3))), "centers must have shape"),
         (lambda: toys.zdt1(1), "dim must be a whole number of at least 2"),
     ],
 )
 def test_wrong_arguments(make, message):
     with pytest.raises(ValueError, match=message):
         make()
-
-
-def test_public_names():
-    assert px.Problem is problems.Problem
-    assert issubclass(px.samplers.Tabular, problems.AbstractProblem)

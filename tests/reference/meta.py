@@ -46,14 +46,14 @@ def scores(
         missing: number of a table -> columns that it does not have: the prior stands for them.
     """
     parameters, missing = mixture.parameters_of(space), missing or {}
-    groups = [tpe.groups(settings, t.x, t.objectives, t.constraints, t.constraint_only) for t in tables]
+    groups = [tpe.groups(settings, t.x, t.losses, t.constraints, t.constraint_only) for t in tables]
     for m in lacking:
         t = tables[m]
-        free = tpe.groups(settings, t.x, t.objectives, np.full_like(t.constraints, -1), t.constraint_only)
+        free = tpe.groups(settings, t.x, t.losses, np.full_like(t.constraints, -1), t.constraint_only)
         groups[m] = [free[0], *[NOTHING] * (len(free) - 1)]
     for m, t in enumerate(tables[1:], 1):
         evaluated = [
-            i for i, row in enumerate(t.objectives) if not t.constraint_only[i] and not np.isnan(row).any()
+            i for i, row in enumerate(t.losses) if not t.constraint_only[i] and not np.isnan(row).any()
         ]
         n_feasible = sum(m in lacking or bool((t.constraints[i] <= 0).all()) for i in evaluated)
         if n_feasible < tpe.count(settings, len(evaluated)):
@@ -79,9 +79,7 @@ def scores(
         # Pending rows are above, but are not known.
         pending = [
             sum(
-                any(map(math.isnan, row))
-                for row, e in zip(t.objectives, t.constraint_only, strict=True)
-                if not e
+                any(map(math.isnan, row)) for row, e in zip(t.losses, t.constraint_only, strict=True) if not e
             )
             * bool(groups[m][i].below or groups[m][i].above)
             for m, t in enumerate(tables)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+from benchmarks.settings import adjusted
 from densities import SPACES, draw
 from reference import tpe as oracle
 
@@ -35,7 +36,7 @@ class Table(NamedTuple):
     """Native values, losses, constraints, and which rows are constraint-only ones; these come last."""
 
     x: np.ndarray
-    objectives: np.ndarray
+    losses: np.ndarray
     constraints: np.ndarray
     constraint_only: np.ndarray
 
@@ -110,7 +111,7 @@ DATA = (
 def _told_alike(sampler: Sampler) -> Sampler:
     """The one that stands for all whose states are the same: what is compiled for it serves them all."""
     return replace(
-        px.paper_tpe(sampler.space), directions=sampler.directions, n_constraints=sampler.n_constraints
+        px.papers.tpe(sampler.space), directions=sampler.directions, n_constraints=sampler.n_constraints
     )
 
 
@@ -138,9 +139,8 @@ def add(sampler: Sampler, state: State, x, objectives, constraints, constraint_o
 
 def searching_alike(sampler: Sampler) -> Sampler:
     """With the search of any other sampler of the space: nothing but suggestions depends on it."""
-    plain = px.paper_tpe(sampler.space)
-    names = "start", "n_startup", "n_candidates", "epsilon", "gradient_steps", "repeats"
-    return replace(sampler, **{name: getattr(plain, name) for name in names})
+    plain = px.papers.tpe(sampler.space)
+    return replace(sampler, start=plain.start, proposal=plain.proposal)
 
 
 @eqx.filter_jit
@@ -191,37 +191,35 @@ FAMILY = {
         lambda s: px.tpe(s, 2), 2, 0,
         oracle.Settings(rule="linear", quantile=0.2, kernel="neighbours", top=None, by_rank=True),
     ),
-    "paper_tpe": (lambda s: px.paper_tpe(s), 1, 0, oracle.Settings()),
-    "c_tpe of none": (lambda s: px.c_tpe(s, 0), 1, 0, oracle.Settings(score="relative")),
-    "c_tpe of one": (lambda s: px.c_tpe(s, 1), 1, 1, oracle.Settings(score="relative")),
-    "c_tpe": (lambda s: px.c_tpe(s, 2), 1, 2, oracle.Settings(score="relative")),
+    "paper_tpe": (lambda s: px.papers.tpe(s), 1, 0, oracle.Settings()),
+    "c_tpe of none": (lambda s: px.c_tpe(s, n_constraints=0), 1, 0, oracle.Settings(score="relative")),
+    "c_tpe of one": (lambda s: px.c_tpe(s, n_constraints=1), 1, 1, oracle.Settings(score="relative")),
+    "c_tpe": (lambda s: px.c_tpe(s, n_constraints=2), 1, 2, oracle.Settings(score="relative")),
     "c_tpe, every minimum": (
-        lambda s: px.c_tpe(s, 2, every_minimum=True), 1, 2,
+        lambda s: adjusted(px.c_tpe, every_minimum=True)(s, n_constraints=2), 1, 2,
         oracle.Settings(score="relative", every_minimum=True),
     ),
     "c_tpe, ages": (
-        lambda s: px.c_tpe(s, 2, ages=px.ages.Ramp()), 1, 2, oracle.Settings(score="relative", forget=True)
+        lambda s: adjusted(px.c_tpe, ages=px.ages.Ramp())(s, n_constraints=2), 1, 2, oracle.Settings(score="relative", forget=True)
     ),
     "c_tpe, by rank": (
-        lambda s: px.c_tpe(s, 2, ages=px.ages.Ramp(), merit=px.merits.by_rank()), 1, 2,
+        lambda s: adjusted(px.c_tpe, ages=px.ages.Ramp(), merit=px.merits.ByRank())(s, n_constraints=2), 1, 2,
         oracle.Settings(score="relative", forget=True, by_rank=True),
     ),
     "mo_tpe, by rank": (
-        lambda s: px.mo_tpe(s, 2, gamma=px.gamma.linear(0.4), merit=px.merits.by_rank()), 2, 0,
+        lambda s: adjusted(px.mo_tpe, gamma=px.gamma.Linear(0.4), merit=px.merits.ByRank())(s, 2), 2, 0,
         oracle.Settings(rule="linear", quantile=0.4, whole_front=True, minimum=0.1, top=0.9, by_rank=True),
     ),
     "optuna_tpe, by rank": (
-        lambda s: px.optuna_tpe(s, merit=px.merits.by_rank()), 1, 0,
-        oracle.Settings(rule="optuna", kernel="neighbours", top=None, by_rank=True),
+        lambda s: adjusted(px.optuna_tpe, merit=px.merits.ByRank())(s), 1, 0,
+        oracle.Settings(rule="optuna", kernel="neighbours", top=None, by_rank=True, forget=True),
     ),
     "c_tpe of another power": (
-        lambda s: px.c_tpe(s, 2, share_power=2.5), 1, 2, oracle.Settings(score="relative", share_power=2.5),
+        lambda s: adjusted(px.c_tpe, share_power=2.5)(s, n_constraints=2), 1, 2, oracle.Settings(score="relative", share_power=2.5),
     ),
-    "naive": (lambda s: px.c_tpe(s, 2, naive=True), 1, 2, oracle.Settings(score="naive")),
+    "naive": (lambda s: px.papers.naive_c_tpe(s, n_constraints=2), 1, 2, oracle.Settings(score="naive")),
     "linear, strong prior": (
-        lambda s: px.paper_tpe(
-            s, gamma=px.gamma.linear(0.3), prior_weight=3.0, top=1.0
-        ), 1, 0, oracle.Settings(rule="linear", quantile=0.3, prior_weight=3.0, top=1.0),
+        lambda s: adjusted(px.papers.tpe, gamma=px.gamma.Linear(0.3), prior_weight=3.0, top=1.0)(s), 1, 0, oracle.Settings(rule="linear", quantile=0.3, prior_weight=3.0, top=1.0),
     ),
     "mo_tpe": (
         lambda s: px.mo_tpe(s, 2), 2, 0,
@@ -232,27 +230,26 @@ FAMILY = {
         oracle.Settings("relative", "linear", whole_front=True, minimum=0.1, top=0.9),
     ),
     "mo_tpe, hypervolume": (
-        lambda s: px.mo_tpe(
-            s, 2, ties=px.pareto.Hypervolume(), first_front=False, gamma=px.gamma.linear(0.4)
-        ), 2, 0, oracle.Settings(rule="linear", quantile=0.4, minimum=0.1, top=0.9, ties="hypervolume"),
+        lambda s: adjusted(px.mo_tpe, ties=px.pareto.Hypervolume(), first_front=False, gamma=px.gamma.Linear(0.4))(s, 2), 2, 0, oracle.Settings(rule="linear", quantile=0.4, minimum=0.1, top=0.9, ties="hypervolume"),
     ),
     "mo_tpe, constrained, hypervolume": (
-        lambda s: px.mo_tpe(s, 2, 1, ties=px.pareto.Hypervolume()), 2, 1,
+        lambda s: adjusted(px.mo_tpe, ties=px.pareto.Hypervolume())(s, 2, 1), 2, 1,
         oracle.Settings("relative", "linear", whole_front=True, minimum=0.1, top=0.9, ties="hypervolume"),
     ),
     "mo_tpe of three, hypervolume": (
-        lambda s: px.mo_tpe(s, 3, 1, ties=px.pareto.Hypervolume()), 3, 1,
+        lambda s: adjusted(px.mo_tpe, ties=px.pareto.Hypervolume())(s, 3, 1), 3, 1,
         oracle.Settings("relative", "linear", whole_front=True, minimum=0.1, top=0.9, ties="hypervolume"),
     ),
     "optuna_tpe": (
-        lambda s: px.optuna_tpe(s), 1, 0, oracle.Settings(rule="optuna", kernel="neighbours", top=None)
-    ),
-    "optuna_tpe, ages": (
-        lambda s: px.optuna_tpe(s, ages=px.ages.Ramp()), 1, 0,
+        lambda s: px.optuna_tpe(s), 1, 0,
         oracle.Settings(rule="optuna", kernel="neighbours", top=None, forget=True),
+    ),
+    "optuna_tpe, all ages": (
+        lambda s: adjusted(px.optuna_tpe, ages=px.ages.Equal())(s), 1, 0,
+        oracle.Settings(rule="optuna", kernel="neighbours", top=None),
     ),
     "optuna_tpe, constrained": (
         lambda s: px.optuna_tpe(s, 1, 1), 1, 1,
-        oracle.Settings("relative", "optuna", kernel="neighbours", top=None),
+        oracle.Settings("relative", "optuna", kernel="neighbours", top=None, forget=True),
     ),
 }  # fmt: skip

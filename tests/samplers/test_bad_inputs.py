@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from benchmarks.settings import adjusted
 from reference import tpe as oracle
 
 import parzax as px
@@ -38,7 +39,7 @@ SPACE = px.Space(
     {"x": px.Float(1e-3, 1.0, log=True), "kind": px.Categorical(["a", "b", "c"]),
      "y": px.Float(-1, 1, when=px.In("kind", ["b", "c"]))}
 )  # fmt: skip
-SAMPLER, VANILLA = px.c_tpe(SPACE, 2), px.paper_tpe(SPACE)
+SAMPLER, VANILLA = px.c_tpe(SPACE, n_constraints=2), px.papers.tpe(SPACE)
 N = 20
 _tried: list[str] = []
 
@@ -208,7 +209,7 @@ TWO_OBJECTIVES: dict[str, tuple[np.ndarray, np.ndarray, S, int | None]] = {
 @pytest.mark.slow
 def test_two_objectives_and_a_constraint(ties):
     """Below is everything up to the k-th feasible row, k = max(ceil(0.1 N), feasible rows of the front)."""
-    sampler = px.mo_tpe(SPACE, 2, 1, ties=getattr(px.pareto, ties.title())())
+    sampler = adjusted(px.mo_tpe, ties=getattr(px.pareto, ties.capitalize())())(SPACE, 2, 1)
     settings = oracle.Settings("relative", "linear", whole_front=True, ties=ties)
     split = jax.jit(lambda state: (sampler.split(state), sampler.status(state)))
     for name, (losses, excess, status, n_below) in TWO_OBJECTIVES.items():
@@ -272,20 +273,16 @@ def test_padding_is_never_seen():
         other = eqx.tree_at(
             lambda s: (
                 s.x,
-                s.objectives,
+                s.losses,
                 s.constraints,
                 s.constraint_only,
                 s.points.unit,
-                s.before,
-                s.feasible_before,
             ),
             state,
             (
-                *(jnp.where(absent, junk, a) for a in (state.x, state.objectives, state.constraints)),
+                *(jnp.where(absent, junk, a) for a in (state.x, state.losses, state.constraints)),
                 state.constraint_only | absent[:, 0],
                 jnp.where(absent, 0.7, state.points.unit),
-                jnp.where(absent[:, 0], -3, state.before),
-                jnp.where(absent[:, 0], -3, state.feasible_before),
             ),
         )
         jax.tree.map(np.testing.assert_array_equal, _jit(other), wanted)
@@ -383,10 +380,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a batch of rows": (lambda: SAMPLER.tell(STATE, X1[None], ONE, TWO), ValueError, r"^x must.*\(1, 1, 3\)"),
     "labels as values": (lambda: SAMPLER.tell(STATE, [[0.5, "a", 1]], ONE, TWO), TypeError, "^x must"),
     "losses of another length": (lambda: SAMPLER.tell(STATE, X1, np.zeros(2), TWO), ValueError,
-     "^objectives"),
+     "^losses"),
     "two losses for one": (lambda: SAMPLER.tell(STATE, X1, np.zeros((1, 2)), TWO), ValueError,
-     "^objectives must"),
-    "losses None": (lambda: SAMPLER.tell(STATE, X1, None, TWO), ValueError, "^objectives must.*None"),
+     "^losses must"),
+    "losses None": (lambda: SAMPLER.tell(STATE, X1, None, TWO), ValueError, "^losses must.*None"),
     "extra rows without constraints": (lambda: SAMPLER.augment(STATE, X1, None), ValueError,
      "^constraints must"),
     "a capacity of 0": (lambda: SAMPLER.init(0), ValueError, "^capacity must.*0"),
@@ -398,9 +395,9 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "no key": (lambda: SAMPLER.ask(None, STATE), TypeError, "^key must be a typed key.*None"),
     "an untyped key": (lambda: SAMPLER.ask(jnp.zeros(2, jnp.uint32), STATE), TypeError, "^key must.*uint32"),
     "two keys": (lambda: SAMPLER.ask(jax.random.split(KEY), STATE), ValueError, r"^key must be one.*\(2,\)"),
-    "a key to a run": (lambda: px.optimize(SAMPLER, PROBLEM, 3, 5), TypeError, "^key must be a typed key"),
-    "one key to many runs": (lambda: px.optimize_many(SAMPLER, PROBLEM, KEY, 5), ValueError, "^keys must"),
-    "seeds to many runs": (lambda: px.optimize_many(SAMPLER, PROBLEM, np.arange(3), 5), TypeError,
+    "a key to a run": (lambda: px.optimize(3, SAMPLER, PROBLEM, 5), TypeError, "^key must be a typed key"),
+    "one key to many runs": (lambda: px.optimize_many(KEY, SAMPLER, PROBLEM, 5), ValueError, "^keys must"),
+    "seeds to many runs": (lambda: px.optimize_many(np.arange(3), SAMPLER, PROBLEM, 5), TypeError,
      "^keys must"),
     "0 suggestions": (lambda: SAMPLER.ask(KEY, STATE, 0), ValueError, "^n must be.*0"),
     "-1 suggestions": (lambda: SAMPLER.ask(KEY, STATE, -1), ValueError, "^n must be.*-1"),
@@ -419,36 +416,36 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a pool outside the space": (lambda: SAMPLER.ask(KEY, STATE, 1, [[9, 0, NAN]]), ValueError,
      "^candidates: row 0"),
     "a ragged pool": (lambda: SAMPLER.ask(KEY, STATE, 1, [[1], [1, 2]]), ValueError, "^candidates must"),
-    "score of one configuration": (lambda: SAMPLER.score_of(STATE, X1[0]), ValueError,
-     r"^candidates must.*\(3,\)"),
+    "score of other parameters": (lambda: SAMPLER.score_of(STATE, X1[0, :2]), ValueError,
+     r"^candidates must have shape \(..., 3\), got \(2,\)"),
     "no space": (lambda: px.tpe({"x": 1}), TypeError, "^space must be a parzax.Space, got dict"),
-    "n_constraints -1": (lambda: px.c_tpe(SPACE, -1), ValueError, "^n_constraints must.*-1"),
+    "n_constraints -1": (lambda: px.c_tpe(SPACE, n_constraints=-1), ValueError, "^n_constraints must.*-1"),
     "n_objectives 0": (lambda: px.mo_tpe(SPACE, 0), ValueError, "^n_objectives must.*0"),
-    "n_evaluations 0": (lambda: px.optimize(SAMPLER, PROBLEM, KEY, 0), ValueError, "^n_evaluations must.*0"),
+    "n_evaluations 0": (lambda: px.optimize(KEY, SAMPLER, PROBLEM, 0), ValueError, "^n_evaluations must.*0"),
     "another space's problem": (
-        lambda: px.optimize(px.c_tpe(SPACE_OF["mixed"], 2), PROBLEM, KEY, 5), ValueError, "^problem.space"),
+        lambda: px.optimize(KEY, px.c_tpe(SPACE_OF["mixed"], n_constraints=2), PROBLEM, 5), ValueError, "^problem.space"),
     "another number of constraints": (
-        lambda: px.optimize(px.c_tpe(SPACE, 1), PROBLEM, KEY, 5), ValueError, "^problem.n_constraints is 2"),
-    "a share of 0": (lambda: px.gamma.linear(0.0), ValueError, "^beta must be above 0.*0.0"),
-    "a share of 1.5": (lambda: px.gamma.linear(1.5), ValueError, "^beta must.*1.5"),
-    "a root times 0": (lambda: px.gamma.sqrt(0.0), ValueError, "^beta must be above 0.*0.0"),
-    "an unknown rule": (lambda: px.mo_tpe(SPACE, gamma="cubic"), TypeError,  # pyright: ignore
-     "^gamma must be a rule of parzax.gamma, got 'cubic'"),
+        lambda: px.optimize(KEY, px.c_tpe(SPACE, n_constraints=1), PROBLEM, 5), ValueError, "^problem.n_constraints is 2"),
+    "a share of 0": (lambda: px.gamma.Linear(0.0), ValueError, "^beta must be above 0.*0.0"),
+    "a share of 1.5": (lambda: px.gamma.Linear(1.5), ValueError, "^beta must.*1.5"),
+    "a root times 0": (lambda: px.gamma.Sqrt(0.0), ValueError, "^beta must be above 0.*0.0"),
+    "an unknown rule": (lambda: adjusted(px.mo_tpe, gamma="cubic")(SPACE), TypeError,  # pyright: ignore
+     "^gamma must be a rule of parzax.gamma or None, got 'cubic'"),
     "extra rows without any constraint": (lambda: VANILLA.augment(PLAIN, X1, None), ValueError,
      "^augment adds.*n_constraints=0"),
     "less room than there is": (lambda: SAMPLER.grow(STATE, 2), ValueError, "^capacity must be at least 4"),
     "room for 8.5": (lambda: SAMPLER.grow(STATE, 8.5), ValueError, "^capacity must be a whole"),  # pyright: ignore
-    "lanes 0": (lambda: px.optimize_many(SAMPLER, PROBLEM, KEY[None], 5, lanes=0), ValueError,
+    "lanes 0": (lambda: px.optimize_many(KEY[None], SAMPLER, PROBLEM, 5, lanes=0), ValueError,
      "^lanes must.*0"),
-    "lanes 1.5": (lambda: px.optimize_many(SAMPLER, PROBLEM, KEY[None], 5, lanes=1.5), ValueError,
+    "lanes 1.5": (lambda: px.optimize_many(KEY[None], SAMPLER, PROBLEM, 5, lanes=1.5), ValueError,
      "^lanes must"),  # pyright: ignore
-    "a share of True": (lambda: px.gamma.linear(True), TypeError, "^beta must be a number"),
-    "a share as text": (lambda: px.gamma.linear("0.1"), TypeError, "^beta must"),  # pyright: ignore
-    "a first front of 1": (lambda: px.mo_tpe(SPACE, first_front=1), TypeError, "^first_front must"),  # pyright: ignore
-    "every_minimum None": (lambda: px.c_tpe(SPACE, every_minimum=None), TypeError,  # pyright: ignore
+    "a share of True": (lambda: px.gamma.Linear(True), TypeError, "^beta must be a number"),
+    "a share as text": (lambda: px.gamma.Linear("0.1"), TypeError, "^beta must"),  # pyright: ignore
+    "a first front of 1": (lambda: adjusted(px.mo_tpe, first_front=1)(SPACE), TypeError, "^first_front must"),  # pyright: ignore
+    "every_minimum None": (lambda: adjusted(px.c_tpe, every_minimum=None)(SPACE), TypeError,  # pyright: ignore
      "^every_minimum must be True or False"),
-    "naive as text": (lambda: px.c_tpe(SPACE, 1, naive="no"), TypeError, "^naive must.*'no'"),
-    "no sampler": (lambda: px.optimize("tpe", PROBLEM, KEY, 5), TypeError, "^sampler must be"),
+    "a split as text": (lambda: px.tpe(SPACE, split="sqrt"), TypeError, "^split must be .*AbstractSplit.*'sqrt'"),
+    "no sampler": (lambda: px.optimize(KEY, "tpe", PROBLEM, 5), TypeError, "^sampler must be"),
 }  # fmt: skip
 
 
@@ -477,7 +474,7 @@ SETTINGS = {
     "a gamma rule as text": ({"gamma": "sqrt"}, "gamma must be a rule of parzax.gamma"),
     "an unknown option": (
         {"n_ei_candidates": 24},
-        r"tpe\(\) got an unexpected keyword argument 'n_ei_candidates'",
+        r"tpe has no argument 'n_ei_candidates'; it has space, ",
     ),
     "epsilon True": ({"epsilon": True}, "epsilon must be a number"),
     "epsilon as text": ({"epsilon": "0.1"}, "epsilon must be a number"),
@@ -488,7 +485,7 @@ SETTINGS = {
     "a merit as text": ({"merit": "rank"}, "merit must be a rule of parzax.merits, got 'rank'"),
     "joint as text": ({"joint": "yes"}, "joint must be True or False"),
     "share_power 0": ({"share_power": 0.0}, "share_power must be above 0, got 0.0"),
-    "share_power infinite": ({"share_power": np.inf, "n_constraints": 1}, "share_power must be finite"),
+    "share_power infinite": ({"share_power": np.inf}, "share_power must be finite"),
     "share_power NaN": ({"share_power": NAN}, "share_power must be"),
     "share_power as text": ({"share_power": "3"}, "share_power must be a number"),
 }
@@ -500,7 +497,7 @@ def test_settings_refused(name):
     """Where a setting is known; a traced one passes."""
     options, message = SETTINGS[name]
     with pytest.raises((TypeError, ValueError), match=message):
-        px.tpe(SPACE, **options)
+        adjusted(px.tpe, **options)(SPACE)
     _tried.append(name)
 
 
@@ -515,18 +512,18 @@ def test_numpy_scalars_are_numbers():
         "epsilon": 0.1, "top": 0.8, "prior_weight": 2.0, "n_startup": 4, "n_candidates": 8,
         "gradient_steps": 1, "share_power": 2.0, "joint": True, "every_minimum": True, "repeats": False,
     }  # fmt: skip
-    rules = (px.gamma.linear(np.float32(0.1)), px.gamma.linear(0.1))
+    rules = (px.gamma.Linear(np.float32(0.1)), px.gamma.Linear(0.1))
     found, wanted = (
-        px.c_tpe(SPACE, n, gamma=rule, **options)
+        adjusted(px.c_tpe, gamma=rule, **options)(SPACE, n_constraints=n)
         for n, rule, options in ((np.int64(2), rules[0], numpy_s), (2, rules[1], plain))
     )
     assert eqx.tree_equal(found, wanted)
     assert jax.tree.leaves(found) == jax.tree.leaves(wanted)
     assert px.mo_tpe(SPACE, np.int64(2)).n_objectives == 2
-    assert px.tpe(SPACE, top=px.bandwidth.FixedTop(np.float32(0.8))).smoothing.top.top == 0.8
+    assert adjusted(px.tpe, top=px.bandwidth.FixedTop(np.float32(0.8)))(SPACE).smoothing.top.top == 0.8
     assert SAMPLER.init(np.int64(4)).capacity == 4
     assert SAMPLER.grow(STATE, np.int64(8)).capacity == 8
-    assert px.tpe(SPACE, epsilon=jnp.asarray(0.5)).epsilon == 0.5
+    assert adjusted(px.tpe, epsilon=jnp.asarray(0.5))(SPACE).proposal.epsilon == 0.5
 
 
 def test_a_tiny_violation_stays_one():
@@ -546,7 +543,7 @@ def test_a_tiny_violation_stays_one():
 def test_the_naive_score_has_no_status_of_feasibility():
     """Its rows below are counted whatever their constraints, so the objective does have a say."""
     for naive in (True, False):
-        sampler = px.c_tpe(SPACE_OF["categories"], 1, naive=naive)
+        sampler = (px.papers.naive_c_tpe if naive else px.c_tpe)(SPACE_OF["categories"], n_constraints=1)
         status, state = jax.jit(sampler.status), empty(sampler, 32)
         for n_feasible, wanted in ((0, S.NONE_FEASIBLE), (1, S.FEW_FEASIBLE)):
             excess = np.where(np.arange(20) < n_feasible, -1.0, 1.0)[:, None]

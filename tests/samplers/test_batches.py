@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from benchmarks.settings import adjusted
 
 import parzax as px
 from parzax.samplers.candidates import draw_fillers, enumerate_points, enumerate_space, pick_apart
@@ -65,7 +66,7 @@ def test_all_configurations():
 def test_every_configuration_appears(space, epsilon, more):
     """Asked for as many as there are, or more, in the start-up and after it."""
     every = enumerate_space(space, 100)
-    sampler = px.tpe(space, epsilon=epsilon, n_candidates=4)
+    sampler = adjusted(px.tpe, epsilon=epsilon, n_candidates=4)(space)
     states = _states(sampler, every)
     keys = jax.random.split(jax.random.key(0), 5)
     for state in states:
@@ -79,7 +80,7 @@ def test_every_configuration_appears(space, epsilon, more):
 def test_a_pool_with_equal_rows():
     """In a space where draws never repeat, by chance, at random and by score."""
     space = px.Space({"x": px.Float(0, 1)})
-    sampler = px.tpe(space, epsilon=0.5)
+    sampler = adjusted(px.tpe, epsilon=0.5)(space)
     pool = jnp.array([0.1] * 8 + [0.2, 0.3, 0.3, 0.4])[:, None]
     for state in _states(sampler, np.array([[0.15]])):
         for key in jax.random.split(jax.random.key(1), 5):
@@ -100,7 +101,7 @@ def test_a_larger_space():
 @pytest.mark.slow
 def test_fillers_come_after_candidates():
     """What the groups below suggest stays first; under vmap too."""
-    sampler = px.paper_tpe(SPACE, n_candidates=4)
+    sampler = adjusted(px.papers.tpe, n_candidates=4)(SPACE)
     state = _states(sampler, np.array([[2.0, 1.0]]))[1]
     keys = jax.random.split(jax.random.key(3), 6)
     one = np.concatenate([_ask(sampler, key, state, 1) for key in keys])
@@ -128,7 +129,7 @@ def test_ends_that_meet_give_way_to_their_starts():
 def test_climbing_batches_differ():
     """Candidates that climb to one optimum are no batch; the best of several climbs is as good as any."""
     space = px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1)})
-    plain, sampler = px.tpe(space), px.tpe(space, gradient_steps=50)
+    plain, sampler = px.tpe(space), adjusted(px.tpe, gradient_steps=50)(space)
     x = np.array([[0.5, 0.5], *np.random.default_rng(0).uniform(0, 1, (15, 2))])
     state = jax.jit(sampler.tell)(empty(sampler, 32), x, np.abs(x - 0.5).sum(axis=1))
     for key in jax.random.split(jax.random.key(4), 3):
@@ -142,8 +143,8 @@ def test_climbing_batches_differ():
 @pytest.mark.slow
 def test_startup_counts_no_augmented_rows():
     """Pending and failed rows end it, so that a parallel start-up ends; cheap constraints do not."""
-    sampler = px.c_tpe(SPACE, n_startup=3)
-    random = px.c_tpe(SPACE, n_startup=99)
+    sampler = adjusted(px.c_tpe, n_startup=3)(SPACE)
+    random = adjusted(px.c_tpe, n_startup=99)(SPACE)
     x = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 1.0]])
     augment, tell = jax.jit(sampler.augment), jax.jit(sampler.tell)
     keys = jax.random.split(jax.random.key(0), 8)

@@ -5,10 +5,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from benchmarks import toys
+from benchmarks.settings import adjusted
 
 import parzax as px
 from parzax._numerics import capacity
-from parzax.samplers import loop
+from parzax.lens.run import runs
 
 from .tables import FAMILY, SPACE_OF, candidates, score_of, table, told
 
@@ -19,7 +21,7 @@ SPACE = px.Space({"x": px.Float(0.0, 1.125), "kind": px.Categorical(["a", "b"])}
 @pytest.mark.slow
 def test_four_compilations_from_1_row_to_4096():
     """Told one by one through capacities 64, 256, 1024, 4096, asked at more than fifty sizes."""
-    sampler = px.c_tpe(SPACE, 1)
+    sampler = px.c_tpe(SPACE, n_constraints=1)
     ask, tell = jax.jit(sampler.ask), jax.jit(sampler.tell)
     rng = np.random.default_rng(0)
     x = np.stack([rng.uniform(0, 1.125, N), rng.integers(0, 2, N)], axis=-1).astype(np.float32)
@@ -46,16 +48,18 @@ def test_values_of_settings_do_not_compile_again():
     state = px.tpe(SPACE).init(64)
     for value in (0.1, 0.2, 0.3):
         setting = jnp.asarray(value)
-        sampler = px.tpe(SPACE, epsilon=setting, top=1 - setting, bandwidth=px.bandwidth.Scott(setting))
+        sampler = adjusted(px.tpe, epsilon=setting, top=1 - setting, bandwidth=px.bandwidth.Scott(setting))(
+            SPACE
+        )
         ask(sampler, jax.random.key(int(10 * value)), state)
     assert ask._cached._cache_size() == 1
-    problem = px.problems.discs()
-    sampler, before = px.c_tpe(problem.space, 1), loop._chunk.n_compiled
+    problem = toys.discs()
+    sampler, before = px.c_tpe(problem.space, n_constraints=1), runs._chunk.n_compiled
     for n in (1, 2, 5):
         px.optimize_many(
-            sampler, problem, jax.random.split(jax.random.key(n), n), 15, lanes=2, progress=False
+            jax.random.split(jax.random.key(n), n), sampler, problem, 15, lanes=2, progress=False
         )
-    assert loop._chunk.n_compiled == before + 1
+    assert runs._chunk.n_compiled == before + 1
 
 
 @pytest.mark.slow

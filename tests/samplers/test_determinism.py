@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from benchmarks.settings import adjusted
 
 import parzax as px
 
@@ -27,7 +28,7 @@ def _objective(key, x):
 
 
 PROBLEM = px.Problem(_objective, SPACE, n_constraints=1)
-SAMPLER = px.c_tpe(SPACE, 1, n_startup=5)
+SAMPLER = adjusted(px.c_tpe, n_startup=5)(SPACE, n_constraints=1)
 KEYS = jax.random.split(jax.random.key(11), 7)
 
 
@@ -83,7 +84,7 @@ MIXED = px.Space(
         "y": px.Float(1e-3, 1.0, log=True, when=px.In("n", [0, 1])),
     }
 )
-MIXED_SAMPLER = px.c_tpe(MIXED, 1)
+MIXED_SAMPLER = px.c_tpe(MIXED, n_constraints=1)
 
 
 @pytest.fixture(scope="module")
@@ -105,11 +106,16 @@ def test_gradient_steps_never_lower_the_score(space, state):
     """The best of several climbs is at least the best candidate; a batch differs and is of the space."""
     sampler = px.tpe(space)
     x, n = np.asarray(state.x), int(state.count)
-    told = jax.jit(sampler.tell)(empty(sampler, 32), x[:n, : len(space)], state.objectives[:n])
+    told = jax.jit(sampler.tell)(empty(sampler, 32), x[:n, : len(space)], state.losses[:n])
     score, moved = jax.jit(sampler.score_of), 0
     for key in jax.random.split(jax.random.key(2), 5):
         plain = np.asarray(_ask(sampler, key, told, 4))
-        climbed = [np.asarray(_ask(replace(sampler, gradient_steps=5), key, told, k)) for k in (1, 4)]
+        climbed = [
+            np.asarray(
+                _ask(replace(sampler, proposal=replace(sampler.proposal, gradient_steps=5)), key, told, k)
+            )
+            for k in (1, 4)
+        ]
         np.testing.assert_allclose(climbed[1][:1], climbed[0], rtol=1e-5)
         assert valid(space, climbed[1]).all()
         # Going to native units and back rounds a coordinate: 1e-7, times slopes up to 1 / 0.01.
@@ -130,8 +136,8 @@ def test_batches_in_a_continuous_space(state):
 @pytest.mark.slow
 def test_epsilon_one_is_random(state):
     """Whatever the data."""
-    key, always = jax.random.key(4), px.c_tpe(MIXED, 1, epsilon=1.0)
-    other = eqx.tree_at(lambda s: s.objectives, state, -state.objectives)
+    key, always = jax.random.key(4), adjusted(px.c_tpe, epsilon=1.0)(MIXED, n_constraints=1)
+    other = eqx.tree_at(lambda s: s.losses, state, -state.losses)
     x = np.asarray(_ask(always, key, state, 400))
     np.testing.assert_array_equal(x, _ask(always, key, other, 400))
     assert valid(MIXED, x).all()
@@ -143,7 +149,10 @@ def test_epsilon_one_is_random(state):
 @pytest.mark.slow
 def test_epsilon_is_each_rows_own_chance(state):
     key = jax.random.key(4)
-    x = [np.asarray(_ask(px.c_tpe(MIXED, 1, epsilon=e), key, state, 400))[:, 0] for e in (0.5, 1.0)]
+    x = [
+        np.asarray(_ask(adjusted(px.c_tpe, epsilon=e)(MIXED, n_constraints=1), key, state, 400))[:, 0]
+        for e in (0.5, 1.0)
+    ]
     # 400 tosses: 0.5 +- 4 * 0.025.
     assert (x[0] == x[1]).mean() == pytest.approx(0.5, abs=0.1)
 
@@ -157,7 +166,9 @@ def test_settings_are_a_batch_axis(state):
     own = at[:, :2]
 
     def make(top, quantile, floor):
-        return px.tpe(space, gamma=px.gamma.linear(quantile), top=top, bandwidth=px.bandwidth.Scott(floor))
+        return adjusted(
+            px.tpe, gamma=px.gamma.Linear(quantile), top=top, bandwidth=px.bandwidth.Scott(floor)
+        )(space)
 
     def score(top, quantile, floor):
         sampler = make(top, quantile, floor)
@@ -179,8 +190,8 @@ def test_runs_over_settings():
     """Whole runs vmapped over settings and keys are those runs."""
 
     def run(key, quantile):
-        sampler = px.c_tpe(SPACE, 1, n_startup=5, gamma=px.gamma.linear(quantile))
-        return px.optimize(sampler, PROBLEM, key, N)
+        sampler = adjusted(px.c_tpe, n_startup=5, gamma=px.gamma.Linear(quantile))(SPACE, n_constraints=1)
+        return px.optimize(key, sampler, PROBLEM, N)
 
     quantiles = jnp.array([0.1, 0.3, 0.5])
     together = jax.jit(jax.vmap(run))(KEYS[:3], quantiles)

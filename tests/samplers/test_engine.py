@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from benchmarks.settings import adjusted
 
 import parzax as px
 from parzax import samplers
@@ -31,8 +32,8 @@ def _objective(key, x):
 
 
 PROBLEM = px.Problem(_objective, SPACE, n_objectives=1, n_constraints=1)
-C_TPE = samplers.c_tpe(SPACE, 1)
-RUN = jax.jit(lambda key: samplers.optimize(C_TPE, PROBLEM, key, 60))
+C_TPE = samplers.c_tpe(SPACE, n_constraints=1)
+RUN = jax.jit(lambda key: samplers.optimize(key, C_TPE, PROBLEM, 60))
 
 
 @pytest.fixture(scope="module")
@@ -43,10 +44,10 @@ def trace():
 def test_a_run_respects_the_space_and_finds_the_optimum(trace):
     x = np.asarray(trace.x, float)
     assert trace.x.shape == (60, 3)
-    assert trace.objectives.shape == trace.constraints.shape == (60, 1)
+    assert trace.losses.shape == trace.constraints.shape == (60, 1)
     np.testing.assert_array_equal(np.isnan(x[:, 2]), x[:, 1] != 0)
-    px.Observations.from_arrays(SPACE, x, np.asarray(trace.objectives)[:, 0])  # refuses rows outside
-    best = np.asarray(trace.best())
+    px.Observations.from_arrays(SPACE, x, np.asarray(trace.losses)[:, 0])  # refuses rows outside
+    best = np.asarray(trace.best_losses())
     assert (best[1:] <= best[:-1]).all()  # infinite before the first feasible row
     assert best[-1] < 0.05
 
@@ -66,7 +67,7 @@ def test_a_loop_is_ask_and_tell_by_hand(trace):
     for key in jax.random.split(jax.random.key(0), 60)[:24]:
         state, row = _step(C_TPE, PROBLEM, state, key)
         rows.append(row)
-    run = trace.x, trace.objectives, trace.constraints
+    run = trace.x, trace.losses, trace.constraints
     for found, wanted in zip(run, zip(*rows, strict=True), strict=True):
         # One compiled program against another: roundings may differ, choices must not.
         np.testing.assert_allclose(found[:24], np.stack(wanted), rtol=1e-5, atol=1e-5)
@@ -77,7 +78,7 @@ def test_a_loop_is_ask_and_tell_by_hand(trace):
 def test_same_key_same_trace_whatever_the_batch(trace):
     """A run does not depend on the chunk that it ran in."""
     keys = jnp.stack([jax.random.key(0), jax.random.key(1), jax.random.key(2)])
-    batches = [samplers.optimize_many(C_TPE, PROBLEM, keys[:n], 60, lanes=3) for n in (1, 3)]
+    batches = [px.optimize_many(keys[:n], C_TPE, PROBLEM, 60, lanes=3) for n in (1, 3)]
     np.testing.assert_array_equal(batches[0].x[0], batches[1].x[0])
     np.testing.assert_array_equal(RUN(jax.random.key(0)).x, trace.x)
 
@@ -85,9 +86,9 @@ def test_same_key_same_trace_whatever_the_batch(trace):
 @pytest.mark.slow
 def test_groups_are_the_papers(trace):
     """Everything up to the ceil(sqrt(N)/4)-th feasible row is below; satisfied rows are; others are above."""
-    state = C_TPE.tell(C_TPE.init(64), trace.x, trace.objectives, trace.constraints)
+    state = C_TPE.tell(C_TPE.init(64), trace.x, trace.losses, trace.constraints)
     own = C_TPE.split(state)
-    loss, excess = np.asarray(trace.objectives)[:, 0], np.asarray(trace.constraints)[:, 0]
+    loss, excess = np.asarray(trace.losses)[:, 0], np.asarray(trace.constraints)[:, 0]
     order = np.argsort(loss, kind="stable")
     cut = np.flatnonzero(excess[order] <= 0)[int(np.ceil(np.sqrt(60) / 4)) - 1]
     expected = np.zeros(64, bool)
@@ -102,7 +103,7 @@ def test_groups_are_the_papers(trace):
 @pytest.mark.slow
 def test_pending_rows_are_above(trace):
     pending = jnp.full((60, 1), jnp.nan)
-    state = C_TPE.tell(C_TPE.init(128), trace.x, trace.objectives, trace.constraints)
+    state = C_TPE.tell(C_TPE.init(128), trace.x, trace.losses, trace.constraints)
     state = C_TPE.tell(state, trace.x, pending, trace.constraints)
     own = C_TPE.split(state)
     assert not own.below[:, 60:].any()
@@ -112,7 +113,7 @@ def test_pending_rows_are_above(trace):
 @pytest.mark.slow
 def test_a_pool_is_scored_instead_of_candidates(trace):
     """The best of the pool, by the score of its members."""
-    state = C_TPE.tell(C_TPE.init(64), trace.x, trace.objectives, trace.constraints)
+    state = C_TPE.tell(C_TPE.init(64), trace.x, trace.losses, trace.constraints)
     pool = C_TPE.ask(jax.random.key(7), C_TPE.init(1), 50)
     score = jax.jit(C_TPE.score_of)(state, pool)
     chosen = jax.jit(lambda key: C_TPE.ask(key, state, 3, candidates=pool))(jax.random.key(8))
@@ -140,7 +141,7 @@ def test_compiled_code_drops_rows_beyond_the_capacity_with_a_flag():
     state = jax.jit(C_TPE.tell)(C_TPE.init(2), rows, jnp.arange(3.0), jnp.zeros(3))
     assert bool(state.overflow)
     assert int(state.count) == 2
-    assert state.objectives[:, 0].tolist() == [0.0, 1.0]
+    assert state.losses[:, 0].tolist() == [0.0, 1.0]
 
 
 KEY = jax.random.key(0)
@@ -151,14 +152,14 @@ ROW, ONE = jnp.array([[0.0, 1.0, jnp.nan]]), jnp.zeros(1)
     ("call", "error", "message"),
     [
         (lambda: samplers.tpe("space"), TypeError, "space must be"),
-        (lambda: samplers.c_tpe(SPACE, -1), ValueError, "n_constraints"),
+        (lambda: samplers.c_tpe(SPACE, n_constraints=-1), ValueError, "n_constraints"),
         (lambda: C_TPE.init(0), ValueError, "capacity"),
         (lambda: C_TPE.tell(C_TPE.init(4), ROW, ONE), ValueError, "constraints must"),
         (lambda: C_TPE.tell(C_TPE.init(4), ROW[:, :2], ONE, ONE), ValueError, "x must"),
-        (lambda: samplers.optimize(samplers.c_tpe(SPACE, 2), PROBLEM, KEY, 5), ValueError, "n_constraints"),
-        (lambda: samplers.optimize(C_TPE, PROBLEM, jax.random.key(0), 0), ValueError, "n_evaluations"),
+        (lambda: samplers.optimize(KEY, samplers.c_tpe(SPACE, n_constraints=2), PROBLEM, 5), ValueError, "n_constraints"),
+        (lambda: samplers.optimize(jax.random.key(0), C_TPE, PROBLEM, 0), ValueError, "n_evaluations"),
         (lambda: C_TPE.ask(KEY, C_TPE.init(4), 1, jnp.zeros((3, 2))), ValueError, "candidates must"),
-        (lambda: samplers.optimize_many(C_TPE, PROBLEM, jax.random.key(0), 5), ValueError, "keys must"),
+        (lambda: px.optimize_many(jax.random.key(0), C_TPE, PROBLEM, 5), ValueError, "keys must"),
     ],
 )  # fmt: skip
 def test_refusals(call, error, message):
@@ -174,13 +175,12 @@ def test_copies_of_a_row_below_are_not_all_below():
     x = jnp.array([[1.0, 0], [5, 1], [5, 1], [5, 1], [12, 2], [5, 1], [9, 0], [8, 0]])
     losses = jnp.array([[0.0, 9], [1, 1], [1, 1], [1, 1], [9, 0], [1, 1], [7, 7], [8, 8]])
     state = sampler.tell(sampler.init(16), x, losses)
-    assert np.flatnonzero(state.repeated).tolist() == [2, 3, 5]
     assert np.flatnonzero(sampler.split(state).below[0]).tolist() == [0, 1, 4]
 
 
 def test_calls_on_the_host_are_one_program():
     """Catches an ask that is dispatched operation by operation, seconds at every call."""
-    sampler = px.paper_tpe(px.Space({"a": px.Categorical([0, 1])}))
+    sampler = px.papers.tpe(px.Space({"a": px.Categorical([0, 1])}))
     state = sampler.init(8)
     _suggest.clear()
     for seed in range(3):
@@ -206,7 +206,7 @@ def test_members_of_a_pool_come_back_as_they_were_given():
 def test_pools_with_members_outside_the_space():
     """Catches a member outside chosen at random, where compiled code cannot refuse it."""
     space = px.Space({"a": px.Float(0, 1)})
-    sampler = px.tpe(space, epsilon=1.0)
+    sampler = adjusted(px.tpe, epsilon=1.0)(space)
     ask = jax.jit(jax.vmap(sampler.ask, in_axes=(0, None, None, None)), static_argnums=2)
     pool = jnp.array([[3.0], [0.5], [-1.0], [jnp.nan], [0.25]])
     found = ask(jax.random.split(jax.random.key(0), 20), sampler.init(8), 2, pool)
@@ -216,7 +216,7 @@ def test_pools_with_members_outside_the_space():
 @pytest.mark.slow
 def test_truths_are_no_constraints():
     """Catches True, meant as satisfied, taken as 1 > 0."""
-    sampler = px.c_tpe(px.Space({"a": px.Float(0, 1)}), 1)
+    sampler = px.c_tpe(px.Space({"a": px.Float(0, 1)}), n_constraints=1)
     for truths in ([True], np.array([True]), jnp.array([False])):
         with pytest.raises(TypeError, match="<= 0 means satisfied"):
             sampler.tell(sampler.init(8), [[0.5]], [1.0], truths)
@@ -228,10 +228,12 @@ def test_truths_are_no_constraints():
 def test_settings_that_depend_on_what_there_is(m, c, gamma, n_candidates):
     """Catches a setting that goes by objectives instead of constraints, and a given one that is lost."""
     sampler = px.tpe(SPACE, m, c)
-    assert sampler.split.gamma == px.gamma.linear(gamma)
+    losses = np.arange(40.0)[:, None].repeat(m, axis=1)
+    state = sampler.tell(sampler.init(), np.tile(ROW, (40, 1)), losses, np.full((40, c), -1.0))
+    assert int(sampler.split(state).below[0].sum()) == int(px.gamma.Linear(gamma)(jnp.array(40)))
     assert sampler.n_candidates == n_candidates
-    given = px.tpe(SPACE, m, c, gamma=px.gamma.sqrt(), n_candidates=7)
-    assert (given.split.gamma, given.n_candidates) == (px.gamma.sqrt(), 7)
+    given = adjusted(px.tpe, gamma=px.gamma.Sqrt(), n_candidates=7)(SPACE, m, c)
+    assert (given.split.gamma, given.n_candidates) == (px.gamma.Sqrt(), 7)
 
 
 def test_share_power_reaches_the_score():
@@ -242,29 +244,31 @@ def test_share_power_reaches_the_score():
     space = px.Space({"x": px.Float(0, 1)})
     presets = {
         px.tpe: (3.0, (1, 1)),
-        px.c_tpe: (1.0, (1,)),
+        px.c_tpe: (1.0, (1, 1)),
         px.mo_tpe: (1.0, (2, 1)),
         px.optuna_tpe: (1.0, (1, 1)),
     }
     for preset, (usual, counts) in presets.items():
         assert preset(space, *counts).acquisition == px.acquisition.Relative(usual)
-        given = preset(space, *counts, share_power=2.5)
+        given = adjusted(preset, share_power=2.5)(space, *counts)
         assert given.acquisition == px.acquisition.Relative(2.5)
-    assert px.c_tpe(space, 1, naive=True, share_power=2.5).acquisition == px.acquisition.Naive()
+    assert px.papers.naive_c_tpe(space).acquisition == px.acquisition.Naive()
     # Without constraints c-TPE's score is that of its objective alone.
-    assert px.c_tpe(space, 0).acquisition == px.acquisition.Relative(1.0)
+    assert px.c_tpe(space, n_constraints=0).acquisition == px.acquisition.Relative(1.0)
     assert px.mo_tpe(space, 2).acquisition == px.tpe(space).acquisition == px.acquisition.Ratio()
 
 
 def test_the_start_ends_at_the_same_row_in_eager_and_compiled_code():
     """Constraint-only rows do not count; catches a start that the host ends earlier or later."""
     space = px.Space({"k": px.Categorical([*"abcdefgh"])})
-    sampler = px.c_tpe(space, 1, n_startup=3)
+    sampler = adjusted(px.c_tpe, n_startup=3)(space, n_constraints=1)
     ask, keys = jax.jit(jax.vmap(sampler.ask, in_axes=(0, None))), jax.random.split(jax.random.key(0), 8)
     state = sampler.augment(sampler.init(8), np.array([[5.0], [6.0]]), np.array([0.0, 1.0]))
     for n_told in range(5):
         eager = jnp.stack([sampler.ask(key, state) for key in keys])
         np.testing.assert_array_equal(eager, ask(keys, state), err_msg=str(n_told))
-        drawn = jnp.stack([dataclasses.replace(sampler, n_startup=9).ask(key, state) for key in keys])
+        drawn = jnp.stack(
+            [dataclasses.replace(sampler, start=px.samplers.RandomStart(9)).ask(key, state) for key in keys]
+        )
         assert np.array_equal(eager, drawn) == (n_told < 3), n_told
         state = sampler.tell(state, np.array([[7.0]]), np.array([1.0]), np.array([0.0]))

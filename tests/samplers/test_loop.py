@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from benchmarks.settings import adjusted
 from compilations import compilations
 from jax.tree_util import Partial
 
@@ -31,7 +32,7 @@ def plain(key, x):
 
 
 def sampler(top=0.8):
-    return px.paper_tpe(SPACE, n_startup=4, top=jnp.asarray(top))
+    return adjusted(px.papers.tpe, n_startup=4, top=jnp.asarray(top))(SPACE)
 
 
 KEYS = jax.random.split(jax.random.key(0), 6)
@@ -39,25 +40,25 @@ KEYS = jax.random.split(jax.random.key(0), 6)
 
 def test_another_key_compiles_nothing():
     """Nor do other numbers in the problem and the sampler; catches a body of the scan that is made anew."""
-    px.optimize(sampler(), problem(), KEYS[0], N)
+    px.optimize(KEYS[0], sampler(), problem(), N)
     key, other, setting = KEYS[1], problem(1.0), sampler(0.7)
     with compilations() as seen:
-        trace = px.optimize(setting, other, key, N)
+        trace = px.optimize(key, setting, other, N)
     assert not seen
     assert trace.x.shape == (N, 1)
-    np.testing.assert_array_equal(trace.objectives, np.abs(np.asarray(trace.x) - 1))
+    np.testing.assert_array_equal(trace.losses, np.abs(np.asarray(trace.x) - 1))
 
 
 @pytest.mark.slow
 def test_functions_are_known_by_identity():
     """A bare function is found again; another one of the same name is another problem."""
-    first = px.optimize(sampler(), plain, KEYS[0], N)
+    first = px.optimize(KEYS[0], sampler(), plain, N)
     with compilations() as seen:
-        px.optimize(sampler(), plain, KEYS[1], N)
+        px.optimize(KEYS[1], sampler(), plain, N)
     assert not seen
-    other = px.optimize(sampler(), lambda key, x: (jnp.abs(x - 1.0), jnp.zeros(0)), KEYS[0], N)
-    np.testing.assert_array_equal(first.objectives, np.abs(np.asarray(first.x) - 2))
-    np.testing.assert_array_equal(other.objectives, np.abs(np.asarray(other.x) - 1))
+    other = px.optimize(KEYS[0], sampler(), lambda key, x: (jnp.abs(x - 1.0), jnp.zeros(0)), N)
+    np.testing.assert_array_equal(first.losses, np.abs(np.asarray(first.x) - 2))
+    np.testing.assert_array_equal(other.losses, np.abs(np.asarray(other.x) - 1))
 
 
 @dataclass
@@ -75,8 +76,8 @@ def test_a_problem_without_a_hash():
     """It may change between calls, and then counts as it is."""
     own = _Changing(2.0)
     for own.target in (2.0, 1.0):
-        trace = px.optimize(sampler(), own, KEYS[0], N)
-        np.testing.assert_array_equal(trace.objectives, np.abs(np.asarray(trace.x) - own.target))
+        trace = px.optimize(KEYS[0], sampler(), own, N)
+        np.testing.assert_array_equal(trace.losses, np.abs(np.asarray(trace.x) - own.target))
 
 
 @pytest.mark.slow
@@ -85,7 +86,7 @@ def test_a_batch_over_keys_problems_and_settings():
     targets, tops = jnp.array([0.0, 1.0, 3.0]), jnp.array([0.6, 0.8, 0.9])
 
     def run(key, target, top):
-        return px.optimize(sampler(top), problem(target), key, N).x
+        return px.optimize(key, sampler(top), problem(target), N).x
 
     together = jax.vmap(run)(KEYS[:3], targets, tops)
     inputs = jax.device_put((KEYS[3:], targets, tops))
@@ -102,21 +103,21 @@ def test_a_batch_over_what_a_function_refers_to():
 
     def run(key, target):
         own = px.Problem(lambda key, x: jnp.abs(x[0] - target), SPACE)
-        return px.optimize(sampler(), own, key, N)
+        return px.optimize(key, sampler(), own, N)
 
     targets = jnp.array([0.0, 1.0, 3.0])
     for transformed in (jax.vmap(run), jax.jit(jax.vmap(run))):
         trace = transformed(KEYS[:3], targets)
-        np.testing.assert_array_equal(trace.objectives[..., 0], np.abs(trace.x[..., 0] - targets[:, None]))
+        np.testing.assert_array_equal(trace.losses[..., 0], np.abs(trace.x[..., 0] - targets[:, None]))
 
 
 @pytest.mark.slow
 def test_lanes_round_but_do_not_choose():
     """Chunks of another size are another program: close, and the same choices of a discrete space."""
-    both = [px.optimize_many(sampler(), problem(), KEYS, N, lanes=n, progress=False) for n in (1, 4)]
+    both = [px.optimize_many(KEYS, sampler(), problem(), N, lanes=n, progress=False) for n in (1, 4)]
     for one, other in zip(*map(jax.tree.leaves, both), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6)
-    np.testing.assert_array_equal(both[0].x[0], px.optimize(sampler(), problem(), KEYS[0], N).x)
+    np.testing.assert_array_equal(both[0].x[0], px.optimize(KEYS[0], sampler(), problem(), N).x)
 
 
 def test_best_is_of_an_objective_that_there_is():
@@ -126,10 +127,10 @@ def test_best_is_of_an_objective_that_there_is():
         jnp.zeros((3, 0)),
         ("minimize", "minimize"),
     )
-    assert trace.best(1).tolist() == [5.0, 4.0, 4.0]
+    assert trace.best_losses(1).tolist() == [5.0, 4.0, 4.0]
     for objective in (2, -1, 0.5):
         with pytest.raises(ValueError, match=r"objective must be a whole number from 0 to 1"):
-            trace.best(objective)
+            trace.best_losses(objective)
 
 
 # --- the bar -----------------------------------------------------------------------------------
@@ -138,9 +139,9 @@ def test_best_is_of_an_objective_that_there_is():
 @pytest.mark.slow
 def test_the_bar_of_many_runs(capsys):
     """Only when asked for, as this is no terminal; the last line is whole, and alone."""
-    px.optimize_many(sampler(), problem(), KEYS, N, lanes=4)
+    px.optimize_many(KEYS, sampler(), problem(), N, lanes=4)
     assert capsys.readouterr() == ("", "")
-    px.optimize_many(sampler(), problem(), KEYS, N, lanes=4, progress=True)
+    px.optimize_many(KEYS, sampler(), problem(), N, lanes=4, progress=True)
     out, err = capsys.readouterr()
     assert out == ""
     assert err.count("\n") == 1
@@ -148,7 +149,7 @@ def test_the_bar_of_many_runs(capsys):
     lines = err[:-1].split("\r")
     assert lines[-1].startswith("runs: 100%")
     assert "| 6/6 [" in lines[-1]
-    px.optimize_many(sampler(), problem(), KEYS[:0], N, progress=True)
+    px.optimize_many(KEYS[:0], sampler(), problem(), N, progress=True)
     assert capsys.readouterr().err == ""
 
 
@@ -173,25 +174,27 @@ def test_a_run_as_observations():
     space = px.Space({"x": px.Float(0.1, 0.7), "k": px.Ordinal([0.1, 0.7])})
     x, objectives = np.float32([[[0.1, 0.1], [0.7, 0.7]]] * 3), np.float32([[[1.0], [2.0]]] * 3)
     trace = px.samplers.Trace(x, objectives, objectives - 1.5, ("maximize",), space)
-    obs = trace.to_observations()
+    obs = px.Observations.from_trace(trace)
     assert obs.batch_shape == (3,)
     np.testing.assert_allclose(obs.values[0], [[0.1, 0.1], [0.7, 0.7]], rtol=1e-6)
     np.testing.assert_array_equal(obs.values[..., 1], [[0.1, 0.7]] * 3)
     np.testing.assert_array_equal(obs.losses[0, :, 0], [-1, -2])
     np.testing.assert_array_equal(obs.constraints[0, :, 0], [-0.5, 0.5])
-    pooled = trace.to_observations(pooled=True)
+    pooled = px.Observations.from_trace(trace, pooled=True)
     assert pooled.batch_shape == ()
     np.testing.assert_array_equal(pooled.values, obs.values.reshape(-1, 2))
     np.testing.assert_array_equal(pooled.losses, obs.losses.reshape(-1, 1))
     np.testing.assert_array_equal(pooled.constraints, obs.constraints.reshape(-1, 1))
-    one = px.optimize(sampler(), problem(), KEYS[0], N)
-    assert one.to_observations().constraints is None
-    np.testing.assert_array_equal(one.to_observations().values, one.x)
-    assert px.optimize_many(sampler(), problem(), KEYS[:0], N).space == SPACE
+    one = px.optimize(KEYS[0], sampler(), problem(), N)
+    assert px.Observations.from_trace(one).constraints is None
+    np.testing.assert_array_equal(px.Observations.from_trace(one).values, one.x)
+    assert px.optimize_many(KEYS[:0], sampler(), problem(), N).space == SPACE
     with pytest.raises(ValueError, match="this trace has no space"):
-        px.samplers.Trace(x, objectives, objectives, ("minimize",)).to_observations()
-    with pytest.raises(TypeError, match="a run is traced, but to_observations needs its values"):
-        jax.eval_shape(lambda key: px.optimize(sampler(), problem(), key, N).to_observations().n, KEYS[0])
+        px.Observations.from_trace(px.samplers.Trace(x, objectives, objectives, ("minimize",)))
+    with pytest.raises(TypeError, match="a run is traced, but from_trace needs its values"):
+        jax.eval_shape(
+            lambda key: px.Observations.from_trace(px.optimize(key, sampler(), problem(), N)).n, KEYS[0]
+        )
 
 
 def test_the_best_parameters_by_name():
@@ -201,7 +204,9 @@ def test_the_best_parameters_by_name():
     objectives = np.float32([[[2.0], [1.0], [3.0]], [[2.0], [1.0], [3.0]], [[np.nan]] * 3])
     constraints = np.float32([[[0.0], [1.0], [-1.0]], [[1.0]] * 3, [[0.0]] * 3])
     trace = px.samplers.Trace(x, objectives, constraints, ("minimize",), space)
-    assert trace.best_params() == [{"x": 0.25, "act": "tanh"}, None, None]
+    assert [run.best_params() for run in trace.runs()] == [{"x": 0.25, "act": "tanh"}, None, None]
+    with pytest.raises(ValueError, match=r"for one run, got runs of shape \(3,\); use \[run.best_params"):
+        trace.best_params()
     assert jax.tree.map(lambda a: a[0], trace).best_params() == {"x": 0.25, "act": "tanh"}
     assert jax.tree.map(lambda a: a[1], trace).best_params() is None
     assert jax.tree.map(lambda a: a[0, :0], trace).best_params() is None
@@ -210,7 +215,7 @@ def test_the_best_parameters_by_name():
     assert edge.best_params() == {"x": 0.3}
     highest = px.samplers.Trace(x[0], objectives[0], constraints[0], ("maximize",), space)
     assert highest.best_params() == {"x": 0.75, "act": "tanh"}
-    assert jax.tree.map(lambda a: a[:0], trace).best_params() == []
+    assert jax.tree.map(lambda a: a[:0], trace).runs() == []
     two = px.samplers.Trace(x, np.tile(objectives, 2), constraints, ("minimize",) * 2, space)
     with pytest.raises(ValueError, match=r"best_params is for one objective; sampler\.best gives the front"):
         two.best_params()

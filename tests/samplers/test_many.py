@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from benchmarks.settings import adjusted
 from devices import run_on_devices
 from jax.tree_util import Partial
 
@@ -27,7 +28,7 @@ def problem(function=distance):
 
 
 def sampler(top=0.8):
-    return px.paper_tpe(SPACE, n_startup=4, top=jnp.asarray(top))
+    return adjusted(px.papers.tpe, n_startup=4, top=jnp.asarray(top))(SPACE)
 
 
 def assert_equal(one, other):
@@ -40,12 +41,12 @@ def assert_equal(one, other):
 
 def test_a_folder_of_runs(tmp_path):
     """The same bytes with and without it, and where a chunk is lost; runs of anything else are refused."""
-    straight = px.optimize_many(sampler(), problem(), KEYS, N, lanes=4)
-    assert_equal(px.optimize_many(sampler(), problem(), KEYS, N, lanes=4, folder=tmp_path), straight)
+    straight = px.optimize_many(KEYS, sampler(), problem(), N, lanes=4)
+    assert_equal(px.optimize_many(KEYS, sampler(), problem(), N, lanes=4, folder=tmp_path), straight)
     first, second = sorted(tmp_path.iterdir())
     before = first.stat().st_mtime_ns
     second.unlink()
-    trace = px.optimize_many(sampler(), problem(), KEYS, N, lanes=4, folder=tmp_path)
+    trace = px.optimize_many(KEYS, sampler(), problem(), N, lanes=4, folder=tmp_path)
     assert_equal(trace, straight)
     assert trace.space == SPACE
     assert sorted(tmp_path.iterdir()) == [first, second]
@@ -56,23 +57,23 @@ def test_a_folder_of_runs(tmp_path):
     ]
     for other, task, keys, message in cases:
         with pytest.raises(ValueError, match=message):
-            px.optimize_many(other, task, keys, N, lanes=4, folder=tmp_path)
+            px.optimize_many(keys, other, task, N, lanes=4, folder=tmp_path)
 
 
 @pytest.mark.parametrize("kind", [jax.sharding.AxisType.Auto, jax.sharding.AxisType.Explicit])
 def test_a_mesh_of_one_device(kind):
     """Axes of both types; both use one program."""
     mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("runs",), axis_types=(kind,))
-    straight = px.optimize_many(sampler(), problem(), KEYS, N, lanes=4)
-    assert_equal(px.optimize_many(sampler(), problem(), KEYS, N, lanes=4, mesh=mesh), straight)
+    straight = px.optimize_many(KEYS, sampler(), problem(), N, lanes=4)
+    assert_equal(px.optimize_many(KEYS, sampler(), problem(), N, lanes=4, mesh=mesh), straight)
 
 
 def test_bad_meshes():
     with pytest.raises(TypeError, match=r"mesh must be a jax.sharding.Mesh, got 2"):
-        px.optimize_many(sampler(), problem(), KEYS, N, mesh=2)
+        px.optimize_many(KEYS, sampler(), problem(), N, mesh=2)
     mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]).reshape(1, 1), ("a", "b"))
     with pytest.raises(ValueError, match=r"mesh must have one axis, got \('a', 'b'\)"):
-        px.optimize_many(sampler(), problem(), KEYS, N, mesh=mesh)
+        px.optimize_many(KEYS, sampler(), problem(), N, mesh=mesh)
 
 
 # Sums of floats, so that another program would round them differently.
@@ -80,14 +81,14 @@ DEVICES = """
 import json, jax, numpy as np
 import parzax as px
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
-from parzax.samplers.loop import _chunk
-from parzax.samplers.objective import RunSize
+from parzax.lens.run.runs import _chunk
+from parzax.samplers.loop import RunSize
 space = px.Space({"x": px.Float(0, 1)})
 task = px.Problem(lambda key, x: ((x - 0.3) ** 2).sum(), space)
-sampler, keys = px.paper_tpe(space, n_startup=4), jax.random.split(jax.random.key(0), 7)
+sampler, keys = px.papers.tpe(space, n_startup=4), jax.random.split(jax.random.key(0), 7)
 
 def run(mesh, **folder):
-    return jax.tree.leaves(px.optimize_many(sampler, task, keys, 8, lanes=2, mesh=mesh, **folder))
+    return jax.tree.leaves(px.optimize_many(keys, sampler, task, 8, lanes=2, mesh=mesh, **folder))
 
 straight, equal = run(None), {}
 for n in (1, 2, 3, 4):
@@ -96,13 +97,13 @@ for n in (1, 2, 3, 4):
         pairs = zip(straight, run(mesh), strict=True)
         equal[f"{n} {kind}"] = all(a.tobytes() == b.tobytes() for a, b in pairs)
 mesh, other = Mesh(np.array(jax.devices()), ("runs",)), jax.device_put(keys, jax.devices()[-1])
-moved = jax.tree.leaves(px.optimize_many(sampler, task, other, 8, lanes=2, mesh=mesh))
+moved = jax.tree.leaves(px.optimize_many(other, sampler, task, 8, lanes=2, mesh=mesh))
 equal["keys on another device"] = all(a.tobytes() == b.tobytes() for a, b in zip(straight, moved))
 explicit = Mesh(mesh.devices, ("runs",), axis_types=(AxisType.Explicit,))
 rows = jax.device_put(np.arange(8.0), NamedSharding(explicit, PartitionSpec("runs")))
 doubled = px.map_chunks(lambda x: 2 * x, (rows,), 3)
 equal["map_chunks"] = doubled.tolist() == (2 * np.arange(8.0)).tolist()
-chunk = jax.jit(lambda keys: _chunk.__wrapped__(sampler, task, keys, RunSize(8), mesh))
+chunk = jax.jit(lambda keys: _chunk.__wrapped__(keys, sampler, task, RunSize(8), mesh))
 text = chunk.lower(keys[:4]).compile().as_text()
 words = ["all-reduce", "all-gather", "all-to-all", "collective-permute", "reduce-scatter"]
 collectives = [word for word in words if word in text]

@@ -13,7 +13,7 @@ N_CANDIDATES, N_ROWS, D = 100_000, 10_000, 10
 LIMIT_MIB = 64
 SPACE = px.Space({f"x{j}": px.Float(0, 1) for j in range(D)})
 SAMPLERS = {
-    "c_tpe": px.c_tpe(SPACE, 2),
+    "c_tpe": px.c_tpe(SPACE, n_constraints=2),
     "tpe": px.tpe(SPACE),
     "mo_tpe": px.mo_tpe(SPACE, 2),
     "optuna_tpe": px.optuna_tpe(SPACE),

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from benchmarks.settings import adjusted
 
 import parzax as px
 from parzax.samplers import repeats
@@ -83,9 +84,9 @@ def test_the_best_is_the_loops(x64):
                 mask = np.asarray(best.mask)
                 assert np.flatnonzero(mask).tolist() == [wanted[0]]
                 np.testing.assert_array_equal(best.x[mask][0], x[wanted[0]])
-                np.testing.assert_allclose(best.objectives[mask], -wanted[1], rtol=1e-5)
+                np.testing.assert_allclose(best.losses[mask], -wanted[1], rtol=1e-5)
                 np.testing.assert_allclose(best.constraints[mask][0], wanted[2], rtol=1e-4)
-                assert np.isnan(best.objectives[~mask]).all()
+                assert np.isnan(best.losses[~mask]).all()
             for n in range(1, N + 1):
                 wanted = _best(x[:n], losses[:n], constraints[:n])
                 assert rows[i, n - 1] == (-1 if wanted is None else wanted[0])
@@ -100,7 +101,7 @@ def test_the_order_of_rows_does_not_matter():
         order = np.random.default_rng(seed).permutation(N)
         best = SAMPLER.best(_told(x[order], objectives[order], constraints[order]))
         np.testing.assert_array_equal(best.x[best.mask], wanted.x[wanted.mask])
-        np.testing.assert_allclose(best.objectives[best.mask], wanted.objectives[wanted.mask], rtol=1e-5)
+        np.testing.assert_allclose(best.losses[best.mask], wanted.losses[wanted.mask], rtol=1e-5)
 
 
 def test_without_repeats_the_best_is_the_best_row():
@@ -114,7 +115,7 @@ def test_without_repeats_the_best_is_the_best_row():
     again = SAMPLER.tell(state, np.repeat(x[:2], 3, axis=0), np.repeat(objectives[:2], 3), -np.ones(6))
     best = SAMPLER.best(again)
     assert np.flatnonzero(best.mask).tolist() == [objectives.argmax()]
-    assert best.objectives[best.mask][0, 0] == objectives.max()
+    assert best.losses[best.mask][0, 0] == objectives.max()
 
 
 def test_infinite_and_huge_losses():
@@ -124,7 +125,7 @@ def test_infinite_and_huge_losses():
     losses = np.array([-1.0, np.inf, 1e30, 3e30, 1.5e30, 1.6e30, 2e30])
     best = sampler.best(sampler.tell(sampler.init(8), x, losses))
     assert best.x[best.mask].tolist() == [[2]]
-    np.testing.assert_allclose(best.objectives[best.mask], 1.55e30, rtol=1e-5)
+    np.testing.assert_allclose(best.losses[best.mask], 1.55e30, rtol=1e-5)
 
 
 def test_the_front_is_of_means():
@@ -140,7 +141,7 @@ def test_the_front_is_of_means():
 # --- the plan of repeats --------------------------------------------------------------------------
 
 LINE = px.Space({"x": px.Float(0, 1)})
-NOISY = px.tpe(LINE, n_startup=5)
+NOISY = adjusted(px.tpe, n_startup=5)(LINE)
 
 
 def _noisy(scale, key, x):
@@ -149,13 +150,13 @@ def _noisy(scale, key, x):
 
 def _run(scale: float, n: int = 60, n_confirm: int = 20) -> px.samplers.Trace:
     problem = jax.tree_util.Partial(_noisy, jnp.asarray(scale))
-    return px.optimize(NOISY, problem, jax.random.key(1), n, n_confirm=n_confirm)
+    return px.optimize(jax.random.key(1), NOISY, problem, n, n_confirm=n_confirm)
 
 
 def test_a_run_repeats_its_best():
     """Its last evaluations, and no others, repeat the configuration with the smallest lower bound."""
     trace = _run(0.1)
-    x, losses = np.asarray(trace.x), np.asarray(trace.objectives)[:, 0]
+    x, losses = np.asarray(trace.x), np.asarray(trace.losses)[:, 0]
     repeated = [float(x[i, 0]) in x[:i, 0] for i in range(60)]
     assert repeated == [i >= 40 for i in range(60)]
     for i in range(40, 60):
@@ -176,8 +177,8 @@ def test_many_runs_repeat_too():
     """As each run alone, but for rounding."""
     problem = jax.tree_util.Partial(_noisy, jnp.asarray(0.1))
     keys = jax.random.split(jax.random.key(1), 2)
-    many = px.optimize_many(NOISY, problem, keys, 20, n_confirm=6, lanes=2)
-    alone = px.optimize(NOISY, problem, keys[1], 20, n_confirm=6)
+    many = px.optimize_many(keys, NOISY, problem, 20, n_confirm=6, lanes=2)
+    alone = px.optimize(keys[1], NOISY, problem, 20, n_confirm=6)
     np.testing.assert_allclose(many.x[1], alone.x, rtol=1e-4)
 
 
@@ -189,7 +190,7 @@ def test_without_noise_it_stops():
 def test_ask_and_tell_repeat_to_the_last_bit():
     """Told rows come back as they are; in batches they are different; only feasible ones are repeated."""
     space = px.Space({"lr": px.Float(1e-5, 1.0, log=True), "u": px.Float(0, 0.3)})
-    sampler = px.tpe(space, n_constraints=1, n_startup=2)
+    sampler = adjusted(px.tpe, n_startup=2)(space, n_constraints=1)
     x = np.random.default_rng(0).uniform(1e-5, 0.3, (14, 2))
 
     def ask(state):
@@ -212,7 +213,7 @@ def test_ask_and_tell_repeat_to_the_last_bit():
 
 def test_repeats_and_new_suggestions_differ():
     """Three of six choices were told: a batch of five has each of them once, and two others."""
-    sampler = px.tpe(px.Space({"c": px.Categorical(range(6))}), n_startup=2)
+    sampler = adjusted(px.tpe, n_startup=2)(px.Space({"c": px.Categorical(range(6))}))
     state = sampler.tell(sampler.init(), [[0], [1], [2], [0]], [0.0, 1.0, 2.0, 0.5])
     asked = np.asarray(sampler.ask(jax.random.key(0), state, 5, confirm=True))[:, 0]
     assert len(set(asked)) == 5
@@ -236,7 +237,7 @@ def test_off_it_adds_nothing():
 
     def branches(n_confirm):
         problem = jax.tree_util.Partial(_noisy, jnp.asarray(0.1))
-        run = partial(px.optimize, NOISY, problem, n_evaluations=9, n_confirm=n_confirm)
+        run = partial(px.optimize, sampler=NOISY, problem=problem, n_evaluations=9, n_confirm=n_confirm)
         return str(jax.make_jaxpr(run)(jax.random.key(0))).count("cond[")
 
     assert branches(1) == branches(0) + 1
@@ -253,6 +254,6 @@ def test_what_is_refused():
     with pytest.raises(ValueError, match="confirm is for one objective: of 2 objectives"):
         several.ask(key, several.init(), confirm=True)
     with pytest.raises(ValueError, match="n_confirm is for one objective"):
-        px.optimize(several, lambda key, x: (jnp.zeros(2), jnp.zeros(0)), key, 9, n_confirm=1)
+        px.optimize(key, several, lambda key, x: (jnp.zeros(2), jnp.zeros(0)), 9, n_confirm=1)
     with pytest.raises(ValueError, match="n_confirm must be"):
         _run(0.1, 5, 6)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.integrate
+from benchmarks.settings import adjusted
 from reference import meta as meta_loops
 from reference import mixture
 from reference import tpe as loops
@@ -86,7 +87,7 @@ def test_meta_learn_tpe(n, double):
     """Similarities by Eq. 10, 15 and 17 at the same points, scores by Eq. 8; below 30 rows all are alike."""
     x, others = _configurations(n, 1), [_configurations(50, 2 + i) for i in range(2)]
     logs = [px.Observations.from_arrays(SPACE, y, _losses(y, 0.5 * i)) for i, y in enumerate(others)]
-    sampler = px.papers.meta_learn_tpe(SPACE, logs, n_samples=200)
+    sampler = adjusted(px.papers.meta_learn_tpe, n_samples=200)(SPACE, logs)
     state = sampler.tell(sampler.init(64), x, _losses(x))
     found = np.asarray(px.samplers.similarities(sampler, state))
     best = [x[np.argsort(_losses(x))[: math.ceil(n / 10)]]]

@@ -10,8 +10,7 @@ from devices import run_on_devices
 import parzax as px
 from parzax import _compile
 from parzax.samplers import loop
-from parzax.samplers.objective import RunSize
-from parzax.samplers.run import split_scans
+from parzax.samplers.loop import RunSize, split_scans
 
 SPACE = px.Space(
     {
@@ -47,39 +46,39 @@ def by_hand(n_evaluations, k):
 @pytest.mark.parametrize(("n_evaluations", "k"), [(24, 4), (22, 4), (3, 8)])
 def test_equals_a_loop(n_evaluations, k):
     """Also where the last round is not full."""
-    trace = px.optimize(SAMPLER, PROBLEM, KEY, n_evaluations, n_parallel=k)
+    trace = px.optimize(KEY, SAMPLER, PROBLEM, n_evaluations, n_parallel=k)
     wanted = by_hand(n_evaluations, k)
     np.testing.assert_allclose(trace.x, wanted[:, :-1], rtol=1e-5)
-    np.testing.assert_allclose(trace.objectives, wanted[:, -1:], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(trace.losses, wanted[:, -1:], rtol=1e-4, atol=1e-6)
 
 
 def test_one_a_round_is_the_default():
-    first = px.optimize(SAMPLER, PROBLEM, KEY, 24)
-    np.testing.assert_array_equal(first.x, px.optimize(SAMPLER, PROBLEM, KEY, 24, n_parallel=1).x)
+    first = px.optimize(KEY, SAMPLER, PROBLEM, 24)
+    np.testing.assert_array_equal(first.x, px.optimize(KEY, SAMPLER, PROBLEM, 24, n_parallel=1).x)
 
 
 @pytest.mark.slow
 def test_several_scans():
     """A long run begins in small states; no round is lost where they grow."""
     assert len(split_scans(700, 256)) == 2
-    trace = px.optimize(SAMPLER, PROBLEM, KEY, 700, n_parallel=7)
+    trace = px.optimize(KEY, SAMPLER, PROBLEM, 700, n_parallel=7)
     np.testing.assert_allclose(trace.x, by_hand(700, 7)[:, :-1], rtol=1e-5)
 
 
 def test_many_runs():
     """Each run of many is that of its key."""
     keys = jax.random.split(KEY, 3)
-    many = px.optimize_many(SAMPLER, PROBLEM, keys, 20, n_parallel=4, lanes=3)
+    many = px.optimize_many(keys, SAMPLER, PROBLEM, 20, n_parallel=4, lanes=3)
     assert many.x.shape == (3, 20, 3)
     for key, x in zip(keys, many.x, strict=True):
-        np.testing.assert_allclose(x, px.optimize(SAMPLER, PROBLEM, key, 20, n_parallel=4).x, rtol=1e-5)
+        np.testing.assert_allclose(x, px.optimize(key, SAMPLER, PROBLEM, 20, n_parallel=4).x, rtol=1e-5)
 
 
 def test_another_key_compiles_nothing():
-    px.optimize(SAMPLER, PROBLEM, KEY, 24, n_parallel=4)
+    px.optimize(KEY, SAMPLER, PROBLEM, 24, n_parallel=4)
     other = jax.random.key(3)
     with compilations() as seen:
-        px.optimize(SAMPLER, PROBLEM, other, 24, n_parallel=4)
+        px.optimize(other, SAMPLER, PROBLEM, 24, n_parallel=4)
     assert not seen
 
 
@@ -105,19 +104,19 @@ def on_many_numbers(key, x):
 )
 def test_few_rounds_of_light_evaluations_compile_fast(fn, n_evaluations, k, size):
     work = RunSize(n_evaluations, n_parallel=k)
-    assert loop._size_of_run(SAMPLER, px.Problem(fn, SPACE), KEY, work, 1, None) == size
+    assert loop._size_of_run(KEY, SAMPLER, px.Problem(fn, SPACE), work, 1, None) == size
 
 
 def test_the_compiler_is_told_the_size_of_a_run(monkeypatch):
     sizes, options_for = [], _compile.options_for
     monkeypatch.setattr(_compile, "options_for", lambda size: sizes.append(size) or options_for(size))
-    px.optimize(SAMPLER, PROBLEM, KEY, 23, n_parallel=23)
+    px.optimize(KEY, SAMPLER, PROBLEM, 23, n_parallel=23)
     assert sizes[-1] == "small"
 
 
 def test_repeats_are_at_the_end():
     """Ten repeats, of which the first three decide about the noise; they are exactly as they were."""
-    trace = px.optimize(SAMPLER, PROBLEM, KEY, 58, n_parallel=8, n_confirm=10)
+    trace = px.optimize(KEY, SAMPLER, PROBLEM, 58, n_parallel=8, n_confirm=10)
     x = np.nan_to_num(np.asarray(trace.x), nan=-1)
     before, last = ({row.tobytes() for row in x[:n]} for n in (48, 56))
     assert len(before) == 48
@@ -133,14 +132,14 @@ space = px.Space({"x": px.Float(0, 1), "n": px.Int(1, 9)})
 shift = jnp.asarray(0.3)
 problem = px.Problem(jax.tree_util.Partial(lambda s, key, x: (x[0] - s) ** 2 + 0.1 * x[1], shift), space)
 sampler, key = px.tpe(space), jax.random.key(0)
-alone = px.optimize(sampler, problem, key, 22, n_parallel=8)
+alone = px.optimize(key, sampler, problem, 22, n_parallel=8)
 same = []
 for kind in (AxisType.Auto, AxisType.Explicit):
     mesh = Mesh(np.asarray(jax.devices()), ("s",), axis_types=(kind,))
-    trace = px.optimize(sampler, problem, key, 22, n_parallel=8, mesh=mesh)
+    trace = px.optimize(key, sampler, problem, 22, n_parallel=8, mesh=mesh)
     same.append(bool(jnp.array_equal(jnp.asarray(np.asarray(trace.x)), alone.x)))
 try:
-    px.optimize(sampler, problem, key, 22, n_parallel=6, mesh=mesh)
+    px.optimize(key, sampler, problem, 22, n_parallel=6, mesh=mesh)
 except ValueError as error:
     print(json.dumps({"same": same, "error": str(error)}))
 """
@@ -156,4 +155,4 @@ def test_a_mesh():
 @pytest.mark.parametrize("k", [0, 2.5, -1])
 def test_refusals(k):
     with pytest.raises((TypeError, ValueError), match="n_parallel"):
-        px.optimize(SAMPLER, PROBLEM, KEY, 30, n_parallel=k)
+        px.optimize(KEY, SAMPLER, PROBLEM, 30, n_parallel=k)

@@ -1,17 +1,14 @@
-"""Presets: options written once, shown with their defaults, and changed as values."""
+"""Presets: parts that are values, shown with their defaults, and errors that name the right part."""
 
 import inspect
 import pickle
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
-from typing import get_type_hints
 
 import numpy as np
 import pytest
 
 import parzax as px
-from parzax.samplers.meta_learning import SourceOptions
-from parzax.samplers.presets import Options
 
 SPACE = px.Space({"x": px.Float(0, 1)})
 PLACES = np.linspace(0, 1, 12)[:, None]
@@ -19,73 +16,80 @@ LOG = px.Observations.from_arrays(SPACE, PLACES, PLACES[:, 0])
 # Presets, and what they are called with beside the space.
 PRESETS = {
     px.tpe: (),
-    px.paper_tpe: (),
+    px.papers.tpe: (),
+    px.papers.naive_c_tpe: (),
     px.c_tpe: (),
     px.mo_tpe: (),
     px.optuna_tpe: (),
     px.meta_learn_tpe: ([LOG],),
 }
+SOURCES = {"sources", "task_weights", "comparison", "max_candidates"}
 
 
-def options_of(preset):
-    """Name -> parameter of the options."""
-    parameters = inspect.signature(preset).parameters.values()
-    others = {"directions", "direction", "naive", "n_objectives"}
-    return {p.name: p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in others}
+def arguments_of(preset):
+    """Name -> argument, in order, without those for sources."""
+    return {name: p for name, p in inspect.signature(preset).parameters.items() if name not in SOURCES}
 
 
-@pytest.mark.usefixtures("as_installed")
-@pytest.mark.parametrize(("preset", "options"), [(px.tpe, Options), (px.meta_learn_tpe, SourceOptions)])
-def test_type_checkers_know_every_option(preset, options):
-    """Catches an option, or a type, that is in the signature alone or for type checkers alone."""
-    hints, shown = get_type_hints(options), get_type_hints(preset)
-    assert hints.keys() == options_of(preset).keys()
-    narrower = {"start", "task_weights"}  # None has a meaning for one preset alone
-    narrower |= {"n_startup"} if preset is px.meta_learn_tpe else set()
-    for name in hints.keys() - narrower:
-        if name in shown:
-            assert hints[name] == shown[name], name
-
-
-@pytest.mark.parametrize("preset", [*PRESETS, px.paper_meta_learn_tpe])
-def test_every_preset_shows_every_option(preset):
-    assert options_of(preset).keys() >= options_of(px.tpe).keys()
+@pytest.mark.parametrize(
+    "preset", [*PRESETS, px.papers.authors_meta_learn_tpe, px.papers.c_tpe, px.papers.mo_tpe]
+)
+def test_every_preset_takes_what_tpe_takes_in_its_order(preset):
+    assert list(arguments_of(preset)) == list(arguments_of(px.tpe))
+    assert len(arguments_of(px.tpe)) <= 9
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_the_defaults_that_are_shown_are_those_that_count(preset):
-    given = {name: option.default for name, option in options_of(preset).items()}
+    given = {name: p.default for name, p in arguments_of(preset).items() if name != "space"}
     assert repr(preset(SPACE, *PRESETS[preset], **given)) == repr(preset(SPACE, *PRESETS[preset]))
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_a_preset_with_another_option_is_a_value(preset):
+def test_a_preset_with_another_part_is_a_value(preset):
     """Presets are functions of a module, so that they are pickled by name."""
-    wider = pickle.loads(pickle.dumps(partial(preset, top=0.7, n_startup=3)))
+    parts = {"smoothing": px.density.Smoothing(top=0.7), "proposal": px.Proposal(12)}
+    wider = pickle.loads(pickle.dumps(partial(preset, **parts)))
     sampler = wider(SPACE, *PRESETS[preset])
     assert sampler.smoothing.top == px.bandwidth.FixedTop(0.7)
-    assert sampler.n_startup == 3
-    assert repr(sampler) == repr(preset(SPACE, *PRESETS[preset], top=0.7, n_startup=3))
+    assert sampler.n_candidates == 12
+    assert sampler == preset(SPACE, *PRESETS[preset], **parts)
 
 
 def test_presets_of_papers_take_any_counts():
     """As adapters call them: what a preset is for is no limit."""
-    for preset in (px.tpe, px.paper_tpe, px.c_tpe, px.mo_tpe, px.optuna_tpe):
+    for preset in (px.tpe, px.papers.tpe, px.c_tpe, px.mo_tpe, px.optuna_tpe):
         sampler = preset(SPACE, n_objectives=2, n_constraints=1)
         assert (sampler.n_objectives, sampler.n_constraints) == (2, 1)
-    assert px.paper_tpe(SPACE, 1, 2) == px.c_tpe(SPACE, 2)
+    assert px.papers.tpe(SPACE, 1, 2) == px.c_tpe(SPACE, n_constraints=2)
+    assert px.tpe(SPACE, directions=("minimize", "maximize")).n_objectives == 2
 
 
-def test_an_option_that_there_is_not():
-    for preset in PRESETS:
-        with pytest.raises(TypeError, match="unexpected keyword argument 'gama'"):
-            preset(SPACE, *PRESETS[preset], gama=1)
+def test_an_argument_that_there_is_not():
+    """Settings of a part are named with their part, and near words with what was meant."""
+    for preset in (*PRESETS, px.papers.meta_learn_tpe):
+        with pytest.raises(TypeError, match="has no argument 'gama'"):
+            preset(SPACE, *PRESETS.get(preset, ([LOG],)), gama=1)
+    homes = {"gamma": "split=parzax.Split", "bandwidth": "smoothing=parzax.density.Smoothing",
+             "share_power": "acquisition=parzax.acquisition.Relative", "n_startup": "start=parzax.samplers.RandomStart",
+             "n_candidates": "proposal=parzax.Proposal", "direction": "directions="}  # fmt: skip
+    for name, home in homes.items():
+        with pytest.raises(TypeError, match=f"has no argument '{name}'; use {home}"):
+            px.tpe(SPACE, **{name: 1})
 
 
 def test_a_sampler_changes_by_its_parts():
-    """Parts that come from a base class are parts all the same."""
-    sampler = replace(px.tpe(SPACE), n_startup=2, space=px.Space({"y": px.Int(0, 3)}))
-    assert sampler.n_startup == sampler.strategy.n_startup == 2
-    assert sampler == replace(px.tpe(px.Space({"y": px.Int(0, 3)})), n_startup=2)
+    start = px.samplers.RandomStart(2)
+    sampler = replace(px.tpe(SPACE), start=start, space=px.Space({"y": px.Int(0, 3)}))
+    assert sampler.start.n_startup == sampler.without_space().start.n_startup == 2
+    assert sampler == px.tpe(px.Space({"y": px.Int(0, 3)}), start=start)
+    assert sampler.without_space() == replace(px.tpe(SPACE), start=start).without_space()
     with pytest.raises(ValueError, match="n_startup must be"):
-        replace(sampler, n_startup=-1)
+        px.samplers.RandomStart(-1)
+
+
+def test_parts_are_documented():
+    """Each field of a part is named in the docstring of its class."""
+    for part in (px.Split, px.density.Smoothing, px.Proposal, px.acquisition.Relative, px.meta.Comparison):
+        for field in fields(part):
+            assert field.name in part.__doc__, (part, field.name)

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from benchmarks.settings import adjusted
 
 import parzax as px
 from parzax.samplers import Sampler
@@ -12,7 +13,7 @@ SPACE = px.Space({"x": px.Float(0, 1), "n": px.Int(1, 8)})
 NARROW = px.Space({"x": px.Float(0, 1)})
 KEY = jax.random.key(0)
 X = np.array([[0.5, 3.0]])
-ONE, TWO = px.c_tpe(SPACE, 1), px.c_tpe(SPACE, 2)
+ONE, TWO = px.c_tpe(SPACE, n_constraints=1), px.c_tpe(SPACE, n_constraints=2)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,7 @@ def test_a_direction_alone_is_that_of_one_objective():
 
 @pytest.mark.slow
 def test_masked_candidates_score_nothing():
-    sampler = px.tpe(SPACE, n_startup=2)
+    sampler = adjusted(px.tpe, n_startup=2)(SPACE)
     state = sampler.tell(sampler.init(), np.array([[0.2, 3], [0.8, 5], [0.4, 4]]), [0.0, 1.0, 2.0])
     found = sampler.score_of(state, np.ma.array([[0.2, 3], [0.2, 3]], mask=[[False, False], [True, False]]))
     assert np.isfinite(found[0])
@@ -73,7 +74,7 @@ def test_masked_candidates_score_nothing():
 
 
 def test_kernels_of_unknown_parameters():
-    smoothing = px.density.Smoothing(px.bandwidth.Scott(), 0.8, families=(("nope", object),))
+    smoothing = px.density.Smoothing(px.bandwidth.Scott(), 0.8, kernels={"nope": object})
     sampler = Sampler(SPACE, px.tpe(SPACE).split, smoothing, px.acquisition.Ratio())
     with pytest.raises(ValueError, match="no parameter 'nope'"):
         sampler.status(sampler.init())
@@ -81,7 +82,7 @@ def test_kernels_of_unknown_parameters():
 
 @pytest.mark.slow
 def test_ties_that_cannot_tell_four_objectives_apart():
-    sampler = px.mo_tpe(SPACE, 3, ties=px.pareto.Hypervolume())
+    sampler = adjusted(px.mo_tpe, ties=px.pareto.Hypervolume())(SPACE, 3)
     four = Sampler(SPACE, sampler.split, sampler.smoothing, sampler.acquisition, ("minimize",) * 4)
     with pytest.raises(ValueError, match="at most 3 objectives"):
         four.status(four.init())
@@ -90,19 +91,19 @@ def test_ties_that_cannot_tell_four_objectives_apart():
 @pytest.mark.parametrize(
     ("sampler", "problem", "message"),
     [
-        (px.tpe(SPACE), lambda key, x: (x, jnp.zeros(0)), "n_objectives is 2, but the sampler's is 1"),
-        (px.mo_tpe(SPACE), lambda key, x: (x[:1], jnp.zeros(0)), "n_objectives is 1, but the sampler's is 2"),
-        (ONE, lambda key, x: (x[:1], x), "n_constraints is 2, but the sampler's is 1"),
-        (ONE, lambda key, x: (x[:1], jnp.zeros(0)), "n_constraints is 0, but the sampler's is 1"),
-        (px.tpe(SPACE), lambda key, x: x[:1], r"a tuple of objectives \(m,\) .* got shapes \(1,\)"),
+        (px.tpe(SPACE), lambda key, x: x, r"one number, got an array of shape \(2,\); n_objectives is 1"),
+        (px.mo_tpe(SPACE), lambda key, x: x[:1], r"must have shape \(2,\), .*n_objectives is 2"),
+        (px.mo_tpe(SPACE), lambda key, x: (x[0], x[1]), "second value of fn is for constraints.*jnp.stack"),
+        (ONE, lambda key, x: (x[0], x), r"one number, got an array of shape \(2,\); n_constraints is 1"),
+        (ONE, lambda key, x: x[0], r"fn must return \(losses, constraints\)"),
         (px.tpe(SPACE), px.Problem(lambda key, x: x, SPACE, 2), "n_objectives is 2, but the sampler's is 1"),
     ],
 )
 def test_problems_of_another_sampler(sampler, problem, message):
     """Catches one loss that is taken for both, and constraints that nobody sees."""
-    for run in (px.optimize, lambda s, p, key, n: px.optimize_many(s, p, key[None], n)):
+    for run in (px.optimize, lambda key, s, p, n: px.optimize_many(key[None], s, p, n)):
         with pytest.raises(ValueError, match=message):
-            run(sampler, problem, KEY, 3)
+            run(KEY, sampler, problem, 3)
 
 
 class _Stop(Exception):
@@ -119,14 +120,15 @@ def test_constraints_that_a_sampler_does_not_see(monkeypatch):
         return x[:1], x
 
     monkeypatch.setattr("parzax.samplers.loop.call", stop)
+    monkeypatch.setattr("parzax.lens.run.runs.call", stop)
     problem = px.Problem(lambda key, x: (x[0], x), SPACE, n_constraints=2)
     unseen = "2 constraints, but the sampler ignores them.*px.tpe\\(space, n_constraints=2\\)"
-    for run in (px.optimize, lambda s, p, key, n: px.optimize_many(s, p, key[None], n)):
+    for run in (px.optimize, lambda key, s, p, n: px.optimize_many(key[None], s, p, n)):
+        with pytest.warns(UserWarning, match=unseen), pytest.raises(_Stop):
+            run(KEY, px.tpe(SPACE), problem, 3)
         for given in (problem, constrained):
-            with pytest.warns(UserWarning, match=unseen), pytest.raises(_Stop):
-                run(px.tpe(SPACE), given, KEY, 3)
             with pytest.raises(_Stop):
-                run(TWO, given, KEY, 3)
+                run(KEY, TWO, given, 3)
     row = px.adapters.Row(X[0], (1.0,), (0.0, 1.0))
     with pytest.warns(UserWarning, match=unseen):
         px.adapters.Session(px.tpe(SPACE)).tell([row])

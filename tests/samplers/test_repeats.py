@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from benchmarks.settings import adjusted
 from reference import tpe as oracle
 
 import parzax as px
@@ -32,7 +33,9 @@ def test_batches_go_through_a_small_space_once(steps, augmented):
 
     Catches a repeat where candidates are few: the list of all configurations has what none of them is.
     """
-    sampler = px.c_tpe(SPACE, 1, repeats=False, n_startup=2, n_candidates=2, gradient_steps=steps)
+    sampler = adjusted(px.c_tpe, repeats=False, n_startup=2, n_candidates=2, gradient_steps=steps)(
+        SPACE, n_constraints=1
+    )
     state, x = sampler.init(32), ALL[[0, 5]]
     if augmented:
         state = sampler.augment(state, ALL, np.where(ALL[:, :1] < 4, -1.0, 1.0))
@@ -50,7 +53,7 @@ def test_batches_go_through_a_small_space_once(steps, augmented):
 @pytest.mark.parametrize("n", [3, pytest.param(1, marks=pytest.mark.slow)])
 def test_best_new_members_of_a_pool(n):
     """Against loops: the highest score among the others; catches an order that forgets the score."""
-    sampler = px.paper_tpe(SPACE, repeats=False, n_startup=2)
+    sampler = adjusted(px.papers.tpe, repeats=False, n_startup=2)(SPACE)
     told, none = ALL[[0, 4, 5, 6, 9]], np.zeros((5, 0))
     state = sampler.tell(sampler.init(32), told, loss(told))
     table = told, loss(told)[:, None], none, np.zeros(5, bool)
@@ -64,7 +67,7 @@ def test_best_new_members_of_a_pool(n):
 
 @pytest.mark.slow
 def test_a_pool_with_repeats():
-    sampler = px.paper_tpe(SPACE, repeats=True, n_startup=2)
+    sampler = adjusted(px.papers.tpe, repeats=True, n_startup=2)(SPACE)
     told = ALL[[0, 4, 5, 6, 9]]
     state = sampler.tell(sampler.init(32), told, loss(told))
     best = int(np.argmax(sampler.score_of(state, ALL)))
@@ -76,7 +79,7 @@ def test_a_pool_with_repeats():
 def test_inactive_parameters():
     """A configuration is the same where its active parameters are."""
     space = px.Space({"a": px.Categorical(["x", "y"]), "b": px.Float(0, 1, when=px.In("a", ["y"]))})
-    sampler = px.paper_tpe(space, repeats=False, n_startup=1)
+    sampler = adjusted(px.papers.tpe, repeats=False, n_startup=1)(space)
     x = np.array([[0.0, np.nan], [1.0, 0.5]])
     state = sampler.tell(sampler.init(8), x, np.array([0.0, 1.0]))
     for i in range(8):
@@ -89,7 +92,7 @@ def test_inactive_parameters():
 def test_continuous_parameters():
     """They never repeat, so nothing is compared."""
     space = px.Space({"u": px.Float(0, 1), "b": px.Categorical(["x", "y"])})
-    sampler = px.paper_tpe(space, repeats=False, n_startup=1)
+    sampler = adjusted(px.papers.tpe, repeats=False, n_startup=1)(space)
     rows = np.array([[0.2, 0.0], [0.7, 1.0]])
     state = sampler.tell(sampler.init(8), rows, np.array([0.0, 1.0]))
     assert np.isfinite(np.asarray(sampler.ask(jax.random.key(0), state))).all()
@@ -104,9 +107,9 @@ TREE = px.Space({"a": px.Categorical(["x", "y", "z"]), "b": px.Int(0, 3, when=px
 def test_runs_under_vmap(space, n_configurations):
     """Catches a program that cannot be compiled, runs with repeats, and inactive values that count."""
     problem = px.Problem(lambda key, x: ((x[0] - 2) ** 2)[None], space)
-    sampler = px.paper_tpe(space, repeats=False, n_startup=1, n_candidates=2)
+    sampler = adjusted(px.papers.tpe, repeats=False, n_startup=1, n_candidates=2)(space)
     keys = jax.random.split(jax.random.key(0), 4)
-    trace = px.optimize_many(sampler, problem, keys, n_configurations, lanes=4, progress=False)
+    trace = px.optimize_many(keys, sampler, problem, n_configurations, lanes=4, progress=False)
     for run in trace.x:
         assert len(rows_of(run)) == n_configurations
     assert len({run.tobytes() for run in trace.x}) > 1
@@ -114,7 +117,7 @@ def test_runs_under_vmap(space, n_configurations):
 
 @pytest.mark.slow
 def test_jit_is_eager():
-    sampler = px.paper_tpe(SPACE, repeats=False, n_startup=3, n_candidates=4)
+    sampler = adjusted(px.papers.tpe, repeats=False, n_startup=3, n_candidates=4)(SPACE)
     state = sampler.tell(sampler.init(32), ALL[:3], loss(ALL[:3]))
     suggested = jax.jit(lambda key: sampler.ask(key, state))(jax.random.key(0))
     assert jnp.array_equal(suggested, sampler.ask(jax.random.key(0), state))
@@ -122,7 +125,7 @@ def test_jit_is_eager():
 
 def test_wrong_values():
     with pytest.raises(TypeError, match="repeats"):
-        px.paper_tpe(SPACE, repeats="no")  # pyright: ignore[reportArgumentType]
+        adjusted(px.papers.tpe, repeats="no")(SPACE)  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("as_told", [np.float64, jnp.float32])

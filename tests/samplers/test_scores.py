@@ -84,7 +84,7 @@ def test_groups(family):
             own = table("categories", data, m, c, seed)
             found = split(told(sampler, own))
             for k, group in enumerate(
-                oracle.groups(settings, own.x, own.objectives, own.constraints, own.constraint_only)
+                oracle.groups(settings, own.x, own.losses, own.constraints, own.constraint_only)
             ):
                 below, above = (np.flatnonzero(mask[k]).tolist() for mask in (found.below, found.above))
                 assert (below, above) == (group.below, group.above), (data, seed, k)

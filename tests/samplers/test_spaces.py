@@ -6,7 +6,7 @@ import pytest
 
 import parzax as px
 from parzax.adapters import Row, Session
-from parzax.samplers.objective import check_run
+from parzax.samplers.loop import check_run
 from parzax.space import Domain, host_frame
 
 
@@ -44,7 +44,7 @@ def test_all_accept_the_same_spaces(seed):
     problem = px.Problem(lambda key, x: x.sum(), space)
 
     if not all(slot.domain.axis.resolved(np.float32, True) for slot in space.slots):
-        for refused in (lambda: sampler.init(4), lambda: px.optimize(sampler, problem, key, 1)):
+        for refused in (lambda: sampler.init(4), lambda: px.optimize(key, sampler, problem, 1)):
             with pytest.raises(ValueError, match="cannot tell the values of 'x' apart"):
                 refused()
         return
@@ -59,7 +59,7 @@ def test_all_accept_the_same_spaces(seed):
     session = Session(sampler)
     session.tell([Row(row, (float(i),)) for i, row in enumerate(x)])
     assert host_frame(space).encode(session.ask(seed)[None]).valid.all()
-    assert check_run(sampler, problem, 1, 0, 1) == (1, 0, 1)
+    assert check_run(sampler, problem, 1, 0, 1)[1] == (1, 0, 1)
 
 
 def _ends(domain: Domain) -> list[np.float32]:

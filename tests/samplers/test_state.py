@@ -13,13 +13,14 @@ from densities import SPACES, points, rows
 import parzax as px
 from parzax.density.smoothing import Smoothing
 from parzax.samplers import State
+from parzax.split.split import count_before
 
 from . import tables
 from .tables import SPACE_OF, add, candidates, empty, encoded
 
 NAN, INF = np.nan, np.inf
 SPACE = px.Space({"x": px.Float(0.0, 1.0), "k": px.Categorical(["a", "b"]), "n": px.Int(0, 3)})
-SAMPLER = px.c_tpe(SPACE, 2)
+SAMPLER = px.c_tpe(SPACE, n_constraints=2)
 TWO = px.mo_tpe(SPACE, 2, 2)
 N, CAPACITY = 12, 16
 
@@ -38,7 +39,7 @@ def _all_at_once(sampler, data, extra=False, capacity=CAPACITY):
 
 
 def _put(state, data, extra=False):
-    sampler = TWO if state.objectives.shape[1] == 2 else SAMPLER
+    sampler = TWO if state.losses.shape[1] == 2 else SAMPLER
     return add(sampler, state, *(jnp.asarray(part, state.x.dtype) for part in data), extra)
 
 
@@ -57,6 +58,7 @@ def _same(a: State, b: State) -> None:
     jax.tree.map_with_path(lambda path, u, v: np.testing.assert_array_equal(u, v, str(path)), a, b)
 
 
+_count_before = jax.jit(count_before)
 _masks_of = jax.jit(lambda state: (state.evaluated, state.feasible))
 
 
@@ -71,13 +73,11 @@ def _sorted(state: State, data, extra) -> None:
     for mask, wanted in zip(masks, (evaluated, feasible), strict=True):
         np.testing.assert_array_equal(np.flatnonzero(mask), wanted)
     key = {i: (losses[i, 0], i) for i in evaluated}
-    for i in evaluated:
-        assert int(state.before[i]) == sum(key[j] < key[i] for j in evaluated)
-        assert int(state.feasible_before[i]) == sum(key[j] < key[i] for j in feasible)
-    if losses.shape[1] > 1:
-        seen = [(*np.nan_to_num(x[i], nan=-7.0), *losses[i]) for i in evaluated]
-        repeated = [i for k, i in enumerate(evaluated) if seen[k] in seen[:k]]
-        np.testing.assert_array_equal(np.flatnonzero(state.repeated), repeated)
+    order = np.argsort(state.losses[:, 0], kind="stable")
+    for counted in (evaluated, feasible):
+        before = _count_before(order, np.isin(np.arange(state.capacity), counted))
+        for i in evaluated:
+            assert int(before[i]) == sum(key[j] < key[i] for j in counted)
     unit = np.asarray(state.points.unit)
     for j in range(x.shape[1]):
         wanted = sorted(range(n), key=lambda i: (unit[i, j], i))

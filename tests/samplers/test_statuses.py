@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from benchmarks.settings import adjusted
 
 import parzax as px
 
@@ -54,7 +55,7 @@ def test_a_sampler_with_such_a_bandwidth_has_a_status(name):
 
     @eqx.filter_jit
     def outcome(state, value):
-        sampler = px.tpe(SPACE, bandwidth=RULES[name](value), n_startup=2)
+        sampler = adjusted(px.tpe, bandwidth=RULES[name](value), n_startup=2)(SPACE)
 
         def total(x):
             scores = sampler.score_of(state, x)

@@ -94,7 +94,7 @@ def _same_order(found, wanted):
 def test_corollary_2_of_the_engine(name, double):
     """With everything feasible c-TPE orders candidates as TPE does, the groups being the same."""
     space = SPACE_OF[name]
-    c_tpe, tpe = px.c_tpe(space, 2), px.paper_tpe(space)
+    c_tpe, tpe = px.c_tpe(space, n_constraints=2), px.papers.tpe(space)
     for seed in range(3):
         own = table(name, "all feasible", 1, 2, seed)
         at = jnp.asarray(candidates(name))
@@ -140,7 +140,7 @@ def test_the_order_of_optunas_density_ratio(family, double, monkeypatch):
 
     for data in ("random", "few values", "pending", "infinite"):
         own = table("mixed", data, m, c)
-        (group,) = oracle.groups(own_settings, own.x, own.objectives, own.constraints, own.constraint_only)
+        (group,) = oracle.groups(own_settings, own.x, own.losses, own.constraints, own.constraint_only)
         wanted = log_pdf(own.x[group.below]) - log_pdf(own.x[group.above])
         found = score_of(sampler, told(sampler, own), jnp.asarray(at))
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)

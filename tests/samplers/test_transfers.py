@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.samplers.loop import _chunk
+from parzax.lens.run.runs import _chunk
 
 SPACE = px.Space({"x": px.Float(1e-3, 1, log=True), "c": px.Categorical(["a", "b"]), "k": px.Int(1, 9)})
 SMALL = px.Space({"c": px.Categorical(["a", "b"]), "k": px.Int(1, 9)})
@@ -26,13 +26,13 @@ def _rows(space: px.Space, n: int) -> np.ndarray:
 
 
 SAMPLERS = {
-    "small": lambda: px.c_tpe(SMALL, 1, direction="maximize"),
+    "small": lambda: px.c_tpe(SMALL, n_constraints=1, directions="maximize"),
     "tpe": lambda: px.tpe(SPACE),
     "constrained": lambda: px.tpe(SPACE, n_constraints=1, directions="maximize"),
     "all configurations": lambda: px.tpe(SMALL),
     "two objectives": lambda: px.mo_tpe(SPACE, 2),
-    "sources": lambda: px.paper_meta_learn_tpe(SPACE, {"other": _source()}),
-    "stacking": lambda: px.meta_learn_tpe(SPACE, {"other": _source()}, task_weights=px.meta.stacking()),
+    "sources": lambda: px.papers.authors_meta_learn_tpe(SPACE, {"other": _source()}),
+    "stacking": lambda: px.meta_learn_tpe(SPACE, {"other": _source()}, task_weights=px.meta.Stacking()),
 }
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in list(SAMPLERS)[1:]]
 # What the fast run calls, and what of that it compiles for the user too.
@@ -87,13 +87,13 @@ def test_nothing_is_transferred(name):
 def test_runs_transfer_nothing(name):
     """Alone, jitted by the user, and many in chunks."""
     space = px.Space({"c": SPACE["c"]}) if name == "small" else SPACE
-    sampler = px.paper_tpe(space) if name == "small" else SAMPLERS[name]()
+    sampler = px.papers.tpe(space) if name == "small" else SAMPLERS[name]()
     keys, problem = jax.random.split(KEY, 3), px.Problem(lambda key, x: jnp.abs(x[0] - 0.3), space)
-    one = jax.jit(lambda key: px.optimize(sampler, problem, key, 12))
+    one = jax.jit(lambda key: px.optimize(key, sampler, problem, 12))
 
     def every():
-        many = px.optimize_many(sampler, problem, keys, 12, lanes=2, progress=False)
-        return one(KEY), px.optimize(sampler, problem, KEY, 12), many
+        many = px.optimize_many(keys, sampler, problem, 12, lanes=2, progress=False)
+        return one(KEY), px.optimize(KEY, sampler, problem, 12), many
 
     first, n_compiled = every(), _chunk.n_compiled
     with jax.transfer_guard("disallow"):
@@ -104,7 +104,7 @@ def test_runs_transfer_nothing(name):
 
 def test_wrong_rows_are_refused_unless_they_are_traced():
     """NumPy's and the device's alike; those of compiled code join no group, and a status says so."""
-    sampler, tell = px.c_tpe(SMALL, 1), jax.jit(px.c_tpe(SMALL, 1).tell)
+    sampler, tell = px.c_tpe(SMALL, n_constraints=1), jax.jit(px.c_tpe(SMALL, n_constraints=1).tell)
     x, losses = np.array([[0, 3], [7, 3.0]]), jnp.zeros((2, 1))
     on_device, state = jnp.asarray(x, jnp.result_type(float)), sampler.init()
     for rows in (x, on_device):

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from benchmarks.settings import adjusted
 from reference import pareto
 from reference import tpe as oracle
 
@@ -18,7 +19,7 @@ N, CAPACITY = 23, 32
 @eqx.filter_jit
 def _split_of(merit, objectives, capacity):
     m = objectives.shape[1]
-    sampler = px.mo_tpe(SPACE, m, gamma=px.gamma.linear(0.4), first_front=False, merit=merit)
+    sampler = adjusted(px.mo_tpe, gamma=px.gamma.Linear(0.4), first_front=False, merit=merit)(SPACE, m)
     x = jnp.linspace(0, 1, N)[:, None]
     return sampler.split(sampler.tell(sampler.init(capacity), x, objectives))
 
@@ -40,7 +41,7 @@ def test_weights_are_the_loop(n_objectives, kind):
         objectives[::3] = np.nan
     if kind == "one":
         objectives[1:] = np.nan
-    split = split_of(px.merits.by_rank(), objectives)
+    split = split_of(px.merits.ByRank(), objectives)
     below, merit = np.asarray(split.below[0])[:N], np.asarray(split.merit)[:N]
     rows = np.flatnonzero(below)
     if n_objectives == 1:
@@ -57,7 +58,7 @@ def test_monotone():
     """Catches weights by value: transformed objectives have the same."""
     loss = np.random.default_rng(6).normal(size=(N, 1))
     plain, *others = (
-        split_of(px.merits.by_rank(), f(loss)).merit for f in (np.asarray, np.exp, lambda x: x**3)
+        split_of(px.merits.ByRank(), f(loss)).merit for f in (np.asarray, np.exp, lambda x: x**3)
     )
     assert len(np.unique(plain)) > 3
     for merit in others:
@@ -67,19 +68,19 @@ def test_monotone():
 def test_padding_and_nothing():
     """Catches room that counts as rows, and NaN where no row is below."""
     loss = np.random.default_rng(7).normal(size=(N, 1))
-    small, large = (split_of(px.merits.by_rank(), loss, capacity) for capacity in (CAPACITY, 64))
+    small, large = (split_of(px.merits.ByRank(), loss, capacity) for capacity in (CAPACITY, 64))
     np.testing.assert_array_equal(small.merit[:N], large.merit[:N])
     assert (np.asarray(large.merit)[N:] == 1).all()
     for m in (1, 2):
-        assert (np.asarray(split_of(px.merits.by_rank(), np.full((N, m), np.nan)).merit) == 1).all()
-    equal = eqx.filter_eval_shape(split_of, px.merits.equal(), loss)
+        assert (np.asarray(split_of(px.merits.ByRank(), np.full((N, m), np.nan)).merit) == 1).all()
+    equal = eqx.filter_eval_shape(split_of, px.merits.Equal(), loss)
     assert equal.merit is None
 
 
-@pytest.mark.parametrize("preset", [px.paper_tpe, pytest.param(px.optuna_tpe, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("preset", [px.papers.tpe, pytest.param(px.optuna_tpe, marks=pytest.mark.slow)])
 def test_finite_gradient(preset):
     """The score in compiled code, with weights; catches NaN from the logarithm of an absent row's place."""
-    sampler = preset(SPACE, merit=px.merits.by_rank())
+    sampler = adjusted(preset, merit=px.merits.ByRank())(SPACE)
     x = np.linspace(0, 1, 12)[:, None]
     state = sampler.tell(sampler.init(CAPACITY), x, (x - 0.3) ** 2)
     slope = jax.jit(jax.grad(lambda x: sampler.score_of(state, x[None, None])[0]))(jnp.array(0.45))

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from benchmarks.studies import ablation
-from benchmarks.studies.source_tasks import ball
+from benchmarks import ablation
+from benchmarks.settings import adjusted
+from benchmarks.source_tasks import ball
 
 import parzax as px
 
@@ -45,6 +46,6 @@ def test_parts_are_put_together():
 def test_every_option_is_another_setting():
     # Catches an option that equals the preset, whose ratio would be 1 for ever.
     target = ball(4, 0.0)
-    base = px.c_tpe(target.space, 1)
+    base = px.c_tpe(target.space, n_constraints=1)
     for name, options in ablation.OPTIONS["c_tpe"].items():
-        assert px.c_tpe(target.space, 1, **options) != base, name
+        assert adjusted(px.c_tpe, **options)(target.space, n_constraints=1) != base, name

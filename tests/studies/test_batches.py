@@ -4,7 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from benchmarks.studies import batches, batches_constrained
+from benchmarks import batches, batches_constrained
+from benchmarks.settings import adjusted
 
 import parzax as px
 
@@ -80,7 +81,7 @@ def test_liar():
 @pytest.mark.parametrize("name", [*batches.RULES, *batches.LIARS])
 def test_rules(name):
     """Catches suggestions of one key, and a batch that knows nothing of what it has told as pending."""
-    sampler = px.tpe(SPACE, n_startup=2)
+    sampler = adjusted(px.tpe, n_startup=2)(SPACE)
     x = jnp.linspace(0, 1, 12)[:, None]
     state = sampler.tell(sampler.init(64), x, jnp.abs(x - 0.5))
     found = jax.jit(lambda key: {**batches.RULES, **batches.LIARS}[name](sampler, key, state, 5))(

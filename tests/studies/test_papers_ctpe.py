@@ -7,6 +7,12 @@ import jax
 import numpy as np
 import pytest
 import scipy.stats
+from benchmarks.papers.c_tpe.printed import Count
+from benchmarks.papers.c_tpe.results import Results
+from benchmarks.papers.c_tpe.settings import Setting
+from benchmarks.papers.rows import Verdict
+from benchmarks.papers.tables import Table
+from benchmarks.settings import adjusted
 from benchmarks.studies.papers import power
 from benchmarks.studies.papers.c_tpe import (
     algorithms,
@@ -23,11 +29,6 @@ from benchmarks.studies.papers.c_tpe import (
     unconstrained,
     vanished,
 )
-from benchmarks.studies.papers.c_tpe.printed import Count
-from benchmarks.studies.papers.c_tpe.results import Results
-from benchmarks.studies.papers.c_tpe.settings import Setting
-from benchmarks.studies.papers.rows import Verdict
-from benchmarks.studies.papers.tables import Table
 
 import parzax as px
 
@@ -460,7 +461,7 @@ def test_vanished_constraints_hold_and_break():
 def test_candidates_of_an_ask():
     """Catches a position that gives another candidate, and candidates of another number."""
     space = px.Space({"x": px.Float(0, 1)})
-    sampler = px.papers.c_tpe(space, 1, n_candidates=4)
+    sampler = adjusted(px.papers.c_tpe, n_candidates=4)(space, n_constraints=1)
     x = np.linspace(0, 1, 12)[:, None]
     state = sampler.tell(sampler.init(16), x, x[:, 0], x[:, 0] - 0.5)
     (each,) = np.asarray(algorithms._asked(sampler, state, jax.random.split(jax.random.key(0), 1), 10))
@@ -514,7 +515,7 @@ def test_augmentation_breaks():
 def test_without_the_selection_no_row_is_below():
     """Catches a constraint that is satisfied by a row and loses it, and a share that stays."""
     space = px.Space({"x": px.Float(0, 1)})
-    sampler = px.c_tpe(space, 2)
+    sampler = px.c_tpe(space, n_constraints=2)
     excess = np.array([[1.0, -1.0], [2.0, 1.0], [3.0, 1.0]])
     state = sampler.tell(sampler.init(4), np.array([[0.1], [0.5], [0.9]]), np.arange(3.0), excess)
     own, without = sampler.split(state), first_feasible.WithoutSelection(sampler.split)(state)

@@ -62,8 +62,8 @@ def _tables(group: str) -> list[tuple[Table, str]]:
 def _of_tables(name: str) -> Group:
     limits, found, space = KINDS[name.split(", ")[1]], [], None
     for (table, half), quantile in product(_tables(name), QUANTILES):
-        problem = px.samplers.Tabular.load(
-            table.path, [table.objectives[0]], constraint_quantiles=dict.fromkeys(limits, quantile)
+        problem = px.problems.load_table(
+            table.path, [table.losses[0]], constraint_quantiles=dict.fromkeys(limits, quantile)
         )
         space, unnamed = problem.space, ("",) * len(limits)
         plain = dataclasses.replace(problem, name="", objective_names=("",), constraint_names=unnamed)

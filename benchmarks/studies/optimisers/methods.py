@@ -13,7 +13,7 @@ PRESETS: Mapping[str, Callable[..., Sampler]] = {
     "c_tpe": px.c_tpe,
     "mo_tpe": px.mo_tpe,
     "optuna_tpe": px.optuna_tpe,
-    "paper_tpe": px.paper_tpe,
+    "paper_tpe": px.papers.tpe,
 }
 # What is compared with peers, by kind of problem, the one that others are compared with first.
 OURS = {
@@ -29,11 +29,11 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "start": {"random": RandomStart(), "spread": Spread()},
     "n_startup": {"5": 5, "10": 10, "20": 20},
     "gamma": {
-        "sqrt": gamma.sqrt(),
-        "0.1": gamma.linear(0.1),
-        "0.2": gamma.linear(0.2),
-        "0.3": gamma.linear(0.3),
-        "optuna": gamma.optuna(),
+        "sqrt": gamma.Sqrt(),
+        "0.1": gamma.Linear(0.1),
+        "0.2": gamma.Linear(0.2),
+        "0.3": gamma.Linear(0.3),
+        "optuna": gamma.Optuna(),
     },
     "bandwidth": {
         "scott": bandwidth.Scott(),
@@ -50,7 +50,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "joint": {"yes": True, "no": False},
     "n_candidates": {"8": 8, "24": 24, "64": 64, "512": 512},
     "ages": {"equal": px.ages.Equal(), "ramp": px.ages.Ramp()},
-    "merit": {"equal": px.merits.equal(), "by rank": px.merits.by_rank()},
+    "merit": {"equal": px.merits.Equal(), "by rank": px.merits.ByRank()},
     "prior_weight": {"0.5": 0.5, "1": 1.0, "2": 2.0},
     "epsilon": {"0": 0.0, "0.1": 0.1},
     "gradient_steps": {"0": 0, "10": 10},

@@ -166,13 +166,13 @@ def _many(
             """Gap of a row; -1 is none."""
             return jnp.where(row < 0, regret(trace.x[0], 1.0), regret(trace.x[row])) / unit
 
-        trace = px.optimize(sampler, problem, search, BUDGETS[-1])
-        best = of_best(jnp.arange(BUDGETS[-1]), jnp.where(trace.feasible, trace.objectives[:, 0], jnp.nan))
-        best = jnp.where(jnp.isfinite(trace.best()), best, -1)
+        trace = px.optimize(search, sampler, problem, BUDGETS[-1])
+        best = of_best(jnp.arange(BUDGETS[-1]), jnp.where(trace.feasible, trace.losses[:, 0], jnp.nan))
+        best = jnp.where(jnp.isfinite(trace.best_losses()), best, -1)
         today, confirmed = [], []
         for budget in BUDGETS:
             today.append(of_row(trace, best[budget - 1]))
-            repeated = px.optimize(sampler, problem, search, budget, n_confirm=budget // 10)
+            repeated = px.optimize(search, sampler, problem, budget, n_confirm=budget // 10)
             confirmed.append(of_row(repeated, repeated.incumbent()[-1]))
         return jnp.stack(today), jnp.stack(confirmed)
 

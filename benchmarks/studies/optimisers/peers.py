@@ -43,7 +43,7 @@ def searched(peer: "Peer", group: str, case: str, n_seeds: int, n_evaluations: i
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             peer.optimise(own.space, log, n_evaluations, seed, own.n_objectives)
-        rows = np.array(log.x), np.array(log.objectives), np.array(log.constraints)
+        rows = np.array(log.x), np.array(log.losses), np.array(log.constraints)
         found.append(np.asarray(gaps(at.shared, log.own, *rows), np.float32))
     return {case: np.array(found), "seconds": np.array(time.perf_counter() - start)}
 
@@ -66,7 +66,7 @@ class _Log:
         self.domains = _domains(group.space)
         self.key = jax.random.key(zlib.crc32(f"{case.name}/{seed}".encode()))
         self.x: list[np.ndarray] = []
-        self.objectives: list[np.ndarray] = []
+        self.losses: list[np.ndarray] = []
         self.constraints: list[np.ndarray] = []
 
     def __call__(self, at: Suggestion) -> tuple[list[float], list[float]]:
@@ -74,10 +74,10 @@ class _Log:
         told = self.evaluate(self.shared, self.own, self.key, len(self.x), row)
         objectives, constraints = (np.asarray(part, float) for part in told)
         self.x.append(row)
-        self.objectives.append(objectives)
+        self.losses.append(objectives)
         self.constraints.append(constraints)
         # A failed training is the worst so far, which every peer can be told.
-        worst = np.nan_to_num(np.nan_to_num(self.objectives, nan=-np.inf).max(axis=0), neginf=0.0)
+        worst = np.nan_to_num(np.nan_to_num(self.losses, nan=-np.inf).max(axis=0), neginf=0.0)
         return np.where(np.isnan(objectives), worst, objectives).tolist(), np.nan_to_num(constraints).tolist()
 
     def _native(self, domain: Any, value: float) -> float:

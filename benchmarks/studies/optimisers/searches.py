@@ -53,8 +53,8 @@ def _many(
             return evaluate(shared, own, key, x)
 
         if sampler is not None:
-            trace = px.optimize(sampler, problem, key, n)
-            return trace.x, trace.objectives, trace.constraints
+            trace = px.optimize(key, sampler, problem, n)
+            return trace.x, trace.losses, trace.constraints
         anything = px.tpe(space)
         draw, measure = jax.random.split(key, (2, n))
         x = jax.vmap(lambda key: anything.ask(key, anything.init(1))[0])(draw)

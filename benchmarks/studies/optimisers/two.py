@@ -85,7 +85,7 @@ def _of_tables(name: str) -> Group:
     family, found, space = name.split(", ")[0], [], None
     own = families(found_tables())[family]
     for table, (case, half) in zip(own, cases(name), strict=True):
-        problem = px.samplers.Tabular.load(table.path, metrics(table))
+        problem = px.problems.load_table(table.path, metrics(table))
         space = problem.space
         plain = dataclasses.replace(problem, name="", objective_names=("", ""))
         found.append(Case(case, half, (plain, _shares(tables.means(problem)))))
@@ -96,7 +96,7 @@ def _of_tables(name: str) -> Group:
 
 def metrics(table: Table) -> tuple[str, str]:
     """Those of the header, or loss and runtime."""
-    return (table.objectives[0], table.objectives[1] if len(table.objectives) > 1 else "runtime")
+    return (table.losses[0], table.losses[1] if len(table.losses) > 1 else "runtime")
 
 
 def _look_up(shared: Any, _own: Any, key: jax.Array, x: jax.Array) -> Values:

@@ -32,7 +32,8 @@ def weighted_logsumexp(
     exponent = jnp.where((weight > 0).any(axis=sets), x, -jnp.inf) * _LOG2_E
     largest = exponent.max(axis=-1, initial=-float(jnp.finfo(x.dtype).max))
     sums = jnp.matmul(weight, jnp.exp2(exponent - largest[:, None]).T, precision="highest")
-    return jnp.where(some[..., None], (largest + jnp.log2(sums)) / _LOG2_E, -jnp.inf)
+    logs = jnp.log2(sums) + jnp.broadcast_to(largest, sums.shape)
+    return jnp.where(some[..., None], logs / _LOG2_E, -jnp.inf)
 
 
 @weighted_logsumexp.defjvp
@@ -40,8 +41,12 @@ def _derivative(common: bool, primals: Any, tangents: Any) -> tuple[Array, Array
     (x, weight), (dx, dweight) = primals, tangents
     out = weighted_logsumexp(x, weight, common)
     some = out > -jnp.inf
+    shape = (*out.shape, x.shape[-1])
+    x, dx, weight, dweight = (
+        jnp.broadcast_to(a, shape) for a in (x, dx, weight[..., None, :], dweight[..., None, :])
+    )
     exponent = x - jnp.where(some, out, 0)[..., None]
     # A term without weight may be larger than the sum; the limit keeps the product with its weight finite.
     most = _LARGEST_EXPONENT * np.log(np.finfo(x.dtype).max)
     terms = jnp.where(some[..., None], jnp.exp(jnp.minimum(exponent, most)), 0)
-    return out, (terms * (weight[..., None, :] * dx + dweight[..., None, :])).sum(axis=-1)
+    return out, (terms * (weight * dx + dweight)).sum(axis=-1)

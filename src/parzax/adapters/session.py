@@ -21,6 +21,7 @@ from parzax.adapters.labels import Labels
 from parzax.lens._programs import keep_programs
 from parzax.samplers import Sampler, State
 from parzax.samplers.arguments import warn_of_unseen
+from parzax.samplers.suggestion import suggest_points
 from parzax.space import Domain, Float, Int, Points, Space, check_dtype, host_frame
 from parzax.split.state import violations
 
@@ -88,7 +89,7 @@ class Session:
         # A sampler may hold fitted densities, so every `ask` computes in the precision that is set now.
         self._dtype = jax.dtypes.canonicalize_dtype(np.float64)
         basis = sampler.smoothing.basis(_without_bounds(self._space, self._dtype), self._dtype)
-        self._model = split_model((sampler.strategy, basis), self._dtype)
+        self._model = split_model((sampler.without_space(), basis), self._dtype)
 
     @property
     def n_told(self) -> int:
@@ -144,7 +145,7 @@ class Session:
                 added = [*self._rows, *pending]
             folded = np.array([number % 2**32 for number in numbers], np.uint32)
             rows = self._padded(added, len(pending))
-            starting = self._n_usable + rows[1][1] < self.sampler.n_startup
+            starting = self._n_usable + rows[1][1] < self.sampler.start.n_startup
             # A program is needed for each size of the state, while it is starting and later.
             needed = self._size, bool(starting)
             with nullcontext() if needed in self._compiled else _compiling():
@@ -226,7 +227,7 @@ def advance(
     """Add rows to a state, and make a suggestion.
 
     Args:
-        model: a strategy and a basis, see `split_model`.
+        model: a sampler without its space, and a basis, see `split_model`.
         leaves: the leaves of the state.
         rows: native values (n, d), their points, losses (n, m) and constraints (n, c).
         counts: number of rows that stay in the state, and number of rows that count in this call.
@@ -238,7 +239,7 @@ def advance(
         The leaves of the state with the rows that stay, and the suggestion.
     """
     structure, model_leaves = model
-    strategy, basis = structure.unflatten(model_leaves)
+    sampler, basis = structure.unflatten(model_leaves)
     state = jax.tree.unflatten(_STATE, leaves)
 
     def add(i: Array, state: State) -> State:
@@ -253,7 +254,7 @@ def advance(
     # The rows that stay, then the pending ones: in a scan, so that `add` is compiled once.
     (_, with_pending), states = jax.lax.scan(add_up_to, (jnp.int32(0), state), counts)
     key = reduce(jax.random.fold_in, numbers, jax.random.key(0) if key is None else key)
-    suggestion = strategy.ask(basis, key, with_pending, starting=starting)
+    suggestion = suggest_points(sampler, basis, key, with_pending, starting=starting)
     return jax.tree.leaves(jax.tree.map(lambda a: a[0], states)), suggestion
 
 

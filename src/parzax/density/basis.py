@@ -15,7 +15,7 @@ from parzax import _checks
 from parzax._numerics import to_device
 from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal
 from parzax.space import AbstractCells, Categorical, Domain, Frame, Points, Recorded, Space, frame_of
-from parzax.space.cells import Steps
+from parzax.space.axes import Steps
 from parzax.space.frame import axis_shape, stack_axes
 
 # A discrete domain with at most this many values has one column per value in the matrix product.

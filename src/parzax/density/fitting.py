@@ -75,7 +75,10 @@ def normalised(
 
 
 def _is_weight(x: Float[Array, "*n"]) -> Bool[Array, "*n"]:
-    return (x >= 0) & (x < jnp.inf)
+    """Whether weights are 0, or positive and finite; a subnormal one would be 0 in sums."""
+    info = jnp.finfo(x.dtype)
+    bits = jax.lax.bitcast_convert_type(x, jnp.int32 if info.bits == 32 else jnp.int64)
+    return ((bits == 0) | (x >= info.tiny) | ((x == 0) & (bits < 0) & ((bits << 1) == 0))) & (x < jnp.inf)
 
 
 def by_parameter(basis: Basis, rows: Points, x: Float[Array, "#n s"]) -> Float[Array, "n d"]:

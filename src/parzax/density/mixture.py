@@ -69,7 +69,8 @@ class Mixture(AbstractMixture):
             return jax.vmap(lambda one, weight: one.log_prob(basis, at, weight))(self, weight)
         log_kernels, pairwise = self.log_kernels(basis, at.unit.shape[0])
         if weight is not None:
-            return restored(masked_logsumexp(log_kernels(at), weight, axis=-1), basis.n_slots)
+            terms = jnp.broadcast_to(log_kernels(at), weight.shape)
+            return restored(masked_logsumexp(terms, weight, axis=-1), basis.n_slots)
         weights = jnp.concatenate([self.weight, self.prior_weight[..., None]], axis=-1)
 
         def log_sum(at: Points) -> Float[Array, "*g j"]:

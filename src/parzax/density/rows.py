@@ -53,6 +53,7 @@ def checked_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tupl
         padded = [jnp.pad(jnp.asarray(values, dtype), (0, size - n)) for values in given.values()]
     else:
         checked = [check_weight(values, (n,), name) for name, values in given.items()]
+        _check_range(checked, dtype)
         warn_of_normalised(checked[0], ", and the prior as much as they do")
         # raises for a space with `Recorded` conditions, whose regimes only a log knows
         space.derive_regimes(x[:0])
@@ -71,7 +72,7 @@ def refuse_invalid(
 ) -> None:
     """After a fit of concrete JAX arrays, raise the errors that NumPy arrays raise before the fit.
 
-    Nothing is raised if arrays are traced, or if the sum of the weights overflows: only the status says so.
+    Nothing is raised if arrays are traced: only the status says so.
     """
     bandwidth, _, prior_weight = settings
     on_device = any(isinstance(array, jax.Array) for array in (x, weight, mixture_weight, prior_weight))
@@ -81,9 +82,19 @@ def refuse_invalid(
     for name, values in {"weight": weight, "mixture_weight": mixture_weight}.items():
         if values is not None:
             check_weight(np.asarray(values), (len(values),), name)
+    given = [np.asarray(values) for values in (weight, mixture_weight) if values is not None]
+    _check_range(given, x.dtype if isinstance(x, jax.Array) else x.unit.dtype)
     if isinstance(x, jax.Array):
         valid, present = np.asarray(frame.encode(x).valid), True if weight is None else np.asarray(weight) > 0
         refuse_rows("x", space, x, valid | ~np.broadcast_to(present, len(x))[:, None])
+
+
+def _check_range(weights: list[np.ndarray], dtype: Any) -> None:
+    """Raise ValueError for weights whose sum a dtype cannot hold, or that are 0 in its sums."""
+    info, product = jnp.finfo(dtype), np.prod([np.asarray(w, np.float64) for w in weights], axis=0)
+    if product.sum() > float(info.max) or any(((w > 0) & (w < float(info.tiny))).any() for w in weights):
+        limits = f"from {float(info.tiny):.2g} up, and their sum at most {float(info.max):.2g}"
+        raise ValueError(f"weight: positive weights must be {limits} in {jnp.dtype(dtype)}; rescale them.")
 
 
 def encoded(space: Space, x: np.ndarray, size: int, dtype: Any) -> Points:

@@ -21,6 +21,8 @@ from parzax.kernels.bandwidth import (
     CategoricalBandwidth,
     Constant,
     FixedTop,
+    Neighbours,
+    OptunaTop,
     as_categorical_bandwidth,
 )
 from parzax.space import INACTIVE, Points, Space
@@ -57,24 +59,25 @@ class AbstractSmoothing(eqx.Module):
 
 @final
 class Smoothing(AbstractSmoothing):
-    """Densities with one kernel per row of a group, and a prior.
+    """Densities with one kernel per row of a group, and a prior; the defaults are those of `parzax.tpe`.
 
     Attributes:
-        bandwidth: bandwidth rule for numeric kernels.
-        top: bandwidth rule for categorical kernels, or a number for `parzax.bandwidth.FixedTop`.
-        prior_weight: weight of the prior kernel, in rows; static.
-        ages: rule for the weights of older rows.
+        bandwidth: rule of `parzax.bandwidth` for numeric kernels.
+        top: rule of `parzax.bandwidth` for categorical kernels, or the probability that an Aitchison-Aitken
+            kernel gives to its category.
+        prior_weight: weight of the prior kernel, in rows. It may be a JAX array, whose value is not checked.
+        ages: rule for the weights of older rows: `parzax.ages.Equal`, or `Ramp` as in Optuna and Hyperopt.
         joint: whether all parameters of a candidate come from one component, as in Optuna. With False a new
             component is drawn for each parameter, as in the papers' code; static.
-        families: kernel classes other than the defaults, by parameter name; static.
+        kernels: kernel classes other than the defaults, a dict by parameter name; static.
     """
 
-    bandwidth: AbstractBandwidth
-    top: CategoricalBandwidth = eqx.field(converter=as_categorical_bandwidth)
-    prior_weight: float = eqx.field(static=True, default=1.0, converter=_checks.plain)
+    bandwidth: AbstractBandwidth = Neighbours()
+    top: CategoricalBandwidth = eqx.field(default=OptunaTop(), converter=as_categorical_bandwidth)
+    prior_weight: float | Float[Array, ""] = eqx.field(default=1.0, converter=_checks.plain)
     ages: AbstractAges = Equal()
-    joint: bool = eqx.field(static=True, default=False, converter=partial(_checks.flag, "joint"))
-    families: Families = eqx.field(static=True, default=())
+    joint: bool = eqx.field(static=True, default=True, converter=partial(_checks.flag, "joint"))
+    kernels: Families = eqx.field(static=True, default=(), converter=lambda given: tuple(dict(given).items()))
 
     def __check_init__(self) -> None:
         """Raise for invalid settings."""
@@ -82,7 +85,7 @@ class Smoothing(AbstractSmoothing):
         _checks.instance("ages", self.ages, AbstractAges, "a rule of parzax.ages")
 
     def basis(self, space: Space, dtype: Any) -> Basis:
-        return basis_of(space, dtype, families_of(space, dict(self.families)), self.bandwidth.smallest)
+        return basis_of(space, dtype, families_of(space, dict(self.kernels)), self.bandwidth.smallest)
 
     def fit(self, basis: Basis, state: State, split: SplitRows) -> tuple[Mixture, Float[Array, " c1"]]:
         """See `AbstractSmoothing`. Groups share their kernels if no scale depends on the rows."""

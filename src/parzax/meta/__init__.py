@@ -1,20 +1,15 @@
-"""Meta-learning from logs of other tasks: task similarities, and weights of the tasks' densities."""
+"""Meta-learning from other tasks: their rows, task similarities, and weights of the tasks' densities."""
 
+from parzax.meta.comparison import Comparison as Comparison
 from parzax.meta.reduction import Reduction as Reduction
-from parzax.meta.reduction import kept_parameters as kept_parameters
-from parzax.meta.reduction import overall_importance as overall_importance
-from parzax.meta.reduction import rows_needed as rows_needed
 from parzax.meta.rows import Notes as Notes
 from parzax.meta.rows import SourceRows as SourceRows
-from parzax.meta.rows import check_log as check_log
-from parzax.meta.rows import named_logs as named_logs
+from parzax.meta.rows import named_sources as named_sources
 from parzax.meta.rows import source_rows as source_rows
 from parzax.meta.sources import Sources as Sources
 from parzax.meta.states import best as best
 from parzax.meta.states import best_of as best_of
 from parzax.meta.states import rows_at as rows_at
-from parzax.meta.table import TaskSimilarity as TaskSimilarity
-from parzax.meta.table import task_similarity as task_similarity
 from parzax.meta.variation import Variation as Variation
 from parzax.meta.variation import balanced_variation as balanced_variation
 from parzax.meta.variation import overlap_similarity as overlap_similarity
@@ -23,8 +18,7 @@ from parzax.meta.variation import task_kernel as task_kernel
 from parzax.meta.variation import total_variation as total_variation
 from parzax.meta.variation import uniform_variation as uniform_variation
 from parzax.meta.weights import AbstractTaskWeights as AbstractTaskWeights
+from parzax.meta.weights import BySimilarity as BySimilarity
 from parzax.meta.weights import MixedSmoothing as MixedSmoothing
+from parzax.meta.weights import Stacking as Stacking
 from parzax.meta.weights import TaskWeights as TaskWeights
-from parzax.meta.weights import by_similarity as by_similarity
-from parzax.meta.weights import mixture_weights as mixture_weights
-from parzax.meta.weights import stacking as stacking

@@ -13,7 +13,7 @@ from parzax import _checks
 from parzax._compile import compiled
 from parzax._numerics import open_uniform
 from parzax.density.ages import Equal
-from parzax.density.basis import Basis, basis_of
+from parzax.density.basis import Basis, basis_of, families_of
 from parzax.density.mixture import Mixture
 from parzax.density.smoothing import Smoothing
 from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth
@@ -29,20 +29,40 @@ Estimate = Literal["balanced", "uniform", "overlap"]
 
 
 @dataclass(frozen=True)
-class ComparisonSettings:
-    """Settings for comparing tasks: options of `parzax.meta_learn_tpe`.
+class Comparison:
+    """How tasks are compared, for `BySimilarity` and `parzax.samplers.similarities`.
 
-    Raises TypeError or ValueError for invalid settings.
+    Attributes:
+        eta: above 1; it limits the number of parameters that tasks are compared by. None compares by all
+            parameters. `math.inf` compares by none: every source then has the kernel value k(1, m) = 1 / T,
+            as in the paper's naive meta-learning. Samplers that differ in ``eta`` share compiled programs.
+        estimate: estimate of the similarity: "balanced" (`parzax.meta.balanced_variation`), the paper's
+            "uniform" (`uniform_variation`) or its "overlap" (`overlap_similarity`).
+        n_samples: number of random points in the estimate.
+        key: key for the random points of the estimate, which are the same in every call;
+            `jax.random.key(0)` if None.
+        importance: how the importance of a parameter is computed from the variances v_1 of the target and
+            v_m of the sources: the paper's "mean", (v_1 + sum_m v_m) / T, or "sum" from the authors' code,
+            v_1 / T + (1 - 1 / T) sum_m v_m.
+        n_good: rule for |D_1^(l)|, the number of good rows of the target, which sets the number of parameters
+            to compare by: a rule of `parzax.gamma`, such as ``parzax.gamma.Linear(0.1, down=True)``, applied
+            to the number of the target's rows. With None, or if the rule gives more, it is the number of rows
+            in the target's group below.
+        bandwidth, top: bandwidth rules (`parzax.density.Smoothing`) of the densities that are compared. None
+            takes the rule of the score. These densities have no prior.
+
+    Raises:
+        TypeError, ValueError: invalid settings.
     """
 
-    eta: float | None
-    estimate: Estimate
-    n_samples: int
-    key: PRNGKeyArray | None
+    eta: float | None = 2.5
+    estimate: Estimate = "balanced"
+    n_samples: int = 1000
+    key: PRNGKeyArray | None = None
     importance: Rule = "mean"
     n_good: AbstractGamma | None = None
-    compared_bandwidth: AbstractBandwidth | None = None
-    compared_top: float | Array | CategoricalBandwidth | None = 1.0
+    bandwidth: AbstractBandwidth | None = None
+    top: float | Array | CategoricalBandwidth | None = 1.0
 
     def __post_init__(self) -> None:
         _checks.one_of("estimate", self.estimate, ("balanced", "uniform", "overlap"))
@@ -55,15 +75,15 @@ class ComparisonSettings:
         _checks.one_of("importance", self.importance, ("mean", "sum"))
         _checks.instance("n_good", self.n_good, AbstractGamma | None, "a rule of parzax.gamma or None")
         kinds, wanted = AbstractBandwidth | None, "a rule of parzax.bandwidth or None"
-        _checks.instance("compared_bandwidth", self.compared_bandwidth, kinds, wanted)
-        if isinstance(self.compared_top, (int, float)):
-            _checks.setting("compared_top", self.compared_top, above=0, most=1)
+        _checks.instance("bandwidth", self.bandwidth, kinds, wanted)
+        if isinstance(self.top, (int, float)):
+            _checks.setting("top", self.top, above=0, most=1)
 
     def smoothing(self, scored: Smoothing) -> Smoothing:
         """The smoothing of the compared densities, from that of the score: without a prior."""
-        bandwidth = scored.bandwidth if self.compared_bandwidth is None else self.compared_bandwidth
-        top = scored.top if self.compared_top is None else self.compared_top
-        return replace(scored, bandwidth=bandwidth, top=top, prior_weight=0.0, ages=Equal())
+        bandwidth = scored.bandwidth if self.bandwidth is None else self.bandwidth
+        top = scored.top if self.top is None else self.top
+        return replace(scored, bandwidth=bandwidth, top=top, prior_weight=0.0, ages=Equal(), joint=True)
 
 
 class ComparedTasks(eqx.Module):
@@ -98,11 +118,11 @@ class SimilarityEstimator(eqx.Module):
     estimate: Estimate = eqx.field(static=True)
 
     @classmethod
-    def of(cls, space: Space, smoothing: Smoothing, settings: ComparisonSettings) -> "SimilarityEstimator":
+    def of(cls, space: Space, smoothing: Smoothing, settings: Comparison) -> "SimilarityEstimator":
         """Build the estimator. Half of the points of an estimate come from each of the two tasks."""
         n, dtype = 2 * (int(settings.n_samples) // 2), jnp.result_type(float)
         smoothing = settings.smoothing(smoothing)
-        families, smallest = smoothing.families, smoothing.bandwidth.smallest
+        families, smallest = families_of(space, dict(smoothing.kernels)), smoothing.bandwidth.smallest
         basis = replace(basis_of(space, dtype, families, smallest), pairwise=False)
         key = jax.random.key(0) if settings.key is None else settings.key
         reduction = Reduction.of(space, settings.eta, settings.importance, settings.n_good, smallest)

@@ -25,7 +25,7 @@ class TaskMixture(AbstractMixture):
 
     mixture: Mixture  # (c + 1, 2)
     # What candidates are drawn from: the densities below, (c + 1,), or those of each task, (c + 1, t + 1).
-    below: Mixture
+    candidates: Mixture
 
     @classmethod
     def of(
@@ -45,7 +45,8 @@ class TaskMixture(AbstractMixture):
         # (c + 1, 2, t + 1, n) weights of all kernels in the density of each task
         n, n_others, n_tasks = target.weight.shape[-1], sources.weight.shape[-1], len(sources.weight)
         of_sources = jnp.moveaxis(sources.weight, 0, 2)
-        blocks = of_sources[..., None, :] * jnp.eye(n_tasks, dtype=weight.dtype)[..., None]
+        own = jnp.eye(n_tasks, dtype=bool)[None, None, :, :, None]
+        blocks = jnp.where(own, of_sources[..., None, :], 0)
         blocks = blocks.reshape(*of_sources.shape[:3], n_tasks * n_others)
         ours = jnp.pad(target.weight, ((0, 0), (0, 0), (0, n_tasks * n_others)))
         kernels = jnp.concatenate([ours[:, :, None], jnp.pad(blocks, ((0, 0),) * 3 + ((n, 0),))], axis=2)
@@ -66,6 +67,10 @@ class TaskMixture(AbstractMixture):
 
     def sample(self, key: Array, basis: Basis, n: int) -> Points:
         return self.mixture.sample(key, basis, n)
+
+    @property
+    def below(self) -> Mixture:
+        return self.candidates
 
 
 def fit_density(

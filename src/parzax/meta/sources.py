@@ -13,7 +13,7 @@ from parzax._compile import compiled
 from parzax._numerics import to_device
 from parzax.density import Mixture, Smoothing
 from parzax.density.basis import Basis
-from parzax.meta.comparison import ComparedTasks, ComparisonSettings, SimilarityEstimator
+from parzax.meta.comparison import ComparedTasks, Comparison, SimilarityEstimator
 from parzax.meta.densities import over_tasks
 from parzax.meta.rows import Notes, SourceRows
 from parzax.meta.states import Tasks
@@ -38,19 +38,19 @@ class Sources(eqx.Module):
         rows: list[SourceRows],
         split: AbstractSplit,
         smoothing: Smoothing,
-        settings: ComparisonSettings,
+        comparison: Comparison,
     ) -> "Sources":
         """Fit the groups of one or more tasks in the target's space; see `parzax.meta_learn_tpe`."""
         dtype = jnp.result_type(float)
         check_dtype(space, dtype, native=True, arrays=False)
         tasks, basis = Tasks.of(rows, split), smoothing.basis(space, dtype)
-        comparison = SimilarityEstimator.of(space, smoothing, settings)
+        estimator = SimilarityEstimator.of(space, smoothing, comparison)
 
         masks = np.stack([tasks.below, tasks.above], axis=2)
         densities = _densities(basis, smoothing, tasks.states.points, to_device(masks))
         n_rows = to_device(masks.sum(axis=-1).astype(dtype))
-        compared = tuple(tasks.compared(comparison, group) for group in range(masks.shape[1]))
-        return cls(densities, n_rows, compared, comparison, tasks.shared, Notes(tasks.report))
+        compared = tuple(tasks.compared(estimator, group) for group in range(masks.shape[1]))
+        return cls(densities, n_rows, compared, estimator, tasks.shared, Notes(tasks.report))
 
     def check_precision(self, dtype: Any) -> None:
         """Raise ValueError if the state has another precision than the densities."""

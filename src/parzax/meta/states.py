@@ -70,11 +70,11 @@ def split_rows(
 
 def _padded(rows: SourceRows, size: int, dtype: Any) -> tuple[Any, ...]:
     """Arguments of `State.add`, padded to ``size`` rows, and the number of rows."""
-    d, m, c = (a.shape[1] for a in (rows.at.unit, rows.objectives, rows.constraints))
+    d, m, c = (a.shape[1] for a in (rows.at.unit, rows.losses, rows.constraints))
     empty = State.empty(d, m, c, size, dtype)
     constraints = np.full_like(rows.constraints, -1.0) if rows.lacks_constraints else rows.constraints
-    given = rows.at, resolved(rows.objectives, dtype), violations(constraints, dtype), ~rows.evaluated
-    arrays = empty.points, empty.objectives, empty.constraints, empty.constraint_only
+    given = rows.at, resolved(rows.losses, dtype), violations(constraints, dtype), ~rows.evaluated
+    arrays = empty.points, empty.losses, empty.constraints, empty.constraint_only
 
     def fill(large: np.ndarray, small: np.ndarray) -> np.ndarray:
         large[: len(small)] = small
@@ -96,28 +96,28 @@ def best(rows: list[SourceRows], n: int) -> list[Int[np.ndarray, " _"]]:
     Rows that lack a parameter of the space are not chosen. A task is counted in t only if it has other rows.
     If some of the counted tasks have feasible rows, only these tasks are counted.
     """
-    return best_of([(one.objectives, one.feasible, one.evaluated & one.complete) for one in rows], n)
+    return best_of([(one.losses, one.feasible, one.evaluated & one.complete) for one in rows], n)
 
 
 def best_of(tasks: list[tuple[np.ndarray, np.ndarray, np.ndarray]], n: int) -> list[Int[np.ndarray, " _"]]:
-    """`best` for tasks given as (n, m) objectives, a mask of feasible rows and a mask of eligible rows."""
+    """`best` for tasks given as (n, m) losses, a mask of feasible rows and a mask of eligible rows."""
     some = any((feasible & mask).any() for _, feasible, mask in tasks)
     usable = [np.flatnonzero(mask & (not some or (feasible & mask).any())) for _, feasible, mask in tasks]
     each = math.ceil(n / max(sum(bool(len(index)) for index in usable), 1))
     return [
-        index[np.lexsort((place(objectives[index]), ~feasible[index]))[:each]]
-        for (objectives, feasible, _), index in zip(tasks, usable, strict=True)
+        index[np.lexsort((place(losses[index]), ~feasible[index]))[:each]]
+        for (losses, feasible, _), index in zip(tasks, usable, strict=True)
     ]
 
 
-def place(objectives: Float[np.ndarray, "n m"]) -> Int[np.ndarray, " n"]:
+def place(losses: Float[np.ndarray, "n m"]) -> Int[np.ndarray, " n"]:
     """Place of each row in the order by loss, or by rank and crowding distance; rows must have no NaN."""
-    if objectives.shape[1] == 1:
-        order = np.argsort(objectives[:, 0], kind="stable")
+    if losses.shape[1] == 1:
+        order = np.argsort(losses[:, 0], kind="stable")
     else:
-        losses = resolved(objectives, jnp.result_type(float))
-        rank = non_domination_rank(losses)
-        order = np.lexsort((-crowding_distance(losses, rank), rank))
+        resolved_losses = resolved(losses, jnp.result_type(float))
+        rank = non_domination_rank(resolved_losses)
+        order = np.lexsort((-crowding_distance(resolved_losses, rank), rank))
     return np.argsort(order, kind="stable")
 
 
@@ -129,8 +129,8 @@ def group_size(masks: Bool[np.ndarray, "t n"]) -> int:
 @compiled
 def _split(split: AbstractSplit, *rows: Any) -> tuple[State, Array, Array, Array]:
     def one(rows: tuple[Any, ...]) -> tuple[State, Array, Array, Array]:
-        x, _, objectives, constraints, _, _ = rows
-        (size, d), m, c = x.shape, objectives.shape[1], constraints.shape[1]
+        x, _, losses, constraints, _, _ = rows
+        (size, d), m, c = x.shape, losses.shape[1], constraints.shape[1]
         state = jax.tree.map(jnp.asarray, State.empty(d, m, c, size, x.dtype)).add(*rows)
         groups = split(state)
         return state, groups.below, groups.above, split.status(state)

@@ -104,7 +104,7 @@ class Stacking(AbstractTaskWeights):
         every = jnp.concatenate([target.left_out(basis, rows)[None], log_prob])
         log_below, log_above, below = every[:, 0], every[:, 1], split.below[group]
         # Rows that are pending or not measured are ignored.
-        values = state.objectives if group == 0 else state.constraints[:, group - 1 : group]
+        values = state.losses if group == 0 else state.constraints[:, group - 1 : group]
         measured = (below | split.above[group]) & ~jnp.isnan(values).any(axis=-1)
         good, n = below.sum().astype(dtype), measured.sum().astype(dtype)
         # Half a row is added to both groups, so that predictions stay uncertain. If both densities are 0, the
@@ -121,9 +121,6 @@ class Stacking(AbstractTaskWeights):
         n_below, _, n_measured = _sizes(sources, state, split, group)
         gamma = (weight * n_below / jnp.where(n_measured > 0, n_measured, 1)).sum()
         return TaskWeights(weight, weight, gamma)
-
-
-by_similarity, stacking = BySimilarity, Stacking
 
 
 def mixture_weights(

@@ -62,9 +62,7 @@ def columns(name: str, values: Any, n: int, width: int) -> Any:
     """Values as (n, width). A single column may be given as (n,); None stands for no columns."""
     if values is None:
         if width:
-            raise ValueError(
-                f"{name} must have shape ({n}, {width}), because the sampler has {width} {name}; got None."
-            )
+            raise ValueError(f"{name} must have shape ({n}, {width}), as the sampler says; got None.")
         return np.zeros((n, 0))
     values = numbers(name, values)
     values = values.reshape(n, 1) if values.ndim <= 1 and width == 1 and values.size == n else values
@@ -73,21 +71,21 @@ def columns(name: str, values: Any, n: int, width: int) -> Any:
     return values
 
 
-def constraint_columns(values: Any, objectives: Any, n: int, width: int, dtype: Any) -> Any:
+def constraint_columns(values: Any, losses: Any, n: int, width: int, dtype: Any) -> Any:
     """Constraints as (n, c). In NumPy arrays a violation that ``dtype`` would round to 0 stays positive.
 
-    ValueError if a row has objectives but a NaN constraint; traced arrays set a status instead.
+    ValueError if a row has losses but a NaN constraint; traced arrays set a status instead.
     """
     if any(np.issubdtype(getattr(v, "dtype", type(v)), np.bool_) for v in jax.tree.leaves(values)):
         raise TypeError("constraints must be numbers (<= 0 means satisfied), got True or False values.")
     values = columns("constraints", values, n, width)
-    if width and objectives is not None and not _checks.is_traced(objectives, values):
-        is_nan = [np.isnan(part).any(axis=-1) for part in jax.device_get((objectives, values))]
+    if width and losses is not None and not _checks.is_traced(losses, values):
+        is_nan = [np.isnan(part).any(axis=-1) for part in jax.device_get((losses, values))]
         bad = np.flatnonzero(~is_nan[0] & is_nan[1])
         if len(bad):
             raise ValueError(
-                f"constraints: row {bad[0]} is NaN although it has objectives. Give +inf if the constraint "
-                "is violated, give NaN objectives if the row has failed, or use augment if the row has only "
+                f"constraints: row {bad[0]} is NaN although it has losses. Give +inf if the constraint "
+                "is violated, give NaN losses if the row has failed, or use augment if the row has only "
                 "constraints."
             )
     return values if isinstance(values, jax.Array) else violations(values, dtype)

@@ -17,35 +17,35 @@ class Best(NamedTuple):
 
     Attributes:
         x: (n, d) native values.
-        objectives: (n, m) means over the evaluations of a configuration, in the sampler's directions.
+        losses: (n, m) means over the evaluations of a configuration, in the sampler's directions.
         constraints: (n, c) means of the values, satisfied if <= 0.
         mask: (n,) True in the first evaluated row of each best configuration. In all other rows the arrays
             above are NaN.
     """
 
     x: Float[Array, "n d"]
-    objectives: Float[Array, "n m"]
+    losses: Float[Array, "n m"]
     constraints: Float[Array, "n c"]
     mask: Bool[Array, " n"]
 
 
-def signed(directions: tuple[str, ...], objectives: Float[Array, "n m"]) -> Float[Array, "n m"]:
-    """Flip the sign of maximised objectives: turns objectives into losses, and losses into objectives."""
+def signed(directions: tuple[str, ...], values: Float[Array, "n m"]) -> Float[Array, "n m"]:
+    """Flip the sign of maximised objectives: turns their values into losses, and back."""
     signs = np.array([-1 if direction == "maximize" else 1 for direction in directions])
-    return objectives * signs.astype(objectives.dtype)[None]
+    return values * signs.astype(values.dtype)[None]
 
 
 @compiled
 def best_rows(directions: tuple[str, ...], state: State) -> Best:
     """The best configurations of a state; see `parzax.samplers.Sampler.best`."""
     evaluated = state.evaluated
-    means = average(first_evaluations(state.x, evaluated), state.objectives, state.constraints, evaluated)
+    means = average(first_evaluations(state.x, evaluated), state.losses, state.constraints, evaluated)
     if len(directions) == 1:
         row, exists = means.best()
         mask = exists & (jnp.arange(state.capacity, dtype=row.dtype) == row)
     else:
-        rank = non_domination_rank(means.objectives, means.feasible)
+        rank = non_domination_rank(means.losses, means.feasible)
         mask = (rank == 0) & means.feasible
-    rows = state.x, signed(directions, means.objectives), means.constraints
-    x, objectives, constraints = (jnp.where(mask[:, None], part, jnp.nan) for part in rows)
-    return Best(x, objectives, constraints, mask)
+    rows = state.x, signed(directions, means.losses), means.constraints
+    x, losses, constraints = (jnp.where(mask[:, None], part, jnp.nan) for part in rows)
+    return Best(x, losses, constraints, mask)

@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from parzax import _checks
 from parzax._numerics import to_device
 from parzax.density.basis import Basis
 from parzax.space import INACTIVE, AbstractCells, Points, Space, host_frame
@@ -24,8 +26,43 @@ _LEAST_CLIMBING, _APART = 8, 1e-3
 # Length of the first step, as a fraction of the range. It is halved when the score does not rise.
 _FIRST = 0.02
 
+_epsilon = partial(_checks.setting, "epsilon", least=0, most=1)
+_steps = partial(_checks.whole_number, "gradient_steps", least=0)
+_repeats = partial(_checks.flag, "repeats")
+
+
+class Proposal(eqx.Module):
+    """How candidates are proposed, and which of them are suggested; the defaults are those of `parzax.tpe`.
+
+    Attributes:
+        n_candidates: candidates per group below; None is 64, and 24 for several objectives; static.
+        epsilon: probability of a random suggestion after the start. It may be a JAX array.
+        gradient_steps: number of steps of gradient ascent, in continuous coordinates, from the 8 best
+            candidates (from the n best in a batch of n > 8). If end points of a batch lie within 1e-3 of each
+            other on every axis, only the best of them is kept, and the others are replaced by their starting
+            points. Static.
+        repeats: whether a configuration that was evaluated, or is pending, may be suggested again. With False
+            it is suggested again only if no new configuration is left among the candidates and a few random
+            configurations (in a space of up to 512 configurations: among all configurations). This does not
+            restrict random suggestions. False is better if parameters have few values and evaluations have
+            no noise. Static.
+
+    Raises:
+        TypeError, ValueError: invalid settings.
+    """
+
+    n_candidates: int | None = eqx.field(static=True, default=None, converter=_checks.plain)
+    epsilon: float | Float[Array, ""] = eqx.field(default=0.0, converter=_epsilon)
+    gradient_steps: int = eqx.field(static=True, default=0, converter=_steps)
+    repeats: bool = eqx.field(static=True, default=False, converter=_repeats)
+
+    def __check_init__(self) -> None:
+        """Raise for invalid settings."""
+        if self.n_candidates is not None:
+            _checks.whole_number("n_candidates", self.n_candidates, 1)
+
+
 Score = Callable[[Points], Float[Array, " j"]]
-# Rows of the state, and a mask of the rows whose configurations must not be suggested again.
 # Which points are configurations that should not be suggested again.
 Seen = Callable[[Points], Bool[Array, " j"]]
 

@@ -1,7 +1,8 @@
-"""Complete optimisation runs as one compiled scan; thousands of runs in chunks, with a progress bar."""
+"""Complete optimisation runs: ask, evaluate and tell, compiled as one program."""
 
-import os
-from typing import Any
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -9,31 +10,42 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
-from jaxtyping import Array, Int
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from parzax import _checks
 from parzax._compile import compiled
-from parzax.lens.run.chunks import Chunks, digest, run_chunks
-from parzax.lens.run.progress import is_shown
-from parzax.samplers.arguments import call
-from parzax.samplers.objective import RunSize, check_run, hashable, operations, sizes
-from parzax.samplers.run import FEW_ROUNDS, run
-from parzax.samplers.sampler import Sampler
+from parzax._numerics import capacity
+from parzax.samplers.arguments import call, warn_of_unseen
+from parzax.samplers.problem import Problem, bind
+from parzax.samplers.sampler import Sampler, check_confirm
 from parzax.samplers.trace import Trace
+from parzax.space import Space, check_dtype
+from parzax.split import State
 
-# Runs per chunk, which fits a core's cache.
-_LANES = 32
 # A run of up to this many evaluations is short: its compilation takes most of the time. It is one scan, which
 # halves that time and is slightly slower.
 _ONE_SCAN = 256
+# With n_parallel > 1, a run of up to so many rounds takes far less time than its compilation. It is one scan,
+# because a second one would cost more to compile than it saves.
+_FEW_ROUNDS = 32
 # So many operations of all evaluations of a run take some 20 ms longer without optimisation.
 _LIGHT = 2e6
 
+Rows = tuple[Float[Array, "n d"], Float[Array, "n m"], Float[Array, "n c"]]
+
+
+class RunSize(NamedTuple):
+    """Numbers of evaluations of a run: in total, reserved for repeats, and per round."""
+
+    n_evaluations: int
+    n_confirm: int = 0
+    n_parallel: int = 1
+
 
 def optimize(
+    key: PRNGKeyArray,
     sampler: Sampler,
     problem: Any,
-    key: jax.Array,
     n_evaluations: int,
     *,
     n_confirm: int = 0,
@@ -45,15 +57,15 @@ def optimize(
     It is compiled once for each combination of static sampler settings, problem, and static arguments below.
     Other keys and other values of arrays in the sampler or the problem use the same program. The function is
     pure: it can be vmapped over keys, the problem's leaves (thresholds, tables) and the sampler's settings.
+    `parzax.optimize_many` makes many runs in chunks, with files to resume from.
 
     Args:
-        sampler: a sampler such as `parzax.tpe`, for the space and the numbers of objectives and constraints
-            of the problem. Objectives are optimised in the sampler's directions. A sampler without
-            constraints ignores those of the problem and warns.
-        problem: a `parzax.Problem`, or any pure function: ``problem(key, x)`` returns objectives (m,) and
-            constraints (c,) of one configuration. Variables that the function uses must not change between
-            calls.
         key: a typed PRNG key, not to be used again.
+        sampler: a sampler such as `parzax.tpe`. Objectives are optimised in the sampler's directions. A
+            sampler without constraints ignores those of the problem and warns.
+        problem: a `parzax.Problem`, or any pure function ``problem(key, x)`` of one configuration x (d,),
+            which returns what the function of a `parzax.Problem` returns, such as a number. Variables that
+            the function uses must not change between calls.
         n_evaluations: number of evaluations n; static.
         n_confirm: number of evaluations at the end that repeat good configurations, for noisy evaluations of
             one objective; static. Each is chosen by `parzax.samplers.Sampler.ask` with ``confirm=True``. With
@@ -82,106 +94,118 @@ def optimize(
     >>> import jax
     >>> import parzax as px
     >>> space = px.Space({"k": px.Categorical(["a", "b", "c"])})
-    >>> problem = px.Problem(lambda key, x: abs(x[0] - 1), space)
-    >>> trace = px.optimize(px.tpe(space), problem, jax.random.key(0), n_evaluations=15)
-    >>> trace.x.shape, float(trace.best()[-1])
+    >>> trace = px.optimize(jax.random.key(0), px.tpe(space), lambda key, x: abs(x[0] - 1), 15)
+    >>> trace.x.shape, float(trace.best_losses()[-1])
     ((15, 1), 0.0)
     """
-    size = check_run(sampler, problem, n_evaluations, n_confirm, n_parallel)
+    _checks.instance("key", key, jax.Array, "a typed key such as jax.random.key(0)", "; the key comes first")
     _checks.check_key(key)
-    function = hashable(problem)
+    problem, size = check_run(sampler, problem, n_evaluations, n_confirm, n_parallel)
     if mesh is not None:
-        mesh = _with_auto_axis(mesh)
+        mesh = with_auto_axis(mesh)
         if size.n_parallel % mesh.size:
             raise ValueError(
                 f"n_parallel must be a multiple of the {mesh.size} devices of mesh, got {n_parallel}."
             )
-        sampler, function, key = _replicate(mesh, (sampler, function, key))
-    rows = call(_run_alone, sampler, function, key, size, _ONE_SCAN, mesh)
+        key, sampler, problem = replicate(mesh, (key, sampler, problem))
+    rows = call(_run_alone, key, sampler, problem, size, _ONE_SCAN, mesh)
     return Trace(*rows, directions=sampler.directions, space=sampler.space)
 
 
-def optimize_many(
-    sampler: Sampler,
-    problem: Any,
-    keys: jax.Array,
-    n_evaluations: int,
-    *,
-    n_confirm: int = 0,
-    n_parallel: int = 1,
-    lanes: int = _LANES,
-    folder: str | os.PathLike[str] | None = None,
-    mesh: Mesh | None = None,
-    progress: bool | None = None,
-) -> Trace:
-    """Many independent runs, in chunks of ``lanes`` runs that fit the cache, with one compilation.
+def run(
+    key: PRNGKeyArray, sampler: Sampler, problem: Problem, size: RunSize, least: int, mesh: Mesh | None
+) -> Rows:
+    """All evaluations of a run: the loop `ask`, evaluate, `tell`.
 
-    Args:
-        sampler, problem, n_evaluations, n_confirm, n_parallel: as in `optimize`.
-        keys: (s,) one key per run.
-        lanes: runs per chunk, on each device.
-        folder: where to keep finished chunks, one file each, as in `parzax.map_chunks`. After a kill, the
-            same call computes only the missing chunks and returns the same bits.
-        mesh: devices, in a mesh with one axis; None computes on the default device. Each device does
-            ``lanes`` runs at a time, and devices do not communicate.
-        progress: whether to show a progress bar on stderr; None shows one on a terminal.
-
-    Returns:
-        A `Trace` with a leading axis of s runs, on the host. With the same ``lanes`` a run has the same bits
-        whatever the other runs are, and on any number of devices of one kind, because every chunk is filled
-        up to ``lanes`` runs. A different ``lanes`` compiles a different program, which may round sums
-        differently.
-
-    Raises:
-        TypeError, ValueError: as in `optimize`; also for keys that are not a vector of typed keys, a mesh
-            with several axes, and a folder that holds other runs.
-        OSError: a chunk cannot be written, such as on a full disk. Earlier chunks are kept.
-
-    >>> import jax
-    >>> import parzax as px
-    >>> space = px.Space({"k": px.Categorical(["a", "b", "c"])})
-    >>> problem = px.Problem(lambda key, x: abs(x[0] - 1), space)
-    >>> keys = jax.random.split(jax.random.key(0), 3)
-    >>> px.optimize_many(px.tpe(space), problem, keys, n_evaluations=5, lanes=3).x.shape
-    (3, 5, 1)
+    A run of up to ``least`` evaluations is one scan, see `split_scans`.
     """
-    of_run = check_run(sampler, problem, n_evaluations, n_confirm, n_parallel)
-    if _checks.is_traced(keys):
-        raise TypeError("keys are traced, but optimize_many runs on the host; use jax.vmap over optimize.")
-    if not isinstance(keys, jax.Array) or not jnp.issubdtype(keys.dtype, jax.dtypes.prng_key):
-        raise TypeError(f"keys must be typed, such as jax.random.split(jax.random.key(0), s), got {keys!r}.")
-    if keys.ndim != 1:
-        raise ValueError(f"keys must have shape (s,), got {keys.shape}; use jax.random.split(key, s).")
-    lanes, function = _checks.whole_number("lanes", lanes, 1), hashable(problem)
-    if mesh is not None:
-        mesh = _with_auto_axis(mesh)
-        sampler, function, keys = _replicate(mesh, (sampler, function, keys))
-    size = lanes * (1 if mesh is None else mesh.size)
-    chunks = None
-    if folder is not None:
-        arrays, static = eqx.partition((sampler, function), eqx.is_array)
+    n, k = size.n_evaluations, size.n_parallel
 
-        def text(arrays: Any, keys: Any) -> Any:
-            sampler, function = eqx.combine(arrays, static)
-            return _chunk.__wrapped__(sampler, function, keys, of_run, mesh)
+    def step(state: State, of_step: tuple[PRNGKeyArray, Bool[Array, " k"] | None]) -> tuple[State, Rows]:
+        key, confirm = of_step
+        ask, evaluation = jax.random.split(key)
+        x = sampler.ask(ask, state, k, confirm=False if confirm is None else confirm)
+        losses, constraints = evaluate(evaluation, problem, x, mesh)
+        state = sampler.tell(state, x, losses, constraints[:, : sampler.n_constraints])
+        return state, (x, losses, constraints)
 
-        lowered = jax.jit(text).lower(arrays, jax.ShapeDtypeStruct((size,), keys.dtype))
-        work = {"runs": len(keys), "size": size, **of_run._asdict()}
-        digests = {"arrays": digest(arrays, keys), "function": digest(lowered.as_text())}
-        chunks = Chunks(folder, work | digests)
-    widths = (len(sampler.space), *sizes(sampler, problem))
-    dtype = jnp.result_type(float)
-    like = [jax.ShapeDtypeStruct((size, of_run.n_evaluations, width), dtype) for width in widths]
-
-    def compute(rows: np.ndarray) -> Any:
-        return call(_chunk, sampler, function, call(_lane_keys, keys, rows), of_run, mesh)
-
-    rows, shown = np.arange(len(keys), dtype=np.int32), is_shown(progress)
-    parts = run_chunks(compute, (rows,), len(keys), like, chunks, what="runs", shown=shown)
-    return Trace(*parts, directions=sampler.directions, space=sampler.space)
+    n_rounds = -(-n // k)
+    parts, state, keys = [], sampler.init(1), jax.random.split(key, n_rounds)
+    # Repeats are the first suggestions of a round, so that all of them are in the trace.
+    n_repeats = np.clip(np.minimum(np.arange(k, n + k, k), n) - (n - size.n_confirm), 0, k)
+    confirm = jnp.asarray(np.arange(k) < n_repeats[:, None])
+    for start, stop in split_scans(n, max(least, _FEW_ROUNDS * k) if k > 1 else least):
+        first, last = -(-start // k), -(-stop // k)
+        of_steps = keys[first:last], confirm[first:last] if size.n_confirm else None
+        state, part = jax.lax.scan(step, sampler.grow(state, last * k), of_steps)
+        parts.append(part)
+    x, losses, constraints = (
+        jnp.concatenate(arrays).reshape(n_rounds * k, arrays[0].shape[-1])[:n]
+        for arrays in zip(*parts, strict=True)
+    )
+    return x, losses, constraints
 
 
-def _with_auto_axis(mesh: Any) -> Mesh:
+def evaluate(
+    key: PRNGKeyArray, problem: Problem, x: Float[Array, "k d"], mesh: Mesh | None
+) -> tuple[Float[Array, "k m"], Float[Array, "k c"]]:
+    """The problem at k configurations, side by side; each device of a mesh evaluates some of them."""
+
+    def one(key: PRNGKeyArray, x: Float[Array, " d"]) -> tuple[Array, Array]:
+        losses, constraints = problem(key, x)
+        return losses.astype(x.dtype), constraints.astype(x.dtype)
+
+    if len(x) == 1:
+        return jax.tree.map(lambda a: a[None], one(key, x[0]))
+    keys = jax.random.split(key, len(x))
+    if mesh is None:
+        return jax.vmap(one)(keys, x)
+    split = P(mesh.axis_names)
+    sharded = jax.shard_map(jax.vmap(one), mesh=mesh, in_specs=split, out_specs=split, check_vma=False)
+    return jax.lax.with_sharding_constraint(sharded(keys, x), NamedSharding(mesh, P()))
+
+
+def split_scans(n_evaluations: int, least: int) -> Sequence[tuple[int, int]]:
+    """First step and capacity of each scan of a run. The next scan begins when the capacity is reached.
+
+    All scans have about the same number of steps. The first ones have less capacity, so their steps compute
+    with fewer absent rows. A run of up to ``least`` evaluations is one scan.
+    """
+    n_scans, size = 1, capacity(least)
+    while size < n_evaluations:
+        n_scans, size = n_scans + 1, capacity(size + 1)
+    # Capacities are multiples of 32, because processors compute with vectors.
+    size, most = (-(-n // 32) * 32 for n in (-(-n_evaluations // n_scans), n_evaluations))
+    return [(start, min(start + size, most)) for start in range(0, n_evaluations, size)]
+
+
+def check_run(
+    sampler: Any, problem: Any, n_evaluations: Any, n_confirm: Any, n_parallel: Any
+) -> tuple[Problem, RunSize]:
+    """The problem and the size of a run; raises for invalid arguments, or another kind of problem."""
+    _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
+    size = RunSize(
+        _checks.whole_number("n_evaluations", n_evaluations, 1),
+        _checks.whole_number("n_confirm", n_confirm, 0, n_evaluations),
+        _checks.whole_number("n_parallel", n_parallel, 1),
+    )
+    if size.n_confirm:
+        check_confirm("n_confirm", sampler)
+    check_dtype(sampler.space, jnp.result_type(float), native=True, arrays=False)
+    problem = bind(problem, sampler.space, sampler.n_objectives, sampler.n_constraints)
+    given = {name: getattr(problem, name) for name in ("space", "n_objectives", "n_constraints")}
+    if problem.n_constraints and not sampler.n_constraints:
+        warn_of_unseen("the problem has", given.pop("n_constraints"))
+    for name, value in given.items():
+        wanted = getattr(sampler, name)
+        # Only the function of a problem looks at the structure of a space.
+        same = wanted.agrees_with(value) if isinstance(value, Space) else value == wanted
+        if not same:
+            raise ValueError(f"problem.{name} is {value!r}, but the sampler's is {wanted!r}.")
+    return problem, size
+
+
+def with_auto_axis(mesh: Any) -> Mesh:
     """The same mesh with an axis of type Auto. An Explicit axis would refuse arrays not sharded yet."""
     if len(_checks.instance("mesh", mesh, Mesh, "a jax.sharding.Mesh").axis_names) != 1:
         raise ValueError(f"mesh must have one axis, got {mesh.axis_names}; use jax.make_mesh((n,), ('s',)).")
@@ -192,38 +216,35 @@ def _with_auto_axis(mesh: Any) -> Mesh:
     return Mesh(mesh.devices, mesh.axis_names, axis_types=(AxisType.Auto,))
 
 
-def _replicate(mesh: Mesh, tree: Any) -> Any:
+def replicate(mesh: Mesh, tree: Any) -> Any:
     """Put the arrays of a tree on every device of the mesh."""
     arrays, static = eqx.partition(tree, eqx.is_array)
     return eqx.combine(jax.device_put(arrays, NamedSharding(mesh, P())), static)
 
 
+def _count_operations(problem: Any, key: Any, x: Any) -> float:
+    """XLA's count of operations of one evaluation; infinite if it is unknown, or with a `jax.lax` loop."""
+    arrays, static = eqx.partition(problem, eqx.is_array)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the trace of the run has given them
+        traced = jax.jit(lambda arrays, key, x: eqx.combine(arrays, static)(key, x)).trace(arrays, key, x)
+    # XLA counts the body of a loop once.
+    text, cost = str(traced.jaxpr), traced.lower().cost_analysis()
+    if cost is None or "scan[" in text or "while[" in text:
+        return float("inf")
+    return sum(float(cost.get(kind, 0.0)) for kind in ("flops", "transcendentals"))
+
+
 def _size_of_run(
-    sampler: Sampler, problem: Any, key: Any, size: RunSize, _least: int, _mesh: Mesh | None
+    key: Any, sampler: Sampler, problem: Any, size: RunSize, _least: int, _mesh: Mesh | None
 ) -> str:
     """Size of a run's work for the compiler: "small" for few rounds of light evaluations, on a CPU."""
-    few = size.n_parallel > 1 and size.n_evaluations <= min(_ONE_SCAN, FEW_ROUNDS * size.n_parallel)
+    few = size.n_parallel > 1 and size.n_evaluations <= min(_ONE_SCAN, _FEW_ROUNDS * size.n_parallel)
     if jax.default_backend() != "cpu" or not few:
         return "large"
-    if size.n_evaluations * operations(problem, key, jnp.zeros(len(sampler.space))) <= _LIGHT:
-        return "small"
-    return "large"
+    x = jnp.zeros(len(sampler.space))
+    return "small" if size.n_evaluations * _count_operations(problem, key, x) <= _LIGHT else "large"
 
 
-# JAX would compile a new scan body in every call; `program` finds the earlier executable.
+# JAX would compile a new scan body in every call; `compiled` finds the earlier executable.
 _run_alone = compiled(size=_size_of_run)(run)
-
-
-@compiled
-def _lane_keys(keys: jax.Array, rows: Int[Array, " lanes"]) -> jax.Array:
-    return keys[rows]
-
-
-@compiled(size="large")
-def _chunk(sampler: Sampler, problem: Any, keys: jax.Array, size: RunSize, mesh: Mesh | None) -> Any:
-    runs = jax.vmap(lambda key: run(sampler, problem, key, size, 1, None))
-    if mesh is None:
-        return runs(keys)
-    # Each device runs the program of one device on its own keys, so no collective is needed.
-    split = P(mesh.axis_names)
-    return jax.shard_map(runs, mesh=mesh, in_specs=split, out_specs=split, check_vma=False)(keys)

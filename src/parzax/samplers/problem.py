@@ -5,6 +5,7 @@ import inspect
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -55,7 +56,7 @@ class AbstractProblem(eqx.Module):
             x: (d,) native values, NaN where inactive, categories as codes.
 
         Returns:
-            Objectives (m,), which the sampler minimises or maximises by its directions, and constraints (c,),
+            Losses (m,), which the sampler minimises (or maximises, by its directions), and constraints (c,),
             satisfied if <= 0.
 
         Raises:
@@ -63,12 +64,25 @@ class AbstractProblem(eqx.Module):
         """
         _checks.check_key(key)
         x = _checks.floating_array("x", x)
-        _checks.check_shape("x", x, len(self.space), hint="; use jax.vmap for a batch")
+        d = "d" if self.space is None else len(self.space)
+        _checks.check_shape("x", x, d, hint="; use jax.vmap for a batch")
         return self._evaluate(key, x)
 
     @abc.abstractmethod
     def _evaluate(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Evaluation:
-        """Objectives and constraints of a configuration whose shape was checked."""
+        """Losses and constraints of a configuration whose shape was checked."""
+
+
+def _as_pytree(fn: Callable[..., Any]) -> Callable[..., Any]:
+    _checks.instance("fn", fn, Callable, "a function of (key, x)", "; px.Problem(fn, space)")
+    # JAX cannot trace a leaf that is a plain function. In a Partial the function is static, not a leaf.
+    if not jax.tree_util.all_leaves([fn]):
+        return fn
+    try:
+        hash(fn)
+    except TypeError:
+        return jax.tree_util.Partial(lambda *args, **options: fn(*args, **options))
+    return jax.tree_util.Partial(fn)
 
 
 class Problem(AbstractProblem):
@@ -76,11 +90,12 @@ class Problem(AbstractProblem):
 
     Args:
         fn: function ``fn(key, x)`` of one configuration x (d,) in native units (NaN where inactive,
-            categories as codes). It returns the objectives (m,), or a tuple of objectives (m,) and
-            constraints (c,); a scalar stands for shape (1,). It must be pure and traceable by JAX. If it is a
-            pytree (an `equinox.Module`, ``jax.tree_util.Partial(f, threshold)``), its arrays are leaves of
-            the problem, which can be traced and batched. Any other callable is static.
-        space, n_objectives, n_constraints, feasible_optimum: as in `AbstractProblem`; m >= 1, c >= 0.
+            categories as codes). It returns the losses (m,), or a tuple of losses (m,) and constraints (c,);
+            a number stands for shape (1,). It must be pure and traceable by JAX. If it is a pytree (an
+            `equinox.Module`, ``jax.tree_util.Partial(f, threshold)``), its arrays are leaves of the problem,
+            which can be traced and batched. Any other callable is static.
+        space: as in `AbstractProblem`; None is the space of the sampler that the problem is given to.
+        n_objectives, n_constraints, feasible_optimum: as in `AbstractProblem`; m >= 1, c >= 0.
         name: name for titles; by default the name of the function.
 
     Raises:
@@ -94,33 +109,27 @@ class Problem(AbstractProblem):
     [[0.25], [0.0]]
     """
 
-    fn: Callable[..., Any]
-    feasible_optimum: Any
-    space: Space = eqx.field(static=True)
-    n_objectives: int = eqx.field(static=True)
-    n_constraints: int = eqx.field(static=True)
-    name: str = eqx.field(static=True)
+    fn: Callable[..., Any] = eqx.field(converter=_as_pytree)
+    space: Any = eqx.field(static=True, default=None)
+    n_objectives: int = eqx.field(static=True, default=1)
+    n_constraints: int = eqx.field(static=True, default=0)
+    name: Any = eqx.field(static=True, default=None, kw_only=True)
+    feasible_optimum: Any = eqx.field(default=None, kw_only=True)
+    # What fn takes after the key: "x", "params", or params and active ("third", "by name").
+    takes: str = eqx.field(static=True, default="x", kw_only=True)
 
-    def __init__(
-        self,
-        fn: Callable[..., Any],
-        space: Space,
-        n_objectives: int = 1,
-        n_constraints: int = 0,
-        *,
-        name: str | None = None,
-        feasible_optimum: Any = None,
-    ) -> None:
-        _checks.instance("fn", fn, Callable, "a function of (key, x)")
-        _checks.instance("space", space, Space, "a parzax.Space")
-        _checks.instance("name", name, str | None, "a string")
-        self.fn = _as_pytree(fn)
-        self.space = space
-        self.n_objectives = _checks.whole_number("n_objectives", n_objectives, 1)
-        self.n_constraints = _checks.whole_number("n_constraints", n_constraints, 0)
-        self.name = _name_of(fn) if name is None else name
-        best = feasible_optimum
-        self.feasible_optimum = best if best is None else _vector("feasible_optimum", best, n_objectives)
+    def __post_init__(self) -> None:
+        """Check the arguments, and give the problem a name."""
+        _checks.instance("space", self.space, Space | None, "a parzax.Space", "; px.Problem(fn, space)")
+        _checks.instance("name", self.name, str | None, "a string")
+        self.n_objectives = _checks.whole_number("n_objectives", self.n_objectives, 1)
+        self.n_constraints = _checks.whole_number("n_constraints", self.n_constraints, 0)
+        if self.name is None:
+            fn = self.fn.func if isinstance(self.fn, jax.tree_util.Partial) else self.fn
+            self.name = str(getattr(fn, "__name__", type(fn).__name__))
+        best = self.feasible_optimum
+        if best is not None:
+            self.feasible_optimum = _vector("feasible_optimum", best, self.n_objectives)
 
     @classmethod
     def from_params(
@@ -157,53 +166,49 @@ class Problem(AbstractProblem):
         >>> def loss(key, params):
         ...     return (params["lr"] - 0.1) ** 2 + 0.01 * abs(params["units"] - 32)
         >>> problem = px.Problem.from_params(loss, {"lr": px.Float(0, 1), "units": px.Int(8, 64)})
-        >>> trace = px.optimize(px.tpe(problem.space), problem, jax.random.key(0), 64, n_parallel=8)
+        >>> trace = px.optimize(jax.random.key(0), px.tpe(problem.space), problem, 64, n_parallel=8)
         >>> trace.x.shape
         (64, 2)
         """
         _checks.instance("fn", fn, Callable, "a function of (key, params) or (key, params, active)")
         if not isinstance(space, Space):
             space = Space.from_tree(space)
-        return cls(
-            _OfParams(_as_pytree(fn), space, _takes_active(fn)),
-            space,
-            n_objectives,
-            n_constraints,
-            name=_name_of(fn) if name is None else name,
-            feasible_optimum=feasible_optimum,
-        )
+        best = feasible_optimum
+        return cls(fn, space, n_objectives, n_constraints, name=name, feasible_optimum=best, takes=_takes(fn))
 
     def _evaluate(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Evaluation:
-        result = self.fn(key, x)
+        m, c = self.n_objectives, self.n_constraints
+        result = self._of_vector(key, x) if self.takes == "x" else self._of_params(key, x)
         if not isinstance(result, tuple):
-            result = (result, ()) if self.n_constraints == 0 else (result,)
+            result = (result, ()) if c == 0 else (result,)
         if len(result) != 2:
-            given = f"n_constraints = {self.n_constraints}; it gave {len(result)} value(s)"
-            hint = "Several objectives belong in one array."
-            raise ValueError(f"fn must return (objectives, constraints), because {given}. {hint}")
-        hint = f"; n_objectives is {self.n_objectives}"
-        objectives = _vector("the objectives of fn", result[0], self.n_objectives, hint)
-        if self.n_constraints == 0 and any(map(jnp.size, jax.tree.leaves(result[1]))):
-            hint = "Pass n_constraints=, or return the objectives alone."
+            given = f"n_constraints = {c}; it gave {len(result)} value(s)"
+            hint = "Several objectives belong in one array, such as jnp.stack([a, b])."
+            raise ValueError(f"fn must return (losses, constraints), because {given}. {hint}")
+        if c == 0 and any(map(jnp.size, jax.tree.leaves(result[1]))):
+            hint = (
+                "Return the losses alone, those of several objectives in one array, such as "
+                "jnp.stack([a, b]); or give the sampler and the problem n_constraints=."
+            )
             raise ValueError(f"the second value of fn is for constraints, but n_constraints is 0. {hint}")
         if any(getattr(leaf, "dtype", None) == jnp.bool_ for leaf in jax.tree.leaves(result[1])):
             example = "return a number that is <= 0 where they are satisfied, such as size - limit"
             raise TypeError(f"the constraints of fn must be numbers, got booleans; {example}.")
-        hint = f"; n_constraints is {self.n_constraints}"
-        constraints = _vector("the constraints of fn", result[1], self.n_constraints, hint)
-        # An empty array of constraints gets the dtype of the objectives.
-        return objectives, constraints if self.n_constraints else constraints.astype(objectives.dtype)
+        losses = _vector("the losses of fn", result[0], m, f"; n_objectives is {m}")
+        constraints = _vector("the constraints of fn", result[1], c, f"; n_constraints is {c}")
+        # An empty array of constraints gets the dtype of the losses.
+        return losses, constraints if c else constraints.astype(losses.dtype)
 
+    def _of_vector(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Any:
+        try:
+            return self.fn(key, x)
+        except (TypeError, IndexError) as error:
+            error.add_note("fn gets a vector; parzax.Problem.from_params gives it values by name.")
+            raise
 
-class _OfParams(eqx.Module):
-    """Calls a function of named values with those of a vector."""
-
-    fn: Callable[..., Any]
-    space: Space = eqx.field(static=True)
-    takes_active: str = eqx.field(static=True)
-
-    def __call__(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Any:
-        params, active = self.space.unflatten(x), self.space.active(x) if self.takes_active else None
+    def _of_params(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Any:
+        """The result of a function of named values, with those of the vector x."""
+        params, active = self.space.unflatten(x), None if self.takes == "params" else self.space.active(x)
         result = self._call(key, params, active)
         if _checks.is_traced(x):
             self._warn_of_unused(key, params, active)
@@ -211,9 +216,9 @@ class _OfParams(eqx.Module):
 
     def _call(self, key: PRNGKeyArray, params: Any, active: Any) -> Any:
         try:
-            if self.takes_active == "by name":
+            if self.takes == "by name":
                 return self.fn(key, params, active=active)
-            return self.fn(key, params, active) if self.takes_active else self.fn(key, params)
+            return self.fn(key, params, active) if self.takes == "third" else self.fn(key, params)
         except (TypeError, IndexError) as error:
             error.add_note(_TRACED)
             raise
@@ -250,25 +255,27 @@ class _OfParams(eqx.Module):
             warnings.warn(f"fn does not use the value of {name!r}{hint}.", stacklevel=_checks.outside())
 
 
-def _as_pytree(fn: Callable[..., Any]) -> Callable[..., Any]:
-    # JAX cannot trace a leaf that is a plain function. In a Partial the function is static, not a leaf.
-    return jax.tree_util.Partial(fn) if jax.tree_util.all_leaves([fn]) else fn
+def bind(problem: Any, space: Space, n_objectives: int, n_constraints: int) -> Any:
+    """A problem with its space: a function, or a `Problem` without a space, gets that of the sampler."""
+    if isinstance(problem, AbstractProblem):
+        if problem.space is not None:
+            return problem
+        return replace(problem, space=space)
+    _checks.instance("problem", problem, Callable, "a function of (key, x) or a parzax.Problem")
+    return Problem(problem, space, n_objectives, n_constraints)
 
 
-def _name_of(fn: Callable[..., Any]) -> str:
-    return str(getattr(fn, "__name__", type(fn).__name__))
-
-
-def _takes_active(fn: Callable[..., Any]) -> str:
-    """How a function takes the mask of active parameters: "by name", "third", or "" if it does not."""
+def _takes(fn: Callable[..., Any]) -> str:
+    """How a function of named values takes the mask of active parameters; "params" if it does not."""
     positional = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
     with suppress(TypeError, ValueError):
         parameters = inspect.signature(fn).parameters
         if "active" in parameters and parameters["active"].kind is not inspect.Parameter.POSITIONAL_ONLY:
             return "by name"
         required = [p for p in parameters.values() if p.kind in positional and p.default is p.empty]
-        return "third" * (len(required) > 2)
-    return ""
+        if len(required) > 2:
+            return "third"
+    return "params"
 
 
 def _vector(name: str, value: Any, size: int, hint: str = "") -> Array:

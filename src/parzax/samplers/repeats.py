@@ -21,14 +21,14 @@ class Means(NamedTuple):
 
     Attributes:
         n_evaluations: (n,) number of evaluations; 0 in all other rows.
-        objectives: (n, m) mean losses.
+        losses: (n, m) means.
         constraints: (n, c) mean values; NaN counts as +inf.
         noise: (m,) standard deviation of an evaluation, pooled over configurations; 0 without repeats.
         n_repeats: evaluations beyond the first one of their configuration.
     """
 
     n_evaluations: Int[Array, " n"]
-    objectives: Float[Array, "n m"]
+    losses: Float[Array, "n m"]
     constraints: Float[Array, "n c"]
     noise: Float[Array, " m"]
     n_repeats: Int[Array, ""]
@@ -46,7 +46,7 @@ class Means(NamedTuple):
         """
         # Less the noise, so that the bound of a single evaluation is its loss, to the last bit.
         count = jnp.maximum(self.n_evaluations, 1).astype(self.noise.dtype)
-        bound = self.objectives[:, 0] - N_ERRORS * self.noise[0] * (1 - jax.lax.rsqrt(count))
+        bound = self.losses[:, 0] - N_ERRORS * self.noise[0] * (1 - jax.lax.rsqrt(count))
         ranked = jnp.where(self.feasible, bound, jnp.inf)
         at_best = self.feasible & (ranked == ranked.min())
         return jnp.argmax(at_best).astype(jnp.int32), at_best.any()
@@ -59,15 +59,15 @@ def first_evaluations(x: Float[Array, "n d"], counted: Bool[Array, " n"]) -> Int
 
 def average(
     first: Int[Array, " n"],
-    objectives: Float[Array, "n m"],
+    losses: Float[Array, "n m"],
     constraints: Float[Array, "n c"],
     evaluated: Bool[Array, " n"],
 ) -> Means:
     """Means over the evaluated rows of each configuration; ``first`` as from `first_evaluations`."""
-    n, m = objectives.shape
+    n, m = losses.shape
     mask = evaluated[:, None]
     count = jnp.zeros(n, jnp.int32).at[first].add(evaluated.astype(jnp.int32), mode="drop")
-    values = jnp.concatenate([objectives, constraints], axis=1)
+    values = jnp.concatenate([losses, constraints], axis=1)
     values = jnp.where(mask & ~jnp.isnan(values), values, jnp.inf)
     lowest = jnp.full_like(values, jnp.inf).at[first].min(values, mode="drop")
     # Differences to the smallest value: means of equal values are exact, in any order.
@@ -101,9 +101,9 @@ def choose_repeats(
     def choose() -> tuple[Bool[Array, " n"], Int[Array, " n"]]:
         dtype, told = state.x.dtype, state.usable & ~state.constraint_only
         first = first_evaluations(state.x, told)
-        means = average(first, state.objectives, state.constraints, state.evaluated)
+        means = average(first, state.losses, state.constraints, state.evaluated)
         n_told = jnp.zeros(state.capacity, dtype).at[first].add(told.astype(dtype), mode="drop")
-        bound = means.objectives[:, 0] - N_ERRORS * means.noise[0] * jax.lax.rsqrt(jnp.maximum(n_told, 1))
+        bound = means.losses[:, 0] - N_ERRORS * means.noise[0] * jax.lax.rsqrt(jnp.maximum(n_told, 1))
         has_noise, i = means.noise[0] > 0, jnp.arange(n)
         order = jnp.lexsort((bound, jnp.where(has_noise, 0, n_told), ~means.feasible)).astype(jnp.int32)
         rows = order.at[i].get(mode="clip")

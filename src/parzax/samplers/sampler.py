@@ -1,12 +1,12 @@
 """`Sampler`: a sampler of the TPE family, with ask and tell."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from parzax import _checks, _html
 from parzax._compile import compiled
@@ -16,11 +16,10 @@ from parzax._words import plural
 from parzax.acquisition import AbstractAcquisition
 from parzax.density.basis import Basis, device_copy
 from parzax.density.smoothing import AbstractSmoothing
-from parzax.samplers import arguments
+from parzax.samplers import arguments, suggestion
 from parzax.samplers.best import Best, best_rows, signed
-from parzax.samplers.candidates import enumerate_points, find_members, find_told
-from parzax.samplers.start import AbstractStart
-from parzax.samplers.strategy import Parts, Strategy
+from parzax.samplers.candidates import Proposal, enumerate_points
+from parzax.samplers.start import AbstractStart, RandomStart
 from parzax.space import Points, Space, check_dtype
 from parzax.split import AbstractSplit, State
 from parzax.split.state import violations
@@ -41,42 +40,49 @@ def check_confirm(name: str, sampler: "Sampler") -> None:
         )
 
 
-class InSpace(eqx.Module):
-    """Base class that makes the space the first argument of a sampler."""
-
-    space: Space = eqx.field(static=True)
-
-
-class Sampler(Parts, InSpace):
-    """A sampler, composed of a split, a smoothing, an acquisition function and a start.
+class Sampler(eqx.Module):
+    """A sampler, composed of a split, a smoothing, an acquisition function, a start and a proposal.
 
     Presets such as `parzax.tpe` return one. To compose another, replace a part, for example with a subclass
     of its abstract type (`tests/extending/` has examples). A sampler is a pytree: the numeric settings of its
-    parts are leaves, which can be traced and vmapped over.
+    parts are leaves, which can be traced and vmapped over. Its methods can be compiled, as in
+    ``jax.jit(sampler.ask)``.
 
     Attributes:
-        space: the search space; static. Compiled programs do not depend on it, see `Strategy`.
+        space: the search space; static.
         split: rule for the rows in the groups below and above.
         smoothing: densities of these groups.
         acquisition: score of candidates, computed from the densities.
         directions: "minimize" or "maximize" for each objective; static.
         n_constraints: c; static.
-        start, n_startup, n_candidates, epsilon, gradient_steps, repeats: as in `parzax.tpe`;
-            integers and ``repeats`` are static.
+        start: first suggestions.
+        proposal: how candidates are proposed after the start.
     """
 
+    space: Space = eqx.field(static=True)
+    split: AbstractSplit
+    smoothing: AbstractSmoothing
+    acquisition: AbstractAcquisition
     directions: tuple[str, ...] = eqx.field(static=True, default=("minimize",), converter=_directions)
+    n_constraints: int = eqx.field(static=True, default=0, converter=_checks.plain)
+    start: AbstractStart = RandomStart()
+    proposal: Proposal = Proposal()
 
     def __check_init__(self) -> None:
         """Raise for invalid settings, unless they are traced."""
-        kinds = Space, AbstractSplit, AbstractSmoothing, AbstractAcquisition, AbstractStart
-        for name, kind in zip(("space", "split", "smoothing", "acquisition", "start"), kinds, strict=True):
-            value = getattr(self, name)
-            _checks.instance(name, value, kind, f"an instance of {kind.__name__}")
-        for name in ("n_constraints", "n_startup", "n_candidates", "gradient_steps"):
-            _checks.whole_number(name, getattr(self, name), int(name == "n_candidates"))
-        _checks.flag("repeats", self.repeats)
-        _checks.setting("epsilon", self.epsilon, least=0, most=1)
+        kinds = {
+            "space": Space | None, "split": AbstractSplit, "smoothing": AbstractSmoothing,
+            "acquisition": AbstractAcquisition, "start": AbstractStart, "proposal": Proposal,
+        }  # fmt: skip
+        for name, kind in kinds.items():
+            wanted = "a parzax.Space" if name == "space" else f"an instance of {kind.__name__}"
+            _checks.instance(name, getattr(self, name), kind, wanted)
+        _checks.whole_number("n_constraints", self.n_constraints, 0)
+
+    def __hash__(self) -> int:
+        """A hash by the identity of arrays, so that methods of any sampler can be given to `jax.jit`."""
+        leaves, structure = jax.tree.flatten(self)
+        return hash((structure, *(id(x) if isinstance(x, jax.Array) else x for x in leaves)))
 
     def _repr_html_(self) -> str:
         names = [part.name for part in fields(self) if part.name != "space"]
@@ -89,9 +95,15 @@ class Sampler(Parts, InSpace):
         return len(self.directions)
 
     @property
-    def strategy(self) -> Strategy:
-        """The sampler without its space, so that its compiled programs serve all spaces."""
-        return Strategy(**{part.name: getattr(self, part.name) for part in fields(Parts)})
+    def n_candidates(self) -> int:
+        """Candidates per group below."""
+        default = 64 if self.n_objectives == 1 else 24
+        return default if self.proposal.n_candidates is None else self.proposal.n_candidates
+
+    def without_space(self) -> "Sampler":
+        """The sampler without its space and directions, so that its compiled programs serve all spaces."""
+        nowhere: Any = None
+        return replace(self, space=nowhere, directions=("minimize",) * self.n_objectives)
 
     def init(self, capacity: int = 64) -> State:
         """An empty state for up to ``capacity`` rows. Outside compiled code a full state grows."""
@@ -105,13 +117,13 @@ class Sampler(Parts, InSpace):
         self._check_state(state)
         return arguments.call(_grown, state, _checks.whole_number("capacity", capacity, 1))
 
-    def tell(self, state: State, x: Any, objectives: Any, constraints: Any = None) -> State:
+    def tell(self, state: State, x: Any, losses: Any, constraints: Any = None) -> State:
         """Add rows.
 
         Args:
             state: from `init` or `tell`.
             x: (n, d) native values, NaN where inactive.
-            objectives: (n, m), or (n,) for one objective, in the sampler's ``directions``. NaN marks a
+            losses: (n, m), or (n,) for one objective: values in the sampler's ``directions``. NaN marks a
                 pending or failed row, which is in the group above. Values are rounded to the state's dtype.
                 Losses that float32 cannot tell apart become ties, and the earlier row wins. To avoid this,
                 give ranks, or make the state inside `jax.enable_x64`.
@@ -124,10 +136,10 @@ class Sampler(Parts, InSpace):
 
         Raises:
             TypeError, ValueError: arrays of another shape; and, unless traced, rows outside the space or NaN
-                constraints in rows with objectives. In compiled code a row outside the space is in no group,
+                constraints in rows with losses. In compiled code a row outside the space is in no group,
                 a row with a NaN constraint is not feasible, and `status` reports both.
         """
-        return self._add(state, x, objectives, constraints, False)
+        return self._add(state, x, losses, constraints, False)
 
     def augment(self, state: State, x: Any, constraints: Any) -> State:
         """Add constraint-only rows: knowledge augmentation (c-TPE, arXiv 2211.14411).
@@ -174,10 +186,16 @@ class Sampler(Parts, InSpace):
         are feasible. INVALID_BANDWIDTH: a bandwidth is not positive and finite. UNMEASURED: an evaluated row
         has a NaN constraint. CAPACITY_EXCEEDED: rows were dropped. INVALID_ROWS: a row is outside the space.
         """
-        return arguments.call(_status, self.strategy, self._basis(state), state)
+        return arguments.call(_status, self.without_space(), self._basis(state), state)
 
     def ask(
-        self, key: PRNGKeyArray, state: State, n: int = 1, candidates: Any = None, *, confirm: bool = False
+        self,
+        key: PRNGKeyArray,
+        state: State,
+        n: int = 1,
+        candidates: Any = None,
+        *,
+        confirm: bool | Bool[Array, "*n"] = False,
     ) -> Float[Array, "{n} d"]:
         """Suggest configurations.
 
@@ -187,12 +205,13 @@ class Sampler(Parts, InSpace):
             n: number of suggestions; static. The suggestions of one call are different, if the space (or the
                 pool) has n different configurations. If it has fewer, all of them are suggested.
             candidates: (j, d) pool of configurations to choose from, instead of sampled candidates.
-            confirm: whether to suggest good configurations again; static. It is for a single objective whose
-                evaluations have noise. The choice is optimistic: it takes the feasible configurations with
-                the smallest lower bounds, mean loss minus noise / sqrt(number of evaluations). Pending and
-                failed evaluations count in this number. The noise is the standard deviation of an evaluation,
-                pooled over configurations. New configurations are suggested if no feasible one is left, or if
-                three repeats have shown no difference in the loss.
+            confirm: whether to suggest good configurations again: a bool, or an array with one for each
+                suggestion. It is for a single objective whose evaluations have noise. The choice is
+                optimistic: it takes the feasible configurations with the smallest lower bounds, mean loss
+                minus noise / sqrt(number of evaluations). Pending and failed evaluations count in this
+                number. The noise is the standard deviation of an evaluation, pooled over configurations. New
+                configurations are suggested if no feasible one is left, or if three repeats have shown no
+                difference in the loss.
 
         Returns:
             (n, d) native values, NaN where inactive. Repeated ones are exactly as they were told.
@@ -204,42 +223,46 @@ class Sampler(Parts, InSpace):
         """
         _checks.check_key(key)
         basis, n = self._basis(state), _checks.whole_number("n", n, 1)
-        if _checks.flag("confirm", confirm):
+        again = confirm if isinstance(confirm, jax.Array) else _checks.flag("confirm", confirm) or None
+        if again is not None:
             check_confirm("confirm", self)
             if candidates is not None:
                 raise ValueError("confirm suggests rows of the state again, so candidates must be None.")
-        x = pool = every = None
+        starting, dtype = arguments.is_starting(state, self.start.n_startup), state.x.dtype
+        given = self.without_space(), basis, key, state, n
         if candidates is None:
-            every = self.every_point(n, state.x.dtype)
-        else:
-            dtype = state.x.dtype
-            x, pool = arguments.configurations("candidates", candidates, self.space, basis.frame, dtype)
-            if len(pool) < n:
-                raise ValueError(f"candidates must have at least n = {n} rows, got {len(pool)}.")
-        starting = arguments.is_starting(state, self.n_startup)
-        return arguments.call(
-            _suggest, self.strategy, basis, key, state, n, every, x, pool, starting, confirm or None
-        )
+            # All configurations, if suggestions must be new and the space is small enough.
+            new = n > 1 or not self.proposal.repeats
+            every = enumerate_points(self.space, n, dtype) if new else None
+            return arguments.call(_suggest, *given, every, starting, again)
+        x, pool = arguments.configurations("candidates", candidates, self.space, basis.frame, dtype)
+        if len(pool) < n:
+            raise ValueError(f"candidates must have at least n = {n} rows, got {len(pool)}.")
+        return arguments.call(_suggest_members, *given, x, pool, starting)
 
-    def score_of(self, state: State, candidates: Any) -> Float[Array, " j"]:
-        """Acquisition function at (j, d) candidates, differentiable in them; -inf outside the space."""
+    def score_of(self, state: State, candidates: Any) -> Float[Array, "*j"]:
+        """Acquisition function at (..., d) candidates, differentiable in them; -inf outside the space."""
         basis, candidates = self._basis(state), arguments.numbers("candidates", candidates)
-        _checks.check_shape("candidates", candidates, "j", len(self.space))
-        return arguments.call(_score, self.strategy, basis, state, candidates.astype(state.x.dtype))
-
-    def every_point(self, n: int, dtype: Any) -> Points | None:
-        """All configurations, if suggestions must be new and the space is small enough; else None."""
-        return enumerate_points(self.space, n, dtype) if n > 1 or not self.repeats else None
+        shape, d = candidates.shape[:-1], len(self.space)
+        if candidates.ndim == 0 or candidates.shape[-1] != d:
+            raise ValueError(f"candidates must have shape (..., {d}), got {candidates.shape}.")
+        if not candidates.size:
+            return jnp.zeros(shape, state.x.dtype)
+        rows = candidates.reshape(-1, d).astype(state.x.dtype)
+        return arguments.call(_score, self.without_space(), basis, state, rows).reshape(shape)
 
     def _check_state(self, state: State) -> None:
         _checks.instance("state", state, State, "a State from the sampler's init() or tell()")
-        parts = {"parameter": state.x, "objective": state.objectives, "constraint": state.constraints}
+        parts = {"parameter": state.x, "objective": state.losses, "constraint": state.constraints}
         wanted = len(self.space), self.n_objectives, self.n_constraints
         for (name, part), n in zip(parts.items(), wanted, strict=True):
             if part.shape[-1] != n:
                 has = plural(part.shape[-1], name)
                 raise ValueError(f"the state has {has}, the sampler {n}; use this sampler's init().")
         _checks.check_precision("the state", state.x.dtype)
+        if state.x.dtype != jnp.result_type(float):
+            remedy = "make it inside jax.enable_x64(True) too, so that losses keep their differences"
+            raise ValueError(f"the state was made in {state.x.dtype}, but is used in float64; {remedy}.")
 
     def _basis(self, state: State) -> Basis:
         """The basis: on the device in an eager call, as NumPy constants in a trace."""
@@ -247,49 +270,36 @@ class Sampler(Parts, InSpace):
         basis = self.smoothing.basis(self.space, state.x.dtype)
         return basis if _checks.is_traced(state) else device_copy(basis)
 
-    def _add(self, state: State, x: Any, objectives: Any, constraints: Any, constraint_only: bool) -> State:
+    def _add(self, state: State, x: Any, losses: Any, constraints: Any, constraint_only: bool) -> State:
         frame, dtype = self._basis(state).frame, state.x.dtype
         x, at = arguments.configurations("x", x, self.space, frame, dtype)
         n, m, c = len(x), self.n_objectives, self.n_constraints
         if not constraint_only:
-            objectives = arguments.columns("objectives", objectives, n, m)
-        constraints = arguments.constraint_columns(constraints, objectives, n, c, dtype)
-        if not _checks.is_traced(state, x, objectives, constraints):
+            losses = arguments.columns("losses", losses, n, m)
+        constraints = arguments.constraint_columns(constraints, losses, n, c, dtype)
+        if not _checks.is_traced(state, x, losses, constraints):
             n_rows = int(jax.device_get(state.count)) + n
             state = self.grow(state, capacity_of(n_rows)) if n_rows > state.capacity else state
-        return arguments.call(_add_rows, self.directions, state, x, at, objectives, constraints)
+        return arguments.call(_add_rows, self.directions, state, x, at, losses, constraints)
 
 
-_score, _status, _grown = compiled(Strategy.score), compiled(Strategy.status), compiled(State.grown)
-
-
-def _size(_strategy: Strategy, _basis: Basis, _key: Any, state: State, *_: Any) -> str:
+def _size(_sampler: Sampler, _basis: Basis, _key: Any, state: State, *_: Any) -> str:
     """Optimisation pays where many rows are compared with the candidates."""
     return "small" if state.capacity <= 1024 else "large"
 
 
-@compiled(size=_size)
-def _suggest(
-    strategy: Strategy, basis: Basis, key: Any, state: State, n: int, every: Any, x: Any, pool: Any,
-    starting: bool | None, confirm: bool | None,
-) -> Float[Array, "{n} d"]:  # fmt: skip
-    if pool is None:
-        return strategy.suggest(basis, key, state, n, every, starting, confirm)[0]
-    x, told = jnp.asarray(x), None
-    if not strategy.repeats:
-        told = find_told(x, state.x, state.present & ~state.constraint_only)
-    at = strategy.ask(basis, key, state, n, pool, every, starting, told)
-    # Pool members are returned as given, because decoding their unit coordinates would round them.
-    return x[find_members(at, pool)]
+_score, _status, _grown = compiled(suggestion.score), compiled(suggestion.status), compiled(State.grown)
+_suggest = compiled(size=_size)(suggestion.suggest)
+_suggest_members = compiled(size=_size)(suggestion.suggest_members)
 
 
 @compiled
 def _add_rows(
-    directions: tuple[str, ...], state: State, x: Any, at: Points, objectives: Any, constraints: Any
+    directions: tuple[str, ...], state: State, x: Any, at: Points, losses: Any, constraints: Any
 ) -> State:
-    """The state with more rows; rows without objectives are constraint-only rows."""
-    dtype, only = state.x.dtype, objectives is None
-    objectives = jnp.full((len(x), len(directions)), jnp.nan) if only else jnp.asarray(objectives)
-    losses = signed(directions, objectives.astype(dtype))
+    """The state with more rows; rows without losses are constraint-only rows."""
+    dtype, only = state.x.dtype, losses is None
+    losses = jnp.full((len(x), len(directions)), jnp.nan) if only else jnp.asarray(losses)
+    losses = signed(directions, losses.astype(dtype))
     constraints = violations(jnp.asarray(constraints), dtype)
     return state.add(x, at, losses, constraints, jnp.full(len(x), only))

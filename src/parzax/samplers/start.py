@@ -2,6 +2,7 @@
 
 import abc
 from collections.abc import Callable
+from functools import partial
 from typing import ClassVar, final
 
 import equinox as eqx
@@ -9,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
+from parzax import _checks
 from parzax.meta import Notes
 from parzax.samplers.candidates import is_near, select
 from parzax.space import Points
@@ -16,15 +18,20 @@ from parzax.split import State
 
 AtRandom = Callable[[PRNGKeyArray], Points]
 
+_n_startup = partial(_checks.whole_number, "n_startup", least=0)
+
 
 class AbstractStart(eqx.Module):
     """A rule for suggestions before a sampler has seen ``n_startup`` rows.
 
     Attributes:
         by_chance: whether the sampler's ``epsilon`` applies to these suggestions too.
+        n_startup: suggestions come from the rule until there are this many rows; pending and failed rows
+            count, constraint-only rows do not. Static.
     """
 
     by_chance: ClassVar[bool] = False
+    n_startup: eqx.AbstractVar[int]
 
     @property
     def report(self) -> tuple[str, ...]:
@@ -38,9 +45,13 @@ class AbstractStart(eqx.Module):
 
 @final
 class RandomStart(AbstractStart):
-    """Random first suggestions."""
+    """Random first suggestions, uniform on the (log) axes.
+
+    ``n_startup`` is as in `AbstractStart`; 0 starts with the densities at once.
+    """
 
     by_chance: ClassVar[bool] = True
+    n_startup: int = eqx.field(static=True, default=10, converter=_n_startup)
 
     def __call__(self, key: PRNGKeyArray, state: State, at_random: AtRandom) -> Points:
         return at_random(key)
@@ -51,6 +62,7 @@ class FromRows(AbstractStart):
     """First suggest the (w, d) ``rows`` that are not in the state yet, in random order; then at random."""
 
     rows: Points
+    n_startup: int = eqx.field(static=True, default=10, converter=_n_startup)
     notes: Notes = eqx.field(static=True, default=Notes())
 
     @property

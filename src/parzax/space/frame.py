@@ -428,7 +428,8 @@ def _map_blocks(function: Callable[..., Any], *arrays: Any) -> Any:
     """
     n, width = arrays[0].shape
     size = max(1, _BLOCK // width)
-    if n <= size or not all(isinstance(array, np.ndarray) for array in arrays):
+    # The number of rows of JAX arrays may be symbolic.
+    if not all(isinstance(array, np.ndarray) for array in arrays) or n <= size:
         return function(*arrays)
     results: list[np.ndarray] = []
     tree: Any = None

@@ -36,9 +36,9 @@ class Linear(AbstractGamma):
             as the authors' code does. Static.
 
     >>> import jax.numpy as jnp
-    >>> int(linear(0.07)(jnp.array(100)))
+    >>> int(Linear(0.07)(jnp.array(100)))
     7
-    >>> [int(linear(0.1, down=down)(jnp.array(25))) for down in (False, True)]
+    >>> [int(Linear(0.1, down=down)(jnp.array(25))) for down in (False, True)]
     [3, 2]
     """
 
@@ -63,7 +63,7 @@ class Sqrt(AbstractGamma):
     ``beta`` must be above 0; TypeError or ValueError otherwise. It may be traced.
 
     >>> import jax.numpy as jnp
-    >>> int(sqrt()(jnp.array(100)))
+    >>> int(Sqrt()(jnp.array(100)))
     3
     """
 
@@ -86,9 +86,6 @@ class Optuna(AbstractGamma):
 
     def most(self, n: int) -> int:
         return min(n, 25)
-
-
-linear, sqrt, optuna = Linear, Sqrt, Optuna
 
 
 def _ceil(x: Float[Array, ""]) -> Int[Array, ""]:

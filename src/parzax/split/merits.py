@@ -44,7 +44,7 @@ class ByRank(AbstractMerit):
 
     >>> import jax.numpy as jnp
     >>> place = jnp.array([2, 0, 1, 3])
-    >>> print([f"{w:.2f}" for w in by_rank()(place, place < 3, jnp.float32)])
+    >>> print([f"{w:.2f}" for w in ByRank()(place, place < 3, jnp.float32)])
     ['0.36', '1.76', '0.88', '1.00']
     """
 
@@ -56,6 +56,3 @@ class ByRank(AbstractMerit):
         # The sum is at least log 2 if there is a row below; without one the value does not matter.
         total = jnp.maximum(jnp.where(below, weight, 0).sum(), 0.5)
         return jnp.where(below, weight * size / total, 1)
-
-
-equal, by_rank = Equal, ByRank

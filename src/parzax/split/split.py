@@ -12,9 +12,9 @@ from jaxtyping import Array, Bool, Float, Int
 from parzax import _checks
 from parzax._numerics import running_count
 from parzax.pareto import ABSENT, AbstractTies, Crowding, non_domination_rank
-from parzax.split.gamma import AbstractGamma
-from parzax.split.merits import AbstractMerit, Equal
-from parzax.split.state import State
+from parzax.split.gamma import AbstractGamma, Linear
+from parzax.split.merits import AbstractMerit, ByRank
+from parzax.split.state import State, first_equal
 from parzax.status import Status
 
 # Smallest length of the arrays that hold a group's rows, so that few lengths are compiled.
@@ -55,19 +55,20 @@ class AbstractSplit(eqx.Module):
 
 @final
 class Split(AbstractSplit):
-    """The splits of the TPE family.
+    """The splits of the TPE family; the defaults are those of `parzax.tpe`.
 
     For the objective the best rows are below, as many as the gamma rule says. They are ordered by loss, or,
-    with several objectives, by non-domination rank and ``ties``. For a constraint the rows that satisfy it
-    are below. Pending rows are above. Constraint-only rows are in the groups of the constraints that they
-    have values for.
+    with several objectives, by non-domination rank and ``ties``; among equal rows the earlier one comes
+    first. For a constraint the rows that satisfy it are below. Pending rows are above. Constraint-only rows
+    are in the groups of the constraints that they have values for.
 
     Attributes:
-        gamma: rule for the number of rows below.
+        gamma: rule of `parzax.gamma` for the number of rows below. None is ``Linear(0.2)``, and
+            ``Linear(0.1)`` under constraints.
         up_to_feasible: whether the gamma rule counts only feasible rows, as in c-TPE: all rows up to the
             N^(l)-th feasible row are below (arXiv 2211.14411). If there are fewer feasible rows, every row is
             below, the share is 1 and the objective has no effect on the score. This is as in the authors'
-            code; the paper says it only for no feasible row. Static.
+            code; the paper says it only for no feasible row. No effect without constraints. Static.
         first_front: whether the whole first front is below, however large; under constraints, up to its last
             feasible row. A row that repeats an earlier row is ordered after the others of its front.
             Otherwise all copies of a good configuration would be below and lead to more copies. Static.
@@ -75,87 +76,83 @@ class Split(AbstractSplit):
             smallest value, as in c-TPE's main text. False takes the first of them, as in its appendix and the
             authors' code. With True in a discrete space, repeats of one configuration can outweigh all other
             rows, and a run may never leave it. Static.
-        ties: rule that chooses which rows of a front are below, if not all of them are.
-        merit: rule for the mixture weights of the rows below.
+        ties: rule that chooses which rows of a front are below, if not all of them are:
+            `parzax.ties.Crowding`, or, for two or three objectives, `parzax.ties.Hypervolume`.
+        merit: rule of `parzax.merits` for the mixture weights of the rows below.
     """
 
-    gamma: AbstractGamma
-    up_to_feasible: bool = eqx.field(static=True, default=False, converter=_checks.plain)
+    gamma: AbstractGamma | None = None
+    up_to_feasible: bool = eqx.field(static=True, default=True, converter=_checks.plain)
     first_front: bool = eqx.field(static=True, default=False, converter=_checks.plain)
     every_minimum: bool = eqx.field(static=True, default=False, converter=_checks.plain)
     ties: AbstractTies = Crowding()
-    merit: AbstractMerit = Equal()
+    merit: AbstractMerit = ByRank()
 
     def __check_init__(self) -> None:
         """Raise TypeError or ValueError for wrong settings."""
-        _checks.instance("gamma", self.gamma, AbstractGamma, "a rule of parzax.gamma")
-        _checks.instance(
-            "ties",
-            self.ties,
-            AbstractTies,
-            "a rule of parzax.pareto, such as Crowding()",
-        )
+        _checks.instance("gamma", self.gamma, AbstractGamma | None, "a rule of parzax.gamma or None")
+        _checks.instance("ties", self.ties, AbstractTies, "a rule of parzax.pareto, such as Crowding()")
         _checks.instance("merit", self.merit, AbstractMerit, "a rule of parzax.merits")
         for name in ("up_to_feasible", "first_front", "every_minimum"):
             _checks.flag(name, getattr(self, name))
 
     def __call__(self, state: State) -> SplitRows:
-        usable, evaluated, counted = state.usable, state.evaluated, self._counted(state)
-        count, rank = self._count_and_rank(state)
-        if rank is None:
-            before = state.feasible_before if self.up_to_feasible else state.before
-            objective = evaluated & (before < count)
-            place = state.before
+        losses, points, evaluated = state.losses, state.points, state.evaluated
+        counted = state.feasible if self.up_to_feasible else evaluated
+        rule, capacity = self._rule(state), state.capacity
+        count = rule(evaluated.sum())
+        # An upper bound on the number of rows below, up to the last counted row.
+        most = capacity if self._waits(state) else rule.most(capacity)
+        if losses.shape[1] == 1:
+            # The sort is stable, and absent rows (NaN) come last.
+            order = jnp.argsort(losses[:, 0])
+            place = count_before(order, evaluated)
         else:
-            self.ties.check(state.objectives.shape[-1])
-            most = state.capacity if self.up_to_feasible else self.gamma.most(state.capacity)
-            order = self.ties.order(state.objectives, rank, evaluated, counted, count, most)
-            objective = split_by_order(order, evaluated, counted, count)
-            ordered = jnp.sort(jnp.where(objective, rank, ABSENT))
-            place = jnp.searchsorted(ordered, rank).astype(jnp.int32)
+            self.ties.check(losses.shape[1])
+            rank = non_domination_rank(losses, evaluated)
+            if self.first_front:
+                # The repeated rows of each front form a separate front directly after it. All counted rows
+                # of the first front are below.
+                first = first_equal((points.regime, points.index, points.unit, losses), evaluated)
+                repeated = first < jnp.arange(len(first), dtype=first.dtype)
+                rank = jnp.where(rank < ABSENT, 2 * rank + repeated.astype(rank.dtype), ABSENT)
+                count = jnp.maximum(count, (counted & (rank == 0)).sum(dtype=count.dtype))
+            order = self.ties.order(losses, rank, evaluated, counted, count, most)
+        objective = evaluated & (count_before(order, counted) < count)
+        if losses.shape[1] > 1:
+            # All rows of a front have the place of its first row.
+            place = jnp.searchsorted(jnp.sort(jnp.where(objective, rank, ABSENT)), rank).astype(jnp.int32)
         merit = self.merit(place, objective, state.x.dtype)
-        only, evaluated = state.constraint_only[:, None], evaluated[:, None]
-        measured = evaluated | (only & usable[:, None] & ~jnp.isnan(state.constraints))
+
+        usable, only = state.usable[:, None], state.constraint_only[:, None]
+        measured = evaluated[:, None] | (only & usable & ~jnp.isnan(state.constraints))
         of_constraint = partial(constraint_split, every_minimum=self.every_minimum)
-        below = jax.vmap(of_constraint, in_axes=(1, 1))(state.constraints, measured)
-        below = jnp.concatenate([objective[None], below])
-        told, dtype = usable[:, None] & ~only, state.x.dtype
+        satisfied = jax.vmap(of_constraint, in_axes=(1, 1))(state.constraints, measured)
+        below = jnp.concatenate([objective[None], satisfied])
+        told, dtype = usable & ~only, state.x.dtype
         taking_part = jnp.concatenate([told, measured | told], axis=1).T
-        n_measured = jnp.concatenate([evaluated, measured], axis=1).sum(axis=0)
+        n_measured = jnp.concatenate([evaluated[:, None], measured], axis=1).sum(axis=0)
         gamma = below.sum(axis=-1).astype(dtype) / jnp.maximum(n_measured, 1).astype(dtype)
-        return SplitRows(below, taking_part & ~below, gamma, n_measured, self._most(state), merit)
+        most = capacity if self.first_front and losses.shape[1] > 1 else padded_size(most, capacity)
+        return SplitRows(below, taking_part & ~below, gamma, n_measured, most, merit)
 
     def status(self, state: State) -> Int[Array, ""]:
         """NONE_FEASIBLE or FEW_FEASIBLE if every row is below because too few rows are feasible."""
-        if not self.up_to_feasible:
+        if not self._waits(state):
             return jnp.zeros((), jnp.int32)
-        n_feasible, count = state.feasible.sum(dtype=jnp.int32), self._count_and_rank(state)[0]
+        n_feasible = state.feasible.sum(dtype=jnp.int32)
         none = state.evaluated.any() & (n_feasible == 0)
-        few = (n_feasible > 0) & (n_feasible < count)
+        few = (n_feasible > 0) & (n_feasible < self._rule(state)(state.evaluated.sum()))
         return jnp.where(none, int(Status.NONE_FEASIBLE), 0) | jnp.where(few, int(Status.FEW_FEASIBLE), 0)
 
-    def _counted(self, state: State) -> Bool[Array, " n"]:
-        return state.feasible if self.up_to_feasible else state.evaluated
+    def _rule(self, state: State) -> AbstractGamma:
+        """The gamma rule."""
+        default = Linear(0.1 if state.constraints.shape[1] else 0.2)
+        return default if self.gamma is None else self.gamma
 
-    def _count_and_rank(self, state: State) -> tuple[Int[Array, ""], Int[Array, " n"] | None]:
-        """Number of counted rows to put below, and the ranks of all rows (None for one objective)."""
-        count = self.gamma(state.evaluated.sum())
-        if state.objectives.shape[-1] == 1:
-            return count, None
-        rank = non_domination_rank(state.objectives, state.evaluated)
-        if self.first_front:
-            # All counted rows of the first front are below. The repeated rows of each front form a separate
-            # front directly after it.
-            rank = jnp.where(rank < ABSENT, 2 * rank + state.repeated.astype(rank.dtype), ABSENT)
-            count = jnp.maximum(count, (self._counted(state) & (rank == 0)).sum(dtype=count.dtype))
-        return count, rank
-
-    def _most(self, state: State) -> int:
-        """Upper bound on the number of the objective's rows below: a power of two, or the capacity."""
-        n, several = state.capacity, state.objectives.shape[-1] > 1
-        if (several and self.first_front) or self.up_to_feasible:
-            return n
-        return padded_size(self.gamma.most(n), n)
+    def _waits(self, state: State) -> bool:
+        """Whether rows are below until there are enough feasible ones."""
+        return self.up_to_feasible and state.constraints.shape[1] > 0
 
 
 def padded_size(most: int, capacity: int) -> int:
@@ -163,13 +160,11 @@ def padded_size(most: int, capacity: int) -> int:
     return min(1 << (max(most, _LEAST_ROWS) - 1).bit_length(), capacity)
 
 
-def split_by_order(
-    order: Int[Array, " n"], present: Bool[Array, " n"], counted: Bool[Array, " n"], count: Int[Array, ""]
-) -> Bool[Array, " n"]:
-    """Mask of present rows up to the ``count``-th counted row in ``order``; all if there are fewer."""
-    counts = (counted & present)[order].astype(jnp.int32)
-    before = jnp.zeros_like(counts).at[order].set(jnp.cumsum(counts) - counts, unique_indices=True)
-    return present & (before < count)
+def count_before(order: Int[Array, " n"], counted: Bool[Array, " n"]) -> Int[Array, " n"]:
+    """Number of counted rows before each row in ``order``, a permutation of the rows."""
+    counts = counted[order].astype(jnp.int32)
+    before = jnp.cumsum(counts) - counts
+    return jnp.zeros_like(counts).at[order].set(before, unique_indices=True)
 
 
 def constraint_split(
@@ -194,16 +189,3 @@ def first_rows(mask: Bool[Array, " n"], size: int) -> tuple[Int[Array, " {size}"
     place = jnp.where(mask, running_count(mask) - 1, n)
     index = jnp.zeros(size, jnp.int32).at[place].set(jnp.arange(n, dtype=jnp.int32), mode="drop")
     return index, jnp.arange(size) < mask.sum()
-
-
-def first_orders(order: Int[Array, "d n"], mask: Bool[Array, " n"], size: int) -> Int[Array, "d {size}"]:
-    """Sort orders of the `first_rows` under a mask, from the sort orders of all rows, without sorting."""
-    number = jnp.where(mask, running_count(mask) - 1, -1)
-
-    def filtered(order: Int[Array, " n"]) -> Int[Array, " k"]:
-        ordered = number[order]
-        place = jnp.where(ordered >= 0, running_count(ordered >= 0) - 1, size)
-        # The places after the last row keep their number.
-        return jnp.arange(size, dtype=order.dtype).at[place].set(ordered, mode="drop")
-
-    return jax.vmap(filtered)(order)

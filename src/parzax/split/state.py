@@ -15,20 +15,16 @@ from parzax.space import INACTIVE, Points
 class State(eqx.Module):
     """Rows seen so far: a pytree that can be the carry of a scan.
 
-    Adding one row updates the sort orders with n comparisons. Adding several rows sorts all rows again.
+    Adding one row updates the sort orders of the parameters with n comparisons. Adding several rows sorts all
+    rows again.
 
     Attributes:
         x: (n, d) native values; NaN in absent rows.
         points: the rows in unit coordinates.
-        objectives: (n, m) losses, minimised; NaN in pending and in constraint-only rows.
+        losses: (n, m), minimised; NaN in pending and in constraint-only rows.
         constraints: (n, c) values, satisfied if <= 0; NaN if not measured.
-        constraint_only: (n,) mask of rows that have values of constraints but no objectives, see
+        constraint_only: (n,) mask of rows that have values of constraints but no losses, see
             `parzax.samplers.Sampler.augment`.
-        before: (n,) number of evaluated rows before each row, by the first objective; among equal rows the
-            earlier one comes first.
-        feasible_before: (n,) number of feasible rows before each row, in the same order.
-        repeated: (n,) mask of evaluated rows that equal an earlier row in configuration and objectives. It is
-            used only with several objectives, where a front of copies would otherwise be below as a whole.
         order: (d, n) row indices sorted by unit coordinate, for each parameter.
         count: number of rows; rows beyond the capacity are dropped and set ``overflow``.
         overflow: whether a row was dropped.
@@ -36,12 +32,9 @@ class State(eqx.Module):
 
     x: Float[Any, "n d"]
     points: Points
-    objectives: Float[Any, "n m"]
+    losses: Float[Any, "n m"]
     constraints: Float[Any, "n c"]
     constraint_only: Bool[Any, " n"]
-    before: Int[Any, " n"]
-    feasible_before: Int[Any, " n"]
-    repeated: Bool[Any, " n"]
     order: Int[Any, "d n"]
     count: Int[Any, ""]
     overflow: Bool[Any, ""]
@@ -56,12 +49,9 @@ class State(eqx.Module):
         return cls(
             x=np.full(shape, np.nan, dtype),
             points=Points(*(np.full(shape, fill) for fill in fills)),
-            objectives=np.full((n, n_objectives), np.nan, dtype),
+            losses=np.full((n, n_objectives), np.nan, dtype),
             constraints=np.full((n, n_constraints), np.nan, dtype),
             constraint_only=np.zeros(n, bool),
-            before=np.zeros(n, np.int32),
-            feasible_before=np.zeros(n, np.int32),
-            repeated=np.zeros(n, bool),
             order=np.tile(np.arange(n, dtype=np.int32), (n_parameters, 1)),
             count=np.zeros((), np.int32),
             overflow=np.zeros((), bool),
@@ -84,8 +74,8 @@ class State(eqx.Module):
 
     @property
     def evaluated(self) -> Bool[Any, " n"]:
-        """Mask of the usable rows with all objectives, which excludes pending and constraint-only rows."""
-        return self.usable & ~jnp.isnan(self.objectives).any(axis=-1)
+        """Mask of the usable rows with all losses, which excludes pending and constraint-only rows."""
+        return self.usable & ~jnp.isnan(self.losses).any(axis=-1)
 
     @property
     def feasible(self) -> Bool[Any, " n"]:
@@ -96,79 +86,35 @@ class State(eqx.Module):
         self,
         x: Float[Any, "k d"],
         points: Points,
-        objectives: Float[Any, "k m"],
+        losses: Float[Any, "k m"],
         constraints: Float[Any, "k c"],
         constraint_only: Bool[Any, " k"],
         n_rows: Int[Any, ""] | None = None,
     ) -> "State":
         """The state with k more rows, or with the first ``n_rows`` of them; values are cast to its dtype."""
-        x, objectives, constraints = (jnp.asarray(a, self.x.dtype) for a in (x, objectives, constraints))
+        x, losses, constraints = (jnp.asarray(a, self.x.dtype) for a in (x, losses, constraints))
         k, n = len(x), self.capacity
         count = self.count + (k if n_rows is None else n_rows)
         larger = replace(
             self,
             x=self._put(self.x, x),
             points=jax.tree.map(self._put, self.points, points),
-            objectives=self._put(self.objectives, objectives),
+            losses=self._put(self.losses, losses),
             constraints=self._put(self.constraints, constraints),
             constraint_only=self._put(self.constraint_only, constraint_only),
             count=jnp.minimum(count, n).astype(jnp.int32),
             overflow=self.overflow | (count > n),
         )
-        if k != 1 or n_rows is not None:
-            return larger._sorted()
-        # A row that does not fit is dropped.
-        evaluated = (points.valid.all() & ~jnp.isnan(objectives).any()) & (self.count < n)
-        feasible = evaluated & (constraints <= 0).all()
-        old_loss, loss = self.objectives[:, 0], objectives[0, 0]
-
-        def before(old: Array, old_counts: Array, counts: Array) -> Array:
-            """Number of counted rows before each row; among equal rows the earlier one comes first."""
-            place = (old_counts & (old_loss <= loss)).sum(dtype=old.dtype)
-            return self._put(old + ((old_loss > loss) & counts).astype(old.dtype), place[None])
-
-        repeated = jnp.zeros((), bool)
-        if objectives.shape[-1] > 1:
-            told = self.points.regime, self.points.index, self.points.unit, self.objectives
-            equal = same_rows(told, (points.regime, points.index, points.unit, objectives))[:, 0]
-            repeated = evaluated & (equal & self.evaluated).any()
-        return replace(
-            larger,
-            before=before(self.before, self.evaluated, evaluated),
-            feasible_before=before(self.feasible_before, self.feasible, feasible),
-            repeated=self._put(self.repeated, repeated[None]),
-            order=self._inserted(points.unit),
-        )
-
-    def _sorted(self) -> "State":
-        """The state with all sort orders computed again."""
-        unit, loss = self.points.unit, self.objectives[:, 0]
-        by_loss = jnp.argsort(loss)
-
-        def before(counts: Array) -> Array:
-            """Number of counted rows before each row; 0 for a row with NaN."""
-            counted = counts[by_loss].astype(jnp.int32)
-            place = jnp.zeros_like(counted).at[by_loss].set(jnp.cumsum(counted) - counted)
-            return jnp.where(jnp.isnan(loss), 0, place)
-
-        several = self.objectives.shape[-1] > 1
-        rows = self.points.regime, self.points.index, unit, self.objectives
-        repeated = jnp.zeros(self.capacity, bool)
-        if several:
-            repeated = first_equal(rows, self.evaluated) < jnp.arange(self.capacity, dtype=jnp.int32)
-        return replace(
-            self,
-            before=before(self.evaluated),
-            feasible_before=before(self.feasible),
-            repeated=repeated,
-            order=jnp.argsort(jnp.where(self.present[:, None], unit, jnp.inf), axis=0).T.astype(jnp.int32),
-        )
+        if k == 1 and n_rows is None:
+            return replace(larger, order=self._inserted(points.unit))
+        unit = jnp.where(larger.present[:, None], larger.points.unit, jnp.inf)
+        return replace(larger, order=jnp.argsort(unit, axis=0).T.astype(jnp.int32))
 
     def grown(self, capacity: int) -> "State":
         """The same rows with a larger capacity, in NumPy or JAX arrays; ValueError for a smaller one."""
         if capacity < self.capacity:
             raise ValueError(f"capacity must be at least {self.capacity}, got {capacity}.")
-        sizes = self.x.shape[1], self.objectives.shape[1], self.constraints.shape[1]
+        sizes = self.x.shape[1], self.losses.shape[1], self.constraints.shape[1]
 
         def over(large: np.ndarray, rows: Any) -> Any:
             large, where = large.astype(rows.dtype), tuple(map(slice, rows.shape))
@@ -231,17 +177,17 @@ def same_rows(first: Any, second: Any) -> Bool[Array, "n k"]:
 # --- comparisons that must survive rounding to the dtype of the device ---------------------------
 
 
-def resolved(objectives: np.ndarray, dtype: Any) -> np.ndarray:
+def resolved(losses: np.ndarray, dtype: Any) -> np.ndarray:
     """Objectives (n, m) of a complete log, transformed so that ``dtype`` can tell them apart; NaN stays NaN.
 
-    A single objective matters only by its order, so it is replaced by ranks. With several objectives, an
+    A single objective matters only by its order, so it is replaced by ranks. With several losses, an
     objective is rescaled to [0, 1] if rounding would merge some of its values or if they overflow. Ranks and
     crowding distances do not change.
     """
-    if objectives.shape[1] == 1:
-        places = np.unique(objectives, return_inverse=True)[1].reshape(objectives.shape)
-        return np.where(np.isnan(objectives), np.nan, places)
-    out = np.array(objectives, np.float64)
+    if losses.shape[1] == 1:
+        places = np.unique(losses, return_inverse=True)[1].reshape(losses.shape)
+        return np.where(np.isnan(losses), np.nan, places)
+    out = np.array(losses, np.float64)
     for column in out.T:
         finite = np.isfinite(column)
         values = column[finite]

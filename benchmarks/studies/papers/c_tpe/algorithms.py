@@ -89,7 +89,7 @@ def augmentation() -> Arrays:
     space, cheap = px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1)}), {1}
     found: dict[str, list] = {"same": [], "shares": [], "scores": []}
     with jax.enable_x64(True):
-        rng, sampler = np.random.default_rng(0), px.papers.c_tpe(space, 2)
+        rng, sampler = np.random.default_rng(0), px.papers.c_tpe(space, n_constraints=2)
         at = rng.random((200, 2))
         for i in range(N_LOGS):
             n, n_p = (20, 40) if i < N_SCORED else (int(size) for size in rng.choice(SIZES, 2))

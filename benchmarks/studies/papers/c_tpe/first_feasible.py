@@ -44,11 +44,9 @@ def ablation(tables: Sequence[Table], n_seeds: int) -> Arrays:
     found = {}
     for table in tables:
         for kind, names in settings.CONSTRAINTS.items():
-            stacked = searches.problems(
-                table.path, table.objectives[0], names, settings.PRINTED_QUANTILES[:1]
-            )
+            stacked = searches.problems(table.path, table.losses[0], names, settings.PRINTED_QUANTILES[:1])
             root = jax.random.key(zlib.crc32(f"first/{table.path}/{kind}".encode()))
-            sampler = px.c_tpe(stacked.space, len(names))
+            sampler = px.c_tpe(stacked.space, n_constraints=len(names))
             without = replace(sampler, split=WithoutSelection(sampler.split))
             for name, own in ((settings.OURS, sampler), (WITHOUT, without)):
                 problem = jax.tree.map(lambda leaf: leaf[0], stacked)
@@ -59,7 +57,7 @@ def ablation(tables: Sequence[Table], n_seeds: int) -> Arrays:
 
 @eqx.filter_jit
 def _feasible(sampler: Sampler, problem: px.samplers.Tabular, keys: jax.Array) -> Array:
-    trace = jax.vmap(lambda key: px.optimize(sampler, problem, key, N_FIRST))(keys)
+    trace = jax.vmap(lambda key: px.optimize(key, sampler, problem, N_FIRST))(keys)
     return (trace.constraints <= 0).all(axis=-1)
 
 

@@ -2,7 +2,7 @@
 
 from benchmarks.studies.papers.c_tpe.unconstrained import BY_N
 
-_TOP = "in px.paper_tpe a category keeps a fixed 0.8 of its kernel; with Optuna's top, which depends on n, "
+_TOP = "in px.papers.tpe a category keeps a fixed 0.8 of its kernel; with Optuna's top, which depends on n, "
 _TABLES = "the paper's test is over nine tables; the runs on five of them are at hand"
 # `choose_generation_strategy` of Ax 0.2.2, called by hand with the parameters of the tables.
 SOBOL = (
@@ -21,8 +21,8 @@ REASONS = {
         "0.02 is ceil(sqrt(200) / 4) / 200, four rows, as in TPE; c-TPE has four only if the four best rows "
         "are feasible, which is rare, as the best point is not"
     ),
-    "t3-released-px.paper_tpe": _TOP + "no table differs: the row below",
+    "t3-released-px.papers.tpe": _TOP + "no table differs: the row below",
     "t1-NEI": _RANDOM,
     "nei-vanilla-0.9": _RANDOM,
-    "t3-own-px.paper_tpe": _TOP + "see the row below",
+    "t3-own-px.papers.tpe": _TOP + "see the row below",
 }

@@ -12,9 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
-from benchmarks.studies.papers.c_tpe import settings
-from benchmarks.studies.papers.runs import Arrays
-from benchmarks.studies.papers.tables import Table
+from benchmarks.papers.c_tpe import settings
+from benchmarks.papers.runs import Arrays
+from benchmarks.papers.tables import Table
+from benchmarks.settings import adjusted
 from parzax.samplers import Sampler
 
 # Losses (q, s, n) and constraints (q, s, n, c) of s runs at q thresholds.
@@ -24,7 +25,7 @@ Runs = tuple[jax.Array, jax.Array]
 def problems(path: str, objective: str, constraints: Sequence[str], quantiles: Sequence[float]) -> Any:
     """A table at all quantiles, stacked; without its names, so that like tables share their programs."""
     each = [
-        px.samplers.Tabular.load(path, [objective], constraint_quantiles=dict.fromkeys(constraints, quantile))
+        px.problems.load_table(path, [objective], constraint_quantiles=dict.fromkeys(constraints, quantile))
         for quantile in quantiles
     ]
     unnamed = ("",) * len(constraints)
@@ -52,7 +53,7 @@ def search(
         blind = method in (settings.VANILLA, settings.RANDOM)
         for kind in ("both",) if blind else kinds:
             names = settings.CONSTRAINTS[kind]
-            stacked = problems(table.path, table.objectives[0], names, quantiles)
+            stacked = problems(table.path, table.losses[0], names, quantiles)
             root = jax.random.key(zlib.crc32(f"{method}/{table.path}/{kind}{again}".encode()))
             losses, excess = _runs(method, stacked, jax.random.split(root, (len(quantiles), n_seeds)))
             for own in kinds if blind else (kind,):
@@ -68,7 +69,7 @@ def oracles(tables: Sequence[Table], quantiles: Sequence[float]) -> Arrays:
     found = {"quantiles": np.array(quantiles)}
     for table in tables:
         for kind, names in settings.CONSTRAINTS.items():
-            stacked = problems(table.path, table.objectives[0], names, quantiles)
+            stacked = problems(table.path, table.losses[0], names, quantiles)
             found[f"{table.name}/{kind}"] = np.stack(
                 [np.asarray(stacked.oracle.best)[:, 0], np.asarray(stacked.oracle.worst)[:, 0]], axis=1
             )
@@ -80,12 +81,14 @@ def _runs(method: str, stacked: Any, keys: jax.Array) -> Runs:
     if method == settings.RANDOM:
         return at_random(stacked, keys)
     if method == settings.AUGMENTED:
-        return augmented(px.c_tpe(space, n_constraints), stacked, keys)
+        return augmented(px.c_tpe(space, n_constraints=n_constraints), stacked, keys)
     samplers = {
-        settings.OURS: lambda: px.c_tpe(space, n_constraints),
-        settings.TOP: lambda: px.c_tpe(space, n_constraints, top=px.bandwidth.OptunaTop()),
-        settings.NAIVE: lambda: px.c_tpe(space, n_constraints, naive=True),
-        settings.VANILLA: lambda: px.paper_tpe(space),
+        settings.OURS: lambda: px.c_tpe(space, n_constraints=n_constraints),
+        settings.TOP: lambda: adjusted(px.c_tpe, top=px.bandwidth.OptunaTop())(
+            space, n_constraints=n_constraints
+        ),
+        settings.NAIVE: lambda: px.papers.naive_c_tpe(space, n_constraints=n_constraints),
+        settings.VANILLA: lambda: px.papers.tpe(space),
     }
     return optimised(samplers[method](), stacked, keys)
 
@@ -96,8 +99,8 @@ def optimised(sampler: Sampler, stacked: Any, keys: jax.Array) -> Runs:
 
     def at_threshold(pair: tuple[Any, jax.Array]) -> Runs:
         problem, own = pair
-        trace = jax.vmap(lambda key: px.optimize(sampler, problem, key, settings.N_EVALUATIONS))(own)
-        return trace.objectives[..., 0], trace.constraints
+        trace = jax.vmap(lambda key: px.optimize(key, sampler, problem, settings.N_EVALUATIONS))(own)
+        return trace.losses[..., 0], trace.constraints
 
     return jax.lax.map(at_threshold, (stacked, keys))
 

@@ -28,7 +28,7 @@ def scores() -> Arrays:
         problem = px.problems.discs(radius=20.0)
         x, at = rng.uniform(-5, 5, (N_ROWS, 2)), rng.uniform(-5, 5, (500, 2))
         losses = np.sum((x + 2) ** 2, axis=1)
-        c_tpe, tpe = px.c_tpe(problem.space, 1), px.paper_tpe(problem.space)
+        c_tpe, tpe = px.c_tpe(problem.space, n_constraints=1), px.papers.tpe(problem.space)
         satisfied = np.full(N_ROWS, -1.0)
         constrained = c_tpe.score_of(c_tpe.tell(c_tpe.init(N_ROWS), x, losses, satisfied), at)
         plain = tpe.score_of(tpe.tell(tpe.init(N_ROWS), x, losses), at)
@@ -55,7 +55,7 @@ def improvements() -> Arrays:
         fit = partial(px.ParzenEstimator.fit, problem.space, bandwidth=px.bandwidth.Scott(0.01))
         found = {}
         for name, n in (("proposition", 0), ("corollary", 1)):
-            sampler = px.c_tpe(problem.space, n)
+            sampler = px.c_tpe(problem.space, n_constraints=n)
             state = sampler.tell(sampler.init(N_ROWS), x, losses, excess if n else None)
             below = np.asarray(sampler.split(state).below)[:, :N_ROWS]
             logs = np.array([[fit(x[rows]).log_prob(at) for rows in (own, ~own)] for own in below])
@@ -75,7 +75,7 @@ def splits() -> Arrays:
     NaN where the text does not say: fewer feasible rows than the objective's group asks for.
     """
     rng, space = np.random.default_rng(0), px.Space({"x": px.Float(0, 1)})
-    sampler, same = px.papers.c_tpe(space, 2), []
+    sampler, same = px.papers.c_tpe(space, n_constraints=2), []
     for _ in range(N_LOGS):
         n = int(rng.choice(SIZES))
         losses = rng.permutation(n).astype(float)

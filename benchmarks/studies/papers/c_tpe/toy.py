@@ -43,7 +43,10 @@ def grid() -> np.ndarray:
 
 
 def _samplers(problem: px.Problem) -> dict[str, Sampler]:
-    return {name: px.c_tpe(problem.space, 1, naive=name == "naive") for name in METHODS}
+    return {
+        name: (px.papers.naive_c_tpe if name == "naive" else px.c_tpe)(problem.space, n_constraints=1)
+        for name in METHODS
+    }
 
 
 def maps() -> Arrays:
@@ -74,7 +77,7 @@ def overlaps() -> Arrays:
         problem = px.problems.discs(0.0, middle, RADIUS)
         for method, sampler in _samplers(problem).items():
             keys = jax.random.split(jax.random.key(1), N_RUNS)
-            trace = px.optimize_many(sampler, problem, keys, N_EVALUATIONS, progress=False)
+            trace = px.optimize_many(keys, sampler, problem, N_EVALUATIONS, progress=False)
             found[f"x/{name}/{method}"] = np.asarray(trace.x)
     return found
 

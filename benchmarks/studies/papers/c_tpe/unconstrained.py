@@ -9,15 +9,16 @@ import numpy as np
 import scipy.stats
 
 import parzax as px
-from benchmarks.studies.papers import data, power
-from benchmarks.studies.papers.c_tpe import settings
-from benchmarks.studies.papers.c_tpe.printed import table_3
-from benchmarks.studies.papers.c_tpe.searches import at_random, optimised
-from benchmarks.studies.papers.rows import Range, Row, Verdict, judged, missing, together
-from benchmarks.studies.papers.runs import Arrays
-from benchmarks.studies.papers.tables import Table
+from benchmarks.papers import data, power
+from benchmarks.papers.c_tpe import settings
+from benchmarks.papers.c_tpe.printed import table_3
+from benchmarks.papers.c_tpe.searches import at_random, optimised
+from benchmarks.papers.rows import Range, Row, Verdict, judged, missing, together
+from benchmarks.papers.runs import Arrays
+from benchmarks.papers.tables import Table
+from benchmarks.settings import adjusted
 
-PRESET, BY_N, HYPEROPT = "px.paper_tpe", "px.paper_tpe with Optuna's top", "Hyperopt"
+PRESET, BY_N, HYPEROPT = "px.papers.tpe", "px.papers.tpe with Optuna's top", "Hyperopt"
 # Keys of runs come from these texts, the names of the two when the page was made.
 SEEDS = {PRESET: "px.tpe", BY_N: "px.tpe with Optuna's top"}
 # Of the released runs: the name in the file and that of Table 3.
@@ -36,15 +37,15 @@ Samples = list[np.ndarray]
 
 
 def search(tables: Sequence[Table], n_seeds: int) -> Arrays:
-    """A unit: "METHOD/TABLE" -> losses (s, n) of `px.paper_tpe` and random search; ordinals by index."""
+    """A unit: "METHOD/TABLE" -> losses (s, n) of `px.papers.tpe` and random search; ordinals by index."""
     found = {}
     for table in tables:
-        problem = by_index(px.samplers.Tabular.load(table.path, [table.objectives[0]]))
+        problem = by_index(px.problems.load_table(table.path, [table.losses[0]]))
         stacked = jax.tree.map(lambda leaf: leaf[None], problem)
         for name, top in ((PRESET, 0.8), (BY_N, px.bandwidth.OptunaTop())):
             root = jax.random.key(zlib.crc32(f"{SEEDS[name]}/{table.path}".encode()))
             keys = jax.random.split(root, (1, n_seeds))
-            losses, _ = optimised(px.paper_tpe(problem.space, top=top), stacked, keys)
+            losses, _ = optimised(adjusted(px.papers.tpe, top=top)(problem.space), stacked, keys)
             found[f"{name}/{table.name}"] = np.asarray(losses, np.float32)[0]
         root = jax.random.key(zlib.crc32(f"random/{table.path}".encode()))
         losses, _ = at_random(stacked, jax.random.split(root, (1, n_seeds)))

@@ -75,7 +75,10 @@ def vanished() -> Arrays:
     rows = np.random.default_rng(0).uniform(-5, 5, (N_FACTORS, toy.N_ROWS, 2))
     found: Arrays = {}
     for name, relative in (("plain", False), ("relative", True)):
-        sampler, shares = replace(px.c_tpe(space, 1), acquisition=ConstraintFactor(relative)), []
+        sampler, shares = (
+            replace(px.c_tpe(space, n_constraints=1), acquisition=ConstraintFactor(relative)),
+            [],
+        )
         for x in rows:
             excess = np.sum((x - 1) ** 2, axis=1) - radius**2
             state = sampler.tell(sampler.init(toy.N_ROWS), x, np.sum((x + 2) ** 2, axis=1), excess)
@@ -83,13 +86,13 @@ def vanished() -> Arrays:
             shares.append((np.abs(factor - np.median(factor)) <= np.log1p(NEAR)).mean())
         found[f"constant/{name}"] = np.array(shares)
     keys = jax.random.split(jax.random.key(2), N_RUNS)
-    c_tpe, naive = px.c_tpe(space, 1), px.c_tpe(space, 1, naive=True)
+    c_tpe, naive = px.c_tpe(space, n_constraints=1), px.papers.naive_c_tpe(space, n_constraints=1)
     # A problem without constraints, for vanilla TPE, has the same keys and losses.
-    samplers = {settings.VANILLA: px.paper_tpe(space), settings.OURS: c_tpe, settings.NAIVE: naive}
+    samplers = {settings.VANILLA: px.papers.tpe(space), settings.OURS: c_tpe, settings.NAIVE: naive}
     for method, sampler in samplers.items():
         problem = px.problems.discs(radius=radius)
         own = px.Problem(lambda _, x: sphere(x), space) if method == settings.VANILLA else problem
-        x = np.asarray(px.optimize_many(sampler, own, keys, toy.N_EVALUATIONS, progress=False).x, np.float64)
+        x = np.asarray(px.optimize_many(keys, sampler, own, toy.N_EVALUATIONS, progress=False).x, np.float64)
         losses, satisfied = np.sum((x + 2) ** 2, axis=-1), np.sum((x - 1) ** 2, axis=-1) <= radius**2
         found[method] = np.where(satisfied, losses, np.inf).min(axis=1)
     return found
@@ -102,11 +105,13 @@ def modes() -> Arrays:
     for function in (sphere, rastrigin, valleys):
         problem = px.Problem(_in_disc(function), space, n_constraints=1)
         keys = jax.random.split(jax.random.key(0), N_SEARCHES)
-        trace = px.optimize_many(px.c_tpe(space, 1), problem, keys, N_EVALUATIONS, progress=False)
+        trace = px.optimize_many(
+            keys, px.c_tpe(space, n_constraints=1), problem, N_EVALUATIONS, progress=False
+        )
         at_random = rng.uniform(-5, 5, (N_RANDOM, N_EVALUATIONS, 2))
         losses, excess = jax.vmap(jax.vmap(partial(_in_disc(function), None)))(at_random)
         for method, own, bar in (
-            (settings.OURS, trace.objectives[..., 0], trace.constraints[..., 0]),
+            (settings.OURS, trace.losses[..., 0], trace.constraints[..., 0]),
             (settings.RANDOM, losses, excess),
         ):
             feasible = np.where(np.asarray(bar) <= 0, np.asarray(own, np.float64), np.inf)

@@ -8,9 +8,10 @@ import numpy as np
 import scipy.stats
 
 import parzax as px
-from benchmarks.studies.papers.meta_learn_tpe.searches import EPSILON
-from benchmarks.studies.papers.rows import Range, Row, Verdict, judged
-from benchmarks.studies.papers.runs import Arrays
+from benchmarks.papers.meta_learn_tpe.searches import EPSILON
+from benchmarks.papers.rows import Range, Row, Verdict, judged
+from benchmarks.papers.runs import Arrays
+from benchmarks.settings import adjusted
 
 # Algorithm 1: tasks, rows and parameters; rows below, by gamma = 0.1; eta.
 N_TASKS, N_ROWS, DIM, N_BELOW, ETA = 4, 100, 4, 10, 2.5
@@ -29,7 +30,7 @@ def kernel() -> Arrays:
             losses = [(x - i) ** 2 @ 5.0 ** rng.permutation(DIM) for i, x in enumerate(rows)]
             pairs = zip(rows[1:], losses[1:], strict=True)
             logs = [px.Observations.from_arrays(space, *pair) for pair in pairs]
-            sampler = px.papers.meta_learn_tpe(space, logs, eta=ETA, n_samples=500)
+            sampler = adjusted(px.papers.meta_learn_tpe, eta=ETA, n_samples=500)(space, logs)
             state = sampler.tell(sampler.init(128), rows[0], losses[0])
             found["ours"].append(np.asarray(px.samplers.similarities(sampler, state)))
             comparison = sampler.smoothing.sources.comparison
@@ -83,7 +84,7 @@ def steps() -> Arrays:
     each = -(-n_first // len(logs))
     start = np.concatenate([x[np.argsort(own)[:each]] for x, own in zip(rows[1:], losses[1:], strict=True)])
     keys = jax.random.split(jax.random.key(0), N_STARTS)
-    x = np.asarray(px.optimize_many(sampler, problem, keys, n_first, progress=False).x)
+    x = np.asarray(px.optimize_many(keys, sampler, problem, n_first, progress=False).x)
     away = np.abs(x[:, :, None] - start).max(axis=-1)
     which = np.where(away.min(axis=-1) < 1e-4, away.argmin(axis=-1), -1)
     different = np.array([len(set(own) - {-1}) for own in which.tolist()])
@@ -106,7 +107,7 @@ def _by_chance(rows: np.ndarray, losses: np.ndarray, space: px.Space) -> np.ndar
     """Whether suggestions by the same keys differ from those without epsilon."""
     keys, asked = jax.random.split(jax.random.key(2), N_ASKED), []
     for epsilon in (0.0, EPSILON):
-        sampler = px.mo_tpe(space, 1, epsilon=epsilon)
+        sampler = adjusted(px.mo_tpe, epsilon=epsilon)(space, 1)
         state = sampler.tell(sampler.init(64), rows, losses)
         asked.append(np.asarray(jax.vmap(lambda key, s=sampler, own=state: s.ask(key, own))(keys)))
     return (asked[0] != asked[1]).any(axis=(1, 2))
@@ -118,7 +119,7 @@ def _without_effect() -> np.ndarray:
     x, order = np.repeat(np.arange(4.0), 20)[:, None], np.arange(80.0)
     with jax.enable_x64(True):
         other = px.Observations.from_arrays(space, x, -order)
-        sampler = px.papers.meta_learn_tpe(space, [other], compared_top=1.0, estimate="balanced")
+        sampler = adjusted(px.papers.meta_learn_tpe, compared_top=1.0, estimate="balanced")(space, [other])
         plain = px.papers.mo_tpe(space, 1)
         scores = [
             np.asarray(own.score_of(own.tell(own.init(128), x, order), np.arange(4.0)[:, None]))

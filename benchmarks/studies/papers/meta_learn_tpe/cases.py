@@ -1,7 +1,6 @@
 """Cases I and II of Section 4.3, with Figure 3, and the overlaps of Figure 12."""
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from itertools import pairwise
 
 import equinox as eqx
@@ -10,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
+from benchmarks.papers.runs import Arrays
+from benchmarks.settings import adjusted
 from benchmarks.studies.papers.meta_learn_tpe.searches import EPSILON, with_eta
 from benchmarks.studies.papers.rows import (
     Range,
@@ -19,7 +20,6 @@ from benchmarks.studies.papers.rows import (
     standard_error,
     together,
 )
-from benchmarks.studies.papers.runs import Arrays
 
 # Rows of a log; eta of the reduction.
 N_ROWS, ETA = 100, 2.5
@@ -48,9 +48,9 @@ def guided() -> Arrays:
 
     keys, found = jax.random.split(jax.random.key(0), N_CASE), {}
     for name, epsilon, prior in (("greedy", 0.0, 0.0), ("epsilon", EPSILON, 0.0), ("prior", 0.0, 1.0)):
-        sampler = px.mo_tpe(space, 1, epsilon=epsilon, prior_weight=prior, n_startup=5)
-        trace = px.optimize_many(sampler, px.Problem(loss, space), keys, BUDGET, progress=False)
-        best = np.sort(np.asarray(trace.objectives)[..., 0], axis=1)[:, : BUDGET // 10]
+        sampler = adjusted(px.mo_tpe, epsilon=epsilon, prior_weight=prior, n_startup=5)(space, 1)
+        trace = px.optimize_many(keys, sampler, px.Problem(loss, space), BUDGET, progress=False)
+        best = np.sort(np.asarray(trace.losses)[..., 0], axis=1)[:, : BUDGET // 10]
         found[name] = (best <= -BEST_FROM / VALUES).mean(axis=1)
     return found
 
@@ -70,7 +70,7 @@ def dimensions() -> Arrays:
             x = rng.uniform(-5, 5, (N_ROWS, dim))
             logs[f"{i}"] = px.Observations.from_arrays(task.space, x, x**2 @ weight)
         for name, eta in (("every", None), ("reduced", ETA)):
-            compared = partial(px.task_similarity, eta=eta, bandwidth=px.bandwidth.Scott(0.1))
+            compared = adjusted(px.task_similarity, eta=eta, bandwidth=px.bandwidth.Scott(0.1))
             pairs = [compared([logs[f"{2 * i}"], logs[f"{2 * i + 1}"]]) for i in range(N_PAIRS)]
             found[f"{name}/{dim}"] = np.array([float(own.similarity[0, 1]) for own in pairs])
         for center in (1, 2):
@@ -90,7 +90,7 @@ def decays() -> Arrays:
         rng = np.random.default_rng(seed)
         x, other = rng.uniform(-5, 5, (2, max(AFTER), 4))
         log = px.Observations.from_arrays(problem.space, other[:N_ROWS], other[:N_ROWS] ** 2 @ weight)
-        sampler = px.paper_meta_learn_tpe(problem.space, [log])
+        sampler = px.papers.authors_meta_learn_tpe(problem.space, [log])
         for eta in ETAS:
             own = with_eta(sampler, eta)
             states = [own.tell(own.init(256), x[:n], x[:n] ** 2 @ weight) for n in AFTER]

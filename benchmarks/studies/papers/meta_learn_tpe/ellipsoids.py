@@ -8,6 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
+from benchmarks.papers.rows import Range
+from benchmarks.papers.runs import Arrays
+from benchmarks.settings import adjusted
 from benchmarks.studies.papers.meta_learn_tpe.searches import (
     EPSILON,
     N_ROWS,
@@ -16,8 +19,6 @@ from benchmarks.studies.papers.meta_learn_tpe.searches import (
     with_count,
     with_eta,
 )
-from benchmarks.studies.papers.rows import Range
-from benchmarks.studies.papers.runs import Arrays
 from parzax.samplers import Sampler
 
 CENTERS, SIMILAR, FAR = (0, 1, 2, 3, 4), (0, 1), (2, 3, 4)
@@ -38,7 +39,7 @@ OURS, NAIVE = "ours", "naive"
 def alone(dim: int, n_seeds: int, epsilon: float = 0.0) -> Arrays:
     """A unit: "best" (s, n) by TPE without sources; the paper's has no epsilon."""
     target = px.problems.ellipsoid(dim)
-    sampler = px.mo_tpe(target.space, 1, n_startup=N_STARTUP[dim], epsilon=epsilon)
+    sampler = adjusted(px.mo_tpe, n_startup=N_STARTUP[dim], epsilon=epsilon)(target.space, 1)
     return {"best": best(runs([sampler] * n_seeds, target, N_EVALUATIONS)[0])}
 
 
@@ -80,7 +81,7 @@ def sampler(
     """With so many logs of the same function; each of its own rows, or all of the ``same``."""
     own, space = logs(dim, center, n_tasks, seed, same=same), px.problems.ellipsoid(dim).space
     options = {"epsilon": EPSILON, "n_startup": N_STARTUP[dim]} | options
-    return with_count(px.paper_meta_learn_tpe(space, own, **options), count)
+    return with_count(adjusted(px.papers.authors_meta_learn_tpe, **options)(space, own), count)
 
 
 def logs(dim: int, center: int, n_tasks: int, seed: int, *, same: bool = False) -> dict[str, px.Observations]:

@@ -10,6 +10,9 @@ import numpy as np
 from scipy.special import ndtr
 
 import parzax as px
+from benchmarks.papers.runs import Arrays
+from benchmarks.papers.tables import Table
+from benchmarks.settings import adjusted
 from benchmarks.studies.papers.meta_learn_tpe.searches import COUNTS, EPSILON, with_count
 from benchmarks.studies.papers.rows import (
     OURS_ALONE,
@@ -20,8 +23,6 @@ from benchmarks.studies.papers.rows import (
     missing,
     standard_error,
 )
-from benchmarks.studies.papers.runs import Arrays
-from benchmarks.studies.papers.tables import Table
 
 N_SETS, N_CELLS, N_TRIVIAL, N_ONSET = 500, 200, 7, 40
 N_KERNELS = 300
@@ -70,7 +71,7 @@ def similar_sets() -> Arrays:
             for own, c in zip(x, (0.45, 0.5), strict=True)
         ]
         for clip in CLIPS:
-            table = px.task_similarity(logs, bandwidth=px.bandwidth.Scott(clip), n_samples=20_000)
+            table = adjusted(px.task_similarity, bandwidth=px.bandwidth.Scott(clip), n_samples=20_000)(logs)
             found.setdefault(f"{clip:g}", []).append(float(table.similarity[0, 1]))
     return {clip: np.array(own) for clip, own in found.items()}
 
@@ -103,7 +104,7 @@ def equations() -> Arrays:
         category = px.Space({"c": px.Categorical(["a", "b", "d"])})
         same = px.Observations.from_arrays(category, np.repeat([0.0, 1, 2], 10)[:, None], np.arange(30.0))
         for top in (1.0, None):
-            own = px.papers.meta_learn_tpe(category, [same], compared_top=top)
+            own = adjusted(px.papers.meta_learn_tpe, compared_top=top)(category, [same])
             variances.append(float(own.smoothing.sources.compared[0].importance[0, 0]))
     n = 10.0 ** np.arange(2, 7)
     share = np.asarray(px.meta.task_kernel(np.ones(SOURCES)))
@@ -118,16 +119,14 @@ def equations() -> Arrays:
 
 def convergence(target: Table, n_seeds: int, n_evaluations: int) -> Arrays:
     """A unit: "share" (s, b), of the rows below in the table's best tenth after so many evaluations."""
-    problem = px.samplers.Tabular.load(target.path, [target.objectives[0]])
+    problem = px.problems.load_table(target.path, [target.losses[0]])
     losses = np.asarray(problem.losses)[:, 0, 0]
     bar = np.sort(losses[np.isfinite(losses)])[int(np.ceil(GAMMA * len(losses))) - 1]
-    sampler = px.mo_tpe(problem.space, 1, epsilon=EPSILON)
+    sampler = adjusted(px.mo_tpe, epsilon=EPSILON)(problem.space, 1)
     budgets = [budget for budget in BUDGETS if budget <= n_evaluations]
     shares = []
     for seed in range(n_seeds):
-        found = np.asarray(px.optimize(sampler, problem, jax.random.key(seed), n_evaluations).objectives)[
-            :, 0
-        ]
+        found = np.asarray(px.optimize(jax.random.key(seed), sampler, problem, n_evaluations).losses)[:, 0]
         shares.append([(np.sort(found[:n])[: int(np.ceil(GAMMA * n))] <= bar).mean() for n in budgets])
     return {"share": np.array(shares), "budgets": np.array(budgets)}
 
@@ -141,7 +140,7 @@ def onsets() -> Arrays:
         centers = np.array([0.0, 2.0])[:m]
         losses, theirs = (((at[:, None] - centers[:, None]) ** 2).sum(axis=-1) for at in (x, other))
         log = px.Observations.from_arrays(problem.space, other, theirs)
-        sampler = px.paper_meta_learn_tpe(problem.space, {"other": log}, m)
+        sampler = px.papers.authors_meta_learn_tpe(problem.space, {"other": log}, m)
         for count in COUNTS:
             own = with_count(sampler, count)
             found[f"{count}/{m}"] = np.asarray(_after_each(own, jnp.asarray(x), jnp.asarray(losses)))

@@ -35,7 +35,7 @@ def kernel_times(n_rows: int) -> Arrays:
         return px.meta.task_kernel(px.samplers.similarities(sampler, state))
 
     for name, preset, n_samples in (
-        ("seconds", px.paper_meta_learn_tpe, N_SAMPLES),
+        ("seconds", px.papers.authors_meta_learn_tpe, N_SAMPLES),
         ("text", px.papers.meta_learn_tpe, N_SAMPLES),
         ("few", px.papers.meta_learn_tpe, N_FEW),
     ):

@@ -11,10 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
-from benchmarks.studies.papers import tables as tables_module
-from benchmarks.studies.papers.meta_learn_tpe.searches import EPSILON, N_ROWS, runs, with_count, with_eta
-from benchmarks.studies.papers.runs import Arrays
-from benchmarks.studies.papers.tables import Table
+from benchmarks.papers import tables as tables_module
+from benchmarks.papers.meta_learn_tpe.searches import EPSILON, N_ROWS, runs, with_count, with_eta
+from benchmarks.papers.runs import Arrays
+from benchmarks.papers.tables import Table
+from benchmarks.settings import adjusted
 from parzax.samplers import RandomStart, Sampler
 
 N_EVALUATIONS, N_STARTUP = 100, 5
@@ -45,10 +46,10 @@ def usable() -> dict[str, list[Table]]:
 
 def metrics(table: Table) -> tuple[str, ...] | None:
     """The two that are minimised: those of the header, or loss and runtime."""
-    if len(table.objectives) == 2:
-        return table.objectives
+    if len(table.losses) == 2:
+        return table.losses
     if "runtime" in table.constraints and table.ordinal:
-        return (table.objectives[0], "runtime")
+        return (table.losses[0], "runtime")
     return None
 
 
@@ -57,7 +58,7 @@ def problem(table: Table) -> px.samplers.Tabular:
     """Without its name, so that tables of a benchmark share their programs."""
     own = metrics(table)
     assert own is not None, "only tables with two metrics are asked for"
-    loaded = px.samplers.Tabular.load(table.path, own)
+    loaded = px.problems.load_table(table.path, own)
     return dataclasses.replace(loaded, name="", objective_names=("", ""))
 
 
@@ -116,7 +117,7 @@ def plain(target: Table, n_seeds: int) -> Arrays:
 
 
 def _plain(own: Any, n_seeds: int, **options: Any) -> np.ndarray:
-    sampler = px.mo_tpe(own.space, 2, n_startup=N_STARTUP, **options)
+    sampler = adjusted(px.mo_tpe, n_startup=N_STARTUP, **options)(own.space, 2)
     return runs([sampler] * n_seeds, own, N_EVALUATIONS)[0]
 
 
@@ -135,7 +136,7 @@ def _evaluated(own: Any, keys: jax.Array) -> tuple[jax.Array, jax.Array]:
 def _sampler(sources: Sequence[Any], seed: int, *, mixed_up: bool = False, **options: Any) -> Sampler:
     first = len(sources) * seed
     logs = {f"task {i}": _log(own, first + i, mixed_up=mixed_up) for i, own in enumerate(sources)}
-    own = px.paper_meta_learn_tpe(sources[0].space, logs, epsilon=EPSILON, **options)
+    own = adjusted(px.papers.authors_meta_learn_tpe, epsilon=EPSILON, **options)(sources[0].space, logs)
     return with_count(own, "below")
 
 

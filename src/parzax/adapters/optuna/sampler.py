@@ -66,12 +66,12 @@ class TPESampler(BaseSampler):
         constraints_func: a function of a finished trial that did not fail; its values are satisfied where
             <= 0. They are stored as Optuna's samplers store them.
         preset: a function of a space, and of ``n_objectives`` and ``n_constraints`` by name, that returns the
-            sampler: `parzax.tpe`, `optuna_tpe` for Optuna's kernels and groups, or `paper_tpe`, `c_tpe` and
-            `mo_tpe` for the samplers of papers. Give their options by `functools.partial`, such as
-            ``functools.partial(parzax.tpe, gamma=parzax.gamma.linear(0.1))``. With source studies also
-            `parzax.paper_meta_learn_tpe`, or ``functools.partial(parzax.meta_learn_tpe, task_weights=...)``.
-            The preset's ``n_startup`` and ``start`` are ignored. With source studies `parzax.tpe` has the
-            ``share_power`` of `parzax.meta_learn_tpe`.
+            sampler: `parzax.tpe`, `optuna_tpe` for Optuna's kernels and groups, or `c_tpe`, `mo_tpe` and
+            those of `parzax.papers`. Give their parts by `functools.partial`, such as
+            ``functools.partial(parzax.tpe, split=parzax.Split(gamma=parzax.gamma.Linear(0.1)))``. With source
+            studies also `parzax.papers.meta_learn_tpe`, or ``functools.partial(parzax.meta_learn_tpe,
+            task_weights=...)``. The preset's ``start`` is ignored. With source studies `parzax.tpe` has the
+            score of `parzax.meta_learn_tpe` under constraints.
         space: the search space, if you know it: its bounds, its conditions and the order of its ordinals are
             used. Other parameters that a trial asks for are sampled independently.
         source_studies: other tasks, as for `parzax.adapters.optuna.sources`: a list of studies, a dict by

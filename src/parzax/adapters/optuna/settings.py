@@ -9,24 +9,23 @@ from typing import Any
 from optuna.trial import FrozenTrial
 
 from parzax import _checks
+from parzax.acquisition import Relative
 from parzax.lens.logs import Observations
-from parzax.meta import MixedSmoothing, source_rows
+from parzax.meta import AbstractTaskWeights, MixedSmoothing, source_rows
 from parzax.samplers import RandomStart, Sampler, meta_learn_tpe, tpe
-from parzax.samplers.meta_learning import check_mixing
+from parzax.samplers.presets import GUESSES
 from parzax.space import Float, Space
 
 ConstraintsFunc = Callable[[FrozenTrial], Sequence[float]]
 Preset = Callable[..., Sampler]
 
+_PRESET = "use preset=functools.partial(parzax.tpe, smoothing=parzax.density.Smoothing({}))"
 # Arguments of Optuna's sampler that ours lacks, and what to do instead.
 OPTUNAS = {
-    "weights": "ages is an option of the preset, and preset=functools.partial(parzax.tpe, "
-    "ages=parzax.ages.Ramp()) gives older trials less weight, as Optuna's default does",
+    "weights": "it gives older trials less weight, as ages do: " + _PRESET.format("ages=parzax.ages.Ramp()"),
     "consider_prior": "there is always a prior; its weight is prior_weight",
-    "consider_magic_clip": "use preset=functools.partial(parzax.tpe, "
-    "bandwidth=parzax.bandwidth.Neighbours(consider_magic_clip=...))",
-    "consider_endpoints": "use preset=functools.partial(parzax.tpe, "
-    "bandwidth=parzax.bandwidth.Neighbours(consider_endpoints=...))",
+    "consider_magic_clip": _PRESET.format("parzax.bandwidth.Neighbours(consider_magic_clip=...)"),
+    "consider_endpoints": _PRESET.format("parzax.bandwidth.Neighbours(consider_endpoints=...)"),
     "categorical_distance_func": "declare an ordered parameter as parzax.Ordinal in space",
     "warn_independent_sampling": "there is no such warning",
     "n_startup": "use n_startup_trials",
@@ -38,9 +37,11 @@ _ALWAYS = {
     "group": "conditional parameters are always sampled jointly",
     "constant_liar": "running trials always count as bad (the group above)",
 }
-# Options of the presets, except ``directions``, which the study has.
-_OPTIONS = [name for name, p in signature(meta_learn_tpe).parameters.items() if p.kind is p.KEYWORD_ONLY]
-_OPTIONS.remove("directions")
+# Parts of the presets.
+_PARTS = [name for name, p in signature(meta_learn_tpe).parameters.items() if p.kind is p.KEYWORD_ONLY]
+_PARTS.remove("directions")
+# The part that has an option of `TPESampler`.
+_HOMES = {"n_candidates": "proposal", "prior_weight": "smoothing"}
 
 
 class Settings:
@@ -49,43 +50,57 @@ class Settings:
     def __init__(self, preset: Preset, has_sources: bool, options: Mapping[str, Any]) -> None:
         """Raise for a wrong preset and for wrong options; an option of None is left to the preset."""
         _checks.instance("preset", preset, Callable, "a function such as parzax.tpe")
-        given = {name: value for name, value in options.items() if value is not None}
-        arguments, chosen_before = signature(partial(preset).func), partial(preset).keywords
-        if has_sources and partial(preset).func is tpe and "share_power" not in chosen_before:
-            given["share_power"] = signature(meta_learn_tpe).parameters["share_power"].default
+        function, given = partial(preset).func, dict(partial(preset).keywords)
+        parameters = signature(function).parameters
+        for option, value in options.items():
+            if value is not None:
+                part = _HOMES[option]
+                if part not in parameters:
+                    raise TypeError(
+                        f"preset got an unexpected keyword argument {part!r}, which has {option}."
+                    )
+                given[part] = replace(given.get(part, parameters[part].default), **{option: value})
         # Whether the preset takes source tasks and mixes the sources' densities into the study's density.
-        self.mixes = "sources" in arguments.parameters
-        if self.mixes and "start" in arguments.parameters:
-            given["start"] = RandomStart()  # the Optuna sampler itself chooses the first trials
+        self.mixes = "sources" in parameters
+        # Under constraints `tpe` beside sources has the score of `meta_learn_tpe`.
+        is_open = (self.mixes or function is tpe) and given.get("acquisition") is None
+        self._score = Relative() if has_sources and is_open else None
+        if self.mixes and "start" in parameters:
+            given["start"] = RandomStart(0)  # the Optuna sampler itself chooses the first trials
         self._preset = self._alone = partial(preset, **given)
         try:
-            bound = arguments.bind_partial(**self._preset.keywords)
+            bound = signature(function).bind_partial(**given)
         except TypeError as error:
             raise TypeError(f"preset {error}.") from error
         if self.mixes:
             bound.apply_defaults()
-            chosen = {name: value for name, value in bound.arguments.items() if name in _OPTIONS}
             if not has_sources:
                 remedy = "give some, or use another preset, such as parzax.tpe"
                 raise TypeError(f"preset compares source studies, but there are no source_studies; {remedy}.")
-            # Only parzax's own presets have this option.
-            if "task_weights" in chosen:
-                if chosen["task_weights"] is None:
-                    raise TypeError(
-                        "preset compares source studies, but without task_weights they give the first trials "
-                        "alone: use parzax.tpe, or functools.partial(parzax.meta_learn_tpe, "
-                        "task_weights=parzax.meta.stacking())."
-                    )
-                check_mixing(chosen)
-            # Options of the same preset without sources; `sampler` sets ``n_startup``.
-            shared = chosen.keys() & signature(tpe).parameters.keys() - {"n_startup"}
-            self._alone = partial(tpe, **{name: chosen[name] for name in shared})
+            # Only parzax's own presets have this argument.
+            if bound.arguments.get("task_weights", True) is None:
+                raise TypeError(
+                    "preset compares source studies, but without task_weights they give the first trials "
+                    "alone: use parzax.tpe, or functools.partial(parzax.meta_learn_tpe, "
+                    "task_weights=parzax.meta.Stacking())."
+                )
+            # They are used when the first trial asks for a value, so they are checked here.
+            if (most := bound.arguments.get("max_candidates")) is not None:
+                _checks.whole_number("max_candidates", most, 1)
+            if "task_weights" in bound.arguments:
+                rule = bound.arguments["task_weights"]
+                _checks.instance("task_weights", rule, AbstractTaskWeights, "a rule of parzax.meta")
+            # The parts of the same preset without sources.
+            shared = bound.arguments.keys() & signature(tpe).parameters.keys() & set(_PARTS)
+            self._alone = partial(tpe, **{name: bound.arguments[name] for name in shared})
         self.sampler(Space({"x": Float(0, 1)}), 1, 0)
 
     def sampler(self, space: Space, n_objectives: int, n_constraints: int) -> Sampler:
         """The sampler of a study without sources, or of a parameter that is sampled without them."""
         sampler = self._alone(space, n_objectives=n_objectives, n_constraints=n_constraints)
-        return replace(sampler, n_startup=0)
+        if self._score is not None and n_constraints:
+            sampler = replace(sampler, acquisition=self._score)
+        return replace(sampler, start=RandomStart(0))
 
     def with_sources(
         self, logs: Mapping[str, Observations], space: Space, n_objectives: int, n_constraints: int
@@ -93,14 +108,14 @@ class Settings:
         """The sampler of a study with sources, and a line per source on what could be used of it."""
         if not self.mixes:
             # Sources that are used only for the first trials need not have the study's constraints.
-            rows = source_rows(space, logs, n_objectives, 0)
+            rows = source_rows(logs, space, n_objectives, 0)
             report = tuple(task.summary(mixed=False) for task in rows)
             return self.sampler(space, n_objectives, n_constraints), report
         if not n_constraints:  # constraints may also be unknown so far
             logs = {name: replace(log, constraints=None) for name, log in logs.items()}
         sampler = self._preset(space, sources=logs, n_objectives=n_objectives, n_constraints=n_constraints)
         assert isinstance(sampler.smoothing, MixedSmoothing)
-        return replace(sampler, n_startup=0), sampler.smoothing.sources.report
+        return replace(sampler, start=RandomStart(0)), sampler.smoothing.sources.report
 
 
 def refuse(others: Mapping[str, Any], always: Mapping[str, bool]) -> None:
@@ -108,12 +123,14 @@ def refuse(others: Mapping[str, Any], always: Mapping[str, bool]) -> None:
     for name in others:
         if name in OPTUNAS:
             raise TypeError(f"{name} is no argument of this sampler; {OPTUNAS[name]}.")
-        if name not in _OPTIONS:
+        part = f"{name}=..." if name in _PARTS else GUESSES.get(name, "")
+        if name == "directions" or not part:
             raise TypeError(f"{name} is no argument.")
-        preset = f"parzax.tpe, {name}=..."
-        if name not in signature(tpe).parameters:
-            preset = f"parzax.meta_learn_tpe, task_weights=parzax.meta.stacking(), {name}=..."
-        raise TypeError(f"{name} is an option of the preset: TPESampler(preset=functools.partial({preset})).")
+        preset = "parzax.tpe"
+        if part.split("=")[0] not in signature(tpe).parameters:
+            preset = "parzax.meta_learn_tpe, task_weights=parzax.meta.Stacking()"
+        remedy = f"TPESampler(preset=functools.partial({preset}, {part}))"
+        raise TypeError(f"{name} is a setting of the preset: {remedy}.")
     for name, value in always.items():
         if not _checks.flag(name, value):
             raise ValueError(f"{name}=False is not possible: {_ALWAYS[name]}; leave it out.")

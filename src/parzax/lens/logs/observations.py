@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -21,6 +21,10 @@ from parzax.lens.logs.report import ImportReport
 from parzax.lens.logs.validation import check_arrays, stack_seeds
 from parzax.lens.tables import Format
 from parzax.space import Categorical, Space
+
+if TYPE_CHECKING:
+    from parzax.meta import SourceRows
+    from parzax.samplers import Trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +111,38 @@ class Observations:
         )
         warn_of_normalised(arrays.weight)
         return cls(space, *arrays)
+
+    @classmethod
+    def from_trace(cls, trace: "Trace", *, pooled: bool = False) -> "Observations":
+        """The evaluations of a run of `parzax.optimize`, or of several of `parzax.optimize_many`.
+
+        Each run becomes a seed of the log: the best rows are chosen within each run, and importances are
+        averaged over runs. With ``pooled=True`` the rows of all runs form one log, and the best rows are
+        chosen among all of them.
+
+        Values rounded out of their domain are moved to the nearest value inside. ValueError if the trace has
+        no space; TypeError if it is traced.
+        """
+        _checks.on_host("a run", trace.x, trace.losses)
+        space, values = trace.space_and_values()
+        constraints = np.asarray(trace.constraints) if trace.constraints.shape[-1] else None
+        objectives = np.asarray(trace.losses)
+        if pooled:
+            values, objectives = (rows.reshape(-1, rows.shape[-1]) for rows in (values, objectives))
+            constraints = None if constraints is None else constraints.reshape(-1, constraints.shape[-1])
+        return cls.from_arrays(space, values, objectives, trace.directions, constraints=constraints)
+
+    def to_source(self, name: str, space: Space, n_objectives: int, n_constraints: int) -> "SourceRows":
+        """The log as a source task of `parzax.meta_learn_tpe`, which calls this: rows in the target's space.
+
+        A source must have as many objectives as the target, and as many constraints or none. A row with NaN
+        objectives is used only for constraints, so it is left out if the source has no constraints.
+        ValueError for other numbers of objectives or constraints, for several seeds in one log and for
+        fractional weights.
+        """
+        from parzax.lens.logs.sources import to_source  # sources are seldom needed, and slow to import
+
+        return to_source(self, name, space, n_objectives, n_constraints)
 
     @classmethod
     def from_dataframe(

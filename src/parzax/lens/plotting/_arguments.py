@@ -164,7 +164,7 @@ def check_runs(traces: Any) -> list[SamplerRuns]:
         where = f"traces[{name!r}]" if by_name is traces else "traces"
         wanted = "a parzax.samplers.Trace (from px.optimize), or a mapping of names to such traces"
         _checks.instance(where, trace, Trace, wanted)
-        objectives, constraints = _flatten(trace.objectives), _flatten(trace.constraints)
+        objectives, constraints = _flatten(trace.losses), _flatten(trace.constraints)
         feasible = (constraints <= 0).all(axis=-1) & ~np.isnan(objectives).any(axis=-1)
         facts = objectives, _get_signs(trace), np.asarray(feasible), constraints.shape[-1] > 0
         samplers.append(SamplerRuns(_text.shorten_name(name), *facts, choose_look(i)))
@@ -183,7 +183,7 @@ def take_rows(rows: Any, run: int | None) -> Rows:
     n_runs = math.prod(batch)
     chosen = _checks.whole_number("run", run, -n_runs, n_runs - 1) if batch else 0
     n = int(rows.count) if is_state else np.shape(rows.x)[-2]
-    arrays = (rows.x, rows.objectives, rows.constraints)
+    arrays = (rows.x, rows.losses, rows.constraints)
     x, objectives, constraints = (_flatten(array)[chosen, :n] for array in arrays)
     constraint_only = np.asarray(rows.constraint_only)[:n] if is_state else np.zeros(n, bool)
     losses = objectives if is_state else objectives * _get_signs(rows)

@@ -14,7 +14,7 @@ from parzax.lens.plotting import _axes, _text
 from parzax.lens.plotting._arguments import choose_names, find_index
 from parzax.lens.results import InteractionResult
 from parzax.lens.results.phrases import value_text
-from parzax.meta import TaskSimilarity
+from parzax.lens.similarity import TaskSimilarity
 
 # With more parameters or tasks than this, no numbers are written in the cells.
 _MOST_PARAMETERS, _MOST_TASKS = 16, 12

@@ -65,7 +65,7 @@ def convergence(
             ``log=True`` and no optimum, values of 0 or less.
     """
     samplers = check_runs(traces)
-    fewest = min(runs.objectives.shape[-1] for runs in samplers)
+    fewest = min(runs.losses.shape[-1] for runs in samplers)
     objective = _checks.whole_number("objective", objective, 0, fewest - 1)
     best_possible = None if optimum is None else _check_optimum(optimum, objective)
     regret = best_possible is not None
@@ -93,7 +93,7 @@ def convergence(
 
 def _write_emptiness(ax: Axes, samplers: list[SamplerRuns], text: str, y: float) -> None:
     """Write a sentence that says why nothing is drawn: ``text``, or that there are no evaluations."""
-    empty = not any(runs.objectives.size for runs in samplers)
+    empty = not any(runs.losses.size for runs in samplers)
     _axes.write_note(ax, "There are no evaluations." if empty else text, y=y)
 
 
@@ -106,7 +106,7 @@ def _check_optimum(optimum: Any, objective: int) -> float:
 
 def _make_curve(runs: SamplerRuns, objective: int, optimum: float | None) -> _Curve:
     sign = float(runs.signs[objective])
-    value = np.where(runs.feasible, sign * runs.objectives[..., objective], np.inf)
+    value = np.where(runs.feasible, sign * runs.losses[..., objective], np.inf)
     best = np.minimum.accumulate(value, axis=-1)
     if optimum is not None:
         least = best.min(initial=np.inf)
@@ -141,7 +141,7 @@ def _choose_limits(drawn: np.ndarray, log: bool) -> tuple[float, float]:
 
 
 def _write_label(samplers: list[SamplerRuns], objective: int, regret: bool, zero: bool) -> str:
-    counts = sorted({len(runs.objectives) for runs in samplers})
+    counts = sorted({len(runs.losses) for runs in samplers})
     value = "best feasible value" if any(runs.constrained for runs in samplers) else "best value"
     if regret:
         maximised = all(runs.signs[objective] < 0 for runs in samplers)
@@ -162,7 +162,7 @@ def _draw_curve(ax: Axes, curve: _Curve) -> None:
     if curve.begins_late:
         first = np.isnan(y).argmin()
         ax.plot(x[first], y[first], "o", color=colour, markersize=_DOT, clip_on=False)
-    if len(runs.objectives) > 1:
+    if len(runs.losses) > 1:
         # If the worse quartile is infinite, the band reaches the edge.
         low, high = (np.clip(values, bottom, top) for values in (curve.better, curve.worse))
         area = {"step": "post", "color": colour, "alpha": 0.2, "linewidth": 0}
@@ -173,12 +173,12 @@ def _name_curves(curves: list[_Curve]) -> list[_axes.Entry]:
     """Entries of the key: names in the order of line ends, runs without a feasible row, and the dot."""
     entries = []
     for curve in sorted(curves, key=lambda curve: -curve.median[-1] if curve.median.size else -np.inf):
-        n = len(curve.runs.objectives)
+        n = len(curve.runs.losses)
         never = int((~curve.runs.feasible.any(axis=-1)).sum())
         failed = f"nothing feasible in {never} of {n} runs" + ", no median" * (2 * never > n)
         entries += curve.runs.make_entries("" if not never else "nothing feasible" if n == 1 else failed)
     if any(curve.begins_late for curve in curves):
-        several = any(len(curve.runs.objectives) > 1 for curve in curves)
+        several = any(len(curve.runs.losses) > 1 for curve in curves)
         words = "half of the runs have a feasible row" if several else "first feasible row"
         entries.append((_axes.make_handle(marker="o", markersize=_DOT, color=_axes.GREY), words))
     return entries
@@ -212,7 +212,7 @@ def attainment(
     if isinstance(levels, (str, float, int)) or not len(levels):
         raise ValueError(f"levels must be a list of shares in (0, 1], got {levels!r}.")
     shares = sorted({_checks.quantile("levels", level) for level in levels})
-    m = min(runs.objectives.shape[-1] for runs in samplers)
+    m = min(runs.losses.shape[-1] for runs in samplers)
     if m < 2:
         raise ValueError("every trace must have two objectives or more, as from px.mo_tpe; one has fewer.")
     pair = [_checks.whole_number("objectives", j, 0, m - 1) for j in objectives]
@@ -240,7 +240,7 @@ def attainment(
 
 def _find_stairs(runs: SamplerRuns, pair: list[int], shares: list[float]) -> Stairs:
     """For every share of the runs, the (k, 2) corners of its staircase, left to right; k is 0 if too few."""
-    losses = (runs.signs * runs.objectives)[..., pair]
+    losses = (runs.signs * runs.losses)[..., pair]
     points = [rows[feasible] for rows, feasible in zip(losses, runs.feasible, strict=True)]
     # Dominated rows are left out, since memory grows with the total number of rows.
     fronts = [np.unique(rows[non_domination_rank(rows) == 0], axis=0) for rows in points]
@@ -280,7 +280,7 @@ def _name_stairs(samplers: list[SamplerRuns], stairs: list[Stairs], shares: list
     for runs, by_share in zip(samplers, stairs, strict=True):
         missing = [f"{share:g}" for share, corners in zip(shares, by_share, strict=True) if not len(corners)]
         entries += runs.make_entries(f"not attained at {', '.join(missing)}" if missing else "")
-    if any(len(runs.objectives) > 1 for runs in samplers):
+    if any(len(runs.losses) > 1 for runs in samplers):
         middle = shares[(len(shares) - 1) // 2]
         line = _axes.make_handle(color=_axes.GREY, linewidth=2.0)
         entries.append((line, f"attained by {middle:.0%} of runs"))

@@ -1,31 +1,27 @@
 """Table of the similarities of all pairs of tasks."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int, PRNGKeyArray
+from jaxtyping import Float, Int
 
 from parzax import _checks
 from parzax._compile import compiled
 from parzax._words import plural, visible
-from parzax.density.basis import families_of
 from parzax.density.smoothing import Smoothing
-from parzax.kernels import AbstractKernel
-from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth, Scott
-from parzax.meta.comparison import ComparisonSettings, Estimate, SimilarityEstimator
+from parzax.kernels.bandwidth import Scott
+from parzax.lens.logs import Observations
+from parzax.meta import Comparison, named_sources, source_rows
+from parzax.meta.comparison import SimilarityEstimator
 from parzax.meta.reduction import kept_parameters
-from parzax.meta.rows import named_logs, read_space, source_rows
 from parzax.meta.states import Tasks
-from parzax.pareto import AbstractTies, Crowding
-from parzax.space import Space, check_dtype
-from parzax.split import Split
-from parzax.split.gamma import AbstractGamma, linear
-
-_TENTH, _SCOTT, _CROWDING = linear(0.1), Scott(0.1), Crowding()
+from parzax.space import Recorded, Space, check_dtype
+from parzax.split import AbstractSplit, Split
+from parzax.split.gamma import Linear
+from parzax.split.merits import Equal
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,33 +61,25 @@ def task_similarity(
     space: Space | None = None,
     n_constraints: int = 0,
     *,
-    eta: float | None = None,
-    estimate: Estimate = "balanced",
-    n_samples: int = 1000,
-    gamma: AbstractGamma = _TENTH,
-    first_front: bool = True,
-    ties: AbstractTies = _CROWDING,
-    bandwidth: AbstractBandwidth = _SCOTT,
-    top: float | jax.Array | CategoricalBandwidth = 1.0,
-    kernels: Mapping[str, type[AbstractKernel]] | None = None,
-    key: PRNGKeyArray | None = None,
+    split: AbstractSplit = Split(Linear(0.1), first_front=True, merit=Equal()),
+    smoothing: Smoothing = Smoothing(Scott(0.1), 1.0),
+    comparison: Comparison = Comparison(eta=None, top=None),
 ) -> TaskSimilarity:
     """Similarities of all pairs of tasks, in one compiled call (arXiv 2212.06751).
 
     s = (1 - d) / (1 + d), where d is the total variation between the densities of the good rows ("below") of
     two tasks. These are the first front, or a tenth of the rows if that is more. Densities are smoothed as in
-    `parzax.paper_meta_learn_tpe`, but without a prior.
+    `parzax.papers.meta_learn_tpe`, but without a prior.
 
     Args:
         tasks: `parzax.Observations`, as a list or a dict by name; at least one.
         space: space with the parameters to compare by; None takes the space of the first task.
         n_constraints: c; if it is positive, the number of rows below counts only feasible rows.
-        eta: compare by the floor(log_eta n) parameters (at least one) that are most important on average
-            over tasks, where n is the smallest number of rows below of any task; None compares by all.
-        estimate, n_samples: as in `parzax.meta_learn_tpe`.
-        gamma, first_front, ties: rules for the rows below, see `parzax.split.Split`.
-        bandwidth, top, kernels: settings of the densities, as in `parzax.ParzenEstimator.fit`.
-        key: key for the random points of the estimate; `jax.random.key(0)` if None.
+        split: rule for the rows below.
+        smoothing: smoothing of the densities; its prior and its weights by age are not used.
+        comparison: how tasks are compared. With a finite ``eta`` by the floor(log_eta n) parameters (at least
+            one) that are most important on average over tasks, where n is the smallest number of rows below
+            of any task.
 
     Returns:
         A `TaskSimilarity`, with estimates of the variations and their standard errors. The similarity is 0 if
@@ -103,22 +91,17 @@ def task_similarity(
             table with empty cells, an Optuna study whose trials have different parameters). Then pass a
             ``space`` that says when the parameter is active.
     """
-    logs = named_logs(tasks)
-    if not logs:
-        raise ValueError("tasks must have at least one task.")
-    settings = ComparisonSettings(eta, estimate, n_samples, key, compared_top=None)
-    space = read_space(*next(iter(logs.items()))) if space is None else space
+    logs = named_sources(tasks, "tasks")
+    space = _read_space(*next(iter(logs.items()))) if space is None else space
     check_dtype(space, jnp.result_type(float), native=True, arrays=False)
     n_constraints = _checks.whole_number("n_constraints", n_constraints, 0)
-    rows = source_rows(space, logs, next(iter(logs.values())).n_objectives, n_constraints)
-    split = Split(gamma, n_constraints > 0, first_front, ties=ties)
-    smoothing = Smoothing(bandwidth, top, families=families_of(space, kernels))
-    comparison, every = SimilarityEstimator.of(space, smoothing, settings), Tasks.of(rows, split)
-    compared, n_below = every.compared(comparison), every.below[:, 0].sum(axis=-1)
+    rows = source_rows(logs, space, next(iter(logs.values())).n_objectives, n_constraints)
+    estimator, every = SimilarityEstimator.of(space, smoothing, comparison), Tasks.of(rows, split)
+    compared, n_below = every.compared(estimator), every.below[:, 0].sum(axis=-1)
     least = min(n_below[n_below > 0].tolist(), default=1)
-    n_kept = max(int((np.asarray(comparison.reduction.least) <= least).sum()), 1)
-    kept = kept_parameters(comparison.reduction.ancestors, compared.importance.mean(axis=0), n_kept)
-    alike, variation = jax.tree.map(np.asarray, _pairs(comparison, compared, kept, every.shared))
+    n_kept = max(int((np.asarray(estimator.reduction.least) <= least).sum()), 1)
+    kept = kept_parameters(estimator.reduction.ancestors, compared.importance.mean(axis=0), n_kept)
+    alike, variation = jax.tree.map(np.asarray, _pairs(estimator, compared, kept, every.shared))
     both_below, same_task = np.outer(n_below > 0, n_below > 0), np.eye(len(logs), dtype=bool)
     return TaskSimilarity(
         tuple(logs),
@@ -129,6 +112,18 @@ def task_similarity(
         tuple(name for name, keep in zip(space.names, np.asarray(kept), strict=True) if keep),
         every.report,
     )
+
+
+def _read_space(name: str, log: Observations) -> Space:
+    """The space of a log; ValueError if densities cannot be defined on it."""
+    for parameter, domains in zip(log.space.names, log.space.domains, strict=True):
+        if any(isinstance(condition, Recorded) for domain in domains for condition in domain.conditions):
+            raise ValueError(
+                f"tasks: {parameter!r} is missing in some rows of {name!r}, and its space does not say when. "
+                f"Give space=, a parzax.Space where {parameter!r} has conditions (In, Between), is always "
+                "active, or is left out."
+            )
+    return log.space
 
 
 _pairs = compiled(SimilarityEstimator.pairs)

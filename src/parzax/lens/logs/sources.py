@@ -1,0 +1,126 @@
+"""Logs of other tasks as rows of the target's space: checked, matched by name and encoded on the host."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from jaxtyping import Float
+
+from parzax._words import plural
+from parzax.meta.rows import SourceRows
+from parzax.space import INACTIVE, Categorical, Domain, Points, Space, choice_key, host_frame
+
+Observations: TypeAlias = Any  # `parzax.Observations`, whose method `to_source` calls this module
+
+
+def to_source(
+    log: Observations, name: str, space: Space, n_objectives: int, n_constraints: int
+) -> SourceRows:
+    """See `Observations.to_source`."""
+    check_log("sources", name, log, n_objectives, n_constraints)
+    given = log.constraints if n_constraints else None
+    constraints = np.full((log.n, n_constraints), np.nan) if given is None else given
+    losses = np.where(np.isnan(log.losses).any(axis=-1, keepdims=True), np.nan, log.losses)
+    says = ~np.isnan(losses).all(axis=-1) | ~np.isnan(constraints).all(axis=-1)
+    if log.weight is not None:
+        says &= log.weight > 0
+    at, absent, outside, inactive = _encode(space, _in_columns_of(space, log))
+    foreign = absent.all(axis=-1)
+    keep = says & ~foreign
+    counts = (which[keep].sum(axis=0).tolist() for which in (outside, inactive))
+    return SourceRows(
+        name,
+        at[keep],
+        absent[keep],
+        losses[keep],
+        constraints[keep],
+        tuple(n for n in space.names if n not in log.space),
+        tuple(n for n in log.space.names if n not in space),
+        *(dict(zip(space.names, n_values, strict=True)) for n_values in counts),
+        n_foreign=int((says & foreign).sum()),
+    )
+
+
+def check_log(argument: str, name: str, log: Observations, n_objectives: int, n_constraints: int = 0) -> None:
+    """Raise ValueError for a log that cannot be a source; ``n_constraints`` of 0 ignores its constraints."""
+    has = f"{argument}: {name!r} has"
+    if log.batch_shape:
+        raise ValueError(f"{has} {log!r}; give one log per task.")
+    if log.n_objectives != n_objectives:
+        remedy = f"give {n_objectives} NaN objectives to rows that have only constraints"
+        n_given = plural(log.n_objectives, "objective")
+        raise ValueError(f"{has} {n_given}, but {n_objectives} are needed; {remedy}.")
+    if log.constraints is not None and log.constraints.shape[-1] != n_constraints and n_constraints:
+        n_given = plural(log.constraints.shape[-1], "constraint")
+        raise ValueError(f"{has} {n_given}, but {n_constraints} are needed.")
+    if log.weight is not None and not np.isin(log.weight, (0, 1)).all():
+        raise ValueError(f"{has} weights other than 0 and 1, which the sampler cannot use.")
+
+
+def _encode(space: Space, x: Float[np.ndarray, "n d"]) -> tuple[Points, Any, Any, Any]:
+    """Encode native values, NaN where inactive or missing, as points; an absent value has no regime.
+
+    Also returns three masks (n, d): values that are absent although the parameter may be active; values
+    outside the domain, which count as absent; values that were given although the parameter is inactive.
+    """
+    at = host_frame(space).encode(x)
+    given, wrong, off = ~np.isnan(x), ~at.valid, at.regime == INACTIVE
+    absent, outside, inactive = np.zeros_like(given), wrong & given & ~off, wrong & given & off
+    for name in space.order:
+        j = space.index(name)
+        # If the value of a parent is absent, it is not known which domain applies.
+        orphaned = absent[:, [space.index(parent) for parent in space.parents(name)]].any(axis=1)
+        outside[:, j] &= ~orphaned
+        inactive[:, j] &= ~orphaned
+        absent[:, j] = orphaned | (wrong[:, j] & ~inactive[:, j])
+    none = absent | inactive
+    regime, unit, index = (
+        np.where(none, fill, a)
+        for fill, a in ((np.int32(INACTIVE), at.regime), (0.5, at.unit), (np.int32(0), at.index))
+    )
+    return Points(regime, unit, index, np.ones_like(none)), absent, outside, inactive
+
+
+def _in_columns_of(space: Space, log: Observations) -> Float[np.ndarray, "n d"]:
+    """The values of a log in the columns of the target's space; NaN if the log lacks a parameter."""
+    if log.space == space:
+        return log.values
+    x = np.full((log.n, len(space)), np.nan)
+    # Parents come first in this order, because their values decide which domain of a parameter applies.
+    for name in space.order:
+        if name in log.space:
+            j, one = space.index(name), len(space[name]) == 1
+            regime = np.zeros(log.n, np.int16) if one else space.derive_regimes(x)[:, j]
+            x[:, j] = _translate(log, name, space, regime)
+    return x
+
+
+def _translate(log: Observations, name: str, space: Space, regime: np.ndarray) -> np.ndarray:
+    """A column of the log in native values of the target.
+
+    Choices become codes of the target's choices, or numbers if the target is numeric. Numbers stay the same.
+    """
+    column = log.space.index(name)
+    values, theirs = log.values[:, column], log.regime[:, column]
+    out = values.copy()
+    for i, source in enumerate(log.space[name]):
+        for k, target in enumerate(space[name]):
+            # If the target's parameter is inactive, any domain will do, because the value is left out.
+            here = (theirs == i) & (np.maximum(regime, 0) == k) & ~np.isnan(values)
+            if isinstance(source, Categorical):
+                native = [_native_choice(choice, target) for choice in source.choices]
+                out[here] = np.array(native, np.float64)[values[here].astype(int)]
+            elif isinstance(target, Categorical):
+                codes = {c: code for code, c in enumerate(target.choices) if _is_number(c)}
+                out[here] = [codes.get(value, -1.0) for value in values[here].tolist()]
+    return out
+
+
+def _native_choice(choice: Any, domain: Domain) -> float:
+    """A choice as a native value of a domain; a value outside the domain if it has no such choice."""
+    if isinstance(domain, Categorical):
+        return domain.codes.get(choice_key(choice), -1.0)
+    return float(choice) if _is_number(choice) else np.inf
+
+
+def _is_number(choice: Any) -> bool:
+    return isinstance(choice, (int, float)) and not isinstance(choice, bool) and choice == choice

@@ -1,0 +1,194 @@
+"""Suggestions and scores as pure functions of a sampler and the arrays of its space.
+
+The sampler may lack its space (`parzax.samplers.Sampler.without_space`), so that compiled programs do not
+depend on names and bounds.
+"""
+
+from functools import partial
+from typing import Any, TypeAlias
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from parzax.density import AbstractMixture
+from parzax.density.basis import Basis
+from parzax.samplers import candidates
+from parzax.samplers.candidates import Score, concatenate, select
+from parzax.samplers.repeats import choose_repeats
+from parzax.space import Points
+from parzax.split import State
+from parzax.status import Status
+
+Sampler: TypeAlias = Any  # a `parzax.samplers.Sampler`, whose methods call this module
+
+
+def suggest_points(
+    sampler: Sampler,
+    basis: Basis,
+    key: PRNGKeyArray,
+    state: State,
+    n: int = 1,
+    pool: Points | None = None,
+    every: Points | None = None,
+    starting: Any = None,
+    told: Bool[Array, " j"] | None = None,
+) -> Points:
+    """n suggestions, from the pool if there is one; ``every`` has all configurations of a small space.
+
+    Members of the pool in the mask ``told`` come after the others.
+    ``starting`` says whether the state has fewer than ``n_startup`` rows, if the caller knows it. Only
+    the code of such suggestions is then compiled.
+    """
+    start, proposal = sampler.start, sampler.proposal
+    # A batch needs a fifth key for fillers. The first four are the same as for a single suggestion.
+    begin, draw, choose, pick, *more = jax.random.split(key, 4 if n == 1 and proposal.repeats else 5)
+    if starting is None:
+        only = (state.constraint_only & state.present).sum(dtype=state.count.dtype)
+        starting = state.count - only < start.n_startup
+    seen: candidates.Seen | None = None if told is None else lambda _: told
+    # with an always active continuous parameter, two draws are never equal
+    if pool is None and not (proposal.repeats or basis.free_continuum):
+        counts = state.present & ~state.constraint_only
+        seen = partial(candidates.is_seen, basis, state.points, counts)
+    dtype = state.x.dtype
+    random = partial(_draw_different, basis=basis, dtype=dtype, n=n, pool=pool, every=every, told=told)
+
+    def first() -> Points:
+        if pool is not None:
+            return random(begin)
+        rows = start(begin, state, random)
+        # A random configuration may equal one of the start's rows.
+        return rows if n == 1 or basis.free_continuum else _different(basis, n, rows, random(begin))
+
+    def later() -> Points:
+        densities, score = fit_scorer(sampler, basis, state)
+        if pool is not None:
+            return candidates.best_of_candidates(basis, score, pool, None, n, 0, seen)
+        drawn = densities.below.sample(draw, basis, max(sampler.n_candidates, n))
+        filling = more and not basis.free_continuum
+        fillers = candidates.draw_fillers(more[0], basis, n, every, dtype) if filling else None
+        steps = proposal.gradient_steps
+        return candidates.best_of_candidates(basis, score, drawn, fillers, n, steps, seen)
+
+    if isinstance(starting, bool):
+        suggested = first() if starting else later()
+    else:
+        suggested = jax.lax.cond(starting, first, later)
+    if isinstance(proposal.epsilon, (int, float)) and proposal.epsilon == 0:
+        return suggested
+    by_chance = jax.random.uniform(choose, (n, 1)) < proposal.epsilon
+    if pool is None and not start.by_chance:
+        by_chance &= jnp.logical_not(starting)
+    drawn = random(pick)
+    mixed = select(by_chance, drawn, suggested)
+    if n == 1 or (pool is None and basis.free_continuum):
+        return mixed
+    # If a random configuration equals a suggestion, another suggestion replaces it.
+    return _different(basis, n, mixed, suggested, drawn)
+
+
+def suggest(
+    sampler: Sampler,
+    basis: Basis,
+    key: PRNGKeyArray,
+    state: State,
+    n: int,
+    every: Points | None,
+    starting: Any,
+    confirm: bool | Bool[Array, "*n"] | None,
+) -> Float[Array, "{n} d"]:
+    """Native values of n suggestions; with ``confirm``, of good configurations again."""
+    at = suggest_points(sampler, basis, key, state, n, None, every, starting)
+    x = basis.frame.decode(at)
+    if confirm is None:  # nothing is added to the compiled program
+        return x
+    again, rows = choose_repeats(state, confirm, n)
+    # Rows as they were told: decoded coordinates may be rounded, and so be other configurations.
+    values = jnp.where(again[:, None], state.x[rows], x)
+    if n == 1 or basis.free_continuum:
+        return values
+    # A new suggestion may equal a repeat; another one replaces it.
+    points = concatenate(select(again[:, None], state.points[rows], at), at)
+    values = jnp.concatenate([values, x])
+    return values[candidates.pick_different(basis, points, jnp.arange(2 * n), n)]
+
+
+def suggest_members(
+    sampler: Sampler,
+    basis: Basis,
+    key: PRNGKeyArray,
+    state: State,
+    n: int,
+    x: Float[Any, "j d"],
+    pool: Points,
+    starting: Any,
+) -> Float[Array, "{n} d"]:
+    """n members of a pool: native values ``x``, as points ``pool``."""
+    x, told = jnp.asarray(x), None
+    if not sampler.proposal.repeats:
+        told = candidates.find_told(x, state.x, state.present & ~state.constraint_only)
+    at = suggest_points(sampler, basis, key, state, n, pool, None, starting, told)
+    # Pool members are returned as given, because decoding their unit coordinates would round them.
+    return x[candidates.find_members(at, pool)]
+
+
+def score(sampler: Sampler, basis: Basis, state: State, x: Float[Array, "j d"]) -> Float[Array, " j"]:
+    """Acquisition function at native values; -inf outside the space."""
+    return candidates.score_valid(fit_scorer(sampler, basis, state)[1], basis.frame.encode(x))
+
+
+def fit_scorer(sampler: Sampler, basis: Basis, state: State) -> tuple[AbstractMixture, Score]:
+    """The densities of all groups, and the acquisition function as a function of points."""
+    densities, gamma = sampler.smoothing.fit(basis, state, sampler.split(state))
+
+    def score(at: Points) -> Float[Array, " j"]:
+        below, above = jnp.moveaxis(densities.log_prob(basis, at), 1, 0)
+        scores = sampler.acquisition(below, above, gamma)
+        if scores.shape != below.shape[1:]:
+            raise ValueError(
+                f"{type(sampler.acquisition).__name__} must return one score per candidate, shape "
+                f"{below.shape[1:]}, but returned shape {scores.shape}; the densities have shape "
+                f"{below.shape}."
+            )
+        return scores
+
+    return densities, score
+
+
+def status(sampler: Sampler, basis: Basis, state: State) -> Int[Array, ""]:
+    """See `parzax.samplers.Sampler.status`."""
+    evaluated = state.evaluated
+    bits = {
+        Status.NO_DATA: ~evaluated.any(),
+        Status.UNMEASURED: (evaluated & jnp.isnan(state.constraints).any(axis=-1)).any(),
+        Status.CAPACITY_EXCEEDED: state.overflow,
+        Status.INVALID_ROWS: (state.present & ~state.points.valid.all(axis=-1)).any(),
+    }
+    rows = jnp.stack([jnp.where(bit, int(flag), 0) for flag, bit in bits.items()]).sum()
+    parts = sampler.split.status(state) | sampler.smoothing.status(basis, state, sampler.split(state))
+    return rows.astype(jnp.int32) | parts
+
+
+def _draw_different(
+    key: PRNGKeyArray, basis: Basis, dtype: Any, n: int, pool: Points | None, every: Points | None, told: Any
+) -> Points:
+    """n random configurations; they are different if n different ones exist."""
+    if pool is not None:
+        order = jax.random.permutation(key, len(pool))
+        # Members that were told come after the others, and those outside the space last.
+        outside = ~pool.valid.all(axis=-1)
+        last = (outside,) if told is None else (told, outside)
+        drawn = pool[order[jnp.lexsort([mask[order] for mask in last])]]
+        return drawn[:n] if n == 1 else _different(basis, n, drawn)
+    if n == 1 or basis.free_continuum:
+        return basis.frame.draw(key, n, dtype)
+    draw, fill = jax.random.split(key)
+    fillers = candidates.draw_fillers(fill, basis, n, every, dtype)
+    return _different(basis, n, basis.frame.draw(draw, n, dtype), fillers)
+
+
+def _different(basis: Basis, n: int, *parts: Points) -> Points:
+    """The first n different points."""
+    points = concatenate(*parts)
+    return points[candidates.pick_different(basis, points, jnp.arange(len(points)), n)]

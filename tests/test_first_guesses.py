@@ -1,0 +1,89 @@
+"""Calls of samplers as a new user would type them, and errors that name what was probably meant."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import parzax as px
+from parzax.acquisition import constrained_score
+
+SPACE = px.Space({"x": px.Float(0, 1), "k": px.Categorical(["a", "b"])})
+KEY = jax.random.key(0)
+X = np.stack([np.linspace(0.02, 0.98, 30), np.arange(30) % 2], axis=1)
+
+
+def loss(key, x):
+    return (x[0] - 0.3) ** 2 + x[1]
+
+
+def test_a_plain_function_of_a_number():
+    trace = px.optimize(KEY, px.tpe(SPACE), loss, 30)
+    assert trace.losses.shape == (30, 1)
+    assert set(trace.best_params()) == {"x", "k"}
+    np.testing.assert_array_equal(px.optimize(KEY, px.tpe(SPACE), px.Problem(loss), 30).x, trace.x)
+    np.testing.assert_array_equal(px.optimize(KEY, px.tpe(SPACE), px.Problem(loss, SPACE), 30).x, trace.x)
+
+
+def test_the_key_comes_first():
+    with pytest.raises(TypeError, match=r"key must be a typed key .*the key comes first"):
+        px.optimize(px.tpe(SPACE), loss, KEY, 5)  # pyright: ignore
+    with pytest.raises(TypeError, match="keys must be typed, .*and come first"):
+        px.optimize_many(px.tpe(SPACE), loss, KEY[None], 5)  # pyright: ignore
+
+
+def test_a_pair_of_objectives_is_no_constraint():
+    with pytest.raises(ValueError, match=r"for constraints, but n_constraints is 0.*jnp.stack\(\[a, b\]\)"):
+        px.optimize(KEY, px.tpe(SPACE, 2), lambda key, x: (x[0], 1 - x[0]), 5)
+
+
+@pytest.mark.parametrize("kind", ["tpe", "constrained", "two", "sources", "stacking"])
+def test_ask_compiles(kind):
+    """Catches a sampler with arrays that `jax.jit` refuses."""
+    log = px.Observations.from_arrays(SPACE, X, X[:, 0])
+    sampler = {
+        "tpe": lambda: px.tpe(SPACE),
+        "constrained": lambda: px.tpe(SPACE, n_constraints=1),
+        "two": lambda: px.tpe(SPACE, directions=["minimize", "maximize"]),
+        "sources": lambda: px.meta_learn_tpe(SPACE, {"log": log}),
+        "stacking": lambda: px.meta_learn_tpe(SPACE, {"log": log}, task_weights=px.meta.Stacking()),
+    }[kind]()
+    state = sampler.init()
+    np.testing.assert_array_equal(jax.jit(sampler.ask)(KEY, state), sampler.ask(KEY, state))
+
+
+def test_settings_may_be_arrays_and_traced():
+    def score(weight):
+        sampler = px.tpe(SPACE, smoothing=px.density.Smoothing(prior_weight=weight))
+        return sampler.score_of(sampler.tell(sampler.init(), X, X[:, 0]), X[:3])
+
+    wanted = score(1.0)
+    np.testing.assert_allclose(score(jnp.float32(1)), wanted, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(jax.jit(score)(jnp.float32(1)), wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_scores_of_any_leading_axes():
+    sampler = px.tpe(SPACE)
+    state = sampler.tell(sampler.init(), X, X[:, 0])
+    flat = np.asarray(sampler.score_of(state, X[:6]))
+    np.testing.assert_allclose(sampler.score_of(state, X[:6].reshape(2, 3, 2)), flat.reshape(2, 3), rtol=1e-6)
+    np.testing.assert_allclose(sampler.score_of(state, X[0]), flat[0], rtol=1e-6)
+    assert sampler.score_of(state, X[:0]).shape == (0,)
+    assert sampler.score_of(state, np.zeros((4, 0, 2))).shape == (4, 0)
+
+
+def test_second_derivatives_of_the_score():
+    """Finite, and those of the formula, for shares of 0, of 1 and between."""
+    below, above, gamma = jnp.array([-1.0, 0.3]), jnp.array([0.5, -0.2]), jnp.array([0.2, 0.7])
+
+    def plain(b):
+        return -jnp.log(gamma + (1 - gamma) * jnp.exp(above - b)).sum()
+
+    with jax.enable_x64(True):
+        below, above, gamma = (np.asarray(a, np.float64) for a in (below, above, gamma))
+        found = jax.jacfwd(jax.grad(lambda b: constrained_score(b, above, jnp.asarray(gamma))))(below)
+        np.testing.assert_allclose(found, jax.jacfwd(jax.grad(plain))(below), rtol=1e-10, atol=1e-14)
+    for share in (0.0, 1.0):
+        ends = jnp.full(2, share)
+        found = jax.jacfwd(jax.grad(lambda b, s=ends: constrained_score(b, jnp.zeros(2), s)))(jnp.ones(2))
+        assert np.isfinite(found).all()
