@@ -18,7 +18,6 @@ _PACKAGES = {
     "importance": "parzax.importance",
     "kernels": "parzax.kernels",
     "lens": "parzax.lens",
-    "naive": "parzax.lens.results.naive",
     "merits": "parzax.split.merits",
     "meta": "parzax.meta",
     "page": "parzax.lens.page",
@@ -39,10 +38,7 @@ _MEMBERS = {
     "parzax.importance": "Counts Encoded Grid GridEstimator Importance level_counts within_regime_variance",
     "parzax.lens.logs": "ImportReport Observations count_parquet count_rows encode",
     "parzax.lens.page": "report",
-    "parzax.lens.results": (
-        "Comparison ImportanceResult InteractionResult Uncertainty compare cond_ped_anova "
-        "importance_by_objective importance_over_weights interactions ped_anova"
-    ),
+    "parzax.lens.results": "Comparison ImportanceResult InteractionResult compare cond_ped_anova interactions",
     "parzax.lens.run": "map_chunks",
     "parzax.meta": "task_similarity",
     "parzax.samplers": (

@@ -5,11 +5,11 @@ from dataclasses import replace
 import jax
 import numpy as np
 
-from parzax.importance import Counts, Encoded, GridEstimator, estimate
+from parzax.importance import Counts, Encoded, estimate
 from parzax.lens.logs import ImportReport
 from parzax.lens.results.replicates import draw_replicates
 from parzax.lens.results.resampling import p_values
-from parzax.lens.results.result import ImportanceResult
+from parzax.lens.results.result import ImportanceResult, Method
 from parzax.lens.results.uncertainty import Uncertainty
 
 # NumPy draws shuffles of fewer rows than this.
@@ -17,7 +17,7 @@ _MOST_SHUFFLED = 10**9
 
 
 def analyse_counts(
-    counts: Counts, report: ImportReport, estimator: GridEstimator, reference: str, n_shuffles: int
+    counts: Counts, report: ImportReport, goal: str, method: Method, n_shuffles: int
 ) -> ImportanceResult:
     """Conditional PED-ANOVA of a log of which only the counts are known, as in `parzax.cond_ped_anova`.
 
@@ -27,8 +27,9 @@ def analyse_counts(
     """
     assert counts.space is not None
     levels = np.array(counts.levels)
+    estimator, reference = method.estimator, method.reference
     estimates = estimate(counts, estimator, reference=reference)
-    result = ImportanceResult(estimates, counts.space, levels, counts.region, report)
+    result = ImportanceResult(estimates, counts.space, levels, counts.region, report, goal, (), method)
     n_rows = np.asarray(counts.counts[-1, : counts.layout.n_codes[0]].sum())
     if not n_shuffles or n_rows >= _MOST_SHUFFLED:
         return result
@@ -41,5 +42,7 @@ def analyse_counts(
     _, shuffled = draw_replicates(jax.random.key(0), log, counts.counts[None], (0, n_shuffles), **how)
     p_value = p_values(result.variance[None], shuffled)[0]
     none, one = np.zeros((0, q, d)), np.ones(())
-    tested = Uncertainty(none, estimates, p_value, one, n_rows, n_rows, n_shuffles, "half-sampling")
-    return replace(result, uncertainty=tested)
+    tested = Uncertainty(
+        none, estimates, p_value, one, n_rows, n_rows, n_shuffles, "half-sampling", method.balance
+    )
+    return replace(result, sampled=tested)
