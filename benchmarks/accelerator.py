@@ -76,7 +76,7 @@ def _device_sweep(n_seeds: int, n: int, d: int, bound: float, n_levels: int = le
     @jax.jit
     @jax.vmap
     def shares(x: jax.Array, loss: jax.Array) -> jax.Array:
-        return px.importance.estimate(px.encode(space, x, loss, LEVELS[:n_levels])).share
+        return px.importance.estimate(px.encode(space, x, loss, LEVELS[:n_levels])).importance
 
     def call() -> np.ndarray:
         return jax.block_until_ready(shares(*placed))

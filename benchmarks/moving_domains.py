@@ -21,7 +21,6 @@ LEVELS = (0.1, 0.5)
 ESTIMATORS = {
     "default": px.GridEstimator(),
     "one pool": px.GridEstimator(grid=px.Grid(max_cells=96, max_pools=1)),
-    "smoothed": px.GridEstimator.smoothed(),
 }
 # Places of a, b, x and y in the integrals, where one or two bounds move.
 _PLACES = {1: (200, 1, 200, 40), 2: (60, 60, 60, 24)}

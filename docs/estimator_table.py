@@ -37,7 +37,6 @@ def main() -> None:
     print(f"{'estimator':<10} {'rows':>5}", *(f"{name:>15}" for name in USELESS))
     estimators = {
         "optuna": px.GridEstimator.optuna(),
-        "smoothed": px.GridEstimator.smoothed(),
         "default": px.GridEstimator(),
     }
     for label, estimator in estimators.items():

@@ -70,7 +70,7 @@ def search(key):
 @jax.jit
 def sweep(keys):
     def one(key):
-        return px.importance.estimate(px.encode(space, *search(key), levels)).share
+        return px.importance.estimate(px.encode(space, *search(key), levels)).importance
 
     return jax.vmap(one)(keys)
 
@@ -114,7 +114,7 @@ def spreads(keys):
     def one(key):
         log = px.encode(space, *search(key), 0.1)
         samples = px.importance.resample(jax.random.fold_in(key, 1), log, n_samples)
-        return px.importance.estimate(log).share[0], samples.share[:, 0].std(axis=0)
+        return px.importance.estimate(log).importance[0], samples.importance[:, 0].std(axis=0)
 
     return jax.vmap(one)(keys)
 

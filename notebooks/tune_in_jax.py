@@ -153,9 +153,9 @@ of_round = np.asarray(trace.objectives).reshape(10, 64)
 left.boxplot(of_round.T, positions=rounds, showfliers=False)
 left.plot(rounds, np.asarray(trace.best()).reshape(10, 64)[:, -1], "o-")
 left.set(xlabel="round of 64 networks", ylabel="test loss", yscale="log", title="line: best feasible so far")
-low, high = np.quantile(samples.share, [0.05, 0.95], axis=0)
+low, high = np.quantile(samples.importance, [0.05, 0.95], axis=0)
 for j, name in enumerate(space.names):
-    (line,) = right.plot(levels, importance.share[:, j], "o-", label=name)
+    (line,) = right.plot(levels, importance.importance[:, j], "o-", label=name)
     right.fill_between(levels, low[:, j], high[:, j], alpha=0.2, color=line.get_color(), linewidth=0)
 right.set(
     xlabel="target quantile γ′", ylabel="importance", ylim=(0, 1), title="bands: 90 % of the half-samples"
@@ -181,7 +181,7 @@ print(" and ".join(names[strongest]), f"{pair_importance[strongest]:.2f}")
 # %% tags=["runs"]
 log = trace.to_observations()
 result = px.cond_ped_anova(log, target_quantile=np.array(levels))
-np.testing.assert_allclose(result.importance, importance.share, atol=1e-4)
+np.testing.assert_allclose(result.importance, importance.importance, atol=1e-4)
 for name, share in zip(space.names, result.importance[levels.index(0.1)], strict=True):
     print(f"{name:<12} {share:.2f}")
 
@@ -199,7 +199,7 @@ alone, *_ = search(px.tpe(space, n_constraints=1, epsilon=jnp.asarray(0.0)), hid
 print("best feasible loss after   with the source   without")
 for n in (7, 64, 128, 640):
     print(f"{n:>24} {again.best()[n - 1]:>17.3f} {alone.best()[n - 1]:>9.3f}")
-shares = dict(zip(space.names, importance_again.share[levels.index(0.1)], strict=True))
+shares = dict(zip(space.names, importance_again.importance[levels.index(0.1)], strict=True))
 assert shares["rate"] + shares["units"] > 0.5, "what mattered before matters again"
 
 # %%

@@ -16,7 +16,7 @@ def density_of(kind):
 CASES = {
     "numeric density": density_of("numeric"),
     "categorical density": density_of("categorical"),
-    "parity density": lambda counts: px.grid_density(counts, smoothing=px.divergence.Pearson().smoothing),
+    "parity density": lambda counts: px.grid_density(counts, floor=1e-12, floor_quartiles=True),
     "pearson divergence": px.pearson_divergence,
     "within-regime variance": px.within_regime_variance,
     "level counts": lambda codes, level: px.level_counts(codes, level, n_levels=3, n_cells=6),

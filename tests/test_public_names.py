@@ -20,9 +20,9 @@ PROMISED = {
 PACKAGES = {
     "acquisition": {"constrained_score", "log_ratio", "log_relative_ratio", "naive_product"},
     "bandwidth": {"constant", "dimension", "hyperopt", "leave_one_out", "neighbours", "optuna_top", "scott"},
-    "divergence": {"AbstractDivergence", "Explained", "GridSmoothing", "Pearson", "Smoothed"},
+    "divergence": {"AbstractDivergence", "Explained", "Pearson", "RegimeCounts"},
     "importance": {
-        *("chebyshev", "estimate", "inter_regime_variance", "normalise", "pareto_losses", "resample"),
+        *("chebyshev", "estimate", "inter_regime_variance", "importance", "pareto_losses", "resample"),
         *("cell_starts", "count", "shuffle", "unweighted_variance", "weighted_sum"),
     },
     "results": {"ImportanceOverWeights", "RegimeDensity"},

@@ -35,7 +35,7 @@ _PACKAGES = {
 _MEMBERS = {
     "parzax.density": "ParzenEstimator",
     "parzax.divergence": "grid_density pearson_divergence",
-    "parzax.importance": "Counts Encoded Grid GridEstimator Importance level_counts within_regime_variance",
+    "parzax.importance": "Counts Encoded Grid Importance level_counts within_regime_variance",
     "parzax.lens.logs": "ImportReport Observations count_parquet count_rows encode",
     "parzax.lens.page": "report",
     "parzax.lens.results": "Comparison ImportanceResult InteractionResult compare cond_ped_anova interactions",

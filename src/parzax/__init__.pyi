@@ -21,7 +21,6 @@ from parzax.divergence import pearson_divergence as pearson_divergence
 from parzax.importance import Counts as Counts
 from parzax.importance import Encoded as Encoded
 from parzax.importance import Grid as Grid
-from parzax.importance import GridEstimator as GridEstimator
 from parzax.importance import Importance as Importance
 from parzax.importance import level_counts as level_counts
 from parzax.importance import within_regime_variance as within_regime_variance
@@ -39,14 +38,9 @@ from parzax.lens.page import report as report
 from parzax.lens.results import Comparison as Comparison
 from parzax.lens.results import ImportanceResult as ImportanceResult
 from parzax.lens.results import InteractionResult as InteractionResult
-from parzax.lens.results import Uncertainty as Uncertainty
 from parzax.lens.results import compare as compare
 from parzax.lens.results import cond_ped_anova as cond_ped_anova
-from parzax.lens.results import importance_by_objective as importance_by_objective
-from parzax.lens.results import importance_over_weights as importance_over_weights
 from parzax.lens.results import interactions as interactions
-from parzax.lens.results import naive as naive
-from parzax.lens.results import ped_anova as ped_anova
 from parzax.lens.run import map_chunks as map_chunks
 from parzax.meta import task_similarity as task_similarity
 from parzax.samplers import Problem as Problem

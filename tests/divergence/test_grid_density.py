@@ -9,8 +9,11 @@ from array_functions import KERNELS
 from reference import grid
 
 import parzax as px
-from parzax.divergence import Explained, GridSmoothing, Pearson, Smoothed
+from parzax.divergence import Explained, Pearson
 from parzax.kernels import AitchisonAitken
+
+# Optuna's smoothing, as in `Pearson`.
+OPTUNA = {"floor": 1e-12, "floor_quartiles": True}
 
 
 @pytest.mark.parametrize("kind", ["numeric", "categorical"])
@@ -18,10 +21,7 @@ from parzax.kernels import AitchisonAitken
 def test_against_the_loops(kind, size, double):
     """(K counts + prior) / (n + 1), in parity and default: catches shares, prior and quartile rule."""
     rng = np.random.default_rng(0)
-    functions = [
-        jax.jit(lambda c, s=s: px.grid_density(c, kernel=KERNELS[kind], smoothing=s))
-        for s in (Pearson().smoothing, None)
-    ]
+    functions = [jax.jit(lambda c, s=s: px.grid_density(c, kernel=KERNELS[kind], **s)) for s in (OPTUNA, {})]
     for n in (0, 1, 2, 17, 400):
         counts = np.bincount(rng.integers(0, size, n), minlength=size)
         expected = grid.optuna_density(counts, kind) + 1e-12
@@ -47,13 +47,7 @@ def test_prior_weight():
     """Twice the prior weight is twice the prior's share."""
     counts = np.array([0, 0, 8, 0, 0])
     light, heavy = (
-        np.asarray(
-            jax.jit(
-                lambda c, w=w: px.grid_density(
-                    c, kernel=AitchisonAitken, smoothing=GridSmoothing(prior_weight=w)
-                )
-            )(counts)
-        )
+        np.asarray(jax.jit(lambda c, w=w: px.grid_density(c, kernel=AitchisonAitken, prior_weight=w))(counts))
         for w in (1.0, 8.0)
     )
     spread = 1 / 2
@@ -68,13 +62,14 @@ def test_options_are_checked():
         ({"prior_weight": -1.0}, "prior_weight"),
         ({"prior_weight": float("nan")}, "prior_weight"),
         ({"prior_weight": 0.0}, "prior_weight"),
-        ({"min_bandwidth": 0.0}, "min_bandwidth"),
         ({"floor": -1e-12}, "floor"),
         ({"floor": True}, "floor"),
         ({"floor_quartiles": 1}, "floor_quartiles must be True or False"),
     ):
-        with pytest.raises((ValueError, TypeError), match=f"GridSmoothing: .*{name}"):
-            GridSmoothing(**options)
+        with pytest.raises((ValueError, TypeError), match=f"Pearson: .*{name}"):
+            Pearson(**({"floor": 0.0} | options))
+        with pytest.raises((ValueError, TypeError), match=f"grid_density: .*{name}"):
+            px.grid_density(np.ones(3), **options)
     for options, name in (
         ({"grid": 5}, "grid must be a parzax.Grid"),
         ({"divergence": 5}, "divergence must be one of parzax.divergence"),
@@ -84,13 +79,12 @@ def test_options_are_checked():
     ):
         with pytest.raises(TypeError, match=f"GridEstimator: {name}"):
             px.GridEstimator(**options)
-    for divergence in (Explained, Smoothed, Pearson):
+    for divergence in (Explained, Pearson):
         for rows in (-1, 1.5, True):
             with pytest.raises((ValueError, TypeError), match=f"{divergence.__name__}: min_rows"):
                 divergence(min_rows=rows)
-    for divergence in (Explained, Smoothed):
-        with pytest.raises(TypeError, match=f"{divergence.__name__}: debias must be True or False"):
-            divergence(debias=1)
+    with pytest.raises(TypeError, match="Explained: debias must be True or False"):
+        Explained(debias=1)
     for options, name in (
         ({"cells": 5}, "cells"),
         ({"cells": (True, 3)}, "cells"),
@@ -123,10 +117,9 @@ def test_parity_is_data():
     assert hash(parity) == hash(px.GridEstimator.optuna())
     assert replace(parity) == parity
     assert parity.grid == px.Grid.optuna() == px.Grid(50, mirror=False, max_pools=0, optuna_rounding=True)
-    assert parity.divergence == Pearson(GridSmoothing(floor=1e-12, floor_quartiles=True))
+    assert parity.divergence == Pearson(floor=1e-12, floor_quartiles=True)
     assert (parity.balance, parity.uniform_when_undefined) == (False, True)
     assert px.GridEstimator() == px.GridEstimator(px.Grid(96), Explained(debias=True), balance=True)
-    assert px.GridEstimator.smoothed(debias=False).divergence == Smoothed(debias=False)
     # Leaves of a pytree would be traced.
     assert jax.tree.leaves(parity.divergence) == []
 
@@ -137,10 +130,8 @@ def test_grids_padded_to_one_width(kind, n_cells, double):
     """Counts padded with zeros to 12 cells: the same density, and 0 in the padding, gradient included."""
     counts = np.random.default_rng(0).integers(0, 5, n_cells)
     padded = np.pad(counts, (0, 12 - n_cells))
-    for smoothing in (GridSmoothing(), Pearson().smoothing):
-        function = jax.jit(
-            lambda c, n=None, s=smoothing: px.grid_density(c, n, kernel=KERNELS[kind], smoothing=s)
-        )
+    for settings in ({}, OPTUNA):
+        function = jax.jit(lambda c, n=None, s=settings: px.grid_density(c, n, kernel=KERNELS[kind], **s))
         density = np.asarray(function(padded, n_cells))
         alone = function(counts)
         np.testing.assert_allclose(density[:n_cells], alone, rtol=1e-13)

@@ -30,7 +30,7 @@ def test_counts_beyond_int32():
         ),
         (lambda: px.pearson_divergence(np.array([1j]), np.ones(1)), TypeError, "p must hold real numbers"),
         (
-            lambda: importance.normalise(np.ones(2), uniform_when_undefined="no"),
+            lambda: importance.importance(np.ones(2), uniform_when_undefined="no"),
             TypeError,
             "uniform_when_undefined must be True or False",
         ),

@@ -22,7 +22,7 @@ ARRAYS = (
     "inter",
     "unweighted",
     "divergence",
-    "share",
+    "importance",
     "counts",
     "regime_target",
     "regime_region",
@@ -53,14 +53,11 @@ def assert_equal(found, expected: px.ImportanceResult, tolerance: float) -> None
 CASES = {
     "every kind of condition": ({}, {}),
     "uniform reference": ({"grid": COARSE}, {"reference": "uniform"}),
-    "smoothed": (
-        {"grid": COARSE},
-        {"estimator": px.GridEstimator(COARSE, px.divergence.Smoothed(), balance=False)},
-    ),
     "parity, uniform reference": (
         {"grid": COARSE_PARITY_GRID},
         {
-            "estimator": dataclasses.replace(px.GridEstimator.optuna(), grid=COARSE_PARITY_GRID),
+            "divergence": px.divergence.Pearson(),
+            "uniform_when_undefined": True,
             "reference": "uniform",
         },
     ),
@@ -68,7 +65,8 @@ CASES = {
 
 
 def shell(x, loss, encoding, how, weight=None, space=MIXED):
-    estimator = how.get("estimator", px.GridEstimator(encoding.get("grid", px.Grid())))
+    settings = {name: how[name] for name in how if name != "reference"}
+    estimator = px.GridEstimator(encoding.get("grid", px.Grid()), **settings)
     obs = px.Observations.from_arrays(space, x, loss, weight=weight)
     return px.cond_ped_anova(
         obs,
@@ -147,7 +145,7 @@ def test_float32_inputs_are_the_shell_in_float64():
 
     with jax.transfer_guard("disallow"):
         found = jax.jit(jax.vmap(importance))(*placed)
-        shares = jax.block_until_ready(found.share)
+        shares = jax.block_until_ready(found.importance)
     np.testing.assert_array_equal(np.asarray(found.counts), expected.counts)
     np.testing.assert_allclose(np.asarray(shares), expected.importance, atol=1e-6)
 
@@ -240,10 +238,11 @@ def test_arguments_are_named():
     encoded = px.encode(PLAIN, x, loss, 0.5)
     with pytest.raises(TypeError, match=r"encoded must be what parzax\.encode"):
         px.importance.estimate(x)
-    with pytest.raises(TypeError, match=r"estimator must be a parzax\.GridEstimator, got 'explained'"):
+    with pytest.raises(TypeError, match=r"divergence must be one of parzax\.divergence.*got 'explained'"):
         px.importance.estimate(encoded, "explained")
-    with pytest.raises(ValueError, match=r"max_cells=96.*max_cells=50.*encode with grid=estimator\.grid"):
-        px.importance.estimate(encoded, px.GridEstimator.smoothed())
+    for name in ("balance", "uniform_when_undefined"):
+        with pytest.raises(TypeError, match=f"{name} must be True or False"):
+            px.importance.estimate(encoded, **{name: 1})
     with pytest.raises(ValueError, match="reference must be one of"):
         px.importance.estimate(encoded, reference="other")
     batch = jax.tree.map(lambda a: a[None], encoded)
@@ -258,11 +257,11 @@ def test_no_rows_and_one(n, double):
         np.full((n, 3), 0.5), np.ones(n)
     )
     assert (np.asarray(found.status) & int(px.Status.NO_DATA)).all()
-    assert (np.asarray(found.share) == 0).all()
+    assert (np.asarray(found.importance) == 0).all()
     assert np.isfinite(found.variance).all()
 
 
-ESTIMATORS = {"default": px.GridEstimator(), "smoothed": px.GridEstimator.smoothed()}
+ESTIMATORS = {"default": px.GridEstimator()}
 
 
 @pytest.mark.parametrize("name", [*ESTIMATORS, "optuna"])
@@ -275,10 +274,10 @@ def test_a_chain_of_array_functions(name, double):
     x = np.random.default_rng(0).uniform(size=(300, 2))
     losses = (x[:, 0] - 0.3) ** 2 + 0.2 * x[:, 1]
     encoded = px.encode(space, jnp.asarray(x), jnp.asarray(losses), [0.1], grid=estimator.grid)
-    smoothing = getattr(estimator.divergence, "smoothing", None)
 
     def of_densities(counts):
-        p, q = (px.grid_density(rows, smoothing=smoothing) for rows in counts)
+        settings = {"floor": 1e-12, "floor_quartiles": True} if name == "optuna" else {}
+        p, q = (px.grid_density(rows, **settings) for rows in counts)
         return px.pearson_divergence(p, q)[None]
 
     def of_counts(counts):
@@ -290,7 +289,7 @@ def test_a_chain_of_array_functions(name, double):
             counts = px.level_counts(codes, encoded.level, n_levels=1, n_cells=n_codes - 1)
             sizes = counts.sum(axis=1)
             variances.append(px.within_regime_variance(divergence(counts), sizes[:1], sizes[1:], sizes[1]))
-        return px.importance.normalise(jnp.stack(variances), balance=estimator.balance)
+        return px.importance.importance(jnp.stack(variances), balance=estimator.balance)
 
     obs = px.Observations.from_arrays(space, x, losses)
     wanted = px.cond_ped_anova(obs, 0.1, estimator=estimator).importance[0]

@@ -10,14 +10,15 @@ from conftest import COARSE
 
 import parzax as px
 from parzax.importance.groups import group_sample_counter, number_groups
-from parzax.importance.resample import replicate, sample_counter, shuffle_counter
+from parzax.importance.resample import sample_counter, shuffle_counter
 from parzax.lens.results.shuffles import shuffled_group_counts
 from parzax.lens.results.uncertainty import holm
 
 LEVELS = (0.2, 0.5)
 SPACE = px.Space({"x": px.Float(0, 1), "y": px.Categorical(["a", "b", "c"]), "z": px.Float(0, 1)})
 KEY = jax.random.key(0)
-PEARSON = px.GridEstimator(COARSE, px.divergence.Pearson())
+PEARSON = px.divergence.Pearson()
+SHELL = px.GridEstimator(COARSE, PEARSON)
 # 40 configurations: half-samples hold 20, and the levels 4 and 10 of these.
 N, REPEATS = 40, 5
 
@@ -120,7 +121,7 @@ def test_noise_is_above_chance_in_a_twentieth_of_logs_on_a_device() -> None:
         x, loss, groups = noise(key, 20, 8)
         log = px.encode(space, x, loss, 0.1, grid=COARSE, groups=groups)
         variance = px.importance.estimate(log, PEARSON).variance
-        shuffled = replicate(key, log, draw="shuffle", n=79, estimator=PEARSON, reference="region")
+        shuffled = px.importance.shuffle(key, log, 79, PEARSON)
         return (1 + (shuffled.variance >= variance[None]).sum(axis=0)) / 80
 
     p = jax.jit(jax.vmap(p_values))(jax.random.split(jax.random.key(5), 100))[:, 0]
@@ -154,7 +155,7 @@ def test_one_rule_for_numpy_and_jax_arrays() -> None:
             space, jnp.asarray(x), jnp.asarray(loss), 0.2, grid=COARSE, groups=jnp.asarray(groups)
         )
         obs = px.Observations.from_arrays(space, x, loss, groups=groups)
-        result = px.cond_ped_anova(obs, 0.2, estimator=PEARSON, n_resamples=20, key=KEY)
+        result = px.cond_ped_anova(obs, 0.2, estimator=SHELL, n_resamples=20, key=KEY)
         assert result.uncertainty is not None
         for log in (host, device):
             sampled = px.importance.resample(KEY, log, 20, PEARSON)

@@ -62,11 +62,11 @@ def test_counts_and_estimates_of_a_log():
         assert isinstance(one, np.ndarray)
         np.testing.assert_array_equal(one, other)
     huge = replace(log, counts=log.counts.astype(np.int64) << 24)
-    share = estimate(huge).share
+    share = estimate(huge).importance
     assert huge.counts.max() > 2**31
     assert np.isfinite(share).all()
     # Chance matters less with more rows, so only the largest share is compared.
-    assert share.argmax() == estimate(log).share.argmax()
+    assert share.argmax() == estimate(log).importance.argmax()
 
 
 def test_parts_in_any_order():
@@ -196,8 +196,8 @@ def test_more_rows_than_32_bits_hold(double):
     with jax.enable_x64(double):
         one, other = estimate(log), estimate(large)
     np.testing.assert_allclose(other.n_region, one.n_region * 8e6, rtol=1e-6)
-    np.testing.assert_array_equal(other.share.argmax(axis=1), one.share.argmax(axis=1))
-    assert (other.share.max(axis=1) > 0.2).all()
+    np.testing.assert_array_equal(other.importance.argmax(axis=1), one.importance.argmax(axis=1))
+    assert (other.importance.max(axis=1) > 0.2).all()
 
 
 def test_sums_of_parts_never_wrap():

@@ -112,8 +112,6 @@ def test_weights_region_and_reference_follow_the_loops(double):
     result = px.cond_ped_anova(obs, LEVELS, 0.8)
     _check(result, _expected("upper", low, high, x, losses, weight, 0.8))
     obs = px.Observations.from_arrays(_space("upper", low, high), x, losses, bounds=bounds)
-    smoothed = px.cond_ped_anova(obs, LEVELS, estimator=px.GridEstimator.smoothed())
-    _check(smoothed, _expected("upper", low, high, x, losses, estimator="smoothed"))
     uniform = px.cond_ped_anova(obs, LEVELS, reference="uniform")
     _check(uniform, _expected("upper", low, high, x, losses, uniform=True))
 

@@ -11,7 +11,7 @@ from conftest import COARSE
 import parzax as px
 from importance.test_estimate import LEVELS, MIXED, PLAIN, log
 
-PEARSON = px.GridEstimator(COARSE, px.divergence.Pearson())
+PEARSON = px.divergence.Pearson()
 KEY = jax.random.key(3)
 
 
@@ -36,7 +36,7 @@ def samples(method: str, n: int) -> px.importance.Importance:
         key, placed = jax.block_until_ready(jax.device_put((KEY, encoded())))
         with jax.transfer_guard("disallow"):
             found = px.importance.resample(key, placed, n, PEARSON, method=method)
-            jax.block_until_ready((found, found.share))
+            jax.block_until_ready((found, found.importance))
         return jax.device_get(found)
 
 
@@ -46,7 +46,10 @@ def test_samples_are_the_shells(method, double):
 
     Of 70 samples 35 are side by side.
     """
-    obs, how = px.Observations.from_arrays(MIXED, *log_without_ties()), {"estimator": PEARSON}
+    obs, how = (
+        px.Observations.from_arrays(MIXED, *log_without_ties()),
+        {"estimator": px.GridEstimator(COARSE, PEARSON)},
+    )
     how |= {"n_resamples": 70, "n_shuffles": 0, "key": KEY, "resampling": method}
     sampled = px.cond_ped_anova(obs, LEVELS, **how).uncertainty.sampled
     found, fewer = samples(method, 70), samples(method, 5)

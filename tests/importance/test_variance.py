@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.importance import inter_regime_variance, normalise, unweighted_variance
+from parzax.importance import importance, inter_regime_variance, unweighted_variance
 
 RNG = np.random.default_rng(0)
 # Rows of a target and of the region in two regimes with a value and in "inactive".
@@ -30,7 +30,7 @@ def test_equation_8_importance(double):
     for level, own in enumerate(variance):
         for d, v in enumerate(own):
             expected[level, d] = v / own.sum() if own.sum() > 0 else 0.0
-    for found in (normalise(variance), jax.jit(normalise)(jnp.asarray(variance))):
+    for found in (importance(variance), jax.jit(importance)(jnp.asarray(variance))):
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
@@ -93,4 +93,4 @@ def test_estimates_are_these_equations(double):
         np.testing.assert_allclose(imp.inter[0, d], inter, rtol=1e-12, atol=1e-18)
         arrays = map(jnp.asarray, (divergence, target.sum(), region.sum()))
         np.testing.assert_allclose(imp.unweighted[0, d], unweighted_variance(*arrays), rtol=1e-12)
-    np.testing.assert_allclose(imp.share, normalise(imp.variance, balance=True), rtol=1e-15)
+    np.testing.assert_allclose(imp.importance, importance(imp.variance, balance=True), rtol=1e-15)

@@ -94,13 +94,13 @@ def test_levels_ascend(tmp_path):
 
 def test_observations_as_results(tmp_path):
     """From observations with options, and from the result that these give; one level has no slider."""
-    options = {"region_quantile": 0.8, "estimator": px.GridEstimator.smoothed()}
+    options = {"region_quantile": 0.8, "estimator": px.GridEstimator.optuna()}
     result = px.cond_ped_anova(logs.activation(), 0.1, **options)
     alone = {"target_quantile": 0.1, "interactions": False, "n_resamples": 0}
     html = page(tmp_path, logs.activation(), **alone, **options)
     assert html == page(tmp_path, result)
     texts = Texts(html)
-    assert "smoothed" in texts.items
+    assert "optuna" in texts.items
     assert texts.ids["label"] == "best 10 % (γ′ = 0.1) within the best 80 %: 20 of 160 rows"
     assert 'id="slider"' not in html
     assert 'id="curves"' not in html

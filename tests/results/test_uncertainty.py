@@ -19,12 +19,11 @@ def _known(sampled, variance, method="half-sampling", p=None, n_rows=100, n_fewe
     p = np.full(variance.shape, np.nan) if p is None else np.asarray(p)
     shape, target = variance.shape[:-2], np.full((*variance.shape, 1), n_fewer)
     estimates = px.Importance(
-        variance, np.zeros(variance.shape), variance, target * 0.0, target, 10 * target[..., 0, :, :],
-        np.zeros((*shape, 1, 1)), np.zeros(variance.shape, np.int32),
-        px.GridEstimator(balance=False), "region",
+        variance, px.importance.importance(variance), np.zeros(variance.shape), variance, target * 0.0,
+        target, 10 * target[..., 0, :, :], np.zeros((*shape, 1, 1)), np.zeros(variance.shape, np.int32),
     )  # fmt: skip
     spread, rows = np.ones(shape), np.full(shape, n_rows)
-    return px.Uncertainty(sampled, estimates, p, spread, rows, rows, 999, method)
+    return px.Uncertainty(sampled, estimates, p, spread, rows, rows, 999, method, False)
 
 
 def _recentred(whole: np.ndarray, sampled: np.ndarray, spread: float = 1.0) -> np.ndarray:
@@ -199,10 +198,7 @@ def test_results_with_an_uncertainty_are_saved_shown_and_listed(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "estimator", [px.GridEstimator(), px.GridEstimator.smoothed()], ids=["default", "smoothed"]
-)
-def test_p_values_of_noise_are_uniform(estimator):
+def test_p_values_of_noise_are_uniform():
     """Of noise of four kinds, one of them active in a branch that decides the loss."""
     rng, n, seeds = np.random.default_rng(0), 60, 400
     space = px.Space({
@@ -219,7 +215,7 @@ def test_p_values_of_noise_are_uniform(estimator):
     x[..., 2] = np.where(x[..., 0] == 0, x[..., 2], np.nan)
     obs = px.Observations.from_arrays(space, x, loss)
     known = px.cond_ped_anova(
-        obs, [0.1, 0.4], estimator=estimator, n_resamples=0, n_shuffles=99, key=jax.random.key(0)
+        obs, [0.1, 0.4], n_resamples=0, n_shuffles=99, key=jax.random.key(0)
     ).uncertainty
     positives = (known.p_value <= 0.05).mean(axis=0)
     assert (positives[:, :2] > 0.5).all()

@@ -11,8 +11,8 @@ from conftest import coarse_estimator
 from reference import logs
 
 import parzax as px
-from parzax.importance.estimator import ESTIMATORS
 from parzax.lens.cli import main
+from parzax.lens.results.estimator import ESTIMATORS
 from parzax.lens.tables import recognise
 from parzax.lens.tables.files import read_table
 

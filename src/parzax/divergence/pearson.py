@@ -1,17 +1,16 @@
 """The Pearson divergence of two densities, each smoothed by its own kernel: the papers' estimator."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, ArrayLike, Float, Shaped
 
 from parzax._checks import real_array, vectors
 from parzax._numerics import cell_sum
+from parzax.divergence.density import check_smoothing, smoothed
 from parzax.divergence.divergence import AbstractDivergence, RegimeCounts
-from parzax.divergence.smoothing import GridSmoothing
 
 
 def pearson_divergence(p: Float[ArrayLike, " g"], q: Float[ArrayLike, " g"]) -> Float[Array, ""]:
@@ -41,39 +40,44 @@ def pearson_divergence(p: Float[ArrayLike, " g"], q: Float[ArrayLike, " g"]) -> 
     return cell_sum(terms)
 
 
-# Optuna 5's smoothing: integer quartiles, and a floor under both densities.
-_OPTUNA = GridSmoothing(floor=1e-12, floor_quartiles=True)
-
-
 @dataclass(frozen=True)
 class Pearson(AbstractDivergence):
     """Pearson divergence of two smoothed densities, as in the papers and in Optuna 5 (parity at 1e-10).
 
     Each set has its own bandwidth, and the prior kernel has a share 1 / (n + 1) of each. So a constant
-    parameter scores above 0, and what chance explains is not subtracted.
+    parameter scores above 0, and what chance explains is not subtracted. With ``parzax.Grid.optuna()`` the
+    variances are those of Optuna 5's ``PedAnovaImportanceEvaluator``.
 
     Attributes:
-        smoothing: Optuna's by default: 1e-12 added to both densities, integer quartiles.
+        prior_weight, floor, floor_quartiles: as in `parzax.grid_density`; by default Optuna's, 1e-12 added to
+            both densities, and integer quartiles.
         min_rows: see `AbstractDivergence`.
     """
 
-    smoothing: GridSmoothing = _OPTUNA
+    prior_weight: float = 1.0
+    floor: float = 1e-12
+    floor_quartiles: bool = True
     min_rows: int = 2
     # The prior kernel has a different share in each of the two densities.
     constant_is_zero: ClassVar[bool] = False
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_smoothing("Pearson", self.prior_weight, self.floor, self.floor_quartiles)
+
     def estimate(self, counts: RegimeCounts) -> Float[Array, " q"]:
         """D_PE of the two smoothed densities, one per level."""
-        return jax.vmap(pearson_divergence, in_axes=(0, None))(*self._smoothed(counts))
+        return jax.vmap(pearson_divergence)(*self.densities(counts))
 
     def densities(self, counts: RegimeCounts) -> tuple[Float[Array, "q g"], Float[Array, "q g"]]:
         """The two densities; the region's is the same at every level."""
-        p_target, p_region = self._smoothed(counts)
-        return p_target, jnp.broadcast_to(p_region, p_target.shape)
-
-    def _smoothed(self, counts: RegimeCounts) -> tuple[Float[Array, "q g"], Float[Array, " g"]]:
         dtype = jnp.result_type(float)
+
+        def density(rows: Shaped[Array, " g"]) -> Float[Array, " g"]:
+            settings = self.prior_weight, self.floor, self.floor_quartiles, dtype
+            return smoothed(rows, counts.n_cells, counts.kernel, *settings)
+
         # All sets are smoothed in one batch. The region is one more row, so it needs no second compilation.
-        density = partial(self.smoothing.density, kernel=counts.kernel, dtype=dtype)
-        smoothed = jax.vmap(density, in_axes=(0, None))(counts.sets.astype(dtype), counts.n_cells)
-        return smoothed[:-1], counts.uniform_density(dtype) if counts.uniform else smoothed[-1]
+        p = jax.vmap(density)(counts.sets.astype(dtype))
+        region = counts.uniform_density(dtype) if counts.uniform else p[-1]
+        return p[:-1], jnp.broadcast_to(region[None], p[:-1].shape)

@@ -6,7 +6,6 @@ from parzax.importance.encode import Encoded as Encoded
 from parzax.importance.encode import encode_arrays as encode_arrays
 from parzax.importance.estimate import Importance as Importance
 from parzax.importance.estimate import estimate as estimate
-from parzax.importance.estimator import GridEstimator as GridEstimator
 from parzax.importance.interactions import Interactions as Interactions
 from parzax.importance.interactions import interactions as interactions
 from parzax.importance.layout import Grid as Grid
@@ -17,7 +16,7 @@ from parzax.importance.objectives import pareto_losses as pareto_losses
 from parzax.importance.objectives import weighted_sum as weighted_sum
 from parzax.importance.resample import resample as resample
 from parzax.importance.resample import shuffle as shuffle
+from parzax.importance.variance import importance as importance
 from parzax.importance.variance import inter_regime_variance as inter_regime_variance
-from parzax.importance.variance import normalise as normalise
 from parzax.importance.variance import unweighted_variance as unweighted_variance
 from parzax.importance.variance import within_regime_variance as within_regime_variance

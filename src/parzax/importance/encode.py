@@ -59,6 +59,11 @@ class Encoded(eqx.Module):
     __getattribute__ = object.__getattribute__
 
     @property
+    def counted_groups(self) -> Int[Any, "*s n"] | None:
+        """The groups, unless every row counts, as on Optuna's grid."""
+        return None if self.grid.optuna_rounding else self.groups
+
+    @property
     def place(self) -> tuple[int, ...]:
         """Position of each requested level in ascending order."""
         return rank_levels(self.levels)

@@ -52,11 +52,8 @@ def configuration_share(
 
 
 def share_of(encoded: Encoded) -> Float[Array, ""] | None:
-    """`configuration_share` of a log without weights; None without groups, and on Optuna's grid.
-
-    Optuna counts rows, and the parity estimator gives its numbers.
-    """
-    if encoded.groups is None or encoded.grid.optuna_rounding:
+    """`configuration_share` of an encoded log; None without groups, and where every row counts."""
+    if encoded.counted_groups is None:
         return None
     codes, level, groups = (jnp.asarray(x) for x in (encoded.codes, encoded.level, encoded.groups))
     return configuration_share(codes, level, encoded.weight, groups, len(encoded.levels))

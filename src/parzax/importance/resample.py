@@ -12,11 +12,11 @@ from jaxtyping import Array, Int, Integer, Key, PRNGKeyArray
 
 from parzax import _checks
 from parzax._mesh import jit_on_meshes
+from parzax.divergence import AbstractDivergence, Explained
 from parzax.importance.counts import sweep_counts
 from parzax.importance.draws import METHODS, sample_levels, sample_size
 from parzax.importance.encode import Encoded, check_encoded
-from parzax.importance.estimate import Importance, checked_estimator, from_counts
-from parzax.importance.estimator import GridEstimator
+from parzax.importance.estimate import Importance, checked_how, from_counts
 from parzax.importance.groups import (
     count_configurations,
     group_sample_counter,
@@ -28,6 +28,7 @@ from parzax.importance.levels import sizes
 
 # Batch limits: scattered entries, counts, and replicates. Batches that fit a CPU's cache would leave an
 # accelerator idle.
+_DEFAULT = Explained()
 _CPU, _ACCELERATOR = (1 << 18, 1 << 16, 64), (1 << 26, 1 << 24, 1 << 10)
 
 
@@ -35,10 +36,10 @@ def resample(
     key: PRNGKeyArray,
     encoded: Encoded,
     n: int,
-    estimator: GridEstimator | None = None,
+    divergence: AbstractDivergence = _DEFAULT,
     *,
     method: str = "half-sampling",
-    reference: str = "region",
+    **how: Any,
 ) -> Importance:
     """`estimate` of ``n`` random samples of the rows; each sample has its own level sets.
 
@@ -52,7 +53,7 @@ def resample(
         n: number of samples; static.
         method: "half-sampling" takes half of the usable rows without replacement; "bootstrap" takes as many
             rows as are usable, with replacement.
-        estimator, reference: as in `estimate`.
+        divergence, how: as in `estimate`: ``reference``, ``balance``, ``uniform_when_undefined``.
 
     Returns:
         `Importance` with a leading axis of length n. Status bits that depend on losses alone are copied from
@@ -64,16 +65,15 @@ def resample(
             ``n_resamples``.
     """
     _checks.one_of("method", method, tuple(METHODS))
-    return _replicate(method, key, encoded, n, estimator, reference)
+    return _replicate(method, key, encoded, n, divergence, **how)
 
 
 def shuffle(
     key: PRNGKeyArray,
     encoded: Encoded,
     n: int,
-    estimator: GridEstimator | None = None,
-    *,
-    reference: str = "region",
+    divergence: AbstractDivergence = _DEFAULT,
+    **how: Any,
 ) -> Importance:
     """`estimate` of ``n`` logs whose losses were shuffled within the regimes of each parameter.
 
@@ -86,27 +86,35 @@ def shuffle(
 
     Arguments, errors and the returned value are those of `resample`.
     """
-    return _replicate("shuffle", key, encoded, n, estimator, reference)
+    return _replicate("shuffle", key, encoded, n, divergence, **how)
 
 
-def _replicate(draw: str, key: Any, encoded: Encoded, n: int, estimator: Any, reference: str) -> Importance:
+def _replicate(
+    draw: str,
+    key: Any,
+    encoded: Encoded,
+    n: int,
+    divergence: Any,
+    reference: str = "region",
+    balance: bool = True,
+    uniform_when_undefined: bool = False,
+) -> Importance:
     """Check the arguments of `resample` or `shuffle`, and make the compiled call."""
     check_encoded(encoded, "shuffle" if draw == "shuffle" else "resample")
-    estimator, n = checked_estimator(encoded, estimator, reference), _checks.whole_number("n", n, 1)
+    how = checked_how(divergence, reference, balance, uniform_when_undefined)
+    n = _checks.whole_number("n", n, 1)
     _checks.check_key(key)
     if encoded.weight is not None:
         remedy = "repeat the rows, or use parzax.cond_ped_anova(obs, n_resamples=...)"
         raise ValueError(f"encoded has weights, and a row of weight 2 is two rows; {remedy}.")
     if encoded.rank is None:
         raise ValueError("encoded has no ranks; make it by parzax.encode or Observations.encode.")
-    replicates = replicate(key, encoded, draw=draw, n=n, estimator=estimator, reference=reference)
+    replicates = replicate(key, encoded, draw=draw, n=n, **how)
     return jax.tree.map(np.asarray, replicates) if isinstance(encoded.codes, np.ndarray) else replicates
 
 
-@jit_on_meshes("draw", "n", "estimator", "reference")
-def replicate(
-    key: PRNGKeyArray, encoded: Encoded, *, draw: str, n: int, estimator: GridEstimator, reference: str
-) -> Importance:
+@jit_on_meshes("draw", "n", "divergence", "reference", "balance", "uniform_when_undefined")
+def replicate(key: PRNGKeyArray, encoded: Encoded, *, draw: str, n: int, **how: Any) -> Importance:
     """`resample` by the method ``draw``, or `shuffle`, without their checks."""
     if draw == "shuffle":
         count = shuffle_counter(encoded)
@@ -123,7 +131,7 @@ def replicate(
     def estimate_batch(keys: Key[Array, " b"]) -> Importance:
         log_status = jnp.broadcast_to(encoded.status[None], (len(keys), len(encoded.status)))
         counts = count_configurations(count(keys), share)
-        return from_counts(counts, log_status, encoded.layout, estimator, reference)
+        return from_counts(counts, log_status, encoded.layout, **how)
 
     def estimate_in_rounds(numbers: Integer[Array, " n"], limits: tuple[int, int, int]) -> Importance:
         most_entries, most_counts, most = limits

@@ -75,16 +75,16 @@ def unweighted_variance(
     return jnp.square(target / divisor(region)) * divergence.sum()
 
 
-def normalise(
+def importance(
     variance: Float[ArrayLike, "*b d"], *, balance: bool = False, uniform_when_undefined: bool = False
 ) -> Any:
-    """Importance: each parameter's share of the sum of the variances (Eq. 8).
+    """Importance of each parameter: its part of the sum of the variances (Eq. 8).
 
     Debiased variances may be negative; negative variances count as 0. Chance raises some variances as much as
-    it lowers others, so many parameters without effect would together get a large share. ``balance`` reduces
-    every positive variance v by the same t, but not below 0: max(v - t, 0). The results then have the sum of
-    all variances, or the largest variance if that is more. (Among the points without negative entries and
-    with this sum, the result is the nearest to the variances.)
+    it lowers others, so many parameters without effect would together get a large importance.
+    ``balance`` reduces every positive variance v by the same t, but not below 0: max(v - t, 0). The results
+    then have the sum of all variances, or the largest variance if that is more. (Among the points without
+    negative entries and with this sum, the result is the nearest to the variances.)
 
     Args:
         variance: (..., d) variances.
@@ -95,19 +95,19 @@ def normalise(
     Returns:
         (..., d); a NumPy array if ``variance`` is a floating NumPy array, else a JAX array.
 
-    >>> print(normalise(np.array([0.5, 0.2, -0.1, 0.0])).round(3))
+    >>> print(importance(np.array([0.5, 0.2, -0.1, 0.0])).round(3))
     [0.714 0.286 0.    0.   ]
-    >>> print(normalise(np.array([0.5, 0.2, -0.1, 0.0]), balance=True).round(3))
+    >>> print(importance(np.array([0.5, 0.2, -0.1, 0.0]), balance=True).round(3))
     [0.75 0.25 0.   0.  ]
     """
     flag("balance", balance)
     flag("uniform_when_undefined", uniform_when_undefined)
     if isinstance(variance, np.ndarray) and variance.dtype.kind == "f":
-        return _shares(variance, balance, uniform_when_undefined)
-    return _device_shares(real_array("variance", variance), balance, uniform_when_undefined)
+        return _importance(variance, balance, uniform_when_undefined)
+    return _on_device(real_array("variance", variance), balance, uniform_when_undefined)
 
 
-def _shares(variance: Any, balance: bool, uniform_when_undefined: bool) -> Any:
+def _importance(variance: Any, balance: bool, uniform_when_undefined: bool) -> Any:
     xp = namespace(variance)
     positive = xp.maximum(variance, 0)
     if balance and positive.shape[-1]:
@@ -117,11 +117,11 @@ def _shares(variance: Any, balance: bool, uniform_when_undefined: bool) -> Any:
     return xp.where(total > 0, positive / xp.where(total > 0, total, 1), fallback)
 
 
-_device_shares = jax.jit(with_auto_axes(_shares), static_argnums=(1, 2))
+_on_device = jax.jit(with_auto_axes(_importance), static_argnums=(1, 2))
 
 
 def _taken(variance: Any, positive: Any, xp: Any) -> Any:
-    """(..., 1) t of `normalise`: sum_i min(v_i, t) over positive v_i is minus the sum of negative v_i."""
+    """(..., 1) t of `importance`: sum_i min(v_i, t) over positive v_i is minus the sum of negative v_i."""
     ascending = xp.sort(positive, axis=-1)
     before = xp.cumsum(ascending, axis=-1) - ascending
     d = ascending.shape[-1]

@@ -189,8 +189,8 @@ def _add_estimation(add: Any, n_samples: int = 500) -> None:
     text = f"samples of the log for intervals; 0: no intervals or p-values ({n_samples})"
     add("--resamples", type=partial(_whole_number, 0), metavar="N", help=text)
     _choose(add, "--reference", ("region", "uniform"), "local or global importance")
-    text = "smoothed: by densities; optuna: Optuna 5's numbers"
-    _choose(add, "--estimator", ("default", "smoothed", "optuna"), text)
+    text = "optuna: Optuna 5's numbers"
+    _choose(add, "--estimator", ("default", "optuna"), text)
 
 
 def _choose(add: Any, option: str, choices: tuple[str, ...], text: str) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from parzax import _checks
-from parzax.importance.estimator import ESTIMATORS
 from parzax.lens.cli.reading import log_path
 from parzax.lens.cli.writing import check_outputs
 from parzax.lens.logs import Observations
+from parzax.lens.results.estimator import ESTIMATORS
 from parzax.lens.results.targets import objective_index, objective_names
 
 MAX_LEVELS = 10_000

@@ -10,7 +10,6 @@ import numpy as np
 
 import parzax
 from parzax._words import plural, visible
-from parzax.importance.estimator import ESTIMATORS
 from parzax.lens._palette import PALETTE
 from parzax.lens.page.numbers import TOP, Numbers, numbers, rounded, texts_or_dash
 from parzax.lens.page.pairs import pairs
@@ -18,6 +17,7 @@ from parzax.lens.page.values import MOST_REGIMES, regime_values, stride
 from parzax.lens.page.words import interval_text, level_words, percent, status_words, summary
 from parzax.lens.results import ImportanceResult, InteractionResult
 from parzax.lens.results.base import size_text
+from parzax.lens.results.estimator import ESTIMATORS
 from parzax.lens.results.labels import short_labels, shorten
 from parzax.lens.results.phrases import INTERVAL_AND_P, regime_text, value_text
 from parzax.lens.results.table import advice_lines

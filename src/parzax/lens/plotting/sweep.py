@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from parzax import _checks
-from parzax.importance import normalise as normalise_variances
+from parzax.importance import importance as relative_importance
 from parzax.lens.plotting import _arguments, _axes, _text
 from parzax.lens.plotting._labels import Line, name_lines
 from parzax.lens.results import ImportanceOverWeights, ImportanceResult, Uncertainty
@@ -115,7 +115,7 @@ def _select_data(result: ImportanceResult, quantity: str, normalise: bool) -> tu
     data = result.by_seed(getattr(result, quantity).astype(np.float64))
     if not normalise and quantity != "importance":
         return data, seeds_with_data(result.status)
-    data = normalise_variances(data, balance=result.estimator.balance) if normalise else data
+    data = relative_importance(data, balance=result.estimator.balance) if normalise else data
     return data, np.asarray((data > 0).any(axis=-1))
 
 

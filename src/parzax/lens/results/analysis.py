@@ -114,7 +114,7 @@ def cond_ped_anova(
     _checks.one_of("resampling", resampling, tuple(METHODS))
     key = checked_key(key) if any(numbers) else None
     log = encode_ranked(obs, levels, region, objective, rows, grid, ties, jittered=numbers[0] > 0)
-    estimates = estimate_batch(log.encoded, method.estimator, method.reference)
+    estimates = estimate_batch(log.encoded, method.how)
     estimates = jax.tree.map(lambda x: np.asarray(x).reshape(*obs.batch_shape, *x.shape[1:]), estimates)
     result = ImportanceResult(estimates, **log.about, method=method)
     if key is not None:

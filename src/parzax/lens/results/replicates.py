@@ -13,7 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Integer, PRNGKeyArray
 
-from parzax.importance import Encoded, GridEstimator
+from parzax.divergence import AbstractDivergence
+from parzax.importance import Encoded
 from parzax.importance.draws import sample_size
 from parzax.importance.groups import count_configurations, group_sample_counter, share_of
 from parzax.importance.layout import Layout
@@ -103,7 +104,7 @@ def compiled_replicates(
     *,
     rounds: tuple[int, int],
     layout: Layout,
-    estimator: GridEstimator,
+    divergence: AbstractDivergence,
     reference: str,
     method: str,
 ) -> Float[Array, "r b q d"]:
@@ -132,9 +133,9 @@ def compiled_replicates(
     def one_round(number: Int[Array, ""]) -> Float[Array, "b q d"]:
         if 0 in rounds:
             counts = (shuffled if rounds[1] else sampled)(number)
-        else:  # samples and shuffles are in one program, so that the estimator is compiled once
+        else:  # samples and shuffles are in one program, so that the divergence is compiled once
             counts = jax.lax.cond(number < rounds[0], sampled, shuffled, number)
         counts = count_configurations(counts, share)
-        return estimate_regimes(counts, layout, estimator.divergence, reference == "uniform").variance
+        return estimate_regimes(counts, layout, divergence, reference == "uniform").variance
 
     return jax.lax.map(one_round, jnp.arange(sum(rounds), dtype=jnp.int32))

@@ -88,7 +88,7 @@ def estimate_uncertainty(
         log, losses = _repeat_rows(log, losses, log.weight)
     log = replace(log, rank=loss_ranks(losses, None, log.codes.shape[2]))
     counts = np.rint(result.by_seed(result.counts)).astype(np.int64)
-    how = {"estimator": result.method.estimator, "reference": result.method.reference, "method": method}
+    how = {"divergence": result.method.divergence, "reference": result.method.reference, "method": method}
     sampled, shuffled = draw_replicates(key, log, counts, numbers, **how)
     usable = ~np.isnan(losses)
     n_rows = n_groups = usable.sum(axis=1)

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Shaped
 
 from parzax import _checks
 from parzax.divergence import AbstractDivergence, Explained, Pearson, RegimeCounts
-from parzax.importance import Grid, GridEstimator, Importance
+from parzax.importance import Grid, Importance
 from parzax.importance.flags import low_regimes
 from parzax.importance.layout import Block, cell_values, layout
 from parzax.kernels import AbstractKernel
@@ -28,7 +28,7 @@ from parzax.status import OF_LEVELS, Status, drop_consequences
 
 # Files of `save`: version of the format, prefix of the uncertainty's arrays, names of the estimates' arrays.
 _FORMAT, _SAMPLED = 2, "uncertainty_"
-_ARRAYS = tuple(x.name for x in fields(Importance) if not x.metadata.get("static"))
+_ARRAYS = tuple(x.name for x in fields(Importance))
 # Divergences that a file can hold.
 _DIVERGENCES = {kind.__name__: kind for kind in (Explained, Pearson)}
 
@@ -47,9 +47,10 @@ class Method:
         return not self.grid.optuna_rounding
 
     @property
-    def estimator(self) -> GridEstimator:
-        """The core's form. On Optuna's grid all parameters get 1/d, as in Optuna, if no variance is positive."""
-        return GridEstimator(self.grid, self.divergence, self.balance, not self.balance)
+    def how(self) -> dict[str, Any]:
+        """Arguments of `parzax.importance.estimate`. On Optuna's grid 1/d stands for importances without sense."""
+        shares = {"balance": self.balance, "uniform_when_undefined": not self.balance}
+        return {"divergence": self.divergence, "reference": self.reference, **shares}
 
 
 class RegimeDensity(NamedTuple):
@@ -103,7 +104,7 @@ class ImportanceResult(AbstractResult):
 
     kind: ClassVar[str] = "parameter"
 
-    variance, importance, inter = attributes("variance", "share", "inter")
+    variance, importance, inter = attributes("variance", "importance", "inter")
     unweighted, divergence, counts = attributes("unweighted", "divergence", "counts")
     regime_target, regime_region = attributes("regime_target", "regime_region")
     status, n_target, n_region = attributes("status", "n_target", "n_region")
@@ -375,7 +376,7 @@ class ImportanceResult(AbstractResult):
             (name, settings), grid, reference = meta["method"]
             method = Method(_DIVERGENCES[name](**settings), Grid(**grid), reference)
             arrays = {name: stored[name] for name in _ARRAYS}
-            estimates = Importance(**arrays, estimator=method.estimator, reference=reference)
+            estimates = Importance(**arrays)
             arrays = {name: stored[_SAMPLED + name] for name in Uncertainty.ARRAYS}
             known = Uncertainty(**arrays, estimates=estimates, **meta["uncertainty"])
             lists = {key: tuple(value) for key, value in meta["report"].items() if isinstance(value, list)}

@@ -1,6 +1,7 @@
 """Conditional PED-ANOVA of many seeds in one cached program, or in chunks of seeds."""
 
 import math
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -8,8 +9,8 @@ import jax
 import numpy as np
 
 from parzax import _checks
-from parzax.divergence import Explained
-from parzax.importance import Encoded, GridEstimator, Importance
+from parzax.divergence import AbstractDivergence, Explained
+from parzax.importance import Encoded, Importance
 from parzax.importance.estimate import estimate_seeds
 from parzax.lens._programs import program
 from parzax.lens.run.chunks import run_chunks
@@ -21,17 +22,17 @@ _MOST_COUNTS = 1 << 24
 _QUIET_CHUNKS = 4
 
 
-def estimate_batch(encoded: Encoded, estimator: GridEstimator, reference: str) -> Importance:
+def estimate_batch(encoded: Encoded, how: Mapping[str, Any]) -> Importance:
     """Conditional PED-ANOVA of s seeds, as NumPy or JAX arrays, in JAX's default dtype.
 
     It is one dispatch; more seeds than fit `_MOST_COUNTS` are computed in chunks of one size. The program
-    depends only on shapes, layout, estimator, and whether the levels ascend.
+    depends only on shapes, layout, ``how``, and whether the levels ascend.
     """
     place: Any = encoded.place
     if place != tuple(range(len(place))):
         place = np.array(place, np.int32)
-    how = {"place": place, "layout": encoded.layout, "estimator": estimator, "reference": reference}
-    arrays = encoded.codes, encoded.level, encoded.weight, encoded.status, encoded.groups
+    how = {"place": place, "layout": encoded.layout, **how}
+    arrays = encoded.codes, encoded.level, encoded.weight, encoded.status, encoded.counted_groups
     n_seeds, n_counts = len(encoded.level), (len(encoded.levels) + 2) * encoded.layout.n_columns
     n_chunks = math.ceil(n_seeds * n_counts / _MOST_COUNTS)
     if n_chunks <= 1 or n_seeds == 1:
@@ -45,14 +46,14 @@ def estimate_batch(encoded: Encoded, estimator: GridEstimator, reference: str) -
     return run_chunks(partial(sweep, **how), arrays, n_seeds, like, None, what="seeds", shown=shown)
 
 
-def _library(*_: Any, estimator: GridEstimator, **__: Any) -> float:
+def _library(*_: Any, divergence: AbstractDivergence, **__: Any) -> float:
     """Share of the program's operations that are matrix products."""
-    return 0.75 if isinstance(estimator.divergence, Explained) else 0.0
+    return 0.75 if isinstance(divergence, Explained) else 0.0
 
 
-def _weight(*_: Any, estimator: GridEstimator, **__: Any) -> float:
+def _weight(*_: Any, divergence: AbstractDivergence, **__: Any) -> float:
     """Optimisation effort: passes over (level, parameter) grids gain more from it than matrix products do."""
-    return 0.4 if isinstance(estimator.divergence, Explained) else 2.5
+    return 0.4 if isinstance(divergence, Explained) else 2.5
 
 
 sweep = program(weight=_weight, library=_library)(estimate_seeds)

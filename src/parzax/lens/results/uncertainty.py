@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from parzax import _checks
-from parzax.importance import Importance, normalise
+from parzax.importance import Importance, importance
 from parzax.importance.flags import LOW_DATA_ROWS
 from parzax.lens.results.base import attributes
 from parzax.lens.results.phrases import SIGNIFICANCE
@@ -37,7 +37,7 @@ class Uncertainty:
             row stands alone.
         n_shuffles: number of shuffles.
         method: "half-sampling" or "bootstrap".
-        balance: whether importances subtract negative variances, see `parzax.importance.normalise`.
+        balance: whether importances subtract negative variances, see `parzax.importance.importance`.
         level: nominal coverage of the intervals.
     """
 
@@ -56,7 +56,7 @@ class Uncertainty:
     ARRAYS: ClassVar = ("sampled", "p_value", "spread", "n_rows", "n_groups")
     SETTINGS: ClassVar = ("n_shuffles", "method", "balance", "level")
 
-    variance, importance = attributes("variance", "share")
+    variance, importance = attributes("variance", "importance")
 
     @classmethod
     def unknown(cls, estimates: Importance, balance: bool) -> "Uncertainty":
@@ -199,7 +199,7 @@ class Uncertainty:
     @cached_property
     def _shares(self) -> np.ndarray:
         """(b, ..., q, d) importances of the samples, not recentred."""
-        return normalise(self.sampled, balance=self.balance)
+        return importance(self.sampled, balance=self.balance)
 
     def _interval(self, draws: np.ndarray) -> np.ndarray:
         tail = (1 - self.level) / 2
