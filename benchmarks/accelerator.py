@@ -26,8 +26,8 @@ import numpy as np
 
 import parzax as px
 from benchmarks import command
-from benchmarks.papers.c_tpe import searches, settings
-from benchmarks.papers.tables import tables
+from benchmarks.studies.papers.c_tpe import searches, settings
+from benchmarks.studies.papers.tables import tables
 
 LEVELS = np.roll(np.arange(1, 100) / 100, -9)  # 0.1 is the first
 TOLERANCE = 1e-3

@@ -135,7 +135,7 @@ ax = px.plotting.observations(runs, problem, run=one)
 # gamma_1) in the upper row, 0.02 and 0.5 in the lower one. With a tight constraint few rows are feasible,
 # so more rows must count as good to have enough feasible ones among them.
 #
-# [The paper's page](../docs/papers/c_tpe.md) has twenty such draws, and where their best points lie:
+# [The paper's page](../docs/studies/papers/c_tpe.md) has twenty such draws, and where their best points lie:
 # "Figure 2, c* = 4" and "c* = 16".
 
 # %%
@@ -160,7 +160,7 @@ for pair, radius in zip(axes, (2.0, 4.0), strict=True):
 # 32 runs of 50 evaluations, for which nothing is compiled: discs are arrays of the problem. The median run
 # is drawn, with later evaluations darker. The title says which share of the last half of all runs lies in
 # both discs. If the overlap is small the naive product settles in one of the discs, and c-TPE goes to where
-# they meet. The rows are ["Figure 3"](../docs/papers/c_tpe.md).
+# they meet. The rows are ["Figure 3"](../docs/studies/papers/c_tpe.md).
 
 # %% tags=["runs"]
 middles = {"large": 0.5, "small": 2.3}

@@ -33,7 +33,7 @@ import parzax as px
 # `c` is uniform on [0, 1] and decides which of two other parameters exists. If it is below 0.5 the loss is
 # `x` in [-5, -2], otherwise it is `y` in [2, 5]. Inactive values are NaN. We draw ten seeds of a random
 # search with 1000 configurations, as arrays of shape (seeds, rows, parameters). [The rows "Figures 1, 11,
-# disjoint"](../docs/papers/cond_ped_anova.md) compare our numbers with the paper's.
+# disjoint"](../docs/studies/papers/cond_ped_anova.md) compare our numbers with the paper's.
 
 # %%
 space = px.Space(

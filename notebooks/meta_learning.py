@@ -110,7 +110,7 @@ assert best["c = 4"][-1] < 3 * best["no source"][-1]
 # %% [markdown]
 # Naive meta-learning counts every task alike, k = 1 / T, whatever its rows say: with `eta=np.inf` no
 # parameter is left to compare by. In Figure 2 of the paper it stays behind if the source is far away. [The
-# rows of that figure](../docs/papers/meta_learn_tpe.md) have the numbers of 50 runs.
+# rows of that figure](../docs/studies/papers/meta_learn_tpe.md) have the numbers of 50 runs.
 
 # %% tags=["runs"]
 naive = px.paper_meta_learn_tpe(target.space, [sources["c = 4"]], eta=np.inf)
@@ -176,4 +176,5 @@ assert all((s[:, :2] == 1).all() for s in thought.values())
 
 # %% [markdown]
 # For your own work take `px.meta_learn_tpe`. It begins like the paper's sampler and then lets the target's
-# own rows decide, so it does not fall behind if a source is far away ([measured](../docs/sources.md)).
+# own rows decide, so it does not fall behind if a source is far away
+# ([measured](../docs/studies/sources.md)).

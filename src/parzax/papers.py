@@ -1,8 +1,8 @@
 """Presets with the settings of the papers' texts.
 
 `parzax.c_tpe`, `parzax.mo_tpe` and `parzax.paper_meta_learn_tpe` follow the authors' code where it differs
-from the text. docs/presets.md lists these differences, and the points in which the presets here follow the
-code as well.
+from the text. docs/studies/presets.md lists these differences, and the points in which the presets here
+follow the code as well.
 """
 
 from typing import Any, Unpack

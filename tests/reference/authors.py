@@ -1,7 +1,7 @@
 """The TPE papers' own package, parzen-estimator, without its dependency on torch."""
 
 import pytest
-from benchmarks.without_torch import without_torch
+from benchmarks.studies.without_torch import without_torch
 
 
 def parzen_estimator():

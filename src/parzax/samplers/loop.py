@@ -63,7 +63,7 @@ def optimize(
         n_parallel: number of configurations k per round; static. A round is one call of `ask` for k
             configurations, `jax.vmap` of the problem over them, and one `tell`. If n is not a multiple of k,
             the last round still evaluates k configurations, and the trace drops the surplus. Larger k needs
-            fewer rounds, but usually more evaluations for the same loss (docs/batches.md).
+            fewer rounds, but usually more evaluations for the same loss (docs/studies/batches.md).
         mesh: devices for the k evaluations of a round, in a mesh with one axis; k must be a multiple of its
             size. Every device repeats the rest of the computation. With None, evaluations run where the
             arrays are. Not inside `jax.set_mesh` with axes of type Explicit.

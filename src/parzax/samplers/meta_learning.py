@@ -70,7 +70,7 @@ def meta_learn_tpe(
     The first 5 suggestions, or 7 under constraints, are the best rows of the sources. After that the sampler
     is `tpe`, with c-TPE's score under constraints (``share_power=1``), and uses only rows of the target. In
     tests on ellipsoids and tables it was better than `tpe` without sources where the tasks were similar. From
-    50 evaluations on, its average over all tests was at most 5 % worse (docs/sources.md).
+    50 evaluations on, its average over all tests was at most 5 % worse (docs/studies/sources.md).
 
     With ``task_weights`` every density is a mixture over T tasks, p(x) = sum_m W_m p_m(x), as in
     meta-learning TPE (arXiv 2212.06751), and candidates come from the tasks in proportion to their weights W.
@@ -192,7 +192,7 @@ def paper_meta_learn_tpe(
     k(1, m) = s_m / T, and the target has the rest, 1 - sum_m s_m / T. The similarity is
     s_m = (1 - d) / (1 + d), where d is the total variation between the densities below of the target and of
     task m, over the floor(log_eta |D_1^(l)|) most important parameters. If the sources are unlike the target,
-    this sampler is worse than a sampler without sources (docs/sources.md).
+    this sampler is worse than a sampler without sources (docs/studies/sources.md).
 
     Args:
         space, sources, n_objectives, n_constraints, directions: as in `meta_learn_tpe`.

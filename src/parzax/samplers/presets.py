@@ -48,7 +48,7 @@ def tpe(
     gradient_steps: int = 0,
     repeats: bool = False,
 ) -> Sampler:
-    """TPE with the settings that did best on a suite of problems (docs/optimisers).
+    """TPE with the settings that did best on a suite of problems (docs/studies/optimisers).
 
     The best ceil(0.2 N) rows are in the group below (good rows, density l), with weights by rank
     (`parzax.merits.by_rank`). The other rows are in the group above (density g). Kernels are those of Optuna

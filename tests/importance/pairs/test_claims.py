@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from benchmarks import interactions as benchmark
+from benchmarks.studies import interactions as benchmark
 
 from .test_oracle import closed_form
 

@@ -14,7 +14,7 @@ _SMALLER = "Smaller is taken as better, as no direction was given; if more is be
 # A warning shows this many sentences; the report has all of them.
 _SHOWN = 30
 
-# The numbers in this text come from docs/adaptive_logs.md.
+# The numbers in this text come from docs/studies/adaptive_logs.md.
 LEARNED = (
     "Later rows lie closer to the best ones, as in a search that learns (TPE, CMA-ES). Such a log says what "
     "separates the best of the rows tried, not what matters in the whole space. On problems whose truth is "

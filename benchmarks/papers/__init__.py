@@ -1,1 +1,0 @@
-"""The papers, statement by statement: ``python -m benchmarks.papers NAME``."""

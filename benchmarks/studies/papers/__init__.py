@@ -1,0 +1,1 @@
+"""The papers, statement by statement: ``python -m benchmarks.studies.papers NAME``."""
