@@ -119,7 +119,7 @@ def test_outputs(logs, capsys, tmp_path):
     args = ["--json", "o.json", "--csv", "o.csv", "--npz", "o.npz", "--plot", "o.png"]
     status, out, err = run(
         capsys, "importance", logs / "seeds.npz", "--space", logs / "space.json", "--direction", "minimize",
-        "--target-quantile", "0.1:0.9:0.1", "--filter", "c >= 0.25 and value != 3", *args,
+        "--level", "0.1:0.9:0.1", "--filter", "c >= 0.25 and value != 3", *args,
     )  # fmt: skip
     assert status == 0, err
     assert {p.name for p in tmp_path.iterdir()} == {"o.json", "o.csv", "o.npz", "o.png"}
@@ -144,7 +144,7 @@ def test_single_level_plot_and_options(logs, capsys, tmp_path):
     base += QUICK
     variances = []
     for extra in ([], ["--estimator", "optuna"], ["--reference", "uniform"], ["--direction", "maximize"],
-                  ["--region-quantile", "0.5"], ["--filter", "number < 100"]):  # fmt: skip
+                  ["--region", "0.5"], ["--filter", "number < 100"]):  # fmt: skip
         status, _, err = run(capsys, *base, *extra, "--json", "o.json")
         assert status == 0, err
         variances.append(tuple(np.ravel(json.loads((tmp_path / "o.json").read_text())["variance"])))
@@ -269,7 +269,7 @@ def test_control_characters_do_not_reach_the_terminal(capsys, tmp_path, name, le
         capsys,
         "importance",
         name,
-        "--target-quantile",
+        "--level",
         levels,
         "--csv",
         "\x1b[1mo.csv",
@@ -384,12 +384,12 @@ def test_tables_with_columns_of_their_own(tmp_path, capsys):
     assert "x  " not in out
     assert "no level was given: 0.17 is the nearest to 0.1 that leaves more than ten rows" in out
     assert "LOW_DATA" not in out
-    assert "without --target-quantile" not in out
-    assert "(--target-quantile 0.5) has more rows in the target" in out  # nothing is above chance
-    assert main(["importance", file, "--parameters", "y", "--target-quantile", "0.1", *QUICK]) == 0
+    assert "without --level" not in out
+    assert "(--level 0.5) has more rows in the target" in out  # nothing is above chance
+    assert main(["importance", file, "--parameters", "y", "--level", "0.1", *QUICK]) == 0
     out = capsys.readouterr().out
     assert "LOW_DATA" in out
-    assert "without --target-quantile the level is one that leaves more than ten rows, if any does" in out
+    assert "without --level the level is one that leaves more than ten rows, if any does" in out
     assert main(["importance", file, "--seed", "nothing"]) == 2
     assert "has no column 'nothing'" in capsys.readouterr().err
 
@@ -527,7 +527,7 @@ LEVELS = [
 @pytest.mark.parametrize(("text", "levels"), LEVELS)
 def test_levels(text, levels):
     """Catches binary steps: 0.15000000000000002 selects one row more than 0.15."""
-    assert parse_levels("--target-quantile", text) == levels
+    assert parse_levels("--level", text) == levels
 
 
 @pytest.mark.parametrize("text", ["a == b", "'a' == \"b\"", "a==b", " a  ==  b "])
@@ -615,7 +615,7 @@ def test_one_of_several_levels_is_that_nearest_to_a_tenth_with_rows(logs, capsys
 
     A log that is asked about twice gives the same intervals.
     """
-    asked = ["importance", logs / "t.csv", "--space", logs / "space.json", "--target-quantile", SEVERAL]
+    asked = ["importance", logs / "t.csv", "--space", logs / "space.json", "--level", SEVERAL]
     asked += ["--resamples", "60"]
     status, out, err = run(capsys, *asked, "--good-values", "--json", "o.json")
     assert status == 0, err
@@ -624,7 +624,7 @@ def test_one_of_several_levels_is_that_nearest_to_a_tenth_with_rows(logs, capsys
     content = json.loads((tmp_path / "o.json").read_text())
     assert content["good_values_level"] == wanted
     assert "LOW_DATA" in out
-    assert "target_quantile" not in out
+    assert "levels" not in out
     assert "n_target has" not in out
     assert run(capsys, *asked, "--json", "again.json")[0] == 0
     again = json.loads((tmp_path / "again.json").read_text())
@@ -642,7 +642,7 @@ def test_one_of_several_levels_is_that_nearest_to_a_tenth_with_rows(logs, capsys
 
 def test_plot_kinds(logs, capsys, tmp_path):
     """Catches a kind of picture that cannot be had, or that is the same as another."""
-    base = ["importance", logs / "t.csv", "--space", logs / "space.json", "--target-quantile", SEVERAL]
+    base = ["importance", logs / "t.csv", "--space", logs / "space.json", "--level", SEVERAL]
     base += QUICK
     pictures = []
     for i, extra in enumerate(
@@ -690,7 +690,7 @@ def test_several_objectives_and_rows(tmp_path, capsys):
     x, y = rng.uniform(size=(2, 90))
     df = pd.DataFrame({"params_x": x, "params_y": y, "loss": x, "time": 1 - y + 0.1 * x, "size": x - 0.7})
     df.to_csv(tmp_path / "t.csv", index=False)
-    base = (capsys, "importance", tmp_path / "t.csv", "--target", "loss", "time", "--target-quantile", "0.3")
+    base = (capsys, "importance", tmp_path / "t.csv", "--target", "loss", "time", "--level", "0.3")
     base += ("--constraints", "size", *QUICK)
 
     def top(out):

@@ -18,7 +18,7 @@ import parzax as px
 from parzax.lens.cli import compare, importance, interactions, main, report
 
 N = 120
-TARGET = ["--target", "loss", "--direction", "minimize", "--target-quantile", "0.3"]
+TARGET = ["--target", "loss", "--direction", "minimize", "--level", "0.3"]
 
 
 def make_table(seed, weights):
@@ -135,7 +135,7 @@ def test_two_studies_of_one_file(capsys):
                 for row in values
             ]
         )
-    quick = ["--target-quantile", "0.3", "--resamples", "0"]
+    quick = ["--level", "0.3", "--resamples", "0"]
     status, out, err = run(capsys, "compare", "s.db", "s.db", "--study", "a", "b", *quick)
     assert (status, err) == (0, "")
     rows = {

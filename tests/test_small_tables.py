@@ -69,7 +69,7 @@ def test_nothing_to_compare(capsys, df, options, advice):
     assert status == 0
     text = "\n".join(lines)
     assert [line.split(":")[0] for line in lines if re.match("[A-Z_]+: ", line)] == advice
-    for words in ("in brackets", "p: by", "sampler that learns", "How sure", "--target-quantile"):
+    for words in ("in brackets", "p: by", "sampler that learns", "How sure", "--level"):
         assert words not in text
     assert not re.search(r"\b1 (rows|parameters|things|levels)\b", text)
 

@@ -199,7 +199,7 @@ def test_refused_with_the_remedy():
         px.encode(space, jnp.ones((2, 3, 1)), jnp.ones((2, 3)), 0.5)
     with pytest.raises(ValueError, match="weight must have shape"):
         px.encode(space, x, loss, 0.5, weight=jnp.ones(2))
-    with pytest.raises(ValueError, match="below region_quantile"):
+    with pytest.raises(ValueError, match="below region"):
         px.encode(space, x, loss, 0.5, 0.4)
     with pytest.raises(TypeError, match="space must be"):
         px.encode({"x": 1}, x, loss, 0.5)

@@ -284,9 +284,9 @@ def test_command_counts_or_reads(tmp_path, monkeypatch, capsys, more):
     (domain,) = px.Space.from_json(space)["x"]
     assert (domain.low, domain.high) == (low, high)
     for option, message in (
-        (["--target-quantile", "0.01:0.99:0.01"], "other work"),
+        (["--level", "0.01:0.99:0.01"], "other work"),
         (["--filter", "k < 3"], "--filter needs all rows in memory"),
-        (["--target-quantile", "0.3"], "other work"),
+        (["--level", "0.3"], "other work"),
     ):
         assert main([*words, "--resume", parts + "2", *option]) == 2
         assert message in capsys.readouterr().err
@@ -377,7 +377,7 @@ def test_command_reads_other_schemas(tmp_path, capsys):
         (nulls, ("--drop", "note"), {"x", "k"}),
     )):  # fmt: skip
         pq.write_table(other, tmp_path / "1.parquet")
-        more = "--resume", f"{parts}{i}", "--target-quantile", "0.1", "--write-space", out
+        more = "--resume", f"{parts}{i}", "--level", "0.1", "--write-space", out
         if drop:
             status, error = command(tmp_path / "*.parquet", capsys, *more)
             assert status == 2
@@ -409,7 +409,7 @@ def test_command_says_what_it_counts(tmp_path, monkeypatch, capsys):
     x, k = rows["x"].to_numpy().copy(), rows["k"].to_numpy().copy()
     x[-1], k[-1] = -1, 1000
     path = write(tmp_path, rows.set_column(0, "x", pa.array(x)).set_column(1, "k", pa.array(k)))
-    status, error = command(path, capsys, "--resume", parts, "--target-quantile", "0.1")
+    status, error = command(path, capsys, "--resume", parts, "--level", "0.1")
     assert status == 0
     high = f"{x.max():.6g}"
     assert f"x: Float from -1 to {high}; no log scale, because not all values are above 0" in error
@@ -428,7 +428,7 @@ def test_command_says_what_it_counts(tmp_path, monkeypatch, capsys):
     assert status == 2
     assert "some of its columns hold records (with 'a', 'x'). Leave out --resume." in error
     monkeypatch.setattr(counted, "_IN_MEMORY", 0)
-    status, error = command(tmp_path / "records.pq", capsys, "--target-quantile", "0.1")
+    status, error = command(tmp_path / "records.pq", capsys, "--level", "0.1")
     assert status == 0
     assert "all rows are read into memory, because some of its columns hold records" in error
 

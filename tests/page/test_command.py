@@ -51,7 +51,7 @@ def test_study(logs, tmp_path, capsys, monkeypatch):
     A terminal shows which part the command is at.
     """
     before = (logs / "study.db").read_bytes()
-    argv = [f"sqlite:///{logs}/study.db", "-o", str(tmp_path / "out.html"), "--target-quantile", "0.1,0.3"]
+    argv = [f"sqlite:///{logs}/study.db", "-o", str(tmp_path / "out.html"), "--level", "0.1,0.3"]
     argv += ["--resamples", "0", "--study", "NAME"]
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert main(["report", *argv, "--date", "someday"]) == 0
@@ -63,7 +63,7 @@ def test_study(logs, tmp_path, capsys, monkeypatch):
     html = (tmp_path / "out.html").read_text(encoding="utf-8")
     items = Texts(html).items
     assert (
-        "parzax report study.db -o out.html --target-quantile 0.1,0.3 --resamples 0 --study NAME "
+        "parzax report study.db -o out.html --level 0.1,0.3 --resamples 0 --study NAME "
         "--date someday" in items
     )
     assert "<title>study.db: NAME</title>" in html
@@ -86,17 +86,17 @@ def test_the_page_says_what_the_command_says(tmp_path, capsys):
     log, rng = "t.csv", np.random.default_rng(0)
     df = pd.DataFrame(rng.uniform(size=(60, 3)), columns=["a", "b", "c"])
     df.assign(value=df.a + 0.4 * df.b + 0.2 * rng.normal(size=60)).to_csv(log, index=False)
-    assert main(["importance", log, "--target-quantile", "0.2", "--json", "one.json"]) == 0
+    assert main(["importance", log, "--level", "0.2", "--json", "one.json"]) == 0
     sentences, table, *_ = capsys.readouterr().out.split("\n\n")
     known, by_name = json.loads((tmp_path / "one.json").read_text()), {}
     for row in table.splitlines()[2:5]:
         name, share, _, p, *_ = row.split()
         by_name[name] = share, p
-    assert main(["report", log, "-o", "page.html", "--target-quantile", "0.2,0.5"]) == 0
+    assert main(["report", log, "-o", "page.html", "--level", "0.2,0.5"]) == 0
     html = (tmp_path / "page.html").read_text(encoding="utf-8")
     with jax.enable_x64(True):
         obs = px.Observations.from_dataframe(log, direction="minimize", warn=False)
-        px.report(obs, "python.html", target_quantile=[0.5, 0.2], interactions=False)
+        px.report(obs, "python.html", levels=[0.5, 0.2], interactions=False)
     python = data_of((tmp_path / "python.html").read_text(encoding="utf-8"))
     for data in (data_of(html), python):
         i, names = data["start"], data["labels"]
@@ -118,12 +118,12 @@ def test_the_page_says_what_the_command_says(tmp_path, capsys):
 def test_table_in_this_folder(logs, tmp_path, capsys):
     """The page is report.html unless it is said; what was guessed is noted, and stands on the page."""
     shutil.copy(logs / "t.csv", tmp_path)
-    assert main(["report", "t.csv", "--out=page.html", "--target-quantile=0.2", "--title", "mine"]) == 0
+    assert main(["report", "t.csv", "--out=page.html", "--level=0.2", "--title", "mine"]) == 0
     assert "parzax: note: " in capsys.readouterr().err
     html = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<title>mine</title>" in html
     assert any(item.startswith("inferred: ") for item in Texts(html).items)
-    assert "parzax report t.csv --out=page.html --target-quantile=0.2 --title mine" in Texts(html).items
+    assert "parzax report t.csv --out=page.html --level=0.2 --title mine" in Texts(html).items
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_table_in_this_folder(logs, tmp_path, capsys):
         (["missing.csv"], "there is no file 'missing.csv'"),
         (["t.csv", "-o", "page.png"], "'page.png' must end in .html or .htm"),
         (["t.csv", "-o", "nowhere/page.html"], "there is no folder 'nowhere'"),
-        (["t.csv", "--target-quantile", "0.5", "--region-quantile", "0.5"], "must be below region_quantile"),
+        (["t.csv", "--level", "0.5", "--region", "0.5"], "must be below region"),
     ],
 )
 def test_refusals(logs, tmp_path, capsys, argv, message):

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from conftest import OPTUNA
 
 import parzax as px
 from page import logs
@@ -74,7 +75,7 @@ def test_numbers(tmp_path, n_seeds):
     own = logs.result(n_seeds)
     mean, error = own.over_seeds()
     data = data_of(page(tmp_path, own))
-    np.testing.assert_allclose(data["levels"], own.target_quantile)
+    np.testing.assert_allclose(data["levels"], own.levels)
     np.testing.assert_allclose(by_name(data, "mean", own.names), mean, atol=ROUNDING)
     if n_seeds is None:
         assert all(x is None for key in ("low", "high") for row in data[key] for x in row)
@@ -94,9 +95,9 @@ def test_levels_ascend(tmp_path):
 
 def test_observations_as_results(tmp_path):
     """From observations with options, and from the result that these give; one level has no slider."""
-    options = {"region_quantile": 0.8, "estimator": px.GridEstimator.optuna()}
+    options = {"region": 0.8, "estimator": OPTUNA}
     result = px.cond_ped_anova(logs.activation(), 0.1, **options)
-    alone = {"target_quantile": 0.1, "interactions": False, "n_resamples": 0}
+    alone = {"levels": 0.1, "interactions": False, "n_resamples": 0}
     html = page(tmp_path, logs.activation(), **alone, **options)
     assert html == page(tmp_path, result)
     texts = Texts(html)
@@ -116,7 +117,7 @@ def test_levels_by_default(tmp_path, monkeypatch):
         return logs.result()
 
     monkeypatch.setattr(sys.modules["parzax.lens.page.report"], "cond_ped_anova", record)
-    for options in ({}, {"region_quantile": 0.3}):
+    for options in ({}, {"region": 0.3}):
         page(tmp_path, logs.activation(), interactions=False, **options)
     np.testing.assert_allclose(asked[0], np.arange(1, 50) / 50)
     np.testing.assert_allclose(asked[1], np.arange(1, 15) / 50)
@@ -266,7 +267,7 @@ def test_what_is_compared_all_the_same_is_not_said_to_be_0():
     space = px.Space({"x": px.Float(0, 1), "id": px.Categorical([str(i) for i in range(60)])})
     values = np.stack([rng.uniform(size=60), np.arange(60.0)], axis=-1)
     obs = px.Observations.from_arrays(space, values, values[:, 0])
-    result = logs.with_uncertainty(px.cond_ped_anova(obs, 0.3, estimator=px.GridEstimator.optuna()))
+    result = logs.with_uncertainty(px.cond_ped_anova(obs, 0.3, **OPTUNA))
     result.uncertainty.above_chance = np.array([[True, False]])
     own = numbers(result)
     assert own.mean[0, 1] > 0
@@ -425,9 +426,7 @@ def test_observations_of_one_run(tmp_path):
         obs.report, n_rows=230, dropped={"state PRUNED": 20, "state FAIL": 10}, inferred=("c: guessed",)
     )
     obs = dataclasses.replace(obs, report=report)
-    html = page(
-        tmp_path, obs, target_quantile=logs.LEVELS, title="study.db", command="parzax report", date="someday"
-    )
+    html = page(tmp_path, obs, levels=logs.LEVELS, title="study.db", command="parzax report", date="someday")
     texts = Texts(html)
     for text in (
         "230 rows, minimize",
@@ -461,7 +460,7 @@ def test_nothing_to_say(tmp_path):
     """All losses are equal: no importance, no interval, and the page says why."""
     obs = logs.activation()
     equal = px.Observations.from_arrays(obs.space, obs.values, np.zeros(200))
-    texts = Texts(page(tmp_path, equal, target_quantile=logs.LEVELS))
+    texts = Texts(page(tmp_path, equal, levels=logs.LEVELS))
     assert "nothing can be said" in texts.ids["short"]
     assert "All losses are equal" in texts.ids["beware"]
 
@@ -471,9 +470,9 @@ def test_refusals(tmp_path):
     with pytest.raises(TypeError, match="source of a report must be"):
         px.report([1, 2], path)  # pyright: ignore
     with pytest.raises(TypeError, match="estimator goes with observations"):
-        px.report(logs.result(), path, estimator=px.GridEstimator())
-    with pytest.raises(TypeError, match="target_quantile goes with observations"):
-        px.report(logs.result(), path, target_quantile=0.1)
+        px.report(logs.result(), path)
+    with pytest.raises(TypeError, match="levels goes with observations"):
+        px.report(logs.result(), path, levels=0.1)
     with pytest.raises(ValueError, match="there is no folder"):
         px.report(logs.result(), tmp_path / "missing" / "page.html")
     with pytest.raises(ValueError, match="max_parameters"):

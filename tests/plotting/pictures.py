@@ -42,7 +42,7 @@ def pictures(pattern: str = "{}") -> dict[str, Picture]:
     tasks = TaskSimilarity(names, (1 - d) / (1 + d), d, error, np.array([4, 4, 0]), (a, b, c), report)
     below, above = (px.ParzenEstimator.fit(space, rows) for rows in (x[:20], x[20:]))
     two = px.Observations.from_arrays(space, x, losses[0])
-    weights = px.importance_over_weights(two, [[1, 0], [1, 1], [0, 1]], 0.3, estimator=ESTIMATOR)
+    weights = px.importance_over_weights(two, [[1, 0], [1, 1], [0, 1]], 0.3, **ESTIMATOR)
     weights = replace(weights, objectives=(first, second))
     runs = {pattern.format("one"): trace, pattern.format("two"): trace}
     return {

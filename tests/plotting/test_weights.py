@@ -20,7 +20,7 @@ def sweep(seeds=None, second=None):
     x = rng.uniform(size=(*([] if seeds is None else [seeds]), 60, 4))
     f = np.stack([x[..., 0], x[..., 1] if second is None else second], axis=-1)
     obs = px.Observations.from_arrays(SPACE, x, f)
-    return px.importance_over_weights(obs, WEIGHTS, [0.3, 0.5], estimator=ESTIMATOR)
+    return px.importance_over_weights(obs, WEIGHTS, [0.3, 0.5], **ESTIMATOR)
 
 
 @pytest.fixture(scope="module")

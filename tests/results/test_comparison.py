@@ -21,12 +21,10 @@ def _log(seed, n=300, weights=(1.0, 0.5), seeds=None):
 
 def test_the_difference_is_that_of_the_importances_and_its_interval_that_of_the_draws():
     key, levels = jax.random.key(5), [0.1, 0.4]
-    found = px.compare(
-        _log(0), _log(1, weights=(0.5, 1.0)), levels, n_resamples=300, key=key, estimator=QUICK
-    )
+    found = px.compare(_log(0), _log(1, weights=(0.5, 1.0)), levels, n_resamples=300, key=key, **QUICK)
     keys = jax.random.split(key)
     first, second = (
-        px.cond_ped_anova(log, levels, n_resamples=300, n_shuffles=0, key=own, estimator=QUICK)
+        px.cond_ped_anova(log, levels, n_resamples=300, n_shuffles=0, key=own, **QUICK)
         for log, own in zip((_log(0), _log(1, weights=(0.5, 1.0))), keys, strict=True)
     )
     np.testing.assert_allclose(found.difference, second.importance - first.importance)
@@ -73,8 +71,8 @@ def test_one_log_is_halved_in_the_order_of_its_rows():
 
 def test_seeds_give_standard_errors():
     a, b = _log(3, seeds=8), _log(4, seeds=8)
-    found = px.compare(a, b, 0.2, estimator=QUICK)
-    means = [px.cond_ped_anova(log, 0.2, estimator=QUICK).importance for log in (a, b)]
+    found = px.compare(a, b, 0.2, **QUICK)
+    means = [px.cond_ped_anova(log, 0.2, **QUICK).importance for log in (a, b)]
     error = np.hypot(*(m.std(axis=0, ddof=1) / np.sqrt(8) for m in means))
     np.testing.assert_allclose(np.ptp(found.interval, axis=-1) / 2, 1.6449 * error, rtol=1e-3)
     np.testing.assert_allclose(found.p_value, 2 * stats.norm.sf(np.abs(found.difference) / error), rtol=1e-3)

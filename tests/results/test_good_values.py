@@ -42,8 +42,8 @@ def observations(n_seeds: int | None = None) -> px.Observations:
 @cache
 def result(n_seeds: int | None = None) -> px.ImportanceResult:
     """Of two levels; two resolutions are enough, and compile in half the time of the default ones."""
-    estimator = px.GridEstimator(divergence=px.divergence.Explained((12,), ()))
-    return px.cond_ped_anova(observations(n_seeds), [0.02, 0.5], estimator=estimator)
+    estimator = {"divergence": px.divergence.Explained((12,), ())}
+    return px.cond_ped_anova(observations(n_seeds), [0.02, 0.5], **estimator)
 
 
 def _check_shares(own, obs, n_target):
@@ -84,7 +84,10 @@ def test_nothing_is_good_where_nothing_is_known():
     """All losses equal: no importance, so no good values, and a sentence instead of a table."""
     obs = observations()
     flat = px.Observations.from_arrays(SPACE, obs.values, np.zeros(N))
-    assert px.cond_ped_anova(flat, [0.02, 0.5], estimator=result().estimator).good_values() == []
+    assert (
+        px.cond_ped_anova(flat, [0.02, 0.5], divergence=px.divergence.Explained((12,), ())).good_values()
+        == []
+    )
     none = "good values at level 0.1: none stand out"
     assert to_lines([], SPACE, 0.1) == [none]
     left_out = "not listed (not above chance, or not comparable): 1 parameter"

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import QUICK
+from parzax.lens.results.learning import shows_learning
 
 import parzax as px
 from parzax.lens.logs.report import LEARNED
-from parzax.lens.results.learning import shows_learning
 from parzax.lens.results.phrases import DEPENDENT
 
 SPACE = px.Space(
@@ -116,14 +116,14 @@ def test_results_say_so():
     """One sentence in the text, in the report of a file and of interactions, in place of the neutral one."""
     x = learned(np.random.default_rng(2), 100)
     obs = log(x, loss_of(x))
-    result = px.cond_ped_anova(obs, 0.3, estimator=QUICK, n_resamples=20, n_shuffles=20)
+    result = px.cond_ped_anova(obs, 0.3, **QUICK, n_resamples=20, n_shuffles=20)
     assert result.report.learned
     assert str(result).count(LEARNED) == 1
     assert DEPENDENT not in str(result)
     assert LEARNED in str(px.interactions(obs, 0.3, n_draws=0))
     shuffled = np.random.default_rng(0).permutation(100)
     neutral = px.cond_ped_anova(
-        log(x[shuffled], loss_of(x[shuffled])), 0.3, estimator=QUICK, n_resamples=20, n_shuffles=20
+        log(x[shuffled], loss_of(x[shuffled])), 0.3, **QUICK, n_resamples=20, n_shuffles=20
     )
     assert not neutral.report.learned
     assert DEPENDENT in str(neutral)

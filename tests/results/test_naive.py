@@ -7,6 +7,7 @@ import jax
 import numpy as np
 import optuna
 import pytest
+from conftest import OPTUNA
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 import parzax as px
@@ -79,7 +80,7 @@ def optunas(rows: list[dict], distributions: dict, level: float) -> dict[str, fl
 
 def ours(obs: px.Observations) -> px.ImportanceResult:
     with jax.enable_x64(True):
-        return px.ped_anova(obs, LEVELS, estimator=px.GridEstimator.optuna(), reference="region")
+        return px.cond_ped_anova(obs, LEVELS, **OPTUNA, reference="region")
 
 
 def assert_equal(result: px.ImportanceResult, rows: list[dict], distributions: dict) -> None:

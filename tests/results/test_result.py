@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import COARSE, QUICK, ZOO_LEVELS, zoo, zoo_observations, zoo_sweep
+from conftest import COARSE, OPTUNA, QUICK, ZOO_LEVELS, zoo, zoo_observations, zoo_sweep
 from reference import grid
 
 import parzax as px
@@ -19,7 +19,7 @@ TWELVE = replace(QUICK, grid=COARSE)
 
 def analyse(values, losses):
     """The zoo where it does not matter how parameters are compared."""
-    return px.cond_ped_anova(zoo_observations(values, losses), ZOO_LEVELS, estimator=QUICK)
+    return px.cond_ped_anova(zoo_observations(values, losses), ZOO_LEVELS, **QUICK)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_a_scalar_level_keeps_its_axis():
     """q = 1 for a number and for a list of one."""
     obs = zoo_observations(*zoo())
     for level in (0.25, [0.25], np.float32(0.25)):
-        assert px.cond_ped_anova(obs, level, estimator=QUICK).importance.shape == (1, 5)
+        assert px.cond_ped_anova(obs, level, **QUICK).importance.shape == (1, 5)
 
 
 def test_more_than_one_seed_axis(result):
@@ -121,7 +121,7 @@ def test_ranking_is_stable():
 
 def test_densities_are_those_of_the_definition():
     """p_T and p_R per regime against the loops; regimes without a row give the prior."""
-    result = px.cond_ped_anova(zoo_observations(*zoo()), ZOO_LEVELS, estimator=TWELVE)
+    result = px.cond_ped_anova(zoo_observations(*zoo()), ZOO_LEVELS, **TWELVE)
     start = 0
     for name, sizes, kind in (("c", [12], "numeric"), ("kind", [4], "categorical"), ("k", [12], "numeric")):
         for regime, size in zip(result.density(name), sizes, strict=True):
@@ -161,7 +161,7 @@ def test_densities_reproduce_the_divergence():
 
 def test_cell_values_are_native():
     """The ends of the grid are the ends of the domain, log and integer ones too."""
-    result = px.cond_ped_anova(zoo_observations(*zoo()), ZOO_LEVELS, estimator=TWELVE)
+    result = px.cond_ped_anova(zoo_observations(*zoo()), ZOO_LEVELS, **TWELVE)
     eta = result.density("eta")[0].values
     assert eta[0] == pytest.approx(1e-4)
     assert eta[-1] == pytest.approx(1.0)
@@ -189,21 +189,21 @@ def test_save_and_load(result, tmp_path):
         assert getattr(loaded, field).dtype == getattr(result, field).dtype
     assert loaded.space == result.space
     assert loaded.estimator == result.estimator
-    assert (loaded.region_quantile, loaded.reference) == (result.region_quantile, result.reference)
+    assert (loaded.region, loaded.reference) == (result.region, result.reference)
     assert loaded.report == result.report
-    assert loaded.target_quantile.tolist() == ZOO_LEVELS
+    assert loaded.levels.tolist() == ZOO_LEVELS
     assert loaded.ranking() == result.ranking()
 
 
 ESTIMATORS = {
-    "default": px.GridEstimator(),
+    "default": {},
     "settings": px.GridEstimator(
         px.Grid(20, mirror=False, max_pools=3, optuna_rounding=True),
         Explained((5, 7), (3,), 2.0, 4.0, 1.0, debias=False, min_rows=5),
         balance=False,
     ),
     "papers": px.GridEstimator(divergence=Pearson(2.0, 1e-9, False, 3)),
-    "optuna": px.GridEstimator.optuna(),
+    "optuna": OPTUNA,
 }
 
 

@@ -32,10 +32,10 @@ def test_each_objective_is_what_it_is_alone(seeds):
     """Catches seeds and objectives mixed up, levels out of order, and weights given to the wrong rows."""
     obs = log(seeds).with_weight(np.broadcast_to(np.arange(60) % 3, (60,) if seeds is None else (2, 60)))
     with jax.enable_x64(True):
-        found = px.importance_by_objective(obs, LEVELS, estimator=QUICK)
+        found = px.importance_by_objective(obs, LEVELS, **QUICK)
         assert list(found) == ["objective_0", "objective_1"]
         for i, result in enumerate(found.values()):
-            alone = px.cond_ped_anova(obs, LEVELS, objective=i, estimator=QUICK)
+            alone = px.cond_ped_anova(obs, LEVELS, objective=i, **QUICK)
             np.testing.assert_array_equal(result.counts, alone.counts)
             np.testing.assert_array_equal(result.status, alone.status)
             # Other shapes may sum in another order.
@@ -47,8 +47,8 @@ def test_each_objective_is_what_it_is_alone(seeds):
 @pytest.mark.slow
 def test_all_weight_on_one_objective_is_that_objective_to_the_last_digit():
     obs = log()
-    objectives = list(px.importance_by_objective(obs, LEVELS, estimator=QUICK).values())
-    sweep = px.importance_over_weights(obs, [[1, 0], [0, 3]], LEVELS, estimator=QUICK)
+    objectives = list(px.importance_by_objective(obs, LEVELS, **QUICK).values())
+    sweep = px.importance_over_weights(obs, [[1, 0], [0, 3]], LEVELS, **QUICK)
     for a, b in zip(objectives, sweep.results, strict=True):
         same(a, b)
     np.testing.assert_array_equal(sweep.weights, [[1, 0], [0, 1]])
@@ -62,8 +62,8 @@ def test_a_missing_objective_without_weight_is_not_missed():
     losses[:9, 1] = np.nan
     losses[9:12, 1] = -np.inf
     part = px.Observations.from_arrays(SPACE, obs.values, losses)
-    a = px.importance_over_weights(part, [[1, 0], [1, 1]], LEVELS, estimator=QUICK)
-    b = px.importance_over_weights(obs, [[1, 0], [1, 1]], LEVELS, estimator=QUICK)
+    a = px.importance_over_weights(part, [[1, 0], [1, 1]], LEVELS, **QUICK)
+    b = px.importance_over_weights(obs, [[1, 0], [1, 1]], LEVELS, **QUICK)
     same(a.results[0], b.results[0])
     assert a.results[1].n_region == 51
 

@@ -30,7 +30,7 @@ def _log(n, seed=0, round_to=None, weight=None):
 
 
 def _analyse(obs, levels=None, **options):
-    return px.cond_ped_anova(obs, levels, estimator=QUICK, **options)
+    return px.cond_ped_anova(obs, levels, **QUICK, **options)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def _analyse(obs, levels=None, **options):
 )
 def test_the_level_leaves_more_than_ten_rows(n, level, n_target):
     result = _analyse(_log(n))
-    assert result.target_quantile.tolist() == [level]
+    assert result.levels.tolist() == [level]
     assert result.n_target.tolist() == [n_target]
     assert (result.status & int(px.Status.LOW_DATA) != 0).any() == (n < 22)
     text = str(result)
@@ -65,16 +65,16 @@ def test_ties_and_weights_count_as_the_rows_that_they_put_into_the_target():
     tied = px.Observations.from_arrays(SPACE, _log(150).values, loss)
     result = _analyse(tied)
     # A target of 0.1 is the 15 rows; with 0.11 it would be all of them.
-    assert (result.target_quantile[0], result.n_target[0]) == (0.1, 15)
+    assert (result.levels[0], result.n_target[0]) == (0.1, 15)
     tied = px.Observations.from_arrays(SPACE, _log(150).values, np.where(loss < 12, loss, 20))
     result = _analyse(tied)
-    assert (result.target_quantile[0], result.n_target[0]) == (0.08, 12)
+    assert (result.levels[0], result.n_target[0]) == (0.08, 12)
     result = _analyse(_log(20, weight=np.full(20, 10.0)))
-    assert (result.target_quantile[0], result.n_target[0]) == (0.1, 20)
+    assert (result.levels[0], result.n_target[0]) == (0.1, 20)
     two_values = px.Observations.from_arrays(SPACE, _log(60).values, np.arange(60) >= 55)
     assert _analyse(two_values).n_target[0] == 55  # no level leaves more than ten rows outside
-    assert _analyse(_log(60), None, region_quantile=0.5).target_quantile[0] == 0.17
-    assert _analyse(_log(3000), None, region_quantile=0.01).n_target[0] == 19  # 11 outside
+    assert _analyse(_log(60), None, region=0.5).levels[0] == 0.17
+    assert _analyse(_log(3000), None, region=0.01).n_target[0] == 19  # 11 outside
 
 
 @pytest.mark.slow
@@ -94,14 +94,14 @@ def test_ties_and_rows_without_a_loss_are_said():
 def test_all_functions_choose_the_same_level():
     """Interactions, several objectives, fronts, comparisons."""
     obs = _log(60)
-    assert px.interactions(obs, n_draws=0).target_quantile.tolist() == [0.17]
-    by_objective = px.importance_by_objective(obs, estimator=QUICK)
-    assert [result.target_quantile.tolist() for result in by_objective.values()] == [[0.17]]
+    assert px.interactions(obs, n_draws=0).levels.tolist() == [0.17]
+    by_objective = px.importance_by_objective(obs, **QUICK)
+    assert [result.levels.tolist() for result in by_objective.values()] == [[0.17]]
     two = px.Observations.from_arrays(SPACE, obs.values, obs.values[:, :2], direction=["minimize"] * 2)
-    assert px.importance_over_weights(two, estimator=QUICK).target_quantile.tolist() == [0.17]
-    assert _analyse(two, selection="pareto").target_quantile.tolist() == [0.17]
-    compared = px.compare(obs, _log(300), n_resamples=4, estimator=QUICK)
-    assert compared.target_quantile.tolist() == [0.17]
+    assert px.importance_over_weights(two, **QUICK).levels.tolist() == [0.17]
+    assert _analyse(two, objective="pareto").levels.tolist() == [0.17]
+    compared = px.compare(obs, _log(300), n_resamples=4, **QUICK)
+    assert compared.levels.tolist() == [0.17]
     assert "no level was given: 0.17" in str(compared)
     pairs = px.interactions(obs, [0.02, 0.3], n_draws=0)
     assert pairs.ranking() == pairs.ranking(1)
@@ -110,7 +110,7 @@ def test_all_functions_choose_the_same_level():
 
 def test_a_sweep_is_shown_first_at_the_nearest_level_with_rows():
     sweep = _analyse(_log(60), [0.02, 0.1, 0.3, 0.5])
-    assert sweep.target_quantile[sweep.usual_level] == 0.3
+    assert sweep.levels[sweep.usual_level] == 0.3
     assert sweep.ranking() == sweep.ranking(2)
     assert f"at 0.3: {sweep.ranking(2)[0]!r}" in repr(sweep)
     assert sweep.good_values() == sweep.good_values(2)
@@ -220,7 +220,7 @@ def test_matters_most_is_true_of_the_shares():
             often = f"{100 * round(float(often), 2):.6g} %"
             text = f"{result.names[share.argmax()]} comes first in {often} of samples of these rows"
             assert (text in sure) == (not chance[share.argmax()]) == (" comes first in " in sure)
-            assert any("--target-quantile 0.5" in line for line in more) == (chance | (share == 0)).all()
+            assert any("--level 0.5" in line for line in more) == (chance | (share == 0)).all()
             assert len(sure.split()) <= 30
     assert seen == {True, False}
 
@@ -250,7 +250,7 @@ def test_a_p_value_just_above_the_limit_does_not_read_as_the_limit():
 
 
 def test_a_comparison_says_what_differs_or_that_nothing_does():
-    same = px.compare(_log(60), n_resamples=8, estimator=QUICK)
+    same = px.compare(_log(60), n_resamples=8, **QUICK)
     none, alone = "no parameter differs: p, adjusted for all", "an interval without 0 is not enough"
     other = replace(same, p_value=np.full((1, 4), 0.001))
     assert (none in str(same), '"differs": p, adjusted' in str(same)) == (True, False)

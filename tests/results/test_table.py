@@ -28,7 +28,7 @@ def make_result(n_seeds=None, n_parameters=3, levels=(0.1, 0.5), some_failed=Fal
     if some_failed:
         losses = np.where(x[..., 0] < 0.3, np.nan, losses)
     obs = px.Observations.from_arrays(space, values, losses)
-    return px.cond_ped_anova(obs, target_quantile=levels, estimator=QUICK, **options)
+    return px.cond_ped_anova(obs, levels=levels, **QUICK, **options)
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
@@ -39,7 +39,7 @@ def test_long_form(backend):
     assert type(table).__module__.startswith(backend)
     names = table.column_names if backend == "pyarrow" else list(table.columns)
     assert names == [
-        "seed", "target_quantile", "parameter", "importance", "variance", "standard", "inter", "unweighted",
+        "seed", "level", "parameter", "importance", "variance", "standard", "inter", "unweighted",
         "n_target", "n_region", "status", "status_names",
     ]  # fmt: skip
     assert len(table) == 2 * 2 * 3
@@ -47,7 +47,7 @@ def test_long_form(backend):
         at = (s * 2 + q) * 3 + d
         row = {name: np.asarray(table[name])[at] for name in names}
         assert row["seed"] == s
-        assert row["target_quantile"] == result.target_quantile[q]
+        assert row["levels"] == result.levels[q]
         assert row["parameter"] == result.names[d]
         assert row["importance"] == result.importance[s, q, d]
         assert row["standard"] == result.standard[s, q, d]
@@ -99,7 +99,7 @@ def test_text_of_a_sweep_shows_some_levels_and_the_standard_error():
     shown = [0, 9, 16, *range(19, 99, 10), 98]
     rows = lines[2:14]
     assert [row.split()[-2] for row in rows] == [str(counted[i]) for i in shown]
-    assert [row.split()[0] for row in rows] == [f"{result.target_quantile[i]:g}" for i in shown]
+    assert [row.split()[0] for row in rows] == [f"{result.levels[i]:g}" for i in shown]
     assert lines[1].split()[1:4] == result.ranking(16)
     mean, error = result.over_seeds()
     best = lines[1].split()[1]

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import QUICK
+from conftest import OPTUNA, QUICK
 
 import parzax as px
 from parzax.importance import chebyshev, weighted_sum
@@ -96,7 +96,7 @@ class TestRows:
 
     def test_the_unconditional_estimator_takes_them_too(self):
         obs = log(constraints=log().values[:, 0] - 0.5)
-        same(px.ped_anova(obs, 0.3, rows="feasible", estimator=QUICK), analyse(obs, rows="feasible"))
+        same(px.cond_ped_anova(obs, 0.3, rows="feasible", **QUICK), analyse(obs, rows="feasible"))
 
 
 class TestObjective:
@@ -116,7 +116,7 @@ class TestObjective:
 
     def test_names_are_saved(self, tmp_path):
         obs = log()
-        result = px.importance_by_objective(obs, 0.3, estimator=QUICK)["objective_1"]
+        result = px.importance_by_objective(obs, 0.3, **QUICK)["objective_1"]
         result.save(tmp_path / "r.npz")
         loaded = px.ImportanceResult.load(tmp_path / "r.npz")
         assert loaded.report == result.report
@@ -128,11 +128,11 @@ class TestPareto:
     def test_of_one_objective_it_is_that_objective(self):
         f = np.round(log().losses[:, 0], 1)
         obs = px.Observations.from_arrays(SPACE, log().values, f)
-        for estimator in (px.GridEstimator(), px.GridEstimator.optuna()):
+        for estimator in ({}, OPTUNA):
             options = {"level": [0.1, 0.3], "estimator": estimator}
             for ties in (None, px.ties.crowding()):
                 same(
-                    analyse(obs, selection="pareto", ties=ties, **options),
+                    analyse(obs, objective="pareto", ties=ties, **options),
                     analyse(obs, **options),
                 )
 
@@ -140,9 +140,9 @@ class TestPareto:
     def test_parity_takes_exactly_so_many_rows_and_the_default_keeps_equal_ones(self):
         obs = log(digits=1)
         levels = np.arange(1, 10) / 10
-        exact = analyse(obs, levels, selection="pareto", estimator=px.GridEstimator.optuna())
+        exact = analyse(obs, levels, objective="pareto", **OPTUNA)
         assert exact.n_target.tolist() == [np.ceil(level * 60) for level in levels]
-        kept = analyse(obs, levels, selection="pareto")
+        kept = analyse(obs, levels, objective="pareto")
         assert (kept.n_target >= exact.n_target).all()
         larger = kept.n_target > exact.n_target
         assert larger.any()
@@ -152,19 +152,19 @@ class TestPareto:
         """All rows are one front: crowding cannot tell the inner ones apart, hypervolume can."""
         t = np.arange(60.0)
         obs = px.Observations.from_arrays(SPACE, log().values, np.stack([t, 59 - t], axis=-1))
-        crowded = analyse(obs, selection="pareto", ties=px.ties.crowding())
+        crowded = analyse(obs, objective="pareto", ties=px.ties.crowding())
         assert crowded.n_target == 60
         assert (crowded.status & int(Status.TIED_CUTOFF | Status.SAME_SETS) > 0).all()
-        chosen = analyse(obs, selection="pareto")
+        chosen = analyse(obs, objective="pareto")
         assert chosen.n_target == 18
         assert not (chosen.status & int(Status.TIED_CUTOFF)).any()
 
     def test_each_seed_by_itself(self):
         obs = log(seeds=2)
-        result = analyse(obs, selection="pareto")
+        result = analyse(obs, objective="pareto")
         for i in range(2):
             one = px.Observations.from_arrays(SPACE, obs.values[i], obs.losses[i])
-            alone = analyse(one, selection="pareto")
+            alone = analyse(one, objective="pareto")
             np.testing.assert_array_equal(result.counts[i], alone.counts)
 
     @pytest.mark.parametrize("ties", [px.ties.hypervolume(), px.ties.crowding()])
@@ -175,8 +175,8 @@ class TestPareto:
         rows = np.repeat(np.arange(60), weight)
         alone = np.arange(len(rows))
         twice = px.Observations.from_arrays(SPACE, obs.values[rows], obs.losses[rows], groups=alone)
-        a = analyse(obs.with_weight(weight), selection="pareto", ties=ties)
-        b = analyse(twice, selection="pareto", ties=ties)
+        a = analyse(obs.with_weight(weight), objective="pareto", ties=ties)
+        b = analyse(twice, objective="pareto", ties=ties)
         np.testing.assert_array_equal(a.counts, b.counts)
         assert a.n_region == 60
 
@@ -186,11 +186,11 @@ class TestPareto:
         losses[:5, 1] = np.nan
         part = px.Observations.from_arrays(SPACE, obs.values, losses)
         kept = px.Observations.from_arrays(SPACE, obs.values[5:], losses[5:])
-        a, b = (analyse(o, selection="pareto") for o in (part, kept))
+        a, b = (analyse(o, objective="pareto") for o in (part, kept))
         np.testing.assert_array_equal(a.counts, b.counts)
         # Ranked last they are in the region alone, whatever their other objective is.
         worst = px.Observations.from_arrays(SPACE, obs.values, losses, failed="worst")
-        last = analyse(worst, 0.9, selection="pareto")
+        last = analyse(worst, 0.9, objective="pareto")
         assert last.n_region == 60
         assert last.n_target == 54
         assert not (last.status & int(Status.TIED_CUTOFF)).any()
@@ -201,7 +201,7 @@ class TestPareto:
         with pytest.raises(ValueError, match="selection='pareto'"):
             analyse(log(), ties=px.ties.crowding())
         with pytest.raises(TypeError, match="ties must be"):
-            analyse(log(), selection="pareto", ties="crowding")
+            analyse(log(), objective="pareto", ties="crowding")
 
 
 class TestScalarised:

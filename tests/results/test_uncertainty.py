@@ -145,7 +145,9 @@ def test_the_fewer_rows_are_those_of_the_target_or_those_outside_it():
     obs, levels = _noisy(), [0.9, 0.1, 0.5]
     known = px.cond_ped_anova(obs, levels, n_resamples=4, key=jax.random.key(0)).uncertainty
     assert known.n_fewer.tolist() == [20, 20, 100]
-    inside = px.cond_ped_anova(obs, [0.3, 0.1, 0.2], 0.4, n_resamples=4, key=jax.random.key(0)).uncertainty
+    inside = px.cond_ped_anova(
+        obs, [0.3, 0.1, 0.2], region=0.4, n_resamples=4, key=jax.random.key(0)
+    ).uncertainty
     assert inside.n_fewer.tolist() == [20, 20, 40]
 
 
@@ -158,7 +160,7 @@ def _noisy(n=200, seed=0):
 
 
 def _analyse(**options):
-    return px.cond_ped_anova(_noisy(), 0.2, estimator=QUICK, key=jax.random.key(0), **options)
+    return px.cond_ped_anova(_noisy(), 0.2, **QUICK, key=jax.random.key(0), **options)
 
 
 @cache
@@ -264,8 +266,8 @@ def test_many_parameters_can_be_above_chance():
     x = rng.uniform(size=(150, 102))
     space = px.Space({f"p{i}": px.Float(0, 1) for i in range(102)})
     obs = px.Observations.from_arrays(space, x, (x[:, 0] - 0.3) ** 2)
-    coarse = px.GridEstimator(grid=px.Grid(max_cells=6))
-    known = px.cond_ped_anova(obs, 0.2, estimator=coarse, n_resamples=2, key=jax.random.key(0)).uncertainty
+    coarse = {"grid": px.Grid(max_cells=6)}
+    known = px.cond_ped_anova(obs, 0.2, **coarse, n_resamples=2, key=jax.random.key(0)).uncertainty
     assert known.above_chance[0, 0]
 
 

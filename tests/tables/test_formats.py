@@ -7,12 +7,12 @@ import jax
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import coarse_estimator
+from conftest import coarse_method
+from parzax.lens.results.estimator import ESTIMATORS
 from reference import logs
 
 import parzax as px
 from parzax.lens.cli import main
-from parzax.lens.results.estimator import ESTIMATORS
 from parzax.lens.tables import recognise
 from parzax.lens.tables.files import read_table
 
@@ -341,8 +341,8 @@ def test_tables_of_tools(name, capsys, tmp_path, monkeypatch):
     assert folder is not None
     path = Path(folder) / "tables" / name
     target, direction, some = wanted["target"], wanted["direction"], "nothing_above_chance" in wanted
-    monkeypatch.setitem(ESTIMATORS, "default", coarse_estimator(False))
-    asked = ["--target", target, "--direction", direction, "--target-quantile", "0.1"]
+    monkeypatch.setitem(ESTIMATORS, "default", coarse_method(False))
+    asked = ["--target", target, "--direction", direction, "--level", "0.1"]
     out = tmp_path / "out.json"
     assert main(["importance", str(path), *asked, "--resamples", str(20 * some), "--json", str(out)]) == 0
     printed, written = capsys.readouterr().out, json.loads(out.read_text())
@@ -353,7 +353,7 @@ def test_tables_of_tools(name, capsys, tmp_path, monkeypatch):
     obs = px.Observations.from_dataframe(frame, target, direction=direction, warn=False)
     with jax.enable_x64(True):
         result = px.cond_ped_anova(
-            obs, 0.1, estimator=coarse_estimator(False), n_resamples=20 * some, n_shuffles=200 * some
+            obs, 0.1, **coarse_method(False), n_resamples=20 * some, n_shuffles=200 * some
         )
     np.testing.assert_allclose([by_command[n] for n in result.names], result.importance[0], atol=1e-9)
 

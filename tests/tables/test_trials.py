@@ -7,9 +7,9 @@ import shlex
 import numpy as np
 import pandas as pd
 import pytest
+from parzax.lens.results.learning import shows_learning, with_learning
 
 import parzax as px
-from parzax.lens.results.learning import shows_learning, with_learning
 
 RNG = np.random.default_rng(0)
 N = 20

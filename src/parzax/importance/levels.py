@@ -102,20 +102,20 @@ def rank_levels(levels: tuple[float, ...]) -> tuple[int, ...]:
     return tuple(np.argsort(np.argsort(levels, kind="stable")).tolist())
 
 
-def checked_levels(target_quantile: Any, region_quantile: Any) -> tuple[np.ndarray, float]:
+def checked_levels(levels: Any, region: Any) -> tuple[np.ndarray, float]:
     """Return (q,) target levels and the region's level, or raise a ValueError."""
-    region = _checks.quantile("region_quantile", region_quantile)
-    levels = _checks.float_array("target_quantile", target_quantile)
+    region = _checks.quantile("region", region)
+    levels = _checks.float_array("levels", levels)
     if levels.ndim > 1 or levels.size == 0:
-        raise ValueError(f"target_quantile must be a number or a non-empty list, got shape {levels.shape}.")
+        raise ValueError(f"levels must be a number or a non-empty list, got shape {levels.shape}.")
     levels = levels.reshape(-1)
     # A Python loop: for one level a single NumPy call would cost as much as the loop.
     for level in levels.tolist():
         if not 0 < level <= 1:
-            raise ValueError(f"target_quantile must lie in (0, 1], got {level!r}.")
+            raise ValueError(f"levels must lie in (0, 1], got {level!r}.")
         if level >= region:
-            raise ValueError(f"target_quantile must be below region_quantile = {region!r}, got {level!r}.")
+            raise ValueError(f"levels must be below region = {region!r}, got {level!r}.")
     # Levels that differ only by rounding count as equal; levels below 1e-12 are compared exactly.
     if len({round(level, 12) or level for level in levels.tolist()}) < len(levels):
-        raise ValueError("target_quantile holds the same level twice.")
+        raise ValueError("levels holds the same level twice.")
     return levels, region

@@ -10,15 +10,15 @@ import numpy as np
 
 from parzax import _checks
 from parzax._words import plural, visible
-from parzax.importance import Counts
+from parzax.importance import Counts, Grid
 from parzax.lens.cli.reading import table_arguments
 from parzax.lens.cli.writing import progress, say
 from parzax.lens.logs import Observations
 from parzax.lens.logs.groups import find_groups
 from parzax.lens.logs.inference import describe_range
 from parzax.lens.logs.parquet import ParquetLog
-from parzax.lens.results.default_level import candidate_levels, explain_level, pick_level
-from parzax.lens.results.learning import with_learning
+from parzax.lens.results.analysis import candidate_levels
+from parzax.lens.results.default_level import explain_level, pick_level
 from parzax.lens.run.chunks import Chunks
 from parzax.lens.tables import recognise
 from parzax.lens.tables.columns import listed
@@ -41,7 +41,7 @@ _UNFIT: dict[str, Any] = {
 
 
 def count_log(
-    path: Path, args: Namespace, levels: list[float] | None, how: dict[str, Any]
+    path: Path, args: Namespace, levels: list[float] | None, region: float, grid: Grid
 ) -> tuple[Observations, Counts] | None:
     """Count the rows of large Parquet files; None if the log is another one, or its rows are needed.
 
@@ -68,9 +68,9 @@ def count_log(
         "every file needs numbers as the objective, and each parameter (--drop NAME leaves one out)",
         ValueError,
     ):
-        log = ParquetLog.of(files, obs.space, target, direction, how["estimator"].grid)
+        log = ParquetLog.of(files, obs.space, target, direction, grid)
     log = replace(log, shown=sys.stderr.isatty())
-    log, region = log.widened() if args.space is None else log, how["region_quantile"]
+    log = log.widened() if args.space is None else log
     candidates = candidate_levels(region) if levels is None else np.array(levels)
     work = log.work(candidates, region, automatic_level=levels is None)
     log = replace(log, chunks=None if args.resume is None else Chunks(args.resume, work))
@@ -101,8 +101,7 @@ def count_log(
         some = f"{plural(table.n, 'row')} of {files.n}"
         notes += (f"these notes are about {some}; bounds are of all rows",) * (args.space is None)
         notes += (f"rows that belong together, such as repeats, were looked for in {some} alone",)
-    report = with_learning(obs, obs.losses[None, :, 0], level=level, inferred=notes)
-    report = replace(report, n_rows=files.n, n_failed=files.n - cutoffs.n)
+    report = replace(obs.report, level=level, inferred=notes, n_rows=files.n, n_failed=files.n - cutoffs.n)
     return replace(obs, space=log.space, report=report), counts
 
 

@@ -221,7 +221,7 @@ def _draw_regime(top: Axes, bottom: Axes, level: Level, name: str, i: int, densi
         bottom.set_xlabel(f"{bottom.get_xlabel()} ({hidden} rarer choices not shown)")
     if len(result.space[name]) > 1 or domain.conditions:
         lines = textwrap.wrap(phrases.regime_text(domain), 34, max_lines=2, placeholder=" …")
-        others = "all" if result.region_quantile == 1 else "the region"
+        others = "all" if result.region == 1 else "the region"
         shares = f"{_percent(alpha.mean())} of the best rows, {_percent(beta.mean())} of {others}"
         top.set_title("\n".join([*map(_text.escape, lines), shares]), fontsize=_axes.get_font_size(top, 0.9))
     for ax in (top, bottom):
@@ -238,7 +238,7 @@ def _draw_regime(top: Axes, bottom: Axes, level: Level, name: str, i: int, densi
         return axis.discrete
     colour, quantile = colours(result)[name], f"γ′ = {result.levels[level.number]:g}"
     n = 1 + int(alpha.any())
-    rows_of = "all rows" if result.region_quantile == 1 else "region"
+    rows_of = "all rows" if result.region == 1 else "region"
     look = {"color": _REGION, "label": f"{rows_of}  $p_R$"}
     draw_density(top, axis, region[beta > 0], filled=True, slot=(0, n), **look)
     if alpha.any():

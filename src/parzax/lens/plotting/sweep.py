@@ -91,7 +91,7 @@ def importance_sweep(
     alone = [result.names.index(name) for name in names[:most]]
     bands = _find_bands(result, order, alone, anything=bool(data.any()))
     top = _set_y_limits(ax, data, shares, len(bands))
-    span, region = max(float(np.ptp(levels)), 0.1), result.region_quantile
+    span, region = max(float(np.ptp(levels)), 0.1), result.region
     left = max(0.0, float(levels[0]) - 0.04 * span)
     right = min(region, float(levels[-1]) + (0.04 if len(levels) > 1 else 0.2) * span)
     name_lines(ax, levels, lines, (left, right), top)

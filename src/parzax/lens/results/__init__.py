@@ -3,6 +3,6 @@
 from parzax.lens.results.analysis import cond_ped_anova as cond_ped_anova
 from parzax.lens.results.comparison import Comparison as Comparison
 from parzax.lens.results.comparison import compare as compare
-from parzax.lens.results.interactions import InteractionResult as InteractionResult
-from parzax.lens.results.interactions import interactions as interactions
+from parzax.lens.results.pairs import InteractionResult as InteractionResult
+from parzax.lens.results.pairs import interactions as interactions
 from parzax.lens.results.result import ImportanceResult as ImportanceResult

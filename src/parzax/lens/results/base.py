@@ -100,7 +100,7 @@ class AbstractResult(abc.ABC):
         """What mattered, how sure that is, and what to do next, at the ``level``-th level."""
 
     @abc.abstractmethod
-    def settings(self) -> list[str]:
+    def details(self) -> list[str]:
         """How the numbers of the table were made, a line each."""
 
     @abc.abstractmethod
@@ -203,7 +203,7 @@ class AbstractResult(abc.ABC):
         rest = [f"{plural(more, 'thing')} inferred: --verbose lists them"] * (more > 0 and not verbose)
         rest += [f"{plural(left, f'more {self.kind}')} in to_dataframe()"] * (left > 0)
         if verbose:
-            return [*self.settings(), *lines, *rest, *self.facts, *self.advice()]
+            return [*self.details(), *lines, *rest, *self.facts, *self.advice()]
         advice = [line for line in self.advice(self.usual_level) if not line.startswith("NOT_ABOVE_CHANCE")]
         return ["; ".join([*lines, *rest]), *self.facts, *advice]
 
@@ -283,7 +283,7 @@ class AbstractResult(abc.ABC):
             "sentences": self.sentences(),
             "level_shown": float(self.levels[self.usual_level]),
             "region": self.region,
-            "settings": self.settings(),
+            "details": self.details(),
             "report": self.report.lines(self.n_seeds),
             "facts": list(self.facts),
             "advice": self.advice(),

@@ -102,10 +102,10 @@ class Comparison(AbstractResult):
         """What differs, how sure that is, and what to do next, at a level (by default `usual_level`)."""
         return words.comparison_sentences(self, self.usual_level if level is None else level)
 
-    def settings(self) -> list[str]:
+    def details(self) -> list[str]:
         """How the numbers of the table were made, a line each."""
         least = f"p, adjusted for the parameters of a level (Holm), is at most {1 - _LEVEL:.1g}"
-        return [*self.first.settings(), f"interval: of one parameter by itself; differs: {least}"]
+        return [*self.first.details(), f"interval: of one parameter by itself; differs: {least}"]
 
     def _columns(self) -> dict[str, np.ndarray]:
         low, high = np.moveaxis(self.interval, -1, 0)

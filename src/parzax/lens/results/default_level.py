@@ -68,7 +68,7 @@ def at_usual_level(encoded: Encoded, share: np.ndarray) -> tuple[Encoded, str]:
     i = pick_level(levels, n_target, n_region)
     first = np.where(encoded.level <= encoded.place[i], 0, np.where(encoded.level <= m, 1, 2))
     chosen = replace(
-        encoded, level=first.astype(np.uint8), levels=(levels[i],), status=encoded.status[:, [i]]
+        encoded, level=first.astype(np.uint8), levels=(float(levels[i]),), status=encoded.status[:, [i]]
     )
     why = explain_level(levels[i], n_target[:, i], n_region)
     return chosen, why and f"no level was given: {levels[i]:g} is {why}"

@@ -43,7 +43,8 @@ def good_values(result: Any, level: int) -> list[GoodValues]:
 
     They are the values whose share of the target's density exceeds their share of the region's by most; the
     densities are averaged over the seeds. For a number they are a contiguous range, for a category any set of
-    choices. Regimes without rows in the target, parameters of a single value, and importances that are not defined, 0 or not above chance are left out.
+    choices. Regimes without rows in the target, parameters of a single value, and importances that are not
+    defined, 0 or not above chance are left out.
     """
     importance = result.over_seeds()[0][level]
     shown = result.is_above(level) & result.by_seed(result.is_defined)[:, level].any(axis=0)

@@ -48,7 +48,7 @@ class Method:
 
     @property
     def how(self) -> dict[str, Any]:
-        """Arguments of `parzax.importance.estimate`. On Optuna's grid 1/d stands for importances without sense."""
+        """Arguments of `parzax.importance.estimate`. On Optuna's grid 1/d is an importance, too."""
         shares = {"balance": self.balance, "uniform_when_undefined": not self.balance}
         return {"divergence": self.divergence, "reference": self.reference, **shares}
 
@@ -241,7 +241,7 @@ class ImportanceResult(AbstractResult):
         """What mattered, how sure that is, and what to do next, at a level (by default `usual_level`)."""
         return words.importance_sentences(self, self.usual_level if level is None else level)
 
-    def settings(self) -> list[str]:
+    def details(self) -> list[str]:
         """How the numbers of the table were made, a line each."""
         method, known = self.method, self.uncertainty
         against = "the region" if method.reference == "region" else "the uniform density"

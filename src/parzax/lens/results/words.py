@@ -148,7 +148,7 @@ def _next_step(result: Any, level: int, labels: list[str], above: list[int]) -> 
         return "resample the rows, for intervals and p-values: n_resamples=500 (--resamples 500)"
     if not above:
         half = ", or ask about the better half (level 0.5), which has more of them among the best"
-        return "add rows" + half * (len(result.levels) == 1 and result.levels[level] < _NEAR_HALF)
+        return "add rows" + half * bool(len(result.levels) == 1 and result.levels[level] < _NEAR_HALF)
     for good in result.good_values(level):
         j = result.space.index(good.parameter)
         if j in above[:_NAMED] and (text := good_text(good, result.space[good.parameter])):

@@ -143,7 +143,7 @@ class InteractionResult(AbstractResult):
         """Which pairs interact, how sure that is, and what to do next; by default at the `usual_level`."""
         return words.interaction_sentences(self, self.usual_level if level is None else level)
 
-    def settings(self) -> list[str]:
+    def details(self) -> list[str]:
         """How the numbers of the table were made, a line each."""
         share = (
             "importance: share of the variance of membership in the target that only both together explain"
