@@ -12,9 +12,7 @@ OBS = px.Observations.from_arrays(SPACE, _X, np.stack([_X[:, 0], 1 - _X[:, 1]], 
 QUICK = {"grid": px.Grid(max_cells=4), "divergence": px.divergence.Pearson()}
 INSIDE = "runs on the host, but was called while JAX traces a function: call it outside jax.jit"
 CALLS = {
-    "ped_anova": lambda _: px.cond_ped_anova(OBS, **QUICK),
-    "importance_by_objective": lambda _: px.importance_by_objective(OBS, **QUICK),
-    "importance_over_weights": lambda _: px.importance_over_weights(OBS, weights=[[0.5, 0.5]], **QUICK),
+    "cond_ped_anova": lambda _: px.cond_ped_anova(OBS, objective=[0.5, 0.5], **QUICK),
     "interactions": lambda _: px.interactions(OBS, n_draws=0),
     "task_similarity": lambda _: px.task_similarity([OBS]),
     "ask": lambda _: px.adapters.Session(px.tpe(SPACE)).ask(0),

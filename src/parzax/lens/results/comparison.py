@@ -184,7 +184,7 @@ def _interval(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(q, d, 2) ends of intervals and (q, d) p-values, from differences of draws or from standard errors."""
     logs, shape = (first, second), (-1, *difference.shape)
-    before, after = (log.uncertainty and log.uncertainty.importances.reshape(shape) for log in logs)
+    before, after = (log.sampled and log.sampled.importances.reshape(shape) for log in logs)
     if before is not None and after is not None:
         between, tail = after - before, (1 - _LEVEL) / 2
         ends = np.quantile(between, [tail, 1 - tail], axis=0)

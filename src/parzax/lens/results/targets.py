@@ -103,11 +103,7 @@ def ranked(
         ), f"smallest {' + '.join(terms)}"
     number = 0 if pareto else objective_index(obs, objective)
     best = "largest" if obs.report.direction[number] == "maximize" else "smallest"
-    name = (
-        shorten(names[number], NAME)
-        if obs.report.objectives
-        else "objective" + f" {number}" * (len(names) > 1)
-    )
+    name = shorten(names[number], NAME) if obs.report.objectives or len(names) > 1 else "loss"
     return losses[..., number], f"{best} {name}"
 
 

@@ -7,11 +7,11 @@ import jax
 import numpy as np
 import optuna
 import pytest
+from benchmarks.studies.papers.cond_ped_anova import naive
 from conftest import OPTUNA
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 import parzax as px
-from parzax import naive
 
 N, LEVELS = 150, (0.1, 0.5)
 CHOICES = ("a", "b", "c")
