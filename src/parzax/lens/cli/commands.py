@@ -17,7 +17,7 @@ from parzax.divergence import Pearson
 from parzax.importance import Grid
 from parzax.lens.cli import writing
 from parzax.lens.cli.counted import count_log
-from parzax.lens.cli.reading import log_path, read_logs
+from parzax.lens.cli.reading import log_path, read_log, read_logs
 from parzax.lens.cli.writing import Writer, progress, say
 from parzax.lens.logs import Observations
 from parzax.lens.results import compare, cond_ped_anova, interactions
@@ -75,7 +75,7 @@ def run(args: Namespace) -> None:
 def _importance(logs: list[Path], levels: Any, how: dict[str, Any], args: Namespace) -> list[Any]:
     method = Method(**{name: how[name] for name in how if name not in ("region", "rows")})
     counted = count_log(logs[0], args, levels, how["region"], method.grid)
-    (obs,) = read_logs(logs, args) if counted is None else [counted[0]]
+    obs = read_log(logs[0], args) if counted is None else counted[0]
     with progress("compiling and computing"), jax.enable_x64(True):
         if counted is not None:
             n_shuffles = 0 if args.resamples == 0 else default_shuffles(SHUFFLES, len(obs.space))
@@ -87,7 +87,7 @@ def _importance(logs: list[Path], levels: Any, how: dict[str, Any], args: Namesp
 
 
 def _interactions(logs: list[Path], levels: Any, how: dict[str, Any], args: Namespace) -> list[Any]:
-    (obs,) = read_logs(logs, args)
+    obs = read_log(logs[0], args)
     with progress("compiling and computing"), jax.enable_x64(True):
         objective = objective_of(args.objective, obs)
         return [interactions(obs, levels, objective=objective, n_draws=args.draws, **how)]
@@ -103,7 +103,7 @@ def _compare(logs: list[Path], levels: Any, how: dict[str, Any], args: Namespace
 def _report(logs: list[Path], levels: Any, how: dict[str, Any], args: Namespace) -> list[Any]:
     from parzax.lens.page.report import compute_interactions, compute_result, report
 
-    (obs,) = read_logs(logs, args)
+    obs = read_log(logs[0], args)
     how |= {"objective": objective_of(args.objective, obs), "n_resamples": args.resamples}
     title = args.title or logs[0].name + f": {args.study}" * (args.study is not None)
     date = datetime.date.today().isoformat() if args.date is None else args.date

@@ -79,7 +79,7 @@ class InteractionResult(AbstractResult):
         names = short_labels(self.names, _NAME)
         return [f"{names[a]} × {names[b]}" for a, b in self.estimates.pairs]
 
-    @property
+    @cached_property
     def p_adjusted(self) -> np.ndarray:
         """(..., q, p) p-values, adjusted for the number of pairs (Holm 1979)."""
         return holm(self.p_value)
