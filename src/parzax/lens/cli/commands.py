@@ -6,6 +6,7 @@ import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
@@ -97,7 +98,12 @@ def _compare(logs: list[Path], levels: Any, how: dict[str, Any], args: Namespace
     both = read_logs(logs, args)
     how |= {} if args.resamples is None else {"n_resamples": args.resamples}
     with progress("compiling and computing"), jax.enable_x64(True):
-        return [compare(*both, levels=levels, objective=objective_of(args.objective, both[0]), **how)]
+        result = compare(*both, levels=levels, objective=objective_of(args.objective, both[0]), **how)
+    names = [f"the first half of {logs[0].name}", "the second half"]
+    if len(logs) > 1:
+        studies = (args.study or [None]) * 2
+        names = [path.name + f": {study}" * bool(study) for path, study in zip(logs, studies, strict=False)]
+    return [replace(result, facts=(f"first is {names[0]}, second is {names[1]}", *result.facts))]
 
 
 def _report(logs: list[Path], levels: Any, how: dict[str, Any], args: Namespace) -> list[Any]:
