@@ -146,7 +146,7 @@ ARGUMENTS = [
     (["importance", "good.csv", "--direction", "up"], "invalid choice"),
     (["importance", "good.csv", "--objective", "one"], "takes a number or name"),
     *(
-        (["importance", "good.csv", "--level", text], "target")
+        (["importance", "good.csv", "--level", text], "level")
         for text in (
             "",
             "a",

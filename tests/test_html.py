@@ -62,4 +62,3 @@ def test_estimators_and_samplers():
     found = dict(cells(px.tpe(SPACE, n_startup=7)._repr_html_())[1:])
     assert found["n_startup"] == "7"
     assert found["split"].startswith("Split(")
-    assert dict(cells({}._repr_html_())[1:])["divergence"].startswith("Explained(")

@@ -127,7 +127,7 @@ def test_what_is_not_above_chance_is_grey():
     obs = px.Observations.from_arrays(space, x, (x[:, 0] - 0.3) ** 2)
     result = analyse(obs, 0.3, **coarse_method(False), n_shuffles=9, key=jax.random.key(0))
     tested = replace(result.uncertainty, p_value=np.array([[0.01, 0.9]]))
-    ax = regimes(replace(result, uncertainty=tested), parameters=["x", "noise"])
+    ax = regimes(replace(result, sampled=tested), parameters=["x", "noise"])
     by_row = {
         round(float(bar.get_y() + bar.get_height() / 2), 3): to_rgb(bar.get_facecolor()) for bar in ax.patches
     }
@@ -137,4 +137,4 @@ def test_what_is_not_above_chance_is_grey():
     assert len(found) == 2
     assert all(len(set(colour)) == 1 for name, colour in found.items() if name.startswith("noise"))
     assert "grey: not above chance" in ax.get_xlabel()
-    assert "grey" not in regimes(replace(result, uncertainty=None)).get_xlabel()
+    assert "grey" not in regimes(replace(result, sampled=None)).get_xlabel()

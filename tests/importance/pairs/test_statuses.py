@@ -40,7 +40,7 @@ def test_constants_and_single_values_have_exactly_none():
             i = found.pairs.index(pair)
             assert (found.variance[:, i] == 0).all()
             assert np.isnan(found.p_value[:, i]).all()
-    said = dict(line.split(": ", 1) for line in found.advice())
+    said = {line.split(" ")[0]: line.split(": ", 1)[1] for line in found.advice()}
     assert "one of a pair wherever both are active, stays in one cell" in said["CONSTANT"]
     assert "the domain has no other" in said["SINGLE_VALUE"]
 

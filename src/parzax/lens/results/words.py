@@ -44,6 +44,8 @@ def importance_sentences(result: Any, level: int) -> list[str]:
 def interaction_sentences(result: Any, level: int) -> list[str]:
     """The three sentences of a `parzax.InteractionResult` at the ``level``-th level."""
     labels, mean, above = result.labels, result.over_seeds()[0][level], result.above[level]
+    if not labels:
+        return ["What mattered: there are no pairs, as the space has a single parameter."]
     if not result.is_defined[..., level, :].any():
         return _nothing(result, level)
     named = [f"{labels[j]} ({value_text(mean[j])})" for j in result.order(level) if above[j]]
