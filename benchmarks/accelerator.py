@@ -114,7 +114,7 @@ def _pairs(d: int) -> Job:
 def _densities(n_rows: int, n_points: int, d: int) -> Job:
     space = px.Space({f"x{j}": px.Float(0, 1) for j in range(d)})
     rng = np.random.default_rng(0)
-    fitted = px.ParzenEstimator.fit(space, rng.uniform(size=(n_rows, d)), bandwidth=px.bandwidth.scott())
+    fitted = px.ParzenEstimator.fit(space, rng.uniform(size=(n_rows, d)), bandwidth=px.bandwidth.Scott())
     at = rng.uniform(size=(n_points, d))
     return Job(lambda: np.asarray(fitted.log_prob(at)))
 
@@ -123,7 +123,7 @@ def _device_densities(n_rows: int, n_points: int, d: int, bound: float) -> Job:
     """The same with rows and points on the device."""
     space = px.Space({f"x{j}": px.Float(0, 1) for j in range(d)})
     rows, at = (jax.random.uniform(jax.random.key(i), (n, d)) for i, n in enumerate((n_rows, n_points)))
-    fitted = px.ParzenEstimator.fit(space, rows, bandwidth=px.bandwidth.scott())
+    fitted = px.ParzenEstimator.fit(space, rows, bandwidth=px.bandwidth.Scott())
     log_prob = jax.jit(fitted.log_prob)
     return Job(lambda: jax.block_until_ready(log_prob(at)), bound=bound, large=n_rows * n_points > 10**8)
 

@@ -22,13 +22,13 @@ import numpy as np
 import scipy.stats
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.samplers._tpe.parzen_estimator import _ParzenEstimator, _ParzenEstimatorParameters
+from parzax.density.evaluation import Prepared
 
 import parzax as px
 from benchmarks import command
 from benchmarks.rows import Row
 from parzax._numerics import exp2
 from parzax.density.basis import Basis
-from parzax.density.evaluation import Prepared
 from parzax.space import Points, Space, frame_of
 
 N_KERNELS, D = 1000, 10
@@ -141,7 +141,7 @@ def against_optuna(n_points: int, *, repeats: int) -> list[Row]:
     out, peers = [], {"theirs": lambda: theirs(part)}
     for bits in (64, 32):
         with jax.enable_x64(bits == 64):
-            pe = px.ParzenEstimator.fit(space(), x, bandwidth=px.bandwidth.neighbours())
+            pe = px.ParzenEstimator.fit(space(), x, bandwidth=px.bandwidth.Neighbours())
             ours = partial(waited, *prepared(pe, y))
             first = timing.once(ours)
             error = np.abs(np.asarray(ours())[:PART] - theirs(part)).max()
@@ -188,7 +188,7 @@ def against_optuna_mixed(n_points: int, *, repeats: int) -> list[Row]:
     for bits in (64, 32):
         with jax.enable_x64(bits == 64):
             pe = px.ParzenEstimator.fit(
-                own, x, bandwidth=px.bandwidth.neighbours(), top=px.bandwidth.optuna_top()
+                own, x, bandwidth=px.bandwidth.Neighbours(), top=px.bandwidth.OptunaTop()
             )
             basis, mixture, at = prepared(pe, y)
             ours = partial(waited, basis, mixture, at)

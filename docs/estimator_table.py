@@ -1,4 +1,4 @@
-"""Print the table of docs/estimators.md: what parameters that do nothing get, by estimator and rows.
+"""Print the table of docs/studies/estimators.md: what parameters that do nothing get, by estimator and rows.
 
 The paper's activation problem (c decides whether x or y is the loss) with three parameters that the loss
 ignores: a constant, uniform noise and skewed noise. Their mean variance at level 0.1, in per cent of the mean

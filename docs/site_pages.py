@@ -84,15 +84,17 @@ def _found(where: str) -> Any:
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Put the reference at the end of the navigation."""
-    entries = [{title: f"reference/{name}.md"} for name, (title, _) in pages().items()]
     assert config.nav is not None
-    config.nav.append({"Reference": entries})
+    config.nav.append({"Reference": "reference/index.md"})
     return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages of the reference, and the notebooks."""
-    for name, (title, text) in pages().items():
+    """Add the pages of the reference with their table, and the notebooks."""
+    reference = pages()
+    table = "\n".join(f"* [`{title}`]({name}.md)" for name, (title, _) in reference.items())
+    files.append(File.generated(config, "reference/index.md", content=f"# Reference\n\n{table}\n"))
+    for name, (title, text) in reference.items():
         content = f"# {title}\n\n{text}"
         files.append(File.generated(config, f"reference/{name}.md", content=content))
     for where, content in notebooks(Path(config.docs_dir).parent / "notebooks"):

@@ -199,7 +199,7 @@ n_seeds = 32
 def best_regret(key, radius, floor):
     """Regret after each evaluation of one run."""
     own = px.problems.discs(radius=radius)
-    sampler = px.c_tpe(own.space, 1, bandwidth=px.bandwidth.scott(floor))
+    sampler = px.c_tpe(own.space, 1, bandwidth=px.bandwidth.Scott(floor))
     return px.optimize(sampler, own, key, 40).best() - own.feasible_optimum[0]
 
 

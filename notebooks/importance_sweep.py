@@ -194,7 +194,8 @@ first_level = jnp.asarray(rank * (n_levels + 1) // n_rows)  # rows beyond 0.9 ar
 
 def variance_of_one_column(codes, level):
     """Within-regime variance of a parameter with one regime at all levels, undebiased."""
-    counts = px.level_counts(codes, level, n_levels=n_levels, n_cells=n_cells)
+    first_sets = jnp.zeros((n_levels + 2, n_cells), int).at[level, codes].add(1)
+    counts = first_sets[:-1].cumsum(axis=0)
     target, region = counts[:-1], counts[-1]
     p_target, p_region = jax.vmap(px.grid_density)(target), px.grid_density(region)
     divergence = jax.vmap(px.pearson_divergence, in_axes=(0, None))(p_target, p_region)

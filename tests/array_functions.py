@@ -19,8 +19,6 @@ CASES = {
     "parity density": lambda counts: px.grid_density(counts, floor=1e-12, floor_quartiles=True),
     "pearson divergence": px.pearson_divergence,
     "within-regime variance": px.within_regime_variance,
-    "level counts": lambda codes, level: px.level_counts(codes, level, n_levels=3, n_cells=6),
-    "weighted level counts": lambda codes, level, w: px.level_counts(codes, level, w, n_levels=3, n_cells=6),
 }
 
 
@@ -32,13 +30,5 @@ def arguments(name: str, seed: int) -> tuple:
     if name == "pearson divergence":
         p, q = rng.dirichlet(np.ones(8)), rng.dirichlet(np.ones(8))
         return jnp.asarray(p), jnp.asarray(q)
-    if name == "within-regime variance":
-        region = rng.integers(1, 9, 4)
-        return (
-            jnp.asarray(rng.uniform(size=4)),
-            jnp.asarray(region // 2),
-            jnp.asarray(region),
-            jnp.asarray(40),
-        )
-    rows = (jnp.asarray(rng.integers(0, 6, 50)), jnp.asarray(rng.integers(0, 5, 50)))
-    return rows if name == "level counts" else (*rows, jnp.asarray(rng.integers(0, 4, 50)))
+    region = rng.integers(1, 9, 4)
+    return jnp.asarray(rng.uniform(size=4)), jnp.asarray(region // 2), jnp.asarray(region), jnp.asarray(40)

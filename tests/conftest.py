@@ -90,7 +90,7 @@ ACCELERATOR = {
     "meta/test_overlap.py",
     "numerics/test_tails.py",
     "pareto/test_ranks.py",
-    "parzen/test_mixture.py",
+    "density/test_mixture.py",
     "samplers/test_scores.py",
     "split/test_splits.py",
     "test_parity.py",

@@ -22,7 +22,7 @@ SPACE = px.Space(
     }
 )
 # Wide enough for 16 Gauss-Legendre nodes to integrate a kernel to 1e-8.
-SMOOTH = px.bandwidth.scott(0.15, 0.5)
+SMOOTH = px.bandwidth.Scott(0.15, 0.5)
 
 
 def draw(seed: int, n: int = N) -> np.ndarray:

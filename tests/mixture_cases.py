@@ -14,7 +14,7 @@ from reference.laws import Law
 import parzax as px
 
 N = 100_000
-BROAD = px.bandwidth.constant(0.1)
+BROAD = px.bandwidth.Constant(0.1)
 
 
 # --- priors of a user's ---------------------------------------------------------------------------
@@ -196,9 +196,9 @@ CHAIN_LAW = {"regimes": chain_regimes, "order": (2, 1, 0, 3), "all_values": True
 
 CASES = {
     "scott": Case(UNIT, X, bandwidth=None, scale=None),
-    "neighbours": Case(UNIT, X, bandwidth=px.bandwidth.neighbours(), scale=None),
-    "narrow": Case(UNIT, X, bandwidth=px.bandwidth.constant(0.01), scale=0.01),
-    "wide": Case(UNIT, X, bandwidth=px.bandwidth.constant(5.0), scale=5.0),
+    "neighbours": Case(UNIT, X, bandwidth=px.bandwidth.Neighbours(), scale=None),
+    "narrow": Case(UNIT, X, bandwidth=px.bandwidth.Constant(0.01), scale=0.01),
+    "wide": Case(UNIT, X, bandwidth=px.bandwidth.Constant(5.0), scale=5.0),
     "no prior": Case(UNIT, X, prior_weight=0),
     "strong prior": Case(UNIT, X, prior_weight=30.0),
     "prior only": Case(UNIT, np.empty((0, 1)), weight=[]),
@@ -234,7 +234,7 @@ CASES = {
     "categories, top 1": Case(KINDS, KINDS_ROWS, top=1.0, law_top=1.0, prior_weight=0),
     # By hand: (1 + 1/7) / (1 + 5/7), for 6 rows and the prior.
     "categories, Optuna": Case(
-        KINDS, KINDS_ROWS, top=px.bandwidth.optuna_top(), law_top=(1 + 1 / 7) / (1 + 5 / 7)
+        KINDS, KINDS_ROWS, top=px.bandwidth.OptunaTop(), law_top=(1 + 1 / 7) / (1 + 5 / 7)
     ),
     "categories, user's prior": Case(
         KINDS,
@@ -254,7 +254,7 @@ CASES = {
         prior_weight=6,
     ),
     "mixed, given a category": Case(MIXED, MIXED_ROWS, given={"kind": "c"}),
-    "clusters": Case(PLANE, CLUSTERS, bandwidth=px.bandwidth.constant(0.03), scale=0.03, prior_weight=0),
+    "clusters": Case(PLANE, CLUSTERS, bandwidth=px.bandwidth.Constant(0.03), scale=0.03, prior_weight=0),
     "tree": Case(TREE, TREE_ROWS, law=TREE_LAW),
     "tree, no prior": Case(TREE, TREE_ROWS, law=TREE_LAW, prior_weight=0),
     "tree, unequal weights": Case(

@@ -4,11 +4,13 @@ What is no array (a name, a key of an option, a mapping) is left to the package'
 are tested; pyright reads those annotations.
 """
 
+import functools
 import inspect
 import typing
 from collections.abc import Callable
 from typing import Any
 
+import equinox as eqx
 from beartype import BeartypeConf, beartype
 from jaxtyping import AbstractArray
 
@@ -26,7 +28,16 @@ def checked(function: Callable) -> Callable:
     if not shapes:
         return function
     function.__annotations__ = shapes
-    return _beartype(function)
+    verified = _beartype(function)
+    if function.__name__ != "__init__":
+        return verified
+
+    # JAX rebuilds a registered dataclass by calling it, with masks or markers for leaves; Equinox does not.
+    @functools.wraps(verified)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        (verified if isinstance(self, eqx.Module) else function)(self, *args, **kwargs)
+
+    return init
 
 
 def _has_shape(hint: Any) -> bool:

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import jax
 import matplotlib.pyplot as plt
@@ -56,7 +57,7 @@ def logs(tmp_path_factory):
     df.to_feather(folder / "t.feather")
     np.savez(folder / "t.npz", values=values, objective=objective, names=list("cxy"))
     np.savez(folder / "seeds.npz", values=values.reshape(2, -1, 3), objective=objective.reshape(2, -1))
-    problems.activation().space.to_json(folder / "space.json")
+    (folder / "space.json").write_text(problems.activation().space.to_json())
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     for name in ("a", "b"):
         study = optuna.create_study(storage=f"sqlite:///{folder}/study.db", study_name=name)
@@ -436,7 +437,7 @@ def test_filters_know_choices_by_name(capsys):
             ),
         }
     )
-    space.to_json("space.json")
+    Path("space.json").write_text(space.to_json())
     values = np.array([[0.1, 0], [0.2, 1], [0.7, 0], [0.8, 1]] * 5)
     np.savez("t.npz", values=values, objective=np.arange(20.0), names=["c", "kind"])
     args = ["importance", "t.npz", "--space", "space.json", "--direction", "minimize", *QUICK]

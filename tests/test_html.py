@@ -54,7 +54,7 @@ def test_estimators_say_what_they_are():
 
 def test_estimators_and_samplers():
     """Settings, and the bandwidths of each parameter, with what is unusual below."""
-    pe = px.ParzenEstimator.fit(SPACE, VALUES[0], bandwidth=px.bandwidth.constant(0.25))
+    pe = px.ParzenEstimator.fit(SPACE, VALUES[0], bandwidth=px.bandwidth.Constant(0.25))
     rows = cells(pe._repr_html_())
     assert [row[0] for row in rows[1:]] == ["c", "<b>&'\"x\\x1b[2J"]
     assert rows[2][2] == "0.25"

@@ -126,9 +126,9 @@ def _search(cuts: list[float], first: int = 0) -> str:
 
 
 def _ranks(levels: np.ndarray, n: int) -> list[int]:
-    from parzax.lens.logs import level_weight
+    from parzax.importance.levels import level_weights
 
-    return [int(level_weight(level, n)) for level in (*levels.tolist(), 1.0)]
+    return level_weights((*levels.tolist(), 1.0), np.float64(n), True, False).astype(int).tolist()
 
 
 def _levels(path: str, levels: np.ndarray) -> tuple[Any, Any]:

@@ -28,7 +28,7 @@ from parzax.samplers import RandomStart
 N_RUNS, QUICK_RUNS, BUDGETS = {"c_tpe": 500, "meta": 100}, 4, (20, 50, 100)
 # Runs of one unit: a unit that is killed is lost.
 N_EACH = 50
-# Gaps below this share of the median first one count as that.
+# Gaps below this share of the median first one are raised to it.
 FLOOR = 1e-4
 # Two settings are equal if the 95 % interval of their ratio lies within this factor.
 EQUAL = 1.15
@@ -39,8 +39,8 @@ COMMON: Mapping[str, Mapping[str, Any]] = {
     "candidates drawn jointly": {"joint": True},
     "no repeats": {"repeats": False},
     "good rows by linear(0.2)": {"gamma": px.gamma.linear(0.2)},
-    "bandwidth: neighbours": {"bandwidth": px.bandwidth.neighbours()},
-    "top: Optuna's": {"top": px.bandwidth.optuna_top()},
+    "bandwidth: neighbours": {"bandwidth": px.bandwidth.Neighbours()},
+    "top: Optuna's": {"top": px.bandwidth.OptunaTop()},
     "good rows weighted by rank": {"merit": px.merits.by_rank()},
 }
 OPTIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
@@ -52,7 +52,7 @@ OPTIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
         "one in twenty at random": {"epsilon": EPSILON},
         "5 first at random": {"n_startup": 5},
         "20 first at random": {"n_startup": 20},
-        "bandwidth: Scott, clipped at 0.1": {"bandwidth": px.bandwidth.scott(0.1)},
+        "bandwidth: Scott, clipped at 0.1": {"bandwidth": px.bandwidth.Scott(0.1)},
         "all rows at a constraint's minimum below": {"every_minimum": True},
         "shares of constraints cubed": {"share_power": 3.0},
         "naive product": {"naive": True},
@@ -63,8 +63,8 @@ OPTIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
         "none at random": {"epsilon": 0.0},
         "no warm start": {"start": RandomStart()},
         "10 first": {"n_startup": 10},
-        "bandwidth: Scott, not clipped": {"bandwidth": px.bandwidth.scott(1e-4)},
-        "compared with Scott's, not clipped": {"compared_bandwidth": px.bandwidth.scott(1e-4)},
+        "bandwidth: Scott, not clipped": {"bandwidth": px.bandwidth.Scott(1e-4)},
+        "compared with Scott's, not clipped": {"compared_bandwidth": px.bandwidth.Scott(1e-4)},
         "similarity at uniform points": {"estimate": "uniform"},
         "no dimension reduction": {"eta": None},
         "equal weights of the sources": {"eta": np.inf},

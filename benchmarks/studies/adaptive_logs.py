@@ -181,30 +181,30 @@ def _runs(found: Mapping[str, Arrays]) -> str:
     return "Logs: " + "; ".join(f"{name} {s} of {n} trials" for name, (s, n) in shapes.items()) + "."
 
 
-ABOUT = f"""Most logs come from a search that learns: each trial is chosen by those before it. How far are
-importances of such a log from those that random search would give? The truth is the share of each parameter
-in {N_TRUTH:,} uniform rows, by the same estimator (`px.cond_ped_anova`). Every problem has five parameters,
-all on [0, 1] but for the gate, and the last one, `{IDLE}`, does nothing.
+ABOUT = f"""Most logs come from a search that learns: each trial is chosen by those before it. This page
+measures how far importances of such a log are from those of random search. What to do:
 
-The two numbers of a cell are for the levels {LEVELS[0]} and {LEVELS[1]}. In short: trust such a log about the
-rows that it has, compare a share with those of useless parameters, and do not count on more trials:
-with more of them a search may repeat itself, and the error grow. For shares of the whole space read rows of
-random search, and hundreds of them: see the rows of random search below."""
-ERROR = """Root mean square, over logs and parameters, of the share in a log minus the true share. Read it
-beside the row of random search, whose error is that of chance alone."""
+* Read the importances of such a log as those of its rows, not of the space.
+* Compare the share of a parameter with that of a parameter that does nothing.
+* Do not expect more trials to help: a search may repeat itself, and the error may grow.
+* For the whole space, analyse some hundred rows of random search.
+
+The truth is the share of each parameter in {N_TRUTH:,} uniform rows, by the same estimator
+(`px.cond_ped_anova`). Every problem has five parameters, all on [0, 1] but for the gate, and the last one,
+`{IDLE}`, does nothing. The two numbers of a cell are for the levels {LEVELS[0]} and {LEVELS[1]}."""
+ERROR = """Root mean square, over logs and parameters, of the share in a log minus the true share. Compare
+each row with random search, whose error is due to chance alone."""
 IDLE_ABOUT = f"""A search that learns stays where its first good trials were, also along a parameter that does
 nothing. Its rows then look as if that parameter mattered. "Above chance" is an adjusted p-value of at most
 0.05, from {N_SHUFFLES} shuffles. Over many logs of random search that happens in at most 5%. The rate in
 {{n_logs}} logs has a standard error of {{error:.0%}}, and on noise its largest value here is
 {{by_chance:.0%}}."""
 
-SHOWN = """The text and the page of a result say so if later rows lie closer to the best fifth than earlier
-rows do: their correlation must be positive at p = 0.005. Logs of fewer than 20 different rows never say it,
-nor do tables that are sorted by a parameter, as grids are, by the losses or by another result, such as
-`val_acc`. A trial of several rows stands where it began, so that successive halving of random configurations
-is no learning: 2 of 100 logs of 81 configurations say so. The table has the share of the logs that do; for
-random search that is the rate of false alarms, of which {one_log:.0%} is one log of noise. "Effects" are the
-three other problems."""
+SHOWN = """The text and the page of a result warn that the search learned if later rows lie closer to the best
+fifth than earlier rows do (a positive correlation at p = 0.005). They do not for fewer than 20 different
+rows, nor for tables that are sorted by a parameter, as grids are, by the losses or by another result, such
+as `val_acc`. The table has the share of the logs with the warning. For random search that is the rate of
+false alarms, of which {one_log:.0%} is one log of noise. "Effects" are the three other problems."""
 
 TRIED = """## What was tried
 

@@ -204,7 +204,7 @@ def written(found: Mapping[str, Arrays]) -> Page:
             failed.append(f"{title}: a relative difference of {largest:.1e}")
         if not same:
             failed.append(f"{title}: parameters come in another order")
-    held = "It does." if not failed else "It does not:\n\n" + "\n".join(f"* {text}" for text in failed)
+    held = "Both hold." if not failed else "These do not:\n\n" + "\n".join(f"* {text}" for text in failed)
     return Page([ABOUT, "\n".join(lines), f"{CLAIM} {held}"], (N_SEEDS, N_TRIALS), failed)
 
 
@@ -234,7 +234,9 @@ importances of one study at one level. The largest difference is relative, over 
 
 A call reads the study anew, which takes most of its time. For many levels read it once:
 `px.cond_ped_anova(px.adapters.optuna.observations(study), levels)`."""
-CLAIM = f"Every importance should agree to a relative {SAME:g}, and the parameters come in the same order."
+CLAIM = (
+    f"Every importance should agree to a relative {SAME:g}, and the parameters should come in the same order."
+)
 
 if __name__ == "__main__":
     sys.exit(pages.main(None, "compatibility", __doc__, "Optuna's evaluator swapped", units, written))

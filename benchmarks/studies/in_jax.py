@@ -288,8 +288,8 @@ hyperoptax has no conditions, and searches all parameters. A method that took mo
 the runs of one row was given up; hyperoptax with k = 64 was tried on *{NAMES[0]}* alone."""
 )
 RATIOS = f"""Ratio of geometric means of the gap between the best loss of a run and the optimum (of
-*networks*, of the best loss), with its 95 % interval. Below 1 parzax is ahead. Gaps below {FLOOR:g}
-count as that."""
+*networks*, of the best loss), with its 95 % interval. Below 1 parzax is ahead. Smaller gaps than
+{FLOOR:g} are raised to this value."""
 SECONDS = """Of the first run, with compilation, then of a later one (median), on one core. An evaluation
 takes microseconds, that of a network milliseconds: this is the time of the library."""
 CLAIM = f"""With {AT_K} side by side, on {" and ".join(JUDGED)} problems, parzax should have a smaller gap

@@ -46,7 +46,7 @@ UNDER_CONSTRAINTS: Mapping[str, Mapping[str, float]] = {
 N_EVALUATIONS, BUDGETS = 100, (10, 20, 50, 100)
 # Upper 95 % bounds of geometric means must be below this.
 MOST_BEHIND = 1.05
-# Losses below this share of the median first one count as that.
+# Losses below this share of the median first one are raised to it.
 FLOOR = 1e-4
 # Number of tasks -> runs, and runs of the paper's sampler, whose time grows with the tasks; else `OTHERWISE`.
 # On tables under a limit each log of that sampler may need a program of its own.
@@ -374,7 +374,7 @@ def written(found: Mapping[str, Arrays]) -> Page:
     rows, alone = groups(found), next(iter(found.values()))[ALONE]
     # The intervals of a quick run are too wide for the bounds.
     failed = missed(found, rows) if len(alone) == N_ALONE else []
-    bounds = "\n".join([BOUNDS, "", *(f"* {text}" for text in failed)]) if failed else f"{BOUNDS} nowhere."
+    bounds = "\n".join([BOUNDS, "", *(f"* {text}" for text in failed)]) if failed else f"{BOUNDS} none."
     by_center = table(found, centers_of(found), PAIRS)
     return Page([ABOUT, table(found, rows, PAIRS), bounds, UNLIKE, by_center], alone.shape, failed)
 
@@ -389,12 +389,12 @@ ABOUT = """The first table has best losses of `px.meta_learn_tpe`, with its defa
   of the target, or shifted by 0.2 or 0.4 of each axis; with the last shift the other model is better.
 * *Tables*: the sources are the other tables of the benchmark. *Under a limit* on size, a tenth of the
   configurations are feasible.
-* Before a feasible evaluation, the loss is the largest of the run. Losses below 1e-4 of the first one count
-  as that.
-* Runs: 4000 without sources, on tables under a limit 600; 1000, 800, 600, 500 and 200 with 1, 4, 8, 30 and
-  100 tasks, otherwise 600; of the paper's sampler, whose time grows with the tasks, 100, 100, 600, 24 and 8,
-  on tables under a limit 300, otherwise 160."""
-BOUNDS = f"""Each interval of the first table should end below {MOST_BEHIND}. Where it does not:"""
+* Before a feasible evaluation, the loss is the largest of the run. Losses below 1e-4 times the first one are
+  raised to this value.
+* Numbers of runs: without sources 4000 (600 on tables under a limit). On ellipsoids with 1, 4, 8, 30 and 100
+  tasks 1000, 800, 600, 500 and 200, elsewhere 600. The paper's sampler, whose time grows with the tasks, has
+  100, 100, 600, 24 and 8 on ellipsoids, 300 on tables under a limit, and 160 elsewhere."""
+BOUNDS = f"""Each interval of the first table should end below {MOST_BEHIND}. Intervals that do not:"""
 UNLIKE = """## By likeness of the sources
 
 The same runs by centre or shift of the sources. These rows are not judged."""

@@ -30,13 +30,12 @@ _PACKAGES = {
     "space": "parzax.space",
     "split": "parzax.split",
     "status": "parzax.status",
-    "ties": "parzax.split.ties",
 }
 _MEMBERS = {
     "parzax.density": "ParzenEstimator",
     "parzax.divergence": "grid_density pearson_divergence",
-    "parzax.importance": "Counts Encoded Grid Importance level_counts within_regime_variance",
-    "parzax.lens.logs": "ImportReport Observations count_parquet count_rows encode",
+    "parzax.importance": "Counts Encoded Grid Importance encode within_regime_variance",
+    "parzax.lens.logs": "ImportReport Observations count_parquet",
     "parzax.lens.page": "report",
     "parzax.lens.results": "Comparison ImportanceResult InteractionResult compare cond_ped_anova interactions",
     "parzax.lens.run": "map_chunks",

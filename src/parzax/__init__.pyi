@@ -22,7 +22,7 @@ from parzax.importance import Counts as Counts
 from parzax.importance import Encoded as Encoded
 from parzax.importance import Grid as Grid
 from parzax.importance import Importance as Importance
-from parzax.importance import level_counts as level_counts
+from parzax.importance import encode as encode
 from parzax.importance import within_regime_variance as within_regime_variance
 from parzax.kernels import bandwidth as bandwidth
 from parzax.lens import page as page
@@ -32,8 +32,6 @@ from parzax.lens import results as results
 from parzax.lens.logs import ImportReport as ImportReport
 from parzax.lens.logs import Observations as Observations
 from parzax.lens.logs import count_parquet as count_parquet
-from parzax.lens.logs import count_rows as count_rows
-from parzax.lens.logs import encode as encode
 from parzax.lens.page import report as report
 from parzax.lens.results import Comparison as Comparison
 from parzax.lens.results import ImportanceResult as ImportanceResult
@@ -64,7 +62,6 @@ from parzax.space import Space as Space
 from parzax.space import Varying as Varying
 from parzax.split import gamma as gamma
 from parzax.split import merits as merits
-from parzax.split import ties as ties
 from parzax.status import Status as Status
 
 __version__: str

@@ -1,10 +1,10 @@
 """Checks on the host. They raise a ValueError or TypeError with the argument, the value and the remedy."""
 
+import difflib
 import math
 import numbers
 import sys
-import zipfile
-import zlib
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum
@@ -18,12 +18,6 @@ import numpy as np
 from jax.core import Tracer
 
 from parzax._words import plural
-
-# Errors of reading a damaged or foreign npz file. NotImplementedError stands for an unknown compression.
-UNREADABLE = (
-    OSError, EOFError, KeyError, TypeError, ValueError, AttributeError, IndexError, MemoryError,
-    OverflowError, NotImplementedError, RecursionError, SyntaxError, zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
 
 Direction = str | Enum
 # Direction of a sampler: type checkers report a wrong string. `Direction` also accepts text from files.
@@ -125,6 +119,38 @@ def one_of(name: str, value: Any, options: Iterable[Any]) -> Any:
     if value not in options:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}.")
     return value
+
+
+# Names of arguments in other libraries, by ours.
+_SYNONYMS = {
+    "low": ("min", "lower", "minimum", "start", "lo"),
+    "high": ("max", "upper", "maximum", "stop", "end", "hi"),
+    "log": ("log_scale", "logarithmic", "prior"),
+    "step": ("q", "resolution", "increment"),
+    "choices": ("values", "options", "categories", "items"),
+    "values": ("choices", "sequence", "items"),
+    "when": ("condition", "conditions", "parent"),
+}
+
+
+def suggest(name: Any, options: Iterable[str]) -> str:
+    """What was probably meant by an unknown name, or else the names that exist; the end of an error.
+
+    >>> suggest("lr_rate", ["depth", "learning_rate"]), suggest("min", ["low", "high"]), suggest("k", ["low"])
+    ("did you mean 'learning_rate'?", "did you mean 'low'?", 'it has low.')
+    """
+    options = list(options)
+    close = [option for option in options if name in _SYNONYMS.get(option, ())]
+    close += difflib.get_close_matches(str(name), options, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"it has {', '.join(options)}."
+
+
+def check_arguments(name: str, given: Iterable[str], options: Iterable[str]) -> None:
+    """Raise TypeError for keyword arguments that a callable does not have, with the name probably meant."""
+    options = list(options)
+    for argument in given:
+        if argument not in options:
+            raise TypeError(f"{name} has no argument {argument!r}; {suggest(argument, options)}")
 
 
 def directions(direction: Any, n_objectives: int) -> tuple[str, ...]:
@@ -298,3 +324,77 @@ def quantile(name: str, value: Any) -> float:
     if not 0.0 < number <= 1.0:
         raise ValueError(f"{name} must lie in (0, 1], got {value!r}.")
     return number
+
+
+def find_first(bad: np.ndarray) -> tuple[Any, ...]:
+    """Position of the first true entry; () if there is none."""
+    return tuple(np.argwhere(bad)[0]) if bad.any() else ()
+
+
+def and_more(bad: np.ndarray) -> str:
+    """Say in an error message how many more rows are bad."""
+    n_more = int(np.count_nonzero(bad)) - 1
+    return f" (and {plural(n_more, 'more such row')})" if n_more else ""
+
+
+def axis_label(index: tuple[int, ...]) -> str:
+    """Name a position of a (..., n) array for an error message: "row 3" or "seed 1, row 3"."""
+    *seeds, row = map(str, map(int, index))
+    return f"seed {', '.join(seeds)}, row {row}" if seeds else f"row {row}"
+
+
+def check_weight(weight: Any, shape: tuple[int, ...], name: str = "weight") -> np.ndarray:
+    """Check the weights of rows of ``shape`` (..., n): finite and at least 0."""
+    weight = float_array(name, weight)
+    check_shape(name, weight, *shape)
+    if where := find_first(~((weight >= 0) & (weight < np.inf))):
+        entry = f"{axis_label(where)} is {float(weight[where])!r}"
+        raise ValueError(f"{name}: {entry}; weights must be finite and at least 0.")
+    return weight
+
+
+def checked_counts(name: str, counts: Any) -> jax.Array:
+    """Counts or weights as an array: integers if their dtype is and their sum fits, else floats."""
+    traced = is_traced(counts)
+    host = counts if traced else unmasked(name, counts)
+    floating, wide = jnp.issubdtype(host.dtype, jnp.floating), host.dtype.itemsize > 4
+    if not floating and host.dtype.kind not in "iub":
+        raise TypeError(f"{name} must hold real numbers, got dtype {host.dtype}.")
+    if traced and floating:
+        return jnp.where((host >= 0) & (host < jnp.inf), host, jnp.nan)
+    if traced:  # traced integers are widened first, because sums of bytes would wrap round
+        return jnp.maximum(host.astype(host.dtype if wide else jnp.int32), 0)
+    bad = np.argwhere(~((host >= 0) & (host < np.inf)))
+    if len(bad):
+        raise ValueError(
+            f"{name}: entry {bad[0].tolist()} is {host[tuple(bad[0])]!r}; counts are at least 0 and finite."
+        )
+    if floating:
+        return counts if isinstance(counts, jax.Array) else jnp.asarray(host)
+    integer = jnp.result_type(int) if wide else jnp.dtype(jnp.int32)
+    total = host.astype(object).sum() if wide else host.sum(dtype=np.float64)
+    return jnp.asarray(host, integer if total <= jnp.iinfo(integer).max else float)
+
+
+def check_groups(groups: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Convert labels of groups (integers or text) to int32 numbers of ``shape`` (..., n), or raise."""
+    labels = unmasked("groups", groups)
+    if labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels.flat):
+        labels = labels.astype(str)
+    check_shape("groups", labels, *shape, hint="; give one label per row")
+    if labels.dtype.kind not in "biuUT":
+        raise TypeError(f"groups must hold whole numbers or text, got dtype {labels.dtype}; convert it.")
+    return np.unique(labels, return_inverse=True)[1].reshape(shape).astype(np.int32)
+
+
+def warn_of_normalised(weight: np.ndarray | None, besides: str = "") -> None:
+    """Warn if frequency weights (..., n) sum to 1; users of other packages may expect relative weights."""
+    if weight is None:
+        return
+    if ((np.count_nonzero(weight, axis=-1) > 2) & (np.abs(weight.sum(axis=-1) - 1) < 1e-6)).any():
+        warnings.warn(
+            f"weight sums to 1, so all rows together count as one{besides}; multiply by the number of rows "
+            "if the weights are relative.",
+            UserWarning,
+            stacklevel=outside(),
+        )

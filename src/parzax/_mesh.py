@@ -6,6 +6,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import equinox as eqx
 import jax
+import numpy as np
 from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec, auto_axes
 
 P = ParamSpec("P")
@@ -45,6 +46,24 @@ def with_auto_axes(function: Callable[P, R]) -> Callable[P, R]:
 def jit_on_meshes(*static: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Compile a function by `jax.jit`, for arrays on any mesh; ``static`` names its static arguments."""
     return lambda function: jax.jit(with_auto_axes(function), static_argnames=static)
+
+
+def jit_or_host(*static: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """`jit_on_meshes`; if the first argument is a NumPy array, the same lines run on the host, uncompiled."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        compiled = jit_on_meshes(*static)(function)
+
+        @wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            if not isinstance(args[0], np.ndarray):
+                return compiled(*args, **kwargs)
+            with np.errstate(all="ignore"):
+                return function(*args, **kwargs)
+
+        return call
+
+    return decorate
 
 
 def _explicit_mesh(arrays: Any) -> Any:

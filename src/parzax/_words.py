@@ -1,7 +1,6 @@
 """Text for people; needs nothing, so that a mistake in a command is told before anything is imported."""
 
 from collections.abc import Sequence
-from unicodedata import combining, east_asian_width
 
 
 def visible(text: str) -> str:
@@ -11,15 +10,6 @@ def visible(text: str) -> str:
     lr\\x1b[2J
     """
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
-def columns_of(text: str) -> int:
-    """How many columns of a terminal ``text`` takes: two for wide characters, none for combining ones.
-
-    >>> columns_of("lr"), columns_of("学習率")
-    (2, 6)
-    """
-    return sum(0 if combining(c) else 1 + (east_asian_width(c) in "WF") for c in text)
 
 
 def plural(n: int | str, word: str) -> str:
@@ -35,8 +25,3 @@ def join_names(names: Sequence[str], most: int, rest: str = "more") -> str:
     """
     left = len(names) - most
     return ", ".join(names[:most]) + (f" and {left} {rest}" if left > 0 else "")
-
-
-def word_set(text: str) -> frozenset[str]:
-    """The words of a text between its spaces."""
-    return frozenset(text.split())

@@ -4,52 +4,61 @@ import enum
 import re
 from collections.abc import Callable
 from functools import cache
+from typing import Self
 
 import numpy as np
 
 
 class Status(enum.IntFlag):
-    """Bits of ``result.status``; 0 means that nothing is unusual.
+    """Bits of ``result.status``, each with its advice; 0 means that nothing is unusual.
 
-    Several bits may be set at once. Compiled code cannot raise errors, so it sets these bits instead.
+    Several bits may be set at once. Compiled code cannot raise errors, so it sets these bits instead. The
+    advice up to the first punctuation mark or bracket is a fact that can stand alone, see `Status.fact`.
     """
 
-    OK = 0
-    NO_DATA = enum.auto()
-    ALL_EQUAL = enum.auto()
-    SAME_SETS = enum.auto()
-    TIED_CUTOFF = enum.auto()
-    LOW_DATA = enum.auto()
-    LOW_REGIME_DATA = enum.auto()
-    SPARSE_REGIME = enum.auto()
-    CONSTANT = enum.auto()
-    UNIQUE_LABELS = enum.auto()
-    SINGLE_VALUE = enum.auto()
-    NEVER_ACTIVE = enum.auto()
-    NOT_IN_TARGET = enum.auto()
-    UNIDENTIFIABLE = enum.auto()
-    NOT_ABOVE_CHANCE = enum.auto()
-    ALL_ZERO = enum.auto()
-    NO_ROWS = enum.auto()
-    INVALID_ROWS = enum.auto()
-    NAN_LOSSES = enum.auto()
-    NAN_REFERENCE = enum.auto()
-    BEYOND_REFERENCE = enum.auto()
-    OUT_OF_RANGE = enum.auto()
-    IMPOSSIBLE_EVENT = enum.auto()
-    NONE_FEASIBLE = enum.auto()
-    FEW_FEASIBLE = enum.auto()
-    UNMEASURED = enum.auto()
-    CAPACITY_EXCEEDED = enum.auto()
-    INVALID_BANDWIDTH = enum.auto()
-    NEVER_TOGETHER = enum.auto()
-    CROWDED = enum.auto()
-    REGIME_BOUNDARY = enum.auto()
+    _text: str
+
+    def __new__(cls, value: int, text: str = "") -> Self:
+        bit = int.__new__(cls, value)
+        bit._value_, bit._text = value, text
+        return bit
+
+    OK = 0, "Nothing unusual."
+    NO_DATA = 1 << 0, "Too few usable rows: an importance needs two rows with losses, a sampler one."
+    ALL_EQUAL = 1 << 1, "All losses are equal, so no level set stands out; check the target column."
+    SAME_SETS = 1 << 2, "Target and region are the same rows: choose a lower level."
+    TIED_CUTOFF = 1 << 3, "Ties with the last row made the target larger than asked; see its size."
+    LOW_DATA = 1 << 4, "Ten rows or fewer in the target or outside it: add rows (not seeds)."
+    LOW_REGIME_DATA = 1 << 5, "Few rows in a regime: its importance may be far off; add rows."
+    SPARSE_REGIME = 1 << 6, "A regime with a single row in the region was left out."
+    CONSTANT = 1 << 7, "One value per regime: all rows are in one cell; narrow the domain, or use log."
+    UNIQUE_LABELS = 1 << 8, "As many labels as rows, as in an id: leave the parameter out."
+    SINGLE_VALUE = 1 << 9, "One value per regime, because the domain has no other: importance 0."
+    NEVER_ACTIVE = 1 << 10, "Never active: no row of the region has the parameter, so importance 0."
+    NOT_IN_TARGET = 1 << 11, "Inactive in the target: look at the parameter that decides about it."
+    UNIDENTIFIABLE = 1 << 12, "The domain moves from row to row: give the log the bounds of each row."
+    NOT_ABOVE_CHANCE = 1 << 13, "Varies less than by chance: importances below chance count as 0."
+    ALL_ZERO = 1 << 14, "No parameter has a positive variance at this level: choose another level."
+    NO_ROWS = 1 << 15, "No row has a weight, so the density is the prior's alone; add rows."
+    INVALID_ROWS = 1 << 16, "Rows outside the space were left out: Observations.from_arrays or tell says why."
+    NAN_LOSSES = 1 << 17, "Rows with a NaN loss come after all fronts; drop them, or give the worst loss."
+    NAN_REFERENCE = 1 << 18, "The reference point has a NaN: no hypervolume; give a finite one."
+    BEYOND_REFERENCE = 1 << 19, "Rows not better than the reference add nothing: move it if they should."
+    OUT_OF_RANGE = 1 << 20, "A hypervolume is beyond the dtype: use log_hypervolume, float64 or other units."
+    IMPOSSIBLE_EVENT = 1 << 21, "The given values have density 0: give the estimator a prior weight."
+    NONE_FEASIBLE = 1 << 22, "No row is feasible, so the objective is ignored; check the thresholds."
+    FEW_FEASIBLE = 1 << 23, "Fewer rows are feasible than needed below, so the objective is ignored for now."
+    UNMEASURED = 1 << 24, "A constraint is NaN and counts as violated: give +inf, or use augment."
+    CAPACITY_EXCEEDED = 1 << 25, "Rows beyond the capacity were dropped: call init or grow for more first."
+    INVALID_BANDWIDTH = 1 << 26, "A bandwidth is not positive: the range is used; mend the bandwidth rule."
+    NEVER_TOGETHER = 1 << 27, "Never active in the same row of the region, so no interaction."
+    CROWDED = 1 << 28, "Most rows at one end of the range, in 2 % of it: narrow it, or use log."
+    REGIME_BOUNDARY = 1 << 29, "The target's cut-off lies between regimes: compare the levels on either side."
 
     @property
     def advice(self) -> str:
         """One sentence per set bit: what happened and what to do about it."""
-        return " ".join(_ADVICE[bit] for bit in self) or "Nothing unusual."
+        return " ".join(bit._text for bit in self) or Status.OK._text
 
     @property
     def fact(self) -> str:
@@ -58,66 +67,9 @@ class Status(enum.IntFlag):
         >>> Status.TIED_CUTOFF.fact
         'ties with the last row made the target larger than asked'
         """
-        return _ADVICE[self][0].lower() + re.split("[,:;.]| [(]", _ADVICE[self])[0][1:]
+        return self._text[0].lower() + re.split("[,:;.]| [(]", self._text)[0][1:]
 
 
-# The text up to the first punctuation mark or bracket is a fact that can stand alone, see `Status.fact`.
-_ADVICE = {
-    Status.NO_DATA: "Too few usable rows, fewer than two for an importance or none for a sampler: add rows "
-    "whose objectives are known.",
-    Status.ALL_EQUAL: "All losses are equal, so no level set stands out; check which column is the target.",
-    Status.SAME_SETS: "Target and region are the same rows: no local importance; choose a lower level γ′.",
-    Status.TIED_CUTOFF: "Ties with the last row made the target larger than asked; the number of rows "
-    "shown is its real size.",
-    Status.LOW_DATA: "Ten rows or fewer in the target or in the region outside it: importances are rough at "
-    "this level; add rows (more seeds do not help), or choose a level nearer to 0.5.",
-    Status.LOW_REGIME_DATA: "Few rows in a regime: a regime with at least a quarter of the parameter's rows "
-    "has ten or fewer in the target or outside it, so the importance may be far too low or too high; look at "
-    "the regimes.",
-    Status.SPARSE_REGIME: "A regime with a single row in the region was left out.",
-    Status.CONSTANT: "One value per regime: the parameter, or one of a pair wherever both are active, stays "
-    "in one cell of the grid; if it does vary, narrow its domain, or search it on a logarithmic scale.",
-    Status.UNIQUE_LABELS: "As many labels as rows, as in an id: nothing to learn; leave the parameter out.",
-    Status.SINGLE_VALUE: "One value per regime, because the domain has no other, so the importance is 0.",
-    Status.NEVER_ACTIVE: "Never active: no row of the region has the parameter, so its importance is 0.",
-    Status.NOT_IN_TARGET: "Inactive in the target: no row of it has the parameter, so its importance is 0; "
-    "look at the parameter that decides whether it is active, or at the empty cells if none does.",
-    Status.UNIDENTIFIABLE: "The domain moves from row to row: the rows were not compared, because their "
-    "bounds are not known, leave one value, or are not used by the estimator “optuna”; give the log the "
-    "bounds of each row, or use the default estimator.",
-    Status.NOT_ABOVE_CHANCE: "Varies less than by chance: what a random target gives is subtracted from the "
-    "variance, which can then be negative and counts as 0.",
-    Status.ALL_ZERO: "No parameter has a positive variance at this level, so nothing can be said here.",
-    Status.NO_ROWS: "No row has a weight, so the density is the prior's alone.",
-    Status.INVALID_ROWS: "Rows outside the space, or with weights that are not numbers, were left out; on "
-    "the host Observations.from_arrays, or a sampler's tell without jax.jit, names the first of them.",
-    Status.NAN_LOSSES: "Rows with a NaN among their losses were ranked after all fronts and add nothing to a "
-    "hypervolume; drop them, or give them the worst loss.",
-    Status.NAN_REFERENCE: "The reference point has a NaN, so no hypervolume is defined; give a finite one.",
-    Status.BEYOND_REFERENCE: "Rows that are not better than the reference point in every objective add "
-    "nothing to the hypervolume; move the reference point if they should.",
-    Status.OUT_OF_RANGE: "A hypervolume is infinite or too small or large for the dtype, or a row is closer "
-    "to the reference point than it can hold; use log_hypervolume, float64 or other units.",
-    Status.IMPOSSIBLE_EVENT: "The given values have density 0, so the conditional density is undefined and "
-    "computed as 0; give the estimator a prior weight.",
-    Status.NONE_FEASIBLE: "No row is feasible, so the objective is ignored (a sampler then searches for "
-    "feasible rows); check the thresholds.",
-    Status.FEW_FEASIBLE: "Fewer rows are feasible than the group below needs, so every row is below and the "
-    "objective is ignored for now.",
-    Status.UNMEASURED: "A constraint is NaN in a row whose objectives are known, so the row counts as "
-    "violating it; give +inf instead, or use the sampler's augment for rows with constraints only.",
-    Status.CAPACITY_EXCEEDED: "Rows beyond the capacity were dropped; call the sampler's init or grow with a "
-    "larger capacity before you tell the rows.",
-    Status.INVALID_BANDWIDTH: "A bandwidth is not positive and finite, so the width of the range is used "
-    "instead; give the bandwidth rule positive settings.",
-    Status.NEVER_TOGETHER: "Never active in the same row of the region, so the two have no interaction.",
-    Status.CROWDED: "Most rows at one end of the range: more than half lie in its lowest or highest 2 %, "
-    "which the grid can hardly tell apart; narrow it, or search it on a logarithmic scale if it is positive "
-    "and its scale is linear.",
-    Status.REGIME_BOUNDARY: "The target's cut-off lies between regimes: nearly all rows of some are in the "
-    "target, of others nearly none, so the importance can change sharply at neighbouring levels or in "
-    "another log; compare both sides.",
-}
 # Statuses of a level; the other statuses of an importance concern single parameters.
 OF_LEVELS = Status.NO_DATA | Status.ALL_EQUAL | Status.SAME_SETS | Status.TIED_CUTOFF
 OF_LEVELS |= Status.LOW_DATA | Status.ALL_ZERO | Status.NONE_FEASIBLE
@@ -143,7 +95,7 @@ def describe(status: np.ndarray | int, where: Callable[[Status], str] = lambda _
             of the bit in brackets; "" adds nothing.
 
     >>> describe(int(Status.ALL_EQUAL))
-    ['ALL_EQUAL: All losses are equal, so no level set stands out; check which column is the target.']
+    ['ALL_EQUAL: All losses are equal, so no level set stands out; check the target column.']
     """
     bits = Status(int(np.bitwise_or.reduce(np.ravel(drop_consequences(status)), initial=0)))
     named = [(f"{bit.name} ({place})" if (place := where(bit)) else bit.name, bit) for bit in bits]

@@ -318,7 +318,7 @@ class TestBadInput:
     def test_too_few_trials(self, n):
         # Catches a crash, or numbers out of nothing.
         study = simple_study(n)
-        with pytest.warns(UserWarning, match="fewer than two"):
+        with pytest.warns(UserWarning, match="needs two rows"):
             assert set(CondPedAnovaImportanceEvaluator().evaluate(study).values()) <= {0.0}
 
     def test_all_losses_equal(self):

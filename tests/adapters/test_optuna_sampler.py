@@ -604,14 +604,14 @@ def test_refusals(options, error, message):
 def test_settings_reach_the_engine():
     """Catches an argument that is taken and goes nowhere."""
     space, options = px.Space({"x": px.Float(0, 1)}), {
-        "gamma": px.gamma.linear(0.3), "bandwidth": px.bandwidth.hyperopt(), "top": 0.7, "joint": False,
-        "epsilon": 0.1, "ages": px.ages.ramp(), "gradient_steps": 2, "every_minimum": True, "repeats": True,
+        "gamma": px.gamma.linear(0.3), "bandwidth": px.bandwidth.Hyperopt(), "top": 0.7, "joint": False,
+        "epsilon": 0.1, "ages": px.ages.Ramp(), "gradient_steps": 2, "every_minimum": True, "repeats": True,
         "merit": px.merits.equal(), "share_power": 2.0,
     }  # fmt: skip
     preset = partial(px.tpe, **options)
     sampler = TPESampler(multivariate=True, group=True, constant_liar=True, preset=preset)._settings.sampler
     assert sampler(space, 1, 1) == px.tpe(space, 1, 1, n_startup=0, **options)
-    ties = px.ties.hypervolume()
+    ties = px.pareto.Hypervolume()
     sampler = TPESampler(preset=partial(preset, ties=ties))._settings.sampler
     assert sampler(space, 2, 0) == px.tpe(space, 2, 0, n_startup=0, ties=ties, **options)
 

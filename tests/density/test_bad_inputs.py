@@ -256,7 +256,7 @@ REFUSED = {
     "one row without its axis": (lambda: _fit(ROWS[0]), "x must have shape"),
     "a vector of values": (lambda: _fit(ROWS[:, 0]), r"x\[:, None\]"),
     "scales of other parameters": (
-        lambda: _fit(bandwidth=px.bandwidth.constant(np.array([0.1, 0.2, 0.1]))),
+        lambda: _fit(bandwidth=px.bandwidth.Constant(np.array([0.1, 0.2, 0.1]))),
         r"a setting of the bandwidth has shape \(3,\); give a number, or an array \(4,\)",
     ),
     "a prior beyond its domain": (lambda: _fit(prior={"k": _Flat(9)}), "mass 0.5556"),
@@ -363,7 +363,7 @@ def test_columns_of_a_table_go_by_name():
 def test_an_impossible_event_has_a_status():
     """Without a prior a category that no row has has no density; a value 800 widths away has one, in logs."""
     rows = np.array([[0.1, 0, 0, 1.5], [0.1, 0, 0, 1.6]])
-    narrow = px.bandwidth.constant(1e-3)
+    narrow = px.bandwidth.Constant(1e-3)
     pe = px.ParzenEstimator.fit(SPACE, rows, top=1.0, prior_weight=0.0, bandwidth=narrow)
     for given, status in (({"kind": "a"}, S.OK), ({"x": 0.9}, S.OK), ({"kind": "c"}, S.IMPOSSIBLE_EVENT)):
         assert pe.conditional(given).status == status

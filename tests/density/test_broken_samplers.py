@@ -69,7 +69,7 @@ def _one_key_for_all_parameters(monkeypatch):
         return components, jnp.broadcast_to(levels[:, :1], levels.shape)
 
     monkeypatch.setattr(mixture, "uniforms", uniforms)
-    case = replace(CASES["clusters"], bandwidth=px.bandwidth.constant(0.3), scale=0.3)
+    case = replace(CASES["clusters"], bandwidth=px.bandwidth.Constant(0.3), scale=0.3)
     pe = case.fit()
     return case, pe, _sample_anew(pe, 1)
 

@@ -63,7 +63,7 @@ def test_values_of_settings_do_not_compile_again():
             space,
             np.array([[0.2], [1.0]]),
             np.array([1.0, value]),
-            bandwidth=px.bandwidth.scott(setting),
+            bandwidth=px.bandwidth.Scott(setting),
             prior_weight=setting,
         )
     assert _compiled(host.fit_program) == before + 1

@@ -57,7 +57,7 @@ def _against_loops(space, rows, at, scale, tolerance, form=None, **options):
     parameters = mixture.parameters_of(space)
     oracle = mixture.fit(parameters, rows, rule=mixture.constant(scale), **options)
     wanted = [mixture.log_density(parameters, oracle, x) for x in at]
-    pe = px.ParzenEstimator.fit(space, rows, bandwidth=px.bandwidth.constant(scale), **options)
+    pe = px.ParzenEstimator.fit(space, rows, bandwidth=px.bandwidth.Constant(scale), **options)
     found = np.asarray(pe.log_prob(at, form=form), float)
     assert (np.abs(found - wanted) <= tolerance * np.maximum(1, np.abs(wanted))).all(), (found, wanted)
     _tried.append(1)
@@ -247,7 +247,7 @@ def test_traced_bandwidths_lose_no_digits():
     space, rng = px.Space({"x": px.Float(0, 1)}), np.random.default_rng(0)
     rows, at = rng.uniform(size=(256, 1)), rng.uniform(size=(100, 1))
     known, traced = (
-        px.ParzenEstimator.fit(space, rows, bandwidth=px.bandwidth.constant(h)).log_prob(at)
+        px.ParzenEstimator.fit(space, rows, bandwidth=px.bandwidth.Constant(h)).log_prob(at)
         for h in (1e-4, jnp.float32(1e-4))
     )
     np.testing.assert_allclose(traced, known, rtol=1e-5)
@@ -275,7 +275,7 @@ def test_gradients_where_a_parameter_has_lists_of_two_lengths(n_points):
     at = jnp.asarray(np.resize(np.array([[1, 901.0], [1, 842], [0, 2]]), (n_points, 2)))
 
     def total(scale):
-        rule = px.bandwidth.constant(scale)
+        rule = px.bandwidth.Constant(scale)
         return px.ParzenEstimator.fit(space, x, bandwidth=rule).log_prob(at).sum()
 
     slope = (total(0.102) - total(0.098)) / 0.004

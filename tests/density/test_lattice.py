@@ -42,10 +42,10 @@ def results(double: bool, bandwidth: px.bandwidth.AbstractBandwidth) -> tuple[np
         return np.asarray(value), np.asarray(slope)
 
 
-NARROW = px.bandwidth.scott(1e-3, discrete_minimum=0.02)
+NARROW = px.bandwidth.Scott(1e-3, discrete_minimum=0.02)
 
 
-@pytest.mark.parametrize("rule", [px.bandwidth.neighbours(), pytest.param(NARROW, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rule", [px.bandwidth.Neighbours(), pytest.param(NARROW, marks=pytest.mark.slow)])
 def test_float32_is_float64(rule):
     """Catches a wrong distance, mask, anchor or normaliser; the float64 masses are tested against loops."""
     (value, slope), (true, true_slope) = (results(double, rule) for double in (False, True))

@@ -222,7 +222,7 @@ def test_log_covariance():
 @given(SEEDS, st.floats(0.01, 50))
 def test_the_prior_is_mixed_in_by_its_weight(seed, prior_weight):
     """p_w = (n p_0 + w q) / (n + w): catches weights normalised before the prior joins."""
-    rule = px.bandwidth.constant(0.2)
+    rule = px.bandwidth.Constant(0.2)
     without, with_prior = (
         fit(draw(seed), bandwidth=rule, prior_weight=jnp.asarray(w)).prob(POINTS) for w in (0.0, prior_weight)
     )

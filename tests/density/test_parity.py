@@ -83,7 +83,7 @@ def test_optuna(name, endpoints, double, monkeypatch, record_property):
     rng = np.random.default_rng(3)
     distributions = {own: DISTRIBUTIONS[own] for own in SPACES[name]}
     space = px.Space({own: _domain(distribution) for own, distribution in distributions.items()})
-    rule = px.bandwidth.neighbours(consider_endpoints=endpoints)
+    rule = px.bandwidth.Neighbours(consider_endpoints=endpoints)
     worst, tried = 0.0, 0
     for n in SIZES:
         rows = np.stack([_draw(rng, distribution, n) for distribution in distributions.values()], axis=-1)
@@ -107,7 +107,7 @@ def test_optuna(name, endpoints, double, monkeypatch, record_property):
                 rows,
                 mixture_weight=weight,
                 bandwidth=rule,
-                top=px.bandwidth.optuna_top(),
+                top=px.bandwidth.OptunaTop(),
                 prior_weight=own_weight,
             )
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -130,7 +130,7 @@ def test_without_a_prior_the_magic_clip_counts_none(double):
     """prior_weight=0 (a number) is a mixture without a prior kernel: 1/(n + 1) is then the smallest scale."""
     rows = np.array([[0.4], [0.4], [0.4]])
     space = px.Space({"x": px.Float(0, 1)})
-    rule = px.bandwidth.neighbours()
+    rule = px.bandwidth.Neighbours()
     for prior_weight, smallest in ((0.0, 1 / 4), (jnp.asarray(0.0), 1 / 5)):
         pe = px.ParzenEstimator.fit(space, rows, bandwidth=rule, prior_weight=prior_weight)
         np.testing.assert_allclose(pe.scale[:3, 0], smallest, rtol=1e-15)
@@ -179,7 +179,7 @@ def test_the_papers_own_package(factor, top, prior, double, record_property):
     rng = np.random.default_rng(4)
     space = px.Space({name: domain for name, (domain, _, _) in AUTHORS.items()})
     # Arrays are traced, so that other settings do not compile again.
-    rule = px.bandwidth.scott(minimum=jnp.asarray(factor))
+    rule = px.bandwidth.Scott(minimum=jnp.asarray(factor))
     worst = 0.0
     for n in (1, 2, 7, 40):
         rows, at = (
@@ -245,7 +245,7 @@ def test_scipys_gaussian_kde(double, record_property):
         px.Space({"x": px.Float(-width / 2, width / 2)}),
         rows[:, None],
         mixture_weight=weight,
-        bandwidth=px.bandwidth.constant(scale),
+        bandwidth=px.bandwidth.Constant(scale),
         prior_weight=0.0,
     )
     for form in ("max", "difference"):

@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from parzax.density.forms import FORMS
 
 import parzax as px
-from parzax.density.forms import FORMS
 
 SPACE = px.Space(
     {
@@ -23,13 +23,13 @@ SCALES = np.array([0.1, 7.0, 0.3, 0.2])
 
 def test_a_bandwidth_for_each_parameter(double):
     """In all regimes of a parameter; the gradient, under jit, is that of central differences."""
-    pe = px.ParzenEstimator.fit(SPACE, ROWS, bandwidth=px.bandwidth.constant(SCALES))
+    pe = px.ParzenEstimator.fit(SPACE, ROWS, bandwidth=px.bandwidth.Constant(SCALES))
     np.testing.assert_allclose(pe.scale[:4][:, [0, 2, 3]], np.tile(SCALES[[0, 2, 3]], (4, 1)))
 
     @jax.jit
     @jax.value_and_grad
     def log_likelihood(scales):
-        rule = px.bandwidth.constant(scales)
+        rule = px.bandwidth.Constant(scales)
         return px.ParzenEstimator.fit(SPACE, jnp.asarray(ROWS), bandwidth=rule).log_prob(ROWS).sum()
 
     value, gradient = log_likelihood(jnp.asarray(SCALES))
@@ -42,7 +42,7 @@ def test_a_bandwidth_for_each_parameter(double):
 def test_settings_of_other_rules():
     """A clip of Scott's rule, and the probability of a row's own category; a sampler takes them too."""
     lowest = jnp.array([0.45, 0.01, 0.45, 0.01])
-    options = {"bandwidth": px.bandwidth.scott(lowest, discrete_minimum=None)}
+    options = {"bandwidth": px.bandwidth.Scott(lowest, discrete_minimum=None)}
     found = px.ParzenEstimator.fit(SPACE, ROWS, top=np.array([0.1, 0.7, 0.1, 0.1]), **options).scale[0]
     usual = px.ParzenEstimator.fit(SPACE, ROWS).scale[0]
     np.testing.assert_allclose(found, [0.45, 0.3, 0.45, usual[3]], rtol=1e-6)
@@ -51,23 +51,23 @@ def test_settings_of_other_rules():
 
 @pytest.mark.usefixtures("as_installed")
 def test_refused():
-    rule = px.bandwidth.constant(SCALES)
+    rule = px.bandwidth.Constant(SCALES)
     with pytest.raises(ValueError, match=r"^constant: .* \(4,\), but a single parameter needs one number"):
         rule(jnp.zeros(3), jnp.ones(3))
     with pytest.raises(ValueError, match=r"has shape \(4,\); give a number, or an array \(1,\)"):
         px.ParzenEstimator.fit(px.Space({"x": px.Float(0, 1)}), ROWS[:, :1], bandwidth=rule)
     with pytest.raises(ValueError, match="constant: scale must be positive and finite"):
-        px.bandwidth.constant(np.array([0.1, 0.0]))
+        px.bandwidth.Constant(np.array([0.1, 0.0]))
     with pytest.raises(TypeError, match="scale must be a number or an array with one per parameter"):
-        px.bandwidth.constant([0.1, 0.2])
+        px.bandwidth.Constant([0.1, 0.2])
     with pytest.raises(ValueError, match=r"scott: minimum .* must not exceed maximum"):
-        px.bandwidth.scott(np.array([0.1, 0.9]))
+        px.bandwidth.Scott(np.array([0.1, 0.9]))
 
 
 @pytest.mark.parametrize("x64", [False, True])
 def test_derivatives_at_a_weight_of_zero(x64):
     """The one-sided ones, in every form; rows outside the space have none, rows of weight 0 move nothing."""
-    space, scale, forms = px.Space({"x": px.Float(0, 1)}), px.bandwidth.constant(0.05), FORMS
+    space, scale, forms = px.Space({"x": px.Float(0, 1)}), px.bandwidth.Constant(0.05), FORMS
     with jax.enable_x64(x64):
         at = jnp.array([[0.8]])
 

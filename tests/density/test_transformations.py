@@ -16,9 +16,9 @@ pytestmark = pytest.mark.usefixtures("double")
 
 def _log_density(x, rows, weight, scale, minimum):
     """Everything that can be differentiated, in one function."""
-    rule = px.bandwidth.scott(minimum, 0.5)
+    rule = px.bandwidth.Scott(minimum, 0.5)
     pe = fit(rows, weight, bandwidth=rule)
-    smooth = fit(rows, weight, bandwidth=px.bandwidth.constant(scale), top=0.7 + scale / 10)
+    smooth = fit(rows, weight, bandwidth=px.bandwidth.Constant(scale), top=0.7 + scale / 10)
     return pe.log_prob(x) + smooth.log_prob(x)
 
 
@@ -33,7 +33,7 @@ FEW, COLUMNS = px.Space({name: SPACE[name] for name in ("c", "kind", "lr")}), np
 @functools.partial(jax.grad, argnums=(0, 1, 2, 3, 4))
 def _gradient_of_one(x, rows, weight, scale, minimum):
     """The first density alone, of three parameters, and a quarter of the program."""
-    rule, top = px.bandwidth.scott(minimum, 0.5), 0.7 + scale / 10
+    rule, top = px.bandwidth.Scott(minimum, 0.5), 0.7 + scale / 10
     pe = px.ParzenEstimator.fit(FEW, rows[:, COLUMNS], weight, bandwidth=rule, top=top)
     return pe.log_prob(x[:, COLUMNS]).sum()
 
@@ -48,8 +48,8 @@ def _arguments(seed):
 def test_jit_is_eager():
     """The host's way, with padding to a capacity, against everything compiled in one piece."""
     x, rows, weight, scale, minimum = _arguments(0)
-    pe = fit(np.asarray(rows), np.asarray(weight), bandwidth=px.bandwidth.scott(float(minimum), 0.5))
-    rule, top = px.bandwidth.constant(float(scale)), 0.7 + float(scale) / 10
+    pe = fit(np.asarray(rows), np.asarray(weight), bandwidth=px.bandwidth.Scott(float(minimum), 0.5))
+    rule, top = px.bandwidth.Constant(float(scale)), 0.7 + float(scale) / 10
     other = fit(np.asarray(rows), np.asarray(weight), bandwidth=rule, top=top)
     eager = np.asarray(pe.log_prob(np.asarray(x))) + np.asarray(other.log_prob(np.asarray(x)))
     close(_compiled(x, rows, weight, scale, minimum), eager)

@@ -44,7 +44,7 @@ def test_density_is_that_of_a_loop(double):
     """Catches a kernel that ends at 0 and 360, a mixture that does not integrate to 1, and wrong weights."""
     angles, steps = np.array([5.0, 350.0, 200.0]), np.array([2.0, 2.0, 7.0])
     rows, kernels = np.stack([angles, steps], axis=1), {"angle": WrappedNormal}
-    pe = px.ParzenEstimator.fit(SPACE, rows, kernels=kernels, bandwidth=px.bandwidth.constant(0.1))
+    pe = px.ParzenEstimator.fit(SPACE, rows, kernels=kernels, bandwidth=px.bandwidth.Constant(0.1))
 
     def of_angle(x, around, scale):
         z = [(x / 360 + t - around / 360) / scale for t in range(-3, 4)]

@@ -6,7 +6,7 @@ import pytest
 import parzax as px
 from parzax._numerics import float_of_key, ordered_key
 from parzax.importance.borders import build_tables, cell_borders
-from parzax.importance.layout import grid_axis
+from parzax.importance.layout import grid_cells
 
 DOMAINS = {
     "float": px.Float(0, 1),
@@ -74,10 +74,13 @@ def adversarial(domain: px.space.Domain, grid: px.Grid, dtype=np.float64) -> np.
 def test_cells_change_at_borders_alone(grid):
     """The largest value of a cell is in it, the next float in the next cell; no cell is without a border."""
     for name, domain in DOMAINS.items():
-        axis, keys = grid_axis(domain, GRIDS[grid]), cell_borders(domain, GRIDS[grid], np.float64)
-        below, above = axis.cells(float_of_key(keys)), axis.cells(float_of_key(keys + 1))
+        (_, n_cells, rule), keys = (
+            grid_cells(domain, GRIDS[grid]),
+            cell_borders(domain, GRIDS[grid], np.float64),
+        )
+        below, above = rule(float_of_key(keys)), rule(float_of_key(keys + 1))
         assert (keys[1:] >= keys[:-1]).all(), name
-        assert len(keys) == axis.n_cells - 1, name
+        assert len(keys) == n_cells - 1, name
         # A cell between two borders that are equal has no value.
         last = np.append(keys, np.iinfo(keys.dtype).max)[1:] > keys
         assert (above[last] > np.flatnonzero(last)).all(), name
@@ -89,4 +92,4 @@ def test_tables_are_small():
     for name, domain in DOMAINS.items():
         if "categorical" not in name:
             assert len(cell_borders(domain, px.Grid(), np.float64)) <= 95
-    assert build_tables(px.Space(DOMAINS), px.Grid(), np.float32).borders.keys.dtype == np.int32
+    assert build_tables(px.Space(DOMAINS), px.Grid(), np.float32).borders[0].dtype == np.int32

@@ -34,7 +34,7 @@ def test_counts_beyond_int32():
             TypeError,
             "uniform_when_undefined must be True or False",
         ),
-        (lambda: px.bandwidth.neighbours(consider_endpoints="no"), TypeError, "must be True or False"),
+        (lambda: px.bandwidth.Neighbours(consider_endpoints="no"), TypeError, "must be True or False"),
     ],
 )
 def test_refused(as_installed, call, error, message):

@@ -4,7 +4,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-
 from parzax.importance.draws import METHODS, sample_levels
 
 

@@ -7,8 +7,7 @@ import pytest
 
 import parzax as px
 from importance.test_borders import DOMAINS, GRIDS, adversarial, around
-from parzax.importance.encode import compute_codes
-from parzax.lens.logs.encoding import grid_codes
+from parzax.importance.encode import compute_codes, host_codes
 
 
 def one_by_one(domains: dict[str, px.space.Domain], grid: px.Grid, dtype=np.float64):
@@ -24,7 +23,7 @@ def one_by_one(domains: dict[str, px.space.Domain], grid: px.Grid, dtype=np.floa
 def on_host(space: px.Space, x: np.ndarray, grid: px.Grid) -> tuple[np.ndarray, np.ndarray]:
     """Codes by NumPy, and which values are valid, of a space of always active parameters."""
     with np.errstate(over="ignore", invalid="ignore"):
-        codes = grid_codes(space, x[None], np.zeros((1, *x.shape), np.int16), grid)[0]
+        codes = host_codes(space, x[None], np.zeros((1, *x.shape), np.int16), grid)[0]
     outside = [domains[0].outside(x[:, j]) for j, domains in enumerate(space.domains)]
     return codes, ~np.stack(outside, axis=1)
 

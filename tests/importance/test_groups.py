@@ -9,8 +9,8 @@ import pytest
 from conftest import COARSE, OPTUNA
 
 import parzax as px
-from parzax.importance.groups import group_sample_counter, number_groups
-from parzax.importance.resample import sample_counter, shuffle_counter
+from parzax.importance.log_counts import configuration_share
+from parzax.importance.resample import _number_groups, sample_counter, shuffle_counter
 from parzax.lens.results.shuffles import shuffled_group_counts
 from parzax.lens.results.uncertainty import holm
 
@@ -41,27 +41,26 @@ def repeated(seed: int, n: int = N) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 def test_groups_are_numbered_by_their_usable_rows() -> None:
     groups, usable = jnp.array([7, -3, 7, 4, 9], jnp.int32), jnp.array([True, True, True, False, True])
-    number, n_groups = jax.jit(number_groups)(groups, usable)
+    number, n_groups = jax.jit(_number_groups)(groups, usable)
     assert number[jnp.array([0, 1, 2, 4])].tolist() == [1, 0, 1, 2]
     assert n_groups == 3
-    assert number_groups(groups, jnp.zeros(5, bool))[1] == 0
+    assert _number_groups(groups, jnp.zeros(5, bool))[1] == 0
 
 
 @pytest.mark.parametrize("method", ["half-sampling", "bootstrap"])
 def test_samples_of_groups_are_those_of_single_rows_repeated(method: str) -> None:
-    """Five rows of each configuration give five times the counts of one row, for the same draws."""
+    """Five rows of each configuration give the counts of one row, for the same draws."""
     keys = jax.random.split(KEY, 7)
     five = px.encode(SPACE, *repeated(1)[:2], LEVELS, grid=COARSE, groups=repeated(1)[2])
     size = N // 2 if method == "half-sampling" else N
     needed = jnp.array([0.2 * size, 0.5 * size, size], jnp.int32)
     # As many rows as five times the log has, for the same random numbers.
     one = px.encode(SPACE, *pad(configurations(1), five.codes.shape[1] - N), LEVELS, grid=COARSE)
-    codes, rank = jnp.asarray(one.codes), jnp.asarray(one.rank)
-    count = sample_counter(codes, rank, needed, one.place, one.layout, method)
-    expected = np.asarray(jax.jit(count)(keys))
-    np.testing.assert_array_equal(
-        np.asarray(jax.jit(group_sample_counter(five, method))(keys)), REPEATS * expected
-    )
+    one, five = jax.device_put((one, five))
+    expected = np.asarray(jax.jit(sample_counter(one, method, needed))(keys))
+    np.testing.assert_array_equal(np.asarray(jax.jit(sample_counter(one, method))(keys)), expected)
+    found = jax.jit(sample_counter(five, method))(keys)
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-6)
 
 
 def pad(log: tuple[np.ndarray, np.ndarray], n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -73,9 +72,9 @@ def pad(log: tuple[np.ndarray, np.ndarray], n: int) -> tuple[np.ndarray, np.ndar
 def test_shuffled_groups_keep_their_rows_together() -> None:
     """Equal groups exchange cells: all counts are multiples of five, and those of the region stay."""
     five = px.encode(SPACE, *repeated(2)[:2], LEVELS, grid=COARSE, groups=repeated(2)[2])
-    on_device = jax.jit(shuffle_counter(five))(jax.random.split(KEY, 200))
+    on_device = jax.jit(shuffle_counter(jax.device_put(five)))(jax.random.split(KEY, 200))
     on_host = shuffled_group_counts([0], five, 200)
-    for shuffled in (np.asarray(on_device), on_host):
+    for shuffled in (np.rint(on_device * REPEATS), on_host):
         check_equal_groups(shuffled)
 
 
@@ -95,7 +94,9 @@ def test_groups_of_different_sizes_keep_rows_of_one_level_together() -> None:
     x, loss = configurations(3)
     rows = np.repeat(np.arange(N), np.random.default_rng(0).integers(1, 9, size=N))
     log = px.encode(SPACE, x[rows], loss[rows], LEVELS, grid=COARSE, groups=rows)
-    on_device = np.asarray(jax.jit(shuffle_counter(log))(jax.random.split(KEY, 20)))
+    placed = jax.device_put(log)
+    on_device = jax.jit(shuffle_counter(placed))(jax.random.split(KEY, 20)) / configuration_share(placed)
+    on_device = np.rint(on_device)
     on_host = shuffled_group_counts([0], log, 20)
     n_inactive = on_device[..., np.array(log.layout.inactive)]
     assert not n_inactive.any()

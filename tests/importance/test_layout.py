@@ -6,8 +6,8 @@ from conftest import zoo, zoo_observations
 from reference import grid, logs
 
 import parzax as px
-from parzax.importance.layout import grid_axis, layout
-from parzax.lens.logs.encoding import grid_codes
+from parzax.importance.encode import host_codes
+from parzax.importance.layout import grid_cells, layout
 
 pytestmark = pytest.mark.data
 
@@ -36,7 +36,7 @@ def _domain(body):
 def _codes(obs, spec, rows=None):
     """Those of a log, which has a seed axis or none."""
     shape = (-1, obs.n, len(obs.space))
-    return grid_codes(obs.space, obs.values.reshape(shape), obs.regime.reshape(shape), spec, rows)
+    return host_codes(obs.space, obs.values.reshape(shape), obs.regime.reshape(shape), spec, rows)
 
 
 def _values(body, rng):
@@ -60,16 +60,16 @@ def test_cells_against_the_loop(body, mirror, max_cells):
     """Grid sizes and cells, value by value: catches the rounding rule and the size of integer log grids."""
     domain, spec = _domain(body), px.Grid(max_cells=max_cells, mirror=mirror)
     values = _values(body, np.random.default_rng(0))
-    assert grid_axis(domain, spec).n_cells == grid.grid_size(body, mirror, max_cells)
+    assert grid_cells(domain, spec)[1] == grid.grid_size(body, mirror, max_cells)
     expected = [grid.cell(body, x, mirror, max_cells) for x in values]
-    np.testing.assert_array_equal(grid_axis(domain, spec).cells(values), expected)
+    np.testing.assert_array_equal(grid_cells(domain, spec)[2](values), expected)
 
 
 @pytest.mark.parametrize("body", DOMAINS, ids=str)
 def test_every_cell_can_be_reached(body):
     """Both ends and all between: catches cells that are lost to an off-by-one."""
     domain, spec = _domain(body), px.Grid()
-    size = grid_axis(domain, spec).n_cells
+    size = grid_cells(domain, spec)[1]
     n_values = grid.number_of_values(body)
     if n_values is None:
         values = domain.axis.native(np.linspace(0, 1, 1001), np.zeros(1001, int))
@@ -80,9 +80,9 @@ def test_every_cell_can_be_reached(body):
     else:
         values = body["low"] + body.get("step", 1) * np.arange(n_values, dtype=float)
     if not (body["kind"] == "int" and body.get("log")):
-        assert set(grid_axis(domain, spec).cells(values).tolist()) == set(range(size))
+        assert set(grid_cells(domain, spec)[2](values).tolist()) == set(range(size))
     else:
-        assert {0, size - 1} <= set(grid_axis(domain, spec).cells(values).tolist()) <= set(range(size))
+        assert {0, size - 1} <= set(grid_cells(domain, spec)[2](values).tolist()) <= set(range(size))
 
 
 @pytest.mark.parametrize("name", logs.names())

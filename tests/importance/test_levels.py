@@ -7,8 +7,7 @@ import pytest
 from conftest import COARSE
 
 import parzax as px
-from parzax.lens.logs import level_sets
-from parzax.lens.logs.levels import level_weight
+from parzax.importance.levels import level_sets, level_weights
 
 
 def test_size_of_the_target():
@@ -35,10 +34,10 @@ def test_every_fraction_of_some_numbers_of_rows():
     """The sets themselves, for all N up to 200 and some up to 10^4."""
     some = np.random.default_rng(0).integers(201, 10_000, 40).tolist()
     for n in [*range(2, 201), *some, 10_000]:
-        losses = np.arange(float(n))[None]
-        out = level_sets(losses, None, np.arange(1, n) / n, 1.0)
+        losses, levels = np.arange(float(n)), tuple((np.arange(1, n) / n).tolist())
+        level, *_ = level_sets(losses, losses >= 0, None, levels, 1.0, False)
         # One more row per level, so the row of loss i enters with the level of i + 1 rows.
-        np.testing.assert_array_equal(out.level[0], np.arange(n))
+        np.testing.assert_array_equal(level, np.arange(n))
 
 
 @pytest.mark.slow
@@ -52,7 +51,7 @@ def test_every_fraction_of_all_numbers_of_rows():
         k = np.arange(1, n)
         if n > 500 and n % 25:
             k = k[k / n * n != k]
-        found = [level_weight(level, n) for level in (k / n).tolist()]
+        found = level_weights(tuple((k / n).tolist()), np.float64(n), True, False)
         np.testing.assert_array_equal(found, k)
         n_calls += len(k)
     assert n_calls > 5_000_000
@@ -68,6 +67,8 @@ LOSSES = {
     "infinite": lambda rng, n: rng.choice([-np.inf, 1.0, 2.0, 3.0], n),
     "missing": lambda rng, n: np.where(rng.uniform(size=n) < 0.3, np.nan, rng.normal(size=n)),
     "none": lambda rng, n: np.full(n, np.nan),
+    "failed": lambda rng, n: rng.choice([np.inf, -np.inf, np.nan, 0.5, 1.5], n),
+    "all failed": lambda rng, n: rng.choice([np.inf, np.nan], n),
     "huge": lambda rng, n: rng.choice([-1.7e308, 1.7e308, 1e308], n),
 }
 WEIGHTS = {
@@ -84,20 +85,24 @@ LEVELS = [0.5, 0.07, 1 / 3, 0.9, 1e-9]
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("losses", LOSSES)
 def test_levels_are_the_hosts(losses, weights, n, double):
-    """Ties, subnormals, infinities, missing losses, weights; sizes that are whole but for rounding."""
+    """Special values of losses and weights; sizes that are whole but for rounding; a log is the same."""
     rng = np.random.default_rng(n)
     loss, weight = LOSSES[losses](rng, n), WEIGHTS[weights](rng, n)
     space, x = px.Space({"x": px.Float(0, 1)}), rng.uniform(size=(n, 1))
     for grid, region in ((px.Grid(), 1.0), (px.Grid(), 0.95), (px.Grid.optuna(), 1.0)):
-        host = px.Observations.from_arrays(space, x, loss, weight=weight).encode(LEVELS, region, grid=grid)
+        log = px.Observations.from_arrays(space, x, loss, weight=weight).encode(LEVELS, region, grid=grid)
+        host = px.encode(space, x, loss, LEVELS, region, weight, grid)
         arrays = (jnp.asarray(a) if a is not None else None for a in (x, loss, weight))
         device = px.encode(
             space, *list(arrays)[:2], LEVELS, region, None if weight is None else jnp.asarray(weight), grid
         )
-        for name in ("level", "rank", "status"):
-            np.testing.assert_array_equal(
-                np.asarray(getattr(device, name)), getattr(host, name), err_msg=name
-            )
+        for name in ("codes", "level", "rank", "status", "weight", "n_failed"):
+            for one in (host, log):
+                found, wanted = getattr(device, name), getattr(one, name)
+                if name != "weight" or weight is not None:
+                    np.testing.assert_array_equal(np.asarray(found), wanted, err_msg=name)
+        assert host.n_failed == (~(loss < np.inf)).sum()
+        assert (host.level[~(loss < np.inf)] == len(LEVELS) + 1).all()
 
 
 @pytest.mark.parametrize(

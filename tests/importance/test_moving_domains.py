@@ -249,7 +249,7 @@ class TestStatuses:
     @pytest.mark.parametrize("estimator", [OPTUNA])
     def test_parity_keeps_the_zero(self, estimator):
         low, high, *_ = _rows("upper", 100)
-        result = self._result(bounds={"x": (low, high)}, estimator=estimator)
+        result = self._result(bounds={"x": (low, high)}, **estimator)
         assert (result.status[:, 0] & S.UNIDENTIFIABLE).all()
         assert (result.variance[:, 0] == 0).all()
 

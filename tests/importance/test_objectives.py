@@ -17,7 +17,7 @@ def test_several_objectives_are_a_vmap(double):
     obs = px.Observations.from_arrays(PLAIN, x, objectives)
     estimator = {"grid": COARSE}
     weights = np.array([[0.2, 0.8], [0.5, 0.5]])
-    ties = (px.ties.hypervolume(), px.ties.crowding())
+    ties = (px.pareto.Hypervolume(), px.pareto.Crowding())
 
     @jax.jit
     def losses(f):

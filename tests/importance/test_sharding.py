@@ -82,12 +82,12 @@ log = jax.tree.map(lambda a: a[0], logs)
 flat = px.Space({"a": px.Float(-5, 5), "k": px.Categorical(["u", "v"])})
 problem = px.Problem(lambda key, x: (x[0] - 1) ** 2 + x[1], flat)
 fit = lambda x: px.ParzenEstimator.fit(space, x)
-pe, counts = fit(jnp.asarray(rows[0])), logs.codes[:, 0].astype(jnp.int32)
+pe = fit(jnp.asarray(rows[0]))
 cases = {
     "resample": (jax.vmap(lambda key: px.importance.resample(key, log, 3)), (keys,)),
     "shuffle": (jax.vmap(lambda key, log: px.importance.shuffle(key, log, 3)), (keys, logs)),
     "interactions": (jax.vmap(lambda key, log: px.importance.interactions(log, key, n_draws=3)), (keys, logs)),
-    "level_counts": (jax.vmap(partial(px.level_counts, n_levels=2, n_cells=12)), (counts, logs.level)),
+    "counts": (jax.vmap(px.Counts.of), (logs,)),
     "grid_density": (jax.vmap(px.grid_density), (np.abs(rng.normal(size=(8, 16))).astype(np.float32),)),
     "fit": (jax.vmap(lambda x: fit(x).mixture), (rows[:8],)),
     "conditional": (jax.vmap(lambda x: fit(x).conditional({"k": 0}).mixture), (rows[:8],)),

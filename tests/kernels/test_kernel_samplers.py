@@ -16,9 +16,9 @@ from reference.frequencies import Checks
 import parzax as px
 from parzax._numerics import open_uniform
 from parzax.kernels import AitchisonAitken, TruncatedNormal
-from parzax.kernels.bandwidth import optuna_top
+from parzax.kernels.bandwidth import OptunaTop
 from parzax.space import frame_of
-from parzax.space.cells import Listed, Steps
+from parzax.space.axes import Listed, Steps
 
 N = 100_000
 CHECKS = Checks(5e-7, 500)
@@ -169,7 +169,7 @@ def test_discrete_normals(case, x64):
 def _category_draws(key, n_choices, own, top, dtype) -> np.ndarray:
     size = jnp.int32(n_choices)
     if top is None:
-        bandwidth = optuna_top()(jnp.asarray(10, dtype), jnp.asarray(1, dtype), size)
+        bandwidth = OptunaTop()(jnp.asarray(10, dtype), jnp.asarray(1, dtype), size)
     else:
         bandwidth = jnp.asarray(1 - top, dtype)
     place = jnp.asarray((own + 0.5) / n_choices, dtype)

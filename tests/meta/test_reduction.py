@@ -24,7 +24,7 @@ def importance_of(estimator, x, below, counted):
 
 def estimator_of(space: px.Space, bandwidth=None, top=1.0) -> SimilarityEstimator:
     settings = ComparisonSettings(2.5, "balanced", 8, None, compared_bandwidth=bandwidth, compared_top=top)
-    return SimilarityEstimator.of(space, Smoothing(px.bandwidth.scott(0.1), 0.9), settings)
+    return SimilarityEstimator.of(space, Smoothing(px.bandwidth.Scott(0.1), 0.9), settings)
 
 
 _kept, _overall = jax.jit(kept_parameters), jax.jit(overall_importance, static_argnums=2)
@@ -84,7 +84,7 @@ def test_raw_importance_of_a_continuum_as_a_formula(scale, double):
     """Rows far from the ends, where nothing is truncated: sum_nm N(x_n - x_m; 0, 2 s^2) / n^2 - 1."""
     space = px.Space({"u": px.Float(-1, 3)})
     rows = np.array([0.4, 0.45, 0.7])
-    estimator = estimator_of(space, px.bandwidth.constant(scale))
+    estimator = estimator_of(space, px.bandwidth.Constant(scale))
     found = importance_of(estimator, jnp.asarray(4 * rows[:, None] - 1), *[jnp.ones(3, bool)] * 2)
     pairs = scipy.stats.norm.pdf(rows[:, None] - rows[None], scale=scale * 2**0.5)
     np.testing.assert_allclose(found, pairs.mean() - 1, rtol=1e-10)

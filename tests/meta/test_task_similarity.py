@@ -237,7 +237,7 @@ def test_similarity_of_sets():
             for y, c in zip(x, (0.45, 0.5), strict=True)
         ]
         for least in (0.1, 1e-4):
-            bandwidth = px.bandwidth.scott(least)
+            bandwidth = px.bandwidth.Scott(least)
             result = px.task_similarity(own, bandwidth=bandwidth, n_samples=10_000)
             found[n, least] = float(result.similarity[0, 1])
     assert abs(found[6400, 1e-4] - 1 / 3) < 0.03

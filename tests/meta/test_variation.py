@@ -48,7 +48,7 @@ def apart(wanted: float) -> float:
 
 def one_kernel(space: px.Space, x: np.ndarray, width: float) -> px.ParzenEstimator:
     return px.ParzenEstimator.fit(
-        space, x[None], bandwidth=px.bandwidth.constant(width), prior_weight=0.0, top=0.7
+        space, x[None], bandwidth=px.bandwidth.Constant(width), prior_weight=0.0, top=0.7
     )
 
 

@@ -10,18 +10,16 @@ from hypothesis import strategies as st
 from reference import grid
 
 import parzax as px
-from parzax.lens.logs import level_sets
+from parzax.importance.levels import level_sets, level_weights
 from parzax.lens.logs.encoding import loss_ranks
-from parzax.lens.logs.levels import level_weight
 
 
 def _sets(losses, weight, target, region, raw):
     """Masks of the target sets, in the order asked, and of the region."""
-    out = level_sets(
-        losses[None], None if weight is None else weight[None], np.asarray(target), region, raw=raw
-    )
+    usable = ~np.isnan(losses) if weight is None else ~np.isnan(losses) & (weight > 0)
+    level, _, status = level_sets(losses, usable, weight, tuple(np.sort(target).tolist()), region, raw, False)
     places = np.argsort(np.argsort(target, kind="stable"))
-    return [out.level[0] <= place for place in places], out.level[0] <= len(target), out
+    return [level <= place for place in places], level <= len(target), status
 
 
 @pytest.mark.parametrize("raw", [False, True])
@@ -40,7 +38,7 @@ def test_against_the_loop(raw):
                 np.testing.assert_array_equal(mask, expected & grid.level_set(losses, ones, region, raw))
             np.testing.assert_array_equal(inside, grid.level_set(losses, ones, region, raw))
             usable = losses[~np.isnan(losses)]
-            assert bool(out.status[0, 0] & px.Status.NO_DATA) == (len(usable) < 2)
+            assert bool(out[0] & px.Status.NO_DATA) == (len(usable) < 2)
 
 
 @settings(max_examples=200, deadline=None, database=None)
@@ -68,12 +66,12 @@ def test_ties_are_flagged_exactly():
     losses = np.array([1.0, 2, 2, 3, 4, 5, 6, 7])
     for weight in (None, np.full(8, 0.25)):
         _, _, out = _sets(losses, weight, [0.125, 0.25, 0.375, 0.5], 1.0, False)
-        tied = (out.status[0] & px.Status.TIED_CUTOFF) > 0
+        tied = (out & px.Status.TIED_CUTOFF) > 0
         assert tied.tolist() == [False, True, False, False]
     # With weights of 2 a request of 4 is two rows; one of 3 ends inside the second, tied with itself.
     for level, tied in ((0.25, False), (0.1875, True)):
         _, _, out = _sets(np.arange(8.0), np.full(8, 2.0), [level], 1.0, False)
-        assert bool(out.status[0, 0]) == tied
+        assert bool(out[0]) == tied
 
 
 def test_ties_do_not_depend_on_the_order_of_rows():
@@ -81,7 +79,7 @@ def test_ties_do_not_depend_on_the_order_of_rows():
     losses, weight = np.array([1.0, 2, 2, 3]), np.array([0.5, 0.7, 0.2, 0.6])
     for order in ([0, 1, 2, 3], [0, 2, 1, 3], [3, 2, 1, 0]):
         _, _, out = _sets(losses[order], weight[order], [0.55, 0.65], 1.0, False)
-        assert ((out.status[0] & px.Status.TIED_CUTOFF) > 0).tolist() == [True, False]
+        assert ((out & px.Status.TIED_CUTOFF) > 0).tolist() == [True, False]
 
 
 def test_tiny_levels_hold_one_row():
@@ -108,14 +106,14 @@ def test_fractional_weights():
 
 
 @pytest.mark.parametrize("n", [7, 100, 1000, 10**9])
-def test_level_weight_takes_the_decimal(n):
+def test_level_weights_take_the_decimal(n):
     """ceil(q N) of the decimal that was written, for every hundredth; raw takes the float product."""
     for k in range(1, 100):
         written = math.ceil(Fraction(k, 100) * n)
-        assert level_weight(k / 100, n) == written
-        assert level_weight(float(np.arange(0.01, 1, 0.01)[k - 1]), n) == written
-        assert level_weight(k / 100, n, raw=True) == math.ceil((k / 100) * n)
-    assert level_weight(1.0, n) == n
+        assert level_weights((k / 100,), np.float64(n), True, False) == written
+        assert level_weights((float(np.arange(0.01, 1, 0.01)[k - 1]),), np.float64(n), True, False) == written
+        assert level_weights((k / 100,), np.float64(n), True, True) == math.ceil((k / 100) * n)
+    assert level_weights((1.0,), np.float64(n), True, False) == n
 
 
 def test_narrow_types():
@@ -131,7 +129,6 @@ def test_narrow_types():
 
 def test_loss_ranks():
     """Tied rows share a rank, and rows that are left out have the padded size."""
-    losses = np.array([[2.0, 1.0, np.nan, 1.0, -np.inf, 0.0, -0.0, 2.0], [np.nan] * 8])
-    weight = np.array([[1.0, 1, 1, 1, 1, 1, 1, 0], np.ones(8)])
-    ranks = loss_ranks(losses, weight, 10)
+    losses = np.array([[2.0, 1.0, np.nan, 1.0, -np.inf, 0.0, -0.0, np.nan], [np.nan] * 8])
+    ranks = loss_ranks(losses, 10)
     assert ranks.tolist() == [[5, 3, 10, 3, 0, 1, 1, 10, 10, 10], [10] * 10]

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import parzax as px
-from parzax.importance import count
+from parzax.importance.levels import level_sets
 from parzax.lens.cli import counted, main
-from parzax.lens.logs import cutoffs, level_sets, parquet
+from parzax.lens.logs import cutoffs, parquet
 from parzax.lens.run.chunks import Chunks
 from parzax.lens.run.progress import progress_bar
 from parzax.lens.tables import parquet as files
@@ -32,6 +32,8 @@ SPACE = px.Space(
         "y": px.Float(-2, 3, when=px.In("c", ["a"])),
     }
 )
+
+count = px.Counts.of
 
 
 def table(n=3000, seed=0):
@@ -74,7 +76,7 @@ def test_counts_of_files(tmp_path, direction):
         assert (log.status == wanted.status).all()
         sign = -1 if direction == "maximize" else 1
         blocks = [
-            px.count_rows(SPACE, *arrays(rows.slice(i, 999), sign), log.cutoffs, LEVELS, 0.9)
+            count(px.encode(SPACE, *arrays(rows.slice(i, 999), sign), LEVELS, 0.9, cutoffs=log.cutoffs))
             for i in range(0, 3000, 999)
         ]
         assert (blocks[0].merge(*blocks[1:]).counts == wanted.counts).all()
@@ -118,9 +120,9 @@ def test_cutoffs_by_histograms(monkeypatch, most_sorted):
             return states
 
         found = cutoffs.find_cutoffs(fold, [*levels, 0.98])
-        wanted = level_sets(losses[None], None, levels, 0.98)
-        assert (cutoffs.LevelTable(found.values).find(losses) == wanted.level[0]).all()
-        assert (found.status[:-1] == wanted.status[0]).all()
+        wanted, _, status = level_sets(losses, losses == losses, None, tuple(levels), 0.98, False)
+        assert (cutoffs.LevelTable(found.values).find(losses) == wanted).all()
+        assert (found.status[:-1] == status).all()
         assert (found.sizes == (losses[:, None] <= found.values).sum(axis=0)).all()
 
 

@@ -10,7 +10,7 @@ from reference import pareto as reference
 
 from pareto.tables import N, holed, tables
 from parzax._numerics import float_of_key, ordered_key
-from parzax.pareto import ABSENT, non_domination_rank, non_domination_rank_host, order
+from parzax.pareto import ABSENT, non_domination_rank, order
 
 
 def of_each_dtype(m_of_float32: tuple[int, ...], m_of_float64: tuple[int, ...]):
@@ -130,18 +130,18 @@ def test_on_the_host(m):
     """Catches a wrong front in the bisection, and rules for NaN, absent and repeated rows that differ."""
     for seed, (name, losses) in enumerate(tables(m, np.float64).items()):
         np.testing.assert_array_equal(
-            non_domination_rank_host(losses), reference.ranks(losses, np.ones(N)), err_msg=name
+            non_domination_rank(losses), reference.ranks(losses, np.ones(N)), err_msg=name
         )
         losses, mask = holed(losses, seed)
         np.testing.assert_array_equal(
-            non_domination_rank_host(losses, mask), reference.ranks(losses, mask), err_msg=name
+            non_domination_rank(losses, mask), reference.ranks(losses, mask), err_msg=name
         )
     rng = np.random.default_rng(m)
     for losses in (rng.normal(size=(301, m)), rng.integers(0, 12, (301, m)) * 1.0):
-        np.testing.assert_array_equal(non_domination_rank_host(losses), _fast_non_domination_rank(losses))
-    assert non_domination_rank_host(np.zeros((0, m))).shape == (0,)
-    assert set(non_domination_rank_host(np.zeros((3, m)), np.zeros(3)).tolist()) == {ABSENT}
+        np.testing.assert_array_equal(non_domination_rank(losses), _fast_non_domination_rank(losses))
+    assert non_domination_rank(np.zeros((0, m))).shape == (0,)
+    assert set(non_domination_rank(np.zeros((3, m)), np.zeros(3)).tolist()) == {ABSENT}
     with pytest.raises(ValueError, match=r"mask must have shape \(3,\)"):
-        non_domination_rank_host(np.zeros((3, m)), np.zeros(2))
+        non_domination_rank(np.zeros((3, m)), np.zeros(2))
     with pytest.raises(ValueError, match=r"losses must be \(n, m\)"):
-        non_domination_rank_host(np.zeros(3))
+        non_domination_rank(np.zeros(3))

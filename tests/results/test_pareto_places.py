@@ -7,7 +7,7 @@ from reference import pareto as loops
 import parzax as px
 from parzax.lens.results.fronts import pareto_places, places_within
 
-HYPERVOLUME, CROWDING = px.ties.hypervolume(), px.ties.crowding()
+HYPERVOLUME, CROWDING = px.pareto.Hypervolume(), px.pareto.Crowding()
 
 
 def draw(n, m, digits, seed=0):
@@ -140,7 +140,7 @@ def test_extremes():
     assert pareto_places(endless, np.ones(3), [1], HYPERVOLUME)[0] == 0
 
 
-class ByFirst(px.split.ties.AbstractTies):
+class ByFirst(px.pareto.AbstractTies):
     """A tie-break of one's own, as samplers take it: the larger first objective first."""
 
     def order(self, losses, rank, evaluated, counted, count, most):

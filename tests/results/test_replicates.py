@@ -10,7 +10,7 @@ from conftest import OPTUNA, QUICK
 from scipy import stats
 
 import parzax as px
-from parzax.importance.draws import bootstrap_sample, half_sample, sample_levels
+from parzax.importance.resample import bootstrap_sample, half_sample
 from parzax.lens.results import replicates
 
 N, USABLE, CAPACITY = 60, 57, 64
@@ -102,13 +102,6 @@ def test_all_halves_are_equally_likely():
     _, counts = np.unique(weight, axis=0, return_counts=True)
     assert len(counts) == comb(n, size)
     assert stats.chisquare(counts).pvalue > 1e-4
-
-
-def test_the_better_rows_of_a_sample_decide_the_level():
-    weight = jnp.array([[2, 0, 1, 1, 0]], jnp.int32)
-    first_tied = jnp.array([0, 1, 1, 3, 4])  # the second and the third row have the same loss
-    level_after = jnp.array([0, 0, 1, 1, 2, 2])  # sets of 2 and of 4 rows
-    assert jax.jit(sample_levels)(weight, first_tied, level_after).tolist() == [[0, 1, 1, 1, 2]]
 
 
 def test_what_is_said_of_a_level_does_not_depend_on_the_other_levels():

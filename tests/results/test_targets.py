@@ -125,7 +125,7 @@ class TestPareto:
         obs = px.Observations.from_arrays(SPACE, log().values, f)
         for method in ({}, OPTUNA):
             options = {"level": [0.1, 0.3]} | method
-            for ties in (None, px.ties.crowding()):
+            for ties in (None, px.pareto.Crowding()):
                 same(
                     analyse(obs, objective="pareto", ties=ties, **options),
                     analyse(obs, **options),
@@ -147,7 +147,7 @@ class TestPareto:
         """All rows are one front: crowding cannot tell the inner ones apart, hypervolume can."""
         t = np.arange(60.0)
         obs = px.Observations.from_arrays(SPACE, log().values, np.stack([t, 59 - t], axis=-1))
-        crowded = analyse(obs, objective="pareto", ties=px.ties.crowding())
+        crowded = analyse(obs, objective="pareto", ties=px.pareto.Crowding())
         assert crowded.n_target == 60
         assert (crowded.status & int(Status.TIED_CUTOFF | Status.SAME_SETS) > 0).all()
         chosen = analyse(obs, objective="pareto")
@@ -162,7 +162,7 @@ class TestPareto:
             alone = analyse(one, objective="pareto")
             np.testing.assert_array_equal(result.counts[i], alone.counts)
 
-    @pytest.mark.parametrize("ties", [px.ties.hypervolume(), px.ties.crowding()])
+    @pytest.mark.parametrize("ties", [px.pareto.Hypervolume(), px.pareto.Crowding()])
     def test_weights_of_rows(self, ties):
         """A weight of two is a row seen twice, a weight of 0 none."""
         obs = log()
@@ -194,7 +194,7 @@ class TestPareto:
         with pytest.raises(ValueError, match="objective must be one of"):
             analyse(log(), objective="front")
         with pytest.raises(ValueError, match="objective='pareto'"):
-            analyse(log(), ties=px.ties.crowding())
+            analyse(log(), ties=px.pareto.Crowding())
         with pytest.raises(TypeError, match="ties must be"):
             analyse(log(), objective="pareto", ties="crowding")
 

@@ -200,10 +200,10 @@ FAMILY = {
         oracle.Settings(score="relative", every_minimum=True),
     ),
     "c_tpe, ages": (
-        lambda s: px.c_tpe(s, 2, ages=px.ages.ramp()), 1, 2, oracle.Settings(score="relative", forget=True)
+        lambda s: px.c_tpe(s, 2, ages=px.ages.Ramp()), 1, 2, oracle.Settings(score="relative", forget=True)
     ),
     "c_tpe, by rank": (
-        lambda s: px.c_tpe(s, 2, ages=px.ages.ramp(), merit=px.merits.by_rank()), 1, 2,
+        lambda s: px.c_tpe(s, 2, ages=px.ages.Ramp(), merit=px.merits.by_rank()), 1, 2,
         oracle.Settings(score="relative", forget=True, by_rank=True),
     ),
     "mo_tpe, by rank": (
@@ -233,22 +233,22 @@ FAMILY = {
     ),
     "mo_tpe, hypervolume": (
         lambda s: px.mo_tpe(
-            s, 2, ties=px.ties.hypervolume(), first_front=False, gamma=px.gamma.linear(0.4)
+            s, 2, ties=px.pareto.Hypervolume(), first_front=False, gamma=px.gamma.linear(0.4)
         ), 2, 0, oracle.Settings(rule="linear", quantile=0.4, minimum=0.1, top=0.9, ties="hypervolume"),
     ),
     "mo_tpe, constrained, hypervolume": (
-        lambda s: px.mo_tpe(s, 2, 1, ties=px.ties.hypervolume()), 2, 1,
+        lambda s: px.mo_tpe(s, 2, 1, ties=px.pareto.Hypervolume()), 2, 1,
         oracle.Settings("relative", "linear", whole_front=True, minimum=0.1, top=0.9, ties="hypervolume"),
     ),
     "mo_tpe of three, hypervolume": (
-        lambda s: px.mo_tpe(s, 3, 1, ties=px.ties.hypervolume()), 3, 1,
+        lambda s: px.mo_tpe(s, 3, 1, ties=px.pareto.Hypervolume()), 3, 1,
         oracle.Settings("relative", "linear", whole_front=True, minimum=0.1, top=0.9, ties="hypervolume"),
     ),
     "optuna_tpe": (
         lambda s: px.optuna_tpe(s), 1, 0, oracle.Settings(rule="optuna", kernel="neighbours", top=None)
     ),
     "optuna_tpe, ages": (
-        lambda s: px.optuna_tpe(s, ages=px.ages.ramp()), 1, 0,
+        lambda s: px.optuna_tpe(s, ages=px.ages.Ramp()), 1, 0,
         oracle.Settings(rule="optuna", kernel="neighbours", top=None, forget=True),
     ),
     "optuna_tpe, constrained": (

@@ -208,7 +208,7 @@ TWO_OBJECTIVES: dict[str, tuple[np.ndarray, np.ndarray, S, int | None]] = {
 @pytest.mark.slow
 def test_two_objectives_and_a_constraint(ties):
     """Below is everything up to the k-th feasible row, k = max(ceil(0.1 N), feasible rows of the front)."""
-    sampler = px.mo_tpe(SPACE, 2, 1, ties=getattr(px.ties, ties)())
+    sampler = px.mo_tpe(SPACE, 2, 1, ties=getattr(px.pareto, ties.title())())
     settings = oracle.Settings("relative", "linear", whole_front=True, ties=ties)
     split = jax.jit(lambda state: (sampler.split(state), sampler.status(state)))
     for name, (losses, excess, status, n_below) in TWO_OBJECTIVES.items():
@@ -523,7 +523,7 @@ def test_numpy_scalars_are_numbers():
     assert eqx.tree_equal(found, wanted)
     assert jax.tree.leaves(found) == jax.tree.leaves(wanted)
     assert px.mo_tpe(SPACE, np.int64(2)).n_objectives == 2
-    assert px.tpe(SPACE, top=px.bandwidth.fixed_top(np.float32(0.8))).smoothing.top.top == 0.8
+    assert px.tpe(SPACE, top=px.bandwidth.FixedTop(np.float32(0.8))).smoothing.top.top == 0.8
     assert SAMPLER.init(np.int64(4)).capacity == 4
     assert SAMPLER.grow(STATE, np.int64(8)).capacity == 8
     assert px.tpe(SPACE, epsilon=jnp.asarray(0.5)).epsilon == 0.5

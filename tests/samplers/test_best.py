@@ -122,7 +122,7 @@ MIXED = px.Space({"x": px.Float(0, 1), "k": px.Categorical(["a", "b", "c"])})
 SINGLE = {"tpe": px.tpe, "c_tpe": lambda space, **own: px.c_tpe(space, 1, **own)}
 SEVERAL = {
     "mo_tpe": lambda **own: px.mo_tpe(MIXED, 2, **own),
-    "mo_tpe, hypervolume": lambda **own: px.mo_tpe(MIXED, 2, ties=px.ties.hypervolume(), **own),
+    "mo_tpe, hypervolume": lambda **own: px.mo_tpe(MIXED, 2, ties=px.pareto.Hypervolume(), **own),
     "optuna_tpe": lambda **own: px.optuna_tpe(MIXED, 2, **own),
 }
 

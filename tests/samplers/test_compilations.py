@@ -46,7 +46,7 @@ def test_values_of_settings_do_not_compile_again():
     state = px.tpe(SPACE).init(64)
     for value in (0.1, 0.2, 0.3):
         setting = jnp.asarray(value)
-        sampler = px.tpe(SPACE, epsilon=setting, top=1 - setting, bandwidth=px.bandwidth.scott(setting))
+        sampler = px.tpe(SPACE, epsilon=setting, top=1 - setting, bandwidth=px.bandwidth.Scott(setting))
         ask(sampler, jax.random.key(int(10 * value)), state)
     assert ask._cached._cache_size() == 1
     problem = px.problems.discs()

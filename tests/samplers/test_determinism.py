@@ -157,7 +157,7 @@ def test_settings_are_a_batch_axis(state):
     own = at[:, :2]
 
     def make(top, quantile, floor):
-        return px.tpe(space, gamma=px.gamma.linear(quantile), top=top, bandwidth=px.bandwidth.scott(floor))
+        return px.tpe(space, gamma=px.gamma.linear(quantile), top=top, bandwidth=px.bandwidth.Scott(floor))
 
     def score(top, quantile, floor):
         sampler = make(top, quantile, floor)

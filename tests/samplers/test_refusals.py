@@ -73,7 +73,7 @@ def test_masked_candidates_score_nothing():
 
 
 def test_kernels_of_unknown_parameters():
-    smoothing = px.density.Smoothing(px.bandwidth.scott(), 0.8, families=(("nope", object),))
+    smoothing = px.density.Smoothing(px.bandwidth.Scott(), 0.8, families=(("nope", object),))
     sampler = Sampler(SPACE, px.tpe(SPACE).split, smoothing, px.acquisition.Ratio())
     with pytest.raises(ValueError, match="no parameter 'nope'"):
         sampler.status(sampler.init())
@@ -81,7 +81,7 @@ def test_kernels_of_unknown_parameters():
 
 @pytest.mark.slow
 def test_ties_that_cannot_tell_four_objectives_apart():
-    sampler = px.mo_tpe(SPACE, 3, ties=px.ties.hypervolume())
+    sampler = px.mo_tpe(SPACE, 3, ties=px.pareto.Hypervolume())
     four = Sampler(SPACE, sampler.split, sampler.smoothing, sampler.acquisition, ("minimize",) * 4)
     with pytest.raises(ValueError, match="at most 3 objectives"):
         four.status(four.init())

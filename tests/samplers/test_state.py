@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from densities import SPACES, points, rows
+from parzax.density.common_scale import CommonScale
 
 import parzax as px
-from parzax.density.common_scale import CommonScale
 from parzax.density.sampling import uniforms
 from parzax.density.smoothing import Smoothing
 from parzax.samplers import State
@@ -164,9 +164,9 @@ def test_under_vmap():
 
 N_GROUPS, N_DRAWS = 4, 8
 RULES = {
-    "scott": (px.bandwidth.scott(), px.bandwidth.fixed_top(0.8), 1.0),
-    "magic clip": (px.bandwidth.scott(0.05, magic_exponent=0.5), px.bandwidth.optuna_top(), 2.5),
-    "constant": (px.bandwidth.constant(0.1), px.bandwidth.fixed_top(0.9), 0.01),
+    "scott": (px.bandwidth.Scott(), px.bandwidth.FixedTop(0.8), 1.0),
+    "magic clip": (px.bandwidth.Scott(0.05, magic_exponent=0.5), px.bandwidth.OptunaTop(), 2.5),
+    "constant": (px.bandwidth.Constant(0.1), px.bandwidth.FixedTop(0.9), 0.01),
 }
 # float32 loses the most digits with narrow kernels and with a light prior: those of the other two rules.
 CASES = [

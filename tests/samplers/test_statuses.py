@@ -15,10 +15,10 @@ SPACE = px.Space({"x": px.Float(0, 1), "n": px.Int(0, 3), "k": px.Categorical(["
 X = np.stack([np.linspace(0, 1, 12), np.arange(12) % 4, np.arange(12) % 2], axis=1)
 KEY = jax.random.key(0)
 RULES = {
-    "constant": px.bandwidth.constant,
-    "scott": lambda value: px.bandwidth.scott(value, value),
-    "scott of steps": lambda value: px.bandwidth.scott(value, value, discrete_minimum=None),
-    "neighbours": lambda value: px.bandwidth.neighbours(value, value),
+    "constant": px.bandwidth.Constant,
+    "scott": lambda value: px.bandwidth.Scott(value, value),
+    "scott of steps": lambda value: px.bandwidth.Scott(value, value, discrete_minimum=None),
+    "neighbours": lambda value: px.bandwidth.Neighbours(value, value),
 }
 # One scale for all kernels of a group, and one for each.
 FAST = ("constant",)
@@ -36,7 +36,7 @@ def test_a_traced_bandwidth_that_is_none_has_a_status(name):
         pe = px.ParzenEstimator.fit(space, x, bandwidth=rule(value))
         return pe.status, pe.log_prob(x), pe.sample(KEY, (3,)), pe.scale
 
-    wide = outcome(jnp.asarray(1.0), px.bandwidth.constant)
+    wide = outcome(jnp.asarray(1.0), px.bandwidth.Constant)
     for value, status in VALUES.items():
         found, logs, draws, scale = outcome(jnp.asarray(value), RULES[name])
         assert S(int(found)) == status, value

@@ -50,14 +50,6 @@ def test_conditions_of_two_forms(condition, message):
         px.Space.from_json({"parameters": parameters})
 
 
-def test_a_file_of_its_own(tmp_path):
-    """Catches a repeated key that is refused in text but not in a file."""
-    path = tmp_path / "space.json"
-    path.write_text('{"parameters": [], "direction": "minimize", "direction": "maximize"}')
-    with pytest.raises(ValueError, match="'direction' appears twice"):
-        px.Space.from_json(path)
-
-
 def test_what_may_stand_beside_the_parameters():
     """Catches stored spaces refused for the keys that say what they are of."""
     beside = {"problem": "p", "scenario": "s", "metric": "value", "direction": "maximize", "comment": "none"}

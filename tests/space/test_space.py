@@ -122,7 +122,7 @@ def test_mapping_interface():
     assert len(space) == 2
     assert space.index("a") == 1
     assert space["a"] == (px.Int(0, 1),)
-    with pytest.raises(KeyError, match="no parameter 'c'"):
+    with pytest.raises(KeyError, match=r"no parameter 'c'; it has b, a\."):
         space["c"]
     assert space == px.Space({"b": px.Float(0, 1), "a": px.Int(0, 1)})
     assert space != px.Space({"a": px.Int(0, 1), "b": px.Float(0, 1)})
@@ -159,10 +159,10 @@ EVERYTHING = px.Space(
 )
 
 
-def test_json_round_trip(tmp_path):
-    """Text, file and parsed mapping read back to an equal space, types of choices and numbers included."""
-    text = EVERYTHING.to_json(tmp_path / "space.json")
-    for source in (text, json.loads(text), tmp_path / "space.json", str(tmp_path / "space.json")):
+def test_json_round_trip():
+    """Text and parsed mapping read back to an equal space, types of choices and numbers included."""
+    text = EVERYTHING.to_json()
+    for source in (text, json.loads(text)):
         back = px.Space.from_json(source)
         assert back == EVERYTHING
         assert back["units"][0].values == (16, 32, 64)
@@ -202,7 +202,7 @@ def test_documented_example():
     ("source", "message"),
     [
         ("{", "not valid JSON"),
-        ("no such file.json", "cannot read the space from 'no such file.json'"),
+        ("no such file.json", r"JSON text of a space, got 'no such file.json'.*read_text\(\)"),
         ({}, '"parameters"'),
         ({"parameters": {}}, '"parameters"'),
         ({"parameters": [{"kind": "float"}]}, '"name"'),

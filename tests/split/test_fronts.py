@@ -13,9 +13,8 @@ from reference import pareto as reference
 from reference import tpe as oracle
 
 import parzax as px
-from parzax.pareto import non_domination_rank
+from parzax.pareto import non_domination_rank, reference_point
 from parzax.split.split import split_by_order
-from parzax.split.ties import reference_point
 
 COUNTS = np.array([0, 1, 3, 8, 17, 33, N, N + 5], np.int32)
 # Those whose ties are exact: on an even front the loops' last digit would decide.
@@ -26,7 +25,7 @@ NAMES = ("random", "each row twice", "all equal", "a chain", "near a front", "in
 def _below(losses, evaluated, counted, count):
     """(n,) who is below."""
     rank = non_domination_rank(losses, evaluated)
-    order = px.ties.hypervolume().order(losses, rank, evaluated, counted, count, N)
+    order = px.pareto.Hypervolume().order(losses, rank, evaluated, counted, count, N)
     return split_by_order(order, evaluated, counted, count)
 
 
@@ -123,7 +122,7 @@ def test_runs(c):
     keys = jax.random.split(jax.random.key(0), 8)
     volumes = {}
     for ties in ("crowding", "hypervolume"):
-        sampler = px.mo_tpe(problem.space, 2, c, ties=getattr(px.ties, ties)())
+        sampler = px.mo_tpe(problem.space, 2, c, ties=getattr(px.pareto, ties.title())())
         traces = px.optimize_many(sampler, problem, keys, 80, lanes=8, progress=False)
         losses, there = jnp.asarray(traces.objectives), jnp.asarray(traces.feasible)
         corner = losses.max(axis=(0, 1)) * 0 + 60
@@ -147,8 +146,8 @@ def test_most_is_at_least_the_count():
 
 def test_what_is_refused():
     space = px.Space({"x": px.Float(0, 1)})
-    with pytest.raises(ValueError, match=r"^ties.hypervolume\(\) supports at most 3 objectives, got 4"):
-        px.mo_tpe(space, 4, ties=px.ties.hypervolume())
-    with pytest.raises(TypeError, match=r"^ties must be a rule of parzax.ties, got 'volume'"):
+    with pytest.raises(ValueError, match=r"^Hypervolume\(\) supports at most 3 objectives, got 4"):
+        px.mo_tpe(space, 4, ties=px.pareto.Hypervolume())
+    with pytest.raises(TypeError, match=r"^ties must be a rule of parzax.pareto, .*, got 'volume'"):
         px.mo_tpe(space, 2, ties="volume")
-    assert px.mo_tpe(space, 4).split.ties == px.ties.crowding()
+    assert px.mo_tpe(space, 4).split.ties == px.pareto.Crowding()

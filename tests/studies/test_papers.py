@@ -97,12 +97,12 @@ def test_what_agreed_and_does_not_any_more(tmp_path):
 
 
 def test_the_page_counts_what_the_tables_have():
-    """Catches docs/papers.md after a run with other verdicts, and a committed page without its table."""
-    text = (PAGES.parents[1] / "papers.md").read_text(encoding="utf-8")
+    """Catches counts that a run has left behind, and a committed page without its table."""
+    text = (PAGES / "index.md").read_text(encoding="utf-8")
     for name in PAPERS:
         verdicts = [*read_verdicts(PAGES / f"{name}.csv", of_paper=True).values()]
         assert verdicts, name
-        line = next(line for line in text.splitlines() if f"(studies/papers/{name}.md)" in line)
+        line = next(line for line in text.splitlines() if f"({name}.md)" in line)
         assert [int(cell) for cell in line.split("|")[2:7]] == [verdicts.count(own) for own in Verdict]
         page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
         for link in re.findall(r"\]\(([^)]+\.(?:png|csv|md))\)", page):

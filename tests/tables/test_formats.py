@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import coarse_method
-from parzax.lens.results.estimator import ESTIMATORS
+from parzax.lens.cli.commands import METHODS
 from reference import logs
 
 import parzax as px
@@ -341,12 +341,12 @@ def test_tables_of_tools(name, capsys, tmp_path, monkeypatch):
     assert folder is not None
     path = Path(folder) / "tables" / name
     target, direction, some = wanted["target"], wanted["direction"], "nothing_above_chance" in wanted
-    monkeypatch.setitem(ESTIMATORS, "default", coarse_method(False))
+    monkeypatch.setitem(METHODS, "default", coarse_method(False))
     asked = ["--target", target, "--direction", direction, "--level", "0.1"]
     out = tmp_path / "out.json"
     assert main(["importance", str(path), *asked, "--resamples", str(20 * some), "--json", str(out)]) == 0
     printed, written = capsys.readouterr().out, json.loads(out.read_text())
-    by_command = dict(zip(written["names"], written["importance"]["mean"][0], strict=True))
+    by_command = {record["parameter"]: record["importance"] for record in written["records"]}
 
     read = pd.read_json if path.suffix == ".jsonl" else pd.read_csv
     frame = read(path, lines=True) if path.suffix == ".jsonl" else read(path)

@@ -36,20 +36,20 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
         "optuna": gamma.optuna(),
     },
     "bandwidth": {
-        "scott": bandwidth.scott(),
-        "scott without a floor": bandwidth.scott(discrete_minimum=None),
-        "scott 0.1": bandwidth.scott(0.1),
-        "neighbours": bandwidth.neighbours(),
+        "scott": bandwidth.Scott(),
+        "scott without a floor": bandwidth.Scott(discrete_minimum=None),
+        "scott 0.1": bandwidth.Scott(0.1),
+        "neighbours": bandwidth.Neighbours(),
         # Floors of discrete parameters.
-        "half a step": bandwidth.neighbours(discrete_minimum=0.5),
-        "one step": bandwidth.neighbours(discrete_minimum=1.0),
-        "two steps": bandwidth.neighbours(discrete_minimum=2.0),
-        "neighbours 0.01": bandwidth.neighbours(0.01, consider_magic_clip=False),
+        "half a step": bandwidth.Neighbours(discrete_minimum=0.5),
+        "one step": bandwidth.Neighbours(discrete_minimum=1.0),
+        "two steps": bandwidth.Neighbours(discrete_minimum=2.0),
+        "neighbours 0.01": bandwidth.Neighbours(0.01, consider_magic_clip=False),
     },
-    "top": {"0.8": 0.8, "by rows": bandwidth.optuna_top()},
+    "top": {"0.8": 0.8, "by rows": bandwidth.OptunaTop()},
     "joint": {"yes": True, "no": False},
     "n_candidates": {"8": 8, "24": 24, "64": 64, "512": 512},
-    "ages": {"equal": px.ages.equal(), "ramp": px.ages.ramp()},
+    "ages": {"equal": px.ages.Equal(), "ramp": px.ages.Ramp()},
     "merit": {"equal": px.merits.equal(), "by rank": px.merits.by_rank()},
     "prior_weight": {"0.5": 0.5, "1": 1.0, "2": 2.0},
     "epsilon": {"0": 0.0, "0.1": 0.1},
@@ -58,7 +58,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     # Under constraints alone.
     "share_power": {"1": 1.0, "2": 2.0, "3": 3.0, "4": 4.0},
     # Of several objectives alone.
-    "ties": {"crowding": px.ties.crowding(), "hypervolume": px.ties.hypervolume()},
+    "ties": {"crowding": px.pareto.Crowding(), "hypervolume": px.pareto.Hypervolume()},
     "first_front": {"yes": True, "no": False},
 }
 OF_OTHERS = "share_power", "ties", "first_front"

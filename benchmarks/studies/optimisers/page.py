@@ -12,9 +12,10 @@ from benchmarks.studies.optimisers.scores import FLOOR, Curves
 SECONDS = """Seconds per run are the time of all runs over their number, on one core while another was
 busy. Our runs are all in one call, with compilation. Those of the others follow each other, with
 evaluations in Python."""
-COMPARED = f"""Each cell has on how many problems the median gap of the first sampler is smaller/larger,
-the geometric mean of its gaps over the other's, and the p value of Wilcoxon's test over problems (Holm,
-for the methods of a part). Gaps below {FLOOR:g} of a random configuration's count as that."""
+COMPARED = f"""A cell such as "9/3, 0.75, p = 0.01" means: the first sampler has the smaller median gap on 9
+problems and the larger one on 3; the geometric mean of its gaps is 0.75 times the other's; p is from
+Wilcoxon's test over problems (Holm, for the methods of a part). Gaps below {FLOOR:g} times that of a random
+configuration are raised to this value."""
 
 # A problem on which others are ahead.
 LEVEL = 0.01

@@ -63,7 +63,7 @@ def main(argv: list[str] | None = None) -> int:
             f"# {paper.TITLE}",
             f"```bash\npython -m benchmarks.studies.papers {options.paper}{' --quick' * options.quick}\n```",
             paper.ABOUT,
-            "[How to read this page](../../papers.md).",
+            "[How to read this page](index.md).",
             f"{counts(rows)}.",
             table,
             pictures(out / options.paper, paper.CAPTIONS),

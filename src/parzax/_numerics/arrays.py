@@ -92,13 +92,14 @@ def masked_logsumexp(
     An ignored entry may be NaN or infinite: it does not affect the value or other derivatives, and its
     derivative with respect to x_i is 0. The derivative with respect to w_i is the one-sided one, or 0 where
     x_i is not finite. If all entries are ignored, the value is -inf and all
-    derivatives are 0. The maximum of x_i + log w_i is factored out of the sum. Weights, or a mask, are
-    broadcast against x. Negative and NaN weights give NaN.
+    derivatives are 0. The maximum of x_i + log w_i is factored out of the sum. x and the weights, or a mask,
+    are broadcast. Negative and NaN weights give NaN.
     """
-    weight = jnp.broadcast_to(jnp.asarray(weight), x.shape).astype(x.dtype)
+    weight = jnp.asarray(weight).astype(x.dtype)
+    log_weight = jnp.log(jnp.where(weight == 0, 1, weight))
     present = (weight != 0) & (x != -jnp.inf)
     absent = (weight == 0) & jnp.isfinite(x)
-    logs = jnp.where(present | absent, x, 0) + jnp.log(jnp.where(present, weight, 1))
+    logs = jnp.where(present | absent, x, 0) + log_weight
     largest = jnp.max(jnp.where(present, logs, -jnp.inf), axis=axis, keepdims=True, initial=-jnp.inf)
     largest = jax.lax.stop_gradient(jnp.where(jnp.isfinite(largest), largest, 0))
     exponent = jnp.where(present | absent, logs - largest, 0)

@@ -32,7 +32,7 @@ class Ramp(AbstractAges):
         recent: number of latest rows that have weight 1 (25 by default); static.
 
     >>> import jax.numpy as jnp
-    >>> print(ramp(recent=2)(jnp.ones(4, bool), jnp.float32))
+    >>> print(Ramp(recent=2)(jnp.ones(4, bool), jnp.float32))
     [0.25 1.   1.   1.  ]
     """
 
@@ -46,6 +46,3 @@ class Ramp(AbstractAges):
         lowest = 1 / jnp.maximum(n, 1)
         rising = lowest + share * (1 - lowest)
         return jnp.where(mask & (place < old), rising, 1).astype(dtype)
-
-
-equal, ramp = Equal, Ramp

@@ -1,7 +1,6 @@
 """The regimes of a space as a few stacked arrays, grouped by how their kernels are evaluated."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -9,19 +8,16 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 
 from parzax import _checks
 from parzax._numerics import to_device
-from parzax.density.forms import Form, form_for_many
-from parzax.kernels import AbstractKernel, AbstractProductKernel, AitchisonAitken, TruncatedNormal
+from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal
 from parzax.space import AbstractCells, Categorical, Domain, Frame, Points, Recorded, Space, frame_of
-from parzax.space.cells import Steps
 from parzax.space.frame import axis_shape, stack_axes
 
-# A discrete domain with at most this many values has one column per value in the matrix product. For larger
-# domains it is faster to read rows of a table.
-_INDICATORS = 16
+# A discrete domain with at most this many values has one column per value in the matrix product.
+_FEW_VALUES = 16
 # Values are numbered in int32, so a domain has at most this many.
 _MOST_VALUES = 2**31 - 1
 
@@ -29,85 +25,48 @@ Families = tuple[tuple[str, type[AbstractKernel]], ...]
 
 
 class Regimes(eqx.Module):
-    """k regimes that are evaluated together. Regimes that always apply come first."""
+    """k regimes whose kernels are of one family and are evaluated together.
+
+    Arrays over regimes have the regimes on their first axis, because processors vectorise over the last axis.
+    """
 
     parameter: Int[Any, " k"]
     regime: Int[Any, " k"]
     slot: Int[Any, " k"]  # index of each regime among all regimes of the space
     n_values: Int[Any, " k"]  # 0 for a continuous domain
     family: type[Any] = eqx.field(static=True)  # an `AbstractKernel`
-    is_every_parameter: bool = eqx.field(static=True)  # whether regime i is parameter i, for all i
-    n_always: int = eqx.field(static=True)  # number of regimes that always apply
+    most: int = eqx.field(static=True)  # upper bound on the numbers of values
+    # Discrete regimes with at most v values: the lower and the upper ends of the cells of all values.
+    cells: Float[Any, "2 k v"] | None = None
+    axis: AbstractCells | None = None  # axes of discrete regimes with more values, stacked
 
-    def columns(self, x: Shaped[Any, "j d"]) -> Shaped[Any, "j k"]:
+    def columns(self, x: Shaped[Any, "n d"]) -> Shaped[Any, "k n"]:
         """Columns of the k regimes, taken from the columns of the d parameters."""
-        return x if self.is_every_parameter else x[:, self.parameter]
-
-    def by_regime(self, x: Shaped[Array, "n d"]) -> Shaped[Array, "k n"]:
-        """`columns` transposed: the long axis comes last, because processors vectorise over the last axis."""
         return x.T[self.parameter]
 
-    def here(self, at: Points) -> Bool[Any, "j k"]:
-        """Mask of the regimes that apply at each of j points."""
-        return self.columns(at.regime) == self.regime[None]
+    def here(self, at: Points) -> Bool[Any, "k n"]:
+        """Mask of the points at which each regime applies."""
+        return self.columns(at.regime) == self.regime[:, None]
 
     def __len__(self) -> int:
         return len(self.parameter)
 
 
-class SmallDiscrete(Regimes):
-    """Discrete regimes with few values. Their values, f in total, are concatenated regime by regime."""
-
-    regime_of: Int[Any, " f"]  # index of the value's regime among the k regimes
-    repeat: Float[Any, "k f"]  # [i, v] is 1 if value v belongs to regime i, else 0
-    number: Int[Any, " f"]  # number of the value within its regime
-    lower: Float[Any, " f"]  # ends of the value's cell
-    upper: Float[Any, " f"]
-    place: Float[Any, " f"]  # centre of the value's cell
-    pair_of: Int[Any, " p"]  # all p pairs of values of one regime: index of the first value among all f
-    pair_with: Int[Any, " p"]  # index of the second value
-    pairs_from: Int[Any, " f"]  # index of the first pair of the value's regime
-
-    def has(self, at: Points) -> Bool[Any, "j f"]:
-        """Mask of the value that each of j points has, in each regime that applies."""
-        index = jnp.where(self.here(at), self.columns(at.index), -1)
-        return self.repeated(index.astype(self.place.dtype)) == self.number.astype(self.place.dtype)[None]
-
-    def repeated(self, x: Float[Any, "n k"]) -> Float[Array, "n f"]:
-        """Columns of the regimes, repeated for each value. A product is faster than indexing here."""
-        return jnp.matmul(x, jnp.asarray(self.repeat), precision="highest")
-
-
-class LargeDiscrete(Regimes):
-    """Discrete regimes with many values; their numbers of values have the same upper bound."""
-
-    axis: AbstractCells  # axes of the regimes, stacked
-    most: int = eqx.field(static=True)  # upper bound on the number of values of each regime
-
-    @property
-    def on_lattice(self) -> bool:
-        """Whether the kernels are truncated normals and all cells of a regime have the same width."""
-        return self.family is TruncatedNormal and isinstance(self.axis, Steps) and not self.axis.log
-
-
 class Basis(eqx.Module):
     """The arrays of a space that all its densities share.
 
-    ``products``, ``pairs``, ``small`` and ``large`` together hold each regime once, except regimes with a
-    single value: their kernels are constant.
+    ``parts`` hold each regime once, except regimes with a single value: their kernels are constant.
     """
 
     frame: Frame  # the space as arrays
-    products: tuple[Regimes, ...]  # continuous regimes with product kernels, one entry per kernel family
-    pairs: tuple[Regimes, ...]  # continuous regimes with other kernels, one entry per kernel family
-    small: tuple[SmallDiscrete, ...]
-    large: tuple[LargeDiscrete, ...]
+    parts: tuple[Regimes, ...]  # regimes by family, and by how their kernels are evaluated
     numeric: Regimes  # regimes whose scales come from a bandwidth rule for numbers
     categories: Regimes  # regimes whose scales come from a rule for categories
     families: tuple[Regimes, ...]  # all regimes, one entry per kernel family
     # Whether some continuous parameter is always active; if so, two draws are never equal.
     free_continuum: bool = eqx.field(static=True)
-    form: Form = eqx.field(static=True)  # how densities are evaluated at many points
+    # Whether the kernels of continuous regimes are evaluated pair by pair, see `loses_digits`.
+    pairwise: bool = eqx.field(static=True)
 
     @property
     def n_parameters(self) -> int:
@@ -119,27 +78,15 @@ class Basis(eqx.Module):
         """s, the number of regimes of the space."""
         return len(self.frame.parameter)
 
-    @property
-    def n_continuous(self) -> int:
-        """Number of continuous regimes."""
-        return sum(map(len, (*self.products, *self.pairs)))
-
-    def with_any_left_out(self) -> "Basis":
-        """This basis for points that may leave parameters out, so that no parameter is always active."""
-        products, small = ([replace(x, n_always=0) for x in parts] for parts in (self.products, self.small))
-        return replace(self, products=tuple(products), small=tuple(small))
-
 
 @lru_cache(maxsize=256)
-def basis_of(
-    space: Space, dtype: Any, families: Families = (), smallest: float | None = None, safe_prior: bool = False
-) -> Basis:
+def basis_of(space: Space, dtype: Any, families: Families = (), smallest: float | None = None) -> Basis:
     """The basis of a space for floats of ``dtype``; its leaves are NumPy arrays.
 
     Parameters that ``families`` does not name have truncated normal kernels if they are numeric, and
-    Aitchison-Aitken kernels if they are categorical. ``smallest`` and ``safe_prior`` decide on the form; see
-    `form_for_many`. Raises ValueError if the space does not say when a parameter is active, and if a domain
-    has more values than an int32 can number.
+    Aitchison-Aitken kernels if they are categorical. ``smallest`` is a lower bound on the scales of
+    continuous parameters, None if it is unknown. Raises ValueError if the space does not say when a parameter
+    is active, and if a domain has more values than an int32 can number.
     """
     for slot in space.slots:
         name = space.names[slot.parameter]
@@ -153,34 +100,44 @@ def basis_of(
             raise ValueError(f"space: {name!r} has {slot.domain.n_values} values, {remedy}.")
     given, domains = dict(families), [slot.domain for slot in space.slots]
     family = [given.get(space.names[s.parameter], usual_family(s.domain)) for s in space.slots]
-    slots = [s for s, domain in enumerate(domains) if domain.n_values != 1]
-    parts = _grouped(slots, lambda s: (family[s], *_part(domains[s], family[s])))
 
-    def build(kind: str, stack: Callable[..., Any]) -> tuple[Any, ...]:
-        return tuple(stack(space, part, key[0], dtype) for key, part in parts.items() if key[1] == kind)
+    def grouped(key: Callable[[int], Any]) -> dict[Any, list[int]]:
+        groups: dict[Any, list[int]] = {}
+        for s in range(len(domains)):
+            groups.setdefault(key(s), []).append(s)
+        return groups
 
-    n_continuous = sum(domains[s].n_values is None for s in slots)
-    products, pairs = build("products", _regimes), build("pairs", _regimes)
-    by_rule = _grouped(slots, lambda s: isinstance(domains[s], Categorical))
-    by_family = _grouped(slots, lambda s: family[s])
+    parts = grouped(lambda s: None if domains[s].n_values == 1 else (family[s], *_evaluation(domains[s])))
+    by_rule = grouped(lambda s: isinstance(domains[s], Categorical))
+    continuous = [s for s, domain in enumerate(domains) if domain.n_values is None]
+    always = [not space.domains[space.slots[s].parameter][0].conditions for s in continuous]
     return Basis(
         frame=frame_of(space, dtype),
-        products=products,
-        pairs=pairs,
-        small=build("small", _small_discrete),
-        large=build("large", _large_discrete),
+        parts=tuple(_regimes(space, part, key[0], dtype) for key, part in parts.items() if key is not None),
         numeric=_regimes(space, by_rule.get(False, []), TruncatedNormal),
         categories=_regimes(space, by_rule.get(True, []), AitchisonAitken),
-        families=tuple(_regimes(space, group, one) for one, group in by_family.items()),
-        free_continuum=any(part.n_always for part in (*products, *pairs)),
-        form=form_for_many(space, dtype, n_continuous, smallest, safe_prior and not pairs),
+        families=tuple(_regimes(space, part, one) for one, part in grouped(lambda s: family[s]).items()),
+        free_continuum=any(always),
+        pairwise=loses_digits(dtype, len(continuous), smallest),
     )
 
 
-def basis_for(arrays: Any, *settings: Any) -> Basis:
-    """`basis_of` with NumPy leaves if ``arrays`` are traced, else with JAX leaves."""
-    basis = basis_of(*settings)
-    return basis if _checks.is_traced(arrays) else device_copy(basis)
+def loses_digits(dtype: Any, n_continuous: int, smallest: float | None) -> bool:
+    """Whether log kernels from a matrix product have fewer than two (float32) or nine (float64) decimals.
+
+    The product computes (u - m)^2 / (2 s^2) from squares, with an error of about eps / (8 s^2) for each
+    continuous parameter, since |u| and |m| are at most 1/2. If the smallest scale s is unknown, it is assumed
+    to be too small for float32.
+    """
+    info = jnp.finfo(dtype)
+    if not n_continuous or smallest is None:
+        return bool(n_continuous) and info.bits <= 32
+    return n_continuous * float(info.eps) / (8 * smallest**2) > (1e-2 if info.bits <= 32 else 1e-9)
+
+
+def on_device(basis: Basis, traced: bool) -> Basis:
+    """The basis for a call with traced arrays, which keeps its NumPy leaves, or for one with JAX arrays."""
+    return basis if traced else device_copy(basis)
 
 
 class _Identity:
@@ -233,20 +190,10 @@ def check_name(argument: str, name: Any, space: Space) -> None:
         raise ValueError(f"{argument}no parameter {name!r}; the space has {', '.join(space.names)}.")
 
 
-def _grouped(slots: list[int], key: Callable[[int], Any]) -> dict[Any, list[int]]:
-    """Lists of slots with equal keys, in the order of the slots."""
-    groups: dict[Any, list[int]] = {}
-    for s in slots:
-        groups.setdefault(key(s), []).append(s)
-    return groups
-
-
-def _part(domain: Domain, family: type[AbstractKernel]) -> tuple[Any, ...]:
-    """Key of a regime: the field of `Basis` that holds it, and for large domains bound and axis shape."""
+def _evaluation(domain: Domain) -> tuple[Any, ...]:
+    """Key of regimes that are evaluated together: for large domains, bound and axis shape."""
     n = domain.n_values
-    if n is None:
-        return ("products" if issubclass(family, AbstractProductKernel) else "pairs",)
-    return ("small",) if n <= _INDICATORS else ("large", _most(n), axis_shape(domain.axis))
+    return (n is None,) if n is None or n <= _FEW_VALUES else (False, _most(n), axis_shape(domain.axis))
 
 
 def _most(n: int) -> int:
@@ -254,45 +201,16 @@ def _most(n: int) -> int:
     return 1 << 2 * -(-max((n - 1).bit_length(), 6) // 2)
 
 
-def _columns(space: Space, slots: list[int], family: type[AbstractKernel]) -> dict[str, Any]:
-    """Values for the fields of `Regimes`."""
-    always = {s: not space.domains[space.slots[s].parameter][0].conditions for s in slots}
-    slots = sorted(slots, key=lambda s: not always[s])
+def _regimes(space: Space, slots: list[int], family: type[AbstractKernel], dtype: Any = None) -> Regimes:
+    """The regimes of some slots; with ``dtype`` also their cells, or their axes."""
     rows = [(*space.slots[s][:2], s, space.slots[s].domain.n_values or 0) for s in slots]
     parameter, regime, slot, n_values = np.array(rows, np.int32).reshape(-1, 4).T
-    return {
-        "parameter": parameter, "regime": regime, "slot": slot, "n_values": n_values, "family": family,
-        "is_every_parameter": parameter.tolist() == list(range(len(space))), "n_always": sum(always.values()),
-    }  # fmt: skip
-
-
-def _regimes(space: Space, slots: list[int], family: type[AbstractKernel], _: Any = None) -> Regimes:
-    return Regimes(**_columns(space, slots, family))
-
-
-def _small_discrete(
-    space: Space, slots: list[int], family: type[AbstractKernel], dtype: np.dtype
-) -> SmallDiscrete:
-    columns = _columns(space, slots, family)
-    sizes, axes = columns["n_values"], [space.slots[s].domain.axis for s in columns["slot"]]
-    numbers, double = [np.arange(n) for n in sizes], np.dtype(np.float64)
-    cells = [(axis.centre(k, double), *axis.cell(k, double)) for axis, k in zip(axes, numbers, strict=True)]
-    place, lower, upper = map(np.concatenate, zip(*cells, strict=True))
-    regime_of = np.repeat(np.arange(len(sizes)), sizes)
-    pair_of, pair_with = np.nonzero(regime_of[:, None] == regime_of)
-    arrays = {
-        "regime_of": regime_of, "repeat": np.arange(len(sizes))[:, None] == regime_of,
-        "number": np.concatenate(numbers), "lower": lower, "upper": upper, "place": place,
-        "pair_of": pair_of, "pair_with": pair_with,
-        "pairs_from": np.cumsum([0, *np.square(sizes)])[regime_of],
-    }  # fmt: skip
-    kinds = {name: np.int32 if x.dtype.kind == "i" else dtype for name, x in arrays.items()}
-    return SmallDiscrete(**columns, **{name: x.astype(kinds[name]) for name, x in arrays.items()})
-
-
-def _large_discrete(
-    space: Space, slots: list[int], family: type[AbstractKernel], dtype: np.dtype
-) -> LargeDiscrete:
-    columns = _columns(space, slots, family)
-    axis: Any = stack_axes([space.slots[s].domain.axis for s in columns["slot"]], dtype)
-    return LargeDiscrete(**columns, axis=axis, most=_most(int(columns["n_values"][0])))
+    n = int(max(n_values, default=0))
+    most, cells, axis = n if n <= _FEW_VALUES else _most(n), None, None
+    axes: list[Any] = [space.slots[s].domain.axis for s in slots]
+    if dtype is not None and n > _FEW_VALUES:
+        axis = stack_axes(axes, dtype)
+    elif dtype is not None and n:
+        ends = [axis.cell(np.minimum(np.arange(n), axis.n_values - 1), np.dtype(np.float64)) for axis in axes]
+        cells = np.moveaxis(np.array(ends), 1, 0).astype(dtype)
+    return Regimes(parameter, regime, slot, n_values, family, most, cells, axis)

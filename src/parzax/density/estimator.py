@@ -2,12 +2,10 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from types import MethodType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,22 +14,24 @@ from jaxtyping import Array, Float, Int
 from parzax import _checks, _html
 from parzax._words import plural
 from parzax.density import restriction, rows
-from parzax.density.basis import Basis, Families, basis_for, basis_of, families_of
-from parzax.density.evaluation import Prepared
+from parzax.density.basis import Basis, Families, basis_of, families_of, on_device
 from parzax.density.fitting import check_rules
-from parzax.density.forms import LEAST_PRIOR, Form
-from parzax.density.methods import EstimatorMethod
-from parzax.density.mixture import KernelMixture
+from parzax.density.mixture import Mixture
 from parzax.density.prior import check_masses, user_priors
 from parzax.kernels import AbstractKernel
-from parzax.kernels.bandwidth import AbstractBandwidth, as_categorical_bandwidth, scott
+from parzax.kernels.bandwidth import AbstractBandwidth, Scott, as_categorical_bandwidth
 from parzax.space import Points, Space, check_dtype
 from parzax.status import describe
 
 Measure = Literal["native", "unit"]
+Form = Literal["product", "pairwise"]
+# In float32 up to this many pairs of a point and a kernel are evaluated one by one: a product loses digits.
+_FEW_PAIRS = 1 << 14
 
 
-class ParzenEstimator(eqx.Module):
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, eq=False, repr=False)
+class ParzenEstimator:
     """A Parzen (kernel density) estimator on a mixed, bounded, conditional search space.
 
     p(x) = sum_n w_n prod_d k_nd(x_d) + w_0 prod_d q_d(x_d), with one kernel per row and a prior q
@@ -45,23 +45,23 @@ class ParzenEstimator(eqx.Module):
     the row is in another one, and 1 if the parameter is inactive. Each factor integrates to 1 given the
     parents, so p is a normalised density over configurations.
 
-    Build it with `fit`. It is a pytree: it works under jit, vmap and grad and as the carry of a scan.
+    Build it with `fit`. It is a pytree: it works under jit, vmap and grad and as the carry of a scan. Methods
+    hash and compare by the identity of the estimator, so ``jax.jit(pe.log_prob)`` works; the arrays of the
+    estimator are then constants of the program.
 
     Attributes:
         mixture: kernels, bandwidths and weights, on the axes of the space.
         status: int32 bits of `parzax.Status`: NO_ROWS, INVALID_ROWS, INVALID_BANDWIDTH, and, after
             `conditional`, IMPOSSIBLE_EVENT.
         families: kernel classes other than the defaults, by parameter name; static.
-        safe_prior: whether the prior's weight is certain to be large enough to anchor sums; static.
         smallest: lower bound on bandwidths of continuous parameters, None if it is unknown; static.
     """
 
-    mixture: KernelMixture
+    mixture: Mixture
     status: Int[Array, ""]
-    space: Space = eqx.field(static=True)
-    families: Families = eqx.field(static=True)
-    safe_prior: bool = eqx.field(static=True)
-    smallest: float | None = eqx.field(static=True)
+    space: Space = field(metadata={"static": True})
+    families: Families = field(metadata={"static": True})
+    smallest: float | None = field(metadata={"static": True})
 
     @classmethod
     def fit(
@@ -98,7 +98,7 @@ class ParzenEstimator(eqx.Module):
                 parameter, such as ``constant(jnp.array([0.1, 0.3]))``; they may be traced.
             top: probability that an Aitchison-Aitken kernel gives to its category, in (0, 1], or an array
                 (d,) of probabilities. It does not depend on the number of rows;
-                `parzax.bandwidth.optuna_top()` is a rule that grows with it.
+                `parzax.bandwidth.OptunaTop()` is a rule that grows with it.
             prior_weight: weight of the prior, in rows; 0 removes it. Without rows the prior is the whole
                 density, whatever its weight.
             prior: name -> density that replaces the wide kernel of that parameter, or a tuple with one
@@ -125,7 +125,7 @@ class ParzenEstimator(eqx.Module):
         >>> pe.sample(jax.random.key(0), (5,)).shape
         (5, 2)
         """
-        bandwidth = scott() if bandwidth is None else bandwidth
+        bandwidth = Scott() if bandwidth is None else bandwidth
         # Plain numbers stay static when the fit is compiled.
         prior_weight = prior_weight.item() if isinstance(prior_weight, np.generic) else prior_weight
         check_rules(bandwidth, prior_weight)
@@ -134,12 +134,11 @@ class ParzenEstimator(eqx.Module):
         dtype = x.unit.dtype if isinstance(x, Points) else x.dtype
         priors = user_priors(space, prior, dtype, families)
         check_masses(space, priors, dtype)
-        basis = basis_for(x, space, dtype, families)
+        basis = on_device(basis_of(space, dtype, families), _checks.is_traced(x))
         settings = bandwidth, as_categorical_bandwidth(top), prior_weight
         mixture, status = rows.fit_program(basis, x, weight, mixture_weight, settings)
         rows.refuse_invalid(status, space, basis.frame, x, weight, mixture_weight, settings)
-        safe = isinstance(prior_weight, (int, float)) and bool(prior_weight >= LEAST_PRIOR)
-        return cls(replace(mixture, priors=priors), status, space, families, safe, bandwidth.smallest)
+        return cls(replace(mixture, priors=priors), status, space, families, bandwidth.smallest)
 
     @property
     def weight(self) -> Float[Array, " n"]:
@@ -156,10 +155,15 @@ class ParzenEstimator(eqx.Module):
         """(n, d) bandwidths on the axes; for categories, the probability of all other categories."""
         return self.mixture.scale
 
-    @property
-    def basis(self) -> Basis:
-        """The arrays of the space that densities need."""
-        return basis_of(self.space, self.scale.dtype, self.families, self.smallest, self.safe_prior)
+    def basis(self, n_points: Any, form: Form | None = None) -> Basis:
+        """The arrays of the space for the density at some number of points, see `log_prob`."""
+        smallest = self.smallest
+        # A symbolic number of points counts as many.
+        few = isinstance(n_points, int) and n_points * self.scale.shape[-2] <= _FEW_PAIRS
+        if form is None and few and self.scale.dtype.itemsize <= 4:
+            form = "pairwise"
+        basis = basis_of(self.space, self.scale.dtype, self.families, smallest)
+        return basis if form is None else replace(basis, pairwise=form == "pairwise")
 
     def log_prob(
         self, x: Any, measure: Measure = "native", *, form: Form | None = None
@@ -171,39 +175,33 @@ class ParzenEstimator(eqx.Module):
             measure: "native" gives a density per native unit of the active continuous parameters (for a log
                 parameter, per unit of its value, not of its logarithm). "unit" gives a density per unit of
                 the kernel axes. Discrete parameters have masses under both.
-            form: form of evaluation, see `parzax.density.forms`; None chooses it by size.
+            form: how kernels of continuous parameters are evaluated: "product" by a matrix product, which
+                loses digits, or "pairwise", which takes 5 to 70 times as long. None takes the product unless
+                it would leave fewer than two (float32) or nine (float64) correct decimals, or unless there
+                are at most 2^14 pairs of a point and a kernel in float32.
 
         Returns:
             (...,) log densities; -inf outside the space, that is for a value out of bounds or off its steps,
             an unknown category, NaN in an active parameter, or a value in an inactive parameter.
         """
         _checks.one_of("measure", measure, ("native", "unit"))
+        if form is not None:
+            _checks.one_of("form", form, ("product", "pairwise"))
         self._check()
         x, shape = rows.configurations(self.space, x)
         traced, dtype = _checks.is_traced(self, x), self.scale.dtype
-        basis = basis_for((self, x), self.space, dtype, self.families, self.smallest, self.safe_prior)
         # Rows are padded below, so few shapes are compiled. The form depends on the number before padding.
-        form = self.mixture.form(basis, len(x), form)
-        log_prob = partial(rows.log_prob_at, basis, self.mixture, measure == "native", form)
+        basis = on_device(self.basis(x.shape[0], form), traced)
+        log_prob = partial(rows.log_prob_at, basis, self.mixture, measure == "native")
         if isinstance(x, np.ndarray) and not traced:
             return rows.in_buckets(log_prob, self.space, x, dtype).reshape(shape)
         # JAX values are compared with bounds rounded to the dtype of x.
         x = jnp.asarray(x)
-        return log_prob((basis_for((self, x), self.space, x.dtype).frame, x)).reshape(shape)
+        return log_prob((on_device(basis_of(self.space, x.dtype), traced).frame, x)).reshape(shape)
 
     def prob(self, x: Any, measure: Measure = "native") -> Float[Array, "..."]:
         """Density of configurations: exp of `log_prob`, 0 outside the space."""
         return jnp.exp(self.log_prob(x, measure))
-
-    def prepare(self, n_points: int, form: Form | None = None) -> Prepared:
-        """Precompute everything that depends only on the kernels, for repeated evaluation.
-
-        Use it before several calls with about ``n_points`` points each. The result has
-        ``log_prob(pe.basis, points)``, which takes `parzax.space.Points` and returns log densities in unit
-        coordinates.
-        """
-        self._check()
-        return self.mixture.prepare(self.basis, n_points, form)
 
     def marginal(self, *names: str) -> "ParzenEstimator":
         """The joint density of the named parameters, all others integrated out.
@@ -222,17 +220,18 @@ class ParzenEstimator(eqx.Module):
         that the given values make inactive are removed, and regimes that they decide on are fixed.
 
         Args:
-            values: name -> native value (choice or code of a category; NaN or None = inactive), concrete.
-                The parents of a given parameter must be given too.
+            values: name -> native value (choice or code of a category; NaN or None = inactive). The parents
+                of a given parameter must be given too. A new value of the same parameters compiles nothing.
+                The value of a parameter on which no other one depends may be traced, and so batched by
+                `jax.vmap`: a code of a category, not NaN. One outside its domain sets IMPOSSIBLE_EVENT.
 
         Raises:
             ValueError: unknown names, values outside their domains, a missing parent, or no parameter left.
         """
         self._check()
-        fitted = self.basis, self.mixture, self.status
+        fitted = self.mixture, self.status, self.families
         space, mixture, status = restriction.conditional(self.space, *fitted, values)
-        # Kernels near the given values gain weight, so the prior's weight may be too small to anchor sums.
-        return replace(self._restricted(space, mixture), status=status, safe_prior=False)
+        return replace(self._restricted(space, mixture), status=status)
 
     def sample(
         self, key: jax.Array, shape: tuple[int, ...] | int = (), *, joint: bool = True
@@ -250,21 +249,10 @@ class ParzenEstimator(eqx.Module):
         if any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0 for n in shape):
             raise ValueError(f"shape must consist of integers of at least 0, got {shape!r}.")
         check_dtype(self.space, self.scale.dtype, native=True)
-        # A basis without ``smallest`` and ``safe_prior``, which matter only for evaluation: estimators that
-        # differ in them share one compiled program.
-        basis = basis_for((self, key), self.space, self.scale.dtype, self.families)
-        joint = _checks.flag("joint", joint)
-        drawn = rows.draws(basis, self.mixture, key, math.prod(shape), joint)
+        basis = on_device(self.basis(0, "product"), _checks.is_traced(self, key))
+        mixture = replace(self.mixture, joint=_checks.flag("joint", joint))
+        drawn = rows.draws(basis, mixture, key, math.prod(shape))
         return drawn.reshape(*shape, len(self.space))
-
-    if not TYPE_CHECKING:
-
-        def __getattribute__(self, name: str) -> Any:
-            value = object.__getattribute__(self, name)
-            is_public_method = isinstance(value, MethodType) and not name.startswith("_")
-            if is_public_method and value.__self__ is self:
-                return EstimatorMethod(value.__func__, self)
-            return value
 
     def __repr__(self) -> str:
         # JAX may put other objects than arrays into the leaves of a pytree.
@@ -283,7 +271,7 @@ class ParzenEstimator(eqx.Module):
         notes = describe(np.asarray(self.status)) if is_single else ()
         return _html.table(repr(self), rows, left=(0, 1), notes=notes)
 
-    def _restricted(self, space: Space, mixture: KernelMixture) -> "ParzenEstimator":
+    def _restricted(self, space: Space, mixture: Mixture) -> "ParzenEstimator":
         """This estimator with a smaller space and the mixture over it."""
         families = tuple(item for item in self.families if item[0] in space)
         return replace(self, space=space, mixture=mixture, families=families)

@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from parzax import _checks
 from parzax.density.basis import Basis
-from parzax.density.mixture import KernelMixture
+from parzax.density.mixture import Mixture
 from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth
 from parzax.space import INACTIVE, Points
 from parzax.status import Status
@@ -31,7 +31,7 @@ def fit_rows(
     mixture_weight: Shaped[Array, " n"] | None,
     settings: Settings,
     order: Int[Array, "d n"] | None = None,
-) -> tuple[KernelMixture, Int[Array, ""]]:
+) -> tuple[Mixture, Int[Array, ""]]:
     """Fit one kernel per row, and return the status; see `parzax.ParzenEstimator.fit`.
 
     ``order`` has the row indices sorted by unit coordinate, for each parameter.
@@ -61,7 +61,7 @@ def fit_rows(
         Status.INVALID_BANDWIDTH: ~positive & (weight.sum() < jnp.inf),
     }
     status = sum(jnp.where(bit, jnp.int32(flag), 0) for flag, bit in bits.items())
-    mixture = KernelMixture(rows, by_parameter(basis, rows, scale), *normalised(mixed, prior), ())
+    mixture = Mixture(rows, by_parameter(basis, rows, scale), *normalised(mixed, prior))
     return mixture, jnp.asarray(status, jnp.int32)
 
 
@@ -116,15 +116,15 @@ def slot_scales(
 
         scales = jax.vmap(slot_scale)(
             individual,
-            rows.unit.T[numeric.parameter],
-            jnp.where(numeric.here(rows).T, weight[None], 0),
-            jnp.asarray(numeric.n_values) if len(numeric) > basis.n_continuous else None,
+            numeric.columns(rows.unit),
+            jnp.where(numeric.here(rows), weight[None], 0),
+            jnp.asarray(numeric.n_values) if numeric.most else None,
             None if order is None else order[numeric.parameter],
         )
         usable = (scales > 0) & (scales < jnp.inf)
         out, positive = out.at[numeric.slot].set(jnp.where(usable, scales, 1)), usable.all()
     if len(categories):
-        size = jnp.where(categories.here(rows).T, weight[None], 0).sum(axis=-1)
+        size = jnp.where(categories.here(rows), weight[None], 0).sum(axis=-1)
         size = size + 1 if has_prior else jnp.where(size > 0, size, 1)
         prior = jnp.asarray(prior_weight, dtype)
         individual, common = _settings_of_slots(top, categories.parameter, basis.n_parameters)

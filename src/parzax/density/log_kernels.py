@@ -1,40 +1,195 @@
-"""Mixtures of product kernels as one matrix product.
+"""The logs of product kernels at points: a matrix product for some regimes, pair by pair for others.
 
-The log of a product kernel is a sum over parameters. Most terms are linear in features of the point: c and
-c^2 for a continuous coordinate c, and one indicator per value of a small discrete domain. The logs of all
-kernels at all points are therefore one matrix product: point features times kernel coefficients.
+The log of a product kernel is a sum over regimes. Where the log of a factor is linear in features of the
+point (c and c^2 for a coordinate c with normal kernels, one indicator per value of a discrete domain with few
+values), the terms of all kernels at all points are one matrix product: features times coefficients of the
+kernels. The other terms are computed for each pair of a point and a kernel. These are the terms of discrete
+domains with many values, of kernel families without such features, and of all continuous domains if
+`parzax.density.basis.loses_digits`.
 
-The product gives log kernel - log anchor, where the anchor is the wide kernel. If row and point are in
-different regimes of a parameter, the kernel is the prior. The prior is the anchor unless the user gives
-another density, so this term is 0. Discrete regimes with many values are not in the product;
-`parzax.density.large_discrete` adds them.
+The factor of a kernel is the wide kernel, that is the prior, in each regime that its row is not in. A row
+that is in no regime therefore is the prior.
 """
 
+import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
-from parzax._numerics import in_two_rounds
 from parzax.density.basis import Basis, Regimes
 from parzax.density.prior import UserPrior
-from parzax.kernels import AbstractKernel
+from parzax.kernels import AbstractKernel, AbstractProductKernel
 from parzax.space import Points
 
 # log(0) is replaced by minus this fraction of the largest float, because 0 * -inf would be NaN.
 _LOWEST = 0.125
+# Number of (point, kernel) pairs per block: on a CPU (2 MiB in float32, which fits a core's cache) and on
+# other platforms. The key says whether each pair needs many intermediate values.
+_PAIRS = {False: (1 << 19, 1 << 26), True: (1 << 17, 1 << 22)}
+# Largest number of entries in a table of the masses of all values: 32 MiB in float64.
+_TABLE = 1 << 22
+
+LogKernels = Callable[[Points], Float[Array, "j n"]]
 
 
-def _log_of_zero(x: Array) -> float:
-    """A finite stand-in for log(0): its exponential is 0, and sums and products of it stay finite."""
-    return -_LOWEST * float(jnp.finfo(x.dtype).max)
+def log_kernels(
+    basis: Basis,
+    rows: Points,
+    scale: Float[Array, "n d"],
+    priors: tuple[UserPrior, ...],
+    n_points: Any,
+) -> tuple[LogKernels, bool]:
+    """Function that returns sum_d log k_nd(x_d) of n kernels at j points, and whether it works pair by pair.
+
+    Everything that depends on the kernels alone is computed here, once for all calls of the function. -inf is
+    replaced by a finite number, see `restored`. ``n_points`` is the total number of points.
+    """
+    terms = []
+    for part in basis.parts:
+        kernels = kernels_of(part, rows, scale)
+        if part.cells is not None:
+            terms.append(_few_values(part, kernels, basis.n_slots))
+        elif part.axis is not None:
+            terms.append(_many_values(part, kernels, basis.n_slots, n_points))
+        elif issubclass(part.family, AbstractProductKernel) and not basis.pairwise:
+            terms.append(_product(part, kernels))
+        else:
+            terms.append(_pairwise(part, kernels))
+    terms += [_user_prior(prior, rows, basis.n_slots) for prior in priors]
+
+    def evaluate(at: Points) -> Float[Array, "j n"]:
+        zero = jnp.zeros((at.unit.shape[0], len(rows)), scale.dtype)
+        return sum((term(at) for term in terms), zero)
+
+    return evaluate, any(part.axis is not None or _is_pairwise(basis, part) for part in basis.parts)
+
+
+def _is_pairwise(basis: Basis, part: Regimes) -> bool:
+    continuous = part.cells is None and part.axis is None
+    return continuous and (basis.pairwise or not issubclass(part.family, AbstractProductKernel))
+
+
+def kernels_of(part: Regimes, rows: Points, scale: Float[Array, "n d"]) -> AbstractKernel:
+    """The kernels of n rows in k regimes, (k, n): the wide kernel where a row is not in the regime."""
+    here, dtype = part.here(rows), scale.dtype
+    n_values = jnp.asarray(part.n_values)
+    wide = jax.vmap(lambda n: part.family.wide(n, dtype))(n_values)
+    place, width = (
+        jnp.where(here, part.columns(x), default[:, None])
+        for x, default in zip((rows.unit, scale), wide, strict=True)
+    )
+    around = jax.vmap(part.family.around, in_axes=(0, 0, None))
+    return jax.vmap(around)(place, width, n_values)
+
+
+def _product(part: Regimes, kernels: Any) -> LogKernels:
+    """Terms of continuous regimes with product kernels, sum_i features_i weights_i centres_i + constant."""
+    family = part.family
+    centres = jax.vmap(jax.vmap(family.centres, out_axes=-1), out_axes=0)(kernels.place)
+    weights = jax.vmap(jax.vmap(family.weights, out_axes=-1), out_axes=0)(kernels.scale)
+    last = jnp.ones_like(centres[:, :1])
+    linear = _flat(weights * jnp.concatenate([centres, last], axis=1))
+    constants = jax.vmap(jax.vmap(lambda kernel: kernel.constant()))(kernels)
+
+    coefficients = jnp.concatenate([linear, constants])
+
+    def terms(at: Points) -> Float[Array, "j n"]:
+        here = part.here(at)
+        features = jax.vmap(jax.vmap(family.features, out_axes=-1))(part.columns(at.unit))
+        features = _flat(jnp.where(here[:, None], features, 0))
+        return _matmul(jnp.concatenate([features, here.astype(features.dtype)]), coefficients)
+
+    return terms
+
+
+def _few_values(part: Regimes, kernels: AbstractKernel, n_slots: int) -> LogKernels:
+    """Terms of discrete regimes with few values: the log mass of the value that the point has."""
+    lower, upper = (jnp.asarray(ends) for ends in part.cells)
+    over_rows = jax.vmap(lambda kernel, low, high: kernel.log_mass(low, high), in_axes=(0, None, None))
+    masses = jax.vmap(jax.vmap(over_rows, in_axes=(None, 0, 0)))(kernels, lower, upper)
+    masses = _flat(finite(masses, n_slots))
+
+    def terms(at: Points) -> Float[Array, "j n"]:
+        number = jnp.arange(lower.shape[1], dtype=at.index.dtype)
+        has = part.here(at)[:, None] & (part.columns(at.index)[:, None] == number[None, :, None])
+        return _matmul(_flat(has.astype(masses.dtype)), masses)
+
+    return terms
+
+
+def _pairwise(part: Regimes, kernels: AbstractKernel) -> LogKernels:
+    """Terms of continuous regimes, pair by pair."""
+
+    def log_density(kernels: AbstractKernel, unit: Float[Array, " j"]) -> Float[Array, "j n"]:
+        return jax.vmap(lambda x: jax.vmap(lambda kernel: kernel.log_density(x))(kernels))(unit)
+
+    return lambda at: _sum_of(log_density, kernels, part.columns(at.unit), part.here(at))
+
+
+def _many_values(part: Regimes, kernels: AbstractKernel, n_slots: int, n_points: Any) -> LogKernels:
+    """Terms of discrete regimes with many values: the masses of the points' values, or a table of all values.
+
+    The table is made if there are fewer values than points.
+    """
+    dtype, last = jax.tree.leaves(kernels)[0].dtype, jnp.asarray(part.n_values)[:, None] - 1
+    axis, shape = jax.tree.map(jnp.asarray, part.axis), jax.tree.leaves(kernels)[0].shape
+
+    def masses(regime: tuple[Any, AbstractKernel], number: Int[Array, " c"]) -> Float[Array, "c n"]:
+        (axis, kernels), over = regime, jax.vmap
+        cells = *axis.cell(number, dtype), axis.width(number, dtype)
+        by_cell = over(lambda *cell: over(lambda kernel: kernel.log_mass_of_cell(*cell))(kernels))
+        return finite(by_cell(*cells), n_slots)
+
+    regimes, read = (axis, kernels), masses
+    is_table = not isinstance(n_points, int) or (part.most < n_points)
+    if is_table and part.most * math.prod(shape) <= _TABLE:
+        every = jnp.minimum(jnp.arange(part.most, dtype=jnp.int32)[None], last)
+        regimes = jax.lax.map(lambda one: masses(*one), (regimes, every))
+        read = lambda table, number: table[number]  # noqa: E731
+
+    def terms(at: Points) -> Float[Array, "j n"]:
+        # A value number from another regime may be too large here; its cell would have NaN derivatives.
+        number = jnp.minimum(part.columns(at.index), last)
+        return _sum_of(read, regimes, number, part.here(at))
+
+    return terms
+
+
+def _sum_of(term: Callable[..., Array], regimes: Any, x: Array, here: Array) -> Float[Array, "j n"]:
+    """Sum of term(regime, x) over the regimes that apply, in a loop."""
+
+    def of_one(one: Any) -> Float[Array, "j n"]:
+        regime, x, here = one
+        return jnp.where(here[:, None], term(regime, x), 0)
+
+    every = regimes, x, here
+    first = of_one(jax.tree.map(lambda a: a[0], every))
+    rest = jax.tree.map(lambda a: a[1:], every)
+    return jax.lax.scan(lambda total, one: (total + of_one(one), None), first, rest)[0]
+
+
+def _user_prior(prior: UserPrior, rows: Points, n_slots: int) -> LogKernels:
+    """log prior - log wide kernel, for the rows that are not in the regime of a user's prior."""
+    absent = ~prior.here(rows)
+    return lambda at: jnp.where(absent[None], prior_ratio(n_slots, at, prior)[:, None], 0)
+
+
+def prior_ratio(n_slots: int, at: Points, prior: UserPrior) -> Float[Array, " j"]:
+    """log prior - log wide kernel of a user's prior, at the points in its regime; else 0."""
+    unit, index = at.unit[:, prior.parameter], at.index[:, prior.parameter]
+    difference = prior.log_prob(unit, index) - prior.log_wide(unit, index)
+    return jnp.where(prior.here(at), finite(difference, n_slots), 0)
 
 
 def finite(x: Float[Array, "*n"], n_slots: int) -> Float[Array, "*n"]:
-    """Replace -inf by the finite stand-in for log(0), divided by the number of slots."""
+    """Replace -inf by a finite stand-in for log(0), divided by the number of slots.
+
+    Sums and products of it stay finite, and its exponential is 0.
+    """
     return jnp.where(jnp.isneginf(x), _log_of_zero(x) / n_slots, x)
 
 
@@ -43,131 +198,57 @@ def restored(x: Float[Array, "*n"], n_slots: int) -> Float[Array, "*n"]:
     return jnp.where(x < _log_of_zero(x) / (2 * n_slots), -jnp.inf, x)
 
 
-def matmul(a: Float[Array, "a b"], b: Float[Array, "b ..."]) -> Float[Array, "a ..."]:
+def _log_of_zero(x: Array) -> float:
+    return -_LOWEST * float(jnp.finfo(x.dtype).max)
+
+
+def _flat(x: Float[Array, "k f n"]) -> Float[Array, "kf n"]:
+    return x.reshape(-1, x.shape[-1])
+
+
+def _matmul(features: Float[Array, "f j"], coefficients: Float[Array, "f n"]) -> Float[Array, "j n"]:
     """Matrix product in full precision, also on accelerators."""
-    return jnp.matmul(a, b, precision="highest")
+    return jnp.matmul(features.T, coefficients, precision="highest")
 
 
-def vmap_twice(function: Any, *arrays: Any) -> Any:
-    """Apply a function of scalars to every entry of (n, k) arrays, or of trees of such arrays."""
-    return jax.vmap(jax.vmap(function))(*arrays)
+def in_blocks(
+    function: Callable[[Points], Array], points: Points, n_kernels: int, pairwise: bool
+) -> Float[Array, "... j"]:
+    """Evaluate function(points) in blocks of points; the last axis of the result is that of the points.
 
-
-def kernels_of(part: Regimes, unit: Float[Array, "n d"], scale: Float[Array, "n d"]) -> AbstractKernel:
-    """The kernels of n rows in k regimes, (k, n)."""
-    n_values = jnp.broadcast_to(jnp.asarray(part.n_values)[:, None], (len(part), len(unit)))
-    return vmap_twice(part.family.around, part.by_regime(unit), part.by_regime(scale), n_values)
-
-
-def wide_kernels(part: Regimes, dtype: Any) -> AbstractKernel:
-    """The wide kernels of k regimes, (k,)."""
-    family = part.family
-    return jax.vmap(lambda n: family.around(*family.wide(n, dtype), n))(jnp.asarray(part.n_values))
-
-
-def with_wide(part: Regimes, kernels: AbstractKernel, dtype: Any) -> AbstractKernel:
-    """The wide kernels followed by (k, n) kernels, (k, 1 + n), so the code for masses is compiled once."""
-    wide = wide_kernels(part, dtype)
-    return jax.tree.map(lambda first, x: jnp.concatenate([first[:, None], x], axis=-1), wide, kernels)
-
-
-def kernel_coefficients(
-    basis: Basis, rows: Points, scale: Float[Array, "n d"], priors: tuple[UserPrior, ...], pairwise: bool
-) -> tuple[Float[Array, "f n"], Float[Array, " f"]]:
-    """Coefficients of the `point_features`: for log kernel - log anchor, and for log anchor.
-
-    With ``pairwise`` they leave continuous regimes out, which are then evaluated pair by pair.
+    The block size depends on the platform and limits the number of points times ``n_kernels``. The limit is
+    lower if the function is ``pairwise``, because each pair then needs many intermediate values. A symbolic
+    number of points is one block.
     """
-    n, dtype = len(scale), scale.dtype
-    pieces = []
-    constant, anchor = jnp.zeros(n, dtype), jnp.zeros((), dtype)
-    for part in () if pairwise else basis.products:
-        wide_linear, wide_constant = jax.vmap(partial(linear_form, part))(wide_kernels(part, dtype))
-        over_rows = jax.vmap(partial(linear_form, part), out_axes=-1)
-        linear, constants = jax.vmap(over_rows)(kernels_of(part, rows.unit, scale))
-        inside, k = part.here(rows).T, part.n_always
-        linear = jnp.where(inside[:, None], linear - wide_linear[..., None], 0)
-        pieces.append((linear.reshape(-1, n), wide_linear.reshape(-1)))
-        # The constants of always active parameters are summed into one constant per kernel.
-        constants = jnp.where(inside, constants - wide_constant[:, None], 0)
-        constant = constant + sum_of_first(constants, k)
-        anchor = anchor + wide_constant[:k].sum()
-        pieces.append((constants[k:], wide_constant[k:]))
-    for part in basis.small:
-        kernels = with_wide(part, kernels_of(part, rows.unit, scale), dtype)
-        values = tuple(jnp.asarray(x) for x in (part.regime_of, part.lower, part.upper))
-        masses = finite(in_two_rounds(partial(_masses_of_values, kernels), values), basis.n_slots)
-        inside = part.repeated(part.here(rows).astype(dtype)).T > 0
-        pieces.append((jnp.where(inside, masses[:, 1:] - masses[:, :1], 0), masses[:, 0]))
-    # A kernel of another regime is replaced by the user's prior.
-    pieces += [((~prior.here(rows))[None].astype(dtype), jnp.zeros(1, dtype)) for prior in priors]
-    pieces.append((constant[None], anchor[None]))
-    kernels, anchors = zip(*pieces, strict=True)
-    return jnp.concatenate(kernels), jnp.concatenate(anchors)
+    n_points = points.unit.shape[0]
+    on_cpu, elsewhere = (max(1, pairs // max(n_kernels, 1)) for pairs in _PAIRS[pairwise])
+    if not isinstance(n_points, int) or n_points <= on_cpu:
+        return function(points)
+    cpu, default = (partial(_map_blocks, function, block) for block in (on_cpu, elsewhere))
+    return jax.lax.platform_dependent(points, cpu=cpu, default=default)
 
 
-def _masses_of_values(kernels: AbstractKernel, values: tuple[Array, Array, Array]) -> Float[Array, "f n"]:
-    """log masses of f values, given by regime and cell, under the (k, n) kernels of their regimes."""
+def _map_blocks(function: Callable[[Points], Array], block: int, points: Points) -> Float[Array, "... j"]:
+    """Evaluate function(points) for at most ``block`` points at once.
 
-    def log_masses(regime: Int[Array, ""], lower: Array, upper: Array) -> Float[Array, " n"]:
-        of_regime = jax.tree.map(lambda a: a[regime], kernels)
-        return jax.vmap(lambda kernel: kernel.log_mass(lower, upper))(of_regime)
-
-    return jax.vmap(log_masses)(*values)
-
-
-def point_features(
-    basis: Basis, at: Points, priors: tuple[UserPrior, ...], pairwise: bool
-) -> Float[Array, "j f"]:
-    """Features of j points, (j, f); the last feature is 1."""
-    n, dtype = len(at.unit), at.unit.dtype
-    columns = []
-    for part in () if pairwise else basis.products:
-        inside, features = part.here(at), vmap_twice(part.family.features, part.columns(at.unit))
-        columns.append(jnp.where(inside[..., None], features, 0).reshape(n, -1))
-        columns.append(inside[:, part.n_always :].astype(dtype))
-    columns += [part.has(at).astype(dtype) for part in basis.small]
-    columns += [prior_ratio(basis.n_slots, at, (prior,))[:, None] for prior in priors]
-    return jnp.concatenate([*columns, jnp.ones((n, 1), dtype)], axis=-1)
-
-
-def prior_ratio(n_slots: int, at: Points, priors: tuple[UserPrior, ...]) -> Float[Array, " j"]:
-    """log prior - log anchor at j points; only regimes with a user's prior contribute."""
-    out = jnp.zeros(len(at.unit), at.unit.dtype)
-    for prior in priors:
-        unit, index = at.unit[:, prior.parameter], at.index[:, prior.parameter]
-        difference = prior.log_prob(unit, index) - prior.log_wide(unit, index)
-        out = out + jnp.where(prior.here(at), finite(difference, n_slots), 0)
-    return out
-
-
-def sum_of_first(x: Float[Array, "s ..."], k: int) -> Float[Array, "..."]:
-    """The sum of the first k entries.
-
-    Indexing keeps XLA from fusing the sum with the computation of its terms, which is several times slower
-    on CPUs.
+    Each block is recomputed for its gradient, so only one block is in memory, forwards and backwards. The
+    axis of points is divided into a few equal parts, and each block takes points from every part. An axis
+    that is sharded over a power of two of devices therefore stays sharded, without communication.
     """
-    return x[np.arange(k)].sum(axis=0)
+    n_points = len(points)
+    if n_points <= block:
+        return function(points)
+    n_parts = math.gcd(n_points, 1 << min(6, max(block.bit_length() - 4, 0)))
+    length = n_points // n_parts
+    n_blocks = -(-length // (block // n_parts))
+    size = -(-length // n_blocks)
 
+    def split(x: Array) -> Array:
+        parts = x.reshape(n_parts, length, -1)
+        parts = jnp.pad(parts, ((0, 0), (0, n_blocks * size - length), (0, 0)), mode="edge")
+        blocks = jnp.moveaxis(parts.reshape(n_parts, n_blocks, size, -1), 1, 0)
+        return blocks.reshape(n_blocks, n_parts * size, -1)
 
-def pair_logs(
-    part: Regimes, kernels: AbstractKernel, present: Bool[Array, "n k"], at: Points
-) -> tuple[Float[Array, "j n"], Float[Array, " j"]]:
-    """Sum of log kernel - log anchor over k continuous regimes, for (k, n) kernels, and sum of log anchor."""
-    place, here = part.columns(at.unit), part.here(at)
-
-    def log_density(kernel: Any, x: Array) -> Array:
-        return kernel.log_density(x)
-
-    over_kernels = jax.vmap(log_density, in_axes=(0, None))
-    logs = jax.vmap(jax.vmap(over_kernels, in_axes=(None, 0)))(kernels, place.T)
-    wide = jax.vmap(jax.vmap(log_density, in_axes=(None, 0)))(wide_kernels(part, place.dtype), place.T)
-    shared = here.T[..., None] & present.T[:, None]
-    ratio = jnp.where(shared, logs - wide[..., None], 0).sum(axis=0)
-    return ratio, jnp.where(here.T, wide, 0).sum(axis=0)
-
-
-def linear_form(part: Regimes, kernel: Any) -> tuple[Float[Array, " f"], Float[Array, ""]]:
-    """Coefficients of the features of a product kernel, and its constant."""
-    centres, weights = part.family.centres(kernel.place), part.family.weights(kernel.scale)
-    return weights * jnp.append(centres, jnp.ones(1, centres.dtype)), kernel.constant()
+    out = jax.lax.map(jax.checkpoint(lambda at: function(at)), jax.tree.map(split, points))
+    out = jnp.moveaxis(out.reshape(*out.shape[:-1], n_parts, size), 0, -2)
+    return out.reshape(*out.shape[:-2], -1)[..., :length].reshape(*out.shape[:-3], n_points)

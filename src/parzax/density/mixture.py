@@ -1,87 +1,120 @@
-"""A mixture of product kernels in unit coordinates: the density inside `parzax.ParzenEstimator`."""
+"""Mixtures of product kernels in unit coordinates."""
+
+import abc
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from parzax import _checks
+from parzax._numerics import masked_logsumexp, open_uniform, weighted_logsumexp
 from parzax.density.basis import Basis
-from parzax.density.evaluation import Prepared, pairwise
-from parzax.density.forms import FORMS, Form, is_few, shift_of, unit_of
-from parzax.density.large_discrete import log_masses
-from parzax.density.log_kernels import kernel_coefficients, kernels_of
+from parzax.density.log_kernels import LogKernels, in_blocks, log_kernels, restored
 from parzax.density.prior import UserPrior
-from parzax.density.sampling import components, drawn_points, uniforms
-from parzax.space import Points
-
-# Number of points to assume when a form is chosen for samplers, because vmapped studies run together.
-MANY = 1 << 20
+from parzax.density.sampling import components, drawn_points
+from parzax.space import INACTIVE, Points
 
 
-class KernelMixture(eqx.Module):
-    """p(x) = sum_n w_n prod_d k_nd(x_d) + w_0 prod_d q_d(x_d), x in unit coordinates.
+class AbstractMixture(eqx.Module):
+    """One density, or one for each of several groups of rows, in the unit coordinates of a space.
 
-    The mixture stores no names and no bounds; every method takes the `Basis` of the space.
+    The groups of a sampler are those of the objective and of each constraint, below and above: (c + 1, 2).
+    """
+
+    @abc.abstractmethod
+    def log_prob(self, basis: Basis, at: Points) -> Float[Array, "*g j"]:
+        """log densities of all groups at j valid points."""
+
+    @abc.abstractmethod
+    def sample(self, key: PRNGKeyArray, basis: Basis, n: int) -> Points:
+        """At least n draws from each group, (k, d); the draws of one group are adjacent."""
+
+    @property
+    @abc.abstractmethod
+    def below(self) -> "AbstractMixture":
+        """The densities of the groups below, (c + 1,), which samplers draw candidates from."""
+
+
+class Mixture(AbstractMixture):
+    """p(x) = sum_n w_n prod_d k_nd(x_d) + w_0 prod_d q_d(x_d), with n kernels and a prior q.
+
+    Several groups of the rows are several densities with the same kernels and other weights, (*g, n). Leading
+    axes of all fields are further densities, with other kernels. The mixture stores no names and no bounds;
+    every method takes the `Basis` of the space.
     """
 
     rows: Points  # places of the kernels; absent rows hold arbitrary finite values
-    scale: Float[Array, "#n d"]  # bandwidth on the axis; for categories, probability of all other categories
-    weight: Float[Array, " n"]  # 0 for absent rows; weight.sum() + prior_weight is 1
-    prior_weight: Float[Array, ""]
-    priors: tuple[UserPrior, ...]  # densities from the user; other regimes have the wide kernel
+    scale: Float[Array, "*b n d"]  # bandwidth on the axis; for categories, probability of all others
+    weight: Float[Array, "*g n"]  # 0 for rows that are not in the group
+    prior_weight: Float[Array, "*g"]  # it and the weights of the rows sum to 1
+    priors: tuple[UserPrior, ...] = ()  # densities from the user; other regimes have the wide kernel
+    # Whether all parameters of a draw come from one component; else each comes from a component of its own.
+    joint: bool = eqx.field(static=True, default=True)
 
-    # Equinox's wrappers of methods are avoided, as in `parzax.space.Frame`.
-    __getattribute__ = object.__getattribute__
+    def log_prob(
+        self, basis: Basis, at: Points, weight: Float[Array, "*g j n1"] | None = None
+    ) -> Float[Array, "*g j"]:
+        """log p(x) at j points: log-sum-exp over rows of summed log kernels; the prior is the last row.
 
-    def form(self, basis: Basis, n_points: int, form: Form | None = None) -> Form:
-        """Form of evaluation at ``n_points`` points; ``form`` overrides it."""
-        if form is not None:
-            return _checks.one_of("form", form, FORMS)
-        if is_few(self.scale.dtype, basis.n_continuous, n_points * self.scale.shape[-2]):
-            return "difference"
-        return "max" if basis.form == "product" and self.priors else basis.form
+        ``weight`` replaces the weights of the rows and of the prior, with other weights for each point.
+        """
+        if self.scale.ndim > 2:
+            return jax.vmap(lambda one, weight: one.log_prob(basis, at, weight))(self, weight)
+        log_kernels, pairwise = self.log_kernels(basis, at.unit.shape[0])
+        if weight is not None:
+            return restored(masked_logsumexp(log_kernels(at), weight, axis=-1), basis.n_slots)
+        weights = jnp.concatenate([self.weight, self.prior_weight[..., None]], axis=-1)
 
-    def prepare(self, basis: Basis, n_points: int, form: Form | None = None) -> Prepared:
-        """Precompute everything that depends only on the kernels, for about ``n_points`` points per call."""
-        form, rows, scale = self.form(basis, n_points, form), self.rows, self.scale
-        kernels, anchor = kernel_coefficients(basis, rows, scale, self.priors, form == "difference")
-        shift, present = shift_of(scale.dtype), rows.valid.all(axis=-1)[None]
-        # An absent row has coefficients 0 except for a constant so low that its exponential is 0.
-        lowered = jnp.where(present, shift if form == "product" else 0.0, 4.0 * shift)
-        kernels = jnp.where(present, kernels, 0).at[-1:].add(-lowered.astype(kernels.dtype))
-        kernels = kernels * unit_of(form)
-        continua = pairwise(basis, form)
-        pairs = tuple((kernels_of(part, rows.unit, scale), part.here(rows)) for part in continua)
-        large = log_masses(basis, rows, scale, n_points)
-        return Prepared(kernels, anchor, pairs, large, self.weight, self.prior_weight, self.priors, form)
+        def log_sum(at: Points) -> Float[Array, "*g j"]:
+            return weighted_logsumexp(log_kernels(at), weights)
 
-    def left_out(self, basis: Basis, at: Points) -> Float[Array, " n"]:
+        return restored(in_blocks(log_sum, at, weights.shape[-1], pairwise), basis.n_slots)
+
+    def log_kernels(self, basis: Basis, n_points: Any) -> tuple[LogKernels, bool]:
+        """See `parzax.density.log_kernels`; the rows are followed by one without values: the prior."""
+        prior = jax.tree.map(lambda a: jnp.zeros_like(a[:1]), (self.rows, self.scale))
+        rows, scale = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), (self.rows, self.scale), prior)
+        rows = replace(rows, regime=rows.regime.at[-1].set(INACTIVE))
+        return log_kernels(basis, rows, scale, self.priors, n_points)
+
+    def left_out(self, basis: Basis, at: Points) -> Float[Array, "*g n"]:
         """log density at n points, where point i is evaluated without kernel i (leave one out).
 
         Scales and prior do not change. If kernel i is absent, the full mixture is used. The value is -inf if
         neither the prior nor another kernel has density at the point.
         """
-        form = self.form(basis, MANY)
-        prepared = self.prepare(basis, MANY, "max" if form == "product" else form)
-        others = jnp.where(jnp.eye(len(self.weight), dtype=bool), 0, self.weight[None])
-        rest, logs = 1 - self.weight, prepared.logs(basis, at)
-        return prepared.log_sum(basis, at, logs, others) - jnp.log(jnp.where(rest > 0, rest, 1))
+        others = jnp.where(jnp.eye(self.weight.shape[-1], dtype=bool), 0, self.weight[..., None, :])
+        prior = jnp.broadcast_to(self.prior_weight[..., None, None], (*others.shape[:-1], 1))
+        rest = 1 - self.weight
+        log_prob = self.log_prob(basis, at, jnp.concatenate([others, prior], axis=-1))
+        return log_prob - jnp.log(jnp.where(rest > 0, rest, 1))
 
-    def sample(self, basis: Basis, key: PRNGKeyArray, n: int, joint: bool = True) -> Points:
-        """n draws; see `parzax.ParzenEstimator.sample`."""
-        kernel_key, prior_key = jax.random.split(key)
-        drawn = uniforms(kernel_key, n, basis, self.scale.dtype, joint=joint)
-        return self.from_uniforms(basis, *drawn, jax.random.split(prior_key, n) if self.priors else None)
+    def sample(self, key: PRNGKeyArray, basis: Basis, n: int) -> Points:
+        """n draws from each density, (g * n, d): a component by weight, then a place in every regime."""
+        shape, n_components = self.weight.shape[:-1], 1 if self.joint else basis.n_parameters
+        levels = open_uniform(key, (*shape, n, n_components + basis.n_slots), self.scale.dtype)
+        # Levels and keys are made for all draws at once: XLA would hash a key again for each number from it.
+        keys = jax.random.split(jax.random.fold_in(key, 1), (*shape, n)) if self.priors else None
 
-    def from_uniforms(
-        self,
-        basis: Basis,
-        levels: Float[Array, "k c"],
-        places: Float[Array, "k s"],
-        keys: Array | None = None,
-    ) -> Points:
-        """k draws from uniform random numbers, see `uniforms`; ``keys`` are for priors from the user."""
-        running = jnp.cumsum(self.weight)
-        row, from_prior = jax.vmap(lambda level: components(level, running, self.prior_weight))(levels)
-        return drawn_points(basis, places, self.rows, row, from_prior, self.scale, self.priors, keys)
+        def draws(
+            rows: Points, scale: Array, priors: Any, weight: Array, prior_weight: Array, *random: Any
+        ) -> Points:
+            levels, keys = random
+            choose = partial(components, running_weight=jnp.cumsum(weight), prior_weight=prior_weight)
+            row, from_prior = jax.vmap(choose)(levels[:, :n_components])
+            return drawn_points(basis, levels[:, n_components:], rows, row, from_prior, scale, priors, keys)
+
+        for axis in reversed(range(len(shape))):
+            kernels = 0 if axis < self.scale.ndim - 2 else None
+            draws = jax.vmap(draws, in_axes=(*(kernels,) * 3, 0, 0, 0, 0))
+        points = draws(self.rows, self.scale, self.priors, self.weight, self.prior_weight, levels, keys)
+        return jax.tree.map(lambda a: a.reshape(-1, a.shape[-1]), points)
+
+    @property
+    def below(self) -> "Mixture":
+        """See `AbstractMixture`; the last axis of groups has a group below and a group above."""
+        first = (slice(None),) * (self.prior_weight.ndim - 1) + (0,)
+        return replace(self, weight=self.weight[first], prior_weight=self.prior_weight[first])

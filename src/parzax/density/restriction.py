@@ -5,62 +5,83 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
 from parzax import _checks
-from parzax._mesh import with_auto_axes
+from parzax._compile import compiled
 from parzax._numerics import masked_logsumexp, to_device
-from parzax.density.basis import Basis, check_name
-from parzax.density.forms import shift_of
-from parzax.density.log_kernels import prior_ratio, restored
-from parzax.density.mixture import KernelMixture
-from parzax.space import INACTIVE, Categorical, Domain, Recorded, Space, choice_key, holds, host_frame
+from parzax.density.basis import Basis, Families, basis_of, check_name, on_device
+from parzax.density.log_kernels import restored
+from parzax.density.mixture import Mixture
+from parzax.space import (
+    INACTIVE,
+    Categorical,
+    Domain,
+    Points,
+    Recorded,
+    Space,
+    choice_key,
+    frame_of,
+    holds,
+    host_frame,
+)
 from parzax.status import Status
 
+# Largest log of a factor of a kernel of weight 0, as a fraction of the log of the largest float.
+_LARGEST_FACTOR = 0.45
 
-def marginal(space: Space, mixture: KernelMixture, names: tuple[str, ...]) -> tuple[Space, KernelMixture]:
+
+def marginal(space: Space, mixture: Mixture, names: tuple[str, ...]) -> tuple[Space, Mixture]:
     """See `parzax.ParzenEstimator.marginal`."""
     kept = with_ancestors(space, names)
     part = Space({name: space[name] for name in kept})
     return part, _select_columns(mixture, {space.index(name): range(len(space[name])) for name in kept})
 
 
-@with_auto_axes
 def conditional(
-    space: Space, basis: Basis, mixture: KernelMixture, status: Int[Array, ""], values: Mapping[str, Any]
-) -> tuple[Space, KernelMixture, Int[Array, ""]]:
+    space: Space, mixture: Mixture, status: Int[Array, ""], families: Families, values: Mapping[str, Any]
+) -> tuple[Space, Mixture, Int[Array, ""]]:
     """See `parzax.ParzenEstimator.conditional`. The status gets a bit if the values have no density."""
-    given = given_values(space, values)
+    given, dtype = given_values(space, values), mixture.scale.dtype
     part, kept = given_rest(space, given)
     if part is None:
         raise ValueError("values: no other parameter can be active; use log_prob for the given values.")
-    row = np.array([given.get(name, np.nan) for name in space.names])[None]
-    at = to_device(host_frame(space).encode(row), mixture.scale.dtype)
+    row = [given.get(name, np.nan) for name in space.names]
+    if _checks.is_traced(row):
+        at = frame_of(space, dtype).encode(jnp.stack([jnp.asarray(value, dtype) for value in row])[None])
+    else:
+        at = to_device(host_frame(space).encode(np.array(row)[None]), dtype)
+    basis = on_device(basis_of(space, dtype, families), _checks.is_traced(mixture, row))
+    is_given = tuple(name in given for name in space.names)
+    columns = {space.index(name): domains for name, domains in kept.items()}
+    return part, *_conditioned(replace(basis, pairwise=True), mixture, status, at, is_given, columns)
+
+
+@compiled
+def _conditioned(
+    basis: Basis, mixture: Mixture, status: Array, at: Points, is_given: Any, columns: Any
+) -> tuple[Mixture, Int[Array, ""]]:
+    """The mixture over the parameters ``columns``, given the values of others at a single point."""
     # Only the factors of the given parameters enter the weights.
-    is_given = np.array([name in given for name in space.names])
-    at = eqx.tree_at(lambda p: p.regime, at, jnp.where(is_given[None], at.regime, INACTIVE))
-    logs = mixture.prepare(basis, 1, "difference").logs(basis, at)[0][0]
-    wide = prior_ratio(basis.n_slots, at, mixture.priors)[0]
+    is_inside = (at.valid | ~np.array(is_given)[None]).all()
+    at = replace(at, regime=jnp.where(np.array(is_given)[None], at.regime, INACTIVE))
+    logs = mixture.log_kernels(basis, 1)[0](at)[0]
     weights = jnp.append(mixture.weight, mixture.prior_weight)
-    total = restored(masked_logsumexp(jnp.append(logs, wide), weights), basis.n_slots)
-    safe = jnp.where(jnp.isfinite(total), total, 0)
-    rest = _select_columns(mixture, {space.index(name): domains for name, domains in kept.items()})
-
-    def reweighted(weight: Array, log_factor: Array) -> Array:
-        """weight * exp(log_factor), with 0 for weight 0 even if the factor is infinite."""
-        within_range = jnp.minimum(log_factor, shift_of(weight.dtype))
-        return weight * jnp.exp(jnp.where(weight > 0, log_factor, within_range))
-
-    weight, prior_weight = reweighted(rest.weight, logs - safe), reweighted(rest.prior_weight, wide - safe)
-    status = status | jnp.where(total > -jnp.inf, 0, jnp.int32(Status.IMPOSSIBLE_EVENT))
-    return part, replace(rest, weight=weight, prior_weight=prior_weight), status
+    total = restored(masked_logsumexp(logs, weights), basis.n_slots)
+    factors = logs - jnp.where(jnp.isfinite(total), total, 0)
+    # A kernel of weight 0 keeps weight 0, even if its factor is infinite.
+    most = _LARGEST_FACTOR * math.log(float(jnp.finfo(weights.dtype).max))
+    weights = weights * jnp.exp(jnp.where(weights > 0, factors, jnp.minimum(factors, most)))
+    possible = is_inside & (total > -jnp.inf)
+    rest = _select_columns(mixture, columns)
+    rest = replace(rest, weight=weights[:-1], prior_weight=weights[-1])
+    return rest, status | jnp.where(possible, 0, jnp.int32(Status.IMPOSSIBLE_EVENT))
 
 
-def _select_columns(mixture: KernelMixture, columns: Mapping[int, Iterable[int]]) -> KernelMixture:
+def _select_columns(mixture: Mixture, columns: Mapping[int, Iterable[int]]) -> Mixture:
     """The mixture over some parameters: ``columns`` maps their indices to the indices of kept domains."""
     which = np.array(list(columns))
     rows = jax.tree.map(lambda a: a[:, which], mixture.rows)
@@ -74,7 +95,7 @@ def _select_columns(mixture: KernelMixture, columns: Mapping[int, Iterable[int]]
         for slot, (j, new, old) in enumerate(kept)
         if (which[j], old) in by_regime
     ]
-    rows = eqx.tree_at(lambda r: r.regime, rows, regime)
+    rows = replace(rows, regime=regime)
     return replace(mixture, rows=rows, scale=mixture.scale[:, which], priors=tuple(priors))
 
 
@@ -93,15 +114,17 @@ def with_ancestors(space: Space, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in space.names if name in wanted)
 
 
-def given_values(space: Space, values: Mapping[str, Any]) -> dict[str, float]:
-    """Checked native values by name, with choices as codes and None as NaN."""
+def given_values(space: Space, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Checked native values by name, with choices as codes and None as NaN; traced values are unchanged."""
     _checks.instance("values", values, Mapping, "a mapping of names to values")
-    _checks.on_host("values", values)
     if not values:
         raise ValueError("values: at least one parameter must be given.")
     out = {}
     for name, value in values.items():
         check_name("values: ", name, space)
+        if _checks.is_traced(value):
+            out[name] = value
+            continue
         domain = space[name][0]
         if isinstance(domain, Categorical) and choice_key(value) in domain.codes:
             code = domain.codes[choice_key(value)]
@@ -120,7 +143,7 @@ def given_values(space: Space, values: Mapping[str, Any]) -> dict[str, float]:
     return out
 
 
-def given_rest(space: Space, values: Mapping[str, float]) -> tuple[Space | None, dict[str, tuple[int, ...]]]:
+def given_rest(space: Space, values: Mapping[str, Any]) -> tuple[Space | None, dict[str, tuple[int, ...]]]:
     """The space of the other parameters when some have given native values (NaN = inactive).
 
     Conditions that the given values meet are removed, and so are domains that cannot apply. The space is None
@@ -137,6 +160,9 @@ def given_rest(space: Space, values: Mapping[str, float]) -> tuple[Space | None,
                 if condition.parent in left:
                     open_conditions.append(condition)
                     continue
+                if _checks.is_traced(values.get(condition.parent)):
+                    remedy = "so its value must be concrete: it decides on the space of the result"
+                    raise ValueError(f"values: {name!r} depends on {condition.parent!r}, {remedy}.")
                 # A parent that is neither given nor kept cannot be active.
                 regime = regimes.get(condition.parent, INACTIVE)
                 met &= regime != INACTIVE and holds(
@@ -152,6 +178,8 @@ def given_rest(space: Space, values: Mapping[str, float]) -> tuple[Space | None,
                 raise ValueError(f"values: {name!r} is given, so {parents} must be too.")
             regime, value = next(iter(possible), INACTIVE), values[name]
             regimes[name], given = regime, f"values: {name!r} = {value!r}"
+            if _checks.is_traced(value):
+                continue
             if math.isnan(value) and regime != INACTIVE:
                 raise ValueError(f"values: {name!r} is missing, but the other values make it active.")
             if not math.isnan(value) and regime == INACTIVE:

@@ -9,13 +9,12 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from parzax import _checks
+from parzax._checks import check_weight, warn_of_normalised
 from parzax._compile import compiled
-from parzax._entries import check_weight, warn_of_normalised
 from parzax._numerics import capacity, to_device
 from parzax.density.basis import Basis
 from parzax.density.fitting import Settings, check_rules, fit_rows
-from parzax.density.forms import Form
-from parzax.density.mixture import KernelMixture
+from parzax.density.mixture import Mixture
 from parzax.space import Frame, Points, Space, check_dtype, check_regimes, host_frame, refuse_rows
 from parzax.status import Status
 
@@ -90,7 +89,7 @@ def refuse_invalid(
 def encoded(space: Space, x: np.ndarray, size: int, dtype: Any) -> Points:
     """NumPy rows as ``size`` points (NumPy arrays with floats of ``dtype``), 0 after the last row."""
     frame, shape = host_frame(space), (size, len(space))
-    points = Points.of(*(np.zeros(shape, kind) for kind in (np.int32, dtype, np.int32, bool)))
+    points = Points(*(np.zeros(shape, kind) for kind in (np.int32, dtype, np.int32, bool)))
     for start in range(0, len(x), _CHUNK):
         chunk = frame.encode(x[start : start + _CHUNK])
         for rows, values in zip(jax.tree.leaves(points), jax.tree.leaves(chunk), strict=True):
@@ -142,7 +141,7 @@ def _bucket(n: int) -> int:
 @compiled
 def fit_program(
     basis: Basis, rows: Points | Float[Array, "n d"], weight: Any, mixture_weight: Any, settings: Settings
-) -> tuple[KernelMixture, Int[Array, ""]]:
+) -> tuple[Mixture, Int[Array, ""]]:
     """`fit_rows` for points or for native values; weights are 1 if they are None."""
     if not isinstance(rows, Points):
         # Without rows one absent row is added, because drawing an index needs at least one row.
@@ -157,20 +156,18 @@ def fit_program(
 
 @compiled
 def log_prob_at(
-    basis: Basis, mixture: KernelMixture, native: bool, form: Form, x: Points | tuple[Frame, Array]
+    basis: Basis, mixture: Mixture, native: bool, x: Points | tuple[Frame, Array]
 ) -> Float[Array, " n"]:
     """log density at points, or at native values with a frame; -inf outside the space."""
     at = x if isinstance(x, Points) else x[0].encode(x[1])
     at = to_device(at, mixture.scale.dtype)
-    out = mixture.prepare(basis, len(at), form).log_prob(basis, at)
+    out = mixture.log_prob(basis, at)
     if native:
         out = out + basis.frame.log_jacobian(at)
     return jnp.where(at.valid.all(axis=-1), out, -jnp.inf)
 
 
 @compiled
-def draws(
-    basis: Basis, mixture: KernelMixture, key: PRNGKeyArray, n: int, joint: bool
-) -> Float[Array, "{n} d"]:
+def draws(basis: Basis, mixture: Mixture, key: PRNGKeyArray, n: int) -> Float[Array, "{n} d"]:
     """n native configurations of a mixture."""
-    return basis.frame.decode(mixture.sample(basis, key, n, joint))
+    return basis.frame.decode(mixture.sample(key, basis, n))

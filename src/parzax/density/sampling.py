@@ -1,27 +1,12 @@
 """Draws from mixtures: a component, then a place in every regime; regimes that do not apply are ignored."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int
 
-from parzax._numerics import open_uniform
 from parzax.density.basis import Basis
 from parzax.density.prior import UserPrior
 from parzax.space import Points
-
-
-def uniforms(
-    key: PRNGKeyArray, n: int, basis: Basis, dtype: Any, *, joint: bool
-) -> tuple[Float[Array, "{n} k"], Float[Array, "{n} s"]]:
-    """Independent uniform random numbers for n draws: k to choose components, and one for each of s slots.
-
-    k is 1 if ``joint``, because one component then serves all parameters; else k is the number of parameters.
-    """
-    n_components = 1 if joint else basis.n_parameters
-    levels = open_uniform(key, (n, n_components + basis.n_slots), dtype)
-    return levels[:, :n_components], levels[:, n_components:]
 
 
 def components(
@@ -41,35 +26,32 @@ def drawn_points(
     rows: Points,
     row: Int[Array, "k c"],
     from_prior: Bool[Array, "k c"],
-    scale: Float[Array, "n d"] | Float[Array, "1 s"],
+    scale: Float[Array, "n d"],
     priors: tuple[UserPrior, ...] = (),
     keys: Array | None = None,
 ) -> Points:
-    """k points, made from their `uniforms`; they satisfy the conditions of the space.
+    """k points from uniform random numbers, one for each slot; they satisfy the conditions of the space.
 
     ``row`` and ``from_prior`` have one column for all parameters, as for draws from the density, or one
-    column per parameter. ``scale`` has one entry per row and parameter, or one entry per slot for all rows.
-    ``keys`` are for the user's priors.
+    column per parameter. ``keys`` are for the user's priors.
     """
     frame, dtype = basis.frame, levels.dtype
     shape = (len(levels), basis.n_parameters)
     row, from_prior = (jnp.broadcast_to(x, shape) for x in (row, from_prior))
     columns = jnp.arange(basis.n_parameters)[None]
-    unit, regime = rows.unit[row, columns], rows.regime[row, columns]
+    unit, regime, width = (x[row, columns] for x in (rows.unit, rows.regime, scale))
     near = (frame.spread(regime) == frame.regime[None]) & ~frame.spread(from_prior)
-    by_slot = scale.shape[-1] == basis.n_slots and len(scale) == 1
-    scale = jnp.broadcast_to(scale, levels.shape) if by_slot else frame.spread(scale[row, columns])
-    unit = frame.spread(unit)
+    unit, width = frame.spread(unit), frame.spread(width)
     places = jnp.full(levels.shape, 0.5, dtype)
     for part in basis.families:
         slot, n_values = part.slot, jnp.asarray(part.n_values)
         wide = jax.vmap(lambda n, family=part.family: family.wide(n, dtype))(n_values)
-        here = near[:, slot]
-        place, width = (
-            jnp.where(here, x[:, slot], prior[None]) for x, prior in zip((unit, scale), wide, strict=True)
+        kernel = (
+            jnp.where(near[:, slot], x[:, slot], prior[None])
+            for x, prior in zip((unit, width), wide, strict=True)
         )
         quantiles = jax.vmap(jax.vmap(part.family.quantile), in_axes=(0, 0, 0, None))
-        places = places.at[:, slot].set(quantiles(levels[:, slot], place, width, n_values))
+        places = places.at[:, slot].set(quantiles(levels[:, slot], *kernel, n_values))
     for prior in priors:
         assert keys is not None
         s, fold = prior.slot, jax.vmap(jax.random.fold_in, in_axes=(0, None))

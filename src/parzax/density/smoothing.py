@@ -1,6 +1,7 @@
 """Smoothing: fit the densities of the groups of a split."""
 
 import abc
+from dataclasses import replace
 from functools import partial
 from typing import Any, final
 
@@ -12,15 +13,17 @@ from jaxtyping import Array, Bool, Float, Int
 from parzax import _checks
 from parzax.density.ages import AbstractAges, Equal
 from parzax.density.basis import Basis, Families, basis_of, families_of
-from parzax.density.common_scale import CommonScale
-from parzax.density.densities import AbstractDensities, Separate
 from parzax.density.fitting import Settings, by_parameter, check_rules, normalised, slot_scales
-from parzax.density.forms import LEAST_PRIOR
-from parzax.density.mixture import KernelMixture
-from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth, as_categorical_bandwidth
-from parzax.kernels.bandwidth.neighbours import FEW
-from parzax.space import Points, Space
-from parzax.split import SplitRows, State, first_orders, first_rows
+from parzax.density.mixture import AbstractMixture, Mixture
+from parzax.kernels.bandwidth import (
+    AbstractBandwidth,
+    CategoricalBandwidth,
+    Constant,
+    FixedTop,
+    as_categorical_bandwidth,
+)
+from parzax.space import INACTIVE, Points, Space
+from parzax.split import SplitRows, State
 from parzax.status import Status
 
 
@@ -34,8 +37,8 @@ class AbstractSmoothing(eqx.Module):
     @abc.abstractmethod
     def fit(
         self, basis: Basis, state: State, split: SplitRows
-    ) -> tuple[AbstractDensities, Float[Array, " c1"]]:
-        """Fit densities to the groups below, then to the groups above; also return the shares gamma.
+    ) -> tuple[AbstractMixture, Float[Array, " c1"]]:
+        """Densities of the groups, (c + 1, 2), and the shares gamma.
 
         Args:
             basis: basis of the space, from the method `basis`.
@@ -54,7 +57,7 @@ class Smoothing(AbstractSmoothing):
 
     Attributes:
         bandwidth: bandwidth rule for numeric kernels.
-        top: bandwidth rule for categorical kernels, or a number for `parzax.bandwidth.fixed_top`.
+        top: bandwidth rule for categorical kernels, or a number for `parzax.bandwidth.FixedTop`.
         prior_weight: weight of the prior kernel, in rows; static.
         ages: rule for the weights of older rows.
         joint: whether all parameters of a candidate come from one component, as in Optuna. With False a new
@@ -75,44 +78,56 @@ class Smoothing(AbstractSmoothing):
         _checks.instance("ages", self.ages, AbstractAges, "a rule of parzax.ages")
 
     def basis(self, space: Space, dtype: Any) -> Basis:
-        safe = self.prior_weight >= LEAST_PRIOR
-        families = families_of(space, dict(self.families))
-        return basis_of(space, dtype, families, self.bandwidth.smallest, safe)
+        return basis_of(space, dtype, families_of(space, dict(self.families)), self.bandwidth.smallest)
 
-    def fit(
-        self, basis: Basis, state: State, split: SplitRows
-    ) -> tuple[AbstractDensities, Float[Array, " c1"]]:
-        """See `AbstractSmoothing`. Groups are fitted together if the rule has one scale, else one by one."""
-        rows, masks, order, dtype = state.points, split.masks, state.order, state.x.dtype
-        ages = self.mixture_weights(split, dtype)
-        if self.bandwidth.one_scale and basis.form == "product":
-            groups = CommonScale.fit(basis, rows, masks, ages, self.settings, order, self.joint)
-            return groups, split.gamma
-        weight = masks.astype(dtype)
-        fit_groups = jax.vmap(partial(self.mixture, basis, rows), in_axes=(0, 0, None))
-        if split.most == weight.shape[1]:
-            return Separate(basis, (fit_groups(weight, ages, order),), self.joint), split.gamma
-        # The objective's group below has few rows, so shorter arrays suffice.
-        index, present = first_rows(masks[0], split.most)
-        age, later = jax.tree.map(lambda a: a[0, index], ages), jax.tree.map(lambda a: a[1:], ages)
-        # Rules compare few rows in pairs, which is faster than an order.
-        below_order = None if split.most <= FEW else first_orders(order, masks[0], split.most)
-        below = self.mixture(basis, rows[index], present.astype(dtype), age, below_order)
-        batches = jax.tree.map(lambda a: a[None], below), fit_groups(weight[1:], later, order)
-        return Separate(basis, batches, self.joint), split.gamma
+    def fit(self, basis: Basis, state: State, split: SplitRows) -> tuple[Mixture, Float[Array, " c1"]]:
+        """See `AbstractSmoothing`. Groups share their kernels if no scale depends on the rows."""
+        if isinstance(self.top, FixedTop) and (
+            not len(basis.numeric) or isinstance(self.bandwidth, Constant)
+        ):
+            return self.mixture(basis, state.points, *_groups(split), state.order), split.gamma
+        return self.mixtures(basis, state, split), split.gamma
+
+    def mixtures(self, basis: Basis, state: State, split: SplitRows) -> Mixture:
+        """The densities of all groups, (c + 1, 2); below and above of the same values share their kernels."""
+        fit = partial(self.mixture, basis, state.points, order=state.order)
+        return jax.vmap(fit)(*_groups(split))
+
+    def mixture(
+        self,
+        basis: Basis,
+        rows: Points,
+        masks: Bool[Array, "*g n"],
+        merit: Float[Array, "*g n"] | None = None,
+        order: Int[Array, "d n"] | None = None,
+    ) -> Mixture:
+        """The densities of groups of rows that have no row in common, with one kernel per row.
+
+        ``merit`` has weights of the rows by merit, which multiply those by age.
+        """
+        dtype, groups = rows.unit.dtype, masks.reshape(-1, masks.shape[-1])
+
+        def scales_of(mask: Bool[Array, " n"]) -> Float[Array, "n d"]:
+            scales, _ = slot_scales(basis, rows, mask.astype(dtype), self.settings, order)
+            return by_parameter(basis, rows, scales)
+
+        scales = jax.vmap(scales_of)(groups)
+        # A row has the scale that the rule gives it in its group.
+        scale = jnp.where(groups[0][:, None], scales[0], scales[-1])
+        for mask, scale_of_group in zip(groups[1:-1], scales[1:-1], strict=True):
+            scale = jnp.where(mask[:, None], scale_of_group, scale)
+        weight, ages = masks.astype(dtype), jax.vmap(lambda mask: self.ages(mask, dtype))(groups)
+        for factor in (ages, merit):
+            weight = weight if factor is None else weight * factor.reshape(weight.shape)
+        rows = replace(rows, regime=jnp.where(groups.any(axis=0)[:, None], rows.regime, INACTIVE))
+        return Mixture(
+            rows, scale, *normalised(weight, jnp.asarray(self.prior_weight, dtype)), joint=self.joint
+        )
 
     @property
     def settings(self) -> Settings:
         """The rules of numeric and of categorical kernels, and the prior's weight."""
         return self.bandwidth, self.top, self.prior_weight
-
-    def mixture_weights(self, split: SplitRows, dtype: Any) -> Float[Array, "c2 n"] | None:
-        """Weights of the rows in their groups, by age and merit; None for equal weights."""
-        ages = jax.vmap(lambda mask: self.ages(mask, dtype))(split.masks)
-        if split.merit is None:
-            return ages
-        ages = jnp.ones(split.masks.shape, dtype) if ages is None else ages
-        return ages.at[0].multiply(split.merit)
 
     def status(self, basis: Basis, state: State, split: SplitRows) -> Int[Array, ""]:
         """The bit INVALID_BANDWIDTH, if a bandwidth of some group is not positive and finite."""
@@ -122,15 +137,8 @@ class Smoothing(AbstractSmoothing):
 
         return jnp.where(jax.vmap(positive)(split.masks).all(), 0, jnp.int32(Status.INVALID_BANDWIDTH))
 
-    def mixture(
-        self,
-        basis: Basis,
-        rows: Points,
-        weight: Float[Array, " n"],
-        ages: Float[Array, " n"] | None = None,
-        order: Int[Array, "d n"] | None = None,
-    ) -> KernelMixture:
-        """The mixture of one group. The weight is 0 or 1, and 0 in rows outside the space."""
-        scale = by_parameter(basis, rows, slot_scales(basis, rows, weight, self.settings, order)[0])
-        mixed, prior = weight if ages is None else weight * ages, jnp.asarray(self.prior_weight, weight.dtype)
-        return KernelMixture(rows, scale, *normalised(mixed, prior), ())
+
+def _groups(split: SplitRows) -> tuple[Bool[Array, "c1 2 n"], Float[Array, "c1 2 n"] | None]:
+    """Masks of the groups, and weights of the rows by merit."""
+    masks, merit = jnp.stack([split.below, split.above], axis=1), split.merit
+    return masks, None if merit is None else jnp.ones(masks.shape, merit.dtype).at[0, 0].set(merit)

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Int, Shaped
 
 from parzax import _checks
-from parzax._entries import checked_counts
+from parzax._checks import checked_counts
 from parzax._mesh import with_auto_axes
 from parzax._numerics import cell_sum
 from parzax.kernels import AbstractKernel, TruncatedNormal, in_grid

@@ -6,41 +6,44 @@ device then compares only integers, so it gives the host's answer even though it
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax.numpy as jnp
 import numpy as np
 
 from parzax._numerics import count_below, float_of_key, ordered_key
-from parzax.importance.layout import Grid, grid_axis, layout
-from parzax.space import Domain, Recorded, Space
-from parzax.space.cells import Listed, Steps
-from parzax.space.walk import UNITS
+from parzax.importance.layout import Grid, cell_points, grid_cells, layout
+from parzax.space import Domain, Recorded, Space, host_frame
+from parzax.space.axes import Listed, Steps
+from parzax.space.conditions import UNITS
 
-_Rule = Callable[[np.ndarray], np.ndarray]
+_Function = Callable[[np.ndarray], np.ndarray]
 # A domain with a step other than 1 gets a list of its values if it has at most this many.
 _MOST_LISTED = 1 << 16
+# Bracket around the guess of a border, in neighbouring floats.
+_NEAR = 1 << 12
+# Numbers of values, and of borders, below which a plain search is fastest; buckets of a domain; and values in
+# a block that fits the second-level cache.
+_SMALL, _FEW, _BUCKETS, _BLOCK = 1 << 13, 8, 1 << 12, 1 << 15
 _INTEGER: dict[Any, Any] = {np.float64: np.int64, np.float32: np.int32}
 
 
-class SlotKeys(NamedTuple):
-    """Ascending keys (`ordered_key`) of every slot, one slot after the other; entry 0 is unused."""
+# Ascending keys of every slot, one slot after the other (entry 0 is unused); for each slot the entry just
+# before its keys, and their number.
+SlotKeys: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
 
-    keys: np.ndarray
-    start: np.ndarray  # (s,) the entry just before the keys of each slot
-    size: np.ndarray  # (s,) number of keys of each slot
 
-    @classmethod
-    def join(cls, slots: Sequence[np.ndarray]) -> "SlotKeys":
-        """The keys of all slots in one table."""
-        size = np.array([len(keys) for keys in slots], np.int32)
-        keys = np.concatenate([np.zeros(1, slots[0].dtype), *slots])
-        return cls(keys, np.cumsum(size, dtype=np.int32) - size, size)
+def join_slots(slots: Sequence[np.ndarray]) -> SlotKeys:
+    """The keys of all slots in one table."""
+    size = np.array([len(keys) for keys in slots], np.int32)
+    keys = np.concatenate([np.zeros(1, slots[0].dtype), *slots])
+    return keys, np.cumsum(size, dtype=np.int32) - size, size
 
-    def count_below(self, key: Any, slot: Any) -> Any:
-        """Number of a slot's keys below ``key``."""
-        start, size = jnp.asarray(self.start)[slot], jnp.asarray(self.size)[slot]
-        return count_below(self.keys, key, start, size, int(self.size.max()))
+
+def count_in_slot(table: SlotKeys, key: Any, slot: Any) -> Any:
+    """Number of a slot's keys below ``key``."""
+    keys, start, size = table
+    return count_below(keys, key, jnp.asarray(start)[slot], jnp.asarray(size)[slot], int(size.max()))
 
 
 class Tables(NamedTuple):
@@ -59,7 +62,7 @@ class Tables(NamedTuple):
     # rounding of products differs between devices.
     values: SlotKeys
     value_ends: SlotKeys  # the largest key of each listed value
-    low: np.ndarray  # (t,) smallest key at which each test of `parzax.space.walk.Walk` holds
+    low: np.ndarray  # (t,) smallest key at which each test of `parzax.space.Frame` holds
     high: np.ndarray  # (t,) smallest key above ``low`` at which the test fails again
     recorded: np.ndarray  # (s,) whether the slot applies if, and only if, its value is not missing
 
@@ -77,15 +80,15 @@ def build_tables(space: Space, grid: Grid, dtype: Any) -> Tables:
     return Tables(
         parameter=parameter,
         first_slot=np.searchsorted(parameter, np.arange(len(space))).astype(np.int32),
-        borders=SlotKeys.join([cell_borders(domain, grid, dtype) for domain in domains]),
+        borders=join_slots([cell_borders(domain, grid, dtype) for domain in domains]),
         code=np.array([block.start - columns.offsets[block.parameter] for block in blocks], np.int32),
         inactive=np.array(columns.n_codes, np.int32) - 1,
         smallest=np.array(smallest, _INTEGER[dtype]),
         largest=np.array(largest, _INTEGER[dtype]),
         first=first,
         step=step,
-        values=SlotKeys.join(values),
-        value_ends=SlotKeys.join(value_ends),
+        values=join_slots(values),
+        value_ends=join_slots(value_ends),
         low=low,
         high=high,
         recorded=np.array([any(isinstance(c, Recorded) for c in domain.conditions) for domain in domains]),
@@ -112,29 +115,82 @@ def cell_starts(space: Space, grid: Grid | None = None) -> dict[str, tuple[np.nd
 @lru_cache(maxsize=1024)
 def cell_borders(domain: Domain, grid: Grid, dtype: Any) -> np.ndarray:
     """Keys of the largest value of each cell but the last, ascending; none for a single cell."""
-    axis, cells = domain.axis, grid_axis(domain, grid)
-    if cells.n_cells == 1:
+    axis, (_, n_cells, rule) = domain.axis, grid_cells(domain, grid)
+    if n_cells == 1:
         return np.zeros(0, _INTEGER[dtype])
-    lowest, highest = axis.native(np.array([0.0, 1.0]), np.array([0, int(axis.n_values) - 1]))
-    cell = np.arange(cells.n_cells - 1)
-    ends = np.full(cell.shape, lowest), np.full(cell.shape, highest)
-    above = first_key(lambda key: cells.cells(float_of_key(key)) > cell, *ends)
+    cell = np.arange(n_cells - 1)
+    ends = axis.native(np.array([0.0, 1.0]), np.array([0, int(axis.n_values) - 1]))
+    above = first_key(
+        lambda key: rule(float_of_key(key)), cell, *ends, near=cell_points(domain, n_cells)[1::2]
+    )
     return _upwards(float_of_key(above), dtype) - 1
 
 
-def first_key(rule: _Rule, low: np.ndarray, high: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
-    """The smallest keys above those of ``low`` at which a rule holds; the keys of ``high`` if it never holds.
+@lru_cache(maxsize=1024)
+def cell_search(domain: Domain, grid: Grid) -> Callable[[np.ndarray], np.ndarray]:
+    """A function that gives the cell of float64 values (n,): the number of borders below each of them.
 
-    The rule is a function of keys that changes once from false to true between ``low`` and ``high``.
+    Cells of NaN and of values outside the domain are arbitrary. On the host a bisection takes ten times as
+    long as to look up the bucket of a value, so only values in buckets with a border are searched for.
     """
+    ends = float_of_key(cell_borders(domain, grid, np.float64))
+    dtype = np.min_scalar_type(len(ends) + 1)
+    unsure = np.iinfo(dtype).max
+    if len(ends) < _FEW:
+        return lambda x: sum((x > end for end in ends), np.zeros(len(x), dtype))
+    log = bool(getattr(domain, "log", False))
     with np.errstate(all="ignore"):
-        below, upto = (ordered_key(np.asarray(end, np.float64).astype(dtype)) for end in (low, high))
-        for _ in range(8 * np.dtype(dtype).itemsize + 1):
+        scale = _BUCKETS / (ends[-1] - ends[0])
+    first, last = ends[[0, -1]].view(np.int64).tolist()
+    shift = max((last - first).bit_length() - _BUCKETS.bit_length(), 0)
+
+    def bucket(x: np.ndarray) -> np.ndarray:  # in the order of the values of the domain
+        if log:
+            return (x.view(np.int64) >> shift) - (first >> shift) + 1
+        return np.clip((x - ends[0]) * scale + 1, 0, _BUCKETS + 2).astype(np.int32)
+
+    at = bucket(ends)
+    numbers = np.arange(at[-1] + 2)
+    below, upto = (np.searchsorted(at, numbers, side) for side in ("left", "right"))
+    cells = np.where(below == upto, below, unsure).astype(dtype)
+
+    def search(x: np.ndarray) -> np.ndarray:
+        if len(x) < _SMALL or not np.isfinite(scale):
+            return np.searchsorted(ends, x).astype(dtype)
+        cell = np.empty(len(x), dtype)
+        for start in range(0, len(x), _BLOCK):
+            part, out = x[start : start + _BLOCK], cell[start : start + _BLOCK]
+            with np.errstate(all="ignore"):
+                np.take(cells, bucket(part), mode="clip", out=out)
+            rest = np.flatnonzero(out == unsure)
+            out[rest] = np.searchsorted(ends, part[rest])
+        return cell
+
+    return search
+
+
+def first_key(
+    function: _Function, number: Any, low: Any, high: Any, dtype: Any = np.float64, near: Any = None
+) -> np.ndarray:
+    """The smallest keys above those of ``low`` at which a function of keys exceeds the ``number``.
+
+    The function ascends. It exceeds the number at ``high``, perhaps first within `_NEAR` keys of ``near``.
+    """
+    number, low, high = np.broadcast_arrays(number, low, high)
+    with np.errstate(all="ignore"):
+        below, upto = (ordered_key(end.astype(np.float64).astype(dtype)) for end in (low, high))
+        if near is not None:
+            key = ordered_key(near)
+            close = (function(key - _NEAR) <= number) & (function(key + _NEAR) > number)
+            below, upto = np.where(close, key - _NEAR, below), np.where(close, key + _NEAR, upto)
+        while True:
             middle = (below >> 1) + (upto >> 1) + (below & upto & 1)
-            true, between = rule(middle), middle > below
-            upto = np.where(true & between, middle, upto)
-            below = np.where(~true & between, middle, below)
-    return upto
+            apart = np.flatnonzero(middle > below)
+            if not len(apart):
+                return upto
+            middle = middle[apart]
+            above = function(middle) > number[apart]
+            upto[apart[above]], below[apart[~above]] = middle[above], middle[~above]
 
 
 def _domain_keys(domain: Domain, dtype: Any) -> tuple[int, int, np.ndarray, np.ndarray]:
@@ -152,15 +208,15 @@ def _domain_keys(domain: Domain, dtype: Any) -> tuple[int, int, np.ndarray, np.n
     def ends(value: np.ndarray, low: Any, high: Any) -> tuple[np.ndarray, np.ndarray]:
         with np.errstate(over="ignore"):
             value, low, high = (np.asarray(x).astype(dtype) for x in (value, low, high))
-        below = first_key(holds, np.minimum(low, np.nextafter(value, dtype(-np.inf))), value, dtype)
+        below = first_key(holds, 0, np.minimum(low, np.nextafter(value, dtype(-np.inf))), value, dtype)
         above = np.maximum(high, np.nextafter(value, dtype(np.inf)))
-        return below - 1, first_key(lambda key: ~holds(key), value, above, dtype) - 1
+        return below - 1, first_key(lambda key: ~holds(key), 0, value, above, dtype) - 1
 
     before = after = np.zeros(0, _INTEGER[dtype])
     n = int(axis.n_values)
     outer = np.asarray(axis.native(np.array([0.0, 1.0]), np.array([0, max(n - 1, 0)])), np.float64)
     if isinstance(axis, Listed) or (n and not _by_units(axis) and n <= _MOST_LISTED):
-        values = np.asarray(axis.value(np.arange(n), np.float64))
+        values = domain.list_values()
         middles = (values[1:] + values[:-1]) / 2
         before, after = ends(values, np.append(-np.inf, middles), np.append(middles, np.inf))
     step = 0.4 * axis.step if isinstance(axis, Steps) else np.inf
@@ -180,15 +236,14 @@ def _steps(axis: Any) -> tuple[float, float]:
 
 
 def _test_keys(space: Space, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
-    """For each test of the walk, the first key at which it holds, and the next at which it fails."""
-    walk, keys = space.walk, []
-    for t, p in enumerate([] if walk is None else walk.parent.tolist()):
-        assert walk is not None
-        axis = space.slots[walk.parents[p]].domain.axis
-        if walk.counted[t]:
-            ends = [_first_of(axis, int(n)) for n in (walk.first[t], walk.last[t])]
+    """For each test of a condition, the first key at which it holds, and the next at which it fails."""
+    frame, keys = host_frame(space), []
+    for s, low, high in zip(frame.tested, frame.low, frame.high, strict=True) if frame.n_rounds else ():
+        axis = space.slots[s].domain.axis
+        if axis.discrete:
+            ends = [_first_of(axis, int(number)) for number in (low, high)]
         else:
-            ends = [float(walk.low[t]), float(walk.high[t])]
+            ends = [float(low), float(high)]
             if ends[0] == ends[1]:  # the domain has a single value, so its ends get slack for rounding
                 slack = UNITS * float(np.finfo(dtype).eps) * abs(ends[0])
                 ends = [ends[0] - slack, np.nextafter(ends[0] + slack, np.inf)]
@@ -202,7 +257,9 @@ def _first_of(axis: Any, number: int) -> float:
     if number <= 0 or number >= int(axis.n_values):
         return -np.inf if number <= 0 else np.inf
     low, high = (np.asarray(axis.value(np.array(n), np.float64)) for n in (number - 1, number))
-    return float(float_of_key(first_key(lambda key: axis.index(float_of_key(key)) >= number, low, high)))
+    return float(
+        *float_of_key(first_key(lambda key: axis.index(float_of_key(key)), number - 1, low[None], high[None]))
+    )
 
 
 def _upwards(x: np.ndarray, dtype: Any) -> np.ndarray:

@@ -8,12 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Int, Integer, Shaped
+from jaxtyping import Array, Int, Integer, Shaped
 
-from parzax._checks import unmasked, vectors
-from parzax._entries import checked_counts
-from parzax._mesh import jit_on_meshes
-from parzax._numerics import namespace
 from parzax.importance.layout import Layout
 
 # Below this many (row, parameter) pairs one flat scatter is fastest on a CPU; above it, a loop over the
@@ -27,73 +23,19 @@ _MOST_PAIRED = 32
 _WRITTEN_OUT = 4
 
 
-def level_counts(
-    codes: Integer[ArrayLike, " n"],
-    level: Integer[ArrayLike, " n"],
-    weight: Shaped[ArrayLike, " n"] | None = None,
-    *,
-    n_levels: int,
-    n_cells: int,
-) -> Shaped[Array, "q1 g"]:
-    """Counts of nested level sets on a grid, for one column of codes.
-
-    Args:
-        codes: (n,) grid cell of each row, in 0..g-1; other rows (and negative levels) are not counted.
-        level: (n,) first level set that contains the row, 0..q-1; q for rows of the region only;
-            q + 1 (or more) for rows outside it, and for padding.
-        weight: (n,) frequency weights, at least 0; None counts every row once. Integer weights give integer
-            counts, unless they sum to 2^31 or more: then floats on the host, while compiled code wraps round.
-        n_levels: q.
-        n_cells: g.
-
-    Returns:
-        (q + 1, g): row l counts the l-th level set, which holds all rows with level <= l; the last
-        row counts the region. int32 without weights. Pure, unbatched, jit- and vmap-able.
-
-    >>> import jax.numpy as jnp
-    >>> level_counts(jnp.array([0, 1, 1]), jnp.array([0, 1, 3]), n_levels=2, n_cells=2).tolist()
-    [[1, 0], [1, 1], [1, 1]]
-    """
-    codes, first = _bounded("codes", codes, n_cells), _bounded("level", level, n_levels + 1)
-    given = None if weight is None else checked_counts("weight", weight)
-    vectors(codes=codes, level=first, **({} if given is None else {"weight": given}))
-    return _level_counts(codes, first, given, n_levels=n_levels, n_cells=n_cells)
-
-
-@jit_on_meshes("n_levels", "n_cells")
-def _level_counts(
-    codes: Integer[Array, " n"], level: Integer[Array, " n"], weight: Any, *, n_levels: int, n_cells: int
-) -> Shaped[Array, "q1 g"]:
-    counted = (codes >= 0) & (codes < n_cells) & (level >= 0)
-    bins = jnp.where(counted, level * n_cells + codes, (n_levels + 1) * n_cells)
-    histogram = _histogram(bins, weight, (n_levels + 2) * n_cells)
-    return running_sum(histogram.reshape(n_levels + 2, n_cells)[:-1])
-
-
-def _bounded(name: str, x: Any, high: int) -> Array:
-    """Clip integers to -1..high before JAX converts them to 32 bits, which would wrap large values."""
-    x = unmasked(name, x) if isinstance(x, (np.ndarray, np.generic, list, tuple)) else jnp.asarray(x)
-    if not jnp.issubdtype(x.dtype, jnp.integer):
-        raise TypeError(f"{name} must hold integers, got dtype {jnp.asarray(x).dtype}; convert it.")
-    low = -1 if jnp.issubdtype(x.dtype, jnp.signedinteger) else 0
-    clipped = namespace(x).clip(x, low, min(high, int(jnp.iinfo(x.dtype).max)))
-    return jnp.asarray(clipped).astype(jnp.int32)
-
-
 def sweep_counts(
     codes: Integer[Array, "#s d n"],
     level: Integer[Array, "s *d n"],
     weight: Shaped[Array, "s n"] | None,
     *,
-    place: tuple[int, ...] | Int[Any, " q"],
+    place: tuple[int, ...],
     layout: Layout,
 ) -> Shaped[Array, "s q1 w"]:
-    """`level_counts` of all parameters and seeds at once, in the columns of ``layout``.
+    """Rows (weight) of every level set, and of the region last, in the columns of ``layout``.
 
-    ``level`` is (s, n), or (s, d, n) if a row's level differs between parameters. ``codes`` may have a single
-    seed, which is then used for all seeds. Set i of the answer is at position ``place[i]`` in ascending
-    order; the region is the last set. A tuple ``place`` is static; with an array one compiled program serves
-    every order.
+    ``level`` is the first set that holds a row, (s, n), or (s, d, n) if it differs between parameters.
+    ``codes`` may have a single seed, which is then used for all seeds. Set i of the answer is at position
+    ``place[i]`` in ascending order.
     """
     arrays = codes, level.astype(jnp.int32), weight
     sets = len(place) + 2
@@ -110,8 +52,6 @@ def sweep_counts(
         default = paired if pairs_pay else flat
         histogram = jax.lax.platform_dependent(*arrays, cpu=cpu, default=default)
     counts = running_sum(histogram[:, :-1])
-    if not isinstance(place, tuple):
-        return counts[:, jnp.append(place, len(place))]
     return counts if list(place) == sorted(place) else counts[:, np.array([*place, len(place)])]
 
 

@@ -1,28 +1,31 @@
-"""`Encoded`, the arrays that estimators read; and the encoder on a device: regimes, cells, level sets."""
+"""`encode` and `Encoded`: rows on the grid and in level sets, in NumPy on the host or in JAX."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer, Shaped
 
 from parzax import _checks
-from parzax._entries import check_groups, check_weight
+from parzax._checks import check_groups, check_weight
 from parzax._mesh import jit_on_meshes
 from parzax._numerics import ordered_key
-from parzax.importance.borders import Tables, build_tables
+from parzax.importance.borders import Tables, build_tables, cell_search, count_in_slot
 from parzax.importance.flags import status_bit
 from parzax.importance.layout import Grid, Layout, layout
-from parzax.importance.levels import checked_levels, compute_levels, rank_levels
-from parzax.space import INACTIVE, Recorded, Space, Varying, refuse_rows
-from parzax.space.cells import STEP_SLACK
+from parzax.importance.levels import checked_cutoffs, checked_levels, level_sets, rank_levels, sets_by_cutoffs
+from parzax.space import INACTIVE, Recorded, Space, Varying, check_regimes, host_frame, refuse_rows
+from parzax.space.axes import STEP_SLACK
 from parzax.status import Status
 
+_GRID = Grid()
 
-class Encoded(eqx.Module):
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, eq=False)
+class Encoded:
     """Rows of one log on the grid; made by `parzax.encode` or ``obs.encode``.
 
     A pytree whose arrays are all JAX's or all NumPy's. Seeds are `jax.vmap` over a leading axis.
@@ -38,6 +41,8 @@ class Encoded(eqx.Module):
         groups: (n,) int32 labels of rows that belong together, such as the epochs of one configuration, or
             None where every row stands alone. Rows of a group in the same cells count as one row together.
         status: (q,) int32 bits of `parzax.Status` that depend on losses alone.
+        n_failed: () int32 number of rows left out because their loss is NaN or infinite in the bad direction.
+        cutoffs: (q + 1,) largest loss of each set, if they were given; None if they follow from the rows.
         layout: where each cell is counted; static.
         levels: the q levels, in the requested order; static.
         region: level of the region; static.
@@ -48,15 +53,14 @@ class Encoded(eqx.Module):
     level: Integer[Any, "*s n"]
     rank: Int[Any, "*s n"] | None
     weight: Shaped[Any, "*s n"] | None
+    groups: Int[Any, "*s n"] | None
     status: Int[Any, "*s q"]
-    layout: Layout = eqx.field(static=True)
-    levels: tuple[float, ...] = eqx.field(static=True)
-    region: float = eqx.field(static=True)
-    grid: Grid = eqx.field(static=True)
-    groups: Int[Any, "*s n"] | None = None
-
-    # Equinox's wrappers of methods are avoided, as in `parzax.space.Frame`.
-    __getattribute__ = object.__getattribute__
+    n_failed: Int[Any, "*s"]
+    cutoffs: Float[Any, "*s q1"] | None
+    layout: Layout = field(metadata={"static": True})
+    levels: tuple[float, ...] = field(metadata={"static": True})
+    region: float = field(metadata={"static": True})
+    grid: Grid = field(metadata={"static": True})
 
     @property
     def counted_groups(self) -> Int[Any, "*s n"] | None:
@@ -69,6 +73,11 @@ class Encoded(eqx.Module):
         return rank_levels(self.levels)
 
 
+def without_values(log: Any) -> Any:
+    """`Encoded` or `Counts` whose levels are only their order, so that one program serves all levels."""
+    return replace(log, levels=tuple(map(float, rank_levels(log.levels))), region=1.0)
+
+
 def check_encoded(encoded: Any, function: str) -> None:
     """Raise unless ``encoded`` is one encoded log; errors name the public function that was called."""
     _checks.instance("encoded", encoded, Encoded, "what parzax.encode or Observations.encode gives")
@@ -76,20 +85,63 @@ def check_encoded(encoded: Any, function: str) -> None:
         raise ValueError(f"encoded is a batch of shape {encoded.codes.shape[:-2]}; use jax.vmap({function}).")
 
 
-def encode_arrays(
+def encode(
     space: Space,
     x: Any,
     losses: Any,
     levels: Any,
     region: float = 1.0,
     weight: Any = None,
-    grid: Grid | None = None,
+    grid: Grid = _GRID,
     groups: Any = None,
+    cutoffs: Any = None,
 ) -> Encoded:
-    """`parzax.encode` of JAX arrays, which stay where they are; arrays that are not traced are checked."""
-    grid = Grid() if grid is None else grid
+    """Put the rows of one log on the grid and into level sets, for `parzax.importance.estimate`.
+
+    With JAX arrays, traced or not, it is a pure function of ``x``, ``losses``, ``weight`` and ``groups``; all
+    other arguments are static. `jax.jit` and `jax.vmap` apply. NumPy arrays are encoded on the host in
+    float64. Host and device give exactly the same codes and levels: in float64, and in float32 if it
+    represents the values. A cell is the number of the grid's borders below a value.
+
+    Args:
+        space: the search space.
+        x: (n, d) native values, NaN = inactive, categories as codes.
+        losses: (n,) lower is better; -inf is a legal best. Rows with NaN or +inf are failed rows: they are
+            left out, and ``n_failed`` counts them.
+        levels: a number or (q,) numbers in (0, 1): the levels gamma' of the target sets, below ``region``. A
+            target set has the best ceil(level * N) of N usable rows, and all rows tied with the last of them.
+        region: level gamma of the region, in (0, 1].
+        weight: (n,) frequency weights, at least 0; None counts every row once.
+        grid: number of cells, and rounding of sizes.
+        groups: (n,) labels, equal for rows that belong together, such as the epochs of one configuration;
+            integers, or text on the host. Rows of a group in the same cells count as one row together, and
+            `parzax.importance.resample` and `shuffle` take whole groups. By default every row is a group.
+        cutoffs: (q + 1,) largest loss of each target set in the order of ``levels``, then of the region, for
+            rows that are a part of a log: `parzax.Counts.merge` adds the counts of its parts. Rows tied with
+            a cut-off are included, and the status of the losses is 0. By default they follow from the rows.
+
+    Returns:
+        `parzax.Encoded`. A row of a traced array is left out if a value is outside its domain or is given for
+        an inactive parameter, or if its weight is negative or not finite; every level then has the status
+        INVALID_ROWS. Such rows of arrays that are not traced raise an error.
+
+    Raises:
+        TypeError, ValueError: levels outside (0, 1), repeated, or not below the region's; shapes that do not
+            fit; unless traced, rows outside the space and weights that are negative or not finite; bounds
+            that move (`parzax.Varying`) and parameters with several `parzax.Recorded` domains, which only
+            ``parzax.Observations.encode`` takes.
+
+    >>> import jax.numpy as jnp, parzax as px
+    >>> space = px.Space({"x": px.Float(0, 1)})
+    >>> x, losses = jnp.array([[0.2], [0.7], [0.9]]), jnp.array([1.0, 3.0, 2.0])
+    >>> px.encode(space, x, losses, [0.3, 0.6]).level.tolist()
+    [0, 2, 1]
+    """
     check_encodable(space, grid)
     target, region = checked_levels(levels, region)
+    levels = tuple(target.tolist())
+    if not any(isinstance(array, jax.Array) for array in (x, losses, weight, groups)):
+        return _encode_on_host(space, x, losses, levels, region, weight, grid, groups, cutoffs)
     x, losses = (wide_floats(name, a) for name, a in (("x", x), ("losses", losses)))
     _checks.check_shape("x", x, "n", len(space), hint="; use jax.vmap for a batch")
     _checks.check_shape("losses", losses, len(x))
@@ -107,20 +159,126 @@ def encode_arrays(
         if groups.dtype.itemsize > 4:
             groups = jnp.unique(groups, return_inverse=True, size=len(groups))[1].reshape(groups.shape)
         groups = groups.astype(jnp.int32)
-    settings = {"space": space, "grid": grid, "levels": tuple(target.tolist()), "region": region}
-    encoded = _encoded(x, losses, weight, **settings)
+    if cutoffs is not None:
+        cutoffs = wide_floats("cutoffs", cutoffs) if isinstance(cutoffs, jax.Array) else cutoffs
+        checked = checked_cutoffs(cutoffs, levels)
+        cutoffs = jnp.asarray(cutoffs if isinstance(cutoffs, jax.Array) else checked, losses.dtype)
+    settings = {"space": space, "grid": grid, "levels": levels, "region": region}
+    encoded = _encoded(x, losses, weight, groups, cutoffs, **settings)
     if not _checks.is_traced(encoded.status) and jax.device_get(encoded.status)[0] & int(Status.INVALID_ROWS):
-        _refuse(space, grid, x, losses, weight)
-    return replace(encoded, groups=groups)
+        used = np.asarray(losses) < np.inf
+        if weight is not None:
+            check_weight(np.where(used, weight, 0), losses.shape)
+        valid = np.asarray(compute_codes(x, space, grid)[1])
+        refuse_rows("x", space, x, valid | ~used[:, None])
+    return encoded
 
 
-def _refuse(space: Space, grid: Grid, x: Array, losses: Array, weight: Array | None) -> None:
-    """Raise for the first invalid weight, or for the first row outside the space."""
-    counts = ~np.isnan(np.asarray(losses))
+def _encode_on_host(
+    space: Space,
+    x: Any,
+    losses: Any,
+    levels: tuple[float, ...],
+    region: float,
+    weight: Any,
+    grid: Grid,
+    groups: Any,
+    cutoffs: Any,
+) -> Encoded:
+    values, losses = (np.array(_checks.float_array(name, a)) for name, a in (("x", x), ("losses", losses)))
+    _checks.check_shape("x", values, "n", len(space), hint="; one log at a time")
+    _checks.check_shape("losses", losses, len(values))
+    used = losses < np.inf
     if weight is not None:
-        check_weight(np.where(counts, weight, 0), losses.shape)
-    _, valid = compute_codes(x, space, grid)
-    refuse_rows("x", space, x, np.asarray(valid) | ~counts[:, None])
+        _checks.check_shape("weight", weight := _checks.float_array("weight", weight), len(values))
+        weight = check_weight(np.where(used, weight, 0), losses.shape)
+    groups = None if groups is None else check_groups(groups, losses.shape)
+    regime = check_regimes(space, values, None, used)
+    cutoffs = None if cutoffs is None else checked_cutoffs(cutoffs, levels)
+    arrays = (None if a is None else a[None] for a in (values, regime, losses, used, weight, groups, cutoffs))
+    encoded = encode_seeds(space, *arrays, levels=levels, region=region, grid=grid)
+    return jax.tree.map(lambda a: np.asarray(a[0]), encoded)
+
+
+def encode_seeds(
+    space: Space,
+    values: Float[np.ndarray, "s n d"],
+    regime: Int[np.ndarray, "s n d"],
+    losses: Float[np.ndarray, "s n"],
+    usable: Bool[np.ndarray, "s n"],
+    weight: Float[np.ndarray, "s n"] | None,
+    groups: Int[np.ndarray, "s n"] | None,
+    cutoffs: Float[np.ndarray, "s q1"] | None = None,
+    *,
+    levels: tuple[float, ...],
+    region: float,
+    grid: Grid,
+    rows: int | None = None,
+    ranks: bool = True,
+) -> Encoded:
+    """`encode` of s logs of checked rows on the host, whose regimes are known (-1 = inactive).
+
+    The arrays are padded to ``rows`` rows; padding is in no set. ``ranks`` says whether they are needed.
+    """
+    s, n, size = *losses.shape, losses.shape[1] if rows is None else rows
+    weight = None if weight is None else np.where(usable, weight, 0.0)
+    exact = weight is None or (
+        bool((weight == np.floor(weight)).all()) and weight.sum(axis=-1).max(initial=0) < 2**31
+    )
+    used = usable if weight is None else usable & (weight > 0)
+    ascending = tuple(sorted(levels))
+    level = np.full((s, size), len(levels) + 1, np.min_scalar_type(len(levels) + 1))
+    rank = np.full((s, size), size, np.int32) if ranks and cutoffs is None else None
+    status = np.zeros((s, len(levels)), np.int32)
+    for i in range(s):
+        if cutoffs is not None:
+            level[i, :n] = sets_by_cutoffs(losses[i], used[i], cutoffs[i])
+            continue
+        row_weight = None if weight is None else weight[i]
+        level[i, :n], places, status[i] = level_sets(
+            losses[i], used[i], row_weight, ascending, region, grid.optuna_rounding, ranks
+        )
+        if rank is not None:
+            rank[i, :n] = np.where(used[i], places, size)
+    padding = ((0, 0), (0, size - n))
+    return Encoded(
+        codes=host_codes(space, values, regime, grid, size),
+        level=level,
+        rank=rank,
+        # Integers where all are, so that counts are exact.
+        weight=None if weight is None else np.pad(weight, padding).astype(np.int32 if exact else float),
+        groups=None if groups is None else np.pad(groups, padding),
+        status=status[:, rank_levels(levels)],
+        n_failed=(~usable).sum(axis=1, dtype=np.int32),
+        cutoffs=cutoffs,
+        layout=layout(space, grid),
+        levels=levels,
+        region=region,
+        grid=grid,
+    )
+
+
+def host_codes(
+    space: Space, values: np.ndarray, regime: np.ndarray, grid: Grid, rows: int | None = None
+) -> np.ndarray:
+    """Codes of the rows of (s, n, d) values, column-major: (s, d, rows), of the narrowest type that fits.
+
+    Rows are padded to ``rows`` with the code of "inactive". Rows of a domain whose bounds move are not yet
+    in a pool, see `parzax.lens.logs.pools`.
+    """
+    (s, n, d), columns = values.shape, layout(space, grid)
+    inactive = np.array(columns.n_codes) - 1
+    codes = np.empty((s, d, n if rows is None else rows), np.min_scalar_type(inactive.max()))
+    codes[...] = inactive[:, None]
+    for block in columns.blocks:
+        if not block.is_pool:
+            j, start = block.parameter, block.start - columns.offsets[block.parameter]
+            column = np.ascontiguousarray(values[..., j]).reshape(-1)
+            cell = cell_search(space.domains[j][block.regime], grid)(column).reshape(s, n)
+            code = codes[:, j, :n]
+            here = regime[..., j] == block.regime
+            codes[:, j, :n] = np.where(here, cell + codes.dtype.type(start), code)
+    return codes
 
 
 @jit_on_meshes("space", "grid", "levels", "region")
@@ -128,6 +286,8 @@ def _encoded(
     x: Float[Array, "n d"],
     losses: Float[Array, " n"],
     weight: Shaped[Array, " n"] | None,
+    groups: Int[Array, " n"] | None,
+    cutoffs: Float[Array, " q1"] | None,
     *,
     space: Space,
     grid: Grid,
@@ -135,31 +295,36 @@ def _encoded(
     region: float,
 ) -> Encoded:
     codes, valid = compute_codes(x, space, grid)
+    failed = ~(losses < jnp.inf)
     usable = valid.all(axis=1)
     usable = usable if weight is None else usable & (weight >= 0) & jnp.isfinite(weight)
-    some_invalid = (~usable & ~jnp.isnan(losses)).any()
+    some_invalid = (~usable & ~failed).any()
+    usable &= ~failed
     if weight is not None:
         weight = jnp.where(usable, weight, 0)
         usable = usable & (weight > 0)
-    ascending = tuple(sorted(levels))
-    level, rank, status = compute_levels(losses, usable, weight, ascending, region, grid.optuna_rounding)
-    status = status[np.array(rank_levels(levels))]
-    return Encoded(
-        codes, level, rank, weight, status | status_bit(Status.INVALID_ROWS, some_invalid),
-        layout=layout(space, grid), levels=levels, region=region, grid=grid,
-    )  # fmt: skip
+    if cutoffs is None:
+        ascending = tuple(sorted(levels))
+        level, rank, status = level_sets(losses, usable, weight, ascending, region, grid.optuna_rounding)
+        status = status[np.array(rank_levels(levels))]
+    else:
+        level, rank = sets_by_cutoffs(losses, usable, cutoffs), None
+        status = jnp.zeros(len(levels), jnp.int32)
+    status |= status_bit(Status.INVALID_ROWS, some_invalid)
+    arrays = codes, level, rank, weight, groups, status, failed.sum(dtype=jnp.int32), cutoffs
+    return Encoded(*arrays, layout(space, grid), levels, region, grid)
 
 
 def compute_codes(
     x: Float[Array, "n d"], space: Space, grid: Grid
 ) -> tuple[Integer[Array, "d n"], Bool[Array, "n d"]]:
-    """Grid codes of native values, and which values are valid: `parzax.lens.logs.grid_codes`, in JAX."""
+    """Grid codes of native values, and which values are valid: `host_codes`, in JAX."""
     table = build_tables(space, grid, np.dtype(x.dtype).type)
     key, missing = ordered_key(x), jnp.isnan(x)
     slot, active = _applying_slots(x, key, missing, space, table)
     held = _in_domain(x, key, slot, table)
     valid = jnp.where(active, held, missing)
-    cell = table.borders.count_below(key, slot)
+    cell = count_in_slot(table.borders, key, slot)
     codes = jnp.where(active & held, jnp.asarray(table.code)[slot] + cell, jnp.asarray(table.inactive)[None])
     return codes.astype(np.min_scalar_type(table.inactive.max())).T, valid
 
@@ -168,16 +333,17 @@ def _applying_slots(
     x: Float[Array, "n d"], key: Int[Array, "n d"], missing: Bool[Array, "n d"], space: Space, table: Tables
 ) -> tuple[Any, Bool[Array, "n d"]]:
     """The slot that applies for each parameter (the first slot if none applies), and whether one applies."""
-    first, walk, parameter = jnp.asarray(table.first_slot)[None], space.walk, table.parameter
-    if walk is None:
+    first, frame, parameter = jnp.asarray(table.first_slot)[None], host_frame(space), table.parameter
+    if not frame.n_rounds:
         return first, jnp.ones(x.shape, bool)
-    columns = parameter[walk.parents]
+    parents, parent = np.unique(frame.tested, return_inverse=True)
+    columns = parameter[parents]
     parent_key = key[:, columns]
-    held = _in_domain(x[:, columns], parent_key, jnp.asarray(walk.parents)[None], table)
-    tested = parent_key[:, walk.parent]
+    held = _in_domain(x[:, columns], parent_key, jnp.asarray(parents)[None], table)
+    tested = parent_key[:, parent]
     inside = (tested >= jnp.asarray(table.low)[None]) & (tested < jnp.asarray(table.high)[None])
     given = ~jnp.asarray(table.recorded)[None] | ~missing[:, parameter]
-    applies = walk.applied(inside & held[:, walk.parent], given)
+    applies = frame.applied(inside & held[:, parent], given)
     if len(parameter) == len(space):
         return first, applies
     # At most one slot of a parameter applies, so a sum over its slots gives the number of that slot.
@@ -199,10 +365,11 @@ def _in_domain(
             steps = jnp.round((x - first) / jnp.where(step > 0, step, 1))
             nearest = jnp.where(step == 1, nearest, first + steps * step)
         inside = inside & ((step == 0) | (jnp.abs(x - nearest) <= STEP_SLACK * step))
-    if table.values.size.any():
-        start, size = jnp.asarray(table.values.start)[slot], jnp.asarray(table.values.size)[slot]
-        place = table.values.count_below(key, slot)
-        end = jnp.asarray(table.value_ends.keys)[start + place]
+    _, starts, sizes = table.values
+    if sizes.any():
+        start, size = jnp.asarray(starts)[slot], jnp.asarray(sizes)[slot]
+        place = count_in_slot(table.values, key, slot)
+        end = jnp.asarray(table.value_ends[0])[start + place]
         inside = inside & ((size == 0) | ((place > 0) & (key <= end)))
     return inside
 

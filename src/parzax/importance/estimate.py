@@ -1,28 +1,28 @@
 """From `Encoded` to `Importance`: counts, divergences, variances and statuses in one compiled function."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Integer, Shaped
+from jaxtyping import Array, Float, Int, Shaped
 
 from parzax import _checks
 from parzax._mesh import jit_on_meshes
 from parzax.divergence import AbstractDivergence, Explained
-from parzax.importance.counts import sweep_counts
-from parzax.importance.encode import Encoded, check_encoded
+from parzax.importance.encode import Encoded, check_encoded, without_values
 from parzax.importance.flags import level_status, parameter_status
-from parzax.importance.groups import configuration_share, count_configurations
 from parzax.importance.layout import Layout
-from parzax.importance.log_counts import Counts
-from parzax.importance.regimes import estimate_regimes, merge_pools
+from parzax.importance.log_counts import Counts, count_seeds
+from parzax.importance.regimes import estimate_regimes, level_variances, merge_pools
 from parzax.importance.variance import importance
 
 REFERENCES = ("region", "uniform")
 _DEFAULT = Explained()
+# Divergence, reference, balance and uniform_when_undefined of `estimate`; static under jit.
+How: TypeAlias = tuple[AbstractDivergence, str, bool, bool]
 
 
 @jax.tree_util.register_dataclass
@@ -109,96 +109,64 @@ def estimate(
     """
     how = checked_how(divergence, reference, balance, uniform_when_undefined)
     if isinstance(encoded, Counts):
-        return _estimate_counts(encoded, how)
-    check_encoded(encoded, "estimate")
-    arrays = encoded.codes, encoded.level, encoded.weight, encoded.status, encoded.counted_groups
-    estimates = _estimate(*arrays, place=encoded.place, layout=encoded.layout, **how)
-    return jax.tree.map(np.asarray, estimates) if isinstance(encoded.codes, np.ndarray) else estimates
+        if encoded.counts.ndim != 2:
+            raise ValueError(
+                f"counts hold a batch of shape {encoded.counts.shape[:-2]}; use jax.vmap(estimate)."
+            )
+        log, array = replace(encoded, counts=_as_32_bits(encoded), cutoffs=None, space=None), encoded.counts
+    else:
+        check_encoded(encoded, "estimate")
+        log, array = replace(encoded, rank=None, cutoffs=None), encoded.codes
+    estimates = _estimate(without_values(log), how)
+    return jax.tree.map(np.asarray, estimates) if isinstance(array, np.ndarray) else estimates
 
 
-def _estimate_counts(log: Counts, how: dict[str, Any]) -> Importance:
-    if log.counts.ndim != 2:
-        raise ValueError(f"counts hold a batch of shape {log.counts.shape[:-2]}; use jax.vmap(estimate).")
-    counts, on_host = log.counts, isinstance(log.counts, np.ndarray)
-    if on_host and counts.dtype == np.int64:
-        # Outside jax.enable_x64 JAX would wrap numbers that 32 bits do not hold: of all rows, not of a cell.
-        n_rows = counts[:, : log.layout.n_codes[0]].sum(axis=1).max(initial=0)
-        counts = counts.astype(np.int32 if n_rows < 2**31 else float)
-    estimates = _from_counts(counts, log.status, layout=log.layout, **how)
-    return jax.tree.map(np.asarray, estimates) if on_host else estimates
+def _as_32_bits(log: Counts) -> Any:
+    """Counts on the host in a dtype that JAX does not wrap outside jax.enable_x64."""
+    if not isinstance(log.counts, np.ndarray) or log.counts.dtype.kind not in "iu":
+        return log.counts
+    # 32 bits must hold the number of all rows, not of a cell.
+    n_rows = log.counts[:, : log.layout.n_codes[0]].sum(axis=1).max(initial=0)
+    return log.counts.astype(np.int32 if n_rows < 2**31 else float)
 
 
-_SETTINGS = "layout", "divergence", "reference", "balance", "uniform_when_undefined"
-
-
-@jit_on_meshes(*_SETTINGS)
-def _from_counts(counts: Any, status: Any, **static: Any) -> Importance:
-    counts, status = (jnp.asarray(a)[None] for a in (counts, status))
-    return jax.tree.map(lambda a: a[0], from_counts(counts, status, **static))
-
-
-@jit_on_meshes("place", *_SETTINGS)
-def _estimate(*arrays: Any, **static: Any) -> Importance:
-    estimates = estimate_seeds(*jax.tree.map(lambda a: jnp.asarray(a)[None], arrays), **static)
+@jit_on_meshes("how")
+def _estimate(log: Encoded | Counts, how: How) -> Importance:
+    estimates = estimate_seeds(jax.tree.map(lambda a: jnp.asarray(a)[None], log), how)
     return jax.tree.map(lambda a: a[0], estimates)
 
 
-def estimate_seeds(
-    codes: Integer[Any, "s d n"],
-    level: Integer[Any, "s n"],
-    weight: Shaped[Any, "s n"] | None,
-    log_status: Int[Any, "s q"],
-    groups: Int[Any, "s n"] | None = None,
-    *,
-    place: tuple[int, ...] | Int[Any, " q"],
-    layout: Layout,
-    **how: Any,
-) -> Importance:
-    """`estimate` for s seeds in one batch, so that a CPU runs no loop over seeds; see `from_counts`."""
-    counts = sweep_counts(codes, level, weight, place=place, layout=layout)
-    if groups is not None:
-        of_seeds = jax.vmap(partial(configuration_share, n_levels=counts.shape[1] - 1))
-        counts = count_configurations(counts, of_seeds(codes, level, weight, groups)[:, None, None])
-    return from_counts(counts, log_status, layout, **how)
+def estimate_seeds(log: Encoded | Counts, how: How) -> Importance:
+    """`estimate` for s seeds in one batch, so that a CPU runs no loop over seeds."""
+    counts = log.counts if isinstance(log, Counts) else count_seeds(log)
+    return from_counts(counts, log.status, log.layout, how)
 
 
 def from_counts(
-    counts: Shaped[Array, "s q1 w"],
-    log_status: Int[Any, "s q"],
-    layout: Layout,
-    divergence: AbstractDivergence,
-    reference: str,
-    balance: bool,
-    uniform_when_undefined: bool,
+    counts: Shaped[Array, "s q1 w"], log_status: Int[Any, "s q"], layout: Layout, how: How
 ) -> Importance:
-    """The estimates from counts. The counts of a log are the sum of the counts of its parts."""
-    regimes = estimate_regimes(counts, layout, divergence, uniform=reference == "uniform")
-    variance, rows, divergences = regimes.variance, regimes.rows, regimes.divergence
+    """The estimates from counts."""
+    divergence, reference, balance, uniform_when_undefined = how
+    uniform = reference == "uniform"
+    divergences, rows, occupied, crowded = estimate_regimes(counts, layout, divergence, uniform)
+    over_levels = jax.vmap(jax.vmap(level_variances, in_axes=(0, 0, None)))
+    variance, inter, unweighted = over_levels(divergences, rows[:, :-1], rows[:, -1])
     if layout.has_pools:
         rows, divergences = merge_pools(rows, divergences, layout)
     n_target, n_region = rows[:, :-1], rows[:, -1]
     level_bits = jax.vmap(jax.vmap(level_status, in_axes=(0, 0, None)))(variance, n_target, n_region)
     parameter_bits = jax.vmap(partial(parameter_status, layout=layout, min_rows=divergence.min_rows))
-    fixed_bits = parameter_bits(n_region, regimes.occupied, regimes.crowded)
-    return Importance(
-        variance=variance,
-        importance=importance(variance, balance=balance, uniform_when_undefined=uniform_when_undefined),
-        inter=regimes.inter,
-        unweighted=regimes.unweighted,
-        divergence=divergences,
-        regime_target=n_target,
-        regime_region=n_region,
-        counts=counts,
-        status=log_status[..., None] | level_bits | fixed_bits[:, None],
-    )
+    status = log_status[..., None] | level_bits | parameter_bits(n_region, occupied, crowded)[:, None]
+    share = importance(variance, balance=balance, uniform_when_undefined=uniform_when_undefined)
+    return Importance(variance, share, inter, unweighted, divergences, n_target, n_region, counts, status)
 
 
-def checked_how(divergence: Any, reference: Any, balance: Any, uniform_when_undefined: Any) -> dict[str, Any]:
-    """The settings of `estimate` as keyword arguments, or an error that names the argument that is wrong."""
+def checked_how(divergence: Any, reference: Any, balance: Any, uniform_when_undefined: Any) -> How:
+    """The settings of `estimate`, or an error that names the argument that is wrong."""
     wanted = "one of parzax.divergence, such as parzax.divergence.Explained()"
-    return {
-        "divergence": _checks.instance("divergence", divergence, AbstractDivergence, wanted),
-        "reference": _checks.one_of("reference", reference, REFERENCES),
-        "balance": _checks.flag("balance", balance),
-        "uniform_when_undefined": _checks.flag("uniform_when_undefined", uniform_when_undefined),
-    }
+    return (
+        _checks.instance("divergence", divergence, AbstractDivergence, wanted),
+        _checks.one_of("reference", reference, REFERENCES),
+        _checks.flag("balance", balance),
+        _checks.flag("uniform_when_undefined", uniform_when_undefined),
+    )

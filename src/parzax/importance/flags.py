@@ -80,7 +80,7 @@ def parameter_status(
 ) -> Int[Array, " d"]:
     """Status bits of each parameter that are the same at every level, from the region's rows and cells.
 
-    ``occupied`` and ``crowded`` have one entry per slot, see `parzax.importance.regimes.RegimeEstimates`. A
+    ``occupied`` and ``crowded`` have one entry per slot, see `parzax.importance.regimes.estimate_regimes`. A
     parameter whose bounds move is unidentifiable if no row is in a pool.
     """
     active = n_region[:, :-1]

@@ -1,20 +1,20 @@
 """From `Encoded` to `Interactions`: what pairs of parameters explain jointly, in one compiled function."""
 
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Integer, PRNGKeyArray, Shaped
+from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
 from parzax import _checks
 from parzax._mesh import jit_on_meshes
 from parzax._numerics import divisor
-from parzax.importance.encode import Encoded, check_encoded
+from parzax.importance.encode import Encoded, check_encoded, without_values
 from parzax.importance.flags import few_rows, status_bit
-from parzax.importance.groups import configuration_share
+from parzax.importance.log_counts import configuration_share
 from parzax.importance.pair_anova import SlotRows, additive_fit, count_larger_draws, explained, interaction
 from parzax.importance.pair_slots import PairCounts, PairLayout, PairSlot, pair_counts, pair_layout
 from parzax.status import Status
@@ -26,7 +26,9 @@ _UNDEFINED |= Status.UNIDENTIFIABLE | Status.NEVER_TOGETHER
 _ROUNDING = 64
 
 
-class Interactions(eqx.Module):
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, eq=False)
+class Interactions:
     """Interactions of p pairs of parameters at q levels, in r slots; leading axes are batches.
 
     A slot is a combination of two regimes, one for each parameter of a pair; its rows are active in both. The
@@ -58,9 +60,9 @@ class Interactions(eqx.Module):
     n_target: Shaped[Any, "*s q"]
     n_region: Shaped[Any, "*s"]
     slot_variance: Float[Any, "*s q r"]
-    pairs: tuple[tuple[int, int], ...] = eqx.field(static=True)
-    slots: tuple[PairSlot, ...] = eqx.field(static=True)
-    n_draws: int = eqx.field(static=True)
+    pairs: tuple[tuple[int, int], ...] = field(metadata={"static": True})
+    slots: tuple[PairSlot, ...] = field(metadata={"static": True})
+    n_draws: int = field(metadata={"static": True})
 
 
 def interactions(
@@ -101,43 +103,34 @@ def interactions(
     n_draws = _checks.whole_number("n_draws", n_draws, 0)
     if key is not None:
         _checks.check_key(key)
-    arrays = encoded.codes, encoded.level, encoded.weight, encoded.status, encoded.groups
     where = pair_layout(encoded.layout, pairs)
-    estimates = _estimate_log(key, *arrays, where=where, place=encoded.place, n_draws=n_draws)
+    log = replace(without_values(encoded), rank=None, cutoffs=None)
+    estimates = _estimate_log(key, log, where=where, n_draws=n_draws)
     return jax.tree.map(np.asarray, estimates) if isinstance(encoded.codes, np.ndarray) else estimates
 
 
-def estimate_interactions(*arrays: Any, **static: Any) -> Interactions:
-    """`interactions` of s seeds: the arguments of `_estimate_log`, all arrays with a leading axis.
+def estimate_interactions(key: Any, log: Encoded, where: PairLayout, n_draws: int) -> Interactions:
+    """`interactions` of s seeds: a key for each, or None, and encoded logs.
 
     On a CPU seeds and slots are computed one after the other, so that counts and draws stay in its caches.
     """
     # A jitted function is traced once for both platforms.
-    estimate_log = partial(_estimate_log, **static)
+    estimate_log = partial(_estimate_log, where=where, n_draws=n_draws)
 
-    def in_turn(*arrays: Any) -> Interactions:
-        return jax.lax.map(lambda seed: estimate_log(*seed), arrays)
+    def in_turn(*seeds: Any) -> Interactions:
+        return jax.lax.map(lambda seed: estimate_log(*seed), seeds)
 
-    return jax.lax.platform_dependent(*arrays, cpu=in_turn, default=jax.vmap(estimate_log))
+    return jax.lax.platform_dependent(key, log, cpu=in_turn, default=jax.vmap(estimate_log))
 
 
-@jit_on_meshes("where", "place", "n_draws")
-def _estimate_log(
-    key: PRNGKeyArray | None,
-    codes: Integer[Array, "d n"],
-    level: Integer[Array, " n"],
-    weight: Shaped[Array, " n"] | None,
-    log_status: Int[Array, " q"],
-    groups: Int[Array, " n"] | None,
-    where: PairLayout,
-    place: tuple[int, ...],
-    n_draws: int,
-) -> Interactions:
-    """`interactions` of one log; see `Encoded.place`."""
-    if groups is not None:
-        share = configuration_share(codes, level, weight, groups, len(place))
-        weight = share * (jnp.ones_like(level, share.dtype) if weight is None else weight)
-    counts, dtype = pair_counts(codes, level, weight, where, place), jnp.result_type(float)
+@jit_on_meshes("where", "n_draws")
+def _estimate_log(key: PRNGKeyArray | None, log: Encoded, *, where: PairLayout, n_draws: int) -> Interactions:
+    log = jax.tree.map(jnp.asarray, log)
+    if log.groups is not None:
+        share = configuration_share(log)
+        weight = jnp.ones_like(log.level, share.dtype) if log.weight is None else log.weight
+        log = replace(log, weight=share * weight)
+    counts, dtype = pair_counts(log, where), jnp.result_type(float)
     sets, n_slot, cells = (x.astype(dtype) for x in (counts.sets, counts.slots, counts.cells))
     n_region, target = divisor(sets[-1]), cells[:-1]
     rows = SlotRows.from_counts(cells[-1], n_region)
@@ -146,7 +139,7 @@ def _estimate_log(
     slot_variances = jax.vmap(explained, in_axes=(0, 0, 1))(rows, jnp.moveaxis(excess, 0, -1), squares)
     pair_variances = where.pair_sums(slot_variances)
     variance, membership = interaction(pair_variances), sets[:-1] / n_region * (1 - sets[:-1] / n_region)
-    status = _status(counts, variance, where) | log_status[:, None]
+    status = _status(counts, variance, where) | log.status[:, None]
     importance = jnp.where(membership[None] > 0, jnp.maximum(variance, 0) / divisor(membership)[None], 0)
     p_value = jnp.full(status.shape, jnp.nan, dtype)
     if n_draws and where.slots:

@@ -5,17 +5,19 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from parzax import _checks
 from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal
 from parzax.space import Categorical, Domain, Float, Numeric, Ordinal, Space, Varying
-from parzax.space.axes import BOUND_SLACK, AbstractAxis
+from parzax.space.axes import AbstractAxis
 
 # Blocks of up to 2^4 cells share a group: computing them is cheap, compiling a group is not.
 _LEAST_WIDTH_BITS = 4
+# Places between bounds that move.
+PLACES = Float(0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -52,34 +54,20 @@ class Grid:
         return cls(max_cells=50, mirror=False, max_pools=0, optuna_rounding=True)
 
 
-class GridAxis(NamedTuple):
-    """Cells of a domain, with centres low, low + spacing, ... on the axis of transformed values.
+def grid_cells(
+    domain: Domain, grid: Grid
+) -> tuple[type[AbstractKernel] | None, int, Callable[[np.ndarray], np.ndarray]]:
+    """Kernel family and number of cells of a domain, and the rule that gives the cell of float64 values.
 
-    If a domain has a single value, or its bounds move, ``family`` is None, and an infinite spacing puts every
-    value in cell 0. Places between moving bounds use `relative_axis`.
+    Sizes are those of the references; steps midway between two cells follow ``grid.mirror``. If a domain has
+    a single value, or its bounds move, the family is None, and there is one cell. The rule serves to make the
+    borders (`parzax.importance.borders`); a cell is the number of borders below a value.
     """
-
-    family: type[AbstractKernel] | None
-    n_cells: int
-    low: float = 0.0
-    spacing: float = math.inf
-    transform: Callable[[np.ndarray], np.ndarray] | None = None
-
-    def cells(self, values: np.ndarray) -> np.ndarray:
-        """Cell of each native value, as int64; an arbitrary cell for NaN and for values outside."""
-        position = np.array(values, np.float64)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            position = position if self.transform is None else self.transform(position)
-            return nearest_cells(position, self.low, self.spacing).astype(np.int64)
-
-
-def grid_axis(domain: Domain, grid: Grid) -> GridAxis:
-    """The cells of a domain, sized as in the references; steps midway between two follow ``grid.mirror``."""
     axis, size = domain.axis, domain.n_values
     if isinstance(domain, Varying) or size == 1:
-        return GridAxis(None, 1)
+        return None, 1, np.zeros_like
     if isinstance(domain, Categorical):
-        return GridAxis(AitchisonAitken, domain.n_values, spacing=1.0)
+        return AitchisonAitken, size, partial(_nearest_cells, low=0.0, spacing=1.0)
     log = getattr(domain, "log", False)
     by_number = isinstance(domain, Ordinal) or (grid.mirror and size is not None and not log)
     n_cells = grid.max_cells
@@ -88,17 +76,16 @@ def grid_axis(domain: Domain, grid: Grid) -> GridAxis:
     elif size is not None:
         n_cells = size if size <= n_cells else n_cells - (grid.mirror and (size - n_cells) % 2)
     if by_number:
-        steps = partial(_step_cells, axis=axis, n_cells=n_cells)
-        return GridAxis(TruncatedNormal, n_cells, spacing=1.0, transform=steps)
+        return TruncatedNormal, n_cells, partial(_step_cells, axis=axis, n_cells=n_cells)
     low, high = _ends(domain)
-    spacing = (high - low) / (n_cells - 1)
-    # Values are clipped first if the slack at the bounds is so large that it could reach another cell.
-    slack = BOUND_SLACK * (1.0 if log else max(abs(low), abs(high)))
-    if slack <= 0.25 * spacing:
-        return GridAxis(TruncatedNormal, n_cells, low, spacing, np.log if log else None)
     ends = axis.native(np.array([0.0, 1.0]), np.array([0, int(axis.n_values) - 1]))
     scale = np.log if log else np.asarray
-    return GridAxis(TruncatedNormal, n_cells, low, spacing, lambda x: scale(np.clip(x, *ends)))
+    # Values are clipped, since the slack at the bounds may be so large that it reaches another cell.
+    return (
+        TruncatedNormal,
+        n_cells,
+        lambda x: _nearest_cells(scale(np.clip(x, *ends)), low, (high - low) / (n_cells - 1)),
+    )
 
 
 def _ends(domain: Domain) -> tuple[float, float]:
@@ -108,32 +95,26 @@ def _ends(domain: Domain) -> tuple[float, float]:
     return (math.log(low), math.log(high)) if domain.log else (low, high)
 
 
-def relative_axis(grid: Grid) -> GridAxis:
-    """The cells of places between bounds that move, from 0 to 1."""
-    return grid_axis(Float(0.0, 1.0), grid)
-
-
-def nearest_cells(position: np.ndarray, low: Any, spacing: Any) -> np.ndarray:
-    """The nearest cells, ceil((position - low) / spacing - 1/2), in floats; overwrites ``position``."""
-    # It divides instead of multiplying, as the references do, so that each value falls into the same cell as
-    # there.
-    position -= low
-    position /= spacing
-    position -= 0.5
-    return np.ceil(position, out=position)
+def _nearest_cells(position: np.ndarray, low: float, spacing: float) -> np.ndarray:
+    """The nearest cells of positions. It divides, as the references do, so that rounding is the same."""
+    return np.ceil((position - low) / spacing - 0.5)
 
 
 def cell_values(domain: Domain, grid: Grid) -> list:
     """The native value at the centre of each cell (choices of a categorical domain)."""
     if isinstance(domain, Categorical):
         return list(domain.choices)
-    n_cells = grid_axis(domain, grid).n_cells
-    if isinstance(domain, Ordinal):
-        table = np.asarray(domain.values, dtype=np.float64)
-        return np.interp(np.linspace(0, len(table) - 1, n_cells), np.arange(len(table)), table).tolist()
+    return cell_points(domain, grid_cells(domain, grid)[1])[::2].tolist()
+
+
+def cell_points(domain: Domain, n_cells: int) -> np.ndarray:
+    """(2 g - 1,) native values at the centres of g cells, and between them about where the cell changes."""
+    if isinstance(domain, Ordinal | Categorical):
+        table = np.asarray(getattr(domain, "values", np.arange(n_cells)), np.float64)
+        return np.interp(np.linspace(0, len(table) - 1, 2 * n_cells - 1), np.arange(len(table)), table)
     low, high = _ends(domain)
-    position = np.array([0.5 * (low + high)]) if n_cells == 1 else np.linspace(low, high, n_cells)
-    return (np.exp(position) if getattr(domain, "log", False) else position).tolist()
+    points = np.array([0.5 * (low + high)]) if n_cells == 1 else np.linspace(low, high, 2 * n_cells - 1)
+    return np.exp(points) if getattr(domain, "log", False) else points
 
 
 def _step_cells(values: np.ndarray, axis: AbstractAxis, n_cells: int) -> np.ndarray:
@@ -180,12 +161,8 @@ class Block:
         return self.family is not None and self.family.exchangeable
 
 
-class Group(NamedTuple):
-    """Blocks of one family whose cells, padded to one width, share a batch."""
-
-    family: type[AbstractKernel] | None
-    width: int
-    blocks: list[Block]
+# Blocks of one family whose cells, padded to one width, share a batch: family, width and blocks.
+Group: TypeAlias = tuple[type[AbstractKernel] | None, int, list[Block]]
 
 
 @dataclass(frozen=True)
@@ -265,7 +242,7 @@ class Layout:
         alike: dict[tuple, list[Block]] = defaultdict(list)
         for block in self.blocks:
             alike[block.family, max((block.n_cells - 1).bit_length(), _LEAST_WIDTH_BITS)].append(block)
-        return [Group(kernel, max(b.n_cells for b in group), group) for (kernel, _), group in alike.items()]
+        return [(kernel, max(b.n_cells for b in group), group) for (kernel, _), group in alike.items()]
 
 
 @lru_cache(maxsize=256)
@@ -276,9 +253,9 @@ def layout(space: Space, grid: Grid) -> Layout:
         offsets.append(column)
         slot = 0
         for regime, domain in enumerate(domains):
-            varying, axes = isinstance(domain, Varying), [grid_axis(domain, grid)]
-            axes += [relative_axis(grid)] * grid.max_pools * varying
-            for family, n_cells, *_ in axes:
+            varying, cells = isinstance(domain, Varying), [grid_cells(domain, grid)]
+            cells += [grid_cells(PLACES, grid)] * grid.max_pools * varying
+            for family, n_cells, _ in cells:
                 blocks.append(Block(parameter, regime, slot, family, varying, n_cells, column))
                 column, slot = column + n_cells, slot + 1
         column += 1

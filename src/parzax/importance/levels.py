@@ -1,99 +1,124 @@
-"""Level sets on the device: which rows have the best losses, for many shares of the rows at once."""
+"""Level sets: which rows have the best losses, for many shares of the rows at once, in NumPy or JAX."""
 
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 
 from parzax import _checks
-from parzax._numerics import count_below, ordered_key
+from parzax._numerics import count_below, namespace, ordered_key
 from parzax.importance.flags import status_bit
-from parzax.pareto.order import changes, latest
 from parzax.status import Status
 
 # Relative tolerance for rounding q * N to an integer.
 ROUNDING = 1e-12
 
 
-def compute_levels(
-    losses: Float[Array, " n"],
-    usable: Bool[Array, " n"],
-    weight: Shaped[Array, " n"] | None,
+def level_sets(
+    losses: Float[Any, " n"],
+    usable: Bool[Any, " n"],
+    weight: Shaped[Any, " n"] | None,
     levels: tuple[float, ...],
     region: float,
     optuna_rounding: bool,
-) -> tuple[Int[Array, " n"], Int[Array, " n"], Int[Array, " q"]]:
-    """``level``, ``rank`` and ``status`` of `Encoded`; a set includes the rows tied with its cut-off.
+    ranks: bool = True,
+) -> tuple[Int[Any, " n"], Int[Any, " n"] | None, Int[Any, " q"]]:
+    """``level``, ``rank`` and ``status`` of `parzax.Encoded`; a set includes the rows tied with its cut-off.
 
-    The JAX form of `parzax.lens.logs.level_sets`. ``levels`` ascend. Rows that are not ``usable``, and
-    rows without a loss, are in no set; a row of weight 0 is not usable.
+    ``levels`` ascend. Rows that are not ``usable``, and rows whose loss is NaN, are in no set; a row of
+    weight 0 is not usable. ``ranks`` says whether ranks are needed. With JAX arrays it is a pure function;
+    NumPy arrays are computed on the host, with the same answer.
     """
-    n, q = len(losses), len(levels)
-    # Derivatives treat the rows of a set as independent of the weights.
-    weight = None if weight is None else jax.lax.stop_gradient(weight)
+    xp, n, q = namespace(losses), len(losses), len(levels)
     # Losses are compared as integers: XLA may treat all subnormal floats as equal.
     key = ordered_key(losses)
     last = key.dtype.type(np.iinfo(key.dtype).max)
     usable = usable & (key != last)
-    key = jnp.where(usable, key, last)
-    n_usable = usable.sum(dtype=jnp.int32)
+    key = xp.where(usable, key, last)
+    n_usable = usable.sum(dtype=np.int32)
     if not n:
-        empty = jnp.zeros(0, jnp.int32)
-        return empty, empty, jnp.full(q, int(Status.NO_DATA), jnp.int32)
-    ranked, row = jax.lax.sort((key, jnp.arange(n, dtype=jnp.int32)), num_keys=1)
-    asked = (*levels, region)
-    with jax.enable_x64(True):
-        if weight is None:
-            needed, smallest = sizes(asked, n_usable, True, optuna_rounding), jnp.ones((), jnp.float64)
-            running = jnp.arange(1, n + 1, dtype=jnp.float64)
-            last_row = needed.astype(jnp.int32) - 1
-        else:
-            ranked_weight = jnp.where(usable, weight, weight.dtype.type(0))[row].astype(jnp.float64)
-            running = jnp.cumsum(ranked_weight)
-            integral = (ranked_weight == jnp.floor(ranked_weight)).all()
-            needed = sizes(asked, running[-1], integral, optuna_rounding)
-            below = (running[None] < needed[:, None]).sum(axis=1, dtype=jnp.int32)
-            last_row = jnp.minimum(below, n_usable - 1)
-            is_tied = ranked[None] == ranked[jnp.clip(last_row, 0, n - 1)][:, None]
-            smallest = jnp.where(is_tied, ranked_weight[None], jnp.inf).min(axis=1)
+        return xp.zeros(0, np.int32), xp.zeros(0, np.int32), xp.full(q, int(Status.NO_DATA), np.int32)
+    if weight is None and not ranks:
+        ranked, row = xp.sort(key), None
+    elif xp is np:
+        row = np.argsort(key, kind="stable")
+        ranked = key[row]
+    else:
+        ranked, row = jax.lax.sort((key, jnp.arange(n, dtype=jnp.int32)), num_keys=1)
+    # Number of rows up to the last one tied with the cut-off, and whether the set would reach its weight
+    # without one of the tied rows, whatever their order.
+    if weight is None:
+        needed = level_weights((*levels, region), n_usable, True, optuna_rounding)
+        last_row = needed.astype(np.int32) - 1
+        cut_off, end = _cut(ranked, last_row)
+        tied = end > last_row + 1
+    else:
+        # Derivatives treat the rows of a set as independent of the weights.
+        weight = weight if xp is np else jax.lax.stop_gradient(weight)
+        with wide(xp):
+            ranked_weight = xp.where(usable, weight, weight.dtype.type(0))[row].astype(np.float64)
+            running = xp.cumsum(ranked_weight)
+            integral = (ranked_weight == xp.floor(ranked_weight)).all()
+            needed = level_weights((*levels, region), running[-1], integral, optuna_rounding)
+            below = (running[None] < needed[:, None]).sum(axis=1, dtype=np.int32)
+            last_row = xp.minimum(below, n_usable - np.int32(1))
+        cut_off, end = _cut(ranked, last_row)
+        with wide(xp):
+            is_tied = ranked[None] == cut_off[:, None]
+            smallest = xp.where(is_tied, ranked_weight[None], np.inf).min(axis=1)
             # A row of integer weight 2 stands for two equal rows, which are tied with each other.
-            smallest = jnp.where(integral, 1.0, smallest)
-    cut_off = ranked[jnp.clip(last_row, 0, n - 1)]
-    level = jnp.where(usable, count_below(cut_off, key, -1, q + 1, q + 1), q + 1)
-    # Number of rows up to the last one tied with the cut-off.
-    end = count_below(ranked, cut_off + cut_off.dtype.type(1), -1, n, n)
-    with jax.enable_x64(True):
-        # Whether the set would reach its weight without one of the tied rows, whatever their order.
-        tied = running[jnp.maximum(end - 1, 0)] - smallest >= needed
-    all_equal = ranked[0] == ranked[jnp.maximum(n_usable - 1, 0)]
-    few = jnp.where(n_usable < 2, np.int32(Status.NO_DATA), status_bit(Status.ALL_EQUAL, all_equal))
+            smallest = xp.where(integral, 1.0, smallest)
+            tied = running[xp.maximum(end - 1, 0)] - smallest >= needed
+    level = xp.where(usable, count_below(cut_off, key, -1, q + 1, q + 1), q + 1)
+    all_equal = ranked[0] == ranked[xp.maximum(n_usable - np.int32(1), 0)]
+    few = xp.where(n_usable < 2, np.int32(Status.NO_DATA), status_bit(Status.ALL_EQUAL, all_equal))
     status = few | status_bit(Status.TIED_CUTOFF, tied[:-1] & (n_usable > 0))
-    first_tied = latest(changes([ranked]))
-    rank = jnp.zeros(n, jnp.int32).at[row].set(first_tied, unique_indices=True, mode="promise_in_bounds")
-    return level, jnp.where(usable, rank, n), status
+    if row is None:
+        return level, None, status
+    return level, xp.where(usable, count_below(ranked, key, -1, n, n).astype(np.int32), np.int32(n)), status
 
 
-def sizes(levels: tuple[float, ...], total: Any, integral: Any, optuna_rounding: bool) -> Float[Array, " q"]:
-    """Weight that each set must reach, in float64: the JAX form of `parzax.lens.logs.level_weight`.
+def _cut(ranked: Shaped[Any, " n"], last_row: Int[Any, " q"]) -> tuple[Any, Any]:
+    """Keys of the cut-offs, and the number of rows that are not above them."""
+    xp, n = namespace(ranked), len(ranked)
+    cut_off = ranked[xp.clip(last_row, 0, n - 1)]
+    return cut_off, count_below(ranked, cut_off + cut_off.dtype.type(1), -1, n, n)
 
-    ``integral`` says whether all weights are integers.
+
+def wide(xp: Any) -> AbstractContextManager:
+    """A context in which JAX computes in float64, as NumPy does."""
+    return nullcontext() if xp is np else jax.enable_x64(True)
+
+
+def level_weights(
+    levels: tuple[float, ...], total: Any, integral: Any, optuna_rounding: bool
+) -> Float[Any, " q"]:
+    """Weight that the best rows of each level must reach, in float64, if all usable rows weigh ``total``.
+
+    It is ceil(level * total), at least 1. A product that differs from an integer only by rounding is replaced
+    by the integer (0.07 of 100 is 7, 2/3 of 300 is 200). If not all weights are integers (``integral``), the
+    product is not rounded up. ``optuna_rounding`` uses ceil of the floating-point product itself. ``total``
+    and ``integral`` are NumPy's or JAX's.
     """
-    with jax.enable_x64(True):
-        quantile, total = jnp.asarray(np.array(levels, np.float64)), jnp.asarray(total).astype(jnp.float64)
-        product = quantile * total
+    xp = namespace(total)
+    with wide(xp):
+        level, total = xp.asarray(np.array(levels, np.float64)), xp.asarray(total).astype(np.float64)
+        product = level * total
         # Sums of fractional weights are rounded differently in another order.
-        slack = jnp.where(integral, 1.0, 1 - ROUNDING)
+        slack = xp.where(integral, 1.0, 1 - ROUNDING)
         if optuna_rounding:
-            needed = jnp.ceil(product) * slack
+            needed = xp.ceil(product) * slack
         else:
-            nearest = jnp.round(product)
-            is_integer = jnp.abs(product - nearest) <= ROUNDING * product
-            least = jnp.maximum(jnp.where(is_integer, nearest, jnp.ceil(product)), 1.0)
-            needed = jnp.where(integral, least, product * slack)
-        return jnp.where(quantile == 1.0, total, needed)
+            nearest = xp.round(product)
+            is_integer = xp.abs(product - nearest) <= ROUNDING * product
+            least = xp.maximum(xp.where(is_integer, nearest, xp.ceil(product)), 1.0)
+            needed = xp.where(integral, least, product * slack)
+        return xp.where(level == 1.0, total, needed)
 
 
 @lru_cache(maxsize=256)
@@ -117,5 +142,32 @@ def checked_levels(levels: Any, region: Any) -> tuple[np.ndarray, float]:
             raise ValueError(f"levels must be below region = {region!r}, got {level!r}.")
     # Levels that differ only by rounding count as equal; levels below 1e-12 are compared exactly.
     if len({round(level, 12) or level for level in levels.tolist()}) < len(levels):
-        raise ValueError("levels holds the same level twice.")
+        raise ValueError("levels hold the same level twice.")
     return levels, region
+
+
+def sets_by_cutoffs(
+    losses: Float[Any, " n"], usable: Bool[Any, " n"], cutoffs: Float[Any, " q1"]
+) -> Int[Any, " n"]:
+    """``level`` of `parzax.Encoded`, the number of ascending cut-offs below each loss; in NumPy or JAX."""
+    xp, q1 = namespace(losses), len(cutoffs)
+    keys = xp.sort(ordered_key(cutoffs))
+    return xp.where(usable, count_below(keys, ordered_key(losses), -1, q1, q1), q1)
+
+
+def checked_cutoffs(cutoffs: Any, levels: Sequence[float]) -> Float[np.ndarray, " q1"]:
+    """(q + 1,) cut-offs in float64, or an error if they are NaN or do not ascend with the levels.
+
+    Of traced cut-offs only the shape is checked.
+    """
+    hint = "; give one per level and the region's last"
+    _checks.check_shape("cutoffs", cutoffs, len(levels) + 1, hint=hint)
+    if _checks.is_traced(cutoffs):
+        return cutoffs
+    array = _checks.float_array("cutoffs", cutoffs)
+    if np.isnan(array).any():
+        raise ValueError(f"cutoffs must not be NaN, got {array.tolist()}; rows without a loss have no rank.")
+    ascending = array[[*np.argsort(levels), len(levels)]]
+    if (ascending[1:] < ascending[:-1]).any():
+        raise ValueError(f"cutoffs must ascend with the levels, the region's last, got {array.tolist()}.")
+    return array

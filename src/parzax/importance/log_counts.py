@@ -1,36 +1,35 @@
 """`Counts`: rows per level set and cell. The counts of the parts of a log add up to the counts of the log."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
-from operator import add
+from operator import add, or_
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Shaped
+from jaxtyping import Array, Float, Int, Shaped
 
 from parzax import _checks
 from parzax._mesh import jit_on_meshes
-from parzax._numerics import count_below, ordered_key
+from parzax._numerics import divisor
 from parzax.importance.counts import sweep_counts
-from parzax.importance.encode import Encoded, check_encodable, check_encoded, compute_codes, wide_floats
-from parzax.importance.flags import status_bit
+from parzax.importance.encode import Encoded, check_encoded, without_values
 from parzax.importance.layout import Grid, Layout, layout
-from parzax.importance.levels import checked_levels, rank_levels
-from parzax.space import Space, refuse_rows
-from parzax.status import Status
+from parzax.importance.levels import checked_cutoffs, checked_levels, rank_levels
+from parzax.pareto.order import changes
+from parzax.space import Space
+
+_GRID = Grid()
 
 
-class Counts(eqx.Module):
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, eq=False)
+class Counts:
     """Histogram of each target set and of the region over the cells of the grid.
 
-    `parzax.importance.estimate` needs nothing else.
-
-    Made by `parzax.importance.count`, `parzax.count_rows` (a block of rows), `parzax.count_parquet` (files)
-    and `Counts.from_table` (any engine's group-by). A pytree; leading axes are batches.
+    `parzax.importance.estimate` needs nothing else. Made by `Counts.of` from encoded rows, and by
+    `Counts.from_table` from any engine's group-by. A pytree; leading axes are batches.
 
     Attributes:
         counts: (q + 1, w) weight per cell: one row per level in the order of ``levels``, then the region.
@@ -44,11 +43,38 @@ class Counts(eqx.Module):
     counts: Shaped[Any, "*s q1 w"]
     status: Int[Any, "*s q"]
     cutoffs: Float[Any, "*s q1"] | None
-    layout: Layout = eqx.field(static=True)
-    levels: tuple[float, ...] = eqx.field(static=True)
-    region: float = eqx.field(static=True)
-    grid: Grid = eqx.field(static=True)
-    space: Space | None = eqx.field(static=True, default=None)
+    layout: Layout = field(metadata={"static": True})
+    levels: tuple[float, ...] = field(metadata={"static": True})
+    region: float = field(metadata={"static": True})
+    grid: Grid = field(metadata={"static": True})
+    space: Space | None = field(default=None, metadata={"static": True})
+
+    @classmethod
+    def of(cls, encoded: Encoded) -> "Counts":
+        """Count the rows of an encoded log; ``estimate(Counts.of(encoded))`` equals ``estimate(encoded)``.
+
+        Pure and unbatched; `jax.jit` and `jax.vmap` apply. `merge` adds the counts of the parts of a log:
+        shards of one encoded log, or blocks that `parzax.encode` encoded with the log's ``cutoffs``.
+
+        Raises:
+            TypeError, ValueError: an argument that is not a single `Encoded`; a log with groups (except on
+                Optuna's grid), because a group may span several parts.
+
+        >>> import numpy as np, parzax as px
+        >>> space, x = px.Space({"x": px.Int(1, 2)}), np.array([[1.0], [2.0], [2.0]])
+        >>> px.Counts.of(px.encode(space, x, np.arange(3.0), 0.3)).counts.tolist()
+        [[1, 0, 0], [1, 2, 0]]
+        """
+        check_encoded(encoded, "Counts.of")
+        if encoded.counted_groups is not None:
+            raise ValueError(
+                "encoded has groups, whose rows count once together, so counts of parts do not add up; use "
+                "estimate(encoded), or dataclasses.replace(encoded, groups=None) to count every row."
+            )
+        counts = _count(without_values(encoded))
+        counts = np.asarray(counts) if isinstance(encoded.codes, np.ndarray) else counts
+        settings = encoded.layout, encoded.levels, encoded.region, encoded.grid
+        return cls(counts, encoded.status, encoded.cutoffs, *settings)
 
     @classmethod
     def from_table(
@@ -62,7 +88,7 @@ class Counts(eqx.Module):
         cell: Any,
         count: Any,
         cutoffs: Any = None,
-        grid: Grid | None = None,
+        grid: Grid = _GRID,
     ) -> "Counts":
         """Build counts from a group-by with m rows, each a parameter, level, cell and count.
 
@@ -88,7 +114,7 @@ class Counts(eqx.Module):
         [[2, 0, 0], [3, 5, 0]]
         """
         _checks.instance("space", space, Space, "a parzax.Space")
-        grid, names = Grid() if grid is None else grid, np.asarray(parameter)
+        names = np.asarray(parameter)
         target, region = checked_levels(levels, region)
         columns = layout(space, grid)
         numbers = {"level": level, "cell": cell, "count": count}
@@ -104,12 +130,24 @@ class Counts(eqx.Module):
             at = np.minimum(level, len(target) + 1), columns.offsets[j] + cell
             np.add.at(histogram, at, count)
         _check_rows(histogram, columns, space)
-        return of_histogram(histogram, space, target, region, grid, cutoffs)
+        return cls.from_histogram(histogram, space, target, region, grid, cutoffs)
 
-    @property
-    def place(self) -> tuple[int, ...]:
-        """Position of each requested level in ascending order."""
-        return rank_levels(self.levels)
+    @classmethod
+    def from_histogram(
+        cls,
+        histogram: Int[np.ndarray, "q2 w"],
+        space: Space,
+        levels: Any,
+        region: float,
+        grid: Grid,
+        cutoffs: Any,
+    ) -> "Counts":
+        """Counts from the rows of each (first level set, column), levels ascending; row q + 1 is left out."""
+        levels = tuple(np.asarray(levels).tolist())
+        counts = histogram[:-1].cumsum(axis=0)[[*rank_levels(levels), len(levels)]]
+        cutoffs = None if cutoffs is None else checked_cutoffs(cutoffs, levels)
+        status = np.zeros(len(levels), np.int32)
+        return cls(counts, status, cutoffs, layout(space, grid), levels, region, grid, space)
 
     def merge(self, *others: "Counts") -> "Counts":
         """Add the counts of parts of a log.
@@ -118,16 +156,13 @@ class Counts(eqx.Module):
         around above 2^31 rows in a cell. The order of the parts does not change integer counts. Status bits
         are combined.
 
-        The result of `parzax.importance.count` has no space and no cut-offs to compare, so merge only the
-        shards of one encoded log.
-
         Raises:
-            ValueError: parts that differ in shape, grid, space, levels, region or cut-offs, or JAX counts
-                whose sum may exceed 32 bits. Cut-offs of traced arrays are not compared.
+            ValueError: parts that differ in grid, space, levels, region or cut-offs, or JAX counts whose sum
+                may exceed 32 bits. Cut-offs of traced arrays are not compared.
 
         >>> import numpy as np, parzax as px
         >>> space, x = px.Space({"x": px.Int(1, 2)}), np.array([[1.0], [2.0], [2.0]])
-        >>> part = px.count_rows(space, x, np.arange(3.0), cutoffs=[1.0, 2.0], levels=0.5)
+        >>> part = px.Counts.of(px.encode(space, x, np.arange(3.0), 0.5, cutoffs=[1.0, 2.0]))
         >>> part.merge(part).counts.tolist()
         [[2, 2, 0], [2, 4, 0]]
         """
@@ -136,109 +171,49 @@ class Counts(eqx.Module):
             _checks.instance("others", other, Counts, "parzax.Counts")
             _check_same(self, other)
         counts = [part.counts for part in parts]
-        if any(isinstance(array, np.ndarray) for array in counts) and not _checks.is_traced(*counts):
-            counts = [np.asarray(array) for array in counts]
-            counts = [array.astype(np.int64) if array.dtype.kind in "iu" else array for array in counts]
-        elif not _checks.is_traced(*counts) and _overflows(counts):
-            raise ValueError("counts: 32 bits do not hold the sum of the parts; give jax.device_get(part).")
-        status = reduce(lambda one, other: one | other, (part.status for part in parts))
-        return replace(self, counts=reduce(add, counts), status=status)
+        if not _checks.is_traced(*counts):
+            if any(isinstance(array, np.ndarray) for array in counts):
+                counts = [np.asarray(array) for array in counts]
+                counts = [array.astype(np.int64) if array.dtype.kind in "iu" else array for array in counts]
+            elif sum(int(a.max(initial=0)) for a in counts if a.dtype == jnp.int32) >= 2**31:
+                raise ValueError(
+                    "counts: 32 bits do not hold the sum of the parts; give jax.device_get(part)."
+                )
+        return replace(self, counts=reduce(add, counts), status=reduce(or_, (part.status for part in parts)))
 
 
-def count(encoded: Encoded) -> Counts:
-    """Count the rows of an encoded log; ``estimate(count(encoded))`` equals ``estimate(encoded)``.
+@jit_on_meshes()
+def _count(encoded: Encoded) -> Array:
+    return count_seeds(jax.tree.map(lambda a: jnp.asarray(a)[None], encoded))[0]
 
-    Pure and unbatched; `jax.jit` and `jax.vmap` apply. `Counts.merge` adds the counts of the parts of one
-    encoded log, such as its shards.
 
-    Raises:
-        TypeError, ValueError: an argument that is not a single `Encoded`; a log with groups (except on
-            Optuna's grid), because a group may span several parts.
+def count_seeds(encoded: Encoded) -> Shaped[Array, "s q1 w"]:
+    """Counts of s encoded logs in one batch, so that a CPU runs no loop over seeds.
+
+    Rows of a group in the same cells are one configuration. The counts of a log with groups are those of its
+    rows times the share of different configurations (`configuration_share`): if each row was repeated k times
+    in its group, they equal the counts of the log without repeats.
     """
-    check_encoded(encoded, "count")
-    if encoded.groups is not None and not encoded.grid.optuna_rounding:
-        raise ValueError(
-            "encoded has groups, whose rows count once together, so counts of parts do not add up; use "
-            "estimate(encoded), or dataclasses.replace(encoded, groups=None) to count every row."
-        )
     arrays = encoded.codes, encoded.level, encoded.weight
-    counts = _count(*arrays, place=encoded.place, layout=encoded.layout)
-    counts = np.asarray(counts) if isinstance(encoded.codes, np.ndarray) else counts
-    settings = encoded.layout, encoded.levels, encoded.region, encoded.grid
-    return Counts(counts, encoded.status, None, *settings)
+    counts = sweep_counts(*arrays, place=encoded.place, layout=encoded.layout)
+    if encoded.counted_groups is None:
+        return counts
+    share = jax.vmap(configuration_share)(encoded)
+    return counts.astype(share.dtype) * share[:, None, None]
 
 
-@jit_on_meshes("place", "layout")
-def _count(codes: Any, level: Any, weight: Any, **static: Any) -> Array:
-    arrays = jax.tree.map(lambda a: jnp.asarray(a)[None], (codes, level, weight))
-    return sweep_counts(*arrays, **static)[0]
-
-
-def count_arrays(
-    space: Space, x: Any, losses: Any, cutoffs: Any, levels: tuple[float, ...], region: float, grid: Grid
-) -> Counts:
-    """`parzax.count_rows` of JAX arrays, which stay where they are, for checked levels and region."""
-    check_encodable(space, grid)
-    x, losses = (wide_floats(name, a) for name, a in (("x", x), ("losses", losses)))
-    _checks.check_shape("x", x, "n", len(space), hint="; use jax.vmap for a batch")
-    _checks.check_shape("losses", losses, len(x))
-    cutoffs = wide_floats("cutoffs", cutoffs) if isinstance(cutoffs, jax.Array) else cutoffs
-    checked = checked_cutoffs(cutoffs, levels)
-    cutoffs = jnp.asarray(cutoffs if isinstance(cutoffs, jax.Array) else checked, losses.dtype)
-    counts, valid = _count_arrays(x, losses, cutoffs, space=space, grid=grid, levels=levels)
-    if not _checks.is_traced(valid) and not valid.all():
-        refuse_rows("x", space, x, np.asarray(valid))
-    status = jnp.broadcast_to(status_bit(Status.INVALID_ROWS, ~valid.all()), (len(levels),))
-    return Counts(counts, status, cutoffs, layout(space, grid), levels, region, grid, space)
-
-
-@jit_on_meshes("space", "grid", "levels")
-def _count_arrays(
-    x: Float[Array, "n d"],
-    losses: Float[Array, " n"],
-    cutoffs: Float[Array, " q1"],
-    *,
-    space: Space,
-    grid: Grid,
-    levels: tuple[float, ...],
-) -> tuple[Int[Array, "q1 w"], Bool[Array, "n d"]]:
-    (codes, valid), usable, q1 = compute_codes(x, space, grid), ~jnp.isnan(losses), len(levels) + 1
-    # Losses are compared as integers: XLA may treat all subnormal floats as equal.
-    level = count_below(jnp.sort(ordered_key(cutoffs)), ordered_key(losses), -1, q1, q1)
-    level = jnp.where(usable & valid.all(axis=1), level, q1)
-    counts = sweep_counts(
-        codes[None], level[None], None, place=rank_levels(levels), layout=layout(space, grid)
-    )
-    return counts[0], valid | ~usable[:, None]
-
-
-def of_histogram(
-    histogram: Int[np.ndarray, "q2 w"], space: Space, levels: Any, region: float, grid: Grid, cutoffs: Any
-) -> Counts:
-    """`Counts` from the rows of each (first level set, column), levels ascending; row q + 1 is left out."""
-    levels = tuple(np.asarray(levels).tolist())
-    counts = histogram[:-1].cumsum(axis=0)[[*rank_levels(levels), len(levels)]]
-    cutoffs = None if cutoffs is None else checked_cutoffs(cutoffs, levels)
-    status = np.zeros(len(levels), np.int32)
-    return Counts(counts, status, cutoffs, layout(space, grid), levels, region, grid, space)
-
-
-def checked_cutoffs(cutoffs: Any, levels: Sequence[float]) -> Float[np.ndarray, " q1"]:
-    """(q + 1,) cut-offs in float64, or an error if they are NaN or do not ascend with the levels.
-
-    Of traced cut-offs only the shape is checked.
-    """
-    hint = "; give one per level and the region's last"
-    _checks.check_shape("cutoffs", cutoffs, len(levels) + 1, hint=hint)
-    if _checks.is_traced(cutoffs):
-        return cutoffs
-    array = _checks.float_array("cutoffs", cutoffs)
-    if np.isnan(array).any():
-        raise ValueError(f"cutoffs must not be NaN, got {array.tolist()}; rows without a loss have no rank.")
-    ascending = array[[*np.argsort(levels), len(levels)]]
-    if (ascending[1:] < ascending[:-1]).any():
-        raise ValueError(f"cutoffs must ascend with the levels, the region's last, got {array.tolist()}.")
-    return array
+def configuration_share(encoded: Encoded) -> Float[Array, ""]:
+    """Different configurations of all groups, divided by the rows (weight) of the region; 1 without rows."""
+    codes, level, weight, groups = encoded.codes, encoded.level, encoded.weight, encoded.groups
+    in_region = level <= len(encoded.levels)
+    # Rows with equal cells have equal hashes; rows with different cells collide with probability 2^-32.
+    factors = np.random.default_rng(0).integers(2**31, size=len(codes), dtype=np.uint32) * 2 + 1
+    hashes = (codes.astype(jnp.uint32) * factors[:, None]).sum(axis=0, dtype=jnp.uint32)
+    outside, *ordered = jax.lax.sort((~in_region, groups, hashes), num_keys=3)
+    n = (changes(ordered) & ~outside).sum(dtype=jnp.int32)
+    n_rows = in_region.sum(dtype=jnp.int32) if weight is None else jnp.where(in_region, weight, 0).sum()
+    share = n.astype(jnp.result_type(float)) / divisor(n_rows.astype(jnp.result_type(float)))
+    return jnp.where(n_rows > 0, share, 1)
 
 
 def _whole_numbers(name: str, values: Any, shape: tuple[int, ...]) -> Int[np.ndarray, " m"]:
@@ -267,12 +242,6 @@ def _check_rows(histogram: Int[np.ndarray, "q2 w"], columns: Layout, space: Spac
             raise ValueError(f"cell: {name!r} has {inactive} rows in {cell}, {hint}")
 
 
-def _overflows(counts: Sequence[Array]) -> bool:
-    """Whether 32 bits may not hold the sum of integers."""
-    integers = [array for array in counts if jnp.issubdtype(array.dtype, jnp.int32)]
-    return sum(int(array.max(initial=0)) for array in integers) >= 2**31
-
-
 def _check_same(one: Counts, other: Counts) -> None:
     """Raise if the counts of two parts do not belong together."""
     for name in ("grid", "levels", "region", "space"):
@@ -283,8 +252,6 @@ def _check_same(one: Counts, other: Counts) -> None:
         shapes = f"{one.counts.shape} and {other.counts.shape}"
         raise ValueError(f"parts to be merged are of different spaces: their counts are {shapes}.")
     given = [part.cutoffs for part in (one, other) if part.cutoffs is not None]
-    if _checks.is_traced(*given) or not given:
-        return
-    if len(given) == 1 or not np.array_equal(*given):
+    if given and not _checks.is_traced(*given) and (len(given) == 1 or not np.array_equal(*given)):
         hint = "count all parts with the cut-offs of the log"
         raise ValueError(f"parts to be merged differ in cutoffs: {one.cutoffs} and {other.cutoffs}; {hint}.")

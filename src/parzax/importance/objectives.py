@@ -10,9 +10,9 @@ from jaxtyping import Array, Float, Int
 from parzax import pareto
 from parzax._mesh import jit_on_meshes
 from parzax._numerics import namespace
-from parzax.importance.levels import checked_levels, sizes
+from parzax.importance.levels import checked_levels, level_weights
+from parzax.pareto import AbstractTies, Crowding, Hypervolume
 from parzax.pareto.order import changes, checked_rows, lexicographic, value_ranks
-from parzax.split.ties import AbstractTies, Crowding, Hypervolume, hypervolume, reference_point
 
 # Weight of the sum in ParEGO's augmented Chebyshev norm.
 _AUGMENTED = 0.05
@@ -72,8 +72,8 @@ def pareto_losses(
     Args:
         losses: (n, m) objectives, minimised. A row with a NaN gets NaN.
         levels, region: as in `parzax.encode`; static. They decide which fronts are cut.
-        ties: `parzax.ties.hypervolume()` (the default, for two or three objectives) or
-            `parzax.ties.crowding()`.
+        ties: `parzax.pareto.Hypervolume()` (the default, for two or three objectives) or
+            `parzax.pareto.Crowding()`.
 
     Returns:
         (n,) places, lower is better; equal rows, and rows that ``ties`` cannot tell apart, share a place.
@@ -86,9 +86,9 @@ def pareto_losses(
     >>> pareto_losses(losses, 0.25).tolist()
     [1.0, 0.0, 2.0, 3.0]
     """
-    ties = hypervolume() if ties is None else ties
+    ties = Hypervolume() if ties is None else ties
     if not isinstance(ties, Hypervolume | Crowding):
-        raise TypeError(f"ties must be parzax.ties.hypervolume() or parzax.ties.crowding(), got {ties!r}.")
+        raise TypeError(f"ties must be Hypervolume() or Crowding() of parzax.pareto, got {ties!r}.")
     losses, _ = checked_rows(losses, None)
     ties.check(losses.shape[1])
     target, region = checked_levels(levels, region)
@@ -103,11 +103,11 @@ def _places(losses: Float[Array, "n m"], *, levels: tuple[float, ...], by_area: 
     used = ~jnp.isnan(losses).any(axis=1)
     rank = pareto.non_domination_rank(losses, used)
     # Equal rows share the place of the first one.
-    position, number = lexicographic(value_ranks(losses, used)[0]).position, jnp.arange(n, dtype=jnp.int32)
+    position, number = lexicographic(value_ranks(losses, used)[0])[2], jnp.arange(n, dtype=jnp.int32)
     equal_to = jnp.full(n, n, jnp.int32).at[position].min(number)[position]
     first = used & (equal_to == number)
     if by_area:
-        needed = sizes(levels, used.sum(dtype=jnp.int32), True, False).astype(jnp.int32)
+        needed = level_weights(levels, used.sum(dtype=jnp.int32), True, False).astype(jnp.int32)
         # The front that each set cuts; -1 if a set ends exactly with a front.
         ranks = jnp.sort(rank)
         last, following = (ranks[jnp.clip(place, 0, n - 1)] for place in (needed - 1, needed))
@@ -115,7 +115,7 @@ def _places(losses: Float[Array, "n m"], *, levels: tuple[float, ...], by_area: 
 
         def choose(front: Int[Array, ""]) -> Int[Array, " n"]:
             mask = first & (rank == front)
-            return pareto.greedy_hypervolume_order(losses, reference_point(losses, mask), n, mask)
+            return pareto.greedy_hypervolume_order(losses, pareto.reference_point(losses, mask), n, mask)
 
         # The rows of a front that no level cuts share one place.
         within = jnp.where(rank[None] == cut[:, None], jax.lax.map(choose, cut), 0).max(axis=0)

@@ -3,23 +3,20 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, Integer, Shaped
+from jaxtyping import Array, Int, Shaped
 
 from parzax import _checks
 from parzax.importance.counts import sweep_counts
+from parzax.importance.encode import Encoded
 from parzax.importance.layout import Block, Layout
 from parzax.importance.pair_cells import count_sizes, merged_cells, slot_sizes, slot_width
 
-
-class PairSlot(NamedTuple):
-    """One regime of each parameter of pair number ``pair``; the rows of a slot are active in both regimes."""
-
-    pair: int
-    regimes: tuple[int, int]
+# Number of the pair, and one regime of each of its parameters; the rows of a slot are active in both.
+PairSlot: TypeAlias = tuple[int, tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -39,12 +36,12 @@ class PairLayout:
         """All slots; the slots of a pair follow each other."""
         blocks = self.blocks
         regimes = [product(blocks[first], blocks[second]) for first, second in self.pairs]
-        return tuple(PairSlot(i, (a.regime, b.regime)) for i, pair in enumerate(regimes) for a, b in pair)
+        return tuple((i, (a.regime, b.regime)) for i, pair in enumerate(regimes) for a, b in pair)
 
     @property
     def first_slot(self) -> Int[np.ndarray, " p1"]:
         """The first slot of each pair, and the number of slots."""
-        pair_of_slot = [slot.pair for slot in self.slots]
+        pair_of_slot = [pair for pair, _ in self.slots]
         return np.searchsorted(pair_of_slot, np.arange(len(self.pairs) + 1)).astype(np.int32)
 
     @property
@@ -109,19 +106,11 @@ class PairCounts(NamedTuple):
     cells: Shaped[Array, "q1 r w w"]
 
 
-def pair_counts(
-    codes: Integer[Array, "d n"],
-    level: Integer[Array, " n"],
-    weight: Shaped[Array, " n"] | None,
-    where: PairLayout,
-    place: tuple[int, ...],
-) -> PairCounts:
-    """Counts of all slots of one log; level i is at position ``place[i]`` in ascending order.
-
-    The rows of the region decide which grid cells are merged.
-    """
+def pair_counts(log: Encoded, where: PairLayout) -> PairCounts:
+    """Counts of all slots of one log. The rows of the region decide which grid cells are merged."""
     layout, (first, second) = where.layout, np.array(where.pairs, np.int32).reshape(-1, 2).T
-    q, weights, codes = len(place), None if weight is None else weight[None], codes.astype(jnp.int32)
+    codes, level, weight, place = log.codes.astype(jnp.int32), log.level, log.weight, log.place
+    q, weights = len(place), None if weight is None else weight[None]
 
     def count(codes: Int[Array, "c n"], layout: Layout) -> Shaped[Array, "q1 w"]:
         return sweep_counts(codes[None], level[None], weights, place=place, layout=layout)[0]

@@ -1,7 +1,5 @@
 """From counts per level and cell to divergences of regimes and variances of parameters."""
 
-from typing import NamedTuple
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,41 +14,32 @@ from parzax.importance.variance import inter_regime_variance, unweighted_varianc
 _MANY_CELLS, _AT_END = 48, 2
 
 
-class RegimeEstimates(NamedTuple):
-    """Estimates from the counts of s seeds at q levels, for d parameters with l slots, "inactive" last.
-
-    A slot is a regime, or a pool of a regime whose bounds move; see `Layout.n_slots`.
-    """
-
-    divergence: Float[Array, "s q d l"]
-    rows: Shaped[Array, "s q1 d l"]  # rows of the target sets, and of the region last
-    variance: Float[Array, "s q d"]
-    inter: Float[Array, "s q d"]
-    unweighted: Float[Array, "s q d"]
-    occupied: Shaped[Array, "s d l"]  # cells of the grid that have rows of the region
-    # 1 if most rows lie at one end of the slot's domain (`_summarise`), else 0
-    crowded: Shaped[Array, "s d l"]
-
-
 def estimate_regimes(
     counts: Shaped[Array, "s q1 w"], layout: Layout, divergence: AbstractDivergence, uniform: bool
-) -> RegimeEstimates:
-    """Estimate divergences (0 in slots with fewer than ``divergence.min_rows`` rows) and variances."""
+) -> tuple[
+    Float[Array, "s q d l"], Shaped[Array, "s q1 d l"], Shaped[Array, "s d l"], Shaped[Array, "s d l"]
+]:
+    """Estimates for d parameters with l slots, "inactive" last, from the counts of s seeds at q levels.
+
+    A slot is a regime, or a pool of a regime whose bounds move; see `Layout.n_slots`.
+
+    Returns:
+        Divergences, 0 in slots with fewer than ``divergence.min_rows`` rows; rows of the target sets, and of
+        the region last; cells of the grid that have rows of the region; and 1 for slots whose rows are
+        crowded at one end of the domain (`_summarise`), else 0.
+    """
     groups, q1 = layout.groups, counts.shape[1]
     stacks = [_stack(counts, group) for group in groups]
     summaries = [_summarise(stack, group) for stack, group in zip(stacks, groups, strict=True)]
     rows, occupied, crowded = jnp.split(_by_parameter(summaries, layout), (q1, q1 + 1), 1)
     rows = rows.at[..., -1].set(counts[..., jnp.asarray(layout.inactive)])
-    n_target, n_region = rows[:, :-1], rows[:, -1]
-    enough = n_region >= jnp.asarray(divergence.min_rows, n_region.dtype)
+    enough = rows[:, -1] >= jnp.asarray(divergence.min_rows, rows.dtype)
     divergences = [_divergences(*pair, divergence, uniform) for pair in zip(stacks, groups, strict=True)]
     estimates = jnp.where(enough[:, None], _by_parameter(divergences, layout), 0)
-    over_levels = jax.vmap(_variances, in_axes=(0, 0, None))
-    variances = jax.vmap(over_levels)(estimates, n_target, n_region)
-    return RegimeEstimates(estimates, rows, *variances, occupied[:, 0], crowded[:, 0])
+    return estimates, rows, occupied[:, 0], crowded[:, 0]
 
 
-def _variances(
+def level_variances(
     divergence: Float[Array, "d k"], n_target: Shaped[Array, "d k"], n_region: Shaped[Array, "d k"]
 ) -> tuple[Float[Array, " d"], Float[Array, " d"], Float[Array, " d"]]:
     """Within-regime, inter-regime and unweighted variance of every parameter at one level.
@@ -74,13 +63,13 @@ def _divergences(
     stack: Shaped[Array, "s q1 j g"], group: Group, divergence: AbstractDivergence, uniform: bool
 ) -> Float[Array, "s q j"]:
     """Divergence of every regime and pool; the blocks of a group share one padded batch."""
-    family = group.family
+    family, width, blocks = group
     if family is None:
-        return jnp.zeros((len(stack), stack.shape[1] - 1, len(group.blocks)))
-    sizes = [block.n_cells for block in group.blocks]
+        return jnp.zeros((len(stack), stack.shape[1] - 1, len(blocks)))
+    sizes = [block.n_cells for block in blocks]
     # Seeds and blocks are one axis: with two axes XLA's CPU backend turns some products into loops.
     batch = jnp.moveaxis(stack, 2, 1)
-    n_cells = jnp.tile(jnp.array(sizes), len(stack)) if min(sizes) < group.width else None
+    n_cells = jnp.tile(jnp.array(sizes), len(stack)) if min(sizes) < width else None
 
     def estimate_block(sets: Shaped[Array, "q1 g"], n_cells: Array | None) -> Float[Array, " q"]:
         return regime_divergence(divergence, RegimeCounts(sets, family, n_cells, uniform))
@@ -120,12 +109,13 @@ def _summarise(stack: Shaped[Array, "s q1 j g"], group: Group) -> Shaped[Array, 
     were searched on a log axis and the domain is linear. If all rows are in one cell, the parameter is
     constant and not crowded.
     """
+    family, width, blocks = group
     rows, region = stack.sum(axis=-1, dtype=stack.dtype), stack[:, -1]
     occupied = (region > 0).sum(axis=-1, dtype=stack.dtype)
     crowded = jnp.zeros_like(occupied)
-    wide = np.array([[block.n_cells >= _MANY_CELLS and not block.is_pool] for block in group.blocks])
-    if group.family is not None and not group.family.exchangeable and wide.any():
-        cells, size = np.arange(group.width), np.array([[block.n_cells] for block in group.blocks])
+    wide = np.array([[block.n_cells >= _MANY_CELLS and not block.is_pool] for block in blocks])
+    if family is not None and not family.exchangeable and wide.any():
+        cells, size = np.arange(width), np.array([[block.n_cells] for block in blocks])
         ends = np.stack([(cells < _AT_END) & wide, (cells >= size - _AT_END) & (cells < size) & wide])
         at_ends = (region[None] * jnp.asarray(ends[:, None], stack.dtype)).sum(axis=-1, dtype=stack.dtype)
         crowded = ((2 * at_ends.max(axis=0) > rows[:, -1]) & (occupied > 1)).astype(stack.dtype)
@@ -134,13 +124,14 @@ def _summarise(stack: Shaped[Array, "s q1 j g"], group: Group) -> Shaped[Array, 
 
 def _stack(counts: Shaped[Array, "... w"], group: Group) -> Shaped[Array, "... j g"]:
     """The columns of a group's blocks, each padded to the width of the group."""
-    starts, sizes = np.array([(block.start, block.n_cells) for block in group.blocks]).T
-    strides = np.unique(np.diff(starts)).tolist() or [group.width]
-    if len(strides) == 1 and (sizes == group.width).all():  # a slice is faster than a gather
-        run = counts[..., starts[0] : starts[-1] + group.width]
-        run = jnp.pad(run, [(0, 0)] * (counts.ndim - 1) + [(0, strides[0] - group.width)])
-        return run.reshape(*counts.shape[:-1], len(starts), strides[0])[..., : group.width]
-    cells = np.arange(group.width)
+    _, width, blocks = group
+    starts, sizes = np.array([(block.start, block.n_cells) for block in blocks]).T
+    strides = np.unique(np.diff(starts)).tolist() or [width]
+    if len(strides) == 1 and (sizes == width).all():  # a slice is faster than a gather
+        run = counts[..., starts[0] : starts[-1] + width]
+        run = jnp.pad(run, [(0, 0)] * (counts.ndim - 1) + [(0, strides[0] - width)])
+        return run.reshape(*counts.shape[:-1], len(starts), strides[0])[..., :width]
+    cells = np.arange(width)
     columns = np.where(cells < sizes[:, None], starts[:, None] + cells, counts.shape[-1])
     return counts.at[..., columns].get(mode="fill", fill_value=0)
 
@@ -149,6 +140,6 @@ def _by_parameter(parts: list[Shaped[Array, "... _"]], layout: Layout) -> Shaped
     """Arrange one number per block of each group by (parameter, slot); 0 in unused slots."""
     x = jnp.concatenate(parts, axis=-1)
     source = np.full((len(layout.offsets), layout.n_slots), x.shape[-1])
-    for i, block in enumerate(block for group in layout.groups for block in group.blocks):
+    for i, block in enumerate(block for *_, blocks in layout.groups for block in blocks):
         source[block.parameter, block.slot] = i
     return x.at[..., source].get(mode="fill", fill_value=0)

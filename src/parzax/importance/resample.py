@@ -8,27 +8,23 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, Integer, Key, PRNGKeyArray
+from jaxtyping import Array, Bool, Int, Integer, Key, PRNGKeyArray, Shaped
 
 from parzax import _checks
 from parzax._mesh import jit_on_meshes
+from parzax._numerics import count_below
 from parzax.divergence import AbstractDivergence, Explained
 from parzax.importance.counts import sweep_counts
-from parzax.importance.draws import METHODS, sample_levels, sample_size
 from parzax.importance.encode import Encoded, check_encoded
-from parzax.importance.estimate import Importance, checked_how, from_counts
-from parzax.importance.groups import (
-    count_configurations,
-    group_sample_counter,
-    group_shuffle_counter,
-    share_of,
-)
-from parzax.importance.layout import Layout
-from parzax.importance.levels import sizes
+from parzax.importance.estimate import How, Importance, checked_how, from_counts
+from parzax.importance.levels import level_weights
+from parzax.importance.log_counts import configuration_share
+from parzax.pareto.order import changes
 
+_DEFAULT = Explained()
+_LARGEST = np.uint32(2**32 - 1)
 # Batch limits: scattered entries, counts, and replicates. Batches that fit a CPU's cache would leave an
 # accelerator idle.
-_DEFAULT = Explained()
 _CPU, _ACCELERATOR = (1 << 18, 1 << 16, 64), (1 << 26, 1 << 24, 1 << 10)
 
 
@@ -108,30 +104,20 @@ def _replicate(
         remedy = "repeat the rows, or use parzax.cond_ped_anova(obs, n_resamples=...)"
         raise ValueError(f"encoded has weights, and a row of weight 2 is two rows; {remedy}.")
     if encoded.rank is None:
-        raise ValueError("encoded has no ranks; make it by parzax.encode or Observations.encode.")
-    replicates = replicate(key, encoded, draw=draw, n=n, **how)
+        raise ValueError("encoded has no ranks; make it by parzax.encode without cut-offs, or by obs.encode.")
+    replicates = _replicates(key, encoded, draw=draw, n=n, how=how)
     return jax.tree.map(np.asarray, replicates) if isinstance(encoded.codes, np.ndarray) else replicates
 
 
-@jit_on_meshes("draw", "n", "divergence", "reference", "balance", "uniform_when_undefined")
-def replicate(key: PRNGKeyArray, encoded: Encoded, *, draw: str, n: int, **how: Any) -> Importance:
-    """`resample` by the method ``draw``, or `shuffle`, without their checks."""
-    if draw == "shuffle":
-        count = shuffle_counter(encoded)
-    elif encoded.groups is not None:
-        count = group_sample_counter(encoded, draw)
-    else:
-        rank, levels = jnp.asarray(encoded.rank), (*sorted(encoded.levels), encoded.region)
-        size = sample_size((rank < len(rank)).sum(dtype=jnp.int32), draw)
-        needed = sizes(levels, size, True, encoded.grid.optuna_rounding).astype(jnp.int32)
-        count = sample_counter(encoded.codes, rank, needed, encoded.place, encoded.layout, draw)
-
-    share = share_of(encoded)
+@jit_on_meshes("draw", "n", "how")
+def _replicates(key: PRNGKeyArray, encoded: Encoded, *, draw: str, n: int, how: How) -> Importance:
+    encoded = jax.tree.map(jnp.asarray, encoded)
+    count = shuffle_counter(encoded) if draw == "shuffle" else sample_counter(encoded, draw)
+    status = encoded.status[None]
 
     def estimate_batch(keys: Key[Array, " b"]) -> Importance:
-        log_status = jnp.broadcast_to(encoded.status[None], (len(keys), len(encoded.status)))
-        counts = count_configurations(count(keys), share)
-        return from_counts(counts, log_status, encoded.layout, **how)
+        log_status = jnp.broadcast_to(status, (len(keys), status.shape[1]))
+        return from_counts(count(keys), log_status, encoded.layout, how)
 
     def estimate_in_rounds(numbers: Integer[Array, " n"], limits: tuple[int, int, int]) -> Importance:
         most_entries, most_counts, most = limits
@@ -141,8 +127,6 @@ def replicate(key: PRNGKeyArray, encoded: Encoded, *, draw: str, n: int, **how: 
         size = math.ceil(n / n_rounds)
         padded = jnp.pad(numbers, (0, n_rounds * size - n)).reshape(n_rounds, size)
         keys = jax.vmap(jax.vmap(lambda i: jax.random.fold_in(key, i)))(padded)
-        if n_rounds == 1:
-            return estimate_batch(keys[0])
         replicated = jax.lax.map(estimate_batch, keys)
         return jax.tree.map(lambda a: a.reshape(n_rounds * size, *a.shape[2:])[:n], replicated)
 
@@ -152,54 +136,134 @@ def replicate(key: PRNGKeyArray, encoded: Encoded, *, draw: str, n: int, **how: 
 
 
 def sample_counter(
-    codes: Any,
-    rank: Int[Array, " m"],
-    needed: Int[Array, " q1"],
-    place: tuple[int, ...],
-    layout: Layout,
-    method: str,
-) -> Callable[[Key[Array, " b"]], Int[Array, "b q1 w"]]:
-    """A function that maps keys to counts; each key draws one random sample of the log.
+    encoded: Encoded, method: str, needed: Int[Array, " q1"] | None = None
+) -> Callable[[Key[Array, " b"]], Shaped[Array, "b q1 w"]]:
+    """A function that maps keys to counts; each key draws one random sample of the groups of rows.
 
-    ``needed`` is the number of sampled rows in each set, in ascending order, with the region last.
+    A group is drawn with all its rows; without groups, rows are drawn. The level sets of a sample follow from
+    its rows. Where the number of its rows is fixed, ``needed`` may give the size of each set in ascending
+    order, with the region last; then one program serves all values of the levels.
     """
-    m, usable = len(rank), (rank < len(rank)).sum(dtype=jnp.int32)
+    rank, levels = encoded.rank, (*sorted(encoded.levels), encoded.region)
+    assert rank is not None
+    m, q1, layout = len(rank), len(levels), encoded.layout
     # Rows sorted by loss, best first; rows that are left out come last.
     ranked, row = jax.lax.sort((rank, jnp.arange(m, dtype=jnp.int32)), num_keys=1)
-    ordered, first_tied = codes[:, row], jnp.minimum(ranked, m - 1)
-    better = jnp.arange(m + 1, dtype=jnp.int32)
-    level_after = (needed[None] <= better[:, None]).sum(axis=1, dtype=jnp.int32)
-    draw, size = jax.vmap(METHODS[method], in_axes=(0, None, None, None)), sample_size(usable, method)
+    usable, first_tied, ordered = ranked < m, jnp.minimum(ranked, m - 1), encoded.codes[:, row]
+    group, n_groups = jnp.arange(m), usable.sum(dtype=jnp.int32)
+    if encoded.groups is not None:
+        group, n_groups = _number_groups(encoded.groups[row], usable)
+    size = sample_size(n_groups, method)
+    share = None if encoded.counted_groups is None else configuration_share(encoded)
 
-    def count(keys: Key[Array, " b"]) -> Int[Array, "b q1 w"]:
-        weight = draw(keys, m, size, usable)
-        level = sample_levels(weight, first_tied, level_after)
-        return sweep_counts(ordered[None], level, weight, place=place, layout=layout)
+    def find_level(weight: Int[Array, " m"]) -> Int[Array, " m"]:
+        n_rows = size if encoded.groups is None else weight.sum(dtype=jnp.int32)
+        sizes = needed
+        if sizes is None:
+            sizes = level_weights(levels, n_rows, True, encoded.grid.optuna_rounding).astype(jnp.int32)
+        # Entry k is the first set of a row with k better rows in the sample.
+        level_after = count_below(sizes, jnp.arange(1, m + 2, dtype=jnp.int32), -1, q1, q1)
+        upto = jnp.cumsum(weight, dtype=jnp.int32)
+        return level_after[(upto - weight)[first_tied]]
+
+    def count(keys: Key[Array, " b"]) -> Shaped[Array, "b q1 w"]:
+        weight = jax.vmap(lambda key: METHODS[method](key, m, size, n_groups))(keys)
+        if encoded.groups is not None:
+            weight = jnp.where(usable[None], weight[:, group], 0)
+        level = jax.vmap(find_level)(weight)
+        counts = sweep_counts(ordered[None], level, weight, place=encoded.place, layout=layout)
+        return counts if share is None else counts.astype(share.dtype) * share
 
     return count
 
 
-def shuffle_counter(encoded: Encoded) -> Callable[[Key[Array, " b"]], Int[Array, "b q1 w"]]:
-    """A function that maps keys to counts; each key shuffles the log once within regimes."""
+def shuffle_counter(encoded: Encoded) -> Callable[[Key[Array, " b"]], Shaped[Array, "b q1 w"]]:
+    """A function that maps keys to counts; each key shuffles the groups of the log once within regimes.
+
+    For each parameter, the rows of a group in one regime are one unit; without groups, a row is. Units of a
+    regime exchange their lists of cells; a unit with more rows than the list that it gets repeats the list.
+    The losses stay, so rows of one group remain together in the target.
+    """
     codes, layout, n_levels = encoded.codes, encoded.layout, len(encoded.levels)
     block_of_code = np.zeros((len(layout.offsets), max(layout.n_codes)), np.int32)
     for block in layout.blocks:
         first = block.start - layout.offsets[block.parameter]
         block_of_code[block.parameter, first : first + block.n_cells] = block.slot + 1
-    level = encoded.level.astype(jnp.int32)
-    block = jnp.asarray(block_of_code)[jnp.arange(len(codes))[:, None], codes.astype(jnp.int32)]
-    block = jnp.where((level <= n_levels)[None], block, layout.n_slots + 1)
-    if encoded.groups is not None:
-        return group_shuffle_counter(encoded, block)
-    # Grid codes sorted by regime; rows outside the region come last.
-    _, ordered = jax.lax.sort((block, codes), num_keys=1)
+    row = jnp.broadcast_to(jnp.arange(codes.shape[1], dtype=jnp.int32)[None], codes.shape)
+    regime = jnp.asarray(block_of_code)[jnp.arange(len(codes))[:, None], codes.astype(jnp.int32)]
+    # Rows outside the region have a number that no regime has.
+    regime = jnp.where((encoded.level <= n_levels)[None], regime, layout.n_slots + 1)
+    share = None if encoded.counted_groups is None else configuration_share(encoded)
+    groups = row if encoded.groups is None else jnp.broadcast_to(encoded.groups, codes.shape)
+    level = jnp.broadcast_to(encoded.level.astype(jnp.int32), codes.shape)
+    # Stable, so that the rows of a unit stay in their order.
+    regime, groups, codes, level = jax.lax.sort((regime, groups, codes, level), dimension=1, num_keys=2)
+    unit = jax.vmap(lambda *keys: jnp.cumsum(changes(list(keys)), dtype=jnp.int32) - 1)(regime, groups)
 
-    def permute_levels(key: PRNGKeyArray) -> Int[Array, "d m"]:
-        bits = jax.random.bits(key, block.shape, jnp.uint32)
-        return jax.lax.sort((block, bits, jnp.broadcast_to(level[None], bits.shape)), num_keys=2)[2]
+    def first_of_units(x: Int[Array, "d n"]) -> Int[Array, "d n"]:
+        none = jnp.full_like(row, jnp.iinfo(jnp.int32).max)
+        return jax.vmap(lambda none, x, unit: none.at[unit].min(x))(none, x, unit)
 
-    def count(keys: Key[Array, " b"]) -> Int[Array, "b q1 w"]:
-        levels = jax.vmap(permute_levels)(keys)
-        return sweep_counts(ordered[None], levels, None, place=encoded.place, layout=layout)
+    unit_regime, start = first_of_units(regime), first_of_units(row)
+    size = jax.vmap(lambda unit: jnp.zeros_like(unit).at[unit].add(1))(unit)
+    within = row - jnp.take_along_axis(start, unit, axis=1)
+
+    def permute_codes(key: Any) -> Integer[Array, "d n"]:
+        bits = jax.random.bits(key, row.shape, jnp.uint32)
+        # Units are numbered regime by regime, so the sort permutes the units within each regime.
+        *_, starts, lengths = jax.lax.sort((unit_regime, bits, start, size), dimension=1, num_keys=2)
+        if encoded.groups is None:
+            return jnp.take_along_axis(codes, starts, axis=1)
+        first, length = (jnp.take_along_axis(x, unit, axis=1) for x in (starts, lengths))
+        return jnp.take_along_axis(codes, first + within % length, axis=1)
+
+    def count(keys: Key[Array, " b"]) -> Shaped[Array, "b q1 w"]:
+        shuffled = jax.vmap(permute_codes)(keys)
+        levels = jnp.broadcast_to(level[None], shuffled.shape)
+        counts = sweep_counts(shuffled, levels, None, place=encoded.place, layout=layout)
+        return counts if share is None else counts.astype(share.dtype) * share
 
     return count
+
+
+def _number_groups(
+    groups: Int[Array, " n"], usable: Bool[Array, " n"]
+) -> tuple[Int[Array, " n"], Int[Array, ""]]:
+    """Group numbers 0, 1, ... of usable rows (larger numbers elsewhere), and the number of usable groups."""
+    row = jnp.arange(len(groups), dtype=jnp.int32)
+    unused, ordered, row = jax.lax.sort((~usable, groups, row), num_keys=2)
+    number = jnp.cumsum(changes([unused, ordered]), dtype=jnp.int32) - 1
+    n_groups = jnp.where(unused, 0, number + 1).max(initial=0)
+    return jnp.zeros_like(number).at[row].set(number, unique_indices=True), n_groups
+
+
+def half_sample(key: PRNGKeyArray, n: int, size: Int[Array, ""], usable: Int[Array, ""]) -> Int[Array, " n"]:
+    """Draw ``size`` of the first ``usable`` of n rows at random: 1 for the rows drawn, else 0."""
+    is_usable = jnp.arange(n, dtype=jnp.int32) < usable
+    bits = jnp.where(is_usable, jax.random.bits(key, (n,), jnp.uint32), _LARGEST)
+
+    def set_bit(k: Int[Array, ""], cut: Array) -> Array:
+        higher = cut | (np.uint32(1 << 31) >> k.astype(jnp.uint32))
+        return jnp.where((bits < higher).sum(dtype=jnp.int32) < size, higher, cut)
+
+    # The cut-off is found bit by bit, faster than by a sort. The number of steps is fixed, so that devices
+    # that draw different samples need not agree when to end. One subset in 2^32 / n has one row more, since
+    # two rows have the same bits at the cut-off.
+    cut = jax.lax.fori_loop(0, 32, set_bit, jnp.zeros((), jnp.uint32))
+    return ((bits <= cut) & is_usable & (size > 0)).astype(jnp.int32)
+
+
+def bootstrap_sample(
+    key: PRNGKeyArray, n: int, size: Int[Array, ""], usable: Int[Array, ""]
+) -> Int[Array, " n"]:
+    """How often each of n rows occurs in ``size`` draws with replacement from the first ``usable`` rows."""
+    rows = jax.random.randint(key, (n,), 0, jnp.maximum(usable, 1), dtype=jnp.int32)
+    return jnp.zeros(n, jnp.int32).at[rows].add((jnp.arange(n, dtype=jnp.int32) < size).astype(jnp.int32))
+
+
+METHODS = {"half-sampling": half_sample, "bootstrap": bootstrap_sample}
+
+
+def sample_size(usable: Any, method: str) -> Any:
+    """Number of rows in a sample of ``usable`` rows: half of them, or all for the bootstrap."""
+    return usable // 2 if method == "half-sampling" else usable

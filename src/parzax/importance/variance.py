@@ -7,8 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Num, Shaped
 
-from parzax._checks import flag, floating_array, is_traced, real_array, vectors
-from parzax._entries import checked_counts
+from parzax._checks import checked_counts, flag, floating_array, is_traced, real_array, vectors
 from parzax._mesh import with_auto_axes
 from parzax._numerics import divisor, namespace
 

@@ -12,15 +12,13 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from parzax import _checks
 from parzax._compile import compiled
 from parzax._numerics import open_uniform
-from parzax.density.ages import equal
+from parzax.density.ages import Equal
 from parzax.density.basis import Basis, basis_of
-from parzax.density.evaluation import Prepared
-from parzax.density.mixture import KernelMixture
-from parzax.density.sampling import uniforms
+from parzax.density.mixture import Mixture
 from parzax.density.smoothing import Smoothing
 from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth
 from parzax.meta import variation
-from parzax.meta.densities import POINTS, fit_density, over_tasks
+from parzax.meta.densities import fit_density, over_tasks
 from parzax.meta.reduction import Reduction, Rule
 from parzax.meta.variation import Half, Variation
 from parzax.space import INACTIVE, Points, Space
@@ -65,24 +63,22 @@ class ComparisonSettings:
         """The smoothing of the compared densities, from that of the score: without a prior."""
         bandwidth = scored.bandwidth if self.compared_bandwidth is None else self.compared_bandwidth
         top = scored.top if self.compared_top is None else self.compared_top
-        return replace(scored, bandwidth=bandwidth, top=top, prior_weight=0.0, ages=equal())
+        return replace(scored, bandwidth=bandwidth, top=top, prior_weight=0.0, ages=Equal())
 
 
 class ComparedTasks(eqx.Module):
     """Data for comparing tasks: t densities of one group below, s draws from each, and raw importances."""
 
-    prepared: Prepared
+    densities: Mixture
     samples: Points
     importance: Float[Array, "*t d"]
 
 
 @compiled
-def _numbers(key: PRNGKeyArray, half: int, basis: Basis, dtype: Any) -> tuple[Any, Any, Points]:
-    """Random numbers of a comparison: for draws from the sources, for draws from the target, and points."""
+def _numbers(key: PRNGKeyArray, n: int, basis: Basis, dtype: Any) -> tuple[Array, Points]:
+    """Keys for draws from the sources and from the target, and n uniform points."""
     *draws, scattered = jax.random.split(key, 3)
-    sources, target = (uniforms(draw, half, basis, dtype, joint=True) for draw in draws)
-    levels = open_uniform(scattered, (2 * half, basis.n_slots), dtype)
-    return sources, target, basis.frame.drawn(levels)
+    return jnp.stack(draws), basis.frame.drawn(open_uniform(scattered, (n, basis.n_slots), dtype))
 
 
 class SimilarityEstimator(eqx.Module):
@@ -96,53 +92,49 @@ class SimilarityEstimator(eqx.Module):
     basis: Basis  # basis for points that leave parameters out
     smoothing: Smoothing  # of the densities
     # Every call uses the same random numbers, so that similarities change only if the data change.
-    of_sources: tuple[Float[Array, "s 1"], Float[Array, "s k"]]
-    of_target: tuple[Float[Array, "s 1"], Float[Array, "s k"]]
-    scattered: Points  # (2 s, d) uniform points, for the estimates that use them
+    keys: PRNGKeyArray  # (2,), for draws from the sources and from the target
+    scattered: Points  # (s, d) uniform points, for the estimates that use them
     reduction: Reduction
     estimate: Estimate = eqx.field(static=True)
 
     @classmethod
     def of(cls, space: Space, smoothing: Smoothing, settings: ComparisonSettings) -> "SimilarityEstimator":
         """Build the estimator. Half of the points of an estimate come from each of the two tasks."""
-        half, dtype = int(settings.n_samples) // 2, jnp.result_type(float)
+        n, dtype = 2 * (int(settings.n_samples) // 2), jnp.result_type(float)
         smoothing = settings.smoothing(smoothing)
         families, smallest = smoothing.families, smoothing.bandwidth.smallest
-        basis = basis_of(space, dtype, families, smallest, True).with_any_left_out()
+        basis = replace(basis_of(space, dtype, families, smallest), pairwise=False)
         key = jax.random.key(0) if settings.key is None else settings.key
         reduction = Reduction.of(space, settings.eta, settings.importance, settings.n_good, smallest)
-        return cls(basis, smoothing, *_numbers(key, half, basis, dtype), reduction, settings.estimate)
+        return cls(basis, smoothing, *_numbers(key, n, basis, dtype), reduction, settings.estimate)
 
-    def density(self, rows: Points, mask: Bool[Array, " n"], size: int) -> KernelMixture:
+    def density(self, rows: Points, mask: Bool[Array, " n"], size: int) -> Mixture:
         """The density of the rows under a mask; the mask has at most ``size`` rows."""
         return fit_density(self.basis, self.smoothing, rows, mask, size)
-
-    def prepare(self, density: KernelMixture) -> Prepared:
-        """Prepare a density for evaluation."""
-        return density.prepare(self.basis, POINTS, "product" if self.basis.form == "product" else "max")
 
     def compared_rows(
         self, states: State, below: Bool[Array, "t n"], counted: Bool[Array, "t n"], size: int
     ) -> ComparedTasks:
         """Densities of the rows below of each task (at most ``size`` rows, all of them ``counted``)."""
 
+        half = len(self.scattered) // 2
+
         def one(at: Points, below: Bool[Array, " n"], counted: Bool[Array, " n"]) -> ComparedTasks:
             density = self.density(at, below, size)
-            samples = density.from_uniforms(self.basis, *self.of_sources)
+            samples = density.sample(self.keys[0], self.basis, half)
             importance = self.reduction.raw_importance(self.basis, density, at, counted)
-            return ComparedTasks(self.prepare(density), samples, importance)
+            return ComparedTasks(density, samples, importance)
 
         return over_tasks(one, states.points, below, counted)
 
     def similarities(
-        self, target: KernelMixture, tasks: ComparedTasks, kept: Bool[Array, "*t d"]
+        self, target: Mixture, tasks: ComparedTasks, kept: Bool[Array, "*t d"]
     ) -> Float[Array, " t"]:
         """Similarity s_m of the target to each task, over the kept parameters."""
-        density = self.prepare(target)
         if self.estimate != "balanced":
-            return self._at_scattered(density, tasks, kept)[0]
-        at = target.from_uniforms(self.basis, *self.of_target)
-        of_tasks, of_target = (self._half(density, tasks, points, kept) for points in (tasks.samples, at))
+            return self._at_scattered(target, tasks, kept)[0]
+        at = target.sample(self.keys[1], self.basis, len(self.scattered) // 2)
+        of_tasks, of_target = (self._half(target, tasks, points, kept) for points in (tasks.samples, at))
         return variation.similarity(variation.of_halves(of_tasks, of_target, len(self.scattered)).value)
 
     def pairs(
@@ -155,7 +147,7 @@ class SimilarityEstimator(eqx.Module):
         def of_both(has_parameter: Bool[Array, " d"]) -> Bool[Array, "*t d"]:
             return kept if shared is None else has_parameter[None] & has
 
-        each = tasks.prepared, tasks.samples, has
+        each = tasks.densities, tasks.samples, has
         if self.estimate == "balanced":
             halves = jax.lax.map(lambda one: self._half(one[0], tasks, one[1], of_both(one[2])), each)
             apart = variation.of_halves(halves, jax.tree.map(jnp.transpose, halves), len(self.scattered))
@@ -166,7 +158,7 @@ class SimilarityEstimator(eqx.Module):
         apart = Variation(jnp.where(share, apart.value, 1), jnp.where(share, apart.error, 0))
         return jnp.where(share, alike, 0), apart
 
-    def _half(self, density: Prepared, tasks: ComparedTasks, at: Points, kept: Bool[Array, "*t d"]) -> Half:
+    def _half(self, density: Mixture, tasks: ComparedTasks, at: Points, kept: Bool[Array, "*t d"]) -> Half:
         """One half (t,) of the variations between a density and the densities of t tasks.
 
         The points ``at`` are drawn from one of the two densities.
@@ -175,7 +167,7 @@ class SimilarityEstimator(eqx.Module):
         return variation.half(log_p - log_q)
 
     def _at_scattered(
-        self, density: Prepared, tasks: ComparedTasks, kept: Bool[Array, "*t d"]
+        self, density: Mixture, tasks: ComparedTasks, kept: Bool[Array, "*t d"]
     ) -> tuple[Float[Array, " t"], Variation]:
         """Similarities and variations from uniform points; "overlap" gives no variation (NaN)."""
         at = leave_out(self.scattered, kept)
@@ -188,13 +180,13 @@ class SimilarityEstimator(eqx.Module):
         return variation.similarity(apart.value), apart
 
     def _logs(
-        self, density: Prepared, tasks: ComparedTasks, at: Points
+        self, density: Mixture, tasks: ComparedTasks, at: Points
     ) -> tuple[Float[Array, "t s"], Float[Array, "t s"]]:
         """Log densities of one task and of t tasks, at common points or at separate points for each task."""
         if at.regime.ndim == 2:
-            of_tasks = over_tasks(lambda one: one.log_prob(self.basis, at), tasks.prepared)
+            of_tasks = over_tasks(lambda one: one.log_prob(self.basis, at), tasks.densities)
         else:
-            of_tasks = over_tasks(lambda one, points: one.log_prob(self.basis, points), tasks.prepared, at)
+            of_tasks = over_tasks(lambda one, points: one.log_prob(self.basis, points), tasks.densities, at)
         of_one = _flat(lambda points: density.log_prob(self.basis, points), at)
         return jnp.broadcast_to(of_one, of_tasks.shape), of_tasks
 

@@ -1,128 +1,77 @@
-"""Densities of source tasks, and their weighted mixtures with the densities of a target."""
+"""Densities of source tasks, and mixtures of them with the densities of a target."""
 
 from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float
 
-from parzax._numerics import masked_logsumexp
-from parzax.density import AbstractDensities, Smoothing
+from parzax.density import AbstractMixture, Mixture, Smoothing
 from parzax.density.basis import Basis
-from parzax.density.evaluation import Prepared
-from parzax.density.mixture import KernelMixture
-from parzax.density.sampling import components, drawn_points, uniforms
 from parzax.space import Points
-from parzax.split import State, first_rows
+from parzax.split import first_rows
 
-# Number of candidates that densities are prepared for; it decides on tables and forms of evaluation.
-POINTS = 1024
 # Number of tasks that are evaluated at once, so that their (point, kernel) pairs stay in a core's cache.
 _TOGETHER = 8
 
 
-class TaskDensities(eqx.Module):
-    """The densities of one group in t tasks: as mixtures for draws, and prepared for evaluation.
+class TaskMixture(AbstractMixture):
+    """Densities of the groups of a sampler as mixtures over tasks, p(x) = sum_m W_m p_m(x).
 
-    ``n_rows`` has the number of rows of the group in each task.
+    All tasks have the same prior, so each density is one `Mixture` with the kernels of all tasks.
     """
 
-    mixtures: KernelMixture
-    prepared: Prepared
-    n_rows: Float[Array, " t"]
+    mixture: Mixture  # (c + 1, 2)
+    # What candidates are drawn from: the densities below, (c + 1,), or those of each task, (c + 1, t + 1).
+    below: Mixture
 
     @classmethod
-    def fit(
-        cls, basis: Basis, smoothing: Smoothing, states: State, masks: Bool[Array, "t n"], size: int
-    ) -> "TaskDensities":
-        """Fit the densities of the rows under a mask, for each task; a mask has at most ``size`` rows."""
+    def of(
+        cls, target: Mixture, sources: Mixture, weight: Float[Array, "c1 2 t1"], by_task: bool
+    ) -> "TaskMixture":
+        """Mix the densities (c + 1, 2) of a target with those (t, c + 1, 2) of sources, by weight W.
 
-        def one(at: Points, mask: Bool[Array, " n"]) -> tuple[KernelMixture, Prepared]:
-            mixture = fit_density(basis, smoothing, at, mask, size)
-            # The form is chosen for the total number of pairs of all tasks.
-            form = mixture.form(basis, POINTS * max(len(masks), POINTS))
-            return mixture, mixture.prepare(basis, POINTS, form)
-
-        mixtures, prepared = over_tasks(one, states.points, masks)
-        return cls(mixtures, prepared, masks.sum(axis=-1).astype(states.x.dtype))
-
-    def log_prob(self, basis: Basis, at: Points) -> Float[Array, "t j"]:
-        """log densities of each task at all points, in unit coordinates."""
-        return over_tasks(lambda prepared: prepared.log_prob(basis, at), self.prepared)
-
-    def sample(self, basis: Basis, key: PRNGKeyArray, task: Int[Array, " k"], joint: bool) -> Points:
-        """k draws; draw i comes from the density of task ``task[i]``."""
-        mixtures, n = self.mixtures, self.mixtures.weight.shape[-1]
-        levels, places = uniforms(key, len(task), basis, mixtures.scale.dtype, joint=joint)
-        running = jnp.cumsum(mixtures.weight, axis=-1)
-        row, from_prior = jax.vmap(components)(levels, running[task], mixtures.prior_weight[task])
-        # Concatenate the rows of all tasks.
-        rows, scale = jax.tree.map(lambda a: a.reshape(-1, a.shape[-1]), (mixtures.rows, mixtures.scale))
-        return drawn_points(basis, places, rows, task.astype(row.dtype)[:, None] * n + row, from_prior, scale)
-
-
-class TaskMixtures(AbstractDensities):
-    """Densities of g groups as mixtures over tasks, p(x) = sum_m W_m p_m(x); the target is the first task."""
-
-    basis: Basis
-    target: AbstractDensities  # densities of the target, of all groups
-    sources: tuple[TaskDensities, ...]  # (g,) densities of the source tasks
-    log_weight: Float[Array, "g t1"]  # log W_m; W sums to 1 over tasks
-    most: int = eqx.field(static=True)  # largest number of candidates of all groups together
-    joint: bool = eqx.field(static=True)  # as in `Smoothing`
-
-    def log_prob(self, at: Points) -> Float[Array, "g j"]:
-        target, out = self.target.log_prob(at), []
-        for i, (source, weight) in enumerate(zip(self.sources, self.log_weight, strict=True)):
-            every = jnp.concatenate([target[i, None], source.log_prob(self.basis, at)])
-            out.append(masked_logsumexp(every + weight[:, None], jnp.ones_like(every), axis=0))
-        return jnp.stack(out)
-
-    def sample(self, key: PRNGKeyArray, n: int) -> Points:
-        """See `AbstractDensities`. Each group draws n candidates per task, but at most ``most`` / g in total.
-
-        If the limit applies, the tasks share the candidates in proportion to their weights.
+        With ``by_task`` candidates are drawn from each task, else from the mixture of the tasks.
         """
-        g, n_tasks = self.log_weight.shape
-        by_task = n * n_tasks * g <= self.most
-        total = n * n_tasks if by_task else max(self.most // g, n)
-        target_key, *keys = jax.random.split(key, g + 1)
-        target, out = self.target.sample(target_key, total), []
-        n_target = len(target) // g
-        for i, (source, weight, key) in enumerate(zip(self.sources, self.log_weight, keys, strict=True)):
-            pick, draw = jax.random.split(key)
-            each = jnp.repeat(jnp.arange(n_tasks), n)
-            task = each if by_task else draw_stratified(pick, jnp.exp(weight), total)
-            # Candidates of a task without rows are drawn from the target instead.
-            there = jnp.concatenate([jnp.ones(1, bool), source.n_rows > 0])
-            task = jnp.where(there[task], task, 0)
-            theirs = source.sample(self.basis, draw, jnp.maximum(task - 1, 0), self.joint)
-            ours = target[i * n_target : i * n_target + total]
-            out.append(jax.tree.map(partial(jnp.where, (task == 0)[:, None]), ours, theirs))
-        return jax.tree.map(lambda *parts: jnp.concatenate(parts), *out)
 
-    def first(self, n: int) -> "TaskMixtures":
-        target, sources, weight = self.target.first(n), self.sources[:n], self.log_weight[:n]
-        return replace(self, target=target, sources=sources, log_weight=weight)
+        def joined(x: Array, of_sources: Array) -> Array:
+            """Join the kernels of all tasks on the axis of rows."""
+            moved = jnp.moveaxis(of_sources, 0, 1)
+            return jnp.concatenate([x, moved.reshape(len(x), -1, x.shape[-1])], axis=1)
+
+        rows, scale = jax.tree.map(joined, (target.rows, target.scale), (sources.rows, sources.scale))
+        # (c + 1, 2, t + 1, n) weights of all kernels in the density of each task
+        n, n_others, n_tasks = target.weight.shape[-1], sources.weight.shape[-1], len(sources.weight)
+        of_sources = jnp.moveaxis(sources.weight, 0, 2)
+        blocks = of_sources[..., None, :] * jnp.eye(n_tasks, dtype=weight.dtype)[..., None]
+        blocks = blocks.reshape(*of_sources.shape[:3], n_tasks * n_others)
+        ours = jnp.pad(target.weight, ((0, 0), (0, 0), (0, n_tasks * n_others)))
+        kernels = jnp.concatenate([ours[:, :, None], jnp.pad(blocks, ((0, 0),) * 3 + ((n, 0),))], axis=2)
+        prior = jnp.concatenate([target.prior_weight[..., None], jnp.moveaxis(sources.prior_weight, 0, 2)], 2)
+        mixed = (kernels * weight[..., None]).sum(axis=2), (prior * weight).sum(axis=2)
+        mixture = Mixture(rows, scale, *mixed, joint=target.joint)
+        if not by_task:
+            return cls(mixture, mixture.below)
+        # Candidates of a task without rows are drawn from the target instead.
+        some = (kernels[:, 0] > 0).any(axis=-1)
+        kernels = jnp.where(some[..., None], kernels[:, 0], kernels[:, 0, :1])
+        prior = jnp.where(some, prior[:, 0], prior[:, 0, :1])
+        return cls(mixture, Mixture(rows, scale, kernels, prior, joint=target.joint))
+
+    def log_prob(self, basis: Basis, at: Points) -> Float[Array, "c1 2 j"]:
+        return self.mixture.log_prob(basis, at)
+
+    def sample(self, key: Array, basis: Basis, n: int) -> Points:
+        return self.mixture.sample(key, basis, n)
 
 
 def fit_density(
     basis: Basis, smoothing: Smoothing, at: Points, mask: Bool[Array, " n"], size: int
-) -> KernelMixture:
+) -> Mixture:
     """The density of the rows under a mask; the mask has at most ``size`` rows."""
-    (index, present), dtype = first_rows(mask, size), at.unit.dtype
-    ages = jax.tree.map(lambda a: a[index], smoothing.ages(mask, dtype))
-    return smoothing.mixture(basis, at[index], present.astype(dtype), ages)
-
-
-def draw_stratified(key: PRNGKeyArray, weight: Float[Array, " t"], n: int) -> Int[Array, " {n}"]:
-    """n task numbers by weight: a task of weight w occurs n w times, rounded up or down."""
-    level = (jnp.arange(n).astype(weight.dtype) + jax.random.uniform(key, dtype=weight.dtype)) / n
-    return jnp.minimum(jnp.searchsorted(jnp.cumsum(weight), level), len(weight) - 1)
+    index, present = first_rows(mask, size)
+    return smoothing.mixture(basis, at[index], present)
 
 
 def over_tasks(function: Callable[..., Any], *arguments: Any) -> Any:

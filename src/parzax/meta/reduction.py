@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int
 from parzax import _checks
 from parzax._numerics import to_device
 from parzax.density.basis import Basis
-from parzax.density.mixture import KernelMixture
+from parzax.density.mixture import Mixture
 from parzax.density.restriction import with_ancestors
 from parzax.space import INACTIVE, Points, Space
 from parzax.split.gamma import AbstractGamma
@@ -90,7 +90,7 @@ class Reduction(eqx.Module):
         return cls(nodes, ancestors, least, rule, n_good)
 
     def raw_importance(
-        self, basis: Basis, density: KernelMixture, at: Points, counted: Bool[Array, " n"]
+        self, basis: Basis, density: Mixture, at: Points, counted: Bool[Array, " n"]
     ) -> Float[Array, " d"]:
         """E_u[(p_d / u - 1)^2] of each parameter, where p_d is a marginal of the density and u is uniform.
 
@@ -104,8 +104,7 @@ class Reduction(eqx.Module):
         """
         nodes, frame = self.nodes, basis.frame
         weight = jnp.where(frame.here(density.rows), density.weight[:, None], 0)[:, nodes.slot].T
-        prepared = density.prepare(basis, len(nodes.at), "max")
-        log_p = prepared.log_sum(basis, nodes.at, prepared.logs(basis, nodes.at), weight)
+        log_p = density.log_prob(basis, nodes.at, jnp.pad(weight, ((0, 0), (0, 1))))
         share = weight.sum(axis=-1)
         # A density without any row is that of the wide kernels.
         ratio = jnp.where(share > 0, jnp.exp(log_p - frame.log_uniform(nodes.at)), 0)

@@ -1,28 +1,31 @@
 """Source tasks: their densities, which are fitted once, and the similarity of a target to each task."""
 
+from functools import partial
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from parzax._compile import compiled
 from parzax._numerics import to_device
-from parzax.density import Smoothing
+from parzax.density import Mixture, Smoothing
+from parzax.density.basis import Basis
 from parzax.meta.comparison import ComparedTasks, ComparisonSettings, SimilarityEstimator
-from parzax.meta.densities import TaskDensities
+from parzax.meta.densities import over_tasks
 from parzax.meta.rows import Notes, SourceRows
-from parzax.meta.states import Tasks, group_size
-from parzax.space import Space, check_dtype
+from parzax.meta.states import Tasks
+from parzax.space import Points, Space, check_dtype
 from parzax.split import AbstractSplit, SplitRows, State
 
 
 class Sources(eqx.Module):
     """t source tasks; each has c + 1 densities below and above, for the objective and each constraint."""
 
-    below: tuple[TaskDensities, ...]
-    above: tuple[TaskDensities, ...]
+    densities: Mixture  # (t, c + 1, 2)
+    n_rows: Float[Array, "t c1 2"]  # number of rows of each group
     compared: tuple[ComparedTasks, ...]  # densities of the groups below, for the comparison
     comparison: SimilarityEstimator
     shared: Bool[Array, "t d"] | None  # as in `Tasks`
@@ -43,19 +46,15 @@ class Sources(eqx.Module):
         tasks, basis = Tasks.of(rows, split), smoothing.basis(space, dtype)
         comparison = SimilarityEstimator.of(space, smoothing, settings)
 
-        def densities(groups: Bool[np.ndarray, "t c1 n"]) -> tuple[TaskDensities, ...]:
-            masks = np.moveaxis(groups, 1, 0)
-            return tuple(
-                _density(basis, smoothing, tasks.states, to_device(mask), group_size(mask)) for mask in masks
-            )
-
-        below, above = densities(tasks.below), densities(tasks.above)
-        compared = tuple(tasks.compared(comparison, group) for group in range(len(below)))
-        return cls(below, above, compared, comparison, tasks.shared, Notes(tasks.report))
+        masks = np.stack([tasks.below, tasks.above], axis=2)
+        densities = _densities(basis, smoothing, tasks.states.points, to_device(masks))
+        n_rows = to_device(masks.sum(axis=-1).astype(dtype))
+        compared = tuple(tasks.compared(comparison, group) for group in range(masks.shape[1]))
+        return cls(densities, n_rows, compared, comparison, tasks.shared, Notes(tasks.report))
 
     def check_precision(self, dtype: Any) -> None:
         """Raise ValueError if the state has another precision than the densities."""
-        fitted = self.below[0].n_rows.dtype
+        fitted = self.n_rows.dtype
         if fitted != dtype:
             remedy = "make both the sampler and the state inside jax.enable_x64(True), or both outside"
             precisions = f"fitted in {fitted}, but the state is {jnp.dtype(dtype)}"
@@ -68,7 +67,7 @@ class Sources(eqx.Module):
 
     def there(self, group: int) -> Bool[Array, " t"]:
         """Mask of the tasks that have rows in the group below."""
-        return self.below[group].n_rows > 0
+        return self.n_rows[:, group, 0] > 0
 
     def similarities(self, state: State, split: SplitRows, group: int = 0) -> Float[Array, " t"]:
         """Similarity s_m of the target to each source task, from the rows below (arXiv 2212.06751).
@@ -91,4 +90,7 @@ class Sources(eqx.Module):
         return jnp.where(there, jnp.where(n > 0, jnp.where(some, alike, 0), 1), 0)
 
 
-_density = compiled(TaskDensities.fit)
+@compiled
+def _densities(basis: Basis, smoothing: Smoothing, rows: Points, masks: Bool[Array, "t c1 2 n"]) -> Mixture:
+    """Densities (t, c + 1, 2) of the groups of t tasks."""
+    return over_tasks(lambda at, masks: jax.vmap(partial(smoothing.mixture, basis, at))(masks), rows, masks)

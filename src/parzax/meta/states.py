@@ -13,7 +13,7 @@ from parzax._compile import compiled
 from parzax._numerics import capacity, to_device
 from parzax.meta.comparison import ComparedTasks, SimilarityEstimator
 from parzax.meta.rows import SourceRows
-from parzax.pareto import crowding_distance, non_domination_rank, order_by_rank_and_crowding
+from parzax.pareto import crowding_distance, non_domination_rank
 from parzax.space import Points
 from parzax.split import AbstractSplit, State, padded_size
 from parzax.split.state import resolved, violations
@@ -112,16 +112,12 @@ def best_of(tasks: list[tuple[np.ndarray, np.ndarray, np.ndarray]], n: int) -> l
 
 def place(objectives: Float[np.ndarray, "n m"]) -> Int[np.ndarray, " n"]:
     """Place of each row in the order by loss, or by rank and crowding distance; rows must have no NaN."""
-    n, m = objectives.shape
-    if m == 1:
+    if objectives.shape[1] == 1:
         order = np.argsort(objectives[:, 0], kind="stable")
     else:
-        # Rows are padded, so that few lengths are compiled.
-        losses, dtype = np.full((capacity(n), m), np.nan), jnp.result_type(float)
-        losses[:n] = resolved(objectives, dtype)
-        losses, mask = to_device(losses, dtype), to_device(np.arange(len(losses)) < n)
-        rank = non_domination_rank(losses, mask)
-        order = np.asarray(order_by_rank_and_crowding(rank, crowding_distance(losses, rank, mask)))[:n]
+        losses = resolved(objectives, jnp.result_type(float))
+        rank = non_domination_rank(losses)
+        order = np.lexsort((-crowding_distance(losses, rank), rank))
     return np.argsort(order, kind="stable")
 
 

@@ -15,17 +15,17 @@ from parzax._words import plural, visible
 from parzax.density.basis import families_of
 from parzax.density.smoothing import Smoothing
 from parzax.kernels import AbstractKernel
-from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth, scott
+from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth, Scott
 from parzax.meta.comparison import ComparisonSettings, Estimate, SimilarityEstimator
 from parzax.meta.reduction import kept_parameters
 from parzax.meta.rows import named_logs, read_space, source_rows
 from parzax.meta.states import Tasks
+from parzax.pareto import AbstractTies, Crowding
 from parzax.space import Space, check_dtype
 from parzax.split import Split
 from parzax.split.gamma import AbstractGamma, linear
-from parzax.split.ties import AbstractTies, crowding
 
-_TENTH, _SCOTT, _CROWDING = linear(0.1), scott(0.1), crowding()
+_TENTH, _SCOTT, _CROWDING = linear(0.1), Scott(0.1), Crowding()
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from parzax import _checks
-from parzax.density import AbstractDensities, AbstractSmoothing, Smoothing
+from parzax.density import AbstractSmoothing, Smoothing
 from parzax.density.basis import Basis
-from parzax.meta.densities import TaskDensities, TaskMixtures
+from parzax.meta.densities import TaskMixture, over_tasks
 from parzax.meta.sources import Sources
 from parzax.meta.variation import task_kernel
 from parzax.space import Space
@@ -96,18 +96,13 @@ class Stacking(AbstractTaskWeights):
     def __call__(
         self, smoothing: Smoothing, sources: Sources, basis: Basis, state: State, split: SplitRows, group: int
     ) -> TaskWeights:
-        rows, n_groups, dtype = state.points, len(split.below), state.x.dtype
-        counts = smoothing.mixture_weights(split, dtype)
-
-        def every(at: int, source: TaskDensities) -> Float[Array, "t1 n"]:
-            # The target's density at a row is fitted to its other rows.
-            mask, weight = split.masks[at].astype(dtype), None if counts is None else counts[at]
-            target = smoothing.mixture(basis, rows, mask, weight, state.order).left_out(basis, rows)
-            return jnp.concatenate([target[None], source.log_prob(basis, rows)])
-
-        log_below = every(group, sources.below[group])
-        log_above = every(n_groups + group, sources.above[group])
-        below = split.below[group]
+        rows, dtype = state.points, state.x.dtype
+        target = jax.tree.map(lambda a: a[group], smoothing.mixtures(basis, state, split))
+        of_sources = jax.tree.map(lambda a: a[:, group], sources.densities)
+        log_prob = over_tasks(lambda one: one.log_prob(basis, rows), of_sources)
+        # The target's density at a row is fitted to its other rows.
+        every = jnp.concatenate([target.left_out(basis, rows)[None], log_prob])
+        log_below, log_above, below = every[:, 0], every[:, 1], split.below[group]
         # Rows that are pending or not measured are ignored.
         values = state.objectives if group == 0 else state.constraints[:, group - 1 : group]
         measured = (below | split.above[group]) & ~jnp.isnan(values).any(axis=-1)
@@ -165,7 +160,7 @@ def mixture_weights(
 def _sizes(sources: Sources, state: State, split: SplitRows, group: int) -> list[Float[Array, " t1"]]:
     """Number of rows of each task below, above, and in both groups (only measured rows), the target first."""
     of_target = split.below[group].sum(), split.above[group].sum(), split.n_measured[group]
-    below, above = sources.below[group].n_rows, sources.above[group].n_rows
+    below, above = sources.n_rows[:, group].T
     pairs = zip(of_target, (below, above, below + above), strict=True)
     return [jnp.concatenate([target[None].astype(state.x.dtype), others]) for target, others in pairs]
 
@@ -182,7 +177,8 @@ class MixedSmoothing(AbstractSmoothing):
 
     target: Smoothing  # smoothing of the target's densities
     sources: Sources
-    most: int = eqx.field(static=True)  # largest number of candidates of all groups and tasks together
+    # Whether each group draws as many candidates from every task; else from all tasks, by their weights.
+    by_task: bool = eqx.field(static=True)
     weights: AbstractTaskWeights
 
     def __check_init__(self) -> None:
@@ -194,16 +190,13 @@ class MixedSmoothing(AbstractSmoothing):
         self.sources.check_precision(dtype)
         return self.target.basis(space, dtype)
 
-    def fit(
-        self, basis: Basis, state: State, split: SplitRows
-    ) -> tuple[AbstractDensities, Float[Array, " c1"]]:
-        target, _ = self.target.fit(basis, state, split)
+    def fit(self, basis: Basis, state: State, split: SplitRows) -> tuple[TaskMixture, Float[Array, " c1"]]:
+        target = self.target.mixtures(basis, state, split)
         groups = range(len(split.below))
         weights = [self.weights(self.target, self.sources, basis, state, split, i) for i in groups]
-        weight = jnp.stack([one.below for one in weights] + [one.above for one in weights])
-        log_weight = jnp.where(weight > 0, jnp.log(jnp.where(weight > 0, weight, 1)), -jnp.inf)
-        densities = self.sources.below + self.sources.above, log_weight, self.most, self.target.joint
-        return TaskMixtures(basis, target, *densities), jnp.stack([one.gamma for one in weights])
+        weight = jnp.stack([jnp.stack([one.below, one.above]) for one in weights])
+        densities = TaskMixture.of(target, self.sources.densities, weight, self.by_task)
+        return densities, jnp.stack([one.gamma for one in weights])
 
     def status(self, basis: Basis, state: State, split: SplitRows) -> Int[Array, ""]:
         """Status of the target's densities."""

@@ -1,14 +1,17 @@
-"""Crowding distance, and the order by rank and crowding."""
+"""Crowding distance."""
 
-import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
 
 from parzax import _checks
-from parzax._mesh import jit_on_meshes
+from parzax._mesh import jit_or_host
+from parzax._numerics import namespace
 from parzax.pareto.order import Losses, Mask, changes, checked_rows, latest, value_ranks
 
 
-def crowding_distance(losses: Losses, rank: Int[Array, " n"], mask: Mask = None) -> Float[Array, " n"]:
+def crowding_distance(losses: Losses, rank: Int[Any, " n"], mask: Mask = None) -> Float[Any, " n"]:
     """Distance between a row's neighbours within its front, summed over objectives (Deb et al. 2002, III.B).
 
     If the rows of a front are sorted by objective j,
@@ -39,66 +42,48 @@ def crowding_distance(losses: Losses, rank: Int[Array, " n"], mask: Mask = None)
     >>> crowding_distance(losses, jnp.array([0, 0, 0, 1])).tolist()
     [inf, 2.0, inf, inf]
     """
-    (rows, present), rank = checked_rows(losses, mask), jnp.asarray(rank)
+    rows, present = checked_rows(losses, mask, rank)
+    rank = namespace(rows).asarray(rank)
     _checks.check_shape("rank", rank, len(rows))
     return _distance(rows, rank, present)
 
 
-@jit_on_meshes()
+@jit_or_host()
 def _distance(losses, rank, present):
-    n, m = losses.shape
+    (n, m), xp = losses.shape, namespace(losses)
     if n == 0:
-        return jnp.zeros(0, losses.dtype)
+        return xp.zeros(0, losses.dtype)
     columns, proper = value_ranks(losses, present)
     # Losses are halved, so that no difference overflows.
-    half = jnp.where(proper[:, None], losses, 0) / 2
-    distance = jnp.zeros(n, losses.dtype)
+    half = xp.where(proper[:, None], losses, 0) / 2
+    distance = xp.zeros(n, losses.dtype)
     for j in range(m):
-        order = jnp.lexsort((*reversed(columns[j:] + columns[:j]), rank, ~proper))
+        order = xp.lexsort((*reversed(columns[j:] + columns[:j]), rank, ~proper))
         added = _neighbour_gaps(half[order, j], columns[j][order], rank[order], proper[order])
-        distance = distance.at[order].add(added, unique_indices=True)
-    return jnp.where(proper, distance, 0)
+        distance = distance + added[xp.argsort(order)]
+    return xp.where(proper, distance, 0)
 
 
 def _neighbour_gaps(half, value, rank, proper):
     """(n,) contribution of one objective to the distance of each row; rows are sorted by rank and value."""
-    n = len(half)
+    n, xp = len(half), namespace(half)
 
     def count(where):
-        total = jnp.cumsum(where, dtype=jnp.int32)
-        return total[end] - total[start] + where[start].astype(jnp.int32)
+        total = xp.cumsum(where, dtype=np.int32)
+        return total[end] - total[start] + where[start].astype(np.int32)
 
     starts = changes([rank, proper])
-    ends = jnp.append(starts[1:], True)
+    ends = xp.append(starts[1:], True)
     start, end = latest(starts), n - 1 - latest(ends[::-1])[::-1]
     # The finite values of a front lie between its rows at -inf and at +inf.
-    low, high = start + count(half == -jnp.inf), end - count(half == jnp.inf)
+    low, high = start + count(half == -np.inf), end - count(half == np.inf)
     finite = low <= high
-    width = jnp.where(finite, half[jnp.clip(high, 0, n - 1)] - half[jnp.clip(low, 0, n - 1)], 0)
-    before, after = jnp.roll(half, 1), jnp.roll(half, -1)
-    gap = jnp.where(before == after, 0, after - before)
-    ratio = jnp.where(gap == jnp.inf, jnp.inf, jnp.where(width > 0, gap / jnp.where(width > 0, width, 1), 0))
+    width = xp.where(finite, half[xp.clip(high, 0, n - 1)] - half[xp.clip(low, 0, n - 1)], 0)
+    before, after = xp.roll(half, 1), xp.roll(half, -1)
+    gap = xp.where(before == after, 0, after - before)
+    ratio = xp.where(gap == np.inf, np.inf, xp.where(width > 0, gap / xp.where(width > 0, width, 1), 0))
     # The distance is infinite at the ends of a front in which the objective varies, and for a row alone in
     # its front.
     varies = value[start] != value[end]
     endless = ((starts | ends) & varies) | (starts & ends)
-    return jnp.where(endless, jnp.inf, jnp.where(varies, ratio, 0))
-
-
-def order_by_rank_and_crowding(rank: Int[Array, " n"], distance: Float[Array, " n"]) -> Int[Array, " n"]:
-    """Rows from best to worst: by rank, then by decreasing crowding distance (NSGA-II, eq. 3).
-
-    Args:
-        rank: (n,) ranks from `non_domination_rank`; absent rows come last.
-        distance: (n,) distances from `crowding_distance`.
-
-    Returns:
-        (n,) indices of rows, int32. Rows with equal rank and distance keep their order.
-
-    >>> import jax.numpy as jnp
-    >>> order_by_rank_and_crowding(jnp.array([1, 0, 0]), jnp.array([jnp.inf, 1.0, 2.0])).tolist()
-    [2, 1, 0]
-    """
-    rank, distance = jnp.asarray(rank), jnp.asarray(distance)
-    _checks.vectors(rank=rank, distance=distance)
-    return jnp.lexsort((-distance, rank)).astype(jnp.int32)
+    return xp.where(endless, np.inf, xp.where(varies, ratio, 0))

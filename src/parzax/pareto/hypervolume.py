@@ -1,4 +1,4 @@
-"""Hypervolume: exact for one to three objectives, in JAX."""
+"""Hypervolume: exact for one to three objectives, and on the host for any number of them."""
 
 import math
 from collections.abc import Callable
@@ -9,13 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from parzax._mesh import jit_on_meshes
+from parzax import _checks
+from parzax._mesh import jit_or_host
 from parzax._numerics import namespace, ordered_key
-from parzax.pareto.order import Losses, Mask, Reference, as_array, checked_rows
+from parzax.pareto.order import Losses, Mask, Reference, checked_rows, loop, running_max
 from parzax.status import Status
 
 
-def hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> Float[Array, ""]:
+def hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> Float[Any, ""]:
     """Volume that the rows dominate, up to the reference point (Zitzler and Thiele 1998).
 
     Each row spans a box from itself to the reference; the result is the volume of the union of the boxes.
@@ -25,7 +26,8 @@ def hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> Floa
     relative error is 1e-12 in float64 and 1e-5 in float32. It is differentiable wherever the volume is.
 
     Args:
-        losses: (n, m), all minimised, m from 1 to 3; `hypervolume_host` takes more objectives.
+        losses: (n, m), all minimised. JAX arrays have one to three objectives; NumPy arrays are computed on
+            the host in float64, with more than three objectives by moocore (``parzax[pareto]``).
         reference: (m,) the worst corner.
         mask: (n,) mask of the rows that exist, or their weights (a positive weight means present); all by
             default.
@@ -34,7 +36,7 @@ def hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> Floa
         The volume, in units of the losses. Duplicates and dominated rows change nothing. A row with a NaN, or
         a row that is not better than the reference in **every** objective, adds nothing. The value is 0
         without rows, NaN if the reference has a NaN, and infinite if a width is infinite. It is 0 or infinite
-        if the dtype cannot represent the volume; boxes of 1e200 by 1e-200 are fine. `hypervolume_status`
+        if the dtype cannot represent the volume; boxes of 1e200 by 1e-200 are fine. `front_status`
         reports all these cases, and `log_hypervolume` has no limit of range.
 
     >>> import jax.numpy as jnp
@@ -44,7 +46,7 @@ def hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> Floa
     return _volume(*checked_arguments(losses, reference, mask), log=False)
 
 
-def log_hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> Float[Array, ""]:
+def log_hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> Float[Any, ""]:
     """Natural logarithm of `hypervolume`, for volumes of any size; -inf without boxes.
 
     >>> import jax.numpy as jnp
@@ -54,61 +56,74 @@ def log_hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> 
     return _volume(*checked_arguments(losses, reference, mask), log=True)
 
 
-def hypervolume_status(losses: Losses, reference: Reference, mask: Mask = None) -> Int[Array, ""]:
-    """Bits of `Status` for a hypervolume.
+def front_status(losses: Losses, reference: Reference | None = None, mask: Mask = None) -> Int[Any, ""]:
+    """Bits of `Status` for ranks, crowding, and the greedy order; with a reference also for a hypervolume.
 
-    NAN_LOSSES and NAN_REFERENCE: NaN in the losses or the reference. BEYOND_REFERENCE: some rows are not
-    better than the reference and add nothing. OUT_OF_RANGE: the value is infinite, or there are boxes but the
-    value is 0 or has lost digits.
+    NO_ROWS: no row is present. NAN_LOSSES and NAN_REFERENCE: NaN in a present row, or in the reference.
+    BEYOND_REFERENCE: some rows are not better than the reference and add nothing. OUT_OF_RANGE: the
+    hypervolume is infinite, or there are boxes but it is 0 or has lost digits.
 
     >>> import jax.numpy as jnp
-    >>> Status(int(hypervolume_status(jnp.array([[1.0, jnp.nan], [4.0, 1.0]]), jnp.array([3.0, 3.0])))).name
+    >>> from parzax import Status
+    >>> Status(int(front_status(jnp.array([[1.0, jnp.nan], [4.0, 1.0]]), jnp.array([3.0, 3.0])))).name
     'NAN_LOSSES|BEYOND_REFERENCE'
     """
+    if reference is None:
+        return _row_status(*checked_rows(losses, mask))
     return _status(*checked_arguments(losses, reference, mask))
 
 
-def checked_arguments(losses, reference, mask, *, xp=jnp, other="hypervolume_host for more"):
-    """Losses and reference in one dtype, and the mask of rows; errors recommend the function ``other``."""
-    (losses, present), reference = checked_rows(losses, mask, xp), as_array("reference", reference, xp)
-    if reference.shape != losses.shape[1:]:
+def checked_arguments(losses: Any, reference: Any, mask: Any) -> tuple[Any, Any, Any]:
+    """Losses and reference in one dtype, and the mask of rows; see `checked_rows`."""
+    rows, present = checked_rows(losses, mask, reference)
+    xp = namespace(rows)
+    reference = jnp.asarray(reference) if xp is jnp else _checks.float_array("reference", reference)
+    if reference.shape != rows.shape[1:]:
         expected = "(n, m) with at least one objective and reference (m,)"
-        raise ValueError(f"losses must be {expected}, got shapes {losses.shape} and {reference.shape}.")
-    if xp is jnp and losses.shape[1] > 3:
-        raise ValueError(f"losses must have at most 3 objectives, got {losses.shape[1]}; use {other}.")
-    dtype = xp.result_type(losses, reference)
-    return losses.astype(dtype), reference.astype(dtype), present
+        raise ValueError(f"losses must be {expected}, got shapes {rows.shape} and {reference.shape}.")
+    if xp is jnp and rows.shape[1] > 3:
+        problem = f"losses must have at most 3 objectives in JAX, got {rows.shape[1]}"
+        raise ValueError(f"{problem}; give NumPy arrays, for which moocore computes more.")
+    dtype = xp.result_type(rows, reference)
+    return rows.astype(dtype), reference.astype(dtype), present
 
 
-@jit_on_meshes("log")
+@jit_or_host("log")
 def _volume(losses, reference, present, *, log):
-    box = boxes(losses, reference, present)
+    xp, box = namespace(losses), boxes(losses, reference, present)
     value = union(box.width)
     if log:
         shift = box.exponent.astype(value.dtype) * math.log(2)
-        value = jnp.where(value > 0, jnp.log(jnp.where(value > 0, value, 1)) + shift, -jnp.inf)
+        value = xp.where(value > 0, xp.log(xp.where(value > 0, value, 1)) + shift, -xp.inf)
     else:
         value = scale(value, box.exponent)
-    return jnp.where(jnp.any(jnp.isnan(reference)), jnp.nan, jnp.where(jnp.any(box.endless), jnp.inf, value))
+    return xp.where(xp.any(xp.isnan(reference)), xp.nan, xp.where(xp.any(box.endless), xp.inf, value))
 
 
-@jit_on_meshes()
+@jit_or_host()
+def _row_status(losses, present):
+    xp = namespace(losses)
+    nan = xp.any(present & xp.any(xp.isnan(losses), axis=1))
+    bits = xp.where(nan, int(Status.NAN_LOSSES), 0) + xp.where(xp.any(present), 0, int(Status.NO_ROWS))
+    return bits.astype(np.int32)
+
+
+@jit_or_host()
 def _status(losses, reference, present):
-    box = boxes(losses, reference, present)
+    xp, box = namespace(losses), boxes(losses, reference, present)
     volume = union(box.width)
-    value, tiny = scale(volume, box.exponent), jnp.finfo(volume.dtype).tiny
-    nan = present & jnp.any(jnp.isnan(losses), axis=1)
-    undefined = jnp.any(jnp.isnan(reference))
+    value, tiny = scale(volume, box.exponent), xp.finfo(volume.dtype).tiny
+    nan = xp.any(xp.isnan(losses), axis=1)
+    undefined = xp.any(xp.isnan(reference))
     # Products below the smallest normal number become 0; this happens at most once per row.
-    least = len(losses) * tiny / jnp.finfo(volume.dtype).eps
-    rounded = (volume < least) | (value < tiny) | (value == jnp.inf)
+    least = len(losses) * tiny / xp.finfo(volume.dtype).eps
+    rounded = (volume < least) | (value < tiny) | (value == xp.inf)
     bits = {
-        Status.NAN_LOSSES: jnp.any(nan),
         Status.NAN_REFERENCE: undefined,
-        Status.BEYOND_REFERENCE: ~undefined & jnp.any(present & ~nan & ~box.inside),
-        Status.OUT_OF_RANGE: jnp.any(box.endless) | box.lost | (jnp.any(box.inside) & rounded),
+        Status.BEYOND_REFERENCE: ~undefined & xp.any(present & ~nan & ~box.inside),
+        Status.OUT_OF_RANGE: xp.any(box.endless) | box.lost | (xp.any(box.inside) & rounded),
     }
-    return sum((jnp.where(on, int(bit), 0) for bit, on in bits.items()), jnp.zeros((), jnp.int32))
+    return sum((xp.where(on, int(bit), 0) for bit, on in bits.items()), _row_status(losses, present))
 
 
 class Boxes(NamedTuple):
@@ -139,7 +154,7 @@ def boxes(losses: Float[Any, "n m"], reference: Float[Any, " m"], present: Bool[
 
 def scale(x: Float[Any, "..."], exponent: Int[Any, "..."]) -> Float[Any, "..."]:
     """x times 2^exponent; on a device in four steps, so that the dtype can represent each factor."""
-    if isinstance(x, np.ndarray):
+    if namespace(x) is np:
         return np.ldexp(x, exponent)
     most = jnp.finfo(x.dtype).maxexp - 2
     for _ in range(4):
@@ -157,41 +172,51 @@ def power_of_two(exponent: Int[Array, "..."], dtype: jnp.dtype) -> Float[Array, 
     return jax.lax.bitcast_convert_type(jnp.left_shift(biased, info.nmant), dtype)
 
 
-def union(width: Float[Array, "n m"]) -> Float[Array, ""]:
-    """Volume of the union of boxes with a common corner, from their widths (n, m) with m from 1 to 3."""
-    n, m = width.shape
+def union(width: Float[Any, "n m"]) -> Float[Any, ""]:
+    """Volume of the union of boxes with a common corner, from their widths (n, m).
+
+    More than three objectives are computed on the host by moocore; the time is exponential in their number.
+    """
+    (n, m), xp = width.shape, namespace(width)
     if n == 0:
-        return jnp.zeros((), width.dtype)
+        return xp.zeros((), width.dtype)
     if m == 1:
-        return jnp.max(width)
+        return xp.max(width)
+    if m == 2:
+        order = xp.argsort(-width[:, 0])
+        return xp.sum(_steps(width[order, 0]) * running_max(width[order, 1]))
     if m == 3:
         return _by_depth(width, lambda height: height)
-    order = jnp.argsort(-width[:, 0])
-    return jnp.sum(_steps(width[order, 0]) * jax.lax.cummax(width[order, 1]))
+    moocore = _checks.optional("moocore", "A hypervolume of more than three objectives", "pareto")
+    inside = width[width.all(axis=1)]
+    return np.asarray(moocore.hypervolume(-inside, ref=np.zeros(m)) if len(inside) else 0.0)
 
 
-def added_volume(box: Float[Array, " 3"], others: Float[Array, "n 3"]) -> Float[Array, ""]:
+def added_volume(box: Float[Any, " 3"], others: Float[Any, "n 3"]) -> Float[Any, ""]:
     """Volume that a box adds to the union of other boxes, without cancellation; exactly 0 if covered."""
     # A box of height 0 covers the whole base, so that every column and every slab exists.
-    ground = jnp.stack([box[0], jnp.zeros_like(box[1]), box[2]])[None]
-    widths = jnp.concatenate([ground, jnp.minimum(others, box[None])])
+    xp = namespace(box)
+    ground = xp.stack([box[0], xp.zeros_like(box[1]), box[2]])[None]
+    widths = xp.concatenate([ground, xp.minimum(others, box[None])])
     return _by_depth(widths, lambda height: box[1] - height)
 
 
-def _by_depth(width: Float[Array, "n 3"], counted: Callable[[Array], Array]) -> Float[Array, ""]:
+def _by_depth(width: Float[Any, "n 3"], counted: Callable[[Any], Any]) -> Float[Any, ""]:
     """Sum over slabs and columns of base area times ``counted``, a function of the column's height."""
-    along = jnp.argsort(-width[:, 0])
+    xp = namespace(width)
+    along = xp.argsort(-width[:, 0])
     x, step = width[along, 0], _steps(width[along, 0])
-    depth = jnp.argsort(-width[:, 2])
+    depth = xp.argsort(-width[:, 2])
+    boxes, slab = width[depth], _steps(width[depth, 2])
 
-    def enter(height, box):
-        height = jnp.where(x <= box[0], jnp.maximum(height, box[1]), height)
-        return height, jnp.sum(step * counted(height))
+    def enter(i, carry):
+        height, volume = carry
+        height = xp.where(x <= boxes[i, 0], xp.maximum(height, boxes[i, 1]), height)
+        return height, volume + xp.sum(step * counted(height)) * slab[i]
 
-    _, area = jax.lax.scan(enter, jnp.zeros_like(x), width[depth])
-    return jnp.sum(area * _steps(width[depth, 2]))
+    return loop(xp, len(width), enter, (xp.zeros_like(x), xp.zeros((), width.dtype)))[1]
 
 
-def _steps(descending: Float[Array, " n"]) -> Float[Array, " n"]:
+def _steps(descending: Float[Any, " n"]) -> Float[Any, " n"]:
     """(n,) differences of descending numbers: each minus the next one, and the last minus 0."""
-    return descending - jnp.append(descending[1:], 0)
+    return descending - namespace(descending).append(descending[1:], 0)

@@ -1,14 +1,21 @@
 """Greedy hypervolume subset selection (HSSP)."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Int
 
 from parzax import _checks
-from parzax._mesh import jit_on_meshes
-from parzax.pareto.hypervolume import added_volume, boxes, checked_arguments
-from parzax.pareto.order import Losses, Mask, Reference, lexicographic, value_ranks
+from parzax._mesh import jit_or_host
+from parzax._numerics import capacity, namespace
+from parzax.pareto.hypervolume import added_volume, boxes, checked_arguments, union
+from parzax.pareto.order import Losses, Mask, Reference, loop, sort_keys
 from parzax.pareto.ranks import ABSENT
+
+# Gains that differ by less than this fraction of a row's box count as equal, because moocore rounds.
+_ROUNDING = 1e-12
 
 
 def greedy_hypervolume_order(
@@ -18,7 +25,7 @@ def greedy_hypervolume_order(
     mask: Mask = None,
     *,
     stop: Int[Array, ""] | int | None = None,
-) -> Int[Array, " n"]:
+) -> Int[Any, " n"]:
     """Place of each row in the greedy order, which always chooses the row that adds most hypervolume next.
 
     The greedy solution of the hypervolume subset selection problem reaches at least 1 - 1/e of the best
@@ -29,7 +36,10 @@ def greedy_hypervolume_order(
     With two objectives the gain of a row is a box that is cut by the chosen rows on both sides: O(n) per
     choice. With three objectives it is the row's box minus the hypervolume of the chosen boxes within it:
     O(size^2) for one row. A gain never grows, so it is computed again only for rows whose previous gain is
-    the largest (lazy greedy, Minoux 1978). For more objectives use `greedy_hypervolume_order_host`.
+    the largest (lazy greedy, Minoux 1978). NumPy arrays are ordered in float64: one or two objectives on the
+    host, three by the compiled program, and more, which only NumPy arrays may have, on the host by moocore
+    (``parzax[pareto]``), in a time that is exponential in their number. There gains that differ by less than
+    1e-12 of a row's box count as equal, because moocore rounds.
 
     Infinite boxes are chosen first. Ties, and rows without gain (duplicates, dominated rows, rows beyond the
     reference), are in lexicographic order of the losses, then of the index. Rows with a NaN come last.
@@ -43,37 +53,50 @@ def greedy_hypervolume_order(
     Returns:
         (n,) int32: 0 for the first choice, 1 for the second, and so on; `ABSENT` for rows that are not chosen
         or absent. If the reference has a NaN, no row has a gain, so the order is lexicographic.
-        `hypervolume_status` reports such cases.
+        `front_status` reports such cases.
 
     >>> import jax.numpy as jnp
     >>> losses = jnp.array([[0.0, 4.0], [2.0, 2.0], [2.1, 1.9], [4.0, 0.0]])
     >>> (greedy_hypervolume_order(losses, jnp.array([5.0, 5.0]), size=3) < 3).tolist()
     [True, True, False, True]
     """
-    other = "greedy_hypervolume_order_host for more, or order by rank and crowding"
-    # The order has no derivative, and JAX cannot differentiate its loops.
-    rows, corner, present = jax.lax.stop_gradient(checked_arguments(losses, reference, mask, other=other))
+    rows, corner, present = checked_arguments(losses, reference, mask)
     size = min(_checks.whole_number("size", size, 0), len(rows))
-    n_choices = jnp.asarray(size if stop is None else jnp.minimum(size, stop), jnp.int32)
+    xp, m = namespace(rows), len(corner)
+    if len(rows) == 0 or size == 0:
+        return xp.full(len(rows), ABSENT, np.int32)
+    n_choices = xp.asarray(size if stop is None else xp.minimum(size, stop), np.int32)
+    if xp is np and m == 3:
+        # Rows are padded, so that few lengths are compiled.
+        padding = capacity(len(rows)) - len(rows)
+        rows, present = np.pad(rows, ((0, padding), (0, 0))), np.pad(present, (0, padding))
+        with jax.enable_x64(True):
+            chosen = _order(*map(jnp.asarray, (rows, corner, present, n_choices)), size=capacity(size))
+        return np.asarray(chosen)[: len(rows) - padding]
+    if xp is np:
+        n_choices = min(int(n_choices), int(present.sum()))
+    else:
+        # The order has no derivative, and JAX cannot differentiate its loops.
+        rows, corner = jax.lax.stop_gradient((rows, corner))
     return _order(rows, corner, present, n_choices, size=size)
 
 
-@jit_on_meshes("size")
+@jit_or_host("size")
 def _order(losses, reference, present, n_choices, *, size):
-    n, m = losses.shape
-    if n == 0 or size == 0:
-        return jnp.full(n, ABSENT, jnp.int32)
+    (n, m), xp = losses.shape, namespace(losses)
     # Rows are sorted in the order that breaks ties, because argmax takes the first maximum.
-    order = jnp.lexsort((lexicographic(value_ranks(losses, present)[0]).position, ~present))
+    keys, _ = sort_keys(losses, present)
+    order = xp.lexsort((*keys.T[::-1], ~present))
     box = boxes(losses, reference, present)
     # An infinite box is chosen first. Afterwards it covers all other boxes in its infinite objective.
-    endless = jnp.any(box.endless, axis=1)[order]
-    width = jnp.where(box.endless, 1, box.width)[order]
+    endless = xp.any(box.endless, axis=1)[order]
+    width = xp.where(box.endless, 1, box.width)[order]
     if m == 1:
-        width = jnp.stack([width[:, 0], jnp.ones(n, width.dtype)], axis=1)
+        width = xp.stack([width[:, 0], xp.ones(n, width.dtype)], axis=1)
     ordered = (width, present[order], endless, n_choices)
-    chosen = _lazily(*ordered, size) if m == 3 else _by_cuts(*ordered)
-    return jnp.full(n, ABSENT, jnp.int32).at[order].set(chosen, unique_indices=True)
+    if m == 3:
+        return _lazily(*ordered, size)[xp.argsort(order)]
+    return (_by_cuts if m < 3 else _by_volumes)(*ordered)[xp.argsort(order)]
 
 
 def _by_cuts(width, present, endless, n_choices):
@@ -83,19 +106,19 @@ def _by_cuts(width, present, endless, n_choices):
     is right for dominated rows too, because a row comes before all rows that it dominates and adds at least
     as much.
     """
-    index = jnp.arange(len(width))
+    xp = namespace(width)
+    index = xp.arange(len(width))
 
     def step(k, carry):
         cut, chosen = carry
         left = width - cut
-        added = jnp.where(jnp.all(left > 0, axis=1), left[:, 0] * left[:, 1], 0)
-        added = jnp.where(endless, jnp.inf, added)
-        best, chosen = _choose(added, present, chosen, k)
-        cuts = (index < best)[:, None] == jnp.array([[True, False]])
-        return jnp.where(cuts, jnp.maximum(cut, width[best][None]), cut), chosen
+        added = xp.where(xp.all(left > 0, axis=1), left[:, 0] * left[:, 1], 0)
+        best, chosen = _choose(xp.where(endless, np.inf, added), present, chosen, k)
+        cuts = (index < best)[:, None] == xp.array([[True, False]])
+        return xp.where(cuts, xp.maximum(cut, width[best][None]), cut), chosen
 
-    start = (jnp.zeros_like(width), jnp.full(len(width), ABSENT, jnp.int32))
-    return jax.lax.fori_loop(0, n_choices, step, start)[1]
+    start = (xp.zeros_like(width), xp.full(len(width), ABSENT, np.int32))
+    return loop(xp, n_choices, step, start)[1]
 
 
 def _lazily(width, present, endless, n_choices, size):
@@ -130,6 +153,29 @@ def _lazily(width, present, endless, n_choices, size):
 
 def _choose(added, present, chosen, k):
     """The row with the largest gain among present rows that are not chosen yet, and the updated choices."""
-    free = present & (chosen == ABSENT)
-    best = jnp.argmax(jnp.where(free, added, -1))
-    return best, chosen.at[best].set(jnp.where(free[best], k, chosen[best]).astype(jnp.int32))
+    xp, free = namespace(added), present & (chosen == ABSENT)
+    best = xp.argmax(xp.where(free, added, -1))
+    return best, xp.where(free & (xp.arange(len(free)) == best), k, chosen).astype(np.int32)
+
+
+def _by_volumes(width: np.ndarray, present: np.ndarray, endless: np.ndarray, n_choices: int) -> np.ndarray:
+    """Greedy choice for more than three objectives, on the host, by differences of moocore's volumes.
+
+    The gain of a row is its box minus the union of the chosen boxes within it. A gain that was computed
+    earlier is an upper bound.
+    """
+    volume = np.prod(width, axis=1)
+    gain, slack = np.where(endless, np.inf, volume), _ROUNDING * volume
+    chosen, free = np.full(len(width), ABSENT, np.int32), present.copy()
+    for k in range(n_choices):
+        top = -1.0
+        for i in np.argsort(np.where(free, -gain, np.inf), kind="stable")[: free.sum()]:
+            if 0 < gain[i] < np.inf and gain[i] + slack[i] >= top:
+                within = np.minimum(width[chosen != ABSENT], width[i])
+                covered = (within == width[i]).all(axis=1).any()
+                gain[i] = 0 if covered else min(gain[i], volume[i] - union(within))
+                gain[i] = gain[i] if gain[i] > slack[i] else 0
+            top = max(top, gain[i])
+        best = int(np.argmax(free & (gain + slack >= top) & ((gain > 0) | (top == 0))))
+        chosen[best], free[best] = k, False
+    return chosen

@@ -30,22 +30,13 @@ Score = Callable[[Points], Float[Array, " j"]]
 Seen = Callable[[Points], Bool[Array, " j"]]
 
 
-def draw_random(key: PRNGKeyArray, basis: Basis, n: int, dtype: Any) -> Points:
-    """n random configurations: uniform on the (log) axes, or uniform over discrete values."""
-
-    def levels(key: PRNGKeyArray) -> Float[Array, " s"]:
-        return jax.random.uniform(key, (basis.n_slots,), dtype)
-
-    return basis.frame.drawn(jax.vmap(levels)(jax.random.split(key, n)))
-
-
 def draw_fillers(key: PRNGKeyArray, basis: Basis, n: int, every: Points | None, dtype: Any) -> Points:
     """At least n configurations in random order. If the space has n different ones, so has the result.
 
     ``every`` holds all configurations of a small space; None for a large space.
     """
     if every is None:
-        return draw_random(key, basis, _DRAWS * n, dtype)
+        return basis.frame.draw(key, _DRAWS * n, dtype)
     order = jax.random.permutation(key, len(every))
     return every[jnp.tile(order, -(-n // len(every)))]
 

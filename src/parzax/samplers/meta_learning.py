@@ -161,13 +161,16 @@ def meta_learn_tpe(
     smoothing, n_groups = target.smoothing, 1 + target.n_constraints
     assert isinstance(smoothing, Smoothing)
     fitted = to_device(Sources.fit(space, rows, target.split, smoothing, settings))
-    most = target.n_candidates * n_groups if max_candidates is None else int(max_candidates)
+    # Candidates in total: they are divided equally among the groups below.
+    n_tasks, n_candidates = 1 + len(rows), target.n_candidates
+    by_task = max_candidates is not None and n_candidates * n_tasks * n_groups <= int(max_candidates)
+    if max_candidates is not None and not by_task:
+        n_candidates = max(int(max_candidates) // n_groups, 1)
     return replace(
         target,
-        smoothing=MixedSmoothing(smoothing, fitted, most, task_weights),
+        smoothing=MixedSmoothing(smoothing, fitted, by_task, task_weights),
         start=_first_rows(rows, target.n_startup) if start is None else start,
-        # At most ``most`` candidates in total: they are divided equally among the groups below.
-        n_candidates=min(target.n_candidates, max(most // n_groups, 1)),
+        n_candidates=n_candidates,
     )
 
 

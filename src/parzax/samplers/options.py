@@ -11,11 +11,11 @@ from parzax import _checks
 from parzax.density.ages import AbstractAges
 from parzax.kernels import AbstractKernel
 from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth
+from parzax.pareto import AbstractTies
 from parzax.samplers.sampler import Sampler
 from parzax.samplers.start import AbstractStart
 from parzax.split.gamma import AbstractGamma
 from parzax.split.merits import AbstractMerit
-from parzax.split.ties import AbstractTies
 
 Number = float | jax.Array
 Kernels = Mapping[str, type[AbstractKernel]]

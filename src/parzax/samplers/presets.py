@@ -5,10 +5,11 @@ from typing import Unpack
 
 from parzax import _checks
 from parzax.acquisition import Naive, Ratio, Relative
-from parzax.density.ages import AbstractAges, equal
+from parzax.density.ages import AbstractAges, Equal
 from parzax.density.basis import families_of
 from parzax.density.smoothing import Smoothing
-from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth, neighbours, optuna_top, scott
+from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth, Neighbours, OptunaTop, Scott
+from parzax.pareto import AbstractTies, Crowding
 from parzax.samplers.options import Directions, Kernels, Number, Options, with_defaults
 from parzax.samplers.sampler import Sampler
 from parzax.samplers.start import AbstractStart, RandomStart
@@ -16,11 +17,10 @@ from parzax.space import Space
 from parzax.split import Split, merits
 from parzax.split.gamma import AbstractGamma, linear, optuna, sqrt
 from parzax.split.merits import AbstractMerit
-from parzax.split.ties import AbstractTies, crowding
 
 # Defaults of `tpe`, as its signature shows them.
-_NEIGHBOURS, _OPTUNA_TOP, _EQUAL = neighbours(), optuna_top(), equal()
-_BY_RANK, _CROWDING, _RANDOM = merits.by_rank(), crowding(), RandomStart()
+_NEIGHBOURS, _OPTUNA_TOP, _EQUAL = Neighbours(), OptunaTop(), Equal()
+_BY_RANK, _CROWDING, _RANDOM = merits.by_rank(), Crowding(), RandomStart()
 
 
 def tpe(
@@ -52,7 +52,7 @@ def tpe(
 
     The best ceil(0.2 N) rows are in the group below (good rows, density l), with weights by rank
     (`parzax.merits.by_rank`). The other rows are in the group above (density g). Kernels are those of Optuna
-    5: each reaches to the farther of its neighbours (`parzax.bandwidth.neighbours`, `optuna_top`). The first
+    5: each reaches to the farther of its neighbours (`parzax.bandwidth.Neighbours`, `optuna_top`). The first
     10 suggestions are random. Later suggestions are the best of 64 candidates by the score l / g; all
     parameters of a candidate come from one component. A configuration that was already evaluated is not
     suggested again unless all candidates were evaluated.
@@ -72,8 +72,8 @@ def tpe(
         first_front: for several objectives, whether the group below holds all of the first front, even if
             that is more rows than ``gamma`` asks for (`parzax.split.Split`).
         ties: for several objectives, rule for the rows of a front that is only partly below:
-            `parzax.ties.crowding()`, or, for two or three objectives, `hypervolume()` as in Ozaki et al. and
-            Optuna.
+            `parzax.pareto.Crowding()`, or, for two or three objectives, `parzax.pareto.Hypervolume()` as in
+            Ozaki et al. and Optuna.
         every_minimum: which rows are in a constraint's group below while no row satisfies the constraint.
             True takes all rows with the smallest value of the constraint (c-TPE's main text), False the first
             of these rows (the authors' code). With True in a discrete space, a run may suggest one
@@ -83,9 +83,9 @@ def tpe(
             constraints.
         bandwidth: rule of `parzax.bandwidth` for numeric kernels.
         top: probability that an Aitchison-Aitken kernel gives to its category, or
-            `parzax.bandwidth.optuna_top()`.
+            `parzax.bandwidth.OptunaTop()`.
         prior_weight: weight of the prior kernel, in rows.
-        ages: rule for the weights of older rows: `parzax.ages.equal()`, or `ramp()` as in Optuna and
+        ages: rule for the weights of older rows: `parzax.ages.Equal()`, or `Ramp()` as in Optuna and
             Hyperopt.
         merit: rule for the weights of the rows below: `parzax.merits.equal()`, or `by_rank()`.
         kernels: name -> kernel class that replaces the default for this parameter.
@@ -140,11 +140,11 @@ def tpe(
 
 # Options of the c-TPE paper, the meta-learning TPE paper and Optuna that differ from the defaults of `tpe`.
 _C_TPE = Options(
-    gamma=sqrt(), share_power=1.0, bandwidth=scott(), top=0.8, merit=merits.equal(), joint=False,
+    gamma=sqrt(), share_power=1.0, bandwidth=Scott(), top=0.8, merit=merits.equal(), joint=False,
     n_candidates=24, repeats=True,
 )  # fmt: skip
 MO_TPE = Options(
-    gamma=linear(0.1), first_front=True, share_power=1.0, bandwidth=scott(0.1), top=0.9, merit=merits.equal(),
+    gamma=linear(0.1), first_front=True, share_power=1.0, bandwidth=Scott(0.1), top=0.9, merit=merits.equal(),
     joint=False, n_candidates=100, repeats=True,
 )  # fmt: skip
 _OPTUNA_TPE = Options(gamma=optuna(), share_power=1.0, merit=merits.equal(), n_candidates=24, repeats=True)

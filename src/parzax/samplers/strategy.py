@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from parzax import _checks
 from parzax.acquisition import AbstractAcquisition
-from parzax.density import AbstractDensities, AbstractSmoothing
+from parzax.density import AbstractMixture, AbstractSmoothing
 from parzax.density.basis import Basis
 from parzax.samplers import candidates
 from parzax.samplers.candidates import Score, concatenate, select
@@ -83,7 +83,7 @@ class Strategy(Parts):
             densities, score = self._scorer(basis, state)
             if pool is not None:
                 return candidates.best_of_candidates(basis, score, pool, None, n, 0, seen)
-            drawn = densities.first(1 + self.n_constraints).sample(draw, max(self.n_candidates, n))
+            drawn = densities.below.sample(draw, basis, max(self.n_candidates, n))
             filling = more and not basis.free_continuum
             fillers = candidates.draw_fillers(more[0], basis, n, every, dtype) if filling else None
             steps = self.gradient_steps
@@ -149,12 +149,12 @@ class Strategy(Parts):
         parts = self.split.status(state) | self.smoothing.status(basis, state, self.split(state))
         return rows.astype(jnp.int32) | parts
 
-    def _scorer(self, basis: Basis, state: State) -> tuple[AbstractDensities, Score]:
+    def _scorer(self, basis: Basis, state: State) -> tuple[AbstractMixture, Score]:
         """The densities of all groups, and the acquisition function as a function of points."""
         densities, gamma = self.smoothing.fit(basis, state, self.split(state))
 
         def score(at: Points) -> Float[Array, " j"]:
-            below, above = jnp.split(densities.log_prob(at), 2)
+            below, above = jnp.moveaxis(densities.log_prob(basis, at), 1, 0)
             scores = self.acquisition(below, above, gamma)
             if scores.shape != below.shape[1:]:
                 raise ValueError(
@@ -179,10 +179,10 @@ def _draw_different(
         drawn = pool[order[jnp.lexsort([mask[order] for mask in last])]]
         return drawn[:n] if n == 1 else _different(basis, n, drawn)
     if n == 1 or basis.free_continuum:
-        return candidates.draw_random(key, basis, n, dtype)
+        return basis.frame.draw(key, n, dtype)
     draw, fill = jax.random.split(key)
     fillers = candidates.draw_fillers(fill, basis, n, every, dtype)
-    return _different(basis, n, candidates.draw_random(draw, basis, n, dtype), fillers)
+    return _different(basis, n, basis.frame.draw(draw, n, dtype), fillers)
 
 
 def _different(basis: Basis, n: int, *parts: Points) -> Points:

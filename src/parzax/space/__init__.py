@@ -1,6 +1,5 @@
 from parzax.space.axes import AbstractAxis as AbstractAxis
-from parzax.space.cells import AbstractCells as AbstractCells
-from parzax.space.checks import check_dtype as check_dtype
+from parzax.space.axes import AbstractCells as AbstractCells
 from parzax.space.checks import check_regimes as check_regimes
 from parzax.space.checks import refuse_rows as refuse_rows
 from parzax.space.conditions import Between as Between
@@ -8,6 +7,7 @@ from parzax.space.conditions import Condition as Condition
 from parzax.space.conditions import In as In
 from parzax.space.conditions import Recorded as Recorded
 from parzax.space.conditions import choice_key as choice_key
+from parzax.space.conditions import holds as holds
 from parzax.space.domains import Categorical as Categorical
 from parzax.space.domains import Domain as Domain
 from parzax.space.domains import Float as Float
@@ -15,11 +15,11 @@ from parzax.space.domains import Int as Int
 from parzax.space.domains import Numeric as Numeric
 from parzax.space.domains import Ordinal as Ordinal
 from parzax.space.domains import Varying as Varying
+from parzax.space.frame import INACTIVE as INACTIVE
 from parzax.space.frame import Frame as Frame
 from parzax.space.frame import Points as Points
+from parzax.space.frame import check_dtype as check_dtype
+from parzax.space.frame import frame_of as frame_of
+from parzax.space.frame import host_frame as host_frame
 from parzax.space.frame import stack_axes as stack_axes
 from parzax.space.space import Space as Space
-from parzax.space.space import frame_of as frame_of
-from parzax.space.space import host_frame as host_frame
-from parzax.space.walk import INACTIVE as INACTIVE
-from parzax.space.walk import holds as holds

@@ -1,15 +1,18 @@
-"""The axis of a domain: where its values lie in [0, 1]. This file has continua; `cells` has discrete values.
+"""The axis of a domain: where its values lie in [0, 1].
 
-Fields are numbers or arrays, and methods are elementwise: axes of equal structure can be stacked and mapped
-by `jax.vmap`. NumPy arrays are mapped on the host in float64, JAX arrays on their device.
+A continuum fills [0, 1]. A discrete value is the centre of a cell, and the cells fill [0, 1]. Fields are
+numbers or arrays, and methods are elementwise: axes of equal structure can be stacked and mapped by
+`jax.vmap`. NumPy arrays are mapped on the host in float64, JAX arrays on their device.
 """
 
 import abc
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, final
 
-import equinox as eqx
 import numpy as np
+from jax.tree_util import register_dataclass
 
 from parzax._numerics import namespace
 
@@ -20,15 +23,19 @@ _BOUND_SLACK_32 = 4 * 2.0**-23
 # Largest rounding error of a value, as a share of the length of a continuum.
 _LENGTH_SLACK = 2.0**-10
 
+# Tolerance of values: a share of the step for stepped values (a float32 thousands of steps from 0 needs it),
+# and a share of the number for listed values.
+STEP_SLACK = 1e-3
+_VALUE_SLACK = 1e-6
+# Largest rounding error of a place, as a share of a cell.
+_CELL_SLACK = 2.0**-3
 
-class AbstractAxis(eqx.Module):
+
+class AbstractAxis(abc.ABC):
     """How the values of a domain lie on [0, 1]."""
 
-    n_values: eqx.AbstractVar[Any]  # number of values, 0 for a continuum
+    n_values: Any  # number of values, 0 for a continuum
     discrete: ClassVar[bool]
-
-    # Equinox wraps a method in a module at each access, which costs more than the method on one row.
-    __getattribute__ = object.__getattribute__
 
     @abc.abstractmethod
     def index(self, x: Any) -> Any:
@@ -85,6 +92,8 @@ class AbstractAxis(eqx.Module):
 
 
 @final
+@register_dataclass
+@dataclass(frozen=True, eq=False)
 class Continuum(AbstractAxis):
     """All numbers from ``low`` to ``high``; they fill [0, 1], on a log axis if ``log``."""
 
@@ -97,7 +106,7 @@ class Continuum(AbstractAxis):
     log_length: Any  # logarithm of the length, which every dtype can represent
     # Power of two that brings the length near 1, so that its reciprocal is a normal number.
     shrink: Any
-    log: bool = eqx.field(static=True)
+    log: bool = field(metadata={"static": True})
 
     @classmethod
     def between(cls, low: float, high: float, log: bool) -> "Continuum":
@@ -153,12 +162,212 @@ class Continuum(AbstractAxis):
         return namespace(position).exp(position) if self.log else position
 
 
+class AbstractCells(AbstractAxis):
+    """C values, each within its cell; the cells fill [0, 1]."""
+
+    discrete: ClassVar[bool] = True
+
+    @abc.abstractmethod
+    def value(self, index: Any, dtype: Any) -> Any:
+        """The ``index``-th value; for categories, the code itself."""
+
+    @abc.abstractmethod
+    def centre(self, index: Any, dtype: Any) -> Any:
+        """Place of the ``index``-th value."""
+
+    @abc.abstractmethod
+    def cell(self, index: Any, dtype: Any) -> tuple[Any, Any]:
+        """Lower and upper end of the ``index``-th cell; they differ even if both round to the same number."""
+
+    @abc.abstractmethod
+    def width(self, index: Any, dtype: Any) -> Any:
+        """Width of the ``index``-th cell, more precise than the difference of its ends."""
+
+    @abc.abstractmethod
+    def index_at(self, unit: Any) -> Any:
+        """Number of the cell that contains the place ``unit``."""
+
+    def place(self, x: Any, index: Any) -> Any:
+        return self.centre(index, x.dtype)
+
+    def native(self, unit: Any, index: Any) -> Any:
+        return self.value(_limited(index, self.n_values), unit.dtype)
+
+    def at(self, unit: Any) -> tuple[Any, Any]:
+        index = self.index_at(unit)
+        return self.centre(index, unit.dtype), index
+
+    def _telling(self) -> Any:
+        """Indices of values among which the narrowest cell and the closest neighbours are."""
+        n = int(self.n_values)
+        return np.arange(n) if n < 2**12 else np.array([0, 1, n - 2, n - 1])
+
+    def narrowest(self) -> float:
+        """Width of the narrowest cell."""
+        return float(self.width(self._telling(), np.float64).min())
+
+    def resolved(self, dtype: Any, native: bool) -> bool:
+        info, n = np.finfo(dtype), int(self.n_values)
+        eps = float(info.eps)
+        if n == 1:
+            return True
+        values = self.value(self._telling(), np.float64)
+        size, gaps = np.abs(values), np.diff(values)
+        exact = size.max() * eps <= 2 and (values == np.round(values)).all()
+        # Neighbours are compared: on a log scale the values may differ by many orders of magnitude.
+        apart = (np.maximum(size[1:], size[:-1]) * eps <= STEP_SLACK * gaps).all()
+        normal = ((size == 0) | (size >= float(info.tiny))).all() and size.max() <= float(info.max)
+        return bool(n * eps <= _CELL_SLACK and (not native or exact or (apart and normal)))
+
+
+@final
+@register_dataclass
+@dataclass(frozen=True, eq=False)
+class Steps(AbstractCells):
+    """Values at equal steps, such as whole numbers, and the codes 0, 1, ... of categories.
+
+    The cells have equal width; if ``log``, the cell of v goes from log(v - 1/2) to log(v + 1/2). The axis may
+    have a single value.
+    """
+
+    n_values: Any
+    first: Any  # the smallest value
+    step: Any  # distance to the next value
+    start: Any  # lower end of the log axis, in logarithms
+    length: Any  # length of the log axis
+    log: bool = field(metadata={"static": True})
+
+    @classmethod
+    def of(cls, n_values: int, first: float = 0.0, step: float = 1.0, log: bool = False) -> "Steps":
+        """The axis of ``n_values`` numbers: ``first``, ``first + step``, and so on."""
+        start = math.log(first - 0.5) if log else 0.0
+        length = math.log(first + n_values - 0.5) - start if log else 1.0
+        return cls(np.int64(n_values), *map(np.float64, (first, step, start, length)), log=log)
+
+    def value(self, index: Any, dtype: Any) -> Any:
+        return (self.first + index.astype(dtype) * self.step).astype(dtype)
+
+    def index(self, x: Any) -> Any:
+        xp = namespace(x)
+        steps = xp.round((x - self.first) / self.step)
+        return _limited(_as_integers(xp.where(xp.isfinite(steps), steps, 0)), self.n_values)
+
+    def has(self, x: Any, index: Any) -> Any:
+        # Beyond 2^24 float32 cannot represent a deviation within this tolerance: a value is either exact or
+        # wrong.
+        return namespace(x).abs(x - self.value(index, x.dtype)) <= STEP_SLACK * self.step
+
+    def centre(self, index: Any, dtype: Any) -> Any:
+        return self._place(index, dtype, 0.0)
+
+    def cell(self, index: Any, dtype: Any) -> tuple[Any, Any]:
+        lower, upper = self._place(index, dtype, -0.5), self._place(index, dtype, 0.5)
+        xp = namespace(lower)
+        return lower, xp.maximum(upper, xp.nextafter(lower, xp.full_like(lower, 2)))
+
+    def width(self, index: Any, dtype: Any) -> Any:
+        xp = namespace(index)
+        if self.log:
+            return xp.log1p(1 / (self.first - 0.5 + index.astype(dtype))) / self.length
+        return xp.zeros(index.shape, dtype) + 1 / self.n_values.astype(dtype)
+
+    def index_at(self, unit: Any) -> Any:
+        xp = namespace(unit)
+        if self.log:
+            number = xp.round((xp.exp(self.start + unit * self.length) - self.first) / self.step)
+        else:
+            number = xp.floor(unit * self.n_values.astype(unit.dtype))
+        return _limited(_as_integers(number), self.n_values)
+
+    def log_uniform(self, index: Any, dtype: Any) -> Any:
+        return namespace(index).log(self.width(index, dtype))
+
+    def _place(self, index: Any, dtype: Any, shift: float) -> Any:
+        """Place at a distance of ``shift`` steps from the ``index``-th value."""
+        if self.log:
+            value = self.first + shift + index.astype(dtype)
+            return (namespace(value).log(value) - self.start) / self.length
+        return (index.astype(dtype) + (0.5 + shift)) / self.n_values.astype(dtype)
+
+
+@final
+@register_dataclass
+@dataclass(frozen=True, eq=False)
+class Listed(AbstractCells):
+    """Ascending numbers on a list; cells meet midway between neighbours; the outer cells are symmetric."""
+
+    n_values: Any
+    values: Any  # (C,) the numbers, followed by padding
+    middles: Any  # (C - 1,) midpoints between neighbouring values, followed by infinity as padding
+    places: Any  # (C,) places of the values in [0, 1]
+    edges: Any  # (C + 1,) ends of the cells, followed by infinity as padding
+
+    @classmethod
+    def of(cls, values: Sequence[float], log: bool) -> "Listed":
+        """The axis of two or more numbers, logarithmic if ``log``."""
+        table = np.asarray(values, np.float64)
+        position = np.array([math.log(v) if log else v for v in values])
+        half = np.diff(position) / 2
+        low, high = position[0] - half[0], position[-1] + half[-1]
+        edges = np.concatenate([[low], (position[1:] + position[:-1]) / 2, [high]])
+        middles = (table[1:] + table[:-1]) / 2
+        places, edges = ((x - low) / (high - low) for x in (position, edges))
+        return cls(np.int64(len(values)), table, middles, places, edges)
+
+    def padded(self, n: int) -> "Listed":
+        """The same axis, with arrays padded to n values."""
+        arrays = (self.values, self.middles, self.places, self.edges)
+        fills = (self.values[-1], np.inf, self.places[-1], np.inf)
+        n_more = n - len(self.values)
+        longer = (np.pad(a, (0, n_more), constant_values=fill) for a, fill in zip(arrays, fills, strict=True))
+        return Listed(self.n_values, *longer)
+
+    def _telling(self) -> Any:
+        return np.arange(int(self.n_values))  # their distances differ
+
+    def value(self, index: Any, dtype: Any) -> Any:
+        return self.values.astype(dtype)[index]
+
+    def index(self, x: Any) -> Any:
+        return _as_integers(namespace(x).searchsorted(self.middles, x))
+
+    def has(self, x: Any, index: Any) -> Any:
+        xp = namespace(x)
+        value = self.value(_limited(index, self.n_values), x.dtype)
+        return xp.abs(x - value) <= _VALUE_SLACK * xp.abs(value)
+
+    def centre(self, index: Any, dtype: Any) -> Any:
+        return self.places.astype(dtype)[index]
+
+    def cell(self, index: Any, dtype: Any) -> tuple[Any, Any]:
+        edges = self.edges.astype(dtype)
+        return edges[index], edges[index + 1]
+
+    def width(self, index: Any, dtype: Any) -> Any:
+        lower, upper = self.cell(index, dtype)
+        return upper - lower
+
+    def index_at(self, unit: Any) -> Any:
+        xp = namespace(unit)
+        return _limited(_as_integers(xp.searchsorted(self.edges, unit, side="right") - 1), self.n_values)
+
+    def drawn(self, level: Any) -> tuple[Any, Any]:
+        # Every value has the same probability, however wide its cell is.
+        number = namespace(level).floor(level * self.n_values.astype(level.dtype))
+        index = _limited(_as_integers(number), self.n_values)
+        return self.centre(index, level.dtype), index
+
+    def log_uniform(self, index: Any, dtype: Any) -> Any:
+        xp = namespace(index)
+        return xp.zeros(index.shape, dtype) - xp.log(self.n_values.astype(dtype))
+
+
 def _zeros(x: Any) -> Any:
     xp = namespace(x)
     return xp.zeros(x.shape, _integer(xp))
 
 
-def as_integers(x: Any) -> Any:
+def _as_integers(x: Any) -> Any:
     """Convert floats that are whole numbers to integers."""
     return x.astype(_integer(namespace(x)))
 
@@ -168,7 +377,7 @@ def _integer(xp: Any) -> Any:
     return np.int64 if xp is np else np.int32
 
 
-def limited(index: Any, n_values: Any) -> Any:
+def _limited(index: Any, n_values: Any) -> Any:
     """The index, clipped to 0, ..., n_values - 1."""
     return namespace(index).clip(index, 0, n_values.astype(index.dtype) - 1)
 

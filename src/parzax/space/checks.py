@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from parzax import _checks
-from parzax._entries import and_more, axis_label, find_first
+from parzax._checks import and_more, axis_label, find_first
 from parzax.space.domains import Categorical, Domain
+from parzax.space.frame import INACTIVE
 from parzax.space.space import Space
-from parzax.space.walk import INACTIVE
 
 
 def check_regimes(space: Space, values: np.ndarray, regime: Any, used: np.ndarray) -> np.ndarray:
@@ -73,20 +73,3 @@ def _describe_domain(domain: Domain) -> str:
     if isinstance(domain, Categorical):
         return f"the codes 0..{len(domain.choices) - 1} of {list(domain.choices)[:6]!r}"
     return repr(replace(domain, when=()))
-
-
-def check_dtype(space: Space, dtype: Any, *, native: bool, arrays: bool = True) -> None:
-    """Raise ValueError for a domain whose values a dtype cannot tell apart.
-
-    If ``native``, values are given in that dtype; else they were encoded in float64, and only their places
-    are in that dtype. With ``arrays`` the error suggests NumPy arrays, which are encoded in float64.
-    """
-    for slot in space.slots:
-        axis = slot.domain.axis
-        if not axis.resolved(dtype, native):
-            helps = arrays and axis.resolved(dtype, False)
-            hint = "give NumPy arrays, or use" if helps else "use Float or"
-            raise ValueError(
-                f"space: {np.dtype(dtype).name} cannot tell the values of {space.names[slot.parameter]!r} "
-                f"apart ({slot.domain!r}); {hint} jax.enable_x64(True)."
-            )

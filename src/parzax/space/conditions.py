@@ -1,64 +1,49 @@
 """Conditions on a parent parameter: In and Between; and Recorded, for domains that only the log can tell."""
 
-import abc
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, NamedTuple, cast
+from typing import Any, TypeAlias
 
 import numpy as np
+from jaxtyping import Bool, Float
 
 from parzax import _checks
-from parzax.space.axes import BOUND_SLACK
-from parzax.space.cells import AbstractCells
+from parzax._numerics import namespace
+from parzax.space.axes import BOUND_SLACK, AbstractCells
+
+# Keys of a parent at which a condition holds: low <= key < high, or the single key ``low`` if both are equal.
+# The key of a discrete value is its index, so that rounding cannot move the value across a bound. On a
+# continuum the key is the value itself.
+Interval: TypeAlias = tuple[float, float]
+# Values of a continuum that differ by this many units in the last place count as equal.
+UNITS = 64
 
 
-class Interval(NamedTuple):
-    """Keys of a parent: low <= key < high, or the single key ``low`` if both are equal.
-
-    The key of a discrete value is its index, so that rounding cannot move the value across a bound. On a
-    continuum the key is the value itself.
-    """
-
-    low: float
-    high: float
-
-
-class Described:
-    """A dataclass whose repr is the call that makes it, without defaults."""
-
-    def __repr__(self) -> str:
-        parts = []
-        # `when` is the first field of its class, but the repr has it last.
-        for item in sorted(fields(cast("Any", self)), key=lambda item: item.name == "when"):
-            value = getattr(self, item.name)
-            if item.init and item.default is MISSING:
-                parts.append(repr(list(value) if isinstance(value, tuple) else value))
-            elif item.init and value != item.default:
-                alone = item.name == "when" and len(value) == 1
-                parts.append(f"{item.name}={(value[0] if alone else value)!r}")
-        return f"{type(self).__name__}({', '.join(parts)})"
-
-
-class Condition(Described, abc.ABC):
-    """A condition on a parent's value, under which a domain applies."""
-
-    parent: str
-
-    @abc.abstractmethod
-    def intervals(self, domain: Any) -> tuple[Interval, ...]:
-        """The keys of a parent's `Domain` at which the condition holds; all evaluations use them."""
+def repr_as_call(self: Any) -> str:
+    """The repr of a dataclass as the call that makes it, without defaults."""
+    parts = []
+    # `when` is the first field of its class, but the repr has it last.
+    for item in sorted(fields(self), key=lambda item: item.name == "when"):
+        value = getattr(self, item.name)
+        if item.init and item.default is MISSING:
+            parts.append(repr(list(value) if isinstance(value, tuple) else value))
+        elif item.init and value != item.default:
+            alone = item.name == "when" and len(value) == 1
+            parts.append(f"{item.name}={(value[0] if alone else value)!r}")
+    return f"{type(self).__name__}({', '.join(parts)})"
 
 
 @dataclass(frozen=True, repr=False)
-class In(Condition):
+class In:
     """Holds where the parent has one of ``values`` (labels of a categorical, numbers otherwise)."""
 
     parent: str
     # True == 1 in Python, so keys are compared instead of values, as in `Categorical`.
     values: Sequence[Any] = field(compare=False)
     keys: tuple[tuple[str, str], ...] = field(init=False)
+    __repr__ = repr_as_call
 
     def __post_init__(self) -> None:
         _checks.instance("In: parent", self.parent, str, "a name")
@@ -67,18 +52,20 @@ class In(Condition):
         object.__setattr__(self, "keys", tuple(map(choice_key, values)))
 
     def intervals(self, domain: Any) -> tuple[Interval, ...]:
+        """The keys of a parent's `Domain` at which the condition holds; all evaluations use them."""
         keys = sorted({key for value in self.values if (key := domain.key(value)) is not None})
         wide = int(domain.axis.discrete)
-        return tuple(Interval(key, key + wide) for key in keys)
+        return tuple((key, key + wide) for key in keys)
 
 
 @dataclass(frozen=True, repr=False)
-class Between(Condition):
+class Between:
     """Holds where ``low <= parent < high``; the parent is numeric."""
 
     parent: str
     low: float = -math.inf
     high: float = math.inf
+    __repr__ = repr_as_call
 
     def __post_init__(self) -> None:
         _checks.instance("Between: parent", self.parent, str, "a name")
@@ -91,16 +78,17 @@ class Between(Condition):
             raise ValueError(f"Between({self.parent!r}): {bounds}")
 
     def intervals(self, domain: Any) -> tuple[Interval, ...]:
+        """See `In.intervals`."""
         axis, low, high = domain.axis, self.low, self.high
         if isinstance(axis, AbstractCells):
             low, high = (_first_from(bound, axis) for bound in (low, high))
-            return (Interval(low, high),) if low < high else ()
+            return ((low, high),) if low < high else ()
         lowest, highest = axis.native(np.array([0.0, 1.0]), np.array([0, 0])).tolist()
-        return (Interval(low, high),) if low <= highest and lowest < high else ()
+        return ((low, high),) if low <= highest and lowest < high else ()
 
 
 @dataclass(frozen=True)
-class Recorded(Condition):
+class Recorded:
     """A condition that only the log can tell: the domain applied in the rows where a value is recorded.
 
     Optuna studies and tables without a declared space record which parameters each row had, not why.
@@ -109,22 +97,45 @@ class Recorded(Condition):
     """
 
     def intervals(self, domain: Any) -> tuple[Interval, ...]:
+        """None."""
         return ()
+
+
+Condition: TypeAlias = In | Between | Recorded
 
 
 def common_intervals(several: Sequence[tuple[Interval, ...]]) -> tuple[Interval, ...]:
     """The keys that lie in at least one interval of every list."""
+
+    def overlap(a: Interval, b: Interval) -> tuple[Interval, ...]:
+        low, high = max(a[0], b[0]), min(a[1], b[1])
+        # A single key lies in an interval that begins at it, but not in one that ends at it.
+        single = low == high and all(i[0] == i[1] or low < i[1] for i in (a, b))
+        return ((low, high),) if low < high or single else ()
+
     common, *rest = several
     for intervals in rest:
-        pairs = [(a, b) for a in common for b in intervals]
-        overlaps = (Interval(max(a.low, b.low), min(a.high, b.high)) for a, b in pairs)
-        # A single key lies in an interval that begins at it, but not in one that ends at it.
-        common = tuple(
-            o
-            for o, (a, b) in zip(overlaps, pairs, strict=True)
-            if o.low < o.high or (o.low == o.high and all(i.low == i.high or o.low < i.high for i in (a, b)))
-        )
+        common = tuple(both for a in common for b in intervals for both in overlap(a, b))
     return common
+
+
+def is_inside(counted: Any, number: Any, value: Any, first: Any, last: Any, low: Any, high: Any) -> Any:
+    """Whether a parent's key (its number if ``counted``, else its value) is in an interval."""
+    xp = namespace(value)
+    only = low == high
+    slack = xp.where(only, UNITS * float(np.finfo(value.dtype).eps) * xp.abs(low), 0)
+    end = xp.where(only, low + slack, high)
+    at_value = (value >= low - slack) & ((value < end) | (only & (value == end)))
+    return xp.where(counted, (number >= first) & (number < last), at_value)
+
+
+def holds(condition: Condition, domain: Any, x: Float[Any, "..."]) -> Bool[Any, "..."]:
+    """Whether a condition holds at native values of a parent (codes of a category); False at NaN."""
+    at = np.asarray(x, np.float64)[..., None]
+    ends = np.array(condition.intervals(domain), np.float64).reshape(-1, 2).T
+    first, last = (np.where(domain.axis.discrete, end, 0).astype(np.int64) for end in ends)
+    counted, number = np.asarray(domain.axis.discrete), domain.axis.index(at)
+    return (is_inside(counted, number, at, first, last, *ends) & ~domain.outside(at)).any(axis=-1)
 
 
 def plain_values(name: str, values: Any) -> tuple[Any, ...]:

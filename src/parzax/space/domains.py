@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
 from parzax import _checks
-from parzax.space.axes import BOUND_SLACK, AbstractAxis, Continuum
-from parzax.space.cells import Listed, Steps
-from parzax.space.conditions import Condition, Described, choice_key, choice_label, plain_values
+from parzax.space.axes import BOUND_SLACK, AbstractAxis, Continuum, Listed, Steps
+from parzax.space.conditions import Condition, choice_key, choice_label, plain_values, repr_as_call
 
 # Largest integer: integers are stored in float64, which is exact up to here.
 MAX_INTEGER = 2**53
@@ -22,7 +21,7 @@ _RATIO_SLACK = 1e-6
 
 
 @dataclass(frozen=True, repr=False)
-class Domain(Described, ABC):
+class Domain(ABC):
     """Base of all domains: a set of values, and the conditions under which it applies.
 
     ``when`` is one condition or a tuple of conditions that must all hold.
@@ -31,6 +30,11 @@ class Domain(Described, ABC):
     _: KW_ONLY
     when: Condition | Sequence[Condition] = ()
     kind: ClassVar[str] = ""
+    __repr__ = repr_as_call
+
+    def __new__(cls, *_: Any, **kwargs: Any) -> Self:
+        _checks.check_arguments(cls.__name__, kwargs, [field.name for field in fields(cls) if field.init])
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         when = (self.when,) if isinstance(self.when, Condition) else tuple(self.when)
@@ -71,7 +75,7 @@ class Domain(Described, ABC):
             return ~self.axis.holds(np.asarray(values, dtype=np.float64))
 
     def key(self, value: Any) -> float | None:
-        """The key of a value, see `parzax.space.conditions.Interval`; None if the domain does not have it."""
+        """The key of a value, see `parzax.space.conditions`; None if the domain does not have it."""
         if isinstance(value, (str, bytes)) or value is None:
             return None
         at = np.asarray(value, dtype=np.float64)

@@ -1,21 +1,31 @@
-"""A search space as arrays for compiled code, which turns native values into points and back."""
+"""A search space as arrays for compiled code, which turns native values into points and back.
+
+``space`` is a `parzax.Space`, which uses this file.
+"""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
-import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Bool, Float, Int, Shaped
+from jax.tree_util import register_dataclass
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from parzax._numerics import map_blocks, namespace
-from parzax.space.axes import AbstractAxis
-from parzax.space.cells import Listed
-from parzax.space.identity import place_values
-from parzax.space.walk import INACTIVE, Slot, Walk, indicator
+from parzax.space.axes import AbstractAxis, Listed
+from parzax.space.conditions import Recorded, is_inside
+
+INACTIVE = -1
+# The place of a value outside its domain may overflow. This is harmless, since the value is not valid.
+_QUIET = np.errstate(invalid="ignore", over="ignore", divide="ignore")
 
 
-class Points(eqx.Module):
+@register_dataclass
+@dataclass(frozen=True, eq=False)
+class Points:
     """Configurations on the axes of their space; every array is finite, whatever the native values were.
 
     Only `parzax.space.Frame` converts native values to points, and points to native values.
@@ -39,23 +49,18 @@ class Points(eqx.Module):
     def __len__(self) -> int:
         return len(self.unit)
 
-    @staticmethod
-    def of(*arrays: Any) -> "Points":
-        """Build points from four arrays, without Equinox's checks: on one row they take most of the time."""
-        return jax.tree.unflatten(_STRUCTURE, arrays)
 
+@register_dataclass
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A space as arrays: s slots (regimes of parameters), their axes, and the tests that say which apply.
 
-# The place of a value outside its domain may overflow. This is harmless, since the value is not valid.
-_QUIET = np.errstate(invalid="ignore", over="ignore", divide="ignore")
-_NONE = np.zeros((0, 0))
-_STRUCTURE = jax.tree.structure(Points(_NONE.astype(int), _NONE, _NONE.astype(int), _NONE.astype(bool)))
+    A condition has one test for each interval of each regime of its parent; it holds if one of its tests
+    holds. A slot can apply if all of its conditions hold; it applies if no earlier slot of its parameter can.
+    The first round settles parameters without parents, the second their children, and so on.
 
-
-class Frame(eqx.Module):
-    """s slots (regimes of parameters), their axes, and the walk that says which of them apply.
-
-    Its pytree structure contains no names or bounds, so spaces that differ only in these share compiled
-    programs. The structure does not grow with the number of parameters.
+    The pytree structure contains no names or bounds, so spaces that differ only in these share compiled
+    programs. Neither the structure nor a program grows with the number of parameters or branches.
     """
 
     parameter: Int[Any, " s"]  # parameter of each slot; the slots of a parameter are adjacent
@@ -67,79 +72,72 @@ class Frame(eqx.Module):
     axes: tuple[AbstractAxis, ...]
     which: tuple[Int[Any, " _"], ...]  # slots of each entry of ``axes``
     back: Int[Any, " s"]  # position of each slot in the concatenation of ``which``
-    walk: Walk | None  # None if all slots always apply
     # (s, d) 1 where a slot belongs to a parameter; None if each parameter has one slot.
     membership: Float[Any, "s d"] | None
     # Factors of the number of the value, and of the regime, in `identify`; None if some axis is a continuum
     # or has too many values.
     factors: Int[Any, "2 w d"] | None
-    stacked: bool = eqx.field(static=True)
-
-    # Equinox's wrappers of methods are avoided, as in `AbstractAxis`.
-    __getattribute__ = object.__getattribute__
+    stacked: bool = field(metadata={"static": True})
+    # The tests of conditions; None, and no rounds, if all slots always apply.
+    tested: Any = None  # (t,) the slot whose value a test reads
+    first_number: Any = None  # (t,) a test of a number holds if first_number <= number < last_number
+    last_number: Any = None  # (t,)
+    low: Any = (
+        None  # (t,) a test of a value on a continuum holds if low <= value < high, or at ``low`` if equal
+    )
+    high: Any = None  # (t,)
+    any_of: Any = None  # (t, c) 1 if the test belongs to the condition
+    all_of: Any = None  # (c, s) 1 if the condition belongs to the slot
+    # (s, s) 1 if the first slot comes before the second of the same parameter; None if at most one can apply
+    before: Any = None
+    n_rounds: int = field(default=0, metadata={"static": True})  # number of generations of parameters
 
     @classmethod
-    def of(cls, slots: tuple[Slot, ...], n_parameters: int, walk: Walk | None, dtype: Any) -> "Frame":
+    def of(cls, space: Any, dtype: Any) -> "Frame":
         """Build the frame for JAX arrays with floats of ``dtype``; None builds it for NumPy arrays."""
+        slots, n_parameters = space.slots, len(space)
         stacked, axes, groups = dtype is not None, [slot.domain.axis for slot in slots], {}
         for s, axis in enumerate(axes):
             # On the host lists are not stacked, so they need no padding.
             alone = not stacked and isinstance(axis, Listed)
             groups.setdefault(s if alone else axis_shape(axis), []).append(s)
         parameter, columns = np.array([slot.parameter for slot in slots]), np.arange(n_parameters)
+        counted = np.array([axis.discrete for axis in axes])
+        tests = _tests(space, parameter, counted)
         frame = cls(
             parameter=parameter,
             regime=np.array([slot.regime for slot in slots]),
             first=np.searchsorted(parameter, columns),
-            is_parent=np.isin(columns, [] if walk is None else parameter[walk.parents]),
-            counted=np.array([axis.discrete for axis in axes]),
+            is_parent=np.isin(columns, parameter[tests["tested"]] if tests else []),
+            counted=counted,
             axes=tuple(stack_axes([axes[s] for s in group], dtype) for group in groups.values()),
             which=tuple(np.array(group) for group in groups.values()),
             back=np.argsort(np.concatenate(list(groups.values()))),
-            walk=walk,
-            membership=indicator(parameter, n_parameters) if len(axes) > n_parameters else None,
-            factors=place_values(parameter, axes),
+            membership=_indicator(parameter, n_parameters) if len(axes) > n_parameters else None,
+            factors=_place_values(parameter, axes),
             stacked=stacked,
+            **tests,
         )
         return jax.tree.map(lambda a: _narrowed(a, dtype), frame)
 
-    def encode(self, x: Float[Any, "n d"]) -> Points:
-        """Points of native values (NaN where inactive, codes for categories)."""
-        return map_blocks(self._encode, x)
+    def encode(self, x: Float[Any, "n d"], given: Bool[Any, "n s"] | None = None) -> Points:
+        """Points of native values (NaN where inactive, codes for categories).
 
-    def classify(
-        self, x: Float[Any, "n d"], given: Bool[Any, "n s"] | None = None
-    ) -> tuple[Int[Any, "n d"] | None, Bool[Any, "n d"]]:
-        """`Points.regime` (None if all are 0) and `Points.valid` of native values in NumPy.
-
-        ``given`` is as in `Walk.applied`.
+        ``given`` says which slots may apply according to the log; None allows all.
         """
-        return map_blocks(self._classify, *((x,) if given is None else (x, given)))
+        return map_blocks(self._encode, *((x,) if given is None else (x, given)))
 
     @_QUIET
-    def _encode(self, x: Float[Any, "n d"]) -> Points:
+    def _encode(self, x: Float[Any, "n d"], given: Bool[Any, "n s"] | None = None) -> Points:
         value = self.spread(x)
-        number, held = self._locate(value)
-        unit = self.over(lambda axis, v, i: axis.place(v, i), value, number)
-        return self._make_points(unit, number, value, held, namespace(x).isnan(x))
-
-    def _classify(self, x: Float[Any, "n d"], given: Bool[Any, "n s"] | None = None) -> tuple[Any, Any]:
-        value = self.spread(x)
-        number, held = self._locate(value)
-        regime, chosen = self._regimes(number, value, held, given)
-        if regime is None:
-            return None, held
-        return regime.astype(np.int16), np.where(regime == INACTIVE, np.isnan(x), chosen(held))
-
-    @_QUIET
-    def _locate(self, value: Float[Any, "n s"]) -> tuple[Any, Any]:
-        """Number of the value on each slot's axis, and whether the slot's domain contains the value."""
 
         def locate(axis: AbstractAxis, value: Any) -> tuple[Any, Any]:
             index = axis.index(value)
             return index, axis.has(value, index)
 
-        return self.over(locate, value)
+        number, held = self.over(locate, value)
+        unit = self.over(lambda axis, v, i: axis.place(v, i), value, number)
+        return self._make_points(unit, number, value, held, namespace(x).isnan(x), given)
 
     def nearest(self, x: Float[Any, "n d"]) -> Points:
         """Points of the values nearest to ``x`` in each domain; inactive parameters have no value.
@@ -171,6 +169,14 @@ class Frame(eqx.Module):
     def drawn(self, levels: Float[Any, "n s"]) -> Points:
         """Random points from a level in [0, 1) for every slot: uniform on the axes, or over listed values."""
         return self._make_points(*self.over(lambda axis, u: axis.drawn(u), levels))
+
+    def draw(self, key: PRNGKeyArray, n: int, dtype: Any) -> Points:
+        """n random configurations, as `drawn`, each from its own key; ``dtype`` is that of the frame."""
+
+        def levels(key: PRNGKeyArray) -> Float[Array, " s"]:
+            return jax.random.uniform(key, self.parameter.shape, dtype)
+
+        return self.drawn(jax.vmap(levels)(jax.random.split(key, n)))
 
     def log_uniform(self, at: Points) -> Float[Any, " n"]:
         """log density of `drawn` in unit coordinates, of the active parameters."""
@@ -224,7 +230,13 @@ class Frame(eqx.Module):
         return self.first[None] + namespace(regime).clip(regime, 0, None)
 
     def _make_points(
-        self, unit: Any, number: Any, value: Any = None, held: Any = None, absent: Any = None
+        self,
+        unit: Any,
+        number: Any,
+        value: Any = None,
+        held: Any = None,
+        absent: Any = None,
+        given: Any = None,
     ) -> Points:
         """Build points from the place, number and value that each slot would have if it applied.
 
@@ -233,13 +245,13 @@ class Frame(eqx.Module):
         """
         xp = namespace(unit)
         held = xp.ones(unit.shape, bool) if held is None else held
-        if self.walk is None:
-            return Points.of(xp.zeros(unit.shape, np.int32), unit, number.astype(np.int32), held)
+        if not self.n_rounds:
+            return Points(xp.zeros(unit.shape, np.int32), unit, number.astype(np.int32), held)
         value = self._native(unit, number) if value is None else value
-        regime, chosen = self._regimes(number, value, held)
+        regime, chosen = self._regimes(number, value, held, given)
         active = regime != INACTIVE
         absent = xp.ones(active.shape, bool) if absent is None else absent
-        return Points.of(
+        return Points(
             regime,
             xp.where(active, chosen(unit), xp.asarray(0.5, dtype=unit.dtype)),
             xp.where(active, chosen(number), xp.zeros((), number.dtype)).astype(np.int32),
@@ -254,18 +266,45 @@ class Frame(eqx.Module):
         The function returns, for each parameter, the entry of the slot that applies. For an inactive
         parameter the entry is arbitrary.
         """
-        if self.walk is None:
+        if not self.n_rounds:
             return None, lambda x: x
-        xp, tested = namespace(number), self.walk.parents[self.walk.parent]
-        held = xp.ones(number.shape, bool) if held is None else held
-        inside = self.walk.inside(number[:, tested], value[:, tested]) & held[:, tested]
-        applies = self.walk.applied(inside, given)
+        xp, tested = namespace(number), self.tested
+        ends = (end[None] for end in (self.first_number, self.last_number, self.low, self.high))
+        inside = is_inside(self.counted[tested][None], number[:, tested], value[:, tested], *ends)
+        applies = self.applied(inside if held is None else inside & held[:, tested], given)
         if self.membership is None:
             return xp.where(applies, np.int32(0), np.int32(INACTIVE)), lambda x: x
         one_more = applies.astype(np.float32) * (self.regime + 1).astype(np.float32)[None]
         regime = xp.matmul(one_more, self.membership).astype(np.int32) + INACTIVE
         slot = self._slot(regime)
         return regime, lambda x: xp.take_along_axis(x, slot, axis=-1)
+
+    def applied(self, inside: Bool[Any, "n t"], given: Bool[Any, "n s"] | None = None) -> Bool[Any, "n s"]:
+        """Which slots apply, from the outcomes of the tests.
+
+        ``inside`` is the outcome of every test, assuming that the parent's slot applies; False where the
+        slot's domain does not have the value. ``given`` is as in `encode`.
+        """
+        xp = namespace(inside)
+        applies = xp.zeros((len(inside), len(self.parameter)), bool)
+        for _ in range(self.n_rounds):
+            is_met = _matmul(inside & applies[:, self.tested], self.any_of) > 0
+            can = ~(_matmul(~is_met, self.all_of) > 0)
+            if given is not None:
+                can = can & given
+            applies = can if self.before is None else can & ~(_matmul(can, self.before) > 0)
+        return applies
+
+
+@lru_cache(maxsize=1024)
+def frame_of(space: Any, dtype: Any) -> Frame:
+    """The frame of a space for JAX arrays with floats of ``dtype``; None gives `host_frame`."""
+    return Frame.of(space, dtype)
+
+
+def host_frame(space: Any) -> Frame:
+    """The frame of a space for NumPy arrays in float64, which broadcasts axes over columns."""
+    return frame_of(space, None)
 
 
 def axis_shape(axis: AbstractAxis) -> Any:
@@ -293,3 +332,87 @@ def _narrowed(a: np.ndarray, dtype: Any) -> np.ndarray:
     # A bound may be too large for the dtype. Then native values are refused in this dtype, see `check_dtype`.
     with np.errstate(over="ignore"):
         return a.astype(dtype) if a.dtype == np.float64 else a
+
+
+def _tests(space: Any, parameter: np.ndarray, counted: np.ndarray) -> dict[str, Any]:
+    """The fields of a frame from ``tested`` to ``n_rounds``; {} if all slots always apply."""
+    if not any(slot.domain.conditions for slot in space.slots):
+        return {}
+    tests: list[tuple[float, ...]] = []  # per test: condition, slot of the parent, low, high
+    conditional: list[int] = []  # slot to which each condition belongs
+    for s, slot in enumerate(space.slots):
+        for condition in slot.domain.conditions:
+            if isinstance(condition, Recorded):
+                continue
+            for p in np.flatnonzero(parameter == space.index(condition.parent)).tolist():
+                intervals = condition.intervals(space.slots[p].domain)
+                tests += [(len(conditional), p, *ends) for ends in intervals]
+            conditional.append(s)
+    number, tested, low, high = np.array(tests, np.float64).reshape(-1, 4).T
+    tested = tested.astype(np.int32)
+    # For `Recorded` domains the log says which one applied, so there is no search for the first possible
+    # domain.
+    several = any(
+        second.regime == 1 and not isinstance(first.domain.conditions[0], Recorded)
+        for first, second in pairwise(space.slots)
+    )
+    return {
+        "tested": tested,
+        "first_number": np.where(counted[tested], low, 0).astype(np.int64),
+        "last_number": np.where(counted[tested], high, 0).astype(np.int64),
+        "low": low,
+        "high": high,
+        "any_of": _indicator(number, len(conditional)),
+        "all_of": _indicator(np.array(conditional), len(space.slots)),
+        "before": np.triu(parameter[:, None] == parameter, 1).astype(np.float32) if several else None,
+        "n_rounds": len(space.generations),
+    }
+
+
+def _indicator(column_of: np.ndarray, n_columns: int) -> np.ndarray:
+    """(rows, n_columns) indicator matrix: 1 in column ``column_of[i]`` of row i, else 0."""
+    return (column_of[:, None] == np.arange(n_columns)).astype(np.float32)
+
+
+def _matmul(mask: Any, counts: Any) -> Any:
+    """Sum of the counts under each mask; these are integers, exact in any precision."""
+    return namespace(mask).matmul(mask.astype(np.float32), counts)
+
+
+def _place_values(parameter: Int[np.ndarray, " s"], axes: list[AbstractAxis]) -> np.ndarray | None:
+    """Factors (2, w, d) of the values and the regimes in w mixed-radix numbers, each below 2^31.
+
+    None if some axis is a continuum, or has more values than fit in one number. ``parameter`` says which of
+    the d parameters each of the s axes belongs to. The digit of a parameter is ``n * index + regime``, where
+    regime 0 is inactive and n is the number of regimes with it.
+    """
+    words: list[np.ndarray] = []
+    n_regimes, most, product = np.bincount(parameter) + 1, np.iinfo(np.int32).max, 1
+    for j, n in enumerate(n_regimes):
+        group = [axis for axis, k in zip(axes, parameter, strict=True) if k == j]
+        size = int(n) * max(int(axis.n_values) for axis in group)
+        if size > most or not all(axis.discrete for axis in group):
+            return None
+        if not words or product * size > most:
+            words.append(np.zeros((2, len(n_regimes)), np.int64))
+            product = 1
+        words[-1][:, j] = product * n, product
+        product *= size
+    return np.stack(words, axis=1)
+
+
+def check_dtype(space: Any, dtype: Any, *, native: bool, arrays: bool = True) -> None:
+    """Raise ValueError for a domain whose values a dtype cannot tell apart.
+
+    If ``native``, values are given in that dtype; else they were encoded in float64, and only their places
+    are in that dtype. With ``arrays`` the error suggests NumPy arrays, which are encoded in float64.
+    """
+    for slot in space.slots:
+        axis = slot.domain.axis
+        if not axis.resolved(dtype, native):
+            helps = arrays and axis.resolved(dtype, False)
+            hint = "give NumPy arrays, or use" if helps else "use Float or"
+            raise ValueError(
+                f"space: {np.dtype(dtype).name} cannot tell the values of {space.names[slot.parameter]!r} "
+                f"apart ({slot.domain!r}); {hint} jax.enable_x64(True)."
+            )

@@ -1,10 +1,8 @@
 """The JSON form of a space; reading it evaluates nothing."""
 
-import difflib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, fields
-from pathlib import Path
 from typing import Any
 
 from parzax import _checks
@@ -30,9 +28,9 @@ def parameters_to_json(parameters: Mapping[str, Sequence[Domain]]) -> str:
     return json.dumps({"parameters": entries}, indent=1)
 
 
-def parameters_from_json(source: str | Path | Mapping[str, Any]) -> dict[str, tuple[Domain, ...]]:
-    """The ``parameters`` argument of Space from JSON text, a path, or the parsed mapping."""
-    data = source if isinstance(source, Mapping) else load(source)
+def parameters_from_json(source: str | Mapping[str, Any]) -> dict[str, tuple[Domain, ...]]:
+    """The ``parameters`` argument of Space from JSON text or the parsed mapping."""
+    data = source if isinstance(source, Mapping) else parse(source)
     if isinstance(data, Mapping):
         _check_keys("space JSON", data, {"parameters"} | _BESIDE)
     if not isinstance(data, Mapping) or not isinstance(data.get("parameters"), list):
@@ -54,13 +52,12 @@ def parameters_from_json(source: str | Path | Mapping[str, Any]) -> dict[str, tu
     return parameters
 
 
-def load(source: str | Path) -> Any:
-    """Parse JSON text, or a file of it; ValueError for other text and for keys that appear twice."""
-    if isinstance(source, str) and source.lstrip().startswith("{"):
-        text = source
-    else:
-        with _checks.explain(f"cannot read the space from {str(source)!r}", (OSError, UnicodeDecodeError)):
-            text = Path(source).read_text(encoding="utf-8")
+def parse(text: str) -> Any:
+    """Parse JSON text; ValueError for other text and for keys that appear twice."""
+    _checks.instance("source", text, str, "JSON text or the mapping that it stands for")
+    if not text.lstrip().startswith("{"):
+        hint = "read a file with pathlib.Path(path).read_text()"
+        raise ValueError(f"source must be the JSON text of a space, got {text[:60]!r}; {hint}.")
     with _checks.explain("the space is not valid JSON", (ValueError, RecursionError)):
         return json.loads(text, object_pairs_hook=_object)
 
@@ -104,9 +101,7 @@ def _check_keys(what: str, body: Mapping[str, Any], keys: set[str]) -> None:
     """Refuse misspelt keys, which would silently change what the space means."""
     for key in body:
         if key not in keys:
-            close = difflib.get_close_matches(str(key), keys, n=1)
-            remedy = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(sorted(keys))}."
-            raise ValueError(f"{what} has no key {key!r}; {remedy}")
+            raise ValueError(f"{what} has no key {key!r}; {_checks.suggest(key, sorted(keys))}")
 
 
 def _condition_to_dict(condition: Condition) -> dict[str, Any]:

@@ -1,22 +1,31 @@
 """Search spaces: named parameters, the regimes of each, and the conditions that choose among them."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from parzax import _checks
 from parzax._html import table
+from parzax._mesh import jit_on_meshes
+from parzax._numerics import namespace
 from parzax._words import plural
-from parzax.space import params
-from parzax.space.conditions import Recorded
-from parzax.space.domains import Categorical, Domain
-from parzax.space.frame import Frame
+from parzax.space.conditions import Between, In, Recorded, common_intervals
+from parzax.space.domains import Categorical, Domain, Numeric
+from parzax.space.frame import INACTIVE, Frame, check_dtype, frame_of, host_frame
 from parzax.space.serialization import parameters_from_json, parameters_to_json
-from parzax.space.walk import INACTIVE, Slot, Walk, generations
+
+
+class Slot(NamedTuple):
+    """One regime of one parameter."""
+
+    parameter: int
+    regime: int
+    domain: Domain
 
 
 class Space:
@@ -28,9 +37,9 @@ class Space:
     Attributes:
         names: parameter names, in the order of the columns of ``values``.
         domains: the domains of each parameter, in the order of `names`.
+        generations: lists of names, parents in earlier lists than their children.
         order: names with parents before children.
         slots: every regime of every parameter.
-        walk: computes which slots apply; None if all slots always apply.
         structure: the names in the pytree that `from_tree` was given; else None.
 
     Args:
@@ -57,13 +66,12 @@ class Space:
         if not parameters:
             raise ValueError("parameters must not be empty.")
         self._domains = {name: _as_domains(name, domain) for name, domain in parameters.items()}
-        in_order = generations(self._domains)
+        self.generations = _generations(self._domains)
         self.names, self.domains = tuple(self._domains), tuple(self._domains.values())
-        self.order = tuple(name for names in in_order for name in names)
+        self.order = tuple(name for names in self.generations for name in names)
         self.slots = tuple(Slot(j, i, d) for j, ds in enumerate(self.domains) for i, d in enumerate(ds))
         self.structure: Any = None
         self._columns = {name: j for j, name in enumerate(self._domains)}
-        self.walk = Walk.of(self.slots, self._columns, len(in_order))
         # The hash is stored, because caches need it at every call.
         self._hash = hash(tuple(self._domains.items()))
 
@@ -88,7 +96,7 @@ class Space:
 
     def __getitem__(self, name: str) -> tuple[Domain, ...]:
         if name not in self._domains:
-            raise KeyError(f"no parameter {name!r}; the space has {', '.join(map(repr, self.names))}.")
+            raise KeyError(f"no parameter {name!r}; {_checks.suggest(name, self.names)}")
         return self._domains[name]
 
     def __eq__(self, other: object) -> bool:
@@ -160,9 +168,30 @@ class Space:
                 raise ValueError(f"the regime of {self.names[slot.parameter]!r} {problem}")
             else:
                 given[:, s] = ~np.isnan(rows[:, slot.parameter])
-        regimes, valid = host_frame(self).classify(rows, given)
-        regimes = np.zeros(rows.shape, np.int16) if regimes is None else regimes
-        return regimes.reshape(values.shape), valid.reshape(values.shape)
+        at = host_frame(self).encode(rows, given)
+        return at.regime.astype(np.int16).reshape(values.shape), at.valid.reshape(values.shape)
+
+    def sample(self, key: PRNGKeyArray, n: int) -> Float[Array, "{n} d"]:
+        """n random configurations: (n, d) native values, NaN where inactive, categories as codes.
+
+        A value is uniform on its axis (the logarithm, if the domain has ``log``), or uniform over the values
+        of a discrete domain. Every parameter of every regime is drawn, and the conditions choose which of
+        them apply, parents before children. A `Varying` domain is drawn between its ``low`` and ``high``, and
+        a `Recorded` one always applies. Pure; `jax.jit` (with a static ``n``) and `jax.vmap` over keys apply.
+
+        Raises:
+            TypeError, ValueError: for a key that is not one typed key, for n below 0, and for a domain whose
+                values JAX's default float type cannot tell apart.
+
+        >>> import parzax as px
+        >>> space = px.Space({"lr": px.Float(1e-4, 1.0, log=True), "units": px.Int(8, 64)})
+        >>> space.sample(jax.random.key(0), 3).shape
+        (3, 2)
+        """
+        _checks.check_key(key)
+        dtype = np.dtype(jnp.result_type(float))
+        check_dtype(self, dtype, native=True, arrays=False)
+        return _sample(key, frame_of(self, dtype), n=_checks.whole_number("n", n, 0), dtype=dtype)
 
     def as_dict(self, x: Any) -> dict[str, Any]:
         """Name the values of one configuration: choices for codes, ints for Int, inactive ones left out.
@@ -207,7 +236,14 @@ class Space:
         >>> space.unflatten(jnp.array([0.1, 32.0]))["units"]
         Array(32, dtype=int32)
         """
-        return params.unflatten(self, x)
+        x = self._columns_of(x)
+        xp, values = namespace(x), {}
+        integer = xp.asarray(0).dtype
+        for j, (name, (inactive_value, largest)) in enumerate(self._fillers.items()):
+            column = x[..., j]
+            value = xp.where(xp.isnan(column), xp.asarray(inactive_value, column.dtype), column)
+            values[name] = xp.round(value).astype(integer) if largest <= np.iinfo(integer).max else value
+        return self._in_structure(values)
 
     def flatten(self, values: Any) -> Any:
         """The inverse of `unflatten`: (..., d) native values, NaN where the conditions make one inactive.
@@ -218,13 +254,65 @@ class Space:
             TypeError, ValueError: names or a structure other than those of the space, values that are not
                 numbers, and arrays whose shapes do not fit together.
         """
-        x = params.as_columns(self, values)
-        frame = frame_of(self, x.dtype) if isinstance(x, jax.Array) else host_frame(self)
-        return params.hide_inactive(x, frame.encode(x.reshape(-1, len(self))).regime)
+        given = self._values_of(values)
+        on_device = any(isinstance(value, jax.Array) for value in given)
+        xp, dtype = (jnp, jnp.result_type(float)) if on_device else (np, np.float64)
+        check = _checks.real_array if on_device else _checks.float_array
+        columns = [check(f"params: {name}", value) for name, value in zip(self.names, given, strict=True)]
+        try:
+            shape = np.broadcast_shapes(*map(np.shape, columns))
+        except ValueError:
+            shapes = dict(zip(self.names, map(np.shape, columns), strict=True))
+            raise ValueError(f"params must have shapes that broadcast, got {shapes}.") from None
+        x = xp.stack([xp.broadcast_to(column, shape).astype(dtype) for column in columns], axis=-1)
+        frame = frame_of(self, np.dtype(dtype)) if on_device else host_frame(self)
+        regime = frame.encode(x.reshape(-1, len(self))).regime.reshape(x.shape)
+        return xp.where(regime == INACTIVE, xp.asarray(np.nan, x.dtype), x)
 
     def active(self, x: Any) -> Any:
         """Which parameters are active, (...,) booleans in the structure that `unflatten` gives."""
-        return params.active(self, x)
+        x = self._columns_of(x)
+        return self._in_structure({name: ~namespace(x).isnan(x[..., j]) for j, name in enumerate(self)})
+
+    @cached_property
+    def _fillers(self) -> dict[str, tuple[float, float]]:
+        """Per parameter: its value while inactive, and its largest absolute value; inf if not an integer."""
+        ends = {name: [_ends(domain) for domain in domains] for name, domains in self._domains.items()}
+        return {
+            name: (
+                ends[name][0][0],
+                max(abs(end) for both in ends[name] for end in both)
+                if all(d.has_integers or isinstance(d, Categorical) for d in domains)
+                else np.inf,
+            )
+            for name, domains in self._domains.items()
+        }
+
+    def _columns_of(self, x: Any) -> Any:
+        """Native values as floats, (..., d); JAX arrays stay where they are."""
+        x = _checks.floating_array("x", x) if isinstance(x, jax.Array) else _checks.float_array("x", x)
+        if not x.ndim or x.shape[-1] != len(self):
+            raise ValueError(
+                f"x must have shape (..., {len(self)}), one column per parameter, got {x.shape}."
+            )
+        return x
+
+    def _in_structure(self, values: dict[str, Any]) -> Any:
+        return values if self.structure is None else jax.tree.map(values.__getitem__, self.structure)
+
+    def _values_of(self, params: Any) -> list[Any]:
+        """The values in the order of the columns; raises for names or a structure other than the space's."""
+        if self.structure is None:
+            _checks.instance("params", params, dict, "a dict by parameter name")
+            if params.keys() != set(self.names):
+                wanted, given = (", ".join(map(repr, names)) for names in (self.names, params))
+                raise ValueError(f"params must have the names {wanted}, got {given}.")
+            return [params[name] for name in self.names]
+        values, structure = jax.tree.flatten(params)
+        wanted = jax.tree.structure(self.structure)
+        if structure != wanted:
+            raise ValueError(f"params must have the structure {wanted}, got {structure}.")
+        return values
 
     @classmethod
     def from_tree(cls, tree: Any) -> "Space":
@@ -239,39 +327,33 @@ class Space:
         >>> px.Space.from_tree({"optimizer": {"lr": px.Float(0, 1)}, "units": px.Int(8, 64)}).names
         ('optimizer.lr', 'units')
         """
-        if isinstance(tree, dict) and all(map(params.is_parameter, tree.values())):
+        if isinstance(tree, dict) and all(map(_is_parameter, tree.values())):
             return cls(tree)
-        domains, structure = params.named_domains(tree)
-        if not domains or "" in domains:
+        flat, structure = jax.tree_util.tree_flatten_with_path(tree, is_leaf=_is_parameter)
+        names = [".".join(_part(key) for key in path) for path, _ in flat]
+        if not names or "" in names:
             raise TypeError(
                 f"a space must be a parzax.Space or a dict or other pytree of domains, got {tree!r}."
             )
-        space = cls(domains)
-        space.structure = structure
+        if len(set(names)) < len(names):
+            raise ValueError(f"two parameters of the tree have the same name: {', '.join(sorted(names))}.")
+        space = cls({name: domain for name, (_, domain) in zip(names, flat, strict=True)})
+        space.structure = jax.tree.unflatten(structure, names)
         return space
 
-    def to_json(self, path: str | Path | None = None) -> str:
-        """The space as JSON text (also written to ``path`` when given)."""
-        text = parameters_to_json(self._domains)
-        if path is not None:
-            Path(path).write_text(text + "\n", encoding="utf-8")
-        return text
+    def to_json(self) -> str:
+        """The space as JSON text, which `from_json` reads."""
+        return parameters_to_json(self._domains)
 
     @classmethod
-    def from_json(cls, source: str | Path | Mapping[str, Any]) -> "Space":
-        """Read a space from JSON text, a path or its mapping; misspelt or repeated keys are refused."""
+    def from_json(cls, source: str | Mapping[str, Any]) -> "Space":
+        """A space from JSON text, or the mapping that it stands for; refuses misspelt and repeated keys."""
         return cls(parameters_from_json(source))
 
 
-@lru_cache(maxsize=1024)
-def frame_of(space: Space, dtype: Any) -> Frame:
-    """The frame of a space for JAX arrays with floats of ``dtype``; None gives `host_frame`."""
-    return Frame.of(space.slots, len(space), space.walk, dtype)
-
-
-def host_frame(space: Space) -> Frame:
-    """The frame of a space for NumPy arrays in float64, which broadcasts axes over columns."""
-    return frame_of(space, None)
+@jit_on_meshes("n", "dtype")
+def _sample(key: PRNGKeyArray, frame: Frame, *, n: int, dtype: Any) -> Float[Array, "n d"]:
+    return frame.decode(frame.draw(key, n, dtype))
 
 
 def _as_domains(name: Any, domain: Domain | Sequence[Domain]) -> tuple[Domain, ...]:
@@ -286,3 +368,71 @@ def _as_domains(name: Any, domain: Domain | Sequence[Domain]) -> tuple[Domain, .
         hidden = "a domain without conditions hides the domains after it; put it last or add `when`."
         raise ValueError(f"parameter {name!r}: {hidden}")
     return domains
+
+
+def _generations(domains: Mapping[str, tuple[Domain, ...]]) -> list[list[str]]:
+    """Lists of names, parents in earlier lists than their children; ValueError for impossible parents."""
+    parents = {
+        name: {parent for domain in regimes for parent in _parents(name, domain, domains)}
+        for name, regimes in domains.items()
+    }
+    in_order = []
+    while parents:
+        ready = [name for name, above in parents.items() if parents.keys().isdisjoint(above)]
+        if not ready:
+            raise ValueError(f"the conditions of {', '.join(map(repr, parents))} form a cycle.")
+        in_order.append(ready)
+        parents = {name: above for name, above in parents.items() if name not in ready}
+    return in_order
+
+
+def _parents(name: str, domain: Domain, domains: Mapping[str, tuple[Domain, ...]]) -> Iterable[str]:
+    """Names of a domain's parents; raise if a condition never holds, or never together with the others."""
+    by_parent: dict[str, list[In | Between]] = {}
+    for condition in domain.conditions:
+        if isinstance(condition, Recorded):
+            continue
+        if condition.parent not in domains:
+            missing = f"{condition.parent!r}, which is not in the space"
+            raise ValueError(
+                f"parameter {name!r} depends on {missing}; {_checks.suggest(condition.parent, domains)}"
+            )
+        _check_condition(name, condition, domains[condition.parent])
+        by_parent.setdefault(condition.parent, []).append(condition)
+    for parent, conditions in by_parent.items():
+        if not any(common_intervals([c.intervals(d) for c in conditions]) for d in domains[parent]):
+            together = " and ".join(map(repr, conditions))
+            raise ValueError(f"parameter {name!r}: {together} never hold together.")
+    return by_parent
+
+
+def _check_condition(name: str, condition: In | Between, parent: tuple[Domain, ...]) -> None:
+    if isinstance(condition, In):
+        for value in condition.values:
+            if all(domain.key(value) is None for domain in parent):
+                raise ValueError(f"parameter {name!r}: {condition.parent!r} never has the value {value!r}.")
+    elif isinstance(parent[0], Categorical):
+        problem = f"Between needs a numeric parent, {condition.parent!r} is categorical; use In."
+        raise ValueError(f"parameter {name!r}: {problem}")
+    elif not any(condition.intervals(domain) for domain in parent):
+        domains = " or ".join(map(repr, parent))
+        raise ValueError(f"parameter {name!r}: {condition!r} never holds, since the parent is {domains}.")
+
+
+def _is_parameter(node: Any) -> bool:
+    """Whether a node is one parameter: a domain, or a plain tuple of domains. A NamedTuple is a branch."""
+    several = type(node) is tuple and bool(node) and all(isinstance(part, Domain) for part in node)
+    return isinstance(node, Domain) or several
+
+
+def _ends(domain: Domain) -> tuple[float, float]:
+    """The smallest and the largest value of a domain."""
+    if isinstance(domain, Numeric):
+        return float(domain.low), float(domain.high)
+    values = domain.list_values()
+    return float(values[0]), float(values[-1])
+
+
+def _part(key: Any) -> str:
+    names = (getattr(key, part, None) for part in ("key", "name", "idx"))
+    return str(next(name for name in names if name is not None))

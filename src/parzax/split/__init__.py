@@ -2,7 +2,6 @@
 
 from parzax.split import gamma as gamma
 from parzax.split import merits as merits
-from parzax.split import ties as ties
 from parzax.split.split import AbstractSplit as AbstractSplit
 from parzax.split.split import Split as Split
 from parzax.split.split import SplitRows as SplitRows

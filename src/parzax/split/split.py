@@ -11,11 +11,10 @@ from jaxtyping import Array, Bool, Float, Int
 
 from parzax import _checks
 from parzax._numerics import running_count
-from parzax.pareto import ABSENT, non_domination_rank
+from parzax.pareto import ABSENT, AbstractTies, Crowding, non_domination_rank
 from parzax.split.gamma import AbstractGamma
 from parzax.split.merits import AbstractMerit, Equal
 from parzax.split.state import State
-from parzax.split.ties import AbstractTies, Crowding
 from parzax.status import Status
 
 # Smallest length of the arrays that hold a group's rows, so that few lengths are compiled.
@@ -90,7 +89,12 @@ class Split(AbstractSplit):
     def __check_init__(self) -> None:
         """Raise TypeError or ValueError for wrong settings."""
         _checks.instance("gamma", self.gamma, AbstractGamma, "a rule of parzax.gamma")
-        _checks.instance("ties", self.ties, AbstractTies, "a rule of parzax.ties")
+        _checks.instance(
+            "ties",
+            self.ties,
+            AbstractTies,
+            "a rule of parzax.pareto, such as Crowding()",
+        )
         _checks.instance("merit", self.merit, AbstractMerit, "a rule of parzax.merits")
         for name in ("up_to_feasible", "first_front", "every_minimum"):
             _checks.flag(name, getattr(self, name))

@@ -1,7 +1,6 @@
 """Counts of pairs of parameters, against loops over the rows."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
@@ -24,9 +23,7 @@ def test_against_a_loop():
     obs = px.Observations.from_arrays(SPACE, np.stack([c, x, k], axis=1).astype(float), rng.normal(size=60))
     encoded = obs.encode([0.5, 0.2], 0.8)
     where = pair_layout(encoded.layout, [(0, 1), (1, 2)])
-    found = jax.jit(lambda codes, level: pair_counts(codes, level, None, where, encoded.place))(
-        jnp.asarray(encoded.codes), jnp.asarray(encoded.level)
-    )
+    found = jax.jit(lambda log: pair_counts(log, where))(jax.device_put(encoded))
     loss_rank = obs.losses[:, 0].argsort().argsort()
     sets = [loss_rank < 30, loss_rank < 12, loss_rank < 48]
     assert found.sets.tolist() == [30, 12, 48]

@@ -41,7 +41,7 @@ def test_constants_and_single_values_have_exactly_none():
             assert (found.variance[:, i] == 0).all()
             assert np.isnan(found.p_value[:, i]).all()
     said = {line.split(" ")[0]: line.split(": ", 1)[1] for line in found.advice()}
-    assert "one of a pair wherever both are active, stays in one cell" in said["CONSTANT"]
+    assert "all rows are in one cell" in said["CONSTANT"]
     assert "the domain has no other" in said["SINGLE_VALUE"]
 
 

@@ -10,14 +10,14 @@ from parzax.kernels import bandwidth
 from parzax.kernels.bandwidth.scott import interquartile_range
 
 RULES = {
-    "scott": bandwidth.scott(),
-    "magic scott": bandwidth.scott(magic_exponent=0.5, discrete_minimum=None),
-    "neighbours": bandwidth.neighbours(),
-    "ends": bandwidth.neighbours(consider_endpoints=True, consider_magic_clip=False, consider_prior=True),
-    "hyperopt": bandwidth.hyperopt(),
-    "dimension": bandwidth.dimension(),
-    "constant": bandwidth.constant(0.07),
-    "leave_one_out": bandwidth.leave_one_out(),
+    "scott": bandwidth.Scott(),
+    "magic scott": bandwidth.Scott(magic_exponent=0.5, discrete_minimum=None),
+    "neighbours": bandwidth.Neighbours(),
+    "ends": bandwidth.Neighbours(consider_endpoints=True, consider_magic_clip=False, consider_prior=True),
+    "hyperopt": bandwidth.Hyperopt(),
+    "dimension": bandwidth.Dimension(),
+    "constant": bandwidth.Constant(0.07),
+    "leave_one_out": bandwidth.LeaveOneOut(),
 }
 # Rules for which a row of weight 2 equals two rows; a neighbour rule gives two equal rows two scales.
 BY_FREQUENCY = ("scott", "magic scott", "dimension", "constant", "leave_one_out")
@@ -115,9 +115,9 @@ def test_duplicate_is_weight_two(name, prior, double):
 @pytest.mark.parametrize(
     "rule",
     [
-        bandwidth.scott(1e-9, 10.0),
-        bandwidth.neighbours(maximum=10.0, consider_magic_clip=False),
-        pytest.param(bandwidth.leave_one_out(1e-3, 0.3), marks=pytest.mark.slow),
+        bandwidth.Scott(1e-9, 10.0),
+        bandwidth.Neighbours(maximum=10.0, consider_magic_clip=False),
+        pytest.param(bandwidth.LeaveOneOut(1e-3, 0.3), marks=pytest.mark.slow),
     ],
     ids=["scott", "neighbours", "leave_one_out"],
 )
@@ -127,7 +127,7 @@ def test_affine_covariance(rule, double):
     if "LeaveOneOut" in type(rule).__name__:
         # The truncation to [0, 1] must not be felt, and the clips move along.
         rows = 0.5 + 0.05 * np.random.default_rng(3).normal(size=CAPACITY)
-        shrunk = bandwidth.leave_one_out(1e-3 / 4, 0.3 / 4)
+        shrunk = bandwidth.LeaveOneOut(1e-3 / 4, 0.3 / 4)
     else:
         shrunk = rule
     ones = jnp.ones(CAPACITY)
@@ -161,9 +161,9 @@ def test_settings_are_leaves(double):
     """A rule can be made of traced settings, and another number does not compile again."""
     x, ones = jnp.asarray(_rows(CAPACITY)), jnp.ones(CAPACITY)
     minima = jnp.array([0.01, 0.2, 0.3])
-    batch = jax.vmap(lambda minimum: _call(bandwidth.scott(minimum), x, ones))(minima)
+    batch = jax.vmap(lambda minimum: _call(bandwidth.Scott(minimum), x, ones))(minima)
     for scale, minimum in zip(batch, (0.01, 0.2, 0.3), strict=True):
-        np.testing.assert_allclose(scale, bandwidth.scott(minimum)(x, ones), rtol=1e-14)
+        np.testing.assert_allclose(scale, bandwidth.Scott(minimum)(x, ones), rtol=1e-14)
     traces = []
 
     @jax.jit
@@ -172,7 +172,7 @@ def test_settings_are_leaves(double):
         return _call(rule, x, ones)
 
     for minimum in (0.01, 0.1, 0.2):
-        assert float(counted(bandwidth.neighbours(minimum))[0]) >= minimum
+        assert float(counted(bandwidth.Neighbours(minimum))[0]) >= minimum
     assert len(traces) == 1
 
 
@@ -192,7 +192,7 @@ def test_gradients_are_finite(name, x64):
 def test_gradient_of_scott(double):
     """Against finite differences where a spread, not a clip, decides."""
     x, ones = jnp.asarray(_rows(CAPACITY)), jnp.ones(CAPACITY)
-    rule = bandwidth.scott(1e-6, 10.0)
+    rule = bandwidth.Scott(1e-6, 10.0)
     found = jax.grad(lambda x: _call(rule, x, ones)[0])(x)
     step = 1e-6
     for i in range(0, CAPACITY, 5):
@@ -224,7 +224,7 @@ def test_against_the_loop(name, prior, double):
 
 def test_fractional_weights(double):
     """Quartiles vary continuously with the weights, and 1.5 lies between 1 and 2; no jump at whole ones."""
-    rule = bandwidth.scott(1e-6, 10.0)
+    rule = bandwidth.Scott(1e-6, 10.0)
     x, base = _rows(CAPACITY), np.ones(CAPACITY)
     for w in (1.0, 1.5, 2.0):
         weights = [np.where(np.arange(CAPACITY) == 3, w + e, 1.0) for e in (-1e-9, 1e-9)]
@@ -246,15 +246,15 @@ def test_scott_of_weights_beyond_float32_integers():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: bandwidth.scott(minimum=0.0), "scott: minimum"),
-        (lambda: bandwidth.scott(minimum=0.6), "must not exceed"),
-        (lambda: bandwidth.neighbours(maximum=-1.0), "neighbours: maximum"),
-        (lambda: bandwidth.hyperopt(minimum=float("nan")), "hyperopt: minimum"),
-        (lambda: bandwidth.dimension(magnitude=float("inf")), "dimension: magnitude"),
-        (lambda: bandwidth.constant(0), "constant: scale"),
-        (lambda: bandwidth.constant(jnp.asarray(-1.0)), "constant: scale"),
-        (lambda: bandwidth.scott(np.asarray(0.6)), "must not exceed"),
-        (lambda: bandwidth.leave_one_out(prior_weight=-1.0), "leave_one_out: prior_weight"),
+        (lambda: bandwidth.Scott(minimum=0.0), "scott: minimum"),
+        (lambda: bandwidth.Scott(minimum=0.6), "must not exceed"),
+        (lambda: bandwidth.Neighbours(maximum=-1.0), "neighbours: maximum"),
+        (lambda: bandwidth.Hyperopt(minimum=float("nan")), "hyperopt: minimum"),
+        (lambda: bandwidth.Dimension(magnitude=float("inf")), "dimension: magnitude"),
+        (lambda: bandwidth.Constant(0), "constant: scale"),
+        (lambda: bandwidth.Constant(jnp.asarray(-1.0)), "constant: scale"),
+        (lambda: bandwidth.Scott(np.asarray(0.6)), "must not exceed"),
+        (lambda: bandwidth.LeaveOneOut(prior_weight=-1.0), "leave_one_out: prior_weight"),
         (lambda: RULES["scott"](jnp.zeros(3), jnp.ones(2)), "vectors of one length"),
     ],
 )
@@ -266,7 +266,7 @@ def test_refused(make, message):
 @pytest.mark.usefixtures("as_installed")
 def test_refused_types():
     with pytest.raises(TypeError, match="minimum must be a number"):
-        bandwidth.scott("0.1")
+        bandwidth.Scott("0.1")
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ def test_refused_types():
 )
 def test_neighbours_with_and_without_an_order(n):
     """Catches pairs of rows that see another neighbour than the sorted ones, among equal and absent rows."""
-    rng, rule = np.random.default_rng(n), jax.jit(bandwidth.neighbours())
+    rng, rule = np.random.default_rng(n), jax.jit(bandwidth.Neighbours())
     for _ in range(10):
         x, present = (rng.integers(0, 12, n) / 12).astype(np.float32), rng.random(n) < rng.random()
         given = np.asarray(rule(x, present, order=np.argsort(x, stable=True)))

@@ -76,7 +76,7 @@ def test_neighbours_are_optunas(name, double, record_property):
     rng = np.random.default_rng(0)
     worst = 0.0
     for n, (endpoints, magic) in itertools.product(SIZES, [(False, True), (True, True), (False, False)]):
-        rule = bandwidth.neighbours(consider_endpoints=endpoints, consider_magic_clip=magic)
+        rule = bandwidth.Neighbours(consider_endpoints=endpoints, consider_magic_clip=magic)
         position, scale = _optuna(_draw(rng, DISTRIBUTIONS[name], n), DISTRIBUTIONS[name], endpoints, magic)
         assert scale[-1] == bandwidth.PRIOR_SCALE
         assert position[-1] == pytest.approx(0.5)
@@ -90,7 +90,7 @@ def test_neighbours_are_optunas(name, double, record_property):
 def test_hyperopt_is_hyperopts(double):
     """adaptive_parzen_normal, with rows at the prior's centre: catches it on the wrong side of equals."""
     rng = np.random.default_rng(1)
-    rule = bandwidth.hyperopt()
+    rule = bandwidth.Hyperopt()
     for n in SIZES:
         for decimals in (1, 16):
             rows = rng.uniform(size=n).round(decimals)
@@ -136,8 +136,8 @@ def test_scott_is_the_authors(low, high, step, factor, double, record_property):
     rng = np.random.default_rng(2)
     n_values = None if step is None else round((high - low) / step) + 1
     rules = {
-        None: bandwidth.scott(minimum=factor if step is None else 0.01),
-        0.5: bandwidth.scott(minimum=factor if step is None else 0.01, magic_exponent=0.5),
+        None: bandwidth.Scott(minimum=factor if step is None else 0.01),
+        0.5: bandwidth.Scott(minimum=factor if step is None else 0.01, magic_exponent=0.5),
     }
     worst = 0.0
     for n in SIZES:
@@ -157,11 +157,11 @@ def test_the_authors_heuristics(n, double):
     """Their "hyperopt" and "optuna" heuristics are settings of the rules here."""
     rows = np.random.default_rng(3).uniform(size=n)
     expected = _authors(rows, 0.0, 1.0, None, heuristic="hyperopt")[1]
-    rule = bandwidth.neighbours(
+    rule = bandwidth.Neighbours(
         0.01, 0.5, consider_endpoints=True, consider_magic_clip=False, consider_prior=True
     )
     np.testing.assert_allclose(rule(jnp.asarray(rows), jnp.ones(n)), expected, rtol=0, atol=TOLERANCE)
     expected = _authors(rows, 0.0, 1.0, None, heuristic="optuna", space_dim=3)[1]
-    rule = bandwidth.dimension(minimum=0.01, maximum=0.5, consider_magic_clip=False, count_prior=True)
+    rule = bandwidth.Dimension(minimum=0.01, maximum=0.5, consider_magic_clip=False, count_prior=True)
     found = rule(jnp.asarray(rows), jnp.ones(n), n_parameters=3)
     np.testing.assert_allclose(found, expected, rtol=0, atol=TOLERANCE)

@@ -58,7 +58,7 @@ def test_best_of_brute_force(seed, prior, double):
     """The maximum that a fine grid and SciPy's search find, in likelihood; and better than Scott's."""
     rows = _bimodal(14, seed)
     x, ones = jnp.asarray(rows), jnp.ones(14)
-    found = float(_rule(bandwidth.leave_one_out(), x, ones, prior, None))
+    found = float(_rule(bandwidth.LeaveOneOut(), x, ones, prior, None))
     best, _ = loops.best_leave_one_out(rows, prior=prior)
     assert loops.leave_one_out(found, rows, prior) == pytest.approx(best, abs=1e-6)
     scott = float(loops.scott(rows, prior))
@@ -68,7 +68,7 @@ def test_best_of_brute_force(seed, prior, double):
 def test_the_slope_is_zero_at_the_best(double):
     """Found by its gradient: at an inner maximum nothing of it is left."""
     x, ones = jnp.asarray(_bimodal(14, 0)), jnp.ones(14)
-    best = _rule(bandwidth.leave_one_out(), x, ones, 0.5, None)
+    best = _rule(bandwidth.LeaveOneOut(), x, ones, 0.5, None)
     slope = jax.jit(jax.grad(_likelihood))(best, x, ones, 0.5, None, 1.0)
     assert 0.01 < float(best) < 0.5
     assert abs(float(slope * best)) < 1e-6
@@ -81,7 +81,7 @@ def test_never_below_scott(double):
         rows = jnp.asarray(np.random.default_rng(seed).beta(0.4, 0.9, 14))
         values = [
             float(_likelihood(_rule(rule, rows, jnp.ones(14), 0.5, None), rows, jnp.ones(14), 0.5, None, 1.0))
-            for rule in (bandwidth.leave_one_out(), bandwidth.scott())
+            for rule in (bandwidth.LeaveOneOut(), bandwidth.Scott())
         ]
         assert values[0] >= values[1] - 1e-12
 
@@ -92,7 +92,7 @@ def test_recovers_the_width_of_a_normal(double):
     rows = jnp.asarray(np.random.default_rng(5).normal(0.5, 0.08, 200).clip(0, 1))
     found, scott = (
         float(_rule(rule, rows, jnp.ones(200), 0.5, None))
-        for rule in (bandwidth.leave_one_out(), bandwidth.scott())
+        for rule in (bandwidth.LeaveOneOut(), bandwidth.Scott())
     )
     assert 0.5 * scott < found < 2 * scott
 
@@ -100,11 +100,11 @@ def test_recovers_the_width_of_a_normal(double):
 def test_ties_and_too_few_rows(double):
     """Equal rows draw a continuous scale to the minimum; one row or none has Scott's."""
     tied = jnp.asarray([0.3] * 7 + [0.6] * 7)
-    assert float(_rule(bandwidth.leave_one_out(), tied, jnp.ones(14), 0.5, None)) == pytest.approx(0.01)
+    assert float(_rule(bandwidth.LeaveOneOut(), tied, jnp.ones(14), 0.5, None)) == pytest.approx(0.01)
     for weight in (jnp.zeros(14), jnp.zeros(14).at[3].set(1.0)):
         found, scott = (
             float(_rule(rule, tied, weight, 0.5, None))
-            for rule in (bandwidth.leave_one_out(), bandwidth.scott())
+            for rule in (bandwidth.LeaveOneOut(), bandwidth.Scott())
         )
         assert found == scott
 

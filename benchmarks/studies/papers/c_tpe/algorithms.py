@@ -55,7 +55,7 @@ def candidates() -> Arrays:
     groups = [cluster == 0, *(excess <= 0).T]
     axis = (np.arange(N_GRID) + 0.5) / N_GRID
     grid = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
-    fit = partial(px.ParzenEstimator.fit, space, bandwidth=px.bandwidth.scott())
+    fit = partial(px.ParzenEstimator.fit, space, bandwidth=px.bandwidth.Scott())
     density = np.exp([np.asarray(fit(x[group]).log_prob(grid)) for group in groups])
     half = N_GRID // 2
     masses = density.reshape(3, 2, half, 2, half).mean(axis=(2, 4)) / 4
@@ -141,7 +141,7 @@ def _product(
     space: px.Space, x: np.ndarray, groups: list[tuple[set, set]], shares: list[float], at: np.ndarray
 ) -> np.ndarray:
     """Log of the product of relative density ratios."""
-    fit, score = partial(px.ParzenEstimator.fit, space, bandwidth=px.bandwidth.scott()), np.zeros(len(at))
+    fit, score = partial(px.ParzenEstimator.fit, space, bandwidth=px.bandwidth.Scott()), np.zeros(len(at))
     for (low, high), share in zip(groups, shares, strict=True):
         below, above = (np.asarray(fit(x[sorted(rows)]).log_prob(at)) for rows in (low, high))
         score -= np.log(share + (1 - share) * np.exp(above - below))

@@ -83,7 +83,7 @@ def _runs(method: str, stacked: Any, keys: jax.Array) -> Runs:
         return augmented(px.c_tpe(space, n_constraints), stacked, keys)
     samplers = {
         settings.OURS: lambda: px.c_tpe(space, n_constraints),
-        settings.TOP: lambda: px.c_tpe(space, n_constraints, top=px.bandwidth.optuna_top()),
+        settings.TOP: lambda: px.c_tpe(space, n_constraints, top=px.bandwidth.OptunaTop()),
         settings.NAIVE: lambda: px.c_tpe(space, n_constraints, naive=True),
         settings.VANILLA: lambda: px.paper_tpe(space),
     }

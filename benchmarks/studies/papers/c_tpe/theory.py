@@ -52,7 +52,7 @@ def improvements() -> Arrays:
         rng, problem = np.random.default_rng(0), px.problems.discs(radius=3.0)
         x, at = rng.uniform(-5, 5, (N_ROWS, 2)), rng.uniform(-5, 5, (500, 2))
         losses, excess = ((x + 2) ** 2).sum(axis=1), ((x - 1) ** 2).sum(axis=1) - 9.0
-        fit = partial(px.ParzenEstimator.fit, problem.space, bandwidth=px.bandwidth.scott(0.01))
+        fit = partial(px.ParzenEstimator.fit, problem.space, bandwidth=px.bandwidth.Scott(0.01))
         found = {}
         for name, n in (("proposition", 0), ("corollary", 1)):
             sampler = px.c_tpe(problem.space, n)

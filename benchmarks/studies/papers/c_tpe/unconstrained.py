@@ -41,7 +41,7 @@ def search(tables: Sequence[Table], n_seeds: int) -> Arrays:
     for table in tables:
         problem = by_index(px.samplers.Tabular.load(table.path, [table.objectives[0]]))
         stacked = jax.tree.map(lambda leaf: leaf[None], problem)
-        for name, top in ((PRESET, 0.8), (BY_N, px.bandwidth.optuna_top())):
+        for name, top in ((PRESET, 0.8), (BY_N, px.bandwidth.OptunaTop())):
             root = jax.random.key(zlib.crc32(f"{SEEDS[name]}/{table.path}".encode()))
             keys = jax.random.split(root, (1, n_seeds))
             losses, _ = optimised(px.paper_tpe(problem.space, top=top), stacked, keys)

@@ -43,7 +43,7 @@ def _density(rows: np.ndarray, columns: list[int], at: np.ndarray) -> np.ndarray
     """Eq. 17 over the uniform density."""
     space = px.Space({f"x{j}": px.Float(-5, 5) for j in columns})
     fitted = px.ParzenEstimator.fit(
-        space, rows[:, columns], bandwidth=px.bandwidth.scott(0.1), prior_weight=0.0
+        space, rows[:, columns], bandwidth=px.bandwidth.Scott(0.1), prior_weight=0.0
     )
     return np.exp(np.asarray(fitted.log_prob(at[:, columns]))) * 10.0 ** len(columns)
 

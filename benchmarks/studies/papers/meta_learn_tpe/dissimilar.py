@@ -102,7 +102,7 @@ def _overlap(*pair: Table) -> float:
     best = []
     for table in pair:
         losses = np.asarray(problem(table).losses, np.float64).mean(axis=1)
-        order = np.argsort(px.pareto.non_domination_rank_host(losses), kind="stable")
+        order = np.argsort(px.pareto.non_domination_rank(losses), kind="stable")
         best.append(np.isin(np.arange(len(order)), order[: round(BEST * len(order))]))
     return float((best[0] & best[1]).sum() / (best[0] | best[1]).sum())
 

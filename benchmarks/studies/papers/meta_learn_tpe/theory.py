@@ -70,7 +70,7 @@ def similar_sets() -> Arrays:
             for own, c in zip(x, (0.45, 0.5), strict=True)
         ]
         for clip in CLIPS:
-            table = px.task_similarity(logs, bandwidth=px.bandwidth.scott(clip), n_samples=20_000)
+            table = px.task_similarity(logs, bandwidth=px.bandwidth.Scott(clip), n_samples=20_000)
             found.setdefault(f"{clip:g}", []).append(float(table.similarity[0, 1]))
     return {clip: np.array(own) for clip, own in found.items()}
 
@@ -90,7 +90,7 @@ def equations() -> Arrays:
         state = sampler.tell(sampler.init(100), rows[0], (rows[0] ** 2).sum(axis=1))
         at = rng.uniform(-5, 5, (500, 2))
         kernel = np.asarray(px.meta.task_kernel(px.samplers.similarities(sampler, state)))
-        fit = partial(px.ParzenEstimator.fit, problem.space, bandwidth=px.bandwidth.scott(0.1))
+        fit = partial(px.ParzenEstimator.fit, problem.space, bandwidth=px.bandwidth.Scott(0.1))
         order = [np.argsort((x**2).sum(axis=1), kind="stable") for x in rows]
         low, high = (
             sum(

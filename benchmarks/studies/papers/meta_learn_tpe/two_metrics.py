@@ -173,9 +173,9 @@ class Found:
 def measured(table: Table, arrays: Arrays) -> Found:
     """From a unit's arrays."""
     every = entries(table)
-    ranks = px.pareto.non_domination_rank_host(every)
+    ranks = px.pareto.non_domination_rank(every)
     front, worst = every[ranks == 0], every.max(axis=0)
-    most = float(px.pareto.hypervolume_host(front, worst))
+    most = float(px.pareto.hypervolume(front, worst))
     share = {name: _volumes(x, worst) / most for name, x in arrays.items()}
     tops = {top: _among(arrays, every, ranks, top) for top in TOPS}
     return Found(arrays, share, front, tops)

@@ -21,12 +21,12 @@ Preset = Callable[..., Sampler]
 # Arguments of Optuna's sampler that ours lacks, and what to do instead.
 OPTUNAS = {
     "weights": "ages is an option of the preset, and preset=functools.partial(parzax.tpe, "
-    "ages=parzax.ages.ramp()) gives older trials less weight, as Optuna's default does",
+    "ages=parzax.ages.Ramp()) gives older trials less weight, as Optuna's default does",
     "consider_prior": "there is always a prior; its weight is prior_weight",
     "consider_magic_clip": "use preset=functools.partial(parzax.tpe, "
-    "bandwidth=parzax.bandwidth.neighbours(consider_magic_clip=...))",
+    "bandwidth=parzax.bandwidth.Neighbours(consider_magic_clip=...))",
     "consider_endpoints": "use preset=functools.partial(parzax.tpe, "
-    "bandwidth=parzax.bandwidth.neighbours(consider_endpoints=...))",
+    "bandwidth=parzax.bandwidth.Neighbours(consider_endpoints=...))",
     "categorical_distance_func": "declare an ordered parameter as parzax.Ordinal in space",
     "warn_independent_sampling": "there is no such warning",
     "n_startup": "use n_startup_trials",

@@ -17,7 +17,7 @@ def _probability(top: Any) -> Any:
     """Check that a number or array (d,) lies in (0, 1]. JAX arrays, which may be traced, are not checked."""
     top = _checks.plain(top)
     if isinstance(top, bool) or not isinstance(top, (int, float, np.ndarray, jax.Array)):
-        raise TypeError(f"top must be a number or parzax.bandwidth.optuna_top(), got {top!r}.")
+        raise TypeError(f"top must be a number or parzax.bandwidth.OptunaTop(), got {top!r}.")
     if not isinstance(top, jax.Array) and not np.all((top > 0) & (top <= 1)):
         raise ValueError(f"top must lie in (0, 1], got {top!r}.")
     return top

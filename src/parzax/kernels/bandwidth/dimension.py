@@ -18,7 +18,7 @@ class Constant(AbstractBandwidth):
             (d,) with one number per parameter of the space.
 
     >>> import jax.numpy as jnp, parzax as px
-    >>> print(px.bandwidth.constant(0.1)(jnp.array([0.3, 0.9]), jnp.ones(2)))
+    >>> print(px.bandwidth.Constant(0.1)(jnp.array([0.3, 0.9]), jnp.ones(2)))
     [0.1 0.1]
     """
 
@@ -55,7 +55,7 @@ class Dimension(AbstractClipped):
             except that the range in that package leaves out the outer half steps.
 
     >>> import jax.numpy as jnp, parzax as px
-    >>> print(f"{px.bandwidth.dimension()(jnp.zeros(100), jnp.ones(100), n_parameters=6)[0]:.4f}")
+    >>> print(f"{px.bandwidth.Dimension()(jnp.zeros(100), jnp.ones(100), n_parameters=6)[0]:.4f}")
     0.1262
     """
 

@@ -47,7 +47,7 @@ class LeaveOneOut(AbstractClipped):
 
     >>> import jax.numpy as jnp, parzax as px
     >>> two_groups = jnp.array([0.1, 0.12, 0.14, 0.86, 0.88, 0.9])
-    >>> print(f"{px.bandwidth.leave_one_out()(two_groups, jnp.ones(6))[0]:.2f}")
+    >>> print(f"{px.bandwidth.LeaveOneOut()(two_groups, jnp.ones(6))[0]:.2f}")
     0.02
     """
 

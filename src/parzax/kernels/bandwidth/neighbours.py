@@ -42,7 +42,7 @@ class Neighbours(AbstractClipped):
 
     >>> import jax.numpy as jnp, parzax as px
     >>> x = jnp.array([0.1, 0.4, 0.6, 0.9])
-    >>> print(px.bandwidth.neighbours()(x, jnp.ones(4)).round(3))
+    >>> print(px.bandwidth.Neighbours()(x, jnp.ones(4)).round(3))
     [0.3 0.3 0.3 0.3]
     """
 
@@ -79,7 +79,7 @@ class Hyperopt(AbstractClipped):
             range; ValueError unless 0 < minimum <= maximum.
 
     >>> import jax.numpy as jnp, parzax as px
-    >>> print(px.bandwidth.hyperopt()(jnp.array([0.1, 0.7, 0.9]), jnp.ones(3)).round(3))
+    >>> print(px.bandwidth.Hyperopt()(jnp.array([0.1, 0.7, 0.9]), jnp.ones(3)).round(3))
     [0.4 0.2 0.2]
     """
 

@@ -49,7 +49,7 @@ class Scott(AbstractClipped):
 
     >>> import jax.numpy as jnp, parzax as px
     >>> x = jnp.array([0.1, 0.4, 0.6, 0.7])
-    >>> print(px.bandwidth.scott()(x, jnp.ones(4)).round(3))
+    >>> print(px.bandwidth.Scott()(x, jnp.ones(4)).round(3))
     [0.115 0.115 0.115 0.115]
     """
 

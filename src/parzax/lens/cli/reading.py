@@ -13,6 +13,7 @@ import numpy as np
 
 from parzax import _checks
 from parzax._words import plural
+from parzax.lens._files import UNREADABLE
 from parzax.lens.cli.filters import filter_mask
 from parzax.lens.cli.writing import progress
 from parzax.lens.logs import Observations
@@ -23,7 +24,7 @@ from parzax.lens.tables.objectives import NoObjectiveError, find_directions, fin
 from parzax.lens.tables.records import stack_tables
 from parzax.lens.tables.roles import named_columns, suggest
 from parzax.space import Categorical, Space
-from parzax.space.serialization import load
+from parzax.space.serialization import parse
 
 # Formats whose reading may run code from the file.
 _REFUSED = (".pkl", ".pickle", ".joblib", ".npy", ".yaml", ".yml", ".pt", ".pth", ".dill")
@@ -102,8 +103,8 @@ def _read_space(args: Namespace) -> tuple[Space | None, Any]:
     asked = args.direction[0] if args.direction and len(args.direction) == 1 else args.direction
     if args.space is None:
         return None, asked
-    with _checks.explain(f"--space {args.space!r}"):
-        data = load(Path(args.space))
+    with _checks.explain(f"--space {args.space!r}", (OSError, TypeError, ValueError)):
+        data = parse(Path(args.space).read_text(encoding="utf-8"))
         space, direction = Space.from_json(data), data.get("direction")
         if direction not in (None, "minimize", "maximize"):
             raise ValueError(f'"direction" must be minimize or maximize, got {direction!r}.')
@@ -160,7 +161,7 @@ def _from_npz(path: Path, args: Namespace) -> Observations:
     targets = args.target or ["objective"]
     needed = ["values", *targets]
     with (
-        _checks.explain(f"{str(path)!r} cannot be read as npz", _checks.UNREADABLE),
+        _checks.explain(f"{str(path)!r} cannot be read as npz", UNREADABLE),
         # opened here, because NumPy does not close a damaged file that it opened itself
         path.open("rb") as file,
         np.load(file, allow_pickle=False) as data,

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 
 from parzax import _checks
-from parzax._entries import and_more, axis_label, find_first
+from parzax._checks import and_more, axis_label, find_first
 from parzax.space import Float, Int, Numeric, Ordinal, Space, Varying
-from parzax.space.axes import BOUND_SLACK
-from parzax.space.cells import STEP_SLACK
+from parzax.space.axes import BOUND_SLACK, STEP_SLACK
 
 Bounds = dict[str, np.ndarray]
 

@@ -1,65 +1,16 @@
-"""Count the rows of a block, whose cut-offs are given, on the host; and `count_rows`, for any arrays."""
+"""Count the rows of blocks of a log, whose cut-offs are given, on the host."""
 
 from collections.abc import Sequence
 from typing import Any
 
-import jax
 import numpy as np
 
-from parzax import _checks
-from parzax.importance import Counts, Grid
-from parzax.importance.layout import grid_axis, layout
-from parzax.importance.levels import checked_levels
-from parzax.importance.log_counts import checked_cutoffs, count_arrays, of_histogram
+from parzax.importance import Grid
+from parzax.importance.borders import cell_search
+from parzax.importance.encode import host_codes
+from parzax.importance.layout import layout
 from parzax.lens.logs.cutoffs import LevelTable
-from parzax.lens.logs.encoding import grid_codes
 from parzax.space import Space, Varying, check_regimes
-
-
-def count_rows(
-    space: Space,
-    x: Any,
-    losses: Any,
-    cutoffs: Any,
-    levels: Any,
-    region: float = 1.0,
-    grid: Grid | None = None,
-) -> Counts:
-    """Count one block of rows, given the log's cut-offs. Merge the blocks to get the log's counts.
-
-    With JAX arrays it is a pure function of ``x``, ``losses`` and ``cutoffs``; `jax.jit` and `jax.vmap`
-    apply. NumPy arrays are counted on the host, in float64.
-
-    Args:
-        space, x, losses, levels, region, grid: as in `parzax.encode`.
-        cutoffs: (q + 1,) largest loss of each target set in the order of ``levels``, then of the region, such
-            as `parzax.Counts.cutoffs` of `parzax.count_parquet`. Rows tied with a cut-off are included.
-
-    Returns:
-        `parzax.Counts`. Its ``status`` is 0, because one block cannot show whether a cut-off is tied.
-
-    Raises:
-        TypeError, ValueError: as `parzax.encode`; cut-offs that are NaN or do not ascend with the levels.
-            Traced rows outside the space are left out, and set INVALID_ROWS.
-
-    >>> import numpy as np, parzax as px
-    >>> space, x = px.Space({"x": px.Int(1, 2)}), np.array([[1.0], [2.0], [2.0]])
-    >>> px.count_rows(space, x, np.arange(3.0), cutoffs=[0.0, 2.0], levels=0.3).counts.tolist()
-    [[1, 0, 0], [1, 2, 0]]
-    """
-    _checks.instance("space", space, Space, "a parzax.Space")
-    target, region = checked_levels(levels, region)
-    levels, grid = tuple(target.tolist()), Grid() if grid is None else grid
-    if any(isinstance(array, jax.Array) for array in (x, losses)):
-        return count_arrays(space, x, losses, cutoffs, levels, region, grid)
-    cutoffs = checked_cutoffs(cutoffs, levels)
-    values, losses = (_checks.float_array(name, a) for name, a in (("x", x), ("losses", losses)))
-    _checks.check_shape("x", values, "n", len(space))
-    _checks.check_shape("losses", losses, len(values))
-    counter = BlockCounter(space, grid, cutoffs)
-    histogram = counter.zeros()
-    counter.add(histogram, [*values.T], losses)
-    return of_histogram(histogram, space, levels, region, grid, cutoffs)
 
 
 class BlockCounter:
@@ -86,13 +37,17 @@ class BlockCounter:
         ValueError for a value of a usable row outside the space.
         """
         level = self._levels.find(losses)
-        if self._space.walk is None and all(map(_all_in, self._space.domains, values)):
-            axes = [grid_axis(domains[0], self._grid) for domains in self._space.domains]
-            columns = (axis.cells(column) for axis, column in zip(axes, values, strict=True))
+        if not any(slot.domain.conditions for slot in self._space.slots) and all(
+            map(_all_in, self._space.domains, values)
+        ):
+            pairs = zip(self._space.domains, values, strict=True)
+            columns = (
+                cell_search(ds[0], self._grid)(x.astype(np.float64)).astype(np.int64) for ds, x in pairs
+            )
         else:
             rows, used = np.stack(values, axis=-1).astype(np.float64), ~np.isnan(losses)
             regime = check_regimes(self._space, rows, None, used)
-            columns = grid_codes(self._space, rows[None], regime[None], self._grid)[0]
+            columns = host_codes(self._space, rows[None], regime[None], self._grid)[0]
         first = {n_codes: level * n_codes for n_codes in set(self._layout.n_codes)}
         where = zip(columns, self._layout.offsets, self._layout.n_codes, strict=True)
         for codes, offset, n_codes in where:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from parzax._numerics import float_of_key, ordered_key
-from parzax.lens.logs.levels import level_weight
+from parzax.importance.levels import level_weights
 from parzax.status import Status
 
 # Bits of a loss; bits that the first histogram reads; and later ones, which have a row per cut-off.
@@ -32,7 +32,7 @@ class Cutoffs(NamedTuple):
 
 
 def find_cutoffs(fold: Fold, levels: Sequence[float], *, raw: bool = False) -> Cutoffs:
-    """The exact cut-offs of `parzax.lens.logs.level_sets`, in memory that does not grow with the log.
+    """The exact cut-offs of `parzax.importance.levels.level_sets`, in memory that does not grow with the log.
 
     Each pass over the losses reads further bits of those that share their leading bits with a cut-off, until
     all bits are read, or few such losses are left, which are sorted.
@@ -40,7 +40,7 @@ def find_cutoffs(fold: Fold, levels: Sequence[float], *, raw: bool = False) -> C
     Args:
         fold: makes a pass over the losses.
         levels: (m,) levels in (0, 1].
-        raw: whether sizes are rounded as in Optuna, see `level_weight`.
+        raw: whether sizes are rounded as in Optuna, see `level_weights`.
 
     If there is no loss, the cut-offs are -inf and the status is NO_DATA.
     """
@@ -61,7 +61,7 @@ def find_cutoffs(fold: Fold, levels: Sequence[float], *, raw: bool = False) -> C
         nothing = np.zeros(len(levels), np.int32)
         return Cutoffs(nothing - np.inf, nothing, nothing | int(Status.NO_DATA), 0)
     # The best and the worst loss show whether all are equal.
-    needed = np.array([*(level_weight(x, n, raw=raw) for x in levels), 1, n]).astype(np.int64)
+    needed = np.array([*level_weights(tuple(levels), np.float64(n), True, raw), 1, n]).astype(np.int64)
     bins, below, inside = _locate(histogram[None], np.zeros(len(needed), int), needed)
     has_cutoff = np.zeros(2 * offset, bool)
     has_cutoff[bins] = True

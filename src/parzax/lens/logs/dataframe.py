@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from parzax import _checks
-from parzax._checks import Direction
-from parzax._entries import row_mask, warn_of_normalised
+from parzax._checks import Direction, warn_of_normalised
 from parzax._words import visible
+from parzax.lens._rows import row_mask
 from parzax.lens.logs.bounds import let_bounds_move, read_bounds
 from parzax.lens.logs.inference import infer_space
 from parzax.lens.logs.labels import encode_columns

@@ -6,8 +6,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from parzax._entries import number_rows
 from parzax._words import plural
+from parzax.lens._rows import number_rows
 from parzax.space import Space
 
 # A log has groups of repeats if at least this share of its rows repeat the configuration of another row.
@@ -79,8 +79,8 @@ def describe_groups(groups: np.ndarray | None, losses: np.ndarray, *, raw: bool 
 def configuration_shares(obs: Any, losses: np.ndarray) -> np.ndarray:
     """(t,) share of different configurations among the rows, for each of (t, n) losses of a log.
 
-    It is `parzax.importance.groups.configuration_share`, except that native values are compared, not cells.
-    It is 1 if every row is a separate group.
+    It is 1 if every row is a separate group. Native values are compared, not cells as in
+    `parzax.importance.log_counts.configuration_share`.
     """
     groups, shares = find_groups(obs), np.ones(len(losses))
     if groups is None:

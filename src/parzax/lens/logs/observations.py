@@ -9,12 +9,12 @@ import jax
 import numpy as np
 
 from parzax import _checks
-from parzax._checks import Direction
-from parzax._entries import check_weight, row_mask, warn_of_normalised
+from parzax._checks import Direction, check_weight, warn_of_normalised
 from parzax._html import table
 from parzax._words import plural
 from parzax.importance import Encoded, Grid
 from parzax.importance.levels import checked_levels
+from parzax.lens._rows import row_mask
 from parzax.lens.logs.dataframe import read_logs
 from parzax.lens.logs.encoding import encode_log
 from parzax.lens.logs.report import ImportReport
@@ -244,7 +244,7 @@ class Observations:
         shape = (math.prod(self.batch_shape), self.n)
         losses, grid = self.losses[..., objective].reshape(shape), Grid() if grid is None else grid
         encoded, _ = encode_log(self, losses, target, region, grid, rows=self.n, ranks=True)
-        return jax.tree.map(lambda a: a.reshape(*self.batch_shape, *a.shape[1:]), encoded)
+        return jax.tree.map(lambda a: a.reshape((*self.batch_shape, *a.shape[1:])), encoded)
 
     @property
     def n(self) -> int:

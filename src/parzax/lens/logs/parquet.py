@@ -12,8 +12,7 @@ import numpy as np
 
 from parzax import _checks
 from parzax.importance import Counts, Grid
-from parzax.importance.levels import checked_levels
-from parzax.importance.log_counts import checked_cutoffs, of_histogram
+from parzax.importance.levels import checked_cutoffs, checked_levels
 from parzax.lens.logs.counting import BlockCounter
 from parzax.lens.logs.cutoffs import Cutoffs, find_cutoffs
 from parzax.lens.logs.labels import encode_columns
@@ -56,7 +55,7 @@ def count_parquet(
             infinity in the good direction.
         levels, region, grid: as in `parzax.encode`.
         direction: "minimize" or "maximize".
-        cutoffs: (q + 1,) losses as in `parzax.count_rows`. If the files are only a part of a log, pass the
+        cutoffs: (q + 1,) losses as in `parzax.encode`. If the files are only a part of a log, pass the
             `parzax.Counts.cutoffs` of that log. None finds the cut-offs of the files.
         folder: where to keep the cut-offs and the counts of every 8 million rows or so. After a kill, the
             same call resumes and returns the same counts.
@@ -64,7 +63,7 @@ def count_parquet(
 
     Returns:
         `parzax.Counts`, equal to ``count(encoded)`` of all rows in memory. Repeated configurations count
-        separately. With ``cutoffs`` the status is 0, as in `parzax.count_rows`.
+        separately. With ``cutoffs`` the status is 0, as in `parzax.encode`.
 
     Raises:
         TypeError, ValueError: a missing column or one whose type differs between files; an objective that is
@@ -188,7 +187,7 @@ class ParquetLog:
                     self.chunks.put(number, {"counts": counts})
                 histogram += counts
                 done += sum(group.n for group in groups)
-        counts = of_histogram(histogram, self.space, levels, region, self.grid, cutoffs.values)
+        counts = Counts.from_histogram(histogram, self.space, levels, region, self.grid, cutoffs.values)
         return replace(counts, status=cutoffs.status[:-1])
 
     def _losses(self, block: Block) -> np.ndarray:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from parzax._words import plural
-from parzax.importance.layout import Grid, layout, relative_axis
+from parzax.importance.borders import cell_search
+from parzax.importance.layout import PLACES, Grid, grid_cells, layout
 from parzax.lens.logs.bounds import span_text
 from parzax.space import Varying
 
@@ -39,7 +40,7 @@ def assign_pools(codes: np.ndarray, obs: Any, grid: Grid, in_region: np.ndarray)
     """
     where, shape, bounds = layout(obs.space, grid), in_region.shape, obs.bounds or {}
     weight = np.where(in_region, 1.0 if obs.weight is None else obs.weight.reshape(shape), 0.0)
-    axis, pooled_rows = relative_axis(grid), {}
+    n_cells, find_cells, pooled_rows = grid_cells(PLACES, grid)[1], cell_search(PLACES, grid), {}
     for block in where.blocks:
         name, j = obs.space.names[block.parameter], block.parameter
         domain = obs.space[name][block.regime]
@@ -56,7 +57,7 @@ def assign_pools(codes: np.ndarray, obs: Any, grid: Grid, in_region: np.ndarray)
                 continue
             sides = low.reshape(shape)[seed, rows], high.reshape(shape)[seed, rows]
             pool = find_pools(*_ends(*sides, domain), weight[seed, rows], grid.max_pools)
-            cells = start + pool * axis.n_cells + axis.cells(place[seed, rows])
+            cells = start + pool * n_cells + find_cells(place[seed, rows])
             codes[seed, j, rows] = cells.astype(codes.dtype)
             if seed == 0:
                 pooled_rows.setdefault(name, []).append((pool, *sides, weight[seed, rows]))

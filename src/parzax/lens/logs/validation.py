@@ -9,8 +9,7 @@ import jax
 import numpy as np
 
 from parzax import _checks
-from parzax._checks import Direction
-from parzax._entries import axis_label, check_groups, check_weight, find_first
+from parzax._checks import Direction, axis_label, check_groups, check_weight, find_first
 from parzax.lens.logs.bounds import Bounds, check_bounds, describe_bounds, read_bounds
 from parzax.lens.logs.report import ImportReport
 from parzax.space import INACTIVE, Space, check_regimes

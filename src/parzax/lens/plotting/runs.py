@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from parzax import _checks
 from parzax.lens.plotting import _axes
 from parzax.lens.plotting._arguments import SamplerRuns, check_runs
-from parzax.pareto import attainment_surface, non_domination_rank_host
+from parzax.pareto import attainment_surface, non_domination_rank
 from parzax.samplers import Trace
 
 Stairs = list[np.ndarray]
@@ -243,7 +243,7 @@ def _find_stairs(runs: SamplerRuns, pair: list[int], shares: list[float]) -> Sta
     losses = (runs.signs * runs.objectives)[..., pair]
     points = [rows[feasible] for rows, feasible in zip(losses, runs.feasible, strict=True)]
     # Dominated rows are left out, since memory grows with the total number of rows.
-    fronts = [np.unique(rows[non_domination_rank_host(rows) == 0], axis=0) for rows in points]
+    fronts = [np.unique(rows[non_domination_rank(rows) == 0], axis=0) for rows in points]
     # Fronts are padded by NaN to a power of two, so that few programs serve all pictures.
     longest = max(map(len, fronts), default=0)
     padded = np.full((len(fronts), 1 << max(longest - 1, 0).bit_length(), 2), np.nan)

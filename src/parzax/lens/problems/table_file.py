@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from parzax import _checks
+from parzax.lens._files import UNREADABLE
 from parzax.space import Categorical, Ordinal, Space
 
 _SIGNS = {"minimize": 1.0, "maximize": -1.0}
@@ -47,11 +48,11 @@ def read_table(path: str | Path) -> TableFile:
         raise ValueError(f"path must name a .npz file, got {str(path)!r}.")
     beside = file.with_suffix(".json")
     where = "" if folder or file.is_absolute() else _UNSET
-    with _checks.explain(f"cannot read the header {str(beside)!r}{where}", _checks.UNREADABLE):
+    with _checks.explain(f"cannot read the header {str(beside)!r}{where}", UNREADABLE):
         header = json.loads(beside.read_text(encoding="utf-8"))
     # The file is opened here, because np.load does not close a truncated file.
     with (
-        _checks.explain(f"cannot read a table from {str(file)!r}", _checks.UNREADABLE),
+        _checks.explain(f"cannot read a table from {str(file)!r}", UNREADABLE),
         open(file, "rb") as stream,
         np.load(stream, allow_pickle=False) as data,
     ):

@@ -12,9 +12,9 @@ from parzax import _checks
 from parzax._numerics import capacity
 from parzax.divergence import AbstractDivergence, Explained
 from parzax.importance import Encoded, Grid
-from parzax.importance.draws import METHODS
 from parzax.importance.estimate import REFERENCES
 from parzax.importance.levels import checked_levels
+from parzax.importance.resample import METHODS
 from parzax.lens.logs import Observations
 from parzax.lens.logs.encoding import encode_log
 from parzax.lens.logs.groups import configuration_shares, describe_groups
@@ -24,7 +24,7 @@ from parzax.lens.results.resampling import estimate_uncertainty, resolve_counts
 from parzax.lens.results.result import ImportanceResult, Method
 from parzax.lens.results.sweep import estimate_batch
 from parzax.lens.results.targets import Ranking, counted_rows, ranked
-from parzax.split.ties import AbstractTies
+from parzax.pareto import AbstractTies
 from parzax.status import Status
 
 
@@ -64,8 +64,8 @@ def cond_ped_anova(
             2405.07640); or a function that turns objectives (..., m) on [0, 1] into a loss (...,), such as
             ``lambda losses: px.importance.chebyshev(losses, weights)``. Rows without a needed objective are
             left out.
-        ties: rule for the rows of one front: `parzax.ties.hypervolume` (the default, as in Optuna 5) or
-            `parzax.ties.crowding`. Rows with equal losses, or equally crowded, enter a set together; if
+        ties: rule for the rows of one front: `parzax.pareto.Hypervolume` (the default, as in Optuna 5) or
+            `parzax.pareto.Crowding`. Rows with equal losses, or equally crowded, enter a set together; if
             the set becomes larger, the status is TIED_CUTOFF. On Optuna's grid a set has the exact number of
             rows instead.
         rows: which rows count: "all"; "feasible", those that satisfy every constraint; "complete", without

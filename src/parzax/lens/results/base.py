@@ -12,7 +12,8 @@ import numpy as np
 
 from parzax import _checks
 from parzax._html import table as html_table
-from parzax._words import columns_of, join_names, plural, visible
+from parzax._words import join_names, plural, visible
+from parzax.lens._words import columns_of
 from parzax.lens.logs import ImportReport
 from parzax.lens.results.default_level import MOST_SEEDS as MOST_SEEDS
 from parzax.lens.results.default_level import pick_level

@@ -27,7 +27,8 @@ def analyse_counts(
     """
     assert counts.space is not None
     levels = np.array(counts.levels)
-    estimates = estimate(counts, **method.how)
+    how = dict(zip(("divergence", "reference", "balance", "uniform_when_undefined"), method.how, strict=True))
+    estimates = estimate(counts, **how)
     result = ImportanceResult(estimates, counts.space, levels, counts.region, report, goal, (), method)
     n_rows = np.asarray(counts.counts[-1, : counts.layout.n_codes[0]].sum())
     if not n_shuffles or n_rows >= _MOST_SHUFFLED:
@@ -36,7 +37,8 @@ def analyse_counts(
     d, q = len(counts.space), len(levels)
     codes, nowhere = np.zeros((1, d, 1), np.uint8), np.ones((1, 1), np.int32)
     settings = counts.layout, counts.levels, counts.region, counts.grid
-    log = Encoded(codes, nowhere * (q + 1), nowhere, None, np.asarray(counts.status)[None], *settings)
+    status, one = np.asarray(counts.status)[None], nowhere[:, 0]
+    log = Encoded(codes, nowhere * (q + 1), nowhere, None, None, status, one, None, *settings)
     how = {"divergence": method.divergence, "reference": method.reference, "method": "half-sampling"}
     _, shuffled = draw_replicates(jax.random.key(0), log, counts.counts[None], (0, n_shuffles), **how)
     p_value = p_values(result.variance[None], shuffled)[0]

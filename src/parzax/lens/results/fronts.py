@@ -7,9 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from parzax import pareto
-from parzax._numerics import capacity
-from parzax.lens._programs import program
-from parzax.split.ties import AbstractTies, Crowding, Hypervolume, reference_point
+from parzax.pareto import AbstractTies, Crowding, Hypervolume
 
 # Relative tolerance between a sum of weights and the weight that a level needs.
 _ROUNDING = 1e-9
@@ -29,7 +27,7 @@ def pareto_places(
         losses: (n, m) float64, minimised. Rows with a NaN get no place.
         weight: (n,) frequency weights; rows of weight 0 get no place.
         needed: weights at which sets end; they decide which fronts are cut.
-        ties: `parzax.ties.hypervolume`, `parzax.ties.crowding` or your own.
+        ties: `parzax.pareto.Hypervolume()`, `parzax.pareto.Crowding()` or your own.
         exact: whether equal or tied rows are ordered by their position in the log, as in Optuna: first one
             row of each group of equal rows, then the other rows in the order of the log. If False, equal or
             tied rows share a place, so that a set has all of them or none.
@@ -44,7 +42,7 @@ def pareto_places(
     # 0.0 and -0.0 are one loss.
     distinct, first, number = np.unique(losses[used] + 0.0, axis=0, return_index=True, return_inverse=True)
     number = number.reshape(-1)
-    rank = pareto.non_domination_rank_host(distinct)
+    rank = pareto.non_domination_rank(distinct)
     reached = np.cumsum(np.bincount(rank[number], weights=weight[used]))
     within = np.arange(len(distinct))
     for front in _cut_fronts(reached, needed):
@@ -72,22 +70,13 @@ def _cut_fronts(reached: np.ndarray, needed: Sequence[float]) -> list[int]:
 
 def places_within(ties: AbstractTies, front: np.ndarray) -> np.ndarray:
     """Place of each of the distinct rows (f, m) of a front, in lexicographic order; ties share a place."""
-    n, m = front.shape
-    if isinstance(ties, Hypervolume) and (m > 3 or (m == 2 and np.isfinite(front).all())):
-        reference = np.asarray(reference_point(front, np.ones(n, dtype=bool)))
-        ranking = pareto.greedy_hypervolume_order_host(front, reference, n)
+    n, rank, every = len(front), np.zeros(len(front), np.int32), np.ones(len(front), bool)
+    if isinstance(ties, Crowding):  # rows with equal distances share a place
+        ranking = -pareto.crowding_distance(front, rank, every)
+    elif isinstance(ties, Hypervolume):
+        ranking = pareto.greedy_hypervolume_order(front, pareto.reference_point(front, every), n)
     else:
-        size = capacity(n)  # padded, so that few shapes are compiled
-        padded, mask = np.pad(front, ((0, size - n), (0, 0))), np.arange(size) < n
         with jax.enable_x64(True):
-            ranking = np.asarray(_rank_front(padded, mask, np.int32(n - 1), ties=ties))[:n]
+            losses, rank, mask, count = map(jnp.asarray, (front, rank, every, np.int32(n - 1)))
+            ranking = np.argsort(ties.order(losses, rank, mask, mask, count, n))
     return np.unique(ranking, return_inverse=True)[1]
-
-
-@program
-def _rank_front(losses, mask, count, *, ties):
-    """A number for each row of one front by ``ties``; lower is better. ``count`` rows are chosen."""
-    rank = jnp.where(mask, 0, pareto.ABSENT).astype(jnp.int32)
-    if isinstance(ties, Crowding):  # rows with equal distances get equal numbers
-        return -pareto.crowding_distance(losses, rank, mask)
-    return jnp.argsort(ties.order(losses, rank, mask, mask, count, len(losses)))

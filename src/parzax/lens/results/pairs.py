@@ -11,6 +11,7 @@ import numpy as np
 from parzax import _checks
 from parzax._words import plural
 from parzax.importance import Grid, Interactions
+from parzax.importance.encode import without_values
 from parzax.importance.interactions import estimate_interactions
 from parzax.importance.pair_slots import PairLayout, pair_layout
 from parzax.lens._programs import program
@@ -226,9 +227,10 @@ def interactions(
     where = pair_layout(encoded.layout, pairs, obs.space.names)
     estimates = _interactions(
         jax.random.split(key, len(log.losses)) if seeds else key[None],
-        encoded.codes, encoded.level, encoded.weight, encoded.status, encoded.groups,
-        where=where, place=encoded.place, n_draws=_draws(n_draws, where, encoded.groups),
-    )  # fmt: skip
+        without_values(encoded),
+        where=where,
+        n_draws=_draws(n_draws, where, encoded.groups),
+    )
     _checks.outside_traces(estimates)
     estimates = jax.tree.map(lambda a: np.asarray(a).reshape((*seeds, *a.shape[1:])), estimates)
     return InteractionResult(estimates, **log.about)

@@ -11,17 +11,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Integer, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
 from parzax.divergence import AbstractDivergence
 from parzax.importance import Encoded
-from parzax.importance.draws import sample_size
-from parzax.importance.groups import count_configurations, group_sample_counter, share_of
-from parzax.importance.layout import Layout
-from parzax.importance.regimes import estimate_regimes
-from parzax.importance.resample import sample_counter
+from parzax.importance.encode import without_values
+from parzax.importance.estimate import from_counts
+from parzax.importance.levels import level_weights
+from parzax.importance.log_counts import configuration_share
+from parzax.importance.resample import sample_counter, sample_size
 from parzax.lens._programs import program
-from parzax.lens.logs.levels import level_weight
 from parzax.lens.results.shuffles import shuffled_counts, shuffled_group_counts
 
 # Limits of a batch: scattered entries, counts, and replicates.
@@ -65,8 +64,10 @@ def draw_replicates(
     words, x64 = np.asarray(jax.random.key_data(key)).tolist(), jnp.result_type(float) == jnp.float64
     levels, raw = (*sorted(encoded.levels), encoded.region), encoded.grid.optuna_rounding
     ascending = replace(encoded, levels=levels[:-1])
+    if encoded.groups is None:  # one program for all values of the levels
+        ascending = without_values(ascending)
     sizes = sample_size((np.asarray(encoded.rank) < m).sum(axis=1), static["method"]).tolist()
-    needed = np.array([[level_weight(level, size, raw=raw) for level in levels] for size in sizes], np.int32)
+    needed = np.array([level_weights(levels, np.float64(n), True, raw) for n in sizes]).astype(np.int32)
 
     def variances(call: int) -> np.ndarray:
         seed, part = divmod(call, n_parts)
@@ -78,10 +79,10 @@ def draw_replicates(
             else:
                 null.append(shuffled_group_counts(seeds, log, _SEEDED))
         first = np.int32(part * rounds[0] * b)
-        rows = (log.codes, log.rank, needed[seed]) if log.groups is None else (log,)
+        rows = log, needed[seed] if log.groups is None else None
         with jax.enable_x64(x64):  # set in each thread, because threads do not inherit the setting
             by_round = np.concatenate(null).reshape(-1, b, q1, w)
-            how = {"rounds": rounds, "layout": encoded.layout, **static}
+            how = {"rounds": rounds, **static}
             return np.asarray(compiled_replicates(keys[seed], first, by_round, *rows, **how))
 
     calls = [variances(0)]  # the first call compiles
@@ -98,12 +99,10 @@ def compiled_replicates(
     key: PRNGKeyArray,
     first: Int[Any, ""],
     null: Int[Any, "t b q1 w"],
-    log: Encoded | Integer[Any, "d m"],
-    rank: Int[Any, " m"] | None = None,
-    needed: Int[Any, " q1"] | None = None,
+    log: Encoded,
+    needed: Int[Any, " q1"] | None,
     *,
     rounds: tuple[int, int],
-    layout: Layout,
     divergence: AbstractDivergence,
     reference: str,
     method: str,
@@ -111,31 +110,28 @@ def compiled_replicates(
     """Variances of rounds of b samples of one log, from number ``first`` on, and then of shuffles.
 
     ``null`` has the counts of the shuffles, b per round. ``rounds`` has the number of rounds of samples and
-    of shuffles. ``log`` is an `Encoded` with ascending levels if the log has groups. Otherwise it has the
-    codes, and ``rank`` and ``needed`` (rows in each set) are arguments of `sample_counter`. ``method`` is as
-    in `parzax.importance.resample`.
+    of shuffles. ``log`` has ascending levels; ``needed`` is as in `sample_counter`, and ``method`` as in
+    `parzax.importance.resample`.
     """
-    b, share = null.shape[1], None
-    if isinstance(log, Encoded):
-        count, share = group_sample_counter(log, method), share_of(log)
-    else:
-        arrays = jnp.asarray(log), jnp.asarray(rank), jnp.asarray(needed)
-        count = sample_counter(*arrays, tuple(range(len(arrays[2]) - 1)), layout, method)
+    log, b = jax.tree.map(jnp.asarray, log), null.shape[1]
+    count = sample_counter(log, method, None if needed is None else jnp.asarray(needed))
+    share = None if log.counted_groups is None else configuration_share(log)
 
-    def sampled(number: Int[Array, ""]) -> Int[Array, "b q1 w"]:
+    def sampled(number: Int[Array, ""]) -> Shaped[Array, "b q1 w"]:
         samples = first + number * b + jnp.arange(b, dtype=jnp.int32)
         keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(samples)
         return count(keys)
 
-    def shuffled(number: Int[Array, ""]) -> Int[Array, "b q1 w"]:
-        return jnp.asarray(null)[number - rounds[0]]
+    def shuffled(number: Int[Array, ""]) -> Shaped[Array, "b q1 w"]:
+        counts = jnp.asarray(null)[number - rounds[0]]
+        return counts if share is None else counts.astype(share.dtype) * share
 
     def one_round(number: Int[Array, ""]) -> Float[Array, "b q d"]:
         if 0 in rounds:
             counts = (shuffled if rounds[1] else sampled)(number)
         else:  # samples and shuffles are in one program, so that the divergence is compiled once
             counts = jax.lax.cond(number < rounds[0], sampled, shuffled, number)
-        counts = count_configurations(counts, share)
-        return estimate_regimes(counts, layout, divergence, reference == "uniform").variance
+        status = jnp.zeros((counts.shape[0], counts.shape[1] - 1), jnp.int32)
+        return from_counts(counts, status, log.layout, (divergence, reference, False, False)).variance
 
     return jax.lax.map(one_round, jnp.arange(sum(rounds), dtype=jnp.int32))

@@ -86,7 +86,7 @@ def estimate_uncertainty(
     shape = result.variance.shape
     if log.weight is not None:
         log, losses = _repeat_rows(log, losses, log.weight)
-    log = replace(log, rank=loss_ranks(losses, None, log.codes.shape[2]))
+    log = replace(log, rank=loss_ranks(losses, log.codes.shape[2]))
     counts = np.rint(result.by_seed(result.counts)).astype(np.int64)
     how = {"divergence": result.method.divergence, "reference": result.method.reference, "method": method}
     sampled, shuffled = draw_replicates(key, log, counts, numbers, **how)

@@ -16,6 +16,7 @@ from parzax.importance import Grid, Importance
 from parzax.importance.flags import low_regimes
 from parzax.importance.layout import Block, cell_values, layout
 from parzax.kernels import AbstractKernel
+from parzax.lens._files import UNREADABLE
 from parzax.lens._programs import program
 from parzax.lens.logs import ImportReport
 from parzax.lens.results import words
@@ -47,10 +48,9 @@ class Method:
         return not self.grid.optuna_rounding
 
     @property
-    def how(self) -> dict[str, Any]:
-        """Arguments of `parzax.importance.estimate`. On Optuna's grid 1/d is an importance, too."""
-        shares = {"balance": self.balance, "uniform_when_undefined": not self.balance}
-        return {"divergence": self.divergence, "reference": self.reference, **shares}
+    def how(self) -> tuple[Any, ...]:
+        """Divergence, reference, balance, and whether 1/d stands where nothing is positive, as in Optuna."""
+        return self.divergence, self.reference, self.balance, not self.balance
 
 
 class RegimeDensity(NamedTuple):
@@ -361,7 +361,7 @@ class ImportanceResult(AbstractResult):
         Raises:
             ValueError: if the file is missing, truncated, or not such a file.
         """
-        with _checks.explain(f"cannot read an importance result from {str(path)!r}", _checks.UNREADABLE):
+        with _checks.explain(f"cannot read an importance result from {str(path)!r}", UNREADABLE):
             # The file is opened here because np.load would leave a truncated file open.
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as data:
                 stored = dict(data)

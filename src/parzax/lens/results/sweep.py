@@ -1,16 +1,15 @@
 """Conditional PED-ANOVA of many seeds in one cached program, or in chunks of seeds."""
 
 import math
-from collections.abc import Mapping
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
 import jax
-import numpy as np
 
 from parzax import _checks
-from parzax.divergence import AbstractDivergence, Explained
+from parzax.divergence import Explained
 from parzax.importance import Encoded, Importance
+from parzax.importance.encode import without_values
 from parzax.importance.estimate import estimate_seeds
 from parzax.lens._programs import program
 from parzax.lens.run.chunks import run_chunks
@@ -22,38 +21,39 @@ _MOST_COUNTS = 1 << 24
 _QUIET_CHUNKS = 4
 
 
-def estimate_batch(encoded: Encoded, how: Mapping[str, Any]) -> Importance:
+def estimate_batch(encoded: Encoded, how: tuple[Any, ...]) -> Importance:
     """Conditional PED-ANOVA of s seeds, as NumPy or JAX arrays, in JAX's default dtype.
 
     It is one dispatch; more seeds than fit `_MOST_COUNTS` are computed in chunks of one size. The program
-    depends only on shapes, layout, ``how``, and whether the levels ascend.
+    depends only on shapes, layout, ``how``, and the order of the levels.
     """
-    place: Any = encoded.place
-    if place != tuple(range(len(place))):
-        place = np.array(place, np.int32)
-    how = {"place": place, "layout": encoded.layout, **how}
-    arrays = encoded.codes, encoded.level, encoded.weight, encoded.status, encoded.counted_groups
+    log = replace(without_values(encoded), rank=None)
     n_seeds, n_counts = len(encoded.level), (len(encoded.levels) + 2) * encoded.layout.n_columns
     n_chunks = math.ceil(n_seeds * n_counts / _MOST_COUNTS)
     if n_chunks <= 1 or n_seeds == 1:
-        estimates = sweep(*arrays, **how)
+        estimates = sweep(log, how=how)
         _checks.outside_traces(estimates.variance)
         return estimates
     size = math.ceil(n_seeds / min(n_chunks, n_seeds))
-    example = jax.tree.map(lambda a: jax.ShapeDtypeStruct((size, *a.shape[1:]), a.dtype), arrays)
-    like = jax.eval_shape(partial(estimate_seeds, **how), *example)
+    leaves, structure = jax.tree.flatten(log)
+
+    def run(*leaves: Any) -> Importance:
+        return sweep(jax.tree.unflatten(structure, leaves), how=how)
+
+    example = [jax.ShapeDtypeStruct((size, *a.shape[1:]), a.dtype) for a in leaves]
+    like = jax.eval_shape(lambda *x: estimate_seeds(jax.tree.unflatten(structure, x), how), *example)
     shown = is_shown(None) and n_chunks > _QUIET_CHUNKS
-    return run_chunks(partial(sweep, **how), arrays, n_seeds, like, None, what="seeds", shown=shown)
+    return run_chunks(run, leaves, n_seeds, like, None, what="seeds", shown=shown)
 
 
-def _library(*_: Any, divergence: AbstractDivergence, **__: Any) -> float:
+def _library(*_: Any, how: Any) -> float:
     """Share of the program's operations that are matrix products."""
-    return 0.75 if isinstance(divergence, Explained) else 0.0
+    return 0.75 if isinstance(how[0], Explained) else 0.0
 
 
-def _weight(*_: Any, divergence: AbstractDivergence, **__: Any) -> float:
+def _weight(*_: Any, how: Any) -> float:
     """Optimisation effort: passes over (level, parameter) grids gain more from it than matrix products do."""
-    return 0.4 if isinstance(divergence, Explained) else 2.5
+    return 0.4 if isinstance(how[0], Explained) else 2.5
 
 
 sweep = program(weight=_weight, library=_library)(estimate_seeds)

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from parzax import _checks
+from parzax.importance.levels import level_weights
 from parzax.importance.objectives import normalised, weighted_sum
-from parzax.lens.logs import Observations, level_weight
+from parzax.lens.logs import Observations
 from parzax.lens.results.fronts import pareto_places
 from parzax.lens.results.labels import shorten
 from parzax.lens.results.phrases import NAME
-from parzax.split.ties import AbstractTies, hypervolume
+from parzax.pareto import AbstractTies, Hypervolume
 
 ROWS = ("all", "complete", "feasible")
 # What ranks rows: an objective, "pareto", weights, or a function of the objectives.
@@ -86,12 +87,12 @@ def ranked(
     losses, names = losses_by_seed(obs), objective_names(obs)
     pareto = isinstance(objective, str) and objective == "pareto"
     if ties is not None:
-        _checks.instance("ties", ties, AbstractTies, "parzax.ties.hypervolume() or parzax.ties.crowding()")
+        _checks.instance("ties", ties, AbstractTies, "Hypervolume() or Crowding() of parzax.pareto")
         if not pareto:
             raise ValueError("ties are broken within fronts only: give objective='pareto' with ties=.")
     # With one objective the rows of a front have equal losses.
     if pareto and obs.n_objectives > 1:
-        loss = _by_front(obs, losses, ties or hypervolume(), levels, raw)
+        loss = _by_front(obs, losses, ties or Hypervolume(), levels, raw)
         return loss, f"by the Pareto rank of {obs.n_objectives} objectives"
     if callable(objective):
         return _combined(obs, losses, np.ones(obs.n_objectives), objective), "by a function of the objectives"
@@ -115,11 +116,11 @@ def _by_front(
     # A loss of +inf marks failed rows, which come last whatever their other objectives are.
     worst = (losses == np.inf).any(axis=-1, keepdims=True)
     losses = np.where(worst & ~np.isnan(losses).any(axis=-1, keepdims=True), np.inf, losses)
-    how = {"counts": bool((weights == np.floor(weights)).all()), "raw": raw}
+    how = {"integral": bool((weights == np.floor(weights)).all()), "optuna_rounding": raw}
     places = []
     for loss, weight in zip(losses, weights, strict=True):
         total = float(weight[~np.isnan(loss).any(axis=1)].sum())
-        needed = [level_weight(level, total, **how) for level in levels if level < 1]
+        needed = level_weights(tuple(x for x in levels if x < 1), np.float64(total), **how).tolist()
         places.append(pareto_places(loss, weight, needed, ties, exact=raw))
     return np.stack(places)
 

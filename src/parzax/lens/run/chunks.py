@@ -19,6 +19,7 @@ import numpy as np
 
 from parzax import _checks
 from parzax._mesh import with_auto_axes
+from parzax.lens._files import UNREADABLE
 from parzax.lens.run.progress import is_shown, progress_bar
 
 # Errors that room on the disk remedies: a full disk, a limit of the file size, a quota.
@@ -165,7 +166,7 @@ class Chunks:
             with np.load(io.BytesIO(content), allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
                 work = json.loads(str(arrays.pop("work", "{}")))
-        except _checks.UNREADABLE:
+        except UNREADABLE:
             return None
         if work == self.work:
             return arrays

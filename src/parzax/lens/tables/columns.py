@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from parzax._words import join_names, word_set
+from parzax._words import join_names
+from parzax.lens._words import word_set
 
 # Words for a missing value, in small letters.
 MISSING = word_set("- -- ? none nan null n/a na <na> #n/a nat np.nan np.float32(nan) np.float64(nan)") | {""}

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from parzax import _checks
+from parzax.lens._files import UNREADABLE
 from parzax.lens.tables import formats
 from parzax.lens.tables.columns import Table
 from parzax.lens.tables.frames import open_table
@@ -176,7 +177,7 @@ def _unpacked(path: Path, file: BinaryIO) -> BinaryIO:
     """The content of a file, unpacked and in UTF-8."""
     if unpack := _PACKERS.get(path.suffix.lower()):
         # An encrypted archive raises a RuntimeError.
-        with _checks.explain(f"{str(path)!r} cannot be unpacked", (*_checks.UNREADABLE, RuntimeError)):
+        with _checks.explain(f"{str(path)!r} cannot be unpacked", (*UNREADABLE, RuntimeError)):
             content = unpack(file).read(_MAX_UNPACKED)
         if len(content) == _MAX_UNPACKED:
             raise ValueError(f"{str(path)!r} holds more than {_MAX_UNPACKED >> 30} GiB; unpack it first.")

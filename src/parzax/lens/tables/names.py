@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from parzax._words import word_set
+from parzax.lens._words import word_set
 
 RESULT = "a result, by its name"
 # Last words in the names of results. Digits at the end of a word matter only in the words listed here.

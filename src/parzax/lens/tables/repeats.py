@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from parzax._entries import number_rows
+from parzax.lens._rows import number_rows
 from parzax.lens.tables.columns import Column, Table, listed
 from parzax.lens.tables.formats import Format
 

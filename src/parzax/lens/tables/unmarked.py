@@ -7,7 +7,7 @@ from shlex import quote
 
 import numpy as np
 
-from parzax._entries import number_rows
+from parzax.lens._rows import number_rows
 from parzax.lens.tables import evidence
 from parzax.lens.tables.columns import Table, listed
 from parzax.lens.tables.formats import PLAIN, Format

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from parzax._words import word_set
+from parzax.lens._words import word_set
 from parzax.lens.tables.formats.format import Format
 
 _OWN = word_set("trial_index arm_name trial_status reason fail_reason generation_method generation_node")

@@ -5,19 +5,21 @@ from functools import partial
 from typing import Any, final
 
 import equinox as eqx
-import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+import numpy as np
+from jaxtyping import Bool, Float, Int
 
-from parzax import pareto
 from parzax._numerics import namespace
+from parzax.pareto.crowding import crowding_distance
+from parzax.pareto.ranks import ABSENT
+from parzax.pareto.subset import greedy_hypervolume_order
 
 # Optuna's coordinate of the reference point if the worst value is 0.
 _EPSILON = 1e-12
 
-_Losses = Float[Array, "n m"]
-_Rows = Bool[Array, " n"]
-_Places = Int[Array, " n"]
-_Count = Int[Array, ""]
+_Losses = Float[Any, "n m"]
+_Rows = Bool[Any, " n"]
+_Places = Int[Any, " n"]
+_Count = Int[Any, ""]
 
 
 class AbstractTies(eqx.Module):
@@ -49,7 +51,8 @@ class Crowding(AbstractTies):
     def order(
         self, losses: _Losses, rank: _Places, evaluated: _Rows, counted: _Rows, count: _Count, most: int
     ) -> _Places:
-        return pareto.order_by_rank_and_crowding(rank, pareto.crowding_distance(losses, rank, evaluated))
+        xp = namespace(losses)
+        return xp.lexsort((-crowding_distance(losses, rank, evaluated), rank)).astype(np.int32)
 
 
 @final
@@ -65,29 +68,26 @@ class Hypervolume(AbstractTies):
     def order(
         self, losses: _Losses, rank: _Places, evaluated: _Rows, counted: _Rows, count: _Count, most: int
     ) -> _Places:
-        size = partial(jnp.sum, dtype=count.dtype)
-        place = jnp.argsort(rank)
-        last = jnp.searchsorted(jnp.cumsum(counted[place], dtype=count.dtype), count)
-        cut = rank[place[jnp.minimum(last, len(rank) - 1)]]
-        front = (rank == cut) & (rank < pareto.ABSENT)
+        xp = namespace(losses)
+        size = partial(xp.sum, dtype=np.int32)
+        place = xp.argsort(rank)
+        last = xp.searchsorted(xp.cumsum(counted[place], dtype=np.int32), count)
+        cut = rank[place[xp.minimum(last, len(rank) - 1)]]
+        front = (rank == cut) & (rank < ABSENT)
         all_below = (size(counted & (rank <= cut)) <= count) & ~(front & ~counted).any()
         front = front & ~all_below
         # If all rows of the front are counted, only its first ``missing`` rows are needed. Otherwise the
         # whole front must be ordered.
         missing = count - size(counted & (rank < cut))
-        stop = jnp.where((front & ~counted).any(), size(front), jnp.minimum(missing, size(front)))
+        stop = xp.where((front & ~counted).any(), size(front), xp.minimum(missing, size(front)))
         reference = reference_point(losses, front)
-        chosen = pareto.greedy_hypervolume_order(losses, reference, most, front, stop=stop)
-        return jnp.lexsort((chosen, rank)).astype(jnp.int32)
+        chosen = greedy_hypervolume_order(losses, reference, most, front, stop=stop)
+        return xp.lexsort((chosen, rank)).astype(np.int32)
 
     def check(self, n_objectives: int) -> None:
         if n_objectives > 3:
-            raise ValueError(
-                f"ties.hypervolume() supports at most 3 objectives, got {n_objectives}; use ties.crowding()."
-            )
-
-
-crowding, hypervolume = Crowding, Hypervolume
+            remedy = "use parzax.pareto.Crowding()"
+            raise ValueError(f"Hypervolume() supports at most 3 objectives, got {n_objectives}; {remedy}.")
 
 
 def reference_point(losses: Float[Any, "n m"], front: Bool[Any, " n"]) -> Float[Any, " m"]:
@@ -101,5 +101,5 @@ def reference_point(losses: Float[Any, "n m"], front: Bool[Any, " n"]) -> Float[
     finite = front[:, None] & xp.isfinite(losses)
     worst = xp.max(xp.where(finite, losses, -xp.inf), axis=0)
     worst = xp.where(xp.isfinite(worst), worst, 0)
-    beyond = xp.minimum(xp.maximum(1.1 * worst, 0.9 * worst), jnp.finfo(losses.dtype).max)
+    beyond = xp.minimum(xp.maximum(1.1 * worst, 0.9 * worst), np.finfo(losses.dtype).max)
     return xp.where(beyond == 0, _EPSILON, beyond).astype(losses.dtype)
