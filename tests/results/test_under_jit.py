@@ -21,7 +21,6 @@ ARGUMENTS = {
     ("keep", "select"): lambda t: OBS.select(np.full(20, True) & (t > 0)),
     ("weight", "with_weight"): lambda t: OBS.with_weight(t * np.ones(20, np.float32)),
     ("levels", "cond_ped_anova"): lambda t: px.cond_ped_anova(OBS, t),
-    ("values", "conditional"): lambda t: px.ParzenEstimator.fit(SPACE, _X[:0]).conditional({"x": t}),
 }
 
 
