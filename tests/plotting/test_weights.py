@@ -40,7 +40,7 @@ def test_lines_are_the_importances_at_ascending_weights():
         np.testing.assert_allclose(line.get_xdata(), [0, 0.25, 0.5, 1])
         np.testing.assert_allclose(line.get_ydata(), importances(own)[:, 1, j])
     assert len(ax.lines) == 4
-    assert ax.get_xlabel() == r"weight of objective_1 (the rest: objective_0)"
+    assert ax.get_xlabel() == r"weight of second objective (the rest: first objective)"
 
 
 def test_means_and_errors_are_over_seeds_and_never_over_objectives(seeds):

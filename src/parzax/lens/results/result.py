@@ -1,6 +1,7 @@
 """Importances by level and parameter, with the counts and densities behind them, as one value and file."""
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -100,7 +101,7 @@ class ImportanceResult(AbstractResult):
     estimates: Importance
     method: Method = field(default_factory=Method)
     sampled: Uncertainty | None = None
-    learned: Any = bool
+    learned: Callable[[], bool] = field(default_factory=lambda: bool)
 
     kind: ClassVar[str] = "parameter"
 
