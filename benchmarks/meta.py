@@ -93,7 +93,7 @@ def target_points(sampler: px.samplers.Sampler, state: px.samplers.State) -> tup
     columns, _ = comparison.reduction.kept(
         importance, compared.importance, np.ones((SOURCES, 1), bool), ROWS // 10, ROWS
     )
-    return columns, target.from_uniforms(comparison.basis, *comparison.of_target).unit
+    return columns, target.sample(comparison.keys[1], comparison.basis, len(comparison.scattered) // 2).unit
 
 
 def kernel_at_our_points(sampler: px.samplers.Sampler, state: px.samplers.State) -> np.ndarray:

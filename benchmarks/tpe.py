@@ -31,7 +31,6 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 import parzax as px
 from benchmarks import command, rustuna_peer
 from benchmarks.rows import Row
-from parzax._numerics import exp2
 from parzax.samplers.problem import AbstractProblem
 
 SUGGESTION, VMAPPED = 10.0, 40.0
@@ -212,7 +211,7 @@ def arithmetic() -> Callable[[], object]:
 
         def lane(x: jax.Array, c: jax.Array, w: jax.Array) -> jax.Array:
             ratio = jnp.matmul(x, c.T, precision="highest")
-            return jnp.log(jnp.matmul(exp2(ratio), w.T, precision="highest"))
+            return jnp.log(jnp.matmul(jnp.exp2(ratio), w.T, precision="highest"))
 
         def step(x: jax.Array, _: None) -> tuple[jax.Array, None]:
             out = jax.vmap(lane)(x, coefficients, weight)

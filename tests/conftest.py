@@ -39,7 +39,6 @@ if not os.environ.get("PARZAX_UNCHECKED"):
     jax.config.update("jax_numpy_rank_promotion", "raise")
 
 import parzax as px
-from parzax.lens import _programs
 
 # Tracing makes objects by the million, most of which stay; to look through them as often as Python does by
 # default takes a sixth of the time of a test.
@@ -125,7 +124,6 @@ def _room_for_programs():
     resident = int((process / "statm").read_text().split()[1]) * resource.getpagesize()
     if resident > 3 << 29 or (process / "maps").read_bytes().count(b"\n") > 25_000:
         jax.clear_caches()
-        _programs.clear()
         gc.collect()
         ctypes.CDLL(None).malloc_trim(0)
 

@@ -99,7 +99,7 @@ FILES = [
     ("t.log", lambda p: p.write_text('{"op_code": 99}\nnot json\n{"a": 1}\n'), (), "t.log"),
     ("t.json", lambda p: p.write_text("{}"), (), "holds no record with named"),
     ("t.csv", lambda p: p.write_bytes(CSV), ("--target", "acc"), "no column 'acc'"),
-    ("t.csv", lambda p: p.write_bytes(CSV.replace(b"value", b"v")), (), "no column 'value'"),
+    ("t.csv", lambda p: p.write_bytes(CSV.replace(b"value", b"v")), (), "no objective is named"),
     ("t.csv", lambda p: p.write_bytes(CSV.replace(b"params_x", b"params_z")), NPZ, "parameters 'x'"),
     ("t.csv", lambda p: p.write_bytes(CSV.replace(b"0.2", b"big")), NPZ, "column 'params_x', row 1: 'big'"),
     ("t.csv", lambda p: p.write_bytes(CSV.replace(b",2", b",big")), (), "column 'value', row 1: 'big'"),
@@ -303,7 +303,7 @@ def test_failure_while_writing_leaves_nothing(folder, capsys, monkeypatch):
 def test_control_characters_do_not_reach_the_terminal(folder, capsys):
     """Catches a file whose column names carry escape sequences or line ends into the message."""
     Path("t.csv").write_text('"a\x1b[2Jb\rc","d\ne"\n1,2\n')
-    refused(["importance", "t.csv"], "no column 'value'", folder, capsys)
+    refused(["importance", "t.csv"], "no objective is named", folder, capsys)
 
 
 def test_sqlite_urls_that_are_none(folder, capsys):

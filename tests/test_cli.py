@@ -25,7 +25,6 @@ from parzax.lens.cli import main
 from parzax.lens.cli.commands import parse_levels
 from parzax.lens.cli.filters import parse_filter
 from parzax.lens.cli.writing import progress, write_all
-from parzax.lens.results.sweep import sweep
 from parzax.lens.tables import files
 
 N = 200
@@ -318,18 +317,10 @@ def test_a_terminal_without_the_signs(monkeypatch):
     assert b"? is the standard error of 3 seeds" in written.getvalue()
 
 
-@pytest.mark.parametrize("missing", [[], ["pyarrow"], ["pyarrow", "polars"], ["pyarrow", "polars", "pandas"]])
 @pytest.mark.parametrize("name", ["t.csv", "t.tsv"])
-def test_tables_are_read_by_the_library_that_is_there(logs, monkeypatch, name, missing):
-    """Catches a library whose numbers or gaps differ, and an error that does not say what to install."""
-    there = files.find_spec
-    monkeypatch.setattr(files, "find_spec", lambda library: None if library in missing else there(library))
-    if len(missing) == 3:
-        with pytest.raises(ImportError, match=r"parzax\[dataframe\]"):
-            files.read_table(logs / name)
-        return
-    df = files.read_table(logs / name)
-    obs = px.Observations.from_dataframe(df, space=problems.activation().space, warn=False)
+def test_tables_give_the_numbers_of_arrays(logs, name):
+    """Catches a number or a gap that is read in another way."""
+    obs = px.Observations.from_dataframe(logs / name, space=problems.activation().space, warn=False)
     with np.load(logs / "t.npz") as data:
         np.testing.assert_array_equal(obs.values, data["values"])
         np.testing.assert_array_equal(obs.losses[:, 0], data["objective"])
@@ -349,12 +340,9 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("missing", [[], ["pyarrow"], ["pyarrow", "polars"]])
 @pytest.mark.parametrize("name", TEXTS)
-def test_texts_of_every_kind(tmp_path, monkeypatch, name, missing):
-    """Decimal commas, other separators and encodings, packed files and JSON lines, by each library."""
-    there = files.find_spec
-    monkeypatch.setattr(files, "find_spec", lambda library: None if library in missing else there(library))
+def test_texts_of_every_kind(tmp_path, name):
+    """Decimal commas, other separators and encodings, packed files and JSON lines."""
     rng = np.random.default_rng(0)
     df = pd.DataFrame(
         {"x": rng.uniform(size=40).round(9), "c": ["ä", "b"] * 20, "value": rng.normal(size=40)}
@@ -374,10 +362,8 @@ def test_tables_with_columns_of_their_own(tmp_path, capsys):
     df = pd.DataFrame({"x": x, "y": y, "loss": x + y, "rep": np.arange(60) % 3, "value": (x - 0.3) ** 2})
     df.to_csv(tmp_path / "t.csv", index=False)
     file = str(tmp_path / "t.csv")
-    assert main(["importance", file, *QUICK]) == 0
-    out = capsys.readouterr().out
-    assert "left out, not parameters: 'loss': a result, by its name" in out
-    assert "rep" in out
+    assert main(["importance", file, *QUICK]) == 2
+    assert "'loss': a result, by its name; 'rep': a fold or a seed, by its name" in capsys.readouterr().err
     assert main(["importance", file, "--drop", "loss", "--seed", "rep", *QUICK]) == 0
     out = capsys.readouterr().out
     assert "of 3 seeds" in out
@@ -447,22 +433,13 @@ def test_filters_know_choices_by_name(capsys):
 
 
 def test_demo(capsys, tmp_path, monkeypatch):
-    """Catches a demo without table, times or figure, or one that "compiles" what it reads from its cache."""
-    firsts = []
+    """Catches a demo without table, times or figure, and one that keeps no programs."""
     with programs_in(tmp_path / "cache", monkeypatch):
-        for is_new_process in (True, True, False):
-            if is_new_process:
-                monkeypatch.setattr(sweep, "_executables", {})
-            status, out, err = run(capsys, "demo", "--seeds", "3", "--n", "200", "--out", "d.png")
-            firsts += re.findall(r"first call \((.*)\)", out)
+        status, out, err = run(capsys, "demo", "--seeds", "3", "--n", "200", "--out", "d.png")
     assert (status, err) == (0, "")
     assert "± is the standard error of 3 seeds" in out
     assert "600 configurations, 891 importances" in out
-    assert firsts == [
-        "compiles",
-        "reads the programs that an earlier run compiled",
-        "programs were in memory",
-    ]
+    assert re.search(r"\n  first call.* \d", out)
     assert re.search(r"\n  again +\d", out)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["cache", "d.png"]
 
@@ -551,7 +528,7 @@ def test_messages_name_the_option(logs, capsys, tmp_path):
     for args, expected in (
         (
             ["loss.csv"],
-            "--target COL), which may be 'loss'. For example: parzax importance loss.csv --target loss",
+            "else change it: parzax importance loss.csv --target loss",
         ),
         ([logs / "space.json"], "A search space goes to --space."),
         ([logs / "t.csv", "--target-q", "0.2"], "--target-q"),

@@ -25,7 +25,7 @@ def make_table(seed, weights):
     rng = np.random.default_rng(seed)
     x = rng.uniform(size=(N, 3)).round(4)
     df = pd.DataFrame(x, columns=["lr", "depth", "noise"])
-    return df.assign(loss=x @ weights + 0.01 * rng.uniform(size=N), val_acc=rng.uniform(size=N))
+    return df.assign(loss=x @ weights + 0.01 * rng.uniform(size=N))
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,7 @@ def test_interactions_are_those_of_python(capsys):
     outputs = ["--json", "i.json", "--csv", "i.csv", "--plot", "i.png"]
     status, out, err = run(capsys, "interactions", "a.csv", *TARGET, "--draws", "50", *outputs)
     assert status == 0, err
-    obs = px.Observations.from_dataframe("a.csv", "loss", direction="minimize", warn=False)
+    obs = px.Observations.from_dataframe("a.csv", "loss", directions="minimize", warn=False)
     with jax.enable_x64(True):
         expected = px.interactions(obs, 0.3, n_draws=50)
     records = json.loads(Path("i.json").read_text())["records"]
@@ -60,7 +60,7 @@ def test_interactions_are_those_of_python(capsys):
     assert lines[0].startswith("What mattered: ")
     assert lines[4].startswith("pair ")
     assert lines[5].startswith("lr × depth")
-    assert "left out, not parameters: 'val_acc': a result, by its name" in out
+
     assert lines[-3:] == ["written: i.png", "written: i.json", "written: i.csv"]
     assert "things inferred: --verbose lists them" in out
 
@@ -71,7 +71,7 @@ def test_two_tables_are_compared_in_one_space(capsys):
     status, out, err = run(capsys, "compare", "a.csv", "b.csv", *options)
     assert status == 0, err
     both = pd.concat([pd.read_csv("a.csv").assign(log="a"), pd.read_csv("b.csv").assign(log="b")])
-    logs = px.Observations.by_task(both, "log", "loss", direction="minimize", warn=False)
+    logs = px.Observations.by_task(both, "log", "loss", directions="minimize", warn=False)
     with jax.enable_x64(True):
         expected = px.compare(logs["a"], logs["b"], 0.3, n_resamples=200)
     records = json.loads(Path("c.json").read_text())["records"]
@@ -81,7 +81,7 @@ def test_two_tables_are_compared_in_one_space(capsys):
     assert records[0]["difference"] < -0.3 < 0.3 < records[1]["difference"]
     lines = out.splitlines()
     assert "first is a.csv, second is b.csv" in lines
-    assert "left out, not parameters: 'val_acc': a result, by its name" in out
+
     assert sum(line.endswith("differs") for line in lines) == 2
     assert lines[-2:] == ["written: c.json", "written: c.csv"]
 
@@ -212,7 +212,7 @@ def test_unwritable_outputs_are_found_before_the_work(capsys, monkeypatch, tmp_p
 
 def test_a_page_that_cannot_be_written_is_refused_before_the_work(monkeypatch, tmp_path):
     # Catches the same in Python.
-    obs = px.Observations.from_dataframe("a.csv", "loss", direction="minimize", warn=False)
+    obs = px.Observations.from_dataframe("a.csv", "loss", directions="minimize", warn=False)
     monkeypatch.setattr(import_module("parzax.lens.page.report"), "compute_result", None)
     with pytest.raises(ValueError, match="it is a folder"):
         px.report(obs, tmp_path)

@@ -22,7 +22,7 @@ PROMISED = {
     *("within_regime_variance", "Status", "Problem", "ParzenEstimator"),
     *("tpe", "meta_learn_tpe", "paper_tpe", "c_tpe", "mo_tpe", "optuna_tpe", "paper_meta_learn_tpe"),
     *("optimize", "optimize_many", "Grid", "Encoded", "Importance", "encode"),
-    *("Counts", "count_parquet"),
+    "Counts",
 }
 # Members that are packages, and what is used of them.
 PACKAGES = {

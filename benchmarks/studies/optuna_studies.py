@@ -22,7 +22,6 @@ from benchmarks.studies.optimisers.problems import KEPT
 from benchmarks.studies.optimisers.scores import FAR, Comparison, Curves
 from benchmarks.studies.pages import Page
 from benchmarks.studies.papers.runs import Arrays, Unit
-from parzax.lens import _programs
 
 OURS, THEIRS = "parzax", "Optuna"
 GROUPS = {
@@ -56,7 +55,6 @@ def search(sampler: str, group: str, case: str, n_seeds: int, n_evaluations: int
     from benchmarks.timed_sampler import Timed
 
     os.environ["PARZAX_NO_CACHE"] = "1"
-    _programs.clear()
     jax.clear_caches()
     used: list[Timed] = []
 

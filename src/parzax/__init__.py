@@ -35,7 +35,7 @@ _MEMBERS = {
     "parzax.density": "ParzenEstimator",
     "parzax.divergence": "grid_density pearson_divergence",
     "parzax.importance": "Counts Encoded Grid Importance encode within_regime_variance",
-    "parzax.lens.logs": "ImportReport Observations count_parquet",
+    "parzax.lens.logs": "ImportReport Observations",
     "parzax.lens.page": "report",
     "parzax.lens.results": "Comparison ImportanceResult InteractionResult compare cond_ped_anova interactions",
     "parzax.lens.run": "map_chunks",

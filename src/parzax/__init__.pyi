@@ -31,7 +31,6 @@ from parzax.lens import problems as problems
 from parzax.lens import results as results
 from parzax.lens.logs import ImportReport as ImportReport
 from parzax.lens.logs import Observations as Observations
-from parzax.lens.logs import count_parquet as count_parquet
 from parzax.lens.page import report as report
 from parzax.lens.results import Comparison as Comparison
 from parzax.lens.results import ImportanceResult as ImportanceResult

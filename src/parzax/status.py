@@ -19,6 +19,7 @@ class Status(enum.IntFlag):
     _text: str
 
     def __new__(cls, value: int, text: str = "") -> Self:
+        """A bit with its advice; several bits have none of their own."""
         bit = int.__new__(cls, value)
         bit._value_, bit._text = value, text
         return bit

@@ -2,6 +2,7 @@
 
 import math
 
+import jax
 import numpy as np
 import pytest
 from ConfigSpace import (
@@ -41,7 +42,7 @@ def like_optuna(cs, **options):
 
 
 def run(cs, seed, n=40):
-    optimizer, found = Optimizer(cs, like_optuna(cs), seed=seed), []
+    optimizer, found = Optimizer(cs, like_optuna(cs), key=jax.random.key(seed)), []
     for _ in range(n):
         (config,) = optimizer.ask()
         optimizer.tell(config, loss(config))
@@ -117,8 +118,8 @@ def test_refusals():
         Optimizer(cs, "tpe")
     with pytest.raises(ValueError, match="sampler must have the space"):
         Optimizer(cs, px.tpe(px.Space({"x": px.Float(0, 1)})))
-    with pytest.raises(ValueError, match="seed must be"):
-        Optimizer(cs, seed=-1)
+    with pytest.raises(TypeError, match="key must be a typed key"):
+        Optimizer(cs, key=1)
     optimizer = Optimizer(cs)
     with pytest.raises(ValueError, match="n must be"):
         optimizer.ask(0)

@@ -567,7 +567,7 @@ def test_a_preset_of_ones_own():
         ({"constant_liar": False}, ValueError, "^constant_liar=False is not possible: .* always"),
         ({"group": 1}, TypeError, "^group must be True or False"),
         ({"preset": partial(px.tpe, gamma=len)}, TypeError, "^gamma must be a rule of parzax.gamma"),
-        ({"preset": partial(px.tpe, ties="crowding")}, TypeError, "^ties must be a rule of parzax.ties"),
+        ({"preset": partial(px.tpe, ties="crowding")}, TypeError, "^ties must be a rule of parzax.pareto"),
         ({"preset": partial(px.tpe, ages=len)}, TypeError, "^ages must be a rule of parzax.ages"),
         (
             {"preset": partial(px.tpe, bandwidth="scott")},

@@ -36,7 +36,7 @@ def _sample_anew(pe: px.ParzenEstimator, seed: int) -> jax.Array:
     """`ParzenEstimator.sample` compiled anew, so that it sees what was patched."""
 
     def draw(basis, mixture, key):
-        return basis.frame.decode(mixture.sample(basis, key, N))
+        return basis.frame.decode(mixture.sample(key, basis, N))
 
     return eqx.filter_jit(draw)(pe.basis, pe.mixture, key(seed))
 

@@ -64,20 +64,18 @@ def test_equality_of_methods_is_by_identity(pe):
 
 
 def test_estimators_of_the_same_shapes_share_a_program(pe):
-    """As an argument, and as a method under `equinox.filter_jit`: arrays are data."""
+    """As an argument its arrays are data; the arrays of a method's estimator are constants."""
     other, x, n_traced = px.ParzenEstimator.fit(SPACE, rows(seed=1)), rows(), []
 
     def evaluate(log_prob, x):
         n_traced.append(1)
         return log_prob(x)
 
-    compiled = eqx.filter_jit(evaluate)
     by_argument = jax.jit(lambda one, x: evaluate(one.log_prob, x))
     for one in (pe, other):
-        np.testing.assert_allclose(compiled(one.log_prob, x), one.log_prob(x), rtol=1e-5)
         np.testing.assert_allclose(by_argument(one, x), one.log_prob(x), rtol=1e-5)
         np.testing.assert_allclose(eqx.filter_jit(one.log_prob)(x), one.log_prob(x), rtol=1e-5)
-    assert len(n_traced) == 2
+    assert len(n_traced) == 1
 
 
 # --- transfers ---------------------------------------------------------------------------------
@@ -177,7 +175,7 @@ print(json.dumps(out))
 """
 
 
-FORMS = ("product", "max", "difference")
+FORMS = ("product", "pairwise")
 # Numbers of points, the larger one in blocks, and forms. A process and each form compile for seconds.
 CASES = [{4 * 1021: FORMS[:1]}, pytest.param({400: FORMS, 4 * 1021: FORMS}, marks=pytest.mark.slow)]
 

@@ -71,10 +71,10 @@ def column(*values):
 @pytest.mark.parametrize(
     ("form", "double"),
     [
-        ("max", False),
-        ("difference", True),
-        pytest.param("max", True, marks=SLOW),
-        pytest.param("difference", False, marks=SLOW),
+        ("product", False),
+        ("pairwise", True),
+        pytest.param("product", True, marks=SLOW),
+        pytest.param("pairwise", False, marks=SLOW),
     ],
 )
 def test_quantised_tail(form, double):
@@ -94,9 +94,9 @@ def test_widths_and_tails(scale):
     with jax.enable_x64(True):
         at = column(0.3, 0.3 + 2 * scale if scale < 1 else 0.5, 0.0, 1.0, 0.9)
         space = px.Space({"x": px.Float(0.0, 1.0)})
-        _against_loops(space, column(0.3, 0.0, 1.0), at, scale, 1e-6 if scale < 1e-8 else 1e-10, "difference")
+        _against_loops(space, column(0.3, 0.0, 1.0), at, scale, 1e-6 if scale < 1e-8 else 1e-10, "pairwise")
         if scale > 1:
-            _against_loops(space, column(0.3, 0.0, 1.0), at, scale, 1e-10, "max")
+            _against_loops(space, column(0.3, 0.0, 1.0), at, scale, 1e-10, "product")
 
 
 def test_narrow_kernels_by_default():
@@ -166,7 +166,7 @@ def test_density_zero_is_minus_infinity_in_every_form():
     """A category that no kernel allows."""
     space = px.Space({"kind": px.Categorical(["a", "b", "c"])})
     pe = px.ParzenEstimator.fit(space, column(0, 1), top=1.0, prior_weight=0.0)
-    for form in ("difference", "max"):
+    for form in ("pairwise", "product"):
         assert np.isneginf(pe.log_prob(column(2.0), form=form)).all()
     _tried.append(2)
 
@@ -178,13 +178,13 @@ def test_underflow_of_a_mixture():
     for double in (False, True):
         with jax.enable_x64(double):
             at = column(1.0, 0.5)
-            for form in (None, "max", "difference"):
+            for form in (None, "product", "pairwise"):
                 tolerance = 1e-10 if double else 1e-5
                 _against_loops(space, column(0, 0.01), at, 0.01, tolerance, form, prior_weight=0.0)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["difference", *(pytest.param(f, marks=SLOW) for f in ("max", "product"))])
+@pytest.mark.parametrize("form", ["pairwise", pytest.param("product", marks=SLOW)])
 def test_last_values_of_a_long_log_axis(form):
     """Cells as wide as one rounding of a float32: catches a mass of 0, or off by the rounding of its ends."""
     space = px.Space({"n": px.Int(1, 10**6, log=True)})
@@ -221,7 +221,7 @@ def test_zero_density_is_minus_infinity_with_several_parameters():
     """One impossible factor among several."""
     space = px.Space({name: px.Categorical(["a", "b"]) for name in "xyz"})
     pe = px.ParzenEstimator.fit(space, np.zeros((3, 3)), top=1.0, prior_weight=0)
-    for form in ("difference", "max"):
+    for form in ("pairwise", "product"):
         assert np.isneginf(pe.log_prob(np.array([0.0, 0.0, 1.0]), form=form))
 
 

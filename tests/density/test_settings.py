@@ -4,9 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from benchmarks.settings import adjusted
 from parzax.density.forms import FORMS
 
 import parzax as px
+
+FORMS = ("product", "pairwise")
 
 SPACE = px.Space(
     {
@@ -46,21 +49,21 @@ def test_settings_of_other_rules():
     found = px.ParzenEstimator.fit(SPACE, ROWS, top=np.array([0.1, 0.7, 0.1, 0.1]), **options).scale[0]
     usual = px.ParzenEstimator.fit(SPACE, ROWS).scale[0]
     np.testing.assert_allclose(found, [0.45, 0.3, 0.45, usual[3]], rtol=1e-6)
-    assert px.tpe(SPACE, **options).smoothing.bandwidth.smallest is None
+    assert adjusted(px.tpe, **options)(SPACE).smoothing.bandwidth.smallest is None
 
 
 @pytest.mark.usefixtures("as_installed")
 def test_refused():
     rule = px.bandwidth.Constant(SCALES)
-    with pytest.raises(ValueError, match=r"^constant: .* \(4,\), but a single parameter needs one number"):
+    with pytest.raises(ValueError, match=r"^Constant: .* \(4,\), but a single parameter needs one number"):
         rule(jnp.zeros(3), jnp.ones(3))
     with pytest.raises(ValueError, match=r"has shape \(4,\); give a number, or an array \(1,\)"):
         px.ParzenEstimator.fit(px.Space({"x": px.Float(0, 1)}), ROWS[:, :1], bandwidth=rule)
-    with pytest.raises(ValueError, match="constant: scale must be positive and finite"):
+    with pytest.raises(ValueError, match="Constant: scale must be positive and finite"):
         px.bandwidth.Constant(np.array([0.1, 0.0]))
     with pytest.raises(TypeError, match="scale must be a number or an array with one per parameter"):
         px.bandwidth.Constant([0.1, 0.2])
-    with pytest.raises(ValueError, match=r"scott: minimum .* must not exceed maximum"):
+    with pytest.raises(ValueError, match=r"Scott: minimum .* must not exceed maximum"):
         px.bandwidth.Scott(np.array([0.1, 0.9]))
 
 

@@ -1,7 +1,5 @@
 """A component of one's own: every density of a sampler with a share of the uniform one mixed into it."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,27 +9,27 @@ import parzax as px
 from extending.runs import SPACE, gain_of_compiled_runs, rows, told, with_part
 
 
-class WithUniform(px.density.AbstractDensities):
+class WithUniform(px.density.AbstractMixture):
     """(1 - share) p(x) + share u(x), for each density p."""
 
-    densities: px.density.AbstractDensities
-    frame: Any
+    densities: px.density.AbstractMixture
     share: float
 
-    def log_prob(self, at):
-        uniform = self.frame.log_uniform(at) + jnp.log(self.share)
-        return jnp.logaddexp(self.densities.log_prob(at) + jnp.log1p(-self.share), uniform[None])
+    def log_prob(self, basis, at):
+        uniform = basis.frame.log_uniform(at) + jnp.log(self.share)
+        return jnp.logaddexp(self.densities.log_prob(basis, at) + jnp.log1p(-self.share), uniform)
 
-    def sample(self, key, n):
+    def sample(self, key, basis, n):
         first, second = jax.random.split(key)
-        drawn = self.densities.sample(first, n)
-        levels = jax.random.uniform(second, (len(drawn), len(self.frame.regime) + 1), drawn.unit.dtype)
-        uniform = self.frame.drawn(levels[:, 1:])
+        drawn = self.densities.sample(first, basis, n)
+        levels = jax.random.uniform(second, (len(drawn), basis.n_slots + 1), drawn.unit.dtype)
+        uniform = basis.frame.drawn(levels[:, 1:])
         own = levels[:, :1] >= self.share
         return jax.tree.map(lambda a, b: jnp.where(own, a, b), drawn, uniform)
 
-    def first(self, n):
-        return WithUniform(self.densities.first(n), self.frame, self.share)
+    @property
+    def below(self):
+        return WithUniform(self.densities.below, self.share)
 
 
 class Defensive(px.density.AbstractSmoothing):
@@ -45,7 +43,7 @@ class Defensive(px.density.AbstractSmoothing):
 
     def fit(self, basis, state, split):
         densities, gamma = self.smoothing.fit(basis, state, split)
-        return WithUniform(densities, basis.frame, self.share), gamma
+        return WithUniform(densities, self.share), gamma
 
 
 def test_scores_are_those_of_a_loop():
@@ -58,12 +56,12 @@ def test_scores_are_those_of_a_loop():
     def logs_of_plain(state, at):
         basis = plain.smoothing.basis(SPACE, at.dtype)
         densities, _ = plain.smoothing.fit(basis, state, plain.split(state))
-        return densities.log_prob(basis.frame.encode(at))
+        return densities.log_prob(basis, basis.frame.encode(at))
 
     logs = np.asarray(logs_of_plain(state, at), np.float64)
     # Uniform: a density of 1 of the number, 1 / 10 of each whole number, 1 / 3 of each choice.
-    mixed = [[np.log(0.7 * np.exp(one) + 0.3 / 30) for one in group] for group in logs]
-    np.testing.assert_allclose(sampler.score_of(state, at), np.subtract(*mixed), rtol=1e-4, atol=1e-5)
+    below, above = (np.log(0.7 * np.exp(one) + 0.3 / 30) for one in logs[0])
+    np.testing.assert_allclose(sampler.score_of(state, at), below - above, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.slow

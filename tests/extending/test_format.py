@@ -25,7 +25,7 @@ def test_a_format_reads_a_table():
     epoch, ended = np.tile(np.arange(3), 20), np.where(jobs > 0, "DONE", "ERROR")
     df = pd.DataFrame({"job": jobs, "epoch": epoch, "hp:lr": lr[jobs], "ended": ended})
     df["loss"] = lr[jobs] / (1 + epoch)
-    obs = px.Observations.from_dataframe(df, "loss", direction="minimize", format=JOBS, warn=False)
+    obs = px.Observations.from_dataframe(df, "loss", directions="minimize", format=JOBS, warn=False)
     assert obs.space.names == ("lr",)
     assert obs.report.dropped == {"not the last row of its trial": 38, "state FAIL": 3}
     np.testing.assert_allclose(obs.losses[:, 0], lr[1:] / 3)
@@ -35,6 +35,6 @@ def test_a_format_leaves_out_what_it_knows():
     """Columns that a function names; those that nothing speaks against are parameters."""
     rng = np.random.default_rng(0)
     df = pd.DataFrame({"lr": rng.random(30), "sum.cost": rng.random(30), "sum.gpus": rng.integers(1, 9, 30)})
-    obs = px.Observations.from_dataframe(df, "sum.cost", direction="minimize", format=PLANNER, warn=False)
+    obs = px.Observations.from_dataframe(df, "sum.cost", directions="minimize", format=PLANNER, warn=False)
     assert obs.space.names == ("lr",)
-    assert "left out, not parameters: 'sum.gpus': written by my planner" in obs.report.lines()
+    assert "left out, not parameters: the columns 'sum.gpus'" in obs.report.lines()

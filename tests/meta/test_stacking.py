@@ -142,7 +142,7 @@ def test_tasks_share_the_candidates(double):
         smoothing = sampler.smoothing
         basis = smoothing.basis(sampler.space, state.x.dtype)
         densities, _ = smoothing.fit(basis, state, sampler.split(state))
-        return densities.first(2).sample(jax.random.key(0), 40)
+        return densities.below.sample(jax.random.key(0), basis, 40)
 
     state = told(sampler, table("categories", "random", 1, 1))
     # In float64 numbers of tasks are int32, and those of rows int64: catches a product of the two.

@@ -13,7 +13,7 @@ from reference import tpe
 from samplers.tables import SPACE_OF, Table, add, candidates, empty, searching_alike, table, told
 
 import parzax as px
-from parzax.meta.densities import draw_stratified, over_tasks
+from parzax.meta.densities import over_tasks
 from parzax.space import host_frame
 
 from .test_sampler import SETTINGS, alike, judged, observations, paper
@@ -177,8 +177,9 @@ def test_eleven_tasks_of_different_lengths(double):
     def inside(sampler, state, at):
         sources, basis = sampler.smoothing.sources, sampler.smoothing.basis(space, at.dtype)
         at = basis.frame.encode(at)
-        densities = [part[0].log_prob(basis, at) for part in (sources.below, sources.above)]
-        return densities, px.samplers.similarities(sampler, state), sources.below[0].n_rows
+        densities = over_tasks(lambda one: one.log_prob(basis, at), sources.densities)[:, 0]
+        similarities = px.samplers.similarities(sampler, state)
+        return jnp.swapaxes(densities, 0, 1), similarities, sources.n_rows[:, 0, 0]
 
     at = jnp.asarray(candidates("mixed"))
     densities, s, n_rows = inside(searching_alike(sampler), told(sampler, own), at)
@@ -208,7 +209,7 @@ def first_candidates(sampler, state):
     """Native values of the candidates for the objective."""
     basis = sampler.smoothing.basis(sampler.space, state.x.dtype)
     densities, _ = sampler.smoothing.fit(basis, state, sampler.split(state))
-    return basis.frame.decode(densities.first(1).sample(jax.random.key(0), sampler.n_candidates))
+    return basis.frame.decode(densities.below.sample(jax.random.key(0), basis, sampler.n_candidates))
 
 
 def drawn(most: int) -> np.ndarray:
@@ -228,29 +229,6 @@ def test_candidates_come_from_every_task():
     found = drawn(105)
     assert found.sum() == 105
     assert (np.abs(found - 105 * np.array([2, 3, 6, 10]) / 21) <= 1).all(), found
-
-
-def test_stratified():
-    """Each as often as its share says, but for one; those without a share never."""
-    weight = jnp.array([0.0, 0.5, 0.0, 0.3, 0.15, 0.05])
-    draw = jax.jit(functools.partial(draw_stratified, n=37))
-    counts = np.array([np.bincount(draw(jax.random.key(i), weight), minlength=6) for i in range(200)])
-    assert (counts.sum(axis=1) == 37).all()
-    assert (np.abs(counts - 37 * np.asarray(weight)) <= 1 + 1e-5).all()
-    np.testing.assert_allclose(counts.mean(axis=0), 37 * weight, atol=0.2)
-
-
-@pytest.mark.slow
-def test_draws_of_given_tasks():
-    logs = [observations(OWN, of_one(task)) for task in (1, 2, 3)]
-    sampler = paper(OWN, logs, top=1.0, prior_weight=0.0, n_samples=50)
-    task, key = jnp.array([2, 0, 0, 1, 2] * 20), jax.random.key(0)
-    basis = sampler.smoothing.basis(OWN, jnp.float32)
-    for joint in (True, False):
-        draw = eqx.filter_jit(lambda density, joint=joint: density.sample(basis, key, task, joint))
-        x = np.asarray(basis.frame.decode(draw(sampler.smoothing.sources.below[0])))
-        np.testing.assert_array_equal(x[:, 0], task + 1)
-        assert len(np.unique(x[:, 1])) > 90
 
 
 @pytest.mark.slow

@@ -113,7 +113,7 @@ def by_uniform_points(p: px.ParzenEstimator, q: px.ParzenEstimator) -> jax.Array
     """The paper's own estimate, from 1000 points."""
     frame = p.basis.frame
     at = frame.drawn(jax.random.uniform(jax.random.key(0), (1000, p.basis.n_slots)))
-    logs = (one.prepare(1000).log_prob(one.basis, at) for one in (p, q))
+    logs = (one.mixture.log_prob(one.basis, at) for one in (p, q))
     return uniform_variation(*logs, frame.log_uniform(at)).value
 
 

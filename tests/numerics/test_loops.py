@@ -1,11 +1,11 @@
-"""Running counts and maxima, and functions computed in two rounds."""
+"""Running counts and maxima."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from parzax._numerics import in_two_rounds, largest_before, running_count
+from parzax._numerics import largest_before, running_count
 
 SIZES = [1, 2, 3, 31, 32, 33, 200]
 
@@ -32,19 +32,3 @@ def test_slope_of_the_largest(x64):
     slope = jax.jit(jax.grad(lambda x: jnp.where(jnp.isfinite(out := largest_before(x)), out, 0) @ weight))(x)
     # 0.3 is the largest before entries 1 to 3, 0.7 before 4 and 5.
     assert np.array_equal(slope, [2 + 3 + 4, 0, 0, 5 + 6, 0, 0])
-
-
-@pytest.mark.parametrize("n", [0, 1, 3, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 31))])
-def test_two_rounds(n):
-    """Catches slices in the wrong order, and those of the padding."""
-    a, b = np.random.default_rng(n).normal(size=(2, n, 3))
-    a, b = (a + np.arange(a.size).reshape(a.shape)).astype(np.float32), b.astype(np.float32)
-
-    def function(pair):
-        first, second = pair
-        return first + jnp.square(second)
-
-    # A compiler may contract products and sums in one of the two.
-    alone = jax.jit(lambda a: in_two_rounds(function, (a, b)))
-    np.testing.assert_allclose(alone(a), a + b**2, rtol=1e-6)
-    np.testing.assert_allclose(jax.jit(jax.vmap(alone))(np.stack([a, 2 * a]))[1], 2 * a + b**2, rtol=1e-6)

@@ -132,20 +132,20 @@ class TestTables:
 
     def test_names_of_columns(self):
         obs = px.Observations.from_dataframe(
-            self.DF, space=SPACE, direction="minimize", bounds={"x": (0, "top")}, drop="top"
+            self.DF, space=SPACE, directions="minimize", bounds={"x": (0, "top")}, drop="top"
         )
         np.testing.assert_array_equal(obs.bounds["x"], WANTED)
 
     @pytest.mark.parametrize("prefix", ["", "params_", "config/"])
     def test_names_of_parameters(self, prefix):
         df = self.DF.drop(columns="top").rename(columns={"x": prefix + "x", "c": prefix + "c"})
-        obs = px.Observations.from_dataframe(df, direction="minimize", bounds={"x": (0, "c")}, warn=False)
+        obs = px.Observations.from_dataframe(df, directions="minimize", bounds={"x": (0, "c")}, warn=False)
         np.testing.assert_array_equal(obs.bounds["x"], WANTED)
         assert obs.space["x"] == (px.Varying(0, 1),)
 
     def test_whole_numbers_are_inferred(self):
         df = pd.DataFrame({"k": [1, 2, 6], "m": [3, 4, 8], "value": [1.0, 2.0, 3.0]})
-        obs = px.Observations.from_dataframe(df, bounds={"k": (1, "m")}, direction="minimize", warn=False)
+        obs = px.Observations.from_dataframe(df, bounds={"k": (1, "m")}, directions="minimize", warn=False)
         assert obs.space["k"] == (px.Varying(1, 8, step=1),)
 
     def test_missing_values_and_left_out_rows(self):
@@ -153,20 +153,22 @@ class TestTables:
             "x": [0.1, np.nan, 0.3, 5.0], "c": [0.2, 0.5, 1.0, 1.0], "value": [1.0, 2.0, 3.0, 4.0],
             "state": ["COMPLETE"] * 3 + ["FAIL"],
         })  # fmt: skip
-        obs = px.Observations.from_dataframe(df, bounds={"x": (0, "c")}, direction="minimize", warn=False)
+        obs = px.Observations.from_dataframe(
+            df, bounds={"x": (0, "c")}, directions="minimize", parameters=["x", "c"], warn=False
+        )
         np.testing.assert_array_equal(obs.bounds["x"], [[0, 0.2], [np.nan, np.nan], [0, 1]])
 
     def test_seeds_and_tasks(self):
         """Catches bounds that stay with the rows of the table."""
         df = pd.concat([self.DF.assign(run=1), self.DF[::-1].assign(run=2)[:2]])
-        options = {"bounds": {"x": (0, "c")}, "drop": "top", "direction": "minimize", "warn": False}
+        options = {"bounds": {"x": (0, "c")}, "drop": "top", "directions": "minimize", "warn": False}
         obs = px.Observations.from_dataframe(df, seed="run", **options)
         np.testing.assert_array_equal(obs.bounds["x"][1], [[0, 1], [0, 0.5], [np.nan, np.nan]])
         logs = px.Observations.by_task(df, "run", **options)
         np.testing.assert_array_equal(logs["2"].bounds["x"], [[0, 1], [0, 0.5]])
 
     def test_what_is_refused(self):
-        options = {"direction": "minimize", "warn": False}
+        options = {"directions": "minimize", "parameters": ["x", "c"], "warn": False}
         with pytest.raises(ValueError, match="the table has no column 'topp'; did you mean 'top'"):
             px.Observations.from_dataframe(self.DF, bounds={"x": (0, "topp")}, **options)
         with pytest.raises(ValueError, match="a parameter of bounds must be one of"):
@@ -182,6 +184,8 @@ def test_few_values_below_a_bound_are_no_list():
     """Numbers with few different values are listed, but not where their bounds move."""
     n = np.arange(40)
     df = pd.DataFrame({"x": 16 * 2 ** (n % 3), "c": 64 + n, "value": n / 40})
-    obs = px.Observations.from_dataframe(df, bounds={"x": (0, "c")}, direction="minimize", warn=False)
+    obs = px.Observations.from_dataframe(
+        df, bounds={"x": (0, "c")}, directions="minimize", parameters=["x", "c"], warn=False
+    )
     (domain,) = obs.space["x"]
     assert (domain.low, domain.high) == (0, 103)

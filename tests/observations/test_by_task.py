@@ -17,7 +17,7 @@ TABLE = {
 
 
 def by_task(df, task="data", **options):
-    return px.Observations.by_task(df, task, **{"warn": False, "direction": "minimize", **options})
+    return px.Observations.by_task(df, task, **{"warn": False, "directions": "minimize", **options})
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])
@@ -40,7 +40,9 @@ def test_options_are_those_of_a_table():
     """A given space leaves nothing to warn of; direction, weight and constraints reach every task."""
     df = pd.DataFrame(TABLE | {"w": [1, 0, 2, 3, 1], "c": [-1.0, 1.0, 2.0, 0.0, 0.5]})
     space = px.Space({"x": px.Float(0, 1)})
-    logs = px.Observations.by_task(df, "data", space=space, direction="maximize", weight="w", constraints="c")
+    logs = px.Observations.by_task(
+        df, "data", space=space, directions="maximize", weight="w", constraints="c"
+    )
     assert logs["a"].space is logs["b"].space is space
     assert logs["a"].losses[:, 0].tolist() == [-1, -4]
     assert logs["a"].weight.tolist() == [0, 3]
@@ -72,14 +74,14 @@ def test_weights_normalised_within_tasks_are_warned_of():
 @pytest.mark.usefixtures("as_installed")
 def test_misspelt_options_are_refused():
     """Catches options handed on unseen, of which a type checker knows nothing."""
-    with pytest.raises(TypeError, match=r"by_task\(\) got an unexpected keyword argument 'sapce'"):
+    with pytest.raises(TypeError, match="got an unexpected keyword argument 'sapce'"):
         px.Observations.by_task(pd.DataFrame(TABLE), "data", sapce=None)
 
 
 def test_names():
-    """Numbers and the params_ prefix; the default name of the column."""
+    """Numbers and the params_ prefix."""
     df = pd.DataFrame({"task": [7, 8, 7], "params_x": [0.0, 0.5, 1.0], "value": [1.0, 2.0, 3.0]})
-    logs = px.Observations.by_task(df, warn=False)
+    logs = px.Observations.by_task(df, "task", warn=False)
     assert {name: log.n for name, log in logs.items()} == {"7": 2, "8": 1}
     assert logs["7"].space.names == ("x",)
 

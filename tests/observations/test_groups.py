@@ -67,17 +67,13 @@ def table(**columns: list) -> pd.DataFrame:
 
 def test_tables() -> None:
     df = table(fold=[str(i % 8) for i in range(80)])
-    read = {"parameters": "x", "warn": False}
+    read = {"parameters": "x", "trial": "trial_id", "warn": False}
     every = px.Observations.from_dataframe(df, per_trial="all", **read)
     assert every.n == 80
     assert same_groups(every.groups, np.arange(80) // 4)
     assert px.Observations.from_dataframe(df, **read).n == 20
     by_fold = px.Observations.from_dataframe(df, per_trial="all", groups="fold", **read)
     assert same_groups(by_fold.groups, np.arange(80) % 8)
-    guessed = px.Observations.from_dataframe(
-        df.drop(columns="trial_id"), groups="fold", per_trial="all", warn=False
-    )
-    assert guessed.space.names == ("x",)
     with pytest.raises(ValueError, match="groups: the table has no column 'folds'; did you mean 'fold'"):
         px.Observations.from_dataframe(df, groups="folds")
 

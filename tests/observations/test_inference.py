@@ -12,7 +12,7 @@ import parzax as px
 def infer(values: Any) -> Any:
     frame = pd.DataFrame({"x": values, "loss": np.random.default_rng(2).normal(size=len(values))})
     obs = px.Observations.from_dataframe(
-        frame, target="loss", direction="minimize", parameters="x", warn=False
+        frame, target="loss", directions="minimize", parameters="x", warn=False
     )
     (domain,) = obs.space["x"]
     return domain
@@ -67,7 +67,7 @@ def read(**columns: Any) -> px.Space:
     frame = pd.DataFrame({**columns, "loss": np.random.default_rng(2).normal(size=n)})
     names = list(columns)
     obs = px.Observations.from_dataframe(
-        frame, target="loss", direction="minimize", parameters=names, warn=False
+        frame, target="loss", directions="minimize", parameters=names, warn=False
     )
     return obs.space
 
@@ -93,13 +93,42 @@ def test_gaps_that_no_column_explains_are_a_choice(values: list, expected: px.Ca
     assert space["x"] == (expected,)
 
 
-def test_gaps_of_many_numbers_are_said() -> None:
-    """Numbers and None are no domain, so the sentence asks for a word."""
+def test_gaps_of_many_numbers_are_a_choice() -> None:
+    """Whether there is a number is one parameter, the number another one."""
     x = np.where(np.random.default_rng(0).random(60) < 0.5, np.nan, np.random.default_rng(1).random(60))
     frame = pd.DataFrame({"x": x, "lr": np.random.default_rng(3).random(60), "value": np.arange(60.0)})
-    with pytest.warns(UserWarning, match="no other column says when; if empty is a choice, write a word"):
-        obs = px.Observations.from_dataframe(frame, parameters=["x", "lr"])
+    obs = px.Observations.from_dataframe(frame, parameters=["x", "lr"], warn=False)
+    assert obs.space.names == ("x (none or number)", "x", "lr")
+    assert obs.space["x (none or number)"] == (px.Categorical(["none", "number"]),)
     assert obs.space["x"][0].conditions == (px.Recorded(),)
+
+
+@pytest.mark.parametrize("absent", [None, "None", "auto", "unlimited"])
+def test_none_or_a_number_is_a_choice(absent: str | None) -> None:
+    """Whether depth is limited decides; catches an importance of 1 of the other parameter."""
+    rng = np.random.default_rng(0)
+    depth, y = rng.integers(1, 31, 200).astype(object), rng.random(200)
+    limited = np.arange(200) % 5 > 0
+    depth[~limited] = absent
+    df = pd.DataFrame({"max_depth": depth, "y": y, "loss": limited + 0.01 * y})
+    obs = px.Observations.from_dataframe(df, "loss", warn=False, parameters=["max_depth", "y"])
+    importance = px.cond_ped_anova(obs, 0.1).importance[0]
+    assert importance[obs.space.index("max_depth (none or number)")] > 0.6
+
+
+def test_zero_or_a_number_is_a_choice() -> None:
+    """A weight decay of zero beside numbers over decades; catches a linear axis that hides it."""
+    rng = np.random.default_rng(0)
+    wd = np.where(rng.random(200) < 0.25, 0, 10 ** rng.uniform(-6, 0, 200))
+    df = pd.DataFrame({"wd": wd, "y": rng.random(200)})
+    df["loss"] = (wd != 0) + 0.01 * df.y
+    obs = px.Observations.from_dataframe(df, "loss", warn=False, parameters=["wd", "y"])
+    assert obs.space.names == ("wd (zero or not)", "wd", "y")
+    assert obs.space["wd"][0].log
+    labelled = df.assign(wd=np.where(wd == 0, "zero", "other"))
+    by_labels = px.Observations.from_dataframe(labelled, "loss", warn=False, parameters=["wd", "y"])
+    gate, _, y = px.cond_ped_anova(obs, 0.1).importance[0]
+    np.testing.assert_allclose([gate, y], px.cond_ped_anova(by_labels, 0.1).importance[0], atol=1e-5)
 
 
 @pytest.mark.parametrize("n", [15, 60, 300])

@@ -115,7 +115,7 @@ def test_types():
 
 def test_a_direction_that_is_none_is_refused_by_name():
     with pytest.raises(TypeError, match="direction must be"):
-        px.Observations.from_arrays(px.Space({"x": px.Float(0, 1)}), [[0.5]], [1.0], direction=None)
+        px.Observations.from_arrays(px.Space({"x": px.Float(0, 1)}), [[0.5]], [1.0], directions=None)
 
 
 @pytest.mark.usefixtures("as_installed")
@@ -134,16 +134,16 @@ class Direction(enum.IntEnum):
 
 def test_directions_of_an_enumeration():
     """Catches Optuna's StudyDirection refused, and NOT_SET or a mere number taken for a direction."""
-    maximised = px.Observations.from_arrays(SPACE, VALUES, [1, 2, 3], direction=Direction.MAXIMIZE)
+    maximised = px.Observations.from_arrays(SPACE, VALUES, [1, 2, 3], directions=Direction.MAXIMIZE)
     assert maximised.losses[:, 0].tolist() == [-1, -2, -3]
     assert maximised.report.direction == ("maximize",)
     both = px.Observations.from_arrays(
-        SPACE, VALUES, np.ones((3, 2)), direction=[Direction.MINIMIZE, Direction.MAXIMIZE]
+        SPACE, VALUES, np.ones((3, 2)), directions=[Direction.MINIMIZE, Direction.MAXIMIZE]
     )
     assert both.losses[0].tolist() == [1, -1]
     for bad, error in ((Direction.NOT_SET, ValueError), (2, TypeError), ("MAXIMIZE", ValueError)):
         with pytest.raises(error, match="direction must be"):
-            px.Observations.from_arrays(SPACE, VALUES, [1, 2, 3], direction=bad)
+            px.Observations.from_arrays(SPACE, VALUES, [1, 2, 3], directions=bad)
 
 
 def test_masked_entries_are_missing():

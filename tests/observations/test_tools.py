@@ -39,7 +39,7 @@ def test_parameters_are_found(tool):
     """Parameters, and nothing else, whatever the tool adds; the report says which tool and what is left."""
     df = TABLES[tool]
     target = next(c for c in df.columns if c.endswith("loss"))
-    obs = px.Observations.from_dataframe(df, target, direction="minimize", warn=False)
+    obs = px.Observations.from_dataframe(df, target, directions="minimize", warn=False)
     assert obs.space.names == ("lr", "k")
     np.testing.assert_allclose(obs.values, np.stack([LR, K], axis=-1))
     assert isinstance(obs.space["k"][0], px.Int)
@@ -56,7 +56,7 @@ def test_runs_that_failed_are_left_out(tool):
     df.loc[3:7, column] = {"MLflow": "FAILED", "Weights & Biases": "crashed"}[tool]
     df.loc[8, column] = df.loc[8, column].replace("FINISHED", "RUNNING").replace("finished", "running")
     target = next(c for c in df.columns if c.endswith("loss"))
-    obs = px.Observations.from_dataframe(df, target, direction="minimize", warn=False)
+    obs = px.Observations.from_dataframe(df, target, directions="minimize", warn=False)
     assert obs.n == N - 6
     assert obs.report.dropped == {"state FAIL": 5, "state RUNNING": 1}
 
@@ -65,9 +65,9 @@ def test_what_is_asked_for_is_no_date():
     """A date that was named as a parameter is an error, and so are two columns of one name."""
     df = pd.DataFrame({"lr": LR, "config/lr": LR, "begun": DATES, "value": LOSS})
     with pytest.raises(ValueError, match="column 'begun': it holds dates or times"):
-        px.Observations.from_dataframe(df, direction="minimize", parameters=["lr", "begun"], warn=False)
+        px.Observations.from_dataframe(df, directions="minimize", parameters=["lr", "begun"], warn=False)
     with pytest.raises(ValueError, match="'lr' appears more than once"):
-        px.Observations.from_dataframe(df, direction="minimize", parameters=["lr", "config/lr"], warn=False)
+        px.Observations.from_dataframe(df, directions="minimize", parameters=["lr", "config/lr"], warn=False)
 
 
 def test_dropped_columns_are_gone():
@@ -75,44 +75,54 @@ def test_dropped_columns_are_gone():
     df = pd.DataFrame(
         {"params_lr": LR, "values_0": LOSS, "values_1": -LOSS, "state": ["FAIL", "COMPLETE"] * 45}
     )
-    assert px.Observations.from_dataframe(df, direction=["minimize"] * 2, warn=False).n == 45
-    obs = px.Observations.from_dataframe(df, direction="minimize", drop=["state", "values_1"], warn=False)
+    assert px.Observations.from_dataframe(df, directions=["minimize"] * 2, warn=False).n == 45
+    obs = px.Observations.from_dataframe(df, directions="minimize", drop=["state", "values_1"], warn=False)
     assert (obs.n, obs.n_objectives) == (90, 1)
 
 
-def test_other_results_are_left_out():
-    """A column that its name calls a result is no parameter, which the report says; asked for, it is one."""
+def test_other_results_are_asked_for():
+    """A column that its name calls a result may be none; named, it is a parameter."""
     results = {"train_loss": LOSS, "val_acc": LOSS}
     df = pd.DataFrame({"lr": LR, "k": K, **results, "loss_weight": np.roll(LR, 1), "value": LOSS})
-    obs = px.Observations.from_dataframe(df, direction="minimize", warn=False)
-    assert obs.space.names == ("lr", "k", "loss_weight")
-    assert "left out, not parameters: 'train_loss', 'val_acc': a result, by its name" in obs.report.lines()
+    call = r"parameters=\['lr', 'k', 'loss_weight'\]"
+    with pytest.raises(ValueError, match=f"'train_loss': a result, by its name; 'val_acc': .*{call}"):
+        px.Observations.from_dataframe(df, directions="minimize", warn=False)
     asked = ["k", "train_loss"]
-    obs = px.Observations.from_dataframe(df, direction="minimize", parameters=asked, warn=False)
+    obs = px.Observations.from_dataframe(df, directions="minimize", parameters=asked, warn=False)
     assert obs.space.names == ("k", "train_loss")
     # A choice of loss is a parameter, though its name is that of a result.
     text = pd.DataFrame({"loss": ["hinge", "log"] * 45, "lr": LR, "value": LOSS})
-    obs = px.Observations.from_dataframe(text, direction="minimize", warn=False)
+    obs = px.Observations.from_dataframe(text, directions="minimize", warn=False)
     assert obs.space.names == ("loss", "lr")
 
 
 def test_what_may_be_meant_otherwise_is_said():
-    """A score that is minimised, a column of seeds; catches a remedy that cannot be pasted."""
-    df = pd.DataFrame({"lr": LR, "seed": K, "score": -LOSS})
+    """A score that is minimised, and a column of seeds."""
+    df = pd.DataFrame({"lr": LR, "k": K, "score": -LOSS})
     said = "\n".join(px.Observations.from_dataframe(df, "score", warn=False).report.inferred)
-    assert "'score' is minimised; if more is better, direction='maximize'" in said
-    assert "seed='seed' (--seed seed)" in said
-    clear = df.rename(columns={"seed": "k", "score": "rmse"})
+    assert "'score' is minimised; if more is better, directions='maximize'" in said
+    clear = df.rename(columns={"score": "rmse"})
     said = "\n".join(px.Observations.from_dataframe(clear, "rmse", warn=False).report.inferred)
     assert "if more is better" not in said
-    assert "--seed" not in said
+    with pytest.raises(ValueError, match="'seed': a fold or a seed, by its name"):
+        px.Observations.from_dataframe(df.rename(columns={"k": "seed"}), "score", warn=False)
+
+
+@pytest.mark.parametrize(
+    "name", ["accuracy_drop", "acc_gap", "rmse_improvement", "mse_reduction", "cost_savings"]
+)
+def test_a_direction_in_doubt_is_asked_for(name):
+    """Catches a direction by the first word of a name."""
+    df = pd.DataFrame({"lr": LR, "k": K, name: LOSS})
+    with pytest.raises(ValueError, match=f"whether '{name}' should be small or large.*directions='minimize'"):
+        px.Observations.from_dataframe(df, name, warn=False)
 
 
 def test_an_objective_may_have_decimal_commas():
     """As parameters may; catches any words in it that are taken for failed rows."""
     text = [f"{x:.5f}".replace(".", ",") for x in LOSS]
     df = pd.DataFrame({"lr": LR, "точность": text})
-    obs = px.Observations.from_dataframe(df, "точность", direction="maximize", warn=False)
+    obs = px.Observations.from_dataframe(df, "точность", directions="maximize", warn=False)
     np.testing.assert_allclose(-obs.losses[:, 0], LOSS, atol=1e-5)
     with pytest.raises(ValueError, match="'sank' is not a number"):
         px.Observations.from_dataframe(df.replace(text[3], "sank"), "точность", warn=False)
@@ -122,11 +132,11 @@ def test_an_objective_may_have_decimal_commas():
 def test_seeds_are_runs_of_their_own():
     """A column of seeds gives a leading axis; shorter runs are filled with rows that count for nothing."""
     df = pd.DataFrame({"lr": LR, "k": K, "rep": np.arange(N) % 3, "value": LOSS})
-    obs = px.Observations.from_dataframe(df, direction="minimize", seed="rep", warn=False)
+    obs = px.Observations.from_dataframe(df, directions="minimize", seed="rep", warn=False)
     assert obs.values.shape == (3, 30, 2)
     assert obs.weight is None
     short = df.drop(index=[4, 7])
-    obs = px.Observations.from_dataframe(short, direction="minimize", seed="rep", warn=False)
+    obs = px.Observations.from_dataframe(short, directions="minimize", seed="rep", warn=False)
     assert obs.values.shape == (3, 30, 2)
     assert (~np.isnan(obs.losses[..., 0])).sum(axis=1).tolist() == [30, 28, 30]
     assert "3 seeds of 28 to 30 rows each" in obs.report.inferred
@@ -134,7 +144,7 @@ def test_seeds_are_runs_of_their_own():
     together = px.cond_ped_anova(obs, 0.3, estimator=quick)
     assert together.n_seeds == 3
     own = px.Observations.from_dataframe(
-        short[short.rep == 1].drop(columns="rep"), direction="minimize", space=obs.space
+        short[short.rep == 1].drop(columns="rep"), directions="minimize", space=obs.space
     )
     np.testing.assert_allclose(
         together.importance[1], px.cond_ped_anova(own, 0.3, estimator=quick).importance, rtol=1e-5
@@ -154,7 +164,7 @@ ERRORS = [
     ({"parameters": "LR"}, ValueError, "has no column 'LR'; did you mean 'lr'"),
     ({"target": "vaule"}, ValueError, "has no column 'vaule'; did you mean 'value'"),
     ({"parameters": "lr", "space": px.Space({"lr": px.Float(0, 1)})}, TypeError, "space already names"),
-    ({"drop": ["lr", "k"]}, ValueError, "no column is a parameter"),
+    ({"drop": ["lr", "k"]}, ValueError, "no column is left for parameters"),
 ]
 
 
@@ -163,4 +173,4 @@ def test_errors(options, error, message):
     """Columns that are not there, or are two things at once."""
     df = pd.DataFrame({"lr": LR, "k": K, "value": LOSS})
     with pytest.raises(error, match=message):
-        px.Observations.from_dataframe(df, **({"direction": "minimize", "warn": False} | options))
+        px.Observations.from_dataframe(df, **({"directions": "minimize", "warn": False} | options))

@@ -93,7 +93,7 @@ def test_the_page_says_what_the_command_says(tmp_path, capsys):
     assert main(["report", log, "-o", "page.html", "--level", "0.2,0.5"]) == 0
     html = (tmp_path / "page.html").read_text(encoding="utf-8")
     with jax.enable_x64(True):
-        obs = px.Observations.from_dataframe(log, direction="minimize", warn=False)
+        obs = px.Observations.from_dataframe(log, directions="minimize", warn=False)
         px.report(obs, "python.html", levels=[0.5, 0.2], interactions=False)
     python = data_of((tmp_path / "python.html").read_text(encoding="utf-8"))
     for data in (data_of(html), python):

@@ -46,7 +46,7 @@ def pictures(pattern: str = "{}") -> dict[str, Picture]:
     weights = {w: px.cond_ped_anova(two, 0.3, objective=[1 - w, w], **ESTIMATOR) for w in (0, 0.5, 1)}
     runs = {pattern.format("one"): trace, pattern.format("two"): trace}
     return {
-        "acquisition": partial(px.plotting.acquisition, sampler, one, a, b, size=9),
+        "acquisition": partial(px.plotting.acquisition, sampler, one, [a, b], size=9),
         "attainment": partial(px.plotting.attainment, runs),
         "convergence": partial(px.plotting.convergence, runs),
         "density": partial(px.plotting.density, below, above, [a, b]),
@@ -54,7 +54,7 @@ def pictures(pattern: str = "{}") -> dict[str, Picture]:
         "importance_over_weights": partial(px.plotting.importance_over_weights, weights),
         "importance_sweep": partial(px.plotting.importance_sweep, result),
         "interactions": partial(px.plotting.interactions, found),
-        "observations": partial(px.plotting.observations, one, space, b, c),
+        "observations": partial(px.plotting.observations, one, space, [b, c]),
         "regimes": partial(px.plotting.regimes, result),
         "task_similarity": partial(px.plotting.task_similarity, tasks),
         "values": partial(px.plotting.values, result, c),

@@ -3,6 +3,7 @@
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
+from matplotlib.legend import Legend
 from matplotlib.offsetbox import TextArea
 from matplotlib.text import Text
 
@@ -13,13 +14,20 @@ def written(ax: Axes) -> str:
 
 
 def below(ax: Axes) -> list[str]:
-    """Words of the key below the Axes, and lines of the sentence below that."""
-    return [area.get_text() for area in ax.findobj(TextArea)]
+    """Words of the key below the Axes: the sentence, on one line, then those beside the marks."""
+    words = [" ".join(area.get_text().split()) for area in ax.findobj(TextArea)]
+    return [text for text in words if text]
 
 
 def in_legend(ax: Axes) -> list[str]:
     """Words of the legend."""
-    return [text.get_text() for text in ax.get_legend().get_texts()] if ax.get_legend() else []
+    return [text.get_text() for text in legend(ax).get_texts()] if ax.findobj(Legend) else []
+
+
+def legend(ax: Axes) -> Legend:
+    """The legend of the Axes."""
+    (only,) = ax.findobj(Legend)
+    return only
 
 
 def ribbons(ax: Axes) -> list[PolyCollection]:

@@ -66,7 +66,7 @@ def centres(low, high, n):
 
 def test_the_map_is_the_score_with_the_others_as_in_the_best_row(state, rows, score):
     # Catches swapped axes, cells that are off by a half, another row's values, an axis that is not native.
-    ax = acquisition(SAMPLER, state, "lr", "momentum", size=N)
+    ax = acquisition(SAMPLER, state, ["lr", "momentum"], size=N)
     lr, momentum = np.meshgrid(10 ** centres(-4, 0, N), centres(0, 1, N))
     x = np.stack([lr.ravel(), np.zeros(N * N), momentum.ravel(), np.full(N * N, rows.x[4, 3])], axis=-1)
     np.testing.assert_allclose(drawn(ax), score(state, jnp.asarray(x, jnp.float32)), rtol=1e-4, atol=1e-4)
@@ -79,7 +79,7 @@ def test_the_map_is_the_score_with_the_others_as_in_the_best_row(state, rows, sc
 
 def test_what_is_inactive_has_no_part_in_the_score(state, score):
     # Catches a map over a conditional parameter that is nonsense (or white) where it is inactive.
-    ax = acquisition(SAMPLER, state, "opt", "momentum", at={"lr": 0.01, "units": 7}, size=N)
+    ax = acquisition(SAMPLER, state, ["opt", "momentum"], given={"lr": 0.01, "units": 7}, size=N)
     values = drawn(ax).reshape(N, 3)
     for column in (1, 2):
         np.testing.assert_allclose(values[:, column], values[0, column], rtol=1e-6)
@@ -92,7 +92,7 @@ def test_what_is_inactive_has_no_part_in_the_score(state, score):
 
 
 def test_discrete_values_stand_side_by_side(state):
-    ax = acquisition(SAMPLER, state, "opt", "units", at={"momentum": 0.5}, size=N)
+    ax = acquisition(SAMPLER, state, ["opt", "units"], given={"momentum": 0.5}, size=N)
     assert drawn(ax).shape == (N * 3,)
     assert [t.get_text() for t in ax.get_xticklabels()] == ["sgd", "adam", r"\$x\$"]
     assert ax.get_yscale() == "log"
@@ -112,7 +112,7 @@ def test_many_discrete_values_get_cells_with_a_value_in_each():
 
 def test_cells_that_need_a_value_nobody_has_stay_white(state):
     # Catches -inf painted as if it were a low score.
-    ax = acquisition(SAMPLER, state, "opt", "lr", at={"momentum": None}, size=N)
+    ax = acquisition(SAMPLER, state, ["opt", "lr"], given={"momentum": None}, size=N)
     values = drawn(ax).reshape(N, 3)
     assert values.mask[:, 0].all()
     assert not values.mask[:, 1:].any()
@@ -120,43 +120,43 @@ def test_cells_that_need_a_value_nobody_has_stay_white(state):
 
 
 def test_a_trace_is_told_first(state, rows):
-    first, second = (drawn(acquisition(SAMPLER, own, "lr", "momentum", size=N)) for own in (state, rows))
+    first, second = (drawn(acquisition(SAMPLER, own, ["lr", "momentum"], size=N)) for own in (state, rows))
     np.testing.assert_allclose(first, second, rtol=1e-4, atol=1e-4)
 
 
 def test_rows_are_marked_and_can_be_left_out(state, rows):
-    ax = acquisition(SAMPLER, state, "lr", "units", size=N)
+    ax = acquisition(SAMPLER, state, ["lr", "units"], size=N)
     _, violating, feasible, best = ax.collections
     assert [len(c.get_offsets()) for c in (violating, feasible, best)] == [4, 7, 1]
     np.testing.assert_allclose(best.get_offsets()[0], rows.x[4, [0, 3]], rtol=1e-6)
-    assert len(acquisition(SAMPLER, state, "lr", "units", rows=False, size=N).collections) == 1
+    assert len(acquisition(SAMPLER, state, ["lr", "units"], rows=False, size=N).collections) == 1
 
 
 def test_the_edge_of_the_feasible_region(state):
     # Catches a contour of one constraint's sign turned round, or at another level.
     problem = PROBLEM
-    ax = acquisition(SAMPLER, state, "lr", "units", problem=problem, rows=False, size=N)
+    ax = acquisition(SAMPLER, state, ["lr", "units"], problem=problem, rows=False, size=N)
     edge = np.concatenate([path.vertices for path in ax.collections[1].get_paths()])
     cell = 500 ** (1 / N)
     assert (edge[:, 1] > 20 / cell).all()
     assert (edge[:, 1] < 20 * cell).all()
     assert "edge of the feasible region" in sentence(ax)
-    at = {"units": 400}
+    given = {"units": 400}
     assert "nothing here is feasible" in sentence(
-        acquisition(SAMPLER, state, "lr", "opt", at=at, problem=problem, size=N)
+        acquisition(SAMPLER, state, ["lr", "opt"], given=given, problem=problem, size=N)
     )
 
 
 def test_no_rows_and_nothing_feasible(rows):
     # Catches a picture that fails before the first row, or has no base where nothing is feasible.
     empty = SAMPLER.init(64)
-    at = {"opt": "sgd", "momentum": 0.5}
-    flat = drawn(acquisition(SAMPLER, empty, "lr", "units", at=at, size=N))
+    given = {"opt": "sgd", "momentum": 0.5}
+    flat = drawn(acquisition(SAMPLER, empty, ["lr", "units"], given=given, size=N))
     np.testing.assert_allclose(flat, flat[0], atol=1e-5)
-    with pytest.raises(ValueError, match="at: there are no rows to take momentum from"):
-        acquisition(SAMPLER, empty, "lr", "units", at={"opt": "sgd"}, size=N)
+    with pytest.raises(ValueError, match="given: there are no rows to take momentum from"):
+        acquisition(SAMPLER, empty, ["lr", "units"], given={"opt": "sgd"}, size=N)
     none = Trace(rows.x, rows.objectives, np.ones((12, 1)), ("minimize",))
-    assert "as in a row (none is feasible)" in sentence(acquisition(SAMPLER, none, "lr", "units", size=N))
+    assert "as in a row (none is feasible)" in sentence(acquisition(SAMPLER, none, ["lr", "units"], size=N))
 
 
 @pytest.mark.parametrize(
@@ -164,15 +164,15 @@ def test_no_rows_and_nothing_feasible(rows):
     [
         ({"sampler": 3}, TypeError, "sampler must be a parzax sampler"),
         ({"state": np.zeros(3)}, TypeError, "rows must be a sampler's State or"),
-        ({"x": "beta"}, ValueError, "x and y: no parameter 'beta'"),
-        ({"at": {"beta": 1}}, ValueError, "at: .*no parameter 'beta'"),
-        ({"at": {"units": 9999}}, ValueError, "at: .*outside its domain"),
-        ({"at": {"lr": 0.1}}, ValueError, "at: 'lr' is an axis"),
-        ({"at": 3}, TypeError, "at: values must be a mapping of names"),
+        ({"parameters": ["beta"]}, ValueError, "parameters: no parameter 'beta'"),
+        ({"given": {"beta": 1}}, ValueError, "given: .*no parameter 'beta'"),
+        ({"given": {"units": 9999}}, ValueError, "given: .*outside its domain"),
+        ({"given": {"lr": 0.1}}, ValueError, "given: 'lr' is an axis"),
+        ({"given": 3}, TypeError, "given: values must be a mapping of names"),
         ({"size": 0}, ValueError, "size must be"),
         ({"problem": px.problems.discs()}, ValueError, "problem must be a parzax.Problem on"),
-        ({"run": 0, "state": Trace(np.zeros((2, 3, 4)), *np.zeros((2, 2, 3, 1)), ("minimize",)), "x": "z"},
-         ValueError, "x and y: no parameter"),
+        ({"run": 0, "state": Trace(np.zeros((2, 3, 4)), *np.zeros((2, 2, 3, 1)), ("minimize",)),
+          "parameters": ["z"]}, ValueError, "parameters: no parameter"),
     ],
 )  # fmt: skip
 def test_refusals(state, arguments, error, message):

@@ -1,14 +1,16 @@
 """Checks and choices that several pictures share: levels, parameters, colours, short texts."""
 
+import itertools
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 import parzax as px
 from parzax.lens import plotting
-from parzax.lens.plotting import _text
+from parzax.lens.plotting import _axes, _text
 from parzax.lens.plotting._arguments import PALETTE, find_level
-from parzax.lens.plotting._labels import spread
 from parzax.lens.results import phrases
 from parzax.space import Between, Categorical, Float, In, Int, Ordinal, Recorded, Varying
 
@@ -100,24 +102,23 @@ def test_colours_are_kept_between_pictures(mixed):
             assert plt.matplotlib.colors.to_hex(bar.get_facecolor()).upper() == colours["eta"]
 
 
-def test_spread_keeps_order_gap_and_limits():
-    # Catches labels that overlap, leave the Axes, or stand in another order than their lines.
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        wanted = rng.uniform(0, 1, 8) ** 3
-        at = spread(wanted, 0.1, 0.0, 1.0)
-        assert (np.diff(at[np.argsort(wanted)]) >= 0.1 - 1e-12).all()
-        assert at.min() >= -1e-12
-        assert at.max() <= 1 + 1e-12
-    for wanted, gap, at in (
-        ([0.2, 0.8], 0.1, [0.2, 0.8]),
-        ([0.5, 0.5], 0.1, [0.45, 0.55]),
-        ([0.5, 0.52, 0.5], 0.1, [0.40667, 0.60667, 0.50667]),
-        ([0, 0, 0], 9.0, [0, 0.5, 1]),
-        ([0.3], 0.1, [0.3]),
-        ([], 0.1, []),
-    ):
-        np.testing.assert_allclose(spread(np.array(wanted, float), gap, 0, 1), at, atol=1e-5)
+@pytest.mark.parametrize("n", [1, 8, 12])
+def test_names_of_lines_keep_their_order_and_their_distance(n):
+    # Catches names that overlap, leave the Axes, or stand in another order than the ends of their lines.
+    rng = np.random.default_rng(n)
+    ax = _axes.get_axes(None, 6.0, 3.8)
+    ends = rng.uniform(size=n) ** 3
+    ends[: n // 2] = 0  # ends that coincide
+    ax.set(xlim=(0, 1), ylim=(0, 1))
+    _axes.name_lines(ax, np.array([0.0, 1.0]), [(np.array([0.0, end]), "name", "C0") for end in ends])
+    ax.figure.canvas.draw()
+    boxes = [Text.get_window_extent(text) for text in ax.texts]
+    outer = ax.get_window_extent()
+    assert all(lower.y1 <= upper.y0 + 0.2 * upper.height for lower, upper in itertools.pairwise(boxes))
+    assert np.diff([text.xy[1] for text in ax.texts]).min(initial=0) >= 0
+    assert boxes[0].y0 >= outer.y0 - boxes[0].height
+    assert boxes[-1].y1 <= outer.y1 + boxes[0].height
+    assert max(box.x1 for box in boxes) <= ax.figure.bbox.x1
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,13 @@ import dataclasses
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from conftest import OPTUNA
-from matplotlib.offsetbox import AnnotationBbox
 
 import parzax as px
 from parzax.lens.plotting import importance_bars, importance_sweep, regimes
 from parzax.lens.plotting.bars import value_text
 
 from .conftest import activation, analyse, mixed_observations, uniform, with_status
-from .reading import written
+from .reading import legend, written
 
 
 def rows(ax):
@@ -92,7 +90,7 @@ def test_statuses_are_signed_and_explained(mixed):
         (px.Status.LOW_REGIME_DATA, "~ few rows in a regime"),
         (px.Status.SPARSE_REGIME, "§ a regime with a single row in the region was left out"),
         (px.Status.NOT_ABOVE_CHANCE, "∅ varies less than by chance"),
-        (px.Status.LOW_DATA, "ten rows or fewer in the target or in the region outside it"),
+        (px.Status.LOW_DATA, "ten rows or fewer in the target or outside it"),
         (px.Status.TIED_CUTOFF, "ties with the last row"),
         (px.Status.SAME_SETS, "target and region are the same rows"),
         (px.Status.ALL_EQUAL, "all losses are equal"),
@@ -112,8 +110,7 @@ def test_footnote_lies_in_the_figure(mixed):
     ax = importance_bars(mixed, level=0.1)
     figure = ax.figure
     figure.canvas.draw()
-    (note,) = ax.findobj(AnnotationBbox)
-    box, label = note.get_window_extent(), ax.xaxis.label.get_window_extent()
+    box, label = legend(ax).get_window_extent(), ax.xaxis.label.get_window_extent()
     assert box.y1 <= label.y0 + 1
     assert box.y0 >= -1
     assert box.x1 <= figure.bbox.x1 + 1

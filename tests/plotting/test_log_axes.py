@@ -63,7 +63,7 @@ def test_labels_of_pictures_are_apart():
         "values": plotting.values(result, "width"),
         "density": plotting.density(below, above, "width"),
         "map": plotting.density(below, above, ["width", "drop"]),
-        "observations": plotting.observations(trace, SPACE, "width", "drop"),
+        "observations": plotting.observations(trace, SPACE, ["width", "drop"]),
         "convergence": plotting.convergence(trace, log=True),
     }
     n_checked = 0

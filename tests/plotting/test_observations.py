@@ -34,7 +34,7 @@ def marks(ax):
 
 def test_marks_say_feasibility_and_colours_the_order():
     # Catches a NaN constraint that counts as satisfied, a pending row as feasible, a wrong star.
-    ax = observations(RUN, SPACE, "lr", "opt")
+    ax = observations(RUN, SPACE, ["lr", "opt"])
     found = marks(ax)
     assert {words: numbers for words, (_, numbers) in found.items()} == {
         "pending or failed": [4],
@@ -53,7 +53,7 @@ def test_marks_say_feasibility_and_colours_the_order():
 
 
 def test_axes_are_native():
-    ax = observations(RUN, SPACE, "lr", "opt")
+    ax = observations(RUN, SPACE, ["lr", "opt"])
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("lr", "opt")
     assert [t.get_text() for t in ax.get_yticklabels()] == ["sgd", "adam", r"\$x\$"]
@@ -63,9 +63,9 @@ def test_axes_are_native():
 
 def test_rows_without_a_parameter_are_counted_below():
     # Catches rows that are lost without a word.
-    ax = observations(RUN, SPACE, "lr", "momentum")
+    ax = observations(RUN, SPACE, ["lr", "momentum"])
     assert sum(len(c.get_offsets()) for c in ax.collections) == 3
-    assert below(ax)[-1] == "2 rows without momentum left out"
+    assert below(ax)[0] == "2 rows without momentum left out"
 
 
 def test_a_state_gives_the_same_picture():
@@ -85,7 +85,7 @@ def test_constraint_only_rows_are_neither_pending_nor_failed():
     sampler = px.c_tpe(SPACE)
     state = sampler.tell(sampler.init(64), X, LOSS, np.nan_to_num(LIMIT, nan=np.inf))
     state = sampler.augment(state, X[:2], [1.0, -1.0])
-    ax = observations(state, sampler, "lr", "opt")
+    ax = observations(state, sampler, ["lr", "opt"])
     assert {words: numbers for words, (_, numbers) in marks(ax).items()} == {
         "constraints only": [6, 7],
         "pending or failed": [4],
@@ -97,8 +97,8 @@ def test_constraint_only_rows_are_neither_pending_nor_failed():
 
 def test_the_best_is_the_largest_where_that_is_asked_for():
     # Catches a star on the worst row.
-    ax = observations(trace(-LOSS, LIMIT, X, direction="maximize"), SPACE, "lr", "opt")
-    assert marks(ax)["best feasible"][1] == marks(observations(RUN, SPACE, "lr", "opt"))["best feasible"][1]
+    ax = observations(trace(-LOSS, LIMIT, X, direction="maximize"), SPACE, ["lr", "opt"])
+    assert marks(ax)["best feasible"][1] == marks(observations(RUN, SPACE, ["lr", "opt"]))["best feasible"][1]
 
 
 def test_one_of_several_runs():
@@ -126,7 +126,7 @@ def test_domains_of_two_regimes_share_an_axis():
         }
     )
     rows = trace(np.ones(2), None, [[0.1, -3, 3], [0.9, 3, 16]])
-    ax = observations(rows, space, "x", "k")
+    ax = observations(rows, space, ["x", "k"])
     assert ax.get_xlim()[0] < -7 < 7 < ax.get_xlim()[1]
     assert [t.get_text() for t in ax.get_yticklabels()] == ["1", "2", "3", "8", "16"]
     assert sorted(np.round(places(ax)[:, 1])) == [2, 4]
@@ -136,7 +136,7 @@ def test_choices_of_two_regimes_and_single_values_have_axes():
     # Catches a code with the name of another regime's choice, and limits that collapse around a single value.
     choices = (px.Categorical(["a", "b"], when=px.Between("c", high=0.5)), px.Categorical(["a", "z", "y"]))
     space = px.Space({"c": px.Float(0, 1), "opt": choices, "one": px.Float(3, 3)})
-    ax = observations(trace(np.ones(2), None, [[0.1, 1, 3], [0.9, 2, 3]]), space, "opt", "one")
+    ax = observations(trace(np.ones(2), None, [[0.1, 1, 3], [0.9, 2, 3]]), space, ["opt", "one"])
     assert [t.get_text() for t in ax.get_xticklabels()] == ["a", "b / z", "y"]
     assert [t.get_text() for t in ax.get_yticklabels()] == ["3"]
     assert ax.get_ylim() == pytest.approx((-0.53, 0.53))
@@ -160,7 +160,7 @@ def test_a_batch_of_states_is_refused():
     [(np.zeros((0, 3)), "There are no rows."), ([[0.1, 1, np.nan]], "No row has both parameters.")],
 )
 def test_nothing_to_draw_is_said(x, words):
-    ax = observations(trace(np.ones(len(x)), None, x), SPACE, "lr", "momentum")
+    ax = observations(trace(np.ones(len(x)), None, x), SPACE, ["lr", "momentum"])
     assert words in [text.get_text() for text in ax.texts]
 
 
@@ -174,9 +174,9 @@ def test_all_infeasible_has_no_star():
     [
         ({"rows": X}, TypeError, "rows must be a sampler's State or"),
         ({"space": 3}, TypeError, "space must be a parzax.Space"),
-        ({"x": "beta"}, ValueError, "x and y: no parameter 'beta'"),
-        ({"x": "lr", "y": "lr"}, ValueError, "x and y must be different names"),
-        ({"space": px.Space({"a": px.Float(0, 1)})}, ValueError, "this picture needs two"),
+        ({"parameters": ["beta", "lr"]}, ValueError, "parameters: no parameter 'beta'"),
+        ({"parameters": ["lr", "lr"]}, ValueError, "parameters must be different names"),
+        ({"space": px.Space({"a": px.Float(0, 1)})}, ValueError, "the space has one parameter"),
         ({"space": px.problems.discs()}, ValueError, "space has 2 parameters, but the rows have 3"),
     ],
 )

@@ -160,7 +160,7 @@ BAD_REGIMES = [2, -1, [0, 5], 0.5, "0", True]
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"name": "z"}, "name: no parameter 'z'"),
+        ({"parameter": "z"}, "parameter: no parameter 'z'"),
         *(({"regime": regime}, "regime must be a whole number from 0 to 1") for regime in BAD_REGIMES),
         ({"regime": []}, "regime must be an index or several"),
     ],
@@ -168,5 +168,5 @@ BAD_REGIMES = [2, -1, [0, 5], 0.5, "0", True]
 def test_bad_arguments_are_named(seeds, arguments, message):
     # Catches errors from the depths, and a regime counted from the end by accident.
     with pytest.raises(ValueError, match=message):
-        values(seeds, **{"name": "x", **arguments})
+        values(seeds, **{"parameter": "x", **arguments})
     assert not plt.get_fignums()

@@ -95,7 +95,7 @@ def test_all_functions_choose_the_same_level():
     """Interactions, several objectives, fronts, comparisons."""
     obs = _log(60)
     assert px.interactions(obs, n_draws=0).levels.tolist() == [0.18]
-    two = px.Observations.from_arrays(SPACE, obs.values, obs.values[:, :2], direction=["minimize"] * 2)
+    two = px.Observations.from_arrays(SPACE, obs.values, obs.values[:, :2], directions=["minimize"] * 2)
     assert _analyse(two, objective=[0.5, 0.5]).levels.tolist() == [0.18]
     assert _analyse(two, objective="pareto").levels.tolist() == [0.18]
     compared = px.compare(obs, _log(300), n_resamples=4, **QUICK)
@@ -213,7 +213,7 @@ def test_the_goal_is_in_the_first_sentence():
     """Which objective, and whether small or large; or that all of them rank the rows."""
     obs = _log(60)
     two = px.Observations.from_arrays(
-        SPACE, obs.values, obs.values[:, :2], direction=["minimize", "maximize"]
+        SPACE, obs.values, obs.values[:, :2], directions=["minimize", "maximize"]
     )
     two = replace(two, report=replace(two.report, objectives=("val_loss", "a\x1bc")))
     for options, goal in (

@@ -100,7 +100,7 @@ class TestObjective:
         df = pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "c": np.array(["u", "v"])[x[:, 2].astype(int)]})
         df["loss"], df["acc"] = np.abs(x[:, 0] - 0.4), -np.abs(x[:, 1] - 0.4)
         obs = px.Observations.from_dataframe(
-            df, ["loss", "acc"], direction=["minimize", "maximize"], warn=False
+            df, ["loss", "acc"], directions=["minimize", "maximize"], warn=False
         )
         assert obs.report.objectives == ("loss", "acc")
         result = analyse(obs, objective="acc")

@@ -244,7 +244,7 @@ def test_samples_of_a_front_do_not_depend_on_the_order_of_the_objectives():
     space = px.Space({name: px.Float(0, 1) for name in "ab"})
 
     def sampled(objectives):
-        obs = px.Observations.from_arrays(space, x, objectives, direction=["minimize"] * 2)
+        obs = px.Observations.from_arrays(space, x, objectives, directions=["minimize"] * 2)
         how = {"objective": "pareto", "n_resamples": 400, "n_shuffles": 0, "key": jax.random.key(0)}
         return px.cond_ped_anova(obs, [0.1, 0.3], **how).uncertainty
 

@@ -8,7 +8,7 @@ from compilations import compilations
 from devices import run_on_devices
 
 import parzax as px
-from parzax.lens._programs import effort
+from parzax import _compile
 from parzax.samplers import loop
 from parzax.samplers.objective import RunSize
 from parzax.samplers.run import split_scans
@@ -109,8 +109,8 @@ def test_few_rounds_of_light_evaluations_compile_fast(fn, n_evaluations, k, size
 
 
 def test_the_compiler_is_told_the_size_of_a_run(monkeypatch):
-    sizes, compiled = [], effort.compiled
-    monkeypatch.setattr(effort, "compiled", lambda *args: sizes.append(args[1]) or compiled(*args))
+    sizes, options_for = [], _compile.options_for
+    monkeypatch.setattr(_compile, "options_for", lambda size: sizes.append(size) or options_for(size))
     px.optimize(SAMPLER, PROBLEM, KEY, 23, n_parallel=23)
     assert sizes[-1] == "small"
 

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import coarse_method
-from parzax.lens.cli.commands import METHODS
 from reference import logs
 
 import parzax as px
 from parzax.lens.cli import main
+from parzax.lens.cli.commands import METHODS
 from parzax.lens.tables import recognise
 from parzax.lens.tables.files import read_table
 
@@ -33,8 +33,7 @@ def wandb_page():
     state = np.where(FAILED, "crashed", "finished")
     return pd.DataFrame(
         {"Name": IDS, "State": state, "Notes": "-", "User": "u", "Tags": "", "Created": "2026-01-01",
-         "Runtime": np.arange(N) * 7 % 61, "Sweep": "s", "lr": LR, "dropout": DROPOUT, "loss": LOSS,
-         "val_acc": 1 / (1 + LOSS)}
+         "Runtime": np.arange(N) * 7 % 61, "Sweep": "s", "lr": LR, "dropout": DROPOUT, "loss": LOSS}
     )  # fmt: skip
 
 
@@ -86,7 +85,7 @@ def test_data_frames(tool):
     """Catches a state, a second result, a rank or an id taken for a parameter, and failed runs that count."""
     table, target, fails = FRAMES[tool]
     direction = "maximize" if target == "mean_test_score" else "minimize"
-    obs = px.Observations.from_dataframe(table(), target, direction=direction, warn=False)
+    obs = px.Observations.from_dataframe(table(), target, directions=direction, warn=False)
     assert obs.space.names == ("lr", "dropout")
     assert obs.report.dropped == ({"state FAIL": int(FAILED.sum())} if fails else {})
     np.testing.assert_allclose(obs.losses[:, 0], LOSS[~FAILED] if fails else LOSS)
@@ -124,7 +123,9 @@ def test_smac(tmp_path):
     for version in (1, 2, 3):
         (tmp_path / "runhistory.json").write_text(json.dumps(smac(version)))
         for source in (tmp_path / "runhistory.json", tmp_path):
-            obs = px.Observations.from_dataframe(read_table(source), "cost", direction="minimize", warn=False)
+            obs = px.Observations.from_dataframe(
+                read_table(source), "cost", directions="minimize", warn=False
+            )
             assert obs.space.names == ("lr", "opt/name", "opt/dropout")
             assert obs.report.dropped == {"state FAIL": int(FAILED.sum())}
             np.testing.assert_allclose(obs.losses[:, 0], LOSS[~FAILED])
@@ -135,7 +136,7 @@ def test_hyperopt(tmp_path, lines):
     """Trials as documents of a list or of lines: values in lists of one, and of none where inactive."""
     path = tmp_path / ("trials.jsonl" if lines else "trials.json")
     write_lines(path, hyperopt()) if lines else path.write_text(json.dumps(hyperopt()))
-    obs = px.Observations.from_dataframe(read_table(path), "result/loss", direction="minimize", warn=False)
+    obs = px.Observations.from_dataframe(read_table(path), "result/loss", directions="minimize", warn=False)
     assert obs.space.names == ("lr", "dropout")
     assert obs.report.dropped == {"state FAIL": int(FAILED.sum())}
     np.testing.assert_array_equal(np.isnan(obs.values[:, 1]), (np.arange(N) % 2 == 0)[~FAILED])
@@ -155,7 +156,7 @@ def test_keras_tuner(tmp_path):
             "status": "INVALID" if FAILED[i] else "COMPLETED",
         }
         (folder / "trial.json").write_text(json.dumps(trial))
-    obs = px.Observations.from_dataframe(read_table(tmp_path), "score", direction="minimize", warn=False)
+    obs = px.Observations.from_dataframe(read_table(tmp_path), "score", directions="minimize", warn=False)
     assert obs.space.names == ("lr", "units")
     assert obs.report.dropped == {"state FAIL": int(FAILED.sum())}
     np.testing.assert_allclose(obs.losses[:, 0], LOSS[~FAILED])
@@ -179,7 +180,7 @@ def test_keras_tuner_says_the_direction(tmp_path, way):
     assert obs.report.direction == (f"{way}imize",)
     assert f"direction: 'score' is {way}imised, as Keras Tuner says" in obs.report.inferred
     np.testing.assert_allclose(obs.losses[:, 0], LOSS[~FAILED] * (1 if way == "min" else -1))
-    asked = px.Observations.from_dataframe(tmp_path, "score", direction="minimize", warn=False)
+    asked = px.Observations.from_dataframe(tmp_path, "score", directions="minimize", warn=False)
     assert asked.report.direction == ("minimize",)
 
 
@@ -224,7 +225,7 @@ def test_ray(tmp_path, kind):
         else:
             pd.DataFrame(rows).to_csv(folder / kind, index=False)
             (folder / "params.json").write_text(json.dumps(parameters(i)))
-    obs = px.Observations.from_dataframe(read_table(tmp_path), "loss", direction="minimize", warn=False)
+    obs = px.Observations.from_dataframe(read_table(tmp_path), "loss", directions="minimize", warn=False)
     assert obs.space.names == ("lr", "opt/name", "opt/dropout")
     assert obs.report.dropped == {"not the last row of its trial": 2 * N}
     np.testing.assert_allclose(obs.losses[:, 0], LOSS)
@@ -238,11 +239,11 @@ def test_nested_json(tmp_path, key):
     (tmp_path / "log.json").write_text(json.dumps({"study": "s", "trials": rows}))
     for name in ("log.jsonl", "log.json"):
         table = read_table(tmp_path / name)
-        obs = px.Observations.from_dataframe(table, "loss", direction="minimize", warn=False)
+        obs = px.Observations.from_dataframe(table, "loss", directions="minimize", warn=False)
         assert obs.space.names == ("lr", "opt/name", "opt/dropout")
         assert any("'seconds'" in line for line in obs.report.lines())
     # A data frame with dictionaries in its cells is the same.
-    obs = px.Observations.from_dataframe(pd.DataFrame(rows), "loss", direction="minimize", warn=False)
+    obs = px.Observations.from_dataframe(pd.DataFrame(rows), "loss", directions="minimize", warn=False)
     assert obs.space.names == ("lr", "opt/name", "opt/dropout")
 
 
@@ -253,7 +254,7 @@ def test_patterns_and_folders(tmp_path):
     for name, part in (("a.csv", first), ("b.csv", second)):
         part.to_csv(tmp_path / name, index=False)
     for source in (tmp_path, tmp_path / "*.csv"):
-        obs = px.Observations.from_dataframe(read_table(source), direction="minimize", warn=False)
+        obs = px.Observations.from_dataframe(read_table(source), directions="minimize", warn=False)
         assert obs.space.names == ("lr", "dropout")
         np.testing.assert_allclose(obs.losses[:, 0], LOSS)
         assert np.isnan(obs.values[:30, 1]).all()
@@ -269,9 +270,11 @@ def test_files_of_rows_are_not_joined(tmp_path):
     """Parameters in one file and results in another have no row in common: an error, no empty answer."""
     pd.DataFrame({"id": np.arange(N), "lr": LR, "dropout": DROPOUT}).to_csv(tmp_path / "a.csv", index=False)
     pd.DataFrame({"id": np.arange(N), "loss": LOSS}).to_csv(tmp_path / "b.csv", index=False)
-    for drop in (None, "dropout"):
+    for drop, named in ((None, {"parameters": ["lr", "dropout"]}), ("dropout", {"parameters": "lr"})):
         with pytest.raises(ValueError, match="no row has both an objective and a value of a parameter"):
-            px.Observations.from_dataframe(tmp_path, "loss", direction="minimize", drop=drop, warn=False)
+            px.Observations.from_dataframe(
+                tmp_path, "loss", directions="minimize", drop=drop, warn=False, **named
+            )
 
 
 def test_mlflow_parents():
@@ -286,13 +289,13 @@ def test_mlflow_parents():
     )  # fmt: skip
     top = pd.DataFrame({"run_id": ["top"], "params.n_searches": 4, "metrics.loss": LOSS.min()})
     df = pd.concat([children, parents, top])
-    obs = px.Observations.from_dataframe(df, "metrics.loss", direction="minimize", warn=False)
+    obs = px.Observations.from_dataframe(df, "metrics.loss", directions="minimize", warn=False)
     assert (obs.n, obs.space.names) == (N, ("lr",))
     assert obs.report.dropped == {"a parent of runs with parameters": 5}
     # Runs without parameters, such as folds, leave their parent where it is.
     folds = pd.DataFrame({"run_id": "f", "metrics.loss": LOSS, "tags.mlflow.parentRunId": IDS})
     df = pd.concat([children.drop(columns="tags.mlflow.parentRunId").assign(**{"params.d": DROPOUT}), folds])
-    obs = px.Observations.from_dataframe(df, "metrics.loss", direction="minimize", warn=False)
+    obs = px.Observations.from_dataframe(df, "metrics.loss", directions="minimize", warn=False)
     assert obs.report.dropped == {"no parameter has a value": N}
 
 
@@ -311,7 +314,7 @@ def syne_tune():
 
 def test_syne_tune():
     """One row a trial, though the decisions differ; trials that stopped early are named."""
-    obs = px.Observations.from_dataframe(syne_tune(), "val_loss", direction="minimize", warn=False)
+    obs = px.Observations.from_dataframe(syne_tune(), "val_loss", directions="minimize", warn=False)
     assert (obs.n, obs.space.names) == (N, ("lr", "dropout"))
     np.testing.assert_allclose(obs.losses[:, 0], LOSS + 2.0 * (np.arange(N) % 4 == 0))
     assert "'st_worker_iter' of the rows that count goes from 0 to 2" in obs.report.steps
@@ -321,7 +324,7 @@ def test_halving_of_scikit_learn():
     """A configuration counts with its largest resources, and these are no parameter."""
     rung = sklearn().drop(columns=["split0_test_score", "rank_test_score"])
     df = pd.concat([rung.iloc[::k].assign(iter=i, n_resources=r) for i, k, r in ((0, 1, 20), (1, 3, 60))])
-    obs = px.Observations.from_dataframe(df, "mean_test_score", direction="maximize", warn=False)
+    obs = px.Observations.from_dataframe(df, "mean_test_score", directions="maximize", warn=False)
     assert (obs.n, obs.space.names) == (N, ("lr", "dropout"))
     assert obs.report.dropped == {"not the last row of its trial": N // 3}
 
@@ -350,7 +353,7 @@ def test_tables_of_tools(name, capsys, tmp_path, monkeypatch):
 
     read = pd.read_json if path.suffix == ".jsonl" else pd.read_csv
     frame = read(path, lines=True) if path.suffix == ".jsonl" else read(path)
-    obs = px.Observations.from_dataframe(frame, target, direction=direction, warn=False)
+    obs = px.Observations.from_dataframe(frame, target, directions=direction, warn=False)
     with jax.enable_x64(True):
         result = px.cond_ped_anova(
             obs, 0.1, **coarse_method(False), n_resamples=20 * some, n_shuffles=200 * some

@@ -51,10 +51,10 @@ SETTINGS = """
 @pytest.mark.parametrize(
     ("names", "why"),
     [
-        (RESULTS, "a result, by its name"),
-        (TIMES, "a time, by its name"),
-        (STATES, "a state, by its name"),
-        (IDENTITIES, "an identity, by its name"),
+        (RESULTS, "a result"),
+        (TIMES, "a time"),
+        (STATES, "a state"),
+        (IDENTITIES, "an identity"),
         (SETTINGS, ""),
     ],
 )
@@ -69,8 +69,9 @@ def test_labels_and_few_values_are_no_results() -> None:
     grid = np.repeat([1.0, 2.0, 4.0], 20)
     assert why_by_name("val_beam", grid) == ""
     assert why_by_name("val_beam", VALUES) != ""
-    assert why_by_name("precision", grid * 8) == why_by_name("epoch", grid) == ""
-    assert why_by_name("precision", VALUES) == why_by_name("epoch", VALUES) == "a result, by its name"
+    assert why_by_name("precision", grid * 8) == ""
+    assert why_by_name("epoch", grid) == "a counter of steps"
+    assert why_by_name("precision", VALUES) == why_by_name("epoch", VALUES) == "a result"
 
 
 def test_words() -> None:

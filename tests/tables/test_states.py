@@ -19,7 +19,7 @@ SIXTH, THIRD = np.arange(N) % 6 == 0, np.arange(N) % 3 == 0
 
 def read(columns, **options):
     df = pd.DataFrame({"lr": LR, "depth": RNG.integers(1, 9, N), **columns, "y": LOSS})
-    return px.Observations.from_dataframe(df, "y", direction="minimize", warn=False, **options)
+    return px.Observations.from_dataframe(df, "y", directions="minimize", warn=False, **options)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_rows_that_failed_in_other_words(name, word):
 
 
 def test_second_states_and_flags_are_no_parameters():
-    """One column says which rows count; other states are named in the report."""
+    """One column says which rows count; other states are asked for."""
     columns = {
         "job_state": np.where(SIXTH, "FAILED", "COMPLETED"),
         "eval_status": np.where(THIRD, "error", "ok"),
@@ -56,13 +56,14 @@ def test_second_states_and_flags_are_no_parameters():
         "converged": THIRD,
         "is_best": np.arange(N) == 7,
     }
-    obs = read(columns)
+    with pytest.raises(ValueError, match="'upload': a state, by its values") as error:
+        read(columns)
+    for name in ("eval_status", "outcome", "converged", "is_best"):
+        assert f"{name!r}: a state, by its name" in str(error.value)
+    obs = read(columns, **error.value.guess)
     assert obs.space.names == ("lr", "depth")
     assert obs.report.dropped == {"state FAIL": 10}
-    assert obs.report.left_out == (
-        "'eval_status', 'outcome', 'converged', 'is_best': a state, by its name",
-        "'upload': a state, by its values",
-    )
+    assert "state: job_state" in obs.report.inferred
     # What is asked for is a parameter.
     assert read(columns, parameters=["lr", "outcome"]).space.names == ("lr", "outcome")
 
@@ -92,5 +93,5 @@ def test_nested_records(tmp_path):
     ):
         (tmp_path / name).write_text(json.dumps(records))
         table = read_table(tmp_path / name)
-        obs = px.Observations.from_dataframe(table, target, direction="minimize", warn=False)
+        obs = px.Observations.from_dataframe(table, target, directions="minimize", warn=False)
         assert (obs.space.names, obs.report.dropped) == (("lr",), dropped)

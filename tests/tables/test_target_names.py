@@ -19,7 +19,7 @@ TABLE = {
 
 def read(target: str | list[str]) -> px.Observations:
     table = pd.DataFrame(TABLE)
-    return px.Observations.from_dataframe(table, target=target, direction="minimize", warn=False)
+    return px.Observations.from_dataframe(table, target=target, directions="minimize", warn=False)
 
 
 @pytest.mark.parametrize("name", ["metrics.loss", "loss", "Loss"])

@@ -21,7 +21,6 @@ import jax
 import numpy as np
 
 import parzax
-from parzax.lens import _programs
 
 Arrays = dict[str, np.ndarray]
 # What a unit that passed its limit has in place of arrays: that limit, in seconds.
@@ -149,7 +148,6 @@ def _forget_programs() -> None:
     """Before the kernel's memory maps run out (65530 by default): each compiled program keeps several."""
     maps = Path("/proc/self/maps")
     if maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
-        _programs.clear()
         jax.clear_caches()
         gc.collect()
 

@@ -1,16 +1,12 @@
 """Numerics shared by all packages: normal tails, log masses, quantiles, and sums and loops for XLA."""
 
-from parzax._numerics.arrays import cell_sum as cell_sum
 from parzax._numerics.arrays import divisor as divisor
-from parzax._numerics.arrays import in_two_rounds as in_two_rounds
 from parzax._numerics.arrays import largest_before as largest_before
-from parzax._numerics.arrays import map_blocks as map_blocks
 from parzax._numerics.arrays import masked_logsumexp as masked_logsumexp
 from parzax._numerics.arrays import namespace as namespace
 from parzax._numerics.arrays import running_count as running_count
 from parzax._numerics.arrays import to_device as to_device
 from parzax._numerics.arrays import total as total
-from parzax._numerics.exponential import exp2 as exp2
 from parzax._numerics.interval import log_normal_mass as log_normal_mass
 from parzax._numerics.interval import log_unit_mass as log_unit_mass
 from parzax._numerics.interval import open_uniform as open_uniform

@@ -21,29 +21,6 @@ def namespace(x: Any) -> ModuleType:
 
 # Largest exponent of an entry of weight 0, as a share of the log of the largest float.
 _LARGEST_EXPONENT = 0.9
-# Number of entries in a block of rows, small enough for intermediate values to stay in the cache.
-_BLOCK = 32768
-
-
-def map_blocks(function: Callable[..., Any], *arrays: Any) -> Any:
-    """function(arrays), for a function that treats each row separately.
-
-    Long NumPy arrays (n, d) are passed in blocks of rows with contiguous columns. The function must return an
-    array, or a tree of arrays, with as many rows as it was given.
-    """
-    n, width = arrays[0].shape
-    size = max(1, _BLOCK // width)
-    if n <= size or not all(isinstance(array, np.ndarray) for array in arrays):
-        return function(*arrays)
-    results: list[np.ndarray] = []
-    tree: Any = None
-    for start in range(0, n, size):
-        rows = slice(start, start + size)
-        blocks, tree = jax.tree.flatten(function(*(np.asfortranarray(array[rows]) for array in arrays)))
-        results = results or [np.empty((n, *block.shape[1:]), block.dtype) for block in blocks]
-        for result, block in zip(results, blocks, strict=True):
-            result[rows] = block
-    return jax.tree.unflatten(tree, results)
 
 
 def to_device(tree: Any, dtype: Any = None) -> Any:
@@ -60,25 +37,13 @@ def to_device(tree: Any, dtype: Any = None) -> Any:
     return jax.tree.map(put, tree)
 
 
-def cell_sum(x: Float[Array, " g"]) -> Float[Array, ""]:
-    """Sum over the cells, computed as a product with a vector of ones.
-
-    XLA's CPU backend would fuse a plain sum with the computation of its operand. A convolution before the sum
-    would then run as scalar code, eight times slower. XLA does not fuse a product.
-    """
-    return jnp.dot(x, jnp.ones(x.shape, x.dtype), precision="highest")
-
-
 def total(counts: Shaped[Array, " g"]) -> Shaped[Array, ""]:
     """Sum of counts in the dtype of the counts; NumPy's promotion to int64 would halve the speed."""
-    if jnp.issubdtype(counts.dtype, jnp.floating):
-        return cell_sum(counts)
     return counts.sum(dtype=counts.dtype)
 
 
 def divisor(total: Shaped[Array, "..."]) -> Shaped[Array, "..."]:
     """The total, with 1 in place of 0, to divide by: if the total is 0, the dividend is 0 too."""
-    # With `total + (total == 0)` instead, a sweep over levels takes twice as long on XLA's CPU backend.
     return jnp.where(total > 0, total, 1)
 
 
@@ -96,6 +61,8 @@ def masked_logsumexp(
     are broadcast. Negative and NaN weights give NaN.
     """
     weight = jnp.asarray(weight).astype(x.dtype)
+    rank = max(x.ndim, weight.ndim)
+    x, weight = (array.reshape((1,) * (rank - array.ndim) + array.shape) for array in (x, weight))
     log_weight = jnp.log(jnp.where(weight == 0, 1, weight))
     present = (weight != 0) & (x != -jnp.inf)
     absent = (weight == 0) & jnp.isfinite(x)
@@ -112,25 +79,6 @@ def masked_logsumexp(
     return jnp.where(empty, -jnp.inf, jnp.squeeze(largest, axis=axis) + log_total)
 
 
-def in_two_rounds(function: Callable[[Any], Array], arrays: Any) -> Array:
-    """function(arrays) in a loop of two rounds; the function must treat slices of the first axis separately.
-
-    XLA's CPU backend would fuse the function with a concatenation or a sum that follows, and compute it as
-    scalar code, many times slower. XLA does not fuse a loop.
-    """
-    n = len(jax.tree.leaves(arrays)[0])
-    if n == 0:
-        return function(arrays)
-    half = -(-n // 2)
-
-    def halves(x: Array) -> Array:
-        padded = jnp.pad(x, ((0, 2 * half - n), *((0, 0),) * (x.ndim - 1)), mode="edge")
-        return padded.reshape(2, half, *x.shape[1:])
-
-    out = jax.lax.map(function, jax.tree.map(halves, arrays))
-    return out.reshape(2 * half, *out.shape[2:])[:n]
-
-
 def running_count(mask: Bool[Array, " n"]) -> Int[Array, " n"]:
     """Number of True entries up to and including each entry."""
     return _doubled(jnp.add, mask.astype(jnp.int32), 0)
@@ -145,8 +93,8 @@ def largest_before(x: Float[Array, " n"]) -> Float[Array, " n"]:
 def _doubled(combine: Callable[..., Array], x: Shaped[Array, " n"], neutral: float) -> Shaped[Array, " n"]:
     """Prefix combination of all entries up to each entry, in log2(n) steps (Hillis and Steele 1986).
 
-    After step k an entry combines the last 2^k entries up to itself. On a CPU this is several times faster
-    than XLA's scans.
+    After step k an entry combines the last 2^k entries up to itself. In JAX 0.10.2, 256 rows of 1024 entries
+    take a quarter of the time of `jax.lax.cummax` on a CPU, and 0.6 of that of `jax.numpy.cumsum`.
     """
     n = len(x)
 

@@ -1,8 +1,8 @@
 """Ask and tell for adapters to other libraries: native rows in and out, few compiled programs."""
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from copy import copy
 from dataclasses import replace
 from functools import reduce
@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Integer, UInt32
+from jaxtyping import Array, Integer, PRNGKeyArray, UInt32
 
 from parzax import _checks
+from parzax._compile import compiled
 from parzax._numerics import capacity
 from parzax._words import plural
 from parzax.adapters.labels import Labels
-from parzax.lens._programs import program
+from parzax.lens._programs import keep_programs
 from parzax.samplers import Sampler, State
 from parzax.samplers.arguments import warn_of_unseen
 from parzax.space import Domain, Float, Int, Points, Space, check_dtype, host_frame
@@ -30,6 +31,7 @@ _LEAST_CAPACITY = 1024
 MOST_STEPS = 2**16
 # Losses are clipped here, so that float32 holds them and their differences.
 _LARGEST = 1e38
+_lock = threading.Lock()
 _STATE = jax.tree.structure(State.empty(1, 1, 1, 1, np.float32))
 
 
@@ -66,7 +68,7 @@ class Session:
     >>> import parzax as px
     >>> session = px.adapters.Session(px.tpe(px.Space({"x": px.Float(-1, 1)})))
     >>> for i in range(20):
-    ...     x = session.ask(0, i)
+    ...     x = session.ask(i)
     ...     session.tell([px.adapters.Row(x, (abs(x[0]),))])
     >>> session.n_told
     20
@@ -82,6 +84,7 @@ class Session:
         # The leaves of the state after the first `_n_added` rows; passing leaves is faster than a module.
         self._leaves: list[Any] = []
         self._size = self._n_added = self._n_usable = 0
+        self._compiled: set[tuple[int, bool]] = set()
         # A sampler may hold fitted densities, so every `ask` computes in the precision that is set now.
         self._dtype = jax.dtypes.canonicalize_dtype(np.float64)
         basis = sampler.smoothing.basis(_without_bounds(self._space, self._dtype), self._dtype)
@@ -102,7 +105,7 @@ class Session:
         self._rows += self._checked(rows)
 
     def prepare(self, n_numbers: int = 0) -> None:
-        """Compile, in another thread, the program of the first `ask` with ``n_numbers`` numbers.
+        """Compile, in another thread, the program of the first `ask` with ``n_numbers`` numbers and no key.
 
         If this `ask` comes earlier, it waits for the compilation; if the compilation fails, it raises the
         error.
@@ -113,18 +116,19 @@ class Session:
         def compile_empty() -> None:
             with suppress(Exception), jax.enable_x64(self._dtype == np.float64):
                 empty._start(_LEAST_CAPACITY)
-                numbers = np.zeros(1 + n_numbers, np.uint32)
-                advance.prepare(empty._model, empty._leaves, *empty._padded([], 0), numbers, False)
+                numbers = np.zeros(n_numbers, np.uint32)
+                with _compiling():
+                    advance(empty._model, empty._leaves, *empty._padded([], 0), None, numbers, False)
 
         with suppress(RuntimeError):  # no further thread can be started
             threading.Thread(target=compile_empty, name="parzax compiles").start()
 
-    def ask(self, seed: int, *numbers: int, pending: Sequence[Row] = ()) -> np.ndarray:
+    def ask(self, *numbers: int, key: PRNGKeyArray | None = None, pending: Sequence[Row] = ()) -> np.ndarray:
         """Make one suggestion: (d,) native values, NaN where inactive.
 
         Args:
-            seed: seed of the random key, an integer.
             *numbers: integers folded into the key, such as the number of the suggestion.
+            key: random key; ``jax.random.key(0)`` by default.
             pending: rows that count in this call only; checked like the rows of `tell`.
         """
         pending = self._checked(pending)
@@ -138,10 +142,14 @@ class Session:
                 # The labels of the rows in the state have changed.
                 self._start(self._size)
                 added = [*self._rows, *pending]
-            folded = np.array([number % 2**32 for number in (seed, *numbers)], np.uint32)
+            folded = np.array([number % 2**32 for number in numbers], np.uint32)
             rows = self._padded(added, len(pending))
             starting = self._n_usable + rows[1][1] < self.sampler.n_startup
-            leaves, at = advance(self._model, self._leaves, *rows, folded, bool(starting))
+            # A program is needed for each size of the state, while it is starting and later.
+            needed = self._size, bool(starting)
+            with nullcontext() if needed in self._compiled else _compiling():
+                leaves, at = advance(self._model, self._leaves, *rows, key, folded, bool(starting))
+            self._compiled.add(needed)
             _checks.outside_traces(at)
             self._leaves, self._n_added = leaves, len(self._rows)
             self._n_usable += rows[1][0]
@@ -197,13 +205,21 @@ class Session:
         return np.clip(row.losses, -_LARGEST, _LARGEST)
 
 
+@contextmanager
+def _compiling() -> Iterator[None]:
+    """Compile and keep a program; whoever needs the program that another thread compiles waits for it."""
+    with _lock, keep_programs():
+        yield
+
+
 # In a study of normal length a faster program would not save the time of its longer compilation.
-@program(size="middling")
+@compiled(size="middling")
 def advance(
     model: tuple[Any, list[Any]],
     leaves: list[Any],
     rows: tuple[Any, ...],
     counts: Integer[Any, "2"],
+    key: PRNGKeyArray | None,
     numbers: UInt32[Any, " k"],
     starting: bool,
 ) -> tuple[list[Any], Points]:
@@ -214,7 +230,8 @@ def advance(
         leaves: the leaves of the state.
         rows: native values (n, d), their points, losses (n, m) and constraints (n, c).
         counts: number of rows that stay in the state, and number of rows that count in this call.
-        numbers: the seed, and the integers that are folded into the key.
+        key: random key; ``jax.random.key(0)`` if it is None, so that the host need not make one.
+        numbers: integers that are folded into the key.
         starting: whether fewer than ``n_startup`` rows count.
 
     Returns:
@@ -235,7 +252,7 @@ def advance(
 
     # The rows that stay, then the pending ones: in a scan, so that `add` is compiled once.
     (_, with_pending), states = jax.lax.scan(add_up_to, (jnp.int32(0), state), counts)
-    key = reduce(jax.random.fold_in, numbers[1:], jax.random.key(numbers[0]))
+    key = reduce(jax.random.fold_in, numbers, jax.random.key(0) if key is None else key)
     suggestion = strategy.ask(basis, key, with_pending, starting=starting)
     return jax.tree.leaves(jax.tree.map(lambda a: a[0], states)), suggestion
 

@@ -1,5 +1,6 @@
 """The regimes of a space as a few stacked arrays, grouped by how their kernels are evaluated."""
 
+import math
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
@@ -14,6 +15,7 @@ from parzax import _checks
 from parzax._numerics import to_device
 from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal
 from parzax.space import AbstractCells, Categorical, Domain, Frame, Points, Recorded, Space, frame_of
+from parzax.space.axes import Steps
 from parzax.space.frame import axis_shape, stack_axes
 
 # A discrete domain with at most this many values has one column per value in the matrix product.
@@ -39,6 +41,11 @@ class Regimes(eqx.Module):
     # Discrete regimes with at most v values: the lower and the upper ends of the cells of all values.
     cells: Float[Any, "2 k v"] | None = None
     axis: AbstractCells | None = None  # axes of discrete regimes with more values, stacked
+
+    @property
+    def is_lattice(self) -> bool:
+        """Whether the kernels are truncated normals and all cells of a regime have the same width."""
+        return self.family is TruncatedNormal and isinstance(self.axis, Steps) and not self.axis.log
 
     def columns(self, x: Shaped[Any, "n d"]) -> Shaped[Any, "k n"]:
         """Columns of the k regimes, taken from the columns of the d parameters."""
@@ -67,6 +74,8 @@ class Basis(eqx.Module):
     free_continuum: bool = eqx.field(static=True)
     # Whether the kernels of continuous regimes are evaluated pair by pair, see `loses_digits`.
     pairwise: bool = eqx.field(static=True)
+    # Upper bound on the log of kernel / wide kernel; None if it is unknown.
+    peak: float | None = eqx.field(static=True)
 
     @property
     def n_parameters(self) -> int:
@@ -119,6 +128,7 @@ def basis_of(space: Space, dtype: Any, families: Families = (), smallest: float 
         families=tuple(_regimes(space, part, one) for one, part in grouped(lambda s: family[s]).items()),
         free_continuum=any(always),
         pairwise=loses_digits(dtype, len(continuous), smallest),
+        peak=None if families else _peak(space, smallest),
     )
 
 
@@ -133,6 +143,19 @@ def loses_digits(dtype: Any, n_continuous: int, smallest: float | None) -> bool:
     if not n_continuous or smallest is None:
         return bool(n_continuous) and info.bits <= 32
     return n_continuous * float(info.eps) / (8 * smallest**2) > (1e-2 if info.bits <= 32 else 1e-9)
+
+
+def _peak(space: Space, smallest: float | None) -> float | None:
+    """Upper bound on the log of kernel / wide kernel; each numeric factor adds log(1 / scale) + 1/2."""
+    out = 0.0
+    for domains in space.domains:
+        axes = [domain.axis for domain in domains]
+        widths = [axis.narrowest() if axis.discrete else smallest for axis in axes]
+        scales = [width for width in widths if width is not None]
+        if len(scales) < len(widths):
+            return None
+        out += 0.5 - math.log(min(scales))
+    return out
 
 
 def on_device(basis: Basis, traced: bool) -> Basis:

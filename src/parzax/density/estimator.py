@@ -155,15 +155,18 @@ class ParzenEstimator:
         """(n, d) bandwidths on the axes; for categories, the probability of all other categories."""
         return self.mixture.scale
 
-    def basis(self, n_points: Any, form: Form | None = None) -> Basis:
-        """The arrays of the space for the density at some number of points, see `log_prob`."""
-        smallest = self.smallest
+    @property
+    def basis(self) -> Basis:
+        """The arrays of the space that densities at many points need."""
+        return basis_of(self.space, self.scale.dtype, self.families, self.smallest)
+
+    def _basis_for(self, n_points: Any, form: Form | None) -> Basis:
+        """The basis for the density at some number of points, see `log_prob`."""
         # A symbolic number of points counts as many.
         few = isinstance(n_points, int) and n_points * self.scale.shape[-2] <= _FEW_PAIRS
         if form is None and few and self.scale.dtype.itemsize <= 4:
             form = "pairwise"
-        basis = basis_of(self.space, self.scale.dtype, self.families, smallest)
-        return basis if form is None else replace(basis, pairwise=form == "pairwise")
+        return self.basis if form is None else replace(self.basis, pairwise=form == "pairwise")
 
     def log_prob(
         self, x: Any, measure: Measure = "native", *, form: Form | None = None
@@ -191,7 +194,7 @@ class ParzenEstimator:
         x, shape = rows.configurations(self.space, x)
         traced, dtype = _checks.is_traced(self, x), self.scale.dtype
         # Rows are padded below, so few shapes are compiled. The form depends on the number before padding.
-        basis = on_device(self.basis(x.shape[0], form), traced)
+        basis = on_device(self._basis_for(x.shape[0], form), traced)
         log_prob = partial(rows.log_prob_at, basis, self.mixture, measure == "native")
         if isinstance(x, np.ndarray) and not traced:
             return rows.in_buckets(log_prob, self.space, x, dtype).reshape(shape)
@@ -249,7 +252,7 @@ class ParzenEstimator:
         if any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0 for n in shape):
             raise ValueError(f"shape must consist of integers of at least 0, got {shape!r}.")
         check_dtype(self.space, self.scale.dtype, native=True)
-        basis = on_device(self.basis(0, "product"), _checks.is_traced(self, key))
+        basis = on_device(self._basis_for(0, "product"), _checks.is_traced(self, key))
         mixture = replace(self.mixture, joint=_checks.flag("joint", joint))
         drawn = rows.draws(basis, mixture, key, math.prod(shape))
         return drawn.reshape(*shape, len(self.space))

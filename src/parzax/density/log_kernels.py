@@ -18,8 +18,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
+from parzax._numerics import LatticeMasses
 from parzax.density.basis import Basis, Regimes
 from parzax.density.prior import UserPrior
 from parzax.kernels import AbstractKernel, AbstractProductKernel
@@ -54,7 +55,7 @@ def log_kernels(
         if part.cells is not None:
             terms.append(_few_values(part, kernels, basis.n_slots))
         elif part.axis is not None:
-            terms.append(_many_values(part, kernels, basis.n_slots, n_points))
+            terms.append(_many_values(part, kernels, part.here(rows), basis.n_slots, n_points))
         elif issubclass(part.family, AbstractProductKernel) and not basis.pairwise:
             terms.append(_product(part, kernels))
         else:
@@ -127,13 +128,17 @@ def _pairwise(part: Regimes, kernels: AbstractKernel) -> LogKernels:
     def log_density(kernels: AbstractKernel, unit: Float[Array, " j"]) -> Float[Array, "j n"]:
         return jax.vmap(lambda x: jax.vmap(lambda kernel: kernel.log_density(x))(kernels))(unit)
 
-    return lambda at: _sum_of(log_density, kernels, part.columns(at.unit), part.here(at))
+    return lambda at: _sum_of(log_density, kernels, part.columns(at.unit), part.here(at), _zeros(at, kernels))
 
 
-def _many_values(part: Regimes, kernels: AbstractKernel, n_slots: int, n_points: Any) -> LogKernels:
+def _many_values(
+    part: Regimes, kernels: Any, present: Bool[Array, "k n"], n_slots: int, n_points: Any
+) -> LogKernels:
     """Terms of discrete regimes with many values: the masses of the points' values, or a table of all values.
 
-    The table is made if there are fewer values than points.
+    The table is made if there are fewer values than points. Else the masses of normal kernels in cells of
+    equal width come from `LatticeMasses` in float32, which is three times as fast; wide kernels (of rows
+    that are not in the regime; the last row is one) are not at the centre of a cell, and computed apart.
     """
     dtype, last = jax.tree.leaves(kernels)[0].dtype, jnp.asarray(part.n_values)[:, None] - 1
     axis, shape = jax.tree.map(jnp.asarray, part.axis), jax.tree.leaves(kernels)[0].shape
@@ -150,26 +155,42 @@ def _many_values(part: Regimes, kernels: AbstractKernel, n_slots: int, n_points:
         every = jnp.minimum(jnp.arange(part.most, dtype=jnp.int32)[None], last)
         regimes = jax.lax.map(lambda one: masses(*one), (regimes, every))
         read = lambda table, number: table[number]  # noqa: E731
+    elif part.is_lattice and dtype == jnp.float32:
+        size = (last + 1).astype(dtype)
+        lattice = jax.vmap(LatticeMasses.of)(1 / (size * kernels.scale))
+        centre, wide = jnp.round(kernels.place * size - 0.5), jax.tree.map(lambda a: a[:, -1:], kernels)
+        regimes = lattice, centre, kernels.log_inside, present, (axis, wide)
+
+        def read(regime: Any, number: Int[Array, " j"]) -> Float[Array, "j n"]:
+            lattice, centre, log_inside, present, wide = regime
+            distance = jnp.abs(number.astype(dtype)[:, None] - centre[None])
+            exponent, factor = jax.vmap(lattice.at)(distance)
+            logs = exponent + jnp.log(factor) - log_inside[None]
+            return jnp.where(present[None], logs, masses(wide, number))
 
     def terms(at: Points) -> Float[Array, "j n"]:
         # A value number from another regime may be too large here; its cell would have NaN derivatives.
         number = jnp.minimum(part.columns(at.index), last)
-        return _sum_of(read, regimes, number, part.here(at))
+        return _sum_of(read, regimes, number, part.here(at), _zeros(at, kernels))
 
     return terms
 
 
-def _sum_of(term: Callable[..., Array], regimes: Any, x: Array, here: Array) -> Float[Array, "j n"]:
+def _zeros(at: Points, kernels: AbstractKernel) -> Float[Array, "j n"]:
+    first = jax.tree.leaves(kernels)[0]
+    return jnp.zeros((at.unit.shape[0], first.shape[1]), first.dtype)
+
+
+def _sum_of(
+    term: Callable[..., Array], regimes: Any, x: Array, here: Array, zero: Array
+) -> Float[Array, "j n"]:
     """Sum of term(regime, x) over the regimes that apply, in a loop."""
 
-    def of_one(one: Any) -> Float[Array, "j n"]:
+    def add(total: Float[Array, "j n"], one: Any) -> tuple[Float[Array, "j n"], None]:
         regime, x, here = one
-        return jnp.where(here[:, None], term(regime, x), 0)
+        return total + jnp.where(here[:, None], term(regime, x), 0), None
 
-    every = regimes, x, here
-    first = of_one(jax.tree.map(lambda a: a[0], every))
-    rest = jax.tree.map(lambda a: a[1:], every)
-    return jax.lax.scan(lambda total, one: (total + of_one(one), None), first, rest)[0]
+    return jax.lax.scan(add, zero, (regimes, x, here))[0]
 
 
 def _user_prior(prior: UserPrior, rows: Points, n_slots: int) -> LogKernels:

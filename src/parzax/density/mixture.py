@@ -53,6 +53,10 @@ class Mixture(AbstractMixture):
     priors: tuple[UserPrior, ...] = ()  # densities from the user; other regimes have the wide kernel
     # Whether all parameters of a draw come from one component; else each comes from a component of its own.
     joint: bool = eqx.field(static=True, default=True)
+    # Whether the numbers that choose the components of n draws are spread evenly, one in each n-th of [0, 1].
+    stratified: bool = eqx.field(static=True, default=False)
+    # Whether the prior keeps the densities of all groups within the range of floats of each other.
+    anchored: bool = eqx.field(static=True, default=False)
 
     def log_prob(
         self, basis: Basis, at: Points, weight: Float[Array, "*g j n1"] | None = None
@@ -69,9 +73,9 @@ class Mixture(AbstractMixture):
         weights = jnp.concatenate([self.weight, self.prior_weight[..., None]], axis=-1)
 
         def log_sum(at: Points) -> Float[Array, "*g j"]:
-            return weighted_logsumexp(log_kernels(at), weights)
+            return weighted_logsumexp(log_kernels(at), weights, self.anchored)
 
-        return restored(in_blocks(log_sum, at, weights.shape[-1], pairwise), basis.n_slots)
+        return restored(in_blocks(log_sum, at, self.weight.shape[-1], pairwise), basis.n_slots)
 
     def log_kernels(self, basis: Basis, n_points: Any) -> tuple[LogKernels, bool]:
         """See `parzax.density.log_kernels`; the rows are followed by one without values: the prior."""
@@ -103,8 +107,11 @@ class Mixture(AbstractMixture):
             rows: Points, scale: Array, priors: Any, weight: Array, prior_weight: Array, *random: Any
         ) -> Points:
             levels, keys = random
+            level = levels[:, :n_components]
+            if self.stratified:
+                level = (jnp.arange(n, dtype=level.dtype)[:, None] + level) / n
             choose = partial(components, running_weight=jnp.cumsum(weight), prior_weight=prior_weight)
-            row, from_prior = jax.vmap(choose)(levels[:, :n_components])
+            row, from_prior = jax.vmap(choose)(level)
             return drawn_points(basis, levels[:, n_components:], rows, row, from_prior, scale, priors, keys)
 
         for axis in reversed(range(len(shape))):

@@ -1,6 +1,7 @@
 """Smoothing: fit the densities of the groups of a split."""
 
 import abc
+import math
 from dataclasses import replace
 from functools import partial
 from typing import Any, final
@@ -25,6 +26,9 @@ from parzax.kernels.bandwidth import (
 from parzax.space import INACTIVE, Points, Space
 from parzax.split import SplitRows, State
 from parzax.status import Status
+
+# Largest distance of log densities that are summed below a common term, as a share of log(finfo.max).
+_RANGE = 0.75
 
 
 class AbstractSmoothing(eqx.Module):
@@ -82,9 +86,8 @@ class Smoothing(AbstractSmoothing):
 
     def fit(self, basis: Basis, state: State, split: SplitRows) -> tuple[Mixture, Float[Array, " c1"]]:
         """See `AbstractSmoothing`. Groups share their kernels if no scale depends on the rows."""
-        if isinstance(self.top, FixedTop) and (
-            not len(basis.numeric) or isinstance(self.bandwidth, Constant)
-        ):
+        is_constant = isinstance(self.bandwidth, Constant) or not len(basis.numeric)
+        if isinstance(self.top, FixedTop) and is_constant:
             return self.mixture(basis, state.points, *_groups(split), state.order), split.gamma
         return self.mixtures(basis, state, split), split.gamma
 
@@ -120,9 +123,15 @@ class Smoothing(AbstractSmoothing):
         for factor in (ages, merit):
             weight = weight if factor is None else weight * factor.reshape(weight.shape)
         rows = replace(rows, regime=jnp.where(groups.any(axis=0)[:, None], rows.regime, INACTIVE))
-        return Mixture(
-            rows, scale, *normalised(weight, jnp.asarray(self.prior_weight, dtype)), joint=self.joint
-        )
+        weights = normalised(weight, jnp.asarray(self.prior_weight, dtype))
+        anchored = self._is_anchor(basis, len(rows), dtype)
+        return Mixture(rows, scale, *weights, joint=self.joint, anchored=anchored)
+
+    def _is_anchor(self, basis: Basis, n: int, dtype: Any) -> bool:
+        """Whether the prior bounds the ratios of n kernels to the densities of all groups."""
+        if basis.peak is None or self.prior_weight <= 0:
+            return False
+        return basis.peak + math.log1p(n / self.prior_weight) <= _RANGE * math.log(jnp.finfo(dtype).max)
 
     @property
     def settings(self) -> Settings:

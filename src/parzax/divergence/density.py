@@ -8,7 +8,6 @@ from jaxtyping import Array, ArrayLike, Float, Int, Shaped
 from parzax import _checks
 from parzax._checks import checked_counts
 from parzax._mesh import with_auto_axes
-from parzax._numerics import cell_sum
 from parzax.kernels import AbstractKernel, TruncatedNormal, in_grid
 from parzax.kernels.bandwidth import scott_on_grid
 
@@ -86,7 +85,7 @@ def smoothed(
     matrix = kernel.on_grid(counts if like is None else like, bandwidth, n_cells, dtype)
     prior = kernel.prior_on_grid(len(counts), n_cells, dtype)
     weight, rows = jnp.asarray(prior_weight, dtype), counts.astype(dtype)
-    size = cell_sum(rows) + weight
+    size = rows.sum() + weight
     density = (matrix.smooth(rows) + weight * prior) / jnp.where(size > 0, size, 1)
     return in_grid(density + jnp.asarray(floor, dtype), n_cells)
 

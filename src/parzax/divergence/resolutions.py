@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from parzax._numerics import cell_sum, namespace
+from parzax._numerics import namespace
 
 # Smallest norm of a polynomial before it is scaled, for ranks with a standard deviation of 1. A polynomial
 # with a smaller norm depends on the few rows outside one or two crowded cells, and float32 soon has no digits
@@ -58,9 +58,9 @@ def build_polynomials(
     (Stieltjes). The second array says which polynomials exist. Their degree is below the number of cells with
     weight, and they end before the first norm below `_EXHAUSTED`; all others are 0.
     """
-    total = cell_sum(weight)
+    total = weight.sum()
     x = (2 * jnp.cumsum(weight) - weight) / jnp.where(total > 0, total, 1) - 1
-    spread = _root(cell_sum(weight * jnp.square(x)) / jnp.where(total > 0, total, 1))
+    spread = _root((weight * jnp.square(x)).sum() / jnp.where(total > 0, total, 1))
     x = x / jnp.where(spread > 0, spread, 1)
     constant = jnp.where(total > 0, jax.lax.rsqrt(jnp.where(total > 0, total, 1)), 0)
 
@@ -69,8 +69,8 @@ def build_polynomials(
     def step(carry: Any, degree_of: Any) -> tuple[Any, Any]:
         before, last, b, there = carry
         raw = x * last
-        raw = raw - cell_sum(weight * raw * last) * last - b * before
-        norm = _root(cell_sum(weight * jnp.square(raw)))
+        raw = raw - (weight * raw * last).sum() * last - b * before
+        norm = _root((weight * jnp.square(raw)).sum())
         there = there & (norm > _EXHAUSTED) & (degree_of < occupied)
         new = jnp.where(there, raw / jnp.maximum(norm, _EXHAUSTED), 0)
         return (last, new, norm, there), (new, there)

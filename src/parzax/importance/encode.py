@@ -1,6 +1,7 @@
 """`encode` and `Encoded`: rows on the grid and in level sets, in NumPy on the host or in JAX."""
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -195,7 +196,8 @@ def _encode_on_host(
     groups = None if groups is None else check_groups(groups, losses.shape)
     regime = check_regimes(space, values, None, used)
     cutoffs = None if cutoffs is None else checked_cutoffs(cutoffs, levels)
-    arrays = (None if a is None else a[None] for a in (values, regime, losses, used, weight, groups, cutoffs))
+    given = values, regime, losses, used, weight, groups, cutoffs
+    arrays: Any = (None if a is None else a[None] for a in given)
     encoded = encode_seeds(space, *arrays, levels=levels, region=region, grid=grid)
     return jax.tree.map(lambda a: np.asarray(a[0]), encoded)
 
@@ -249,7 +251,7 @@ def encode_seeds(
         weight=None if weight is None else np.pad(weight, padding).astype(np.int32 if exact else float),
         groups=None if groups is None else np.pad(groups, padding),
         status=status[:, rank_levels(levels)],
-        n_failed=(~usable).sum(axis=1, dtype=np.int32),
+        n_failed=np.array([n - np.count_nonzero(rows) for rows in usable], np.int32),
         cutoffs=cutoffs,
         layout=layout(space, grid),
         levels=levels,
@@ -266,19 +268,40 @@ def host_codes(
     Rows are padded to ``rows`` with the code of "inactive". Rows of a domain whose bounds move are not yet
     in a pool, see `parzax.lens.logs.pools`.
     """
-    (s, n, d), columns = values.shape, layout(space, grid)
-    inactive = np.array(columns.n_codes) - 1
-    codes = np.empty((s, d, n if rows is None else rows), np.min_scalar_type(inactive.max()))
-    codes[...] = inactive[:, None]
-    for block in columns.blocks:
-        if not block.is_pool:
-            j, start = block.parameter, block.start - columns.offsets[block.parameter]
-            column = np.ascontiguousarray(values[..., j]).reshape(-1)
-            cell = cell_search(space.domains[j][block.regime], grid)(column).reshape(s, n)
-            code = codes[:, j, :n]
-            here = regime[..., j] == block.regime
-            codes[:, j, :n] = np.where(here, cell + codes.dtype.type(start), code)
+    (s, n, d), (inactive, searches) = values.shape, _searches(space, grid)
+    codes = np.empty((s, d, n if rows is None else rows), inactive.dtype)
+    codes[...] = inactive
+    with np.errstate(all="ignore"):
+        for j, number, search, step in searches:
+            cell = search(np.ascontiguousarray(values[..., j]).reshape(-1)).reshape(s, n)
+            # A product with 0 or 1 is several times faster than an assignment under a mask.
+            cell = cell.astype(inactive.dtype, copy=False)
+            cell += step
+            cell *= np.ascontiguousarray(regime[..., j] == number).view(np.uint8)
+            codes[:, j, :n] += cell
     return codes
+
+
+@lru_cache(maxsize=256)
+def _searches(space: Space, grid: Grid) -> tuple[np.ndarray, list[tuple[int, int, Any, Any]]]:
+    """Codes of "inactive", (d, 1); and for each regime its parameter, number, search, and a difference.
+
+    The difference is that between the code of the first cell and that of "inactive"; it wraps round.
+    """
+    columns = layout(space, grid)
+    inactive = np.array(columns.n_codes)[:, None] - 1
+    dtype = np.min_scalar_type(inactive.max())
+    searches = [
+        (
+            block.parameter,
+            block.regime,
+            cell_search(space.domains[block.parameter][block.regime], grid),
+            np.int64(block.start - columns.inactive[block.parameter]).astype(dtype),
+        )
+        for block in columns.blocks
+        if not block.is_pool
+    ]
+    return inactive.astype(dtype), searches
 
 
 @jit_on_meshes("space", "grid", "levels", "region")

@@ -67,7 +67,7 @@ def grid_cells(
     if isinstance(domain, Varying) or size == 1:
         return None, 1, np.zeros_like
     if isinstance(domain, Categorical):
-        return AitchisonAitken, size, partial(_nearest_cells, low=0.0, spacing=1.0)
+        return AitchisonAitken, len(domain.choices), partial(_nearest_cells, low=0.0, spacing=1.0)
     log = getattr(domain, "log", False)
     by_number = isinstance(domain, Ordinal) or (grid.mirror and size is not None and not log)
     n_cells = grid.max_cells

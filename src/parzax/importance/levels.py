@@ -27,7 +27,7 @@ def level_sets(
     region: float,
     optuna_rounding: bool,
     ranks: bool = True,
-) -> tuple[Int[Any, " n"], Int[Any, " n"] | None, Int[Any, " q"]]:
+) -> tuple[Int[Any, " n"], Any, Int[Any, " q"]]:
     """``level``, ``rank`` and ``status`` of `parzax.Encoded`; a set includes the rows tied with its cut-off.
 
     ``levels`` ascend. Rows that are not ``usable``, and rows whose loss is NaN, are in no set; a row of
@@ -35,33 +35,34 @@ def level_sets(
     NumPy arrays are computed on the host, with the same answer.
     """
     xp, n, q = namespace(losses), len(losses), len(levels)
-    # Losses are compared as integers: XLA may treat all subnormal floats as equal.
-    key = ordered_key(losses)
-    last = key.dtype.type(np.iinfo(key.dtype).max)
-    usable = usable & (key != last)
-    key = xp.where(usable, key, last)
-    n_usable = usable.sum(dtype=np.int32)
+    usable = usable & ~xp.isnan(losses)
+    key = xp.where(usable, losses, xp.nan)
+    if xp is not np:
+        # Losses are compared as integers: XLA may treat all subnormal floats as equal.
+        key = ordered_key(key)
+    n_usable = np.int32(np.count_nonzero(usable)) if xp is np else usable.sum(dtype=np.int32)
     if not n:
         return xp.zeros(0, np.int32), xp.zeros(0, np.int32), xp.full(q, int(Status.NO_DATA), np.int32)
-    if weight is None and not ranks:
-        ranked, row = xp.sort(key), None
-    elif xp is np:
+    row = None
+    if xp is not np:
+        ranked, row = jax.lax.sort((key, jnp.arange(n, dtype=jnp.int32)), num_keys=1)
+    elif weight is not None or ranks:
         row = np.argsort(key, kind="stable")
         ranked = key[row]
     else:
-        ranked, row = jax.lax.sort((key, jnp.arange(n, dtype=jnp.int32)), num_keys=1)
+        ranked = np.sort(key)
     # Number of rows up to the last one tied with the cut-off, and whether the set would reach its weight
     # without one of the tied rows, whatever their order.
     if weight is None:
         needed = level_weights((*levels, region), n_usable, True, optuna_rounding)
-        last_row = needed.astype(np.int32) - 1
+        last_row = xp.minimum(needed.astype(np.int32), n) - 1
         cut_off, end = _cut(ranked, last_row)
         tied = end > last_row + 1
     else:
         # Derivatives treat the rows of a set as independent of the weights.
-        weight = weight if xp is np else jax.lax.stop_gradient(weight)
+        fixed: Any = weight if xp is np else jax.lax.stop_gradient(weight)
         with wide(xp):
-            ranked_weight = xp.where(usable, weight, weight.dtype.type(0))[row].astype(np.float64)
+            ranked_weight = xp.where(usable, fixed, fixed.dtype.type(0))[row].astype(np.float64)
             running = xp.cumsum(ranked_weight)
             integral = (ranked_weight == xp.floor(ranked_weight)).all()
             needed = level_weights((*levels, region), running[-1], integral, optuna_rounding)
@@ -75,7 +76,8 @@ def level_sets(
             smallest = xp.where(integral, 1.0, smallest)
             tied = running[xp.maximum(end - 1, 0)] - smallest >= needed
     level = xp.where(usable, count_below(cut_off, key, -1, q + 1, q + 1), q + 1)
-    all_equal = ranked[0] == ranked[xp.maximum(n_usable - np.int32(1), 0)]
+    # The last set has all rows as well if its cut-off is the best loss.
+    all_equal = (ranked[0] == cut_off[-1]) & (end[-1] >= n_usable)
     few = xp.where(n_usable < 2, np.int32(Status.NO_DATA), status_bit(Status.ALL_EQUAL, all_equal))
     status = few | status_bit(Status.TIED_CUTOFF, tied[:-1] & (n_usable > 0))
     if row is None:
@@ -86,7 +88,9 @@ def level_sets(
 def _cut(ranked: Shaped[Any, " n"], last_row: Int[Any, " q"]) -> tuple[Any, Any]:
     """Keys of the cut-offs, and the number of rows that are not above them."""
     xp, n = namespace(ranked), len(ranked)
-    cut_off = ranked[xp.clip(last_row, 0, n - 1)]
+    cut_off = ranked[xp.maximum(last_row, 0)]
+    if xp is np:
+        return cut_off, np.searchsorted(ranked, cut_off, side="right")
     return cut_off, count_below(ranked, cut_off + cut_off.dtype.type(1), -1, n, n)
 
 
@@ -151,8 +155,8 @@ def sets_by_cutoffs(
 ) -> Int[Any, " n"]:
     """``level`` of `parzax.Encoded`, the number of ascending cut-offs below each loss; in NumPy or JAX."""
     xp, q1 = namespace(losses), len(cutoffs)
-    keys = xp.sort(ordered_key(cutoffs))
-    return xp.where(usable, count_below(keys, ordered_key(losses), -1, q1, q1), q1)
+    keys, key = (cutoffs, losses) if xp is np else map(ordered_key, (cutoffs, losses))
+    return xp.where(usable, count_below(xp.sort(keys), key, -1, q1, q1), q1)
 
 
 def checked_cutoffs(cutoffs: Any, levels: Sequence[float]) -> Float[np.ndarray, " q1"]:

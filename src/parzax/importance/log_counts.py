@@ -28,8 +28,8 @@ _GRID = Grid()
 class Counts:
     """Histogram of each target set and of the region over the cells of the grid.
 
-    `parzax.importance.estimate` needs nothing else. Made by `Counts.of` from encoded rows, and by
-    `Counts.from_table` from any engine's group-by. A pytree; leading axes are batches.
+    `parzax.importance.estimate` needs nothing else. Made by `Counts.of` from encoded rows, by `parzax.lens.count`
+    from large files, and by `Counts.from_table` from any engine's group-by. A pytree; leading axes are batches.
 
     Attributes:
         counts: (q + 1, w) weight per cell: one row per level in the order of ``levels``, then the region.
@@ -204,7 +204,8 @@ def count_seeds(encoded: Encoded) -> Shaped[Array, "s q1 w"]:
 
 def configuration_share(encoded: Encoded) -> Float[Array, ""]:
     """Different configurations of all groups, divided by the rows (weight) of the region; 1 without rows."""
-    codes, level, weight, groups = encoded.codes, encoded.level, encoded.weight, encoded.groups
+    codes, level, weight = encoded.codes, encoded.level, encoded.weight
+    groups = jnp.asarray(encoded.groups)
     in_region = level <= len(encoded.levels)
     # Rows with equal cells have equal hashes; rows with different cells collide with probability 2^-32.
     factors = np.random.default_rng(0).integers(2**31, size=len(codes), dtype=np.uint32) * 2 + 1

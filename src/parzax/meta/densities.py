@@ -1,6 +1,7 @@
 """Densities of source tasks, and mixtures of them with the densities of a target."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -52,7 +53,8 @@ class TaskMixture(AbstractMixture):
         mixed = (kernels * weight[..., None]).sum(axis=2), (prior * weight).sum(axis=2)
         mixture = Mixture(rows, scale, *mixed, joint=target.joint)
         if not by_task:
-            return cls(mixture, mixture.below)
+            # In strata, so that a task of weight w has a share w of the candidates, rounded up or down.
+            return cls(mixture, replace(mixture.below, stratified=True))
         # Candidates of a task without rows are drawn from the target instead.
         some = (kernels[:, 0] > 0).any(axis=-1)
         kernels = jnp.where(some[..., None], kernels[:, 0], kernels[:, 0, :1])

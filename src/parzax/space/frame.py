@@ -14,11 +14,13 @@ import numpy as np
 from jax.tree_util import register_dataclass
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
-from parzax._numerics import map_blocks, namespace
+from parzax._numerics import namespace
 from parzax.space.axes import AbstractAxis, Listed
 from parzax.space.conditions import Recorded, is_inside
 
 INACTIVE = -1
+# Number of entries in a block of rows, small enough for intermediate values to stay in the cache.
+_BLOCK = 32768
 # The place of a value outside its domain may overflow. This is harmless, since the value is not valid.
 _QUIET = np.errstate(invalid="ignore", over="ignore", divide="ignore")
 
@@ -125,7 +127,7 @@ class Frame:
 
         ``given`` says which slots may apply according to the log; None allows all.
         """
-        return map_blocks(self._encode, *((x,) if given is None else (x, given)))
+        return _map_blocks(self._encode, *((x,) if given is None else (x, given)))
 
     @_QUIET
     def _encode(self, x: Float[Any, "n d"], given: Bool[Any, "n s"] | None = None) -> Points:
@@ -416,3 +418,24 @@ def check_dtype(space: Any, dtype: Any, *, native: bool, arrays: bool = True) ->
                 f"space: {np.dtype(dtype).name} cannot tell the values of {space.names[slot.parameter]!r} "
                 f"apart ({slot.domain!r}); {hint} jax.enable_x64(True)."
             )
+
+
+def _map_blocks(function: Callable[..., Any], *arrays: Any) -> Any:
+    """function(arrays), for a function that treats each row separately.
+
+    Long NumPy arrays (n, d) are passed in blocks of rows with contiguous columns. The function must return an
+    array, or a tree of arrays, with as many rows as it was given.
+    """
+    n, width = arrays[0].shape
+    size = max(1, _BLOCK // width)
+    if n <= size or not all(isinstance(array, np.ndarray) for array in arrays):
+        return function(*arrays)
+    results: list[np.ndarray] = []
+    tree: Any = None
+    for start in range(0, n, size):
+        rows = slice(start, start + size)
+        blocks, tree = jax.tree.flatten(function(*(np.asfortranarray(array[rows]) for array in arrays)))
+        results = results or [np.empty((n, *block.shape[1:]), block.dtype) for block in blocks]
+        for result, block in zip(results, blocks, strict=True):
+            result[rows] = block
+    return jax.tree.unflatten(tree, results)

@@ -246,15 +246,15 @@ def test_scott_of_weights_beyond_float32_integers():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: bandwidth.Scott(minimum=0.0), "scott: minimum"),
+        (lambda: bandwidth.Scott(minimum=0.0), "Scott: minimum"),
         (lambda: bandwidth.Scott(minimum=0.6), "must not exceed"),
-        (lambda: bandwidth.Neighbours(maximum=-1.0), "neighbours: maximum"),
-        (lambda: bandwidth.Hyperopt(minimum=float("nan")), "hyperopt: minimum"),
-        (lambda: bandwidth.Dimension(magnitude=float("inf")), "dimension: magnitude"),
-        (lambda: bandwidth.Constant(0), "constant: scale"),
-        (lambda: bandwidth.Constant(jnp.asarray(-1.0)), "constant: scale"),
+        (lambda: bandwidth.Neighbours(maximum=-1.0), "Neighbours: maximum"),
+        (lambda: bandwidth.Hyperopt(minimum=float("nan")), "Hyperopt: minimum"),
+        (lambda: bandwidth.Dimension(magnitude=float("inf")), "Dimension: magnitude"),
+        (lambda: bandwidth.Constant(0), "Constant: scale"),
+        (lambda: bandwidth.Constant(jnp.asarray(-1.0)), "Constant: scale"),
         (lambda: bandwidth.Scott(np.asarray(0.6)), "must not exceed"),
-        (lambda: bandwidth.LeaveOneOut(prior_weight=-1.0), "leave_one_out: prior_weight"),
+        (lambda: bandwidth.LeaveOneOut(prior_weight=-1.0), "LeaveOneOut: prior_weight"),
         (lambda: RULES["scott"](jnp.zeros(3), jnp.ones(2)), "vectors of one length"),
     ],
 )

@@ -12,6 +12,7 @@ from optuna.samplers._tpe.parzen_estimator import _ParzenEstimator, _ParzenEstim
 from reference import authors
 
 from parzax.kernels import bandwidth
+from parzax.kernels.bandwidth.rule import PRIOR_SCALE
 
 # What the peers compute in the parameter's own units rounds before it is divided by the range.
 TOLERANCE = 1e-12
@@ -78,7 +79,7 @@ def test_neighbours_are_optunas(name, double, record_property):
     for n, (endpoints, magic) in itertools.product(SIZES, [(False, True), (True, True), (False, False)]):
         rule = bandwidth.Neighbours(consider_endpoints=endpoints, consider_magic_clip=magic)
         position, scale = _optuna(_draw(rng, DISTRIBUTIONS[name], n), DISTRIBUTIONS[name], endpoints, magic)
-        assert scale[-1] == bandwidth.PRIOR_SCALE
+        assert scale[-1] == PRIOR_SCALE
         assert position[-1] == pytest.approx(0.5)
         found = _scales(rule, position[:-1])
         error = np.abs(_pairs(position[:-1], found) - _pairs(position[:-1], scale[:-1]))
@@ -95,7 +96,7 @@ def test_hyperopt_is_hyperopts(double):
         for decimals in (1, 16):
             rows = rng.uniform(size=n).round(decimals)
             _, position, scale = tpe.adaptive_parzen_normal(rows, 1.0, 0.5, 1.0)
-            found = np.append(_scales(rule, rows), bandwidth.PRIOR_SCALE)
+            found = np.append(_scales(rule, rows), PRIOR_SCALE)
             np.testing.assert_allclose(
                 _pairs(np.append(rows, 0.5), found), _pairs(position, scale), rtol=0, atol=TOLERANCE
             )

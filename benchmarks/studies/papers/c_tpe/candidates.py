@@ -14,7 +14,7 @@ from benchmarks.studies.papers.c_tpe.results import Results, gap_ratio
 from benchmarks.studies.papers.rows import ratio_in_words
 from benchmarks.studies.papers.runs import Arrays, Unit
 from benchmarks.studies.papers.tables import Table
-from parzax.density import AbstractDensities, AbstractSmoothing
+from parzax.density import AbstractMixture, AbstractSmoothing
 
 # The unit's name, and of which method these are runs.
 KIND, METHOD, PLAIN = "alone", "augmented, candidates of the objective", "candidates of the objective"
@@ -23,22 +23,26 @@ N_RUNS, N_TEXT = 300, 150
 TEXT, TEXT_AUGMENTED = "px.papers.c_tpe", "px.papers.c_tpe, augmented"
 
 
-class FirstDensity(AbstractDensities):
+class FirstDensity(AbstractMixture):
     """Densities whose candidates come from the first alone."""
 
-    inner: AbstractDensities
+    inner: AbstractMixture
 
-    def log_prob(self, at: Any) -> Any:
+    def log_prob(self, basis: Any, at: Any) -> Any:
         """As of ``inner``."""
-        return self.inner.log_prob(at)
+        return self.inner.log_prob(basis, at)
 
-    def sample(self, key: Any, n: int) -> Any:
+    def sample(self, key: Any, basis: Any, n: int) -> Any:
         """As of ``inner``."""
-        return self.inner.sample(key, n)
+        return self.inner.sample(key, basis, n)
 
-    def first(self, n: int) -> AbstractDensities:  # noqa: ARG002
-        """The first, whatever is asked for."""
-        return self.inner.first(1)
+    @property
+    def below(self) -> AbstractMixture:
+        """The density of the objective's group alone; groups of categories may share their kernels."""
+        inner: Any = self.inner.below
+        if inner.scale.ndim > 2:
+            return jax.tree.map(lambda a: a[:1], inner)
+        return replace(inner, weight=inner.weight[:1], prior_weight=inner.prior_weight[:1])
 
 
 class FirstCandidates(AbstractSmoothing):

@@ -6,8 +6,10 @@ import warnings
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
+from jaxtyping import PRNGKeyArray
 
 from parzax import _checks
 from parzax._words import plural
@@ -39,7 +41,7 @@ class Optimizer:
 
     All configurations are legal: conditional parameters are inactive where their conditions fail, and a
     suggestion that breaks a forbidden clause is drawn again (at random after 30 draws). Suggestions that are
-    not told yet count as bad, so that suggestions made together differ. The same seed and the same calls give
+    not told yet count as bad, so that suggestions made together differ. The same key and the same calls give
     the same configurations. It compiles a program for up to 1024 configurations, then for 4096, then at each
     doubling.
 
@@ -47,22 +49,24 @@ class Optimizer:
         cs: the configuration space, see `parzax.adapters.configspace.space`.
         sampler: a sampler on the space ``px.adapters.configspace.space(cs)``, for example
             ``px.tpe(space, n_constraints=1)``. `parzax.tpe` by default.
-        seed: an integer in [0, 2^32).
+        key: random key; ``jax.random.key(0)`` by default.
 
     Raises:
         TypeError, ValueError: for wrong arguments, and as `parzax.adapters.configspace.space`.
 
     >>> from ConfigSpace import ConfigurationSpace
-    >>> import parzax as px
+    >>> import jax, parzax as px
     >>> cs = ConfigurationSpace({"x": (-1.0, 1.0), "kind": ["a", "b"]})
-    >>> optimizer = px.adapters.configspace.Optimizer(cs, seed=1)
+    >>> optimizer = px.adapters.configspace.Optimizer(cs, key=jax.random.key(1))
     >>> for config in optimizer.ask(2):
     ...     optimizer.tell(config, config["x"] ** 2)
     >>> optimizer.n_told
     2
     """
 
-    def __init__(self, cs: ConfigurationSpace, sampler: Sampler | None = None, seed: int = 0) -> None:
+    def __init__(
+        self, cs: ConfigurationSpace, sampler: Sampler | None = None, *, key: PRNGKeyArray | None = None
+    ) -> None:
         with warnings.catch_warnings():
             # Suggestions obey forbidden clauses, unlike the space.
             warnings.filterwarnings("ignore", r"\d+ forbidden clauses")
@@ -71,7 +75,8 @@ class Optimizer:
         _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
         if sampler.space != self._native:
             raise ValueError("sampler must have the space px.adapters.configspace.space(cs), got another.")
-        self._cs, self._seed = cs, _checks.whole_number("seed", seed, 0, 2**32 - 1)
+        self._cs, self._key = cs, jax.random.key(0) if key is None else key
+        _checks.check_key(self._key)
         self._session = Session(sampler)
         self._pending: list[Configuration] = []
         self._told: list[Evaluated] = []
@@ -128,13 +133,13 @@ class Optimizer:
         not_measured = (math.nan,) * self._session.sampler.n_constraints
         pending = [self._row(config, None, not_measured) for config in self._pending]
         for attempt in range(_MOST_DRAWS):
-            x = self._session.ask(self._seed, self._n_asked, attempt, pending=pending)
+            x = self._session.ask(self._n_asked, attempt, key=self._key, pending=pending)
             values = to_values(self._cs, self._native, x)
             # ConfigSpace raises for forbidden values, and for values that rounding moved out of a domain.
             with suppress(ValueError):
                 return Configuration(self._cs, values=values)
         at_random = copy.deepcopy(self._cs)
-        at_random.seed(int(np.random.default_rng([self._seed, self._n_asked]).integers(2**31)))
+        at_random.seed(int(jax.random.bits(jax.random.fold_in(self._key, self._n_asked)) >> 1))
         return Configuration(self._cs, values=dict(at_random.sample_configuration()))
 
     def _row(

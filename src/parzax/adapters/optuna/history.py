@@ -108,7 +108,7 @@ class History:
         if has_choices and not (late and before is not None and before.space == space):
             return False
         names = _names(t.constraints for t in trials if t.state in LEARNED)
-        Session(self._sampler_of(space, len(directions), len(names))).prepare(n_numbers=2)
+        Session(self._sampler_of(space, len(directions), len(names))).prepare(n_numbers=3)
         return True
 
     def suggest(

@@ -2,7 +2,6 @@
 
 import abc
 import math
-import re
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
@@ -82,7 +81,7 @@ class AbstractBandwidth(eqx.Module):
             if jnp.ndim(leaf):
                 problem = f"a setting has shape {jnp.shape(leaf)}, but a single parameter needs one number"
                 remedy = "only ParzenEstimator.fit and samplers take one per parameter"
-                raise ValueError(f"{_public_name(self)}: {problem}; {remedy}.")
+                raise ValueError(f"{type(self).__name__}: {problem}; {remedy}.")
         dtype = position.dtype
         frequency = weight.astype(dtype)
         present = frequency > 0
@@ -161,7 +160,7 @@ def check_settings(rule: AbstractBandwidth) -> None:
 
     Traced settings are not checked. Static settings must be True or False.
     """
-    name, settings = _public_name(rule), {}
+    name, settings = type(rule).__name__, {}
     for field in fields(rule):
         label, value = f"{name}: {field.name}", getattr(rule, field.name)
         if field.metadata.get("static"):
@@ -176,8 +175,3 @@ def check_settings(rule: AbstractBandwidth) -> None:
     low, high = settings.get("minimum", np.array(0.0)), settings.get("maximum", np.array(math.inf))
     if np.any(low > high):
         raise ValueError(f"{name}: minimum {low.tolist()!r} must not exceed maximum {high.tolist()!r}.")
-
-
-def _public_name(rule: AbstractBandwidth) -> str:
-    """The public name of a rule: ``leave_one_out`` for `LeaveOneOut`."""
-    return re.sub("(?<=[a-z])(?=[A-Z])", "_", type(rule).__name__).lower()

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Shaped
 
-from parzax._numerics import cell_sum, divisor, total
+from parzax._numerics import divisor, total
 from parzax.kernels.bandwidth.rule import AbstractClipped, Setting
 from parzax.kernels.shapes import Scalar
 
@@ -78,11 +78,11 @@ def deviation(
 
     0 for fewer than two values.
     """
-    size, position_sum = cell_sum(frequency), cell_sum(frequency * position)
+    size, position_sum = frequency.sum(), (frequency * position).sum()
     if also is not None:
         size, position_sum = size + 1, position_sum + also
     mean = position_sum / divisor(size)
-    squares = cell_sum(frequency * jnp.square(position - mean))
+    squares = (frequency * jnp.square(position - mean)).sum()
     if also is not None:
         squares = squares + jnp.square(also - mean)
     # Fractional weights may sum to 1 or less; size - 1 would then be 0 or negative.

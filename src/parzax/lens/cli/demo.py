@@ -2,14 +2,11 @@
 
 import time
 from argparse import Namespace
-from collections import Counter
-from typing import Any
 
 import jax
 import numpy as np
 
 from parzax._words import plural
-from parzax.lens._programs import origins
 from parzax.lens.cli.writing import check_outputs, figure_writer, progress, say, write_all
 from parzax.lens.logs import Observations
 from parzax.lens.problems import activation
@@ -29,7 +26,7 @@ def run(args: Namespace) -> None:
         keys = jax.random.split(jax.random.key(args.seed), args.seeds)
         values, objectives = jax.vmap(lambda key: problem.sample(key, args.n))(keys)
         obs = Observations.from_arrays(problem.space, np.asarray(values), np.asarray(objectives))
-        times, before = [time.perf_counter()], origins.copy()
+        times = [time.perf_counter()]
         with progress("computing"):
             # The result's arrays are on the host, so the computation has ended when the call returns.
             cond_ped_anova(obs, levels=_LEVELS)
@@ -43,7 +40,7 @@ def run(args: Namespace) -> None:
         figure = f"no figure: {error}"
     q, d = result.importance.shape[-2:]
     spent = [f"{t:.2f} s" if t >= 1 else f"{t * 1000:.1f} ms" for t in np.diff(times)]
-    labels = [f"first call ({_preparation(origins - before)})", "again"]
+    labels = ["first call, with compilation or reading of programs", "again"]
     say(
         *f"{_PROBLEM}\n{result}\n".split("\n"),
         f"{plural(f'{args.seeds * args.n:,}', 'configuration')}, {args.seeds * q * d:,} importances "
@@ -51,12 +48,3 @@ def run(args: Namespace) -> None:
         *(f"  {label:{len(labels[0])}}  {time}" for label, time in zip(labels, spent, strict=True)),
         figure,
     )
-
-
-def _preparation(programs: Counter[str]) -> str:
-    """Words that say where the programs of a call came from: compiled, disk or memory."""
-    config: Any = jax.config
-    if programs["compiled"] and config.jax_enable_compilation_cache and config.jax_compilation_cache_dir:
-        return "compiles, or reads JAX's own cache"
-    origin = {"compiled": "compiles", "read": "reads the programs that an earlier run compiled"}
-    return " and ".join(origin[name] for name in origin if programs[name]) or "programs were in memory"

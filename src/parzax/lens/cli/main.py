@@ -70,7 +70,9 @@ def _one_line(error: BaseException) -> str:
     line = visible(" ".join(str(text).split()))
     if not isinstance(error, (ValueError, TypeError, OSError, ImportError)) or not line:
         line = f"{type(error).__name__}: {line}".rstrip(": ")
-    return line if len(line) <= _MAX_MESSAGE else line[: _MAX_MESSAGE - 3] + "..."
+    # A command to copy is shown in full.
+    short = len(line) <= _MAX_MESSAGE or hasattr(error.__cause__, "guess")
+    return line if short else line[: _MAX_MESSAGE - 3] + "..."
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -95,7 +97,11 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(name: str, args: argparse.Namespace) -> None:
     """Import the module of a command and run it; the late import keeps help and errors fast."""
-    import_module(f"parzax.lens.cli.{'demo' if name == 'demo' else 'commands'}").run(args)
+    command = import_module(f"parzax.lens.cli.{'demo' if name == 'demo' else 'commands'}")
+    from parzax.lens._programs import keep_programs
+
+    with keep_programs():
+        command.run(args)
 
 
 # The docstrings of these functions are the descriptions of the commands.
@@ -126,8 +132,6 @@ def _add_importance(add: Any) -> None:
     _add_tables(add, "parameter")
     add("--npz", type=Path, metavar="out.npz", help="write: everything, for ImportanceResult.load")
     add("--write-space", type=Path, metavar="space.json", help="write: the search space, given or inferred")
-    text = "count Parquet files in parts kept here; the same command goes on after a kill"
-    add("--resume", type=Path, metavar="FOLDER", help=text)
 
 
 def _add_report(add: Any) -> None:
@@ -199,8 +203,10 @@ def _add_log(add: Any, name: str = "FILE", n_studies: str | None = None) -> None
     add("file", metavar=name, help="the log; sqlite:/// URLs too")
     text = "objective column(s) of a table (value, values_*, or the only result in a tool's table)"
     add("--target", metavar="COL", nargs="+", help=text)
-    add("--parameters", metavar="COL", nargs="+", help="columns of a table that are parameters (guessed)")
+    add("--parameters", metavar="COL", nargs="+", help="columns of a table that are parameters (all others)")
     add("--drop", metavar="COL", nargs="+", help="columns of a table to leave out")
+    add("--trial", metavar="COL", help="column that says to which trial a row belongs")
+    add("--step", metavar="COL", help="column that counts the rows of a trial, such as its epochs")
     text = "which of a trial's rows (such as epochs) count: last, best or all (last)"
     add("--per-trial", choices=("last", "best", "all"), help=text)
     text = "column of labels of rows that belong together, such as repeats of a configuration"

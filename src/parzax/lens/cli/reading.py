@@ -1,9 +1,9 @@
 """From the FILE argument to observations; nothing in a file is executed, and no file is written to."""
 
 import math
-import shlex
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import compress
 from pathlib import Path
@@ -19,8 +19,9 @@ from parzax.lens.cli.writing import progress
 from parzax.lens.logs import Observations
 from parzax.lens.tables import recognise
 from parzax.lens.tables.columns import Column, Table, listed
+from parzax.lens.tables.doubts import DoubtError
 from parzax.lens.tables.files import KINDS, find_files, kind_of, read_table
-from parzax.lens.tables.objectives import NoObjectiveError, find_directions, find_targets
+from parzax.lens.tables.objectives import find_directions, find_targets
 from parzax.lens.tables.records import stack_tables
 from parzax.lens.tables.roles import named_columns, suggest
 from parzax.space import Categorical, Space
@@ -30,7 +31,7 @@ from parzax.space.serialization import parse
 _REFUSED = (".pkl", ".pickle", ".joblib", ".npy", ".yaml", ".yml", ".pt", ".pth", ".dill")
 
 # Options that are allowed for tables only.
-_TABLES = ("parameters", "drop", "seed", "constraints", "per_trial", "group")
+_TABLES = ("parameters", "drop", "seed", "constraints", "trial", "step", "per_trial", "group")
 # Column that numbers the logs in a table made of several logs.
 _LOG = "parzax: number of the log"
 
@@ -113,7 +114,10 @@ def _read_space(args: Namespace) -> tuple[Space | None, Any]:
 
 def _from_table(path: Path, args: Namespace) -> Observations:
     table = read_table(path)
-    return Observations.from_dataframe(table, seed=args.seed, **table_arguments(table, path, args))
+    if args.target is None and {"name", "kind"} <= set(table.names):
+        raise ValueError(f"{str(path)!r} has no objective. A search space goes to --space.")
+    with asking(path, args):
+        return Observations.from_dataframe(table, seed=args.seed, **table_arguments(table, args))
 
 
 def _from_tables(paths: Sequence[Path], args: Namespace) -> list[Observations]:
@@ -124,32 +128,35 @@ def _from_tables(paths: Sequence[Path], args: Namespace) -> list[Observations]:
         log = Column(_LOG, np.arange(together.n), numbers=numbers, integers=True)
         names = [*together.names, _LOG]
         table = Table(names, together.n, lambda name: log if name == _LOG else together.read(name))
-        arguments = table_arguments(together, paths[0], args)
+        arguments = table_arguments(together, args)
         for path, each in zip(paths, tables, strict=True):
             with _checks.explain(repr(str(path))):
                 find_targets(each.without(*(args.drop or ())), recognise(together.names), arguments["target"])
-                for option in ("constraints", "group", "seed"):
+                for option in ("constraints", "group", "seed", "trial", "step"):
                     named_columns(option, getattr(args, option), each.names)
-        return list(Observations.by_task(table, _LOG, seed=args.seed, **arguments).values())
+        with asking(paths[0], args):
+            return list(Observations.by_task(table, _LOG, seed=args.seed, **arguments).values())
 
 
-def table_arguments(table: Table, path: Path, args: Namespace) -> dict[str, Any]:
-    """The arguments of `Observations.from_dataframe`, except the column of seeds."""
-    space, direction = _read_space(args)
-    read = table.without(*named_columns("drop", args.drop, table.names))
+@contextmanager
+def asking(path: Path, args: Namespace) -> Iterator[None]:
+    """Turn a doubt about the columns of a table into an error with the command to copy."""
     try:
-        find_targets(read, recognise(read.names), target := args.target or "value")
-    except NoObjectiveError as error:
-        example = shlex.join(["parzax", *args.words, "--target", *error.results[:1]])
-        hint = f" For example: {example}" if error.results else ""
-        hint = " A search space goes to --space." if {"name", "kind"} <= set(table.names) else hint
-        raise ValueError(f"{str(path)!r}: {error}{hint}") from None
+        yield
+    except DoubtError as error:
+        hint = "If this guess is right, copy it; else change it:"
+        raise ValueError(f"{str(path)!r}: {error.reasons} {hint} {error.command(args.words)}") from error
+
+
+def table_arguments(table: Table, args: Namespace) -> dict[str, Any]:
+    """The arguments of `Observations.from_dataframe`, except the column of seeds."""
+    space, directions = _read_space(args)
     exclude = {} if args.filter is None else {"filter": ~filter_mask(args.filter, table)}
     return {
-        "target": target, "direction": direction, "space": space, "failed": args.failed,
-        "pruned": args.pruned, "exclude": exclude, "constraints": args.constraints,
-        "parameters": args.parameters, "drop": args.drop, "per_trial": args.per_trial or "last",
-        "groups": args.group, "warn": False,
+        "target": args.target or "value", "directions": directions, "space": space, "failed": args.failed,
+        "pruned": args.pruned, "exclude": exclude, "constraints": args.constraints, "trial": args.trial,
+        "step": args.step, "parameters": args.parameters, "drop": args.drop, "groups": args.group,
+        "per_trial": args.per_trial or "last", "warn": False,
     }  # fmt: skip
 
 
@@ -180,7 +187,11 @@ def _from_npz(path: Path, args: Namespace) -> Observations:
     if regime is not None and regime.shape == values.shape:
         regime = regime[..., order]
     losses = np.stack([arrays[target] for target in targets], axis=-1)
-    said, notes = find_directions(targets) if direction is None else (direction, [])
+    said, notes = direction, []
+    if said is None:
+        said, notes, doubt = find_directions(targets)
+        if doubt:
+            raise ValueError(f"{str(path)!r}: {doubt}; say it: --direction minimize, or maximize.")
     obs = Observations.from_arrays(space, values[..., order], losses, said, regime=regime, failed=args.failed)
     obs = replace(obs, report=replace(obs.report, inferred=tuple(notes)))
     passing = _passing(args.filter, _table_of_rows(obs, targets, losses), "row")

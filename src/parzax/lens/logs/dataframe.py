@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -14,33 +14,63 @@ from parzax._checks import Direction, warn_of_normalised
 from parzax._words import visible
 from parzax.lens._rows import row_mask
 from parzax.lens.logs.bounds import let_bounds_move, read_bounds
+from parzax.lens.logs.gaps import with_gates
 from parzax.lens.logs.inference import infer_space
 from parzax.lens.logs.labels import encode_columns
 from parzax.lens.logs.report import warn_of_inferred
 from parzax.lens.logs.validation import Arrays, check_arrays
-from parzax.lens.tables import Format, recognise, trials
+from parzax.lens.tables import PLAIN, Format, recognise, trials
 from parzax.lens.tables.columns import Column, Table, listed
+from parzax.lens.tables.doubts import DoubtError, find_doubts, python_call
 from parzax.lens.tables.files import read_table
+from parzax.lens.tables.formats import OPTUNA
 from parzax.lens.tables.frames import open_table
 from parzax.lens.tables.objectives import find_directions, find_targets
-from parzax.lens.tables.repeats import TrialSearch, find_fidelity, read_labels
 from parzax.lens.tables.roles import find_parameters, named_columns
-from parzax.lens.tables.spelling import LEAST_NUMBERS, as_numbers
+from parzax.lens.tables.spelling import as_numbers
 from parzax.lens.tables.states import PENDING, find_state, read_states
+from parzax.lens.tables.trials import read_labels
 from parzax.space import Space
 
 
-def read_logs(
-    df: Any, column_of: Mapping[str, str | None], *arguments: Any, warn: bool
-) -> tuple[Space, dict[tuple[str, ...], Arrays]]:
-    """Read a table as logs by name, one for each combination of values of some columns.
+@dataclass(frozen=True)
+class TableOptions:
+    """The arguments of `parzax.Observations.from_dataframe` that say what the columns of a table are."""
 
-    ``column_of`` maps what the values are, such as "task", to their column, or None for no column. Without
-    any column all rows are one log. ``arguments`` are the arguments of `_read`.
+    target: str | Sequence[str] = "value"
+    directions: Direction | Sequence[Direction] | None = None
+    space: Space | None = None
+    failed: str = "drop"
+    weight: str | None = None
+    constraints: str | Sequence[str] | None = None
+    exclude: Mapping[str, Any] | None = None
+    parameters: str | Sequence[str] | None = None
+    drop: str | Sequence[str] | None = None
+    bounds: Mapping[str, tuple[Any, Any]] | None = None
+    seed: str | None = None
+    pruned: str | None = None
+    trial: str | None = None
+    step: str | None = None
+    per_trial: str = "last"
+    groups: str | None = None
+    format: Format | None = None
+
+    def given(self) -> dict[str, Any]:
+        """The arguments that differ from their defaults."""
+        pairs = {each.name: (getattr(self, each.name), each.default) for each in fields(self)}
+        return {name: value for name, (value, default) in pairs.items() if value is not default}
+
+
+def read_logs(
+    df: Any, options: TableOptions, *, task: str | None = None, warn: bool = True
+) -> tuple[Space, dict[tuple[str, ...], Arrays]]:
+    """Read a table as logs by name, one for each combination of a task and a seed.
+
+    Without a column of tasks and of seeds all rows are one log.
     """
     table = read_table(Path(df)) if isinstance(df, (str, Path)) else open_table(df)
     names, log_number = [()], np.zeros(table.n, int)
-    given = {what: column for what, column in column_of.items() if column is not None}
+    given = {what: name for what, name in (("task", task), ("seed", options.seed)) if name is not None}
     for what, column in given.items():
         _checks.instance(what, column, str, "a column name")
         named_columns(what, column, table.names)
@@ -53,7 +83,12 @@ def read_logs(
         names = [(*name, label) for name in names for label in labels]
         log_number = log_number * len(labels) + labelled.index
         table = table.without(column)
-    space, arrays, reasons, place, inferred = _read(table, log_number, *arguments)
+
+    def call(guess: Mapping[str, Any]) -> str:
+        arguments = {"task": task, **options.given(), **guess}
+        return python_call("from_dataframe" if task is None else "by_task", df, arguments)
+
+    space, arrays, reasons, place, inferred = _read(table, log_number, options, call)
     logs = {}
     for i in np.unique(log_number).tolist():
         rows, name = log_number == i, names[i]
@@ -69,56 +104,46 @@ def read_logs(
 
 
 def _read(
-    table: Table,
-    log_number: np.ndarray,
-    target: str | Sequence[str],
-    direction: Direction | Sequence[Direction] | None,
-    space: Space | None,
-    failed: str,
-    weight: str | None,
-    constraints: str | Sequence[str] | None,
-    exclude: Mapping[str, Any] | None,
-    parameters: str | Sequence[str] | None,
-    drop: str | Sequence[str] | None,
-    bounds: Mapping[str, tuple[Any, Any]] | None,
-    pruned: str | None,
-    form: Format | None,
-    per_trial: str,
-    groups: str | None,
+    table: Table, log_number: np.ndarray, given: TableOptions, call: Callable[[Mapping[str, Any]], str]
 ) -> tuple[Space, Arrays, np.ndarray, np.ndarray, tuple[str, ...]]:
     """Read all rows of a table; see `Observations.from_dataframe`.
 
     Returns the space, the rows, the reason to leave out each row ("" if there is none), the first row of each
     row's trial, and what was inferred.
     """
-    _checks.one_of("failed", failed, ("drop", "worst"))
-    fate: str = failed if pruned is None else _checks.one_of("pruned", pruned, ("drop", "worst"))
+    failed = _checks.one_of("failed", given.failed, ("drop", "worst"))
+    fate: str = failed if given.pruned is None else _checks.one_of("pruned", given.pruned, ("drop", "worst"))
+    space = given.space
     _checks.instance("space", space, Space | None, "a parzax.Space")
-    full_table, table = table, table.without(*named_columns("drop", drop, table.names))
-    form = recognise(table.names) if form is None else form
+    _checks.one_of("per_trial", given.per_trial, trials.CHOICES)
+    full_table, table = table, table.without(*named_columns("drop", given.drop, table.names))
+    form = recognise(table.names) if given.format is None else given.format
     _checks.instance("format", form, Format, "a parzax.lens.tables.Format")
-    targets, chosen = find_targets(table, form, target)
-    weights = named_columns("weight", weight, table.names, most=1)
-    constrained = named_columns("constraints", constraints, table.names)
-    grouped = named_columns("groups", groups, table.names, most=1)
-    _checks.one_of("per_trial", per_trial, trials.CHOICES)
-    said, notes = find_directions(targets, form, table) if direction is None else (direction, [])
-    directions = _checks.directions(said, len(targets))
-    names, taken = None if space is None else space.names, [*targets, *weights, *constrained, *grouped]
-    asked = named_columns("parameters", parameters, table.names)
-    if asked and names is not None:
+    for what in ("trial", "step"):
+        named_columns(what, getattr(given, what), table.names, most=1)
+    if given.trial or given.step:
+        form = replace(form, trial=given.trial or form.trial, step=given.step or form.step)
+    targets, chosen, no_target = find_targets(table, form, given.target)
+    weights = named_columns("weight", given.weight, table.names, most=1)
+    constrained = named_columns("constraints", given.constraints, table.names)
+    grouped = named_columns("groups", given.groups, table.names, most=1)
+    asked = named_columns("parameters", given.parameters, table.names)
+    if asked and space is not None:
         raise TypeError("parameters: the space already names the parameters; give only one of the two.")
+    taken = [*targets, *weights, *constrained, *grouped]
     if taken_twice := [name for name in asked if name in taken]:
         raise ValueError(f"parameters: {listed(taken_twice)} is used for something else.")
+    said, notes, no_direction = (given.directions, [], "")
+    if said is None:
+        said, notes, no_direction = find_directions(targets, form, table)
+    directions = _checks.directions(said, len(targets))
 
-    roles_given = (*taken, *asked, *(names or ()))
-    unmarked = [c for c in table.names if c not in roles_given and form.parameter_of(c) is None]
+    names = None if space is None else space.names
+    unmarked = [c for c in table.names if c not in (*taken, *asked, *(names or ()))]
+    unmarked = [c for c in unmarked if form.parameter_of(c) is None]
     state = find_state(table, None if form.state in asked else form.state, unmarked, form.states)
     states = None if state is None else read_states(table.read(state), form.states)
-    if space is None and state is None:
-        no_state = "none of its values is a trial state, so it leaves out no row and is ignored"
-        notes += [f"{name}: {no_state}" for name in ("state", "status") if name in unmarked]
-    reasons = _find_reasons(table.n, states, failed, fate, exclude or {})
+    reasons = _find_reasons(table.n, states, failed, fate, given.exclude or {})
     _count_dropped(reasons)
     keep = reasons == ""
     objectives = _read_numbers(table, targets, keep)
@@ -131,60 +156,66 @@ def _read(
         # Rows that failed and are kept have no objective, whatever the table says.
         objectives[states != "COMPLETE"] = np.nan
 
-    read_spelled = cache(partial(_read_spelled, table, keep, 1 if form.text else LEAST_NUMBERS))
+    read_spelled = cache(partial(_read_spelled, table, keep))
     losses = np.where(keep[:, None], objectives, np.nan)
-    aside = [*taken, *([] if state is None else [state])]
+    beside = [given.trial, given.step, state]
+    aside = [*taken, *(name for name in beside if name is not None and name not in asked)]
 
     def numbers_of(name: str) -> np.ndarray | None:
         return _to_numbers(read_spelled(name)[0])
 
-    if names is None and not asked:
-        trials.check_rows_are_trials(table, form)
-    certain = () if bounds is None else bounds.keys()
-    roles = find_parameters(table, form, names, aside, asked, numbers_of, losses, certain)
-    column_of = roles.column_of
+    column_of, certain, left_out = find_parameters(table, form, targets[0], names, aside, asked)
     if space is None:
         column_of, unfit = _fitting(column_of, read_spelled, strict=bool(asked))
-        roles = roles._replace(left_out=(*roles.left_out, *unfit))
-    # A column that is marked, requested or bounded as a parameter is no row counter, whatever its name.
-    read_as = list(column_of.values())
-    certain = [*asked, *certain, *(() if names is None else read_as)]
-    sure = [c for c in read_as if c in certain or form.parameter_of(c) is not None]
-    free = [c for c in read_as if c not in sure]
-    others = [c for c in table.names if c not in (*aside, *read_as) and form.parameter_of(c) is None]
-    together = TrialSearch(table, form, sure, free, others, numbers_of, log_number).find()
-    if together is not None:
-        told = [f"{c!r}: {why}" for c, why in together.no_parameters.items() if c in free]
-        column_of = {name: c for name, c in column_of.items() if c not in together.no_parameters}
-        roles = roles._replace(left_out=(*roles.left_out, *told))
-    notes += roles.notes
-    trials.leave_out_idle(table, form, list(column_of.values()), objectives, reasons, space is not None)
+        left_out += unfit
+    trial = trials.number_trials(table, form, [*column_of.values()], log_number)
+    if trial is None and given.step is not None and (asked or certain):
+        raise ValueError(
+            f"step={given.step!r} counts the rows of a trial, but no two rows have equal parameters."
+        )
+    trials.leave_out_idle(table, form, [*column_of.values()], objectives, reasons, space is not None)
     _count_dropped(reasons)
-    keep = reasons == ""
+    free = [] if certain else [c for c in column_of.values() if c not in (given.bounds or ())]
+    doubts, guess = find_doubts(table, free, numbers_of, losses, trial)
+    no_trials = "" if certain else trials.why_no_trials(table)
+    texts = [no_target, no_direction, no_trials, *(f"{name!r}: {why}" for name, why in doubts.items())]
+    if any(texts):
+        # Where every column is doubtful, the likeliest parameter is one that decides alone.
+        clear = [c for c in column_of.values() if c not in doubts]
+        clear = clear or [c for c, why in doubts.items() if "correlation" in why]
+        clear = clear or [c for c, why in doubts.items() if "by its name" not in why] or [*doubts]
+        guess = {"parameters": clear, **guess} if doubts or no_trials else {}
+        guess |= {"directions": directions[0] if len(directions) == 1 else directions} if no_direction else {}
+        guess = ({"target": targets[0]} if no_target else {}) | guess
+        raise DoubtError([*filter(None, texts)], guess, call(guess))
+    others = [
+        c for c in table.names if c not in (*aside, *column_of.values()) and form.parameter_of(c) is None
+    ]
+    notes += [f"a table of {form.name}"] * (form.name not in (PLAIN.name, OPTUNA.name))
+    notes += [f"state: {state}"] if state not in (None, form.state) else []
+    allowed, place = reasons == "", np.arange(table.n)
     members = read_labels(table.read(grouped[0])) if grouped else None
-    place = np.arange(table.n)
-    allowed, fidelity = reasons == "", find_fidelity(form, together, others)
-    steps = None if fidelity is None else numbers_of(fidelity)
-    if together is not None:
+    steps = numbers_of(form.step) if form.step in table.names else None
+    if trial is not None:
         first = -losses[:, 0] if directions[0] == "maximize" else losses[:, 0]
-        told, groups_of = trials.choose_rows(per_trial, together, steps, first, reasons)
-        place = np.unique(together.trial, return_index=True)[1][together.trial]
-        notes += told
-        members = groups_of if members is None else members
-        keep = reasons == ""
-    at_steps = trials.compare_steps(str(fidelity), steps, allowed, keep) if per_trial == "last" else ""
+        notes += trials.choose_rows(given.per_trial, trial, steps, first, reasons)
+        place = np.unique(trial, return_index=True)[1][trial]
+        members = trial if members is None and given.per_trial == "all" else members
+    keep = reasons == ""
+    at_steps = trials.compare_steps(str(form.step), steps, allowed, keep) if given.per_trial == "last" else ""
     if space is None:
         spelled = {name: read_spelled(column) for name, column in column_of.items()}
         columns = {name: column for name, (column, _) in spelled.items() if column is not None}
         spellings = {name: how for name, (_, how) in spelled.items()}
+        columns = columns if form.prefix else with_gates(columns, keep)
         kept_rows = {name: column.take(keep) for name, column in columns.items()}
         space, guesses, unlikely = infer_space(kept_rows, spellings)
-        roles = roles._replace(left_out=(*roles.left_out, *unlikely))
+        left_out += unlikely
         notes += guesses
     else:
         columns = {name: table.read(column) for name, column in column_of.items()}
     moving = None
-    if bounds is not None:
+    if given.bounds is not None:
 
         def read_column(what: str, name: str) -> np.ndarray:
             column = name if name in full_table.names else column_of.get(name)
@@ -192,7 +223,7 @@ def _read(
                 named_columns(what, name, full_table.names)
             return _read_numbers(full_table, [column or name], keep)[:, 0]
 
-        arrays = read_bounds(bounds, (table.n,), space.names, read_column)
+        arrays = read_bounds(given.bounds, (table.n,), space.names, read_column)
         moving = {name: (array[:, 0], array[:, 1]) for name, array in arrays.items()}
         space = let_bounds_move(space, moving, keep) if names is None else space
     used = keep & ((failed == "worst") | ~np.isnan(objectives).all(axis=-1))
@@ -203,15 +234,15 @@ def _read(
         space, values, objectives, directions, regime, limits, counts, failed, moving, members, keep
     )
     order = trials.find_order(others, numbers_of, keep)
-    told = {"chosen": chosen, "left_out": roles.left_out, "steps": at_steps, "order": order}
-    arrays = arrays._replace(report=replace(arrays.report, objectives=tuple(targets), **told))
+    facts = {"chosen": chosen, "left_out": tuple(left_out), "steps": at_steps, "order": order}
+    arrays = arrays._replace(report=replace(arrays.report, objectives=tuple(targets), **facts))
     return space, arrays, reasons, place, tuple(notes)
 
 
-def _read_spelled(table: Table, keep: np.ndarray, least: int, name: str) -> tuple[Column | None, str]:
+def _read_spelled(table: Table, keep: np.ndarray, name: str) -> tuple[Column | None, str]:
     """Read a column, with numbers in text, and say how they are written; or (None, the reason)."""
     try:
-        return as_numbers(table.read(name), keep, least)
+        return as_numbers(table.read(name), keep)
     except ValueError as error:
         return None, str(error).removeprefix(f"column {name!r}").rstrip(".")
 
@@ -245,7 +276,7 @@ def _read_numbers(table: Table, names: Sequence[str], keep: np.ndarray) -> np.nd
     arrays = []
     for name in names:
         column = table.read(name)
-        spelled, _ = as_numbers(column, keep, 1)
+        spelled, _ = as_numbers(column, keep)
         column.as_numbers(keep & spelled.missing())  # raises for words that are no words for a missing value
         arrays.append(spelled.as_numbers(keep))
     return np.stack(arrays, axis=-1)

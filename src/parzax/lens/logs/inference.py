@@ -54,8 +54,9 @@ def infer_domain(column: Column, conditional: bool = True) -> tuple[Domain | Non
 
     * Booleans, text, objects of mixed types, and any values in a column of a categorical type, including
       numbers: `Categorical`, with choices sorted within each type.
-    * Integers, and floating-point columns with gaps whose values are all integers (pandas turns integers
-      with gaps into floats): `Int`. Other numbers: `Float`. Both from the smallest to the largest value.
+    * Integers up to 2^53, and floating-point columns with gaps whose values are all integers (pandas turns
+      integers with gaps into floats): `Int`. Other numbers: `Float`. Both from the smallest to the largest
+      value.
     * Numbers with at most 10 different values, each in three rows or more on average: `Ordinal`, unless they
       are consecutive integers.
     * ``log=True`` if all values are positive, the largest is at least 100 times the smallest, the logarithms
@@ -111,9 +112,10 @@ def _infer_numeric(column: Column) -> tuple[Domain, str]:
         raise ValueError(f"{where}; leave out such rows, or the column")
     values = values[~np.isnan(values)]
     low, high = float(values.min()), float(values.max())
-    integers = column.integers or (column.promoted and max(-low, high) <= _MAX_WHOLE)
+    integers = column.integers or column.promoted
     if column.numbers is None:
         integers = all(isinstance(x, int) for x in column.labels)
+    integers = integers and max(-low, high) <= _MAX_WHOLE
     # The division prevents overflow.
     log = bool(low > 0 and high / LOG_RATIO >= low and _looks_logarithmic(values / high))
     scale = " on a log scale" * log
@@ -154,9 +156,6 @@ def _infer_categorical(column: Column, more: tuple[Any, ...] = ()) -> tuple[Doma
     if len(column.labels) > MAX_CHOICES:
         raise ValueError(f"it has {len(column.labels)} different labels; drop it, or pass a space.")
     for i, label in enumerate(column.labels):
-        kind = type(label).__name__
-        if kind not in ("bool", "int", "float", "str"):
-            raise ValueError(f"it holds labels of type {kind}; write such choices as text, or drop it.")
         if isinstance(label, str) and len(label) > MAX_LABEL:
             row = int(column.rows[np.argmax(column.index == i)])
             raise ValueError(f"row {row} holds a text of {len(label)} characters, too long for a label.")

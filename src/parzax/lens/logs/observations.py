@@ -15,7 +15,7 @@ from parzax._words import plural
 from parzax.importance import Encoded, Grid
 from parzax.importance.levels import checked_levels
 from parzax.lens._rows import row_mask
-from parzax.lens.logs.dataframe import read_logs
+from parzax.lens.logs.dataframe import TableOptions, read_logs
 from parzax.lens.logs.encoding import encode_log
 from parzax.lens.logs.report import ImportReport
 from parzax.lens.logs.validation import check_arrays, stack_seeds
@@ -58,7 +58,7 @@ class Observations:
         space: Space,
         values: Any,
         objectives: Any,
-        direction: Direction | Sequence[Direction] = "minimize",
+        directions: Direction | Sequence[Direction] = "minimize",
         *,
         regime: Any = None,
         constraints: Any = None,
@@ -75,7 +75,7 @@ class Observations:
                 Masked entries of any array (``numpy.ma``) are missing, as NaN is.
             objectives: (..., n) or (..., n, m). -inf (after negation of maximised objectives) is a legal
                 best; NaN and +inf are failed rows.
-            direction: "minimize" or "maximize", or one of them per objective; members of an enumeration
+            directions: "minimize" or "maximize", or one of them per objective; members of an enumeration
                 are read by their names (Optuna's ``StudyDirection.MAXIMIZE``).
             regime: (..., n, d) int, -1 = inactive; needed only if the conditions do not determine it.
             constraints: (..., n) or (..., n, c), feasible where <= 0; infinities are legal, NaN only in
@@ -103,7 +103,7 @@ class Observations:
         """
         _checks.instance("space", space, Space, "a parzax.Space")
         arrays = check_arrays(
-            space, values, objectives, direction, regime, constraints, weight, failed, bounds, groups
+            space, values, objectives, directions, regime, constraints, weight, failed, bounds, groups
         )
         warn_of_normalised(arrays.weight)
         return cls(space, *arrays)
@@ -114,7 +114,7 @@ class Observations:
         df: Any,
         target: str | Sequence[str] = "value",
         *,
-        direction: Direction | Sequence[Direction] | None = None,
+        directions: Direction | Sequence[Direction] | None = None,
         space: Space | None = None,
         failed: str = "drop",
         weight: str | None = None,
@@ -125,6 +125,8 @@ class Observations:
         bounds: Mapping[str, tuple[Any, Any]] | None = None,
         seed: str | None = None,
         pruned: str | None = None,
+        trial: str | None = None,
+        step: str | None = None,
         per_trial: str = "last",
         groups: str | None = None,
         format: Format | None = None,
@@ -133,15 +135,17 @@ class Observations:
         """Read a table (pandas, polars, pyarrow, anything narwhals reads) or a file of one.
 
         The format of the tool that wrote the table says which columns are parameters, states of trials and
-        bookkeeping: see `parzax.lens.tables.formats` and docs/tables.md. In any other table a column is a
-        parameter unless its name or its values say that it is a result, a state, a counter, an identity or a
-        time; ``report.left_out`` names the columns left out. A missing value means inactive, or None.
+        bookkeeping: see `parzax.lens.tables.formats` and docs/tables.md. In any other table the columns named
+        are the parameters, or all that have no other role. Where one of these looks like a result, a time, an
+        identity, a counter or a copy, a ValueError lists them all, with the call to copy. ``report.left_out``
+        names the columns left out. A missing value means inactive, or None.
 
         Args:
             df: the table, n rows; or the path of a file, a folder, or a pattern of files.
             target: the objective column, or several. If no column is named "value", the default is all
                 ``values_*``, or the only column that can be the objective in the format of a tool.
-            direction: as in `from_arrays`; None takes it from the tool or the objective's name, or minimises.
+            directions: as in `from_arrays`; None takes them from the tool, or from the end of the objective's
+                name ("loss", "accuracy"); else a ValueError asks.
             space: the search space. Its parameters are found by the prefix of the format, or by column name.
                 A label matches the choice of the same type and value. If there is none, it matches the only
                 choice that a file may have turned into it (1 into 1.0, True into "True"). A parameter with
@@ -154,11 +158,14 @@ class Observations:
             weight: column of frequency weights.
             constraints: columns of constraints, feasible where <= 0.
             exclude: reason -> (n,) mask of rows to leave out, counted in ``report.dropped``.
-            parameters: columns of the parameters, if no space is given; they overrule format and values.
+            parameters: columns of the parameters, if no space is given; they overrule the format.
             drop: columns to leave out.
             bounds: as in `from_arrays`; a text names a column (also one of ``drop``) or else a parameter.
                 An inferred domain becomes a `parzax.Varying`.
             seed: column of seeds: each seed becomes a separate run, on a leading axis, for standard errors.
+            trial: column that says to which trial a row belongs; by default the format's, if any.
+            step: column that counts the rows of a trial, such as its epochs; by default the format's. Without
+                a column of trials, rows with equal parameters are of one trial.
             per_trial: which rows count if a trial has several: "last", "best", or "all" (as one group).
             groups: column of labels of rows that belong together; see `from_arrays`.
             format: the table's `parzax.lens.tables.Format`; recognised by its columns if not given.
@@ -166,66 +173,47 @@ class Observations:
 
         Raises:
             ValueError: for values that do not fit, with row (counted from 0 in ``df``) and column; for
-                missing or repeated columns, and tables without rows or without any row to use; for a column
-                that orders the rows like the objective, since it may be a result.
+                missing or repeated columns, and tables without rows or without any row to use; for columns
+                that may be no parameters, an objective that is not named, and a direction that nothing says
+                (`parzax.lens.tables.doubts.DoubtError`, with the call to copy).
             ImportError: without narwhals (``pip install 'parzax[dataframe]'``).
 
         >>> import pandas as pd, parzax as px
         >>> df = pd.DataFrame({"params_x": [0.1, 0.5, 0.9], "value": [3.0, 1.0, 2.0]})
-        >>> px.Observations.from_dataframe(df, space=px.Space({"x": px.Float(0, 1)}), direction="minimize")
+        >>> px.Observations.from_dataframe(df, space=px.Space({"x": px.Float(0, 1)}), directions="minimize")
         Observations(3 rows, 1 parameter, minimize)
         """
-        settings = (
-            target, direction, space, failed, weight, constraints, exclude, parameters, drop, bounds, pruned,
-            format, per_trial, groups,
+        options = TableOptions(
+            target, directions, space, failed, weight, constraints, exclude, parameters, drop, bounds, seed,
+            pruned, trial, step, per_trial, groups, format,
         )  # fmt: skip
-        space, logs = read_logs(df, {"seed": seed}, *settings, warn=warn)
+        space, logs = read_logs(df, options, warn=warn)
         return cls(space, *(logs[()] if seed is None else stack_seeds([*logs.values()])))
 
     @classmethod
     def by_task(
-        cls,
-        df: Any,
-        task: str = "task",
-        target: str | Sequence[str] = "value",
-        *,
-        direction: Direction | Sequence[Direction] | None = None,
-        space: Space | None = None,
-        failed: str = "drop",
-        weight: str | None = None,
-        constraints: str | Sequence[str] | None = None,
-        exclude: Mapping[str, Any] | None = None,
-        parameters: str | Sequence[str] | None = None,
-        drop: str | Sequence[str] | None = None,
-        bounds: Mapping[str, tuple[Any, Any]] | None = None,
-        seed: str | None = None,
-        pruned: str | None = None,
-        per_trial: str = "last",
-        groups: str | None = None,
-        format: Format | None = None,
-        warn: bool = True,
+        cls, df: Any, task: str, target: str | Sequence[str] = "value", *, warn: bool = True, **options: Any
     ) -> "dict[str, Observations]":
         """Read a table of several tasks as one log per task; all logs have the same space.
 
         Args:
             df: the table; the rows of a task stay in order.
             task: the column with the names of the tasks; it is not a parameter.
-            target to warn: as in `from_dataframe`. Without ``space`` one is inferred from all tasks together.
+            target, warn, options: as in `from_dataframe`. Without ``space`` one is inferred from all tasks
+                together.
 
         Returns:
             Name of the task -> log, in order of appearance.
 
         Raises:
-            ValueError: as `from_dataframe`; for rows without a task, and tasks without a row to use.
+            TypeError, ValueError: as `from_dataframe`; for rows without a task, and tasks without a row to
+                use.
         """
-        settings = (
-            target, direction, space, failed, weight, constraints, exclude, parameters, drop, bounds, pruned,
-            format, per_trial, groups,
-        )  # fmt: skip
+        given = TableOptions(target, **options)
         _checks.instance("task", task, str, "a column name")
-        space, logs = read_logs(df, {"task": task, "seed": seed}, *settings, warn=warn)
+        space, logs = read_logs(df, given, task=task, warn=warn)
         runs = {task: [log for names, log in logs.items() if names[0] == task] for task, *_ in logs}
-        joined = {task: one[0] if seed is None else stack_seeds(one) for task, one in runs.items()}
+        joined = {task: one[0] if given.seed is None else stack_seeds(one) for task, one in runs.items()}
         return {task: cls(space, *arrays) for task, arrays in joined.items()}
 
     def encode(

@@ -1,7 +1,7 @@
 """Axes to draw on: new ones, panels, sizes in points; notes, maps with a colour bar, legends and keys."""
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,11 @@ try:
     from matplotlib.axes import Axes
     from matplotlib.axis import XAxis, YAxis
     from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
     from matplotlib.lines import Line2D
-    from matplotlib.offsetbox import AnnotationBbox, DrawingArea, HPacker, TextArea, VPacker
     from matplotlib.text import Text
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, ScalarFormatter
+    from matplotlib.transforms import ScaledTranslation
 except ModuleNotFoundError as error:
     message = f"parzax.lens.plotting needs {error.name}; install it with pip install 'parzax[plot]'."
     raise ModuleNotFoundError(message) from error
@@ -23,10 +24,11 @@ from parzax import _checks
 from parzax.lens.results.phrases import number
 
 Entry = tuple[Artist | None, str]
+# A line: its heights (NaN is a gap), its name and the colour of the name.
+NamedLine = tuple[np.ndarray, str, Any]
 # Limits of decades of a log axis: below the first, labels are evenly spaced; below the second, they are at 1,
 # 2 and 5; below the third, at 1 and 3.
 _FEW_DECADES = (0.7, 1.3, 2.0)
-_MOST_HEADROOM = 0.6  # a legend takes at most this share of the height of its Axes
 GREY = "0.45"  # grey of everything that is not data; readable on white and on black
 
 
@@ -127,24 +129,18 @@ def get_font_size(ax: Axes, share: float) -> float:
     return float(ax.xaxis.label.get_fontsize()) * share
 
 
-def measure_text(ax: Axes, size: float, *texts: str) -> float:
-    """Width of the widest of the ``texts`` in a font of ``size`` points, in points; 0 without any."""
-    figure = get_figure(ax)
-    drawn = (Text(text=text, fontsize=size, figure=figure) for text in texts)
-    return max((text.get_window_extent().width for text in drawn), default=0.0) * 72 / figure.dpi
-
-
-def wrap_text(ax: Axes, text: str, size: float) -> list[str]:
-    """Split ``text`` between words into lines as wide as the Axes, but at least 20 characters wide."""
+def wrap_text(ax: Axes, text: str, size: float) -> str:
+    """Break ``text`` between words into lines as wide as the Axes, but at least 20 characters wide."""
+    width = Text(text=text, fontsize=size, figure=get_figure(ax)).get_window_extent().width
     # With a margin of 5 %, since some lines have wider characters than others.
-    share = 0.95 * get_size(ax)[0] / max(measure_text(ax, size, text), 1.0)
-    return textwrap.wrap(text, max(int(share * len(text)), 20), break_long_words=False)
+    n_characters = int(0.95 * ax.get_window_extent().width / max(width, 1.0) * len(text))
+    return textwrap.fill(text, max(n_characters, 20), break_long_words=False)
 
 
 def set_title(ax: Axes, text: str) -> None:
     """Write a title, in lines as wide as the Axes, with a font no larger than that of their labels."""
     size = get_font_size(ax, 1.0)
-    ax.set_title("\n".join(wrap_text(ax, text, size)), fontsize=size)
+    ax.set_title(wrap_text(ax, text, size), fontsize=size)
 
 
 def make_handle(**look: Any) -> Line2D:
@@ -154,72 +150,63 @@ def make_handle(**look: Any) -> Line2D:
     return Line2D([], [], **look)
 
 
-def add_legend(ax: Axes, entries: Sequence[Entry], *, above: bool = False) -> None:
-    """Add a legend in the upper right corner; with ``above`` the vertical axis grows to make room for it."""
-    if not entries:
-        return
-    handles, texts = zip(*entries, strict=True)
-    # Matplotlib would leave out names that begin with an underscore.
-    texts = [f" {text}" if text.startswith("_") else text for text in texts]
-    look: dict[str, Any] = {"fontsize": get_font_size(ax, 0.9), "framealpha": 0.85}
-    legend = ax.legend(handles, texts, loc="upper right", **look)
-    if above:
-        box, frame = ax.get_window_extent(), legend.get_window_extent()
-        share = min((box.y1 - frame.y0) / box.height, _MOST_HEADROOM)
-        # The vertical axis becomes longer by the factor 1 / (1 - share).
-        to_data = (ax.transScale + ax.transLimits).inverted()
-        ax.set_ylim(ax.get_ylim()[0], to_data.transform((0.0, 1 / (1 - share)))[1])
+def add_legend(ax: Axes, entries: Sequence[Entry], **look: Any) -> Legend:
+    """Add a legend, by default in the upper right corner; ``look`` has options of `Legend`.
+
+    An entry whose mark is None has its words alone.
+    """
+    marks = [make_handle(linestyle="None") if mark is None else mark for mark, _ in entries]
+    look = {"loc": "upper right", "fontsize": get_font_size(ax, 0.9), "framealpha": 0.85} | look
+    legend = Legend(ax, marks, [text for _, text in entries], **look)
+    ax.add_artist(legend).set_clip_on(False)  # it counts in the layout, also outside of the Axes
+    return legend
 
 
 def add_key(ax: Axes, entries: Sequence[Entry], *sentences: str) -> None:
-    """Write a key (marks with words) and grey sentences below the label of the horizontal axis."""
+    """Write a key below the label of the horizontal axis: grey sentences, then marks with words."""
     # A legend inside the Axes would hide data, and a legend above them would hide the title.
-    size = get_font_size(ax, 0.85)
-    room = max(get_size(ax)[0], 20 * size)
-    lines = split_lines(entries, lambda text: measure_text(ax, size, text) + 2.6 * size, room)
-    rows = [pack_line(line, size, 0.8 * size) for line in lines]
-    sentence = ";  ".join(filter(None, sentences))
-    rows += [
-        TextArea(line, textprops={"fontsize": size, "color": GREY}) for line in wrap_text(ax, sentence, size)
-    ]
-    # The key follows the label wherever the layout puts it.
-    place = {"xycoords": ("axes fraction", ax.xaxis.label), "annotation_clip": False}
-    x, align = (0.5, "center") if entries else (0.0, "left")
-    if rows:
-        add_rows(ax, rows, (x, 0), (0, -3), box_alignment=(x, 1), align=align, **place)
+    if not entries and not any(sentences):
+        return
+    figure, size = get_figure(ax), get_font_size(ax, 0.85)
+    figure.draw_without_rendering()  # the place of the label is known only after a layout
+    gap = ax.xaxis.label.get_window_extent().y0 - ax.get_window_extent().y0 - 0.3 * size
+    shift = ScaledTranslation(0, gap / figure.dpi, figure.dpi_scale_trans)
+    place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "bbox_transform": ax.transAxes + shift}
+    look = place | {"fontsize": size, "frameon": False, "borderpad": 0, "borderaxespad": 0}
+    look |= {"handletextpad": 0.5, "columnspacing": 1.2}
+    title = wrap_text(ax, ";  ".join(filter(None, sentences)), size)
+    for n_columns in range(max(len(entries), 1), 0, -1):
+        legend = add_legend(ax, entries, ncols=n_columns, title=title, title_fontsize=size, **look)
+        legend.get_title().set_color(GREY)
+        if n_columns == 1 or legend.get_window_extent().width <= ax.get_window_extent().width:
+            return
+        legend.remove()
 
 
-def split_lines(entries: Sequence[Entry], measure: Callable[[str], float], room: float) -> list[list[Entry]]:
-    """Break entries into lines, each with as many entries as fit into ``room``, but at least one.
+def name_lines(ax: Axes, x: np.ndarray, lines: Sequence[NamedLine]) -> None:
+    """Write the names of lines over ``x`` in a column right of the Axes, in the order of the lines' ends.
 
-    ``measure`` returns the width of an entry with given words.
+    Strokes join the names to the ends; a line without any point ends at 0.
     """
-    lines, left = [], 0.0
-    for mark, text in entries:
-        width = measure(text)
-        if not lines or width > left:
-            lines.append([])
-            left = room
-        left -= width
-        lines[-1].append((mark, text))
-    return lines
-
-
-def pack_line(entries: Sequence[Entry], size: float, gap: float) -> Artist:
-    """Put marks (or pieces of lines), each followed by its words, into one row; ``size`` is in points."""
-    parts: list[Artist] = []
-    for mark, text in entries:
-        parts.append(TextArea(text, textprops={"fontsize": size}))
-        if isinstance(mark, Line2D):
-            ends = [0, 2.4 * size] if mark.get_linestyle() != "None" else [0.6 * size]
-            mark.set_data(ends, [0.4 * size] * len(ends))
-            area = DrawingArea(2.4 * size if len(ends) > 1 else 1.2 * size, size)
-            area.add_artist(mark)
-            parts[-1] = HPacker(children=[area, parts[-1]], pad=0, sep=3, align="center")
-    return HPacker(children=parts, pad=0, sep=gap, align="center")
-
-
-def add_rows(ax: Axes, rows: list[Artist], xy: Any, offset: Any, *, align: Any, **place: Any) -> None:
-    """Write rows below each other, ``offset`` points from ``xy``; ``place`` goes to `AnnotationBbox`."""
-    box = VPacker(children=rows, pad=0, sep=2, align=align)
-    ax.add_artist(AnnotationBbox(box, xy, offset, boxcoords="offset points", pad=0, frameon=False, **place))
+    lasts = [np.flatnonzero(np.isfinite(heights))[-1:] for heights, *_ in lines]
+    ends = [
+        (x[i[0]], line[0][i[0]]) if len(i) else (x[-1], 0.0) for i, line in zip(lasts, lines, strict=True)
+    ]
+    get_figure(ax).draw_without_rendering()  # the height of the Axes is known only after a layout
+    (low, high), size = ax.get_ylim(), get_font_size(ax, 0.95)
+    # Names keep a distance: they move up from below, and down from the upper end of the Axes.
+    gaps = 1.15 * size / get_size(ax)[1] * (high - low) * np.arange(len(lines))
+    order = sorted(range(len(lines)), key=lambda i: ends[i][1])
+    places = np.maximum.accumulate([ends[i][1] - gap for i, gap in zip(order, gaps, strict=True)]) + gaps
+    places = np.minimum(places, high - gaps[::-1])
+    for i, height in zip(order, places, strict=True):
+        _, name, colour = lines[i]
+        stroke = {"arrowstyle": "-", "linewidth": 0.7, "color": colour, "shrinkA": 1, "shrinkB": 2}
+        look = {
+            "color": colour,
+            "fontsize": size,
+            "va": "center",
+            "arrowprops": stroke | {"relpos": (0, 0.5)},
+        }
+        place = {"textcoords": ax.get_yaxis_transform(), "annotation_clip": False}
+        ax.annotate(name, ends[i], (1.04, height), **place, **look)

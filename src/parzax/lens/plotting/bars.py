@@ -36,6 +36,7 @@ _THICKEST = 22.0  # largest thickness of a bar, in points
 _MOST_REGIMES = 6  # more regimes than this are not captioned
 _CAPTION = 64  # largest number of characters in one line of the caption above a bar
 _SQUARE = 6.5  # size of a square in a caption, in points
+_NO_MARKS = {"handlelength": 0, "handletextpad": 0}
 # Inches: a line of a caption; the bar below it with its margins; from the bar's lower margin to its middle.
 _LINE, _BAR, _MIDDLE = 0.19, 0.3, 0.14
 
@@ -124,16 +125,17 @@ def regimes(
         shades.append(rgb + (1 - rgb) * np.linspace(0, 0.68, len(domains))[:, None])
         captions.append(_write_caption(domains, regime_parts, shades[-1]))
 
-    heights = [_LINE * len(caption) + _BAR for caption in captions]
+    heights = [_LINE * -(-len(entries) // n_columns) + _BAR for entries, n_columns in captions]
     y = np.cumsum(heights) - _MIDDLE
     ax = _axes.get_axes(ax, 6.4, 0.8 + sum(heights))
     thickness = min(0.17, _THICKEST / _axes.get_size(ax)[1] * sum(heights))
-    size = _axes.get_font_size(ax, 0.8)
-    place = {"xycoords": ("axes fraction", "data"), "box_alignment": (0, 0), "align": "left"}
-    for middle, caption, *bar in zip(y, captions, parts, importance, shades, strict=True):
+    place = {"loc": "lower left", "bbox_transform": ax.get_yaxis_transform(), "labelspacing": 0.2}
+    look = {"fontsize": _axes.get_font_size(ax, 0.8), "frameon": False, "borderpad": 0, "borderaxespad": 0.2}
+    for middle, (entries, n_columns), *bar in zip(y, captions, parts, importance, shades, strict=True):
         _draw_bar(ax, middle, thickness, *bar)
-        lines = [_axes.pack_line(line, size, 10) for line in caption]
-        _axes.add_rows(ax, lines, (0, middle - thickness / 2 - 0.025), (3, 0), **place)
+        marks = {"handlelength": 1, "handletextpad": 0.5} if len(entries) > 1 else _NO_MARKS
+        at = 0, middle - thickness / 2 - 0.025
+        _axes.add_legend(ax, entries, ncols=n_columns, bbox_to_anchor=at, **place, **look, **marks)
     kind = ", by regime" + ("" if all(sure) else f"\n{_UNSURE_WORDS}")
     ax.set(ylim=(sum(heights) + 0.06, 0), xlabel=at_level.label(kind, "mean of {}"))
     return _finish(ax, y, importance, 0.0, *_explain(at_level, names))
@@ -161,15 +163,11 @@ def _explain(level: Level, names: Sequence[str]) -> tuple[list[str], str]:
 def _finish(ax: Axes, y: Any, values: Any, errors: Any, labels: Sequence[str], footnote: str) -> Axes:
     """Write the labels of bars, their ``values`` at their ends, and a footnote."""
     ax.set_yticks(y, labels)
-    # Sizes are known only after a layout: long names leave less width for the bars.
-    _axes.get_figure(ax).draw_without_rendering()
-    size, ends = _axes.get_font_size(ax, 0.9), values + errors
-    look = {"textcoords": "offset points", "va": "center", "fontsize": size}
-    for middle, value, end in zip(y, values, ends, strict=True):
+    look = {"textcoords": "offset points", "va": "center", "fontsize": _axes.get_font_size(ax, 0.9)}
+    for middle, value, end in zip(y, values, values + errors, strict=True):
         ax.annotate(value_text(value), (end, middle), (4, 0), **look)
-    # The axis is longer than the longest bar, so that its text fits.
-    share = min((_axes.measure_text(ax, size, "<0.01") + 8) / _axes.get_size(ax)[0], 0.5)
-    ax.set_xlim(0, (ends.max() if values.any() else 1.0) / (1 - share))
+    # Texts at the ends of bars are in the layout, so the axis need not be longer than they.
+    ax.set_xlim(0, 1.1 * (values + errors).max() if values.any() else 1.0)
     if not values.any():
         _axes.write_note(ax, "No parameter has a positive variance\nat this level.", 0.6, 0.5)
     _axes.add_key(ax, [], footnote)
@@ -194,8 +192,8 @@ def _draw_bar(
         ax.barh(y, rest, left=left, color="none", edgecolor=tuple(shades[0]), hatch="////", **look)
 
 
-def _write_caption(domains: Sequence[Domain], parts: np.ndarray, shades: np.ndarray) -> list:
-    """Lines of a caption: an entry for each regime, with a square in its shade if there are several.
+def _write_caption(domains: Sequence[Domain], parts: np.ndarray, shades: np.ndarray) -> tuple[list, int]:
+    """Entries of a caption, and its number of columns: a square in the shade of each regime, if several.
 
     If there are many regimes, the smallest are only counted.
     """
@@ -208,4 +206,4 @@ def _write_caption(domains: Sequence[Domain], parts: np.ndarray, shades: np.ndar
         entries.append((square, f"{text}: {value_text(float(parts[i]))}") if n > 1 else (None, text))
     if len(largest) < n:
         entries.append((None, f"{n - len(largest)} smaller ones"))
-    return _axes.split_lines(entries, lambda text: len(text) + 5, _CAPTION)
+    return entries, max(_CAPTION // (max(len(text) for _, text in entries) + 5), 1)

@@ -151,7 +151,7 @@ def _draw_maps(panels: Any, plane: Parameters, densities: Arrays, rows: Arrays, 
 
 def values(
     result: ImportanceResult,
-    name: str,
+    parameter: str,
     *,
     level: int | float | None = None,
     regime: int | Sequence[int] | None = None,
@@ -169,11 +169,11 @@ def values(
 
     Args:
         result, level: as in all pictures.
-        name: the parameter.
+        parameter: its name.
         regime: index of a regime, or several; all by default.
         ax: where to draw; it must be a subplot (else ValueError), and all panels share its place.
     """
-    (name,) = check_names("name", name, check_result(result).names)
+    (name,) = check_names("parameter", parameter, check_result(result).names)
     at_level = find_level(result, level)
     n = len(result.space[name])
     numbers = range(n) if regime is None else np.atleast_1d(regime).tolist()

@@ -20,11 +20,11 @@ from parzax.meta import TaskSimilarity
 _MOST_PARAMETERS, _MOST_TASKS = 16, 12
 _MOST_NAMED = 4  # more parameters or tasks than this are not named in a sentence
 _MOST_NAMES = 50  # with more than this, not every name is written beside the cells
-# Largest fonts: names, as a share of a cell's shorter side; numbers, as shares of its width and height.
+# Largest fonts: names, as a fraction of a cell's shorter side; numbers, of its width and of its height.
 _PARAMETER_SIZES, _TASK_SIZES = (0.6, 0.34, 0.5), (0.85, 0.38, 0.6)
 # in points: if names would be smaller, only some are written; if numbers would be, none are
 _SMALLEST_NAME, _SMALLEST_NUMBER = 6.0, 4.0
-_NEIGHBOURS = 0.8  # share of a cell that is assumed to remain after neighbouring Axes took their room
+_LEFT = 0.85  # share of a cell that is assumed to remain after names and neighbouring Axes took their room
 _BRIGHT = 0.6  # cells above this share of the range are bright, so their numbers are dark
 _CELL_GREY = "0.87"  # colour of cells whose value means nothing
 
@@ -119,7 +119,6 @@ def task_similarity(result: TaskSimilarity, *, ax: Axes | None = None) -> Axes:
     """
     _checks.instance("result", result, TaskSimilarity, "a parzax.meta.TaskSimilarity (px.task_similarity)")
     t, names = len(result.names), list(_text.shorten_names(result.names).values())
-    room = 1.0 if ax is None else _NEIGHBOURS
     ax = _make_axes(ax, float(np.clip(2.4 + 0.42 * t, 3.2, 8.0)), names)
     similarity = np.ma.masked_array(np.asarray(result.similarity, np.float64), np.eye(t, dtype=bool))
     _draw_cells(ax, similarity, 1, "similarity s = (1 - d) / (1 + d)", _CELL_GREY)
@@ -136,7 +135,7 @@ def task_similarity(result: TaskSimilarity, *, ax: Axes | None = None) -> Axes:
         for (i, j), s in np.ndenumerate(similarity.data)
         if t <= _MOST_TASKS
     }
-    _write_labels(ax, names, dict(enumerate(names)), numbers, _TASK_SIZES, room)
+    _write_labels(ax, names, dict(enumerate(names)), numbers, _TASK_SIZES)
     return ax
 
 
@@ -164,30 +163,19 @@ def _choose_colour(share: float) -> str:
     return "0.1" if share > _BRIGHT else "white"
 
 
-def _write_labels(
-    ax: Axes, columns: list[str], rows: Any, numbers: dict, sizes: Any, room: float = 1.0
-) -> None:
+def _write_labels(ax: Axes, columns: list[str], rows: dict[int, str], numbers: dict, sizes: Any) -> None:
     """Write names of the columns 0, 1, ... and of ``rows``, and numbers (text, colour) by row and column.
 
-    ``room`` is the share of a cell that is assumed to remain after other Axes have taken their space.
+    Names are as large as a cell allows; where they would be too small, only some are written.
     """
-    n = max(len(columns), 1)
-    _write_names(ax, columns, rows, sizes[0], _axes.get_size(ax) / n)
-    # Sizes are known only after a layout, in which names and neighbouring Axes take room.
-    _axes.get_figure(ax).draw_without_rendering()
-    cell = _axes.get_size(ax) / n * room
-    _write_names(ax, columns, rows, sizes[0], cell)
-    size = min(sizes[1] * cell[0], sizes[2] * cell[1], _axes.get_font_size(ax, 0.9))
+    _axes.get_figure(ax).draw_without_rendering()  # the size of a cell is known only after a layout
+    cell = _axes.get_size(ax) / max(len(columns), 1)
+    size = float(np.clip(sizes[0] * cell.min(), _SMALLEST_NAME, _axes.get_font_size(ax, 1.0)))
+    every = max(int(np.ceil(1.15 * size / cell.min())), -(-len(rows) // _MOST_NAMES))
+    # A character is about 0.6 of the font's size wide.
+    steep = 0.6 * size * max(map(len, columns[::every]), default=0) > 0.9 * cell[0] * every
+    ax.set_xticks(range(0, len(columns), every), columns[::every], fontsize=size, rotation=90 if steep else 0)
+    ax.set_yticks(list(rows)[::every], list(rows.values())[::every], fontsize=size)
+    size = min(_LEFT * min(sizes[1] * cell[0], sizes[2] * cell[1]), _axes.get_font_size(ax, 0.9))
     for (i, j), (text, colour) in numbers.items() if size >= _SMALLEST_NUMBER else ():
         ax.text(j, i, text, ha="center", va="center", fontsize=size, color=colour)
-
-
-def _write_names(ax: Axes, columns: list[str], rows: dict, share: float, cell: np.ndarray) -> None:
-    """Write names as large as a ``cell`` (in points) allows, and rotated if a column is too narrow."""
-    shorter = float(cell.min())
-    size = float(np.clip(share * shorter, _SMALLEST_NAME, _axes.get_font_size(ax, 1.0)))
-    every = max(int(np.ceil(1.15 * size / shorter)), -(-len(rows) // _MOST_NAMES))
-    names = columns[::every]
-    rotation = 90 if _axes.measure_text(ax, size, *names) > 0.9 * cell[0] * every else 0
-    ax.set_xticks(range(0, len(columns), every), names, fontsize=size, rotation=rotation)
-    ax.set_yticks(list(rows)[::every], list(rows.values())[::every], fontsize=size)

@@ -1,6 +1,6 @@
 """Two parameters: the acquisition function of a sampler as a map, the rows of one run as marks."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,10 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from parzax import _checks
+from parzax._compile import compiled
 from parzax._numerics import capacity
 from parzax._words import plural
 from parzax.density.restriction import given_values
-from parzax.lens._programs import program
 from parzax.lens.plotting import _axes, _text
 from parzax.lens.plotting._arguments import Rows, check_names, take_rows
 from parzax.lens.plotting._parameters import Parameters, parameter_axis
@@ -32,10 +32,9 @@ _MARGIN = 0.03  # margin beyond the bounds, as a share of the axis
 def acquisition(
     sampler: Sampler,
     state: State | Trace,
-    x: str | None = None,
-    y: str | None = None,
+    parameters: Sequence[str] | None = None,
     *,
-    at: Mapping[str, Any] | None = None,
+    given: Mapping[str, Any] | None = None,
     problem: AbstractProblem | None = None,
     rows: bool = True,
     run: int | None = None,
@@ -50,8 +49,8 @@ def acquisition(
     Args:
         sampler: such as `parzax.tpe`.
         state: a state of the sampler, or a trace whose rows it is told.
-        x, y: names of two parameters; by default the first two of the space.
-        at: values of the other parameters, name -> native value (or choice); by default the values of the
+        parameters: names of two parameters; by default the first two of the space.
+        given: values of the other parameters, name -> native value (or choice); by default the values of the
             best feasible row (smallest first objective; if no row is feasible, a row that violates the fewest
             constraints).
         problem: the problem whose feasible region gets an edge, evaluated with a fixed key.
@@ -65,7 +64,7 @@ def acquisition(
             parameters that are not given and cannot be taken from a row.
     """
     _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
-    plane = _choose_plane(sampler.space, x, y, _checks.whole_number("size", size, 2))
+    plane = _choose_plane(sampler.space, parameters, _checks.whole_number("size", size, 2))
     on_space = isinstance(problem, AbstractProblem) and problem.space.agrees_with(sampler.space)
     if problem is not None and not on_space:
         raise ValueError("problem must be a parzax.Problem on the sampler's space.")
@@ -73,7 +72,7 @@ def acquisition(
     if isinstance(state, Trace):
         empty = sampler.init(capacity(max(len(run_rows.x), 1)))
         state = sampler.tell(empty, run_rows.x, run_rows.objectives, run_rows.constraints)
-    others, sentence = _fix_others(plane, run_rows, at)
+    others, sentence = _fix_others(plane, run_rows, given)
     cells = plane.cells(others)
     cells = np.where(plane.space.derive_regimes(cells) == INACTIVE, np.nan, cells)
     # Converted to NumPy, which has no weak types: states that differ only in weak types share one program.
@@ -89,24 +88,24 @@ def acquisition(
     return ax
 
 
-def _fix_others(plane: Parameters, rows: Rows, at: Mapping[str, Any] | None) -> tuple[np.ndarray, str]:
+def _fix_others(plane: Parameters, rows: Rows, given: Mapping[str, Any] | None) -> tuple[np.ndarray, str]:
     """(d,) native values of the other parameters, NaN where they are inactive; and a sentence about them."""
     space = plane.space
     try:
-        given = given_values(space, at) if at else {}
+        fixed = given_values(space, given) if given else {}
     except (TypeError, ValueError) as error:
-        raise type(error)(f"at: {error}") from error
+        raise type(error)(f"given: {error}") from error
     for name in plane.names:
-        if name in given:
-            raise ValueError(f"at: {name!r} is an axis of the picture, so it cannot have a fixed value.")
-    missing = [name for name in space.names if name not in (*plane.names, *given)]
+        if name in fixed:
+            raise ValueError(f"given: {name!r} is an axis of the picture, so it cannot have a fixed value.")
+    missing = [name for name in space.names if name not in (*plane.names, *fixed)]
     if rows.nearest is None and missing:
-        raise ValueError(f"at: there are no rows to take {', '.join(missing)} from; give their values.")
+        raise ValueError(f"given: there are no rows to take {', '.join(missing)} from; give their values.")
     taken = {name: float(rows.x[rows.nearest, space.index(name)]) for name in missing}
     source = "as in the best row" if rows.best.any() else "as in a row (none is feasible)"
-    parts = [_text.describe_settings(space, values) for values in (given, taken)]
+    parts = [_text.describe_settings(space, values) for values in (fixed, taken)]
     parts[1] = f"{parts[1]} {source}" if taken else ""
-    values = given | taken
+    values = fixed | taken
     return np.array([values.get(name, np.nan) for name in space.names]), "; ".join(filter(None, parts))
 
 
@@ -118,7 +117,7 @@ def _evaluate_cells(function: Callable[..., jax.Array], cells: np.ndarray, size:
     return np.asarray(function(jnp.asarray(padded)), np.float64)[: len(x)].reshape(cells.shape[:-1])
 
 
-@program
+@compiled
 def _excess(problem: AbstractProblem, key: jax.Array, x: jax.Array) -> jax.Array:
     """The largest constraint value of every configuration."""
     return jax.vmap(lambda row: problem(key, row)[1].max())(x)
@@ -156,8 +155,7 @@ def _draw_feasible(ax: Axes, plane: Parameters, excess: np.ndarray) -> _axes.Ent
 def observations(
     rows: State | Trace,
     space: Any,
-    x: str | None = None,
-    y: str | None = None,
+    parameters: Sequence[str] | None = None,
     *,
     run: int | None = None,
     ax: Axes | None = None,
@@ -172,7 +170,7 @@ def observations(
     Args:
         rows: a sampler's state, or a trace.
         space: the search space, or a sampler or problem that has it.
-        x, y: names of two parameters; by default the first ones of the space.
+        parameters: names of two parameters; by default the first two of the space.
         run: index of the run, for a trace with several.
         ax: as in all pictures.
 
@@ -182,7 +180,7 @@ def observations(
     """
     space = getattr(space, "space", space)
     _checks.instance("space", space, Space, "a parzax.Space, or a sampler or problem that has one")
-    plane = _choose_plane(space, x, y, _MOST_BESIDE)
+    plane = _choose_plane(space, parameters, _MOST_BESIDE)
     run_rows = take_rows(rows, run)
     n, d = run_rows.x.shape
     if d != len(space):
@@ -203,13 +201,12 @@ def observations(
     return ax
 
 
-def _choose_plane(space: Space, x: Any, y: Any, size: int) -> Parameters:
+def _choose_plane(space: Space, parameters: Any, size: int) -> Parameters:
     """The two requested parameters, by default the first two of the space, with ``size`` cells each."""
-    if len(space) < 2:
-        raise ValueError(f"space has one parameter, {space.names[0]!r}; this picture needs two.")
-    x = next(name for name in space.names if name != y) if x is None else x
-    y = next(name for name in space.names if name != x) if y is None else y
-    names = check_names("x and y", [x, y], space.names)
+    names = check_names("parameters", space.names[:2] if parameters is None else parameters, space.names)
+    if len(names) != 2:
+        has_one = f"; the space has one parameter, {space.names[0]!r}" if len(space) == 1 else ""
+        raise ValueError(f"parameters must be two names, got {names!r}{has_one}.")
     return Parameters(space, names, [parameter_axis(space, name, size) for name in names])
 
 

@@ -50,7 +50,7 @@ def convergence(
     A line is the median over runs, and its band goes from the lower to the upper quartile; a single run is a
     line. The value of a run without a feasible row is infinite. So the median begins (at a dot) when half of
     the runs have a feasible row, and a band is open at the top while the upper quartile is infinite. The
-    legend says how many runs never had a feasible row. Without runs, evaluations or feasible rows a sentence
+    key says how many runs never had a feasible row. Without runs, evaluations or feasible rows a sentence
     says so.
 
     Args:
@@ -83,10 +83,9 @@ def convergence(
     ax.set_ylabel(_write_label(samplers, objective, regret, zero=log and bool((drawn == 0).any())))
     ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     _axes.tidy(ax)
-    _axes.get_figure(ax).draw_without_rendering()  # the size of a legend is known only after a layout
-    _axes.add_legend(ax, _name_curves(curves), above=True)
     for curve in curves:
         _draw_curve(ax, curve)
+    _axes.add_key(ax, _name_curves(curves))
     if not drawn.size:
         _write_emptiness(ax, samplers, "No run has a feasible row.", y=0.4)
     return ax
@@ -171,7 +170,7 @@ def _draw_curve(ax: Axes, curve: _Curve) -> None:
 
 
 def _name_curves(curves: list[_Curve]) -> list[_axes.Entry]:
-    """Entries of the legend: names in the order of line ends, runs without a feasible row, and the dot."""
+    """Entries of the key: names in the order of line ends, runs without a feasible row, and the dot."""
     entries = []
     for curve in sorted(curves, key=lambda curve: -curve.median[-1] if curve.median.size else -np.inf):
         n = len(curve.runs.objectives)
@@ -197,7 +196,7 @@ def attainment(
     At level 0.5 every point on or beyond the staircase is attained by at least half of the runs: each of
     these runs has a row that is at least as good in both objectives. The middle level is a thick line, the
     other levels are thin lines, and the space between the outermost lines is filled. Only feasible rows
-    count. A surface that too few runs attain is not drawn, and the legend says so; if no surface is drawn, a
+    count. A surface that too few runs attain is not drawn, and the key says so; if no surface is drawn, a
     sentence says why.
 
     Args:
@@ -230,11 +229,12 @@ def attainment(
         ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
         for runs, by_share in zip(samplers, stairs, strict=True):
             _draw_stairs(ax, runs, by_share, np.where(minimised, high, low))
-        _axes.add_legend(ax, _name_stairs(samplers, stairs, shares))
     else:
         _write_emptiness(ax, samplers, "Too few runs have feasible rows.", y=0.5)
     ax.set(xlabel=f"objective {pair[0] + 1}", ylabel=f"objective {pair[1] + 1}")
     _axes.tidy(ax)
+    if len(corners):
+        _axes.add_key(ax, _name_stairs(samplers, stairs, shares))
     return ax
 
 
@@ -275,7 +275,7 @@ def _draw_stairs(ax: Axes, runs: SamplerRuns, stairs: Stairs, ends: np.ndarray) 
 
 
 def _name_stairs(samplers: list[SamplerRuns], stairs: list[Stairs], shares: list[float]) -> list[_axes.Entry]:
-    """Entries of the legend: names (with levels that too few runs attain), and what lines and bands mean."""
+    """Entries of the key: names (with levels that too few runs attain), and what lines and bands mean."""
     entries: list[_axes.Entry] = []
     for runs, by_share in zip(samplers, stairs, strict=True):
         missing = [f"{share:g}" for share, corners in zip(shares, by_share, strict=True) if not len(corners)]

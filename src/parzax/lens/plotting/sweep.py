@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from parzax import _checks
 from parzax.importance import importance as relative_importance
 from parzax.lens.plotting import _arguments, _axes, _text
-from parzax.lens.plotting._labels import Line, name_lines
 from parzax.lens.results import ImportanceResult
 from parzax.lens.results.base import MOST_SEEDS, mean_and_error
 from parzax.lens.results.result import seeds_with_data
@@ -27,7 +27,6 @@ _QUANTITIES = {
 _FEW_LEVELS = 12  # up to this many levels are marked one by one
 # greys of pieces of a line that are not above chance, and of names of lines that never are
 _UNSURE, _NEVER_SURE = "0.75", "0.5"
-_ALONE = 0.02  # half the width of the hatched band of a single level
 
 
 def importance_sweep(
@@ -87,27 +86,25 @@ def importance_sweep(
             above = by_samples.any_above_chance(slice(None), columns)[order] & (values[0] > 0)
         mean = _draw_line(ax, levels, values, counts, usable, above, ends, label=_text.escape(name), **look)
         look = look if above.any() else look | {"color": _NEVER_SURE}
-        lines.append(Line(mean, short.get(name, name), look))
+        lines.append((mean, short.get(name, name), look["color"]))
+    span, region = max(float(np.ptp(levels)), 0.1), result.region
+    right = min(region, float(levels[-1]) + 0.04 * span)
+    ax.set_xlim(max(0.0, float(levels[0]) - 0.04 * span), right)
+    _set_y_limits(ax, data, shares)
+    _set_ticks(ax, levels)
     alone = [result.names.index(name) for name in names[:most]]
     bands = _find_bands(result, order, alone, anything=bool(data.any()))
-    top = _set_y_limits(ax, data, shares, len(bands))
-    span, region = max(float(np.ptp(levels)), 0.1), result.region
-    left = max(0.0, float(levels[0]) - 0.04 * span)
-    right = min(region, float(levels[-1]) + (0.04 if len(levels) > 1 else 0.2) * span)
-    name_lines(ax, levels, lines, (left, right), top)
-    _set_ticks(ax, levels, left, right)
-    for row, band in enumerate(bands):
-        _draw_band(ax, levels, *band, row)
+    entries = [_draw_band(ax, levels, *band) for band in bands]
     if not data.any():
-        words = "No parameter has a positive variance\nat any of these levels."
-        _axes.write_note(ax, words, (right - left) / np.ptp(ax.get_xlim()) / 2)
+        _axes.write_note(ax, "No parameter has a positive variance\nat any of these levels.")
     # A target level is a share of all rows, also if the region is smaller.
     within = "" if region == 1 else f"; region γ = {region:g}"
     ax.set_xlabel(f"target quantile γ′ (best share of all rows{within})")
     share = "share of " if normalise and quantity != "importance" else ""
     ax.set_ylabel(share + _QUANTITIES[quantity] + _describe_spread(by_samples, counts))
     _axes.tidy(ax)
-    ax.spines["bottom"].set_bounds(left, right)
+    _axes.add_key(ax, entries)
+    _axes.name_lines(ax, levels, lines)
     return ax
 
 
@@ -161,22 +158,20 @@ def _describe_spread(by_samples: Uncertainty | None, counts: np.ndarray) -> str:
     return f"\n(mean ± standard error of {len(counts)} seeds)" if len(counts) > 1 else ""
 
 
-def _set_y_limits(ax: Axes, data: np.ndarray, shares: bool, n_bands: int) -> float:
-    """Show all lines and, above them, one line of words per band; return the upper end of the lines."""
+def _set_y_limits(ax: Axes, data: np.ndarray, shares: bool) -> None:
+    """Show all lines; shares begin at 0 and end at 1."""
     low, high = ax.get_ylim() if data.any() else (0.0, 1.0)
     low = 0.0 if shares or data.min() >= 0 else low
     high = min(high, 1.0) if shares else high
-    words = n_bands * 1.5 * _axes.get_font_size(ax, 0.8) / _axes.get_size(ax)[1]
     # Margins separate lines at 0 from the axis, and keep points at 1 inside it.
-    ax.set_ylim(low - 0.015 * (high - low), high + (high - low) * max(words, 0.015))
-    ax.set_yticks([t for t in MaxNLocator(5).tick_values(low, high) if low <= t <= high * (1 + 1e-9)])
-    return high
+    ax.set_ylim(low - 0.015 * (high - low), high + 0.015 * (high - low))
+    ax.yaxis.set_major_locator(MaxNLocator(5))
 
 
-def _set_ticks(ax: Axes, levels: np.ndarray, left: float, right: float) -> None:
+def _set_ticks(ax: Axes, levels: np.ndarray) -> None:
     """Ticks at the levels if they are few, labelled if there is room; otherwise at round numbers."""
     if len(levels) > _FEW_LEVELS:
-        ax.set_xticks([t for t in MaxNLocator(6).tick_values(left, right) if left <= t <= right + 1e-9])
+        ax.xaxis.set_major_locator(MaxNLocator(6))
         return
     gap, labels, last = 0.06 * np.ptp(ax.get_xlim()), [], -np.inf
     for level in levels:
@@ -208,26 +203,16 @@ def _find_bands(
     return [band for band in bands if band[0].any()]
 
 
-def _draw_band(ax: Axes, levels: np.ndarray, flagged: np.ndarray, words: str, hatch: str, row: int) -> None:
-    """Hatch the flagged ``levels`` (ascending), with the words in the ``row``-th line from the top."""
-    # A band reaches half-way to the neighbouring levels; at the first level, to the end of the axis.
-    last = levels[-1] + _ALONE * (len(levels) == 1)
-    ends = np.concatenate([ax.get_xlim()[:1], (levels[1:] + levels[:-1]) / 2, [last]])
+def _draw_band(ax: Axes, levels: np.ndarray, flagged: np.ndarray, words: str, hatch: str) -> _axes.Entry:
+    """Hatch the flagged ``levels`` (ascending); return the entry for the key."""
+    # A band reaches half-way to the neighbouring levels; at the outermost levels, to the ends of the axis.
+    left, right = ax.get_xlim()
+    ends = np.concatenate([[left], (levels[1:] + levels[:-1]) / 2, [right]])
     changes = np.flatnonzero(np.diff(flagged.astype(int), prepend=0, append=0))
-    spans = ends[changes].reshape(-1, 2).tolist()
-    for left, right in spans:
-        ax.axvspan(left, right, hatch=hatch, zorder=0, facecolor=("0.5", 0.12), edgecolor="0.75", linewidth=0)
-    # The words are written beside the first span, on the side with room, or inside it.
-    size, (left, right) = _axes.get_font_size(ax, 0.8), spans[0]
-    room = (_axes.measure_text(ax, size, words) + 8) / _axes.get_size(ax)[0] * np.ptp(ax.get_xlim())
-    before = right + room > last and left - room >= levels[0]
-    within = right + room > last and right - left > room
-    xy, offset = (left if before or within else right, 1), (-4 if before else 4, -(0.3 + 1.4 * row) * size)
-    place = {"xycoords": ax.get_xaxis_transform(), "textcoords": "offset points", "va": "top"}
-    # The words get a background, since they may lie over the hatch of another band.
-    white = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.5, "alpha": 0.85}
-    look = {"fontsize": size, "color": _axes.GREY, "bbox": white}
-    ax.annotate(words, xy, offset, ha="right" if before else "left", **look, **place)
+    look = {"hatch": hatch, "facecolor": ("0.5", 0.12), "edgecolor": "0.75", "linewidth": 0}
+    for start, stop in ends[changes].reshape(-1, 2).tolist():
+        ax.axvspan(start, stop, zorder=0, **look)
+    return Patch(**look), words
 
 
 def importance_over_weights(

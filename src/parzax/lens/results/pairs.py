@@ -9,12 +9,12 @@ import jax
 import numpy as np
 
 from parzax import _checks
+from parzax._compile import compiled
 from parzax._words import plural
 from parzax.importance import Grid, Interactions
 from parzax.importance.encode import without_values
 from parzax.importance.interactions import estimate_interactions
 from parzax.importance.pair_slots import PairLayout, pair_layout
-from parzax.lens._programs import program
 from parzax.lens.logs import Observations
 from parzax.lens.results import words
 from parzax.lens.results.analysis import checked_key, encode_ranked
@@ -237,7 +237,7 @@ def interactions(
 
 
 # Full optimisation takes twice as long to compile and does not make the program faster.
-_interactions = program(size="middling")(estimate_interactions)
+_interactions = compiled(size="middling")(estimate_interactions)
 
 
 def _draws(n_draws: Any, where: PairLayout, groups: Any) -> int:

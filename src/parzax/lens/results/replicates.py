@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
+from parzax._compile import compiled
 from parzax.divergence import AbstractDivergence
 from parzax.importance import Encoded
 from parzax.importance.encode import without_values
@@ -20,7 +21,6 @@ from parzax.importance.estimate import from_counts
 from parzax.importance.levels import level_weights
 from parzax.importance.log_counts import configuration_share
 from parzax.importance.resample import sample_counter, sample_size
-from parzax.lens._programs import program
 from parzax.lens.results.shuffles import shuffled_counts, shuffled_group_counts
 
 # Limits of a batch: scattered entries, counts, and replicates.
@@ -94,7 +94,7 @@ def draw_replicates(
     return sampled, shuffled
 
 
-@program(size="middling")
+@compiled(size="middling")
 def compiled_replicates(
     key: PRNGKeyArray,
     first: Int[Any, ""],

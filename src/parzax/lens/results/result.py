@@ -12,13 +12,13 @@ import numpy as np
 from jaxtyping import Array, Float, Shaped
 
 from parzax import _checks
+from parzax._compile import compiled
 from parzax.divergence import AbstractDivergence, Explained, Pearson, RegimeCounts
 from parzax.importance import Grid, Importance
 from parzax.importance.flags import low_regimes
 from parzax.importance.layout import Block, cell_values, layout
 from parzax.kernels import AbstractKernel
 from parzax.lens._files import UNREADABLE
-from parzax.lens._programs import program
 from parzax.lens.logs import ImportReport
 from parzax.lens.results import words
 from parzax.lens.results.base import AbstractResult, attributes, mean_and_error
@@ -399,7 +399,7 @@ def seeds_with_data(status: np.ndarray) -> np.ndarray:
     return (flat & int(Status.NO_DATA) == 0).all(axis=-1)
 
 
-@program
+@compiled
 def _densities(
     counts: Shaped[Any, "s q1 g"],
     divergence: AbstractDivergence,

@@ -7,16 +7,17 @@ from typing import Any
 import jax
 
 from parzax import _checks
-from parzax.divergence import Explained
+from parzax._compile import compiled
 from parzax.importance import Encoded, Importance
 from parzax.importance.encode import without_values
 from parzax.importance.estimate import estimate_seeds
-from parzax.lens._programs import program
 from parzax.lens.run.chunks import run_chunks
 from parzax.lens.run.progress import is_shown
 
 # Counts of a chunk of seeds: the arrays that are computed from them take about 20 times their 4 bytes.
 _MOST_COUNTS = 1 << 24
+# Up to so many counts the work of an analysis is small, or middling.
+_SMALL, _MIDDLING = 1 << 13, 1 << 21
 # More chunks than this show a progress bar on a terminal.
 _QUIET_CHUNKS = 4
 
@@ -43,17 +44,13 @@ def estimate_batch(encoded: Encoded, how: tuple[Any, ...]) -> Importance:
     example = [jax.ShapeDtypeStruct((size, *a.shape[1:]), a.dtype) for a in leaves]
     like = jax.eval_shape(lambda *x: estimate_seeds(jax.tree.unflatten(structure, x), how), *example)
     shown = is_shown(None) and n_chunks > _QUIET_CHUNKS
-    return run_chunks(run, leaves, n_seeds, like, None, what="seeds", shown=shown)
+    return run_chunks(run, tuple(leaves), n_seeds, like, None, what="seeds", shown=shown)
 
 
-def _library(*_: Any, how: Any) -> float:
-    """Share of the program's operations that are matrix products."""
-    return 0.75 if isinstance(how[0], Explained) else 0.0
+def _size(log: Encoded, **_: Any) -> str:
+    """Size of the work, by the number of counts."""
+    n_counts = len(log.codes) * (len(log.levels) + 2) * log.layout.n_columns
+    return "small" if n_counts <= _SMALL else "middling" if n_counts <= _MIDDLING else "large"
 
 
-def _weight(*_: Any, how: Any) -> float:
-    """Optimisation effort: passes over (level, parameter) grids gain more from it than matrix products do."""
-    return 0.4 if isinstance(how[0], Explained) else 2.5
-
-
-sweep = program(weight=_weight, library=_library)(estimate_seeds)
+sweep = compiled(size=_size)(estimate_seeds)

@@ -23,6 +23,10 @@ FAILURES = word_set("""
     MEMOUT MEMORYOUT OOM OUTOFMEMORY DIVERGED ABORT ABORTED ABANDONED INVALID INFEASIBLE BROKEN INTERRUPTED
     CANCELED CANCELLED USERCANCELED SYSCANCELED NODEFAIL
 """)
+# Types of labels; other values become text.
+_LABELS = (bool, int, float, str)
+# A number with Fortran's exponent.
+_FORTRAN = re.compile(r"([+-]?\d*\.?\d+)[dD]([+-]?\d+)")
 # The error for words in a column of numbers says how to leave out their rows, if there are so few of them.
 _FEW_WORDS = 3
 
@@ -48,17 +52,15 @@ class Column:
     def of_labels(
         cls, name: str, rows: np.ndarray, values: Iterable[Any], categories: bool = False
     ) -> "Column":
-        """Make a column of n labels, None where missing; ValueError for a value such as a list."""
+        """Make a column of n labels, None where missing; a value such as a tuple becomes its text."""
         seen: dict[tuple[type, Any], int] = {}
-        column = cls(name, rows, index=np.full(len(rows), -1), categories=categories)
+        index = np.full(len(rows), -1)
         for i, value in enumerate(values):
-            try:
-                if value is not None:
-                    column.index[i] = seen.setdefault((value.__class__, value), len(seen))
-            except TypeError:
-                what = f"it holds a {type(value).__name__}; write such choices as text."
-                raise ValueError(f"{column.where(i)}: {what}") from None
-        return replace(column, labels=tuple(value for _, value in seen))
+            if value is not None:
+                label = value if isinstance(value, _LABELS) else str(value)
+                index[i] = seen.setdefault((label.__class__, label), len(seen))
+        labels = tuple(label for _, label in seen)
+        return cls(name, rows, labels=labels, index=index, categories=categories)
 
     def take(self, keep: np.ndarray) -> "Column":
         """The entries where ``keep`` (n,) is true; labels that no longer occur are dropped."""
@@ -133,6 +135,8 @@ def read_word(label: Any) -> str:
 
 def number_of(label: Any) -> float | None:
     """The number that a label is, or spells as text; None for other labels."""
+    if isinstance(label, str):
+        label = _FORTRAN.sub(r"\1e\2", label.replace("\N{MINUS SIGN}", "-"))
     # float() also reads "1_000", which is more likely a label.
     if isinstance(label, (numbers.Real, decimal.Decimal)) or (isinstance(label, str) and "_" not in label):
         with suppress(ValueError, OverflowError):

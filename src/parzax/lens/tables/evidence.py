@@ -1,92 +1,138 @@
-"""Evidence from values: which columns of a table without marks are not parameters."""
+"""What the values of a column suggest: a counter, times, a result, an identity, or a copy of another column.
 
-from collections.abc import Mapping
+Values never decide alone: `parzax.lens.tables.doubts` asks.
+"""
+
+import re
+from collections.abc import Sequence
 
 import numpy as np
 
+from parzax.lens._rows import number_rows
+from parzax.lens.tables.columns import Column
+
 # With fewer rows, or fewer different values, two columns may have the same order by chance.
-LEAST_ROWS, _LEAST_VALUES = 20, 5
-# This many points lie on a line by chance hardly ever. Fewer rows, as in small examples, may.
-_LEAST_ON_LINE = 12
-# Least correlation of a counter with gaps with the row numbers; a grid of powers has less.
-_ON_LINE = 0.95
-# A longer log is compared on about this many rows first.
+_LEAST_ROWS, _LEAST_VALUES = 12, 5
+# A longer log is judged by about this many rows.
 _PART = 4096
-# A column with at least this rank correlation with the objective may be a result.
-DOUBTFUL = 0.98
-# A column with at least the first correlation may be a result if another column explains the second share of
-# it: a random search would draw parameters independently.
-_DOUBTFUL_IF_EXPLAINED, _EXPLAINED = 0.9, 0.5
+# A column with at least this rank correlation with the objective may be a result. One parameter that decides
+# alone can reach that too.
+_LIKE_OBJECTIVE = 0.98
+# So may a column with at least the first correlation, if another column explains the second share of it: a
+# random search draws parameters independently.
+_LIKE_IF_EXPLAINED, _EXPLAINED = 0.9, 0.5
 # Number of cells, with equally many rows, of the column that explains another one.
 _CELLS = 6
-# A column with at least this rank correlation with the objective, or with such a result, may be one too.
-SIMILAR = 0.8
+# Least correlation of a counter with gaps with the row numbers; a grid of powers has less.
+_ON_LINE = 0.95
+# Choices repeat. If more than this share of a column's labels are different, they identify the rows.
+_NEARLY_ALL = 0.8
+_DATE = re.compile(r"\d{4}-\d\d-\d\d([ T_].*)?|\d\d?[./]\d\d?[./]\d{4}.*")
 
 
-def why_by_values(numbers: np.ndarray, losses: np.ndarray) -> str:
-    """Why a column of numbers (n,) is not a parameter; "" if its values do not speak against it.
+def why_by_values(numbers: np.ndarray, losses: np.ndarray, others: Sequence[np.ndarray] = ()) -> str:
+    """What a column of numbers (n,) may be, instead of a parameter; "" if nothing.
 
-    ``losses`` are the objectives (n, m), NaN in rows that are not used.
+    ``losses`` are the objectives (n, m), NaN in rows that are not used; ``others`` are other columns (n,).
     """
     if _counts_rows(numbers):
         return "a counter of the rows"
     if _holds_times(numbers):
-        return "a time, by its values"
-    if any(_is_function(numbers, loss) for loss in losses.T):
-        return "an exact function of the objective"
-    return ""
+        return "a time"
+    likeness = max((rank_correlation(numbers, loss) for loss in losses.T), default=0.0)
+    like = likeness >= _LIKE_OBJECTIVE or (
+        likeness >= _LIKE_IF_EXPLAINED
+        and len(np.unique(numbers)) > len(numbers) / 2
+        and any(_explains(x, numbers) for x in others)
+    )
+    return f"a result (rank correlation {likeness:.2f})" if like else ""
 
 
-def may_be_result(name: str, numbers: Mapping[str, np.ndarray], losses: np.ndarray) -> bool:
-    """Whether a column orders the rows nearly as an objective (n, m) does, so that it may be a result.
+def why_by_labels(column: Column) -> str:
+    """What a column of choices may be, instead of a parameter; "" if nothing."""
+    column = column.as_labels()
+    n = int((column.index >= 0).sum())
+    if column.labels and all(_DATE.fullmatch(str(label).strip()) for label in column.labels):
+        return "a time"
+    many = n >= _LEAST_ROWS and len(column.labels) > _NEARLY_ALL * n and not column.categories
+    return "an identity" if many else ""
 
-    ``numbers`` are all columns (n,) of numbers that may be parameters, including this one.
-    """
-    likeness, column = order_as(numbers[name], losses), numbers[name]
-    if likeness < _DOUBTFUL_IF_EXPLAINED or likeness >= DOUBTFUL:
-        return likeness >= DOUBTFUL
-    others = (_both(numbers[other], column) for other in numbers if other != name)
-    return len(np.unique(column)) > len(column) / 2 and any(_explains(x, y) for x, y in others)
+
+def rank_correlation(x: np.ndarray, y: np.ndarray) -> float:
+    """Absolute Spearman correlation of two columns (n,); 0 if they are too short to tell."""
+    rows = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+    rows = rows[:: max(len(rows) // _PART, 1)]
+    x, y = x[rows], y[rows]
+    if len(rows) < _LEAST_ROWS or min(len(np.unique(x)), len(np.unique(y))) < _LEAST_VALUES:
+        return 0.0
+    return abs(float(np.corrcoef(_mean_ranks(x), _mean_ranks(y))[0, 1]))
 
 
 def _explains(x: np.ndarray, y: np.ndarray) -> bool:
     """Whether means in cells of ``x`` (n,) explain the ranks of ``y`` (n,), adjusted for their number."""
-    if not _speaks(x, y):
+    rows = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+    rows = rows[:: max(len(rows) // _PART, 1)]
+    n, rank = len(rows), _mean_ranks(y[rows])
+    if n < _LEAST_ROWS or len(np.unique(x[rows])) < _LEAST_VALUES:
         return False
-    part = slice(None, None, max(len(x) // _PART, 1))
-    place, rank = _ranks(x[part], "min") - 1, _ranks(y[part])
-    n, cell = len(rank), _CELLS * place // len(rank)
+    _, first, value = np.unique(np.sort(x[rows]), return_index=True, return_inverse=True)
+    place = np.empty(n, int)
+    place[np.argsort(x[rows], kind="stable")] = first[value]
+    cell = _CELLS * place // n
     within = rank - (np.bincount(cell, rank) / np.maximum(np.bincount(cell), 1))[cell]
-    return within @ within / (n - _CELLS) <= (1 - _EXPLAINED) * rank.var(ddof=1)
+    return bool(within @ within / (n - _CELLS) <= (1 - _EXPLAINED) * rank.var(ddof=1))
 
 
-def order_as(numbers: np.ndarray, losses: np.ndarray) -> float:
-    """Largest absolute Spearman rank correlation between a column (n,) and one of the objectives (n, m)."""
-    return max((_order_as(*_both(numbers, loss)) for loss in losses.T), default=0.0)
+def find_copies(codes: dict[str, np.ndarray], numbers: dict[str, np.ndarray | None]) -> dict[str, str]:
+    """Dictionary: column -> an earlier column that it follows from.
 
+    It has one value for each value of the other, or it orders all rows in the same way.
 
-def _order_as(x: np.ndarray, loss: np.ndarray) -> float:
-    if not _speaks(x, loss):
-        return 0.0
-    # A part of a long log shows whether sorting all of it is worth the time.
-    part = slice(None, None, max(len(x) // _PART, 1))
-    likeness = _correlation(_ranks(x[part]), _ranks(loss[part]))
-    doubtful = likeness > DOUBTFUL - 0.02 and len(x) > len(x[part])
-    return _correlation(_ranks(x), _ranks(loss)) if doubtful else likeness
-
-
-def order_of_rows(numbers: np.ndarray) -> bytes | None:
-    """The order of the rows by a column (n,); a column and its negative have the same order.
-
-    It is None for a constant column, and for few rows: two columns of few rows may agree by chance.
+    Args:
+        codes: column -> (n,) number of each row's value, by its first appearance.
+        numbers: column -> (n,) numbers, or None for labels.
     """
-    present = np.isfinite(numbers)
-    if present.sum() < LEAST_ROWS or np.ptp(numbers[present]) == 0:
-        return None
-    place = np.zeros(len(numbers), int)
-    place[present] = np.unique(numbers[present], return_inverse=True)[1] + 1
-    reversed_place = np.where(present, place.max() + 1 - place, 0)
-    return min(place.tobytes(), reversed_place.tobytes())
+    first_of: dict[bytes, str] = {}
+    copies = {}
+    for name, code in codes.items():
+        column, n_values = numbers[name], len(np.unique(code))
+        if len(code) < _LEAST_ROWS or n_values < 2:
+            continue
+        keys = [code.tobytes()] if n_values <= len(code) / 3 else []
+        if column is not None and n_values >= _LEAST_VALUES:
+            _, place = np.unique(column, return_inverse=True)
+            keys += [b"order" + min(place.tobytes(), (place.max() - place).tobytes())]
+        first = next((first_of[key] for key in keys if key in first_of), None)
+        copies |= {name: first} if first is not None else {}
+        first_of |= {key: name for key in keys if key not in first_of}
+    return copies
+
+
+def find_repeats(codes: dict[str, np.ndarray], numbers: dict[str, np.ndarray | None]) -> list[str]:
+    """Two or more columns of continuous values that repeat in the same rows, as settings of one trial do."""
+    alike: dict[bytes, list[str]] = {}
+    for name, code in codes.items():
+        column = numbers[name]
+        fractions = column is not None and (np.nan_to_num(column, posinf=0, neginf=0) % 1).any()
+        if fractions and _LEAST_VALUES <= len(np.unique(code)) <= len(code) / 2:
+            alike.setdefault(code.tobytes(), []).append(name)
+    columns = max(alike.values(), key=len, default=[])
+    return columns if len(columns) > 1 else []
+
+
+def changes_within(group: np.ndarray, code: np.ndarray) -> bool:
+    """Whether a column, by its codes (n,), has several values in rows of a group (n,), numbered from 0."""
+    return bool(number_rows([group, code], len(code)).max() > group.max())
+
+
+def counts_within(group: np.ndarray, numbers: np.ndarray | None) -> bool:
+    """Whether a column counts 0, 1, 2, ..., from the same start, in the rows of each group (n,)."""
+    if numbers is None or not np.isfinite(numbers).all() or (numbers % 1).any():
+        return False
+    order = np.lexsort((numbers, group))
+    begins = np.append(True, np.diff(group[order]) > 0)
+    steps, starts = np.diff(numbers[order]), numbers[order][begins]
+    return len(starts) < len(numbers) and bool((steps[~begins[1:]] == 1).all() and np.ptp(starts) == 0)
 
 
 def _counts_rows(numbers: np.ndarray) -> bool:
@@ -105,8 +151,8 @@ def _counts_rows(numbers: np.ndarray) -> bool:
     if steps.max() == 1:
         return True
     in_order = (np.diff(numbers) > 0).all() or (np.diff(numbers) < 0).all()
-    on_line = in_order and _correlation(numbers, np.arange(n)) > _ON_LINE
-    uneven = n >= LEAST_ROWS and steps.max() > steps.min()
+    on_line = in_order and abs(np.corrcoef(numbers, np.arange(n))[0, 1]) > _ON_LINE
+    uneven = n >= _LEAST_ROWS and steps.max() > steps.min()
     return uneven and np.ptp(numbers) < (10 if on_line else 2) * n
 
 
@@ -120,37 +166,6 @@ def _holds_times(numbers: np.ndarray) -> bool:
     return any(1e9 * unit <= low and high <= 2e9 * unit for unit in (1, 1e3, 1e6, 1e9)) and high < 1.1 * low
 
 
-def _is_function(numbers: np.ndarray, loss: np.ndarray) -> bool:
-    """Whether a column is a + b * loss, or the rank of the loss, in all rows where both are finite."""
-    x, y = _both(numbers, loss)
-    if len(x) < _LEAST_ON_LINE or len(np.unique(x[:_PART])) < _LEAST_VALUES:
-        return False
-    part = slice(None, None, max(len(x) // _PART, 1))
-    if _correlation(_ranks(x[part]), _ranks(y[part])) < 1 - 1e-3:
-        return False
-    ranks = [_ranks(sign * y, kind) for sign in (1, -1) for kind in ("min", "max", "dense")]
-    return any(_correlation(x, kind) > 1 - 1e-9 for kind in (y, *(ranks if _speaks(x, y) else ())))
-
-
-def _both(numbers: np.ndarray, loss: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers and the losses of the rows where both are finite."""
-    rows = np.isfinite(numbers) & np.isfinite(loss)
-    return numbers[rows], loss[rows]
-
-
-def _speaks(x: np.ndarray, y: np.ndarray) -> bool:
-    """Whether there are so many rows and different values that a common order cannot be chance."""
-    different = len(np.unique(x[:_PART])) >= _LEAST_VALUES and len(np.unique(y[:_PART])) >= _LEAST_VALUES
-    return len(x) >= LEAST_ROWS and different
-
-
-def _correlation(x: np.ndarray, y: np.ndarray) -> float:
-    return abs(float(np.corrcoef(x, y)[0, 1])) if np.ptp(x) > 0 and np.ptp(y) > 0 else 0.0
-
-
-def _ranks(x: np.ndarray, kind: str = "average") -> np.ndarray:
-    """Ranks from 1; ``kind`` says how equal values are ranked, as in `scipy.stats.rankdata`."""
+def _mean_ranks(x: np.ndarray) -> np.ndarray:
     _, value, counts = np.unique(x, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    ranks = {"min": last - counts + 1, "max": last, "dense": np.arange(1, len(counts) + 1)}
-    return ranks.get(kind, last - (counts - 1) / 2)[value]
+    return (np.cumsum(counts) - (counts - 1) / 2)[value]

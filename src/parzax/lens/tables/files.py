@@ -1,4 +1,4 @@
-"""Read tables from files: CSV, TSV, Parquet, Feather and Arrow by pyarrow, polars or pandas; JSON by Python.
+"""Read tables from files: CSV, TSV, Parquet, Feather and Arrow by pyarrow; JSON by Python.
 
 A text file may have semicolons and decimal commas, and may be in UTF-16. Any file may be compressed. A
 folder, or a pattern such as ``runs/*.csv``, stands for all its files, which must be of one kind.
@@ -6,6 +6,7 @@ folder, or a pattern such as ``runs/*.csv``, stands for all its files, which mus
 
 import bz2
 import codecs
+import csv
 import gzip
 import io
 import json
@@ -13,7 +14,6 @@ import re
 import zipfile
 from collections.abc import Callable
 from glob import glob
-from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -24,7 +24,7 @@ from parzax.lens.tables import formats
 from parzax.lens.tables.columns import Table
 from parzax.lens.tables.frames import open_table
 from parzax.lens.tables.records import read_documents, stack_tables, to_table
-from parzax.lens.tables.spelling import SURELY_COMMA
+from parzax.lens.tables.spelling import COMMA, SURELY_COMMA
 
 # Kind of a file by its ending; for a compressed file, by the ending before ".gz" and the like.
 KINDS = {
@@ -97,20 +97,10 @@ def read_table(path: Path) -> Table:
 
 
 def _read_frame(path: Path) -> Table:
-    """The table in one file, by pyarrow, polars or pandas; ValueError for a file that is not one."""
+    """The table in one file, by pyarrow; ValueError for a file that is not one."""
     suffix = kind_of(path)
-    readers = {"pyarrow": _with_pyarrow, "polars": _with_polars, "pandas": _with_pandas}
-    read = next((reader for library, reader in readers.items() if find_spec(library)), None)
-    if read is None:
-        remedy = "pip install 'parzax[dataframe]'"
-        raise ImportError(f"reading {suffix} files needs pyarrow, polars or pandas; {remedy}.")
-    kind = KINDS[suffix]
-
-    def read_file(file: BinaryIO) -> Table:
-        form = _separator_and_point(file, suffix) if kind == "csv" else ("", "")
-        return open_table(read(file, kind, *form))
-
-    return _read(path, read_file)
+    _checks.optional("pyarrow", f"Reading {suffix} files", "dataframe")
+    return _read(path, lambda file: _with_pyarrow(file, KINDS[suffix], suffix))
 
 
 def _read(path: Path, read: Callable[[BinaryIO], Any]) -> Any:
@@ -215,54 +205,52 @@ def _without_quoted(line: str) -> str:
     return re.sub(r'"[^"]*"', "", line)
 
 
-def _with_pyarrow(file: BinaryIO, form: str, separator: str, point: str) -> Any:
-    from pyarrow import ArrowInvalid, csv, ipc
+def _with_pyarrow(file: BinaryIO, kind: str, suffix: str) -> Table:
+    from pyarrow import ArrowInvalid, ipc, parquet
 
-    # One block if possible, since types are inferred from the first block.
-    block = min(max(file.seek(0, io.SEEK_END) + 1, 1 << 20), _MAX_ROW)
-    file.seek(0)
-    if form == "csv":
-        reading = csv.ReadOptions(block_size=block)
-        parsing = csv.ParseOptions(delimiter=separator, newlines_in_values=True)
-        converting = csv.ConvertOptions(null_values=_NULLS, strings_can_be_null=True, decimal_point=point)
-        return csv.read_csv(file, reading, parsing, converting)
-    if form == "parquet":
-        from pyarrow import parquet
-
+    if kind == "csv":
+        return _read_csv(file, suffix)
+    if kind == "parquet":
         with parquet.ParquetFile(file) as columns:
             _check_width(columns.metadata.num_columns)
-            return columns.read()
+            return open_table(columns.read())
     try:
-        return ipc.open_file(file).read_all()
+        return open_table(ipc.open_file(file).read_all())
     except ArrowInvalid:
         file.seek(0)
-        return ipc.open_stream(file).read_all()
+        return open_table(ipc.open_stream(file).read_all())
 
 
-def _with_polars(file: BinaryIO, form: str, separator: str, point: str) -> Any:
-    import polars
+def _read_csv(file: BinaryIO, suffix: str) -> Table:
+    """The table in a text file; every column is read as text first, as a data frame of text would be."""
+    from pyarrow import csv as arrow_csv
+    from pyarrow import string
 
-    options: dict[str, Any] = {}
-    if form == "csv":
-        options = {
-            "infer_schema_length": None,
-            "separator": separator,
-            "decimal_comma": point == ",",
-            "null_values": _NULLS,
-        }
-    return getattr(polars, f"read_{form}")(file, **options)
+    separator, point = _separator_and_point(file, suffix)
+    text = io.TextIOWrapper(file, "utf-8-sig", newline="")
+    names = next(csv.reader(text, delimiter=separator))
+    text.detach()
+    # One block if possible, so that a row may be long.
+    block = min(max(file.seek(0, io.SEEK_END) + 1, 1 << 20), _MAX_ROW)
+    file.seek(0)
+    reading = arrow_csv.ReadOptions(block_size=block)
+    parsing = arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True)
+    types = dict.fromkeys(names, string())
+    converting = arrow_csv.ConvertOptions(null_values=_NULLS, strings_can_be_null=True, column_types=types)
+    table = arrow_csv.read_csv(file, reading, parsing, converting)
+    return open_table(table if point == "." else _with_points(table))
 
 
-def _with_pandas(file: BinaryIO, form: str, separator: str, point: str) -> Any:
-    import pandas
+def _with_points(table: Any) -> Any:
+    """The table with decimal points, in columns of numbers with decimal commas."""
+    from pyarrow import compute
 
-    options: dict[str, Any] = {}
-    if form == "csv":
-        options = {"sep": separator, "decimal": point, "na_values": _NULLS, "keep_default_na": False}
-        # By default pandas before 3.1 rounds the last digit of decimals inexactly.
-        if tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1):
-            options["float_precision"] = "round_trip"
-    return getattr(pandas, f"read_{'feather' if form == 'ipc' else form}")(file, **options)
+    for i, name in enumerate(table.column_names):
+        column = table.column(i)
+        if compute.all(compute.match_substring_regex(column, rf"^(?:{COMMA.pattern}|[+-]?\d+)$")).as_py():
+            bare = compute.replace_substring(column, ".", "")
+            table = table.set_column(i, name, compute.replace_substring(bare, ",", "."))
+    return table
 
 
 def _check_width(n_columns: int) -> None:

@@ -1,6 +1,7 @@
 """Data frames of any library as tables; cells that hold records become columns."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from parzax.lens.tables.records import parse_cell, to_table
 
 # Columns whose text may be a record, as in files with tables of Weights & Biases.
 _NESTED = ("config", "summary", "params", "hyperparameters")
+# Columns with more different plain numbers are read at once.
+_MANY = 256
 
 
 def open_table(df: Any) -> Table:
@@ -61,21 +64,45 @@ def _nested_cells(name: str, series: Any, nw: Any) -> list[Any]:
 
 
 def _read_series(name: str, series: Any, nw: Any) -> Column:
-    """A narwhals series as a column; ValueError for types that are neither numbers nor labels."""
+    """A narwhals series as a column; ValueError for dates, times and bytes."""
     dtype, rows = series.dtype, np.arange(len(series))
     if dtype.is_numeric():
         values = np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
         missing, integers = np.isnan(values), dtype.is_integer()
         promoted = not integers and bool(missing.any() and (missing | (values == np.floor(values))).all())
         return Column(name, rows, numbers=values, integers=integers, promoted=promoted)
-    if dtype.is_temporal() or dtype.is_nested() or dtype == nw.Binary:
+    if dtype.is_temporal() or dtype == nw.Binary:
         kind = "dates or times" if dtype.is_temporal() else str(dtype)
         advice = "if it is a parameter, write it as numbers or text"
         raise ValueError(f"column {name!r}: it holds {kind}, neither numbers nor labels; {advice}.")
+    if dtype == nw.String:
+        return read_text(name, series.to_arrow())
     labels, null = series.to_list(), series.is_null()
-    if dtype not in (nw.Boolean, nw.String, nw.Enum):
+    if dtype not in (nw.Boolean, nw.Enum):
         labels = [x.item() if isinstance(x, np.generic) else x for x in labels]
         labels = [None if isinstance(x, float) and x != x else x for x in labels]
     if null.any():
         labels = [None if missing else x for x, missing in zip(labels, null.to_list(), strict=True)]
     return Column.of_labels(name, rows, labels, categories=dtype in (nw.Categorical, nw.Enum))
+
+
+def read_text(name: str, array: Any) -> Column:
+    """A pyarrow array of text as a column: booleans, many different plain numbers, or labels.
+
+    Numbers in text are labels here, which `parzax.lens.tables.spelling` reads; it takes long for many.
+    """
+    from pyarrow import ArrowInvalid, compute, float64, string
+
+    array, rows = array.cast(string()), np.arange(len(array))
+    n_texts = compute.count_distinct(array).as_py()
+    if n_texts > _MANY and not compute.any(compute.match_substring_regex(array, r"^[+-]?0\d")).as_py():
+        with suppress(ArrowInvalid):
+            numbers = array.cast(float64())
+            if compute.count_distinct(numbers).as_py() == n_texts:
+                whole = compute.all(compute.match_substring_regex(array, r"^[+-]?\d+$")).as_py()
+                return Column(name, rows, numbers=numbers.to_numpy(), promoted=bool(whole))
+    column = Column.of_labels(name, rows, array.to_pylist())
+    if column.labels and {label.lower() for label in column.labels} <= {"true", "false"}:
+        labels = [None if i < 0 else column.labels[i].lower() == "true" for i in column.index]
+        return Column.of_labels(name, rows, labels)
+    return column

@@ -1,16 +1,19 @@
-"""The parameters among the columns of a table, and columns by their names."""
+"""Columns by their names, and the parameters among them."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from shlex import quote
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from parzax.lens.tables.columns import Table, check_unique, listed
-from parzax.lens.tables.formats import FORMATS, OPTUNA, PLAIN, Format
-from parzax.lens.tables.unmarked import BOOKKEEPING, MAX_PARAMETERS, SEED, find_unmarked
+from parzax.lens.tables.formats import FORMATS, OPTUNA, Format
+
+MAX_PARAMETERS = 10_000
+# Columns of recorded regimes, and of the index that pandas writes to files.
+_INDEX = re.compile(r"regimes_.*|Unnamed: \d+|__index_level_0__|#|")
+_OF_OPTUNA = re.compile(
+    rf"number|duration|trial_id|value|values_.*|datetime_.*|user_attrs_.*|system_attrs_.*|{_INDEX.pattern}"
+)
 
 
 def full_name(name: str, columns: Sequence[str]) -> str:
@@ -63,87 +66,61 @@ def _letters(name: str) -> str:
     return re.sub(r"[\W_]", "", name.lower()) or name
 
 
-class Roles(NamedTuple):
-    """Which columns of a table are parameters, and sentences about the other columns.
-
-    Attributes:
-        column_of: dictionary: name of a parameter -> its column.
-        left_out: sentences on columns that are not parameters, for the report.
-        notes: sentences on what was guessed.
-    """
-
-    column_of: dict[str, str]
-    left_out: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+def bare_name(column: str) -> str:
+    """The parameter's name without the prefix of a format."""
+    names = (form.parameter_of(column) for form in FORMATS)
+    return next((name for name in names if name is not None), column)
 
 
 def find_parameters(
     table: Table,
     form: Format,
+    target: str,
     names: Sequence[str] | None,
     taken: Sequence[str],
-    asked: Sequence[str],
-    numbers_of: Callable[[str], np.ndarray | None],
-    losses: np.ndarray,
-    certain: Collection[str] = (),
-) -> Roles:
-    """The parameters of a table: by the ``names`` of a space, by the columns ``asked`` for, or by evidence.
+    asked: list[str],
+) -> tuple[dict[str, str], bool, list[str]]:
+    """The columns of the parameters, and which other columns are left out.
+
+    They are the columns ``asked`` for, those of the ``names`` of a space, those that the format marks, or all
+    columns that the format does not call something else.
 
     Args:
         table: all columns except those to drop.
         form: the format of the table.
+        target: the first objective.
         names: parameter names of a space. The column of a name has the prefix of the format, or the name
             itself.
         taken: columns with another role.
         asked: columns that the user calls parameters.
-        numbers_of: returns a column as (n,) numbers, or None for labels.
-        losses: (n, m) objectives, NaN in rows that are not used.
-        certain: columns that are parameters in any case, because their bounds are given.
+
+    Returns:
+        Dictionary parameter -> column; whether the columns are certain to be parameters; and sentences on
+        columns that are left out.
     """
     if asked:
-        column_of = {bare_name(column): column for column in asked}
         check_unique([bare_name(column) for column in asked])
-        return Roles(column_of)
+        return {bare_name(column): column for column in asked}, True, []
     free = [column for column in table.names if column not in taken]
     marked = {name: c for c in free if (name := form.parameter_of(c)) is not None}
-    if names is None and (n := len(marked or free)) > MAX_PARAMETERS:
-        what = f"{n} columns would be parameters, more than {MAX_PARAMETERS}"
-        raise ValueError(f"{what}; name the parameters, or pass a space.")
     if names is not None:
         column_of = {name: marked.get(name, name) for name in names}
-        absent = [name for name, column in column_of.items() if column not in table.names]
-        if absent:
+        if absent := [name for name, column in column_of.items() if column not in table.names]:
             what = f"the parameters {listed(absent)} of the space (params_<name> or <name>)"
             raise ValueError(f"the table has no column for {what}; {suggest(absent, table.names)}")
-        return Roles(column_of)
-    if marked:
-        # The report does not mention Optuna's other columns; unmarked columns of other tools may be
-        # parameters.
-        others = [c for c in free if c not in marked.values()]
-        others = [c for c in others if form is not OPTUNA or not BOOKKEEPING.fullmatch(c)]
-        roles = Roles(marked, (f"the columns {listed(others)}",) if others else ())
-    else:
-        columns, left_out = find_unmarked(free, form, table, taken[0], numbers_of, losses, certain)
-        roles = Roles(dict(zip(columns, columns, strict=True)), left_out, _note_seed(columns))
-    if form not in (PLAIN, OPTUNA):
-        where = f", with its parameters in {form.prefix}*" if form.prefix else ""
-        roles = roles._replace(notes=(f"a table of {form.name}{where}", *roles.notes))
-    if not roles.column_of:
-        reasons = f" ({'; '.join(roles.left_out)})" if roles.left_out else ""
-        remedy = "if some are parameters after all, name them (--parameters)"
-        raise ValueError(f"no column is a parameter; columns are {listed(table.names)}{reasons}; {remedy}.")
-    return roles
-
-
-def _note_seed(columns: Collection[str]) -> tuple[str, ...]:
-    seeds = [column for column in columns if SEED.fullmatch(column)]
-    if len(seeds) != 1:
-        return ()
-    option = f"seed={seeds[0]!r} (--seed {quote(seeds[0])})"
-    return (f"{seeds[0]}: if it numbers repeated runs, {option} gives standard errors",)
-
-
-def bare_name(column: str) -> str:
-    """The parameter's name without the prefix of a format."""
-    names = (form.parameter_of(column) for form in FORMATS)
-    return next((name for name in names if name is not None), column)
+        return column_of, True, []
+    others = form.find_others(table.names) | {c for c in free if _INDEX.fullmatch(c)}
+    at = table.names.index(target)
+    if form.results_last and not others.issuperset(table.names[:at]):
+        others |= {*table.names[at:]}
+    column_of = marked or {column: column for column in free if column not in others}
+    if len(column_of) > MAX_PARAMETERS:
+        what = f"{len(column_of)} columns would be parameters, more than {MAX_PARAMETERS}"
+        raise ValueError(f"{what}; name the parameters, or pass a space.")
+    # Other columns of Optuna need no mention.
+    unsaid = _INDEX if form is not OPTUNA else _OF_OPTUNA
+    rest = [c for c in free if c not in column_of.values() and not unsaid.fullmatch(c)]
+    if not column_of:
+        remedy = "name the parameters (parameters=, --parameters)"
+        raise ValueError(f"no column is left for parameters; columns are {listed(table.names)}; {remedy}.")
+    return column_of, bool(marked), [f"the columns {listed(rest)}"] if rest else []

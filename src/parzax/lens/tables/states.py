@@ -1,6 +1,7 @@
 """How runs ended: the words of many tools, translated to Optuna's trial states."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -24,24 +25,23 @@ def find_state(
 ) -> str | None:
     """The column that says how runs ended, or None.
 
-    It is the column ``named`` by a format ("" if it has none), else one of the ``columns`` with such a name;
-    both must hold a state word, or numbers if these stand for states (``numbered``). Else it is a column of
-    state words.
+    It is the column ``named`` by a format ("" if it has none), else the first of the ``columns`` with the
+    name of a state; both must hold a state word, or numbers if these stand for states (``numbered``). Else it
+    is the first column that holds only state words, among them one for a complete run.
     """
-    columns = [] if named == "" else list(columns)
-    if named in table.names and (
-        _to_states(_labels(table, named)) or (numbered and not _labels(table, named))
-    ):
+    if named == "":
+        return None
+    columns = list(columns)
+    if named in table.names and (any(_states(table, named)) or (numbered and not _labels(table, named))):
         return named
-    of_words = (name for name in columns if sounds_like_state(name) and _to_states(_labels(table, name)))
-    return next(of_words, None) or next((name for name in columns if holds_states(table, name)), None)
+    by_name = (name for name in columns if sounds_like_state(name) and any(_states(table, name)))
+    return next(by_name, None) or next((name for name in columns if holds_states(table, name)), None)
 
 
 def holds_states(table: Table, name: str) -> bool:
     """Whether a column holds only state words, among them one for a complete run."""
-    labels = _labels(table, name)
-    states = _to_states(labels)
-    return "COMPLETE" in states and len(states) == len(labels)
+    states = _states(table, name)
+    return "COMPLETE" in states and "" not in states
 
 
 def read_states(column: Column, numbered: Sequence[str] = ()) -> np.ndarray:
@@ -55,13 +55,13 @@ def read_states(column: Column, numbered: Sequence[str] = ()) -> np.ndarray:
     return np.array([*names, "MISSING"], dtype=object)[column.index]
 
 
+def _states(table: Table, name: str) -> list[str]:
+    """The state of each label, "" for a label that is none."""
+    return [_STATES.get(read_letters(label), "") for label in _labels(table, name)]
+
+
 def _labels(table: Table, name: str) -> Sequence[object]:
-    try:
+    with suppress(ValueError):  # text that is no number, such as dates
         column = table.read(name)
-    except ValueError:  # text that is no number, such as dates
-        return ()
-    return () if column.index is None else column.labels
-
-
-def _to_states(labels: Sequence[object]) -> list[str]:
-    return [_STATES[word] for word in map(read_letters, labels) if word in _STATES]
+        return () if column.index is None else column.labels
+    return ()

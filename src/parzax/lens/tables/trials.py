@@ -1,4 +1,4 @@
-"""Rows and trials: refuse rows that are none, and choose among several of one, such as epochs or budgets."""
+"""Rows and trials: which rows are of one trial, and which of them count."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -8,10 +8,10 @@ from shlex import quote
 import numpy as np
 
 from parzax._words import plural
-from parzax.lens.tables.columns import Table, short
+from parzax.lens._rows import number_rows
+from parzax.lens.tables.columns import Column, Table, short
 from parzax.lens.tables.formats import Format
 from parzax.lens.tables.names import sounds_like_result
-from parzax.lens.tables.repeats import Together
 
 CHOICES = ("last", "best", "all")
 # A result by which the rows are sorted has on average at most this many rows per different value.
@@ -22,68 +22,69 @@ _STEP = re.compile(r"(.*[._/])?(_step|epoch|global_step|training_iteration)")
 _LEAST_ROWS = 10
 
 
-def check_rows_are_trials(table: Table, form: Format) -> None:
-    """Refuse a table without marked parameters in which a row is a step of a run, or a metric of a trial."""
-    if any(form.parameter_of(name) is not None for name in table.names):
-        return
-    step = next((name for name in table.names if _STEP.fullmatch(name) and _increases(table, name)), None)
+def why_no_trials(table: Table) -> str:
+    """Why the rows of a table may be no trials: they are metrics of trials, or steps of one run; else ""."""
     if {"metric_name", "mean"} <= {*table.names}:
-        what = "one row for each metric of a trial (column 'metric_name')"
-        remedy = "give each trial one row, with a column for each parameter and each metric"
-    elif step is not None:
-        what = f"the course of a single run (column {step!r} increases from row to row)"
-        remedy = "give each run one row, with its parameters and its last result"
+        return "a row may be a metric of a trial ('metric_name'), and not a trial"
+    for name in filter(_STEP.fullmatch, table.names):
+        with suppress(ValueError):  # raised for text that is no number, such as dates
+            numbers = table.read(name).as_numbers()
+            if len(numbers) >= _LEAST_ROWS and (np.diff(numbers) > 0).all():
+                return f"the rows may be the course of a single run: {name!r} increases from row to row"
+    return ""
+
+
+def number_trials(
+    table: Table, form: Format, parameters: Sequence[str], log_number: np.ndarray
+) -> np.ndarray | None:
+    """(n,) number of each row's trial; None if every row is a trial.
+
+    Rows of one log (``log_number``, (n,)) are of one trial if they have the same label in the format's column
+    of trials, or, if the format has a column of steps only, the same values of all ``parameters``.
+    """
+    if form.trial in table.names:
+        keys = [read_labels(table.read(form.trial))]
+    elif form.step in table.names:
+        keys = [table.codes(name) for name in parameters if name != form.step]
     else:
-        return
-    otherwise = "if the rows are trials, name the parameters (parameters=, --parameters)"
-    raise ValueError(f"the table has {what}; {remedy}. Or, {otherwise}.")
+        return None
+    number = number_rows([log_number, *keys], table.n)
+    return number if number.max() + 1 < table.n else None
 
 
-def _increases(table: Table, name: str) -> bool:
-    """Whether a column's numbers increase from each row to the next."""
-    with suppress(ValueError):  # raised for text that is no number, such as dates
-        numbers = table.read(name).numbers
-        return numbers is not None and len(numbers) >= _LEAST_ROWS and bool((np.diff(numbers) > 0).all())
-    return False
+def read_labels(column: Column) -> np.ndarray:
+    """(n,) number of the label of each row; each row without a label gets a separate number."""
+    labels = column.as_labels()
+    return np.where(labels.missing(), -1 - np.arange(len(labels.rows)), labels.index)
 
 
 def choose_rows(
-    per_trial: str, together: Together, step: np.ndarray | None, losses: np.ndarray, reasons: np.ndarray
-) -> tuple[list[str], np.ndarray | None]:
-    """Write into ``reasons`` why rows of a trial do not count.
+    per_trial: str, trial: np.ndarray, step: np.ndarray | None, losses: np.ndarray, reasons: np.ndarray
+) -> list[str]:
+    """Write into ``reasons`` why rows of a trial do not count; return sentences for the report.
 
     Args:
         per_trial: which row of a trial counts: "last", the row with the largest step; "best", the row with
-            the smallest loss; or "all". Of repeats of a configuration all rows count, unless it is "best".
-            A trial whose last row has no loss failed, unless the loss was not measured in each row.
-        together: rows that belong together.
+            the smallest loss; or "all". A trial whose last row has no loss failed, unless the loss was not
+            measured in each row.
+        trial: (n,) number of each row's trial.
         step: (n,) step of each row; None for the order of the rows.
         losses: (n,) the first objective, NaN where missing.
         reasons: (n,) reason to leave out each row, "" for rows that count; changed in place.
-
-    Returns:
-        Sentences for the report, and the (n,) numbers of groups of the rows that count, or None.
     """
     keep = reasons == ""
-    n_rows, n_configurations = int(keep.sum()), len(np.unique(together.configuration[keep]))
-    every = per_trial == "all" or (together.repeated and per_trial == "last")
-    trial = together.configuration if every or together.repeated else together.trial
-    what = "configuration" if together.repeated else "trial"
-    held = f"{n_rows} rows hold {plural(len(np.unique(trial[keep])), what)}"
-    if n_rows == len(np.unique(trial[keep])):
-        notes = []
-    elif every:
-        notes = [f"{held}; samples and shuffles take the rows of a {what} together"]
-    else:
-        at = np.arange(len(trial)) if step is None else np.nan_to_num(step, nan=-np.inf)
-        ended = keep | (reasons == "state FAIL")
-        counted, failed, row = _choose_row(per_trial, trial, at, losses, keep, ended)
-        keep[counted] = False
-        reasons[keep] = f"not the {per_trial} row of its {what}"
-        notes = [f"{held}; the {row} of each counts, per_trial='all' (--per-trial all) takes all rows"]
-        notes += [f"{plural(failed, what)} failed: the last row has no value"] * (failed > 0)
-    grouped = n_configurations < np.count_nonzero(reasons == "")
-    return notes, together.configuration if grouped else None
+    n_rows, n_trials = int(keep.sum()), len(np.unique(trial[keep]))
+    held = f"{n_rows} rows hold {plural(n_trials, 'trial')}"
+    if n_rows == n_trials:
+        return []
+    if per_trial == "all":
+        return [f"{held}; samples and shuffles take the rows of a trial together"]
+    at = np.arange(len(trial)) if step is None else np.nan_to_num(step, nan=-np.inf)
+    counted, failed, row = _choose_row(per_trial, trial, at, losses, keep, keep | (reasons == "state FAIL"))
+    keep[counted] = False
+    reasons[keep] = f"not the {per_trial} row of its trial"
+    notes = [f"{held}; the {row} of each counts, per_trial='all' (--per-trial all) takes all rows"]
+    return notes + [f"{plural(failed, 'trial')} failed: the last row has no value"] * (failed > 0)
 
 
 def compare_steps(name: str, step: np.ndarray | None, allowed: np.ndarray, keep: np.ndarray) -> str:

@@ -23,13 +23,12 @@ class Format:
         others: the columns that are not parameters. Either a regular expression, which also excludes columns
             with the prefix, or a function that returns these columns, given all columns.
         results: a regular expression of the columns that may be the objective; "" if results have no mark.
-        results_last: whether all parameters come before the first result; for formats without a mark.
+        results_last: whether all parameters come before the objective; for formats without a mark.
         state: the column that says how a run ended; "" if no column does.
         states: the states that the numbers 0, 1, ... in this column stand for, if the tool writes numbers.
         trial: the column that says to which trial a row belongs.
         parent: the column with the trial that started a row's trial, as a search starts its runs.
         step: the column that counts the rows of a trial, such as its epochs.
-        text: whether the tool writes numbers as text.
         directions: dictionary: pattern of objectives, for `fnmatch` -> their direction in this tool, or the
             name of the column that holds it in words such as "max".
         file: name of the file that the tool writes for each trial or run, for a folder of them.
@@ -49,7 +48,6 @@ class Format:
     trial: str | None = None
     parent: str | None = None
     step: str | None = None
-    text: bool = False
     directions: Mapping[str, str] = field(default_factory=dict)
     file: str | None = None
     beside: str | None = None

@@ -10,7 +10,6 @@ MLFLOW = Format(
     state="status",
     trial="run_id",
     parent="tags.mlflow.parentRunId",
-    text=True,
     # Optuna's MLflow callback writes the direction into this column.
     directions={"metrics.value": "tags.direction"},
 )
@@ -24,5 +23,4 @@ MLFLOW_PAGE = Format(
     state="Status",
     trial="Run ID",
     parent="tags.mlflow.parentRunId",
-    text=True,
 )

@@ -1,0 +1,311 @@
+"""Counts of large logs: the same as of all rows in memory, resumable, with an error for each bad input."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import parzax as px
+from parzax.importance.levels import level_sets
+from parzax.lens.cli import counted, main
+from parzax.lens.logs import cutoffs
+from parzax.lens.logs.large import scan, widen
+
+LEVELS = [0.5, 0.1, 0.25]
+SPACE = px.Space(
+    {
+        "x": px.Float(1e-4, 1, log=True),
+        "k": px.Int(1, 40),
+        "c": px.Categorical(["a", "b"]),
+        "y": px.Float(-2, 3, when=px.In("c", ["a"])),
+    }
+)
+
+count = px.Counts.of
+
+
+def table(n=3000, seed=0):
+    """A log with ties, text, inactive values, nulls, NaN and infinities in the loss."""
+    rng = np.random.default_rng(seed)
+    x, k, c = 10 ** rng.uniform(-4, 0, n), rng.integers(1, 41, n), rng.integers(0, 2, n)
+    y = np.where(c == 0, rng.uniform(-2, 3, n), np.nan)
+    loss = np.round((np.log10(x) + 2) ** 2 + np.nan_to_num(y) + np.abs(k - 15) / 9, 2)
+    loss[::50], loss[1::97], loss[2::91] = np.nan, np.inf, -np.inf
+    labels = np.array(["a", "b"])[c]
+    columns = {"x": x, "k": k, "c": labels, "y": pa.array(y, from_pandas=True), "loss": loss}
+    return pa.table(columns)
+
+
+def write(folder: Path, rows: pa.Table, sizes=(1000, 700, 1300), row_group_size=256) -> str:
+    """The rows in several files of many row groups; their pattern."""
+    start = 0
+    for i, size in enumerate(sizes):
+        pq.write_table(rows.slice(start, size), folder / f"{i}.parquet", row_group_size=row_group_size)
+        start += size
+    return str(folder / "*.parquet")
+
+
+def encoded(rows: pa.Table, direction="minimize", region=0.9):
+    obs = px.Observations.from_dataframe(rows, "loss", directions=direction, space=SPACE, warn=False)
+    return obs.encode(LEVELS, region)
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_counts_of_files(tmp_path, direction):
+    """The counts and statuses of all rows in memory, whatever the files and row groups."""
+    rows = table()
+    wanted = count(encoded(rows, direction))
+    for sizes, group in (((1000, 700, 1300), 256), ((3000,), 3000)):
+        folder = tmp_path / str(group)
+        folder.mkdir()
+        path = write(folder, rows, sizes, group)
+        log = px.lens.count(path, SPACE, "loss", LEVELS, 0.9, directions=direction)
+        assert (log.counts == wanted.counts).all()
+        assert (log.status == wanted.status).all()
+        sign = -1 if direction == "maximize" else 1
+        blocks = [
+            count(px.encode(SPACE, *arrays(rows.slice(i, 999), sign), LEVELS, 0.9, cutoffs=log.cutoffs))
+            for i in range(0, 3000, 999)
+        ]
+        assert (blocks[0].merge(*blocks[1:]).counts == wanted.counts).all()
+    plain = px.Space({"k": SPACE["k"], "x": SPACE["x"]})
+    one = px.lens.count([path], plain, "loss", LEVELS, 0.9, directions=direction)
+    k, x = (wanted.counts[:, a:b] for a, b in ((97, 138), (0, 97)))
+    assert (one.counts == np.hstack([k, x])).all()
+
+
+def arrays(rows: pa.Table, sign: int):
+    obs = px.Observations.from_dataframe(rows, "loss", directions="minimize", space=SPACE, warn=False)
+    loss = sign * rows["loss"].to_numpy()
+    values = np.stack(
+        [np.asarray(rows["x"]), np.asarray(rows["k"]), np.asarray(rows["c"]) == "b", rows["y"].to_numpy()],
+        axis=1,
+    ).astype(float)
+    assert obs.n == len(rows)
+    return values, np.where(loss < np.inf, loss, np.nan)
+
+
+@pytest.mark.parametrize("most_sorted", [1 << 23, 100, 0])
+def test_cutoffs_by_histograms(monkeypatch, most_sorted):
+    """`level_sets` of all rows; catches wrong bits at any depth, for ties, signs and infinities."""
+    monkeypatch.setattr(cutoffs, "_MOST_SORTED", most_sorted)
+    rng, levels = np.random.default_rng(0), np.arange(1, 20) / 20
+    for losses in (
+        rng.normal(size=2003),
+        rng.integers(0, 7, 2003) / 7.0,
+        rng.normal(size=999) * 10.0 ** rng.integers(-300, 300, 999),
+        np.where(rng.random(500) < 0.3, -np.inf, rng.normal(size=500)),
+        rng.integers(-5, 5, 1000) * 5e-324,
+        np.array([2.0, 1.0]),
+        np.ones(50),
+        np.ones(1),
+    ):
+
+        def fold(new_state, add, losses=losses):
+            states = [new_state(), new_state()]
+            for i, block in enumerate(np.array_split(losses, 5)):
+                add(states[i % 2], block)
+            return states
+
+        found = cutoffs.find_cutoffs(fold, [*levels, 0.98])
+        wanted, _, status = level_sets(losses, losses == losses, None, tuple(levels), 0.98, False)
+        assert (cutoffs.LevelTable(found.values).find(losses) == wanted).all()
+        assert (found.status[:-1] == status).all()
+        assert (found.sizes == (losses[:, None] <= found.values).sum(axis=0)).all()
+
+
+def test_a_log_without_losses(tmp_path):
+    """No row, and the status says so."""
+    rows = table(20)
+    rows = rows.set_column(4, "loss", pa.array(np.full(20, np.nan)))
+    log = px.lens.count(write(tmp_path, rows, (20,)), SPACE, "loss", LEVELS)
+    assert not log.counts.any()
+    assert (log.status == int(px.Status.NO_DATA)).all()
+
+
+def test_bad_files(tmp_path):
+    """Each has an error that names the file and what to do; catches rows that are silently left out."""
+    rows = table()
+    path = write(tmp_path, rows)
+
+    def refused(message, space=SPACE, target="loss"):
+        with pytest.raises(ValueError, match=message):
+            px.lens.count(path, space, target, LEVELS)
+
+    refused(r"0.parquet' has no column 'z'", target="z")
+    refused(r"has no column 'z'", px.Space({"z": px.Float(0, 1)}))
+    refused(r"column 'c' is of type String; write the objective as numbers", target="c")
+    refused(r"0.parquet': values: row .* column 0 \('k'\) = .* outside Int", px.Space({"k": px.Int(1, 30)}))
+    refused(r"'b' is not one of the choices", px.Space({"c": px.Categorical(["a", "z"])}))
+    refused(r"'y'\) = nan is missing", px.Space({"y": px.Float(-2, 3)}))
+    file = tmp_path / "2.parquet"
+    other = rows.set_column(1, "k", rows["k"].cast(pa.float64()))
+    pq.write_table(other, file)
+    assert px.lens.count(path, SPACE, "loss", LEVELS).counts.any()
+    pq.write_table(rows.drop_columns("k"), file)
+    refused(r"2.parquet' has no column 'k'")
+    pq.write_table(rows, file)
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) // 2])
+    refused(r"2.parquet' cannot be read as parquet; it is damaged, truncated or another")
+    file.write_bytes(b"")
+    refused(r"2.parquet' is empty")
+
+
+def test_estimates_of_both_ways_under_x64():
+    """`estimate` of int64 counts in float64 equals that of the rows."""
+    rows = encoded(table())
+    with jax.enable_x64(True):
+        one, other = px.importance.estimate(count(rows)), px.importance.estimate(rows)
+    np.testing.assert_array_equal(one.importance, other.importance)
+
+
+RECORDS = pa.array([{"a": -1e6 * i, "x": 1e7} for i in range(3000)])
+
+
+def command(path, capsys, *more):
+    """The exit status of the command, and what it prints on stderr."""
+    words = ["importance", str(path), "--target", "loss", "--direction", "minimize", "--resamples", "0"]
+    status = main([*words, *more])
+    return status, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("more", [["--resamples", "0"], pytest.param([], marks=pytest.mark.slow)])
+def test_command_counts_or_reads(tmp_path, monkeypatch, capsys, more):
+    """Both ways print the same table and write the same numbers."""
+    rows = table().drop_columns("y")
+    path, answers = write(tmp_path, rows), []
+    out = tmp_path / "out.json"
+    for in_memory in (1 << 21, 0):
+        monkeypatch.setattr(counted, "_IN_MEMORY", in_memory)
+        words = ["importance", path, "--target", "loss", "--direction", "minimize", "--json", str(out)]
+        assert main([*words, *more]) == 0
+        answers.append(json.loads(out.read_text()))
+    read, log = answers
+    same = ("names", "levels", "status", "n_target", "n_region")
+    assert {name: log[name] for name in same} == {name: read[name] for name in same}
+    for name in ("per_seed", "mean"):
+        np.testing.assert_allclose(log["importance"][name], read["importance"][name], rtol=1e-12)
+    if not more:
+        assert log["uncertainty"]["p_value"] == read["uncertainty"]["p_value"]
+    capsys.readouterr()
+    monkeypatch.setattr(counted, "_SAMPLE", 300)
+    space = tmp_path / "space.json"
+    status, error = command(path, capsys, "--write-space", str(space))
+    assert (status, "were looked for in 300 rows" in error) == (0, True)
+    low, high = rows["x"].combine_chunks().to_numpy().min(), rows["x"].combine_chunks().to_numpy().max()
+    assert f"bounds of all 3000 rows: x: Float from {low:.6g} to {high:.6g}" in error
+    (domain,) = px.Space.from_json(space.read_text())["x"]
+    assert (domain.low, domain.high) == (low, high)
+    write(tmp_path, rows.set_column(2, "c", pa.array(["a", "b"] * 1499 + ["a", "z"])))
+    status, error = command(path, capsys)
+    assert status == 2
+    assert "'z' is not one of the choices" in error
+    assert "--space space.json" in error
+
+
+def test_command_says_what_it_counts(tmp_path, monkeypatch, capsys):
+    """Which logs need the rows; columns in some files alone, and a row that does not fit a given space."""
+    monkeypatch.setattr(counted, "_IN_MEMORY", 0)
+    rows = table().select(["x", "k", "loss"])
+    path, space = write(tmp_path, rows), tmp_path / "space.json"
+    space.write_text(px.Space({"x": px.Float(0, 1), "k": px.Int(1, 30)}).to_json())
+    status, error = command(path, capsys, "--space", str(space))
+    assert status == 2
+    assert re.search(r"values: row \d+, column 1 \('k'\) = .* is outside Int", error), error
+    nested = pa.table({"params": RECORDS, "loss": rows["loss"]})
+    states = rows.append_column("state", pa.array(["COMPLETE", "FAIL"] * 1500))
+    for name, log in (("records.pq", nested), ("states.pq", states)):
+        pq.write_table(log, tmp_path / name)
+        status, error = command(tmp_path / name, capsys, "--level", "0.1")
+        assert (status, "all rows are read into memory, because" in error) == (0, True)
+
+
+def test_frames_of_polars(tmp_path):
+    """A lazy query is counted as a file is; px.lens.count is found without an import."""
+    rows = table()
+    path = write(tmp_path, rows)
+    lazy = pl.scan_parquet(path).with_columns(extra=pl.col("x") * 2)
+    wanted = px.lens.count(path, SPACE, "loss", LEVELS)
+    assert (px.lens.count(lazy, SPACE, "loss", LEVELS).counts == wanted.counts).all()
+    assert (
+        px.lens.count(pl.DataFrame(pl.from_arrow(rows)), SPACE, "loss", LEVELS).counts == wanted.counts
+    ).all()
+    (domain,) = widen(px.Space({"x": px.Float(0.1, 0.2)}), scan(path))["x"]
+    x = rows["x"].to_numpy()
+    assert (domain.low, domain.high) == (x.min(), x.max())
+
+
+def test_no_file_counts_twice(tmp_path):
+    """Also under another name."""
+    path = write(tmp_path, table())
+    (tmp_path / "link").symlink_to(tmp_path / "1.parquet")
+    for again in (tmp_path / "1.parquet", tmp_path / "link"):
+        with pytest.raises(ValueError, match=f"{again}' is named twice, so its rows would count twice"):
+            px.lens.count([path, again], SPACE, "loss", LEVELS)
+
+
+def test_cutoffs_of_another_job(tmp_path):
+    """Files counted one by one, with the cut-offs of all, add up to all; catches cut-offs of each file."""
+    path, cutoffs = write(tmp_path, table()), None
+    for direction in ("minimize", "maximize"):
+        log = px.lens.count(path, SPACE, "loss", LEVELS, 0.9, directions=direction)
+        one = px.Space({"k": SPACE["k"]})
+        cutoffs = px.lens.count(path, one, "loss", LEVELS, 0.9, directions=direction).cutoffs
+        given = {"cutoffs": cutoffs, "directions": direction}
+        first, *others = (
+            px.lens.count(tmp_path / f"{i}.parquet", SPACE, "loss", LEVELS, 0.9, **given) for i in range(3)
+        )
+        assert (first.merge(*others).counts == log.counts).all()
+        assert not first.status.any()
+    with pytest.raises(ValueError, match="cutoffs must have shape"):
+        px.lens.count(path, SPACE, "loss", LEVELS, cutoffs=[0.0])
+    with pytest.raises(ValueError, match="cutoffs must not be NaN"):
+        px.lens.count(path, SPACE, "loss", LEVELS, cutoffs=[np.nan] * 4)
+
+
+def test_bad_arguments(tmp_path):
+    """Each has a named error before any pass; catches raw ones of NumPy, Arrow and pathlib."""
+    rows = table().select(["k", "loss"])
+    path = tmp_path / "log.parquet"
+    pq.write_table(rows, path)
+    x, loss = px.Space({"k": px.Int(1, 40)}), rows["loss"].to_numpy()
+
+    def refused(message, paths: Any = path, error: type[Exception] = ValueError, **more):
+        with pytest.raises(error, match=message):
+            px.lens.count(paths, x, "loss", LEVELS, **more)
+
+    refused("frame must name at least one file", [])
+    for wrong in (5, None, [5]):
+        refused("frame must be a polars frame, a path, a pattern or a list of paths, got", wrong, TypeError)
+    refused("grid must be a parzax.Grid, got 5", error=TypeError, grid=5)
+    for column in (RECORDS, pa.array([[1, 2]] * 3000), pa.array(np.arange(3000), pa.timestamp("s"))):
+        pq.write_table(rows.set_column(0, "k", column), path)
+        refused(r"log.parquet': column 'k' holds .*, neither numbers nor labels; write it as numbers or text")
+    for column in (pa.array(loss > 0), pa.nulls(3000), pa.array(map(str, loss))):
+        pq.write_table(rows.set_column(1, "loss", column), path)
+        refused("log.parquet': column 'loss' is of type .*; write the objective as numbers")
+    for value, message in (("99", r"= 99.0 is outside Int"), ("x", "'x' is not a number; name a column")):
+        text = pa.array(["1"] * 2601 + [value] + ["2"] * 398)
+        pq.write_table(rows.set_column(0, "k", text), path, row_group_size=256)
+        refused(f"log.parquet': .*row 2601.*{message}")
+
+
+def test_decimals(tmp_path):
+    """They are numbers, also as the objective."""
+    rows = table().select(["k", "loss"])
+    rows = rows.set_column(1, "loss", pa.array(np.arange(3000) % 997 / 100))
+    cast = pa.schema([("k", pa.decimal128(24, 2)), ("loss", pa.decimal128(24, 2))])
+    paths = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    counts = []
+    for path, log in zip(paths, (rows, rows.cast(cast)), strict=True):
+        pq.write_table(log, path)
+        counts.append(px.lens.count(path, px.Space({"k": SPACE["k"]}), "loss", LEVELS).counts)
+    assert (counts[0] == counts[1]).all()
