@@ -5,6 +5,7 @@ import math
 import numpy as np
 import optuna
 import pytest
+from conftest import OPTUNA
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState, create_trial
 
@@ -96,7 +97,7 @@ class TestDomains:
         assert not result.status.ravel()[0] & px.Status.UNIDENTIFIABLE
         assert "2 pools" in result.report.moving["x"]
         assert any("30 domains" in text for text in obs.report.inferred)
-        parity = px.cond_ped_anova(obs, estimator=px.GridEstimator.optuna())
+        parity = px.cond_ped_anova(obs, **OPTUNA)
         assert (parity.variance == 0).all()
         assert parity.status.ravel()[0] & px.Status.UNIDENTIFIABLE
 
