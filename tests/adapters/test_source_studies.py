@@ -19,7 +19,6 @@ from parzax.adapters.optuna.settings import Settings
 from parzax.adapters.optuna.sources import SourceTasks
 from parzax.meta import Sources
 from parzax.samplers import Sampler
-from parzax.space import host_frame
 
 sources = px.adapters.optuna.sources
 TPESampler = px.adapters.optuna.TPESampler
@@ -219,7 +218,7 @@ def captured(monkeypatch):
 
 def native(rows, space):
     """Native values (n, d) of the rows of a source, NaN where there is none."""
-    return np.where(rows.at.regime < 0, np.nan, host_frame(space).decode(rows.at))
+    return np.where(rows.at.regime < 0, np.nan, space.frame().decode(rows.at))
 
 
 def source(trial):

@@ -17,7 +17,6 @@ import parzax as px
 from parzax._numerics import open_uniform
 from parzax.kernels import AitchisonAitken, TruncatedNormal
 from parzax.kernels.bandwidth import OptunaTop
-from parzax.space import frame_of
 from parzax.space.axes import Listed, Steps
 
 N = 100_000
@@ -146,7 +145,7 @@ def _discrete_draws(key, domain, centre, scale, dtype) -> np.ndarray:
     place = domain.axis.unit(np.asarray([float(centre)]))
     size = jnp.int32(domain.n_values)
     drawn = draws_of(key, TruncatedNormal, jnp.asarray(place[0], dtype), jnp.asarray(scale, dtype), size)
-    frame = frame_of(px.Space({"x": domain}), np.dtype(dtype))
+    frame = px.Space({"x": domain}).frame(np.dtype(dtype))
     return np.asarray(frame.at(drawn[:, None]).index[:, 0])
 
 

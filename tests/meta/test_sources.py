@@ -16,7 +16,6 @@ import parzax as px
 from parzax.meta import best, named_sources, rows_at, source_rows
 from parzax.meta.states import place, split_rows
 from parzax.pareto import non_domination_rank
-from parzax.space import host_frame
 from parzax.split.state import resolved
 
 NAN = np.nan
@@ -42,12 +41,12 @@ def rows_of(space: px.Space, *logs: px.Observations, m: int = 1, c: int = 0):
 
 def values_of(space: px.Space, rows) -> np.ndarray:
     """Native values, NaN where inactive or missing."""
-    return np.where(rows.at.regime < 0, NAN, host_frame(space).decode(rows.at))
+    return np.where(rows.at.regime < 0, NAN, space.frame().decode(rows.at))
 
 
 def assert_same(found, space: px.Space, x) -> None:
     """Points are those of these values, to the last bit."""
-    wanted = host_frame(space).encode(np.asarray(x, float))
+    wanted = space.frame().encode(np.asarray(x, float))
     assert wanted.valid.all()
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
         np.testing.assert_array_equal(one, other)
@@ -82,7 +81,7 @@ def test_own_space(name):
     if name in SPACES:
         x = draw(name, 40, 3)
     else:
-        frame = host_frame(space)
+        frame = space.frame()
         x = frame.decode(frame.drawn(np.random.default_rng(0).random((40, len(space.slots)))))
     own = log(x, np.arange(40), space)
     (found,) = rows_of(space, own)

@@ -14,7 +14,7 @@ from reference import tpe as oracle
 
 import parzax as px
 from parzax.samplers import Sampler, State
-from parzax.space import Points, frame_of
+from parzax.space import Points
 
 N_ROWS, N_EXTRA, CAPACITY, N_CANDIDATES = 30, 6, 40, 12
 NAN, INF = math.nan, math.inf
@@ -156,7 +156,7 @@ def score_of(sampler: Sampler, state: State, x):
 @eqx.filter_jit
 def encoded(space: px.Space, x) -> Points:
     """Native values on the axes of a space, compiled."""
-    return frame_of(space, x.dtype).encode(x)
+    return space.frame(x.dtype).encode(x)
 
 
 def valid(space: px.Space, x) -> np.ndarray:

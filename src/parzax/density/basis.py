@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from parzax import _checks
 from parzax._numerics import to_device
 from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal
-from parzax.space import AbstractCells, Categorical, Domain, Frame, Points, Recorded, Space, frame_of
+from parzax.space import AbstractCells, Categorical, Domain, Frame, Points, Recorded, Space
 from parzax.space.axes import Steps
 from parzax.space.frame import axis_shape, stack_axes
 
@@ -121,7 +121,7 @@ def basis_of(space: Space, dtype: Any, families: Families = (), smallest: float 
     continuous = [s for s, domain in enumerate(domains) if domain.n_values is None]
     always = [not space.domains[space.slots[s].parameter][0].conditions for s in continuous]
     return Basis(
-        frame=frame_of(space, dtype),
+        frame=space.frame(dtype),
         parts=tuple(_regimes(space, part, key[0], dtype) for key, part in parts.items() if key is not None),
         numeric=_regimes(space, by_rule.get(False, []), TruncatedNormal),
         categories=_regimes(space, by_rule.get(True, []), AitchisonAitken),

@@ -15,7 +15,8 @@ from parzax._numerics import capacity, to_device
 from parzax.density.basis import Basis
 from parzax.density.fitting import Settings, check_rules, fit_rows
 from parzax.density.mixture import Mixture
-from parzax.space import Frame, Points, Space, check_dtype, check_regimes, host_frame, refuse_rows
+from parzax.space import Frame, Points, Space
+from parzax.space.checks import check_regimes, refuse_rows
 from parzax.status import Status
 
 # Number of NumPy rows encoded together, so that intermediate values stay in a core's cache.
@@ -44,7 +45,7 @@ def checked_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tupl
         )
         return _floating(space, x), weight, mixture_weight
     dtype = jnp.result_type(float)
-    check_dtype(space, dtype, native=False)
+    space.check_dtype(dtype, native=False)
     size, counts = capacity(n), None
     given = {name: np.ones(n) if values is None else values for name, values in given.items()}
     if any(isinstance(values, jax.Array) for values in given.values()):
@@ -99,7 +100,7 @@ def _check_range(weights: list[np.ndarray], dtype: Any) -> None:
 
 def encoded(space: Space, x: np.ndarray, size: int, dtype: Any) -> Points:
     """NumPy rows as ``size`` points (NumPy arrays with floats of ``dtype``), 0 after the last row."""
-    frame, shape = host_frame(space), (size, len(space))
+    frame, shape = space.frame(), (size, len(space))
     points = Points(*(np.zeros(shape, kind) for kind in (np.int32, dtype, np.int32, bool)))
     for start in range(0, len(x), _CHUNK):
         chunk = frame.encode(x[start : start + _CHUNK])
@@ -111,7 +112,7 @@ def encoded(space: Space, x: np.ndarray, size: int, dtype: Any) -> Points:
 def _floating(space: Space, x: jax.Array) -> jax.Array:
     """Native values on the device, in a dtype that can represent them."""
     x = x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(jnp.result_type(float))
-    check_dtype(space, x.dtype, native=True)
+    space.check_dtype(x.dtype, native=True)
     return x
 
 

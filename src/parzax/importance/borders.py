@@ -13,7 +13,7 @@ import numpy as np
 
 from parzax._numerics import count_below, float_of_key, ordered_key
 from parzax.importance.layout import Grid, cell_points, grid_cells, layout
-from parzax.space import Domain, Recorded, Space, host_frame
+from parzax.space import Domain, Recorded, Space
 from parzax.space.axes import BOUND_SLACK, Listed, Steps
 from parzax.space.conditions import UNITS
 
@@ -251,7 +251,7 @@ def _steps(axis: Any) -> tuple[float, float]:
 
 def _test_keys(space: Space, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
     """For each test of a condition, the first key at which it holds, and the next at which it fails."""
-    frame, keys = host_frame(space), []
+    frame, keys = space.frame(), []
     for s, low, high in zip(frame.tested, frame.low, frame.high, strict=True) if frame.n_rounds else ():
         axis = space.slots[s].domain.axis
         if axis.discrete:

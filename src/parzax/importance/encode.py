@@ -17,8 +17,9 @@ from parzax.importance.borders import Tables, build_tables, cell_search, count_i
 from parzax.importance.flags import status_bit
 from parzax.importance.layout import Grid, Layout, layout
 from parzax.importance.levels import checked_cutoffs, checked_levels, level_sets, rank_levels, sets_by_cutoffs
-from parzax.space import INACTIVE, Recorded, Space, Varying, check_regimes, host_frame, refuse_rows
+from parzax.space import INACTIVE, Recorded, Space, Varying
 from parzax.space.axes import STEP_SLACK
+from parzax.space.checks import check_regimes, refuse_rows
 from parzax.status import Status
 
 _GRID = Grid()
@@ -356,7 +357,7 @@ def _applying_slots(
     x: Float[Array, "n d"], key: Int[Array, "n d"], missing: Bool[Array, "n d"], space: Space, table: Tables
 ) -> tuple[Any, Bool[Array, "n d"]]:
     """The slot that applies for each parameter (the first slot if none applies), and whether one applies."""
-    first, frame, parameter = jnp.asarray(table.first_slot)[None], host_frame(space), table.parameter
+    first, frame, parameter = jnp.asarray(table.first_slot)[None], space.frame(), table.parameter
     if not frame.n_rounds:
         return first, jnp.ones(x.shape, bool)
     parents, parent = np.unique(frame.tested, return_inverse=True)

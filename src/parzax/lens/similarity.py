@@ -18,7 +18,7 @@ from parzax.meta import Comparison, named_sources, source_rows
 from parzax.meta.comparison import SimilarityEstimator
 from parzax.meta.reduction import kept_parameters
 from parzax.meta.states import Tasks
-from parzax.space import Recorded, Space, check_dtype
+from parzax.space import Recorded, Space
 from parzax.split import AbstractSplit, Split
 from parzax.split.gamma import Linear
 from parzax.split.merits import Equal
@@ -93,7 +93,7 @@ def task_similarity(
     """
     logs = named_sources(tasks, "tasks")
     space = _read_space(*next(iter(logs.items()))) if space is None else space
-    check_dtype(space, jnp.result_type(float), native=True, arrays=False)
+    space.check_dtype(jnp.result_type(float), native=True, arrays=False)
     n_constraints = _checks.whole_number("n_constraints", n_constraints, 0)
     rows = source_rows(logs, space, next(iter(logs.values())).n_objectives, n_constraints)
     estimator, every = SimilarityEstimator.of(space, smoothing, comparison), Tasks.of(rows, split)

@@ -17,7 +17,7 @@ from parzax.meta.comparison import ComparedTasks, Comparison, SimilarityEstimato
 from parzax.meta.densities import over_tasks
 from parzax.meta.rows import Notes, SourceRows
 from parzax.meta.states import Tasks
-from parzax.space import Points, Space, check_dtype
+from parzax.space import Points, Space
 from parzax.split import AbstractSplit, SplitRows, State
 
 
@@ -42,7 +42,7 @@ class Sources(eqx.Module):
     ) -> "Sources":
         """Fit the groups of one or more tasks in the target's space; see `parzax.meta_learn_tpe`."""
         dtype = jnp.result_type(float)
-        check_dtype(space, dtype, native=True, arrays=False)
+        space.check_dtype(dtype, native=True, arrays=False)
         tasks, basis = Tasks.of(rows, split), smoothing.basis(space, dtype)
         estimator = SimilarityEstimator.of(space, smoothing, comparison)
 

@@ -10,7 +10,8 @@ from parzax import _checks
 from parzax._compile import Compiled, compiled
 from parzax._numerics import to_device
 from parzax._words import plural
-from parzax.space import Frame, Points, Space, host_frame, refuse_rows
+from parzax.space import Frame, Points, Space
+from parzax.space.checks import refuse_rows
 from parzax.split.state import State, violations
 
 R = TypeVar("R")
@@ -45,7 +46,7 @@ def configurations(name: str, x: Any, space: Space, frame: Frame, dtype: Any) ->
         x = x.astype(dtype)
         at = call(_encode, frame, x)
     else:
-        at = host_frame(space).encode(x)
+        at = space.frame().encode(x)
     if not _checks.is_traced(at):
         refuse_rows(name, space, x, jax.device_get(at.valid))
     return x.astype(dtype), to_device(at, dtype)

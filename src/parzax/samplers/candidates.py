@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from parzax import _checks
 from parzax._numerics import to_device
 from parzax.density.basis import Basis
-from parzax.space import INACTIVE, AbstractCells, Points, Space, host_frame
+from parzax.space import INACTIVE, AbstractCells, Points, Space
 from parzax.split.state import same_rows
 
 # For a batch of n suggestions the space is enumerated if it has at most max(_MOST_ENUMERATED, _DRAWS * n)
@@ -85,7 +85,7 @@ def enumerate_points(space: Space, n: int, dtype: Any) -> Points | None:
     if rows is None:
         return None
     with jax.ensure_compile_time_eval():
-        return to_device(host_frame(space).encode(rows), dtype)
+        return to_device(space.frame().encode(rows), dtype)
 
 
 @lru_cache(maxsize=64)

@@ -28,7 +28,7 @@ from parzax.samplers.candidates import Proposal
 from parzax.samplers.presets import Directions, names_guesses, tpe
 from parzax.samplers.sampler import Sampler
 from parzax.samplers.start import AbstractStart, FromRows
-from parzax.space import Space, check_dtype
+from parzax.space import Space
 from parzax.split import AbstractSplit, Split, State
 
 
@@ -114,7 +114,7 @@ def meta_learn_tpe(
         space, n_objectives, n_constraints, directions=directions, split=split, smoothing=smoothing,
         acquisition=acquisition, proposal=proposal,
     )  # fmt: skip
-    check_dtype(space, jnp.result_type(float), native=True, arrays=False)
+    space.check_dtype(jnp.result_type(float), native=True, arrays=False)
     rows = source_rows(named, space, target.n_objectives, target.n_constraints)
     if start is None:
         start = first_suggestions(n_constraints)

@@ -20,7 +20,7 @@ from parzax.samplers import arguments, suggestion
 from parzax.samplers.best import Best, best_rows, signed
 from parzax.samplers.candidates import Proposal, enumerate_points
 from parzax.samplers.start import AbstractStart, RandomStart
-from parzax.space import Points, Space, check_dtype
+from parzax.space import Points, Space
 from parzax.split import AbstractSplit, State
 from parzax.split.state import violations
 
@@ -108,7 +108,7 @@ class Sampler(eqx.Module):
     def init(self, capacity: int = 64) -> State:
         """An empty state for up to ``capacity`` rows. Outside compiled code a full state grows."""
         capacity, dtype = _checks.whole_number("capacity", capacity, 1), jnp.result_type(float)
-        check_dtype(self.space, dtype, native=True, arrays=False)
+        self.space.check_dtype(dtype, native=True, arrays=False)
         sizes = len(self.space), self.n_objectives, self.n_constraints
         return to_device(State.empty(*sizes, capacity, dtype))
 

@@ -12,7 +12,7 @@ from parzax import _checks
 from parzax._compile import compiled
 from parzax.samplers.arguments import call
 from parzax.samplers.repeats import incumbents
-from parzax.space import Space, host_frame
+from parzax.space import Space
 
 
 class Trace(eqx.Module):
@@ -88,7 +88,7 @@ class Trace(eqx.Module):
         """The space and the native values in float64; those rounded out of their domain are moved inside."""
         if self.space is None:
             raise ValueError("this trace has no space; give it one: dataclasses.replace(trace, space=space).")
-        x, frame = np.asarray(self.x, np.float64), host_frame(self.space)
+        x, frame = np.asarray(self.x, np.float64), self.space.frame()
         return self.space, frame.decode(frame.nearest(x.reshape(-1, x.shape[-1]))).reshape(x.shape)
 
 

@@ -95,8 +95,9 @@ class Frame:
     n_rounds: int = field(default=0, metadata={"static": True})  # number of generations of parameters
 
     @classmethod
+    @lru_cache(maxsize=1024)
     def of(cls, space: Any, dtype: Any) -> "Frame":
-        """Build the frame for JAX arrays with floats of ``dtype``; None builds it for NumPy arrays."""
+        """Build the frame of a space, see `Space.frame`."""
         slots, n_parameters = space.slots, len(space)
         stacked, axes, groups = dtype is not None, [slot.domain.axis for slot in slots], {}
         for s, axis in enumerate(axes):
@@ -298,17 +299,6 @@ class Frame:
         return applies
 
 
-@lru_cache(maxsize=1024)
-def frame_of(space: Any, dtype: Any) -> Frame:
-    """The frame of a space for JAX arrays with floats of ``dtype``; None gives `host_frame`."""
-    return Frame.of(space, dtype)
-
-
-def host_frame(space: Any) -> Frame:
-    """The frame of a space for NumPy arrays in float64, which broadcasts axes over columns."""
-    return frame_of(space, None)
-
-
 def axis_shape(axis: AbstractAxis) -> Any:
     """Key that axes share if they can be stacked; lists are padded to a power of two."""
     room = 1 << (len(axis.values) - 1).bit_length() if isinstance(axis, Listed) else 0
@@ -331,7 +321,7 @@ def _narrowed(a: np.ndarray, dtype: Any) -> np.ndarray:
     if a.dtype == np.int64:
         limits = np.iinfo(np.int32)
         return np.clip(a, limits.min, limits.max).astype(np.int32)
-    # A bound may be too large for the dtype. Then native values are refused in this dtype, see `check_dtype`.
+    # A bound may be too large for the dtype. Then `Space.check_dtype` refuses native values in this dtype.
     with np.errstate(over="ignore"):
         return a.astype(dtype) if a.dtype == np.float64 else a
 
@@ -401,23 +391,6 @@ def _place_values(parameter: Int[np.ndarray, " s"], axes: list[AbstractAxis]) ->
         words[-1][:, j] = product * n, product
         product *= size
     return np.stack(words, axis=1)
-
-
-def check_dtype(space: Any, dtype: Any, *, native: bool, arrays: bool = True) -> None:
-    """Raise ValueError for a domain whose values a dtype cannot tell apart.
-
-    If ``native``, values are given in that dtype; else they were encoded in float64, and only their places
-    are in that dtype. With ``arrays`` the error suggests NumPy arrays, which are encoded in float64.
-    """
-    for slot in space.slots:
-        axis = slot.domain.axis
-        if not axis.resolved(dtype, native):
-            helps = arrays and axis.resolved(dtype, False)
-            hint = "give NumPy arrays, or use" if helps else "use Float or"
-            raise ValueError(
-                f"space: {np.dtype(dtype).name} cannot tell the values of {space.names[slot.parameter]!r} "
-                f"apart ({slot.domain!r}); {hint} jax.enable_x64(True)."
-            )
 
 
 def _map_blocks(function: Callable[..., Any], *arrays: Any) -> Any:

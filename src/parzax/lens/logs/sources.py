@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from parzax._words import plural
 from parzax.meta.rows import SourceRows
-from parzax.space import INACTIVE, Categorical, Domain, Points, Space, choice_key, host_frame
+from parzax.space import INACTIVE, Categorical, Domain, Points, Space, choice_key
 
 Observations: TypeAlias = Any  # `parzax.Observations`, whose method `to_source` calls this module
 
@@ -62,7 +62,7 @@ def _encode(space: Space, x: Float[np.ndarray, "n d"]) -> tuple[Points, Any, Any
     Also returns three masks (n, d): values that are absent although the parameter may be active; values
     outside the domain, which count as absent; values that were given although the parameter is inactive.
     """
-    at = host_frame(space).encode(x)
+    at = space.frame().encode(x)
     given, wrong, off = ~np.isnan(x), ~at.valid, at.regime == INACTIVE
     absent, outside, inactive = np.zeros_like(given), wrong & given & ~off, wrong & given & off
     for name in space.order:
