@@ -32,6 +32,12 @@ def test_the_key_comes_first():
         px.optimize_many(px.tpe(SPACE), loss, KEY[None], 5)  # pyright: ignore
 
 
+@pytest.mark.parametrize(("guess", "meant"), [("Observation", "Observations"), ("optimise", "optimize")])
+def test_unknown_names(guess, meant):
+    with pytest.raises(AttributeError, match=f"no attribute '{guess}'; did you mean '{meant}'"):
+        getattr(px, guess)
+
+
 def test_a_pair_of_objectives_is_no_constraint():
     with pytest.raises(ValueError, match=r"for constraints, but n_constraints is 0.*jnp.stack\(\[a, b\]\)"):
         px.optimize(KEY, px.tpe(SPACE, 2), lambda key, x: (x[0], 1 - x[0]), 5)

@@ -1,5 +1,6 @@
 """parzax: batched Parzen estimators in JAX, for hyperparameter importance and acquisition scoring."""
 
+from difflib import get_close_matches as _get_close_matches
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
@@ -56,7 +57,9 @@ def __getattr__(name: str) -> _Any:
     elif name in _HOMES:
         member = getattr(_import_module(_HOMES[name]), name)
     else:
-        raise AttributeError(f"module 'parzax' has no attribute {name!r}")
+        close = [] if name.startswith("_") else _get_close_matches(name, __dir__(), 1, 0.7)
+        meant = f"; did you mean {close[0]!r}?" if close else ""
+        raise AttributeError(f"module 'parzax' has no attribute {name!r}{meant}")
     globals()[name] = member
     return member
 

@@ -3,7 +3,6 @@
 import enum
 import re
 from collections.abc import Callable
-from functools import cache
 from typing import Self
 
 import numpy as np
@@ -109,9 +108,3 @@ def drop_consequences(status: np.ndarray | int) -> np.ndarray:
     for cause, consequences in _FOLLOWS.items():
         status = np.where(status & int(cause) != 0, status & ~int(consequences), status)
     return status
-
-
-@cache
-def status_names(status: int) -> str:
-    """Names of the bits that are set, such as "TIED_CUTOFF|LOW_DATA"; "" for none."""
-    return "|".join(str(bit.name) for bit in Status(status))
