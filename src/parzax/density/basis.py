@@ -14,8 +14,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from parzax import _checks
 from parzax._numerics import to_device
 from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal
-from parzax.space import AbstractCells, Categorical, Domain, Frame, Points, Recorded, Space
-from parzax.space.axes import Steps
+from parzax.space import Categorical, Cells, Domain, Frame, Points, Recorded, Space
 from parzax.space.frame import axis_shape, stack_axes
 
 # A discrete domain with at most this many values has one column per value in the matrix product.
@@ -40,12 +39,13 @@ class Regimes(eqx.Module):
     most: int = eqx.field(static=True)  # upper bound on the numbers of values
     # Discrete regimes with at most v values: the lower and the upper ends of the cells of all values.
     cells: Float[Any, "2 k v"] | None = None
-    axis: AbstractCells | None = None  # axes of discrete regimes with more values, stacked
+    axis: Cells | None = None  # axes of discrete regimes with more values, stacked
 
     @property
     def is_lattice(self) -> bool:
         """Whether the kernels are truncated normals and all cells of a regime have the same width."""
-        return self.family is TruncatedNormal and isinstance(self.axis, Steps) and not self.axis.log
+        equal = self.axis is not None and self.axis.step is not None and not self.axis.log
+        return self.family is TruncatedNormal and equal
 
     def columns(self, x: Shaped[Any, "n d"]) -> Shaped[Any, "k n"]:
         """Columns of the k regimes, taken from the columns of the d parameters."""

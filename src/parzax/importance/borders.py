@@ -14,7 +14,7 @@ import numpy as np
 from parzax._numerics import count_below, float_of_key, ordered_key
 from parzax.importance.layout import Grid, cell_points, grid_cells, layout
 from parzax.space import Domain, Recorded, Space
-from parzax.space.axes import BOUND_SLACK, Listed, Steps
+from parzax.space.axes import BOUND_SLACK
 from parzax.space.conditions import UNITS
 
 _Function = Callable[[np.ndarray], np.ndarray]
@@ -229,23 +229,23 @@ def _domain_keys(domain: Domain, dtype: Any) -> tuple[int, int, np.ndarray, np.n
     before = after = np.zeros(0, _INTEGER[dtype])
     n = int(axis.n_values)
     outer = np.asarray(axis.native(np.array([0.0, 1.0]), np.array([0, max(n - 1, 0)])), np.float64)
-    if isinstance(axis, Listed) or (n and not _by_units(axis) and n <= _MOST_LISTED):
+    if n and (axis.step is None or (n <= _MOST_LISTED and not _by_units(axis))):
         values = domain.list_values()
         middles = (values[1:] + values[:-1]) / 2
         before, after = ends(values, np.append(-np.inf, middles), np.append(middles, np.inf))
-    step = 0.4 * axis.step if isinstance(axis, Steps) else np.inf
+    step = np.inf if axis.step is None else 0.4 * axis.step
     below, upto = ends(outer, outer - step, outer + step)
     return int(below[0]) + 1, int(upto[1]), before, after
 
 
 def _by_units(axis: Any) -> bool:
     """Whether the values are integers at steps of 1."""
-    return isinstance(axis, Steps) and bool(axis.step == 1 and axis.first == np.floor(axis.first))
+    return axis.step == 1 and bool(axis.first == np.floor(axis.first))
 
 
 def _steps(axis: Any) -> tuple[float, float]:
     """First value and step of a stepped axis whose values are not listed; step 0 for other axes."""
-    stepped = isinstance(axis, Steps) and (_by_units(axis) or axis.n_values > _MOST_LISTED)
+    stepped = axis.step is not None and (_by_units(axis) or axis.n_values > _MOST_LISTED)
     return (axis.first, axis.step) if stepped else (0.0, 0.0)
 
 

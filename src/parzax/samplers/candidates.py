@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from parzax import _checks
 from parzax._numerics import to_device
 from parzax.density.basis import Basis
-from parzax.space import INACTIVE, AbstractCells, Points, Space
+from parzax.space import INACTIVE, Cells, Points, Space
 from parzax.split.state import same_rows
 
 # For a batch of n suggestions the space is enumerated if it has at most max(_MOST_ENUMERATED, _DRAWS * n)
@@ -101,7 +101,7 @@ def enumerate_space(space: Space, most: int) -> np.ndarray | None:
             axis, parents = domain.axis, rows[regime == i]
             if not len(parents):
                 continue
-            if not isinstance(axis, AbstractCells) or axis.n_values * len(parents) > most:
+            if not isinstance(axis, Cells) or axis.n_values * len(parents) > most:
                 return None
             n = int(axis.n_values)
             extended = np.repeat(parents, n, axis=0)

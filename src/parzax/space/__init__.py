@@ -1,5 +1,5 @@
 from parzax.space.axes import AbstractAxis as AbstractAxis
-from parzax.space.axes import AbstractCells as AbstractCells
+from parzax.space.axes import Cells as Cells
 from parzax.space.conditions import Between as Between
 from parzax.space.conditions import Condition as Condition
 from parzax.space.conditions import In as In

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 
 from parzax import _checks
-from parzax.space.axes import BOUND_SLACK, AbstractAxis, Continuum, Listed, Steps
+from parzax.space.axes import BOUND_SLACK, AbstractAxis, Cells, Continuum
 from parzax.space.conditions import Condition, choice_key, choice_label, plain_values, repr_as_call
 
 # Largest integer: integers are stored in float64, which is exact up to here.
@@ -140,12 +140,12 @@ class Numeric(Domain):
         if self.low == self.high:
             # A domain of one value has a tiny step: the tolerance is a share of the step, and a large one
             # would accept other values.
-            return Steps.of(1, self.low, 1e3 * BOUND_SLACK * abs(self.low) or 1e-300)
+            return Cells.stepped(1, self.low, 1e3 * BOUND_SLACK * abs(self.low) or 1e-300)
         if step is None:
             return Continuum.between(float(self.low), float(self.high), self.log)
         width = self.high - self.low
         n_steps = int(width // step) if isinstance(self, Int) else round(width / step)
-        return Steps.of(n_steps + 1, self.low, step, self.log)
+        return Cells.stepped(n_steps + 1, self.low, step, self.log)
 
 
 @dataclass(frozen=True, repr=False)
@@ -245,8 +245,8 @@ class Ordinal(Domain):
     def _axis(self) -> AbstractAxis:
         if len(self.values) == 1:
             (only,) = self.values
-            return Steps.of(1, only, 1e-3 * abs(only) or 1e-300)
-        return Listed.of(self.values, self.log)
+            return Cells.stepped(1, only, 1e-3 * abs(only) or 1e-300)
+        return Cells.listed(self.values, self.log)
 
 
 @dataclass(frozen=True, repr=False)
@@ -283,7 +283,7 @@ class Categorical(Domain):
         return len(self.choices)
 
     def _axis(self) -> AbstractAxis:
-        return Steps.of(len(self.choices))
+        return Cells.stepped(len(self.choices))
 
     def key(self, value: Any) -> float | None:
         return self.codes.get(choice_key(value))

@@ -15,12 +15,10 @@ from jax.tree_util import register_dataclass
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from parzax._numerics import namespace
-from parzax.space.axes import AbstractAxis, Listed
+from parzax.space.axes import AbstractAxis, Cells
 from parzax.space.conditions import Recorded, is_inside
 
 INACTIVE = -1
-# Number of entries in a block of rows, small enough for intermediate values to stay in the cache.
-_BLOCK = 32768
 # The place of a value outside its domain may overflow. This is harmless, since the value is not valid.
 _QUIET = np.errstate(invalid="ignore", over="ignore", divide="ignore")
 
@@ -102,7 +100,7 @@ class Frame:
         stacked, axes, groups = dtype is not None, [slot.domain.axis for slot in slots], {}
         for s, axis in enumerate(axes):
             # On the host lists are not stacked, so they need no padding.
-            alone = not stacked and isinstance(axis, Listed)
+            alone = not stacked and isinstance(axis, Cells) and axis.room
             groups.setdefault(s if alone else axis_shape(axis), []).append(s)
         parameter, columns = np.array([slot.parameter for slot in slots]), np.arange(n_parameters)
         counted = np.array([axis.discrete for axis in axes])
@@ -123,15 +121,12 @@ class Frame:
         )
         return jax.tree.map(lambda a: _narrowed(a, dtype), frame)
 
+    @_QUIET
     def encode(self, x: Float[Any, "n d"], given: Bool[Any, "n s"] | None = None) -> Points:
         """Points of native values (NaN where inactive, codes for categories).
 
         ``given`` says which slots may apply according to the log; None allows all.
         """
-        return _map_blocks(self._encode, *((x,) if given is None else (x, given)))
-
-    @_QUIET
-    def _encode(self, x: Float[Any, "n d"], given: Bool[Any, "n s"] | None = None) -> Points:
         value = self.spread(x)
 
         def locate(axis: AbstractAxis, value: Any) -> tuple[Any, Any]:
@@ -301,16 +296,16 @@ class Frame:
 
 def axis_shape(axis: AbstractAxis) -> Any:
     """Key that axes share if they can be stacked; lists are padded to a power of two."""
-    room = 1 << (len(axis.values) - 1).bit_length() if isinstance(axis, Listed) else 0
-    return jax.tree.structure(axis), room
+    room = axis.room if isinstance(axis, Cells) else 0
+    return jax.tree.structure(axis), room and 1 << (room - 1).bit_length()
 
 
 def stack_axes(axes: list[AbstractAxis], dtype: Any) -> AbstractAxis:
     """Stack axes of one `axis_shape`, `_narrowed`; on the host a single axis is returned unchanged."""
     if dtype is None and len(axes) == 1:
         return axes[0]
-    room = max((len(axis.values) for axis in axes if isinstance(axis, Listed)), default=0)
-    same = [axis.padded(room) if isinstance(axis, Listed) else axis for axis in axes]
+    room = max(axis.room for axis in axes if isinstance(axis, Cells)) if axes[0].discrete else 0
+    same = [axis.padded(room) if isinstance(axis, Cells) else axis for axis in axes]
     return jax.tree.map(lambda *arrays: _narrowed(np.stack(arrays), dtype), *same)
 
 
@@ -391,25 +386,3 @@ def _place_values(parameter: Int[np.ndarray, " s"], axes: list[AbstractAxis]) ->
         words[-1][:, j] = product * n, product
         product *= size
     return np.stack(words, axis=1)
-
-
-def _map_blocks(function: Callable[..., Any], *arrays: Any) -> Any:
-    """function(arrays), for a function that treats each row separately.
-
-    Long NumPy arrays (n, d) are passed in blocks of rows with contiguous columns. The function must return an
-    array, or a tree of arrays, with as many rows as it was given.
-    """
-    n, width = arrays[0].shape
-    size = max(1, _BLOCK // width)
-    # The number of rows of JAX arrays may be symbolic.
-    if not all(isinstance(array, np.ndarray) for array in arrays) or n <= size:
-        return function(*arrays)
-    results: list[np.ndarray] = []
-    tree: Any = None
-    for start in range(0, n, size):
-        rows = slice(start, start + size)
-        blocks, tree = jax.tree.flatten(function(*(np.asfortranarray(array[rows]) for array in arrays)))
-        results = results or [np.empty((n, *block.shape[1:]), block.dtype) for block in blocks]
-        for result, block in zip(results, blocks, strict=True):
-            result[rows] = block
-    return jax.tree.unflatten(tree, results)
