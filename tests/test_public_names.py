@@ -35,7 +35,7 @@ PACKAGES = {
     },
     "results": {"Comparison", "InteractionResult"},
     "pareto": {
-        *("attainment_surface", "crowding_distance", "front_status", "hypervolume", "log_hypervolume"),
+        *("attainment_surface", "crowding_distance", "front_status", "hypervolume"),
         *("non_domination_rank", "greedy_hypervolume_order", "AbstractTies", "Crowding", "Hypervolume"),
     },
     "ages": {"AbstractAges", "equal", "ramp"},

@@ -87,8 +87,9 @@ class Compiled(Generic[P, R]):
 
             def flat(static: Any, *arrays: Any) -> Any:
                 self.n_compiled += 1
+                function: Any = self.__wrapped__
                 args, kwargs = _joined(static, *arrays)
-                other, results = _parted(self.__wrapped__(*args, **kwargs))
+                other, results = _parted(function(*args, **kwargs))
                 # What of the result is no array is static in the structure of this call.
                 return jax.tree_util.Partial(lambda *arrays: _joined(other, *arrays), *results)
 

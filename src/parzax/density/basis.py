@@ -150,7 +150,7 @@ def _peak(space: Space, smallest: float | None) -> float | None:
     out = 0.0
     for domains in space.domains:
         axes = [domain.axis for domain in domains]
-        widths = [axis.narrowest() if axis.discrete else smallest for axis in axes]
+        widths = [axis.narrowest() if isinstance(axis, Cells) else smallest for axis in axes]
         scales = [width for width in widths if width is not None]
         if len(scales) < len(widths):
             return None

@@ -245,8 +245,9 @@ def _by_units(axis: Any) -> bool:
 
 def _steps(axis: Any) -> tuple[float, float]:
     """First value and step of a stepped axis whose values are not listed; step 0 for other axes."""
-    stepped = axis.step is not None and (_by_units(axis) or axis.n_values > _MOST_LISTED)
-    return (axis.first, axis.step) if stepped else (0.0, 0.0)
+    if axis.step is None or not (_by_units(axis) or axis.n_values > _MOST_LISTED):
+        return 0.0, 0.0
+    return axis.first, axis.step
 
 
 def _test_keys(space: Space, dtype: Any) -> tuple[np.ndarray, np.ndarray]:

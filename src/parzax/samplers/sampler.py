@@ -85,9 +85,10 @@ class Sampler(eqx.Module):
         return hash((structure, *(id(x) if isinstance(x, jax.Array) else x for x in leaves)))
 
     def _repr_html_(self) -> str:
-        names = [part.name for part in fields(self) if part.name != "space"]
         title = f"{type(self).__name__} of {', '.join(self.space.names)}"
-        return _html.settings(title, {name: getattr(self, name) for name in names})
+        names = [part.name for part in fields(self) if part.name != "space"]
+        rows = [(name, " ".join(repr(getattr(self, name)).split())) for name in names]
+        return _html.table(title, [("setting", "value"), *rows], left=(0, 1))
 
     @property
     def n_objectives(self) -> int:

@@ -33,7 +33,10 @@ class Domain(ABC):
     __repr__ = repr_as_call
 
     def __new__(cls, *_: Any, **kwargs: Any) -> Self:
-        _checks.check_arguments(cls.__name__, kwargs, [field.name for field in fields(cls) if field.init])
+        options = [field.name for field in fields(cls) if field.init]
+        for name in kwargs:
+            if name not in options:
+                raise TypeError(f"{cls.__name__} has no argument {name!r}; {_checks.suggest(name, options)}")
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
@@ -41,10 +44,6 @@ class Domain(ABC):
         for condition in when:
             _checks.instance("when", condition, Condition, "In or Between, or a list of such conditions")
         object.__setattr__(self, "when", when)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """For pickle: the fields, without cached values."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -178,10 +177,6 @@ class Int(Numeric):
         return int(value)
 
     @property
-    def n_values(self) -> int:
-        return int(self.axis.n_values)
-
-    @property
     def has_integers(self) -> bool:
         return True
 
@@ -277,10 +272,6 @@ class Categorical(Domain):
 
     def __hash__(self) -> int:
         return hash((tuple(self.codes), self.conditions))
-
-    @property
-    def n_values(self) -> int:
-        return len(self.choices)
 
     def _axis(self) -> AbstractAxis:
         return Cells.stepped(len(self.choices))

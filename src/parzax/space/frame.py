@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import numpy as np
@@ -17,6 +17,8 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 from parzax._numerics import namespace
 from parzax.space.axes import AbstractAxis, Cells
 from parzax.space.conditions import Recorded, is_inside
+
+AxisT = TypeVar("AxisT", bound=AbstractAxis)
 
 INACTIVE = -1
 # The place of a value outside its domain may overflow. This is harmless, since the value is not valid.
@@ -82,10 +84,9 @@ class Frame:
     tested: Any = None  # (t,) the slot whose value a test reads
     first_number: Any = None  # (t,) a test of a number holds if first_number <= number < last_number
     last_number: Any = None  # (t,)
-    low: Any = (
-        None  # (t,) a test of a value on a continuum holds if low <= value < high, or at ``low`` if equal
-    )
-    high: Any = None  # (t,)
+    # (t,) a test of a value on a continuum holds if low <= value < high, or at ``low`` if both are equal
+    low: Any = None
+    high: Any = None
     any_of: Any = None  # (t, c) 1 if the test belongs to the condition
     all_of: Any = None  # (c, s) 1 if the condition belongs to the slot
     # (s, s) 1 if the first slot comes before the second of the same parameter; None if at most one can apply
@@ -300,7 +301,7 @@ def axis_shape(axis: AbstractAxis) -> Any:
     return jax.tree.structure(axis), room and 1 << (room - 1).bit_length()
 
 
-def stack_axes(axes: list[AbstractAxis], dtype: Any) -> AbstractAxis:
+def stack_axes(axes: list[AxisT], dtype: Any) -> AxisT:
     """Stack axes of one `axis_shape`, `_narrowed`; on the host a single axis is returned unchanged."""
     if dtype is None and len(axes) == 1:
         return axes[0]
