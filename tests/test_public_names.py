@@ -30,7 +30,7 @@ PACKAGES = {
         *("attainment_surface", "crowding_distance", "front_status", "hypervolume", "log_hypervolume"),
         *("non_domination_rank", "greedy_hypervolume_order", "AbstractTies", "Crowding", "Hypervolume"),
     },
-    "ages": {"AbstractAges", "equal", "ramp"},
+    "ages": {"AbstractAges", "Ramp"},
     "gamma": {"AbstractGamma", "linear", "optuna", "sqrt"},
     "kernels": {"AbstractKernel", "AbstractProductKernel", "TruncatedNormal"},
     "papers": {"c_tpe", "meta_learn_tpe", "mo_tpe"},
