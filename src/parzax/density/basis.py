@@ -146,15 +146,13 @@ def loses_digits(dtype: Any, n_continuous: int, smallest: float | None) -> bool:
 
 def _peak(space: Space, smallest: float | None) -> float | None:
     """Upper bound on the log of kernel / wide kernel; each numeric factor adds log(1 / scale) + 1/2."""
-    out = 0.0
+    peak = 0.0
     for domains in space.domains:
-        axes = [domain.axis for domain in domains]
-        widths = [axis.narrowest() if axis.discrete else smallest for axis in axes]
-        scales = [width for width in widths if width is not None]
-        if len(scales) < len(widths):
+        widths = [domain.axis.narrowest() if domain.axis.discrete else smallest for domain in domains]
+        if None in widths:
             return None
-        out += 0.5 - math.log(min(scales))
-    return out
+        peak += 0.5 - math.log(min(width for width in widths if width is not None))
+    return peak
 
 
 def on_device(basis: Basis, *values: Any) -> Basis:

@@ -18,7 +18,8 @@ from parzax.density.basis import Basis, Families, basis_of, families_of, on_devi
 from parzax.density.mixture import Mixture
 from parzax.density.prior import check_masses, user_priors
 from parzax.kernels import AbstractKernel
-from parzax.kernels.bandwidth import AbstractBandwidth, Scott, as_categorical_bandwidth
+from parzax.kernels.bandwidth import AbstractBandwidth, Scott
+from parzax.kernels.bandwidth.categorical import as_categorical_bandwidth
 from parzax.space import Points, Space, check_dtype
 from parzax.status import describe
 

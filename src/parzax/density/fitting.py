@@ -141,7 +141,7 @@ def slot_scales(
 
 def _over_slots(
     function: Callable[..., Array], rule: Any, parameter: Int[Any, " k"], n_parameters: int, *columns: Any
-) -> Float[Array, "k #n"]:  # noqa: F821
+) -> Float[Array, "k _"]:
     """function(rule, column, ...) for each of k slots; a setting has one number, or one per parameter."""
 
     def select(setting: Shaped[Any, " d"]) -> Shaped[Array, " k"]:

@@ -49,29 +49,26 @@ def log_kernels(
     Everything that depends on the kernels alone is computed here, once for all calls of the function. -inf is
     replaced by a finite number, see `restored`. ``n_points`` is the total number of points.
     """
-    terms = []
+    terms, pairwise = [], False
     for part in basis.parts:
         kernels = kernels_of(part, rows, scale)
         if part.cells is not None:
             terms.append(_few_values(part, kernels, basis.n_slots))
-        elif part.axis is not None:
-            terms.append(_many_values(part, kernels, part.here(rows), basis.n_slots, n_points))
-        elif issubclass(part.family, AbstractProductKernel) and not basis.pairwise:
+        elif part.axis is None and issubclass(part.family, AbstractProductKernel) and not basis.pairwise:
             terms.append(_product(part, kernels))
-        else:
+        elif part.axis is None:
             terms.append(_pairwise(part, kernels))
+            pairwise = True
+        else:
+            terms.append(_many_values(part, kernels, part.here(rows), basis.n_slots, n_points))
+            pairwise = True
     terms += [_user_prior(prior, rows, basis.n_slots) for prior in priors]
 
     def evaluate(at: Points) -> Float[Array, "j n"]:
         zero = jnp.zeros((at.unit.shape[0], len(rows)), scale.dtype)
         return sum((term(at) for term in terms), zero)
 
-    return evaluate, any(part.axis is not None or _is_pairwise(basis, part) for part in basis.parts)
-
-
-def _is_pairwise(basis: Basis, part: Regimes) -> bool:
-    continuous = part.cells is None and part.axis is None
-    return continuous and (basis.pairwise or not issubclass(part.family, AbstractProductKernel))
+    return evaluate, pairwise
 
 
 def kernels_of(part: Regimes, rows: Points, scale: Float[Array, "n d"]) -> AbstractKernel:

@@ -23,8 +23,8 @@ from parzax.kernels.bandwidth import (
     FixedTop,
     Neighbours,
     OptunaTop,
-    as_categorical_bandwidth,
 )
+from parzax.kernels.bandwidth.categorical import as_categorical_bandwidth
 from parzax.space import INACTIVE, Points, Space
 from parzax.split import SplitRows, State
 from parzax.status import Status
