@@ -117,7 +117,7 @@ def _pairwise(part: Regimes, kernels: AbstractKernel) -> LogKernels:
     def log_density(kernels: AbstractKernel, unit: Float[Array, " j"]) -> Float[Array, "j n"]:
         return jax.vmap(lambda x: jax.vmap(lambda kernel: kernel.log_density(x))(kernels))(unit)
 
-    return lambda at: _sum_of(log_density, kernels, part.columns(at.unit), part.here(at), _zeros(at, kernels))
+    return lambda at: _sum_of(log_density, kernels, part.columns(at.unit), part.here(at), kernels)
 
 
 def _many_values(
@@ -160,20 +160,17 @@ def _many_values(
     def terms(at: Points) -> Float[Array, "j n"]:
         # A value number from another regime may be too large here; its cell would have NaN derivatives.
         number = jnp.minimum(part.columns(at.index), last)
-        return _sum_of(read, regimes, number, part.here(at), _zeros(at, kernels))
+        return _sum_of(read, regimes, number, part.here(at), kernels)
 
     return terms
 
 
-def _zeros(at: Points, kernels: AbstractKernel) -> Float[Array, "j n"]:
-    first = jax.tree.leaves(kernels)[0]
-    return jnp.zeros((at.unit.shape[0], first.shape[1]), first.dtype)
-
-
 def _sum_of(
-    term: Callable[..., Array], regimes: Any, x: Array, here: Array, zero: Array
+    term: Callable[..., Array], regimes: Any, x: Array, here: Array, kernels: AbstractKernel
 ) -> Float[Array, "j n"]:
     """Sum of term(regime, x) over the regimes that apply, in a loop."""
+    first = jax.tree.leaves(kernels)[0]
+    zero = jnp.zeros((here.shape[1], first.shape[1]), first.dtype)
 
     def add(total: Float[Array, "j n"], one: Any) -> tuple[Float[Array, "j n"], None]:
         regime, x, here = one
@@ -185,14 +182,13 @@ def _sum_of(
 def _user_prior(prior: UserPrior, rows: Points, n_slots: int) -> LogKernels:
     """log prior - log wide kernel, for the rows that are not in the regime of a user's prior."""
     absent = ~prior.here(rows)
-    return lambda at: jnp.where(absent[None], prior_ratio(n_slots, at, prior)[:, None], 0)
 
+    def terms(at: Points) -> Float[Array, "j n"]:
+        unit, index = at.unit[:, prior.parameter], at.index[:, prior.parameter]
+        ratio = finite(prior.log_prob(unit, index) - prior.log_wide(unit, index), n_slots)
+        return jnp.where(absent[None] & prior.here(at)[:, None], ratio[:, None], 0)
 
-def prior_ratio(n_slots: int, at: Points, prior: UserPrior) -> Float[Array, " j"]:
-    """log prior - log wide kernel of a user's prior, at the points in its regime; else 0."""
-    unit, index = at.unit[:, prior.parameter], at.index[:, prior.parameter]
-    difference = prior.log_prob(unit, index) - prior.log_wide(unit, index)
-    return jnp.where(prior.here(at), finite(difference, n_slots), 0)
+    return terms
 
 
 def finite(x: Float[Array, "*n"], n_slots: int) -> Float[Array, "*n"]:
