@@ -242,8 +242,8 @@ def importance_over_weights(
     """
     wanted = "a parzax.importance.ImportanceOverWeights (from importance_over_weights)"
     _checks.instance("sweep", sweep, ImportanceOverWeights, wanted)
-    if len(sweep.losses) != 2:
-        raise ValueError(f"sweep must have two objectives to be drawn, got {len(sweep.losses)}.")
+    if len(sweep.objectives) != 2:
+        raise ValueError(f"sweep must have two objectives to be drawn, got {len(sweep.objectives)}.")
     # All results have the same levels and names.
     index = _arguments.find_level(sweep.results[0], level).number
     overall = np.mean([result.over_seeds()[0][index] for result in sweep.results], axis=0)
@@ -260,7 +260,7 @@ def importance_over_weights(
         sure = np.ones(len(weights), bool)
         _draw_line(ax, weights, values, counts, counts, sure, label=_text.escape(name), **look)
         entries.append((_axes.make_handle(linewidth=1.8, **look), short.get(name, name)))
-    first, second = (_text.shorten_name(name, 22) for name in sweep.losses)
+    first, second = (_text.shorten_name(name, 22) for name in sweep.objectives)
     ax.set(xlabel=f"weight of {second} (the rest: {first})", ylim=(0, None))
     ax.set_ylabel(levels[0].label("", "mean ± standard error, {}"))
     _axes.tidy(ax)
