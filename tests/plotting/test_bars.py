@@ -127,7 +127,7 @@ def test_equal_bars_keep_the_order_of_the_space(zero):
 @pytest.mark.slow
 def test_parity_estimator_draws_equal_shares():
     # Catches 1/d of the parity estimator drawn as nothing.
-    result = px.cond_ped_anova(mixed_observations(equal=True), 0.3, estimator=px.GridEstimator.optuna())
+    result = px.cond_ped_anova(mixed_observations(equal=True), 0.3, **OPTUNA)
     ax = importance_bars(result)
     assert [bar.get_width() for bar in ax.patches] == pytest.approx([1 / 11] * 11)
     plt.close()
