@@ -93,7 +93,6 @@ def content(
         # First the statuses that occur, with advice; then warnings that hold for every log.
         "beware": [(name.replace("_", " ").capitalize(), text) for name, text in advice]
         + [("", text) for text in _GENERAL],
-        "doubts": result.report.doubts(),
         "log": _first(
             [shorten(visible(line), _LINE) for line in result.report.lines(result.n_seeds)], _MOST_LINES
         ),
