@@ -40,7 +40,7 @@ PACKAGES = {
     },
     "ages": {"AbstractAges", "equal", "ramp"},
     "gamma": {"AbstractGamma", "linear", "optuna", "sqrt"},
-    "kernels": {"AbstractKernel", "AbstractPlainKernel", "AbstractProductKernel", "TruncatedNormal"},
+    "kernels": {"AbstractKernel", "AbstractProductKernel", "TruncatedNormal"},
     "papers": {"c_tpe", "meta_learn_tpe", "mo_tpe"},
     "merits": {"AbstractMerit", "by_rank", "equal"},
     "meta": {"TaskSimilarity", "task_kernel", "task_similarity", "total_variation"},
