@@ -23,11 +23,9 @@ from parzax.meta import (
     rows_at,
     source_rows,
 )
-from parzax.samplers.arguments import call
-from parzax.samplers.candidates import Proposal
+from parzax.samplers.candidates import AbstractStart, FromRows, Proposal
 from parzax.samplers.presets import Directions, names_guesses, tpe
 from parzax.samplers.sampler import Sampler
-from parzax.samplers.start import AbstractStart, FromRows
 from parzax.space import Space, check_dtype
 from parzax.split import AbstractSplit, Split, State
 
@@ -168,7 +166,7 @@ def similarities(sampler: Sampler, state: State) -> Float[Array, " t"]:
         remedy = "give task_weights to parzax.meta_learn_tpe"
         raise ValueError(f"similarities needs a sampler whose densities mix source tasks: {remedy}.")
     smoothing.sources.check_precision(state.x.dtype)
-    return call(_similarities, sampler.split, smoothing, state)
+    return _similarities(sampler.split, smoothing, state)
 
 
 @compiled

@@ -18,9 +18,8 @@ from parzax.density.smoothing import AbstractSmoothing, Smoothing
 from parzax.kernels.bandwidth import Scott
 from parzax.meta import Comparison
 from parzax.pareto import Crowding, Hypervolume
-from parzax.samplers.candidates import Proposal
+from parzax.samplers.candidates import AbstractStart, Proposal, RandomStart
 from parzax.samplers.sampler import Sampler
-from parzax.samplers.start import AbstractStart, RandomStart
 from parzax.space import Space
 from parzax.split import AbstractSplit, Split
 from parzax.split.gamma import Linear, Optuna, Sqrt
