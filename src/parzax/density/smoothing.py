@@ -134,7 +134,8 @@ class Smoothing(AbstractSmoothing):
 
     def _is_anchor(self, basis: Basis, n: int, dtype: Any) -> bool:
         """Whether the prior bounds the ratios of n kernels to the densities of all groups."""
-        if basis.peak is None or self.prior_weight <= 0:
+        is_known = isinstance(self.prior_weight, (int, float))  # not an array, which may be traced
+        if basis.peak is None or not is_known or self.prior_weight <= 0:
             return False
         return basis.peak + math.log1p(n / self.prior_weight) <= _RANGE * math.log(jnp.finfo(dtype).max)
 
