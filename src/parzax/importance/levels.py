@@ -17,8 +17,8 @@ from parzax.status import Status
 
 # Relative tolerance for rounding q * N to an integer.
 ROUNDING = 1e-12
-# Number of levels below which a partial sort, and counting, are faster than a sort and a bisection.
-_FEW = 8
+# For up to so many levels a partial sort for each takes less time than one sort.
+_FEW = 2
 
 
 def level_sets(
@@ -54,13 +54,17 @@ def level_sets(
     elif weight is not None or ranks:
         row = np.argsort(key, kind="stable")
         ranked = key[row]
-    elif q < _FEW:
-        ranked = np.partition(key, [0, *np.maximum(last_row, 0)])
+    elif q <= _FEW:
+        ranked = key
     else:
         ranked = np.sort(key)
     # Number of rows up to the last one tied with the cut-off, and whether the set would reach its weight
     # without one of the tied rows, whatever their order.
-    if last_row is not None:
+    if ranked is key:
+        cut_off = np.array([np.partition(key, last)[last] for last in last_row.tolist()])
+        end = np.array([np.count_nonzero(key <= cut) for cut in cut_off])
+        tied = end > last_row + 1
+    elif last_row is not None:
         cut_off, end = _cut(ranked, last_row)
         tied = end > last_row + 1
     else:
@@ -82,7 +86,8 @@ def level_sets(
             tied = running[xp.maximum(end - 1, 0)] - smallest >= needed
     level = xp.where(usable, count_below(cut_off, key, -1, q + 1, q + 1), q + 1)
     # The last set has all rows as well if its cut-off is the best loss.
-    all_equal = (ranked[0] == cut_off[-1]) & (end[-1] >= n_usable)
+    best = np.fmin.reduce(key) if ranked is key else ranked[0]
+    all_equal = (best == cut_off[-1]) & (end[-1] >= n_usable)
     few = xp.where(n_usable < 2, np.int32(Status.NO_DATA), status_bit(Status.ALL_EQUAL, all_equal))
     status = few | status_bit(Status.TIED_CUTOFF, tied[:-1] & (n_usable > 0))
     if row is None:
@@ -94,8 +99,6 @@ def _cut(ranked: Shaped[Any, " n"], last_row: Int[Any, " q"]) -> tuple[Any, Any]
     """Keys of the cut-offs, and the number of rows that are not above them."""
     xp, n = namespace(ranked), len(ranked)
     cut_off = ranked[xp.maximum(last_row, 0)]
-    if xp is np and len(cut_off) <= _FEW:  # ``ranked`` may be sorted only in part
-        return cut_off, np.array([np.count_nonzero(ranked <= cut) for cut in cut_off])
     if xp is np:
         return cut_off, np.searchsorted(ranked, cut_off, side="right")
     return cut_off, count_below(ranked, cut_off + cut_off.dtype.type(1), -1, n, n)
