@@ -1,6 +1,6 @@
 """Importance as pure functions of arrays: encode, estimate, resample, shuffle; see docs/arrays.md."""
 
-from parzax.importance.borders import cell_starts as cell_starts
+from parzax.importance.counts import Counts as Counts
 from parzax.importance.encode import Encoded as Encoded
 from parzax.importance.encode import encode as encode
 from parzax.importance.estimate import Importance as Importance
@@ -8,7 +8,7 @@ from parzax.importance.estimate import estimate as estimate
 from parzax.importance.interactions import Interactions as Interactions
 from parzax.importance.interactions import interactions as interactions
 from parzax.importance.layout import Grid as Grid
-from parzax.importance.log_counts import Counts as Counts
+from parzax.importance.layout import cell_starts as cell_starts
 from parzax.importance.objectives import chebyshev as chebyshev
 from parzax.importance.objectives import pareto_losses as pareto_losses
 from parzax.importance.objectives import weighted_sum as weighted_sum

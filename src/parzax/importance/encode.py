@@ -14,9 +14,8 @@ from parzax import _checks
 from parzax._checks import check_groups, check_weight
 from parzax._mesh import jit_on_meshes
 from parzax._numerics import ordered_key
-from parzax.importance.borders import Tables, build_tables, cell_search, count_in_slot
 from parzax.importance.flags import status_bit
-from parzax.importance.layout import Grid, Layout, layout
+from parzax.importance.layout import Grid, Layout, Tables, build_tables, cell_search, count_in_slot, layout
 from parzax.importance.levels import checked_cutoffs, checked_levels, level_sets, rank_levels, sets_by_cutoffs
 from parzax.space import INACTIVE, Recorded, Space, Varying, check_regimes, host_frame, refuse_rows
 from parzax.space.axes import STEP_SLACK
