@@ -15,6 +15,4 @@ from parzax.importance.objectives import weighted_sum as weighted_sum
 from parzax.importance.resample import resample as resample
 from parzax.importance.resample import shuffle as shuffle
 from parzax.importance.variance import importance as importance
-from parzax.importance.variance import inter_regime_variance as inter_regime_variance
-from parzax.importance.variance import unweighted_variance as unweighted_variance
 from parzax.importance.variance import within_regime_variance as within_regime_variance

@@ -161,8 +161,9 @@ _GRID = Grid()
 class Counts:
     """Histogram of each target set and of the region over the cells of the grid.
 
-    `parzax.importance.estimate` needs nothing else. Made by `Counts.of` from encoded rows, by `parzax.lens.count`
-    from large files, and by `Counts.from_table` from any engine's group-by. A pytree; leading axes are batches.
+    `parzax.importance.estimate` needs nothing else. Made by `Counts.of` from encoded rows, by
+    `parzax.lens.count` from large files, and by `Counts.from_table` from any engine's group-by. A pytree;
+    leading axes are batches.
 
     Attributes:
         counts: (q + 1, w) weight per cell: one row per level in the order of ``levels``, then the region.

@@ -1,8 +1,8 @@
 """The grid of a space, made on the host in float64: cells of every domain, their borders, their columns.
 
 A cell is the number of borders below a value. Borders are made once, by bisection of the rule that gives the
-cell of a float64. A device compares integers with them and with the ends of domains and conditions, so it gives
-the host's answer although its rounding differs.
+cell of a float64. A device compares integers with them and with the ends of domains and conditions, so it
+gives the host's answer although its rounding differs.
 """
 
 import math

@@ -29,15 +29,21 @@ def level_sets(
     region: float,
     optuna_rounding: bool,
     ranks: bool = True,
+    cutoffs: Float[Any, " q1"] | None = None,
 ) -> tuple[Int[Any, " n"], Any, Int[Any, " q"]]:
     """``level``, ``rank`` and ``status`` of `parzax.Encoded`; a set includes the rows tied with its cut-off.
 
-    ``levels`` ascend. Rows that are not ``usable``, and rows whose loss is NaN, are in no set; a row of
-    weight 0 is not usable. ``ranks`` says whether ranks are needed. With JAX arrays it is a pure function;
-    NumPy arrays are computed on the host, with the same answer.
+    Rows that are not ``usable``, rows of weight 0, and rows whose loss is NaN are in no set. ``ranks`` says
+    whether ranks are needed; with ``cutoffs`` there are none, and the status is 0. With JAX arrays it is a
+    pure function; NumPy arrays are computed on the host, with the same answer.
     """
     xp, n, q = namespace(losses), len(losses), len(levels)
-    usable = usable & ~xp.isnan(losses)
+    order, levels = np.array(rank_levels(levels)), tuple(sorted(levels))
+    usable = usable & ~xp.isnan(losses) & (True if weight is None else weight > 0)
+    if cutoffs is not None:
+        ends, key = (cutoffs, losses) if xp is np else map(ordered_key, (cutoffs, losses))
+        level = xp.where(usable, count_below(xp.sort(ends), key, -1, q + 1, q + 1), q + 1)
+        return level, None, xp.zeros(q, np.int32)
     key = xp.where(usable, losses, xp.nan)
     if xp is not np:
         # Losses are compared as integers: XLA may treat all subnormal floats as equal.
@@ -89,7 +95,7 @@ def level_sets(
     best = np.fmin.reduce(key) if ranked is key else ranked[0]
     all_equal = (best == cut_off[-1]) & (end[-1] >= n_usable)
     few = xp.where(n_usable < 2, np.int32(Status.NO_DATA), status_bit(Status.ALL_EQUAL, all_equal))
-    status = few | status_bit(Status.TIED_CUTOFF, tied[:-1] & (n_usable > 0))
+    status = (few | status_bit(Status.TIED_CUTOFF, tied[:-1] & (n_usable > 0)))[order]
     if row is None:
         return level, None, status
     return level, xp.where(usable, count_below(ranked, key, -1, n, n).astype(np.int32), np.int32(n)), status
@@ -158,15 +164,6 @@ def checked_levels(levels: Any, region: Any) -> tuple[np.ndarray, float]:
     if len({round(level, 12) or level for level in levels.tolist()}) < len(levels):
         raise ValueError("levels hold the same level twice.")
     return levels, region
-
-
-def sets_by_cutoffs(
-    losses: Float[Any, " n"], usable: Bool[Any, " n"], cutoffs: Float[Any, " q1"]
-) -> Int[Any, " n"]:
-    """``level`` of `parzax.Encoded`, the number of ascending cut-offs below each loss; in NumPy or JAX."""
-    xp, q1 = namespace(losses), len(cutoffs)
-    keys, key = (cutoffs, losses) if xp is np else map(ordered_key, (cutoffs, losses))
-    return xp.where(usable, count_below(xp.sort(keys), key, -1, q1, q1), q1)
 
 
 def checked_cutoffs(cutoffs: Any, levels: Sequence[float]) -> Float[np.ndarray, " q1"]:
