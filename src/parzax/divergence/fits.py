@@ -210,19 +210,9 @@ def _left_out_error(
     weight = jnp.where(alone, jnp.square(others), 1 / jnp.square(jnp.where(alone, 1, 1 - leverage)))
     around = rows.target * (1 - 2 * share) + jnp.square(share) * rows.region[None]
     fit_weight, (m, j) = jnp.where(alone, 0, weight), upto.shape
-    if len(coefficient) < j:
-        # For few levels computing f costs less than the matrices that all levels could share.
-        f = product((coefficient[:, None] * upto[None]).reshape(-1, j), functions).reshape(-1, m, g)
-        squares = f * (f * rows.region[None, None] - 2 * rows.excess[:, None])
-        fitted = jnp.einsum("qmg,mg->qm", squares, fit_weight, precision="highest")
-    else:
-        # For many levels the sums are quadratic forms of the coefficients, without f itself.
-        weighted = (fit_weight[:, None, :] * upto[..., None] * functions[None]).reshape(-1, g)  # (m j, g)
-        across = product(rows.excess, weighted.T)
-        within = product(weighted, (rows.region[None] * functions).T)
-        within = (within.reshape(m, j, j) * upto[:, None, :]).reshape(-1, j)
-        forms = product(coefficient, within.T) - 2 * across
-        fitted = (forms.reshape(-1, m, j) * coefficient[:, None, :]).sum(axis=-1)
+    f = product((coefficient[:, None] * upto[None]).reshape(-1, j), functions).reshape(-1, m, g)
+    squares = f * (f * rows.region[None, None] - 2 * rows.excess[:, None])
+    fitted = jnp.einsum("qmg,mg->qm", squares, fit_weight, precision="highest")
     return product(around, weight.T) + fitted
 
 

@@ -229,13 +229,8 @@ def encode_seeds(
     padded = np.full((len(losses), size), np.nan)
     padded[:, :n] = np.where(usable, losses, np.nan)
     weight, groups = (a if a is None else np.pad(a, ((0, 0), (0, size - n))) for a in (weight, groups))
-    # Integers where all are, so that counts are exact.
-    if (
-        weight is not None
-        and (weight == np.floor(weight)).all()
-        and weight.sum(axis=1).max(initial=0) < 2**31
-    ):
-        weight = weight.astype(np.int32)
+    if weight is not None and (weight == np.floor(weight)).all() and (weight.sum(axis=1) < 2**31).all():
+        weight = weight.astype(np.int32)  # so that counts are exact
     arrays = (seed if seed is not None else repeat(None) for seed in (padded, weight, cutoffs))
     sets = [
         level_sets(loss, ~np.isnan(loss), row_weight, levels, region, grid.optuna_rounding, ranks, cutoff)
