@@ -125,7 +125,7 @@ def test_table_in_this_folder(logs, tmp_path, capsys):
         (["missing.csv"], "there is no file 'missing.csv'"),
         (["t.csv", "-o", "page.png"], "'page.png' must end in .html or .htm"),
         (["t.csv", "-o", "nowhere/page.html"], "there is no folder 'nowhere'"),
-        (["t.csv", "--level", "0.5", "--region", "0.5"], "must be below region"),
+        (["t.csv", "--parameters", "a", "b", "--level", "0.5", "--region", "0.5"], "must be below region"),
     ],
 )
 def test_refusals(logs, tmp_path, capsys, argv, message):

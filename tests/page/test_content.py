@@ -15,7 +15,6 @@ import parzax as px
 from page import logs
 from parzax.lens.page.content import content
 from parzax.lens.results.good_values import good_text
-from parzax.lens.tables.objectives import find_directions
 from parzax.status import Status
 
 ROUNDING = 5.1e-5  # four decimals
@@ -131,20 +130,6 @@ def test_words(tmp_path):
     words = data_of(html)["words"]
     for i in range(len(logs.LEVELS)):
         assert words[i]["sentences"] == own.sentences(i)
-
-
-def test_a_direction_that_nobody_gave_comes_first():
-    """Catches a page that shows the worst values of an accuracy as good without a word before its answer."""
-    own = logs.result()
-    for target, expected in (
-        ("Value", ["Smaller is taken as better, as no direction was given"]),
-        ("loss", []),
-    ):
-        _, notes = find_directions([target])
-        doubtful = dataclasses.replace(own, report=dataclasses.replace(own.report, inferred=tuple(notes)))
-        found = made(doubtful)
-        assert [text.split(";")[0] for text in found.doubts] == expected
-        assert sorted(found.data["short"]) == ["c", "noise", "x"]
 
 
 def test_good_values():

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 import parzax as px
-from parzax.meta import TaskSimilarity
+from parzax.lens.similarity import TaskSimilarity
 from parzax.samplers import Trace
 
 from .conftest import ESTIMATOR, analyse

@@ -5,6 +5,7 @@ import dataclasses
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from conftest import OPTUNA
 
 import parzax as px
 from parzax.lens.plotting import importance_bars, importance_sweep, regimes

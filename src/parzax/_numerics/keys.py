@@ -12,6 +12,10 @@ from parzax._numerics.arrays import namespace
 _BITS = {8: np.int64, 4: np.int32}
 
 
+# Number of entries below which comparisons are faster than a bisection.
+_FEW = 8
+
+
 def ordered_key(x: Any) -> Any:
     """Integers of the same width in the order of the floats; 0.0 equals -0.0, and NaN is the largest.
 
@@ -45,6 +49,8 @@ def count_below(table: Any, x: Int[Array, "..."], start: Any, size: Any, largest
     if the size is 0. With NumPy arrays the whole table is searched.
     """
     if namespace(x) is np:
+        if len(table) < _FEW:
+            return sum((x > entry for entry in table), np.zeros(x.shape, np.uint8))
         return np.searchsorted(table, x)
     table, position = jnp.asarray(table), jnp.zeros_like(x, jnp.int32)
     for step in (1 << k for k in reversed(range(largest.bit_length()))):

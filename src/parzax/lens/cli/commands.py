@@ -123,7 +123,7 @@ def _report(logs: list[Path], levels: Any, how: dict[str, Any], args: Namespace)
                 pairs = compute_interactions(obs, result, how)
             with progress("3 of 3: writing the page"):
                 report(result, file, interactions=pairs, **about)
-        say(*obs.report.doubts(), *result.sentences())
+        say(*result.sentences())
 
     writing.write_all([(args.out, write)])
     return []

@@ -129,7 +129,7 @@ class SamplerRuns(NamedTuple):
     """All runs of one sampler, and the look of their lines."""
 
     name: str  # for the legend; "" for runs without a name
-    objectives: np.ndarray  # (s, n, m) float64, as the problem gave them
+    losses: np.ndarray  # (s, n, m) float64, as the problem gave them
     signs: np.ndarray  # (m,) -1 for objectives that are maximised, else 1
     feasible: np.ndarray  # (s, n) whether a row satisfies all constraints and has no NaN among its objectives
     constrained: bool  # whether there are constraints at all

@@ -83,7 +83,7 @@ class AbstractResult(abc.ABC):
     def is_defined(self) -> np.ndarray:
         """(..., q, e) whether the importance is defined; if not, tables show "-", and a status says why."""
 
-    @property
+    @cached_property
     @abc.abstractmethod
     def above(self) -> np.ndarray:
         """(q, e) entries above chance; entries above 0 where this was not tested."""
@@ -211,7 +211,7 @@ class AbstractResult(abc.ABC):
     def text(self, *, verbose: bool = False) -> str:
         """Sentences, table and notes for a terminal; ``verbose`` adds how everything was computed."""
         table, several = self.table(), len(self.levels) > 1
-        lines = [*self.report.doubts(), *self.sentences(), "", *[table.title] * several, *table.to_lines()]
+        lines = [*self.sentences(), "", *[table.title] * several, *table.to_lines()]
         if several and verbose:
             table = self.table(self.usual_level)
             lines += ["", table.title, *table.to_lines()]
@@ -223,7 +223,7 @@ class AbstractResult(abc.ABC):
     def _repr_html_(self) -> str:
         above, below = (
             "".join(f"<div>{escape(visible(line))}</div>" for line in lines)
-            for lines in ([*self.report.doubts(), *self.sentences()], self.notes())
+            for lines in (self.sentences(), self.notes())
         )
         return above + self.table().to_html() + below
 

@@ -18,6 +18,8 @@ from parzax.lens.run.progress import is_shown
 _MOST_COUNTS = 1 << 24
 # Up to so many counts the work of an analysis is small, or middling.
 _SMALL, _MIDDLING = 1 << 13, 1 << 21
+# With more cells of rows than this, a program without all optimisations takes several times as long.
+_MOST_ROWS = 1 << 17
 # More chunks than this show a progress bar on a terminal.
 _QUIET_CHUNKS = 4
 
@@ -48,7 +50,9 @@ def estimate_batch(encoded: Encoded, how: tuple[Any, ...]) -> Importance:
 
 
 def _size(log: Encoded, **_: Any) -> str:
-    """Size of the work, by the number of counts."""
+    """Size of the work, by the numbers of rows and of counts."""
+    if log.codes.size > _MOST_ROWS:
+        return "large"
     n_counts = len(log.codes) * (len(log.levels) + 2) * log.layout.n_columns
     return "small" if n_counts <= _SMALL else "middling" if n_counts <= _MIDDLING else "large"
 
