@@ -38,7 +38,8 @@ _MEMBERS = {
     "parzax.importance": "Counts Encoded Grid Importance encode within_regime_variance",
     "parzax.lens.logs": "ImportReport Observations",
     "parzax.lens.page": "report",
-    "parzax.lens.results": "Comparison ImportanceResult InteractionResult compare cond_ped_anova interactions",
+    "parzax.lens.results": "Comparison ImportanceResult InteractionResult "
+    "compare cond_ped_anova interactions",
     "parzax.lens.run": "map_chunks optimize_many",
     "parzax.lens.similarity": "task_similarity",
     "parzax.samplers": "Problem Proposal c_tpe meta_learn_tpe mo_tpe optimize optuna_tpe tpe",
