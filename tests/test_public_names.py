@@ -30,8 +30,8 @@ PACKAGES = {
     "bandwidth": {"Constant", "Dimension", "Hyperopt", "LeaveOneOut", "Neighbours", "OptunaTop", "Scott"},
     "divergence": {"AbstractDivergence", "Explained", "Pearson", "RegimeCounts"},
     "importance": {
-        *("chebyshev", "estimate", "inter_regime_variance", "importance", "pareto_losses", "resample"),
-        *("cell_starts", "shuffle", "unweighted_variance", "weighted_sum"),
+        *("chebyshev", "estimate", "importance", "pareto_losses", "resample"),
+        *("cell_starts", "shuffle", "weighted_sum"),
     },
     "results": {"Comparison", "InteractionResult"},
     "pareto": {
