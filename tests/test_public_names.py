@@ -27,7 +27,7 @@ PROMISED = {
 # Members that are packages, and what is used of them.
 PACKAGES = {
     "acquisition": {"constrained_score", "log_ratio", "log_relative_ratio", "naive_product"},
-    "bandwidth": {"constant", "dimension", "hyperopt", "leave_one_out", "neighbours", "optuna_top", "scott"},
+    "bandwidth": {"Constant", "Dimension", "Hyperopt", "LeaveOneOut", "Neighbours", "OptunaTop", "Scott"},
     "divergence": {"AbstractDivergence", "Explained", "Pearson", "RegimeCounts"},
     "importance": {
         *("chebyshev", "estimate", "importance", "pareto_losses", "resample"),
@@ -44,7 +44,7 @@ PACKAGES = {
     "papers": {"c_tpe", "meta_learn_tpe", "mo_tpe"},
     "merits": {"AbstractMerit", "by_rank", "equal"},
     "meta": {"TaskSimilarity", "task_kernel", "task_similarity", "total_variation"},
-    "density": {"AbstractDensities", "AbstractSmoothing", "Smoothing"},
+    "density": {"AbstractMixture", "AbstractSmoothing", "Mixture", "ParzenEstimator", "Smoothing"},
     "samplers": {"AbstractStart", "Best", "Sampler", "State", "Trace", "similarities"},
     "split": {"AbstractSplit", "Split", "SplitRows", "State"},
 }

@@ -19,6 +19,9 @@ from parzax.space import Frame, Points, Space
 from parzax.space.checks import check_regimes, refuse_rows
 from parzax.status import Status
 
+# Up to this many pairs of a point and a kernel are a small program.
+_FEW_PAIRS = 1 << 16
+
 
 def checked_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tuple[Any, Any, Any]:
     """Rows and weights as arguments of `parzax.density.fitting.fit`; rows in JAX arrays stay native."""
@@ -144,7 +147,14 @@ def _bucket(n: int) -> int:
     return -(-n // step) * step
 
 
-@compiled
+def _size(_basis: Basis, mixture: Mixture, _: Any, x: Any) -> str:
+    """Optimisation pays where many points, or draws, are compared with the kernels."""
+    points = x if isinstance(x, (int, Points)) else x[1]
+    n_pairs = (points if isinstance(points, int) else len(points)) * mixture.scale.shape[-2]
+    return "small" if n_pairs <= _FEW_PAIRS else "middling"
+
+
+@compiled(size=_size)
 def log_prob_at(
     basis: Basis, mixture: Mixture, native: bool, x: Points | tuple[Frame, Array]
 ) -> Float[Array, " n"]:
@@ -157,7 +167,7 @@ def log_prob_at(
     return jnp.where(at.valid.all(axis=-1), out, -jnp.inf)
 
 
-@compiled
+@compiled(size=_size)
 def draws(basis: Basis, mixture: Mixture, key: PRNGKeyArray, n: int) -> Float[Array, "{n} d"]:
     """n native configurations of a mixture."""
     return basis.frame.decode(mixture.sample(key, basis, n))
