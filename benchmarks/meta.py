@@ -30,8 +30,7 @@ import parzax as px
 from benchmarks import command
 from benchmarks.rows import Row
 from benchmarks.settings import adjusted
-from parzax.meta import named_sources, source_rows
-from parzax.meta.states import split_rows
+from parzax.meta.sources import named_sources, source_rows, split_rows
 
 KERNEL, SHARE = 50.0, 1 / 3
 DIM, ROWS, SOURCES, POINTS = 10, 200, 5, 1000

@@ -17,7 +17,7 @@ import parzax as px
 from parzax.adapters.optuna.plan import from_log, from_space
 from parzax.adapters.optuna.settings import Settings
 from parzax.adapters.optuna.sources import SourceTasks
-from parzax.meta import Sources
+from parzax.meta.sources import Sources
 from parzax.samplers import Sampler
 from parzax.space import host_frame
 

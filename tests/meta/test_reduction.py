@@ -11,8 +11,14 @@ from reference import meta as oracle
 
 import parzax as px
 from parzax.density import Smoothing
-from parzax.meta.comparison import Comparison, SimilarityEstimator
-from parzax.meta.reduction import Reduction, kept_parameters, overall_importance, rows_needed
+from parzax.meta.comparison import (
+    Comparison,
+    Reduction,
+    SimilarityEstimator,
+    kept_parameters,
+    overall_importance,
+    rows_needed,
+)
 
 
 @eqx.filter_jit

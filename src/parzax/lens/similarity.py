@@ -14,10 +14,9 @@ from parzax._words import plural, visible
 from parzax.density.smoothing import Smoothing
 from parzax.kernels.bandwidth import Scott
 from parzax.lens.logs import Observations
-from parzax.meta import Comparison, named_sources, source_rows
-from parzax.meta.comparison import SimilarityEstimator
-from parzax.meta.reduction import kept_parameters
-from parzax.meta.states import Tasks
+from parzax.meta import Comparison
+from parzax.meta.comparison import SimilarityEstimator, kept_parameters
+from parzax.meta.sources import Tasks, named_sources, source_rows
 from parzax.space import Recorded, Space, check_dtype
 from parzax.split import AbstractSplit, Split
 from parzax.split.gamma import Linear

@@ -68,7 +68,7 @@ def variant(of: Preset, **defaults: Any) -> Callable[[Callable[[], None]], Prese
             given.apply_defaults()
             return of(*given.args, **given.kwargs)
 
-        preset.__signature__ = signed  # pyright: ignore[reportFunctionMemberAccess]
+        preset.__signature__ = signed  # pyright: ignore[reportAttributeAccessIssue]
         return names_guesses(preset)  # pyright: ignore[reportReturnType]
 
     return decorate
@@ -130,8 +130,8 @@ def tpe(
     n_constraints = _checks.whole_number("n_constraints", n_constraints, 0)
     if isinstance(split, Split):
         split.ties.check(n_objectives)
-    directions = _checks.directions(directions, n_objectives)
-    return Sampler(space, split, smoothing, acquisition, directions, n_constraints, start, proposal)
+    signs = _checks.directions(directions, n_objectives)
+    return Sampler(space, split, smoothing, acquisition, signs, n_constraints, start, proposal)
 
 
 @variant(

@@ -174,7 +174,8 @@ class Problem(AbstractProblem):
         if not isinstance(space, Space):
             space = Space.from_tree(space)
         best = feasible_optimum
-        return cls(fn, space, n_objectives, n_constraints, name=name, feasible_optimum=best, takes=_takes(fn))
+        sizes = {"n_objectives": n_objectives, "n_constraints": n_constraints}
+        return cls(fn=fn, space=space, **sizes, name=name, feasible_optimum=best, takes=_takes(fn))
 
     def _evaluate(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Evaluation:
         m, c = self.n_objectives, self.n_constraints
@@ -262,7 +263,7 @@ def bind(problem: Any, space: Space, n_objectives: int, n_constraints: int) -> A
             return problem
         return replace(problem, space=space)
     _checks.instance("problem", problem, Callable, "a function of (key, x) or a parzax.Problem")
-    return Problem(problem, space, n_objectives, n_constraints)
+    return Problem(fn=problem, space=space, n_objectives=n_objectives, n_constraints=n_constraints)
 
 
 def _takes(fn: Callable[..., Any]) -> str:

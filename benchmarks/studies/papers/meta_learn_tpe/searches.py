@@ -11,6 +11,7 @@ import numpy as np
 
 import parzax as px
 from parzax._numerics import capacity
+from parzax.meta.comparison import rows_needed
 from parzax.samplers import Sampler
 from parzax.split.gamma import AbstractGamma
 
@@ -39,7 +40,7 @@ class Rounded(AbstractGamma):
 
 def with_eta(sampler: Sampler, eta: float | None) -> Sampler:
     """The same sources with another ``eta``, without fitting them again."""
-    least = jnp.asarray(px.meta.rows_needed(eta, len(sampler.space)))
+    least = jnp.asarray(rows_needed(eta, len(sampler.space)))
     return eqx.tree_at(lambda own: own.smoothing.sources.comparison.reduction.least, sampler, least)
 
 

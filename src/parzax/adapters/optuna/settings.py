@@ -11,7 +11,8 @@ from optuna.trial import FrozenTrial
 from parzax import _checks
 from parzax.acquisition import Relative
 from parzax.lens.logs import Observations
-from parzax.meta import AbstractTaskWeights, MixedSmoothing, source_rows
+from parzax.meta import AbstractTaskWeights, MixedSmoothing
+from parzax.meta.sources import source_rows
 from parzax.samplers import RandomStart, Sampler, meta_learn_tpe, tpe
 from parzax.samplers.presets import GUESSES
 from parzax.space import Float, Space

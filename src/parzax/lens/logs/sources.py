@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from parzax._words import plural
-from parzax.meta.rows import SourceRows
+from parzax.meta.sources import SourceRows
 from parzax.space import INACTIVE, Categorical, Domain, Points, Space, choice_key, host_frame
 
 Observations: TypeAlias = Any  # `parzax.Observations`, whose method `to_source` calls this module

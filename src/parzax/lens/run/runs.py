@@ -103,7 +103,7 @@ def optimize_many(
 
 
 @compiled
-def _lane_keys(keys: jax.Array, rows: Int[Array, " lanes"]) -> jax.Array:
+def _lane_keys(keys: jax.Array, rows: Int[Any, " lanes"]) -> jax.Array:
     return keys[rows]
 
 
