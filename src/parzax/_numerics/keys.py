@@ -50,7 +50,7 @@ def count_below(table: Any, x: Int[Array, "..."], start: Any, size: Any, largest
     """
     if namespace(x) is np:
         if len(table) < _FEW:
-            return sum((x > entry for entry in table), np.zeros(x.shape, np.int64))
+            return sum((x > entry for entry in table), np.zeros(x.shape, np.uint8))
         return np.searchsorted(table, x)
     table, position = jnp.asarray(table), jnp.zeros_like(x, jnp.int32)
     for step in (1 << k for k in reversed(range(largest.bit_length()))):

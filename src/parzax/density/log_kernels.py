@@ -88,21 +88,13 @@ def kernels_of(part: Regimes, rows: Points, scale: Float[Array, "n d"]) -> Abstr
 
 
 def _product(part: Regimes, kernels: Any) -> LogKernels:
-    """Terms of continuous regimes with product kernels, sum_i features_i weights_i centres_i + constant."""
-    family = part.family
-    centres = jax.vmap(jax.vmap(family.centres, out_axes=-1), out_axes=0)(kernels.place)
-    weights = jax.vmap(jax.vmap(family.weights, out_axes=-1), out_axes=0)(kernels.scale)
-    last = jnp.ones_like(centres[:, :1])
-    linear = _flat(weights * jnp.concatenate([centres, last], axis=1))
-    constants = jax.vmap(jax.vmap(lambda kernel: kernel.constant()))(kernels)
-
-    coefficients = jnp.concatenate([linear, constants])
+    """Terms of continuous regimes with product kernels, sum_i features_i(x) coefficients_i(kernel)."""
+    family: Any = part.family
+    coefficients = _flat(jax.vmap(jax.vmap(lambda kernel: kernel.coefficients(), out_axes=-1))(kernels))
 
     def terms(at: Points) -> Float[Array, "j n"]:
-        here = part.here(at)
         features = jax.vmap(jax.vmap(family.features, out_axes=-1))(part.columns(at.unit))
-        features = _flat(jnp.where(here[:, None], features, 0))
-        return _matmul(jnp.concatenate([features, here.astype(features.dtype)]), coefficients)
+        return _matmul(_flat(jnp.where(part.here(at)[:, None], features, 0)), coefficients)
 
     return terms
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from parzax._numerics import count_below, float_of_key, ordered_key
 from parzax.importance.layout import Grid, cell_points, grid_cells, layout
-from parzax.space import Domain, Recorded, Space, host_frame
-from parzax.space.axes import BOUND_SLACK, Listed, Steps
+from parzax.space import Domain, Numeric, Recorded, Space, host_frame
+from parzax.space.axes import Listed, Steps
 from parzax.space.conditions import UNITS
 
 _Function = Callable[[np.ndarray], np.ndarray]
@@ -22,11 +22,8 @@ _Function = Callable[[np.ndarray], np.ndarray]
 _MOST_LISTED = 1 << 16
 # Bracket around the guess of a border, in neighbouring floats.
 _NEAR = 1 << 12
-# Numbers of values, and of borders, below which a plain search is fastest; buckets of a domain; and values in
-# a block that fits the second-level cache.
-_SMALL, _FEW, _BUCKETS, _BLOCK = 1 << 7, 8, 1 << 12, 1 << 15
-# Buckets beyond either end of a domain.
-_BEYOND = 256
+# Number of buckets of a log axis.
+_BUCKETS = 1 << 12
 _INTEGER: dict[Any, Any] = {np.float64: np.int64, np.float32: np.int32}
 
 
@@ -132,53 +129,30 @@ def cell_borders(domain: Domain, grid: Grid, dtype: Any) -> np.ndarray:
 def cell_search(domain: Domain, grid: Grid) -> Callable[[np.ndarray], np.ndarray]:
     """A function that gives the cell of float64 values (n,): the number of borders below each of them.
 
-    Cells of NaN and of values outside the domain are arbitrary; NumPy may warn of them. A bisection takes ten
-    times as long as to look up the bucket of a value, so it is made only in buckets with a border.
+    Cells of NaN and of values outside the domain are arbitrary; NumPy may warn of them. Without a log axis
+    the rule that the borders come from gives this number exactly, since each of its steps is rounded
+    correctly. A logarithm may be rounded differently from one value to the next, so the borders decide: the
+    first bits of a value choose its bucket, and only buckets with a border need a bisection.
     """
     ends = float_of_key(cell_borders(domain, grid, np.float64))
     dtype = np.min_scalar_type(len(ends) + 1)
-    unsure = np.iinfo(dtype).max
-    if len(ends) < _FEW:
-        return lambda x: sum((x > end for end in ends), np.zeros(len(x), dtype))
-    log, axis = bool(getattr(domain, "log", False)), domain.axis
-    low, high = axis.native(np.array([0.0, 1.0]), np.array([0, int(axis.n_values) - 1])).astype(float)
-    with np.errstate(all="ignore"):
-        scale = float(_BUCKETS / (high - low))
-    first, last = np.array([low, high]).view(np.int64).tolist()
+    if not (isinstance(domain, Numeric) and domain.log and len(ends)):
+        _, _, rule = grid_cells(domain, grid)
+        return lambda x: rule(x).astype(dtype)
+    first, last = np.array([domain.low, domain.high], np.float64).view(np.int64).tolist()
     shift = max((last - first).bit_length() - _BUCKETS.bit_length(), 0)
-    # Values may exceed a bound by rounding errors, by no more than so many buckets.
-    is_wide = 2 * BOUND_SLACK * scale * max(abs(low), abs(high)) < _BEYOND
-
-    def bucket(x: np.ndarray) -> np.ndarray:  # in the order of the values of the domain
-        if log:
-            return (x.view(np.int64) >> shift) - ((first >> shift) - _BEYOND)
-        place = x - low
-        place *= scale
-        place += _BEYOND
-        return place.astype(np.intp)
-
-    at = bucket(ends)
-    # Any integer becomes a bucket by its last bits. A jump to clip it would be mispredicted at each NaN.
-    mask = (1 << int(at[-1] + _BUCKETS).bit_length()) - 1
-    numbers = np.arange(mask + 1)
+    start, n = (first >> shift) - 1, (last >> shift) - (first >> shift) + 3
+    at, numbers = (ends.view(np.int64) >> shift) - start, np.arange(n)
     below, upto = (np.searchsorted(at, numbers, side) for side in ("left", "right"))
+    unsure = np.iinfo(dtype).max
     cells = np.where(below == upto, below, unsure).astype(dtype)
 
-    def search_block(x: np.ndarray) -> np.ndarray:
-        place = bucket(x)
-        place &= mask
-        cell = cells.take(place)
-        rest = (cell == unsure).nonzero()[0]
-        if len(rest):
-            cell[rest] = ends.searchsorted(x[rest])
-        return cell
-
     def search(x: np.ndarray) -> np.ndarray:
-        if len(x) < _SMALL or not is_wide:
-            return ends.searchsorted(x).astype(dtype)
-        if len(x) <= _BLOCK:
-            return search_block(x)
-        return np.concatenate([search_block(x[i : i + _BLOCK]) for i in range(0, len(x), _BLOCK)])
+        place = (x.view(np.int64) >> shift) - start
+        cell = cells.take(place, mode="clip")
+        rest = (cell == unsure).nonzero()[0]
+        cell[rest] = ends.searchsorted(x[rest])
+        return cell
 
     return search
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 import jax
@@ -22,6 +23,8 @@ from parzax.space.axes import STEP_SLACK
 from parzax.status import Status
 
 _GRID = Grid()
+# Rows that are encoded together, so that their columns stay in the second-level cache.
+_BLOCK = 1 << 14
 
 
 @jax.tree_util.register_dataclass
@@ -272,13 +275,14 @@ def host_codes(
     codes = np.empty((s, d, n if rows is None else rows), inactive.dtype)
     codes[...] = inactive
     with np.errstate(all="ignore"):
-        for j, number, search, step in searches:
-            cell = search(np.ascontiguousarray(values[..., j]).reshape(-1)).reshape(s, n)
-            # A product with 0 or 1 is several times faster than an assignment under a mask.
-            cell = cell.astype(inactive.dtype, copy=False)
-            cell += step
-            cell *= np.ascontiguousarray(regime[..., j] == number).view(np.uint8)
-            codes[:, j, :n] += cell
+        for seed, start in product(range(s), range(0, n, _BLOCK)):
+            rows = slice(start, min(start + _BLOCK, n))
+            for j, number, search, step in searches:
+                cell = search(np.ascontiguousarray(values[seed, rows, j])).astype(inactive.dtype, copy=False)
+                cell += step
+                # A product with 0 or 1 is several times faster than an assignment under a mask.
+                cell *= regime[seed, rows, j] == number
+                codes[seed, j, rows] += cell
     return codes
 
 

@@ -17,6 +17,8 @@ from parzax.status import Status
 
 # Relative tolerance for rounding q * N to an integer.
 ROUNDING = 1e-12
+# Number of levels below which a partial sort, and counting, are faster than a sort and a bisection.
+_FEW = 8
 
 
 def level_sets(
@@ -43,19 +45,22 @@ def level_sets(
     n_usable = np.int32(np.count_nonzero(usable)) if xp is np else usable.sum(dtype=np.int32)
     if not n:
         return xp.zeros(0, np.int32), xp.zeros(0, np.int32), xp.full(q, int(Status.NO_DATA), np.int32)
-    row = None
+    row = last_row = None
+    if weight is None:
+        needed = level_weights((*levels, region), n_usable, True, optuna_rounding)
+        last_row = xp.minimum(needed.astype(np.int32), n) - 1
     if xp is not np:
         ranked, row = jax.lax.sort((key, jnp.arange(n, dtype=jnp.int32)), num_keys=1)
     elif weight is not None or ranks:
         row = np.argsort(key, kind="stable")
         ranked = key[row]
+    elif q < _FEW:
+        ranked = np.partition(key, [0, *np.maximum(last_row, 0)])
     else:
         ranked = np.sort(key)
     # Number of rows up to the last one tied with the cut-off, and whether the set would reach its weight
     # without one of the tied rows, whatever their order.
-    if weight is None:
-        needed = level_weights((*levels, region), n_usable, True, optuna_rounding)
-        last_row = xp.minimum(needed.astype(np.int32), n) - 1
+    if last_row is not None:
         cut_off, end = _cut(ranked, last_row)
         tied = end > last_row + 1
     else:
@@ -89,6 +94,8 @@ def _cut(ranked: Shaped[Any, " n"], last_row: Int[Any, " q"]) -> tuple[Any, Any]
     """Keys of the cut-offs, and the number of rows that are not above them."""
     xp, n = namespace(ranked), len(ranked)
     cut_off = ranked[xp.maximum(last_row, 0)]
+    if xp is np and len(cut_off) <= _FEW:  # ``ranked`` may be sorted only in part
+        return cut_off, np.array([np.count_nonzero(ranked <= cut) for cut in cut_off])
     if xp is np:
         return cut_off, np.searchsorted(ranked, cut_off, side="right")
     return cut_off, count_below(ranked, cut_off + cut_off.dtype.type(1), -1, n, n)

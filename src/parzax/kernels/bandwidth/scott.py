@@ -41,9 +41,8 @@ class Scott(AbstractClipped):
     interpolation.
 
     Attributes:
-        minimum, maximum: smallest scale (0.1 in meta-learning TPE, arXiv 2212.06751) and largest scale, in
-            units of the range; ValueError unless 0 < minimum <= maximum.
-        discrete_minimum: smallest scale of a discrete parameter, in steps; None uses ``minimum``.
+        minimum, maximum, discrete_minimum, consider_magic_clip: see `AbstractClipped`; the minimum is 0.1 in
+            meta-learning TPE (arXiv 2212.06751).
         magic_exponent: if given, the minimum is raised to at least n^(-magic_exponent), the magic clip of
             arXiv 2304.11127.
 
@@ -54,11 +53,11 @@ class Scott(AbstractClipped):
     """
 
     one_scale: ClassVar[bool] = True
-    consider_magic_clip: bool = eqx.field(init=False, static=True, default=False)
     minimum: Setting = 0.01
     maximum: Setting = 0.5
     _: KW_ONLY
     discrete_minimum: Setting | None = 1.0
+    consider_magic_clip: bool = eqx.field(static=True, default=False)
     magic_exponent: Setting | None = None
 
     def scales(self, position, frequency, prior_position, n_parameters, n_values, order):
