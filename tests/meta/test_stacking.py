@@ -117,17 +117,17 @@ def test_a_source_helps_as_far_as_it_foretells():
     logs = {"same": _log(space, 0.3, 1), "other": _log(space, 0.9, 2), "nothing": nothing}
     sampler = adjusted(px.meta_learn_tpe, n_samples=50)(space, logs, task_weights=px.meta.Stacking())
     state = sampler.init(256)
-    fresh = _weights(sampler, state)[0].below
+    fresh = _weights(sampler, state)[0][0][0]
     np.testing.assert_allclose(fresh, [7 / 9, 1 / 9, 1 / 9, 0], atol=1e-6)
     x = np.random.default_rng(3).uniform(size=(30, 3))
     state = sampler.tell(state, x, ((x - 0.3) ** 2).sum(axis=1))
-    target, same, other, none = np.asarray(_weights(sampler, state)[0].below)
+    target, same, other, none = np.asarray(_weights(sampler, state)[0][0][0])
     assert same > 2 * other
     assert none == 0
     # Rows nearer to the optimum than a source has any.
     near = 0.3 + 0.01 * np.random.default_rng(4).normal(size=(150, 3))
     state = sampler.tell(state, near, ((near - 0.3) ** 2).sum(axis=1))
-    late = np.asarray(_weights(sampler, state)[0].below)
+    late = np.asarray(_weights(sampler, state)[0][0][0])
     assert late[0] > max(0.9, target)
     assert np.isfinite(np.asarray(sampler.ask(jax.random.key(0), state))).all()
 
