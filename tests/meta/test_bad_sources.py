@@ -108,7 +108,7 @@ def test_numbers_of_numpy():
     make = partial(adjusted, px.papers.authors_meta_learn_tpe, n_samples=50)
     one, other = (make(eta=eta)(SPACE, [GOOD]) for eta in (2.5, np.float32(2.5)))
     assert eqx.tree_equal(one, other)
-    np.testing.assert_array_equal(other.smoothing.sources.comparison.reduction.least, [3, 7][: len(SPACE)])
+    np.testing.assert_array_equal(other.smoothing.sources.comparison.least, [3, 7][: len(SPACE)])
 
 
 def test_reports():

@@ -98,8 +98,8 @@ def task_similarity(
     estimator, every = SimilarityEstimator.of(space, smoothing, comparison), Tasks.of(rows, split)
     compared, n_below = every.compared(estimator), every.below[:, 0].sum(axis=-1)
     least = min(n_below[n_below > 0].tolist(), default=1)
-    n_kept = max(int((np.asarray(estimator.reduction.least) <= least).sum()), 1)
-    kept = kept_parameters(estimator.reduction.ancestors, compared.importance.mean(axis=0), n_kept)
+    n_kept = max(int((np.asarray(estimator.least) <= least).sum()), 1)
+    kept = kept_parameters(estimator.ancestors, compared.importance.mean(axis=0), n_kept)
     alike, variation = jax.tree.map(np.asarray, _pairs(estimator, compared, kept, every.shared))
     both_below, same_task = np.outer(n_below > 0, n_below > 0), np.eye(len(logs), dtype=bool)
     return TaskSimilarity(

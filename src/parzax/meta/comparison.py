@@ -95,73 +95,6 @@ class Comparison:
         return replace(scored, bandwidth=bandwidth, top=top, prior_weight=0.0, ages=Equal(), joint=True)
 
 
-class Reduction(eqx.Module):
-    """Computes importances of parameters and chooses parameters (arXiv 2304.10255 and 2212.06751)."""
-
-    nodes: tuple[Points, Int[Any, " q"], Float[Any, " q"]]  # see `quadrature`
-    ancestors: Bool[Any, "d d"]  # [i, j]: whether parameter i depends on parameter j
-    least: Int[Any, " d"]  # number of good rows needed to keep 1, 2, ... parameters, see `rows_needed`
-    rule: Rule = eqx.field(static=True)  # combines the importances of the tasks, see `overall_importance`
-    n_good: AbstractGamma | None = None  # rule for the number of good rows; None: the rows below
-
-    @classmethod
-    def of(
-        cls,
-        space: Space,
-        eta: float | None,
-        rule: Rule = "mean",
-        n_good: AbstractGamma | None = None,
-        smallest: float | None = None,
-    ) -> "Reduction":
-        """The reduction for a space; ``smallest`` is the smallest bandwidth, None if it is not known."""
-        ancestors = np.zeros((len(space), len(space)), dtype=bool)
-        for name in space.names:
-            others = [space.index(other) for other in with_ancestors(space, [name]) if other != name]
-            ancestors[space.index(name), others] = True
-        least = to_device(rows_needed(_checks.plain(eta), len(space)))
-        nodes = to_device(quadrature(space, smallest), jnp.result_type(float))
-        return cls(nodes, ancestors, least, rule, n_good)
-
-    def raw_importance(
-        self, basis: Basis, density: Mixture, at: Points, counted: Bool[Array, " n"]
-    ) -> Float[Array, " d"]:
-        """E_u[(p_d / u - 1)^2] of each parameter, where p_d is a marginal of the density and u is uniform.
-
-        It is Eq. 15 of arXiv 2212.06751 without gamma^2, which is the same for all tasks there, and so the
-        variance of PED-ANOVA (arXiv 2304.10255) for these densities. With a gamma^2 of its own, a task with
-        few rows, and so a larger share of rows below, would outweigh the others. ``counted`` marks all rows
-        ``at`` of the task, the rows below included. For a parameter that is not always active it is the sum
-        over its regimes of share^2 / P E_u[(p_d / u - 1)^2], where share and P are the shares of the rows
-        below, and of all rows, in the regime, and the density is that of these rows below. The value is 0
-        without rows below. The density must not have a prior. Pure, jit- and vmap-able.
-        """
-        (at_nodes, slot, node_weight), frame = self.nodes, basis.frame
-        weight = jnp.where(frame.here(density.rows), density.weight[:, None], 0)[:, slot].T
-        log_p = density.log_prob(basis, at_nodes, jnp.pad(weight, ((0, 0), (0, 1))))
-        share = weight.sum(axis=-1)
-        # A density without any row is that of the wide kernels.
-        ratio = jnp.where(share > 0, jnp.exp(log_p - frame.log_uniform(at_nodes)), 0)
-        n_active = (frame.here(at) & counted[:, None]).sum(axis=0).astype(ratio.dtype)
-        scale = counted.sum().astype(ratio.dtype) / jnp.maximum(n_active, 1)
-        terms = node_weight * scale[slot] * (ratio - share) ** 2
-        return jnp.zeros(basis.n_parameters, terms.dtype).at[frame.parameter[slot]].add(terms)
-
-    def kept(
-        self,
-        of_target: Float[Array, " d"],
-        of_sources: Float[Array, "t d"],
-        measured: Bool[Array, "t _"],
-        n_below: Int[Array, ""] | int,
-        n: Int[Array, ""] | int,
-    ) -> tuple[Bool[Array, " d"], Int[Array, ""]]:
-        """Mask of the parameters to keep, by `overall_importance`, and the number that the rows allow."""
-        importance = overall_importance(of_target, of_sources, self.rule, measured)
-        good, rows = jnp.asarray(n_below, jnp.int32), jnp.asarray(n, jnp.int32)
-        good = good if self.n_good is None else jnp.minimum(self.n_good(rows), good)
-        allowed = jnp.sum(good >= jnp.asarray(self.least), dtype=jnp.int32)
-        return kept_parameters(self.ancestors, importance, allowed), allowed
-
-
 class ComparedTasks(eqx.Module):
     """Data for comparing tasks: t densities of one group below, s draws from each, and raw importances."""
 
@@ -178,7 +111,7 @@ def _numbers(key: PRNGKeyArray, n: int, basis: Basis, dtype: Any) -> tuple[Array
 
 
 class SimilarityEstimator(eqx.Module):
-    """Estimates similarities of densities over some of the parameters.
+    """Estimates similarities of densities over the most important parameters (arXiv 2212.06751).
 
     The densities have no prior. A point may leave parameters out by marking them inactive; the density is
     then integrated over them. Without a prior, sums cannot be anchored, so a density far from all rows may be
@@ -190,7 +123,11 @@ class SimilarityEstimator(eqx.Module):
     # Every call uses the same random numbers, so that similarities change only if the data change.
     keys: PRNGKeyArray  # (2,), for draws from the sources and from the target
     scattered: Points  # (s, d) uniform points, for the estimates that use them
-    reduction: Reduction
+    nodes: tuple[Points, Int[Any, " q"], Float[Any, " q"]]  # see `quadrature`
+    ancestors: Bool[Any, "d d"]  # [i, j]: whether parameter i depends on parameter j
+    least: Int[Any, " d"]  # number of good rows needed to keep 1, 2, ... parameters, see `rows_needed`
+    n_good: AbstractGamma | None  # rule for the number of good rows; None: the rows below
+    rule: Rule = eqx.field(static=True)  # combines the importances of the tasks, see `overall_importance`
     estimate: Estimate = eqx.field(static=True)
 
     @classmethod
@@ -201,13 +138,59 @@ class SimilarityEstimator(eqx.Module):
         families, smallest = families_of(space, dict(smoothing.kernels)), smoothing.bandwidth.smallest
         basis = replace(basis_of(space, dtype, families, smallest), pairwise=False)
         key = jax.random.key(0) if settings.key is None else settings.key
-        reduction = Reduction.of(space, settings.eta, settings.importance, settings.n_good, smallest)
-        return cls(basis, smoothing, *_numbers(key, n, basis, dtype), reduction, settings.estimate)
+        return cls(
+            basis,
+            smoothing,
+            *_numbers(key, n, basis, dtype),
+            to_device(quadrature(space, smallest), dtype),
+            ancestors_of(space),
+            to_device(rows_needed(_checks.plain(settings.eta), len(space))),
+            settings.n_good,
+            settings.importance,
+            settings.estimate,
+        )
 
     def density(self, rows: Points, mask: Bool[Array, " n"], size: int) -> Mixture:
         """The density of the rows under a mask; the mask has at most ``size`` rows."""
         index, present = first_rows(mask, size)
         return self.smoothing.mixture(self.basis, rows[index], present)
+
+    def raw_importance(self, density: Mixture, at: Points, counted: Bool[Array, " n"]) -> Float[Array, " d"]:
+        """E_u[(p_d / u - 1)^2] of each parameter, where p_d is a marginal of the density and u is uniform.
+
+        It is Eq. 15 of arXiv 2212.06751 without gamma^2, which is the same for all tasks there, and so the
+        variance of PED-ANOVA (arXiv 2304.10255) for these densities. With a gamma^2 of its own, a task with
+        few rows, and so a larger share of rows below, would outweigh the others. ``counted`` marks all rows
+        ``at`` of the task, the rows below included. For a parameter that is not always active it is the sum
+        over its regimes of share^2 / P E_u[(p_d / u - 1)^2], where share and P are the shares of the rows
+        below, and of all rows, in the regime, and the density is that of these rows below. The value is 0
+        without rows below. The density must not have a prior. Pure, jit- and vmap-able.
+        """
+        (at_nodes, slot, node_weight), frame = self.nodes, self.basis.frame
+        weight = jnp.where(frame.here(density.rows), density.weight[:, None], 0)[:, slot].T
+        log_p = density.log_prob(self.basis, at_nodes, jnp.pad(weight, ((0, 0), (0, 1))))
+        share = weight.sum(axis=-1)
+        # A density without any row is that of the wide kernels.
+        ratio = jnp.where(share > 0, jnp.exp(log_p - frame.log_uniform(at_nodes)), 0)
+        n_active = (frame.here(at) & counted[:, None]).sum(axis=0).astype(ratio.dtype)
+        scale = counted.sum().astype(ratio.dtype) / jnp.maximum(n_active, 1)
+        terms = node_weight * scale[slot] * (ratio - share) ** 2
+        return jnp.zeros(self.basis.n_parameters, terms.dtype).at[frame.parameter[slot]].add(terms)
+
+    def kept(
+        self,
+        of_target: Float[Array, " d"],
+        of_sources: Float[Array, "t d"],
+        measured: Bool[Array, "t _"],
+        n_below: Int[Array, ""] | int,
+        n: Int[Array, ""] | int,
+    ) -> tuple[Bool[Array, " d"], Int[Array, ""]]:
+        """Mask of the parameters to keep, by `overall_importance`, and the number that the rows allow."""
+        importance = overall_importance(of_target, of_sources, self.rule, measured)
+        good, rows = jnp.asarray(n_below, jnp.int32), jnp.asarray(n, jnp.int32)
+        good = good if self.n_good is None else jnp.minimum(self.n_good(rows), good)
+        allowed = jnp.sum(good >= jnp.asarray(self.least), dtype=jnp.int32)
+        return kept_parameters(self.ancestors, importance, allowed), allowed
 
     def compared_rows(
         self, states: State, below: Bool[Any, "t n"], counted: Bool[Any, "t n"], size: int
@@ -219,7 +202,7 @@ class SimilarityEstimator(eqx.Module):
         def one(at: Points, below: Bool[Array, " n"], counted: Bool[Array, " n"]) -> ComparedTasks:
             density = self.density(at, below, size)
             samples = density.sample(self.keys[0], self.basis, half)
-            importance = self.reduction.raw_importance(self.basis, density, at, counted)
+            importance = self.raw_importance(density, at, counted)
             return ComparedTasks(density, samples, importance)
 
         return over_tasks(one, states.points, below, counted)
@@ -304,6 +287,15 @@ def leave_out(at: Points, kept: Bool[Array, "*t d"]) -> Points:
     return replace(points, regime=jnp.where(mask, points.regime, INACTIVE))
 
 
+def ancestors_of(space: Space) -> Bool[np.ndarray, "d d"]:
+    """[i, j]: whether parameter i depends on parameter j."""
+    ancestors = np.zeros((len(space), len(space)), dtype=bool)
+    for name in space.names:
+        others = [space.index(other) for other in with_ancestors(space, [name]) if other != name]
+        ancestors[space.index(name), others] = True
+    return ancestors
+
+
 def quadrature(space: Space, smallest: float | None) -> tuple[Points, Int[Any, " q"], Float[Any, " q"]]:
     """q values of single parameters, their slots and weights, for integrals over each slot of a space.
 
@@ -345,7 +337,7 @@ def overall_importance(
 ) -> Float[Array, " d"]:
     """Importance of the parameters over all T tasks, from v_1 of the target and v_m of the T - 1 sources.
 
-    v_1 and v_m come from `Reduction.raw_importance`. The rule "mean" is that of arXiv 2212.06751,
+    v_1 and v_m come from `SimilarityEstimator.raw_importance`. The rule "mean" is that of arXiv 2212.06751,
     (v_1 + sum_m v_m) / T. The rule "sum" is that of the authors' code (hpo-task-similarity 0.1.1),
     v_1 / T + (1 - 1 / T) sum_m v_m: the target has 1 / (T - 1) of the weight of a source, so it matters less
     the more sources there are. With one source both rules give the same ranking. If ``measured``, (t, d) or

@@ -54,6 +54,10 @@ class SourceRows:
     def __len__(self) -> int:
         return len(self.at)
 
+    def to_source(self, *_: Any) -> "SourceRows":
+        """These rows, as `parzax.Observations.to_source` gives those of a log."""
+        return self
+
     @property
     def n_objectives(self) -> int:
         """m, the number of objectives."""
@@ -191,13 +195,13 @@ class Sources(eqx.Module):
         compared, there, below = self.compared[group], self.there(group), split.below[group]
         # The importance of a parameter is averaged over the tasks that have it.
         measured = there[:, None] if self.shared is None else there[:, None] & self.shared
-        reduction, n_rows = self.comparison.reduction, split.n_measured[group]
+        comparison, n_rows = self.comparison, split.n_measured[group]
         size = split.most if group == 0 else state.capacity
-        target, counted = self.comparison.density(state.points, below, size), below | split.above[group]
-        of_target = reduction.raw_importance(self.comparison.basis, target, state.points, counted)
-        kept, n = reduction.kept(of_target, compared.importance, measured, below.sum(), n_rows)
+        target, counted = comparison.density(state.points, below, size), below | split.above[group]
+        of_target = comparison.raw_importance(target, state.points, counted)
+        kept, n = comparison.kept(of_target, compared.importance, measured, below.sum(), n_rows)
         kept = kept if self.shared is None else kept[None] & self.shared
-        alike = self.comparison.similarities(target, compared, kept)
+        alike = comparison.similarities(target, compared, kept)
         some = jnp.broadcast_to(kept.any(axis=-1), there.shape)
         return jnp.where(there, jnp.where(n > 0, jnp.where(some, alike, 0), 1), 0)
 
@@ -207,13 +211,13 @@ def named_sources(sources: Any, argument: str = "sources") -> dict[str, Any]:
 
     TypeError for a value that is neither, ValueError for no source and for names that are equal as text.
     """
-    if hasattr(sources, "to_source") or isinstance(sources, SourceRows) or not isinstance(sources, Iterable):
+    if hasattr(sources, "to_source") or not isinstance(sources, Iterable):
         wanted = "a list of parzax.Observations or a dict of them by name, one log per task"
         raise TypeError(f"{argument} must be {wanted}, got {type(sources).__name__}.")
     named = sources if isinstance(sources, Mapping) else {f"task {i}": o for i, o in enumerate(sources, 1)}
     out: dict[str, Any] = {}
     for name, source in named.items():
-        if not (isinstance(source, SourceRows) or hasattr(source, "to_source")):
+        if not hasattr(source, "to_source"):
             hint = (
                 "; parzax.adapters.optuna.observations reads a study, Observations.by_task a table of tasks"
             )
@@ -235,10 +239,7 @@ def source_rows(
     A log is anything with the method ``to_source(name, space, n_objectives, n_constraints)``, such as
     `parzax.Observations`.
     """
-    return [
-        one if isinstance(one, SourceRows) else one.to_source(name, space, n_objectives, n_constraints)
-        for name, one in sources.items()
-    ]
+    return [one.to_source(name, space, n_objectives, n_constraints) for name, one in sources.items()]
 
 
 def split_rows(

@@ -140,15 +140,9 @@ def _top(log: Float[Array, "*b n"], k: int) -> Bool[Array, "*b n"]:
     return (log > -jnp.inf) & (log >= jnp.where(jnp.isfinite(last), last - rounding, last))
 
 
-def _as_floats(values: Any) -> Float[Array, "..."]:
-    """``values`` as an array: float64 stays float64, anything else becomes float32."""
-    array = jnp.asarray(values)
-    return array if array.dtype == jnp.float64 else array.astype(jnp.float32)
-
-
 def _points(**logs: Any) -> list[Array]:
     """Log densities as float arrays; ValueError unless the last axis has at least one point."""
-    arrays = {name: _as_floats(values) for name, values in logs.items()}
+    arrays = {name: jnp.asarray(values, float) for name, values in logs.items()}
     for name, array in arrays.items():
         if array.ndim == 0 or array.shape[-1] == 0:
             shape = array.shape
@@ -187,7 +181,7 @@ def task_kernel(similarities: Any, present: Bool[Array, "*b t"] | None = None) -
     >>> task_kernel(jnp.array([1.0, 0.5, 0.0])).tolist()
     [0.625, 0.25, 0.125, 0.0]
     """
-    similarities = _as_floats(similarities)
+    similarities = jnp.asarray(similarities, float)
     if similarities.ndim == 0:
         raise ValueError("similarities must have an axis of source tasks, got a number.")
     if not _checks.is_traced(similarities):
