@@ -15,7 +15,6 @@ from jaxtyping import Array, Bool, Float, Int
 from parzax import _checks
 from parzax._compile import compiled
 from parzax._numerics import capacity, to_device
-from parzax._words import plural
 from parzax.density import Mixture, Smoothing
 from parzax.density.basis import Basis
 from parzax.meta.comparison import ComparedTasks, Comparison, SimilarityEstimator, over_tasks
@@ -40,16 +39,11 @@ class Notes:
 class SourceRows:
     """One source task in the target's space; `parzax.Observations.to_source` makes it from a log."""
 
-    name: str
     at: Points  # (n, d) rows; a missing value has no regime, so its kernel is the prior
     absent: Bool[np.ndarray, "n d"]  # which values are missing
     losses: Float[np.ndarray, "n m"]  # NaN in rows that have only constraints
     constraints: Float[np.ndarray, "n c"]  # NaN if not measured
-    missing: tuple[str, ...]  # names of the target's parameters that the task does not have
-    unknown: tuple[str, ...]  # names of the task's parameters that the target does not have
-    outside: Mapping[str, int]  # name -> number of values that are outside the target's domain
-    inactive: Mapping[str, int]  # name -> number of values left out because the parameter is inactive
-    n_foreign: int  # number of rows left out because all their values are missing
+    summary: str  # a report line on what could be used of the task
 
     def __len__(self) -> int:
         return len(self.at)
@@ -88,18 +82,6 @@ class SourceRows:
         """Mask of the evaluated rows that satisfy all constraints; all rows of a task without constraints."""
         return self.evaluated & (self.lacks_constraints | (self.constraints <= 0).all(axis=1))
 
-    def summary(self, *, mixed: bool = True) -> str:
-        """One report line. ``mixed`` is for densities, where the prior replaces missing parameters."""
-        parts = [f"{self.name}: {plural(len(self), 'row')}"]
-        lacks = f"no {', '.join(self.missing)}" + " (the prior stands for it)" * mixed
-        parts += [lacks] * bool(self.missing)
-        parts += [f"{', '.join(self.unknown)} not used"] * bool(self.unknown)
-        for counts, where in ((self.outside, "outside its domain"), (self.inactive, "where it is inactive")):
-            parts += [f"{plural(n, 'value')} of {name} {where}" for name, n in counts.items() if n]
-        if self.n_foreign:
-            parts.append(f"{plural(self.n_foreign, 'row')} without a value that can be used left out")
-        return "; ".join(parts)
-
 
 class Tasks(NamedTuple):
     """The rows of t source tasks, split into groups for the objective and each constraint.
@@ -126,9 +108,13 @@ class Tasks(NamedTuple):
         too_few = status & int(Status.NONE_FEASIBLE | Status.FEW_FEASIBLE) != 0
         below[too_few, 0] = above[too_few, 0] = False
         lacks = np.stack([one.lacking for one in rows])
-        few = "; too few are feasible: its objectives do not count"
-        report = tuple(one.summary() + few * bool(flag) for one, flag in zip(rows, too_few, strict=True))
-        return cls(states, below, above, to_device(~lacks) if lacks.any() else None, report)
+        prior, few = (
+            "; the prior stands for missing values",
+            "; too few are feasible: its objectives do not count",
+        )
+        pairs = zip(rows, too_few, strict=True)
+        report = (one.summary + prior * bool(one.absent.any()) + few * bool(flag) for one, flag in pairs)
+        return cls(states, below, above, to_device(~lacks) if lacks.any() else None, tuple(report))
 
     def compared(self, comparison: SimilarityEstimator, group: int = 0) -> ComparedTasks:
         """The densities of a group below, for the comparison of tasks."""

@@ -138,7 +138,7 @@ def _first_rows(rows: list[SourceRows], n: int) -> FromRows:
     """The best rows of the sources as a start, with a report line for each source."""
     chosen, indices = best(rows, n)
     pairs = zip(rows, indices, strict=True)
-    lines = (f"{one.summary(mixed=False)}; {len(index)} to begin with" for one, index in pairs)
+    lines = (f"{one.summary}; {len(index)} to begin with" for one, index in pairs)
     return FromRows(rows=chosen, n_startup=n, notes=Notes(tuple(lines)))
 
 

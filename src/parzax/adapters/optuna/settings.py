@@ -107,7 +107,7 @@ class Settings:
         if not self.mixes:
             # Sources that are used only for the first trials need not have the study's constraints.
             rows = source_rows(logs, space, n_objectives, 0)
-            report = tuple(task.summary(mixed=False) for task in rows)
+            report = tuple(task.summary for task in rows)
             return self.sampler(space, n_objectives, n_constraints), report
         if not n_constraints:  # constraints may also be unknown so far
             logs = {name: replace(log, constraints=None) for name, log in logs.items()}
