@@ -30,15 +30,15 @@ PACKAGES = {
     "bandwidth": {"constant", "dimension", "hyperopt", "leave_one_out", "neighbours", "optuna_top", "scott"},
     "divergence": {"AbstractDivergence", "Explained", "Pearson", "RegimeCounts"},
     "importance": {
-        *("chebyshev", "estimate", "inter_regime_variance", "importance", "pareto_losses", "resample"),
-        *("cell_starts", "shuffle", "unweighted_variance", "weighted_sum"),
+        *("chebyshev", "estimate", "importance", "pareto_losses", "resample"),
+        *("cell_starts", "shuffle", "weighted_sum"),
     },
     "results": {"Comparison", "InteractionResult"},
     "pareto": {
         *("attainment_surface", "crowding_distance", "front_status", "hypervolume", "log_hypervolume"),
         *("non_domination_rank", "greedy_hypervolume_order", "AbstractTies", "Crowding", "Hypervolume"),
     },
-    "ages": {"AbstractAges", "equal", "ramp"},
+    "ages": {"AbstractAges", "Ramp"},
     "gamma": {"AbstractGamma", "linear", "optuna", "sqrt"},
     "kernels": {"AbstractKernel", "AbstractProductKernel", "TruncatedNormal"},
     "papers": {"c_tpe", "meta_learn_tpe", "mo_tpe"},
