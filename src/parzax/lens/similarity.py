@@ -20,7 +20,6 @@ from parzax.meta.sources import Tasks, named_sources, source_rows
 from parzax.space import Recorded, Space, check_dtype
 from parzax.split import AbstractSplit, Split
 from parzax.split.gamma import Linear
-from parzax.split.merits import Equal
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +59,7 @@ def task_similarity(
     space: Space | None = None,
     n_constraints: int = 0,
     *,
-    split: AbstractSplit = Split(Linear(0.1), first_front=True, merit=Equal()),
+    split: AbstractSplit = Split(Linear(0.1), first_front=True, merit=None),
     smoothing: Smoothing = Smoothing(Scott(0.1), 1.0),
     comparison: Comparison = Comparison(eta=None, top=None),
 ) -> TaskSimilarity:
