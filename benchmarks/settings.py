@@ -12,10 +12,9 @@ from parzax.density import Smoothing
 from parzax.meta import Comparison
 from parzax.samplers import Sampler
 from parzax.split.gamma import Optuna
-from parzax.split.merits import Equal
 
 # What None stands for in the presets' signatures.
-_NONE = {"split": px.Split(Optuna(), merit=Equal()), "comparison": Comparison()}
+_NONE = {"split": px.Split(Optuna(), merit=None), "comparison": Comparison()}
 _PARTS = {
     "split": px.Split, "smoothing": Smoothing, "acquisition": Relative, "start": px.samplers.RandomStart,
     "proposal": px.Proposal, "comparison": Comparison,

@@ -14,7 +14,8 @@ from reference import tpe
 from samplers.tables import SPACE_OF, Table, add, candidates, empty, searching_alike, table, told
 
 import parzax as px
-from parzax.meta.densities import over_tasks
+from parzax.meta.comparison import over_tasks
+from parzax.space import host_frame
 
 from .test_sampler import SETTINGS, alike, judged, observations, paper
 

@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from parzax import _checks
 from parzax._numerics import to_device
 from parzax.density.basis import Basis
-from parzax.meta import Notes
+from parzax.meta.sources import Notes
 from parzax.space import INACTIVE, Cells, Points, Space
 from parzax.split.state import State, same_rows
 

@@ -31,6 +31,14 @@ class Trace(eqx.Module):
     directions: tuple[str, ...] = eqx.field(static=True)
     space: Space | None = eqx.field(static=True, default=None)
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        names = [given for given in dir(self) if not given.startswith("_")]
+        alike = [given for given in names if given.startswith(name)]
+        hint = f"it has {' and '.join(alike)}." if alike else _checks.suggest(name, names)
+        raise AttributeError(f"a Trace has no {name!r}; {hint}")
+
     @property
     def feasible(self) -> Array:
         """(..., n) whether all constraints are satisfied."""

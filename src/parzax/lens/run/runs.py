@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
-from jaxtyping import Array, Int
+from jaxtyping import Int
 
 from parzax import _checks
 from parzax._compile import compiled
@@ -103,7 +103,7 @@ def optimize_many(
 
 
 @compiled
-def _lane_keys(keys: jax.Array, rows: Int[Array, " lanes"]) -> jax.Array:
+def _lane_keys(keys: jax.Array, rows: Int[Any, " lanes"]) -> jax.Array:
     return keys[rows]
 
 
