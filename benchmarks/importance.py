@@ -26,7 +26,7 @@ from parzax.importance.counts import sweep_counts
 from parzax.lens.logs.encoding import encode_log
 from parzax.lens.results.sweep import estimate_batch
 
-PARITY = px.GridEstimator.optuna()
+PARITY = {"divergence": px.divergence.Pearson(), "grid": px.Grid.optuna()}
 LEVELS = np.arange(1, 100) / 100
 STUDY, ARRAYS = "Optuna, study", "Optuna, arrays"
 
@@ -41,11 +41,11 @@ def activation(n_seeds: int, n: int) -> px.Observations:
 
 
 def end_to_end(
-    obs: px.Observations, levels: np.ndarray, bits: int, estimator: px.GridEstimator = PARITY
+    obs: px.Observations, levels: np.ndarray, bits: int, estimator: dict[str, Any] = PARITY
 ) -> np.ndarray:
     """Raw variances by the table function, (s, q, d)."""
     with jax.enable_x64(bits == 64):
-        return px.cond_ped_anova(obs, levels, estimator=estimator).variance
+        return px.cond_ped_anova(obs, levels, **estimator).variance
 
 
 def on_arrays(obs: px.Observations, levels: np.ndarray, bits: int) -> np.ndarray:
@@ -237,7 +237,7 @@ def estimators(*, repeats: int) -> list[Row]:
     for bits in (64, 32):
         peers = {"parity": (PARITY, 0.5)}
         calls = {name: partial(end_to_end, obs, LEVELS, bits, own) for name, (own, _) in peers.items()}
-        calls["ours"] = partial(end_to_end, obs, LEVELS, bits, px.GridEstimator())
+        calls["ours"] = partial(end_to_end, obs, LEVELS, bits, {})
         first_call = timing.once(calls["ours"])
         for call in calls.values():
             call()

@@ -56,12 +56,12 @@ def importance(*, repeats: int, inner: int) -> list[Row]:
 
     Rustuna's values are not Optuna's to the last digits, so the largest difference is printed, not promised.
     """
-    obs, estimator = random_log(1000), px.GridEstimator.optuna()
+    obs, estimator = random_log(1000), {"divergence": px.divergence.Pearson(), "grid": px.Grid.optuna()}
     study, rows = study_of(obs), []
 
     def ours(levels: np.ndarray) -> np.ndarray:
         with jax.enable_x64(True):
-            return px.cond_ped_anova(obs, levels, estimator=estimator).variance
+            return px.cond_ped_anova(obs, levels, **estimator).variance
 
     for levels, work in ((LEVELS[9:10], "1 level"), (LEVELS, "99 levels")):
         calls: dict[str, Any] = {

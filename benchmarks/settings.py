@@ -15,7 +15,7 @@ from parzax.split.gamma import Optuna
 from parzax.split.merits import Equal
 
 # What None stands for in the presets' signatures.
-_NONE = {"split": px.Split(Optuna(), merit=Equal()), "acquisition": Relative(), "comparison": Comparison()}
+_NONE = {"split": px.Split(Optuna(), merit=Equal()), "comparison": Comparison()}
 _PARTS = {
     "split": px.Split, "smoothing": Smoothing, "acquisition": Relative, "start": px.samplers.RandomStart,
     "proposal": px.Proposal, "comparison": Comparison,

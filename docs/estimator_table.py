@@ -36,13 +36,13 @@ def main() -> None:
     """Print one row per estimator and size."""
     print(f"{'estimator':<10} {'rows':>5}", *(f"{name:>15}" for name in USELESS))
     estimators = {
-        "optuna": px.GridEstimator.optuna(),
-        "default": px.GridEstimator(),
+        "optuna": {"divergence": px.divergence.Pearson(), "grid": px.Grid.optuna()},
+        "default": {},
     }
     for label, estimator in estimators.items():
         for n_rows, n_seeds in SIZES.items():
             with jax.enable_x64(True):
-                result = px.cond_ped_anova(observations(n_rows, n_seeds), 0.1, estimator=estimator)
+                result = px.cond_ped_anova(observations(n_rows, n_seeds), 0.1, **estimator)
             variance = result.variance[:, 0]
             share = 100 * variance[:, 3:] / variance[:, :3].sum(axis=-1).mean()
             mean, error = share.mean(axis=0), share.std(axis=0) / np.sqrt(n_seeds)

@@ -46,7 +46,7 @@ def activation_problem() -> px.Observations:
 
 def importance() -> None:
     """The README's pictures."""
-    result = px.cond_ped_anova(activation_problem(), target_quantile=np.arange(1, 100) / 100)
+    result = px.cond_ped_anova(activation_problem(), levels=np.arange(1, 100) / 100)
     px.plotting.importance_sweep(result)
     plt.savefig(HERE / "importance_sweep.png", dpi=160)
     px.plotting.values(result, "x", level=0.1)

@@ -56,7 +56,7 @@ obs
 # ## 99 levels in one call
 
 # %%
-result = px.cond_ped_anova(obs, target_quantile=np.arange(1, 100) / 100)
+result = px.cond_ped_anova(obs, levels=np.arange(1, 100) / 100)
 result
 
 # %%
@@ -70,7 +70,7 @@ ax = px.plotting.importance_sweep(result)
 
 # %%
 mean, error = result.over_seeds()
-level = {round(float(q), 2): i for i, q in enumerate(result.target_quantile)}
+level = {round(float(q), 2): i for i, q in enumerate(result.levels)}
 assert mean[level[0.5], result.names.index("c")] > 0.9
 assert (mean[: level[0.41], result.names.index("y")] == 0).all(), "y is inactive in every good configuration"
 assert (mean[level[0.61] :, result.names.index("x")] == 0).all(), "every x is good enough"
@@ -122,7 +122,7 @@ two_domains = px.Space(
     }
 )
 moved = px.Observations.from_arrays(two_domains, np.stack([c, loss], axis=-1), loss)
-moved_result = px.cond_ped_anova(moved, target_quantile=0.6)
+moved_result = px.cond_ped_anova(moved, levels=0.6)
 ax = px.plotting.regimes(moved_result)
 
 # %% [markdown]
@@ -159,15 +159,18 @@ wide = px.Space({**old, "noise": px.Float(0, 1), "constant": px.Float(0, 1)})
 columns = [c, x, y, rng.uniform(size=c.shape), np.full(c.shape, 0.3)]
 few = px.Observations.from_arrays(wide, np.stack(columns, axis=-1)[:, :n_few], loss[:, :n_few])
 shares = {}
-for label, estimator in {"default": px.GridEstimator(), "Optuna 5": px.GridEstimator.optuna()}.items():
-    at = px.cond_ped_anova(few, target_quantile=0.15, estimator=estimator)
+for label, estimator in {
+    "default": {},
+    "Optuna 5": {"divergence": px.divergence.Pearson(), "grid": px.Grid.optuna()},
+}.items():
+    at = px.cond_ped_anova(few, levels=0.15, **estimator)
     shares[label] = dict(zip(at.names, at.over_seeds()[0][0], strict=True))
     print(f"{label:>8}:", {name: f"{share:.3f}" for name, share in shares[label].items()})
 assert shares["default"]["constant"] == 0 < 0.01 < shares["Optuna 5"]["constant"]
 assert shares["default"]["noise"] < shares["Optuna 5"]["noise"]
 
 # %%
-few_result = px.cond_ped_anova(few, target_quantile=[0.05, 0.15])
+few_result = px.cond_ped_anova(few, levels=[0.05, 0.15])
 ax = px.plotting.importance_bars(few_result, level=0.15)
 
 # %% [markdown]

@@ -146,7 +146,7 @@ ARGUMENTS = [
     (["importance", "good.csv", "--direction", "up"], "invalid choice"),
     (["importance", "good.csv", "--objective", "one"], "takes a number or name"),
     *(
-        (["importance", "good.csv", "--target-quantile", text], "target")
+        (["importance", "good.csv", "--level", text], "level")
         for text in (
             "",
             "a",
@@ -168,10 +168,7 @@ ARGUMENTS = [
             "0.1;0.2",
         )
     ),
-    *(
-        (["importance", "good.csv", f"--region-quantile={text}"], "region")
-        for text in ("0", "2", "0.5,0.6", "x")
-    ),
+    *((["importance", "good.csv", f"--region={text}"], "region") for text in ("0", "2", "0.5,0.6", "x")),
     *(
         (["importance", "good.csv", "--filter", text], "--filter")
         for text in (

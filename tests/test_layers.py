@@ -42,7 +42,7 @@ def test_global_settings_are_left_alone():
         "import jax; before = dict(jax.config.values); import parzax as px, numpy as np; "
         "x = np.linspace(0, 1, 20)[:, None]; "
         "px.cond_ped_anova(px.Observations.from_arrays(px.Space({'x': px.Float(0, 1)}), x, x[:, 0]), "
-        "estimator=px.GridEstimator(grid=px.Grid(max_cells=3))); "
+        "grid=px.Grid(max_cells=3)); "
         "after = dict(jax.config.values); "
         "print([k for k in before if before[k] != after[k]])"
     )

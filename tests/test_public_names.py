@@ -9,8 +9,16 @@ import pytest
 import parzax as px
 
 PROMISED = {
-    *("Space", "Float", "Int", "Ordinal", "Categorical", "In", "Between", "Observations", "GridEstimator"),
-    *("ImportanceResult", "cond_ped_anova", "ped_anova", "grid_density", "pearson_divergence"),
+    *("Space", "Float", "Int", "Ordinal", "Categorical", "In", "Between", "Observations"),
+    *(
+        "ImportanceResult",
+        "cond_ped_anova",
+        "compare",
+        "interactions",
+        "report",
+        "grid_density",
+        "pearson_divergence",
+    ),
     *("within_regime_variance", "Status", "Problem", "ParzenEstimator"),
     *("tpe", "meta_learn_tpe", "paper_tpe", "c_tpe", "mo_tpe", "optuna_tpe", "paper_meta_learn_tpe"),
     *("optimize", "optimize_many", "Grid", "Encoded", "Importance", "encode"),
@@ -25,14 +33,14 @@ PACKAGES = {
         *("chebyshev", "estimate", "importance", "pareto_losses", "resample"),
         *("cell_starts", "shuffle", "weighted_sum"),
     },
-    "results": {"ImportanceOverWeights", "RegimeDensity"},
+    "results": {"Comparison", "InteractionResult"},
     "pareto": {
         *("attainment_surface", "crowding_distance", "front_status", "hypervolume", "log_hypervolume"),
         *("non_domination_rank", "greedy_hypervolume_order", "AbstractTies", "Crowding", "Hypervolume"),
     },
-    "ages": {"AbstractAges", "equal", "ramp"},
+    "ages": {"AbstractAges", "Ramp"},
     "gamma": {"AbstractGamma", "linear", "optuna", "sqrt"},
-    "kernels": {"AbstractKernel", "AbstractPlainKernel", "AbstractProductKernel", "TruncatedNormal"},
+    "kernels": {"AbstractKernel", "AbstractProductKernel", "TruncatedNormal"},
     "papers": {"c_tpe", "meta_learn_tpe", "mo_tpe"},
     "merits": {"AbstractMerit", "by_rank", "equal"},
     "meta": {"TaskSimilarity", "task_kernel", "task_similarity", "total_variation"},

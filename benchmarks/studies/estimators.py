@@ -16,8 +16,8 @@ from benchmarks.studies.estimator_problems import POINTS, PROBLEMS, Problem
 
 LEVELS = (0.02, 0.1, 0.5, 0.9)
 ESTIMATORS = {
-    "default": px.GridEstimator(),
-    "reference": px.GridEstimator.optuna(),
+    "default": {},
+    "reference": {"divergence": px.divergence.Pearson(), "grid": px.Grid.optuna()},
 }
 # Of the shares of all three: whether mixing them would help with few rows.
 AVERAGE = "average"
@@ -32,7 +32,7 @@ def errors(problem: Problem, n: int, n_seeds: int, truth: np.ndarray) -> dict[st
     x, losses = (np.stack(arrays) for arrays in zip(*rows, strict=True))
     obs, found = px.Observations.from_arrays(problem.space, x, losses), {}
     for name, estimator in ESTIMATORS.items():
-        shares = np.asarray(px.cond_ped_anova(obs, LEVELS, estimator=estimator).importance)
+        shares = np.asarray(px.cond_ped_anova(obs, LEVELS, **estimator).importance)
         found[name] = np.nan_to_num(shares.reshape(n_seeds, *truth.shape), nan=1 / truth.shape[-1])
     found[AVERAGE] = np.mean(list(found.values()), axis=0)
     return {name: np.sqrt(((own - truth) ** 2).mean(axis=(0, 2))).tolist() for name, own in found.items()}

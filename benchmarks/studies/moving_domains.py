@@ -19,8 +19,8 @@ from benchmarks import command
 
 LEVELS = (0.1, 0.5)
 ESTIMATORS = {
-    "default": px.GridEstimator(),
-    "one pool": px.GridEstimator(grid=px.Grid(max_cells=96, max_pools=1)),
+    "default": {},
+    "one pool": {"grid": px.Grid(max_cells=96, max_pools=1)},
 }
 # Places of a, b, x and y in the integrals, where one or two bounds move.
 _PLACES = {1: (200, 1, 200, 40), 2: (60, 60, 60, 24)}
@@ -77,7 +77,7 @@ class Problem:
             found.append([inside.mean(axis=3).var(axis=2).mean(), *others])
         return np.array(found) / np.sum(found, axis=1, keepdims=True)
 
-    def estimates(self, n: int, n_seeds: int, estimator: px.GridEstimator) -> np.ndarray:
+    def estimates(self, n: int, n_seeds: int, estimator: dict[str, Any]) -> np.ndarray:
         """(s, q, 4) shares of x, a, b and y."""
         logs = [np.random.default_rng((seed, n)).uniform(size=(4, n)) for seed in range(n_seeds)]
         a, b, u, y = np.stack(logs, axis=1)
@@ -87,7 +87,7 @@ class Problem:
         values, losses = np.stack([rows.x, a, b, y], axis=-1), np.broadcast_to(self.loss(rows), a.shape)
         bounds = {"x": (rows.low, rows.high)}
         obs = px.Observations.from_arrays(space, values, losses, bounds=bounds)
-        return np.asarray(px.cond_ped_anova(obs, LEVELS, estimator=estimator).importance)
+        return np.asarray(px.cond_ped_anova(obs, LEVELS, **estimator).importance)
 
     def broken(self, share: np.ndarray, truth: np.ndarray) -> str:
         """What does not hold of the promises, of mean shares (q, 4) with 1000 rows; "" for nothing."""

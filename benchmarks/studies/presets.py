@@ -148,7 +148,7 @@ These things are as in the code in every preset:
 * The prior: it counts as one row of the densities of the score, and Eq. 16 of arXiv 2212.06751 has none.
 
 For conditional PED-ANOVA by its text, call
-`px.cond_ped_anova(log, estimator=px.GridEstimator.optuna())`."""
+`px.cond_ped_anova(log, divergence=px.divergence.Pearson(), grid=px.Grid.optuna())`."""
 SCORES = f"""## Rank correlation of scores
 
 Spearman's, between the scores of a preset and of a text at {N_CANDIDATES} random candidates: means and 95 %

@@ -18,7 +18,6 @@ _PACKAGES = {
     "importance": "parzax.importance",
     "kernels": "parzax.kernels",
     "lens": "parzax.lens",
-    "naive": "parzax.lens.results.naive",
     "merits": "parzax.split.merits",
     "meta": "parzax.meta",
     "page": "parzax.lens.page",
@@ -38,13 +37,10 @@ _MEMBERS = {
     "parzax.importance": "Counts Encoded Grid Importance encode within_regime_variance",
     "parzax.lens.logs": "ImportReport Observations",
     "parzax.lens.page": "report",
-    "parzax.lens.results": (
-        "Comparison GridEstimator ImportanceResult InteractionResult Uncertainty compare cond_ped_anova "
-        "importance_by_objective importance_over_weights interactions ped_anova"
-    ),
+    "parzax.lens.results": "Comparison ImportanceResult InteractionResult compare cond_ped_anova interactions",
     "parzax.lens.run": "map_chunks optimize_many",
     "parzax.lens.similarity": "task_similarity",
-    "parzax.samplers": ("Problem Proposal c_tpe meta_learn_tpe mo_tpe optimize optuna_tpe tpe"),
+    "parzax.samplers": "Problem Proposal c_tpe meta_learn_tpe mo_tpe optimize optuna_tpe tpe",
     "parzax.space": "Between Categorical Float In Int Ordinal Recorded Space Varying",
     "parzax.split": "Split",
     "parzax.status": "Status",

@@ -33,17 +33,11 @@ from parzax.lens.logs import ImportReport as ImportReport
 from parzax.lens.logs import Observations as Observations
 from parzax.lens.page import report as report
 from parzax.lens.results import Comparison as Comparison
-from parzax.lens.results import GridEstimator as GridEstimator
 from parzax.lens.results import ImportanceResult as ImportanceResult
 from parzax.lens.results import InteractionResult as InteractionResult
-from parzax.lens.results import Uncertainty as Uncertainty
 from parzax.lens.results import compare as compare
 from parzax.lens.results import cond_ped_anova as cond_ped_anova
-from parzax.lens.results import importance_by_objective as importance_by_objective
-from parzax.lens.results import importance_over_weights as importance_over_weights
 from parzax.lens.results import interactions as interactions
-from parzax.lens.results import naive as naive
-from parzax.lens.results import ped_anova as ped_anova
 from parzax.lens.run import map_chunks as map_chunks
 from parzax.lens.run import optimize_many as optimize_many
 from parzax.lens.similarity import task_similarity as task_similarity

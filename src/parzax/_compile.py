@@ -73,6 +73,8 @@ class Compiled(Generic[P, R]):
         known = _Static(structure, tuple(static))
         if any(isinstance(x, Tracer) for x in arrays) or _trace_state() != _OUTSIDE:
             return self._jit(())(known, *arrays).value
+        # Explicitly, because `jax.transfer_guard` may refuse implicit transfers.
+        arrays = [x if isinstance(x, jax.Array) else jax.device_put(x) for x in arrays]
         size = self._size(*args, **kwargs) if callable(self._size) else self._size
         while True:
             options = options_for(size)

@@ -181,7 +181,7 @@ def test_values_are_those_of_the_configurations():
     # Catches positions taken for values (ordinals), and ConfigSpace's rounding to nine places.
     cs = space_of(*PARENTS.values(), UniformFloatHyperparameter("tiny", 1e-12, 1e-9, log=True))
     configs = cs.sample_configuration(50)
-    obs = adapter.observations(cs, configs, np.arange(50.0), direction="maximize")
+    obs = adapter.observations(cs, configs, np.arange(50.0), directions="maximize")
     for row, config in zip(obs.values, configs, strict=True):
         named = obs.space.as_dict(row)
         assert named.pop("mixed") in (str(config["mixed"]), config["mixed"], repr(config["mixed"]))

@@ -141,11 +141,11 @@ def test_the_best_configurations():
     cs = ConfigurationSpace({"x": (0.0, 1.0)})
     space = px.adapters.configspace.space(cs)
     optimizer = Optimizer(cs, px.c_tpe(space, n_constraints=1))
-    assert optimizer.best_losses() == []
+    assert optimizer.best() == []
     told = [(0.1, 3.0, 0), (0.2, 1.0, 0.5), (0.3, 2.0, -1), (0.4, 2.0, 0), (0.5, math.nan, 0)]
     for x, value, excess in told:
         optimizer.tell(Configuration(cs, {"x": x}), value, excess)
-    (best,) = optimizer.best_losses()
+    (best,) = optimizer.best()
     assert (best.configuration["x"], best.objectives, best.constraints) == (0.3, (2.0,), (-1.0,))
     optimizer = Optimizer(cs, px.mo_tpe(space, 2))
     for x, values in (
@@ -157,7 +157,7 @@ def test_the_best_configurations():
         (0.5, (2, 2)),
     ):
         optimizer.tell(Configuration(cs, {"x": x}), values)
-    assert [one.configuration["x"] for one in optimizer.best_losses()] == [0.1, 0.2, 0.4, 0.5]
+    assert [one.configuration["x"] for one in optimizer.best()] == [0.1, 0.2, 0.4, 0.5]
 
 
 def test_distributions_of_parameters_are_not_silently_dropped():

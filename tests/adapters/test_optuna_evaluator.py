@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import optuna
 import pytest
+from conftest import OPTUNA
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
 from optuna.trial import create_trial
@@ -83,6 +84,9 @@ def assert_agrees(study, *, params=None, target=None, **options):
         else:
             assert ours[name] == pytest.approx(value, rel=1e-12, abs=0), name
     return ours
+
+
+DEFAULT = {"divergence": px.divergence.Explained(), "grid": px.Grid()}
 
 
 class TestParity:
@@ -205,7 +209,7 @@ class TestBetter:
         assert next(iter(PedAnovaImportanceEvaluator().evaluate(study))) == "x"
         assert_agrees(study)
         obs = px.adapters.optuna.observations(study)
-        result = px.cond_ped_anova(obs, 0.1, estimator=px.GridEstimator.optuna())
+        result = px.cond_ped_anova(obs, 0.1, **OPTUNA)
         assert result.ranking()[0] == "y"
 
     def test_choices_of_different_types_are_not_merged(self):
@@ -237,7 +241,7 @@ class TestBetter:
             study.enqueue_trial({"still": 0.3}, skip_if_exists=False)
         study.optimize(lambda t: t.suggest_float("x", 0, 1) + 0 * t.suggest_float("still", 0, 1), n_trials=61)
         assert CondPedAnovaImportanceEvaluator().evaluate(study)["still"] > 0
-        ours = CondPedAnovaImportanceEvaluator(estimator=px.GridEstimator()).evaluate(study)
+        ours = CondPedAnovaImportanceEvaluator(**DEFAULT).evaluate(study)
         assert ours["still"] == 0.0
         assert ours["x"] > 0
 
@@ -250,9 +254,7 @@ class TestBetter:
             return rng.normal() + 0 * sum(t.suggest_float(f"n{i}", 0, 1) for i in range(8))
 
         study.optimize(noise, n_trials=60)
-        assert (
-            min(CondPedAnovaImportanceEvaluator(estimator=px.GridEstimator()).evaluate(study).values()) == 0.0
-        )
+        assert min(CondPedAnovaImportanceEvaluator(**DEFAULT).evaluate(study).values()) == 0.0
 
 
 class TestInOptuna:
@@ -295,8 +297,8 @@ class TestBadInput:
             CondPedAnovaImportanceEvaluator(**levels)
 
     def test_estimator(self):
-        with pytest.raises(TypeError, match="GridEstimator"):
-            CondPedAnovaImportanceEvaluator(estimator="optuna")
+        with pytest.raises(TypeError, match="divergence"):
+            CondPedAnovaImportanceEvaluator(divergence="optuna")
 
     def test_region_with_global_importance_warns_like_optuna(self):
         with pytest.warns(UserWarning, match="region_quantile has no effect"):

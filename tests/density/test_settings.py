@@ -5,7 +5,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from benchmarks.settings import adjusted
-from parzax.density.forms import FORMS
 
 import parzax as px
 

@@ -29,7 +29,7 @@ class Adapter:
 
     def ask(self, number):
         pending = [px.adapters.Row(x, None) for x in self.running.values()]
-        self.running[number] = self.session.ask(self.seed, number, pending=pending)
+        self.running[number] = self.session.ask(number, key=jax.random.key(self.seed), pending=pending)
         return self.space.as_dict(self.running[number])
 
     def tell(self, number, result):

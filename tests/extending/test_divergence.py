@@ -47,16 +47,16 @@ def expected(cells: np.ndarray, target: np.ndarray, scale: float, n_cells: int) 
 def test_variances_are_those_of_a_loop(double):
     """On arrays under jit, and through the shell; its settings are static."""
     x, loss = rows()
-    estimator = px.GridEstimator(px.Grid(max_cells=10), Hellinger(scale=2.0))
+    estimator = {"grid": px.Grid(max_cells=10), "divergence": Hellinger(scale=2.0)}
 
     @jax.jit
     def variance(x, loss):
-        encoded = px.encode(SPACE, x, loss, 0.1, grid=estimator.grid)
-        return px.importance.estimate(encoded, estimator.divergence).variance[0]
+        encoded = px.encode(SPACE, x, loss, 0.1, grid=estimator["grid"])
+        return px.importance.estimate(encoded, estimator["divergence"]).variance[0]
 
     found = variance(jnp.asarray(x), jnp.asarray(loss))
     obs = px.Observations.from_arrays(SPACE, x, loss)
-    shell = px.cond_ped_anova(obs, 0.1, estimator=estimator)
+    shell = px.cond_ped_anova(obs, 0.1, **estimator)
     np.testing.assert_allclose(shell.variance[0], found, rtol=1e-12)
     target = loss <= np.sort(loss)[39]
     places = np.ceil(x[:, 0] * 9 - 0.5)

@@ -13,7 +13,7 @@ TURNS = jnp.arange(-3, 4)
 SPACE = px.Space({"angle": px.Float(0, 360), "step": px.Int(1, 8)})
 
 
-class WrappedNormal(px.kernels.AbstractPlainKernel):
+class WrappedNormal(px.kernels.AbstractKernel):
     """A normal wound round the axis, whose length is 1: sum_t phi((x + t - place) / scale) / scale."""
 
     place: jax.Array

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from conftest import coarse_estimator
+from conftest import coarse_method
 
 import parzax as px
 from parzax.kernels import AitchisonAitken
@@ -79,9 +79,7 @@ def x_matters(result):
 
 def equals_plain(result):
     """The same as for the log as it is: catches information lost on the way."""
-    plain = px.cond_ped_anova(
-        px.Observations.from_arrays(XZ, X, LOSS), LEVELS, estimator=coarse_estimator(False)
-    )
+    plain = px.cond_ped_anova(px.Observations.from_arrays(XZ, X, LOSS), LEVELS, **coarse_method(False))
     np.testing.assert_array_equal(np.broadcast_to(plain.counts, result.counts.shape), result.counts)
     scale = np.abs(plain.variance).max()
     np.testing.assert_allclose(result.variance - plain.variance, 0, atol=1e-5 * scale)
@@ -106,7 +104,7 @@ Case("all weights 0", options={"weight": np.zeros(N)}, status=S.NO_DATA, check=z
 Case("one row of weight 1", options={"weight": np.eye(N)[3]}, status=S.NO_DATA, check=zeros)
 Case("n = 2", values=X[:2], losses=LOSS[:2], status=S.LOW_DATA)
 Case("n = 3", values=X[:3], losses=LOSS[:3], status=S.LOW_DATA)
-Case("target_quantile = 1e-9", levels=[1e-9, 0.25, 0.5], call={"first_only": True}, status=S.LOW_DATA)
+Case("levels = 1e-9", levels=[1e-9, 0.25, 0.5], call={"first_only": True}, status=S.LOW_DATA)
 Case(
     "45 of 50 tied at the cut-off",
     losses=np.r_[np.ones(N - 5), np.full(5, 2.0)],
@@ -389,10 +387,10 @@ def _result(case: Case, seeds: bool):
             if key in options:
                 options[key] = _seeded(options[key])
     obs = px.Observations.from_arrays(case.space, values, losses, **options)
-    call = {"estimator": coarse_estimator(False)} | {
+    call = {"estimator": coarse_method(False)} | {
         k: v for k, v in case.call.items() if k in ("objective", "estimator", "reference")
     }
-    return px.cond_ped_anova(obs, case.levels, case.region, **call)
+    return px.cond_ped_anova(obs, case.levels, region=case.region, **call)
 
 
 def _try(case: Case, seeds: bool):
@@ -531,7 +529,7 @@ def test_choices_that_compare_equal_stay_apart(choices):
     space = px.Space({"x": px.Float(0, 1), "z": domain})
     values = np.stack([X[:, 0], np.arange(N) % 2], -1)
     obs = px.Observations.from_arrays(space, values, LOSS)
-    result = px.cond_ped_anova(obs, LEVELS, estimator=coarse_estimator(False))
+    result = px.cond_ped_anova(obs, LEVELS, **coarse_method(False))
     assert result.counts[-1, 13:15].tolist() == [N // 2, N // 2]
     back = px.Space.from_json(space.to_json())
     assert back == space
@@ -551,7 +549,7 @@ def test_children_of_choices_that_compare_equal():
 # --- host functions -----------------------------------------------------------------------------
 def _importance(x=X, level=0.1, region=1.0):
     obs = px.Observations.from_arrays(XZ, x, LOSS)
-    return px.cond_ped_anova(obs, level, region, estimator=coarse_estimator(False)).importance
+    return px.cond_ped_anova(obs, level, region=region, **coarse_method(False)).importance
 
 
 @pytest.mark.parametrize(

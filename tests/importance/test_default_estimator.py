@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from array_functions import KERNELS
-from conftest import TWENTIETHS, ZOO, ZOO_LEVELS, coarse_estimator, synthetic_sweep, zoo, zoo_sweep
+from conftest import OPTUNA, TWENTIETHS, ZOO, ZOO_LEVELS, coarse_method, synthetic_sweep, zoo, zoo_sweep
 from reference import grid, logs, problems, resolutions
 
 import parzax as px
@@ -217,7 +217,7 @@ def test_whole_result_equals_its_loops(double):
         px.Space.from_json(log.space), log.values[0], log.objective[0], "maximize"
     )
     levels, region = [0.2, 0.05], 0.8
-    result = px.cond_ped_anova(obs, levels, region)
+    result = px.cond_ped_anova(obs, levels, region=region)
     loop = grid.analyse(log.space, log.values[0], -log.objective[0], levels, region)
     np.testing.assert_array_equal(result.n_target, loop["n_target"])
     np.testing.assert_array_equal(result.n_region, loop["n_region"])
@@ -299,8 +299,8 @@ def test_parity_gives_a_constant_a_share():
         px.Space({"x": px.Float(0, 1), "z": px.Float(0, 1)}), values, values[:, 0]
     )
     grid_spec, as_optuna = px.Grid(max_cells=4), px.Grid(max_cells=4, optuna_rounding=True)
-    default = px.cond_ped_anova(obs, 0.1, estimator=px.GridEstimator(grid=grid_spec))
-    parity = px.cond_ped_anova(obs, 0.1, estimator=replace(px.GridEstimator.optuna(), grid=as_optuna))
+    default = px.cond_ped_anova(obs, 0.1, grid=grid_spec)
+    parity = px.cond_ped_anova(obs, 0.1, estimator=replace(OPTUNA, grid=as_optuna))
     assert default.importance[0, 1] == 0
     assert parity.importance[0, 1] > 0
 
@@ -340,7 +340,7 @@ def test_integer_mirror_leaves_the_result_alone(double):
 
     def variance(values, parity):
         obs = px.Observations.from_arrays(space, values, loss)
-        return px.cond_ped_anova(obs, [0.1, 0.3], estimator=coarse_estimator(parity)).variance
+        return px.cond_ped_anova(obs, [0.1, 0.3], **coarse_method(parity)).variance
 
     # A mirrored sum adds the same numbers in another order.
     np.testing.assert_allclose(variance(high - x, False), variance(x, False), rtol=1e-10)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from conftest import COARSE, COARSE_PARITY_GRID
+from conftest import COARSE, COARSE_PARITY_GRID, OPTUNA
 
 import parzax as px
 from importance.test_encode import CONDITIONAL, conditional_rows
@@ -65,15 +65,14 @@ CASES = {
 
 
 def shell(x, loss, encoding, how, weight=None, space=MIXED):
-    settings = {name: how[name] for name in how if name != "reference"}
-    estimator = px.GridEstimator(encoding.get("grid", px.Grid()), **settings)
+    settings = {name: how[name] for name in ("divergence", "reference") if name in how}
     obs = px.Observations.from_arrays(space, x, loss, weight=weight)
     return px.cond_ped_anova(
         obs,
         LEVELS,
-        encoding.get("region", 1.0),
-        estimator=estimator,
-        reference=how.get("reference", "region"),
+        region=encoding.get("region", 1.0),
+        grid=encoding.get("grid", px.Grid()),
+        **settings,
     )
 
 
@@ -261,19 +260,17 @@ def test_no_rows_and_one(n, double):
     assert np.isfinite(found.variance).all()
 
 
-ESTIMATORS = {"default": px.GridEstimator()}
+ESTIMATORS = {"default": {}}
 
 
 @pytest.mark.parametrize("name", [*ESTIMATORS, "optuna"])
 def test_a_chain_of_array_functions(name, double):
     """Counts, divergence, variance, shares: `cond_ped_anova`; densities of the papers give Optuna's alone."""
-    estimator, space = (
-        ESTIMATORS.get(name, px.GridEstimator.optuna()),
-        px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1)}),
-    )
+    how, space = ESTIMATORS.get(name, OPTUNA), px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1)})
+    divergence = how.get("divergence", px.divergence.Explained())
     x = np.random.default_rng(0).uniform(size=(300, 2))
     losses = (x[:, 0] - 0.3) ** 2 + 0.2 * x[:, 1]
-    encoded = px.encode(space, jnp.asarray(x), jnp.asarray(losses), [0.1], grid=estimator.grid)
+    encoded = px.encode(space, jnp.asarray(x), jnp.asarray(losses), [0.1], grid=how.get("grid", px.Grid()))
 
     def of_densities(counts):
         settings = {"floor": 1e-12, "floor_quartiles": True} if name == "optuna" else {}
@@ -281,19 +278,19 @@ def test_a_chain_of_array_functions(name, double):
         return px.pearson_divergence(p, q)[None]
 
     def of_counts(counts):
-        return estimator.divergence.estimate(px.divergence.RegimeCounts(counts, px.kernels.TruncatedNormal))
+        return divergence.estimate(px.divergence.RegimeCounts(counts, px.kernels.TruncatedNormal))
 
-    def shares(divergence):
+    def shares(divergence_of):
         variances = []
         for codes, n_codes in zip(encoded.codes, encoded.layout.n_codes, strict=True):
             first_sets = jnp.zeros((3, n_codes), int).at[encoded.level, codes].add(1)
             counts = first_sets[:-1, :-1].cumsum(axis=0)
             sizes = counts.sum(axis=1)
-            variances.append(px.within_regime_variance(divergence(counts), sizes[:1], sizes[1:], sizes[1]))
-        return px.importance.importance(jnp.stack(variances), balance=estimator.balance)
+            variances.append(px.within_regime_variance(divergence_of(counts), sizes[:1], sizes[1:], sizes[1]))
+        return px.importance.importance(jnp.stack(variances), balance=name != "optuna")
 
     obs = px.Observations.from_arrays(space, x, losses)
-    wanted = px.cond_ped_anova(obs, 0.1, estimator=estimator).importance[0]
+    wanted = px.cond_ped_anova(obs, 0.1, **how).importance[0]
     found, of_papers = (
         np.asarray(jax.jit(shares, static_argnums=0)(way)) for way in (of_counts, of_densities)
     )

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from conftest import COARSE, coarse_estimator, zoo, zoo_sweep
+from conftest import COARSE, coarse_method, zoo, zoo_sweep
 
 import parzax as px
 from parzax.status import describe
@@ -13,7 +13,7 @@ S = px.Status
 def _two(values, losses, levels=(0.1, 0.25, 0.5), space=None, **options):
     space = px.Space({"x": px.Float(0, 1), "z": px.Float(0, 1)}) if space is None else space
     obs = px.Observations.from_arrays(space, values, losses, **options)
-    return px.cond_ped_anova(obs, list(levels), estimator=coarse_estimator(False))
+    return px.cond_ped_anova(obs, list(levels), **coarse_method(False))
 
 
 def _uniform(n=60, seed=0):
@@ -224,7 +224,7 @@ def test_advice():
     x = _uniform()
     x[:, 1] = 0.5
     advice = _two(x, x[:, 0]).advice()
-    assert any(line.startswith("CONSTANT: ") for line in advice)
+    assert any(line.startswith("CONSTANT (z): ") for line in advice)
     both = S.CONSTANT | S.LOW_DATA
     assert both.advice.count(".") >= 2
     assert COARSE.max_cells == 12
@@ -268,15 +268,15 @@ def _branch(n, share, seed):
 @pytest.mark.parametrize("n", [60, *(pytest.param(n, marks=pytest.mark.slow) for n in (100, 1000))])
 def test_a_cutoff_between_regimes(n):
     """Where the level is the branch's share, in nearly every log; not further away, nor of one regime."""
-    levels, estimator = [0.1, 0.4, 0.7], coarse_estimator(False)
+    levels, estimator = [0.1, 0.4, 0.7], coarse_method(False)
     flagged = np.mean([
-        px.cond_ped_anova(_branch(n, 0.4, seed), levels, estimator=estimator).status & S.REGIME_BOUNDARY != 0
+        px.cond_ped_anova(_branch(n, 0.4, seed), levels, **estimator).status & S.REGIME_BOUNDARY != 0
         for seed in range(20)
     ], axis=0)  # fmt: skip
     assert flagged[1, 1] >= 0.9
     assert (flagged[[0, 2], 1] == 0).all()
     assert (flagged[:, 0] == 0).all()
     # Few rows: LOW_DATA says enough.
-    few = px.cond_ped_anova(_branch(10, 0.4, 0), levels, estimator=estimator).status
+    few = px.cond_ped_anova(_branch(10, 0.4, 0), levels, **estimator).status
     assert (few & S.LOW_DATA != 0).all()
     assert not (few & S.REGIME_BOUNDARY).any()

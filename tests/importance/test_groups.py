@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from conftest import COARSE
+from conftest import COARSE, OPTUNA
 
 import parzax as px
 from parzax.importance.counts import configuration_share
@@ -18,7 +18,7 @@ LEVELS = (0.2, 0.5)
 SPACE = px.Space({"x": px.Float(0, 1), "y": px.Categorical(["a", "b", "c"]), "z": px.Float(0, 1)})
 KEY = jax.random.key(0)
 PEARSON = px.divergence.Pearson()
-SHELL = px.GridEstimator(COARSE, PEARSON)
+SHELL = {"grid": COARSE, "divergence": PEARSON}
 # 40 configurations: half-samples hold 20, and the levels 4 and 10 of these.
 N, REPEATS = 40, 5
 
@@ -156,7 +156,7 @@ def test_one_rule_for_numpy_and_jax_arrays() -> None:
             space, jnp.asarray(x), jnp.asarray(loss), 0.2, grid=COARSE, groups=jnp.asarray(groups)
         )
         obs = px.Observations.from_arrays(space, x, loss, groups=groups)
-        result = px.cond_ped_anova(obs, 0.2, estimator=SHELL, n_resamples=20, key=KEY)
+        result = px.cond_ped_anova(obs, 0.2, **SHELL, n_resamples=20, key=KEY)
         assert result.uncertainty is not None
         for log in (host, device):
             sampled = px.importance.resample(KEY, log, 20, PEARSON)
@@ -197,8 +197,8 @@ def test_parity_counts_every_row() -> None:
     x, loss, groups = repeated(6)
     alone = px.Observations.from_arrays(SPACE, x, loss, groups=np.arange(len(loss)))
     together = px.Observations.from_arrays(SPACE, x, loss, groups=groups)
-    parity = px.GridEstimator.optuna()
-    expected, result = (px.cond_ped_anova(obs, LEVELS, estimator=parity) for obs in (alone, together))
+    parity = OPTUNA
+    expected, result = (px.cond_ped_anova(obs, LEVELS, **parity) for obs in (alone, together))
     np.testing.assert_array_equal(result.variance, expected.variance)
 
 
@@ -209,7 +209,7 @@ def test_an_effect_is_found_through_repeats() -> None:
     space = px.Space({name: px.Float(0, 1) for name in "abc"})
     obs = px.Observations.from_arrays(space, x[rows], loss[rows] + 0.01 * rng.normal(size=2000), groups=rows)
     result = px.cond_ped_anova(obs, n_resamples=50, n_shuffles=99)
-    assert result.target_quantile == 0.11  # eleven configurations
+    assert result.levels == 0.11  # eleven configurations
     assert result.importance[0, 0] > 0.8
     assert result.uncertainty is not None
     assert result.uncertainty.above_chance[0].tolist() == [True, False, False]
@@ -238,7 +238,7 @@ def test_interactions_are_not_tested_where_rows_belong_together() -> None:
     x, loss, groups = repeated(4)
     obs = px.Observations.from_arrays(SPACE, x, loss, groups=groups)
     assert np.isnan(px.interactions(obs, 0.2).p_value).all()
-    assert np.isnan(px.interactions(obs.encode(0.2)).p_value).all()
+    assert np.isnan(px.importance.interactions(obs.encode(0.2), n_draws=0).p_value).all()
     with pytest.raises(ValueError, match="n_draws must be 0"):
         px.interactions(obs, 0.2, n_draws=10)
 

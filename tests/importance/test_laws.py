@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from array_functions import KERNELS
-from conftest import ZOO, ZOO_LEVELS, coarse_estimator, zoo, zoo_observations, zoo_sweep
+from conftest import ZOO, ZOO_LEVELS, coarse_method, zoo, zoo_observations, zoo_sweep
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import grid
@@ -58,7 +58,7 @@ def test_parameters_in_any_order():
     order = [3, 0, 4, 2, 1]
     space = px.Space.from_json({"parameters": [ZOO["parameters"][j] for j in order]})
     obs = px.Observations.from_arrays(space, values[:, order], losses)
-    permuted = px.cond_ped_anova(obs, ZOO_LEVELS, estimator=coarse_estimator(False))
+    permuted = px.cond_ped_anova(obs, ZOO_LEVELS, **coarse_method(False))
     straight = zoo_sweep(values, losses)
     for field in FIELDS:
         mine = getattr(straight, field)[:, order]
@@ -118,7 +118,7 @@ def test_units_do_not_count(parity):
         # A negative power mirrors the log axis; off the edges and on a symmetric grid that changes nothing.
         changed[:, 3] = factor * values[:, 3] ** power
         obs = px.Observations.from_arrays(px.Space.from_json(space), changed, losses)
-        other = px.cond_ped_anova(obs, ZOO_LEVELS, estimator=coarse_estimator(parity))
+        other = px.cond_ped_anova(obs, ZOO_LEVELS, **coarse_method(parity))
         keep = [0, 1, 2, 4] if power < 0 and parity else slice(None)
         np.testing.assert_allclose(other.variance[:, keep], base.variance[:, keep], rtol=1e-10, atol=1e-16)
 
@@ -132,7 +132,7 @@ def test_narrow_domain():
     changed = values.copy()
     changed[:, 3] = 1e-300 * (np.log10(values[:, 3]) + 4) / 4
     obs = px.Observations.from_arrays(px.Space.from_json(space), changed, losses)
-    other = px.cond_ped_anova(obs, ZOO_LEVELS, estimator=coarse_estimator(False))
+    other = px.cond_ped_anova(obs, ZOO_LEVELS, **coarse_method(False))
     np.testing.assert_array_equal(other.counts, base.counts)
 
 
@@ -145,7 +145,7 @@ def test_log_domain_down_to_1e_300():
     changed = values.copy()
     changed[:, 3] = 10 ** (75 * np.log10(values[:, 3]))
     obs = px.Observations.from_arrays(px.Space.from_json(space), changed, losses)
-    other = px.cond_ped_anova(obs, ZOO_LEVELS, estimator=coarse_estimator(False))
+    other = px.cond_ped_anova(obs, ZOO_LEVELS, **coarse_method(False))
     np.testing.assert_array_equal(other.counts, base.counts)
 
 
@@ -155,10 +155,10 @@ def test_levels_do_not_see_each_other():
     obs = zoo_observations(values, losses)
     base = zoo_sweep(values, losses)
     order = [2, 0, 1]
-    shuffled = px.cond_ped_anova(obs, [ZOO_LEVELS[i] for i in order], estimator=coarse_estimator(False))
+    shuffled = px.cond_ped_anova(obs, [ZOO_LEVELS[i] for i in order], **coarse_method(False))
     np.testing.assert_array_equal(shuffled.variance, base.variance[order])
     np.testing.assert_array_equal(shuffled.n_target, base.n_target[order])
-    other = px.cond_ped_anova(obs, [0.33, 0.25, 0.9], estimator=coarse_estimator(False))
+    other = px.cond_ped_anova(obs, [0.33, 0.25, 0.9], **coarse_method(False))
     np.testing.assert_array_equal(other.variance[1], base.variance[1])
 
 
@@ -210,7 +210,7 @@ def test_weight_zero_is_absence():
     _same(a, b)
     np.testing.assert_array_equal(a.status, b.status)
     selected = px.cond_ped_anova(
-        zoo_observations(values, losses).select(keep), ZOO_LEVELS, estimator=coarse_estimator(False)
+        zoo_observations(values, losses).select(keep), ZOO_LEVELS, **coarse_method(False)
     )
     _same(selected, b)
 
@@ -324,19 +324,15 @@ def test_theorem_f1():
 
 @PARITY
 def test_one_regime_is_ped_anova(parity):
-    """K = 1: variance = (n_T/n_R)^2 D, no inter term, and both entry points agree."""
+    """K = 1: variance = (n_T/n_R)^2 D, no inter term."""
     values, losses = zoo()
     space = px.Space.from_json({"parameters": ZOO["parameters"][:4]})
     obs = px.Observations.from_arrays(space, values[:, :4], losses)
-    result = px.ped_anova(obs, ZOO_LEVELS, estimator=coarse_estimator(parity))
+    result = px.cond_ped_anova(obs, ZOO_LEVELS, **coarse_method(parity))
     ratio = result.n_target / result.n_region
     np.testing.assert_allclose(result.variance, ratio[:, None] ** 2 * result.divergence[..., 0], rtol=1e-14)
     np.testing.assert_allclose(result.unweighted, result.variance, rtol=1e-14)
     assert (result.inter == 0).all()
-    conditional = px.cond_ped_anova(obs, ZOO_LEVELS, estimator=coarse_estimator(parity))
-    np.testing.assert_array_equal(result.variance, conditional.variance)
-    with pytest.raises(ValueError, match="cond_ped_anova"):
-        px.ped_anova(zoo_observations(values, losses))
 
 
 @PARITY
@@ -406,8 +402,8 @@ def test_importance_is_a_share(parity):
 def test_debias_lowers_the_variance():
     """The subtracted term is positive wherever something is estimated: catches its sign."""
     values, losses = zoo()
-    raw = replace(coarse_estimator(False), divergence=Explained(debias=False))
-    plain = px.cond_ped_anova(zoo_observations(values, losses), ZOO_LEVELS, estimator=raw)
+    raw = replace(coarse_method(False), divergence=Explained(debias=False))
+    plain = px.cond_ped_anova(zoo_observations(values, losses), ZOO_LEVELS, **raw)
     signed = zoo_sweep(values, losses)
     # The fifth parameter's target is all of one regime or none of it at the last level: exactly 0 in both.
     assert (signed.variance[:, :4] < plain.variance[:, :4]).all()

@@ -1,12 +1,12 @@
 """Domains whose bounds move: pools of rows with like bounds, places between them, and what cannot be told."""
 
 import functools
-from dataclasses import replace
 
 import jax
 import numpy as np
 import pytest
 from compilations import compilations
+from conftest import OPTUNA
 from reference import grid, moving
 
 import parzax as px
@@ -74,7 +74,7 @@ def _expected(case, low, high, x, losses, weight=None, region=1.0, estimator="de
         region,
         weight=weight,
         regimes=regimes,
-        estimator=estimator,
+        **estimator,
         uniform=uniform,
     )
 
@@ -109,7 +109,7 @@ def test_weights_region_and_reference_follow_the_loops(double):
     weight = np.random.default_rng(0).integers(0, 4, 150).astype(float)
     bounds = {"x": (low, high)}
     obs = px.Observations.from_arrays(_space("upper", low, high), x, losses, weight=weight, bounds=bounds)
-    result = px.cond_ped_anova(obs, LEVELS, 0.8)
+    result = px.cond_ped_anova(obs, LEVELS, region=0.8)
     _check(result, _expected("upper", low, high, x, losses, weight, 0.8))
     obs = px.Observations.from_arrays(_space("upper", low, high), x, losses, bounds=bounds)
     uniform = px.cond_ped_anova(obs, LEVELS, reference="uniform")
@@ -141,15 +141,15 @@ def test_one_pool_is_the_problem_of_places(double, log, pooled):
     x = low * (high / low) ** u if log else low + u * (high - low)
     exact = np.log(x / low) / np.log(high / low) if log else (x - low) / (high - low)
     losses = (u - 0.3) ** 2 + 0.1 * y
-    estimator = px.GridEstimator()
+    estimator = {}
     if pooled == "one pool":
-        estimator = replace(estimator, grid=replace(estimator.grid, max_pools=1))
+        estimator = {"grid": px.Grid(max_pools=1)}
     moves = px.Space({"x": px.Varying(1e-3, 1, log=log), "y": px.Float(0, 1)})
     fixed = px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1)})
     obs = px.Observations.from_arrays(moves, np.stack([x, y], -1), losses, bounds={"x": (low, high)})
-    found = px.cond_ped_anova(obs, LEVELS, estimator=estimator)
+    found = px.cond_ped_anova(obs, LEVELS, **estimator)
     wanted = px.cond_ped_anova(
-        px.Observations.from_arrays(fixed, np.stack([exact, y], -1), losses), LEVELS, estimator=estimator
+        px.Observations.from_arrays(fixed, np.stack([exact, y], -1), losses), LEVELS, **estimator
     )
     for name in ("importance", "variance", "inter", "unweighted", "divergence"):
         np.testing.assert_allclose(getattr(found, name), getattr(wanted, name), rtol=1e-12, atol=1e-15)
@@ -167,9 +167,9 @@ def test_discrete_regimes_do_not_know_of_pools(double):
     c = rng.uniform(size=200)
     x = np.where(c < 0.5, rng.uniform(-7, -2, 200), rng.integers(2, 8, 200))
     obs = px.Observations.from_arrays(space, np.stack([c, x], -1), x + c)
-    estimator = px.GridEstimator()
-    without = replace(estimator, grid=replace(estimator.grid, max_pools=0))
-    results = [px.cond_ped_anova(obs, LEVELS, estimator=own) for own in (estimator, without)]
+    estimator = {}
+    without = {"grid": px.Grid(max_pools=0)}
+    results = [px.cond_ped_anova(obs, LEVELS, **own) for own in (estimator, without)]
     for name in ("importance", "variance", "inter", "unweighted", "divergence", "counts", "status"):
         np.testing.assert_array_equal(*(getattr(result, name) for result in results))
 
@@ -236,7 +236,7 @@ class TestStatuses:
         _, _, x, losses = _rows("upper", n)
         space = px.Space({"x": px.Varying(0, 2), "y": px.Float(0, 1)})
         obs = px.Observations.from_arrays(space, x, losses, **options)
-        return px.cond_ped_anova(obs, LEVELS, estimator=estimator)
+        return px.cond_ped_anova(obs, LEVELS, **estimator or {})
 
     def test_without_bounds_nothing_is_said(self):
         result = self._result()
@@ -246,10 +246,10 @@ class TestStatuses:
         assert not result.is_defined[:, 0].any()
         assert "not given" in result.report.moving["x"]
 
-    @pytest.mark.parametrize("estimator", [px.GridEstimator.optuna()])
+    @pytest.mark.parametrize("estimator", [OPTUNA])
     def test_parity_keeps_the_zero(self, estimator):
         low, high, *_ = _rows("upper", 100)
-        result = self._result(bounds={"x": (low, high)}, estimator=estimator)
+        result = self._result(bounds={"x": (low, high)}, **estimator)
         assert (result.status[:, 0] & S.UNIDENTIFIABLE).all()
         assert (result.variance[:, 0] == 0).all()
 
@@ -328,8 +328,8 @@ class TestWhatIsShown:
     def test_a_file_holds_the_pools(self, tmp_path):
         _shown().save(tmp_path / "r.npz")
         again = px.ImportanceResult.load(tmp_path / "r.npz")
-        assert again.report.moving == _shown().report.moving
-        assert again.estimator == _shown().estimator
+        assert again.facts == _shown().facts
+        assert again.method == _shown().method
         np.testing.assert_array_equal(again.density("x")[0].target, _shown().density("x")[0].target)
 
     def test_picture_of_values(self):

@@ -15,7 +15,7 @@ def test_several_objectives_are_a_vmap(double):
     x, objectives = rng.uniform(size=(60, 3)), np.round(rng.uniform(size=(60, 2)), 2)
     objectives[:, 0] += x[:, 0]
     obs = px.Observations.from_arrays(PLAIN, x, objectives)
-    estimator = px.GridEstimator(COARSE)
+    estimator = {"grid": COARSE}
     weights = np.array([[0.2, 0.8], [0.5, 0.5]])
     ties = (px.pareto.Hypervolume(), px.pareto.Crowding())
 
@@ -32,12 +32,9 @@ def test_several_objectives_are_a_vmap(double):
 
     found = jax.device_get(importance(losses(objectives)))
     expected = [
-        *px.importance_by_objective(obs, LEVELS, estimator=estimator).values(),
-        *(
-            px.cond_ped_anova(obs, LEVELS, selection="pareto", ties=rule, estimator=estimator)
-            for rule in ties
-        ),
-        *px.importance_over_weights(obs, weights, LEVELS, estimator=estimator).results,
+        *(px.cond_ped_anova(obs, LEVELS, objective=i, **estimator) for i in range(obs.n_objectives)),
+        *(px.cond_ped_anova(obs, LEVELS, objective="pareto", ties=rule, **estimator) for rule in ties),
+        *(px.cond_ped_anova(obs, LEVELS, objective=weight, **estimator) for weight in weights),
     ]
     for i, result in enumerate(expected):
         assert_equal(jax.tree.map(lambda a, i=i: a[i], found), result, 1e-12)

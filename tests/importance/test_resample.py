@@ -48,7 +48,7 @@ def test_samples_are_the_shells(method, double):
     """
     obs, how = (
         px.Observations.from_arrays(MIXED, *log_without_ties()),
-        {"estimator": px.GridEstimator(COARSE, PEARSON)},
+        {"grid": COARSE, "divergence": PEARSON},
     )
     how |= {"n_resamples": 70, "n_shuffles": 0, "key": KEY, "resampling": method}
     sampled = px.cond_ped_anova(obs, LEVELS, **how).uncertainty.sampled
@@ -114,9 +114,7 @@ def test_shuffles_have_the_shells_distribution(double):
     encoded = obs.encode(LEVELS, grid=COARSE)
     found = px.importance.shuffle(jax.random.key(0), encoded, 4000).variance
     again = px.importance.shuffle(jax.random.key(1), encoded, 4000).variance
-    result = px.cond_ped_anova(
-        obs, LEVELS, n_shuffles=4000, key=jax.random.key(2), estimator=px.GridEstimator(COARSE)
-    )
+    result = px.cond_ped_anova(obs, LEVELS, n_shuffles=4000, key=jax.random.key(2), grid=COARSE)
     p = (1 + (found >= result.variance[None]).sum(axis=0)) / 4001
     expected = result.uncertainty.p_value
     known = ~np.isnan(expected)

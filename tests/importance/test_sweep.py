@@ -5,7 +5,7 @@ import importlib
 import jax
 import numpy as np
 import pytest
-from conftest import ZOO_LEVELS, coarse_estimator, zoo, zoo_sweep
+from conftest import ZOO_LEVELS, coarse_method, zoo, zoo_sweep
 from reference import grid
 
 import parzax as px
@@ -14,7 +14,7 @@ import parzax as px
 @pytest.mark.parametrize("padded", [64, pytest.param(256, marks=pytest.mark.slow)])
 def test_padding_changes_nothing(double, monkeypatch, padded):
     """Unpadded and padded: bit for bit."""
-    module = importlib.import_module("parzax.lens.results.sweep")
+    module = importlib.import_module("parzax.lens.results.analysis")
     values, losses = zoo()
     results = []
     for size in (60, padded):
@@ -102,7 +102,7 @@ def test_many_choices(double, n_choices):
     values[0, 0], values[1, 0] = n_choices - 1, 255
     losses = (values[:, 0] % 7) + values[:, 1]
     obs = px.Observations.from_arrays(px.Space.from_json(space), values, losses)
-    result = px.cond_ped_anova(obs, [0.1, 0.25, 0.5], estimator=coarse_estimator(False))
+    result = px.cond_ped_anova(obs, [0.1, 0.25, 0.5], **coarse_method(False))
     loop = grid.analyse(space, values, losses, [0.1, 0.25, 0.5], max_cells=12)
     np.testing.assert_allclose(result.variance, loop["variance"], rtol=1e-10)
     np.testing.assert_array_equal(
@@ -119,7 +119,7 @@ def test_hundred_thousand_rows(double):
     losses = values[:, 0] + 0.1 * rng.normal(size=n)
     space = px.Space({"x": px.Float(0, 1), "z": px.Float(0, 1)})
     obs = px.Observations.from_arrays(space, values, losses)
-    result = px.cond_ped_anova(obs, [0.1, 0.25, 0.5], 0.75, estimator=coarse_estimator(False))
+    result = px.cond_ped_anova(obs, [0.1, 0.25, 0.5], region=0.75, **coarse_method(False))
     order = np.argsort(losses)
     for index, size in enumerate((10_000, 25_000, 50_000, 75_000)):
         for j in range(2):

@@ -224,7 +224,7 @@ def test_command_says_what_it_counts(tmp_path, monkeypatch, capsys):
     states = rows.append_column("state", pa.array(["COMPLETE", "FAIL"] * 1500))
     for name, log in (("records.pq", nested), ("states.pq", states)):
         pq.write_table(log, tmp_path / name)
-        status, error = command(tmp_path / name, capsys, "--target-quantile", "0.1")
+        status, error = command(tmp_path / name, capsys, "--level", "0.1")
         assert (status, "all rows are read into memory, because" in error) == (0, True)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import coarse_estimator
+from conftest import coarse_method
 
 import parzax as px
 
@@ -140,7 +140,7 @@ def test_seeds_are_runs_of_their_own():
     assert obs.values.shape == (3, 30, 2)
     assert (~np.isnan(obs.losses[..., 0])).sum(axis=1).tolist() == [30, 28, 30]
     assert "3 seeds of 28 to 30 rows each" in obs.report.inferred
-    quick = coarse_estimator(False)
+    quick = coarse_method(False)
     together = px.cond_ped_anova(obs, 0.3, estimator=quick)
     assert together.n_seeds == 3
     own = px.Observations.from_dataframe(

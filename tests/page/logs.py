@@ -64,6 +64,7 @@ class FakeUncertainty:
     mean: np.ndarray
     n_resamples: int = 100
     n_shuffles: int = 999
+    method: str = "half-sampling"
     level: float = 0.9
 
     def __post_init__(self) -> None:
@@ -73,7 +74,11 @@ class FakeUncertainty:
         self.p_value = np.linspace(0.0001, 0.2, self.mean.size).reshape(shape)
         self.p_adjusted = np.minimum(3 * self.p_value, 1)
         self.above_chance = self.p_adjusted <= 0.05
-        self.rank_stability = np.linspace(0.5, 0.95, shape[-2])
+        self.margin, self.n_rows = np.full(shape[:-1], 0.25), np.asarray(200)
+        self.n_fewer = np.full(shape[:-1], 30)
+
+    def rows_needed(self) -> np.ndarray:
+        return np.linspace(500, 900, self.margin.size).reshape(self.margin.shape)
 
     def any_above_chance(self, level: int, parameters: np.ndarray) -> np.ndarray:
         return self.above_chance[level][parameters].any(axis=-1)
@@ -81,9 +86,6 @@ class FakeUncertainty:
     def top(self, r: int = 1) -> np.ndarray:
         assert r in (1, 3)
         return np.round((1 - self.p_value) * r / 3, 2)
-
-    def verdicts(self) -> list[str]:
-        return [f"Verdict {i} <i>: enough rows." for i in range(self.mean.shape[-2])]
 
 
 def with_uncertainty(own: px.ImportanceResult) -> px.ImportanceResult:

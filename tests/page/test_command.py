@@ -51,24 +51,24 @@ def test_study(logs, tmp_path, capsys, monkeypatch):
     A terminal shows which part the command is at.
     """
     before = (logs / "study.db").read_bytes()
-    argv = [f"sqlite:///{logs}/study.db", "-o", str(tmp_path / "out.html"), "--target-quantile", "0.1,0.3"]
+    argv = [f"sqlite:///{logs}/study.db", "-o", str(tmp_path / "out.html"), "--level", "0.1,0.3"]
     argv += ["--resamples", "0", "--study", "NAME"]
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert main(["report", *argv, "--date", "someday"]) == 0
     out, err = capsys.readouterr()
     assert [f"{i} of 3: " in err for i in (1, 2, 3)] == [True] * 3
-    assert "left out: 5 (pruned)" in out
+    assert out.startswith("What mattered: ")
     assert out.endswith(f"written: {tmp_path / 'out.html'}\n")
     assert (logs / "study.db").read_bytes() == before
     html = (tmp_path / "out.html").read_text(encoding="utf-8")
     items = Texts(html).items
     assert (
-        "parzax report study.db -o out.html --target-quantile 0.1,0.3 --resamples 0 --study NAME "
+        "parzax report study.db -o out.html --level 0.1,0.3 --resamples 0 --study NAME "
         "--date someday" in items
     )
     assert "<title>study.db: NAME</title>" in html
-    assert any(item.startswith("60 of 68 rows count; left out are ") for item in items)
-    assert {"68 rows, minimize", "left out: 5 (pruned)", "left out: 3 (failed)", "float64"} <= {*items}
+    assert {"68 rows, minimize", "left out: 5 (pruned)", "left out: 3 (failed)"} <= {*items}
+    assert any(item.endswith(", float64") for item in items)
     assert str(logs) not in html
     assert str(tmp_path) not in html
     data, names = data_of(html), ["a", "b"]
@@ -86,44 +86,37 @@ def test_the_page_says_what_the_command_says(tmp_path, capsys):
     log, rng = "t.csv", np.random.default_rng(0)
     df = pd.DataFrame(rng.uniform(size=(60, 3)), columns=["a", "b", "c"])
     df.assign(value=df.a + 0.4 * df.b + 0.2 * rng.normal(size=60)).to_csv(log, index=False)
-    assert main(["importance", log, "--target-quantile", "0.2", "--json", "one.json"]) == 0
+    assert main(["importance", log, "--level", "0.2", "--json", "one.json"]) == 0
     sentences, table, *_ = capsys.readouterr().out.split("\n\n")
-    known, by_name = json.loads((tmp_path / "one.json").read_text()), {}
-    for row in table.splitlines()[2:5]:
-        name, share, _, p, *_ = row.split()
-        by_name[name] = share, p
-    assert main(["report", log, "-o", "page.html", "--target-quantile", "0.2,0.5"]) == 0
+    known = {x["parameter"]: x for x in json.loads((tmp_path / "one.json").read_text())["records"]}
+    p_of = {row.split()[0]: row.split()[5] for row in table.splitlines()[1:4]}
+    assert main(["report", log, "-o", "page.html", "--level", "0.2,0.5"]) == 0
     html = (tmp_path / "page.html").read_text(encoding="utf-8")
     with jax.enable_x64(True):
         obs = px.Observations.from_dataframe(log, directions="minimize", warn=False)
-        px.report(obs, "python.html", target_quantile=[0.5, 0.2], interactions=False)
+        px.report(obs, "python.html", levels=[0.5, 0.2], interactions=False)
     python = data_of((tmp_path / "python.html").read_text(encoding="utf-8"))
     for data in (data_of(html), python):
         i, names = data["start"], data["labels"]
         assert data["levels"][i] == 0.2
-        at = [names.index(name) for name in known["names"]]
-        np.testing.assert_allclose(np.array(data["mean"])[i, at], known["importance"]["mean"][0], atol=6e-5)
-        ends = np.stack([np.array(data[end])[i, at] for end in ("low", "high")], axis=-1)
-        np.testing.assert_allclose(ends, known["uncertainty"]["importance_interval"][0][0], atol=6e-5)
-        assert {name: data["cells"][i][names.index(name)][2] for name in names} == {
-            name: p for name, (_, p) in by_name.items()
-        }
-    short = Texts(html).ids["short"].replace("\N{NO-BREAK SPACE}", " ")
-    first, *_, sure = sentences.splitlines()
-    assert first in short
-    assert sure in short
+        for key, column in (("mean", "importance"), ("low", "importance_low"), ("high", "importance_high")):
+            np.testing.assert_allclose(data[key][i], [known[x][column] for x in names], atol=6e-5)
+        assert {name: data["cells"][i][names.index(name)][2] for name in names} == p_of
+    short = Texts(html).ids["short"]
+    for sentence in sentences.splitlines()[-3:]:
+        assert sentence in short or sentence.startswith("Do next: add rows")
 
 
 @pytest.mark.slow
 def test_table_in_this_folder(logs, tmp_path, capsys):
     """The page is report.html unless it is said; what was guessed is noted, and stands on the page."""
     shutil.copy(logs / "t.csv", tmp_path)
-    assert main(["report", "t.csv", "--out=page.html", "--target-quantile=0.2", "--title", "mine"]) == 0
+    assert main(["report", "t.csv", "--out=page.html", "--level=0.2", "--title", "mine"]) == 0
     assert "parzax: note: " in capsys.readouterr().err
     html = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<title>mine</title>" in html
     assert any(item.startswith("inferred: ") for item in Texts(html).items)
-    assert "parzax report t.csv --out=page.html --target-quantile=0.2 --title mine" in Texts(html).items
+    assert "parzax report t.csv --out=page.html --level=0.2 --title mine" in Texts(html).items
 
 
 @pytest.mark.parametrize(
@@ -132,7 +125,7 @@ def test_table_in_this_folder(logs, tmp_path, capsys):
         (["missing.csv"], "there is no file 'missing.csv'"),
         (["t.csv", "-o", "page.png"], "'page.png' must end in .html or .htm"),
         (["t.csv", "-o", "nowhere/page.html"], "there is no folder 'nowhere'"),
-        (["t.csv", "--target-quantile", "0.5", "--region-quantile", "0.5"], "must be below region"),
+        (["t.csv", "--parameters", "a", "b", "--level", "0.5", "--region", "0.5"], "must be below region"),
     ],
 )
 def test_refusals(logs, tmp_path, capsys, argv, message):

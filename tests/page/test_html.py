@@ -126,7 +126,7 @@ def test_size(tmp_path):
     obs = px.Observations.from_arrays(space, x, x[:, 0] + x[:, 1])
     own = logs.with_uncertainty(px.cond_ped_anova(obs, np.arange(1, 100) / 100))
     path = tmp_path / "page.html"
-    px.report(own, path, interactions=logs.fake_interactions(own, own.target_quantile))
+    px.report(own, path, interactions=logs.fake_interactions(own, own.levels))
     assert path.stat().st_size < LIMIT
 
 

@@ -23,8 +23,8 @@ import parzax as px
 LEVELS = np.array([0.1, 0.3, 0.5, 0.7])
 MIXED_LEVELS = [0.1, 0.3, 0.6]
 NOISE_LEVELS = np.arange(1, 20) / 20
-ESTIMATOR = px.GridEstimator(COARSE, px.divergence.Explained((4,), ()))
-analyse = functools.partial(px.cond_ped_anova, estimator=ESTIMATOR)
+ESTIMATOR = {"grid": COARSE, "divergence": px.divergence.Explained((4,), ())}
+analyse = functools.partial(px.cond_ped_anova, **ESTIMATOR)
 
 
 @pytest.fixture(autouse=True)

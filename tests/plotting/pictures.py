@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 import parzax as px
-from parzax.meta import TaskSimilarity
+from parzax.lens.similarity import TaskSimilarity
 from parzax.samplers import Trace
 
 from .conftest import ESTIMATOR, analyse
@@ -42,8 +42,8 @@ def pictures(pattern: str = "{}") -> dict[str, Picture]:
     tasks = TaskSimilarity(names, (1 - d) / (1 + d), d, error, np.array([4, 4, 0]), (a, b, c), report)
     below, above = (px.ParzenEstimator.fit(space, rows) for rows in (x[:20], x[20:]))
     two = px.Observations.from_arrays(space, x, losses[0])
-    weights = px.importance_over_weights(two, [[1, 0], [1, 1], [0, 1]], 0.3, estimator=ESTIMATOR)
-    weights = replace(weights, objectives=(first, second))
+    two = replace(two, report=replace(two.report, objectives=(first, second)))
+    weights = {w: px.cond_ped_anova(two, 0.3, objective=[1 - w, w], **ESTIMATOR) for w in (0, 0.5, 1)}
     runs = {pattern.format("one"): trace, pattern.format("two"): trace}
     return {
         "acquisition": partial(px.plotting.acquisition, sampler, one, [a, b], size=9),

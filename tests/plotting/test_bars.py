@@ -5,6 +5,7 @@ import dataclasses
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from conftest import OPTUNA
 
 import parzax as px
 from parzax.lens.plotting import importance_bars, importance_sweep, regimes
@@ -127,7 +128,7 @@ def test_equal_bars_keep_the_order_of_the_space(zero):
 @pytest.mark.slow
 def test_parity_estimator_draws_equal_shares():
     # Catches 1/d of the parity estimator drawn as nothing.
-    result = px.cond_ped_anova(mixed_observations(equal=True), 0.3, estimator=px.GridEstimator.optuna())
+    result = px.cond_ped_anova(mixed_observations(equal=True), 0.3, **OPTUNA)
     ax = importance_bars(result)
     assert [bar.get_width() for bar in ax.patches] == pytest.approx([1 / 11] * 11)
     plt.close()

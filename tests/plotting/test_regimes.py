@@ -6,7 +6,7 @@ import jax
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from conftest import coarse_estimator
+from conftest import OPTUNA, coarse_method
 from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
@@ -26,7 +26,7 @@ def all_texts(ax):
 def test_parts_sum_to_the_importance(which, request):
     # Catches a term forgotten, a regime counted twice, negative divergences that take from others.
     result = request.getfixturevalue(which)
-    for q in range(len(result.target_quantile)):
+    for q in range(len(result.levels)):
         parts = result.regime_importance.reshape(-1, *result.divergence.shape[-3:])[:, q]
         assert (parts >= 0).all()
         assert (parts[..., -1] == 0).all(), "inactive has no part"
@@ -38,7 +38,7 @@ def test_parts_sum_to_the_importance(which, request):
 def test_parts_are_the_terms_of_the_variance():
     # Catches alpha and beta exchanged or a square left out: where no divergence is negative the parts are the
     # terms of Eq. 11, one regime at a time.
-    result = px.cond_ped_anova(activation(None), 0.6, estimator=px.GridEstimator.optuna())
+    result = px.cond_ped_anova(activation(None), 0.6, **OPTUNA)
     parts, j = result.regime_importance[0], 1
     alpha, beta, divergence = (x[0, j] for x in (result.alpha, result.beta, result.divergence))
     n_target, n_region = result.n_target[0], result.n_region
@@ -106,7 +106,7 @@ def test_zero_and_parity_zero(zero):
     # Catches an empty picture without a word, and 1/d given to a regime that has not earned it.
     assert any("No parameter has a positive variance" in t for t in all_texts(regimes(zero)))
     plt.close()
-    result = px.cond_ped_anova(mixed_observations(equal=True), 0.3, estimator=px.GridEstimator.optuna())
+    result = px.cond_ped_anova(mixed_observations(equal=True), 0.3, **OPTUNA)
     ax = regimes(result)
     assert all(bar.get_hatch() for bar in ax.patches)
     assert [bar.get_width() for bar in ax.patches] == pytest.approx([1 / 11] * 11)
@@ -125,9 +125,9 @@ def test_what_is_not_above_chance_is_grey():
     x = rng.uniform(size=(100, 2))
     space = px.Space({"x": px.Float(0, 1), "noise": px.Float(0, 1)})
     obs = px.Observations.from_arrays(space, x, (x[:, 0] - 0.3) ** 2)
-    result = analyse(obs, 0.3, estimator=coarse_estimator(False), n_shuffles=9, key=jax.random.key(0))
+    result = analyse(obs, 0.3, **coarse_method(False), n_shuffles=9, key=jax.random.key(0))
     tested = replace(result.uncertainty, p_value=np.array([[0.01, 0.9]]))
-    ax = regimes(replace(result, uncertainty=tested), parameters=["x", "noise"])
+    ax = regimes(replace(result, sampled=tested), parameters=["x", "noise"])
     by_row = {
         round(float(bar.get_y() + bar.get_height() / 2), 3): to_rgb(bar.get_facecolor()) for bar in ax.patches
     }
@@ -137,4 +137,4 @@ def test_what_is_not_above_chance_is_grey():
     assert len(found) == 2
     assert all(len(set(colour)) == 1 for name, colour in found.items() if name.startswith("noise"))
     assert "grey: not above chance" in ax.get_xlabel()
-    assert "grey" not in regimes(replace(result, uncertainty=None)).get_xlabel()
+    assert "grey" not in regimes(replace(result, sampled=None)).get_xlabel()

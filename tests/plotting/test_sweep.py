@@ -29,7 +29,7 @@ def test_lines_are_the_means_and_ribbons_the_errors(seeds):
     mean, error = seeds.over_seeds()
     for line, ribbon in zip(ax.lines, ribbons(ax), strict=True):
         j = seeds.names.index(line.get_label())
-        np.testing.assert_allclose(line.get_xdata(), seeds.target_quantile)
+        np.testing.assert_allclose(line.get_xdata(), seeds.levels)
         np.testing.assert_allclose(line.get_ydata(), mean[:, j], rtol=1e-6)
         heights = ribbon.get_paths()[0].vertices[:, 1]
         np.testing.assert_allclose(heights.max(), (mean + error)[:, j].max(), rtol=1e-6)
@@ -149,7 +149,7 @@ def test_a_cutoff_between_regimes_is_marked(seeds):
     assert flagged[:, level].mean(axis=0).max() >= 0.5, "the example must have such a level"
     ax = importance_sweep(seeds)
     bands = [p for p in ax.patches if p.get_hatch() == "||"]
-    assert any(p.get_x() <= seeds.target_quantile[level] <= p.get_x() + p.get_width() for p in bands)
+    assert any(p.get_x() <= seeds.levels[level] <= p.get_x() + p.get_width() for p in bands)
     assert "cut-off between regimes" in below(ax)
     never = with_status(seeds, seeds.status & ~int(px.Status.REGIME_BOUNDARY))
     assert "||" not in hatches(importance_sweep(never))
@@ -189,17 +189,17 @@ def test_all_zero_says_so(zero):
 @pytest.mark.slow
 def test_smaller_region_is_named():
     # Catches a label that calls the level a share of a region that is not the whole.
-    result = analyse(mixed_observations(), MIXED_LEVELS, region_quantile=0.9)
+    result = analyse(mixed_observations(), MIXED_LEVELS, region=0.9)
     assert "region γ = 0.9" in importance_sweep(result).get_xlabel()
 
 
 def test_few_levels_are_marked(seeds):
     # Catches lines that hide where a handful of levels lie, and ticks elsewhere.
     ax = importance_sweep(seeds)
-    assert ax.get_xticks() == pytest.approx(seeds.target_quantile)
+    assert ax.get_xticks() == pytest.approx(seeds.levels)
     assert [label.get_text() for label in ax.get_xticklabels()] == ["0.1", "0.3", "0.5", "0.7"]
     assert all(line.get_marker() == "o" for line in ax.lines)
-    near = dataclasses.replace(seeds, target_quantile=np.array([0.01, 0.011, 0.3, 0.9]))
+    near = dataclasses.replace(seeds, levels=np.array([0.01, 0.011, 0.3, 0.9]))
     labels = [label.get_text() for label in importance_sweep(near).get_xticklabels()]
     assert labels == ["0.01", "", "0.3", "0.9"]
 

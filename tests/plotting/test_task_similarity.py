@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from parzax.lens.plotting import task_similarity
-from parzax.meta import TaskSimilarity
+from parzax.lens.similarity import TaskSimilarity
 
 from .reading import below
 

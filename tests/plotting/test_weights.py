@@ -1,7 +1,5 @@
 """Importance against the weights of two objectives."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,7 @@ from .conftest import ESTIMATOR
 from .reading import ribbons
 
 SPACE = px.Space({name: px.Float(0, 1) for name in "abcd"})
-WEIGHTS = [[0, 1], [1, 1], [3, 1], [1, 0]]
+WEIGHTS = [1, 0.5, 0.25, 0]
 
 
 def sweep(seeds=None, second=None):
@@ -20,7 +18,11 @@ def sweep(seeds=None, second=None):
     x = rng.uniform(size=(*([] if seeds is None else [seeds]), 60, 4))
     f = np.stack([x[..., 0], x[..., 1] if second is None else second], axis=-1)
     obs = px.Observations.from_arrays(SPACE, x, f)
-    return px.importance_over_weights(obs, WEIGHTS, [0.3, 0.5], estimator=ESTIMATOR)
+    return {w: px.cond_ped_anova(obs, [0.3, 0.5], objective=[1 - w, w], **ESTIMATOR) for w in WEIGHTS}
+
+
+def importances(results):
+    return np.stack([results[w].importance for w in sorted(results)])
 
 
 @pytest.fixture(scope="module")
@@ -34,18 +36,18 @@ def test_lines_are_the_importances_at_ascending_weights():
     ax = importance_over_weights(own, level=1)
     assert not ribbons(ax)
     for line in ax.lines:
-        j = own.names.index(line.get_label())
+        j = SPACE.names.index(line.get_label())
         np.testing.assert_allclose(line.get_xdata(), [0, 0.25, 0.5, 1])
-        np.testing.assert_allclose(line.get_ydata(), own.importance[[3, 2, 1, 0], 1, j])
+        np.testing.assert_allclose(line.get_ydata(), importances(own)[:, 1, j])
     assert len(ax.lines) == 4
-    assert ax.get_xlabel() == r"weight of objective_1 (the rest: objective_0)"
+    assert ax.get_xlabel() == r"weight of second objective (the rest: first objective)"
 
 
 def test_means_and_errors_are_over_seeds_and_never_over_objectives(seeds):
     ax = importance_over_weights(seeds)
     for line, ribbon in zip(ax.lines, ribbons(ax), strict=True):
-        j = seeds.names.index(line.get_label())
-        own = seeds.importance[[3, 2, 1, 0], :, 0, j]
+        j = SPACE.names.index(line.get_label())
+        own = importances(seeds)[:, :, 0, j]
         np.testing.assert_allclose(line.get_ydata(), own.mean(axis=1), rtol=1e-6)
         error = own.std(axis=1, ddof=1) / np.sqrt(3)
         heights = ribbon.get_paths()[0].vertices[:, 1]
@@ -63,10 +65,10 @@ def test_the_others_are_summed(seeds):
 
 
 def test_what_cannot_be_drawn(seeds):
-    with pytest.raises(ValueError, match="must have two objectives"):
-        importance_over_weights(replace(seeds, objectives=("f", "g", "h")))
-    with pytest.raises(TypeError, match="sweep must be"):
-        importance_over_weights(seeds.results[0])
+    with pytest.raises(ValueError, match="results must be a dictionary"):
+        importance_over_weights({})
+    with pytest.raises(TypeError, match="results must be a dictionary"):
+        importance_over_weights(seeds[0])
     with pytest.raises(ValueError, match="no parameter 'z'"):
         importance_over_weights(seeds, parameters="z")
 

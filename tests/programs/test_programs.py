@@ -197,8 +197,8 @@ def test_the_next_process_reads(tmp_path):
     env.pop("JAX_COMPILATION_CACHE_DIR", None)
     code = (
         "import numpy as np, parzax as px\n"
-        "session = px.adapters.Session(px.tpe(px.Space({'x': px.Float(0, 1), 'k': px.Categorical(['a', 'b'])})))\n"
-        "session.ask(0)\n"
+        "space = px.Space({'x': px.Float(0, 1), 'k': px.Categorical(['a', 'b'])})\n"
+        "px.adapters.Session(px.tpe(space)).ask(0)\n"
     )
     kept = []
     for _ in range(2):

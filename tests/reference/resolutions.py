@@ -74,7 +74,7 @@ def fit(design: np.ndarray, region: np.ndarray) -> tuple[np.ndarray, int]:
 def divergence(
     target: np.ndarray, region: np.ndarray, kind: str, debias: bool = True, uniform: bool = False
 ) -> float:
-    """The estimate of D_PE(p_T || p_R) that `parzax.GridEstimator` makes of counts per cell."""
+    """The estimate of D_PE(p_T || p_R) that `parzax.divergence.Explained` makes of counts per cell."""
     n_t, n, occupied = target.sum(), region.sum(), np.count_nonzero(region)
     if n_t == 0 or occupied <= 1 or (n_t == n and not uniform):
         return 0.0

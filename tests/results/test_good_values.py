@@ -9,8 +9,7 @@ import pytest
 
 import parzax as px
 from parzax.lens.cli import main
-from parzax.lens.page.values import good_text
-from parzax.lens.results.good_values import to_lines
+from parzax.lens.results.good_values import good_text
 
 N = 4000
 SPACE = px.Space(
@@ -42,8 +41,8 @@ def observations(n_seeds: int | None = None) -> px.Observations:
 @cache
 def result(n_seeds: int | None = None) -> px.ImportanceResult:
     """Of two levels; two resolutions are enough, and compile in half the time of the default ones."""
-    estimator = px.GridEstimator(divergence=px.divergence.Explained((12,), ()))
-    return px.cond_ped_anova(observations(n_seeds), [0.02, 0.5], estimator=estimator)
+    estimator = {"divergence": px.divergence.Explained((12,), ())}
+    return px.cond_ped_anova(observations(n_seeds), [0.02, 0.5], **estimator)
 
 
 def _check_shares(own, obs, n_target):
@@ -81,48 +80,34 @@ def test_good_values_are_those_of_the_problem(n_seeds):
 
 
 def test_nothing_is_good_where_nothing_is_known():
-    """All losses equal: no importance, so no good values, and a sentence instead of a table."""
+    """All losses equal: no importance, so no good values."""
     obs = observations()
     flat = px.Observations.from_arrays(SPACE, obs.values, np.zeros(N))
-    assert px.cond_ped_anova(flat, [0.02, 0.5], estimator=result().estimator).good_values() == []
-    none = "good values at level 0.1: none stand out"
-    assert to_lines([], SPACE, 0.1) == [none]
-    left_out = "not listed (not above chance, or not comparable): 1 parameter"
-    assert to_lines([], SPACE, 0.1, left_out=1) == [none, left_out]
-    left_out = "not listed (not above chance, or not comparable): 2 parameters"
-    assert to_lines(result().good_values()[:1], SPACE, 0.1, left_out=2)[-1] == left_out
-
-
-def test_lines_name_choices_and_regimes():
-    """Parameters of several regimes say which; many choices are shortened."""
-    lines = to_lines(result().good_values(), SPACE, 0.02)
-    assert lines[0] == "good values at level 0.02"
-    assert any(line.startswith("x [1]: ") for line in lines)
-    assert any(line.startswith("k: 3 to 5 (") for line in lines)
+    assert (
+        px.cond_ped_anova(flat, [0.02, 0.5], divergence=px.divergence.Explained((12,), ())).good_values()
+        == []
+    )
 
 
 def test_shares_of_a_domain_say_which_rows_they_are_of():
     """Catches "momentum 0.6 to 1 (71 % of the best rows)" where 7 of 30 of them have a momentum."""
     own = next(own for own in result().good_values() if (own.parameter, own.regime) == ("x", 0))
-    (line,) = (line for line in to_lines([own], SPACE, 0.02) if line.startswith("x [0]"))
-    assert "% of the target rows in this regime, " in line
-    assert line.endswith("% of such rows of the region)")
     text = good_text(own, SPACE["x"])
-    assert " of the best rows in this regime, " in text
+    assert " of the best rows on this domain, " in text
+    assert text.endswith(" of all such rows)")
     one = (px.Float(-1, 0, when=px.In("c", ["a"])),)
-    assert text.replace("in this regime", "where it is active") == good_text(own, one)
+    assert text.replace("on this domain", "where it is active") == good_text(own, one)
     assert good_text(own, (px.Float(-1, 0),)).endswith(" of all)")
 
 
 @pytest.mark.slow
 def test_command_line(tmp_path, capsys):
-    """--good-values prints them, and JSON has them and null where an importance is not defined."""
+    """The sentences name them, and JSON has them and null where an importance is not defined."""
     x = np.random.default_rng(0).uniform(size=200)
     form = {"delimiter": ",", "header": "x,value", "comments": ""}
     np.savetxt(tmp_path / "t.csv", np.stack([x, (x - 0.3) ** 2], 1), **form)
-    asked = ["importance", str(tmp_path / "t.csv"), "--good-values", "--json", str(tmp_path / "o.json")]
-    assert main(asked) == 0
-    found = re.search(r"good values at level 0.1\nx: (0\.\d+) to (0\.\d+) ", capsys.readouterr().out)
+    assert main(["importance", str(tmp_path / "t.csv"), "--json", str(tmp_path / "o.json")]) == 0
+    found = re.search(r"Do next: look at x (0\.\d+) to (0\.\d+) ", capsys.readouterr().out)
     assert found
     assert abs(float(found[1]) - 0.25) < 0.06
     assert abs(float(found[2]) - 0.35) < 0.06
@@ -133,6 +118,5 @@ def test_command_line(tmp_path, capsys):
     assert main(["importance", str(tmp_path / "flat.csv"), "--json", str(tmp_path / "flat.json")]) == 0
     row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("x "))
     assert row.split()[1] == "-"
-    found = json.loads((tmp_path / "flat.json").read_text())["importance"]
-    assert found["mean"] == [[None]]
-    assert found["per_seed"] == [[[None]]]
+    (record,) = json.loads((tmp_path / "flat.json").read_text())["records"]
+    assert record["importance"] is None

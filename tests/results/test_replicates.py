@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from conftest import QUICK
+from conftest import OPTUNA, QUICK
 from scipy import stats
 
 import parzax as px
@@ -18,9 +18,9 @@ N, USABLE, CAPACITY = 60, 57, 64
 LEVELS, NUMBERS = [0.1, 0.35, 0.8], {"n_resamples": 8, "n_shuffles": 16}
 
 
-def _analyse(obs, *args, estimator=QUICK, **options):
+def _analyse(obs, *args, **options):
     with jax.enable_x64(True):
-        return px.cond_ped_anova(obs, *args, estimator=estimator, **options)
+        return px.cond_ped_anova(obs, *args, **QUICK | options)
 
 
 def _log(n=N, seed=0, ties=False):
@@ -53,20 +53,20 @@ def _weights(draw, key, b, size):
     "estimator",
     [
         pytest.param(QUICK, id="quick"),
-        pytest.param(px.GridEstimator(), id="default", marks=pytest.mark.slow),
-        pytest.param(px.GridEstimator.optuna(), id="parity", marks=pytest.mark.slow),
+        pytest.param({}, id="default", marks=pytest.mark.slow),
+        pytest.param(OPTUNA, id="parity", marks=pytest.mark.slow),
     ],
 )
 def test_a_half_sample_is_the_analysis_of_the_log_that_has_its_rows(estimator, ties):
     obs, key, b = _log(ties=ties), jax.random.key(3), NUMBERS["n_resamples"]
-    result = _analyse(obs, LEVELS, 0.9, estimator=estimator, key=key, **NUMBERS)
+    result = _analyse(obs, LEVELS, region=0.9, **estimator, key=key, **NUMBERS)
     with jax.enable_x64(True):
         weight = _weights(half_sample, key, b, USABLE // 2)
     order = np.argsort(obs.losses[:, 0], kind="stable")
     for i in range(b):
         rows = order[np.flatnonzero(weight[i, :USABLE])]
         assert len(rows) == USABLE // 2
-        alone = _analyse(obs.select(np.isin(np.arange(N), rows)), LEVELS, 0.9, estimator=estimator)
+        alone = _analyse(obs.select(np.isin(np.arange(N), rows)), LEVELS, region=0.9, **estimator)
         assert alone.variance.any()
         np.testing.assert_allclose(result.uncertainty.sampled[i], alone.variance, rtol=1e-9, atol=1e-13)
 
@@ -75,7 +75,7 @@ def test_a_half_sample_is_the_analysis_of_the_log_that_has_its_rows(estimator, t
 def test_a_bootstrap_sample_is_the_analysis_of_the_log_with_its_weights():
     obs, key, b = _log(), jax.random.key(4), 4
     how = {"n_resamples": b, "n_shuffles": 0, "resampling": "bootstrap", "key": key}
-    result = _analyse(obs, LEVELS, estimator=px.GridEstimator(), **how)
+    result = _analyse(obs, LEVELS, **how)
     with jax.enable_x64(True):
         weight = _weights(bootstrap_sample, key, b, USABLE)
     order = np.argsort(obs.losses[:, 0], kind="stable")
@@ -84,7 +84,7 @@ def test_a_bootstrap_sample_is_the_analysis_of_the_log_with_its_weights():
         times[order] = weight[i, :N]
         assert times.sum() == USABLE
         weighted = px.Observations.from_arrays(obs.space, obs.values, obs.losses[:, 0], weight=times)
-        alone = _analyse(weighted, LEVELS, estimator=px.GridEstimator())
+        alone = _analyse(weighted, LEVELS)
         np.testing.assert_allclose(result.uncertainty.sampled[i], alone.variance, rtol=1e-9, atol=1e-13)
 
 
@@ -132,7 +132,6 @@ def test_padding_seeds_and_order_of_levels_change_nothing():
         px.Observations.from_arrays(obs.space, values, losses), [0.1, 0.5], n_resamples=40, key=key
     )
     assert several.uncertainty.variance_interval.shape == (2, 2, 3, 2)
-    assert several.uncertainty.rank_stability.shape == (2, 2)
     # The same log twice, with draws of their own.
     assert (several.uncertainty.sampled[:, 0] != several.uncertainty.sampled[:, 1]).any()
 
@@ -186,7 +185,7 @@ def test_fractional_weights_are_refused():
     obs = _log()
     weighted = px.Observations.from_arrays(obs.space, obs.values, obs.losses[:, 0], weight=np.full(N, 0.5))
     with pytest.raises(ValueError, match="whole numbers"):
-        px.cond_ped_anova(weighted, 0.2, estimator=QUICK, n_resamples=10, key=jax.random.key(0))
+        px.cond_ped_anova(weighted, 0.2, **QUICK, n_resamples=10, key=jax.random.key(0))
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3])
@@ -195,7 +194,7 @@ def test_few_rows_give_intervals_without_an_error(n):
     known = _analyse(obs, LEVELS, **NUMBERS).uncertainty
     assert known.variance_interval.shape == (3, 3, 2)
     assert np.isfinite(known.variance_interval).all()
-    assert len(known.verdicts()) == 3
+    assert known.margin.shape == (3,)
 
 
 @pytest.mark.parametrize("counts", [1, 1 << 9, pytest.param(1 << 12, marks=pytest.mark.slow)])
@@ -209,7 +208,7 @@ def test_logs_that_do_not_fit_one_call_keep_their_places(monkeypatch, counts):
     x = np.random.default_rng(0).uniform(size=(3, N, 3))
     losses = np.stack([x[j, :, j] for j in range(3)])
     obs = px.Observations.from_arrays(px.Space({f"x{j}": px.Float(0, 1) for j in range(3)}), x, losses)
-    known = px.cond_ped_anova(obs, 0.3, n_resamples=6, n_shuffles=22, estimator=QUICK).uncertainty
+    known = px.cond_ped_anova(obs, 0.3, n_resamples=6, n_shuffles=22, **QUICK).uncertainty
     assert known.sampled.shape == (6, 3, 1, 3)
     assert (known.sampled[:, :, 0].argmax(axis=-1) == np.arange(3)).all()
     # No shuffle reaches the parameter that matters; others that do not matter are reached.

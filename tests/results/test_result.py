@@ -1,25 +1,25 @@
 """The result object: shapes, order, densities, files."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import COARSE, QUICK, ZOO_LEVELS, zoo, zoo_observations, zoo_sweep
+from conftest import COARSE, OPTUNA, QUICK, ZOO_LEVELS, zoo, zoo_observations, zoo_sweep
 from reference import grid
 
 import parzax as px
 from parzax.divergence import Explained, Pearson
+from parzax.lens.results.result import Method
 
 pytestmark = pytest.mark.data
 
 
-TWELVE = replace(QUICK, grid=COARSE)
+TWELVE = QUICK | {"grid": COARSE}
 
 
 def analyse(values, losses):
     """The zoo where it does not matter how parameters are compared."""
-    return px.cond_ped_anova(zoo_observations(values, losses), ZOO_LEVELS, estimator=QUICK)
+    return px.cond_ped_anova(zoo_observations(values, losses), ZOO_LEVELS, **QUICK)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_a_scalar_level_keeps_its_axis():
     """q = 1 for a number and for a list of one."""
     obs = zoo_observations(*zoo())
     for level in (0.25, [0.25], np.float32(0.25)):
-        assert px.cond_ped_anova(obs, level, estimator=QUICK).importance.shape == (1, 5)
+        assert px.cond_ped_anova(obs, level, **QUICK).importance.shape == (1, 5)
 
 
 def test_more_than_one_seed_axis(result):
@@ -121,7 +121,7 @@ def test_ranking_is_stable():
 
 def test_densities_are_those_of_the_definition():
     """p_T and p_R per regime against the loops; regimes without a row give the prior."""
-    result = px.cond_ped_anova(zoo_observations(*zoo()), ZOO_LEVELS, estimator=TWELVE)
+    result = px.cond_ped_anova(zoo_observations(*zoo()), ZOO_LEVELS, **TWELVE)
     start = 0
     for name, sizes, kind in (("c", [12], "numeric"), ("kind", [4], "categorical"), ("k", [12], "numeric")):
         for regime, size in zip(result.density(name), sizes, strict=True):
@@ -161,7 +161,7 @@ def test_densities_reproduce_the_divergence():
 
 def test_cell_values_are_native():
     """The ends of the grid are the ends of the domain, log and integer ones too."""
-    result = px.cond_ped_anova(zoo_observations(*zoo()), ZOO_LEVELS, estimator=TWELVE)
+    result = px.cond_ped_anova(zoo_observations(*zoo()), ZOO_LEVELS, **TWELVE)
     eta = result.density("eta")[0].values
     assert eta[0] == pytest.approx(1e-4)
     assert eta[-1] == pytest.approx(1.0)
@@ -188,32 +188,40 @@ def test_save_and_load(result, tmp_path):
         np.testing.assert_array_equal(getattr(loaded, field), getattr(result, field))
         assert getattr(loaded, field).dtype == getattr(result, field).dtype
     assert loaded.space == result.space
-    assert loaded.estimator == result.estimator
-    assert (loaded.region_quantile, loaded.reference) == (result.region_quantile, result.reference)
+    assert loaded.method == result.method
+    assert (loaded.region, loaded.goal) == (result.region, result.goal)
     assert loaded.report == result.report
-    assert loaded.target_quantile.tolist() == ZOO_LEVELS
+    assert loaded.levels.tolist() == ZOO_LEVELS
     assert loaded.ranking() == result.ranking()
 
 
-ESTIMATORS = {
-    "default": px.GridEstimator(),
-    "settings": px.GridEstimator(
-        px.Grid(20, mirror=False, max_pools=3, optuna_rounding=True),
-        Explained((5, 7), (3,), 2.0, 4.0, 1.0, debias=False, min_rows=5),
-        balance=False,
-    ),
-    "papers": px.GridEstimator(divergence=Pearson(2.0, 1e-9, False, 3)),
-    "optuna": px.GridEstimator.optuna(),
+METHODS = {
+    "settings": {
+        "grid": px.Grid(20, mirror=False, max_pools=3, optuna_rounding=True),
+        "divergence": Explained((5, 7), (3,), 2.0, 4.0, 1.0, debias=False, min_rows=5),
+        "reference": "uniform",
+    },
+    "papers": {"divergence": Pearson(2.0, 1e-9, False, 3)},
+    "optuna": OPTUNA,
 }
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_estimators_in_files(name):
-    """Through JSON and back: catches a field that is lost, or comes back as a list."""
-    stored = json.loads(json.dumps(ESTIMATORS[name].to_dict()))
-    loaded = px.GridEstimator.from_dict(stored)
-    assert loaded == ESTIMATORS[name]
-    assert hash(loaded) == hash(ESTIMATORS[name])
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_in_files(name, result, tmp_path):
+    """Catches a field that is lost, or comes back as a list."""
+    method = Method(**METHODS[name])
+    replace(result, method=method).save(tmp_path / "r.npz")
+    loaded = px.ImportanceResult.load(tmp_path / "r.npz")
+    assert loaded.method == method
+    assert hash(loaded.method.divergence) == hash(method.divergence)
+
+
+def test_a_divergence_of_ones_own_is_not_saved(result, tmp_path):
+    class Own(Pearson):
+        pass
+
+    with pytest.raises(ValueError, match="a file cannot hold the divergence"):
+        replace(result, method=Method(Own())).save(tmp_path / "r.npz")
 
 
 def test_broken_files_are_named(result, tmp_path):

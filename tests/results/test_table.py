@@ -1,6 +1,5 @@
 """Results as tables and text."""
 
-import re
 import sys
 from dataclasses import replace
 from functools import cache
@@ -28,7 +27,7 @@ def make_result(n_seeds=None, n_parameters=3, levels=(0.1, 0.5), some_failed=Fal
     if some_failed:
         losses = np.where(x[..., 0] < 0.3, np.nan, losses)
     obs = px.Observations.from_arrays(space, values, losses)
-    return px.cond_ped_anova(obs, target_quantile=levels, estimator=QUICK, **options)
+    return px.cond_ped_anova(obs, levels=levels, **QUICK, **options)
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
@@ -39,7 +38,8 @@ def test_long_form(backend):
     assert type(table).__module__.startswith(backend)
     names = table.column_names if backend == "pyarrow" else list(table.columns)
     assert names == [
-        "seed", "target_quantile", "parameter", "importance", "variance", "standard", "inter", "unweighted",
+        "seed", "level", "parameter", "importance", "variance", "standard", "inter", "unweighted",
+        "importance_low", "variance_low", "importance_high", "variance_high", "p_value", "p_adjusted",
         "n_target", "n_region", "status", "status_names",
     ]  # fmt: skip
     assert len(table) == 2 * 2 * 3
@@ -47,7 +47,7 @@ def test_long_form(backend):
         at = (s * 2 + q) * 3 + d
         row = {name: np.asarray(table[name])[at] for name in names}
         assert row["seed"] == s
-        assert row["target_quantile"] == result.target_quantile[q]
+        assert row["level"] == result.levels[q]
         assert row["parameter"] == result.names[d]
         assert row["importance"] == result.importance[s, q, d]
         assert row["standard"] == result.standard[s, q, d]
@@ -77,105 +77,99 @@ def test_text_of_one_level_is_sorted_and_says_what_is_unusual():
     """Catches parameters out of order, and statuses or the report left out."""
     result = make_result(levels=(0.1,))
     lines = str(result).splitlines()
-    assert lines[0] == "importance at level 0.1"
-    assert lines[1].split() == ["parameter", "importance", "variance", "n", "active"]
-    names = [line.split()[0] for line in lines[2:5]]
-    assert names == result.ranking()
-    assert "60 rows, minimize" in lines
-    assert "one run: no intervals (they need several seeds, or samples: n_resamples, --resamples)" in lines
+    assert [line.split(":")[0] for line in lines[:3]] == ["What mattered", "How sure", "Do next"]
+    assert lines[4].split() == ["parameter", "importance", "rows"]
+    assert [line.split()[0] for line in lines[5:8]] == result.ranking()
+    assert lines[8] == "60 rows, minimize"
+    assert "unknown, as the rows were not resampled" in lines[1]
     assert any(line.startswith("LOW_DATA: ") for line in lines)
+    assert "ten rows or fewer in the target" in lines[1]
+
+
+def test_the_default_answer_for_six_parameters_fits_a_screen():
+    result = make_result(n_parameters=6, levels=(0.3,), n_resamples=20)
+    lines = str(result).splitlines()
+    assert len(lines) <= 12
+    assert "regime" not in str(result)
+    assert len(result.text(verbose=True).splitlines()) > len(lines)
 
 
 def test_text_of_a_sweep_shows_some_levels_and_the_standard_error():
-    """Catches a table of 99 lines, one that hides this, and errors that are not those of the mean."""
+    """Catches a table of 99 lines, and errors that are not those of the mean."""
     result = make_result(n_seeds=3, levels=HUNDREDTHS)
+    assert result.seeds_counted.min() == 0, "the example must have a level without any importance"
     lines = str(result).splitlines()
-    counted = result.seeds_counted
-    assert counted.min() == 0, "the example must have a level without any importance"
-    assert lines[0] == (
-        "importance, mean ± standard error of the 0-3 of 3 seeds that have one; in the order of level 0.17; "
-        "12 of 99 levels shown"
-    )
-    shown = [0, 9, 16, *range(19, 99, 10), 98]
-    rows = lines[2:14]
-    assert [row.split()[-2] for row in rows] == [str(counted[i]) for i in shown]
-    assert [row.split()[0] for row in rows] == [f"{result.target_quantile[i]:g}" for i in shown]
-    assert lines[1].split()[1:4] == result.ranking(16)
+    assert lines[4] == "importance by level"
+    shown = [float(x) for x in lines[5].split()[1:]]
+    assert len(shown) == 7
+    assert result.levels[result.usual_level] in shown
+    assert [line.split()[0] for line in lines[6:9]] == result.ranking()
     mean, error = result.over_seeds()
-    best = lines[1].split()[1]
-    j = result.names.index(best)
-    assert f"{mean[9, j]:.3f} ± {error[9, j]:.3f}" in rows[1]
+    j, i = result.names.index(result.ranking()[0]), result.usual_level
+    assert f"{mean[i, j]:.2f} ± {error[i, j]:.2f}" in lines[6]
+    assert "± is the standard error of 3 seeds" in lines[1]
 
 
-@pytest.mark.slow
-def test_text_of_many_parameters_sums_up_the_rest():
-    """Catches lines too wide to read, and shares that vanish from the sum."""
-    result = make_result(n_parameters=12, levels=(0.25, 0.5))
-    lines = str(result).splitlines()
-    assert lines[1].endswith("5 others  n_target")
-    assert len(lines[1].split()) == 1 + 7 + 2 + 1
-    shares = [float(x) for x in lines[2].split()[1:-1]]
-    assert sum(shares) == pytest.approx(result.importance[0].sum(), abs=0.006)
+def test_what_is_not_above_chance_is_in_brackets():
+    """Of several levels; of one it is said beside it."""
+    result = make_result(levels=(0.3, 0.5))
+    status = np.full_like(result.status, int(px.Status.NOT_ABOVE_CHANCE))
+    none = _with_status(result, status)
+    cells = [text for column in none.table().columns[1:] for text in column[1:]]
+    assert all(text == "0" or (text[0], text[-1]) == ("(", ")") for text in cells)
+    assert none.cells(0)["remarks"] == ["not above chance"] * 3
+    assert none.sentences()[0].startswith("What mattered: no parameter is above chance")
 
 
-def test_long_inferred_lists_are_cut():
-    """Catches a screen full of inferred domains above the advice."""
+def test_many_parameters_are_cut():
+    """Catches a screen full of parameters, and no word on how to get the rest."""
+    result = make_result(n_parameters=33, levels=(0.5,))
+    text = str(result)
+    assert sum(line.startswith("p") for line in text.splitlines()) == 1 + 30
+    assert "3 more parameters in to_dataframe()" in text
+    assert result._repr_html_().count("<tr>") == 31
+
+
+def test_what_was_inferred_is_counted():
+    """Catches a screen full of inferred domains above the advice; --verbose has them."""
     result = make_result()
     many = replace(result, report=replace(result.report, inferred=tuple(f"p{i}: Float" for i in range(50))))
-    assert "inferred: 42 more, in report.inferred" in str(many)
-
-
-def test_the_verdict_of_a_sweep_is_on_a_level_of_the_table():
-    """Catches one on a level that the table leaves out."""
-    text = str(make_result(levels=FIFTIETHS, n_resamples=50))
-    shown = [line.split()[0] for line in text.splitlines()[2:13]]
-    (level,) = re.findall(r"^at level ([\d.]+): more rows would help", text, re.MULTILINE)
-    assert level in shown
+    assert "50 things inferred: --verbose lists them" in str(many)
+    assert "p49: Float" not in str(many)
+    assert "inferred: p49: Float" in many.text(verbose=True)
 
 
 def _with_status(result, status):
     return replace(result, estimates=replace(result.estimates, status=status))
 
 
-def test_a_sweep_says_where_each_advice_holds():
+def test_advice_says_of_which_parameters_and_levels_it_is():
     """Catches advice about one level, or one parameter, that reads as if about all."""
-    result = make_result(levels=FIFTIETHS, n_resamples=50)
+    result = make_result(levels=FIFTIETHS)
     status = np.zeros_like(result.status)
     status[[0, 1, 48]] = px.Status.LOW_DATA
     status[2:6, 1] |= px.Status.NOT_ABOVE_CHANCE
     status[:, 2] |= px.Status.CONSTANT
-    text = str(_with_status(result, status))
-    assert "\nLOW_DATA (levels 0.02-0.04, 0.98): " in text
-    assert "\nNOT_ABOVE_CHANCE (p1 at 4 of 49 levels): " in text
+    text = _with_status(result, status).text(verbose=True)
+    assert "\nLOW_DATA (3 of 49 levels): " in text
+    assert "\nNOT_ABOVE_CHANCE (p1, 4 of 49 levels): " in text
     assert "\nCONSTANT (p2): " in text
-    scattered = make_result(n_seeds=3, levels=HUNDREDTHS)
-    status = np.zeros_like(scattered.status)
-    status[0, ::2] = px.Status.LOW_DATA
-    text = str(_with_status(scattered, status))
-    assert "\nLOW_DATA (50 of 99 levels, some seeds): " in text
-    assert "one run" not in text
+    twenty = make_result(n_parameters=20)
+    status = np.zeros_like(twenty.status)
+    status[0, :19] = px.Status.CONSTANT
+    (line,) = [line for line in _with_status(twenty, status).advice() if "CONSTANT" in line]
+    assert line.startswith("CONSTANT (p0, p1, p2 and 16 more, 1 of 2 levels): ")
 
 
-def test_a_status_of_some_seeds_says_of_how_many():
+def test_a_status_of_few_seeds_is_no_remark():
     """Catches "not above chance" beside an importance of many seeds, where it holds for one of them."""
     result = make_result(n_seeds=3, levels=(0.5,))
     status = np.zeros_like(result.status)
     status[0, 0, 1] = px.Status.NOT_ABOVE_CHANCE
     status[:, 0, 2] = px.Status.CONSTANT
-    rows = {line.split()[0]: line for line in str(_with_status(result, status)).splitlines() if line}
-    assert rows["p1"].endswith("NOT_ABOVE_CHANCE (1 of 3 seeds)")
-    assert rows["p2"].endswith(" CONSTANT")
-
-
-def test_advice_about_many_parameters_fits_a_line():
-    result = make_result(n_parameters=20)
-    status = np.zeros_like(result.status)
-    status[0, :19] = px.Status.CONSTANT
-    (line,) = [line for line in str(_with_status(result, status)).splitlines() if "CONSTANT" in line]
-    where = line[line.index("(") + 1 : line.index(")")]
-    assert where.startswith("p0, p1, p2")
-    assert where.endswith(", … at 1 of 2 levels")
-    assert len(where) <= 60
+    remarks = _with_status(result, status).cells(0)["remarks"]
+    assert remarks[1] == ""
+    assert remarks[2].startswith("one value")
 
 
 def test_short_names_stay_different():
@@ -194,24 +188,6 @@ def test_short_names_stay_different():
     assert short_names(["lr", "a" * 40], 18) == {"lr": "lr", "a" * 40: "a" * 11 + "…" + "a" * 6}
 
 
-@pytest.mark.slow
-def test_seeds_without_importance_are_left_out_and_counted():
-    """Catches a mean that seeds without any importance pull to 0, and a count of seeds that is too high."""
-    rng = np.random.default_rng(0)
-    x = rng.uniform(size=(3, 60, 2))
-    losses = x[..., 0].copy()
-    losses[1] = 0.0
-    obs = px.Observations.from_arrays(px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)}), x, losses)
-    one = px.cond_ped_anova(obs, 0.3)
-    lines = str(one).splitlines()
-    assert lines[0] == "importance, mean ± standard error of the 2 of 3 seeds that have one at level 0.3"
-    best = one.importance[[0, 2], 0, 0]
-    assert f"{best.mean():.3f} ± {best.std(ddof=1) / np.sqrt(2):.3f}" in lines[2]
-    several = str(px.cond_ped_anova(obs, [0.3, 0.5])).splitlines()
-    assert several[1].split() == ["level", "a", "b", "seeds", "n_target"]
-    assert several[2].split()[-2] == "2"
-
-
 def test_the_report_says_what_is_of_each_seed_and_what_of_all():
     """Catches "60 rows, 90 without a usable objective value"."""
     result = make_result(n_seeds=2, some_failed=True)
@@ -219,12 +195,3 @@ def test_the_report_says_what_is_of_each_seed_and_what_of_all():
     assert n_failed > 0
     assert "60 rows in each of 2 seeds, minimize" in text
     assert f"{n_failed} of all 120 without a usable objective value, left out" in text
-
-
-@pytest.mark.parametrize("options", [{}, {"n_resamples": 0, "n_shuffles": 20}])
-def test_rows_of_many_parameters(options):
-    """From 32 parameters on, the last row of a single level is that of the others; some columns lack it."""
-    result = make_result(n_parameters=33, levels=(0.5,), **options)
-    lines = str(result).splitlines()
-    assert [line.startswith("3 others") for line in lines[2:33]] == [False] * 30 + [True]
-    assert result._repr_html_().count("<tr>") == 32

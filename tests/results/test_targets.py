@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import QUICK
+from conftest import OPTUNA, QUICK
 
 import parzax as px
 from parzax.importance import chebyshev, weighted_sum
-from parzax.lens.results.targets import scalarised_losses
+from parzax.lens.results.targets import ranked
 from parzax.status import Status
 
 SPACE = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1), "c": px.Categorical(["u", "v"])})
@@ -24,7 +24,7 @@ def log(n=60, seeds=None, digits=9, **options):
 
 
 def analyse(obs, level=0.3, **options):
-    return px.cond_ped_anova(obs, level, **{"estimator": QUICK} | options)
+    return px.cond_ped_anova(obs, level, **QUICK | options)
 
 
 def same(a, b):
@@ -66,9 +66,8 @@ class TestRows:
 
     def test_feasible_without_constraints(self):
         assert log().feasible.all()
-        for call in (px.cond_ped_anova, px.importance_by_objective, px.importance_over_weights):
-            with pytest.raises(ValueError, match="needs constraints"):
-                call(log(), rows="feasible")
+        with pytest.raises(ValueError, match="needs constraints"):
+            px.cond_ped_anova(log(), rows="feasible")
 
     def test_failed_rows_of_the_log_need_not_count(self):
         f = np.arange(60.0)
@@ -94,10 +93,6 @@ class TestRows:
         with pytest.raises((TypeError, ValueError), match="rows must be one of"):
             analyse(log(), rows=rows)
 
-    def test_the_unconditional_estimator_takes_them_too(self):
-        obs = log(constraints=log().values[:, 0] - 0.5)
-        same(px.ped_anova(obs, 0.3, rows="feasible", estimator=QUICK), analyse(obs, rows="feasible"))
-
 
 class TestObjective:
     def test_by_name(self):
@@ -116,11 +111,11 @@ class TestObjective:
 
     def test_names_are_saved(self, tmp_path):
         obs = log()
-        result = px.importance_by_objective(obs, 0.3, estimator=QUICK)["objective_1"]
+        result = analyse(obs, objective=1)
         result.save(tmp_path / "r.npz")
         loaded = px.ImportanceResult.load(tmp_path / "r.npz")
         assert loaded.report == result.report
-        assert loaded.report.objectives == ("objective_1",)
+        assert loaded.goal == result.goal == "largest objective_1"
 
 
 class TestPareto:
@@ -128,11 +123,11 @@ class TestPareto:
     def test_of_one_objective_it_is_that_objective(self):
         f = np.round(log().losses[:, 0], 1)
         obs = px.Observations.from_arrays(SPACE, log().values, f)
-        for estimator in (px.GridEstimator(), px.GridEstimator.optuna()):
-            options = {"level": [0.1, 0.3], "estimator": estimator}
+        for method in ({}, OPTUNA):
+            options = {"level": [0.1, 0.3]} | method
             for ties in (None, px.pareto.Crowding()):
                 same(
-                    analyse(obs, selection="pareto", ties=ties, **options),
+                    analyse(obs, objective="pareto", ties=ties, **options),
                     analyse(obs, **options),
                 )
 
@@ -140,9 +135,9 @@ class TestPareto:
     def test_parity_takes_exactly_so_many_rows_and_the_default_keeps_equal_ones(self):
         obs = log(digits=1)
         levels = np.arange(1, 10) / 10
-        exact = analyse(obs, levels, selection="pareto", estimator=px.GridEstimator.optuna())
+        exact = analyse(obs, levels, objective="pareto", **OPTUNA)
         assert exact.n_target.tolist() == [np.ceil(level * 60) for level in levels]
-        kept = analyse(obs, levels, selection="pareto")
+        kept = analyse(obs, levels, objective="pareto")
         assert (kept.n_target >= exact.n_target).all()
         larger = kept.n_target > exact.n_target
         assert larger.any()
@@ -152,19 +147,19 @@ class TestPareto:
         """All rows are one front: crowding cannot tell the inner ones apart, hypervolume can."""
         t = np.arange(60.0)
         obs = px.Observations.from_arrays(SPACE, log().values, np.stack([t, 59 - t], axis=-1))
-        crowded = analyse(obs, selection="pareto", ties=px.pareto.Crowding())
+        crowded = analyse(obs, objective="pareto", ties=px.pareto.Crowding())
         assert crowded.n_target == 60
         assert (crowded.status & int(Status.TIED_CUTOFF | Status.SAME_SETS) > 0).all()
-        chosen = analyse(obs, selection="pareto")
+        chosen = analyse(obs, objective="pareto")
         assert chosen.n_target == 18
         assert not (chosen.status & int(Status.TIED_CUTOFF)).any()
 
     def test_each_seed_by_itself(self):
         obs = log(seeds=2)
-        result = analyse(obs, selection="pareto")
+        result = analyse(obs, objective="pareto")
         for i in range(2):
             one = px.Observations.from_arrays(SPACE, obs.values[i], obs.losses[i])
-            alone = analyse(one, selection="pareto")
+            alone = analyse(one, objective="pareto")
             np.testing.assert_array_equal(result.counts[i], alone.counts)
 
     @pytest.mark.parametrize("ties", [px.pareto.Hypervolume(), px.pareto.Crowding()])
@@ -175,8 +170,8 @@ class TestPareto:
         rows = np.repeat(np.arange(60), weight)
         alone = np.arange(len(rows))
         twice = px.Observations.from_arrays(SPACE, obs.values[rows], obs.losses[rows], groups=alone)
-        a = analyse(obs.with_weight(weight), selection="pareto", ties=ties)
-        b = analyse(twice, selection="pareto", ties=ties)
+        a = analyse(obs.with_weight(weight), objective="pareto", ties=ties)
+        b = analyse(twice, objective="pareto", ties=ties)
         np.testing.assert_array_equal(a.counts, b.counts)
         assert a.n_region == 60
 
@@ -186,71 +181,106 @@ class TestPareto:
         losses[:5, 1] = np.nan
         part = px.Observations.from_arrays(SPACE, obs.values, losses)
         kept = px.Observations.from_arrays(SPACE, obs.values[5:], losses[5:])
-        a, b = (analyse(o, selection="pareto") for o in (part, kept))
+        a, b = (analyse(o, objective="pareto") for o in (part, kept))
         np.testing.assert_array_equal(a.counts, b.counts)
         # Ranked last they are in the region alone, whatever their other objective is.
         worst = px.Observations.from_arrays(SPACE, obs.values, losses, failed="worst")
-        last = analyse(worst, 0.9, selection="pareto")
+        last = analyse(worst, 0.9, objective="pareto")
         assert last.n_region == 60
         assert last.n_target == 54
         assert not (last.status & int(Status.TIED_CUTOFF)).any()
 
     def test_arguments(self):
-        with pytest.raises(ValueError, match="selection must be one of 'objective', 'pareto'"):
-            analyse(log(), selection="front")
-        with pytest.raises(ValueError, match="selection='pareto'"):
+        with pytest.raises(ValueError, match="objective must be one of"):
+            analyse(log(), objective="front")
+        with pytest.raises(ValueError, match="objective='pareto'"):
             analyse(log(), ties=px.pareto.Crowding())
         with pytest.raises(TypeError, match="ties must be"):
-            analyse(log(), selection="pareto", ties="crowding")
+            analyse(log(), objective="pareto", ties="crowding")
 
 
-class TestScalarised:
+def losses_of(obs, objective):
+    return ranked(obs, objective, None, [], raw=False)[0]
+
+
+class TestCombined:
     def test_against_a_loop(self):
         obs = log(seeds=2, n=20)
         weights = np.array([[0.25, 0.75], [0.5, 0.5], [1.0, 3.0]])
-        for scalarise, formula in (
-            (weighted_sum, sum),
-            (chebyshev, lambda terms: max(terms) + 0.05 * sum(terms)),
-        ):
-            found = scalarised_losses(obs, weights, scalarise)
-            for w, s, i in np.ndindex(3, 2, 20):
+        for w, weight in enumerate(weights / weights.sum(axis=1, keepdims=True)):
+            found = losses_of(obs, weights[w]), losses_of(obs, lambda f, weight=weight: chebyshev(f, weight))
+            for s, i in np.ndindex(2, 20):
                 terms = []
                 for j in range(2):
                     f = obs.losses[s, :, j]
-                    terms.append(weights[w, j] / weights[w].sum() * (f[i] - f.min()) / (f.max() - f.min()))
-                assert found[w, s, i] == pytest.approx(formula(terms), rel=1e-12, abs=1e-15)
+                    terms.append(weight[j] * (f[i] - f.min()) / (f.max() - f.min()))
+                assert found[0][s, i] == pytest.approx(sum(terms), rel=1e-12, abs=1e-15)
+                formula = max(terms) + 0.05 * sum(terms)
+                assert found[1][s, i] == pytest.approx(formula, rel=1e-12, abs=1e-15)
 
     def test_rows_of_no_weight_do_not_enter_the_range(self):
         obs = log(n=20)
         losses = obs.losses.copy()
         losses[0] = 1e6
-        far = px.Observations.from_arrays(SPACE, obs.values, losses)
-        keep = np.arange(20) > 0
-        a = scalarised_losses(far.select(keep), np.array([[0.5, 0.5]]), weighted_sum)
-        b = scalarised_losses(
-            px.Observations.from_arrays(SPACE, obs.values[1:], losses[1:]),
-            np.array([[0.5, 0.5]]),
-            weighted_sum,
-        )
-        np.testing.assert_array_equal(a[..., 1:], b)
+        far = px.Observations.from_arrays(SPACE, obs.values, losses).select(np.arange(20) > 0)
+        near = px.Observations.from_arrays(SPACE, obs.values[1:], losses[1:])
+        np.testing.assert_array_equal(losses_of(far, [1, 1])[..., 1:], losses_of(near, [1, 1]))
 
     def test_what_is_not_finite(self):
         losses = np.array([[-np.inf, 1.0], [0.0, np.nan], [1.0, 2.0], [2.0, 3.0]])
         obs = px.Observations.from_arrays(SPACE, log(4).values, losses)
-        found = scalarised_losses(obs, np.array([[0.5, 0.5], [1.0, 0.0]]), weighted_sum)[:, 0]
-        assert found[0, 0] == -np.inf
-        assert np.isnan(found[0, 1])
-        np.testing.assert_allclose(found[0, 2:], [0.5, 1.0])
-        np.testing.assert_array_equal(found[1], losses[:, 0])
+        found = losses_of(obs, [0.5, 0.5])[0]
+        assert found[0] == -np.inf
+        assert np.isnan(found[1])
+        np.testing.assert_allclose(found[2:], [0.5, 1.0])
+        np.testing.assert_array_equal(losses_of(obs, [1.0, 0.0])[0], losses[:, 0])
 
     def test_an_objective_that_does_not_vary_adds_nothing(self):
         losses = np.stack([np.arange(4.0), np.full(4, 7.0)], axis=-1)
         obs = px.Observations.from_arrays(SPACE, log(4).values, losses)
-        found = scalarised_losses(obs, np.array([[0.5, 0.5]]), weighted_sum)[0, 0]
-        np.testing.assert_allclose(found, 0.5 * np.arange(4) / 3)
+        np.testing.assert_allclose(losses_of(obs, [0.5, 0.5])[0], 0.5 * np.arange(4) / 3)
 
     def test_no_range_overflows(self):
         losses = np.array([[-1.7e308, 0.0], [1.7e308, 1.0], [0.0, 0.5]])
         obs = px.Observations.from_arrays(SPACE, log(3).values, losses)
-        found = scalarised_losses(obs, np.array([[0.5, 0.5]]), weighted_sum)[0, 0]
-        np.testing.assert_allclose(found, [0.0, 1.0, 0.5])
+        np.testing.assert_allclose(losses_of(obs, [0.5, 0.5])[0], [0.0, 1.0, 0.5])
+
+    def test_all_weight_on_one_objective_is_that_objective_to_the_last_digit(self):
+        """Catches 0 * nan, and 0 * inf."""
+        obs = log()
+        losses = obs.losses.copy()
+        losses[:9, 1], losses[9:12, 1] = np.nan, -np.inf
+        part = px.Observations.from_arrays(SPACE, obs.values, losses)
+        same(analyse(part, objective=[3, 0]), analyse(obs, objective=0))
+        assert analyse(part, objective=[1, 1]).n_region == 51
+
+    @pytest.mark.parametrize("combine", [weighted_sum, chebyshev])
+    def test_units_do_not_matter(self, combine):
+        """A power of two rounds nothing, so nothing may change."""
+        obs, weight = log(), np.array([0.25, 0.75])
+        scaled = px.Observations.from_arrays(SPACE, obs.values, obs.losses * [1.0, 1024.0])
+        same(*(analyse(own, objective=lambda f: combine(f, weight)) for own in (obs, scaled)))
+
+    def test_equal_weights_find_what_serves_both(self):
+        """f1 = a and f2 = b: b matters more as its weight grows."""
+        x = np.random.default_rng(0).uniform(size=(1000, 3))
+        x[:, 2] = 0
+        obs = px.Observations.from_arrays(SPACE, x, x[:, :2])
+        share = [analyse(obs, objective=[1 - w, w]).importance[0, 1] for w in (0, 0.25, 0.5, 0.75, 1)]
+        assert (np.diff(share) > 0).all()
+        assert (share[0], share[-1]) == pytest.approx((0, 1), abs=0.05)
+
+    @pytest.mark.parametrize(
+        ("weights", "message"),
+        [
+            ([1, 0, 0], "weights must have shape"),
+            ([[1, 0]], "weights must have shape"),
+            ([0, 0], "one above 0"),
+            ([1, -1], "at least 0"),
+            ([np.inf, 1], "finite"),
+            ([np.nan, 1], "finite"),
+        ],
+    )
+    def test_bad_weights(self, weights, message):
+        with pytest.raises(ValueError, match=message):
+            analyse(log(), objective=weights)

@@ -9,14 +9,10 @@ import parzax as px
 SPACE = px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1)})
 _X = np.random.default_rng(0).uniform(size=(20, 2))
 OBS = px.Observations.from_arrays(SPACE, _X, np.stack([_X[:, 0], 1 - _X[:, 1]], axis=1))
-QUICK = px.GridEstimator(px.Grid(max_cells=4), px.divergence.Pearson())
+QUICK = {"grid": px.Grid(max_cells=4), "divergence": px.divergence.Pearson()}
 INSIDE = "runs on the host, but was called while JAX traces a function: call it outside jax.jit"
 CALLS = {
-    "ped_anova": lambda _: px.ped_anova(OBS, estimator=QUICK),
-    "importance_by_objective": lambda _: px.importance_by_objective(OBS, estimator=QUICK),
-    "importance_over_weights": lambda _: px.importance_over_weights(
-        OBS, weights=[[0.5, 0.5]], estimator=QUICK
-    ),
+    "cond_ped_anova": lambda _: px.cond_ped_anova(OBS, objective=[0.5, 0.5], **QUICK),
     "interactions": lambda _: px.interactions(OBS, n_draws=0),
     "task_similarity": lambda _: px.task_similarity([OBS]),
     "ask": lambda _: px.adapters.Session(px.tpe(SPACE)).ask(0),
@@ -24,8 +20,7 @@ CALLS = {
 ARGUMENTS = {
     ("keep", "select"): lambda t: OBS.select(np.full(20, True) & (t > 0)),
     ("weight", "with_weight"): lambda t: OBS.with_weight(t * np.ones(20, np.float32)),
-    ("target_quantile", "cond_ped_anova"): lambda t: px.cond_ped_anova(OBS, t),
-    ("values", "conditional"): lambda t: px.ParzenEstimator.fit(SPACE, _X[:0]).conditional({"x": t}),
+    ("levels", "cond_ped_anova"): lambda t: px.cond_ped_anova(OBS, t),
 }
 
 

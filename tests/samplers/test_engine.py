@@ -255,7 +255,7 @@ def test_share_power_reaches_the_score():
     assert px.papers.naive_c_tpe(space).acquisition == px.acquisition.Naive()
     # Without constraints c-TPE's score is that of its objective alone.
     assert px.c_tpe(space, n_constraints=0).acquisition == px.acquisition.Relative(1.0)
-    assert px.mo_tpe(space, 2).acquisition == px.tpe(space).acquisition == px.acquisition.Ratio()
+    assert px.mo_tpe(space, 2).acquisition == px.c_tpe(space).acquisition == px.acquisition.Relative()
 
 
 def test_the_start_ends_at_the_same_row_in_eager_and_compiled_code():

@@ -148,8 +148,10 @@ def test_most_is_at_least_the_count():
 
 def test_what_is_refused():
     space = px.Space({"x": px.Float(0, 1)})
-    with pytest.raises(ValueError, match=r"^ties.hypervolume\(\) supports at most 3 objectives, got 4"):
+    with pytest.raises(ValueError, match=r"^Hypervolume\(\) supports at most 3 objectives, got 4"):
         adjusted(px.mo_tpe, ties=px.pareto.Hypervolume())(space, 4)
-    with pytest.raises(TypeError, match=r"^ties must be a rule of parzax.ties, got 'volume'"):
+    with pytest.raises(
+        TypeError, match=r"^ties must be a rule of parzax.pareto, such as Crowding\(\), got 'volume'"
+    ):
         adjusted(px.mo_tpe, ties="volume")(space, 2)
     assert px.mo_tpe(space, 4).split.ties == px.pareto.Crowding()

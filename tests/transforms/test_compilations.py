@@ -19,7 +19,7 @@ def test_few_compilations_over_fifty_sizes():
     space = px.Space({"x": px.Float(0, 1), "k": px.Int(0, 4)})
     rng = np.random.default_rng(0)
     # A grid of its own, so that no other test has compiled these shapes.
-    estimator = px.GridEstimator(grid=px.Grid(max_cells=5))
+    estimator = {"grid": px.Grid(max_cells=5)}
     sizes = sorted(
         {1, 64, 65, 256, 257, 1024, 1025, 4095, 4096, *np.geomspace(2, 4000, 41).astype(int).tolist()}
     )
@@ -29,7 +29,7 @@ def test_few_compilations_over_fifty_sizes():
     for n in sizes:
         values = np.stack([rng.uniform(size=n), rng.integers(0, 5, n)], axis=-1)
         result = px.cond_ped_anova(
-            px.Observations.from_arrays(space, values, rng.normal(size=n)), [0.1, 0.5], estimator=estimator
+            px.Observations.from_arrays(space, values, rng.normal(size=n)), [0.1, 0.5], **estimator
         )
         assert result.n_region == n
         assert result.n_target[0] == -(-n // 10)
@@ -66,7 +66,7 @@ def test_equations_of_the_program(space, most):
     domains = mixed if space == "mixed" else {name: px.Float(0, 1) for name in "abc"}
     program = partial(
         estimate_seeds, place=tuple(range(99)), layout=layout(px.Space(domains), px.Grid()),
-        estimator=px.GridEstimator(), reference="region",
+        divergence=px.divergence.Explained(), balance=True, uniform_when_undefined=False, reference="region",
     )  # fmt: skip
     codes, level = np.zeros((1, len(domains), 1024), np.uint8), np.zeros((1, 1024), np.uint8)
     traced = jax.make_jaxpr(lambda *arrays: program(arrays[0], arrays[1], None, arrays[2]))
@@ -90,9 +90,9 @@ def test_one_dispatch_of_the_whole_sweep(monkeypatch):
     monkeypatch.setattr(_module, "sweep", counted)
     obs = synthetic_observations("activation-disjoint")
     levels = np.arange(1, 100) / 100
-    estimator = px.GridEstimator(px.Grid(max_cells=5), QUICK.divergence)
+    estimator = QUICK | {"grid": px.Grid(max_cells=5)}
     before = original.n_compiled
-    result = px.cond_ped_anova(obs, levels, estimator=estimator)
+    result = px.cond_ped_anova(obs, levels, **estimator)
     assert original.n_compiled - before == 1
     assert len(calls) == 1
     assert calls[0][:2] == (10, 3)
@@ -100,7 +100,7 @@ def test_one_dispatch_of_the_whole_sweep(monkeypatch):
     np.testing.assert_allclose(result.importance.sum(axis=-1), 1, rtol=1e-5)
     # A second call compiles nothing at all, in the sweep or around it.
     with _NoCompilation():
-        again = px.cond_ped_anova(obs, levels, estimator=estimator)
+        again = px.cond_ped_anova(obs, levels, **estimator)
     np.testing.assert_array_equal(again.variance, result.variance)
 
 
@@ -125,14 +125,14 @@ class _NoCompilation:
 def test_data_are_traced():
     """New data of the same shape compile nothing: catches data used as static arguments."""
     space = px.Space({"x": px.Float(0, 1), "k": px.Int(0, 4)})
-    estimator = px.GridEstimator(px.Grid(max_cells=6), QUICK.divergence)
+    estimator = QUICK | {"grid": px.Grid(max_cells=6)}
     rng = np.random.default_rng(0)
 
     def run(weight):
         values = np.stack([rng.uniform(size=50), rng.integers(0, 5, 50)], axis=-1)
         obs = px.Observations.from_arrays(space, values, rng.normal(size=50), weight=weight)
         levels = np.sort(rng.uniform(0.05, 0.9, 2))
-        return px.cond_ped_anova(obs, levels, 0.95, estimator=estimator)
+        return px.cond_ped_anova(obs, levels, region=0.95, **estimator)
 
     before = _module.sweep.n_compiled
     for _ in range(3):

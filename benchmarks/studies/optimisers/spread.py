@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from parzax.samplers import AbstractStart
-from parzax.samplers.start import AtRandom
+from parzax.samplers.candidates import AtRandom
 from parzax.space import Points
 from parzax.split import State
 

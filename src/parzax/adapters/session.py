@@ -20,7 +20,7 @@ from parzax._words import plural
 from parzax.adapters.labels import Labels
 from parzax.lens._programs import keep_programs
 from parzax.samplers import Sampler, State
-from parzax.samplers.arguments import warn_of_unseen
+from parzax.samplers.sampler import warn_of_unseen
 from parzax.samplers.suggestion import suggest_points
 from parzax.space import Domain, Float, Int, Points, Space, check_dtype, host_frame
 from parzax.split.state import violations

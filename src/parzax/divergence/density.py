@@ -8,8 +8,9 @@ from jaxtyping import Array, ArrayLike, Float, Int, Shaped
 from parzax import _checks
 from parzax._checks import checked_counts
 from parzax._mesh import with_auto_axes
-from parzax.kernels import AbstractKernel, TruncatedNormal, in_grid
+from parzax.kernels import AbstractKernel, TruncatedNormal
 from parzax.kernels.bandwidth import scott_on_grid
+from parzax.kernels.kernel import in_grid
 
 
 def grid_density(
@@ -82,11 +83,11 @@ def smoothed(
     def bandwidth(counts: Array, dtype: Any) -> Float[Array, ""]:
         return scott_on_grid(counts, floor_quartiles=floor_quartiles, dtype=dtype)
 
-    matrix = kernel.on_grid(counts if like is None else like, bandwidth, n_cells, dtype)
+    smooth = kernel.on_grid(counts if like is None else like, bandwidth, n_cells, dtype)
     prior = kernel.prior_on_grid(len(counts), n_cells, dtype)
     weight, rows = jnp.asarray(prior_weight, dtype), counts.astype(dtype)
     size = rows.sum() + weight
-    density = (matrix.smooth(rows) + weight * prior) / jnp.where(size > 0, size, 1)
+    density = (smooth(rows) + weight * prior) / jnp.where(size > 0, size, 1)
     return in_grid(density + jnp.asarray(floor, dtype), n_cells)
 
 

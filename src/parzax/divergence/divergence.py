@@ -9,7 +9,8 @@ from jaxtyping import Array, Float, Int, Shaped
 
 from parzax import _checks
 from parzax._numerics import total
-from parzax.kernels import AbstractKernel, uniform_on_grid
+from parzax.kernels import AbstractKernel
+from parzax.kernels.kernel import uniform_on_grid
 
 
 class RegimeCounts(NamedTuple):

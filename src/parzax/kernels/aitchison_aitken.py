@@ -6,8 +6,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from parzax._numerics import total
-from parzax.kernels.kernel import AbstractKernel, AbstractSmoother, uniform_on_grid
-from parzax.kernels.shapes import Cells, Count, Counts, GridRule, Scalar, Size
+from parzax.kernels.kernel import AbstractKernel, uniform_on_grid
+from parzax.kernels.shapes import Count, Counts, GridRule, Scalar, Size, Smoother
 
 
 @final
@@ -60,29 +60,19 @@ class AitchisonAitken(AbstractKernel):
         return (jnp.where(number >= size, number - size, number) + 0.5) / size
 
     @classmethod
-    def on_grid(cls, counts: Counts, bandwidth: GridRule, n_cells: Size, dtype: Any) -> AbstractSmoother:
-        """A smoother with spread = 1 / (number of occupied categories + 1), as in Optuna's PED-ANOVA."""
+    def on_grid(cls, counts: Counts, bandwidth: GridRule, n_cells: Size, dtype: Any) -> Smoother:
+        """See `AbstractKernel`: K[b, a] = (1[a = b] + s) / (1 + g s), as in Optuna's PED-ANOVA.
+
+        Here s = 1 / (number of occupied categories + 1), for g categories.
+        """
         occupied = total((counts > 0).astype(dtype))
         size = jnp.asarray(len(counts) if n_cells is None else n_cells).astype(dtype)
-        return AitchisonAitkenSmoother(1 / (occupied + 1), size)
+        spread = 1 / (occupied + 1)
+        return lambda x: (x + spread * x.sum()) / (1 + size * spread)
 
     @classmethod
     def prior_on_grid(cls, width: int, n_cells: Size, dtype: jnp.dtype) -> Float[Array, " {width}"]:
         return uniform_on_grid(width, n_cells, dtype)
-
-
-class AitchisonAitkenSmoother(AbstractSmoother):
-    """K[b, a] = (1[a = b] + spread) / (1 + g * spread) for g categories; Optuna uses the same formula."""
-
-    spread: Scalar
-    n_cells: Scalar
-
-    def smooth(self, x: Cells) -> Cells:
-        return (x + self.spread * x.sum()) / (1 + self.n_cells * self.spread)
-
-    def smooth_squared(self, x: Cells) -> Cells:
-        on, off = jnp.square(1 + self.spread), jnp.square(self.spread)
-        return (on * x + off * (x.sum() - x)) / jnp.square(1 + self.n_cells * self.spread)
 
 
 def _log(probability: Scalar) -> Scalar:

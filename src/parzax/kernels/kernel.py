@@ -1,6 +1,7 @@
 """Base classes of kernel families."""
 
 import abc
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import equinox as eqx
@@ -8,38 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from parzax.kernels.shapes import Cells, Count, Counts, GridRule, Scalar, Size
-
-
-class AbstractSmoother(eqx.Module):
-    """A kernel matrix K on a grid of g cells.
-
-    K[b, m] is the mass that the kernel at cell m puts into cell b. Each column sums to 1.
-    """
-
-    @abc.abstractmethod
-    def smooth(self, x: Cells) -> Cells:
-        """The product K x."""
-
-    @abc.abstractmethod
-    def smooth_squared(self, x: Cells) -> Cells:
-        """The product (K * K) x, where each entry of K is squared."""
-
-    def moments(self, x: Cells, y: Cells) -> tuple[Cells, Cells, Cells]:
-        """K x, K y and (K * K) y. A family overrides this method if a single pass compiles faster."""
-        return self.smooth(x), self.smooth(y), self.smooth_squared(y)
-
-
-class DenseSmoother(AbstractSmoother):
-    """A kernel matrix K that is stored in full, for families without a faster form."""
-
-    matrix: Float[Array, "g g"]
-
-    def smooth(self, x: Cells) -> Cells:
-        return jnp.matmul(self.matrix, x, precision="highest")
-
-    def smooth_squared(self, x: Cells) -> Cells:
-        return jnp.matmul(jnp.square(self.matrix), x, precision="highest")
+from parzax.kernels.shapes import Cells, Count, Counts, GridRule, Scalar, Size, Smoother
 
 
 class AbstractKernel(eqx.Module):
@@ -49,9 +19,9 @@ class AbstractKernel(eqx.Module):
     have cells that fill the axis, and the probability of a value is the mass of its cell. Every method
     handles one kernel, one parameter and one point; callers use `jax.vmap` for more.
 
-    To write a new family, extend `AbstractPlainKernel`. If its log density is a sum of products, extend
-    `AbstractProductKernel`, which is faster (see `TruncatedNormal`). `tests/extending/test_kernel.py` has an
-    example of the first.
+    A new family extends this class (`tests/extending/test_kernel.py` has an example), or
+    `AbstractProductKernel`, which is faster, if its log density is a sum of products. It overrides `on_grid`
+    and `prior_on_grid` if it has faster forms, as `TruncatedNormal` does.
 
     Attributes:
         exchangeable: whether all cells except the kernel's have the same mass; False by default.
@@ -100,9 +70,10 @@ class AbstractKernel(eqx.Module):
         """
 
     @classmethod
-    @abc.abstractmethod
-    def on_grid(cls, counts: Counts, bandwidth: GridRule, n_cells: Size, dtype: Any) -> AbstractSmoother:
-        """Smoother with one kernel per cell of a grid of g cells.
+    def on_grid(cls, counts: Counts, bandwidth: GridRule, n_cells: Size, dtype: Any) -> Smoother:
+        """Function that multiplies (g,) by the kernel matrix K of a grid of g cells.
+
+        K[b, m] is the mass that the kernel at cell m puts into cell b; each column sums to 1.
 
         Args:
             counts: how often each cell was seen.
@@ -110,29 +81,16 @@ class AbstractKernel(eqx.Module):
             n_cells: number of real cells if the counts are padded; None if they are not.
             dtype: dtype of the result.
         """
-
-    @classmethod
-    @abc.abstractmethod
-    def prior_on_grid(cls, width: int, n_cells: Size, dtype: jnp.dtype) -> Float[Array, " {width}"]:
-        """Masses of the prior in the cells of a grid; 0 in padding."""
-
-
-class AbstractPlainKernel(AbstractKernel):
-    """A family without a faster form: log densities and grid matrices are computed entry by entry."""
-
-    @classmethod
-    def on_grid(cls, counts: Counts, bandwidth: GridRule, n_cells: Size, dtype: Any) -> AbstractSmoother:
-        """See `AbstractKernel`. The masses of each kernel are normalised to sum to 1 over the grid."""
         size = jnp.asarray(len(counts) if n_cells is None else n_cells)
         scale = bandwidth(counts, dtype) / size.astype(dtype)
         place = (jnp.arange(len(counts), dtype=dtype) + 0.5) / size.astype(dtype)
         kernels = jax.vmap(lambda at: cls.around(at, scale, size))(place)
         masses = jax.vmap(lambda one: _masses(one, len(counts), n_cells, size), out_axes=1)
-        return DenseSmoother(masses(kernels))
+        return partial(jnp.matmul, masses(kernels), precision="highest")
 
     @classmethod
     def prior_on_grid(cls, width: int, n_cells: Size, dtype: jnp.dtype) -> Float[Array, " {width}"]:
-        """See `AbstractKernel`. The prior is the wide kernel."""
+        """Masses of the prior, which is the wide kernel, in the cells of a grid; 0 in padding."""
         size = jnp.asarray(width if n_cells is None else n_cells)
         return _masses(cls.around(*cls.wide(size, dtype), size), width, n_cells, size)
 
@@ -140,29 +98,18 @@ class AbstractPlainKernel(AbstractKernel):
 class AbstractProductKernel(AbstractKernel):
     """A family whose log density on a continuous domain is a sum of products.
 
-    log density(x) = sum_i features_i(x) weights_i(scale) centres_i(place) + constant. The factor
-    ``centres_i`` is missing for the last feature. The log densities of all kernels at all points are
-    therefore one matrix product, with one scale per row or with one scale for all rows.
+    log density(x) = sum_i features_i(x) coefficients_i(kernel), so the log densities of all kernels at all
+    points are one matrix product.
     """
 
     @classmethod
     @abc.abstractmethod
     def features(cls, place: Scalar) -> Float[Array, " f"]:
-        """Values of the f features at a point."""
-
-    @classmethod
-    @abc.abstractmethod
-    def weights(cls, scale: Scalar) -> Float[Array, " f"]:
-        """Factor of each feature that depends on the scale."""
-
-    @classmethod
-    @abc.abstractmethod
-    def centres(cls, place: Scalar) -> Float[Array, " f1"]:
-        """Factor of each feature except the last that depends on the kernel's place."""
+        """Values of the f features at a point; that of the constant term is 1."""
 
     @abc.abstractmethod
-    def constant(self) -> Scalar:
-        """Constant term of the log density."""
+    def coefficients(self) -> Float[Array, " f"]:
+        """Factors of the features."""
 
 
 def in_grid(x: Cells, n_cells: Size) -> Cells:
@@ -172,9 +119,8 @@ def in_grid(x: Cells, n_cells: Size) -> Cells:
 
 def uniform_on_grid(width: int, n_cells: Size, dtype: jnp.dtype) -> Float[Array, " {width}"]:
     """1/g in each of g cells; 0 in padding."""
-    if n_cells is None:
-        return jnp.full((width,), 1 / width, dtype)
-    return in_grid(jnp.full((width,), 1, dtype) / n_cells.astype(dtype), n_cells)
+    size = jnp.asarray(width if n_cells is None else n_cells, dtype)
+    return in_grid(jnp.full((width,), 1, dtype) / size, n_cells)
 
 
 def _masses(kernel: AbstractKernel, width: int, n_cells: Size, size: Count) -> Float[Array, " {width}"]:

@@ -17,3 +17,5 @@ Cells = Float[Array, " g"]
 Counts = Shaped[Array, " g"]
 # Function that returns Scott's bandwidth for counts, in cells.
 GridRule = Callable[[Counts, jnp.dtype], Scalar]
+# Function that multiplies the entries of a grid by a kernel matrix.
+Smoother = Callable[[Cells], Cells]

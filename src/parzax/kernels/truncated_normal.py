@@ -5,12 +5,12 @@ from typing import Any, Self, final
 
 import jax
 import jax.numpy as jnp
-import numpy as np
+from jax.scipy.special import erf
 from jaxtyping import Array, Float
 
 from parzax import _numerics
-from parzax.kernels.kernel import AbstractProductKernel, AbstractSmoother
-from parzax.kernels.shapes import Cells, Count, Counts, GridRule, Scalar, Size
+from parzax.kernels.kernel import AbstractProductKernel, in_grid
+from parzax.kernels.shapes import Cells, Count, Counts, GridRule, Scalar, Size, Smoother
 
 
 @final
@@ -50,27 +50,24 @@ class TruncatedNormal(AbstractProductKernel):
 
     @classmethod
     def features(cls, place: Scalar) -> Float[Array, " f"]:
-        """The features c and c^2, with c = place - 1/2. Centring keeps squares small and saves digits."""
+        """c, c^2 and 1, with c = place - 1/2. Centring keeps squares small and saves digits."""
         centred = place - 0.5
-        return jnp.stack([centred, jnp.square(centred)])
+        return jnp.stack([centred, jnp.square(centred), jnp.ones_like(centred)])
 
-    @classmethod
-    def weights(cls, scale: Scalar) -> Float[Array, " f"]:
-        precision = 1 / jnp.square(scale)
-        return jnp.stack([precision, -0.5 * precision])
-
-    @classmethod
-    def centres(cls, place: Scalar) -> Float[Array, " f1"]:
-        return (place - 0.5)[None]
-
-    def constant(self) -> Scalar:
-        return -0.5 * jnp.square((self.place - 0.5) / self.scale) - self._log_normaliser()
+    def coefficients(self) -> Float[Array, " f"]:
+        precision, centred = 1 / jnp.square(self.scale), self.place - 0.5
+        constant = -0.5 * jnp.square(centred / self.scale) - self._log_normaliser()
+        return jnp.stack([precision * centred, -0.5 * precision, constant])
 
     def _log_normaliser(self) -> Scalar:
         return self.log_inside + jnp.log(self.scale) + 0.5 * math.log(2 * math.pi)
 
     @classmethod
-    def on_grid(cls, counts: Counts, bandwidth: GridRule, n_cells: Size, dtype: Any) -> AbstractSmoother:
+    def on_grid(cls, counts: Counts, bandwidth: GridRule, n_cells: Size, dtype: Any) -> Smoother:
+        """See `AbstractKernel`. The mass |b - m| cells from the kernel is divided by the mass in the grid.
+
+        All kernels share one bandwidth, so the masses are those of a Toeplitz matrix.
+        """
         scale, width = bandwidth(counts, dtype), len(counts)
         tails = _numerics.unit_cell_tails(scale, width)
         mass = jnp.concatenate([1 - 2 * tails[:1], tails[:-1] - tails[1:]])
@@ -79,47 +76,15 @@ class TruncatedNormal(AbstractProductKernel):
         else:  # entries beyond the grid's cells are padding
             edges = n_cells.astype(scale.dtype) - 0.5 - jnp.arange(width, dtype=scale.dtype)
             upper = _numerics.upper_tail(jnp.maximum(edges, 0.5) / scale)
-        return TruncatedNormalSmoother(mass, 1 - tails - upper)
+        normaliser = 1 - tails - upper
+        return lambda x: _toeplitz(mass, x / normaliser)
 
     @classmethod
     def prior_on_grid(cls, width: int, n_cells: Size, dtype: jnp.dtype) -> Float[Array, " {width}"]:
-        """A normal at the middle of the grid with sigma = g, truncated to the grid.
-
-        Without padding it is a constant in the compiled code.
-        """
-        if n_cells is None:
-            return jnp.asarray(_wide_on_grid(width), dtype)
-        sizes = (max(n, 1) for n in range(width + 1))
-        table = np.stack([np.pad(_wide_on_grid(n), (0, width - n)) for n in sizes])
-        return jnp.asarray(table, dtype)[n_cells]
-
-
-class TruncatedNormalSmoother(AbstractSmoother):
-    """K[b, m] = mass(|b - m|) / Z(m): the mass in cell b of a normal at cell m, normalised over the grid.
-
-    All kernels share one bandwidth. So the mass depends only on the distance 0..g-1 (a Toeplitz matrix), and
-    the normaliser Z, the sum of the masses over all g cells, depends only on the kernel's cell.
-    """
-
-    mass: Cells
-    normaliser: Cells
-
-    def smooth(self, x: Cells) -> Cells:
-        return _toeplitz(self.mass, x / self.normaliser)
-
-    def smooth_squared(self, x: Cells) -> Cells:
-        return _toeplitz(jnp.square(self.mass), x / jnp.square(self.normaliser))
-
-    def moments(self, x: Cells, y: Cells) -> tuple[Cells, Cells, Cells]:
-        mass, normaliser = (jnp.stack([a, a, jnp.square(a)]) for a in (self.mass, self.normaliser))
-        first, second, third = jax.vmap(_toeplitz)(mass, jnp.stack([x, y, y]) / normaliser)
-        return first, second, third
-
-
-def _wide_on_grid(n_cells: int) -> np.ndarray:
-    edges = (np.arange(n_cells + 1) - 0.5 * n_cells) / n_cells
-    cdf = np.array([0.5 * math.erfc(-edge * 0.5**0.5) for edge in edges])
-    return np.diff(cdf) / (cdf[-1] - cdf[0])
+        """A normal at the middle of the grid with sigma = g, truncated to the grid; it has no far tails."""
+        size = jnp.maximum(width if n_cells is None else n_cells, 1).astype(dtype)
+        mass = jnp.diff(erf((jnp.arange(width + 1, dtype=dtype) / size - 0.5) * 0.5**0.5))
+        return in_grid(mass / (2 * math.erf(0.5**1.5)), n_cells)
 
 
 def _toeplitz(mass: Cells, x: Cells) -> Cells:

@@ -5,8 +5,10 @@ A preset returns a `Sampler`: `tpe`, `meta_learn_tpe`, and the published `c_tpe`
 problem and returns a `Trace`; `parzax.optimize_many` makes many runs.
 """
 
-from parzax.samplers.best import Best as Best
+from parzax.samplers.candidates import AbstractStart as AbstractStart
+from parzax.samplers.candidates import FromRows as FromRows
 from parzax.samplers.candidates import Proposal as Proposal
+from parzax.samplers.candidates import RandomStart as RandomStart
 from parzax.samplers.loop import optimize as optimize
 from parzax.samplers.meta_learning import meta_learn_tpe as meta_learn_tpe
 from parzax.samplers.meta_learning import similarities as similarities
@@ -16,10 +18,8 @@ from parzax.samplers.presets import optuna_tpe as optuna_tpe
 from parzax.samplers.presets import tpe as tpe
 from parzax.samplers.problem import AbstractProblem as AbstractProblem
 from parzax.samplers.problem import Problem as Problem
+from parzax.samplers.repeats import Best as Best
 from parzax.samplers.sampler import Sampler as Sampler
-from parzax.samplers.start import AbstractStart as AbstractStart
-from parzax.samplers.start import FromRows as FromRows
-from parzax.samplers.start import RandomStart as RandomStart
 from parzax.samplers.tabular import Tabular as Tabular
 from parzax.samplers.trace import Trace as Trace
 from parzax.split import State as State

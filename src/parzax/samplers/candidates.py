@@ -1,9 +1,10 @@
-"""Candidates (random, or all configurations of a small space), and the choice of the best different ones."""
+"""First suggestions, later candidates (random, or all of a small space), and the best different ones."""
 
+import abc
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, ClassVar, final
 
 import equinox as eqx
 import jax
@@ -14,8 +15,9 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from parzax import _checks
 from parzax._numerics import to_device
 from parzax.density.basis import Basis
+from parzax.meta import Notes
 from parzax.space import INACTIVE, AbstractCells, Points, Space, host_frame
-from parzax.split.state import same_rows
+from parzax.split.state import State, same_rows
 
 # For a batch of n suggestions the space is enumerated if it has at most max(_MOST_ENUMERATED, _DRAWS * n)
 # configurations. Otherwise _DRAWS random configurations are drawn per suggestion.
@@ -29,6 +31,7 @@ _FIRST = 0.02
 _epsilon = partial(_checks.setting, "epsilon", least=0, most=1)
 _steps = partial(_checks.whole_number, "gradient_steps", least=0)
 _repeats = partial(_checks.flag, "repeats")
+_count = partial(_checks.whole_number, "n_startup", least=0)
 
 
 class Proposal(eqx.Module):
@@ -62,9 +65,78 @@ class Proposal(eqx.Module):
             _checks.whole_number("n_candidates", self.n_candidates, 1)
 
 
+AtRandom = Callable[[PRNGKeyArray], Points]
 Score = Callable[[Points], Float[Array, " j"]]
 # Which points are configurations that should not be suggested again.
 Seen = Callable[[Points], Bool[Array, " j"]]
+
+
+class AbstractStart(eqx.Module):
+    """A rule for suggestions before a sampler has seen ``n_startup`` rows.
+
+    Attributes:
+        by_chance: whether the sampler's ``epsilon`` applies to these suggestions too.
+        n_startup: suggestions come from the rule until there are this many rows; pending and failed rows
+            count, constraint-only rows do not. Static.
+    """
+
+    by_chance: ClassVar[bool] = False
+    n_startup: eqx.AbstractVar[int]
+
+    @property
+    def report(self) -> tuple[str, ...]:
+        """One line for each log that suggestions come from."""
+        return ()
+
+    @abc.abstractmethod
+    def __call__(self, key: PRNGKeyArray, state: State, at_random: AtRandom) -> Points:
+        """Suggestions, as many as ``at_random(key)`` returns; ``key`` must not be used again."""
+
+
+@final
+class RandomStart(AbstractStart):
+    """Random first suggestions, uniform on the (log) axes.
+
+    ``n_startup`` is as in `AbstractStart`; 0 starts with the densities at once.
+    """
+
+    by_chance: ClassVar[bool] = True
+    n_startup: int = eqx.field(static=True, default=10, converter=_count)
+
+    def __call__(self, key: PRNGKeyArray, state: State, at_random: AtRandom) -> Points:
+        return at_random(key)
+
+
+@final
+class FromRows(AbstractStart):
+    """First suggest the (w, d) ``rows`` that are not in the state yet, in random order; then at random."""
+
+    rows: Points
+    n_startup: int = eqx.field(static=True, default=10, converter=_count)
+    notes: Notes = eqx.field(static=True, default=Notes())
+
+    @property
+    def report(self) -> tuple[str, ...]:
+        """One line for each log, which says which rows could be used (see `parzax.meta_learn_tpe`)."""
+        return self.notes.report
+
+    def __call__(self, key: PRNGKeyArray, state: State, at_random: AtRandom) -> Points:
+        draw, choose = jax.random.split(key)
+        other = at_random(draw)
+        if not len(self.rows):
+            return other
+        # The rows may have another precision than the state.
+        rows = jax.tree.map(lambda a, b: jnp.asarray(a).astype(b.dtype), self.rows, other)
+        # Rows of the state come from rounded native values, so they are compared with a tolerance.
+        reach = 64 * float(jnp.finfo(rows.unit.dtype).eps)
+        used = (is_near(rows[:, None], state.points[None], True, reach) & state.present[None]).any(axis=-1)
+        used |= jnp.tril(is_near(rows[:, None], rows[None], True, reach), -1).any(axis=-1)
+        rank = jnp.where(used, 2.0, jax.random.uniform(choose, used.shape))
+        order = jnp.argsort(rank)[: len(other)]
+        missing = len(other) - len(order)
+        unused = jnp.pad(~used[order], (0, missing))[:, None]
+        ordered = jax.tree.map(lambda a: jnp.pad(a[order], ((0, missing), (0, 0))), rows)
+        return select(unused, ordered, other)
 
 
 def draw_fillers(key: PRNGKeyArray, basis: Basis, n: int, every: Points | None, dtype: Any) -> Points:

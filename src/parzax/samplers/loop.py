@@ -15,9 +15,8 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from parzax import _checks
 from parzax._compile import compiled
 from parzax._numerics import capacity
-from parzax.samplers.arguments import call, warn_of_unseen
 from parzax.samplers.problem import Problem, bind
-from parzax.samplers.sampler import Sampler, check_confirm
+from parzax.samplers.sampler import Sampler, check_confirm, warn_of_unseen
 from parzax.samplers.trace import Trace
 from parzax.space import Space, check_dtype
 from parzax.split import State
@@ -108,7 +107,7 @@ def optimize(
                 f"n_parallel must be a multiple of the {mesh.size} devices of mesh, got {n_parallel}."
             )
         key, sampler, problem = replicate(mesh, (key, sampler, problem))
-    rows = call(_run_alone, key, sampler, problem, size, _ONE_SCAN, mesh)
+    rows = _run_alone(key, sampler, problem, size, _ONE_SCAN, mesh)
     return Trace(*rows, directions=sampler.directions, space=sampler.space)
 
 

@@ -23,11 +23,9 @@ from parzax.meta import (
     rows_at,
     source_rows,
 )
-from parzax.samplers.arguments import call
-from parzax.samplers.candidates import Proposal
+from parzax.samplers.candidates import AbstractStart, FromRows, Proposal
 from parzax.samplers.presets import Directions, names_guesses, tpe
 from parzax.samplers.sampler import Sampler
-from parzax.samplers.start import AbstractStart, FromRows
 from parzax.space import Space, check_dtype
 from parzax.split import AbstractSplit, Split, State
 
@@ -42,7 +40,7 @@ def meta_learn_tpe(
     directions: Directions = "minimize",
     split: AbstractSplit = Split(),
     smoothing: Smoothing = Smoothing(),
-    acquisition: AbstractAcquisition | None = None,
+    acquisition: AbstractAcquisition = Relative(),
     start: AbstractStart | int | None = None,
     proposal: Proposal = Proposal(),
     task_weights: AbstractTaskWeights | None = None,
@@ -72,9 +70,8 @@ def meta_learn_tpe(
             enter only the densities of the constraints.
         n_objectives: m; None takes the number from the sources.
         n_constraints: c.
-        directions, split, smoothing, proposal: as in `tpe`; the directions of a source are those of its log.
-            All rows of a source's group below have equal weights.
-        acquisition: as in `tpe`, but None under constraints is c-TPE's score, ``Relative(1.0)``.
+        directions, split, smoothing, acquisition, proposal: as in `tpe`; the directions of a source are those
+            of its log. All rows of a source's group below have equal weights.
         start: how many of the first suggestions are the best rows of the sources; None: 5, or 7 under
             constraints. Any other start, as in `tpe`, needs ``task_weights``: without them the sources would
             have no effect.
@@ -108,8 +105,6 @@ def meta_learn_tpe(
             remedy = "give their number, or leave them out: dataclasses.replace(log, constraints=None)"
             if source.constraints.shape[-1]:
                 raise ValueError(f"sources: {name!r} has constraints, and n_constraints is 0; {remedy}.")
-    if acquisition is None and n_constraints:
-        acquisition = Relative()
     target = tpe(
         space, n_objectives, n_constraints, directions=directions, split=split, smoothing=smoothing,
         acquisition=acquisition, proposal=proposal,
@@ -159,7 +154,7 @@ def _first_rows(rows: list[SourceRows], n: int) -> FromRows:
 
 
 def similarities(sampler: Sampler, state: State) -> Float[Array, " t"]:
-    """Similarity s_m of the target to each of t source tasks, from which `parzax.papers.meta_learn_tpe` gets weights.
+    """Similarity s_m of the target to each of t source tasks, as in `parzax.papers.meta_learn_tpe`.
 
     Tasks are compared by the densities of the objective's group below. A task without rows in this group has
     similarity 0. All other tasks have similarity 1 while the target has too few rows in this group to compare
@@ -171,7 +166,7 @@ def similarities(sampler: Sampler, state: State) -> Float[Array, " t"]:
         remedy = "give task_weights to parzax.meta_learn_tpe"
         raise ValueError(f"similarities needs a sampler whose densities mix source tasks: {remedy}.")
     smoothing.sources.check_precision(state.x.dtype)
-    return call(_similarities, sampler.split, smoothing, state)
+    return _similarities(sampler.split, smoothing, state)
 
 
 @compiled

@@ -8,19 +8,18 @@ another value to change a part; what the value does not say has the defaults of 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from functools import wraps
-from inspect import signature
+from inspect import Signature, signature
 from typing import Any, TypeVar
 
 from parzax import _checks
-from parzax.acquisition import AbstractAcquisition, Ratio, Relative
+from parzax.acquisition import AbstractAcquisition, Relative
 from parzax.density.ages import Ramp
 from parzax.density.smoothing import AbstractSmoothing, Smoothing
 from parzax.kernels.bandwidth import Scott
 from parzax.meta import Comparison
 from parzax.pareto import Crowding, Hypervolume
-from parzax.samplers.candidates import Proposal
+from parzax.samplers.candidates import AbstractStart, Proposal, RandomStart
 from parzax.samplers.sampler import Sampler
-from parzax.samplers.start import AbstractStart, RandomStart
 from parzax.space import Space
 from parzax.split import AbstractSplit, Split
 from parzax.split.gamma import Linear, Optuna, Sqrt
@@ -57,6 +56,24 @@ def names_guesses(preset: Preset) -> Preset:
     return checked  # pyright: ignore[reportReturnType]
 
 
+def variant(of: Preset, **defaults: Any) -> Callable[[Callable[[], None]], Preset]:
+    """Decorate a description: the preset ``of`` with other defaults, under the description's name."""
+    parameters = signature(of).parameters.values()
+    signed = Signature([p.replace(default=defaults.get(p.name, p.default)) for p in parameters])
+
+    def decorate(described: Callable[[], None]) -> Preset:
+        @wraps(described)
+        def preset(*args: Any, **options: Any) -> Sampler:
+            given = signed.bind(*args, **options)
+            given.apply_defaults()
+            return of(*given.args, **given.kwargs)
+
+        preset.__signature__ = signed  # pyright: ignore[reportFunctionMemberAccess]
+        return names_guesses(preset)  # pyright: ignore[reportReturnType]
+
+    return decorate
+
+
 @names_guesses
 def tpe(
     space: Space,
@@ -66,7 +83,7 @@ def tpe(
     directions: Directions = "minimize",
     split: AbstractSplit = Split(),
     smoothing: AbstractSmoothing = Smoothing(),
-    acquisition: AbstractAcquisition | None = None,
+    acquisition: AbstractAcquisition = Relative(3.0),
     start: AbstractStart = RandomStart(),
     proposal: Proposal = Proposal(),
 ) -> Sampler:
@@ -92,8 +109,7 @@ def tpe(
         directions: "minimize" or "maximize", for all objectives or one per objective.
         split: which rows are in the groups below and above (`parzax.Split`).
         smoothing: the densities of the groups (`parzax.density.Smoothing`).
-        acquisition: the score of candidates, from `parzax.acquisition`. None is ``Ratio()``, and under
-            constraints ``Relative(3.0)``.
+        acquisition: the score of candidates, from `parzax.acquisition`.
         start: first suggestions: `parzax.samplers.RandomStart`, or `parzax.samplers.FromRows`.
         proposal: how candidates are proposed after the start (`parzax.samplers.Proposal`).
 
@@ -112,27 +128,21 @@ def tpe(
         n_objectives = len(directions) if isinstance(directions, (tuple, list)) else 1
     n_objectives = _checks.whole_number("n_objectives", n_objectives, 1)
     n_constraints = _checks.whole_number("n_constraints", n_constraints, 0)
-    if acquisition is None:
-        acquisition = Relative(3.0) if n_constraints else Ratio()
     if isinstance(split, Split):
         split.ties.check(n_objectives)
     directions = _checks.directions(directions, n_objectives)
     return Sampler(space, split, smoothing, acquisition, directions, n_constraints, start, proposal)
 
 
-@names_guesses
-def c_tpe(
-    space: Space,
-    n_objectives: int | None = None,
-    n_constraints: int = 1,
-    *,
-    directions: Directions = "minimize",
-    split: AbstractSplit = Split(Sqrt(), merit=Equal()),
-    smoothing: AbstractSmoothing = Smoothing(Scott(), 0.8, joint=False),
-    acquisition: AbstractAcquisition = Relative(),
-    start: AbstractStart = RandomStart(),
-    proposal: Proposal = Proposal(24, repeats=True),
-) -> Sampler:
+@variant(
+    tpe,
+    n_constraints=1,
+    split=Split(Sqrt(), merit=Equal()),
+    smoothing=Smoothing(Scott(), 0.8, joint=False),
+    acquisition=Relative(),
+    proposal=Proposal(24, repeats=True),
+)
+def c_tpe() -> None:
     """Constrained TPE (arXiv 2211.14411), as in its authors' code.
 
     There is a pair of densities for the objective and for each constraint. All rows up to the
@@ -144,25 +154,17 @@ def c_tpe(
 
     The arguments are those of `tpe`.
     """
-    return tpe(
-        space, n_objectives, n_constraints, directions=directions, split=split, smoothing=smoothing,
-        acquisition=acquisition, start=start, proposal=proposal,
-    )  # fmt: skip
 
 
-@names_guesses
-def mo_tpe(
-    space: Space,
-    n_objectives: int | None = 2,
-    n_constraints: int = 0,
-    *,
-    directions: Directions = "minimize",
-    split: AbstractSplit = Split(Linear(0.1), first_front=True, merit=Equal()),
-    smoothing: AbstractSmoothing = Smoothing(Scott(0.1), 0.9, joint=False),
-    acquisition: AbstractAcquisition | None = None,
-    start: AbstractStart = RandomStart(),
-    proposal: Proposal = Proposal(100, repeats=True),
-) -> Sampler:
+@variant(
+    tpe,
+    n_objectives=2,
+    split=Split(Linear(0.1), first_front=True, merit=Equal()),
+    smoothing=Smoothing(Scott(0.1), 0.9, joint=False),
+    acquisition=Relative(),
+    proposal=Proposal(100, repeats=True),
+)
+def mo_tpe() -> None:
     """Multi-objective TPE as in meta-learning TPE (arXiv 2212.06751; Ozaki et al. 2022).
 
     Rows are ordered by non-domination rank, then by crowding distance. The group below holds the first front,
@@ -171,12 +173,8 @@ def mo_tpe(
     clip of 0.1, and top is 0.9. There are 100 candidates; a new component is drawn for each parameter of a
     candidate. Under constraints the score is c-TPE's.
 
-    The arguments are those of `tpe`; ``acquisition=None`` is ``Relative()`` under constraints.
+    The arguments are those of `tpe`.
     """
-    return tpe(
-        space, n_objectives, n_constraints, directions=directions, split=split, smoothing=smoothing,
-        acquisition=_published(acquisition, n_constraints), start=start, proposal=proposal,
-    )  # fmt: skip
 
 
 @names_guesses
@@ -188,7 +186,7 @@ def optuna_tpe(
     directions: Directions = "minimize",
     split: AbstractSplit | None = None,
     smoothing: AbstractSmoothing = Smoothing(ages=Ramp()),
-    acquisition: AbstractAcquisition | None = None,
+    acquisition: AbstractAcquisition = Relative(),
     start: AbstractStart = RandomStart(),
     proposal: Proposal = Proposal(24, repeats=True),
 ) -> Sampler:
@@ -204,20 +202,14 @@ def optuna_tpe(
     25 rows below (N > 250), older rows below also count less here. With four or more objectives, fronts are
     ordered by crowding distance. Under constraints the score is c-TPE's; Optuna ranks by violation.
 
-    The arguments are those of `tpe`; ``split=None`` is the split above, and ``acquisition=None`` is
-    ``Relative()`` under constraints.
+    The arguments are those of `tpe`; ``split=None`` is the split above.
     """
     sampler = tpe(
         space, n_objectives, n_constraints, directions=directions, smoothing=smoothing,
-        acquisition=_published(acquisition, n_constraints), start=start, proposal=proposal,
+        acquisition=acquisition, start=start, proposal=proposal,
     )  # fmt: skip
     if split is None:
         m = sampler.n_objectives
         ties = Hypervolume() if m in (2, 3) else Crowding()
         split = Split(Optuna() if m == 1 else Linear(0.1), ties=ties, merit=Equal())
     return replace(sampler, split=split)
-
-
-def _published(acquisition: AbstractAcquisition | None, n_constraints: int) -> AbstractAcquisition | None:
-    """The published score under constraints, in place of that of `tpe`."""
-    return Relative() if acquisition is None and n_constraints else acquisition

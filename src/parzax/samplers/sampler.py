@@ -1,11 +1,16 @@
-"""`Sampler`: a sampler of the TPE family, with ask and tell."""
+"""`Sampler`: a sampler of the TPE family, with ask and tell.
 
+In its arguments NumPy arrays are checked; JAX arrays stay on their device.
+"""
+
+import warnings
 from dataclasses import fields, replace
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from parzax import _checks, _html
@@ -14,13 +19,12 @@ from parzax._numerics import capacity as capacity_of
 from parzax._numerics import to_device
 from parzax._words import plural
 from parzax.acquisition import AbstractAcquisition
-from parzax.density.basis import Basis, device_copy
+from parzax.density.basis import Basis, on_device
 from parzax.density.smoothing import AbstractSmoothing
-from parzax.samplers import arguments, suggestion
-from parzax.samplers.best import Best, best_rows, signed
-from parzax.samplers.candidates import Proposal, enumerate_points
-from parzax.samplers.start import AbstractStart, RandomStart
-from parzax.space import Points, Space, check_dtype
+from parzax.samplers import suggestion
+from parzax.samplers.candidates import AbstractStart, Proposal, RandomStart, enumerate_points
+from parzax.samplers.repeats import Best, best_rows, signed
+from parzax.space import Frame, Points, Space, check_dtype, host_frame, refuse_rows
 from parzax.split import AbstractSplit, State
 from parzax.split.state import violations
 
@@ -115,7 +119,7 @@ class Sampler(eqx.Module):
     def grow(self, state: State, capacity: int) -> State:
         """The same rows in a state of this capacity; ValueError if it is below the current capacity."""
         self._check_state(state)
-        return arguments.call(_grown, state, _checks.whole_number("capacity", capacity, 1))
+        return _grown(state, _checks.whole_number("capacity", capacity, 1))
 
     def tell(self, state: State, x: Any, losses: Any, constraints: Any = None) -> State:
         """Add rows.
@@ -177,7 +181,7 @@ class Sampler(eqx.Module):
         best configurations.
         """
         self._check_state(state)
-        return arguments.call(best_rows, self.directions, state)
+        return best_rows(self.directions, state)
 
     def status(self, state: State) -> Int[Array, ""]:
         """Bits of `parzax.Status` that say what is unusual about a state.
@@ -186,7 +190,7 @@ class Sampler(eqx.Module):
         are feasible. INVALID_BANDWIDTH: a bandwidth is not positive and finite. UNMEASURED: an evaluated row
         has a NaN constraint. CAPACITY_EXCEEDED: rows were dropped. INVALID_ROWS: a row is outside the space.
         """
-        return arguments.call(_status, self.without_space(), self._basis(state), state)
+        return _status(self.without_space(), self._basis(state), state)
 
     def ask(
         self,
@@ -228,28 +232,28 @@ class Sampler(eqx.Module):
             check_confirm("confirm", self)
             if candidates is not None:
                 raise ValueError("confirm suggests rows of the state again, so candidates must be None.")
-        starting, dtype = arguments.is_starting(state, self.start.n_startup), state.x.dtype
+        starting, dtype = is_starting(state, self.start.n_startup), state.x.dtype
         given = self.without_space(), basis, key, state, n
         if candidates is None:
             # All configurations, if suggestions must be new and the space is small enough.
             new = n > 1 or not self.proposal.repeats
             every = enumerate_points(self.space, n, dtype) if new else None
-            return arguments.call(_suggest, *given, every, starting, again)
-        x, pool = arguments.configurations("candidates", candidates, self.space, basis.frame, dtype)
+            return _suggest(*given, every, starting, again)
+        x, pool = configurations("candidates", candidates, self.space, basis.frame, dtype)
         if len(pool) < n:
             raise ValueError(f"candidates must have at least n = {n} rows, got {len(pool)}.")
-        return arguments.call(_suggest_members, *given, x, pool, starting)
+        return _suggest_members(*given, x, pool, starting)
 
     def score_of(self, state: State, candidates: Any) -> Float[Array, "*j"]:
         """Acquisition function at (..., d) candidates, differentiable in them; -inf outside the space."""
-        basis, candidates = self._basis(state), arguments.numbers("candidates", candidates)
+        basis, candidates = self._basis(state), numbers("candidates", candidates)
         shape, d = candidates.shape[:-1], len(self.space)
         if candidates.ndim == 0 or candidates.shape[-1] != d:
             raise ValueError(f"candidates must have shape (..., {d}), got {candidates.shape}.")
         if not candidates.size:
             return jnp.zeros(shape, state.x.dtype)
         rows = candidates.reshape(-1, d).astype(state.x.dtype)
-        return arguments.call(_score, self.without_space(), basis, state, rows).reshape(shape)
+        return _score(self.without_space(), basis, state, rows).reshape(shape)
 
     def _check_state(self, state: State) -> None:
         _checks.instance("state", state, State, "a State from the sampler's init() or tell()")
@@ -267,20 +271,19 @@ class Sampler(eqx.Module):
     def _basis(self, state: State) -> Basis:
         """The basis: on the device in an eager call, as NumPy constants in a trace."""
         self._check_state(state)
-        basis = self.smoothing.basis(self.space, state.x.dtype)
-        return basis if _checks.is_traced(state) else device_copy(basis)
+        return on_device(self.smoothing.basis(self.space, state.x.dtype), state)
 
     def _add(self, state: State, x: Any, losses: Any, constraints: Any, constraint_only: bool) -> State:
         frame, dtype = self._basis(state).frame, state.x.dtype
-        x, at = arguments.configurations("x", x, self.space, frame, dtype)
+        x, at = configurations("x", x, self.space, frame, dtype)
         n, m, c = len(x), self.n_objectives, self.n_constraints
         if not constraint_only:
-            losses = arguments.columns("losses", losses, n, m)
-        constraints = arguments.constraint_columns(constraints, losses, n, c, dtype)
+            losses = columns("losses", losses, n, m)
+        constraints = constraint_columns(constraints, losses, n, c, dtype)
         if not _checks.is_traced(state, x, losses, constraints):
             n_rows = int(jax.device_get(state.count)) + n
             state = self.grow(state, capacity_of(n_rows)) if n_rows > state.capacity else state
-        return arguments.call(_add_rows, self.directions, state, x, at, losses, constraints)
+        return _add_rows(self.directions, state, x, at, losses, constraints)
 
 
 def _size(_sampler: Sampler, _basis: Basis, _key: Any, state: State, *_: Any) -> str:
@@ -303,3 +306,81 @@ def _add_rows(
     losses = signed(directions, losses.astype(dtype))
     constraints = violations(jnp.asarray(constraints), dtype)
     return state.add(x, at, losses, constraints, jnp.full(len(x), only))
+
+
+def is_starting(state: State, n_startup: int) -> bool | None:
+    """Whether fewer than ``n_startup`` rows are not constraint-only; None if traced or on an accelerator."""
+    # On an accelerator a suggestion should not wait for a transfer.
+    devices = () if _checks.is_traced(state) else getattr(state.x, "devices", tuple)()
+    if all(device.platform != "cpu" for device in devices):
+        return None
+    count, only = jax.device_get((state.count, state.constraint_only))
+    return bool(count - only[:count].sum() < n_startup)
+
+
+_encode = compiled(Frame.encode)
+
+
+def configurations(name: str, x: Any, space: Space, frame: Frame, dtype: Any) -> tuple[Any, Points]:
+    """(n, d) native values, checked unless traced, and their points; NumPy arrays are encoded in float64."""
+    x = numbers(name, x)
+    x = x.reshape(1, -1) if x.ndim == 1 else x
+    _checks.check_shape(name, x, "n", len(space))
+    if isinstance(x, jax.Array):
+        x = x.astype(dtype)
+        at = _encode(frame, x)
+    else:
+        at = host_frame(space).encode(x)
+    if not _checks.is_traced(at):
+        refuse_rows(name, space, x, jax.device_get(at.valid))
+    return x.astype(dtype), to_device(at, dtype)
+
+
+def numbers(name: str, values: Any) -> Any:
+    """Keep JAX arrays, stack traced numbers, and convert all else to NumPy float64, with NaN for masked."""
+    if isinstance(values, jax.Array) or _checks.is_traced(values):
+        return _checks.real_array(name, values)
+    return _checks.float_array(name, values)
+
+
+def columns(name: str, values: Any, n: int, width: int) -> Any:
+    """Values as (n, width). A single column may be given as (n,); None stands for no columns."""
+    if values is None:
+        if width:
+            raise ValueError(f"{name} must have shape ({n}, {width}), as the sampler says; got None.")
+        return np.zeros((n, 0))
+    values = numbers(name, values)
+    values = values.reshape(n, 1) if values.ndim <= 1 and width == 1 and values.size == n else values
+    hint = " (this sampler has none; parzax.tpe(space, n_constraints=...) has)"
+    _checks.check_shape(name, values, n, width, hint=hint * (name == "constraints" and not width))
+    return values
+
+
+def constraint_columns(values: Any, losses: Any, n: int, width: int, dtype: Any) -> Any:
+    """Constraints as (n, c). In NumPy arrays a violation that ``dtype`` would round to 0 stays positive.
+
+    ValueError if a row has losses but a NaN constraint; traced arrays set a status instead.
+    """
+    if any(np.issubdtype(getattr(v, "dtype", type(v)), np.bool_) for v in jax.tree.leaves(values)):
+        raise TypeError("constraints must be numbers (<= 0 means satisfied), got True or False values.")
+    values = columns("constraints", values, n, width)
+    if width and losses is not None and not _checks.is_traced(losses, values):
+        is_nan = [np.isnan(part).any(axis=-1) for part in jax.device_get((losses, values))]
+        bad = np.flatnonzero(~is_nan[0] & is_nan[1])
+        if len(bad):
+            raise ValueError(
+                f"constraints: row {bad[0]} is NaN although it has losses. Give +inf if the constraint "
+                "is violated, give NaN losses if the row has failed, or use augment if the row has only "
+                "constraints."
+            )
+    return values if isinstance(values, jax.Array) else violations(values, dtype)
+
+
+def warn_of_unseen(what: str, n_constraints: int) -> None:
+    """Warn that a sampler without constraints was given constraints; ``what`` begins the sentence."""
+    count = plural(n_constraints, "constraint")
+    warnings.warn(
+        f"{what} {count}, but the sampler ignores them, so many of its suggestions may violate them; "
+        f"use px.tpe(space, n_constraints={n_constraints}).",
+        stacklevel=_checks.outside(),
+    )

@@ -10,7 +10,6 @@ from jaxtyping import Array, Float, Int
 
 from parzax import _checks
 from parzax._compile import compiled
-from parzax.samplers.arguments import call
 from parzax.samplers.repeats import incumbents
 from parzax.space import Space, host_frame
 
@@ -57,7 +56,7 @@ class Trace(eqx.Module):
         objective = _checks.whole_number("objective", objective, 0, self.losses.shape[-1] - 1)
         sign = -1 if self.directions[objective] == "maximize" else 1
         losses = sign * self.losses[..., objective, None]
-        return call(_incumbents, self.x, losses, self.constraints)
+        return _incumbents(self.x, losses, self.constraints)
 
     def best_params(self) -> Any:
         """The parameters of the best feasible configuration by name, as `parzax.Space.as_dict` gives them.

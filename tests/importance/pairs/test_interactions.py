@@ -41,7 +41,7 @@ def test_jit_from_native_values_is_the_shell(log):
 
         key = jax.random.key(7)
         found = traced(*(None if a is None else jnp.asarray(a) for a in native(obs)), key)
-        shell = px.interactions(obs, LEVELS, 0.9, n_draws=30, key=key)
+        shell = px.interactions(obs, LEVELS, region=0.9, n_draws=30, key=key)
     assert isinstance(found.joint, jax.Array)
     assert isinstance(shell.joint, np.ndarray)
     assert found.slots == shell.slots
@@ -60,7 +60,7 @@ def test_vmap_over_seeds_is_the_shell_of_seeds():
         @jax.vmap
         def seeds(x, losses, key):
             encoded = px.encode(obs.space, x, losses, LEVELS)
-            return px.interactions(encoded, pairs=((2, 0), (0, 1)), n_draws=40, key=key)
+            return px.importance.interactions(encoded, key, pairs=((2, 0), (0, 1)), n_draws=40)
 
         found = jax.device_get(seeds(values, losses[..., 0], keys))
     assert found.pairs == ((2, 0), (0, 1))
@@ -117,13 +117,11 @@ def test_few_rows_and_no_pairs(as_installed, n, d):
         ({"pairs": 3}, TypeError, "pairs must be"),
         ({"n_draws": -1}, ValueError, "n_draws"),
         ({"key": 0}, TypeError, "key must be a typed key"),
-        ({"rows": "feasible"}, TypeError, "an Encoded has levels"),
-        ({"target_quantile": 0.3}, TypeError, "an Encoded has levels"),
     ],
 )
 def test_what_is_refused(as_installed, settings, error, message):
     with pytest.raises(error, match=message):
-        px.interactions(log_of(product, 20).encode(0.1), **settings)
+        px.importance.interactions(log_of(product, 20).encode(0.1), **settings)
 
 
 def test_batches_and_other_types_are_refused(as_installed):
@@ -132,5 +130,5 @@ def test_batches_and_other_types_are_refused(as_installed):
         interactions(jax.tree.map(lambda a: a[None], encoded))
     with pytest.raises(TypeError, match=r"encoded must be what parzax\.encode"):
         interactions(np.eye(3))
-    with pytest.raises(TypeError, match=r"obs must be parzax\.Observations or parzax\.importance\.Encoded"):
-        px.interactions(np.eye(3))
+    with pytest.raises(TypeError, match=r"obs must be parzax\.Observations"):
+        px.interactions(encoded)

@@ -11,8 +11,8 @@ from .logs import gated, level_set, log_of, mixed, product
 
 
 def check(found: px.InteractionResult, obs: px.Observations, tolerance: float) -> None:
-    region = level_set(obs, found.region_quantile)
-    for q, level in enumerate(found.target_quantile):
+    region = level_set(obs, found.region)
+    for q, level in enumerate(found.levels):
         expected = loops.interactions(obs, level_set(obs, level), region)
         for p, pair in enumerate(found.pairs):
             joint, first, second = expected[pair]
@@ -28,7 +28,7 @@ def test_every_kind_of_parameter(region, dtype, tolerance):
     # Catches a wrong cell, margin, regime, weight, tie or normaliser anywhere.
     obs = mixed()
     with jax.enable_x64(dtype == "float64"):
-        found = px.interactions(obs, [0.3, 0.1], region, n_draws=0)
+        found = px.interactions(obs, [0.3, 0.1], region=region, n_draws=0)
     assert found.variance.dtype == dtype
     check(found, obs, tolerance)
 

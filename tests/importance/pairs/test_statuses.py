@@ -1,7 +1,6 @@
 """What is refused, what a status says, and how results are shown."""
 
 import functools
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -41,7 +40,7 @@ def test_constants_and_single_values_have_exactly_none():
             i = found.pairs.index(pair)
             assert (found.variance[:, i] == 0).all()
             assert np.isnan(found.p_value[:, i]).all()
-    said = dict(line.split(": ", 1) for line in found.advice())
+    said = {line.split(" ")[0]: line.split(": ", 1)[1] for line in found.advice()}
     assert "all rows are in one cell" in said["CONSTANT"]
     assert "the domain has no other" in said["SINGLE_VALUE"]
 
@@ -99,8 +98,8 @@ def test_one_parameter_has_no_pairs():
         ({"n_draws": -1}, ValueError, "n_draws"),
         ({"n_draws": 2.5}, ValueError, "n_draws"),
         ({"key": 0}, TypeError, "key must be a typed key"),
-        ({"target_quantile": 1.5}, ValueError, "levels must lie in"),
-        ({"target_quantile": 0.5, "region_quantile": 0.4}, ValueError, "below region"),
+        ({"levels": 1.5}, ValueError, "levels"),
+        ({"levels": 0.5, "region": 0.4}, ValueError, "below region"),
     ],
 )
 def test_what_is_refused(as_installed, settings, error, message):
@@ -157,8 +156,8 @@ def test_the_matrix_is_symmetric_and_blank_where_nothing_is_known():
 
 def test_a_pair_stands_out_in_most_seeds():
     tested, untested = gated_results()
-    np.testing.assert_array_equal(tested.stands_out, tested.above_chance)
-    np.testing.assert_array_equal(untested.stands_out, untested.importance > 0)
+    np.testing.assert_array_equal(tested.above, tested.above_chance)
+    np.testing.assert_array_equal(untested.above, untested.importance > 0)
 
 
 @pytest.mark.slow
@@ -166,19 +165,17 @@ def test_text_says_what_is_above_chance():
     # Catches numbers without a word on whether they mean anything.
     found = px.interactions(gated(600), 0.5)
     lines = str(found).splitlines()
-    assert lines[0] == "interactions at level 0.5"
-    assert lines[2].split()[:3] == ["x", "×", "y"]
-    assert "(" not in lines[2]
-    assert any("NEVER_TOGETHER (4 of 10 pairs)" in line for line in lines)
-    tests = "p: by 1000 draws from the null, adjusted for 10 pairs (Holm)"
-    brackets = "; importances are in brackets where it is above 0.05"
-    assert tests + brackets * any("  (" in line for line in lines[2:12]) in lines
-    sure = replace(found, estimates=replace(found.estimates, p_value=np.full((1, 10), 0.001)))
-    assert tests in str(sure).splitlines()
+    assert lines[0].startswith("What mattered: x × y (")
+    assert lines[1].startswith("How sure: p-values are adjusted for 10 pairs")
+    assert lines[4].split() == ["pair", "importance", "p", "rows", "remarks"]
+    assert lines[5].split()[:3] == ["x", "×", "y"]
+    assert any(line.startswith("NEVER_TOGETHER (") for line in lines)
+    tests = "p: of no interaction, by 1000 draws, adjusted for the pairs of a level (Holm)"
+    assert tests in found.text(verbose=True).splitlines()
     assert "<table>" in found._repr_html_()
-    several = str(px.interactions(gated(600), np.arange(1, 20) / 20, n_draws=0))
-    assert "6 of 19 levels shown" in several
-    assert "p: by" not in several
+    several = px.interactions(gated(600), np.arange(1, 20) / 20, n_draws=0)
+    assert len(several.table().columns) == 1 + 6
+    assert "p: of no interaction" not in several.text(verbose=True)
     seeds = [gated(200, seed) for seed in range(2)]
     arrays = [np.stack([getattr(own, name) for own in seeds]) for name in ("values", "losses")]
     assert "±" in str(px.interactions(px.Observations.from_arrays(seeds[0].space, *arrays), 0.5))

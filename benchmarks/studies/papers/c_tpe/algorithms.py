@@ -20,8 +20,7 @@ from benchmarks.studies.papers.rows import (
     together,
 )
 from benchmarks.studies.papers.runs import Arrays
-from parzax.acquisition import AbstractAcquisition
-from parzax.acquisition.acquisition import GroupLogs, Scores, Shares
+from parzax.acquisition import AbstractAcquisition, GroupLogs, Scores, Shares
 from parzax.samplers import Sampler
 from parzax.split import State
 

@@ -21,10 +21,7 @@ from benchmarks.studies.papers.rows import (
     together,
 )
 from benchmarks.studies.papers.runs import Arrays
-from parzax.acquisition import AbstractAcquisition
-from parzax.acquisition.acquisition import GroupLogs, Scores, Shares
-from parzax.acquisition.ratio import log_ratio
-from parzax.acquisition.relative import log_relative_ratio
+from parzax.acquisition import AbstractAcquisition, GroupLogs, Scores, Shares, log_ratio, log_relative_ratio
 
 # Share of the plane that satisfies the constraint; draws of rows; runs.
 VANISHED, N_FACTORS, N_RUNS = 0.98, 40, 3000

@@ -71,10 +71,10 @@ def plain(problem: str, variant: str, source: str) -> Arrays:
     return found
 
 
-def _variances(logs: list[px.Observations], estimator: px.GridEstimator) -> np.ndarray:
+def _variances(logs: list[px.Observations], estimator: dict[str, Any]) -> np.ndarray:
     """Raw variances (s, q, d)."""
     return np.concatenate(
-        [np.asarray(px.ped_anova(own, LEVELS, estimator=estimator).variance) for own in logs], axis=-1
+        [np.asarray(px.cond_ped_anova(own, LEVELS, **estimator).variance) for own in logs], axis=-1
     )
 
 

@@ -17,7 +17,7 @@ LEVELS = np.arange(1, 100) / 100
 N_SEEDS, N_FRESH = 10, 200
 N_ROWS, N_BOOTSTRAP = 1000, 200
 PROBLEMS = {problem.name: problem for problem in SYNTHETIC}
-ESTIMATORS = {"default": px.GridEstimator, "parity": px.GridEstimator.optuna}
+ESTIMATORS = {"default": {}, "parity": {"divergence": px.divergence.Pearson(), "grid": px.Grid.optuna()}}
 MEASURES = ("variance", "importance", "standard", "inter", "unweighted")
 
 
@@ -102,7 +102,7 @@ def curves(problem: str, source: str, region: float = 1.0, n_rows: int = N_ROWS)
     with jax.enable_x64(True):
         obs, found = log(problem, source, n_rows), {}
         for name, estimator in ESTIMATORS.items():
-            result = px.cond_ped_anova(obs, LEVELS[region > LEVELS], region, estimator=estimator())
+            result = px.cond_ped_anova(obs, LEVELS[region > LEVELS], region=region, **estimator)
             found |= {f"{name}/{measure}": np.asarray(getattr(result, measure)) for measure in MEASURES}
     return found
 

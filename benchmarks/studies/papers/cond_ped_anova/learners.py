@@ -125,7 +125,7 @@ def importances(instance: str) -> Arrays:
     obs = px.Observations.from_arrays(px.Space.from_json(space), values, accuracy, "maximize")
     with jax.enable_x64(True):
         result = px.cond_ped_anova(obs, LEVELS)
-        parity = px.cond_ped_anova(obs, LEVELS, estimator=px.GridEstimator.optuna())
+        parity = px.cond_ped_anova(obs, LEVELS, divergence=px.divergence.Pearson(), grid=px.Grid.optuna())
     return {
         "default": np.asarray(result.importance),
         "parity": np.asarray(parity.importance),

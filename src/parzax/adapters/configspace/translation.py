@@ -161,7 +161,7 @@ def observations(
         cs: the configuration space, see `space`.
         configs: n configurations.
         objectives: (n,) or (n, m) values.
-        **options: ``direction``, ``constraints``, ``weight``, ``failed``, as in `Observations.from_arrays`.
+        **options: ``directions``, ``constraints``, ``weight``, ``failed``, as in `Observations.from_arrays`.
 
     Raises:
         TypeError: an entry of ``configs`` is not a Configuration.

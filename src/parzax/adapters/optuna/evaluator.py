@@ -12,8 +12,9 @@ from optuna.trial import TrialState
 from parzax import _checks
 from parzax.adapters.optuna.storage import StudyRecord
 from parzax.adapters.optuna.trials import Target, observations_from_trials, parameter_names
+from parzax.divergence import AbstractDivergence, Pearson
+from parzax.importance import Grid
 from parzax.lens.results import cond_ped_anova
-from parzax.lens.results.estimator import GridEstimator
 from parzax.status import Status
 
 # Statuses that make every importance meaningless; the others are in the result of `cond_ped_anova`.
@@ -35,9 +36,9 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
         region_quantile: level gamma in (0, 1].
         evaluate_on_local: compare with the density of the region (local importance); False compares with
             the uniform density of the search space (global importance).
-        estimator: how importance is estimated, `parzax.GridEstimator.optuna` by default.
-            `parzax.GridEstimator()` gives a constant parameter exactly 0; its debiased variances are clipped
-            at 0 here.
+        divergence, grid: as in `parzax.cond_ped_anova`, but by default ``px.divergence.Pearson()`` on
+            ``px.Grid.optuna()``. ``px.divergence.Explained()`` on ``px.Grid()`` gives a constant parameter
+            exactly 0; its debiased variances are clipped at 0 here.
 
     Raises:
         ValueError: levels that are not 0 < target_quantile < region_quantile <= 1.
@@ -57,22 +58,25 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
         target_quantile: float = 0.1,
         region_quantile: float = 1.0,
         evaluate_on_local: bool = True,
-        estimator: GridEstimator | None = None,
+        divergence: AbstractDivergence | None = None,
+        grid: Grid | None = None,
     ) -> None:
         self._region_quantile = _checks.quantile("region_quantile", region_quantile)
         self._target_quantile = _checks.quantile("target_quantile", target_quantile)
         if self._target_quantile >= self._region_quantile:
             limit = f"below region_quantile = {region_quantile!r}"
             raise ValueError(f"target_quantile must be {limit}, got {target_quantile!r}.")
-        estimator = GridEstimator.optuna() if estimator is None else estimator
-        self._estimator = _checks.instance("estimator", estimator, GridEstimator, "a parzax.GridEstimator")
+        wanted = "one of parzax.divergence"
+        divergence = _checks.instance("divergence", divergence or Pearson(), AbstractDivergence, wanted)
+        grid = _checks.instance("grid", grid or Grid.optuna(), Grid, "a parzax.Grid")
         if region_quantile != 1.0 and not evaluate_on_local:
             warnings.warn(
                 "region_quantile has no effect on the reference density if evaluate_on_local is False: that "
                 "density is then uniform.",
                 stacklevel=_checks.outside(),
             )
-        self._reference = "region" if evaluate_on_local else "uniform"
+        reference = "region" if evaluate_on_local else "uniform"
+        self._how: dict[str, Any] = {"divergence": divergence, "grid": grid, "reference": reference}
 
     def evaluate(
         self, study: optuna.Study, params: list[str] | None = None, *, target: Target | None = None
@@ -117,9 +121,9 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
         if obs is None or obs.weight is None or np.count_nonzero(obs.weight) < 2:
             _warn(Status.NO_DATA)
             return dict.fromkeys(asked, 0.0)
-        options: Any = {"selection": "pareto", "estimator": self._estimator, "reference": self._reference}
+        levels: Any = {"levels": self._target_quantile, "region": self._region_quantile}
         with jax.enable_x64(True):
-            result = cond_ped_anova(obs, self._target_quantile, self._region_quantile, **options)
+            result = cond_ped_anova(obs, **levels, objective="pareto", **self._how)
         _warn(Status(int(np.bitwise_or.reduce(result.status, axis=None))))
         variance = dict(zip(result.names, np.maximum(result.variance[0], 0.0).tolist(), strict=True))
         return {name: variance[name] for name in sorted(asked, key=lambda name: -variance[name])}

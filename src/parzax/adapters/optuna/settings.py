@@ -62,9 +62,8 @@ class Settings:
                 given[part] = replace(given.get(part, parameters[part].default), **{option: value})
         # Whether the preset takes source tasks and mixes the sources' densities into the study's density.
         self.mixes = "sources" in parameters
-        # Under constraints `tpe` beside sources has the score of `meta_learn_tpe`.
-        is_open = (self.mixes or function is tpe) and given.get("acquisition") is None
-        self._score = Relative() if has_sources and is_open else None
+        if has_sources and function is tpe:  # beside sources `tpe` has the score of `meta_learn_tpe`
+            given.setdefault("acquisition", Relative())
         if self.mixes and "start" in parameters:
             given["start"] = RandomStart(0)  # the Optuna sampler itself chooses the first trials
         self._preset = self._alone = partial(preset, **given)
@@ -98,8 +97,6 @@ class Settings:
     def sampler(self, space: Space, n_objectives: int, n_constraints: int) -> Sampler:
         """The sampler of a study without sources, or of a parameter that is sampled without them."""
         sampler = self._alone(space, n_objectives=n_objectives, n_constraints=n_constraints)
-        if self._score is not None and n_constraints:
-            sampler = replace(sampler, acquisition=self._score)
         return replace(sampler, start=RandomStart(0))
 
     def with_sources(

@@ -44,12 +44,8 @@ class Dimension(AbstractClipped):
     are those of Optuna 2.2 to 4 with ``multivariate=True``; Optuna 5 uses the rule ``neighbours`` instead.
 
     Attributes:
+        minimum, maximum, discrete_minimum, consider_magic_clip: see `AbstractClipped`.
         magnitude: scale of a single row, in units of the range.
-        minimum, maximum: smallest scale (without the magic clip) and largest scale, in units of the
-            range; ValueError unless 0 < minimum <= maximum.
-        discrete_minimum: smallest scale of a discrete parameter, in steps; None uses ``minimum``.
-        consider_magic_clip: keep every scale at or above 1 / min(100, n + 2); without a prior kernel,
-            1 / min(100, n + 1).
         count_prior: whether n counts the prior kernel. With True, clips 0.01 and 0.5, ``discrete_minimum`` 1
             and no magic clip, the rule is the "optuna" heuristic of the authors' package parzen-estimator,
             except that the range in that package leaves out the outer half steps.
@@ -60,12 +56,8 @@ class Dimension(AbstractClipped):
     """
 
     one_scale: ClassVar[bool] = True
-    magnitude: Setting = 0.2
-    minimum: Setting = 1e-12
-    maximum: Setting = 1.0
     _: KW_ONLY
-    discrete_minimum: Setting | None = None
-    consider_magic_clip: bool = eqx.field(static=True, default=True)
+    magnitude: Setting = 0.2
     count_prior: bool = eqx.field(static=True, default=False)
 
     def scales(self, position, frequency, prior_position, n_parameters, n_values, order):

@@ -1,17 +1,14 @@
 """Optuna's and Hyperopt's rules: each scale is the distance to the farther of two neighbours."""
 
 from dataclasses import KW_ONLY
-from typing import ClassVar, final
+from typing import final
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from parzax._numerics import largest_before
-from parzax.kernels.bandwidth.rule import AbstractClipped, Setting
-
-# Up to this many unsorted rows, all pairs are compared instead of sorting.
-FEW = 64
+from parzax.kernels.bandwidth.rule import AbstractClipped
 
 
 @final
@@ -28,14 +25,10 @@ class Neighbours(AbstractClipped):
     two rows. A row is a neighbour whatever its weight.
 
     Attributes:
-        minimum, maximum: smallest scale (without the magic clip) and largest scale, in units of the
-            range; ValueError unless 0 < minimum <= maximum. Optuna's 1e-12 is in native units instead.
-        discrete_minimum: smallest scale of a discrete parameter, in steps; None, as in Optuna, uses
-            ``minimum``.
+        minimum, maximum, discrete_minimum, consider_magic_clip: see `AbstractClipped`. Optuna's minimum of
+            1e-12 is in native units instead.
         consider_endpoints: whether the ends of the range are neighbours of the outermost rows, if there
             are two or more rows.
-        consider_magic_clip: keep every scale at or above 1 / min(100, n + 2); without a prior kernel,
-            1 / min(100, n + 1).
         consider_prior: whether the prior's centre is a neighbour too, as in Optuna before 5; it is sorted
             after equal rows. With endpoints, without the magic clip and with clips [0.01, 0.5] this is the
             "hyperopt" heuristic of the authors' package parzen-estimator.
@@ -46,13 +39,8 @@ class Neighbours(AbstractClipped):
     [0.3 0.3 0.3 0.3]
     """
 
-    one_scale: ClassVar[bool] = False
-    minimum: Setting = 1e-12
-    maximum: Setting = 1.0
     _: KW_ONLY
-    discrete_minimum: Setting | None = None
     consider_endpoints: bool = eqx.field(static=True, default=False)
-    consider_magic_clip: bool = eqx.field(static=True, default=True)
     consider_prior: bool = eqx.field(static=True, default=False)
 
     def scales(self, position, frequency, prior_position, n_parameters, n_values, order):
@@ -75,26 +63,18 @@ class Hyperopt(AbstractClipped):
     A row is a neighbour whatever its weight, and n is the total weight; see ``neighbours``.
 
     Attributes:
-        minimum, maximum: smallest scale (without the magic clip) and largest scale, in units of the
-            range; ValueError unless 0 < minimum <= maximum.
+        minimum, maximum, discrete_minimum, consider_magic_clip: see `AbstractClipped`.
 
     >>> import jax.numpy as jnp, parzax as px
     >>> print(px.bandwidth.Hyperopt()(jnp.array([0.1, 0.7, 0.9]), jnp.ones(3)).round(3))
     [0.4 0.2 0.2]
     """
 
-    one_scale: ClassVar[bool] = False
-    discrete_minimum: Setting | None = eqx.field(init=False, default=None)
-    consider_magic_clip: bool = eqx.field(init=False, static=True, default=True)
-    minimum: Setting = 1e-12
-    maximum: Setting = 1.0
-
     def scales(self, position, frequency, prior_position, n_parameters, n_values, order):
         rows, present = position, frequency > 0
         if prior_position is not None:
             # The prior comes first, because Hyperopt inserts it before equal rows.
-            rows = jnp.concatenate([prior_position[None], rows])
-            present = jnp.concatenate([jnp.ones(1, bool), present])
+            rows, present = jnp.append(prior_position, rows), jnp.append(True, present)
         distance = neighbour_distance(rows, present, endpoints=False)[-position.shape[0] :]
         # A single observation has half the prior's scale, wherever it lies.
         distance = jnp.where((frequency > 0).sum() > 1, distance, 0.5)
@@ -113,30 +93,14 @@ def neighbour_distance(
     rows keep their order. Absent rows get finite distances without meaning. `AbstractBandwidth` explains
     ``order``.
     """
-    n = len(position)
-    if order is None and n <= FEW:
-        # All pairs are compared, so no sorting is needed.
-        index = jnp.arange(n)
-        row, other, here = position[:, None], position[None], present[None]
-        behind = (other < row) | ((other == row) & (index[None] < index[:, None]))
-        ahead = ~behind & (index[None] != index[:, None])
-        before = jnp.max(jnp.where(behind & here, other, -jnp.inf), axis=-1)
-        after = jnp.min(jnp.where(ahead & here, other, jnp.inf), axis=-1)
-        return _farther(position, before, after, endpoints | (present.sum() <= 1))
     if order is None:
         order = jnp.argsort(jnp.where(present, position, jnp.inf))
     key, here = (x.at[order].get(mode="promise_in_bounds") for x in (position, present))
     before = largest_before(jnp.where(here, key, -jnp.inf))
     after = -largest_before(jnp.where(here, -key, -jnp.inf)[::-1])[::-1]
-    distance = _farther(key, before, after, endpoints | (present.sum() <= 1))
+    # An infinite neighbour is missing: the end of the range replaces it, or it is ignored.
+    to_ends = endpoints | (present.sum() <= 1)
+    below = jnp.where(jnp.isfinite(before), key - before, jnp.where(to_ends, key, 0))
+    above = jnp.where(jnp.isfinite(after), after - key, jnp.where(to_ends, 1 - key, 0))
+    distance = jnp.maximum(below, above)
     return jnp.zeros_like(distance).at[order].set(distance, unique_indices=True, mode="promise_in_bounds")
-
-
-def _farther(position: Array, before: Array, after: Array, to_ends: Array | bool) -> Float[Array, " n"]:
-    """The larger of the distances to ``before`` and ``after``.
-
-    An infinite neighbour is missing. With ``to_ends`` the end of the range replaces it; else it is ignored.
-    """
-    below = jnp.where(jnp.isfinite(before), position - before, jnp.where(to_ends, position, 0))
-    above = jnp.where(jnp.isfinite(after), after - position, jnp.where(to_ends, 1 - position, 0))
-    return jnp.maximum(below, above)

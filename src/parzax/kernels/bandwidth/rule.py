@@ -2,8 +2,8 @@
 
 import abc
 import math
-from dataclasses import fields
-from typing import TYPE_CHECKING
+from dataclasses import KW_ONLY, fields
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -13,11 +13,6 @@ from jaxtyping import Array, ArrayLike, Float, Int, Shaped
 
 from parzax._checks import flag, is_traced, vectors
 from parzax.kernels.shapes import Scalar
-
-if TYPE_CHECKING:
-    from typing import ClassVar as AbstractClassVar
-else:
-    from equinox import AbstractClassVar
 
 # Under every rule the prior kernel is as wide as the range, as in Optuna, Hyperopt and the authors' code.
 PRIOR_SCALE = 1.0
@@ -38,14 +33,14 @@ class AbstractBandwidth(eqx.Module):
     A rule is a pytree. Its numeric settings are leaves: they can be traced, and a new array does not cause a
     new compilation. Its switches are static. A setting is one number for all parameters, or an array (d,)
     with one number per parameter, in the order of the space; the entries of categorical parameters are
-    ignored. To vmap over a setting, build the rule inside the mapped function. A new rule defines
-    ``one_scale``, `smallest` and `scales`; `tests/extending/test_bandwidth.py` has an example.
+    ignored. To vmap over a setting, build the rule inside the mapped function. A new rule defines `scales`;
+    `tests/extending/test_bandwidth.py` has an example.
 
     Attributes:
-        one_scale: whether all kernels of a parameter have the same scale.
+        one_scale: whether all kernels of a parameter have the same scale; False by default.
     """
 
-    one_scale: AbstractClassVar[bool]
+    one_scale: ClassVar[bool] = False
 
     def __call__(
         self,
@@ -99,12 +94,12 @@ class AbstractBandwidth(eqx.Module):
         return jnp.broadcast_to(scale, position.shape).astype(dtype)
 
     @property
-    @abc.abstractmethod
     def smallest(self) -> float | None:
         """Lower bound on the scales of continuous parameters; None if it is unknown, as in a traced rule.
 
-        It decides how densities are evaluated; see `parzax.density.forms`.
+        It decides how densities are evaluated, see `parzax.density.basis.loses_digits`.
         """
+        return None
 
     @abc.abstractmethod
     def scales(
@@ -120,16 +115,23 @@ class AbstractBandwidth(eqx.Module):
 
 
 class AbstractClipped(AbstractBandwidth):
-    """A rule whose scales are clipped to a smallest and a largest scale."""
+    """A rule whose scales are clipped to a smallest and a largest scale.
 
-    minimum: eqx.AbstractVar[Setting]  # smallest scale
-    maximum: eqx.AbstractVar[Setting]  # largest scale
-    # Smallest scale of a discrete parameter, in steps; None uses the minimum.
-    discrete_minimum: eqx.AbstractVar[Setting | None]
-    consider_magic_clip: eqx.AbstractVar[bool]  # whether the magic clip raises both minima; static
+    Attributes:
+        minimum, maximum: smallest scale (without the magic clip) and largest scale, in units of the range;
+            ValueError unless 0 < minimum <= maximum.
+        discrete_minimum: smallest scale of a discrete parameter, in steps; None uses ``minimum``.
+        consider_magic_clip: keep every scale at or above 1 / min(100, n + 2); without a prior kernel,
+            1 / min(100, n + 1).
 
-    def __check_init__(self) -> None:
-        check_settings(self)
+    The defaults are Optuna's.
+    """
+
+    minimum: Setting = 1e-12
+    maximum: Setting = 1.0
+    _: KW_ONLY
+    discrete_minimum: Setting | None = None
+    consider_magic_clip: bool = eqx.field(static=True, default=True)
 
     @property
     def smallest(self) -> float | None:
@@ -137,6 +139,9 @@ class AbstractClipped(AbstractBandwidth):
         if not (isinstance(low, NUMBER) and isinstance(high, NUMBER)):
             return None
         return float(min(max(low, 0.01) if self.consider_magic_clip else low, high))
+
+    def __check_init__(self) -> None:
+        check_settings(self)
 
     def lower(self, size: Scalar, prior_position: Scalar | None, n_values: Scalar | None) -> Scalar:
         """The smallest allowed scale for rows of total weight ``size``."""
@@ -156,9 +161,9 @@ class AbstractClipped(AbstractBandwidth):
 
 
 def check_settings(rule: AbstractBandwidth) -> None:
-    """Raise unless all concrete settings are positive and minimum <= maximum.
+    """Raise for a concrete setting out of range, and for a switch that is neither True nor False.
 
-    Traced settings are not checked. Static settings must be True or False.
+    Settings are positive and finite, and minimum <= maximum. Traced ones are not checked.
     """
     name, settings = type(rule).__name__, {}
     for field in fields(rule):

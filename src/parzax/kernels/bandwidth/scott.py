@@ -5,7 +5,6 @@ from dataclasses import KW_ONLY
 from typing import ClassVar, final
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Shaped
@@ -41,9 +40,8 @@ class Scott(AbstractClipped):
     interpolation.
 
     Attributes:
-        minimum, maximum: smallest scale (0.1 in meta-learning TPE, arXiv 2212.06751) and largest scale, in
-            units of the range; ValueError unless 0 < minimum <= maximum.
-        discrete_minimum: smallest scale of a discrete parameter, in steps; None uses ``minimum``.
+        minimum, maximum, discrete_minimum, consider_magic_clip: see `AbstractClipped`; the minimum is 0.1 in
+            meta-learning TPE (arXiv 2212.06751).
         magic_exponent: if given, the minimum is raised to at least n^(-magic_exponent), the magic clip of
             arXiv 2304.11127.
 
@@ -54,11 +52,11 @@ class Scott(AbstractClipped):
     """
 
     one_scale: ClassVar[bool] = True
-    consider_magic_clip: bool = eqx.field(init=False, static=True, default=False)
     minimum: Setting = 0.01
     maximum: Setting = 0.5
     _: KW_ONLY
     discrete_minimum: Setting | None = 1.0
+    consider_magic_clip: bool = eqx.field(static=True, default=False)
     magic_exponent: Setting | None = None
 
     def scales(self, position, frequency, prior_position, n_parameters, n_values, order):
@@ -105,10 +103,8 @@ def interquartile_range(
     numpy.percentile's linear interpolation.
     """
     if order is None:
-        key = jnp.where(frequency > 0, position, jnp.inf)
-        key, frequency = jax.lax.sort((key, frequency), num_keys=1)
-    else:
-        key, frequency = position[order], frequency[order]
+        order = jnp.argsort(jnp.where(frequency > 0, position, jnp.inf))
+    key, frequency = position[order], frequency[order]
     value = jnp.where(frequency > 0, key, 0)
     end = jnp.cumsum(frequency)
     size, also_start = frequency.sum(), jnp.zeros((), end.dtype)

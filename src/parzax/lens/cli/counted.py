@@ -8,14 +8,13 @@ from typing import Any
 
 from parzax import _checks
 from parzax._words import plural
-from parzax.importance import Counts
+from parzax.importance import Counts, Grid
 from parzax.lens.cli.reading import asking, table_arguments
 from parzax.lens.cli.writing import progress, say
 from parzax.lens.logs import Observations
 from parzax.lens.logs.groups import find_groups
 from parzax.lens.logs.inference import describe_range
 from parzax.lens.logs.large import UnfitRowError, count, count_rows_of, scan, widen
-from parzax.lens.results.learning import with_learning
 from parzax.lens.tables.files import find_files
 from parzax.lens.tables.frames import open_table
 from parzax.lens.tables.roles import bare_name
@@ -37,7 +36,7 @@ _UNFIT: dict[str, Any] = {
 
 
 def count_log(
-    path: Path, args: Namespace, levels: list[float] | None, how: dict[str, Any]
+    path: Path, args: Namespace, levels: list[float] | None, region: float, grid: Grid
 ) -> tuple[Observations, Counts] | None:
     """Count the rows of large Parquet files; None if the log is another one, or its rows are needed.
 
@@ -56,9 +55,9 @@ def count_log(
         return None
     (target,), (direction,), n = obs.report.objectives, obs.report.direction, count_rows_of(parts)
     space = widen(obs.space, parts) if args.space is None else obs.space
-    options = {"directions": direction, "grid": how["estimator"].grid}
+    options = {"directions": direction, "grid": grid}
     try:
-        counts = count(str(path), space, target, levels or [_LEVEL], how["region_quantile"], **options)
+        counts = count(str(path), space, target, levels or [_LEVEL], region, **options)
     except UnfitRowError as error:
         source = f"The space was inferred from a sample of {plural(table.n, 'row')}"
         remedy = f" {source}; give the real one: --space space.json." if args.space is None else ""
@@ -67,8 +66,8 @@ def count_log(
     texts = [f"{name}: {describe_range(d)}" for name, d in ranges if isinstance(d, Float | Int)]
     notes = (f"bounds of all {n} rows: {'; '.join(texts)}",) * (args.space is None and bool(texts))
     notes += (f"kinds, choices and repeats were looked for in {plural(table.n, 'row')}",)
-    report = with_learning(obs, obs.losses[None, :, 0], inferred=obs.report.inferred + notes)
-    report = replace(report, n_rows=n, n_failed=n - count_rows_of(parts, target))
+    inferred = obs.report.inferred + notes
+    report = replace(obs.report, inferred=inferred, n_rows=n, n_failed=n - count_rows_of(parts, target))
     return replace(obs, space=space, report=report), counts
 
 

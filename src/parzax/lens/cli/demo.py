@@ -18,7 +18,7 @@ objective, elsewhere y is. The best half is where c < 0.5: so c decides at level
 """
 
 
-def run_demo(args: Namespace) -> None:
+def run(args: Namespace) -> None:
     """Print the table and the times, and save the figure."""
     check_outputs({"--out": args.out}, {})
     problem = activation()
@@ -29,9 +29,9 @@ def run_demo(args: Namespace) -> None:
         times = [time.perf_counter()]
         with progress("computing"):
             # The result's arrays are on the host, so the computation has ended when the call returns.
-            cond_ped_anova(obs, target_quantile=_LEVELS)
+            cond_ped_anova(obs, levels=_LEVELS)
             times.append(time.perf_counter())
-            result = cond_ped_anova(obs, target_quantile=_LEVELS)
+            result = cond_ped_anova(obs, levels=_LEVELS)
             times.append(time.perf_counter())
     try:
         write_all([(args.out, figure_writer(result))])

@@ -97,11 +97,11 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(name: str, args: argparse.Namespace) -> None:
     """Import the module of a command and run it; the late import keeps help and errors fast."""
-    command = getattr(import_module(f"parzax.lens.cli.{name}"), f"run_{name}")
+    command = import_module(f"parzax.lens.cli.{'demo' if name == 'demo' else 'commands'}")
     from parzax.lens._programs import keep_programs
 
     with keep_programs():
-        command(args)
+        command.run(args)
 
 
 # The docstrings of these functions are the descriptions of the commands.
@@ -124,15 +124,12 @@ def _add_importance(add: Any) -> None:
     """
     _add_log(add)
     _add_estimation(add)
-    text = "list, for each parameter above chance, the values over-represented among the best rows"
-    add("--good-values", action="store_true", help=text)
     _add_levels(add)
-    add("--plot-parameter", metavar="NAME", help="whose values to draw (the most important parameter's)")
     drawn = "a sweep over the levels, or bars, regimes or good values at the level nearest to 0.1"
-    text = f"{drawn} (bars for one level, sweep for several)"
+    text = f"{drawn}, of the most important parameter (bars for one level, sweep for several)"
     add("--plot-kind", choices=_KINDS, help=text)
     add("--plot", type=Path, metavar="out.png", help="write: figure")
-    _add_tables(add, "levels, importances, variances, statuses", "parameter")
+    _add_tables(add, "parameter")
     add("--npz", type=Path, metavar="out.npz", help="write: everything, for ImportanceResult.load")
     add("--write-space", type=Path, metavar="space.json", help="write: the search space, given or inferred")
 
@@ -146,8 +143,8 @@ def _add_report(add: Any) -> None:
     _add_estimation(add)
     name = "report.html"
     add("-o", "--out", type=Path, default=Path(name), metavar=name, help=f"the page ({name})")
-    text = "levels of the slider (0.02:0.98:0.02, below the region's, and the level that is shown first)"
-    add("--target-quantile", metavar="LEVELS", help=text)
+    text = "levels of the slider (0.02:0.98:0.02, below the region's)"
+    add("--level", metavar="LEVELS", help=text)
     add("--title", metavar="TEXT", help="title of the page (the name of the file)")
     add("--date", metavar="TEXT", help="date on the page (today)")
 
@@ -155,14 +152,14 @@ def _add_report(add: Any) -> None:
 def _add_interactions(add: Any) -> None:
     """Read a log, as parzax importance does, and print which pairs of parameters interact: together they
     explain more of which rows are among the best than the two explain separately. Example:
-    parzax interactions study.db --target-quantile 0.3
+    parzax interactions study.db --level 0.3
     """
     _add_log(add)
     _add_levels(add)
     text = "draws from the null for p-values; 0: none (1000, or 20 for each pair)"
     add("--draws", type=partial(_whole_number, 0), metavar="N", help=text)
     add("--plot", type=Path, metavar="out.png", help="write: a map of the pairs")
-    _add_tables(add, "the same as records", "pair")
+    _add_tables(add, "pair")
 
 
 def _add_compare(add: Any) -> None:
@@ -174,17 +171,18 @@ def _add_compare(add: Any) -> None:
     add("other", metavar="LOG_B", nargs="?", help="the other log (none: the halves of the first)")
     _add_estimation(add, n_samples=1000)
     _add_levels(add)
-    _add_tables(add, "the same as records", "parameter")
+    _add_tables(add, "parameter")
 
 
 def _add_levels(add: Any) -> None:
-    nearest = "0.1, or the nearest that leaves more than ten rows in the target and outside it"
-    text = f"share of the best rows: 0.1, or 0.1,0.5, or 0.01:0.99:0.01 ({nearest})"
-    add("--target-quantile", metavar="LEVELS", help=text)
+    nearest = "0.1, or the nearest that leaves more than ten rows on both sides"
+    text = f"part of the rows that counts as the best: 0.1, or 0.1,0.5, or 0.01:0.99:0.01 ({nearest})"
+    add("--level", metavar="LEVELS", help=text)
+    add("--verbose", action="store_true", help="print also how the log was read and the numbers were made")
 
 
-def _add_tables(add: Any, content: str, entry: str) -> None:
-    add("--json", type=Path, metavar="out.json", help=f"write: {content}")
+def _add_tables(add: Any, entry: str) -> None:
+    add("--json", type=Path, metavar="out.json", help="write: sentences, advice and the numbers as records")
     add("--csv", type=Path, metavar="out.csv", help=f"write: one line per seed, level and {entry}")
 
 
@@ -193,8 +191,7 @@ def _add_estimation(add: Any, n_samples: int = 500) -> None:
     text = f"samples of the log for intervals; 0: no intervals or p-values ({n_samples})"
     add("--resamples", type=partial(_whole_number, 0), metavar="N", help=text)
     _choose(add, "--reference", ("region", "uniform"), "local or global importance")
-    text = "optuna: Optuna 5's numbers"
-    _choose(add, "--estimator", ("default", "optuna"), text)
+    _choose(add, "--estimator", ("default", "optuna"), "optuna: Optuna 5's numbers")
 
 
 def _choose(add: Any, option: str, choices: tuple[str, ...], text: str) -> None:
@@ -220,7 +217,7 @@ def _add_log(add: Any, name: str = "FILE", n_studies: str | None = None) -> None
     add("--objective", default="0", metavar="WHICH", help=text)
     add("--study", metavar="NAME", nargs=n_studies, help="which study of an Optuna file, if it has several")
     add("--space", metavar="space.json", help="the search space; inferred from a table if not given")
-    add("--region-quantile", metavar="LEVEL", default="1.0", help="level of the region compared with (1.0)")
+    add("--region", metavar="LEVEL", default="1.0", help="level of the region compared with (1.0)")
     add("--filter", metavar="EXPR", help='rows to use, such as "state == COMPLETE and lr < 0.1"')
     senses, full = ("minimize", "maximize"), {"min": "minimize", "max": "maximize"}
     text = "of the objective, or one of each (the one that the tool or the name says, else minimize)"

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
@@ -14,11 +13,8 @@ from typing import Any, TextIO
 import numpy as np
 
 import parzax
-from parzax._words import plural, visible
+from parzax._words import visible
 from parzax.lens._files import can_write_in
-from parzax.lens.logs import ImportReport, Observations
-from parzax.lens.results import ImportanceResult
-from parzax.status import status_names
 
 Writer = Callable[[Path], Any]
 _FIGURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".webp")
@@ -29,18 +25,6 @@ def say(*lines: str, file: TextIO | None = None) -> None:
     """Print lines; characters that would move the cursor, or break a line, are printed as escapes."""
     for line in lines:
         print(visible(line), file=file)
-
-
-def say_notes(obs: Observations) -> None:
-    """Print on stderr what was inferred about a log. A direction that may be wrong is also in the output."""
-    say(*(f"parzax: note: {sentence}" for sentence in obs.report.inferred), file=sys.stderr)
-    say(*obs.report.doubts())
-
-
-def without_notes(report: ImportReport) -> ImportReport:
-    """The report in which a count replaces the notes that `say_notes` prints."""
-    n = len(report.inferred)
-    return replace(report, inferred=(f"see the {plural(n, 'note')} on stderr",) if n else ())
 
 
 @contextmanager
@@ -115,11 +99,10 @@ def _restore(path: Path, new: Path, old: Path) -> None:
         path.unlink()
 
 
-def figure_writer(result: ImportanceResult, kind: str | None = None, parameter: str | None = None) -> Writer:
-    """A picture of importances; ImportError without matplotlib.
+def figure_writer(result: Any, kind: str | None = None) -> Writer:
+    """A picture of a result; ImportError without matplotlib.
 
-    The default ``kind`` is bars for one level and the sweep for several. The default ``parameter`` is the
-    most important one.
+    Importances are by default bars for one level and a sweep for several; interactions are a map.
     """
     from parzax import plotting  # imported here: its error says what to install
 
@@ -128,9 +111,11 @@ def figure_writer(result: ImportanceResult, kind: str | None = None, parameter: 
         "sweep": lambda: plotting.importance_sweep(result),
         "bars": lambda: plotting.importance_bars(result, level=level),
         "regimes": lambda: plotting.regimes(result, level=level),
-        "values": lambda: plotting.values(result, parameter or result.ranking(level)[0], level=level),
+        "values": lambda: plotting.values(result, result.ranking(level)[0], level=level),
+        "pairs": lambda: plotting.interactions(result),
     }
-    return draw_now(draw[kind or ("bars" if len(result.target_quantile) == 1 else "sweep")], result.names)
+    usual = "pairs" if result.kind == "pair" else "bars" if len(result.levels) == 1 else "sweep"
+    return draw_now(draw[kind or usual], result.names)
 
 
 def draw_now(draw: Callable[[], Any], names: Sequence[str]) -> Writer:
@@ -162,62 +147,13 @@ def _fonts_for(text: str) -> list[str]:
     return families
 
 
-def json_writer(result: ImportanceResult) -> Writer:
-    """Levels, importances, variances, statuses and the import report as JSON; null for what is undefined.
-
-    With an uncertainty also intervals and p-values.
-    """
-    mean, error = result.over_seeds()
-    by_seed, level = result.by_seed, result.usual_level
-    defined = by_seed(result.is_defined)
-    content = {
-        "version": parzax.__version__,
-        "names": list(result.names),
-        "levels": result.target_quantile,
-        "region_quantile": result.region_quantile,
-        "reference": result.reference,
-        "importance": {
-            "mean": np.where(defined.any(axis=0), mean, np.nan),
-            "standard_error": error,
-            "seeds_counted": result.seeds_counted,
-            "per_seed": np.where(defined, by_seed(result.importance), np.nan),
-        },
-        # Good values are given for one level only, because every entry repeats names and values as text.
-        "good_values": [good._asdict() for good in result.good_values(level)],
-        "good_values_level": result.target_quantile[level],
-        "variance": by_seed(result.variance),
-        "status": np.vectorize(status_names, otypes=[object])(by_seed(result.status)),
-        "n_target": by_seed(result.n_target),
-        "n_region": by_seed(result.n_region),
-        "report": result.report.lines(result.n_seeds),
-        "advice": result.advice(),
-    }
-    if (sampled := result.uncertainty) is not None:
-        settings = ("n_resamples", "n_shuffles", "method", "level")
-        arrays = ("importance_interval", "variance_interval", "p_value", "p_adjusted", "rank_stability")
-        content["uncertainty"] = {
-            **{name: getattr(sampled, name) for name in settings},
-            **{name: by_seed(getattr(sampled, name)) for name in arrays},
-            "rows_needed": by_seed(sampled.rows_needed()),
-        }
-
-    return _json_writer(content)
-
-
-def records_writer(result: Any) -> Writer:
-    """The long form as JSON, a record per seed, level and pair or parameter; null for what is undefined."""
-    columns = {name: _plain(x) for name, x in result.to_columns().items()}
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    return _json_writer({"version": parzax.__version__, "records": rows})
-
-
-def _json_writer(content: Mapping[str, Any]) -> Writer:
-    lines = [f' "{k}": {json.dumps(v, default=_plain, allow_nan=False)}' for k, v in content.items()]
+def json_writer(result: Any) -> Writer:
+    """Everything that `AbstractResult.to_dict` says, and the version of parzax."""
+    content = {"version": parzax.__version__} | result.to_dict()
+    lines = [
+        f' "{k}": {json.dumps(v, default=np.ndarray.tolist, allow_nan=False)}' for k, v in content.items()
+    ]
     return text_writer("{\n" + ",\n".join(lines) + "\n}")
-
-
-def _plain(array: np.ndarray) -> Any:
-    return np.where(array != array, np.array(None), array).tolist()
 
 
 def csv_writer(result: Any) -> Writer:

@@ -81,7 +81,7 @@ def count(
 
     def read(what: str, names: Sequence[str]) -> Iterator[tuple[str, int, Any]]:
         done = 0
-        with progress_bar(n, what, shown, rate=True) as update:
+        with progress_bar(n, what, shown) as update:
             for part, lazy in parts.items():
                 for first, batch in _batches(part, lazy, target, direction, names, labels):
                     yield part, first, batch

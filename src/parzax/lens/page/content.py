@@ -1,7 +1,6 @@
-"""The text of a page, in its order, and the data of its pictures."""
+"""The variables of the template of the page: a result at every level, and the data of the pictures."""
 
 import platform
-from collections.abc import Sequence
 from importlib.metadata import version
 from itertools import groupby
 from typing import Any
@@ -11,24 +10,24 @@ import numpy as np
 import parzax
 from parzax._words import plural, visible
 from parzax.lens._palette import PALETTE
-from parzax.lens.page.numbers import TOP, Numbers, numbers, rounded, texts_or_dash
-from parzax.lens.page.pairs import pairs
 from parzax.lens.page.values import MOST_REGIMES, regime_values, stride
-from parzax.lens.page.words import interval_text, level_words, percent, status_words, summary
 from parzax.lens.results import ImportanceResult, InteractionResult
-from parzax.lens.results.base import size_text
-from parzax.lens.results.estimator import ESTIMATORS
 from parzax.lens.results.labels import short_labels, shorten
-from parzax.lens.results.phrases import INTERVAL_AND_P, regime_text, value_text
-from parzax.lens.results.table import advice_lines
+from parzax.lens.results.phrases import percent, regime_text, size_text
+from parzax.status import Status
 
 _LABEL, _SHORT, _TITLE, _LINE = 28, 15, 200, 400  # longest texts, in characters
-_MOST_LINES = 100
-_MOST_DOMAINS = 4  # largest number of domains shown per parameter in the table of the space
+_MOST_LINES, _MOST_DOMAINS, _MOST_PAIRS = 100, 4, 20
+_DECIMALS = 4
+_EXPLANATIONS = {
+    "importance": "part of what separates the best rows from the others; those of a level add up to 1",
+    "p": "of no effect, adjusted for the number of parameters; it is low where chance explains little",
+    "rows": "in which the parameter is active",
+    "remarks": "what is unusual",
+}
 _GENERAL = (
-    "Importances are shares of one log: they say what separates its best rows from the others, and add up to "
-    "1 at each level, so others rise if one falls.",
-    "A sampler that learns leaves few rows where it expects poor results, so its log says little about them.",
+    "Importances say what separates the best rows of one log from the others, so one rises if another falls.",
+    "A search that learns leaves few rows where it expects poor results, so its log says little about them.",
 )
 
 
@@ -45,117 +44,114 @@ def content(
     The script draws ``data``, at all levels; the template shows the level ``start``. ``title``, ``command``
     and ``date`` are printed on the page.
     """
-    stats = numbers(result)
-    start = stats.default
-    names = [visible(name) for name in result.names]
+    order = np.argsort(result.levels, kind="stable").tolist()
+    start, names = order.index(result.usual_level), [visible(name) for name in result.names]
     labels, short = short_labels(names, _LABEL), short_labels(names, _SHORT)
-    shown = _shown(stats, most)
-    active = result.regime_region[..., :-1].sum(axis=-1).reshape(-1, len(names))
-    n_active = [size_text(column) for column in active.T]
-    columns, domains = _columns(stats, n_active), result.space.domains
-    domain_texts = [[visible(shorten(regime_text(one), _TITLE)) for one in several] for several in domains]
-    regimes = regime_values(result, stats, shown)
+    mean, error = (np.asarray(x[order], np.float64) for x in result.over_seeds())
+    mean = np.where(result.by_seed(result.is_defined)[:, order].any(axis=0), mean, np.nan)
+    ends = (mean - error, mean + error) if result.n_seeds > 1 else _ends(result, order, mean)
+    pale = np.asarray(~result.above[order])
+    highest = set(np.argsort(-np.nan_to_num(mean).max(axis=0), kind="stable")[:most].tolist())
+    shown = [j for j in result.order() if j in highest]
+    overall = np.argsort(-np.nan_to_num(mean).mean(axis=0), kind="stable").tolist()
+    colour_of = dict(zip(overall, PALETTE, strict=False))
+    cells = [result.cells(i) for i in order]
+    columns = [name for name in cells[0] if name == "remarks" or any(any(x[name]) for x in cells)]
+    regimes = regime_values(result, order, shown)
     pictures = [regime.picture for regime in regimes]
-    step = stride(pictures, len(stats.levels))
-    colour_of = dict(zip(stats.ranking, PALETTE, strict=False))
-    good = [(regime.parameter, regime.good[start]) for regime in regimes if regime.good[start]]
-    advice = (visible(line).split(": ", 1) for line in advice_lines(result))
-    sentences = [*result.report.doubts(), *summary(result, stats, labels, good)]
+    step = stride(pictures, len(order))
+    advice = [visible(line).split(": ", 1) for line in result.advice()]
     data = {
-        "levels": stats.levels.tolist(),
+        "levels": result.levels[order].tolist(),
         "start": start,
         "labels": [labels[j] for j in shown],
         "short": [short[j] for j in shown],
-        **{name: rounded(getattr(stats, name)[:, shown]) for name in ("mean", "low", "high")},
-        "pale": stats.pale[:, shown].astype(int).tolist(),
+        **{name: _rounded(x[:, shown]) for name, x in zip(("low", "high"), ends, strict=True)},
+        "mean": _rounded(mean[:, shown]),
+        "pale": pale[:, shown].astype(int).tolist(),
         "colours": [colour_of.get(j) for j in shown],
         "lines": [shown.index(j) for j in colour_of if j in shown],
-        "cells": np.stack(list(columns.values()), axis=-1)[:, shown].tolist(),
-        "words": level_words(result, stats, labels),
-        "rough": stats.rough.tolist(),
+        "cells": [[[of_level[name][j] for name in columns] for j in shown] for of_level in cells],
+        "words": [_words(result, i) for i in order],
+        "rough": (result.usual_status[order] & int(Status.LOW_DATA) != 0).any(axis=1).tolist(),
         "values": [regime.texts for regime in regimes],
         "pictures": [picture and picture | {"target": picture["target"][::step]} for picture in pictures],
         "step": step,
-        "pairs": interactions and pairs(interactions, stats, {result.names[j]: labels[j] for j in shown}),
-        "region": result.region_quantile,
+        "pairs": interactions and pairs(interactions, result.levels[order], [result.names[j] for j in shown]),
     }
+    domains = [[visible(shorten(regime_text(one), _TITLE)) for one in x] for x in result.space.domains]
+    left = len(names) - len(shown)
     return {
         "data": data,
         "title": visible(shorten(title or "Hyperparameter importance", _TITLE)),
-        "tested": stats.tested,
-        "summary": sentences,
-        "columns": list(columns),
+        "columns": [(name, _EXPLANATIONS.get(name, "of the importance")) for name in columns],
         "full": [shorten(names[j], _TITLE) for j in shown],
-        "left_out": _left_out(stats, shown),
+        "left_out": left and f"{plural(left, 'further parameter')} with lower importances not shown.",
         # The regimes of each parameter, each numbered among all regimes.
         "values": [list(group) for _, group in groupby(enumerate(regimes), lambda pair: pair[1].parameter)],
         "more_regimes": sum(max(len(several) - MOST_REGIMES, 0) for several in domains),
         # First the statuses that occur, with advice; then warnings that hold for every log.
-        "beware": [(_status_name(where), text) for where, text in advice] + [("", text) for text in _GENERAL],
-        "log": _log(result, " ".join(sentences)),
+        "beware": [(name.replace("_", " ").capitalize(), text) for name, text in advice]
+        + [("", text) for text in _GENERAL],
+        "log": _first(
+            [shorten(visible(line), _LINE) for line in result.report.lines(result.n_seeds)], _MOST_LINES
+        ),
         "space": [
-            (shorten(name, _TITLE), _first(texts, _MOST_DOMAINS), n_rows)
-            for name, texts, n_rows in zip(names, domain_texts, n_active, strict=True)
+            (shorten(name, _TITLE), _first(texts, _MOST_DOMAINS), cells[start]["rows"][j])
+            for j, (name, texts) in enumerate(zip(names, domains, strict=True))
         ],
         "command": command and visible(command),
         "date": date and visible(date),
-        "settings": _settings(result, stats),
+        "settings": [line.split(": ", 1) for line in result.details()] + [("facts", x) for x in result.facts],
         "versions": {"parzax": parzax.__version__, "jax": version("jax"), "numpy": np.__version__}
         | {"Python": platform.python_version()},
     }
 
 
-def _shown(stats: Numbers, most: int) -> list[int]:
-    """The ``most`` parameters with the highest importance at any level, in the order at the default level."""
-    mean = np.nan_to_num(stats.mean)
-    kept = np.argsort(-mean.max(axis=0), kind="stable")[:most]
-    by_rank = [j for j in stats.ranking if j in kept]
-    return sorted(by_rank, key=lambda j: (stats.pale[stats.default, j], -mean[stats.default, j]))
+def _ends(result: ImportanceResult, order: list[int], mean: np.ndarray) -> list[np.ndarray]:
+    """Low and high ends (q, d) of the intervals of a single log; NaN without samples."""
+    ends = np.moveaxis(result.by_seed(result.uncertainty.importance_interval)[0, order], -1, 0)
+    return [np.where(np.isnan(mean), np.nan, end) for end in ends]
 
 
-def _left_out(stats: Numbers, shown: Sequence[int]) -> str:
-    rest = sorted(set(range(stats.mean.shape[1])) - set(shown))
-    if not rest:
-        return ""
-    highest = value_text(float(np.nan_to_num(stats.mean[:, rest]).max()))
-    what = f"{plural(len(rest), 'further parameter')} {'is' if len(rest) == 1 else 'are'}"
-    return f"{what} not shown, with an importance of at most {highest}."
+def _words(result: ImportanceResult, level: int) -> dict[str, Any]:
+    """The texts of a level: a label of the slider, and the sentences."""
+    rows = f"{size_text(result.n_target[..., level])} of {plural(size_text(result.n_region), 'row')}"
+    within = "" if result.region == 1 else f" within the best {percent(result.region)}"
+    best = f"best {percent(result.levels[level])} (γ′ = {result.levels[level]:g}){within}: {rows}"
+    return {"label": best, "sentences": [visible(text) for text in result.sentences(level)]}
 
 
-def _columns(stats: Numbers, n_active: Sequence[str]) -> dict[tuple[str, str], Any]:
-    """The columns of the table: (title, explanation) -> (q, d) texts."""
-    q, d = stats.mean.shape
-    importance = texts_or_dash(value_text, stats.mean)
-    columns: dict[tuple[str, str], Any] = {("importance", "share of all variances at this level"): importance}
-    tested = (stats.p != "–").any()
-    if stats.interval:
-        hint = INTERVAL_AND_P if tested and stats.tested else "of the importance"
-        columns[stats.interval, hint] = texts_or_dash(interval_text, stats.low, stats.high)
-    if tested:
-        levels = ", not of levels" * (q > 1)
-        hint = f"against a random target, adjusted for the number of parameters{levels} (Holm)"
-        columns["p", hint] = stats.p
-    if np.isfinite(stats.top).any():
-        among = f"probability of being among the {TOP} most important ones"
-        columns[f"top {TOP}", among] = texts_or_dash(percent, np.round(stats.top, 2))
-    columns["rows", "in which the parameter is active"] = [n_active] * q
-    remarks = [[status_words(stats, i, j) for j in range(d)] for i in range(q)]
-    return columns | {("remarks", "what is unusual"): remarks}
+def pairs(interactions: InteractionResult, levels: np.ndarray, names: list[str]) -> dict[str, Any] | None:
+    """Interactions of the parameters ``names`` at every level of the page, or None.
 
-
-def _status_name(where: str) -> str:
-    """Turn "LOW_DATA (level 0.01)" into "Low data (level 0.01)"; names in brackets are unchanged."""
-    name, *rest = where.split(" ", 1)
-    return " ".join([name.replace("_", " ").capitalize(), *rest])
-
-
-def _log(result: ImportanceResult, said: str) -> list[str]:
-    """Sentences on how the log was read, without those that were ``said`` above."""
-    lines = [line for line in result.report.lines(result.n_seeds) if line[1:] not in said]
-    lines.append(f"used: {plural(size_text(result.n_region), 'row')}")
-    if result.region_quantile < 1:
-        lines[-1] += f", the best {100 * result.region_quantile:.6g} % of those that can be ranked"
-    return _first([shorten(visible(line), _LINE) for line in lines], _MOST_LINES)
+    Each level of the page shows the nearest level of the interactions. In the answer, places in ``names``
+    stand for parameters: ``pairs`` has them, ``map`` those that occur. For each level of the interactions
+    there are ``importance`` (None if unknown), ``above`` (chance), ``table`` (number of a pair and texts) and
+    ``words``. ``level`` has, for each level of the page, the index of the nearest of these.
+    """
+    kept = [i for i, pair in enumerate(interactions.pairs) if set(pair) <= set(names)]
+    if not kept:
+        return None
+    nearest = np.abs(levels[:, None] - interactions.levels).argmin(axis=1)
+    at, level = np.unique(nearest, return_inverse=True)
+    defined = interactions.by_seed(interactions.is_defined).any(axis=0)
+    mean = np.where(defined, interactions.over_seeds()[0], np.nan)[at][:, kept]
+    tables = []
+    for q in at.tolist():
+        cells, place = interactions.cells(q), {i: number for number, i in enumerate(kept)}
+        listed = [i for i in interactions.order(q) if i in place][:_MOST_PAIRS]
+        tables.append([[place[i], cells["importance"][i], cells.get("p", [""] * (i + 1))[i]] for i in listed])
+    rows = [[names.index(name) for name in interactions.pairs[i]] for i in kept]
+    return {
+        "pairs": rows,
+        "map": sorted({row for pair in rows for row in pair}),
+        "importance": _rounded(mean),
+        "above": interactions.above[at][:, kept].astype(int).tolist(),
+        "table": tables,
+        "words": [interactions.sentences(q) for q in at.tolist()],
+        "level": level.tolist(),
+    }
 
 
 def _first(lines: list[str], most: int) -> list[str]:
@@ -163,15 +159,6 @@ def _first(lines: list[str], most: int) -> list[str]:
     return lines if len(lines) <= most + 1 else [*lines[:most], f"and {len(lines) - most} more"]
 
 
-def _settings(result: ImportanceResult, stats: Numbers) -> list[tuple[str, str]]:
-    """Pairs (name, text) that say how the importances were computed."""
-    low, high, q = stats.levels[0], stats.levels[-1], len(stats.levels)
-    name = next((name for name, estimator in ESTIMATORS.items() if estimator == result.estimator), None)
-    return [
-        ("method", "conditional PED-ANOVA (arXiv 2601.20800)"),
-        ("target levels γ′", f"{low:g}" if q == 1 else f"{q} from {low:g} to {high:g}"),
-        ("region level γ", f"{result.region_quantile:g}"),
-        ("compared with", "the region" if result.reference == "region" else "the uniform density"),
-        ("estimator", name or repr(result.estimator)),
-        ("precision", str(result.importance.dtype)),
-    ]
+def _rounded(x: np.ndarray) -> Any:
+    """Turn an array into nested lists for JSON: numbers with four decimals, None for NaN."""
+    return np.where(np.isfinite(x), np.round(np.float64(x), _DECIMALS), np.array(None)).tolist()

@@ -10,7 +10,7 @@ import numpy as np
 from parzax import _checks
 from parzax.lens._palette import PALETTE
 from parzax.lens.plotting import _axes, _text
-from parzax.lens.results import ImportanceOverWeights, ImportanceResult
+from parzax.lens.results import ImportanceResult
 from parzax.lens.results.base import mean_and_error
 from parzax.lens.tables.roles import suggest
 from parzax.samplers import State, Trace
@@ -64,7 +64,7 @@ class Level(NamedTuple):
         """Label of an axis of importances; ``seeds`` has the words for the number of seeds that count."""
         n, n_counted = self.result.n_seeds, int(self.result.seeds_counted[self.number])
         count = seeds.format(f"{n} seeds" if n_counted == n else f"{n_counted} of {n} seeds")
-        quantile = self.result.target_quantile[self.number]
+        quantile = self.result.levels[self.number]
         best = f"importance for the best {100 * quantile:g} %, γ′ = {quantile:g}{kind}"
         return best + (f" ({count})" if n > 1 else "")
 
@@ -79,7 +79,7 @@ def find_level(result: Any, level: Any) -> Level:
 
 def find_index(result: Any, level: Any) -> int:
     """Index of the requested level in the result, as in `find_level`."""
-    quantiles = result.target_quantile
+    quantiles = result.levels
     if level is None:
         return result.usual_level
     if isinstance(level, (int, np.integer)):
@@ -105,7 +105,7 @@ def rank_overall(result: ImportanceResult) -> list[str]:
 
 
 def split_names(
-    result: ImportanceResult | ImportanceOverWeights, names: list[str], most: int, ranking: list[str]
+    result: ImportanceResult, names: list[str], most: int, ranking: list[str]
 ) -> list[tuple[str, list[int], dict[str, Any]]]:
     """Name, columns and look of each line or bar: one for each of the first ``most`` names, one for the rest.
 
@@ -129,7 +129,7 @@ class SamplerRuns(NamedTuple):
     """All runs of one sampler, and the look of their lines."""
 
     name: str  # for the legend; "" for runs without a name
-    objectives: np.ndarray  # (s, n, m) float64, as the problem gave them
+    losses: np.ndarray  # (s, n, m) float64, as the problem gave them
     signs: np.ndarray  # (m,) -1 for objectives that are maximised, else 1
     feasible: np.ndarray  # (s, n) whether a row satisfies all constraints and has no NaN among its objectives
     constrained: bool  # whether there are constraints at all

@@ -78,11 +78,11 @@ def importance_bars(
     height = min(0.72, _THICKEST / _axes.get_size(ax)[1] * (len(labels) + 0.2))
     sure = [bool(result.may_matter(at_level.number, j)) for j in columns]
     away, remarks = np.stack([error, error]), [] if all(sure) else [_UNSURE_WORDS]
-    if result.uncertainty is not None and result.n_seeds == 1:
-        low, high = np.transpose([result.uncertainty.interval_of(at_level.number, j) for j in columns])
+    if result.sampled is not None and result.n_seeds == 1:
+        low, high = np.transpose([result.sampled.interval_of(at_level.number, j) for j in columns])
         away = np.maximum(np.stack([mean - low, high - mean]), 0)
-        if result.uncertainty.n_resamples:
-            remarks.insert(0, f"{100 * result.uncertainty.level:g} % interval of one log, by resampling")
+        if result.sampled.n_resamples:
+            remarks.insert(0, f"{100 * result.sampled.level:g} % interval of one log, by resampling")
     colours = [look["color"] if above else _UNSURE for look, above in zip(looks, sure, strict=True)]
     ax.barh(y, mean, color=colours, height=height)
     _axes.draw_whiskers(ax, mean, y, xerr=away)

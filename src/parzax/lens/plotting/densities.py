@@ -13,7 +13,8 @@ from parzax.density.restriction import given_values
 from parzax.lens.plotting import _axes, _parameters, _text
 from parzax.lens.plotting._arguments import Level, check_names, check_result, colours, find_level
 from parzax.lens.plotting._parameters import ParameterAxis, Parameters, draw_density
-from parzax.lens.results import ImportanceResult, RegimeDensity, phrases
+from parzax.lens.results import ImportanceResult, phrases
+from parzax.lens.results.result import RegimeDensity
 from parzax.space import INACTIVE, Categorical, Float, Varying, host_frame
 
 Arrays = list[np.ndarray]
@@ -220,7 +221,7 @@ def _draw_regime(top: Axes, bottom: Axes, level: Level, name: str, i: int, densi
         bottom.set_xlabel(f"{bottom.get_xlabel()} ({hidden} rarer choices not shown)")
     if len(result.space[name]) > 1 or domain.conditions:
         lines = textwrap.wrap(phrases.regime_text(domain), 34, max_lines=2, placeholder=" …")
-        others = "all" if result.region_quantile == 1 else "the region"
+        others = "all" if result.region == 1 else "the region"
         shares = f"{_percent(alpha.mean())} of the best rows, {_percent(beta.mean())} of {others}"
         top.set_title("\n".join([*map(_text.escape, lines), shares]), fontsize=_axes.get_font_size(top, 0.9))
     for ax in (top, bottom):
@@ -235,13 +236,13 @@ def _draw_regime(top: Axes, bottom: Axes, level: Level, name: str, i: int, densi
         for ax in (top, bottom):
             ax.tick_params(left=False, labelleft=False, bottom=False, labelbottom=False)
         return axis.discrete
-    colour, quantile = colours(result)[name], f"γ′ = {result.target_quantile[level.number]:g}"
+    colour, quantile = colours(result)[name], f"γ′ = {result.levels[level.number]:g}"
     n = 1 + int(alpha.any())
-    rows_of = "all rows" if result.region_quantile == 1 else "region"
+    rows_of = "all rows" if result.region == 1 else "region"
     look = {"color": _REGION, "label": f"{rows_of}  $p_R$"}
     draw_density(top, axis, region[beta > 0], filled=True, slot=(0, n), **look)
     if alpha.any():
-        label = f"best {100 * result.target_quantile[level.number]:g} %  $p_T$"
+        label = f"best {100 * result.levels[level.number]:g} %  $p_T$"
         draw_density(top, axis, target[alpha > 0], slot=(1, n), color=colour, label=label)
         draw_density(bottom, axis, np.where(empty, np.nan, ratio[alpha > 0]), color=colour, label="ratio")
         bottom.axhline(1, color=_axes.GREY, linewidth=1, linestyle=(0, (4, 2)), zorder=2.5)

@@ -58,7 +58,7 @@ def interactions(
     importance = result.matrix(index)
     defined, asked = ~np.isnan(importance), ~np.isnan(result.to_matrix(np.zeros(len(result.pairs))))
     importance = np.nan_to_num(importance)
-    above = result.to_matrix(result.stands_out[index]) == 1
+    above = result.to_matrix(result.above[index]) == 1
     hidden = np.where(above, importance, 0)
     strongest = np.argsort(-(hidden + 1e-6 * importance).max(axis=1, initial=0), kind="stable")
     ranking = [result.names[j] for j in strongest if asked[j].any()] or list(result.names)
@@ -72,7 +72,7 @@ def interactions(
 
     names = list(_text.shorten_names(chosen).values())
     ax = _make_axes(ax, float(np.clip(1.9 + 0.42 * m, 3.0, 8.0)), names, title=0.3)
-    _axes.set_title(ax, f"interactions at γ′ = {result.target_quantile[index]:g}")
+    _axes.set_title(ax, f"interactions at γ′ = {result.levels[index]:g}")
     if m < 2:
         _axes.write_note(ax, "A single parameter has no pairs.", y=0.5)
     top = float(importance[above].max(initial=0)) or 1.0

@@ -1,6 +1,6 @@
 """Importance as lines: against the level gamma', and against the weights of two objectives."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,10 @@ from matplotlib.ticker import MaxNLocator
 from parzax import _checks
 from parzax.importance import importance as relative_importance
 from parzax.lens.plotting import _arguments, _axes, _text
-from parzax.lens.results import ImportanceOverWeights, ImportanceResult, Uncertainty
-from parzax.lens.results.arrays import seeds_with_data
+from parzax.lens.results import ImportanceResult
 from parzax.lens.results.base import MOST_SEEDS, mean_and_error
+from parzax.lens.results.result import seeds_with_data
+from parzax.lens.results.uncertainty import Uncertainty
 from parzax.status import Status
 
 _QUANTITIES = {
@@ -68,12 +69,12 @@ def importance_sweep(
     if parameters is None:
         # Lines that are 0 everywhere are merged, since they would only hide others.
         most = max(1, min(most, int((result.over_seeds()[0] > 0).any(axis=0).sum())))
-    order = np.argsort(result.target_quantile, kind="stable")
-    levels = np.asarray(result.target_quantile, dtype=np.float64)[order]
+    order = np.argsort(result.levels, kind="stable")
+    levels = np.asarray(result.levels, dtype=np.float64)[order]
     data, counts = (x[:, order] for x in _select_data(result, quantity, normalise))
     shares = normalise or quantity == "importance"
     defined = result.by_seed(result.is_defined)[:, order] if shares else np.ones(data.shape, bool)
-    by_samples = result.uncertainty if result.n_seeds == 1 and quantity == "importance" else None
+    by_samples = result.sampled if result.n_seeds == 1 and quantity == "importance" else None
     ax = _axes.get_axes(ax, 6.4, 3.8)
     lines, short = [], _text.shorten_names(result.names)
     for name, columns, look in _arguments.split_names(result, names, most, ranking):
@@ -86,7 +87,7 @@ def importance_sweep(
         mean = _draw_line(ax, levels, values, counts, usable, above, ends, label=_text.escape(name), **look)
         look = look if above.any() else look | {"color": _NEVER_SURE}
         lines.append((mean, short.get(name, name), look["color"]))
-    span, region = max(float(np.ptp(levels)), 0.1), result.region_quantile
+    span, region = max(float(np.ptp(levels)), 0.1), result.region
     right = min(region, float(levels[-1]) + 0.04 * span)
     ax.set_xlim(max(0.0, float(levels[0]) - 0.04 * span), right)
     _set_y_limits(ax, data, shares)
@@ -112,7 +113,7 @@ def _select_data(result: ImportanceResult, quantity: str, normalise: bool) -> tu
     data = result.by_seed(getattr(result, quantity).astype(np.float64))
     if not normalise and quantity != "importance":
         return data, seeds_with_data(result.status)
-    data = relative_importance(data, balance=result.estimator.balance) if normalise else data
+    data = relative_importance(data, balance=result.method.balance) if normalise else data
     return data, np.asarray((data > 0).any(axis=-1))
 
 
@@ -215,7 +216,7 @@ def _draw_band(ax: Axes, levels: np.ndarray, flagged: np.ndarray, words: str, ha
 
 
 def importance_over_weights(
-    sweep: ImportanceOverWeights,
+    results: Mapping[float, ImportanceResult],
     *,
     level: int | float | None = None,
     parameters: str | Sequence[str] | None = None,
@@ -230,37 +231,39 @@ def importance_over_weights(
     (`ImportanceResult.is_defined`).
 
     Args:
-        sweep: from `parzax.importance_over_weights`, with two objectives.
+        results: weight of the second objective -> result, such as
+            ``{w: px.cond_ped_anova(obs, objective=[1 - w, w]) for w in np.linspace(0, 1, 11)}``.
         level, ax: as in all pictures.
         parameters: names of the only parameters to draw; by default the ``max_parameters`` most important
             (mean over the weights), and the sum of the others in grey.
         max_parameters: the largest number of lines, not counting the sum of the others.
 
     Raises:
-        TypeError, ValueError: for another type of ``sweep``, a number of objectives other than two, and
-            unknown parameters or levels.
+        TypeError, ValueError: for ``results`` of another type, and unknown parameters or levels.
     """
-    wanted = "a parzax.importance.ImportanceOverWeights (from importance_over_weights)"
-    _checks.instance("sweep", sweep, ImportanceOverWeights, wanted)
-    if len(sweep.losses) != 2:
-        raise ValueError(f"sweep must have two objectives to be drawn, got {len(sweep.losses)}.")
+    wanted = "a dictionary weight -> parzax.ImportanceResult"
+    _checks.instance("results", results, Mapping, wanted)
+    weights, ordered = np.array(sorted(results), float), [results[weight] for weight in sorted(results)]
+    if not ordered:
+        raise ValueError(f"results must be {wanted}, got none.")
     # All results have the same levels and names.
-    index = _arguments.find_level(sweep.results[0], level).number
-    overall = np.mean([result.over_seeds()[0][index] for result in sweep.results], axis=0)
-    ranking = [sweep.names[j] for j in np.argsort(-overall, kind="stable")]
-    names, most = _arguments.choose_names(sweep, parameters, max_parameters, ranking)
-    order = np.argsort(sweep.weights[:, 1], kind="stable")
-    weights, short, entries = sweep.weights[order, 1], _text.shorten_names(sweep.names), []
-    levels = [_arguments.Level(sweep.results[i], index) for i in order]
+    one = _arguments.check_result(ordered[0])
+    index = _arguments.find_level(one, level).number
+    overall = np.mean([result.over_seeds()[0][index] for result in ordered], axis=0)
+    ranking = [one.names[j] for j in np.argsort(-overall, kind="stable")]
+    names, most = _arguments.choose_names(one, parameters, max_parameters, ranking)
+    short, entries = _text.shorten_names(one.names), []
+    levels = [_arguments.Level(result, index) for result in ordered]
     importance = np.stack([level.by_seed(level.result.importance) for level in levels], axis=1)
     defined = np.stack([level.by_seed(level.result.is_defined) for level in levels], axis=1) > 0
     ax = _axes.get_axes(ax, 6.4, 3.8)
-    for name, columns, look in _arguments.split_names(sweep, names, most, ranking):
+    for name, columns, look in _arguments.split_names(one, names, most, ranking):
         counts, values = defined[..., columns].any(axis=-1), importance[..., columns].sum(axis=-1)
         sure = np.ones(len(weights), bool)
         _draw_line(ax, weights, values, counts, counts, sure, label=_text.escape(name), **look)
         entries.append((_axes.make_handle(linewidth=1.8, **look), short.get(name, name)))
-    first, second = (_text.shorten_name(name, 22) for name in sweep.losses)
+    objectives = one.report.objectives or ("first objective", "second objective")
+    first, second = (_text.shorten_name(name, 22) for name in objectives[:2])
     ax.set(xlabel=f"weight of {second} (the rest: {first})", ylim=(0, None))
     ax.set_ylabel(levels[0].label("", "mean ± standard error, {}"))
     _axes.tidy(ax)

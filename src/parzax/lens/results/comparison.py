@@ -2,7 +2,8 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import numpy as np
@@ -11,42 +12,65 @@ from parzax import _checks
 from parzax._words import plural
 from parzax.lens.logs import Observations
 from parzax.lens.logs.groups import find_groups
-from parzax.lens.logs.report import LEARNED
-from parzax.lens.results.base import Readable, ReadTable, attributes
-from parzax.lens.results.labels import short_labels
-from parzax.lens.results.ped_anova import cond_ped_anova
+from parzax.lens.results import words
+from parzax.lens.results.analysis import checked_key, cond_ped_anova
+from parzax.lens.results.base import AbstractResult, attributes
+from parzax.lens.results.phrases import interval_text, mean_text
 from parzax.lens.results.result import ImportanceResult
-from parzax.lens.results.sweep import checked_key
 from parzax.lens.results.targets import usable_rows
 from parzax.lens.results.uncertainty import holm
 
-_SHOWN = 30
 # Nominal coverage of intervals, and the half-width of a normal interval in standard errors.
 _LEVEL, _NORMAL = 0.9, 1.6448536269514722
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison(Readable):
-    """Importances of two logs of one space, and their differences.
+class Differences(NamedTuple):
+    """Arrays of a comparison: differences (q, d), their intervals (q, d, 2), p-values, statuses, sizes."""
 
-    Attributes:
-        first, second: the results of the two logs, with (..., q, d) arrays.
-        difference: (q, d) importance in the second log minus importance in the first, means over seeds; NaN
-            where one of the logs has no importance at that level.
-        interval: (q, d, 2) ends of the interval of the difference.
-        p_value: (q, d) two-sided p-value of the null hypothesis of no difference; NaN where undefined.
-        level: nominal coverage of the intervals.
-    """
-
-    first: ImportanceResult
-    second: ImportanceResult
-    difference: np.ndarray
+    variance: np.ndarray
     interval: np.ndarray
     p_value: np.ndarray
-    level: float = _LEVEL
+    status: np.ndarray
+    n_target: np.ndarray
+    n_region: np.ndarray
 
-    # Names in the order of the last axis of `difference`, and (q,) requested levels.
-    names, target_quantile = attributes("names", "target_quantile", of="first")
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Comparison(AbstractResult):
+    """Differences between the importances of two logs of one space.
+
+    Attributes:
+        estimates: `Differences`; their arrays are attributes of the result too: ``difference`` (importance in
+            the second log minus importance in the first, means over seeds; NaN where one of the logs has no
+            importance at that level), ``interval`` (of the difference), and ``p_value`` (two-sided, of no
+            difference; NaN where undefined).
+        space: the search space.
+        levels: (q,) requested levels.
+        region: level of the region.
+        report: how the first log was read.
+        goal: what the best rows have, such as "smallest loss".
+        facts: sentences on how the result was computed, and on the second log.
+        first, second: the results of the two logs, with (..., q, d) arrays.
+    """
+
+    estimates: Differences
+    first: ImportanceResult
+    second: ImportanceResult
+
+    kind: ClassVar[str] = "parameter"
+    shown: ClassVar[str] = "difference"
+
+    difference, interval, p_value, status = attributes("variance", "interval", "p_value", "status")
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """Parameter names, in the order of the space."""
+        return self.names
+
+    @property
+    def is_defined(self) -> np.ndarray:
+        """(q, d) whether both logs have an importance at the level."""
+        return ~np.isnan(self.difference)
 
     @property
     def differs(self) -> np.ndarray:
@@ -54,76 +78,48 @@ class Comparison(Readable):
 
         If both logs come from the same search, at most one comparison in ten reports any difference.
         """
-        return holm(self.p_value) <= 1 - self.level
+        return holm(self.p_value) <= 1 - _LEVEL
 
-    def __repr__(self) -> str:
-        size = f"{plural(len(self.target_quantile), 'level')}, {plural(len(self.names), 'parameter')}"
-        return f"Comparison({size}; {int(self.differs.sum())} of {self.difference.size} differ)"
+    @cached_property
+    def above(self) -> np.ndarray:
+        """(q, d) `differs`."""
+        return self.differs
 
-    @property
-    def usual_level(self) -> int:
-        """Index of the level that is shown: `ImportanceResult.usual_level` of the smaller log."""
-        return min((self.first, self.second), key=lambda result: np.min(result.n_region)).usual_level
+    def over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
+        """(q, d) sizes of the differences, by which entries are ordered; their errors are in ``interval``."""
+        return np.abs(np.nan_to_num(self.difference)), np.full(self.difference.shape, np.nan)
 
-    def to_columns(self) -> dict[str, np.ndarray]:
-        """Columns with one entry per level and parameter: importances, their difference and its interval."""
+    def cells(self, level: int) -> dict[str, list[str]]:
+        """Both importances, their difference, its interval and whether it differs, at a level."""
+        columns = {}
+        for name, result in (("first", self.first), ("second", self.second)):
+            mean = np.where(result.seeds_counted[level] > 0, result.over_seeds()[0][level], np.nan)
+            columns[name] = list(map(mean_text, mean))
+        columns["difference"] = ["-" if np.isnan(x) else f"{x:+.2f}" for x in self.difference[level]]
+        columns[f"{100 * _LEVEL:g} % interval"] = [interval_text(*ends) for ends in self.interval[level]]
+        return columns | {"remarks": ["differs" if x else "" for x in self.differs[level]]}
+
+    def sentences(self, level: int | None = None) -> list[str]:
+        """What differs, how sure that is, and what to do next, at a level (by default `usual_level`)."""
+        return words.comparison_sentences(self, self.usual_level if level is None else level)
+
+    def details(self) -> list[str]:
+        """How the numbers of the table were made, a line each."""
+        least = f"p, adjusted for the parameters of a level (Holm), is at most {1 - _LEVEL:.1g}"
+        return [*self.first.details(), f"interval: of one parameter by itself; differs: {least}"]
+
+    def _columns(self) -> dict[str, np.ndarray]:
         low, high = np.moveaxis(self.interval, -1, 0)
-        columns = {"target_quantile": self.target_quantile[:, None]}
-        columns |= {"parameter": np.array(self.names, object)}
+        columns = {"parameter": np.array(self.names, object)}
         columns |= {"first": self.first.over_seeds()[0], "second": self.second.over_seeds()[0]}
         columns |= {"difference": self.difference, "difference_low": low, "difference_high": high}
-        columns |= {"p_value": self.p_value, "differs": self.differs}
-        return {name: np.broadcast_to(x, self.difference.shape).flatten() for name, x in columns.items()}
-
-    def _table(self) -> ReadTable:
-        """A table of the usual level, with the largest difference first."""
-        level = self.usual_level
-        shares = (
-            np.where(result.seeds_counted[level] > 0, result.over_seeds()[0][level], np.nan)
-            for result in (self.first, self.second)
-        )
-        first, second = (["-" if np.isnan(x) else f"{x:.3f}" for x in of_log] for of_log in shares)
-        labels = short_labels(self.names, 40)
-        rows = [("parameter", "first", "second", "difference", f"{100 * self.level:g} % interval", "")]
-        for j in np.argsort(-np.abs(np.nan_to_num(self.difference[level])), kind="stable")[:_SHOWN]:
-            change, (low, high) = self.difference[level, j], self.interval[level, j]
-            difference = "-" if np.isnan(change) else f"{change:+.3f}"
-            ends = "" if np.isnan(low) else f"{low:+.2f} to {high:+.2f}"
-            differs = "differs" if self.differs[level, j] else ""
-            rows.append((labels[j], first[j], second[j], difference, ends, differs))
-        title = f"importance at level {self.target_quantile[level]:g}"
-        return ReadTable(title, list(zip(*rows, strict=True)), ("parameter", ""), self._notes())
-
-    def _notes(self) -> list[str]:
-        sizes = (f"{np.min(result.n_region):g}" for result in (self.first, self.second))
-        lines = [f"rows: {' and '.join(sizes)}"]
-        reports = [result.report for result in (self.first, self.second)]
-        lines += filter(None, (report.level for report in reports))
-        if np.isnan(self.difference[self.usual_level]).all():
-            lines.append("nothing can be compared: one of the logs has no importances at this level")
-        elif np.isnan(self.p_value[self.usual_level]).all():
-            lines.append("nothing says how sure this is: that needs half-samples, or several seeds")
-        else:
-            differs, ends = self.differs[self.usual_level], self.interval[self.usual_level]
-            word, limit = ('"differs"', "at most") if differs.any() else ("no parameter differs", "above")
-            lines.append(f"{word}: p, adjusted for all parameters (Holm), is {limit} {1 - self.level:g}")
-            if (~differs & (np.sign(ends).prod(axis=-1) > 0)).any():
-                lines.append("an interval without 0 is not enough, as it is of one parameter by itself")
-        if (left := len(self.names) - _SHOWN) > 0:
-            lines.append(f"not shown: {plural(left, 'parameter')} with smaller differences")
-        if (q := len(self.target_quantile)) > 1:
-            lines.append(f"one of {q} levels; all are in difference and interval")
-        for name, result in (("first", self.first), ("second", self.second)):
-            sentences = [result.report.groups, *result.advice()]
-            lines += [f"{name}: {sentence}" for sentence in filter(None, sentences)]
-        return lines + [LEARNED] * any(report.learned for report in reports)
+        return columns | {"p_value": self.p_value, "differs": self.differs}
 
 
 def compare(
     first: Observations,
     second: Observations | None = None,
-    target_quantile: Any = None,
-    region_quantile: float = 1.0,
+    levels: Any = None,
     *,
     n_resamples: int = 1000,
     key: Any = None,
@@ -139,8 +135,8 @@ def compare(
         first, second: logs of one space. Without a second log, the first and the second half of the rows are
             compared: this shows whether importances change during a search. Rows that belong together in a
             group (see `parzax.Observations.from_arrays`) are in the half of the group's first row.
-        target_quantile, region_quantile, options: as in `cond_ped_anova`, for both logs. If no level is
-            given, it is chosen for the smaller log.
+        levels, options: as in `cond_ped_anova`, for both logs. If no level is given, it is chosen for the
+            smaller log.
         n_resamples: number of half-samples of each log. With 0, intervals and p-values are NaN.
         key: a typed key; ``jax.random.key(0)`` by default.
 
@@ -151,7 +147,7 @@ def compare(
     >>> x = np.random.default_rng(0).uniform(size=(400, 2))
     >>> space = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)})
     >>> loss = np.where(np.arange(400) < 200, x[:, 0], x[:, 1])
-    >>> comparison = px.compare(px.Observations.from_arrays(space, x, loss), target_quantile=0.2)
+    >>> comparison = px.compare(px.Observations.from_arrays(space, x, loss), levels=0.2)
     >>> comparison.difference.round().tolist(), comparison.differs.tolist()
     ([[-1.0, 1.0]], [[True, True]])
     """
@@ -167,14 +163,21 @@ def compare(
     for i in sorted(range(2), key=lambda i: logs[i].n):
         single = math.prod(logs[i].batch_shape) == 1
         sampled = {"n_resamples": n_resamples, "n_shuffles": 0, "key": keys[i]} if single else {}
-        results[i] = cond_ped_anova(logs[i], target_quantile, region_quantile, **sampled, **options)
-        target_quantile = results[i].target_quantile
+        results[i] = cond_ped_anova(logs[i], levels, **sampled, **options)
+        levels = results[i].levels
     before, after = results[0], results[1]
     undefined = ((before.seeds_counted == 0) | (after.seeds_counted == 0))[:, None]
     difference = after.over_seeds()[0] - before.over_seeds()[0]
     interval, p = _interval(before, after, difference)
     interval, p = np.where(undefined[..., None], np.nan, interval), np.where(undefined, np.nan, p)
-    return Comparison(before, after, np.where(undefined, np.nan, difference), interval, p)
+    smaller = min(before, after, key=lambda result: np.min(result.n_region))
+    status = np.bitwise_or(*(result.usual_status for result in (before, after)))
+    sizes = smaller.n_target, smaller.n_region
+    estimates = Differences(np.where(undefined, np.nan, difference), interval, p, status, *sizes)
+    facts = [f"first: {fact}" for fact in before.facts] + [f"second: {fact}" for fact in after.facts]
+    facts.insert(0, f"second: {'; '.join(after.report.lines(after.n_seeds)[:1])}")
+    about = {name: getattr(before, name) for name in ("space", "levels", "region", "report", "goal")}
+    return Comparison(estimates=estimates, **about, facts=tuple(facts), first=before, second=after)
 
 
 def _interval(
@@ -182,7 +185,7 @@ def _interval(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(q, d, 2) ends of intervals and (q, d) p-values, from differences of draws or from standard errors."""
     logs, shape = (first, second), (-1, *difference.shape)
-    before, after = (log.uncertainty and log.uncertainty.importances.reshape(shape) for log in logs)
+    before, after = (log.sampled and log.sampled.importances.reshape(shape) for log in logs)
     if before is not None and after is not None:
         between, tail = after - before, (1 - _LEVEL) / 2
         ends = np.quantile(between, [tail, 1 - tail], axis=0)

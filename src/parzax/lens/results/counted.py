@@ -7,10 +7,9 @@ import numpy as np
 
 from parzax.importance import Counts, Encoded, estimate
 from parzax.lens.logs import ImportReport
-from parzax.lens.results.estimator import GridEstimator
 from parzax.lens.results.replicates import draw_replicates
 from parzax.lens.results.resampling import p_values
-from parzax.lens.results.result import ImportanceResult
+from parzax.lens.results.result import ImportanceResult, Method
 from parzax.lens.results.uncertainty import Uncertainty
 
 # NumPy draws shuffles of fewer rows than this.
@@ -18,7 +17,7 @@ _MOST_SHUFFLED = 10**9
 
 
 def analyse_counts(
-    counts: Counts, report: ImportReport, estimator: GridEstimator, reference: str, n_shuffles: int
+    counts: Counts, report: ImportReport, goal: str, method: Method, n_shuffles: int
 ) -> ImportanceResult:
     """Conditional PED-ANOVA of a log of which only the counts are known, as in `parzax.cond_ped_anova`.
 
@@ -28,10 +27,9 @@ def analyse_counts(
     """
     assert counts.space is not None
     levels = np.array(counts.levels)
-    estimates = estimate(counts, reference=reference, **estimator.how)
-    result = ImportanceResult(
-        estimates, counts.space, levels, counts.region, report, None, estimator, reference
-    )
+    how = dict(zip(("divergence", "reference", "balance", "uniform_when_undefined"), method.how, strict=True))
+    estimates = estimate(counts, **how)
+    result = ImportanceResult(estimates, counts.space, levels, counts.region, report, goal, (), method)
     n_rows = np.asarray(counts.counts[-1, : counts.layout.n_codes[0]].sum())
     if not n_shuffles or n_rows >= _MOST_SHUFFLED:
         return result
@@ -39,22 +37,13 @@ def analyse_counts(
     d, q = len(counts.space), len(levels)
     codes, nowhere = np.zeros((1, d, 1), np.uint8), np.ones((1, 1), np.int32)
     settings = counts.layout, counts.levels, counts.region, counts.grid
-    log = Encoded(
-        codes,
-        nowhere * (q + 1),
-        nowhere,
-        None,
-        None,
-        np.asarray(counts.status)[None],
-        nowhere[:, 0],
-        None,
-        *settings,
-    )
-    how = {"divergence": estimator.divergence, "reference": reference, "method": "half-sampling"}
+    status, one = np.asarray(counts.status)[None], nowhere[:, 0]
+    log = Encoded(codes, nowhere * (q + 1), nowhere, None, None, status, one, None, *settings)
+    how = {"divergence": method.divergence, "reference": method.reference, "method": "half-sampling"}
     _, shuffled = draw_replicates(jax.random.key(0), log, counts.counts[None], (0, n_shuffles), **how)
     p_value = p_values(result.variance[None], shuffled)[0]
     none, one = np.zeros((0, q, d)), np.ones(())
     tested = Uncertainty(
-        none, estimates, p_value, one, n_rows, n_rows, n_shuffles, "half-sampling", estimator.balance
+        none, estimates, p_value, one, n_rows, n_rows, n_shuffles, "half-sampling", method.balance
     )
-    return replace(result, uncertainty=tested)
+    return replace(result, sampled=tested)

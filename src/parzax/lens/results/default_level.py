@@ -4,15 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from parzax.importance import Encoded
 from parzax.importance.flags import few_rows
-from parzax.lens.logs import Observations
-from parzax.lens.logs.encoding import first_sets
-from parzax.lens.logs.groups import configuration_shares
 
 # A property holds for the result if at least this share of the seeds has it.
 MOST_SEEDS = 0.5
 _USUAL = 0.1
-_HUNDREDTHS = np.arange(1, 100) / 100
+# Levels of a page, and candidates if no level is given.
+LEVELS = np.arange(1, 50) / 50
 
 
 def pick_level(levels: np.ndarray, n_target: np.ndarray, n_region: np.ndarray) -> int:
@@ -55,32 +54,21 @@ def explain_level(level: float, n_target: np.ndarray, n_region: np.ndarray) -> s
     return f"the nearest to {_USUAL:g} that leaves more than ten rows in the target and outside it"
 
 
-def candidate_levels(region: float) -> np.ndarray:
-    """Candidates for the level: 0.01, 0.02, ... below the region's level, or hundredths of that level."""
-    below = _HUNDREDTHS[region - 1e-9 > _HUNDREDTHS]
-    return below if len(below) else _HUNDREDTHS * region
+def at_usual_level(encoded: Encoded, share: np.ndarray) -> tuple[Encoded, str]:
+    """A log of s seeds that was encoded at many levels, at the usual one alone, and why it is not 0.1.
 
-
-def choose_level(
-    obs: Observations, losses: np.ndarray, region: float, *, raw: bool = False
-) -> tuple[Observations, np.ndarray]:
-    """Choose a level (1,) if none is given, and say in the log's report why it is not 0.1.
-
-    Args:
-        obs: the log. Rows that do not count have weight 0.
-        losses: (..., n) losses that rank the rows, one array per objective; NaN in unusable rows.
-        region: level of the region.
-        raw: whether sizes of sets are rounded as Optuna does.
+    ``share`` (s,) is the share of different configurations among the rows of each seed.
     """
-    levels, losses = candidate_levels(region), losses.reshape(-1, obs.n)
-    weight = np.ones(obs.losses.shape[:-1]) if obs.weight is None else obs.weight
-    weight = np.resize(weight.reshape(-1, obs.n), losses.shape)
-    pairs = zip(first_sets(losses, weight, levels, region, raw), weight, strict=True)
-    sizes = np.cumsum([np.bincount(first_set, w, len(levels) + 2) for first_set, w in pairs], axis=1)
-    if not raw:
-        sizes = sizes * configuration_shares(obs, losses)[:, None]
-    rows = sizes[:, : len(levels)], sizes[:, len(levels)]
-    number = pick_level(levels, *rows)
-    why = explain_level(levels[number], rows[0][:, number], rows[1])
-    report = replace(obs.report, level=why and f"no level was given: {levels[number]:g} is {why}")
-    return replace(obs, report=report), levels[[number]]
+    levels, m = np.array(encoded.levels), len(encoded.levels)
+    weight = np.ones(encoded.level.shape) if encoded.weight is None else encoded.weight
+    pairs = zip(encoded.level, weight, strict=True)
+    sizes = np.cumsum([np.bincount(first, w, m + 2) for first, w in pairs], axis=1)
+    sizes = sizes * share[:, None]
+    n_target, n_region = sizes[:, list(encoded.place)], sizes[:, m]
+    i = pick_level(levels, n_target, n_region)
+    first = np.where(encoded.level <= encoded.place[i], 0, np.where(encoded.level <= m, 1, 2))
+    chosen = replace(
+        encoded, level=first.astype(np.uint8), levels=(float(levels[i]),), status=encoded.status[:, [i]]
+    )
+    why = explain_level(levels[i], n_target[:, i], n_region)
+    return chosen, why and f"no level was given: {levels[i]:g} is {why}"

@@ -1,17 +1,18 @@
 """Find good values: the range or the choices of each regime that are over-represented in the target."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from parzax._words import join_names, plural, visible
+from parzax._words import join_names, visible
 from parzax.lens.logs.bounds import span_text
-from parzax.lens.results.arrays import ResultArrays
-from parzax.space import Categorical, Domain, Int, Ordinal, Space, Varying
+from parzax.lens.results.labels import shorten
+from parzax.lens.results.phrases import percent
+from parzax.space import Categorical, Domain, Int, Ordinal, Varying
 
-# Number of choices in a line of text.
-_CHOICES_SHOWN = 6
+# Number of choices, and of characters, in a line of text.
+_CHOICES_SHOWN, _TEXT = 6, 120
 
 
 class GoodValues(NamedTuple):
@@ -37,15 +38,13 @@ class GoodValues(NamedTuple):
     n_target: float
 
 
-def good_values(
-    result: ResultArrays, densities: Callable[[str], Sequence[Any]], level: int
-) -> list[GoodValues]:
-    """Good values of all parameters at the ``level``-th level, the most important parameter first.
+def good_values(result: Any, level: int) -> list[GoodValues]:
+    """Good values of all parameters of an `ImportanceResult` at a level, the most important parameter first.
 
-    ``densities`` returns one density per regime of a parameter; each is averaged over the seeds. The good
-    values are those whose share of the target's density exceeds their share of the region's by most. For a
-    number they are a contiguous range, for a category any set of choices. Regimes without rows in the target,
-    parameters of a single value, and importances that are not defined, 0 or not above chance are left out.
+    They are the values whose share of the target's density exceeds their share of the region's by most; the
+    densities are averaged over the seeds. For a number they are a contiguous range, for a category any set of
+    choices. Regimes without rows in the target, parameters of a single value, and importances that are not
+    defined, 0 or not above chance are left out.
     """
     importance = result.over_seeds()[0][level]
     shown = result.is_above(level) & result.by_seed(result.is_defined)[:, level].any(axis=0)
@@ -53,7 +52,7 @@ def good_values(
     good = []
     for name in result.ranking(level):
         j = result.space.index(name)
-        for regime, density in enumerate(densities(name) if shown[j] else ()):
+        for regime, density in enumerate(result.density(name) if shown[j] else ()):
             if rows[j, regime] > 0 and len(density.values) > 1:
                 masses = (result.mean_over_seeds(x)[level] for x in (density.target, density.region))
                 values, cells = _best(density.domain, density.values, *masses)
@@ -97,29 +96,22 @@ def _ends(domain: Domain, values: list, start: int, stop: int) -> tuple[Any, Any
     return float(low), float(high)
 
 
-def to_lines(good: Sequence[GoodValues], space: Space, level: float, left_out: int = 0) -> list[str]:
-    """Lines of text: a title, one line per entry of ``good``, and one on the number ``left_out``."""
-    lines = [f"good values at level {level:g}"]
-    several = {name for name in space.names if len(space[name]) > 1}
-    for name, regime, values, target, region, *_ in good:
-        what = visible(values_text(values, space[name][regime]))
-        where = f" [{regime}]" if name in several else ""
-        shares = f"{target:.0%} of the target, {region:.0%} of the region"
-        if part := regime_part(space[name]):
-            shares = f"{target:.0%} of the target rows {part}, {region:.0%} of such rows of the region"
-        lines.append(f"{visible(name)}{where}: {what} ({shares})")
-    if len(lines) == 1:
-        lines[0] += ": none stand out"
-    if left_out:
-        lines.append(f"not listed (not above chance, or not comparable): {plural(left_out, 'parameter')}")
-    return lines
+def good_text(good: GoodValues, domains: Sequence[Domain]) -> str:
+    """ "0.2 to 0.4 (80 % of the best rows, 20 % of all)"; "" if both rounded shares are equal.
 
-
-def regime_part(domains: Sequence[Domain]) -> str:
-    """Which rows the shares of `GoodValues` are of, in words; "" if they are all rows."""
-    if len(domains) > 1:
-        return "in this regime"
-    return "where it is active" if domains[0].conditions else ""
+    For one of several domains, or a parameter with conditions, shares are of its rows: "80 % of the best
+    rows where it is active, 20 % of all such rows".
+    """
+    if round(good.target, 2) <= round(good.region, 2):
+        return ""
+    target, region = (percent(round(share, 2)) for share in (good.target, good.region))
+    part = "on this domain" if len(domains) > 1 else "where it is active" if domains[0].conditions else ""
+    shares = (
+        f"of the best rows {part}, {region} of all such rows"
+        if part
+        else f"of the best rows, {region} of all"
+    )
+    return f"{visible(shorten(values_text(good.values, domains[good.regime]), _TEXT))} ({target} {shares})"
 
 
 def values_text(values: Sequence[Any], domain: Domain) -> str:

@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from parzax.lens.results.labels import shorten
 from parzax.space import Between, Categorical, Condition, Domain, In, Numeric, Ordinal, Varying
 
@@ -11,12 +13,6 @@ from parzax.space import Between, Categorical, Condition, Domain, In, Numeric, O
 SIGNIFICANCE = 0.05
 NAME, CHOICE = 28, 16  # longest name, and longest choice in a list, in characters
 _MOST_VALUES = 3  # largest number of values of a domain that are listed
-
-INTERVAL_AND_P = (
-    "The interval says how much the importance varies between logs of this search (checked for importances "
-    "above 0.05), p whether chance alone may explain it. Where p is above 0.05, the interval starts at 0."
-)
-DEPENDENT = "If a sampler that learns, such as TPE, chose these rows, this is far less certain than shown."
 
 
 def number(x: float) -> str:
@@ -27,6 +23,35 @@ def number(x: float) -> str:
 def value_text(x: float) -> str:
     """An importance as text with two decimals; "<0.01" if it is smaller, and "0" only if it is exactly 0."""
     return "0" if x == 0 else f"{x:.2f}" if x >= 0.01 else "<0.01"
+
+
+def mean_text(mean: float, error: float = math.nan) -> str:
+    """A mean over seeds, and its standard error if there is one; "-" if the mean is NaN."""
+    if math.isnan(mean):
+        return "-"
+    return value_text(mean) if math.isnan(error) else f"{value_text(mean)} ± {error:.2f}"
+
+
+def interval_text(low: float, high: float) -> str:
+    """The ends of an interval as text, "0.20 to 0.35"; "" if there is none."""
+    return "" if math.isnan(low) or math.isnan(high) else f"{low:.2f} to {high:.2f}"
+
+
+def percent(share: float) -> str:
+    """A share as text, "10 %", with at most six digits."""
+    return f"{100 * share:.6g} %"
+
+
+def size_text(n: np.ndarray) -> str:
+    """Sizes of sets as one number, or as their range if they differ: "30", "28-31".
+
+    Weighted rows, and rows that count as one together, may add up to "about 10".
+    """
+    shown = np.round(n) if np.min(n) >= 1 else n
+    low, high = np.min(shown), np.max(shown)
+    about = "" if np.allclose(shown, n) else "about "
+    texts = [f"{size:.0f}" if size == np.rint(size) else f"{size:.6g}" for size in (float(low), float(high))]
+    return about + "-".join(dict.fromkeys(texts))
 
 
 def p_text(p_value: float, p_adjusted: float, n_draws: int) -> str:

@@ -31,15 +31,15 @@ SHUFFLES = 1000
 _MOST_ROWS = 1 << 24
 
 
-def resolve_counts(n_resamples: Any, n_shuffles: Any, n_parameters: int) -> tuple[int, int]:
+def resolve_counts(n_resamples: Any, n_shuffles: Any, obs: Any) -> tuple[int, int]:
     """Check the numbers of samples and of shuffles, or choose them; errors name the wrong argument.
 
     By default there are as many shuffles as samples, or twice the number that adjusted p-values of
-    ``n_parameters`` parameters need, if that is more.
+    the log's parameters need, if that is more.
     """
     n_samples = _checks.whole_number("n_resamples", n_resamples, 0)
     if n_shuffles is None:
-        n_shuffles = default_shuffles(n_samples, n_parameters) if n_samples else 0
+        n_shuffles = default_shuffles(n_samples, len(obs.space)) if n_samples else 0
     return n_samples, _checks.whole_number("n_shuffles", n_shuffles, 0)
 
 
@@ -88,7 +88,7 @@ def estimate_uncertainty(
         log, losses = _repeat_rows(log, losses, log.weight)
     log = replace(log, rank=loss_ranks(losses, log.codes.shape[2]))
     counts = np.rint(result.by_seed(result.counts)).astype(np.int64)
-    how = {"divergence": result.estimator.divergence, "reference": result.reference, "method": method}
+    how = {"divergence": result.method.divergence, "reference": result.method.reference, "method": method}
     sampled, shuffled = draw_replicates(key, log, counts, numbers, **how)
     usable = ~np.isnan(losses)
     n_rows = n_groups = usable.sum(axis=1)
@@ -109,7 +109,7 @@ def estimate_uncertainty(
         n_groups.reshape(shape[:-2]),
         numbers[1],
         method,
-        result.estimator.balance,
+        result.method.balance,
     )
 
 

@@ -3,19 +3,23 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 
 from parzax import _checks
 from parzax.importance.levels import level_weights
-from parzax.importance.objectives import normalised
-from parzax.lens.logs import ImportReport, Observations
+from parzax.importance.objectives import normalised, weighted_sum
+from parzax.lens.logs import Observations
 from parzax.lens.results.fronts import pareto_places
+from parzax.lens.results.labels import shorten
+from parzax.lens.results.phrases import NAME
 from parzax.pareto import AbstractTies, Hypervolume
 
 ROWS = ("all", "complete", "feasible")
-Scalarisation = Callable[[Any, Any], Any]
+# What ranks rows: an objective, "pareto", weights, or a function of the objectives.
+Ranking = int | str | Sequence[float] | np.ndarray | Callable[[Any], Any]
 
 
 def counted_rows(obs: Observations, rows: str | Sequence[str]) -> Observations:
@@ -73,30 +77,41 @@ def objective_index(obs: Observations, objective: int | str) -> int:
     return _checks.whole_number("objective", objective, 0, obs.n_objectives - 1)
 
 
-def narrow_report(obs: Observations, report: ImportReport, objective: int) -> ImportReport:
-    """The report, reduced to what concerns one of several objectives."""
-    names, direction = objective_names(obs), obs.report.direction[objective]
-    return replace(report, direction=(direction,), objectives=(names[objective],))
+def ranked(
+    obs: Observations, objective: Ranking, ties: Any, levels: Sequence[float], raw: bool
+) -> tuple[np.ndarray, str]:
+    """(s, n) losses that rank the rows for level sets, NaN for rows that cannot be ranked; the goal in words.
 
-
-def ranking_losses(
-    obs: Observations, objective: Any, selection: str, ties: Any, levels: Sequence[float], raw: bool
-) -> np.ndarray:
-    """(s, n) losses that rank the rows for level sets; NaN for rows that cannot be ranked.
-
-    With "objective" the loss is one objective; with "pareto" it is the place by non-domination rank and
-    tie-break, for sets that end at ``levels``; see `parzax.lens.results.fronts.pareto_places`. ``raw`` rounds
-    and orders as in Optuna.
+    Sets end at ``levels``: they decide which fronts ``ties`` orders. ``raw`` rounds and orders as in Optuna.
     """
-    _checks.one_of("selection", selection, ("objective", "pareto"))
-    number, losses = objective_index(obs, objective), losses_by_seed(obs)
+    losses, names = losses_by_seed(obs), objective_names(obs)
+    pareto = isinstance(objective, str) and objective == "pareto"
     if ties is not None:
         _checks.instance("ties", ties, AbstractTies, "Hypervolume() or Crowding() of parzax.pareto")
-        if selection == "objective":
-            raise ValueError("ties are broken within fronts only: give selection='pareto' with ties=.")
+        if not pareto:
+            raise ValueError("ties are broken within fronts only: give objective='pareto' with ties=.")
     # With one objective the rows of a front have equal losses.
-    if selection == "objective" or obs.n_objectives == 1:
-        return losses[..., number]
+    if pareto and obs.n_objectives > 1:
+        loss = _by_front(obs, losses, ties or Hypervolume(), levels, raw)
+        return loss, f"by the Pareto rank of {obs.n_objectives} objectives"
+    if callable(objective):
+        return _combined(obs, losses, np.ones(obs.n_objectives), objective), "by a function of the objectives"
+    if not (pareto or isinstance(objective, str) or np.ndim(objective) == 0):
+        weights = _weights(objective, obs.n_objectives)
+        terms = [f"{w:.3g} {name}" for w, name in zip(weights, names, strict=True) if w]
+        return _combined(
+            obs, losses, weights, partial(weighted_sum, weight=weights[weights > 0])
+        ), f"smallest {' + '.join(terms)}"
+    number = 0 if pareto else objective_index(obs, cast(int | str, objective))
+    best = "largest" if obs.report.direction[number] == "maximize" else "smallest"
+    name = shorten(names[number], NAME) if obs.report.objectives or len(names) > 1 else "loss"
+    return losses[..., number], f"{best} {name}"
+
+
+def _by_front(
+    obs: Observations, losses: np.ndarray, ties: AbstractTies, levels: Sequence[float], raw: bool
+) -> np.ndarray:
+    """(s, n) places by non-domination rank and tie-break, see `parzax.lens.results.fronts.pareto_places`."""
     weights = np.ones(losses.shape[:-1]) if obs.weight is None else obs.weight.reshape(losses.shape[:-1])
     # A loss of +inf marks failed rows, which come last whatever their other objectives are.
     worst = (losses == np.inf).any(axis=-1, keepdims=True)
@@ -106,29 +121,39 @@ def ranking_losses(
     for loss, weight in zip(losses, weights, strict=True):
         total = float(weight[~np.isnan(loss).any(axis=1)].sum())
         needed = level_weights(tuple(x for x in levels if x < 1), np.float64(total), **how).tolist()
-        places.append(pareto_places(loss, weight, needed, ties or Hypervolume(), exact=raw))
+        places.append(pareto_places(loss, weight, needed, ties, exact=raw))
     return np.stack(places)
 
 
-def scalarised_losses(obs: Observations, weights: np.ndarray, scalarise: Scalarisation) -> np.ndarray:
-    """(w, s, n) one loss per row of ``weights`` (w, m); NaN for rows that lack an objective with a weight.
+def _combined(
+    obs: Observations, losses: np.ndarray, weights: np.ndarray, function: Callable[[Any], Any]
+) -> np.ndarray:
+    """(s, n) ``function`` of the objectives with a weight, each scaled to [0, 1]; NaN where one is missing.
 
-    Every objective is scaled to [0, 1] by its smallest and largest finite value among the rows of each seed
-    with a weight above 0; a constant objective becomes 0. Weights are divided by their sum. An objective with
-    weight 0 is left out, so its missing values do not matter. If only one objective has a weight, it is not
-    scaled, since rounding could make different losses equal.
+    Objectives are scaled by their smallest and largest finite value among the rows of each seed with a weight
+    above 0; a constant objective becomes 0. A single objective is not scaled, since rounding could make
+    different losses equal.
     """
-    losses = losses_by_seed(obs)
-    all_shares = normalised(losses, usable_rows(obs).reshape(losses.shape[:-1]))
-    out = []
-    for weight in weights:
-        counts = np.flatnonzero(weight > 0)
-        if len(counts) == 1:
-            out.append(losses[..., counts[0]])
-            continue
-        shares = all_shares[..., counts]
-        loss = scalarise(np.where(np.isfinite(shares), shares, 0.0), weight[counts] / weight[counts].sum())
-        for marked in (-np.inf, np.inf):
-            loss = np.where((shares == marked).any(axis=-1), marked, loss)
-        out.append(np.where(np.isnan(shares).any(axis=-1), np.nan, loss))
-    return np.stack(out)
+    counts = np.flatnonzero(weights > 0)
+    if len(counts) == 1:
+        return losses[..., counts[0]]
+    scaled = normalised(losses, usable_rows(obs).reshape(losses.shape[:-1]))[..., counts]
+    loss = np.asarray(function(np.where(np.isfinite(scaled), scaled, 0.0)))
+    _checks.check_shape("the loss of objective=", loss, *losses.shape[:-1])
+    for marked in (-np.inf, np.inf):
+        loss = np.where((scaled == marked).any(axis=-1), marked, loss)
+    return np.where(np.isnan(scaled).any(axis=-1), np.nan, loss)
+
+
+def _weights(weights: Any, m: int) -> np.ndarray:
+    """(m,) weights, divided by their sum."""
+    weights = _checks.float_array("objective", weights)
+    if weights.shape != (m,):
+        raise ValueError(
+            f"objective: weights must have shape ({m},), one per objective, got {weights.shape}."
+        )
+    if not ((weights >= 0) & (weights < np.inf)).all() or not (weights > 0).any():
+        raise ValueError("objective: weights must be finite and at least 0, with one above 0.")
+    # Weights are divided by the largest first, so that sums do not overflow.
+    weights = weights / weights.max()
+    return weights / weights.sum()

@@ -7,10 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from parzax import _checks
-from parzax._words import plural
 from parzax.importance import Importance, importance
 from parzax.importance.flags import LOW_DATA_ROWS
-from parzax.lens.results.base import MOST_SEEDS, attributes, mean_and_error, size_text
+from parzax.lens.results.base import attributes
 from parzax.lens.results.phrases import SIGNIFICANCE
 
 # An importance interval is narrow enough if its half-width is at most this value.
@@ -20,25 +19,11 @@ TOLERANCE = 0.1
 FEW_ROWS = 20
 
 
-class Tested:
-    """Permutation tests. The last axis of ``p_value`` has the tests of one level; NaN if one was not made."""
-
-    p_value: np.ndarray
-
-    @cached_property
-    def p_adjusted(self) -> np.ndarray:
-        """The p-values, adjusted for the number of tests at the level (Holm 1979)."""
-        return holm(self.p_value)
-
-    @property
-    def above_chance(self) -> np.ndarray:
-        """Whether the adjusted p-value of each test is at most 0.05."""
-        return np.asarray(self.p_adjusted <= SIGNIFICANCE)
-
-
 @dataclass(frozen=True, eq=False)
-class Uncertainty(Tested):
+class Uncertainty:
     """Uncertainty of the importances of one log, estimated from samples and shuffles of its rows.
+
+    Without samples the ends of intervals are NaN, without shuffles the p-values.
 
     Attributes:
         sampled: (b, ..., q, d) variances v* of the samples (Eq. 11 of arXiv 2601.20800).
@@ -52,7 +37,7 @@ class Uncertainty(Tested):
             row stands alone.
         n_shuffles: number of shuffles.
         method: "half-sampling" or "bootstrap".
-        balance: as in `parzax.importance.importance`.
+        balance: whether importances subtract negative variances, see `parzax.importance.importance`.
         level: nominal coverage of the intervals.
     """
 
@@ -62,8 +47,8 @@ class Uncertainty(Tested):
     spread: np.ndarray
     n_rows: np.ndarray
     n_groups: np.ndarray
-    n_shuffles: int
-    method: str
+    n_shuffles: int = 0
+    method: str = "half-sampling"
     balance: bool = True
     level: float = 0.9
 
@@ -72,6 +57,25 @@ class Uncertainty(Tested):
     SETTINGS: ClassVar = ("n_shuffles", "method", "balance", "level")
 
     variance, importance = attributes("variance", "importance")
+
+    @classmethod
+    def unknown(cls, estimates: Importance, balance: bool) -> "Uncertainty":
+        """That of a log of which neither samples nor shuffles were drawn."""
+        shape = estimates.variance.shape
+        rows = np.zeros(shape[:-2])
+        return cls(
+            np.zeros((0, *shape)), estimates, np.full(shape, np.nan), rows, rows, rows, balance=balance
+        )
+
+    @cached_property
+    def p_adjusted(self) -> np.ndarray:
+        """(..., q, d) p-values, adjusted for the number of parameters (Holm 1979)."""
+        return holm(self.p_value)
+
+    @property
+    def above_chance(self) -> np.ndarray:
+        """(..., q, d) whether the adjusted p-value is at most 0.05."""
+        return np.asarray(self.p_adjusted <= SIGNIFICANCE)
 
     @property
     def n_fewer(self) -> np.ndarray:
@@ -133,17 +137,6 @@ class Uncertainty(Tested):
         rank = np.argsort(np.argsort(-draws, axis=-1, kind="stable"), axis=-1)
         return ((rank < r) & (draws > 0)).mean(axis=0)
 
-    @cached_property
-    def rank_stability(self) -> np.ndarray:
-        """(..., q) mean of Kendall's tau-b between the ranks of the draws and those of the whole log.
-
-        It is 1 if all ranks agree and about 0 if they are unrelated. It is NaN with fewer than two different
-        variances, or without samples.
-        """
-        if not len(self.sampled):
-            return np.full(self.variance.shape[:-1], np.nan)
-        return np.stack([_kendall(draw, self.variance) for draw in self.draws]).mean(axis=0)
-
     @property
     def margin(self) -> np.ndarray:
         """(..., q) half the width of the widest interval of an importance; NaN where there is none."""
@@ -185,21 +178,6 @@ class Uncertainty(Tested):
         p = self.p_adjusted.reshape(self.p_value.shape[-2:])[level][..., parameters]
         tested = ~np.isnan(p).all(axis=-1)
         return np.asarray(~tested | (p <= SIGNIFICANCE).any(axis=-1))
-
-    def verdicts(self, tolerance: float = TOLERANCE) -> list[str]:
-        """One sentence per level: whether more rows would help, and about how many, if that can be said.
-
-        With several seeds a verdict uses means over the seeds that have an importance.
-        """
-        rows, estimates = np.asarray(self.n_rows)[..., None], self.estimates
-        outside = 2 * estimates.n_target > estimates.n_region[..., None]
-        numbers = self.rows_needed(tolerance), self.margin, self.n_fewer, outside
-        arrays = np.broadcast_arrays(rows, *numbers)
-        counts = np.isfinite(self.margin).reshape(-1, self.variance.shape[-2])
-        means = [mean_and_error(x.reshape(counts.shape).astype(float), counts)[0] for x in arrays]
-        verdicts = [_verdict(*level, tolerance=tolerance) for level in np.transpose(means)]
-        nothing, defined = "nothing can be said of this level", np.asarray(counts.any(axis=0))
-        return [text if one else nothing for text, one in zip(verdicts, defined, strict=True)]
 
     @staticmethod
     def _reaching(ends: np.ndarray, estimate: np.ndarray, chance: np.ndarray) -> np.ndarray:
@@ -249,29 +227,3 @@ def holm(p: np.ndarray) -> np.ndarray:
     steps = ranked * np.maximum(tests - np.arange(p.shape[-1]), 1)
     adjusted = np.where(np.isnan(ranked), np.nan, np.minimum(np.maximum.accumulate(steps, axis=-1), 1))
     return np.take_along_axis(adjusted, np.argsort(order, axis=-1), axis=-1)
-
-
-def _kendall(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Kendall's tau-b along the last axis, (..., d) -> (...); NaN if all values of one argument are equal."""
-    signs_x, signs_y = (np.sign(z[..., :, None] - z[..., None, :]) for z in (x, y))
-    pairs = np.sqrt(np.abs(signs_x).sum(axis=(-1, -2)) * np.abs(signs_y).sum(axis=(-1, -2)))
-    pairs = np.where(pairs > 0, pairs, np.nan)
-    return (signs_x * signs_y).sum(axis=(-1, -2)) / pairs
-
-
-def _verdict(
-    rows: float, needed: float, margin: float, fewer: float, outside: float, *, tolerance: float
-) -> str:
-    """A sentence: are ``rows`` enough? ``needed`` may be NaN; ``fewer`` rows are in target or outside."""
-    width, goal = 2 * margin, 2 * tolerance
-    if needed <= rows:
-        return f"enough rows: intervals are up to {max(width, 0.01):.2f} wide"
-    # With two decimals a width just above the goal would read as the goal itself.
-    shown = f"just above {goal:g}" if goal < width and round(width, 2) <= goal else f"{width:.2f}"
-    text = f"more rows would help: intervals are up to {shown} wide"
-    if np.isnan(needed):
-        where = "outside" if outside >= MOST_SEEDS else "in"
-        return f"{text}, with only {plural(size_text(np.array(fewer)), 'row')} {where} the target"
-    step = 10 ** max(len(str(int(needed - rows))) - 2, 0)
-    more = int(np.ceil((needed - rows) / step) * step)  # rounded up to two figures
-    return f"{text}; about {more} more would make that {goal:g}"

@@ -16,7 +16,6 @@ from parzax._compile import compiled
 from parzax.lens.run.chunks import Chunks, digest, run_chunks
 from parzax.lens.run.progress import is_shown
 from parzax.samplers import Sampler, Trace
-from parzax.samplers.arguments import call
 from parzax.samplers.loop import RunSize, check_run, replicate, run, with_auto_axis
 
 # Runs per chunk, which fits a core's cache.
@@ -96,7 +95,7 @@ def optimize_many(
     like = [jax.ShapeDtypeStruct((size, of_run.n_evaluations, width), dtype) for width in widths]
 
     def compute(rows: np.ndarray) -> Any:
-        return call(_chunk, call(_lane_keys, keys, rows), sampler, problem, of_run, mesh)
+        return _chunk(_lane_keys(keys, rows), sampler, problem, of_run, mesh)
 
     rows, shown = np.arange(len(keys), dtype=np.int32), is_shown(progress)
     parts = run_chunks(compute, (rows,), len(keys), like, chunks, what="runs", shown=shown)

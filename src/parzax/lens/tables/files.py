@@ -14,6 +14,7 @@ import re
 import zipfile
 from collections.abc import Callable
 from glob import glob
+from importlib import import_module
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -243,8 +244,7 @@ def _read_csv(file: BinaryIO, suffix: str) -> Table:
 
 def _with_points(table: Any) -> Any:
     """The table with decimal points, in columns of numbers with decimal commas."""
-    from pyarrow import compute
-
+    compute: Any = import_module("pyarrow.compute")
     for i, name in enumerate(table.column_names):
         column = table.column(i)
         if compute.all(compute.match_substring_regex(column, rf"^(?:{COMMA.pattern}|[+-]?\d+)$")).as_py():

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -91,8 +92,9 @@ def read_text(name: str, array: Any) -> Column:
 
     Numbers in text are labels here, which `parzax.lens.tables.spelling` reads; it takes long for many.
     """
-    from pyarrow import ArrowInvalid, compute, float64, string
+    from pyarrow import ArrowInvalid, float64, string
 
+    compute: Any = import_module("pyarrow.compute")
     array, rows = array.cast(string()), np.arange(len(array))
     n_texts = compute.count_distinct(array).as_py()
     if n_texts > _MANY and not compute.any(compute.match_substring_regex(array, r"^[+-]?0\d")).as_py():

@@ -234,16 +234,13 @@
       row.append(head, ...texts.map((text) => element("td", text, "number")));
       return row;
     }));
-    at("pair-more").textContent = own.more[q];
     list("pair-words", own.words[q]);
   }
 
   function showWords() {
     const words = data.words[level];
     at("label").textContent = words.label;
-    at("headline").textContent = words.headline;
-    at("chance-words").textContent = words.chance;
-    list("notes", words.notes);
+    list("sentences", words.sentences);
     if (slider) slider.setAttribute("aria-valuetext", words.label);
     fill("table", data.cells[level]);
     Array.from(at("table").tBodies[0].rows).forEach((row, j) => {

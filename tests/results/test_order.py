@@ -1,15 +1,11 @@
 """Whether a log shows that its search learned, and what results then say."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from conftest import QUICK
 
 import parzax as px
-from parzax.lens.logs.report import LEARNED
-from parzax.lens.results.learning import shows_learning
-from parzax.lens.results.phrases import DEPENDENT
+from parzax.lens.results.order import shows_learning
 
 SPACE = px.Space(
     {
@@ -112,19 +108,18 @@ def test_rows_that_do_not_count_and_several_seeds():
     assert shows_learning(log(seeds, losses), losses)
 
 
-def test_results_say_so():
-    """One sentence in the text, in the report of a file and of interactions, in place of the neutral one."""
+def test_results_say_so(tmp_path):
+    """One clause of the sentence on how sure an answer is, also of a file, in place of the neutral one."""
     x = learned(np.random.default_rng(2), 100)
     obs = log(x, loss_of(x))
-    result = px.cond_ped_anova(obs, 0.3, estimator=QUICK, n_resamples=20, n_shuffles=20)
-    assert result.report.learned
-    assert str(result).count(LEARNED) == 1
-    assert DEPENDENT not in str(result)
-    assert LEARNED in str(px.interactions(obs, 0.3, n_draws=0))
+    result = px.cond_ped_anova(obs, 0.3, **QUICK, n_resamples=20, n_shuffles=20)
+    _, sure, _ = result.sentences()
+    assert "these rows come from a search that learns" in sure
+    assert "less sure if" not in sure
+    result.save(tmp_path / "r.npz")
+    assert px.ImportanceResult.load(tmp_path / "r.npz").sentences() == result.sentences()
     shuffled = np.random.default_rng(0).permutation(100)
     neutral = px.cond_ped_anova(
-        log(x[shuffled], loss_of(x[shuffled])), 0.3, estimator=QUICK, n_resamples=20, n_shuffles=20
+        log(x[shuffled], loss_of(x[shuffled])), 0.3, **QUICK, n_resamples=20, n_shuffles=20
     )
-    assert not neutral.report.learned
-    assert DEPENDENT in str(neutral)
-    assert LEARNED not in str(replace(result, report=replace(result.report, learned=False)))
+    assert "less sure if a search that learns" in neutral.sentences()[1]

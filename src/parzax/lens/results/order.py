@@ -1,13 +1,10 @@
 """Test whether the order of the rows shows a search that learns, in NumPy."""
 
 import math
-from dataclasses import replace
-from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from parzax.lens.logs import ImportReport, Observations
+from parzax.lens.logs import Observations
 
 # Limits of the test: number of seeds, rows per seed, and configurations per seed, the first ones of each.
 _SEEDS, _ROWS, _CONFIGURATIONS = 4, 1000, 300
@@ -19,20 +16,6 @@ _LEAST = 20
 _BEST, _CELLS = 0.2, 6
 # Threshold that a standard normal variable exceeds with probability 0.005.
 _THRESHOLD = 2.576
-
-
-# For each log: the losses of its last analysis, as bytes, with the changes to its report; and that report.
-_last: "WeakKeyDictionary[Observations, tuple[Any, ImportReport]]" = WeakKeyDictionary()
-
-
-def with_learning(obs: Observations, losses: np.ndarray, **changes: Any) -> ImportReport:
-    """The report of a log with ``changes``, and with what `shows_learning` says of its rows."""
-    losses = losses[:_SEEDS, :_LOOKED_AT]
-    content, before = (losses.tobytes(), changes), _last.get(obs)
-    if before is None or before[0] != content:
-        learned = not obs.report.order and shows_learning(obs, losses)
-        before = _last[obs] = content, replace(obs.report, learned=learned, **changes)
-    return before[1]
 
 
 def shows_learning(obs: Observations, losses: np.ndarray) -> bool:
@@ -53,7 +36,9 @@ def shows_learning(obs: Observations, losses: np.ndarray) -> bool:
         False for logs of fewer than 20 different rows, and for tables that are sorted by the losses or by a
         parameter (as grids are), whose order says nothing about the search.
     """
-    n_seeds = math.prod(obs.batch_shape)
+    if obs.report.order:  # the rows of the table are sorted by a result
+        return False
+    losses, n_seeds = losses[:_SEEDS, :_LOOKED_AT], math.prod(obs.batch_shape)
     seeds, n = losses.shape
     values, usable = obs.values.reshape(n_seeds, obs.n, len(obs.space))[:seeds, :n], ~np.isnan(losses)
     if obs.weight is not None:

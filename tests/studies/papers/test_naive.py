@@ -7,10 +7,11 @@ import jax
 import numpy as np
 import optuna
 import pytest
+from benchmarks.studies.papers.cond_ped_anova import naive
+from conftest import OPTUNA
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 import parzax as px
-from parzax import naive
 
 N, LEVELS = 150, (0.1, 0.5)
 CHOICES = ("a", "b", "c")
@@ -79,7 +80,7 @@ def optunas(rows: list[dict], distributions: dict, level: float) -> dict[str, fl
 
 def ours(obs: px.Observations) -> px.ImportanceResult:
     with jax.enable_x64(True):
-        return px.ped_anova(obs, LEVELS, estimator=px.GridEstimator.optuna(), reference="region")
+        return px.cond_ped_anova(obs, LEVELS, **OPTUNA, reference="region")
 
 
 def assert_equal(result: px.ImportanceResult, rows: list[dict], distributions: dict) -> None:

@@ -1,0 +1,204 @@
+"""Conditional PED-ANOVA of a log: rank its rows, encode them once, estimate, resample."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from parzax import _checks
+from parzax._numerics import capacity
+from parzax.divergence import AbstractDivergence, Explained
+from parzax.importance import Encoded, Grid
+from parzax.importance.estimate import REFERENCES
+from parzax.importance.levels import checked_levels
+from parzax.importance.resample import METHODS
+from parzax.lens.logs import Observations
+from parzax.lens.logs.encoding import encode_log
+from parzax.lens.logs.groups import configuration_shares, describe_groups
+from parzax.lens.results.default_level import LEVELS, at_usual_level
+from parzax.lens.results.order import shows_learning
+from parzax.lens.results.resampling import estimate_uncertainty, resolve_counts
+from parzax.lens.results.result import ImportanceResult, Method
+from parzax.lens.results.sweep import estimate_batch
+from parzax.lens.results.targets import Ranking, counted_rows, ranked
+from parzax.pareto import AbstractTies
+from parzax.status import Status
+
+
+def cond_ped_anova(
+    obs: Observations,
+    levels: Any = None,
+    *,
+    region: float = 1.0,
+    objective: Ranking = 0,
+    ties: AbstractTies | None = None,
+    rows: str | Sequence[str] = "all",
+    divergence: AbstractDivergence | None = None,
+    grid: Grid | None = None,
+    reference: str = "region",
+    n_resamples: int = 0,
+    n_shuffles: int | None = None,
+    resampling: str = "half-sampling",
+    key: Any = None,
+) -> ImportanceResult:
+    """Conditional PED-ANOVA: how much each parameter matters for reaching the best rows of a region.
+
+    v is the within-regime local marginal variance of a parameter (Eq. 11 of "Conditional PED-ANOVA", arXiv
+    2601.20800). Its importance is v divided by the sum of v over all parameters (Eq. 8). In a space without
+    conditions this is PED-ANOVA (arXiv 2304.10255), with ``reference="uniform"`` its global form. One call of
+    one compiled function computes all levels, seeds and parameters, in float64 inside
+    ``jax.enable_x64(True)`` and in float32 otherwise.
+
+    Args:
+        obs: the log; a leading seed axis is kept.
+        levels: level gamma' in (0, 1), or (q,) different levels. Rows tied with the cut-off are in the
+            target. By default 0.1, or the nearest level that leaves more than ten rows in the target and
+            outside it; ``result.facts`` then says which, and why.
+        region: level gamma in (0, 1], above every target level.
+        objective: what ranks the rows of a log with several objectives. The number or name of an objective;
+            "pareto" for all of them, none preferred: by non-domination rank, and by ``ties`` within a front
+            that a level cuts; (m,) weights, for the weighted sum of the objectives on [0, 1] (arXiv
+            2405.07640); or a function that turns objectives (..., m) on [0, 1] into a loss (...,), such as
+            ``lambda losses: px.importance.chebyshev(losses, weights)``. Rows without a needed objective are
+            left out.
+        ties: rule for the rows of one front: `parzax.pareto.Hypervolume` (the default, as in Optuna 5) or
+            `parzax.pareto.Crowding`. Rows with equal losses, or equally crowded, enter a set together; if
+            the set becomes larger, the status is TIED_CUTOFF. On Optuna's grid a set has the exact number of
+            rows instead.
+        rows: which rows count: "all"; "feasible", those that satisfy every constraint; "complete", without
+            the failed and pruned rows that a log may keep; or several of these, which must all hold.
+        divergence: how target and region are compared, `parzax.divergence.Explained()` by default.
+        grid: where rows are counted, `parzax.Grid()` by default. ``px.Grid.optuna()`` with
+            ``px.divergence.Pearson()`` gives Optuna 5's numbers.
+        reference: "region" compares with the region's density (local importance), "uniform" with the
+            uniform density of the domain (global importance).
+        n_resamples: number of samples of the log that the intervals of ``result.uncertainty`` are computed
+            from. With 0, the default, there are none.
+        n_shuffles: number of shuffles of the losses that p-values are computed from. The default is 0 if
+            ``n_resamples`` is 0. Otherwise it is the largest of ``n_resamples``, 20 d and min(40 d, 2000) for
+            d parameters, because the smallest adjusted p-value is d / (n_shuffles + 1).
+        resampling: "half-sampling" takes random halves of the rows, and centres the intervals at the
+            estimate. "bootstrap" takes the quantiles of bootstrap samples; with few rows these intervals
+            are too wide.
+        key: key of samples and shuffles, such as ``jax.random.key(1)``; ``jax.random.key(0)`` by default.
+
+    Returns:
+        `ImportanceResult` with arrays (..., q, d). Importances sum to 1 at each level. If no parameter has
+        a positive variance, they are all 0 (1/d on Optuna's grid) and the status is ALL_ZERO.
+
+    Raises:
+        ValueError: levels outside (0, 1], repeated, or not below the region's; an unknown objective; weights
+            of another shape, below 0 or all 0; ``rows="feasible"`` for a log without constraints. A log with
+            constraints but without a feasible row raises no error; its status is NONE_FEASIBLE.
+        ImportError: for a front of four objectives or more without moocore (``parzax[pareto]``).
+
+    -inf is a legal best loss, and ties, few rows and constant parameters set a status.
+
+    >>> import numpy as np, parzax as px
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(size=(200, 2))
+    >>> obs = px.Observations.from_arrays(
+    ...     px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)}), x, (x[:, 0] - 0.3) ** 2
+    ... )
+    >>> result = px.cond_ped_anova(obs, levels=[0.1, 0.5])
+    >>> result.importance.shape, bool((result.importance[:, 0] > 0.9).all())
+    ((2, 2), True)
+    """
+    divergence, grid = divergence or Explained(), grid or Grid()
+    _checks.instance("divergence", divergence, AbstractDivergence, "such as parzax.divergence.Explained()")
+    method = Method(divergence, grid, _checks.one_of("reference", reference, REFERENCES))
+    numbers = resolve_counts(n_resamples, n_shuffles, obs)
+    _checks.one_of("resampling", resampling, tuple(METHODS))
+    key = checked_key(key) if any(numbers) else None
+    log = encode_ranked(obs, levels, region, objective, rows, grid, ties, jittered=numbers[0] > 0)
+    estimates = estimate_batch(log.encoded, method.how)
+    estimates = jax.tree.map(lambda x: np.asarray(x).reshape(*obs.batch_shape, *x.shape[1:]), estimates)
+    result = ImportanceResult(estimates, **log.about, method=method)
+    if key is not None:
+        known = estimate_uncertainty(key, log.losses, log.encoded, result, numbers, resampling)
+        result = replace(result, sampled=known)
+    return replace(result, learned=partial(shows_learning, log.obs, log.losses))
+
+
+class RankedLog(NamedTuple):
+    """A log of which the rows are ranked and encoded, and what a result says about it.
+
+    Attributes:
+        obs: the log. Rows that do not count have weight 0.
+        losses: (s, n) losses that rank the rows; NaN in rows that are left out.
+        encoded: s seeds on the grid.
+        goal: what the best rows have, in words.
+        facts: sentences on how the rows were ranked and encoded.
+    """
+
+    obs: Observations
+    losses: np.ndarray
+    encoded: Encoded
+    goal: str
+    facts: tuple[str, ...]
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """The fields that all results have, but for the estimates."""
+        report = replace(self.obs.report, moving={}) if self.obs.report.moving else self.obs.report
+        about = {"space": self.obs.space, "report": report, "goal": self.goal, "facts": self.facts}
+        return about | {"levels": np.array(self.encoded.levels), "region": self.encoded.region}
+
+
+def encode_ranked(
+    obs: Any,
+    levels: Any,
+    region: Any,
+    objective: Ranking,
+    rows: Any,
+    grid: Grid,
+    ties: AbstractTies | None = None,
+    *,
+    jittered: bool = False,
+) -> RankedLog:
+    """Check the arguments that all analyses share, and rank and encode the rows once.
+
+    If no ``levels`` are given, the rows are encoded at all candidates, and the encoded log is reduced to the
+    level that `pick_level` chooses. ``jittered`` says that samples of the rows will be ranked too, which may
+    cut fronts at slightly different levels.
+    """
+    _checks.instance("obs", obs, Observations, "parzax.Observations")
+    _checks.instance("grid", grid, Grid, "a parzax.Grid")
+    region = _checks.quantile("region", region)
+    target, region = checked_levels(candidate_levels(region) if levels is None else levels, region)
+    obs = counted_rows(obs, rows)
+    ends = np.array([*target.tolist(), region])
+    if jittered:
+        near = np.linspace(-1, 1, 25) * min(2 / max(obs.n, 1) ** 0.5, 0.5)
+        ends = np.clip(ends[:, None] + near, 0, 1).reshape(-1)
+    losses, goal = ranked(obs, objective, ties, ends.tolist(), raw=grid.optuna_rounding)
+    # Rows are padded to a capacity, so that few shapes are compiled; padding is outside every level.
+    encoded, pools = encode_log(obs, losses, target, region, grid, rows=capacity(obs.n))
+    facts = [describe_groups(encoded.groups, losses, raw=grid.optuna_rounding)]
+    facts += [f"{name}: {text}" for name, text in (obs.report.moving | pools).items()]
+    if levels is None:
+        one = grid.optuna_rounding or encoded.groups is None
+        shares = np.ones(len(losses)) if one else configuration_shares(obs, losses)
+        encoded, why = at_usual_level(encoded, shares)
+        facts.append(why)
+    if "feasible" in ([rows] if isinstance(rows, str) else rows):
+        feasible = (obs.feasible & (obs.weight is None or obs.weight > 0)).any(axis=-1).reshape(-1, 1)
+        infeasible = np.where(feasible, np.int32(0), np.int32(Status.NONE_FEASIBLE))
+        encoded = replace(encoded, status=encoded.status | infeasible)
+    return RankedLog(obs, losses, encoded, goal, tuple(filter(None, facts)))
+
+
+def candidate_levels(region: float) -> np.ndarray:
+    """Candidates for the level: 0.02, 0.04, ... below the region's level, or fiftieths of that level."""
+    below = LEVELS[region - 1e-9 > LEVELS]
+    return below if len(below) else LEVELS * region
+
+
+def checked_key(key: Any) -> Any:
+    """A typed key, ``jax.random.key(0)`` by default."""
+    key = jax.random.key(0) if key is None else key
+    _checks.check_key(key)
+    return key
