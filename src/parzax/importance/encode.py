@@ -266,13 +266,13 @@ def host_codes(
     codes[...] = inactive
     with np.errstate(all="ignore"):
         for seed, start in product(range(s), range(0, n, _BLOCK)):
-            rows = slice(start, min(start + _BLOCK, n))
+            block = slice(start, min(start + _BLOCK, n))
             for j, number, search, step in searches:
-                cell = search(np.ascontiguousarray(values[seed, rows, j])).astype(inactive.dtype, copy=False)
+                cell = search(np.ascontiguousarray(values[seed, block, j])).astype(inactive.dtype, copy=False)
                 cell += step
                 # A product with 0 or 1 is several times faster than an assignment under a mask.
-                cell *= regime[seed, rows, j] == number
-                codes[seed, j, rows] += cell
+                cell *= regime[seed, block, j] == number
+                codes[seed, j, block] += cell
     return codes
 
 
