@@ -15,7 +15,6 @@ from samplers.tables import SPACE_OF, Table, add, candidates, empty, searching_a
 
 import parzax as px
 from parzax.meta.comparison import over_tasks
-from parzax.space import host_frame
 
 from .test_sampler import SETTINGS, alike, judged, observations, paper
 

@@ -86,13 +86,13 @@ def grid_cells(
     if by_number:
         return TruncatedNormal, n_cells, partial(_step_cells, axis=axis, n_cells=n_cells)
     low, high = _ends(domain)
-    ends = axis.native(np.array([0.0, 1.0]), np.array([0, int(axis.n_values) - 1]))
+    first, last = axis.native(np.array([0.0, 1.0]), np.array([0, int(axis.n_values) - 1])).tolist()
     scale = np.log if log else np.asarray
     # Values are clipped, since the slack at the bounds may be so large that it reaches another cell.
     return (
         TruncatedNormal,
         n_cells,
-        lambda x: _nearest_cells(scale(np.clip(x, *ends)), low, (high - low) / (n_cells - 1)),
+        lambda x: _nearest_cells(scale(x.clip(first, last)), low, (high - low) / (n_cells - 1)),
     )
 
 
@@ -301,8 +301,6 @@ def count_in_slot(table: SlotKeys, key: Any, slot: Any) -> Any:
 class Tables(NamedTuple):
     """Tables to encode rows of a space, by slot s: one regime of one parameter."""
 
-    parameter: np.ndarray  # (s,) parameter of each slot, ascending
-    first_slot: np.ndarray  # (d,) first slot of each parameter
     borders: SlotKeys  # largest key of every cell but the last
     code: np.ndarray  # (s,) code of the first cell
     inactive: np.ndarray  # (d,) code of "inactive"
@@ -324,14 +322,11 @@ def build_tables(space: Space, grid: Grid, dtype: Any) -> Tables:
     """The tables of a space for values in ``dtype``, float64 or float32."""
     columns, domains = layout(space, grid), [slot.domain for slot in space.slots]
     blocks = [block for block in columns.blocks if not block.is_pool]
-    parameter = np.array([slot.parameter for slot in space.slots], np.int32)
     domain_keys = [_domain_keys(domain, dtype) for domain in domains]
     smallest, largest, values, value_ends = zip(*domain_keys, strict=True)
     first, step = np.array([_steps(domain.axis) for domain in domains], dtype).T
     low, high = _test_keys(space, dtype)
     return Tables(
-        parameter=parameter,
-        first_slot=np.searchsorted(parameter, np.arange(len(space))).astype(np.int32),
         borders=join_slots([cell_borders(domain, grid, dtype) for domain in domains]),
         code=np.array([block.start - columns.offsets[block.parameter] for block in blocks], np.int32),
         inactive=np.array(columns.n_codes, np.int32) - 1,

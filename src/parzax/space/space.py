@@ -138,7 +138,7 @@ class Space:
         """
         return Frame.of(self, dtype)
 
-    def self.check_dtype(dtype: Any, *, native: bool, arrays: bool = True) -> None:
+    def check_dtype(self, dtype: Any, *, native: bool, arrays: bool = True) -> None:
         """Raise ValueError for a domain whose values a dtype cannot tell apart.
 
         If ``native``, values are given in that dtype; else they were encoded in float64, and only their
