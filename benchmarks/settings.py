@@ -18,7 +18,7 @@ from parzax.split.merits import Equal
 _NONE = {"split": px.Split(Optuna(), merit=Equal()), "comparison": Comparison()}
 _PARTS = {
     "split": px.Split, "smoothing": Smoothing, "acquisition": Relative, "start": px.samplers.RandomStart,
-    "proposal": px.Proposal, "comparison": Comparison,
+    "proposal": px.samplers.Proposal, "comparison": Comparison,
 }  # fmt: skip
 _COMPARED = {"compared_bandwidth": "bandwidth", "compared_top": "top"}
 

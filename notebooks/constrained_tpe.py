@@ -66,7 +66,7 @@ print("least feasible loss:", problem.feasible_optimum)
 
 # %%
 n_evaluations = 50
-c_tpe = px.c_tpe(square, proposal=px.Proposal(24, epsilon=jnp.asarray(0.0), repeats=True))
+c_tpe = px.c_tpe(square, proposal=px.samplers.Proposal(24, epsilon=jnp.asarray(0.0), repeats=True))
 runs = px.optimize_many(jax.random.split(jax.random.key(1), 1000), c_tpe, problem, n_evaluations)
 assert runs.x.shape == (1000, n_evaluations, 2)
 assert runs.losses.shape == runs.constraints.shape == (1000, n_evaluations, 1)
@@ -294,7 +294,7 @@ else:
 
 # %% tags=["runs"]
 cube = px.Space({name: px.Float(-5, 5) for name in "xyz"})
-mo_tpe = px.mo_tpe(cube, proposal=px.Proposal(100, epsilon=jnp.asarray(0.0), repeats=True))
+mo_tpe = px.mo_tpe(cube, proposal=px.samplers.Proposal(100, epsilon=jnp.asarray(0.0), repeats=True))
 
 
 def bowls(key, x):

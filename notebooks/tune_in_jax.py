@@ -135,7 +135,7 @@ def search(sampler, problem, key):
     return trace, px.importance.estimate(encoded), samples, px.interactions(encoded)
 
 
-survey = px.tpe(space, n_constraints=1, proposal=px.Proposal(epsilon=jnp.asarray(0.75)))
+survey = px.tpe(space, n_constraints=1, proposal=px.samplers.Proposal(epsilon=jnp.asarray(0.75)))
 start = time.perf_counter()
 trace, importance, samples, pairs = jax.block_until_ready(search(survey, problem, jax.random.key(0)))
 assert time.perf_counter() - start < 300
@@ -192,7 +192,7 @@ for name, share in zip(space.names, result.importance[levels.index(0.1)], strict
 # first seven suggestions are the best rows of the source. Now no suggestion after the first round is random.
 
 # %% tags=["runs"]
-never_random = px.Proposal(epsilon=jnp.asarray(0.0))
+never_random = px.samplers.Proposal(epsilon=jnp.asarray(0.0))
 hidden = problem_of(images.at[:, 32:].set(0.0))
 sampler = px.meta_learn_tpe(space, {"digits": log}, n_constraints=1, proposal=never_random)
 again, importance_again, *_ = search(sampler, hidden, jax.random.key(1))

@@ -28,7 +28,7 @@ def test_a_plain_function_of_a_number():
 def test_the_key_comes_first():
     with pytest.raises(TypeError, match=r"key must be a typed key .*the key comes first"):
         px.optimize(px.tpe(SPACE), loss, KEY, 5)  # pyright: ignore
-    with pytest.raises(TypeError, match="keys must be typed, .*and come first"):
+    with pytest.raises(TypeError, match=r"keys must be typed, .*and come first"):
         px.optimize_many(px.tpe(SPACE), loss, KEY[None], 5)  # pyright: ignore
 
 

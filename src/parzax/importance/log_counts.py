@@ -28,8 +28,9 @@ _GRID = Grid()
 class Counts:
     """Histogram of each target set and of the region over the cells of the grid.
 
-    `parzax.importance.estimate` needs nothing else. Made by `Counts.of` from encoded rows, by `parzax.lens.count`
-    from large files, and by `Counts.from_table` from any engine's group-by. A pytree; leading axes are batches.
+    `parzax.importance.estimate` needs nothing else. Made by `Counts.of` from encoded rows, by
+    `parzax.lens.count` from large files, and by `Counts.from_table` from any engine's group-by. A pytree;
+    leading axes are batches.
 
     Attributes:
         counts: (q + 1, w) weight per cell: one row per level in the order of ``levels``, then the region.
@@ -62,7 +63,7 @@ class Counts:
 
         >>> import numpy as np, parzax as px
         >>> space, x = px.Space({"x": px.Int(1, 2)}), np.array([[1.0], [2.0], [2.0]])
-        >>> px.Counts.of(px.encode(space, x, np.arange(3.0), 0.3)).counts.tolist()
+        >>> px.importance.Counts.of(px.encode(space, x, np.arange(3.0), 0.3)).counts.tolist()
         [[1, 0, 0], [1, 2, 0]]
         """
         check_encoded(encoded, "Counts.of")
@@ -110,7 +111,7 @@ class Counts:
 
         >>> import parzax as px
         >>> table = {"parameter": ["x"] * 3, "level": [0, 1, 1], "cell": [0, 0, 1], "count": [2, 1, 5]}
-        >>> px.Counts.from_table(px.Space({"x": px.Int(1, 2)}), 0.25, **table).counts.tolist()
+        >>> px.importance.Counts.from_table(px.Space({"x": px.Int(1, 2)}), 0.25, **table).counts.tolist()
         [[2, 0, 0], [3, 5, 0]]
         """
         _checks.instance("space", space, Space, "a parzax.Space")
@@ -162,13 +163,13 @@ class Counts:
 
         >>> import numpy as np, parzax as px
         >>> space, x = px.Space({"x": px.Int(1, 2)}), np.array([[1.0], [2.0], [2.0]])
-        >>> part = px.Counts.of(px.encode(space, x, np.arange(3.0), 0.5, cutoffs=[1.0, 2.0]))
+        >>> part = px.importance.Counts.of(px.encode(space, x, np.arange(3.0), 0.5, cutoffs=[1.0, 2.0]))
         >>> part.merge(part).counts.tolist()
         [[2, 2, 0], [2, 4, 0]]
         """
         parts = (self, *others)
         for other in others:
-            _checks.instance("others", other, Counts, "parzax.Counts")
+            _checks.instance("others", other, Counts, "parzax.importance.Counts")
             _check_same(self, other)
         counts = [part.counts for part in parts]
         if not _checks.is_traced(*counts):

@@ -35,7 +35,7 @@ _PARTS = {
     "smoothing=parzax.density.Smoothing": Smoothing,
     "acquisition=parzax.acquisition.Relative": Relative,
     "start=parzax.samplers.RandomStart": RandomStart,
-    "proposal=parzax.Proposal": Proposal,
+    "proposal=parzax.samplers.Proposal": Proposal,
 }
 GUESSES = {name.name: f"{part}({name.name}=...)" for part, kind in _PARTS.items() for name in fields(kind)}
 GUESSES["direction"] = "directions=..."
