@@ -26,8 +26,8 @@ _COMPARED = {"compared_bandwidth": "bandwidth", "compared_top": "top"}
 def adjusted(preset: Callable[..., Sampler], **options: Any) -> Callable[..., Sampler]:
     """The preset with other values of the fields of its parts, given by the names of the fields.
 
-    Fields of a comparison are ``compared_bandwidth``, ``compared_top`` and otherwise its own names; arguments of
-    the preset are passed on.
+    Fields of a comparison are ``compared_bandwidth``, ``compared_top`` and otherwise its own names; arguments
+    of the preset are passed on.
     """
     preset, chosen = (preset.func, dict(preset.keywords)) if isinstance(preset, partial) else (preset, {})
     parameters = signature(preset).parameters

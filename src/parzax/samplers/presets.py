@@ -122,7 +122,7 @@ def tpe(
     >>> import parzax as px
     >>> space = px.Space({"x": px.Float(0, 1)})
     >>> px.tpe(space, split=px.Split(gamma=px.gamma.Linear(0.1))).split.gamma
-    Linear(beta=0.1, down=False)
+    Linear(beta=0.1)
     """
     if n_objectives is None:
         n_objectives = len(directions) if isinstance(directions, (tuple, list)) else 1
