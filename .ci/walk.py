@@ -4,9 +4,9 @@ python .ci/walk.py             # this checkout
 python .ci/walk.py FOLDER/src  # another one
 
 As a reader follows them: each call of one function by another counts when it first happens. A stay is an
-unbroken run of calls within one file of src/parzax; a climb is a call from a folder to one that stands lower in
-the table of DESIGN, such as from the core to the lens. Calls while modules are imported, and of generators and
-comprehensions, do not count.
+unbroken run of calls within one file of src/parzax; a climb is a call from a folder to one that stands
+lower in the table of DESIGN, such as from the core to the lens. Calls while modules are imported, and of
+generators and comprehensions, do not count.
 """
 
 import contextlib
@@ -89,9 +89,8 @@ def main() -> None:
             cli.main(command)
             sys.setprofile(None)
     stays = 1 + sum(before != after for before, after in pairwise(files))
-    print(
-        f"status {status}: {len(files):,} calls in {len(set(files))} files, {stays:,} stays, {climbs:,} climbs"
-    )
+    calls = f"{len(files):,} calls in {len(set(files))} files"
+    print(f"status {status}: {calls}, {stays:,} stays, {climbs:,} climbs")
 
 
 if __name__ == "__main__":

@@ -109,7 +109,10 @@ def targets() -> None:
     page = (HERE / "targets.md").read_text(encoding="utf-8")
     names: dict = {}
     exec(page.split("```python\n")[1].split("```")[0], names)
-    px.plotting.importance_over_weights(px.importance_over_weights(names["obs"]))
+    weights = np.linspace(0, 1, 11)
+    px.plotting.importance_over_weights(
+        {w: px.cond_ped_anova(names["obs"], objective=[1 - w, w]) for w in weights}
+    )
     plt.savefig(HERE / "importance_over_weights.png", dpi=110)
 
 

@@ -44,7 +44,7 @@ def loss_and_excess(center, middle, radius, key, x):
 
 
 def disc_problem(radius=2.0, center=-2.0, middle=1.0):
-    """The squared distance from a point, in a disc; numbers are arrays, so that other ones compile nothing."""
+    """The squared distance from a point, in a disc; numbers are arrays: other ones compile nothing."""
     numbers = [jnp.asarray(number) for number in (center, middle, radius)]
     best = jnp.maximum(2**0.5 * jnp.abs(numbers[0] - numbers[1]) - numbers[2], 0) ** 2
     fn = jax.tree_util.Partial(loss_and_excess, *numbers)

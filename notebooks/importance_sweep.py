@@ -150,7 +150,8 @@ assert abs(good.max() + 4.4) < 0.2
 # ## Parameters that do nothing
 #
 # We add two columns: `noise`, which the loss ignores, and `constant`. The default estimator subtracts what
-# chance would explain; `GridEstimator.optuna()` reproduces Optuna 5. With 100 rows the difference is plain.
+# chance would explain; `px.divergence.Pearson()` on `px.Grid.optuna()` reproduces Optuna 5. With 100 rows
+# the difference is plain.
 
 # %%
 n_few = 100

@@ -132,7 +132,7 @@ def search(sampler, problem, key):
     trace = px.optimize(run, sampler, problem, 640, n_parallel=64)
     encoded = px.encode(space, trace.x, trace.losses[:, 0], levels)
     samples = px.importance.resample(halves, encoded, 200)
-    return trace, px.importance.estimate(encoded), samples, px.interactions(encoded)
+    return trace, px.importance.estimate(encoded), samples, px.importance.interactions(encoded)
 
 
 survey = px.tpe(space, n_constraints=1, proposal=px.samplers.Proposal(epsilon=jnp.asarray(0.75)))
@@ -200,7 +200,7 @@ alone, *_ = search(px.tpe(space, n_constraints=1, proposal=never_random), hidden
 print("best feasible loss after   with the source   without")
 for n in (7, 64, 128, 640):
     print(f"{n:>24} {again.best_losses()[n - 1]:>17.3f} {alone.best_losses()[n - 1]:>9.3f}")
-shares = dict(zip(space.names, importance_again.share[levels.index(0.1)], strict=True))
+shares = dict(zip(space.names, importance_again.importance[levels.index(0.1)], strict=True))
 assert shares["rate"] + shares["units"] > 0.5, "what mattered before matters again"
 
 # %%

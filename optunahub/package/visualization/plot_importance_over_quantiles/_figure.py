@@ -58,7 +58,7 @@ def plot_importance_over_quantiles(
             the objective.
         direction: "minimize" or "maximize", the direction of ``target``.
         max_parameters: number of curves. The sum of the other parameters is one more curve.
-        options: further arguments of `parzax.cond_ped_anova`, such as ``region_quantile``,
+        options: further arguments of `parzax.cond_ped_anova`, such as ``region``,
             ``n_resamples``, ``objective`` or ``objective="pareto"``. By default a single log has
             500 resamples, or fewer if it is large.
 
