@@ -4,9 +4,9 @@ python .ci/walk.py             # this checkout
 python .ci/walk.py FOLDER/src  # another one
 
 As a reader follows them: each call of one function by another counts when it first happens. A stay is an
-unbroken run of calls within one file of src/parzax; a climb is a call from a folder to one that stands
-lower in the table of DESIGN, such as from the core to the lens. Calls while modules are imported, and of
-generators and comprehensions, do not count.
+unbroken run of calls within one file of src/parzax. A climb is a call from a folder to one that stands lower
+in the table of DESIGN, such as from the core to the lens. Calls while modules are imported, and of generators
+and comprehensions, do not count.
 """
 
 import contextlib

@@ -40,7 +40,7 @@ PROMISED = {
 # Members that are packages, and what is used of them.
 PACKAGES = {
     "acquisition": {"constrained_score", "log_ratio", "log_relative_ratio", "naive_product"},
-    "ages": {"AbstractAges", "Equal", "Ramp"},
+    "ages": {"AbstractAges", "Ramp"},
     "bandwidth": {
         *("AbstractBandwidth", "Constant", "Dimension", "FixedTop", "Hyperopt", "LeaveOneOut", "Neighbours"),
         *("OptunaTop", "Scott"),
@@ -52,8 +52,8 @@ PACKAGES = {
     "gamma": {"AbstractGamma", "Linear", "Optuna", "Sqrt"},
     "importance": {
         *("Counts", "Encoded", "Grid", "Importance", "Interactions", "encode", "estimate", "interactions"),
-        *("chebyshev", "inter_regime_variance", "importance", "pareto_losses", "resample", "cell_starts"),
-        *("shuffle", "unweighted_variance", "weighted_sum", "within_regime_variance"),
+        *("chebyshev", "importance", "pareto_losses", "resample", "cell_starts"),
+        *("shuffle", "weighted_sum", "within_regime_variance"),
     },
     "kernels": {"AbstractKernel", "AbstractProductKernel", "AitchisonAitken", "TruncatedNormal"},
     "lens": {

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import parzax as px
+from parzax.density import fitting
 from parzax.density import rows as host
 
 
@@ -19,14 +20,14 @@ def test_few_compilations_over_fifty_sizes():
     sizes = {1, 64, 65, 256, 257, 1024, 1025, 4095, 4096, *np.geomspace(2, 4000, 41).astype(int).tolist()}
     while len(sizes) < 50:
         sizes.add(int(rng.integers(1, 4097)))
-    before = _compiled(host.fit_program), _compiled(host.log_prob_at)
+    before = _compiled(fitting.fit), _compiled(host.log_prob_at)
     at = np.linspace(0, 1.25, 8)[:, None]
     for n in sorted(sizes):
         rows = rng.uniform(0, 1.25, (n, 1))
         pe = px.ParzenEstimator.fit(space, rows)
         assert np.isfinite(pe.log_prob(at)).all()
         np.testing.assert_allclose(pe.prior_weight, 1 / (n + 1), rtol=1e-6)
-    after = _compiled(host.fit_program), _compiled(host.log_prob_at)
+    after = _compiled(fitting.fit), _compiled(host.log_prob_at)
     assert len(sizes) >= 50
     assert all(1 <= b - a <= 4 for a, b in zip(before, after, strict=True)), (before, after)
 
@@ -56,7 +57,7 @@ def test_few_compilations_over_fifty_numbers_of_points():
 def test_values_of_settings_do_not_compile_again():
     """Arrays are traced: other clips, tops, weights and prior weights use what is compiled."""
     space = px.Space({"x": px.Float(0.0, 1.5)})
-    before = _compiled(host.fit_program)
+    before = _compiled(fitting.fit)
     for value in (0.1, 0.2, 0.3):
         setting = np.asarray(value)
         px.ParzenEstimator.fit(
@@ -66,4 +67,4 @@ def test_values_of_settings_do_not_compile_again():
             bandwidth=px.bandwidth.Scott(setting),
             prior_weight=setting,
         )
-    assert _compiled(host.fit_program) == before + 1
+    assert _compiled(fitting.fit) == before + 1

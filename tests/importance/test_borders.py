@@ -5,8 +5,7 @@ import pytest
 
 import parzax as px
 from parzax._numerics import float_of_key, ordered_key
-from parzax.importance.borders import build_tables, cell_borders
-from parzax.importance.layout import grid_cells
+from parzax.importance.layout import build_tables, cell_borders, grid_cells
 
 DOMAINS = {
     "float": px.Float(0, 1),

@@ -7,6 +7,7 @@ from conftest import coarse_method
 
 import parzax as px
 from parzax import importance
+from parzax.importance import variance
 
 LARGE = np.array([2**40, 3])
 
@@ -15,7 +16,7 @@ def test_counts_beyond_int32():
     """Catches counts that wrap round on their way to the device."""
     found = px.importance.within_regime_variance(np.array([1.0, 2.0]), LARGE, LARGE, np.array(2**41))
     np.testing.assert_allclose(found, 0.5, rtol=1e-6)
-    share = importance.inter_regime_variance(LARGE, LARGE, dtype=jnp.dtype(jnp.float32))
+    share = variance.inter_regime_variance(LARGE, LARGE, dtype=jnp.dtype(jnp.float32))
     assert float(share) == 0
 
 

@@ -9,7 +9,7 @@ import pytest
 from conftest import COARSE, OPTUNA
 
 import parzax as px
-from parzax.importance.log_counts import configuration_share
+from parzax.importance.counts import configuration_share
 from parzax.importance.resample import _number_groups, sample_counter, shuffle_counter
 from parzax.lens.results.shuffles import shuffled_group_counts
 from parzax.lens.results.uncertainty import holm

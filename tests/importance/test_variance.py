@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.importance import importance, inter_regime_variance, unweighted_variance
+from parzax.importance.variance import importance, inter_regime_variance, unweighted_variance
 
 RNG = np.random.default_rng(0)
 # Rows of a target and of the region in two regimes with a value and in "inactive".

@@ -186,9 +186,7 @@ def test_what_is_not_above_chance_is_never_called_first():
     assert mattered.startswith("What mattered: no parameter is above chance")
     assert doubtful in mattered
     assert " comes first in " not in sure
-    assert then == (
-        "Do next: add rows, or ask about the better half (level 0.5), which has more of them among the best."
-    )
+    assert then.startswith("Do next: add rows, or ask about the better half (level 0.5)")
 
 
 def test_the_first_sentence_is_true_of_the_importances():

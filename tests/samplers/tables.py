@@ -251,7 +251,7 @@ FAMILY = {
         oracle.Settings(rule="optuna", kernel="neighbours", top=None, forget=True),
     ),
     "optuna_tpe, all ages": (
-        lambda s: adjusted(px.optuna_tpe, ages=px.ages.Equal())(s), 1, 0,
+        lambda s: adjusted(px.optuna_tpe, ages=None)(s), 1, 0,
         oracle.Settings(rule="optuna", kernel="neighbours", top=None),
     ),
     "optuna_tpe, constrained": (

@@ -49,7 +49,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "top": {"0.8": 0.8, "by rows": bandwidth.OptunaTop()},
     "joint": {"yes": True, "no": False},
     "n_candidates": {"8": 8, "24": 24, "64": 64, "512": 512},
-    "ages": {"equal": px.ages.Equal(), "ramp": px.ages.Ramp()},
+    "ages": {"equal": None, "ramp": px.ages.Ramp()},
     "merit": {"equal": px.merits.Equal(), "by rank": px.merits.ByRank()},
     "prior_weight": {"0.5": 0.5, "1": 1.0, "2": 2.0},
     "epsilon": {"0": 0.0, "0.1": 0.1},

@@ -12,16 +12,8 @@ class AbstractAges(eqx.Module):
     """A rule for mixture weights by age."""
 
     @abc.abstractmethod
-    def __call__(self, mask: Bool[Array, " n"], dtype: jnp.dtype) -> Float[Array, " n"] | None:
-        """Weights of the rows of a group, oldest first; None if all weights are equal."""
-
-
-@final
-class Equal(AbstractAges):
-    """Equal weights for all rows, as in the papers."""
-
-    def __call__(self, mask: Bool[Array, " n"], dtype: jnp.dtype) -> None:
-        """Return None, which stands for equal weights."""
+    def __call__(self, mask: Bool[Array, " n"], dtype: jnp.dtype) -> Float[Array, " n"]:
+        """Weights of the rows of a group, oldest first."""
 
 
 @final

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.tree_util import register_dataclass
 from jaxtyping import Bool, Float, Int, Shaped
 
 from parzax import _checks
@@ -26,7 +27,9 @@ _MOST_VALUES = 2**31 - 1
 Families = tuple[tuple[str, type[AbstractKernel]], ...]
 
 
-class Regimes(eqx.Module):
+@register_dataclass
+@dataclass(frozen=True, eq=False)
+class Regimes:
     """k regimes whose kernels are of one family and are evaluated together.
 
     Arrays over regimes have the regimes on their first axis, because processors vectorise over the last axis.
@@ -36,8 +39,9 @@ class Regimes(eqx.Module):
     regime: Int[Any, " k"]
     slot: Int[Any, " k"]  # index of each regime among all regimes of the space
     n_values: Int[Any, " k"]  # 0 for a continuous domain
-    family: type[Any] = eqx.field(static=True)  # an `AbstractKernel`
-    most: int = eqx.field(static=True)  # upper bound on the numbers of values
+    family: type[Any] = field(metadata={"static": True})  # an `AbstractKernel`
+    categorical: bool = field(metadata={"static": True})  # whether the scales come from a rule for categories
+    most: int = field(metadata={"static": True})  # upper bound on the numbers of values
     # Discrete regimes with at most v values: the lower and the upper ends of the cells of all values.
     cells: Float[Any, "2 k v"] | None = None
     axis: AbstractCells | None = None  # axes of discrete regimes with more values, stacked
@@ -55,11 +59,10 @@ class Regimes(eqx.Module):
         """Mask of the points at which each regime applies."""
         return self.columns(at.regime) == self.regime[:, None]
 
-    def __len__(self) -> int:
-        return len(self.parameter)
 
-
-class Basis(eqx.Module):
+@register_dataclass
+@dataclass(frozen=True, eq=False)
+class Basis:
     """The arrays of a space that all its densities share.
 
     ``parts`` hold each regime once, except regimes with a single value: their kernels are constant.
@@ -67,15 +70,13 @@ class Basis(eqx.Module):
 
     frame: Frame  # the space as arrays
     parts: tuple[Regimes, ...]  # regimes by family, and by how their kernels are evaluated
-    numeric: Regimes  # regimes whose scales come from a bandwidth rule for numbers
-    categories: Regimes  # regimes whose scales come from a rule for categories
-    families: tuple[Regimes, ...]  # all regimes, one entry per kernel family
+    groups: tuple[Regimes, ...]  # all regimes, by family and by the kind of their bandwidth rule
     # Whether some continuous parameter is always active; if so, two draws are never equal.
-    free_continuum: bool = eqx.field(static=True)
+    free_continuum: bool = field(metadata={"static": True})
     # Whether the kernels of continuous regimes are evaluated pair by pair, see `loses_digits`.
-    pairwise: bool = eqx.field(static=True)
+    pairwise: bool = field(metadata={"static": True})
     # Upper bound on the log of kernel / wide kernel; None if it is unknown.
-    peak: float | None = eqx.field(static=True)
+    peak: float | None = field(metadata={"static": True})
 
     @property
     def n_parameters(self) -> int:
@@ -117,15 +118,13 @@ def basis_of(space: Space, dtype: Any, families: Families = (), smallest: float 
         return groups
 
     parts = grouped(lambda s: None if domains[s].n_values == 1 else (family[s], *_evaluation(domains[s])))
-    by_rule = grouped(lambda s: isinstance(domains[s], Categorical))
+    groups = grouped(lambda s: (family[s], isinstance(domains[s], Categorical)))
     continuous = [s for s, domain in enumerate(domains) if domain.n_values is None]
     always = [not space.domains[space.slots[s].parameter][0].conditions for s in continuous]
     return Basis(
         frame=frame_of(space, dtype),
         parts=tuple(_regimes(space, part, key[0], dtype) for key, part in parts.items() if key is not None),
-        numeric=_regimes(space, by_rule.get(False, []), TruncatedNormal),
-        categories=_regimes(space, by_rule.get(True, []), AitchisonAitken),
-        families=tuple(_regimes(space, part, one) for one, part in grouped(lambda s: family[s]).items()),
+        groups=tuple(_regimes(space, part, family) for (family, _), part in groups.items()),
         free_continuum=any(always),
         pairwise=loses_digits(dtype, len(continuous), smallest),
         peak=None if families else _peak(space, smallest),
@@ -147,45 +146,28 @@ def loses_digits(dtype: Any, n_continuous: int, smallest: float | None) -> bool:
 
 def _peak(space: Space, smallest: float | None) -> float | None:
     """Upper bound on the log of kernel / wide kernel; each numeric factor adds log(1 / scale) + 1/2."""
-    out = 0.0
+    peak = 0.0
     for domains in space.domains:
-        axes = [domain.axis for domain in domains]
-        widths = [axis.narrowest() if axis.discrete else smallest for axis in axes]
-        scales = [width for width in widths if width is not None]
-        if len(scales) < len(widths):
+        widths = [domain.axis.narrowest() if domain.axis.discrete else smallest for domain in domains]
+        if None in widths:
             return None
-        out += 0.5 - math.log(min(scales))
-    return out
+        peak += 0.5 - math.log(min(width for width in widths if width is not None))
+    return peak
 
 
-def on_device(basis: Basis, traced: bool) -> Basis:
-    """The basis for a call with traced arrays, which keeps its NumPy leaves, or for one with JAX arrays."""
-    return basis if traced else device_copy(basis)
+def on_device(basis: Basis, *values: Any) -> Basis:
+    """The basis for a call with these values: it keeps its NumPy leaves if some are traced.
 
-
-class _Identity:
-    """A dictionary key that compares its value by identity."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Identity) and self.value is other.value
-
-
-def device_copy(basis: Basis) -> Basis:
-    """A basis with its arrays on the default device; only the first call transfers them."""
+    Else its arrays are on the default device; only the first call transfers them.
+    """
     config: Any = jax.config
-    return _device_copy(_Identity(basis), config.jax_default_device)
+    return basis if _checks.is_traced(*values) else _device_copy(basis, config.jax_default_device)
 
 
 @lru_cache(maxsize=256)
-def _device_copy(basis: _Identity, _: Any) -> Basis:
+def _device_copy(basis: Basis, _: Any) -> Basis:
     with jax.ensure_compile_time_eval():
-        return to_device(basis.value)
+        return to_device(basis)
 
 
 def families_of(space: Space, kernels: Mapping[str, type[AbstractKernel]] | None) -> Families:
@@ -228,7 +210,7 @@ def _regimes(space: Space, slots: list[int], family: type[AbstractKernel], dtype
     """The regimes of some slots; with ``dtype`` also their cells, or their axes."""
     rows = [(*space.slots[s][:2], s, space.slots[s].domain.n_values or 0) for s in slots]
     parameter, regime, slot, n_values = np.array(rows, np.int32).reshape(-1, 4).T
-    n = int(max(n_values, default=0))
+    n = int(max(n_values))
     most, cells, axis = n if n <= _FEW_VALUES else _most(n), None, None
     axes: list[Any] = [space.slots[s].domain.axis for s in slots]
     if dtype is not None and n > _FEW_VALUES:
@@ -236,4 +218,5 @@ def _regimes(space: Space, slots: list[int], family: type[AbstractKernel], dtype
     elif dtype is not None and n:
         ends = [axis.cell(np.minimum(np.arange(n), axis.n_values - 1), np.dtype(np.float64)) for axis in axes]
         cells = np.moveaxis(np.array(ends), 1, 0).astype(dtype)
-    return Regimes(parameter, regime, slot, n_values, family, most, cells, axis)
+    categorical = isinstance(space.slots[slots[0]].domain, Categorical)
+    return Regimes(parameter, regime, slot, n_values, family, categorical, most, cells, axis)

@@ -13,13 +13,13 @@ from jaxtyping import Array, Float, Int
 
 from parzax import _checks, _html
 from parzax._words import plural
-from parzax.density import restriction, rows
+from parzax.density import fitting, restriction, rows
 from parzax.density.basis import Basis, Families, basis_of, families_of, on_device
-from parzax.density.fitting import check_rules
 from parzax.density.mixture import Mixture
 from parzax.density.prior import check_masses, user_priors
 from parzax.kernels import AbstractKernel
-from parzax.kernels.bandwidth import AbstractBandwidth, Scott, as_categorical_bandwidth
+from parzax.kernels.bandwidth import AbstractBandwidth, Scott
+from parzax.kernels.bandwidth.categorical import as_categorical_bandwidth
 from parzax.space import Points, Space, check_dtype
 from parzax.status import describe
 
@@ -128,15 +128,15 @@ class ParzenEstimator:
         bandwidth = Scott() if bandwidth is None else bandwidth
         # Plain numbers stay static when the fit is compiled.
         prior_weight = prior_weight.item() if isinstance(prior_weight, np.generic) else prior_weight
-        check_rules(bandwidth, prior_weight)
+        fitting.check_rules(bandwidth, prior_weight)
         families = families_of(space, kernels)
         x, weight, mixture_weight = rows.checked_rows(space, x, weight, mixture_weight)
         dtype = x.unit.dtype if isinstance(x, Points) else x.dtype
         priors = user_priors(space, prior, dtype, families)
         check_masses(space, priors, dtype)
-        basis = on_device(basis_of(space, dtype, families), _checks.is_traced(x))
+        basis = on_device(basis_of(space, dtype, families), x)
         settings = bandwidth, as_categorical_bandwidth(top), prior_weight
-        mixture, status = rows.fit_program(basis, x, weight, mixture_weight, settings)
+        mixture, status = fitting.fit(basis, x, weight, mixture_weight, settings)
         rows.refuse_invalid(status, space, basis.frame, x, weight, mixture_weight, settings)
         return cls(replace(mixture, priors=priors), status, space, families, bandwidth.smallest)
 
@@ -192,15 +192,15 @@ class ParzenEstimator:
             _checks.one_of("form", form, ("product", "pairwise"))
         self._check()
         x, shape = rows.configurations(self.space, x)
-        traced, dtype = _checks.is_traced(self, x), self.scale.dtype
+        values = self, x
         # Rows are padded below, so few shapes are compiled. The form depends on the number before padding.
-        basis = on_device(self._basis_for(x.shape[0], form), traced)
+        basis = on_device(self._basis_for(x.shape[0], form), *values)
         log_prob = partial(rows.log_prob_at, basis, self.mixture, measure == "native")
-        if isinstance(x, np.ndarray) and not traced:
-            return rows.in_buckets(log_prob, self.space, x, dtype).reshape(shape)
+        if isinstance(x, np.ndarray) and not _checks.is_traced(self):
+            return rows.in_buckets(log_prob, self.space, x, self.scale.dtype).reshape(shape)
         # JAX values are compared with bounds rounded to the dtype of x.
         x = jnp.asarray(x)
-        return log_prob((on_device(basis_of(self.space, x.dtype), traced).frame, x)).reshape(shape)
+        return log_prob((on_device(basis_of(self.space, x.dtype), *values).frame, x)).reshape(shape)
 
     def prob(self, x: Any, measure: Measure = "native") -> Float[Array, "..."]:
         """Density of configurations: exp of `log_prob`, 0 outside the space."""
@@ -252,7 +252,7 @@ class ParzenEstimator:
         if any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0 for n in shape):
             raise ValueError(f"shape must consist of integers of at least 0, got {shape!r}.")
         check_dtype(self.space, self.scale.dtype, native=True)
-        basis = on_device(self._basis_for(0, "product"), _checks.is_traced(self, key))
+        basis = on_device(self._basis_for(0, "product"), self, key)
         mixture = replace(self.mixture, joint=_checks.flag("joint", joint))
         drawn = rows.draws(basis, mixture, key, math.prod(shape))
         return drawn.reshape(*shape, len(self.space))

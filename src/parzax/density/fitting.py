@@ -1,5 +1,7 @@
 """Fit bandwidths and weights of a mixture to rows. All functions are pure, jit- and vmap-able."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -8,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from parzax import _checks
+from parzax._compile import compiled
 from parzax.density.basis import Basis
 from parzax.density.mixture import Mixture
 from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth
@@ -24,36 +27,38 @@ def check_rules(bandwidth: Any, prior_weight: Any) -> None:
     _checks.setting("prior_weight", prior_weight, least=0)
 
 
-def fit_rows(
-    basis: Basis,
-    rows: Points,
-    weight: Shaped[Array, " n"],
-    mixture_weight: Shaped[Array, " n"] | None,
-    settings: Settings,
-    order: Int[Array, "d n"] | None = None,
+@compiled
+def fit(
+    basis: Basis, rows: Points | Float[Array, "n d"], weight: Any, mixture_weight: Any, settings: Settings
 ) -> tuple[Mixture, Int[Array, ""]]:
-    """Fit one kernel per row, and return the status; see `parzax.ParzenEstimator.fit`.
+    """Fit one kernel per row, given as points or native values, and return the status; weights of None are 1.
 
-    ``order`` has the row indices sorted by unit coordinate, for each parameter.
+    See `parzax.ParzenEstimator.fit`.
     """
-    (_, _, prior_weight), dtype = settings, rows.unit.dtype
-    weight, usable = weight.astype(dtype), rows.valid.all(axis=-1)
-    valid = _is_weight(weight)
-    if mixture_weight is not None:
-        mixture_weight = mixture_weight.astype(dtype)
-        valid &= (weight == 0) | _is_weight(mixture_weight)
+    if not isinstance(rows, Points):
+        # Without rows one absent row is added, because drawing an index needs at least one row.
+        if not len(rows):
+            rows = jnp.full((1, basis.n_parameters), jnp.nan, rows.dtype)
+            weight, mixture_weight = jnp.zeros(1, rows.dtype), None
+        rows = basis.frame.encode(rows)
+    dtype, usable = rows.unit.dtype, rows.valid.all(axis=-1)
+    weight, mixture_weight = (
+        jnp.ones(len(rows), dtype) if given is None else jnp.asarray(given).astype(dtype)
+        for given in (weight, mixture_weight)
+    )
+    valid = _is_weight(weight) & ((weight == 0) | _is_weight(mixture_weight))
     # A row of weight 0 is absent, so its values do not matter.
     invalid = (~valid | ((weight > 0) & ~usable)).any()
-    weight = jnp.where(usable & valid, weight, 0)
     # A row of weight 0 keeps its kernel, which is the derivative of the density with respect to the weight.
-    present = (usable & valid)[:, None]
-    rows = jax.tree.map(lambda a: jnp.where(present, a, jnp.zeros_like(a)), rows)
-    rows = eqx.tree_at(lambda r: r.regime, rows, jnp.where(present, rows.regime, INACTIVE))
-    mixed = weight if mixture_weight is None else weight * jnp.where(present[:, 0], mixture_weight, 0)
-    prior = jnp.asarray(prior_weight, dtype)
+    present = usable & valid
+    rows = jax.tree.map(lambda a: jnp.where(present[:, None], a, jnp.zeros_like(a)), rows)
+    rows = replace(rows, regime=jnp.where(present[:, None], rows.regime, INACTIVE))
+    weight = jnp.where(present, weight, 0)
+    mixed = weight * jnp.where(present, mixture_weight, 0)
+    prior = jnp.asarray(settings[2], dtype)
     invalid |= ~_is_weight(prior)
     prior = jnp.where(_is_weight(prior), prior, 0)
-    scale, positive = slot_scales(basis, rows, weight, settings, order)
+    scale, positive = slot_scales(basis, rows, weight, settings, None)
     row_weight = mixed.sum()
     bits = {
         Status.NO_ROWS: ~(row_weight > 0),
@@ -99,49 +104,45 @@ def slot_scales(
 ) -> tuple[Float[Array, "#n s"], Bool[Array, ""]]:
     """Bandwidths of the kernels in every slot; a single row if the rule gives all kernels one scale.
 
-    One call of the rule handles all numeric slots, so the rule is compiled once. Each setting of the rule is
-    one number, or one number per parameter. A scale that is not positive and finite is replaced by 1. The
-    second result says whether all scales were positive and finite.
+    One call of the rule handles all slots of a kernel family. Each setting of the rule is one number, or one
+    number per parameter. A scale that is not positive and finite is replaced by 1. The second result says
+    whether all scales were positive and finite. ``order`` has the row indices sorted by unit coordinate, for
+    each parameter.
     """
     (bandwidth, top, prior_weight), positive = settings, jnp.ones((), bool)
-    dtype, numeric, categories = rows.unit.dtype, basis.numeric, basis.categories
+    dtype, n_parameters = rows.unit.dtype, basis.n_parameters
     has_prior = not (isinstance(prior_weight, (int, float)) and prior_weight == 0)
+    shared = {"prior_position": 0.5 if has_prior else None, "n_parameters": n_parameters}
     out = jnp.ones((basis.n_slots, 1 if bandwidth.one_scale else len(rows)), dtype)
 
-    if len(numeric):
-        shared = {"prior_position": 0.5 if has_prior else None, "n_parameters": basis.n_parameters}
-        individual, common = _settings_of_slots(bandwidth, numeric.parameter, basis.n_parameters)
-
-        def slot_scale(settings: Any, position: Array, weight: Array, n_values: Any, order: Any) -> Array:
-            rule = eqx.combine(settings, common)
-            scale = rule(position, weight, n_values=n_values, order=order, **shared)
-            return scale[:1] if rule.one_scale else scale
-
-        scales = jax.vmap(slot_scale)(
-            individual,
-            numeric.columns(rows.unit),
-            jnp.where(numeric.here(rows), weight[None], 0),
-            jnp.asarray(numeric.n_values) if numeric.most else None,
-            None if order is None else order[numeric.parameter],
-        )
-        usable = (scales > 0) & (scales < jnp.inf)
-        out, positive = out.at[numeric.slot].set(jnp.where(usable, scales, 1)), usable.all()
-    if len(categories):
-        size = jnp.where(categories.here(rows), weight[None], 0).sum(axis=-1)
+    def category_scale(top: Any, weight: Array, n_choices: Array) -> Array:
+        size = weight.sum()
         size = size + 1 if has_prior else jnp.where(size > 0, size, 1)
-        prior = jnp.asarray(prior_weight, dtype)
-        individual, common = _settings_of_slots(top, categories.parameter, basis.n_parameters)
+        return jnp.asarray(top(size, jnp.asarray(prior_weight, dtype), n_choices), dtype)[None]
 
-        def category_scale(settings: Any, size: Array, n_choices: Array) -> Array:
-            return jnp.asarray(eqx.combine(settings, common)(size, prior, n_choices), dtype)
+    def number_scale(rule: Any, weight: Array, n_values: Any, position: Array, order: Any) -> Array:
+        scale = rule(position, weight, n_values=n_values, order=order, **shared)
+        return scale[:1] if rule.one_scale else scale
 
-        scales = jax.vmap(category_scale)(individual, size, categories.n_values)
-        out = out.at[categories.slot].set(jnp.broadcast_to(scales[:, None], (len(categories), out.shape[1])))
+    for part in basis.groups:
+        n_values = jnp.asarray(part.n_values) if part.most else None
+        given = jnp.where(part.here(rows), weight[None], 0), n_values
+        if part.categorical:
+            scales = _over_slots(category_scale, top, part.parameter, n_parameters, *given)
+        else:
+            ordered = None if order is None else order[part.parameter]
+            of_rows = *given, part.columns(rows.unit), ordered
+            scales = _over_slots(number_scale, bandwidth, part.parameter, n_parameters, *of_rows)
+            usable = (scales > 0) & (scales < jnp.inf)
+            scales, positive = jnp.where(usable, scales, 1), positive & usable.all()
+        out = out.at[part.slot].set(scales)
     return out.T, positive
 
 
-def _settings_of_slots(rule: Any, parameter: Int[Any, " k"], n_parameters: int) -> tuple[Any, Any]:
-    """Split a rule into settings with one entry per slot and all other leaves; see `equinox.combine`."""
+def _over_slots(
+    function: Callable[..., Array], rule: Any, parameter: Int[Any, " k"], n_parameters: int, *columns: Any
+) -> Float[Array, "k _"]:
+    """function(rule, column, ...) for each of k slots; a setting has one number, or one per parameter."""
 
     def select(setting: Shaped[Any, " d"]) -> Shaped[Array, " k"]:
         if jnp.shape(setting) != (n_parameters,):
@@ -150,4 +151,5 @@ def _settings_of_slots(rule: Any, parameter: Int[Any, " k"], n_parameters: int) 
         return jnp.asarray(setting)[parameter]
 
     individual, common = eqx.partition(rule, lambda setting: jnp.ndim(setting) > 0)
-    return jax.tree.map(select, individual), common
+    individual = jax.tree.map(select, individual)
+    return jax.vmap(lambda own, *columns: function(eqx.combine(own, common), *columns))(individual, *columns)

@@ -49,29 +49,26 @@ def log_kernels(
     Everything that depends on the kernels alone is computed here, once for all calls of the function. -inf is
     replaced by a finite number, see `restored`. ``n_points`` is the total number of points.
     """
-    terms = []
+    terms, pairwise = [], False
     for part in basis.parts:
         kernels = kernels_of(part, rows, scale)
         if part.cells is not None:
             terms.append(_few_values(part, kernels, basis.n_slots))
-        elif part.axis is not None:
-            terms.append(_many_values(part, kernels, part.here(rows), basis.n_slots, n_points))
-        elif issubclass(part.family, AbstractProductKernel) and not basis.pairwise:
+        elif part.axis is None and issubclass(part.family, AbstractProductKernel) and not basis.pairwise:
             terms.append(_product(part, kernels))
-        else:
+        elif part.axis is None:
             terms.append(_pairwise(part, kernels))
+            pairwise = True
+        else:
+            terms.append(_many_values(part, kernels, part.here(rows), basis.n_slots, n_points))
+            pairwise = True
     terms += [_user_prior(prior, rows, basis.n_slots) for prior in priors]
 
     def evaluate(at: Points) -> Float[Array, "j n"]:
         zero = jnp.zeros((at.unit.shape[0], len(rows)), scale.dtype)
         return sum((term(at) for term in terms), zero)
 
-    return evaluate, any(part.axis is not None or _is_pairwise(basis, part) for part in basis.parts)
-
-
-def _is_pairwise(basis: Basis, part: Regimes) -> bool:
-    continuous = part.cells is None and part.axis is None
-    return continuous and (basis.pairwise or not issubclass(part.family, AbstractProductKernel))
+    return evaluate, pairwise
 
 
 def kernels_of(part: Regimes, rows: Points, scale: Float[Array, "n d"]) -> AbstractKernel:
@@ -120,7 +117,7 @@ def _pairwise(part: Regimes, kernels: AbstractKernel) -> LogKernels:
     def log_density(kernels: AbstractKernel, unit: Float[Array, " j"]) -> Float[Array, "j n"]:
         return jax.vmap(lambda x: jax.vmap(lambda kernel: kernel.log_density(x))(kernels))(unit)
 
-    return lambda at: _sum_of(log_density, kernels, part.columns(at.unit), part.here(at), _zeros(at, kernels))
+    return lambda at: _sum_of(log_density, kernels, part.columns(at.unit), part.here(at), kernels)
 
 
 def _many_values(
@@ -163,20 +160,17 @@ def _many_values(
     def terms(at: Points) -> Float[Array, "j n"]:
         # A value number from another regime may be too large here; its cell would have NaN derivatives.
         number = jnp.minimum(part.columns(at.index), last)
-        return _sum_of(read, regimes, number, part.here(at), _zeros(at, kernels))
+        return _sum_of(read, regimes, number, part.here(at), kernels)
 
     return terms
 
 
-def _zeros(at: Points, kernels: AbstractKernel) -> Float[Array, "j n"]:
-    first = jax.tree.leaves(kernels)[0]
-    return jnp.zeros((at.unit.shape[0], first.shape[1]), first.dtype)
-
-
 def _sum_of(
-    term: Callable[..., Array], regimes: Any, x: Array, here: Array, zero: Array
+    term: Callable[..., Array], regimes: Any, x: Array, here: Array, kernels: AbstractKernel
 ) -> Float[Array, "j n"]:
     """Sum of term(regime, x) over the regimes that apply, in a loop."""
+    first = jax.tree.leaves(kernels)[0]
+    zero = jnp.zeros((here.shape[1], first.shape[1]), first.dtype)
 
     def add(total: Float[Array, "j n"], one: Any) -> tuple[Float[Array, "j n"], None]:
         regime, x, here = one
@@ -188,14 +182,13 @@ def _sum_of(
 def _user_prior(prior: UserPrior, rows: Points, n_slots: int) -> LogKernels:
     """log prior - log wide kernel, for the rows that are not in the regime of a user's prior."""
     absent = ~prior.here(rows)
-    return lambda at: jnp.where(absent[None], prior_ratio(n_slots, at, prior)[:, None], 0)
 
+    def terms(at: Points) -> Float[Array, "j n"]:
+        unit, index = at.unit[:, prior.parameter], at.index[:, prior.parameter]
+        ratio = finite(prior.log_prob(unit, index) - prior.log_wide(unit, index), n_slots)
+        return jnp.where(absent[None] & prior.here(at)[:, None], ratio[:, None], 0)
 
-def prior_ratio(n_slots: int, at: Points, prior: UserPrior) -> Float[Array, " j"]:
-    """log prior - log wide kernel of a user's prior, at the points in its regime; else 0."""
-    unit, index = at.unit[:, prior.parameter], at.index[:, prior.parameter]
-    difference = prior.log_prob(unit, index) - prior.log_wide(unit, index)
-    return jnp.where(prior.here(at), finite(difference, n_slots), 0)
+    return terms
 
 
 def finite(x: Float[Array, "*n"], n_slots: int) -> Float[Array, "*n"]:

@@ -54,7 +54,7 @@ def conditional(
         at = frame_of(space, dtype).encode(jnp.stack([jnp.asarray(value, dtype) for value in row])[None])
     else:
         at = to_device(host_frame(space).encode(np.array(row)[None]), dtype)
-    basis = on_device(basis_of(space, dtype, families), _checks.is_traced(mixture, row))
+    basis = on_device(basis_of(space, dtype, families), mixture, row)
     is_given = tuple(name in given for name in space.names)
     columns = {space.index(name): domains for name, domains in kept.items()}
     return part, *_conditioned(replace(basis, pairwise=True), mixture, status, at, is_given, columns)

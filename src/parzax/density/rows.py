@@ -6,48 +6,43 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from parzax import _checks
 from parzax._checks import check_weight, warn_of_normalised
 from parzax._compile import compiled
 from parzax._numerics import capacity, to_device
 from parzax.density.basis import Basis
-from parzax.density.fitting import Settings, check_rules, fit_rows
+from parzax.density.fitting import Settings, check_rules
 from parzax.density.mixture import Mixture
 from parzax.space import Frame, Points, Space, check_dtype, check_regimes, host_frame, refuse_rows
 from parzax.status import Status
 
-# Number of NumPy rows encoded together, so that intermediate values stay in a core's cache.
-_CHUNK = 1 << 14
-
 
 def checked_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tuple[Any, Any, Any]:
-    """Rows and their weights as arguments of `fit_program`; rows in JAX arrays stay native values."""
+    """Rows and weights as arguments of `parzax.density.fitting.fit`; rows in JAX arrays stay native."""
     on_host = not isinstance(x, jax.Array)
-    x = _checks.float_array("x", _checks.ordered("x", x, space.names)) if on_host else x
+    x = _checks.float_array("x", _checks.ordered("x", x, space.names)) if on_host else _floating(space, x)
     if x.ndim != 2 or x.shape[1] != len(space):
         columns = "one column per parameter"
         remedies = {0: columns, 1: "x[:, None] for one parameter, x[None] for one row", 2: columns}
         remedy = remedies.get(x.ndim, "use jax.vmap for a batch")
         raise ValueError(f"x must have shape (n, {len(space)}), got {x.shape}; {remedy}.")
-    if on_host and not _checks.is_traced(weight, mixture_weight):
-        weight, mixture_weight = jax.device_get((weight, mixture_weight))
     n, given = len(x), {"weight": weight, "mixture_weight": mixture_weight}
-    if not on_host or any(isinstance(values, jax.Array) for values in given.values()):
+    if on_host and not _checks.is_traced(given):
+        given = {name: jax.device_get(values) for name, values in given.items()}
+    else:
         for name, values in given.items():
             if values is not None:
-                _checks.check_shape(name, values, n, hint="; use jax.vmap for a batch")
+                given[name] = values if isinstance(values, jax.Array) else np.asarray(values)
+                _checks.check_shape(name, given[name], n, hint="; use jax.vmap for a batch")
     if not on_host:
-        weight, mixture_weight = (
-            w if w is None or isinstance(w, jax.Array) else np.asarray(w) for w in given.values()
-        )
-        return _floating(space, x), weight, mixture_weight
+        return x, *given.values()
     dtype = jnp.result_type(float)
     check_dtype(space, dtype, native=False)
     size, counts = capacity(n), None
     given = {name: np.ones(n) if values is None else values for name, values in given.items()}
-    if any(isinstance(values, jax.Array) for values in given.values()):
+    if _checks.is_traced(given):
         # Weights may be traced, for example those of bootstrap replicates. The device then gives rows outside
         # the space weight 0 and sets INVALID_ROWS.
         padded = [jnp.pad(jnp.asarray(values, dtype), (0, size - n)) for values in given.values()]
@@ -99,13 +94,12 @@ def _check_range(weights: list[np.ndarray], dtype: Any) -> None:
 
 def encoded(space: Space, x: np.ndarray, size: int, dtype: Any) -> Points:
     """NumPy rows as ``size`` points (NumPy arrays with floats of ``dtype``), 0 after the last row."""
-    frame, shape = host_frame(space), (size, len(space))
-    points = Points(*(np.zeros(shape, kind) for kind in (np.int32, dtype, np.int32, bool)))
-    for start in range(0, len(x), _CHUNK):
-        chunk = frame.encode(x[start : start + _CHUNK])
-        for rows, values in zip(jax.tree.leaves(points), jax.tree.leaves(chunk), strict=True):
-            rows[start : start + len(values)] = values
-    return points
+
+    def padded(values: np.ndarray) -> np.ndarray:
+        values = values.astype(dtype, copy=False) if values.dtype.kind == "f" else values
+        return np.pad(values, ((0, size - len(values)), (0, 0)))
+
+    return jax.tree.map(padded, host_frame(space).encode(x))
 
 
 def _floating(space: Space, x: jax.Array) -> jax.Array:
@@ -147,22 +141,6 @@ def _bucket(n: int) -> int:
         return capacity(n)
     step = 1 << ((n - 1).bit_length() - 4)
     return -(-n // step) * step
-
-
-@compiled
-def fit_program(
-    basis: Basis, rows: Points | Float[Array, "n d"], weight: Any, mixture_weight: Any, settings: Settings
-) -> tuple[Mixture, Int[Array, ""]]:
-    """`fit_rows` for points or for native values; weights are 1 if they are None."""
-    if not isinstance(rows, Points):
-        # Without rows one absent row is added, because drawing an index needs at least one row.
-        if not len(rows):
-            rows = jnp.full((1, basis.n_parameters), jnp.nan, rows.dtype)
-            weight, mixture_weight = jnp.zeros(1, rows.dtype), None
-        rows = basis.frame.encode(rows)
-    weight = jnp.ones(len(rows), rows.unit.dtype) if weight is None else jnp.asarray(weight)
-    mixture_weight = None if mixture_weight is None else jnp.asarray(mixture_weight)
-    return fit_rows(basis, rows, weight, mixture_weight, settings)
 
 
 @compiled

@@ -43,7 +43,7 @@ def drawn_points(
     near = (frame.spread(regime) == frame.regime[None]) & ~frame.spread(from_prior)
     unit, width = frame.spread(unit), frame.spread(width)
     places = jnp.full(levels.shape, 0.5, dtype)
-    for part in basis.families:
+    for part in basis.groups:
         slot, n_values = part.slot, jnp.asarray(part.n_values)
         wide = jax.vmap(lambda n, family=part.family: family.wide(n, dtype))(n_values)
         kernel = (

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from parzax import _checks
-from parzax.density.ages import AbstractAges, Equal
+from parzax.density.ages import AbstractAges
 from parzax.density.basis import Basis, Families, basis_of, families_of
 from parzax.density.fitting import Settings, by_parameter, check_rules, normalised, slot_scales
 from parzax.density.mixture import AbstractMixture, Mixture
@@ -23,8 +23,8 @@ from parzax.kernels.bandwidth import (
     FixedTop,
     Neighbours,
     OptunaTop,
-    as_categorical_bandwidth,
 )
+from parzax.kernels.bandwidth.categorical import as_categorical_bandwidth
 from parzax.space import INACTIVE, Points, Space
 from parzax.split import SplitRows, State
 from parzax.status import Status
@@ -66,7 +66,8 @@ class Smoothing(AbstractSmoothing):
         top: rule of `parzax.bandwidth` for categorical kernels, or the probability that an Aitchison-Aitken
             kernel gives to its category.
         prior_weight: weight of the prior kernel, in rows. It may be a JAX array, whose value is not checked.
-        ages: rule for the weights of older rows: `parzax.ages.Equal`, or `Ramp` as in Optuna and Hyperopt.
+        ages: rule for the weights of older rows, `parzax.ages.Ramp` in Optuna and Hyperopt; None for equal
+            weights, as in the papers.
         joint: whether all parameters of a candidate come from one component, as in Optuna. With False a new
             component is drawn for each parameter, as in the papers' code; static.
         kernels: kernel classes other than the defaults, a dict by parameter name; static.
@@ -75,21 +76,21 @@ class Smoothing(AbstractSmoothing):
     bandwidth: AbstractBandwidth = Neighbours()
     top: CategoricalBandwidth = eqx.field(default=OptunaTop(), converter=as_categorical_bandwidth)
     prior_weight: float | Float[Array, ""] = eqx.field(default=1.0, converter=_checks.plain)
-    ages: AbstractAges = Equal()
+    ages: AbstractAges | None = None
     joint: bool = eqx.field(static=True, default=True, converter=partial(_checks.flag, "joint"))
     kernels: Families = eqx.field(static=True, default=(), converter=lambda given: tuple(dict(given).items()))
 
     def __check_init__(self) -> None:
         """Raise for invalid settings."""
         check_rules(self.bandwidth, self.prior_weight)
-        _checks.instance("ages", self.ages, AbstractAges, "a rule of parzax.ages")
+        _checks.instance("ages", self.ages, AbstractAges | None, "a rule of parzax.ages")
 
     def basis(self, space: Space, dtype: Any) -> Basis:
         return basis_of(space, dtype, families_of(space, dict(self.kernels)), self.bandwidth.smallest)
 
     def fit(self, basis: Basis, state: State, split: SplitRows) -> tuple[Mixture, Float[Array, " c1"]]:
         """See `AbstractSmoothing`. Groups share their kernels if no scale depends on the rows."""
-        is_constant = isinstance(self.bandwidth, Constant) or not len(basis.numeric)
+        is_constant = isinstance(self.bandwidth, Constant) or all(one.categorical for one in basis.groups)
         if isinstance(self.top, FixedTop) and is_constant:
             return self.mixture(basis, state.points, *_groups(split), state.order), split.gamma
         return self.mixtures(basis, state, split), split.gamma
@@ -122,9 +123,10 @@ class Smoothing(AbstractSmoothing):
         scale = jnp.where(groups[0][:, None], scales[0], scales[-1])
         for mask, scale_of_group in zip(groups[1:-1], scales[1:-1], strict=True):
             scale = jnp.where(mask[:, None], scale_of_group, scale)
-        weight, ages = masks.astype(dtype), jax.vmap(lambda mask: self.ages(mask, dtype))(groups)
-        for factor in (ages, merit):
-            weight = weight if factor is None else weight * factor.reshape(weight.shape)
+        weight = masks.astype(dtype)
+        if self.ages is not None:
+            weight = weight * jax.vmap(partial(self.ages, dtype=dtype))(groups).reshape(weight.shape)
+        weight = weight if merit is None else weight * merit.reshape(weight.shape)
         rows = replace(rows, regime=jnp.where(groups.any(axis=0)[:, None], rows.regime, INACTIVE))
         weights = normalised(weight, jnp.asarray(self.prior_weight, dtype))
         anchored = self._is_anchor(basis, len(rows), dtype)

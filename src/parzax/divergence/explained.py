@@ -23,8 +23,7 @@ from parzax import _checks
 from parzax._numerics import divisor, total
 from parzax.divergence.density import smoothed
 from parzax.divergence.divergence import AbstractDivergence, RegimeCounts
-from parzax.divergence.fits import Fits, Membership, fit_partitions, fit_polynomials, product
-from parzax.divergence.resolutions import partition_cells
+from parzax.divergence.fits import Fits, Membership, fit_partitions, fit_polynomials, partition_cells, product
 
 # Lower limit of the squared error per row in the weights, as a share of the variance of membership.
 _LEAST_ERROR = 1e-3

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import product
+from itertools import product, repeat
 from typing import Any
 
 import jax
@@ -14,10 +14,9 @@ from parzax import _checks
 from parzax._checks import check_groups, check_weight
 from parzax._mesh import jit_on_meshes
 from parzax._numerics import ordered_key
-from parzax.importance.borders import Tables, build_tables, cell_search, count_in_slot
 from parzax.importance.flags import status_bit
-from parzax.importance.layout import Grid, Layout, layout
-from parzax.importance.levels import checked_cutoffs, checked_levels, level_sets, rank_levels, sets_by_cutoffs
+from parzax.importance.layout import Grid, Layout, Tables, build_tables, cell_search, count_in_slot, layout
+from parzax.importance.levels import checked_cutoffs, checked_levels, level_sets, rank_levels
 from parzax.space import INACTIVE, Recorded, Space, Varying, check_regimes, host_frame, refuse_rows
 from parzax.space.axes import STEP_SLACK
 from parzax.status import Status
@@ -226,35 +225,26 @@ def encode_seeds(
 
     The arrays are padded to ``rows`` rows; padding is in no set. ``ranks`` says whether they are needed.
     """
-    s, n, size = *losses.shape, losses.shape[1] if rows is None else rows
+    n, size = losses.shape[1], losses.shape[1] if rows is None else rows
     weight = None if weight is None else np.where(usable, weight, 0.0)
-    exact = weight is None or (
-        bool((weight == np.floor(weight)).all()) and weight.sum(axis=-1).max(initial=0) < 2**31
-    )
-    used = usable if weight is None else usable & (weight > 0)
-    ascending = tuple(sorted(levels))
-    level = np.full((s, size), len(levels) + 1, np.min_scalar_type(len(levels) + 1))
-    rank = np.full((s, size), size, np.int32) if ranks and cutoffs is None else None
-    status = np.zeros((s, len(levels)), np.int32)
-    for i in range(s):
-        if cutoffs is not None:
-            level[i, :n] = sets_by_cutoffs(losses[i], used[i], cutoffs[i])
-            continue
-        row_weight = None if weight is None else weight[i]
-        level[i, :n], places, status[i] = level_sets(
-            losses[i], used[i], row_weight, ascending, region, grid.optuna_rounding, ranks
-        )
-        if rank is not None:
-            rank[i, :n] = np.where(used[i], places, size)
-    padding = ((0, 0), (0, size - n))
+    padded = np.full((len(losses), size), np.nan)
+    padded[:, :n] = np.where(usable, losses, np.nan)
+    weight, groups = (a if a is None else np.pad(a, ((0, 0), (0, size - n))) for a in (weight, groups))
+    if weight is not None and (weight == np.floor(weight)).all() and (weight.sum(axis=1) < 2**31).all():
+        weight = weight.astype(np.int32)  # so that counts are exact
+    arrays = (seed if seed is not None else repeat(None) for seed in (padded, weight, cutoffs))
+    sets = [
+        level_sets(loss, ~np.isnan(loss), row_weight, levels, region, grid.optuna_rounding, ranks, cutoff)
+        for loss, row_weight, cutoff in zip(*arrays, strict=False)
+    ]
+    level, rank, status = zip(*sets, strict=True)
     return Encoded(
         codes=host_codes(space, values, regime, grid, size),
-        level=level,
-        rank=rank,
-        # Integers where all are, so that counts are exact.
-        weight=None if weight is None else np.pad(weight, padding).astype(np.int32 if exact else float),
-        groups=None if groups is None else np.pad(groups, padding),
-        status=status[:, rank_levels(levels)],
+        level=np.stack(level).astype(np.min_scalar_type(len(levels) + 1)),
+        rank=None if rank[0] is None else np.stack(rank),
+        weight=weight,
+        groups=groups,
+        status=np.stack(status),
         n_failed=np.array([n - np.count_nonzero(rows) for rows in usable], np.int32),
         cutoffs=cutoffs,
         layout=layout(space, grid),
@@ -328,16 +318,9 @@ def _encoded(
     usable = usable if weight is None else usable & (weight >= 0) & jnp.isfinite(weight)
     some_invalid = (~usable & ~failed).any()
     usable &= ~failed
-    if weight is not None:
-        weight = jnp.where(usable, weight, 0)
-        usable = usable & (weight > 0)
-    if cutoffs is None:
-        ascending = tuple(sorted(levels))
-        level, rank, status = level_sets(losses, usable, weight, ascending, region, grid.optuna_rounding)
-        status = status[np.array(rank_levels(levels))]
-    else:
-        level, rank = sets_by_cutoffs(losses, usable, cutoffs), None
-        status = jnp.zeros(len(levels), jnp.int32)
+    weight = None if weight is None else jnp.where(usable, weight, 0)
+    raw = grid.optuna_rounding
+    level, rank, status = level_sets(losses, usable, weight, levels, region, raw, cutoffs=cutoffs)
     status |= status_bit(Status.INVALID_ROWS, some_invalid)
     arrays = codes, level, rank, weight, groups, status, failed.sum(dtype=jnp.int32), cutoffs
     return Encoded(*arrays, layout(space, grid), levels, region, grid)

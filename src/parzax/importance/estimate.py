@@ -12,10 +12,10 @@ from jaxtyping import Array, Float, Int, Shaped
 from parzax import _checks
 from parzax._mesh import jit_on_meshes
 from parzax.divergence import AbstractDivergence, Explained
+from parzax.importance.counts import Counts, count_seeds
 from parzax.importance.encode import Encoded, check_encoded, without_values
 from parzax.importance.flags import level_status, parameter_status
 from parzax.importance.layout import Layout
-from parzax.importance.log_counts import Counts, count_seeds
 from parzax.importance.regimes import estimate_regimes, level_variances, merge_pools
 from parzax.importance.variance import importance
 

@@ -1,18 +1,26 @@
-"""The grid of a space, in float64 on the host: the cells of every domain, and their columns in the counts."""
+"""The grid of a space, made on the host in float64: cells of every domain, their borders, their columns.
+
+A cell is the number of borders below a value. Borders are made once, by bisection of the rule that gives the
+cell of a float64. A device compares integers with them and with the ends of domains and conditions, so it
+gives the host's answer although its rounding differs.
+"""
 
 import math
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+import jax.numpy as jnp
 import numpy as np
 
 from parzax import _checks
+from parzax._numerics import count_below, float_of_key, ordered_key
 from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal
-from parzax.space import Categorical, Domain, Float, Numeric, Ordinal, Space, Varying
-from parzax.space.axes import AbstractAxis
+from parzax.space import Categorical, Domain, Float, Numeric, Ordinal, Recorded, Space, Varying, host_frame
+from parzax.space.axes import AbstractAxis, Listed, Steps
+from parzax.space.conditions import UNITS
 
 # Blocks of up to 2^4 cells share a group: computing them is cheap, compiling a group is not.
 _LEAST_WIDTH_BITS = 4
@@ -61,7 +69,7 @@ def grid_cells(
 
     Sizes are those of the references; steps midway between two cells follow ``grid.mirror``. If a domain has
     a single value, or its bounds move, the family is None, and there is one cell. The rule serves to make the
-    borders (`parzax.importance.borders`); a cell is the number of borders below a value.
+    borders (`parzax.importance.layout`); a cell is the number of borders below a value.
     """
     axis, size = domain.axis, domain.n_values
     if isinstance(domain, Varying) or size == 1:
@@ -260,3 +268,245 @@ def layout(space: Space, grid: Grid) -> Layout:
                 column, slot = column + n_cells, slot + 1
         column += 1
     return Layout(tuple(blocks), tuple(offsets), column)
+
+
+_Function = Callable[[np.ndarray], np.ndarray]
+# A domain with a step other than 1 gets a list of its values if it has at most this many.
+_MOST_LISTED = 1 << 16
+# Bracket around the guess of a border, in neighbouring floats.
+_NEAR = 1 << 12
+# Number of buckets of a log axis.
+_BUCKETS = 1 << 12
+_INTEGER: dict[Any, Any] = {np.float64: np.int64, np.float32: np.int32}
+
+
+# Ascending keys of every slot, one slot after the other (entry 0 is unused); for each slot the entry just
+# before its keys, and their number.
+SlotKeys: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def join_slots(slots: Sequence[np.ndarray]) -> SlotKeys:
+    """The keys of all slots in one table."""
+    size = np.array([len(keys) for keys in slots], np.int32)
+    keys = np.concatenate([np.zeros(1, slots[0].dtype), *slots])
+    return keys, np.cumsum(size, dtype=np.int32) - size, size
+
+
+def count_in_slot(table: SlotKeys, key: Any, slot: Any) -> Any:
+    """Number of a slot's keys below ``key``."""
+    keys, start, size = table
+    return count_below(keys, key, jnp.asarray(start)[slot], jnp.asarray(size)[slot], int(size.max()))
+
+
+class Tables(NamedTuple):
+    """Tables to encode rows of a space, by slot s: one regime of one parameter."""
+
+    parameter: np.ndarray  # (s,) parameter of each slot, ascending
+    first_slot: np.ndarray  # (d,) first slot of each parameter
+    borders: SlotKeys  # largest key of every cell but the last
+    code: np.ndarray  # (s,) code of the first cell
+    inactive: np.ndarray  # (d,) code of "inactive"
+    smallest: np.ndarray  # (s,) smallest key of the domain
+    largest: np.ndarray  # (s,) largest key of the domain
+    first: np.ndarray  # (s,) first value of a stepped domain whose values are not listed
+    step: np.ndarray  # (s,) step of such a domain; 0 for other domains
+    # The smallest key of each listed value, minus 1. Values at steps such as 0.1 are listed because the
+    # rounding of products differs between devices.
+    values: SlotKeys
+    value_ends: SlotKeys  # the largest key of each listed value
+    low: np.ndarray  # (t,) smallest key at which each test of `parzax.space.Frame` holds
+    high: np.ndarray  # (t,) smallest key above ``low`` at which the test fails again
+    recorded: np.ndarray  # (s,) whether the slot applies if, and only if, its value is not missing
+
+
+@lru_cache(maxsize=64)
+def build_tables(space: Space, grid: Grid, dtype: Any) -> Tables:
+    """The tables of a space for values in ``dtype``, float64 or float32."""
+    columns, domains = layout(space, grid), [slot.domain for slot in space.slots]
+    blocks = [block for block in columns.blocks if not block.is_pool]
+    parameter = np.array([slot.parameter for slot in space.slots], np.int32)
+    domain_keys = [_domain_keys(domain, dtype) for domain in domains]
+    smallest, largest, values, value_ends = zip(*domain_keys, strict=True)
+    first, step = np.array([_steps(domain.axis) for domain in domains], dtype).T
+    low, high = _test_keys(space, dtype)
+    return Tables(
+        parameter=parameter,
+        first_slot=np.searchsorted(parameter, np.arange(len(space))).astype(np.int32),
+        borders=join_slots([cell_borders(domain, grid, dtype) for domain in domains]),
+        code=np.array([block.start - columns.offsets[block.parameter] for block in blocks], np.int32),
+        inactive=np.array(columns.n_codes, np.int32) - 1,
+        smallest=np.array(smallest, _INTEGER[dtype]),
+        largest=np.array(largest, _INTEGER[dtype]),
+        first=first,
+        step=step,
+        values=join_slots(values),
+        value_ends=join_slots(value_ends),
+        low=low,
+        high=high,
+        recorded=np.array([any(isinstance(c, Recorded) for c in domain.conditions) for domain in domains]),
+    )
+
+
+def cell_starts(space: Space, grid: Grid | None = None) -> dict[str, tuple[np.ndarray, ...]]:
+    """The smallest value of each cell but the first, ascending, of each domain of each parameter, by name.
+
+    The cell of a value, for `parzax.importance.Counts.from_table`, is the number of starts that are not above
+    it: ``np.searchsorted(starts, value, side="right")``, ``RANGE_BUCKET(value, starts)`` in SQL. It is the
+    cell of `parzax.encode` for every float64. Categories are codes. A missing value (NaN) belongs in the last
+    cell, "inactive", whose number is the sum of ``len(s) + 1`` over the domains' starts s.
+
+    >>> import parzax as px
+    >>> cell_starts(px.Space({"k": px.Int(1, 3)}))["k"][0].round(6).tolist()
+    [1.5, 2.5]
+    """
+    grid = Grid() if grid is None else grid
+    starts = [[float_of_key(cell_borders(d, grid, np.float64) + 1) for d in ds] for ds in space.domains]
+    return dict(zip(space.names, map(tuple, starts), strict=True))
+
+
+@lru_cache(maxsize=1024)
+def cell_borders(domain: Domain, grid: Grid, dtype: Any) -> np.ndarray:
+    """Keys of the largest value of each cell but the last, ascending; none for a single cell."""
+    axis, (_, n_cells, rule) = domain.axis, grid_cells(domain, grid)
+    if n_cells == 1:
+        return np.zeros(0, _INTEGER[dtype])
+    cell = np.arange(n_cells - 1)
+    ends = axis.native(np.array([0.0, 1.0]), np.array([0, int(axis.n_values) - 1]))
+    above = first_key(
+        lambda key: rule(float_of_key(key)), cell, *ends, near=cell_points(domain, n_cells)[1::2]
+    )
+    return _upwards(float_of_key(above), dtype) - 1
+
+
+@lru_cache(maxsize=1024)
+def cell_search(domain: Domain, grid: Grid) -> Callable[[np.ndarray], np.ndarray]:
+    """A function that gives the cell of float64 values (n,): the number of borders below each of them.
+
+    Cells of NaN and of values outside the domain are arbitrary; NumPy may warn of them. Without a log axis
+    the rule that the borders come from gives this number exactly, since each of its steps is rounded
+    correctly. A logarithm may be rounded differently from one value to the next, so the borders decide: the
+    first bits of a value choose its bucket, and only buckets with a border need a bisection.
+    """
+    ends = float_of_key(cell_borders(domain, grid, np.float64))
+    dtype = np.min_scalar_type(len(ends) + 1)
+    if not (isinstance(domain, Numeric) and domain.log and len(ends)):
+        _, _, rule = grid_cells(domain, grid)
+        return lambda x: rule(x).astype(dtype)
+    first, last = np.array([domain.low, domain.high], np.float64).view(np.int64).tolist()
+    shift = max((last - first).bit_length() - _BUCKETS.bit_length(), 0)
+    start, n = (first >> shift) - 1, (last >> shift) - (first >> shift) + 3
+    at, numbers = (ends.view(np.int64) >> shift) - start, np.arange(n)
+    below, upto = (np.searchsorted(at, numbers, side) for side in ("left", "right"))
+    unsure = np.iinfo(dtype).max
+    cells = np.where(below == upto, below, unsure).astype(dtype)
+
+    def search(x: np.ndarray) -> np.ndarray:
+        place = (x.view(np.int64) >> shift) - start
+        cell = cells.take(place, mode="clip")
+        rest = (cell == unsure).nonzero()[0]
+        cell[rest] = ends.searchsorted(x[rest])
+        return cell
+
+    return search
+
+
+def first_key(
+    function: _Function, number: Any, low: Any, high: Any, dtype: Any = np.float64, near: Any = None
+) -> np.ndarray:
+    """The smallest keys above those of ``low`` at which a function of keys exceeds the ``number``.
+
+    The function ascends. It exceeds the number at ``high``, perhaps first within `_NEAR` keys of ``near``.
+    """
+    number, low, high = np.broadcast_arrays(number, low, high)
+    with np.errstate(all="ignore"):
+        below, upto = (ordered_key(end.astype(np.float64).astype(dtype)) for end in (low, high))
+        if near is not None:
+            key = ordered_key(near)
+            close = (function(key - _NEAR) <= number) & (function(key + _NEAR) > number)
+            below, upto = np.where(close, key - _NEAR, below), np.where(close, key + _NEAR, upto)
+        while True:
+            middle = (below >> 1) + (upto >> 1) + (below & upto & 1)
+            apart = np.flatnonzero(middle > below)
+            if not len(apart):
+                return upto
+            middle = middle[apart]
+            above = function(middle) > number[apart]
+            upto[apart[above]], below[apart[~above]] = middle[above], middle[~above]
+
+
+def _domain_keys(domain: Domain, dtype: Any) -> tuple[int, int, np.ndarray, np.ndarray]:
+    """Smallest and largest key of a domain; then, per listed value, its smallest key minus 1 and its largest.
+
+    The domain's test in NumPy decides. A float32 belongs to the domain if it passes this test either as a
+    float32, with the slack of float32, or as a float64.
+    """
+    axis = domain.axis
+
+    def holds(key: np.ndarray) -> np.ndarray:
+        x = float_of_key(key, dtype)
+        return axis.holds(x) | axis.holds(x.astype(np.float64))
+
+    def ends(value: np.ndarray, low: Any, high: Any) -> tuple[np.ndarray, np.ndarray]:
+        with np.errstate(over="ignore"):
+            value, low, high = (np.asarray(x).astype(dtype) for x in (value, low, high))
+        below = first_key(holds, 0, np.minimum(low, np.nextafter(value, dtype(-np.inf))), value, dtype)
+        above = np.maximum(high, np.nextafter(value, dtype(np.inf)))
+        return below - 1, first_key(lambda key: ~holds(key), 0, value, above, dtype) - 1
+
+    before = after = np.zeros(0, _INTEGER[dtype])
+    n = int(axis.n_values)
+    outer = np.asarray(axis.native(np.array([0.0, 1.0]), np.array([0, max(n - 1, 0)])), np.float64)
+    if isinstance(axis, Listed) or (n and not _by_units(axis) and n <= _MOST_LISTED):
+        values = domain.list_values()
+        middles = (values[1:] + values[:-1]) / 2
+        before, after = ends(values, np.append(-np.inf, middles), np.append(middles, np.inf))
+    step = 0.4 * axis.step if isinstance(axis, Steps) else np.inf
+    below, upto = ends(outer, outer - step, outer + step)
+    return int(below[0]) + 1, int(upto[1]), before, after
+
+
+def _by_units(axis: Any) -> bool:
+    """Whether the values are integers at steps of 1."""
+    return isinstance(axis, Steps) and bool(axis.step == 1 and axis.first == np.floor(axis.first))
+
+
+def _steps(axis: Any) -> tuple[float, float]:
+    """First value and step of a stepped axis whose values are not listed; step 0 for other axes."""
+    stepped = isinstance(axis, Steps) and (_by_units(axis) or axis.n_values > _MOST_LISTED)
+    return (axis.first, axis.step) if stepped else (0.0, 0.0)
+
+
+def _test_keys(space: Space, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+    """For each test of a condition, the first key at which it holds, and the next at which it fails."""
+    frame, keys = host_frame(space), []
+    for s, low, high in zip(frame.tested, frame.low, frame.high, strict=True) if frame.n_rounds else ():
+        axis = space.slots[s].domain.axis
+        if axis.discrete:
+            ends = [_first_of(axis, int(number)) for number in (low, high)]
+        else:
+            ends = [float(low), float(high)]
+            if ends[0] == ends[1]:  # the domain has a single value, so its ends get slack for rounding
+                slack = UNITS * float(np.finfo(dtype).eps) * abs(ends[0])
+                ends = [ends[0] - slack, np.nextafter(ends[0] + slack, np.inf)]
+        keys.append(_upwards(np.array(ends), dtype))
+    low, high = np.array(keys, _INTEGER[dtype]).reshape(-1, 2).T
+    return low, high
+
+
+def _first_of(axis: Any, number: int) -> float:
+    """The smallest value whose index on the axis is at least ``number``; infinite beyond the axis."""
+    if number <= 0 or number >= int(axis.n_values):
+        return -np.inf if number <= 0 else np.inf
+    low, high = (np.asarray(axis.value(np.array(n), np.float64)) for n in (number - 1, number))
+    return float(
+        *float_of_key(first_key(lambda key: axis.index(float_of_key(key)), number - 1, low[None], high[None]))
+    )
+
+
+def _upwards(x: np.ndarray, dtype: Any) -> np.ndarray:
+    """Keys of the smallest numbers of ``dtype`` that are not below x."""
+    if dtype == np.float64:
+        return ordered_key(x)
+    with np.errstate(over="ignore"):
+        near = x.astype(np.float32)
+    return ordered_key(np.where(near < x, np.nextafter(near, np.float32(np.inf)), near))

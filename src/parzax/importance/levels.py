@@ -17,8 +17,8 @@ from parzax.status import Status
 
 # Relative tolerance for rounding q * N to an integer.
 ROUNDING = 1e-12
-# Number of levels below which a partial sort, and counting, are faster than a sort and a bisection.
-_FEW = 8
+# For up to so many levels a partial sort for each takes less time than one sort.
+_FEW = 2
 
 
 def level_sets(
@@ -29,15 +29,21 @@ def level_sets(
     region: float,
     optuna_rounding: bool,
     ranks: bool = True,
+    cutoffs: Float[Any, " q1"] | None = None,
 ) -> tuple[Int[Any, " n"], Any, Int[Any, " q"]]:
     """``level``, ``rank`` and ``status`` of `parzax.Encoded`; a set includes the rows tied with its cut-off.
 
-    ``levels`` ascend. Rows that are not ``usable``, and rows whose loss is NaN, are in no set; a row of
-    weight 0 is not usable. ``ranks`` says whether ranks are needed. With JAX arrays it is a pure function;
-    NumPy arrays are computed on the host, with the same answer.
+    Rows that are not ``usable``, rows of weight 0, and rows whose loss is NaN are in no set. ``ranks`` says
+    whether ranks are needed; with ``cutoffs`` there are none, and the status is 0. With JAX arrays it is a
+    pure function; NumPy arrays are computed on the host, with the same answer.
     """
     xp, n, q = namespace(losses), len(losses), len(levels)
-    usable = usable & ~xp.isnan(losses)
+    order, levels = np.array(rank_levels(levels)), tuple(sorted(levels))
+    usable = usable & ~xp.isnan(losses) & (True if weight is None else weight > 0)
+    if cutoffs is not None:
+        ends, key = (cutoffs, losses) if xp is np else map(ordered_key, (cutoffs, losses))
+        level = xp.where(usable, count_below(xp.sort(ends), key, -1, q + 1, q + 1), q + 1)
+        return level, None, xp.zeros(q, np.int32)
     key = xp.where(usable, losses, xp.nan)
     if xp is not np:
         # Losses are compared as integers: XLA may treat all subnormal floats as equal.
@@ -54,13 +60,17 @@ def level_sets(
     elif weight is not None or ranks:
         row = np.argsort(key, kind="stable")
         ranked = key[row]
-    elif q < _FEW:
-        ranked = np.partition(key, [0, *np.maximum(last_row, 0)])
+    elif q <= _FEW:
+        ranked = key
     else:
         ranked = np.sort(key)
     # Number of rows up to the last one tied with the cut-off, and whether the set would reach its weight
     # without one of the tied rows, whatever their order.
-    if last_row is not None:
+    if ranked is key:
+        cut_off = np.array([np.partition(key, last)[last] for last in last_row.tolist()])
+        end = np.array([np.count_nonzero(key <= cut) for cut in cut_off])
+        tied = end > last_row + 1
+    elif last_row is not None:
         cut_off, end = _cut(ranked, last_row)
         tied = end > last_row + 1
     else:
@@ -82,9 +92,10 @@ def level_sets(
             tied = running[xp.maximum(end - 1, 0)] - smallest >= needed
     level = xp.where(usable, count_below(cut_off, key, -1, q + 1, q + 1), q + 1)
     # The last set has all rows as well if its cut-off is the best loss.
-    all_equal = (ranked[0] == cut_off[-1]) & (end[-1] >= n_usable)
+    best = np.fmin.reduce(key) if ranked is key else ranked[0]
+    all_equal = (best == cut_off[-1]) & (end[-1] >= n_usable)
     few = xp.where(n_usable < 2, np.int32(Status.NO_DATA), status_bit(Status.ALL_EQUAL, all_equal))
-    status = few | status_bit(Status.TIED_CUTOFF, tied[:-1] & (n_usable > 0))
+    status = (few | status_bit(Status.TIED_CUTOFF, tied[:-1] & (n_usable > 0)))[order]
     if row is None:
         return level, None, status
     return level, xp.where(usable, count_below(ranked, key, -1, n, n).astype(np.int32), np.int32(n)), status
@@ -94,8 +105,6 @@ def _cut(ranked: Shaped[Any, " n"], last_row: Int[Any, " q"]) -> tuple[Any, Any]
     """Keys of the cut-offs, and the number of rows that are not above them."""
     xp, n = namespace(ranked), len(ranked)
     cut_off = ranked[xp.maximum(last_row, 0)]
-    if xp is np and len(cut_off) <= _FEW:  # ``ranked`` may be sorted only in part
-        return cut_off, np.array([np.count_nonzero(ranked <= cut) for cut in cut_off])
     if xp is np:
         return cut_off, np.searchsorted(ranked, cut_off, side="right")
     return cut_off, count_below(ranked, cut_off + cut_off.dtype.type(1), -1, n, n)
@@ -155,15 +164,6 @@ def checked_levels(levels: Any, region: Any) -> tuple[np.ndarray, float]:
     if len({round(level, 12) or level for level in levels.tolist()}) < len(levels):
         raise ValueError("levels hold the same level twice.")
     return levels, region
-
-
-def sets_by_cutoffs(
-    losses: Float[Any, " n"], usable: Bool[Any, " n"], cutoffs: Float[Any, " q1"]
-) -> Int[Any, " n"]:
-    """``level`` of `parzax.Encoded`, the number of ascending cut-offs below each loss; in NumPy or JAX."""
-    xp, q1 = namespace(losses), len(cutoffs)
-    keys, key = (cutoffs, losses) if xp is np else map(ordered_key, (cutoffs, losses))
-    return xp.where(usable, count_below(xp.sort(keys), key, -1, q1, q1), q1)
 
 
 def checked_cutoffs(cutoffs: Any, levels: Sequence[float]) -> Float[np.ndarray, " q1"]:

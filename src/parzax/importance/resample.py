@@ -14,11 +14,10 @@ from parzax import _checks
 from parzax._mesh import jit_on_meshes
 from parzax._numerics import count_below
 from parzax.divergence import AbstractDivergence, Explained
-from parzax.importance.counts import sweep_counts
+from parzax.importance.counts import configuration_share, sweep_counts
 from parzax.importance.encode import Encoded, check_encoded
 from parzax.importance.estimate import How, Importance, checked_how, from_counts
 from parzax.importance.levels import level_weights
-from parzax.importance.log_counts import configuration_share
 from parzax.pareto.order import changes
 
 _DEFAULT = Explained()

@@ -12,7 +12,6 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from parzax import _checks
 from parzax._compile import compiled
 from parzax._numerics import open_uniform
-from parzax.density.ages import Equal
 from parzax.density.basis import Basis, basis_of, families_of
 from parzax.density.mixture import Mixture
 from parzax.density.smoothing import Smoothing
@@ -83,7 +82,7 @@ class Comparison:
         """The smoothing of the compared densities, from that of the score: without a prior."""
         bandwidth = scored.bandwidth if self.bandwidth is None else self.bandwidth
         top = scored.top if self.top is None else self.top
-        return replace(scored, bandwidth=bandwidth, top=top, prior_weight=0.0, ages=Equal(), joint=True)
+        return replace(scored, bandwidth=bandwidth, top=top, prior_weight=0.0, ages=None, joint=True)
 
 
 class ComparedTasks(eqx.Module):

@@ -19,7 +19,7 @@ from parzax._numerics import capacity as capacity_of
 from parzax._numerics import to_device
 from parzax._words import plural
 from parzax.acquisition import AbstractAcquisition
-from parzax.density.basis import Basis, device_copy
+from parzax.density.basis import Basis, on_device
 from parzax.density.smoothing import AbstractSmoothing
 from parzax.samplers import suggestion
 from parzax.samplers.candidates import AbstractStart, Proposal, RandomStart, enumerate_points
@@ -271,8 +271,7 @@ class Sampler(eqx.Module):
     def _basis(self, state: State) -> Basis:
         """The basis: on the device in an eager call, as NumPy constants in a trace."""
         self._check_state(state)
-        basis = self.smoothing.basis(self.space, state.x.dtype)
-        return basis if _checks.is_traced(state) else device_copy(basis)
+        return on_device(self.smoothing.basis(self.space, state.x.dtype), state)
 
     def _add(self, state: State, x: Any, losses: Any, constraints: Any, constraint_only: bool) -> State:
         frame, dtype = self._basis(state).frame, state.x.dtype

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from parzax.importance.pair_anova import (
+from parzax.importance.interactions import (
     SlotRows,
     additive_fit,
     null_interactions,

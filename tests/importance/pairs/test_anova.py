@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from reference import interactions as reference
 
-from parzax.importance.pair_anova import SlotRows, explained, interaction
+from parzax.importance.interactions import SlotRows, explained, interaction
 
 
 def slot(rng, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ import pytest
 
 import parzax as px
 from parzax.importance.layout import layout
-from parzax.importance.pair_cells import count_sizes, merged_cells, slot_sizes, slot_width
+from parzax.importance.pair_slots import count_sizes, merged_cells, slot_sizes, slot_width
 
 SPACE = px.Space({"x": px.Float(0, 1), "k": px.Categorical(list("abcdefghijkl"))})
 LAYOUT = layout(SPACE, px.Grid())

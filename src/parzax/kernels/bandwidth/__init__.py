@@ -9,7 +9,6 @@ A setting that is not positive, or a minimum above the maximum, raises ValueErro
 from parzax.kernels.bandwidth.categorical import CategoricalBandwidth as CategoricalBandwidth
 from parzax.kernels.bandwidth.categorical import FixedTop as FixedTop
 from parzax.kernels.bandwidth.categorical import OptunaTop as OptunaTop
-from parzax.kernels.bandwidth.categorical import as_categorical_bandwidth as as_categorical_bandwidth
 from parzax.kernels.bandwidth.dimension import Constant as Constant
 from parzax.kernels.bandwidth.dimension import Dimension as Dimension
 from parzax.kernels.bandwidth.leave_one_out import LeaveOneOut as LeaveOneOut

@@ -1,6 +1,5 @@
 """The scale with the greatest leave-one-out likelihood: each row is predicted from the other rows."""
 
-import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from typing import ClassVar, final
@@ -10,10 +9,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Num, Shaped
 
-from parzax._numerics import log_normal_mass, masked_logsumexp
+from parzax._numerics import masked_logsumexp
 from parzax.kernels.bandwidth.rule import PRIOR_SCALE, AbstractClipped, Setting
 from parzax.kernels.bandwidth.scott import Scott
 from parzax.kernels.shapes import Scalar
+from parzax.kernels.truncated_normal import TruncatedNormal
 
 # The search tries _POINTS scales first, evenly spaced in their logarithm, because there may be several maxima
 # (between 0.01 and 0.5 neighbours differ by a factor of 1.6). It then halves the interval to the neighbour
@@ -113,35 +113,33 @@ def leave_one_out_log_likelihood(
         centres = jnp.append(centres, jnp.asarray(prior_position, dtype))
         scales = jnp.append(scales, jnp.asarray(PRIOR_SCALE, dtype))
         weights = jnp.append(weights, jnp.asarray(prior_weight, dtype))
-    inside = log_normal_mass(-centres / scales, (1 - centres) / scales)
+    size = jnp.asarray(0 if n_values is None else n_values, dtype)
+    kernels = jax.vmap(TruncatedNormal.around, in_axes=(0, 0, None))(centres, scales, size)
     index = jnp.arange(centres.shape[0])
     total = weights.sum()
+
+    def log_density(kernel: TruncatedNormal, x: Scalar) -> Scalar:
+        point = kernel.log_density(x)
+        if n_values is None:
+            return point
+        count = jnp.maximum(size, 1)
+        cell = kernel.log_mass(x - 0.5 / count, x + 0.5 / count) + jnp.log(count)
+        return jnp.where(size > 0, cell, point)
 
     def term(row: tuple[Array, Array, Array]) -> Array:
         i, x, w = row
         others = jnp.where(index == i, jnp.maximum(weights - 1, 0), weights)
-        density = _log_kernel((x - centres) / scales, scales, n_values) - inside
+        density = jax.vmap(lambda kernel: log_density(kernel, x))(kernels)
         # A sum over the other rows would round differently for each row.
-        size = total - jnp.minimum(w, 1)
+        rest = total - jnp.minimum(w, 1)
         alone = ~(others > 0).any()
-        log_prob = masked_logsumexp(density, others) - jnp.log(jnp.where(alone, 1, size))
+        log_prob = masked_logsumexp(density, others) - jnp.log(jnp.where(alone, 1, rest))
         return w * jnp.where((w > 0) & ~alone, log_prob, 0)
 
     rows = (index[: position.shape[0]], position, frequency)
     if position.shape[0] <= _CHUNK:
         return jax.vmap(term)(rows).sum()
     return jax.lax.map(term, rows, batch_size=_CHUNK).sum()
-
-
-def _log_kernel(z: Float[Array, " n"], scale: Float[Array, " n"], n_values) -> Float[Array, " n"]:
-    """Log density of the untruncated normal at z = (x - y)/h; log mean over x's cell if it is discrete."""
-    point = -0.5 * jnp.square(z) - jnp.log(scale) - 0.5 * math.log(2 * math.pi)
-    if n_values is None:
-        return point
-    n_values = jnp.asarray(n_values, z.dtype)
-    count = jnp.maximum(n_values, 1)
-    half = 0.5 / (count * scale)
-    return jnp.where(n_values > 0, log_normal_mass(z - half, z + half) + jnp.log(count), point)
 
 
 def _maximise(function: Callable[[Array], Array], start: Scalar, low: Scalar, high: Scalar) -> Scalar:

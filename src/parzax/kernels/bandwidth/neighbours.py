@@ -10,9 +10,6 @@ from jaxtyping import Array, Bool, Float, Int
 from parzax._numerics import largest_before
 from parzax.kernels.bandwidth.rule import AbstractClipped
 
-# Up to this many unsorted rows, all pairs are compared instead of sorting.
-FEW = 64
-
 
 @final
 class Neighbours(AbstractClipped):
@@ -96,30 +93,14 @@ def neighbour_distance(
     rows keep their order. Absent rows get finite distances without meaning. `AbstractBandwidth` explains
     ``order``.
     """
-    n = len(position)
-    if order is None and n <= FEW:
-        # All pairs are compared, so no sorting is needed.
-        index = jnp.arange(n)
-        row, other, here = position[:, None], position[None], present[None]
-        behind = (other < row) | ((other == row) & (index[None] < index[:, None]))
-        ahead = ~behind & (index[None] != index[:, None])
-        before = jnp.max(jnp.where(behind & here, other, -jnp.inf), axis=-1)
-        after = jnp.min(jnp.where(ahead & here, other, jnp.inf), axis=-1)
-        return _farther(position, before, after, endpoints | (present.sum() <= 1))
     if order is None:
         order = jnp.argsort(jnp.where(present, position, jnp.inf))
     key, here = (x.at[order].get(mode="promise_in_bounds") for x in (position, present))
     before = largest_before(jnp.where(here, key, -jnp.inf))
     after = -largest_before(jnp.where(here, -key, -jnp.inf)[::-1])[::-1]
-    distance = _farther(key, before, after, endpoints | (present.sum() <= 1))
+    # An infinite neighbour is missing: the end of the range replaces it, or it is ignored.
+    to_ends = endpoints | (present.sum() <= 1)
+    below = jnp.where(jnp.isfinite(before), key - before, jnp.where(to_ends, key, 0))
+    above = jnp.where(jnp.isfinite(after), after - key, jnp.where(to_ends, 1 - key, 0))
+    distance = jnp.maximum(below, above)
     return jnp.zeros_like(distance).at[order].set(distance, unique_indices=True, mode="promise_in_bounds")
-
-
-def _farther(position: Array, before: Array, after: Array, to_ends: Array | bool) -> Float[Array, " n"]:
-    """The larger of the distances to ``before`` and ``after``.
-
-    An infinite neighbour is missing. With ``to_ends`` the end of the range replaces it; else it is ignored.
-    """
-    below = jnp.where(jnp.isfinite(before), position - before, jnp.where(to_ends, position, 0))
-    above = jnp.where(jnp.isfinite(after), after - position, jnp.where(to_ends, 1 - position, 0))
-    return jnp.maximum(below, above)

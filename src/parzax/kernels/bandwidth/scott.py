@@ -5,7 +5,6 @@ from dataclasses import KW_ONLY
 from typing import ClassVar, final
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Shaped
@@ -104,10 +103,8 @@ def interquartile_range(
     numpy.percentile's linear interpolation.
     """
     if order is None:
-        key = jnp.where(frequency > 0, position, jnp.inf)
-        key, frequency = jax.lax.sort((key, frequency), num_keys=1)
-    else:
-        key, frequency = position[order], frequency[order]
+        order = jnp.argsort(jnp.where(frequency > 0, position, jnp.inf))
+    key, frequency = position[order], frequency[order]
     value = jnp.where(frequency > 0, key, 0)
     end = jnp.cumsum(frequency)
     size, also_start = frequency.sum(), jnp.zeros((), end.dtype)

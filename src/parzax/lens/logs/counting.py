@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from parzax.importance import Grid
-from parzax.importance.borders import cell_search
 from parzax.importance.encode import host_codes
-from parzax.importance.layout import layout
+from parzax.importance.layout import cell_search, layout
 from parzax.lens.logs.cutoffs import LevelTable
 from parzax.space import Space, Varying, check_regimes
 

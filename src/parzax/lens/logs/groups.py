@@ -80,7 +80,7 @@ def configuration_shares(obs: Any, losses: np.ndarray) -> np.ndarray:
     """(t,) share of different configurations among the rows, for each of (t, n) losses of a log.
 
     It is 1 if every row is a separate group. Native values are compared, not cells as in
-    `parzax.importance.log_counts.configuration_share`.
+    `parzax.importance.counts.configuration_share`.
     """
     groups, shares = find_groups(obs), np.ones(len(losses))
     if groups is None:

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from parzax._words import plural
-from parzax.importance.borders import cell_search
-from parzax.importance.layout import PLACES, Grid, grid_cells, layout
+from parzax.importance.layout import PLACES, Grid, cell_search, grid_cells, layout
 from parzax.lens.logs.bounds import span_text
 from parzax.space import Varying
 

@@ -48,9 +48,9 @@ def content(
     start, names = order.index(result.usual_level), [visible(name) for name in result.names]
     labels, short = short_labels(names, _LABEL), short_labels(names, _SHORT)
     mean, error = (np.asarray(x[order], np.float64) for x in result.over_seeds())
-    mean = np.where(result.by_seed(result.is_defined).any(axis=0)[order], mean, np.nan)
+    mean = np.where(result.by_seed(result.is_defined)[:, order].any(axis=0), mean, np.nan)
     ends = (mean - error, mean + error) if result.n_seeds > 1 else _ends(result, order, mean)
-    pale = ~result.above[order]
+    pale = np.asarray(~result.above[order])
     highest = set(np.argsort(-np.nan_to_num(mean).max(axis=0), kind="stable")[:most].tolist())
     shown = [j for j in result.order() if j in highest]
     overall = np.argsort(-np.nan_to_num(mean).mean(axis=0), kind="stable").tolist()

@@ -96,7 +96,8 @@ def compute_result(source: Any, levels: Any, options: dict[str, Any]) -> Importa
     if levels is None:
         levels = candidate_levels(_checks.quantile("region", options.get("region", 1.0)))
     given = {name: value for name, value in options.items() if value is not None}
-    return cond_ped_anova(source, levels, **choose_counts(source, given.get("n_resamples")) | given)
+    numbers: dict[str, Any] = {**choose_counts(source, given.get("n_resamples"))}
+    return cond_ped_anova(source, levels, **numbers | given)
 
 
 def compute_interactions(source: Any, result: ImportanceResult, options: dict[str, Any]) -> Any:

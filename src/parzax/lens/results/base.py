@@ -83,7 +83,7 @@ class AbstractResult(abc.ABC):
     def is_defined(self) -> np.ndarray:
         """(..., q, e) whether the importance is defined; if not, tables show "-", and a status says why."""
 
-    @property
+    @cached_property
     @abc.abstractmethod
     def above(self) -> np.ndarray:
         """(q, e) entries above chance; entries above 0 where this was not tested."""

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -79,7 +80,7 @@ class Comparison(AbstractResult):
         """
         return holm(self.p_value) <= 1 - _LEVEL
 
-    @property
+    @cached_property
     def above(self) -> np.ndarray:
         """(q, d) `differs`."""
         return self.differs

@@ -129,12 +129,12 @@ class InteractionResult(AbstractResult):
 
     def cells(self, level: int) -> dict[str, list[str]]:
         """Importance, p, rows with both parameters active and remarks of each pair at a level."""
-        defined = self.by_seed(self.is_defined)[:, level].any(axis=0)
+        defined = np.asarray(self.by_seed(self.is_defined)[:, level].any(axis=0))
         mean, error = (np.where(defined, x[level], np.nan) for x in self.over_seeds())
         columns = {"importance": list(map(mean_text, mean, error))}
         if self.n_seeds == 1:
-            p = (self.by_seed(x)[0, level] for x in (self.p_value, self.p_adjusted))
-            columns["p"] = [p_text(*pair, self.n_draws) for pair in zip(*p, strict=True)]
+            p, adjusted = (self.by_seed(x)[0, level] for x in (self.p_value, self.p_adjusted))
+            columns["p"] = [p_text(*pair, self.n_draws) for pair in zip(p, adjusted, strict=True)]
         columns["rows"] = [size_text(column) for column in self.by_seed(self.n_active).T]
         bits = drop_consequences(self.usual_status[level]) & ~int(OF_LEVELS | Status.NOT_ABOVE_CHANCE)
         columns["remarks"] = ["; ".join(bit.fact for bit in Status(int(one))) for one in bits]

@@ -16,10 +16,10 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 from parzax._compile import compiled
 from parzax.divergence import AbstractDivergence
 from parzax.importance import Encoded
+from parzax.importance.counts import configuration_share
 from parzax.importance.encode import without_values
 from parzax.importance.estimate import from_counts
 from parzax.importance.levels import level_weights
-from parzax.importance.log_counts import configuration_share
 from parzax.importance.resample import sample_counter, sample_size
 from parzax.lens.results.shuffles import shuffled_counts, shuffled_group_counts
 

@@ -220,7 +220,7 @@ class ImportanceResult(AbstractResult):
             self.uncertainty,
             self.regime_region[..., :-1].sum(axis=-1).reshape(-1, len(self.names)),
         )
-        defined = self.by_seed(self.is_defined)[:, level].any(axis=0)
+        defined = np.asarray(self.by_seed(self.is_defined)[:, level].any(axis=0))
         mean, error = (np.where(defined, x[level], np.nan) for x in self.over_seeds())
         columns = {"importance": list(map(mean_text, mean, error))}
         if self.n_seeds == 1:
@@ -336,7 +336,8 @@ class ImportanceResult(AbstractResult):
         Raises:
             ValueError: for a divergence that is not parzax's.
         """
-        divergence, known = self.method.divergence, self.uncertainty
+        known = self.uncertainty
+        divergence: Any = self.method.divergence
         if _DIVERGENCES.get(name := type(divergence).__name__) is not type(divergence):
             raise ValueError(f"a file cannot hold the divergence {divergence!r}, which is not parzax's.")
         meta = {

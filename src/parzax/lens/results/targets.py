@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -102,7 +102,7 @@ def ranked(
         return _combined(
             obs, losses, weights, partial(weighted_sum, weight=weights[weights > 0])
         ), f"smallest {' + '.join(terms)}"
-    number = 0 if pareto else objective_index(obs, objective)
+    number = 0 if pareto else objective_index(obs, cast(int | str, objective))
     best = "largest" if obs.report.direction[number] == "maximize" else "smallest"
     name = shorten(names[number], NAME) if obs.report.objectives or len(names) > 1 else "loss"
     return losses[..., number], f"{best} {name}"
