@@ -102,7 +102,7 @@ def plot_importance_over_quantiles(
 
 
 class _Numbers(NamedTuple):
-    """What is drawn of a result: arrays (q,) and (q, d), at ascending levels; NaN where undefined."""
+    """What is drawn: arrays (q,) and (q, d), at ascending levels; NaN where undefined."""
 
     levels: np.ndarray
     mean: np.ndarray
