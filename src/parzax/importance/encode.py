@@ -121,8 +121,9 @@ def encode(
             integers, or text on the host. Rows of a group in the same cells count as one row together, and
             `parzax.importance.resample` and `shuffle` take whole groups. By default every row is a group.
         cutoffs: (q + 1,) largest loss of each target set in the order of ``levels``, then of the region, for
-            rows that are a part of a log: `parzax.Counts.merge` adds the counts of its parts. Rows tied with
-            a cut-off are included, and the status of the losses is 0. By default they follow from the rows.
+            rows that are a part of a log: `parzax.importance.Counts.merge` adds the counts of its parts. Rows
+            tied with a cut-off are included, and the status of the losses is 0. By default they follow from
+            the rows.
 
     Returns:
         `parzax.Encoded`. A row of a traced array is left out if a value is outside its domain or is given for

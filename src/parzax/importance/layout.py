@@ -345,9 +345,9 @@ def build_tables(space: Space, grid: Grid, dtype: Any) -> Tables:
 def cell_starts(space: Space, grid: Grid | None = None) -> dict[str, tuple[np.ndarray, ...]]:
     """The smallest value of each cell but the first, ascending, of each domain of each parameter, by name.
 
-    The cell of a value, for `parzax.Counts.from_table`, is the number of starts that are not above it:
-    ``np.searchsorted(starts, value, side="right")``, ``RANGE_BUCKET(value, starts)`` in SQL. It is the cell
-    of `parzax.encode` for every float64. Categories are codes. A missing value (NaN) belongs in the last
+    The cell of a value, for `parzax.importance.Counts.from_table`, is the number of starts that are not above
+    it: ``np.searchsorted(starts, value, side="right")``, ``RANGE_BUCKET(value, starts)`` in SQL. It is the
+    cell of `parzax.encode` for every float64. Categories are codes. A missing value (NaN) belongs in the last
     cell, "inactive", whose number is the sum of ``len(s) + 1`` over the domains' starts s.
 
     >>> import parzax as px

@@ -34,7 +34,7 @@ _PARTS = {
     "smoothing=parzax.density.Smoothing": Smoothing,
     "acquisition=parzax.acquisition.Relative": Relative,
     "start=parzax.samplers.RandomStart": RandomStart,
-    "proposal=parzax.Proposal": Proposal,
+    "proposal=parzax.samplers.Proposal": Proposal,
 }
 GUESSES = {name.name: f"{part}({name.name}=...)" for part, kind in _PARTS.items() for name in fields(kind)}
 GUESSES["direction"] = "directions=..."
@@ -121,7 +121,7 @@ def tpe(
     >>> import parzax as px
     >>> space = px.Space({"x": px.Float(0, 1)})
     >>> px.tpe(space, split=px.Split(gamma=px.gamma.Linear(0.1))).split.gamma
-    Linear(beta=0.1, down=False)
+    Linear(beta=0.1)
     """
     if n_objectives is None:
         n_objectives = len(directions) if isinstance(directions, (tuple, list)) else 1

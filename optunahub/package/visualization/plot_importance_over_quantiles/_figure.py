@@ -12,8 +12,6 @@ import optuna
 import parzax
 from parzax.adapters.optuna import observations
 from parzax.lens._palette import PALETTE
-from parzax.lens.page.numbers import Numbers
-from parzax.lens.page.numbers import numbers
 from parzax.lens.page.report import compute_result
 from parzax.lens.results.labels import short_labels
 import plotly.graph_objects as go
@@ -58,7 +56,7 @@ def plot_importance_over_quantiles(
             the objective.
         direction: "minimize" or "maximize", the direction of ``target``.
         max_parameters: number of curves. The sum of the other parameters is one more curve.
-        options: further arguments of `parzax.cond_ped_anova`, such as ``region_quantile``,
+        options: further arguments of `parzax.cond_ped_anova`, such as ``region``,
             ``n_resamples``, ``objective`` or ``objective="pareto"``. By default a single log has
             500 resamples, or fewer if it is large.
 
@@ -81,7 +79,7 @@ def plot_importance_over_quantiles(
         wanted = "an optuna.Study, a parzax.Observations or a parzax.ImportanceResult"
         raise TypeError(f"source must be {wanted}, got {type(source).__name__}.")
     result = compute_result(source, target_quantile, options)
-    stats = numbers(result)
+    stats = _numbers(result)
     names = [escape(name, quote=False) for name in short_labels(result.names, _LABEL)]
     max_parameters += len(names) == max_parameters + 1  # a single other parameter has a name
     traces = []
@@ -101,6 +99,45 @@ def plot_importance_over_quantiles(
     figure = go.Figure(sorted(traces, key=lambda trace: _LAYERS.index(trace.meta)))
     _set_layout(figure, stats)
     return figure
+
+
+class _Numbers(NamedTuple):
+    """What is drawn: arrays (q,) and (q, d), at ascending levels; NaN where undefined."""
+
+    levels: np.ndarray
+    mean: np.ndarray
+    low: np.ndarray  # ends of the intervals
+    high: np.ndarray
+    p: list[list[str]]  # p-values as texts; "" without one
+    pale: np.ndarray  # not above chance
+    rough: np.ndarray  # (q,) ten rows or fewer in the target, or outside it
+    ranking: list[int]  # parameters, the most important first
+    interval: str  # what the intervals are; "" without any
+
+
+def _numbers(result: parzax.ImportanceResult) -> _Numbers:
+    """Importances with their intervals: of one log, or one standard error over seeds."""
+    order = np.argsort(result.levels, kind="stable")
+    mean, error = (np.asarray(x, float)[order] for x in result.over_seeds())
+    mean = np.where(result.by_seed(result.is_defined)[:, order].any(axis=0), mean, np.nan)
+    if result.n_seeds > 1:
+        low, high, interval = mean - error, mean + error, "± standard error"
+    else:
+        ends = result.by_seed(result.uncertainty.importance_interval)[0, order]
+        low, high = (np.where(np.isnan(mean), np.nan, end) for end in np.moveaxis(ends, -1, 0))
+        interval = "90 % interval" if np.isfinite(low).any() else ""
+    cells = [result.cells(int(i)) for i in order]
+    return _Numbers(
+        levels=np.asarray(result.levels)[order],
+        mean=mean,
+        low=low,
+        high=high,
+        p=[list(of_level.get("p", [""] * mean.shape[1])) for of_level in cells],
+        pale=np.asarray(~result.above[order]),
+        rough=(result.usual_status[order] & int(parzax.Status.LOW_DATA) != 0).any(axis=1),
+        ranking=np.argsort(-np.nan_to_num(mean).mean(axis=0), kind="stable").tolist(),
+        interval=interval,
+    )
 
 
 class _Look(NamedTuple):
@@ -170,18 +207,18 @@ def _draw_ribbon(
     return [go.Scatter(x=x, y=y, meta=_INTERVAL, **fill, **hidden, **look.legend)]
 
 
-def _hover_texts(stats: Numbers, j: int) -> list[str]:
+def _hover_texts(stats: _Numbers, j: int) -> list[str]:
     """The importance of a parameter at each level, with its interval and p-value, if any."""
     texts = []
-    columns = (column[:, j] for column in (stats.mean, stats.low, stats.high, stats.p))
-    for mean, low, high, p in zip(*columns, strict=True):
+    columns = (column[:, j] for column in (stats.mean, stats.low, stats.high))
+    for mean, low, high, p in zip(*columns, [row[j] for row in stats.p], strict=True):
         interval = f" ({low:.3f} to {high:.3f})" if np.isfinite([low, high]).all() else ""
         p_value = "" if p in ("", "–") else f", p {escape(p)}"
         texts.append(f"{mean:.3f}{interval}{p_value}")
     return texts
 
 
-def _set_layout(figure: go.Figure, stats: Numbers) -> None:
+def _set_layout(figure: go.Figure, stats: _Numbers) -> None:
     """Name the axes, shade the rough levels, and explain grey curves in the legend."""
     levels = stats.levels
     edges = np.concatenate([levels[:1], (levels[1:] + levels[:-1]) / 2, levels[-1:]])
