@@ -176,7 +176,7 @@ def test_parts_that_do_not_belong_together():
     ):
         with pytest.raises(ValueError, match=f"differ in {name}|different {name}"):
             log.merge(part)
-    with pytest.raises(TypeError, match=r"others must be parzax\.Counts"):
+    with pytest.raises(TypeError, match=r"others must be parzax\.importance\.Counts"):
         log.merge(ENCODED)
     with pytest.raises(ValueError, match="NaN"):
         count_rows(SPACE, X, LOSS, [*cutoffs[:-1], np.nan], LEVELS, 0.9, GRID)
