@@ -5,6 +5,7 @@ import io
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -190,9 +191,9 @@ def test_the_bar_of_a_resumed_call(tmp_path, capsys):
         (tmp_path / f"chunk_{i:06d}.npz").unlink()
     px.map_chunks(summary, ARGUMENTS, 5, folder=tmp_path, progress=True)
     lines = capsys.readouterr().err.split("\r")[1:]
-    assert [line.split("] ")[1].split(" rows")[0] for line in lines] == [
-        f"{n} of 23" for n in (0, 15, 20, 23)
-    ]
+    counts = [int(re.search(r"\| (\d+)/23 \[", line)[1]) for line in lines]
+    assert (counts[0], counts[-1]) == (13, 23)
+    assert set(counts) <= {13, 18, 23}
 
 
 # Chunks of three rows, each of which takes the given number of seconds; prints chunk numbers as they begin.

@@ -188,13 +188,11 @@ def test_command_counts_or_reads(tmp_path, monkeypatch, capsys, more):
         words = ["importance", path, "--target", "loss", "--direction", "minimize", "--json", str(out)]
         assert main([*words, *more]) == 0
         answers.append(json.loads(out.read_text()))
-    read, log = answers
-    same = ("names", "levels", "status", "n_target", "n_region")
+    records = [answer["records"] for answer in answers]
+    read, log = ({name: [one[name] for one in rows] for name in rows[0]} for rows in records)
+    same = ("parameter", "level", "status", "n_target", "n_region", *["p_value"] * (not more))
     assert {name: log[name] for name in same} == {name: read[name] for name in same}
-    for name in ("per_seed", "mean"):
-        np.testing.assert_allclose(log["importance"][name], read["importance"][name], rtol=1e-12)
-    if not more:
-        assert log["uncertainty"]["p_value"] == read["uncertainty"]["p_value"]
+    np.testing.assert_allclose(log["importance"], read["importance"], rtol=1e-12)
     capsys.readouterr()
     monkeypatch.setattr(counted, "_SAMPLE", 300)
     space = tmp_path / "space.json"

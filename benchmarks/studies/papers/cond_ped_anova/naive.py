@@ -1,8 +1,9 @@
 """Naive ways to make a conditional log unconditional: the baselines of conditional PED-ANOVA.
 
 Algorithms 2-4 of the appendix of arXiv 2601.20800. Each returns observations of a space without conditions,
-for `parzax.cond_ped_anova`, so that the paper's comparison can be run. Use them only for comparison: filtering computes
-each parameter from different rows, and imputation and expansion add values that were never sampled.
+for `parzax.cond_ped_anova`, so that the paper's comparison can be run. Use them only for comparison:
+filtering computes each parameter from different rows, and imputation and expansion add values that were never
+sampled.
 """
 
 import math

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
-from jaxtyping import Array, Int
+from jaxtyping import Int
 
 from parzax import _checks
 from parzax._compile import compiled
@@ -85,7 +85,8 @@ def optimize_many(
         arrays, static = eqx.partition((sampler, problem), eqx.is_array)
 
         def text(keys: Any, arrays: Any) -> Any:
-            return _chunk.__wrapped__(keys, *eqx.combine(arrays, static), of_run, mesh)
+            sampler, problem = eqx.combine(arrays, static)
+            return _chunk.__wrapped__(keys, sampler, problem, of_run, mesh)
 
         lowered = jax.jit(text).lower(jax.ShapeDtypeStruct((size,), keys.dtype), arrays)
         work = {"runs": len(keys), "size": size, **of_run._asdict()}
@@ -103,7 +104,7 @@ def optimize_many(
 
 
 @compiled
-def _lane_keys(keys: jax.Array, rows: Int[Array, " lanes"]) -> jax.Array:
+def _lane_keys(keys: jax.Array, rows: Int[Any, " lanes"]) -> jax.Array:
     return keys[rows]
 
 
