@@ -190,8 +190,7 @@ def test_the_bar_of_a_resumed_call(tmp_path, capsys):
     for i in (2, 3):
         (tmp_path / f"chunk_{i:06d}.npz").unlink()
     px.map_chunks(summary, ARGUMENTS, 5, folder=tmp_path, progress=True)
-    lines = capsys.readouterr().err.split("\r")[1:]
-    counts = [int(re.search(r"\| (\d+)/23 \[", line)[1]) for line in lines]
+    counts = [int(count) for count in re.findall(r"\| (\d+)/23 \[", capsys.readouterr().err)]
     assert (counts[0], counts[-1]) == (13, 23)
     assert set(counts) <= {13, 18, 23}
 
