@@ -130,8 +130,8 @@ def _find_curves(result: parzax.ImportanceResult) -> _Curves:
         interval = f"{100 * known.level:g} % interval" * (known.n_resamples > 0)
     p = [result.cells(i).get("p", [""] * len(result.names)) for i in order.tolist()]
     rough = (result.usual_status & int(Status.LOW_DATA) != 0).any(axis=1)
-    curves = (x[order] for x in (result.levels, mean, low, high))
-    return _Curves(*curves, p, ~result.above[order], rough[order], interval)
+    levels, mean, low, high = (x[order] for x in (result.levels, mean, low, high))
+    return _Curves(levels, mean, low, high, p, ~result.above[order], rough[order], interval)
 
 
 class _Look(NamedTuple):
