@@ -28,7 +28,7 @@ from benchmarks import command
 from benchmarks.rows import Row
 from parzax.density import Mixture
 from parzax.density.basis import Basis
-from parzax.space import Points, Space, frame_of
+from parzax.space import Points, Space
 
 N_KERNELS, D = 1000, 10
 GOALS = {24: 20.0, 1000: 150.0, 100_000: 400.0}
@@ -115,7 +115,7 @@ def prepared(pe: px.ParzenEstimator, y: np.ndarray) -> tuple[Basis, Mixture, Poi
 def encoded(of: Space, y: np.ndarray) -> Points:
     """Candidates on the device."""
     x = jnp.asarray(y)
-    return jax.jit(lambda x: frame_of(of, x.dtype).encode(x))(x)
+    return jax.jit(lambda x: of.frame(x.dtype).encode(x))(x)
 
 
 def optuna_estimator(x: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:

@@ -91,11 +91,10 @@ def first_ask(space: Callable[[], Any]) -> Callable[[], Any]:
     """Of a sampler that knows 50 rows."""
     import parzax as px
     import parzax.samplers
-    from parzax.space import host_frame
 
     domains = space()
     sampler = px.tpe(domains)
-    frame = host_frame(domains)
+    frame = domains.frame()
     x = frame.decode(frame.drawn(np.random.default_rng(0).uniform(size=(50, len(domains)))))
     state = sampler.tell(sampler.init(), x, np.arange(50.0))
     return lambda: jax.block_until_ready(sampler.ask(jax.random.key(0), state))

@@ -30,8 +30,7 @@ import parzax as px
 from benchmarks import command
 from benchmarks.rows import Row
 from benchmarks.settings import adjusted
-from parzax.meta import named_sources, source_rows
-from parzax.meta.states import split_rows
+from parzax.meta.sources import named_sources, source_rows, split_rows
 
 KERNEL, SHARE = 50.0, 1 / 3
 DIM, ROWS, SOURCES, POINTS = 10, 200, 5, 1000
@@ -90,8 +89,8 @@ def target_points(sampler: px.samplers.Sampler, state: px.samplers.State) -> tup
     split = sampler.split(state)
     target = comparison.density(state.points, split.below[0], split.most)
     rows = state.points, split.below[0] | split.above[0]
-    importance = comparison.reduction.raw_importance(comparison.basis, target, *rows)
-    columns, _ = comparison.reduction.kept(
+    importance = comparison.raw_importance(target, *rows)
+    columns, _ = comparison.kept(
         importance, compared.importance, np.ones((SOURCES, 1), bool), ROWS // 10, ROWS
     )
     return columns, target.sample(comparison.keys[1], comparison.basis, len(comparison.scattered) // 2).unit

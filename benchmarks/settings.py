@@ -12,13 +12,12 @@ from parzax.density import Smoothing
 from parzax.meta import Comparison
 from parzax.samplers import Sampler
 from parzax.split.gamma import Optuna
-from parzax.split.merits import Equal
 
 # What None stands for in the presets' signatures.
-_NONE = {"split": px.Split(Optuna(), merit=Equal()), "comparison": Comparison()}
+_NONE = {"split": px.Split(Optuna(), merit=None), "comparison": Comparison()}
 _PARTS = {
     "split": px.Split, "smoothing": Smoothing, "acquisition": Relative, "start": px.samplers.RandomStart,
-    "proposal": px.Proposal, "comparison": Comparison,
+    "proposal": px.samplers.Proposal, "comparison": Comparison,
 }  # fmt: skip
 _COMPARED = {"compared_bandwidth": "bandwidth", "compared_top": "top"}
 
@@ -26,8 +25,8 @@ _COMPARED = {"compared_bandwidth": "bandwidth", "compared_top": "top"}
 def adjusted(preset: Callable[..., Sampler], **options: Any) -> Callable[..., Sampler]:
     """The preset with other values of the fields of its parts, given by the names of the fields.
 
-    Fields of a comparison are ``compared_bandwidth``, ``compared_top`` and otherwise its own names; arguments of
-    the preset are passed on.
+    Fields of a comparison are ``compared_bandwidth``, ``compared_top`` and otherwise its own names; arguments
+    of the preset are passed on.
     """
     preset, chosen = (preset.func, dict(preset.keywords)) if isinstance(preset, partial) else (preset, {})
     parameters = signature(preset).parameters

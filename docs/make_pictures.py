@@ -68,7 +68,7 @@ def samplers() -> None:
     problem, keys = px.problems.discs(), jax.random.split(jax.random.key(0), 50)
     # As an array epsilon is traced: random search is the same program.
     c_tpe = adjusted(px.c_tpe, epsilon=jnp.asarray(0.0))(problem.space, n_constraints=1)
-    random = dataclasses.replace(c_tpe, proposal=px.Proposal(epsilon=jnp.asarray(1.0)))
+    random = dataclasses.replace(c_tpe, proposal=px.samplers.Proposal(epsilon=jnp.asarray(1.0)))
     choices = {
         "c-TPE": c_tpe,
         "naive product": px.papers.naive_c_tpe(problem.space, n_constraints=1),
@@ -85,7 +85,7 @@ def samplers() -> None:
 
     bowls = px.problems.ellipsoids(dim=2, base=1.0)
     mo_tpe = adjusted(px.mo_tpe, epsilon=jnp.asarray(0.0))(bowls.space)
-    random = dataclasses.replace(mo_tpe, proposal=px.Proposal(epsilon=jnp.asarray(1.0)))
+    random = dataclasses.replace(mo_tpe, proposal=px.samplers.Proposal(epsilon=jnp.asarray(1.0)))
     fronts = {
         name: px.optimize_many(keys[:16], own, bowls, 30)
         for name, own in (("MO-TPE", mo_tpe), ("random", random))
@@ -100,7 +100,7 @@ def meta() -> None:
     code = next(block for block in page.split("```python\n") if "sources = {" in block).split("```")[0]
     names: dict = {}
     exec(code.split("sampler = ")[0], names)
-    px.plotting.task_similarity(px.task_similarity(names["sources"], names["space"]))
+    px.plotting.task_similarity(px.lens.similarity.task_similarity(names["sources"], names["space"]))
     plt.savefig(HERE / "task_similarity.png", dpi=110)
 
 
@@ -109,7 +109,10 @@ def targets() -> None:
     page = (HERE / "targets.md").read_text(encoding="utf-8")
     names: dict = {}
     exec(page.split("```python\n")[1].split("```")[0], names)
-    px.plotting.importance_over_weights(px.importance_over_weights(names["obs"]))
+    weights = np.linspace(0, 1, 11)
+    px.plotting.importance_over_weights(
+        {w: px.cond_ped_anova(names["obs"], objective=[1 - w, w]) for w in weights}
+    )
     plt.savefig(HERE / "importance_over_weights.png", dpi=110)
 
 

@@ -44,7 +44,7 @@ def loss_and_excess(center, middle, radius, key, x):
 
 
 def disc_problem(radius=2.0, center=-2.0, middle=1.0):
-    """The squared distance from a point, in a disc; numbers are arrays, so that other ones compile nothing."""
+    """The squared distance from a point, in a disc; numbers are arrays: other ones compile nothing."""
     numbers = [jnp.asarray(number) for number in (center, middle, radius)]
     best = jnp.maximum(2**0.5 * jnp.abs(numbers[0] - numbers[1]) - numbers[2], 0) ** 2
     fn = jax.tree_util.Partial(loss_and_excess, *numbers)
@@ -66,7 +66,7 @@ print("least feasible loss:", problem.feasible_optimum)
 
 # %%
 n_evaluations = 50
-c_tpe = px.c_tpe(square, proposal=px.Proposal(24, epsilon=jnp.asarray(0.0), repeats=True))
+c_tpe = px.c_tpe(square, proposal=px.samplers.Proposal(24, epsilon=jnp.asarray(0.0), repeats=True))
 runs = px.optimize_many(jax.random.split(jax.random.key(1), 1000), c_tpe, problem, n_evaluations)
 assert runs.x.shape == (1000, n_evaluations, 2)
 assert runs.losses.shape == runs.constraints.shape == (1000, n_evaluations, 1)
@@ -294,7 +294,7 @@ else:
 
 # %% tags=["runs"]
 cube = px.Space({name: px.Float(-5, 5) for name in "xyz"})
-mo_tpe = px.mo_tpe(cube, proposal=px.Proposal(100, epsilon=jnp.asarray(0.0), repeats=True))
+mo_tpe = px.mo_tpe(cube, proposal=px.samplers.Proposal(100, epsilon=jnp.asarray(0.0), repeats=True))
 
 
 def bowls(key, x):

@@ -150,7 +150,8 @@ assert abs(good.max() + 4.4) < 0.2
 # ## Parameters that do nothing
 #
 # We add two columns: `noise`, which the loss ignores, and `constant`. The default estimator subtracts what
-# chance would explain; `GridEstimator.optuna()` reproduces Optuna 5. With 100 rows the difference is plain.
+# chance would explain; `px.divergence.Pearson()` on `px.Grid.optuna()` reproduces Optuna 5. With 100 rows
+# the difference is plain.
 
 # %%
 n_few = 100
@@ -200,10 +201,10 @@ def variance_of_one_column(codes, level):
     first_sets = jnp.zeros((n_levels + 2, n_cells), int).at[level, codes].add(1)
     counts = first_sets[:-1].cumsum(axis=0)
     target, region = counts[:-1], counts[-1]
-    p_target, p_region = jax.vmap(px.grid_density)(target), px.grid_density(region)
-    divergence = jax.vmap(px.pearson_divergence, in_axes=(0, None))(p_target, p_region)
+    p_target, p_region = jax.vmap(px.divergence.grid_density)(target), px.divergence.grid_density(region)
+    divergence = jax.vmap(px.divergence.pearson_divergence, in_axes=(0, None))(p_target, p_region)
     total = region.sum()
-    return jax.vmap(px.within_regime_variance, in_axes=(0, 0, None, None))(
+    return jax.vmap(px.importance.within_regime_variance, in_axes=(0, 0, None, None))(
         divergence[:, None], target.sum(axis=-1, keepdims=True), total[None], total
     )
 

@@ -63,7 +63,7 @@ sources = {f"c = {c}": random_rows(key, c) for c, key in zip(centers, keys, stri
 # It is small even for neighbours, since ten rows of four parameters also differ by chance.
 
 # %%
-table = px.task_similarity(sources)
+table = px.lens.similarity.task_similarity(sources)
 ax = px.plotting.task_similarity(table)
 of_target = table.similarity[0]
 assert (np.diff(of_target) < 0).all()
@@ -86,7 +86,7 @@ traces = {
     name: px.optimize_many(runs, sampler, target, n_evaluations, lanes=n_runs)
     for name, sampler in samplers.items()
 }
-alone = px.mo_tpe(box, 1, proposal=px.Proposal(100, epsilon=0.05, repeats=True))
+alone = px.mo_tpe(box, 1, proposal=px.samplers.Proposal(100, epsilon=0.05, repeats=True))
 traces["no source"] = px.optimize_many(runs, alone, target, n_evaluations, lanes=n_runs)
 
 # %% tags=["runs"]

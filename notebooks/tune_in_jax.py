@@ -132,10 +132,10 @@ def search(sampler, problem, key):
     trace = px.optimize(run, sampler, problem, 640, n_parallel=64)
     encoded = px.encode(space, trace.x, trace.losses[:, 0], levels)
     samples = px.importance.resample(halves, encoded, 200)
-    return trace, px.importance.estimate(encoded), samples, px.interactions(encoded)
+    return trace, px.importance.estimate(encoded), samples, px.importance.interactions(encoded)
 
 
-survey = px.tpe(space, n_constraints=1, proposal=px.Proposal(epsilon=jnp.asarray(0.75)))
+survey = px.tpe(space, n_constraints=1, proposal=px.samplers.Proposal(epsilon=jnp.asarray(0.75)))
 start = time.perf_counter()
 trace, importance, samples, pairs = jax.block_until_ready(search(survey, problem, jax.random.key(0)))
 assert time.perf_counter() - start < 300
@@ -192,7 +192,7 @@ for name, share in zip(space.names, result.importance[levels.index(0.1)], strict
 # first seven suggestions are the best rows of the source. Now no suggestion after the first round is random.
 
 # %% tags=["runs"]
-never_random = px.Proposal(epsilon=jnp.asarray(0.0))
+never_random = px.samplers.Proposal(epsilon=jnp.asarray(0.0))
 hidden = problem_of(images.at[:, 32:].set(0.0))
 sampler = px.meta_learn_tpe(space, {"digits": log}, n_constraints=1, proposal=never_random)
 again, importance_again, *_ = search(sampler, hidden, jax.random.key(1))
@@ -200,7 +200,7 @@ alone, *_ = search(px.tpe(space, n_constraints=1, proposal=never_random), hidden
 print("best feasible loss after   with the source   without")
 for n in (7, 64, 128, 640):
     print(f"{n:>24} {again.best_losses()[n - 1]:>17.3f} {alone.best_losses()[n - 1]:>9.3f}")
-shares = dict(zip(space.names, importance_again.share[levels.index(0.1)], strict=True))
+shares = dict(zip(space.names, importance_again.importance[levels.index(0.1)], strict=True))
 assert shares["rate"] + shares["units"] > 0.5, "what mattered before matters again"
 
 # %%

@@ -10,15 +10,15 @@ KERNELS = {"numeric": TruncatedNormal, "categorical": AitchisonAitken}
 
 
 def density_of(kind):
-    return lambda counts: px.grid_density(counts, kernel=KERNELS[kind])
+    return lambda counts: px.divergence.grid_density(counts, kernel=KERNELS[kind])
 
 
 CASES = {
     "numeric density": density_of("numeric"),
     "categorical density": density_of("categorical"),
-    "parity density": lambda counts: px.grid_density(counts, floor=1e-12, floor_quartiles=True),
-    "pearson divergence": px.pearson_divergence,
-    "within-regime variance": px.within_regime_variance,
+    "parity density": lambda counts: px.divergence.grid_density(counts, floor=1e-12, floor_quartiles=True),
+    "pearson divergence": px.divergence.pearson_divergence,
+    "within-regime variance": px.importance.within_regime_variance,
 }
 
 

@@ -55,7 +55,7 @@ def test_chunks_are_the_rows_of_one_call(size, tmp_path):
     expected = jax.device_get(summary(*ARGUMENTS))
     folder = tmp_path / "new" / "folder"
     for where in (None, folder, folder):
-        assert_equal(px.map_chunks(summary, ARGUMENTS, size, folder=where), expected)
+        assert_equal(px.lens.run.map_chunks(summary, ARGUMENTS, size, folder=where), expected)
     assert files(folder) == [f"chunk_{i:06d}.npz" for i in range(-(-23 // size))]
 
 
@@ -64,29 +64,29 @@ def test_keys_and_no_rows(tmp_path):
     keys = jax.random.split(jax.random.key(0), 7)
     draw = jax.vmap(lambda key: jax.random.normal(key, (2,)))
     for folder in (None, tmp_path, tmp_path):
-        answer = px.map_chunks(draw, (keys,), 3, folder=folder)
+        answer = px.lens.run.map_chunks(draw, (keys,), 3, folder=folder)
         np.testing.assert_array_equal(answer, draw(keys))
     with pytest.raises(ValueError, match=r"chunk_000000.npz differs in arrays\."):
-        px.map_chunks(draw, (jax.random.split(jax.random.key(1), 7),), 3, folder=tmp_path)
-    assert px.map_chunks(draw, (keys[:0],), 3).shape == (0, 2)
+        px.lens.run.map_chunks(draw, (jax.random.split(jax.random.key(1), 7),), 3, folder=tmp_path)
+    assert px.lens.run.map_chunks(draw, (keys[:0],), 3).shape == (0, 2)
 
 
 def test_a_damaged_file_is_computed_again(tmp_path):
     """Truncated anywhere, with a byte changed, or no archive at all; other chunks are read."""
-    answer = px.map_chunks(summary, ARGUMENTS, 9, folder=tmp_path)
+    answer = px.lens.run.map_chunks(summary, ARGUMENTS, 9, folder=tmp_path)
     path, other = tmp_path / "chunk_000001.npz", tmp_path / "chunk_000000.npz"
     content, before = path.read_bytes(), other.stat().st_mtime_ns
     changed = bytearray(content)
     changed[content.index(b"positive") if b"positive" in content else 200] ^= 1
     for damaged in (b"", content[:10], content[: len(content) // 2], content[:-1], bytes(changed), b"text"):
         path.write_bytes(damaged)
-        assert_equal(px.map_chunks(summary, ARGUMENTS, 9, folder=tmp_path), answer)
+        assert_equal(px.lens.run.map_chunks(summary, ARGUMENTS, 9, folder=tmp_path), answer)
         assert Chunks(tmp_path, json.loads(work_of(path))).get(1) is not None
     assert other.stat().st_mtime_ns == before
     file = io.BytesIO()
     np.save(file, X)
     path.write_bytes(file.getvalue())
-    assert_equal(px.map_chunks(summary, ARGUMENTS, 9, folder=tmp_path), answer)
+    assert_equal(px.lens.run.map_chunks(summary, ARGUMENTS, 9, folder=tmp_path), answer)
 
 
 def work_of(path):
@@ -100,8 +100,8 @@ def scaled(factor):
 
 def test_other_work_is_refused(tmp_path):
     """A value, a shape, the size, or a constant within the function; no file changes."""
-    px.map_chunks(scaled(np.float32(2)), (X,), 9, folder=tmp_path)
-    px.map_chunks(scaled(np.float32(2)), (X.copy(),), 9, folder=tmp_path)
+    px.lens.run.map_chunks(scaled(np.float32(2)), (X,), 9, folder=tmp_path)
+    px.lens.run.map_chunks(scaled(np.float32(2)), (X.copy(),), 9, folder=tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     changed = X.copy()
     changed[22, 2] = np.nextafter(changed[22, 2], np.inf)
@@ -114,14 +114,14 @@ def test_other_work_is_refused(tmp_path):
     ]
     for function, x, size, message in cases:
         with pytest.raises(ValueError, match=message):
-            px.map_chunks(function, (x,), size, folder=tmp_path)
+            px.lens.run.map_chunks(function, (x,), size, folder=tmp_path)
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
     # An archive that somebody else wrote under this name.
     others: list[dict[str, Any]] = [{"X": X}, {"work": "[1]"}, {"work": "1"}]
     for other in others:
         np.savez(tmp_path / "chunk_000001.npz", **other)
         with pytest.raises(ValueError, match=r"chunk_000001.npz differs in rows \(None, now 23\)"):
-            px.map_chunks(two, (X,), 9, folder=tmp_path)
+            px.lens.run.map_chunks(two, (X,), 9, folder=tmp_path)
 
 
 def test_closed_over_arrays_are_compared(tmp_path):
@@ -130,7 +130,7 @@ def test_closed_over_arrays_are_compared(tmp_path):
 
     def call(table):
         inner = jax.jit(lambda x: x + jnp.asarray(table, x.dtype)[None, :3])
-        return px.map_chunks(lambda x: inner(x), (X,), 9, folder=tmp_path)
+        return px.lens.run.map_chunks(lambda x: inner(x), (X,), 9, folder=tmp_path)
 
     call(table)
     call(table.copy())
@@ -143,25 +143,25 @@ def test_errors(tmp_path):
     with pytest.raises(
         TypeError, match=r"arrays must be a tuple of arguments, got ndarray, not a tuple; write \(x,\)"
     ):
-        px.map_chunks(summary, X, 5)
+        px.lens.run.map_chunks(summary, X, 5)
     with pytest.raises(ValueError, match="arrays must have one leading axis of the same length"):
-        px.map_chunks(summary, (X, {"a": np.arange(22)}), 5)
+        px.lens.run.map_chunks(summary, (X, {"a": np.arange(22)}), 5)
     with pytest.raises(ValueError, match="arrays must have one leading axis"):
-        px.map_chunks(summary, (X, {"a": np.float32(0)}), 5)
+        px.lens.run.map_chunks(summary, (X, {"a": np.float32(0)}), 5)
     with pytest.raises(ValueError, match="size must be a whole number of at least 1, got 0"):
-        px.map_chunks(summary, ARGUMENTS, 0)
+        px.lens.run.map_chunks(summary, ARGUMENTS, 0)
     with pytest.raises(
         ValueError, match=r"function must answer 5 rows with arrays \(5, ...\), got shapes \[\(3,\)\]"
     ):
-        px.map_chunks(lambda x: x.sum(axis=0), (X,), 5)
+        px.lens.run.map_chunks(lambda x: x.sum(axis=0), (X,), 5)
     with pytest.raises(TypeError, match="progress must be True or False"):
-        px.map_chunks(summary, ARGUMENTS, 5, progress="yes")
+        px.lens.run.map_chunks(summary, ARGUMENTS, 5, progress="yes")
     with pytest.raises(TypeError, match="must be an array, a number or a string"):
         digest(tmp_path)
     with pytest.raises(TypeError, match="must be an array, a number or a string"):
         Chunks(tmp_path, {}).put(0, {"a": np.array([tmp_path])})
     with pytest.raises(TypeError, match="arrays is traced, but map_chunks needs its values"):
-        jax.jit(lambda x: px.map_chunks(summary, (x, {"a": x[:, 0]}), 5))(X)
+        jax.jit(lambda x: px.lens.run.map_chunks(summary, (x, {"a": x[:, 0]}), 5))(X)
     assert files(tmp_path) == []
 
 
@@ -186,10 +186,10 @@ def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
 
 def test_the_bar_of_a_resumed_call(tmp_path, capsys):
     """Chunks that are read take no time, so the time left is estimated from the others."""
-    px.map_chunks(summary, ARGUMENTS, 5, folder=tmp_path)
+    px.lens.run.map_chunks(summary, ARGUMENTS, 5, folder=tmp_path)
     for i in (2, 3):
         (tmp_path / f"chunk_{i:06d}.npz").unlink()
-    px.map_chunks(summary, ARGUMENTS, 5, folder=tmp_path, progress=True)
+    px.lens.run.map_chunks(summary, ARGUMENTS, 5, folder=tmp_path, progress=True)
     counts = [int(count) for count in re.findall(r"\| (\d+)/23 \[", capsys.readouterr().err)]
     assert (counts[0], counts[-1]) == (13, 23)
     assert set(counts) <= {13, 18, 23}

@@ -1,5 +1,7 @@
 """Calls of samplers as a new user would type them, and errors that name what was probably meant."""
 
+import copy
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -28,8 +30,14 @@ def test_a_plain_function_of_a_number():
 def test_the_key_comes_first():
     with pytest.raises(TypeError, match=r"key must be a typed key .*the key comes first"):
         px.optimize(px.tpe(SPACE), loss, KEY, 5)  # pyright: ignore
-    with pytest.raises(TypeError, match="keys must be typed, .*and come first"):
+    with pytest.raises(TypeError, match=r"keys must be typed, .*and come first"):
         px.optimize_many(px.tpe(SPACE), loss, KEY[None], 5)  # pyright: ignore
+
+
+@pytest.mark.parametrize(("guess", "meant"), [("Observation", "Observations"), ("optimise", "optimize")])
+def test_unknown_names(guess, meant):
+    with pytest.raises(AttributeError, match=f"no attribute '{guess}'; did you mean '{meant}'"):
+        getattr(px, guess)
 
 
 def test_a_pair_of_objectives_is_no_constraint():
@@ -87,3 +95,15 @@ def test_second_derivatives_of_the_score():
         ends = jnp.full(2, share)
         found = jax.jacfwd(jax.grad(lambda b, s=ends: constrained_score(b, jnp.zeros(2), s)))(jnp.ones(2))
         assert np.isfinite(found).all()
+
+
+def test_names_of_a_trace_that_there_are_not():
+    """Each error has the name that was probably meant; a copy does not ask for names of its own."""
+    trace = px.optimize(KEY, px.tpe(SPACE), loss, 3)
+    meant = {"best": "best_losses and best_params", "best_param": "best_params", "incumbents": "incumbent",
+             "objectives": "losses", "loss": "losses"}  # fmt: skip
+    for name, hint in meant.items():
+        with pytest.raises(AttributeError, match=f"a Trace has no '{name}'; .*{hint}"):
+            getattr(trace, name)
+    np.testing.assert_array_equal(copy.deepcopy(trace).x, trace.x)
+    assert not hasattr(trace, "__jax_array__")

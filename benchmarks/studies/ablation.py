@@ -264,14 +264,14 @@ It is a geometric mean over problems and runs, with its 95 % interval over runs.
 * Runs with and without the change have the same keys, and the same logs of sources.
 * `px.c_tpe` has constraints: a ball around the optimum of an ellipsoid of four dimensions, and on tables
   limits at quantiles of their entries.
-* `px.papers.authors_meta_learn_tpe` suggests one in twenty at random, as in the paper, and has four sources of 100
-  random rows: ellipsoids around c* (the target is around 0), or the other tables of the benchmark.
+* `px.papers.authors_meta_learn_tpe` suggests one in twenty at random, as in the paper, and has four sources
+  of 100 random rows: ellipsoids around c* (the target is around 0), or the other tables of the benchmark.
 * Before the first feasible evaluation, the loss is the largest of the run. Gaps are at least {FLOOR:g} of the
   median gap after one evaluation.
 * Unchanged, both samplers draw each parameter of a candidate by itself, allow repeats, weight good rows
   equally and have Scott's bandwidth. `px.c_tpe` has 24 candidates, ceil(sqrt(N) / 4) good rows and 10 first
-  suggestions at random. `px.papers.authors_meta_learn_tpe` has 100 candidates of each task, a tenth of the rows as
-  good rows, and 5 first suggestions, the best rows of the sources."""
+  suggestions at random. `px.papers.authors_meta_learn_tpe` has 100 candidates of each task, a tenth of the
+  rows as good rows, and 5 first suggestions, the best rows of the sources."""
 EACH = "Each problem, after 100 evaluations:"
 
 

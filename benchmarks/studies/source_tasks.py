@@ -380,8 +380,8 @@ def written(found: Mapping[str, Arrays]) -> Page:
 
 
 ABOUT = """The first table has best losses of `px.meta_learn_tpe`, with its defaults, over those of `px.tpe`
-(*no sources*) and of `px.papers.authors_meta_learn_tpe`: geometric means over settings and runs, with 95 % intervals
-(Welch's). Below 1 `px.meta_learn_tpe` is ahead. Every source has 100 random rows.
+(*no sources*) and of `px.papers.authors_meta_learn_tpe`: geometric means over settings and runs, with 95 %
+intervals (Welch's). Below 1 `px.meta_learn_tpe` is ahead. Every source has 100 random rows.
 
 * Ellipsoids have 4 dimensions. Their centre is at 0 for the target, and at c* = 0, 1, 2, 3 for the sources.
 * *Ellipsoids in a ball* are feasible in about a tenth of the box, which moves with the centre; 8 sources.

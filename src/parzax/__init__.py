@@ -1,5 +1,6 @@
 """parzax: batched Parzen estimators in JAX, for hyperparameter importance and acquisition scoring."""
 
+from difflib import get_close_matches as _get_close_matches
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
@@ -33,21 +34,20 @@ _PACKAGES = {
 }
 _MEMBERS = {
     "parzax.density": "ParzenEstimator",
-    "parzax.divergence": "grid_density pearson_divergence",
-    "parzax.importance": "Counts Encoded Grid Importance encode within_regime_variance",
-    "parzax.lens.logs": "ImportReport Observations",
+    "parzax.importance": "Encoded Grid encode",
+    "parzax.lens.logs": "Observations",
     "parzax.lens.page": "report",
-    "parzax.lens.results": "Comparison ImportanceResult InteractionResult compare cond_ped_anova interactions",
-    "parzax.lens.run": "map_chunks optimize_many",
-    "parzax.lens.similarity": "task_similarity",
-    "parzax.samplers": "Problem Proposal c_tpe meta_learn_tpe mo_tpe optimize optuna_tpe tpe",
+    "parzax.lens.results": "ImportanceResult compare cond_ped_anova interactions",
+    "parzax.lens.run": "optimize_many",
+    "parzax.samplers": "Problem c_tpe meta_learn_tpe mo_tpe optimize optuna_tpe tpe",
     "parzax.space": "Between Categorical Float In Int Ordinal Recorded Space Varying",
     "parzax.split": "Split",
     "parzax.status": "Status",
 }
 _HOMES = {name: home for home, names in _MEMBERS.items() for name in names.split()}
-# Pictures and other libraries need optional packages.
-__all__ = sorted({*_PACKAGES, *_HOMES} - {"adapters", "plotting"})  # pyright: ignore
+# Packages beside the parts that presets are made of: of results, and those that need optional packages.
+_BESIDE = {"acquisition", "adapters", "page", "plotting", "problems", "results", "space", "split", "status"}
+__all__ = sorted({*_PACKAGES, *_HOMES} - _BESIDE)  # pyright: ignore
 
 
 def __getattr__(name: str) -> _Any:
@@ -56,7 +56,8 @@ def __getattr__(name: str) -> _Any:
     elif name in _HOMES:
         member = getattr(_import_module(_HOMES[name]), name)
     else:
-        raise AttributeError(f"module 'parzax' has no attribute {name!r}")
+        close = "".join(f"; did you mean {other!r}?" for other in _get_close_matches(name, __all__, n=1))
+        raise AttributeError(f"module 'parzax' has no attribute {name!r}{close}")
     globals()[name] = member
     return member
 

@@ -145,14 +145,6 @@ def suggest(name: Any, options: Iterable[str]) -> str:
     return f"did you mean {close[0]!r}?" if close else f"it has {', '.join(options)}."
 
 
-def check_arguments(name: str, given: Iterable[str], options: Iterable[str]) -> None:
-    """Raise TypeError for keyword arguments that a callable does not have, with the name probably meant."""
-    options = list(options)
-    for argument in given:
-        if argument not in options:
-            raise TypeError(f"{name} has no argument {argument!r}; {suggest(argument, options)}")
-
-
 def directions(direction: Any, n_objectives: int) -> tuple[str, ...]:
     """Return "minimize" or "maximize" for each objective, or raise; an enum member counts by its name."""
     several = isinstance(direction, Sequence) and not isinstance(direction, str)

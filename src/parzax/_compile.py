@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, update_wrapper
-from typing import Any, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar, overload
+from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
 
 import jax
 import numpy as np
@@ -63,23 +63,16 @@ class Compiled(Generic[P, R]):
         self._jitted: dict[Hashable, Any] = {}
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        leaves, structure = jax.tree.flatten((args, kwargs))
-        arrays, static = [], []
-        for leaf in leaves:
-            is_array = isinstance(leaf, _ARRAYS)
-            static.append(_SLOT if is_array else (type(leaf), leaf))
-            if is_array:
-                arrays.append(leaf)
-        known = _Static(structure, tuple(static))
+        static, arrays = _parted((args, kwargs))
         if any(isinstance(x, Tracer) for x in arrays) or _trace_state() != _OUTSIDE:
-            return self._jit(())(known, *arrays).value
+            return self._jit(())(static, *arrays)()
         # Explicitly, because `jax.transfer_guard` may refuse implicit transfers.
         arrays = [x if isinstance(x, jax.Array) else jax.device_put(x) for x in arrays]
         size = self._size(*args, **kwargs) if callable(self._size) else self._size
         while True:
             options = options_for(size)
             try:
-                return self._jit(tuple(options.items()))(known, *arrays).value
+                return self._jit(tuple(options.items()))(static, *arrays)()
             except jax.errors.JaxRuntimeError as error:
                 new = [name for name in options if name in str(error)]
                 if not new:
@@ -94,10 +87,13 @@ class Compiled(Generic[P, R]):
     def _jit(self, options: tuple[Any, ...]) -> Any:
         if options not in self._jitted:
 
-            def flat(known: _Static, *arrays: Any) -> _Result:
+            def flat(static: Any, *arrays: Any) -> Any:
                 self.n_compiled += 1
-                args, kwargs = _filled(known.structure, known.leaves, arrays)
-                return _Result(self.__wrapped__(*args, **kwargs))
+                function: Any = self.__wrapped__
+                args, kwargs = _joined(static, *arrays)
+                other, results = _parted(function(*args, **kwargs))
+                # What of the result is no array is static in the structure of this call.
+                return jax.tree_util.Partial(lambda *arrays: _joined(other, *arrays), *results)
 
             flat.__name__ = flat.__qualname__ = self.__wrapped__.__name__
             self._jitted[options] = jax.jit(flat, static_argnums=0, compiler_options=dict(options) or None)
@@ -113,32 +109,16 @@ def compiled(function: Any = None, **settings: Any) -> Any:
     return Compiled(function, **settings) if function else partial(Compiled, **settings)
 
 
-class _Static(NamedTuple):
-    """What of the arguments is no array: their structure, and the leaves with `_SLOT` for each array."""
-
-    structure: Any
-    leaves: tuple[Any, ...]
-
-
-@jax.tree_util.register_pytree_node_class
-class _Result:
-    """A result whose arrays are children; other values are static."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def tree_flatten(self) -> tuple[list[Any], _Static]:
-        leaves, structure = jax.tree.flatten(self.value)
-        static = (_SLOT if isinstance(x, _ARRAYS) else (type(x), x) for x in leaves)
-        return [x for x in leaves if isinstance(x, _ARRAYS)], _Static(structure, tuple(static))
-
-    @classmethod
-    def tree_unflatten(cls, known: _Static, arrays: Any) -> "_Result":
-        return cls(_filled(known.structure, known.leaves, arrays))
+def _parted(tree: Any) -> tuple[Any, list[Any]]:
+    """What of a tree is no array (its structure, and leaves with `_SLOT` for each array), and the arrays."""
+    leaves, structure = jax.tree.flatten(tree)
+    static = tuple(_SLOT if isinstance(x, _ARRAYS) else (type(x), x) for x in leaves)
+    return (structure, static), [x for x in leaves if isinstance(x, _ARRAYS)]
 
 
-def _filled(structure: Any, leaves: Any, arrays: Any) -> Any:
-    rest = iter(arrays)
+def _joined(static: Any, *arrays: Any) -> Any:
+    """The tree of `_parted`."""
+    (structure, leaves), rest = static, iter(arrays)
     return jax.tree.unflatten(structure, [next(rest) if leaf is _SLOT else leaf[1] for leaf in leaves])
 
 

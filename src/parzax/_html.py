@@ -1,8 +1,7 @@
 """HTML tables that notebooks display."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
-from typing import Any
 
 from parzax._words import visible
 
@@ -26,9 +25,3 @@ def table(
         f"<div><strong>{escape(visible(title))}</strong></div>",
         f"<table><thead><tr>{line(header, 'th')}</tr></thead><tbody>", *lines, "</tbody></table>", *below,
     ])  # fmt: skip
-
-
-def settings(title: str, values: Mapping[str, Any]) -> str:
-    """A table of settings by name."""
-    rows = [(name, " ".join(repr(value).split())) for name, value in values.items()]
-    return table(title, [("setting", "value"), *rows], left=(0, 1))

@@ -14,12 +14,11 @@ from parzax.samplers import Proposal
 from parzax.samplers.presets import variant
 from parzax.split import Split
 from parzax.split.gamma import Linear, Sqrt
-from parzax.split.merits import Equal
 
 
 @variant(
     samplers.tpe,
-    split=Split(Sqrt(), merit=Equal()),
+    split=Split(Sqrt(), merit=None),
     smoothing=Smoothing(Scott(), 0.8, joint=False),
     acquisition=Relative(),
     proposal=Proposal(24, repeats=True),
@@ -38,7 +37,7 @@ def tpe() -> None:
 
 @variant(
     samplers.c_tpe,
-    split=Split(Sqrt(), every_minimum=True, merit=Equal()),
+    split=Split(Sqrt(), every_minimum=True, merit=None),
     smoothing=Smoothing(Scott(), 0.8),
 )
 def c_tpe() -> None:
@@ -52,7 +51,7 @@ def c_tpe() -> None:
 
 @variant(
     samplers.c_tpe,
-    split=Split(Sqrt(), up_to_feasible=False, merit=Equal()),
+    split=Split(Sqrt(), up_to_feasible=False, merit=None),
     acquisition=Naive(),
 )
 def naive_c_tpe() -> None:
@@ -61,7 +60,7 @@ def naive_c_tpe() -> None:
 
 @variant(
     samplers.mo_tpe,
-    split=Split(Linear(0.1), merit=Equal()),
+    split=Split(Linear(0.1), merit=None),
     smoothing=Smoothing(Scott(0.1), 0.9),
 )
 def mo_tpe() -> None:
@@ -74,7 +73,7 @@ def mo_tpe() -> None:
 
 @variant(
     samplers.meta_learn_tpe,
-    split=Split(Linear(0.1), merit=Equal()),
+    split=Split(Linear(0.1), merit=None),
     smoothing=Smoothing(Scott(0.1), 0.9),
     acquisition=Relative(),
     start=5,
@@ -97,7 +96,7 @@ def meta_learn_tpe() -> None:
 
 @variant(
     meta_learn_tpe,
-    split=Split(Linear(0.1), first_front=True, merit=Equal()),
+    split=Split(Linear(0.1), first_front=True, merit=None),
     smoothing=Smoothing(Scott(0.1), 0.9, joint=False),
     comparison=Comparison(),
     max_candidates=1024,

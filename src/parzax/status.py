@@ -3,7 +3,6 @@
 import enum
 import re
 from collections.abc import Callable
-from functools import cache
 from typing import Self
 
 import numpy as np
@@ -45,7 +44,7 @@ class Status(enum.IntFlag):
     NAN_LOSSES = 1 << 17, "Rows with a NaN loss come after all fronts; drop them, or give the worst loss."
     NAN_REFERENCE = 1 << 18, "The reference point has a NaN: no hypervolume; give a finite one."
     BEYOND_REFERENCE = 1 << 19, "Rows not better than the reference add nothing: move it if they should."
-    OUT_OF_RANGE = 1 << 20, "A hypervolume is beyond the dtype: use log_hypervolume, float64 or other units."
+    OUT_OF_RANGE = 1 << 20, "A hypervolume is beyond the dtype: use log=True, float64 or other units."
     IMPOSSIBLE_EVENT = 1 << 21, "The given values have density 0: give the estimator a prior weight."
     NONE_FEASIBLE = 1 << 22, "No row is feasible, so the objective is ignored; check the thresholds."
     FEW_FEASIBLE = 1 << 23, "Fewer rows are feasible than needed below, so the objective is ignored for now."
@@ -109,9 +108,3 @@ def drop_consequences(status: np.ndarray | int) -> np.ndarray:
     for cause, consequences in _FOLLOWS.items():
         status = np.where(status & int(cause) != 0, status & ~int(consequences), status)
     return status
-
-
-@cache
-def status_names(status: int) -> str:
-    """Names of the bits that are set, such as "TIED_CUTOFF|LOW_DATA"; "" for none."""
-    return "|".join(str(bit.name) for bit in Status(status))

@@ -9,7 +9,6 @@ from optuna.trial import TrialState
 import parzax as px
 from parzax.adapters.optuna.conditions import roundest
 from parzax.adapters.optuna.plan import from_log, from_space
-from parzax.space import host_frame
 
 
 def trials_of(suggest, n=60, states=()):
@@ -147,7 +146,7 @@ def test_a_trial_without_the_child_decides_for_a_better_explanation():
 
 def place(plan, *params):
     """The configuration that a trial counts as; None where it lacks a value."""
-    frame = host_frame(plan.space)
+    frame = plan.space.frame()
     at = frame.nearest(np.array([plan.row(*params)]))
     return frame.decode(at)[0].tolist() if at.valid.all() else None
 

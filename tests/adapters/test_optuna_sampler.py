@@ -603,7 +603,7 @@ def test_settings_reach_the_engine():
     space, options = px.Space({"x": px.Float(0, 1)}), {
         "gamma": px.gamma.Linear(0.3), "bandwidth": px.bandwidth.Hyperopt(), "top": 0.7, "joint": False,
         "epsilon": 0.1, "ages": px.ages.Ramp(), "gradient_steps": 2, "every_minimum": True, "repeats": True,
-        "merit": px.merits.Equal(), "share_power": 2.0,
+        "merit": None, "share_power": 2.0,
     }  # fmt: skip
     preset = adjusted(px.tpe, **options)
     sampler = TPESampler(multivariate=True, group=True, constant_liar=True, preset=preset)._settings.sampler

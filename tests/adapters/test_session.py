@@ -15,7 +15,6 @@ from parzax.adapters import Row, Session
 from parzax.adapters.labels import Labels
 from parzax.adapters.optuna.plan import single
 from parzax.adapters.session import smoothed, split_model
-from parzax.space import host_frame
 
 
 def test_labels_are_in_the_order_of_the_keys():
@@ -60,7 +59,7 @@ SPACE = px.Space(
 
 def test_rows_there_and_back():
     """Every kind of domain, also those that float32 does not resolve; what is outside goes to the nearest."""
-    frame, native = host_frame(smoothed(SPACE)), host_frame(SPACE)
+    frame, native = smoothed(SPACE).frame(), SPACE.frame()
     rows = np.array(
         [
             [0, 12345.678, 25, 77, 123456789, 3e-295, 0.7, 5, 3, 4.5],
@@ -77,7 +76,7 @@ def test_rows_there_and_back():
     found = native.decode(native.nearest(frame.decode(frame.nearest(outside))))
     np.testing.assert_allclose(found, [[0, -1e6, 10, 1000, 0, 1e-290, 0, math.nan, 3, -7]])
     # A value below a log domain is nearest to its low end, and not a number to no value at all.
-    wide = host_frame(px.Space({"x": px.Float(1e-3, 1, log=True)}))
+    wide = px.Space({"x": px.Float(1e-3, 1, log=True)}).frame()
     np.testing.assert_array_equal(
         wide.nearest(np.array([[-1.0], [0], [9], [-math.inf]])).unit[:, 0], [0, 0, 1, 0]
     )
@@ -93,7 +92,7 @@ def test_a_session_takes_every_kind_of_domain():
     for i in range(12):
         x = session.ask(0, i, pending=[lacking])
         np.testing.assert_array_equal(other.ask(0, i), x)
-        assert host_frame(SPACE).encode(x[None]).valid.all()
+        assert SPACE.frame().encode(x[None]).valid.all()
         found.append(x)
         session.tell([lacking, Row(x, (float(i),))])
         other.tell([Row(x, (float(i),))])
@@ -129,7 +128,7 @@ def test_spaces_that_differ_in_names_and_bounds_share_a_program():
 def test_smoothed_steps_fall_into_equal_cells():
     plan = single("x", optuna.distributions.IntDistribution(0, 4))
     levels = (np.arange(1000) + 0.5) / 1000
-    frame = host_frame(plan.space)
+    frame = plan.space.frame()
     found = [plan.params(row)["x"] for row in frame.decode(frame.drawn(levels[:, None]))]
     np.testing.assert_array_equal(np.bincount(np.array(found, int)), [200] * 5)
     wide = px.Space({"n": px.Int(0, 10**6), "x": px.Float(0, 1, when=px.Between("n", low=5))})

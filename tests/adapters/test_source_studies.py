@@ -17,9 +17,8 @@ import parzax as px
 from parzax.adapters.optuna.plan import from_log, from_space
 from parzax.adapters.optuna.settings import Settings
 from parzax.adapters.optuna.sources import SourceTasks
-from parzax.meta import Sources
+from parzax.meta.sources import Sources
 from parzax.samplers import Sampler
-from parzax.space import host_frame
 
 sources = px.adapters.optuna.sources
 TPESampler = px.adapters.optuna.TPESampler
@@ -155,8 +154,8 @@ def test_what_is_sampled_by_itself_has_the_options_of_the_preset():
     )
     preset = adjusted(px.meta_learn_tpe, task_weights=px.meta.Stacking(), top=0.7, n_candidates=3)
     settings = TPESampler(preset=preset, source_studies=[log], n_ei_candidates=9)._settings
-    alone = adjusted(px.tpe, n_startup=0, top=0.7, n_candidates=9, acquisition=px.acquisition.Relative())
-    assert settings.sampler(log.space, 1, 0) == alone(log.space)
+    wanted = adjusted(px.tpe, n_startup=0, top=0.7, n_candidates=9, share_power=1.0)(log.space)
+    assert settings.sampler(log.space, 1, 0) == wanted
 
 
 def test_presets_beside_sources():
@@ -166,10 +165,11 @@ def test_presets_beside_sources():
     )
     for preset in (px.tpe, px.optuna_tpe):
         own = TPESampler(preset=preset, source_studies=[log])._settings
-        # `tpe` has the score of `meta_learn_tpe`, which differs from its own under constraints alone.
+        # Here `tpe` has the score of `meta_learn_tpe`; they differ under constraints.
         plain = TPESampler(preset=preset)._settings
         for m, c in ((1, 0), (1, 1), (2, 1)):
-            wanted = replace(plain.sampler(log.space, m, c), acquisition=px.acquisition.Relative())
+            wanted = plain.sampler(log.space, m, c)
+            wanted = replace(wanted, acquisition=px.acquisition.Relative())
             assert own.sampler(log.space, m, c) == wanted
         found, report = own.with_sources({"a": log}, log.space, 1, 1)
         assert found == replace(plain.sampler(log.space, 1, 1), acquisition=px.acquisition.Relative())
@@ -217,7 +217,7 @@ def captured(monkeypatch):
 
 def native(rows, space):
     """Native values (n, d) of the rows of a source, NaN where there is none."""
-    return np.where(rows.at.regime < 0, np.nan, host_frame(space).decode(rows.at))
+    return np.where(rows.at.regime < 0, np.nan, space.frame().decode(rows.at))
 
 
 def source(trial):
@@ -252,13 +252,12 @@ def test_rows_are_matched_by_name_label_and_domain(captured, declared):
     study = study_of("source", source, 40, seed=1)
     tasks = SourceTasks(sources([study]), 5, SETTINGS)
     assert isinstance(tasks.sampler(plan.space, 1, 0), Sampler)
-    assert "no n (the prior stands for it)" in tasks.report[0]
+    assert "; no n; extra not used;" in tasks.report[0]
+    assert tasks.report[0].endswith("; the prior stands for missing values")
     tasks.sampler(plan.space, 1, 0)
     (rows,) = captured  # fitted once
     at = {p.name: j for j, p in enumerate(plan.parameters)}
     kinds = ["a", None, True]
-    assert rows.missing == ("n",)
-    assert rows.unknown == ("extra",)
     assert not rows.complete.any()
     used = [t for t in study.trials if t.params["kind"] != "other" or t.params["lr"] >= 1e-5]
     assert len(used) == len(rows) > 20

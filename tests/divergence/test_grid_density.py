@@ -19,7 +19,9 @@ OPTUNA = {"floor": 1e-12, "floor_quartiles": True}
 def test_against_the_loops(kind, size, double):
     """(K counts + prior) / (n + 1), in parity and default: catches shares, prior and quartile rule."""
     rng = np.random.default_rng(0)
-    functions = [jax.jit(lambda c, s=s: px.grid_density(c, kernel=KERNELS[kind], **s)) for s in (OPTUNA, {})]
+    functions = [
+        jax.jit(lambda c, s=s: px.divergence.grid_density(c, kernel=KERNELS[kind], **s)) for s in (OPTUNA, {})
+    ]
     for n in (0, 1, 2, 17, 400):
         counts = np.bincount(rng.integers(0, size, n), minlength=size)
         expected = grid.optuna_density(counts, kind) + 1e-12
@@ -34,7 +36,7 @@ def test_fifty_cells(x64):
     """The size that is used: sums to 1 (plus the floor), positive, symmetric for symmetric counts."""
     counts = np.zeros(50, int)
     counts[[3, 46]] = 5
-    density = np.asarray(jax.jit(px.grid_density)(counts))
+    density = np.asarray(jax.jit(px.divergence.grid_density)(counts))
     tolerance = 1e-13 if x64 else 1e-5
     assert density.sum() == pytest.approx(1, rel=tolerance)
     assert (density > 0).all()
@@ -45,7 +47,11 @@ def test_prior_weight():
     """Twice the prior weight is twice the prior's share."""
     counts = np.array([0, 0, 8, 0, 0])
     light, heavy = (
-        np.asarray(jax.jit(lambda c, w=w: px.grid_density(c, kernel=AitchisonAitken, prior_weight=w))(counts))
+        np.asarray(
+            jax.jit(lambda c, w=w: px.divergence.grid_density(c, kernel=AitchisonAitken, prior_weight=w))(
+                counts
+            )
+        )
         for w in (1.0, 8.0)
     )
     spread = 1 / 2
@@ -67,7 +73,7 @@ def test_options_are_checked():
         with pytest.raises((ValueError, TypeError), match=f"Pearson: .*{name}"):
             Pearson(**({"floor": 0.0} | options))
         with pytest.raises((ValueError, TypeError), match=f"grid_density: .*{name}"):
-            px.grid_density(np.ones(3), **options)
+            px.divergence.grid_density(np.ones(3), **options)
     obs = px.Observations.from_arrays(px.Space({"x": px.Float(0, 1)}), [[0.1], [0.9]], [0, 1])
     for options, name in (
         ({"grid": 5}, "grid must be a parzax.Grid"),
@@ -104,7 +110,7 @@ def test_options_are_checked():
     with pytest.raises(ValueError, match="max_pools"):
         px.Grid(max_pools=-1)
     with pytest.raises(TypeError, match="kernel must be a class such as"):
-        px.grid_density(np.ones(3), kernel="ordinal")
+        px.divergence.grid_density(np.ones(3), kernel="ordinal")
 
 
 def test_parity_is_data():
@@ -126,12 +132,14 @@ def test_grids_padded_to_one_width(kind, n_cells, double):
     counts = np.random.default_rng(0).integers(0, 5, n_cells)
     padded = np.pad(counts, (0, 12 - n_cells))
     for settings in ({}, OPTUNA):
-        function = jax.jit(lambda c, n=None, s=settings: px.grid_density(c, n, kernel=KERNELS[kind], **s))
+        function = jax.jit(
+            lambda c, n=None, s=settings: px.divergence.grid_density(c, n, kernel=KERNELS[kind], **s)
+        )
         density = np.asarray(function(padded, n_cells))
         alone = function(counts)
         np.testing.assert_allclose(density[:n_cells], alone, rtol=1e-13)
         assert (density[n_cells:] == 0).all()
-    jacobian = jax.jit(jax.jacrev(lambda c: px.grid_density(c, n_cells, kernel=KERNELS[kind])))(
+    jacobian = jax.jit(jax.jacrev(lambda c: px.divergence.grid_density(c, n_cells, kernel=KERNELS[kind])))(
         padded.astype(float)
     )
     assert np.isfinite(jacobian).all()

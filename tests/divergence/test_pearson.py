@@ -8,7 +8,7 @@ from reference import grid
 
 import parzax as px
 
-pearson_divergence = jax.jit(px.pearson_divergence)
+pearson_divergence = jax.jit(px.divergence.pearson_divergence)
 
 
 def test_against_the_loop(x64):

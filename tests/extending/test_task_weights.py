@@ -17,7 +17,7 @@ class AtFirst(px.meta.AbstractTaskWeights):
         there = jnp.concatenate([jnp.ones(1, bool), sources.there(group)]).astype(state.x.dtype)
         alone = (jnp.arange(len(there)) == 0).astype(state.x.dtype)
         weight = jnp.where(split.n_measured[group] > self.n_rows, alone, there / there.sum())
-        return px.meta.TaskWeights(weight, weight, split.gamma[group])
+        return jnp.stack([weight, weight]), split.gamma[group]
 
 
 def test_scores_are_those_without_sources_later():

@@ -573,16 +573,16 @@ def test_a_host_function_is_not_traced(attempt):
 
 # --- array functions -------------------------------------------------------------------------
 ARRAY_ERRORS = {
-    "density of a table": (px.grid_density, [jnp.ones((5, 5))], "counts must be vectors"),
-    "density of a number": (px.grid_density, [jnp.ones(())], "counts must be vectors"),
-    "density of no cells": (px.grid_density, [jnp.ones(0)], "at least one cell"),
+    "density of a table": (px.divergence.grid_density, [jnp.ones((5, 5))], "counts must be vectors"),
+    "density of a number": (px.divergence.grid_density, [jnp.ones(())], "counts must be vectors"),
+    "density of no cells": (px.divergence.grid_density, [jnp.ones(0)], "at least one cell"),
     "divergence of two sizes": (
-        px.pearson_divergence,
+        px.divergence.pearson_divergence,
         [jnp.ones(1), jnp.ones(3) / 3],
         "p and q must be vectors",
     ),
     "variance of two sizes": (
-        px.within_regime_variance,
+        px.importance.within_regime_variance,
         [jnp.ones(1), jnp.ones(2), jnp.ones(2), jnp.ones(())],
         "must be vectors of one length",
     ),
@@ -608,25 +608,33 @@ def test_array_function_refuses(name):
 nan = math.nan
 ARRAY_VALUES = {
     "density of no rows is the prior": (
-        lambda c: px.grid_density(c, kernel=AitchisonAitken),
+        lambda c: px.divergence.grid_density(c, kernel=AitchisonAitken),
         [jnp.zeros(4)],
         [0.25] * 4,
     ),
-    "density of one cell": (px.grid_density, [jnp.array([7.0])], [1.0]),
-    "divergence with NaN in p": (px.pearson_divergence, [jnp.array([nan, 1.0]), jnp.array([0.0, 1.0])], nan),
-    "divergence with NaN in q": (px.pearson_divergence, [jnp.array([0.0, 1.0]), jnp.array([nan, 1.0])], nan),
+    "density of one cell": (px.divergence.grid_density, [jnp.array([7.0])], [1.0]),
+    "divergence with NaN in p": (
+        px.divergence.pearson_divergence,
+        [jnp.array([nan, 1.0]), jnp.array([0.0, 1.0])],
+        nan,
+    ),
+    "divergence with NaN in q": (
+        px.divergence.pearson_divergence,
+        [jnp.array([0.0, 1.0]), jnp.array([nan, 1.0])],
+        nan,
+    ),
     "divergence where q is empty": (
-        px.pearson_divergence,
+        px.divergence.pearson_divergence,
         [jnp.array([0.5, 0.5]), jnp.array([0.0, 1.0])],
         math.inf,
     ),
     "variance of integers": (
-        px.within_regime_variance,
+        px.importance.within_regime_variance,
         [jnp.array([2, 0]), jnp.array([2, 0]), jnp.array([4, 4]), jnp.array(8)],
         0.25,
     ),
     "variance of an empty region": (
-        px.within_regime_variance,
+        px.importance.within_regime_variance,
         [jnp.array([2.0]), jnp.array([0]), jnp.array([0]), jnp.array(0)],
         0.0,
     ),

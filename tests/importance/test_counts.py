@@ -60,8 +60,8 @@ def test_sweep_counts_are_level_counts_of_each_column(weighted, way, monkeypatch
 @pytest.mark.some(3)
 def test_densities_of_large_counts(counts):
     """Shares count, so the density is that of the same counts in floats: catches a sum that wraps round."""
-    wanted = px.grid_density(np.asarray(counts, np.float64))
-    np.testing.assert_allclose(px.grid_density(counts), wanted, rtol=1e-5)
+    wanted = px.divergence.grid_density(np.asarray(counts, np.float64))
+    np.testing.assert_allclose(px.divergence.grid_density(counts), wanted, rtol=1e-5)
 
 
 REFUSED = {
@@ -80,13 +80,13 @@ def test_what_is_no_count(name):
     """Refused as counts and as weights, with the argument named: catches NaN and masks that count for 0."""
     bad = REFUSED[name] if name == "masked" else np.array(REFUSED[name])
     with pytest.raises((ValueError, TypeError), match=r"^counts"):
-        px.grid_density(bad)
+        px.divergence.grid_density(bad)
     space, rows = px.Space({"x": px.Float(0, 1)}), np.full((3, 1), 0.5)
     with pytest.raises((ValueError, TypeError), match=r"^weight"):
         px.encode(space, rows, np.arange(3.0), 0.5, weight=bad)
     if bad.dtype.kind == "c":
         with pytest.raises(TypeError, match="counts must hold real numbers"):
-            jax.jit(px.grid_density)(bad)
+            jax.jit(px.divergence.grid_density)(bad)
     elif bad.dtype.kind == "f":
         # Compiled code cannot raise, and says NaN.
-        assert np.isnan(jax.jit(px.grid_density)(bad)).all()
+        assert np.isnan(jax.jit(px.divergence.grid_density)(bad)).all()

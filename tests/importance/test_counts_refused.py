@@ -14,7 +14,7 @@ LARGE = np.array([2**40, 3])
 
 def test_counts_beyond_int32():
     """Catches counts that wrap round on their way to the device."""
-    found = px.within_regime_variance(np.array([1.0, 2.0]), LARGE, LARGE, np.array(2**41))
+    found = px.importance.within_regime_variance(np.array([1.0, 2.0]), LARGE, LARGE, np.array(2**41))
     np.testing.assert_allclose(found, 0.5, rtol=1e-6)
     share = variance.inter_regime_variance(LARGE, LARGE, dtype=jnp.dtype(jnp.float32))
     assert float(share) == 0
@@ -23,13 +23,21 @@ def test_counts_beyond_int32():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: px.within_regime_variance(np.ones(1), [-1], [3], 3), ValueError, "n_target: entry"),
         (
-            lambda: px.within_regime_variance(np.ones(1) * 1j, [1], [3], 3),
+            lambda: px.importance.within_regime_variance(np.ones(1), [-1], [3], 3),
+            ValueError,
+            "n_target: entry",
+        ),
+        (
+            lambda: px.importance.within_regime_variance(np.ones(1) * 1j, [1], [3], 3),
             TypeError,
             "must hold real",
         ),
-        (lambda: px.pearson_divergence(np.array([1j]), np.ones(1)), TypeError, "p must hold real numbers"),
+        (
+            lambda: px.divergence.pearson_divergence(np.array([1j]), np.ones(1)),
+            TypeError,
+            "p must hold real numbers",
+        ),
         (
             lambda: importance.importance(np.ones(2), uniform_when_undefined="no"),
             TypeError,

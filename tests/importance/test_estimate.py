@@ -274,8 +274,8 @@ def test_a_chain_of_array_functions(name, double):
 
     def of_densities(counts):
         settings = {"floor": 1e-12, "floor_quartiles": True} if name == "optuna" else {}
-        p, q = (px.grid_density(rows, **settings) for rows in counts)
-        return px.pearson_divergence(p, q)[None]
+        p, q = (px.divergence.grid_density(rows, **settings) for rows in counts)
+        return px.divergence.pearson_divergence(p, q)[None]
 
     def of_counts(counts):
         return divergence.estimate(px.divergence.RegimeCounts(counts, px.kernels.TruncatedNormal))
@@ -286,7 +286,9 @@ def test_a_chain_of_array_functions(name, double):
             first_sets = jnp.zeros((3, n_codes), int).at[encoded.level, codes].add(1)
             counts = first_sets[:-1, :-1].cumsum(axis=0)
             sizes = counts.sum(axis=1)
-            variances.append(px.within_regime_variance(divergence_of(counts), sizes[:1], sizes[1:], sizes[1]))
+            variances.append(
+                px.importance.within_regime_variance(divergence_of(counts), sizes[:1], sizes[1:], sizes[1])
+            )
         return px.importance.importance(jnp.stack(variances), balance=name != "optuna")
 
     obs = px.Observations.from_arrays(space, x, losses)

@@ -260,12 +260,12 @@ def test_lemma_f2():
         if n_t.sum() == 0:
             continue
         divergence = [
-            px.pearson_divergence(jnp.asarray(t / max(t.sum(), 1)), jnp.asarray(r / r.sum()))
+            px.divergence.pearson_divergence(jnp.asarray(t / max(t.sum(), 1)), jnp.asarray(r / r.sum()))
             if t.sum()
             else 0.0
             for t, r in parts
         ]
-        within = px.within_regime_variance(jnp.asarray(divergence), n_t, n_r, n_r.sum())
+        within = px.importance.within_regime_variance(jnp.asarray(divergence), n_t, n_r, n_r.sum())
         inter = inter_regime_variance(jnp.asarray(n_t), jnp.asarray(n_r), dtype=jnp.float64)
         p = np.concatenate(targets) / n_t.sum()
         q = np.concatenate(regions) / n_r.sum()
@@ -286,12 +286,12 @@ def test_theorem_f1():
         """Within, between and standard variance of d, and the variance of c, from counts by regime."""
         n_t, n_r = d_target.sum(axis=1), d_region.sum(axis=1)
         shares = [rows / jnp.maximum(rows.sum(axis=1, keepdims=True), 1) for rows in (d_target, d_region)]
-        divergence = jnp.where(n_t > 0, jax.vmap(px.pearson_divergence)(*shares), 0.0)
-        within = px.within_regime_variance(divergence, n_t, n_r, n_r.sum())
+        divergence = jnp.where(n_t > 0, jax.vmap(px.divergence.pearson_divergence)(*shares), 0.0)
+        within = px.importance.within_regime_variance(divergence, n_t, n_r, n_r.sum())
         inter = inter_regime_variance(n_t, n_r, dtype=jnp.float64)
         together = (
-            px.within_regime_variance(
-                px.pearson_divergence((t / t.sum()).reshape(-1), (r / r.sum()).reshape(-1))[None],
+            px.importance.within_regime_variance(
+                px.divergence.pearson_divergence((t / t.sum()).reshape(-1), (r / r.sum()).reshape(-1))[None],
                 t.sum()[None],
                 r.sum()[None],
                 r.sum(),

@@ -22,7 +22,7 @@ SPACE = px.Space(
 )
 
 
-count = px.Counts.of
+count = px.importance.Counts.of
 
 
 def count_rows(space, x, losses, cutoffs, levels, region=1.0, grid=GRID):
@@ -136,7 +136,7 @@ def test_a_table_of_any_engine():
         table["level"] += pairs[0].tolist()
         table["cell"] += pairs[1].tolist()
         table["count"] += n.tolist()
-    log = px.Counts.from_table(SPACE, LEVELS, 0.9, **table, cutoffs=cutoffs_by_loop(), grid=GRID)
+    log = px.importance.Counts.from_table(SPACE, LEVELS, 0.9, **table, cutoffs=cutoffs_by_loop(), grid=GRID)
     assert (log.counts == counts_by_loop()).all()
     assert (log.cutoffs == cutoffs_by_loop()).all()
     i = table["parameter"].index("y")
@@ -157,7 +157,7 @@ def test_a_table_of_any_engine():
         ),
     ):
         with pytest.raises(ValueError, match=message):
-            px.Counts.from_table(SPACE, LEVELS, 0.9, **table | change, grid=GRID)
+            px.importance.Counts.from_table(SPACE, LEVELS, 0.9, **table | change, grid=GRID)
 
 
 def test_parts_that_do_not_belong_together():

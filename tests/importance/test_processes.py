@@ -37,7 +37,7 @@ def encode(x):
     return px.encode(space, x, x[:, 0] + x[:, 1], [0.1, 0.5])
 
 def count(x):
-    return px.Counts.of(encode(x)).counts
+    return px.importance.Counts.of(encode(x)).counts
 
 def local(array):
     return np.asarray(array.addressable_data(0)).tolist()
@@ -90,11 +90,11 @@ def test_counts_are_those_of_one_process(n):
         return px.encode(space, x, x[:, 0] + x[:, 1], [0.1, 0.5])
 
     log = encode(jnp.asarray(x.reshape(240, 2)))
-    expected = np.asarray(px.Counts.of(log).counts)
+    expected = np.asarray(px.importance.Counts.of(log).counts)
     assert expected[-1].sum() == 2 * 240
     assert all(np.array_equal(answer["rows"], expected) for answer in answers)
     seeds = np.concatenate([answer["seeds"] for answer in answers])
-    one_by_one = [np.asarray(px.Counts.of(encode(jnp.asarray(seed))).counts) for seed in x]
+    one_by_one = [np.asarray(px.importance.Counts.of(encode(jnp.asarray(seed))).counts) for seed in x]
     np.testing.assert_array_equal(seeds, one_by_one)
     if n > 2:
         variance = np.asarray(px.importance.estimate(log).variance)

@@ -86,9 +86,15 @@ pe = fit(jnp.asarray(rows[0]))
 cases = {
     "resample": (jax.vmap(lambda key: px.importance.resample(key, log, 3)), (keys,)),
     "shuffle": (jax.vmap(lambda key, log: px.importance.shuffle(key, log, 3)), (keys, logs)),
-    "interactions": (jax.vmap(lambda key, log: px.importance.interactions(log, key, n_draws=3)), (keys, logs)),
-    "counts": (jax.vmap(px.Counts.of), (logs,)),
-    "grid_density": (jax.vmap(px.grid_density), (np.abs(rng.normal(size=(8, 16))).astype(np.float32),)),
+    "interactions": (
+        jax.vmap(lambda key, log: px.importance.interactions(log, key, n_draws=3)),
+        (keys, logs),
+    ),
+    "counts": (jax.vmap(px.importance.Counts.of), (logs,)),
+    "grid_density": (
+        jax.vmap(px.divergence.grid_density),
+        (np.abs(rng.normal(size=(8, 16))).astype(np.float32),),
+    ),
     "fit": (jax.vmap(lambda x: fit(x).mixture), (rows[:8],)),
     "conditional": (jax.vmap(lambda x: fit(x).conditional({"k": 0}).mixture), (rows[:8],)),
     "log_prob of seeds": (jax.vmap(lambda x: fit(x).log_prob(x[:8])), (rows[:8],)),

@@ -20,7 +20,9 @@ def test_equation_6_pearson_divergence(double):
     expected = 0.0
     for p_b, q_b in zip(p, q, strict=True):
         expected += q_b * (p_b / q_b - 1) ** 2
-    assert float(px.pearson_divergence(jnp.asarray(p), jnp.asarray(q))) == pytest.approx(expected, rel=1e-12)
+    assert float(px.divergence.pearson_divergence(jnp.asarray(p), jnp.asarray(q))) == pytest.approx(
+        expected, rel=1e-12
+    )
 
 
 def test_equation_8_importance(double):
@@ -43,7 +45,7 @@ def test_equation_11_within_regime_variance(double):
         expected += alpha**2 / beta * divergence
     expected *= (n_target / n_region) ** 2
     arrays = map(jnp.asarray, (DIVERGENCE, TARGET, REGION, n_region))
-    assert float(jax.jit(px.within_regime_variance)(*arrays)) == pytest.approx(expected, rel=1e-12)
+    assert float(jax.jit(px.importance.within_regime_variance)(*arrays)) == pytest.approx(expected, rel=1e-12)
 
 
 def test_equation_17_standard_variance(double):
@@ -58,7 +60,9 @@ def test_equation_17_standard_variance(double):
     for p, q in zip(cells_target, cells_region, strict=True):
         shares = (p / max(p.sum(), 1), q / q.sum())
         divergence.append(float(((shares[0] - shares[1]) ** 2 / shares[1]).sum()) if p.sum() else 0.0)
-    within = px.within_regime_variance(*map(jnp.asarray, (divergence, target, region, region.sum())))
+    within = px.importance.within_regime_variance(
+        *map(jnp.asarray, (divergence, target, region, region.sum()))
+    )
     inter = inter_regime_variance(jnp.asarray(target), jnp.asarray(region), dtype=jnp.float64)
     n_target, n_region = target.sum(), region.sum()
     by_regime = sum(
@@ -88,7 +92,9 @@ def test_estimates_are_these_equations(double):
     for d in range(3):
         target, region, divergence = imp.regime_target[0, d], imp.regime_region[d], imp.divergence[0, d]
         arrays = map(jnp.asarray, (divergence, target, region, region.sum()))
-        np.testing.assert_allclose(imp.variance[0, d], px.within_regime_variance(*arrays), rtol=1e-12)
+        np.testing.assert_allclose(
+            imp.variance[0, d], px.importance.within_regime_variance(*arrays), rtol=1e-12
+        )
         inter = inter_regime_variance(jnp.asarray(target), jnp.asarray(region), dtype=jnp.float64)
         np.testing.assert_allclose(imp.inter[0, d], inter, rtol=1e-12, atol=1e-18)
         arrays = map(jnp.asarray, (divergence, target.sum(), region.sum()))

@@ -17,8 +17,7 @@ import parzax as px
 from parzax._numerics import open_uniform
 from parzax.kernels import AitchisonAitken, TruncatedNormal
 from parzax.kernels.bandwidth import OptunaTop
-from parzax.space import frame_of
-from parzax.space.axes import Listed, Steps
+from parzax.space.axes import Cells
 
 N = 100_000
 CHECKS = Checks(5e-7, 500)
@@ -146,7 +145,7 @@ def _discrete_draws(key, domain, centre, scale, dtype) -> np.ndarray:
     place = domain.axis.unit(np.asarray([float(centre)]))
     size = jnp.int32(domain.n_values)
     drawn = draws_of(key, TruncatedNormal, jnp.asarray(place[0], dtype), jnp.asarray(scale, dtype), size)
-    frame = frame_of(px.Space({"x": domain}), np.dtype(dtype))
+    frame = px.Space({"x": domain}).frame(np.dtype(dtype))
     return np.asarray(frame.at(drawn[:, None]).index[:, 0])
 
 
@@ -227,7 +226,7 @@ def _patched_cells(monkeypatch, axis, problem, index_at):
 def _half_outer_cells(monkeypatch):
     return _patched_cells(
         monkeypatch,
-        Steps,
+        Cells,
         GRIDS[1],
         lambda axis, unit: jnp.round(unit * (axis.n_values - 1).astype(unit.dtype)).astype(jnp.int32),
     )
@@ -241,12 +240,12 @@ def _nearest_log_value(monkeypatch):
         values = jnp.log(jnp.arange(1, 11).astype(unit.dtype))
         return jnp.abs(values - position[:, None]).argmin(axis=-1).astype(jnp.int32)
 
-    return _patched_cells(monkeypatch, Steps, GRIDS[6], index_at)
+    return _patched_cells(monkeypatch, Cells, GRIDS[6], index_at)
 
 
 def _equal_ordinal_cells(monkeypatch):
     return _patched_cells(
-        monkeypatch, Listed, GRIDS[13], lambda axis, unit: jnp.floor(unit * axis.n_values).astype(jnp.int32)
+        monkeypatch, Cells, GRIDS[13], lambda axis, unit: jnp.floor(unit * axis.n_values).astype(jnp.int32)
     )
 
 

@@ -108,7 +108,7 @@ def test_numbers_of_numpy():
     make = partial(adjusted, px.papers.authors_meta_learn_tpe, n_samples=50)
     one, other = (make(eta=eta)(SPACE, [GOOD]) for eta in (2.5, np.float32(2.5)))
     assert eqx.tree_equal(one, other)
-    np.testing.assert_array_equal(other.smoothing.sources.comparison.reduction.least, [3, 7][: len(SPACE)])
+    np.testing.assert_array_equal(other.smoothing.sources.comparison.least, [3, 7][: len(SPACE)])
 
 
 def test_reports():
@@ -116,13 +116,12 @@ def test_reports():
     said = adjusted(px.papers.authors_meta_learn_tpe, n_samples=50)(SPACE, ACCEPTED).smoothing.sources.report
     begin = px.meta_learn_tpe(SPACE, ACCEPTED).start.report
     assert [line.rsplit("; ", 1)[0] for line in begin] == [
-        line.replace(" (the prior stands for it)", "") for line in said
+        line.replace("; the prior stands for missing values", "") for line in said
     ]
     assert all(line.endswith(" to begin with") for line in begin)
     by_name = dict(zip(ACCEPTED, said, strict=True))
     assert by_name["no row"] == "no row: 0 rows"
-    assert by_name["no shared parameter"].startswith("no shared parameter: 0 rows; no k, z (the prior")
-    assert "u not used" in by_name["no shared parameter"]
+    assert by_name["no shared parameter"].startswith("no shared parameter: 0 rows; no k, z; u not used")
     # What is outside is counted in the rows that are used.
     left_out = "other choices: 1 row; 1 row without a value that can be used left out"
     assert by_name["other choices"] == left_out

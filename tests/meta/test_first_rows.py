@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.meta import best_of
+from parzax.meta.sources import best_of
 
 NAN = np.nan
 

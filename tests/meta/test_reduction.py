@@ -11,15 +11,21 @@ from reference import meta as oracle
 
 import parzax as px
 from parzax.density import Smoothing
-from parzax.meta.comparison import Comparison, SimilarityEstimator
-from parzax.meta.reduction import Reduction, kept_parameters, overall_importance, rows_needed
+from parzax.meta.comparison import (
+    Comparison,
+    SimilarityEstimator,
+    ancestors_of,
+    kept_parameters,
+    overall_importance,
+    rows_needed,
+)
 
 
 @eqx.filter_jit
 def importance_of(estimator, x, below, counted):
     at = estimator.basis.frame.encode(x)
     density = estimator.density(at, below, len(x))
-    return estimator.reduction.raw_importance(estimator.basis, density, at, counted)
+    return estimator.raw_importance(density, at, counted)
 
 
 def estimator_of(space: px.Space, bandwidth=None, top=1.0) -> SimilarityEstimator:
@@ -31,7 +37,7 @@ _kept, _overall = jax.jit(kept_parameters), jax.jit(overall_importance, static_a
 
 
 def kept_of(space: px.Space, importance, n: int):
-    return _kept(Reduction.of(space, None).ancestors, importance, jnp.asarray(n))
+    return _kept(ancestors_of(space), importance, jnp.asarray(n))
 
 
 def masks(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -128,9 +134,7 @@ def test_parents_are_kept_with_their_children():
     for name, parents in wanted.items():
         found = kept_of(space, jax.nn.one_hot(place[name], len(place)), 1)
         assert {space.names[j] for j in np.flatnonzero(found)} == {name, *parents}
-        assert {
-            space.names[j] for j in np.flatnonzero(Reduction.of(space, None).ancestors[place[name]])
-        } == parents
+        assert {space.names[j] for j in np.flatnonzero(ancestors_of(space)[place[name]])} == parents
     assert not kept_of(space, jnp.ones(len(place)), 0).any()
 
 

@@ -13,10 +13,8 @@ from reference import pareto
 from samplers.tables import SPACE_OF, Table, table, told
 
 import parzax as px
-from parzax.meta import best, named_sources, rows_at, source_rows
-from parzax.meta.states import place, split_rows
+from parzax.meta.sources import best, named_sources, place, source_rows, split_rows
 from parzax.pareto import non_domination_rank
-from parzax.space import host_frame
 from parzax.split.state import resolved
 
 NAN = np.nan
@@ -42,12 +40,12 @@ def rows_of(space: px.Space, *logs: px.Observations, m: int = 1, c: int = 0):
 
 def values_of(space: px.Space, rows) -> np.ndarray:
     """Native values, NaN where inactive or missing."""
-    return np.where(rows.at.regime < 0, NAN, host_frame(space).decode(rows.at))
+    return np.where(rows.at.regime < 0, NAN, space.frame().decode(rows.at))
 
 
 def assert_same(found, space: px.Space, x) -> None:
     """Points are those of these values, to the last bit."""
-    wanted = host_frame(space).encode(np.asarray(x, float))
+    wanted = space.frame().encode(np.asarray(x, float))
     assert wanted.valid.all()
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
         np.testing.assert_array_equal(one, other)
@@ -72,7 +70,7 @@ def test_choices_of_a_domain_that_moves():
     )
     (found,) = rows_of(other, log([*x, [0.95, 1], [0.95, 0]], range(6), MOVING))
     np.testing.assert_array_equal(values_of(other, found)[:, 0], [1, 0, 0, NAN, 0, 1])
-    assert found.outside == {"o": 1, "c": 0}
+    assert found.summary == "task 1: 6 rows; 1 value of o outside its domain"
 
 
 @pytest.mark.parametrize("name", [*SPACES, "mixed", "categories", "moving"])
@@ -82,7 +80,7 @@ def test_own_space(name):
     if name in SPACES:
         x = draw(name, 40, 3)
     else:
-        frame = host_frame(space)
+        frame = space.frame()
         x = frame.decode(frame.drawn(np.random.default_rng(0).random((40, len(space.slots)))))
     own = log(x, np.arange(40), space)
     (found,) = rows_of(space, own)
@@ -104,7 +102,7 @@ def test_values_that_are_not_used():
     (found,) = rows_of(space, log([[0, 0.5], [1, 0.5], [0, 1.5], [2, 0.5], [2, 2]], range(5), flat))
     np.testing.assert_array_equal(values_of(space, found), [[0, 0.5], [1, NAN], [0, NAN]])
     assert found.complete.tolist() == [True, True, False]
-    assert found.summary() == (
+    assert found.summary == (
         "task 1: 3 rows; 1 value of z outside its domain; 1 value of z where it is inactive; "
         "2 rows without a value that can be used left out"
     )
@@ -230,6 +228,6 @@ def test_tasks_without_rows_leave_room_to_others():
     """5 rows of two tasks, of which one has none: catches ceil(5 / 2)."""
     x = np.arange(10)[:, None] / 10
     rows = rows_of(UNIT, log(x, np.arange(10)), log([[0.5]], [NAN]))
-    assert [chosen.tolist() for chosen in best(rows, 5)] == [[0, 1, 2, 3, 4], []]
-    np.testing.assert_array_equal(rows_at(rows, best(rows, 5)).unit, x[:5].astype(np.float32))
-    assert rows_at(rows[1:], best(rows[1:], 10)).unit.shape == (0, 1)
+    assert [chosen.tolist() for chosen in best(rows, 5)[1]] == [[0, 1, 2, 3, 4], []]
+    np.testing.assert_array_equal(best(rows, 5)[0].unit, x[:5].astype(np.float32))
+    assert best(rows[1:], 10)[0].unit.shape == (0, 1)

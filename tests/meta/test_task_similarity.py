@@ -1,4 +1,4 @@
-"""`parzax.task_similarity`: against sums over all values, errors, what tasks lack, what is refused."""
+"""`parzax.lens.similarity.task_similarity`: sums over all values, errors, what tasks lack."""
 
 import functools
 
@@ -51,7 +51,7 @@ def variation_of(s: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("estimate", ["balanced", pytest.param("uniform", marks=pytest.mark.slow)])
 def test_values_and_errors(estimate):
     """Within three of their standard errors; symmetric, and exact on the diagonal."""
-    found = adjusted(px.task_similarity, estimate=estimate, n_samples=4000)(logs())
+    found = adjusted(px.lens.similarity.task_similarity, estimate=estimate, n_samples=4000)(logs())
     s = exact()
     assert found.names == NAMES
     assert found.parameters == ("a", "b")
@@ -73,7 +73,7 @@ def test_values_and_errors(estimate):
 @pytest.mark.slow
 def test_overlap():
     """The largest tenth of about 4000 points, some 250 on each of 16 configurations: whole configurations."""
-    found = adjusted(px.task_similarity, estimate="overlap", n_samples=4000)(logs())
+    found = adjusted(px.lens.similarity.task_similarity, estimate="overlap", n_samples=4000)(logs())
     best = [{(1, 1)}] * 2 + [{(1, 1), (3, 3)}, {(3, 2)}, {(2, 0)}]  # and the next, until 400 points are in
     second = [{(0, 0)}] * 2 + [set(), {(3, 3)}, set()]
     sets = [a | b for a, b in zip(best, second, strict=True)]
@@ -87,12 +87,12 @@ def test_overlap():
     rng = np.random.default_rng(0)
     rows = [rng.integers(0, 2, (20, 5)) + 2.0 * k for k in (0, 1)]
     apart = [px.Observations.from_arrays(space, x, np.arange(20.0)) for x in rows]
-    assert adjusted(px.task_similarity, estimate="overlap")(apart).similarity[0, 1] == 0
+    assert adjusted(px.lens.similarity.task_similarity, estimate="overlap")(apart).similarity[0, 1] == 0
 
 
 def test_most_important_parameters():
     """Two rows below in a task keep one parameter, which is the most important one of all on average."""
-    found = adjusted(px.task_similarity, eta=2, n_samples=4000)(logs())
+    found = adjusted(px.lens.similarity.task_similarity, eta=2, n_samples=4000)(logs())
     mean = np.mean(
         [
             oracle.importance(SPACE, log.values, range(len(log.values) // 10), range(len(log.values)))
@@ -107,14 +107,16 @@ def test_most_important_parameters():
 
 def test_number_of_parameters_by_the_task_with_the_fewest_rows_below():
     """Four rows below keep floor(log2 4) = 2 parameters: catches a number that is always one."""
-    found = adjusted(px.task_similarity, eta=2, gamma=px.gamma.Linear(0.2), n_samples=4000)(logs())
+    found = adjusted(px.lens.similarity.task_similarity, eta=2, gamma=px.gamma.Linear(0.2), n_samples=4000)(
+        logs()
+    )
     assert found.n_below.min() == 4
     assert found.parameters == SPACE.names
 
 
 def test_order_of_tasks():
-    one = adjusted(px.task_similarity, n_samples=4000)(list(logs().values()))
-    back = adjusted(px.task_similarity, n_samples=4000)(list(logs().values())[::-1])
+    one = adjusted(px.lens.similarity.task_similarity, n_samples=4000)(list(logs().values()))
+    back = adjusted(px.lens.similarity.task_similarity, n_samples=4000)(list(logs().values())[::-1])
     np.testing.assert_allclose(one.similarity, back.similarity[::-1, ::-1], atol=1e-6)
     np.testing.assert_allclose(one.error, back.error[::-1, ::-1], atol=1e-6)
     assert one.names[0] == "task 1"
@@ -125,8 +127,10 @@ def test_tasks_without_rows_below():
     """Like nothing else, and no hindrance to the others."""
     nothing = px.Observations.from_arrays(SPACE, np.zeros((3, 2)), np.full(3, np.nan))
     for eta in (None, 2):
-        found = adjusted(px.task_similarity, eta=eta, n_samples=4000)(logs() | {"nothing": nothing})
-        without = adjusted(px.task_similarity, eta=eta, n_samples=4000)(logs())
+        found = adjusted(px.lens.similarity.task_similarity, eta=eta, n_samples=4000)(
+            logs() | {"nothing": nothing}
+        )
+        without = adjusted(px.lens.similarity.task_similarity, eta=eta, n_samples=4000)(logs())
         np.testing.assert_array_equal(found.similarity[5], [0, 0, 0, 0, 0, 1])
         np.testing.assert_array_equal(found.variation[5], [1, 1, 1, 1, 1, 0])
         assert found.n_below[5] == 0
@@ -137,7 +141,7 @@ def test_tasks_without_rows_below():
 def test_a_given_space():
     """Tasks are compared by its parameters alone."""
     only = px.Space({"b": px.Categorical(range(4))})
-    found = adjusted(px.task_similarity, n_samples=4000)(logs(), only)
+    found = adjusted(px.lens.similarity.task_similarity, n_samples=4000)(logs(), only)
     assert found.parameters == ("b",)
     assert (np.abs(found.variation - variation_of(exact((1,)))) <= 3 * found.error + 1e-6).all()
     assert "a not used" in found.report[0]
@@ -178,8 +182,8 @@ REMEDIES = {
 def test_an_optuna_storage(studies, remedy):
     """A space with conditions, or with none, or without the parameter, as the message says."""
     with pytest.raises(ValueError, match=r"^tasks: 'y' is missing in some rows of 's0'.*Give space="):
-        px.task_similarity(studies)
-    found = adjusted(px.task_similarity, n_samples=100)(studies, px.Space(REMEDIES[remedy]))
+        px.lens.similarity.task_similarity(studies)
+    found = adjusted(px.lens.similarity.task_similarity, n_samples=100)(studies, px.Space(REMEDIES[remedy]))
     assert found.names == ("s0", "s1", "s2")
     assert found.parameters == tuple(REMEDIES[remedy])
     assert ((found.similarity > 0) & (found.similarity < 1))[~np.eye(3, dtype=bool)].all()
@@ -195,12 +199,12 @@ def test_a_table_with_empty_cells():
         }
     )
     with pytest.raises(ValueError, match=r"^tasks: 'x' is missing.*Give space="):
-        px.task_similarity(px.Observations.by_task(df, "task", "loss", warn=False))
+        px.lens.similarity.task_similarity(px.Observations.by_task(df, "task", "loss", warn=False))
 
 
 def test_no_task():
     with pytest.raises(ValueError, match=r"^tasks must have at least one task\."):
-        px.task_similarity([])
+        px.lens.similarity.task_similarity([])
 
 
 @pytest.mark.parametrize(
@@ -218,7 +222,7 @@ def test_parameters_that_a_task_lacks(estimate):
     parts = {"both": (SPACE, x), "a": (a, x[:, :1]), "b": (b, x[:, 1:])}
     parts |= {f"{name} again": parts[name] for name in ("both", "a")}
     tasks = {name: px.Observations.from_arrays(*part, y) for name, part in parts.items()}
-    found = adjusted(px.task_similarity, estimate=estimate, n_samples=4000)(tasks, SPACE)
+    found = adjusted(px.lens.similarity.task_similarity, estimate=estimate, n_samples=4000)(tasks, SPACE)
     assert np.allclose(found.similarity[0], 1, atol=1e-5)
     assert np.array_equal(found.similarity, found.similarity.T)
     assert found.similarity[1, 2] == 0
@@ -239,7 +243,7 @@ def test_similarity_of_sets():
         ]
         for least in (0.1, 1e-4):
             bandwidth = px.bandwidth.Scott(least)
-            result = adjusted(px.task_similarity, bandwidth=bandwidth, n_samples=10_000)(own)
+            result = adjusted(px.lens.similarity.task_similarity, bandwidth=bandwidth, n_samples=10_000)(own)
             found[n, least] = float(result.similarity[0, 1])
     assert abs(found[6400, 1e-4] - 1 / 3) < 0.03
     assert found[6400, 0.1] > 0.6

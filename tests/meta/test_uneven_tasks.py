@@ -14,8 +14,7 @@ from reference import tpe
 from samplers.tables import SPACE_OF, Table, add, candidates, empty, searching_alike, table, told
 
 import parzax as px
-from parzax.meta.densities import over_tasks
-from parzax.space import host_frame
+from parzax.meta.comparison import over_tasks
 
 from .test_sampler import SETTINGS, alike, judged, observations, paper
 
@@ -237,7 +236,7 @@ def test_candidates_of_a_conditional_space():
         sampler = adjusted(paper, eta=None, n_samples=50)(SPACE_OF["conditional"], logs, max_candidates=most)
         x = np.asarray(first_candidates(sampler, told(sampler, table("conditional", "random"))))
         assert x.shape == (n, len(sampler.space))
-        assert host_frame(sampler.space).encode(x).valid.all()
+        assert sampler.space.frame().encode(x).valid.all()
 
 
 # --- transformations -----------------------------------------------------------------------------

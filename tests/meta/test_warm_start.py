@@ -92,7 +92,7 @@ def test_the_report_says_what_is_suggested():
 @pytest.mark.usefixtures("as_installed")
 def test_refused():
     """What would leave the sources no part."""
-    with pytest.raises(ValueError, match="^start must be a whole number of at least 1"):
+    with pytest.raises(ValueError, match=r"^start must be a whole number of at least 1"):
         px.meta_learn_tpe(SPACE, [log(0)], start=0)
     with pytest.raises(ValueError, match="without task_weights this start leaves the sources out"):
         px.meta_learn_tpe(SPACE, [log(0)], start=RandomStart())

@@ -28,7 +28,7 @@ SPACE = px.Space(
     }
 )
 
-count = px.Counts.of
+count = px.importance.Counts.of
 
 
 def table(n=3000, seed=0):

@@ -97,7 +97,9 @@ def with_uncertainty(own: px.ImportanceResult) -> px.ImportanceResult:
     return copy
 
 
-def fake_interactions(own: px.ImportanceResult, levels: np.ndarray = LEVELS) -> px.InteractionResult:
+def fake_interactions(
+    own: px.ImportanceResult, levels: np.ndarray = LEVELS
+) -> px.lens.results.InteractionResult:
     """All pairs, numbers that differ by level and pair."""
     n = len(own.names)
     pairs = [(a, b) for a in range(n) for b in range(a + 1, n)]
@@ -106,7 +108,7 @@ def fake_interactions(own: px.ImportanceResult, levels: np.ndarray = LEVELS) -> 
     return _interactions(own, pairs, levels, importance, p_value, p_value + 0.1)
 
 
-def tested_interactions(own: px.ImportanceResult) -> px.InteractionResult:
+def tested_interactions(own: px.ImportanceResult) -> px.lens.results.InteractionResult:
     """Of the first five parameters at the first and the last level: by level 0 and 4 of 10 above chance.
 
     What is not is the most important. Two pairs are never together at any level, with 0 for an importance.
@@ -128,7 +130,7 @@ def _interactions(
     importance: np.ndarray,
     p_value: np.ndarray,
     p_adjusted: np.ndarray,
-) -> px.InteractionResult:
+) -> px.lens.results.InteractionResult:
     """A result with made-up numbers, adjusted p-values included."""
     none = np.zeros(importance.shape)
     estimates = px.importance.Interactions(
@@ -146,6 +148,6 @@ def _interactions(
         slots=(),
         n_draws=500,
     )
-    result = px.InteractionResult(estimates, own.space, levels, 1.0, own.report)
+    result = px.lens.results.InteractionResult(estimates, own.space, levels, 1.0, own.report)
     vars(result)["p_adjusted"] = p_adjusted
     return result

@@ -14,7 +14,7 @@ from .reading import below
 
 
 @pytest.fixture(scope="module")
-def found() -> px.InteractionResult:
+def found() -> px.lens.results.InteractionResult:
     """x y where c < 0.5, where x and y are active; u elsewhere; z always."""
     rng = np.random.default_rng(1)
     n = 600
@@ -29,7 +29,7 @@ def found() -> px.InteractionResult:
 
 
 @functools.cache
-def many(d: int, seeds: int | None = None, n_draws: int | None = None) -> px.InteractionResult:
+def many(d: int, seeds: int | None = None, n_draws: int | None = None) -> px.lens.results.InteractionResult:
     rng = np.random.default_rng(d)
     shape = (300, d) if seeds is None else (seeds, 300, d)
     x = rng.uniform(-1, 1, shape)

@@ -55,7 +55,6 @@ def test_active():
     [
         lambda key, params, active=None: jnp.where(active["decay"], 1.0, 2.0),
         lambda key, params, *, active: jnp.where(active["decay"], 1.0, 2.0),
-        lambda key, params, mask: jnp.where(mask["decay"], 1.0, 2.0),
         functools.partial(lambda w, key, params, active: jnp.where(active["decay"], 1.0, w), 2.0),
         Partial(lambda w, key, params, active: jnp.where(active["decay"], 1.0, w), jnp.asarray(2.0)),
         jax.jit(lambda key, params, active: jnp.where(active["decay"], 1.0, 2.0)),

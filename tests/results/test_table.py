@@ -10,7 +10,6 @@ from conftest import QUICK
 
 import parzax as px
 from parzax.lens.results.labels import short_names
-from parzax.status import status_names
 
 FIFTIETHS, HUNDREDTHS = (tuple(np.arange(1, n) / n) for n in (50, 100))
 
@@ -54,7 +53,9 @@ def test_long_form(backend):
         assert row["n_target"] == result.n_target[s, q]
         assert row["n_region"] == result.n_region[s]
         assert row["status"] == result.status[s, q, d]
-        assert row["status_names"] == status_names(int(result.status[s, q, d]))
+        assert row["status_names"] == "|".join(
+            str(bit.name) for bit in px.Status(int(result.status[s, q, d]))
+        )
 
 
 def test_no_seed_column_without_a_seed_axis():

@@ -17,7 +17,7 @@ def _known(sampled, variance, method="half-sampling", p=None, n_rows=100, n_fewe
     sampled, variance = np.asarray(sampled, float), np.asarray(variance, float)
     p = np.full(variance.shape, np.nan) if p is None else np.asarray(p)
     shape, target = variance.shape[:-2], np.full((*variance.shape, 1), n_fewer)
-    estimates = px.Importance(
+    estimates = px.importance.Importance(
         variance, px.importance.importance(variance), np.zeros(variance.shape), variance, target * 0.0,
         target, 10 * target[..., 0, :, :], np.zeros((*shape, 1, 1)), np.zeros(variance.shape, np.int32),
     )  # fmt: skip

@@ -14,7 +14,7 @@ INSIDE = "runs on the host, but was called while JAX traces a function: call it 
 CALLS = {
     "cond_ped_anova": lambda _: px.cond_ped_anova(OBS, objective=[0.5, 0.5], **QUICK),
     "interactions": lambda _: px.interactions(OBS, n_draws=0),
-    "task_similarity": lambda _: px.task_similarity([OBS]),
+    "task_similarity": lambda _: px.lens.similarity.task_similarity([OBS]),
     "ask": lambda _: px.adapters.Session(px.tpe(SPACE)).ask(0),
 }
 ARGUMENTS = {

@@ -14,7 +14,7 @@ from reference import tpe as oracle
 
 import parzax as px
 from parzax.samplers import Sampler, State
-from parzax.space import Points, frame_of
+from parzax.space import Points
 
 N_ROWS, N_EXTRA, CAPACITY, N_CANDIDATES = 30, 6, 40, 12
 NAN, INF = math.nan, math.inf
@@ -156,7 +156,7 @@ def score_of(sampler: Sampler, state: State, x):
 @eqx.filter_jit
 def encoded(space: px.Space, x) -> Points:
     """Native values on the axes of a space, compiled."""
-    return frame_of(space, x.dtype).encode(x)
+    return space.frame(x.dtype).encode(x)
 
 
 def valid(space: px.Space, x) -> np.ndarray:
@@ -200,7 +200,8 @@ FAMILY = {
         oracle.Settings(score="relative", every_minimum=True),
     ),
     "c_tpe, ages": (
-        lambda s: adjusted(px.c_tpe, ages=px.ages.Ramp())(s, n_constraints=2), 1, 2, oracle.Settings(score="relative", forget=True)
+        lambda s: adjusted(px.c_tpe, ages=px.ages.Ramp())(s, n_constraints=2), 1, 2,
+        oracle.Settings(score="relative", forget=True),
     ),
     "c_tpe, by rank": (
         lambda s: adjusted(px.c_tpe, ages=px.ages.Ramp(), merit=px.merits.ByRank())(s, n_constraints=2), 1, 2,
@@ -215,11 +216,13 @@ FAMILY = {
         oracle.Settings(rule="optuna", kernel="neighbours", top=None, by_rank=True, forget=True),
     ),
     "c_tpe of another power": (
-        lambda s: adjusted(px.c_tpe, share_power=2.5)(s, n_constraints=2), 1, 2, oracle.Settings(score="relative", share_power=2.5),
+        lambda s: adjusted(px.c_tpe, share_power=2.5)(s, n_constraints=2), 1, 2,
+        oracle.Settings(score="relative", share_power=2.5),
     ),
     "naive": (lambda s: px.papers.naive_c_tpe(s, n_constraints=2), 1, 2, oracle.Settings(score="naive")),
     "linear, strong prior": (
-        lambda s: adjusted(px.papers.tpe, gamma=px.gamma.Linear(0.3), prior_weight=3.0, top=1.0)(s), 1, 0, oracle.Settings(rule="linear", quantile=0.3, prior_weight=3.0, top=1.0),
+        lambda s: adjusted(px.papers.tpe, gamma=px.gamma.Linear(0.3), prior_weight=3.0, top=1.0)(s), 1, 0,
+        oracle.Settings(rule="linear", quantile=0.3, prior_weight=3.0, top=1.0),
     ),
     "mo_tpe": (
         lambda s: px.mo_tpe(s, 2), 2, 0,
@@ -230,7 +233,10 @@ FAMILY = {
         oracle.Settings("relative", "linear", whole_front=True, minimum=0.1, top=0.9),
     ),
     "mo_tpe, hypervolume": (
-        lambda s: adjusted(px.mo_tpe, ties=px.pareto.Hypervolume(), first_front=False, gamma=px.gamma.Linear(0.4))(s, 2), 2, 0, oracle.Settings(rule="linear", quantile=0.4, minimum=0.1, top=0.9, ties="hypervolume"),
+        lambda s: adjusted(
+            px.mo_tpe, ties=px.pareto.Hypervolume(), first_front=False, gamma=px.gamma.Linear(0.4)
+        )(s, 2), 2, 0,
+        oracle.Settings(rule="linear", quantile=0.4, minimum=0.1, top=0.9, ties="hypervolume"),
     ),
     "mo_tpe, constrained, hypervolume": (
         lambda s: adjusted(px.mo_tpe, ties=px.pareto.Hypervolume())(s, 2, 1), 2, 1,

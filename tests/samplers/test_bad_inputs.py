@@ -423,9 +423,11 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "n_objectives 0": (lambda: px.mo_tpe(SPACE, 0), ValueError, "^n_objectives must.*0"),
     "n_evaluations 0": (lambda: px.optimize(KEY, SAMPLER, PROBLEM, 0), ValueError, "^n_evaluations must.*0"),
     "another space's problem": (
-        lambda: px.optimize(KEY, px.c_tpe(SPACE_OF["mixed"], n_constraints=2), PROBLEM, 5), ValueError, "^problem.space"),
+        lambda: px.optimize(KEY, px.c_tpe(SPACE_OF["mixed"], n_constraints=2), PROBLEM, 5), ValueError,
+        "^problem.space"),
     "another number of constraints": (
-        lambda: px.optimize(KEY, px.c_tpe(SPACE, n_constraints=1), PROBLEM, 5), ValueError, "^problem.n_constraints is 2"),
+        lambda: px.optimize(KEY, px.c_tpe(SPACE, n_constraints=1), PROBLEM, 5), ValueError,
+        "^problem.n_constraints is 2"),
     "a share of 0": (lambda: px.gamma.Linear(0.0), ValueError, "^beta must be above 0.*0.0"),
     "a share of 1.5": (lambda: px.gamma.Linear(1.5), ValueError, "^beta must.*1.5"),
     "a root times 0": (lambda: px.gamma.Sqrt(0.0), ValueError, "^beta must be above 0.*0.0"),
@@ -444,7 +446,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a first front of 1": (lambda: adjusted(px.mo_tpe, first_front=1)(SPACE), TypeError, "^first_front must"),  # pyright: ignore
     "every_minimum None": (lambda: adjusted(px.c_tpe, every_minimum=None)(SPACE), TypeError,  # pyright: ignore
      "^every_minimum must be True or False"),
-    "a split as text": (lambda: px.tpe(SPACE, split="sqrt"), TypeError, "^split must be .*AbstractSplit.*'sqrt'"),
+    "a split as text": (
+        lambda: px.tpe(SPACE, split="sqrt"), TypeError, "^split must be .*AbstractSplit.*'sqrt'"),
     "no sampler": (lambda: px.optimize(KEY, "tpe", PROBLEM, 5), TypeError, "^sampler must be"),
 }  # fmt: skip
 

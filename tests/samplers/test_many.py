@@ -101,7 +101,7 @@ moved = jax.tree.leaves(px.optimize_many(other, sampler, task, 8, lanes=2, mesh=
 equal["keys on another device"] = all(a.tobytes() == b.tobytes() for a, b in zip(straight, moved))
 explicit = Mesh(mesh.devices, ("runs",), axis_types=(AxisType.Explicit,))
 rows = jax.device_put(np.arange(8.0), NamedSharding(explicit, PartitionSpec("runs")))
-doubled = px.map_chunks(lambda x: 2 * x, (rows,), 3)
+doubled = px.lens.run.map_chunks(lambda x: 2 * x, (rows,), 3)
 equal["map_chunks"] = doubled.tolist() == (2 * np.arange(8.0)).tolist()
 chunk = jax.jit(lambda keys: _chunk.__wrapped__(keys, sampler, task, RunSize(8), mesh))
 text = chunk.lower(keys[:4]).compile().as_text()

@@ -48,7 +48,7 @@ def test_the_defaults_that_are_shown_are_those_that_count(preset):
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_preset_with_another_part_is_a_value(preset):
     """Presets are functions of a module, so that they are pickled by name."""
-    parts = {"smoothing": px.density.Smoothing(top=0.7), "proposal": px.Proposal(12)}
+    parts = {"smoothing": px.density.Smoothing(top=0.7), "proposal": px.samplers.Proposal(12)}
     wider = pickle.loads(pickle.dumps(partial(preset, **parts)))
     sampler = wider(SPACE, *PRESETS[preset])
     assert sampler.smoothing.top == px.bandwidth.FixedTop(0.7)
@@ -71,8 +71,9 @@ def test_an_argument_that_there_is_not():
         with pytest.raises(TypeError, match="has no argument 'gama'"):
             preset(SPACE, *PRESETS.get(preset, ([LOG],)), gama=1)
     homes = {"gamma": "split=parzax.Split", "bandwidth": "smoothing=parzax.density.Smoothing",
-             "share_power": "acquisition=parzax.acquisition.Relative", "n_startup": "start=parzax.samplers.RandomStart",
-             "n_candidates": "proposal=parzax.Proposal", "direction": "directions="}  # fmt: skip
+             "share_power": "acquisition=parzax.acquisition.Relative",
+             "n_startup": "start=parzax.samplers.RandomStart",
+             "n_candidates": "proposal=parzax.samplers.Proposal", "direction": "directions="}  # fmt: skip
     for name, home in homes.items():
         with pytest.raises(TypeError, match=f"has no argument '{name}'; use {home}"):
             px.tpe(SPACE, **{name: 1})
@@ -90,6 +91,12 @@ def test_a_sampler_changes_by_its_parts():
 
 def test_parts_are_documented():
     """Each field of a part is named in the docstring of its class."""
-    for part in (px.Split, px.density.Smoothing, px.Proposal, px.acquisition.Relative, px.meta.Comparison):
+    for part in (
+        px.Split,
+        px.density.Smoothing,
+        px.samplers.Proposal,
+        px.acquisition.Relative,
+        px.meta.Comparison,
+    ):
         for field in fields(part):
             assert field.name in part.__doc__, (part, field.name)

@@ -113,14 +113,14 @@ class _Stop(Exception):
 def test_constraints_that_a_sampler_does_not_see(monkeypatch):
     """A warning of runs and sessions; none where the sampler sees them, or where there are none."""
 
-    def stop(*_):
+    def stop(*_, **__):
         raise _Stop
 
     def constrained(key, x):
         return x[:1], x
 
-    monkeypatch.setattr("parzax.samplers.loop.call", stop)
-    monkeypatch.setattr("parzax.lens.run.runs.call", stop)
+    monkeypatch.setattr("parzax.samplers.loop._run_alone", stop)
+    monkeypatch.setattr("parzax.lens.run.runs.run_chunks", stop)
     problem = px.Problem(lambda key, x: (x[0], x), SPACE, n_constraints=2)
     unseen = "2 constraints, but the sampler ignores them.*px.tpe\\(space, n_constraints=2\\)"
     for run in (px.optimize, lambda key, s, p, n: px.optimize_many(key[None], s, p, n)):

@@ -7,7 +7,7 @@ import pytest
 import parzax as px
 from parzax.adapters import Row, Session
 from parzax.samplers.loop import check_run
-from parzax.space import Domain, host_frame
+from parzax.space import Domain
 
 
 def drawn_domain(rng: np.random.Generator) -> Domain:
@@ -51,14 +51,14 @@ def test_all_accept_the_same_spaces(seed):
     state = sampler.init(4)
     x = np.asarray(sampler.ask(key, state, 3))
     assert x.dtype == np.float32
-    inside = host_frame(space).encode(x.astype(np.float64)).valid.all()
+    inside = space.frame().encode(x.astype(np.float64)).valid.all()
     assert inside or np.isin(x[:, -1], _ends(domain)).any()
     state = sampler.tell(state, x, np.arange(3.0))
     assert int(sampler.status(state)) == 0
     assert np.array_equal(np.asarray(state.x)[:3], x)
     session = Session(sampler)
     session.tell([Row(row, (float(i),)) for i, row in enumerate(x)])
-    assert host_frame(space).encode(session.ask(seed)[None]).valid.all()
+    assert space.frame().encode(session.ask(seed)[None]).valid.all()
     assert check_run(sampler, problem, 1, 0, 1)[1] == (1, 0, 1)
 
 

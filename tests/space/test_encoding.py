@@ -11,7 +11,6 @@ from densities import SPACES, draw
 from reference import mixture
 
 import parzax as px
-from parzax.space import frame_of, host_frame
 
 NAN, INF = np.nan, np.inf
 OWN = {
@@ -80,8 +79,8 @@ def test_valid_points_are_configurations(name):
     for double in (True, False):
         with jax.enable_x64(double):
             rows = x.astype(np.float64 if double else np.float32)
-            device = eqx.filter_jit(frame_of(space, rows.dtype).encode)(jnp.asarray(rows))
-            host = host_frame(space).encode(rows)
+            device = eqx.filter_jit(space.frame(rows.dtype).encode)(jnp.asarray(rows))
+            host = space.frame().encode(rows)
         found = np.asarray(device.valid.all(axis=-1))
         np.testing.assert_array_equal(found, host.valid.all(axis=-1))
         np.testing.assert_array_equal(np.asarray(device.regime)[found], host.regime[found])
@@ -92,8 +91,8 @@ def test_valid_points_are_configurations(name):
     clear = ~np.isin(x, NEARLY_INSIDE).any(axis=1)
     some = rng.choice(np.flatnonzero(clear), 400, replace=False)
     wanted = [_is_configuration(parameters, x[i]) for i in some]
-    np.testing.assert_array_equal(host_frame(space).encode(x[some]).valid.all(axis=-1), wanted)
-    assert host_frame(space).encode(x[:0]).valid.shape == (0, len(space))
+    np.testing.assert_array_equal(space.frame().encode(x[some]).valid.all(axis=-1), wanted)
+    assert space.frame().encode(x[:0]).valid.shape == (0, len(space))
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -115,7 +114,7 @@ def test_ordinals_in_float32(seed):
             px.tpe(space).init()
         assert not held or gaps.min() < 1e-3 or (not log and _narrow(values))
         return
-    points = frame_of(space, np.float32).encode(values.astype(np.float32)[:, None])
+    points = space.frame(np.float32).encode(values.astype(np.float32)[:, None])
     assert held
     assert points.valid.all()
     np.testing.assert_array_equal(points.index[:, 0], np.arange(len(values)))

@@ -7,7 +7,6 @@ import numpy as np
 
 import parzax as px
 from parzax.samplers.candidates import enumerate_space
-from parzax.space import frame_of, host_frame
 
 SPACE = px.Space(
     {
@@ -29,7 +28,7 @@ VALUES = np.array([[0.0, 1e-4, 1, 2, -7, 3], [0.6, 1e-2, 10, 1, np.nan, 3], [1.0
 def on_device(x64):
     """The points of the values, and these from the points again, by one program."""
     dtype = np.dtype(np.float64 if x64 else np.float32)
-    frame = frame_of(SPACE, dtype)
+    frame = SPACE.frame(dtype)
 
     def there_and_back(x):
         points = frame.encode(x)
@@ -46,7 +45,7 @@ def test_points(x64):
     dtype = np.dtype(np.float64 if x64 else np.float32)
     device, _ = on_device(x64)
     assert device.unit.dtype == dtype
-    for at in (host_frame(SPACE).encode(VALUES), device):
+    for at in (SPACE.frame().encode(VALUES), device):
         unit, index, regime = (np.asarray(part) for part in (at.unit, at.index, at.regime))
         np.testing.assert_allclose(unit[:, :2], [[0, 0], [0.6, 0.5], [1, 1]], atol=1e-6)
         np.testing.assert_allclose(unit[:, 4], [0, 0.5, 1], atol=1e-6)
@@ -62,7 +61,7 @@ def test_there_and_back(x64):
     """Listed values exactly, places on continua within roundings."""
     dtype = np.dtype(np.float64 if x64 else np.float32)
     _, device = on_device(x64)
-    host = host_frame(SPACE).decode(host_frame(SPACE).encode(VALUES))
+    host = SPACE.frame().decode(SPACE.frame().encode(VALUES))
     for found, tolerance in ((device, 20 * np.finfo(dtype).eps), (host, 1e-14)):
         np.testing.assert_allclose(found, VALUES, rtol=tolerance, atol=tolerance)
         np.testing.assert_array_equal(np.asarray(found)[:, [2, 3, 5]], VALUES[:, [2, 3, 5]])
@@ -73,7 +72,7 @@ def test_long_arrays_are_encoded_in_blocks():
     rng = np.random.default_rng(0)
     x = VALUES[rng.integers(0, len(VALUES), 20_000)]
     x = np.where(rng.uniform(size=x.shape) < 0.9, x, rng.choice([np.nan, 0.3, 2.0], x.shape))
-    frame = host_frame(SPACE)
+    frame = SPACE.frame()
     at = frame.encode(x)
     parts = [frame.encode(x[first : first + 999]) for first in range(0, len(x), 999)]
     for array, *blocks in zip(*(jax.tree.leaves(points) for points in (at, *parts)), strict=True):
@@ -85,7 +84,7 @@ def test_long_arrays_are_encoded_in_blocks():
 def test_random_ordinals_are_uniform_over_their_values():
     """1/6 each, whatever their distances: catches draws by the width of cells."""
     values = [1, 4, 16, 64, 256, 1024]
-    frame = host_frame(px.Space({"o": px.Ordinal(values)}))
+    frame = px.Space({"o": px.Ordinal(values)}).frame()
     drawn = frame.decode(frame.drawn((np.arange(600)[:, None] + 0.5) / 600))[:, 0]
     assert [np.count_nonzero(drawn == value) for value in values] == [100] * 6
 
@@ -104,13 +103,13 @@ def test_identify():
     ends = rng.choice([0, 1], (200, 4)) * np.array([10**9, 99, 10**6, 10])
     cases = (tree, enumerate_space(tree, 100), 1), (large, ends.astype(float), 3)
     for space, x, n_words in cases:
-        at = host_frame(space).encode(x)
-        words = host_frame(space).identify(at)
+        at = space.frame().encode(x)
+        words = space.frame().identify(at)
         assert words.shape == (len(x), n_words)
         assert words.min() >= 0
         assert words.max() < 2**31
         assert len(np.unique(words, axis=0)) == len(np.unique(x, axis=0))
-        on_device = frame_of(space, np.dtype(np.float32)).identify(jax.tree.map(jax.numpy.asarray, at))
+        on_device = space.frame(np.dtype(np.float32)).identify(jax.tree.map(jax.numpy.asarray, at))
         np.testing.assert_array_equal(on_device, words)
     for space in (SPACE, px.Space({"a": px.Int(0, 2**31 - 2)})):
-        assert host_frame(space).factors is None
+        assert space.frame().factors is None

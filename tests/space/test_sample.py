@@ -7,7 +7,6 @@ import pytest
 from scipy import stats
 
 import parzax as px
-from parzax.space import host_frame
 
 SPACE = px.Space(
     {
@@ -34,7 +33,7 @@ def rows():
 def test_samples_are_configurations(rows):
     """Catches a child that is drawn without its parent, and a value between the domains."""
     assert rows.shape == (N, len(SPACE))
-    assert host_frame(SPACE).encode(rows).valid.all()
+    assert SPACE.frame().encode(rows).valid.all()
     named = dict(zip(SPACE.names, rows.T, strict=True))
     np.testing.assert_array_equal(np.isnan(named["n"]), named["kind"] != 0)
     np.testing.assert_array_equal(np.isnan(named["x"]), (named["c"] >= 0.5) & (named["c"] < 0.7))

@@ -90,7 +90,6 @@ def test_all_conditions_must_hold_and_inactivity_is_inherited():
     rows = np.array([[0, 0.2, 3, 1], [0, 0.2, 5, nan], [0, 0.7, nan, nan], [1, nan, nan, nan]])
     expected = [[0, 0, 0, 0], [0, 0, 0, -1], [0, 0, -1, -1], [0, -1, -1, -1]]
     assert space.derive_regimes(rows).tolist() == expected
-    assert space.is_conditional
     assert space.as_dict(rows[0]) == {"a": True, "b": 0.2, "c": 3, "d": 1}
     assert space.as_dict(rows[3]) == {"a": False}
     assert type(space.as_dict(rows[0])["c"]) is int

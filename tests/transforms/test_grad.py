@@ -75,7 +75,7 @@ def test_divergence_gradient(p, q, x64):
     """Finite where the value is, cells empty in both included; right where q > 0."""
     p, q = jnp.asarray(p), jnp.asarray(q)
     for argument in (0, 1):
-        gradient = np.asarray(jax.grad(px.pearson_divergence, argument)(p, q))
+        gradient = np.asarray(jax.grad(px.divergence.pearson_divergence, argument)(p, q))
         assert np.isfinite(gradient).all()
         safe = np.where(q > 0, q, 1)
         exact = 2 * (p - q) / safe if argument == 0 else 1 - np.square(p / safe)
@@ -91,7 +91,9 @@ def test_within_variance_gradient(n_region, double):
         args = [jnp.asarray(divergence), jnp.asarray(n_target), jnp.asarray(region)]
 
         def function(x, argument=argument, args=args):
-            return px.within_regime_variance(*args[:argument], x, *args[argument + 1 :], jnp.asarray(total))
+            return px.importance.within_regime_variance(
+                *args[:argument], x, *args[argument + 1 :], jnp.asarray(total)
+            )
 
         gradient = jax.grad(function)(args[argument])
         assert bool(jnp.isfinite(gradient).all())

@@ -50,7 +50,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "joint": {"yes": True, "no": False},
     "n_candidates": {"8": 8, "24": 24, "64": 64, "512": 512},
     "ages": {"equal": None, "ramp": px.ages.Ramp()},
-    "merit": {"equal": px.merits.Equal(), "by rank": px.merits.ByRank()},
+    "merit": {"equal": None, "by rank": px.merits.ByRank()},
     "prior_weight": {"0.5": 0.5, "1": 1.0, "2": 2.0},
     "epsilon": {"0": 0.0, "0.1": 0.1},
     "gradient_steps": {"0": 0, "10": 10},

@@ -1,5 +1,6 @@
 """Numerics shared by all packages: normal tails, log masses, quantiles, and sums and loops for XLA."""
 
+from parzax._numerics.arrays import capacity as capacity
 from parzax._numerics.arrays import divisor as divisor
 from parzax._numerics.arrays import largest_before as largest_before
 from parzax._numerics.arrays import masked_logsumexp as masked_logsumexp
@@ -16,6 +17,5 @@ from parzax._numerics.keys import float_of_key as float_of_key
 from parzax._numerics.keys import ordered_key as ordered_key
 from parzax._numerics.lattice import LatticeMasses as LatticeMasses
 from parzax._numerics.logsumexp import weighted_logsumexp as weighted_logsumexp
-from parzax._numerics.sizes import capacity as capacity
 from parzax._numerics.tails import unit_cell_tails as unit_cell_tails
 from parzax._numerics.tails import upper_tail as upper_tail

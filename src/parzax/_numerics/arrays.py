@@ -37,6 +37,11 @@ def to_device(tree: Any, dtype: Any = None) -> Any:
     return jax.tree.map(put, tree)
 
 
+def capacity(n: int) -> int:
+    """Padded number of rows: 64, 256, 1024, 4096, then doubling, so that few shapes are compiled."""
+    return next((size for size in (64, 256, 1024, 4096) if n <= size), 1 << (n - 1).bit_length())
+
+
 def total(counts: Shaped[Array, " g"]) -> Shaped[Array, ""]:
     """Sum of counts in the dtype of the counts; NumPy's promotion to int64 would halve the speed."""
     return counts.sum(dtype=counts.dtype)

@@ -22,7 +22,7 @@ from parzax.lens._programs import keep_programs
 from parzax.samplers import Sampler, State
 from parzax.samplers.sampler import warn_of_unseen
 from parzax.samplers.suggestion import suggest_points
-from parzax.space import Domain, Float, Int, Points, Space, check_dtype, host_frame
+from parzax.space import Domain, Float, Int, Points, Space
 from parzax.split.state import violations
 
 # Smallest capacity of a state. A smaller one would save some tenths of a millisecond, but need one more
@@ -78,7 +78,7 @@ class Session:
     def __init__(self, sampler: Sampler) -> None:
         self.sampler = sampler
         self._space = smoothed(sampler.space)
-        self._frame = host_frame(self._space)
+        self._frame = self._space.frame()
         self._widths = sampler.n_objectives, sampler.n_constraints
         self._rows: list[Row] = []
         self._labels = Labels()
@@ -158,7 +158,7 @@ class Session:
             at = jax.tree.map(lambda a: np.asarray(a, np.float64 if a.dtype.kind == "f" else None), at)
             x = self._frame.decode(at)
             if self._space is not self.sampler.space:
-                frame = host_frame(self.sampler.space)
+                frame = self.sampler.space.frame()
                 x = frame.decode(frame.nearest(x))
             return x[0]
 
@@ -291,7 +291,7 @@ def _without_bounds(space: Space, dtype: Any) -> Space:
             return domain
         if not is_parent:
             return Float(0, 1, when=domain.when)
-        check_dtype(Space({name: replace(domain, when=())}), dtype, native=True, arrays=False)
+        Space({name: replace(domain, when=())}).check_dtype(dtype, native=True, arrays=False)
         return domain
 
     return _mapped(space, normalise)

@@ -15,8 +15,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from parzax import _checks
 from parzax._numerics import to_device
 from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal
-from parzax.space import AbstractCells, Categorical, Domain, Frame, Points, Recorded, Space, frame_of
-from parzax.space.axes import Steps
+from parzax.space import Categorical, Cells, Domain, Frame, Points, Recorded, Space
 from parzax.space.frame import axis_shape, stack_axes
 
 # A discrete domain with at most this many values has one column per value in the matrix product.
@@ -44,12 +43,13 @@ class Regimes:
     most: int = field(metadata={"static": True})  # upper bound on the numbers of values
     # Discrete regimes with at most v values: the lower and the upper ends of the cells of all values.
     cells: Float[Any, "2 k v"] | None = None
-    axis: AbstractCells | None = None  # axes of discrete regimes with more values, stacked
+    axis: Cells | None = None  # axes of discrete regimes with more values, stacked
 
     @property
     def is_lattice(self) -> bool:
         """Whether the kernels are truncated normals and all cells of a regime have the same width."""
-        return self.family is TruncatedNormal and isinstance(self.axis, Steps) and not self.axis.log
+        equal = self.axis is not None and self.axis.step is not None and not self.axis.log
+        return self.family is TruncatedNormal and equal
 
     def columns(self, x: Shaped[Any, "n d"]) -> Shaped[Any, "k n"]:
         """Columns of the k regimes, taken from the columns of the d parameters."""
@@ -122,7 +122,7 @@ def basis_of(space: Space, dtype: Any, families: Families = (), smallest: float 
     continuous = [s for s, domain in enumerate(domains) if domain.n_values is None]
     always = [not space.domains[space.slots[s].parameter][0].conditions for s in continuous]
     return Basis(
-        frame=frame_of(space, dtype),
+        frame=space.frame(dtype),
         parts=tuple(_regimes(space, part, key[0], dtype) for key, part in parts.items() if key is not None),
         groups=tuple(_regimes(space, part, family) for (family, _), part in groups.items()),
         free_continuum=any(always),
@@ -148,7 +148,9 @@ def _peak(space: Space, smallest: float | None) -> float | None:
     """Upper bound on the log of kernel / wide kernel; each numeric factor adds log(1 / scale) + 1/2."""
     peak = 0.0
     for domains in space.domains:
-        widths = [domain.axis.narrowest() if domain.axis.discrete else smallest for domain in domains]
+        widths = [
+            axis.narrowest() if isinstance(axis, Cells) else smallest for axis in (d.axis for d in domains)
+        ]
         if None in widths:
             return None
         peak += 0.5 - math.log(min(width for width in widths if width is not None))

@@ -20,7 +20,7 @@ from parzax.density.prior import check_masses, user_priors
 from parzax.kernels import AbstractKernel
 from parzax.kernels.bandwidth import AbstractBandwidth, Scott
 from parzax.kernels.bandwidth.categorical import as_categorical_bandwidth
-from parzax.space import Points, Space, check_dtype
+from parzax.space import Points, Space
 from parzax.status import describe
 
 Measure = Literal["native", "unit"]
@@ -251,7 +251,7 @@ class ParzenEstimator:
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         if any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0 for n in shape):
             raise ValueError(f"shape must consist of integers of at least 0, got {shape!r}.")
-        check_dtype(self.space, self.scale.dtype, native=True)
+        self.space.check_dtype(self.scale.dtype, native=True)
         basis = on_device(self._basis_for(0, "product"), self, key)
         mixture = replace(self.mixture, joint=_checks.flag("joint", joint))
         drawn = rows.draws(basis, mixture, key, math.prod(shape))

@@ -29,18 +29,17 @@ def check_rules(bandwidth: Any, prior_weight: Any) -> None:
 
 @compiled
 def fit(
-    basis: Basis, rows: Points | Float[Array, "n d"], weight: Any, mixture_weight: Any, settings: Settings
+    basis: Basis, x: Points | Float[Array, "n d"], weight: Any, mixture_weight: Any, settings: Settings
 ) -> tuple[Mixture, Int[Array, ""]]:
     """Fit one kernel per row, given as points or native values, and return the status; weights of None are 1.
 
     See `parzax.ParzenEstimator.fit`.
     """
-    if not isinstance(rows, Points):
+    if isinstance(x, jax.Array) and not len(x):
         # Without rows one absent row is added, because drawing an index needs at least one row.
-        if not len(rows):
-            rows = jnp.full((1, basis.n_parameters), jnp.nan, rows.dtype)
-            weight, mixture_weight = jnp.zeros(1, rows.dtype), None
-        rows = basis.frame.encode(rows)
+        x = jnp.full((1, basis.n_parameters), jnp.nan, x.dtype)
+        weight, mixture_weight = jnp.zeros(1, x.dtype), None
+    rows = x if isinstance(x, Points) else basis.frame.encode(x)
     dtype, usable = rows.unit.dtype, rows.valid.all(axis=-1)
     weight, mixture_weight = (
         jnp.ones(len(rows), dtype) if given is None else jnp.asarray(given).astype(dtype)

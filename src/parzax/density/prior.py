@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int
 from parzax import _checks
 from parzax.density.basis import Families, check_name, usual_family
 from parzax.kernels import AbstractKernel
-from parzax.space import AbstractAxis, AbstractCells, Points, Space, stack_axes
+from parzax.space import AbstractAxis, Cells, Points, Space, stack_axes
 
 # Number of midpoints for the integral of a user's density. Peaks narrower than their spacing may be missed.
 _MIDPOINTS = 4096
@@ -69,7 +69,7 @@ class UserPrior(eqx.Module):
         """log density or log mass of the wide kernel, which the user's density replaces."""
         n_values = jnp.asarray(self.axis.n_values)
         wide = self.family.around(*self.family.wide(n_values, unit.dtype), n_values)
-        if isinstance(self.axis, AbstractCells):
+        if isinstance(self.axis, Cells):
             cells = *self.axis.cell(index, unit.dtype), self.axis.width(index, unit.dtype)
             return jax.vmap(wide.log_mass_of_cell)(*cells)
         return jax.vmap(wide.log_density)(unit)

@@ -16,18 +16,7 @@ from parzax._numerics import masked_logsumexp, to_device
 from parzax.density.basis import Basis, Families, basis_of, check_name, on_device
 from parzax.density.log_kernels import restored
 from parzax.density.mixture import Mixture
-from parzax.space import (
-    INACTIVE,
-    Categorical,
-    Domain,
-    Points,
-    Recorded,
-    Space,
-    choice_key,
-    frame_of,
-    holds,
-    host_frame,
-)
+from parzax.space import INACTIVE, Categorical, Domain, Points, Recorded, Space, choice_key, holds
 from parzax.status import Status
 
 # Largest log of a factor of a kernel of weight 0, as a fraction of the log of the largest float.
@@ -51,9 +40,9 @@ def conditional(
         raise ValueError("values: no other parameter can be active; use log_prob for the given values.")
     row = [given.get(name, np.nan) for name in space.names]
     if _checks.is_traced(row):
-        at = frame_of(space, dtype).encode(jnp.stack([jnp.asarray(value, dtype) for value in row])[None])
+        at = space.frame(dtype).encode(jnp.stack([jnp.asarray(value, dtype) for value in row])[None])
     else:
-        at = to_device(host_frame(space).encode(np.array(row)[None]), dtype)
+        at = to_device(space.frame().encode(np.array(row)[None]), dtype)
     basis = on_device(basis_of(space, dtype, families), mixture, row)
     is_given = tuple(name in given for name in space.names)
     columns = {space.index(name): domains for name, domains in kept.items()}

@@ -15,8 +15,12 @@ from parzax._numerics import capacity, to_device
 from parzax.density.basis import Basis
 from parzax.density.fitting import Settings, check_rules
 from parzax.density.mixture import Mixture
-from parzax.space import Frame, Points, Space, check_dtype, check_regimes, host_frame, refuse_rows
+from parzax.space import Frame, Points, Space
+from parzax.space.checks import check_regimes, refuse_rows
 from parzax.status import Status
+
+# Up to this many pairs of a point and a kernel are a small program.
+_FEW_PAIRS = 1 << 16
 
 
 def checked_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tuple[Any, Any, Any]:
@@ -39,7 +43,7 @@ def checked_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tupl
     if not on_host:
         return x, *given.values()
     dtype = jnp.result_type(float)
-    check_dtype(space, dtype, native=False)
+    space.check_dtype(dtype, native=False)
     size, counts = capacity(n), None
     given = {name: np.ones(n) if values is None else values for name, values in given.items()}
     if _checks.is_traced(given):
@@ -99,13 +103,13 @@ def encoded(space: Space, x: np.ndarray, size: int, dtype: Any) -> Points:
         values = values.astype(dtype, copy=False) if values.dtype.kind == "f" else values
         return np.pad(values, ((0, size - len(values)), (0, 0)))
 
-    return jax.tree.map(padded, host_frame(space).encode(x))
+    return jax.tree.map(padded, space.frame().encode(x))
 
 
 def _floating(space: Space, x: jax.Array) -> jax.Array:
     """Native values on the device, in a dtype that can represent them."""
     x = x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(jnp.result_type(float))
-    check_dtype(space, x.dtype, native=True)
+    space.check_dtype(x.dtype, native=True)
     return x
 
 
@@ -143,7 +147,14 @@ def _bucket(n: int) -> int:
     return -(-n // step) * step
 
 
-@compiled
+def _size(_basis: Basis, mixture: Mixture, _: Any, x: Any) -> str:
+    """Optimisation pays where many points, or draws, are compared with the kernels."""
+    points = x if isinstance(x, (int, Points)) else x[1]
+    n_pairs = (points if isinstance(points, int) else len(points)) * mixture.scale.shape[-2]
+    return "small" if n_pairs <= _FEW_PAIRS else "middling"
+
+
+@compiled(size=_size)
 def log_prob_at(
     basis: Basis, mixture: Mixture, native: bool, x: Points | tuple[Frame, Array]
 ) -> Float[Array, " n"]:
@@ -156,7 +167,7 @@ def log_prob_at(
     return jnp.where(at.valid.all(axis=-1), out, -jnp.inf)
 
 
-@compiled
+@compiled(size=_size)
 def draws(basis: Basis, mixture: Mixture, key: PRNGKeyArray, n: int) -> Float[Array, "{n} d"]:
     """n native configurations of a mixture."""
     return basis.frame.decode(mixture.sample(key, basis, n))

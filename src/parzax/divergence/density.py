@@ -28,8 +28,9 @@ def grid_density(
     sum of the counts and w the weight of the prior (conditional PED-ANOVA, arXiv 2601.20800, Section 4;
     PED-ANOVA, arXiv 2304.10255).
 
-    Together with `parzax.pearson_divergence` it makes the papers' estimator, `parzax.divergence.Pearson`. The
-    default of `parzax.importance.estimate` is `parzax.divergence.Explained`, which compares no densities.
+    Together with `parzax.divergence.pearson_divergence` it makes the papers' estimator,
+    `parzax.divergence.Pearson`. The default of `parzax.importance.estimate` is `parzax.divergence.Explained`,
+    which compares no densities.
 
     Args:
         counts: (g,) counts or weights per cell, at least 0; integers give Optuna's quartiles exactly.

@@ -48,8 +48,8 @@ class Pearson(AbstractDivergence):
     variances are those of Optuna 5's ``PedAnovaImportanceEvaluator``.
 
     Attributes:
-        prior_weight, floor, floor_quartiles: as in `parzax.grid_density`; by default Optuna's, 1e-12 added to
-            both densities, and integer quartiles.
+        prior_weight, floor, floor_quartiles: as in `parzax.divergence.grid_density`; by default Optuna's,
+            1e-12 added to both densities, and integer quartiles.
         min_rows: see `AbstractDivergence`.
     """
 

@@ -196,7 +196,7 @@ class Counts:
 
         >>> import numpy as np, parzax as px
         >>> space, x = px.Space({"x": px.Int(1, 2)}), np.array([[1.0], [2.0], [2.0]])
-        >>> px.Counts.of(px.encode(space, x, np.arange(3.0), 0.3)).counts.tolist()
+        >>> px.importance.Counts.of(px.encode(space, x, np.arange(3.0), 0.3)).counts.tolist()
         [[1, 0, 0], [1, 2, 0]]
         """
         check_encoded(encoded, "Counts.of")
@@ -244,7 +244,7 @@ class Counts:
 
         >>> import parzax as px
         >>> table = {"parameter": ["x"] * 3, "level": [0, 1, 1], "cell": [0, 0, 1], "count": [2, 1, 5]}
-        >>> px.Counts.from_table(px.Space({"x": px.Int(1, 2)}), 0.25, **table).counts.tolist()
+        >>> px.importance.Counts.from_table(px.Space({"x": px.Int(1, 2)}), 0.25, **table).counts.tolist()
         [[2, 0, 0], [3, 5, 0]]
         """
         _checks.instance("space", space, Space, "a parzax.Space")
@@ -296,13 +296,13 @@ class Counts:
 
         >>> import numpy as np, parzax as px
         >>> space, x = px.Space({"x": px.Int(1, 2)}), np.array([[1.0], [2.0], [2.0]])
-        >>> part = px.Counts.of(px.encode(space, x, np.arange(3.0), 0.5, cutoffs=[1.0, 2.0]))
+        >>> part = px.importance.Counts.of(px.encode(space, x, np.arange(3.0), 0.5, cutoffs=[1.0, 2.0]))
         >>> part.merge(part).counts.tolist()
         [[2, 2, 0], [2, 4, 0]]
         """
         parts = (self, *others)
         for other in others:
-            _checks.instance("others", other, Counts, "parzax.Counts")
+            _checks.instance("others", other, Counts, "parzax.importance.Counts")
             _check_same(self, other)
         counts = [part.counts for part in parts]
         if not _checks.is_traced(*counts):

@@ -17,8 +17,9 @@ from parzax._numerics import ordered_key
 from parzax.importance.flags import status_bit
 from parzax.importance.layout import Grid, Layout, Tables, build_tables, cell_search, count_in_slot, layout
 from parzax.importance.levels import checked_cutoffs, checked_levels, level_sets, rank_levels
-from parzax.space import INACTIVE, Recorded, Space, Varying, check_regimes, host_frame, refuse_rows
+from parzax.space import INACTIVE, Recorded, Space, Varying
 from parzax.space.axes import STEP_SLACK
+from parzax.space.checks import check_regimes, refuse_rows
 from parzax.status import Status
 
 _GRID = Grid()
@@ -120,8 +121,9 @@ def encode(
             integers, or text on the host. Rows of a group in the same cells count as one row together, and
             `parzax.importance.resample` and `shuffle` take whole groups. By default every row is a group.
         cutoffs: (q + 1,) largest loss of each target set in the order of ``levels``, then of the region, for
-            rows that are a part of a log: `parzax.Counts.merge` adds the counts of its parts. Rows tied with
-            a cut-off are included, and the status of the losses is 0. By default they follow from the rows.
+            rows that are a part of a log: `parzax.importance.Counts.merge` adds the counts of its parts. Rows
+            tied with a cut-off are included, and the status of the losses is 0. By default they follow from
+            the rows.
 
     Returns:
         `parzax.Encoded`. A row of a traced array is left out if a value is outside its domain or is given for
@@ -266,13 +268,13 @@ def host_codes(
     codes[...] = inactive
     with np.errstate(all="ignore"):
         for seed, start in product(range(s), range(0, n, _BLOCK)):
-            rows = slice(start, min(start + _BLOCK, n))
+            block = slice(start, min(start + _BLOCK, n))
             for j, number, search, step in searches:
-                cell = search(np.ascontiguousarray(values[seed, rows, j])).astype(inactive.dtype, copy=False)
+                cell = search(np.ascontiguousarray(values[seed, block, j])).astype(inactive.dtype, copy=False)
                 cell += step
                 # A product with 0 or 1 is several times faster than an assignment under a mask.
-                cell *= regime[seed, rows, j] == number
-                codes[seed, j, rows] += cell
+                cell *= regime[seed, block, j] == number
+                codes[seed, j, block] += cell
     return codes
 
 
@@ -343,7 +345,8 @@ def _applying_slots(
     x: Float[Array, "n d"], key: Int[Array, "n d"], missing: Bool[Array, "n d"], space: Space, table: Tables
 ) -> tuple[Any, Bool[Array, "n d"]]:
     """The slot that applies for each parameter (the first slot if none applies), and whether one applies."""
-    first, frame, parameter = jnp.asarray(table.first_slot)[None], host_frame(space), table.parameter
+    frame = space.frame()
+    first, parameter = jnp.asarray(frame.first, jnp.int32)[None], frame.parameter.astype(np.int32)
     if not frame.n_rounds:
         return first, jnp.ones(x.shape, bool)
     parents, parent = np.unique(frame.tested, return_inverse=True)
@@ -354,13 +357,12 @@ def _applying_slots(
     inside = (tested >= jnp.asarray(table.low)[None]) & (tested < jnp.asarray(table.high)[None])
     given = ~jnp.asarray(table.recorded)[None] | ~missing[:, parameter]
     applies = frame.applied(inside & held[:, parent], given)
-    if len(parameter) == len(space):
+    if frame.membership is None:
         return first, applies
     # At most one slot of a parameter applies, so a sum over its slots gives the number of that slot.
-    number = np.arange(len(parameter)) - table.first_slot[parameter] + 1
-    numbers = jnp.asarray((parameter[:, None] == np.arange(len(space))) * number[:, None], jnp.float32)
-    regime = jnp.matmul(applies.astype(jnp.float32), numbers).astype(jnp.int32)
-    return first + jnp.maximum(regime - 1, 0), regime + INACTIVE >= 0
+    number = frame.membership * (frame.regime[:, None] + 1).astype(np.float32)
+    regime = jnp.matmul(applies.astype(jnp.float32), jnp.asarray(number)).astype(jnp.int32) + INACTIVE
+    return first + jnp.maximum(regime, 0), regime != INACTIVE
 
 
 def _in_domain(

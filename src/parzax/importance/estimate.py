@@ -81,8 +81,8 @@ def estimate(
     ``encoded.weight`` treat the level sets as fixed, although weights also decide which rows a set has.
 
     Args:
-        encoded: the result of `parzax.encode`, or `parzax.Counts`. If it has groups, rows of a group in the
-            same cells count as one row together, except on Optuna's grid.
+        encoded: the result of `parzax.encode`, or `parzax.importance.Counts`. If it has groups, rows of a
+            group in the same cells count as one row together, except on Optuna's grid.
         divergence: how target and region are compared: `parzax.divergence.Explained()` by default,
             `parzax.divergence.Pearson()` for the papers' estimator, or one of your own; static.
         reference: "region" compares with the region's density (local importance), "uniform" with the uniform

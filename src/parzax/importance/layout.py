@@ -18,8 +18,8 @@ import numpy as np
 from parzax import _checks
 from parzax._numerics import count_below, float_of_key, ordered_key
 from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal
-from parzax.space import Categorical, Domain, Float, Numeric, Ordinal, Recorded, Space, Varying, host_frame
-from parzax.space.axes import AbstractAxis, Listed, Steps
+from parzax.space import Categorical, Domain, Float, Numeric, Ordinal, Recorded, Space, Varying
+from parzax.space.axes import AbstractAxis
 from parzax.space.conditions import UNITS
 
 # Blocks of up to 2^4 cells share a group: computing them is cheap, compiling a group is not.
@@ -86,13 +86,13 @@ def grid_cells(
     if by_number:
         return TruncatedNormal, n_cells, partial(_step_cells, axis=axis, n_cells=n_cells)
     low, high = _ends(domain)
-    ends = axis.native(np.array([0.0, 1.0]), np.array([0, int(axis.n_values) - 1]))
+    first, last = axis.native(np.array([0.0, 1.0]), np.array([0, int(axis.n_values) - 1])).tolist()
     scale = np.log if log else np.asarray
     # Values are clipped, since the slack at the bounds may be so large that it reaches another cell.
     return (
         TruncatedNormal,
         n_cells,
-        lambda x: _nearest_cells(scale(np.clip(x, *ends)), low, (high - low) / (n_cells - 1)),
+        lambda x: _nearest_cells(scale(x.clip(first, last)), low, (high - low) / (n_cells - 1)),
     )
 
 
@@ -301,8 +301,6 @@ def count_in_slot(table: SlotKeys, key: Any, slot: Any) -> Any:
 class Tables(NamedTuple):
     """Tables to encode rows of a space, by slot s: one regime of one parameter."""
 
-    parameter: np.ndarray  # (s,) parameter of each slot, ascending
-    first_slot: np.ndarray  # (d,) first slot of each parameter
     borders: SlotKeys  # largest key of every cell but the last
     code: np.ndarray  # (s,) code of the first cell
     inactive: np.ndarray  # (d,) code of "inactive"
@@ -324,14 +322,11 @@ def build_tables(space: Space, grid: Grid, dtype: Any) -> Tables:
     """The tables of a space for values in ``dtype``, float64 or float32."""
     columns, domains = layout(space, grid), [slot.domain for slot in space.slots]
     blocks = [block for block in columns.blocks if not block.is_pool]
-    parameter = np.array([slot.parameter for slot in space.slots], np.int32)
     domain_keys = [_domain_keys(domain, dtype) for domain in domains]
     smallest, largest, values, value_ends = zip(*domain_keys, strict=True)
     first, step = np.array([_steps(domain.axis) for domain in domains], dtype).T
     low, high = _test_keys(space, dtype)
     return Tables(
-        parameter=parameter,
-        first_slot=np.searchsorted(parameter, np.arange(len(space))).astype(np.int32),
         borders=join_slots([cell_borders(domain, grid, dtype) for domain in domains]),
         code=np.array([block.start - columns.offsets[block.parameter] for block in blocks], np.int32),
         inactive=np.array(columns.n_codes, np.int32) - 1,
@@ -350,9 +345,9 @@ def build_tables(space: Space, grid: Grid, dtype: Any) -> Tables:
 def cell_starts(space: Space, grid: Grid | None = None) -> dict[str, tuple[np.ndarray, ...]]:
     """The smallest value of each cell but the first, ascending, of each domain of each parameter, by name.
 
-    The cell of a value, for `parzax.Counts.from_table`, is the number of starts that are not above it:
-    ``np.searchsorted(starts, value, side="right")``, ``RANGE_BUCKET(value, starts)`` in SQL. It is the cell
-    of `parzax.encode` for every float64. Categories are codes. A missing value (NaN) belongs in the last
+    The cell of a value, for `parzax.importance.Counts.from_table`, is the number of starts that are not above
+    it: ``np.searchsorted(starts, value, side="right")``, ``RANGE_BUCKET(value, starts)`` in SQL. It is the
+    cell of `parzax.encode` for every float64. Categories are codes. A missing value (NaN) belongs in the last
     cell, "inactive", whose number is the sum of ``len(s) + 1`` over the domains' starts s.
 
     >>> import parzax as px
@@ -456,29 +451,30 @@ def _domain_keys(domain: Domain, dtype: Any) -> tuple[int, int, np.ndarray, np.n
     before = after = np.zeros(0, _INTEGER[dtype])
     n = int(axis.n_values)
     outer = np.asarray(axis.native(np.array([0.0, 1.0]), np.array([0, max(n - 1, 0)])), np.float64)
-    if isinstance(axis, Listed) or (n and not _by_units(axis) and n <= _MOST_LISTED):
+    if n and (axis.step is None or (n <= _MOST_LISTED and not _by_units(axis))):
         values = domain.list_values()
         middles = (values[1:] + values[:-1]) / 2
         before, after = ends(values, np.append(-np.inf, middles), np.append(middles, np.inf))
-    step = 0.4 * axis.step if isinstance(axis, Steps) else np.inf
+    step = np.inf if axis.step is None else 0.4 * axis.step
     below, upto = ends(outer, outer - step, outer + step)
     return int(below[0]) + 1, int(upto[1]), before, after
 
 
 def _by_units(axis: Any) -> bool:
     """Whether the values are integers at steps of 1."""
-    return isinstance(axis, Steps) and bool(axis.step == 1 and axis.first == np.floor(axis.first))
+    return axis.step == 1 and bool(axis.first == np.floor(axis.first))
 
 
 def _steps(axis: Any) -> tuple[float, float]:
     """First value and step of a stepped axis whose values are not listed; step 0 for other axes."""
-    stepped = isinstance(axis, Steps) and (_by_units(axis) or axis.n_values > _MOST_LISTED)
-    return (axis.first, axis.step) if stepped else (0.0, 0.0)
+    if axis.step is None or not (_by_units(axis) or axis.n_values > _MOST_LISTED):
+        return 0.0, 0.0
+    return axis.first, axis.step
 
 
 def _test_keys(space: Space, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
     """For each test of a condition, the first key at which it holds, and the next at which it fails."""
-    frame, keys = host_frame(space), []
+    frame, keys = space.frame(), []
     for s, low, high in zip(frame.tested, frame.low, frame.high, strict=True) if frame.n_rounds else ():
         axis = space.slots[s].domain.axis
         if axis.discrete:

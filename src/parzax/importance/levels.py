@@ -51,7 +51,8 @@ def level_sets(
     n_usable = np.int32(np.count_nonzero(usable)) if xp is np else usable.sum(dtype=np.int32)
     if not n:
         return xp.zeros(0, np.int32), xp.zeros(0, np.int32), xp.full(q, int(Status.NO_DATA), np.int32)
-    row = last_row = None
+    row: Any = None
+    last_row: Any = None
     if weight is None:
         needed = level_weights((*levels, region), n_usable, True, optuna_rounding)
         last_row = xp.minimum(needed.astype(np.int32), n) - 1

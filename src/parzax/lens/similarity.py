@@ -14,14 +14,12 @@ from parzax._words import plural, visible
 from parzax.density.smoothing import Smoothing
 from parzax.kernels.bandwidth import Scott
 from parzax.lens.logs import Observations
-from parzax.meta import Comparison, named_sources, source_rows
-from parzax.meta.comparison import SimilarityEstimator
-from parzax.meta.reduction import kept_parameters
-from parzax.meta.states import Tasks
-from parzax.space import Recorded, Space, check_dtype
+from parzax.meta import Comparison
+from parzax.meta.comparison import SimilarityEstimator, kept_parameters
+from parzax.meta.sources import Tasks, named_sources, source_rows
+from parzax.space import Recorded, Space
 from parzax.split import AbstractSplit, Split
 from parzax.split.gamma import Linear
-from parzax.split.merits import Equal
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +59,7 @@ def task_similarity(
     space: Space | None = None,
     n_constraints: int = 0,
     *,
-    split: AbstractSplit = Split(Linear(0.1), first_front=True, merit=Equal()),
+    split: AbstractSplit = Split(Linear(0.1), first_front=True, merit=None),
     smoothing: Smoothing = Smoothing(Scott(0.1), 1.0),
     comparison: Comparison = Comparison(eta=None, top=None),
 ) -> TaskSimilarity:
@@ -93,14 +91,14 @@ def task_similarity(
     """
     logs = named_sources(tasks, "tasks")
     space = _read_space(*next(iter(logs.items()))) if space is None else space
-    check_dtype(space, jnp.result_type(float), native=True, arrays=False)
+    space.check_dtype(jnp.result_type(float), native=True, arrays=False)
     n_constraints = _checks.whole_number("n_constraints", n_constraints, 0)
     rows = source_rows(logs, space, next(iter(logs.values())).n_objectives, n_constraints)
     estimator, every = SimilarityEstimator.of(space, smoothing, comparison), Tasks.of(rows, split)
     compared, n_below = every.compared(estimator), every.below[:, 0].sum(axis=-1)
     least = min(n_below[n_below > 0].tolist(), default=1)
-    n_kept = max(int((np.asarray(estimator.reduction.least) <= least).sum()), 1)
-    kept = kept_parameters(estimator.reduction.ancestors, compared.importance.mean(axis=0), n_kept)
+    n_kept = max(int((np.asarray(estimator.least) <= least).sum()), 1)
+    kept = kept_parameters(estimator.ancestors, compared.importance.mean(axis=0), n_kept)
     alike, variation = jax.tree.map(np.asarray, _pairs(estimator, compared, kept, every.shared))
     both_below, same_task = np.outer(n_below > 0, n_below > 0), np.eye(len(logs), dtype=bool)
     return TaskSimilarity(

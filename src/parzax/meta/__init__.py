@@ -1,15 +1,7 @@
 """Meta-learning from other tasks: their rows, task similarities, and weights of the tasks' densities."""
 
 from parzax.meta.comparison import Comparison as Comparison
-from parzax.meta.reduction import Reduction as Reduction
-from parzax.meta.rows import Notes as Notes
-from parzax.meta.rows import SourceRows as SourceRows
-from parzax.meta.rows import named_sources as named_sources
-from parzax.meta.rows import source_rows as source_rows
-from parzax.meta.sources import Sources as Sources
-from parzax.meta.states import best as best
-from parzax.meta.states import best_of as best_of
-from parzax.meta.states import rows_at as rows_at
+from parzax.meta.sources import SourceRows as SourceRows
 from parzax.meta.variation import Variation as Variation
 from parzax.meta.variation import balanced_variation as balanced_variation
 from parzax.meta.variation import overlap_similarity as overlap_similarity
@@ -21,4 +13,3 @@ from parzax.meta.weights import AbstractTaskWeights as AbstractTaskWeights
 from parzax.meta.weights import BySimilarity as BySimilarity
 from parzax.meta.weights import MixedSmoothing as MixedSmoothing
 from parzax.meta.weights import Stacking as Stacking
-from parzax.meta.weights import TaskWeights as TaskWeights

@@ -10,6 +10,8 @@ from jaxtyping import Array, ArrayLike, Bool, Float
 from parzax import _checks
 from parzax.density import ParzenEstimator
 
+Half = tuple[Float[Array, "..."], Float[Array, "..."]]
+
 # Smallest standard error, in units of 1 / S; it applies if all S points have the same value.
 _UNSEEN = 1.5
 
@@ -54,25 +56,21 @@ def balanced_variation(of_p: Float[ArrayLike, "*b n"], of_q: Float[ArrayLike, "*
     return of_halves(half(of_p), half(of_q), of_p.shape[-1] + of_q.shape[-1])
 
 
-class Half(NamedTuple):
-    """Mean of |p - q| / (p + q) over the points of one density, and the variance of this mean."""
-
-    mean: Float[Array, "..."]
-    variance: Float[Array, "..."]
-
-
 def half(log_ratio: Float[Array, "*b n"]) -> Half:
-    """One half of `balanced_variation`, from log p - log q at n points drawn from p, or from q."""
+    """One half of `balanced_variation`, from log p - log q at n points drawn from p, or from q.
+
+    It is the mean of |p - q| / (p + q) over the points, and the variance of this mean.
+    """
     unknown = jnp.isnan(log_ratio)
     apart = jnp.abs(jnp.tanh(jnp.where(unknown, 0, log_ratio) / 2))
     variance = jnp.where(unknown.all(axis=-1), 1, apart.var(axis=-1) / apart.shape[-1])
-    return Half(apart.mean(axis=-1), variance)
+    return apart.mean(axis=-1), variance
 
 
 def of_halves(of_p: Half, of_q: Half, n: int) -> Variation:
     """`balanced_variation` from its two halves; n is the total number of points."""
-    variance = (of_p.variance + of_q.variance) / 4 + (_UNSEEN / n) ** 2
-    return Variation((of_p.mean + of_q.mean) / 2, jnp.sqrt(variance))
+    mean, variance = (a + b for a, b in zip(of_p, of_q, strict=True))
+    return Variation(mean / 2, jnp.sqrt(variance / 4 + (_UNSEEN / n) ** 2))
 
 
 def uniform_variation(
@@ -142,15 +140,9 @@ def _top(log: Float[Array, "*b n"], k: int) -> Bool[Array, "*b n"]:
     return (log > -jnp.inf) & (log >= jnp.where(jnp.isfinite(last), last - rounding, last))
 
 
-def _as_floats(values: Any) -> Float[Array, "..."]:
-    """``values`` as an array: float64 stays float64, anything else becomes float32."""
-    array = jnp.asarray(values)
-    return array if array.dtype == jnp.float64 else array.astype(jnp.float32)
-
-
 def _points(**logs: Any) -> list[Array]:
     """Log densities as float arrays; ValueError unless the last axis has at least one point."""
-    arrays = {name: _as_floats(values) for name, values in logs.items()}
+    arrays = {name: jnp.asarray(values, float) for name, values in logs.items()}
     for name, array in arrays.items():
         if array.ndim == 0 or array.shape[-1] == 0:
             shape = array.shape
@@ -189,7 +181,7 @@ def task_kernel(similarities: Any, present: Bool[Array, "*b t"] | None = None) -
     >>> task_kernel(jnp.array([1.0, 0.5, 0.0])).tolist()
     [0.625, 0.25, 0.125, 0.0]
     """
-    similarities = _as_floats(similarities)
+    similarities = jnp.asarray(similarities, float)
     if similarities.ndim == 0:
         raise ValueError("similarities must have an axis of source tasks, got a number.")
     if not _checks.is_traced(similarities):

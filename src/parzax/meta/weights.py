@@ -1,8 +1,9 @@
-"""Weights of tasks in a mixture: by similarity, or by how well each task predicts the target."""
+"""Mixtures over tasks, and weights in them: by similarity, or by how well each task predicts the target."""
 
 import abc
+from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import equinox as eqx
 import jax
@@ -10,24 +11,20 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from parzax import _checks
-from parzax.density import AbstractSmoothing, Smoothing
+from parzax.density import AbstractMixture, AbstractSmoothing, Mixture, Smoothing
 from parzax.density.basis import Basis
-from parzax.meta.densities import TaskMixture, over_tasks
+from parzax.meta.comparison import over_tasks
 from parzax.meta.sources import Sources
 from parzax.meta.variation import task_kernel
-from parzax.space import Space
+from parzax.space import Points, Space
 from parzax.split import SplitRows, State
 
 # Number of EM iterations.
 _ROUNDS = 30
 
 
-class TaskWeights(NamedTuple):
-    """Weights of the tasks in one density below and one above, which each sum to 1, and the share gamma."""
-
-    below: Float[Array, " t1"]
-    above: Float[Array, " t1"]
-    gamma: Float[Array, ""]
+# Weights of the tasks in a density below and in one above, which each sum to 1, and the share gamma.
+TaskWeights = tuple[Float[Array, "2 t1"], Float[Array, ""]]
 
 
 class AbstractTaskWeights(eqx.Module):
@@ -37,7 +34,7 @@ class AbstractTaskWeights(eqx.Module):
     def __call__(
         self, smoothing: Smoothing, sources: Sources, basis: Basis, state: State, split: SplitRows, group: int
     ) -> TaskWeights:
-        """Weights in the densities of one group.
+        """Weights of the tasks in the densities of one group, below and above, and its share gamma.
 
         Args:
             smoothing: smoothing of the target's densities.
@@ -66,7 +63,7 @@ class BySimilarity(AbstractTaskWeights):
         n_rows = (kernel * n_measured).sum()
         share = (kernel * n_below).sum() / jnp.where(n_rows > 0, n_rows, 1)
         gamma = jnp.where(n_rows > 0, share, split.gamma[group])
-        return TaskWeights(_shares(n_below * kernel), _shares(n_above * kernel), gamma)
+        return jnp.stack([_shares(n_below * kernel), _shares(n_above * kernel)]), gamma
 
 
 _prior_weight = partial(_checks.setting, "prior_weight", above=0)
@@ -120,7 +117,7 @@ class Stacking(AbstractTaskWeights):
         weight = jnp.concatenate([1 - of_sources.sum(keepdims=True), of_sources])
         n_below, _, n_measured = _sizes(sources, state, split, group)
         gamma = (weight * n_below / jnp.where(n_measured > 0, n_measured, 1)).sum()
-        return TaskWeights(weight, weight, gamma)
+        return jnp.stack([weight, weight]), gamma
 
 
 def mixture_weights(
@@ -169,6 +166,62 @@ def _shares(weight: Float[Array, " t1"]) -> Float[Array, " t1"]:
     return jnp.where(total > 0, weight / jnp.where(total > 0, total, 1), alone)
 
 
+class TaskMixture(AbstractMixture):
+    """Densities of the groups of a sampler as mixtures over tasks, p(x) = sum_m W_m p_m(x).
+
+    All tasks have the same prior, so each density is one `Mixture` with the kernels of all tasks.
+    """
+
+    mixture: Mixture  # (c + 1, 2)
+    # What candidates are drawn from: the densities below, (c + 1,), or those of each task, (c + 1, t + 1).
+    candidates: Mixture
+
+    @classmethod
+    def of(
+        cls, target: Mixture, sources: Mixture, weight: Float[Array, "c1 2 t1"], by_task: bool
+    ) -> "TaskMixture":
+        """Mix the densities (c + 1, 2) of a target with those (t, c + 1, 2) of sources, by weight W.
+
+        With ``by_task`` candidates are drawn from each task, else from the mixture of the tasks.
+        """
+
+        def joined(x: Array, of_sources: Array) -> Array:
+            """Join the kernels of all tasks on the axis of rows."""
+            moved = jnp.moveaxis(of_sources, 0, 1)
+            return jnp.concatenate([x, moved.reshape(len(x), -1, x.shape[-1])], axis=1)
+
+        rows, scale = jax.tree.map(joined, (target.rows, target.scale), (sources.rows, sources.scale))
+        # (c + 1, 2, t + 1, n) weights of all kernels in the density of each task
+        n, n_others, n_tasks = target.weight.shape[-1], sources.weight.shape[-1], len(sources.weight)
+        of_sources = jnp.moveaxis(sources.weight, 0, 2)
+        own = jnp.eye(n_tasks, dtype=bool)[None, None, :, :, None]
+        blocks = jnp.where(own, of_sources[..., None, :], 0)
+        blocks = blocks.reshape(*of_sources.shape[:3], n_tasks * n_others)
+        ours = jnp.pad(target.weight, ((0, 0), (0, 0), (0, n_tasks * n_others)))
+        kernels = jnp.concatenate([ours[:, :, None], jnp.pad(blocks, ((0, 0),) * 3 + ((n, 0),))], axis=2)
+        prior = jnp.concatenate([target.prior_weight[..., None], jnp.moveaxis(sources.prior_weight, 0, 2)], 2)
+        mixed = (kernels * weight[..., None]).sum(axis=2), (prior * weight).sum(axis=2)
+        mixture = Mixture(rows, scale, *mixed, joint=target.joint)
+        if not by_task:
+            # In strata, so that a task of weight w has a share w of the candidates, rounded up or down.
+            return cls(mixture, replace(mixture.below, stratified=True))
+        # Candidates of a task without rows are drawn from the target instead.
+        some = (kernels[:, 0] > 0).any(axis=-1)
+        kernels = jnp.where(some[..., None], kernels[:, 0], kernels[:, 0, :1])
+        prior = jnp.where(some, prior[:, 0], prior[:, 0, :1])
+        return cls(mixture, Mixture(rows, scale, kernels, prior, joint=target.joint))
+
+    def log_prob(self, basis: Basis, at: Points) -> Float[Array, "c1 2 j"]:
+        return self.mixture.log_prob(basis, at)
+
+    def sample(self, key: Array, basis: Basis, n: int) -> Points:
+        return self.mixture.sample(key, basis, n)
+
+    @property
+    def below(self) -> Mixture:
+        return self.candidates
+
+
 class MixedSmoothing(AbstractSmoothing):
     """Densities that are weighted mixtures over tasks (arXiv 2212.06751)."""
 
@@ -190,10 +243,9 @@ class MixedSmoothing(AbstractSmoothing):
     def fit(self, basis: Basis, state: State, split: SplitRows) -> tuple[TaskMixture, Float[Array, " c1"]]:
         target = self.target.mixtures(basis, state, split)
         groups = range(len(split.below))
-        weights = [self.weights(self.target, self.sources, basis, state, split, i) for i in groups]
-        weight = jnp.stack([jnp.stack([one.below, one.above]) for one in weights])
-        densities = TaskMixture.of(target, self.sources.densities, weight, self.by_task)
-        return densities, jnp.stack([one.gamma for one in weights])
+        each = [self.weights(self.target, self.sources, basis, state, split, i) for i in groups]
+        weight, gamma = map(jnp.stack, zip(*each, strict=True))
+        return TaskMixture.of(target, self.sources.densities, weight, self.by_task), gamma
 
     def status(self, basis: Basis, state: State, split: SplitRows) -> Int[Array, ""]:
         """Status of the target's densities."""

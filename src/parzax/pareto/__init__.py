@@ -10,7 +10,6 @@ from parzax.pareto.attainment import attainment_surface as attainment_surface
 from parzax.pareto.crowding import crowding_distance as crowding_distance
 from parzax.pareto.hypervolume import front_status as front_status
 from parzax.pareto.hypervolume import hypervolume as hypervolume
-from parzax.pareto.hypervolume import log_hypervolume as log_hypervolume
 from parzax.pareto.ranks import ABSENT as ABSENT
 from parzax.pareto.ranks import non_domination_rank as non_domination_rank
 from parzax.pareto.subset import greedy_hypervolume_order as greedy_hypervolume_order

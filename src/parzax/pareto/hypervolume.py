@@ -16,7 +16,9 @@ from parzax.pareto.order import Losses, Mask, Reference, checked_rows, loop, run
 from parzax.status import Status
 
 
-def hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> Float[Any, ""]:
+def hypervolume(
+    losses: Losses, reference: Reference, mask: Mask = None, *, log: bool = False
+) -> Float[Any, ""]:
     """Volume that the rows dominate, up to the reference point (Zitzler and Thiele 1998).
 
     Each row spans a box from itself to the reference; the result is the volume of the union of the boxes.
@@ -31,29 +33,22 @@ def hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> Floa
         reference: (m,) the worst corner.
         mask: (n,) mask of the rows that exist, or their weights (a positive weight means present); all by
             default.
+        log: whether to return the natural logarithm, which has no limit of range; -inf without boxes.
 
     Returns:
         The volume, in units of the losses. Duplicates and dominated rows change nothing. A row with a NaN, or
         a row that is not better than the reference in **every** objective, adds nothing. The value is 0
         without rows, NaN if the reference has a NaN, and infinite if a width is infinite. It is 0 or infinite
         if the dtype cannot represent the volume; boxes of 1e200 by 1e-200 are fine. `front_status`
-        reports all these cases, and `log_hypervolume` has no limit of range.
+        reports all these cases.
 
     >>> import jax.numpy as jnp
     >>> hypervolume(jnp.array([[1.0, 2.0], [2.0, 1.0]]), jnp.array([3.0, 3.0])).item()
     3.0
-    """
-    return _volume(*checked_arguments(losses, reference, mask), log=False)
-
-
-def log_hypervolume(losses: Losses, reference: Reference, mask: Mask = None) -> Float[Any, ""]:
-    """Natural logarithm of `hypervolume`, for volumes of any size; -inf without boxes.
-
-    >>> import jax.numpy as jnp
-    >>> bool(log_hypervolume(jnp.full((1, 3), -1e30), jnp.zeros(3)) > 207)
+    >>> bool(hypervolume(jnp.full((1, 3), -1e30), jnp.zeros(3), log=True) > 207)
     True
     """
-    return _volume(*checked_arguments(losses, reference, mask), log=True)
+    return _volume(*checked_arguments(losses, reference, mask), log=log)
 
 
 def front_status(losses: Losses, reference: Reference | None = None, mask: Mask = None) -> Int[Any, ""]:

@@ -15,8 +15,8 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from parzax import _checks
 from parzax._numerics import to_device
 from parzax.density.basis import Basis
-from parzax.meta import Notes
-from parzax.space import INACTIVE, AbstractCells, Points, Space, host_frame
+from parzax.meta.sources import Notes
+from parzax.space import INACTIVE, Cells, Points, Space
 from parzax.split.state import State, same_rows
 
 # For a batch of n suggestions the space is enumerated if it has at most max(_MOST_ENUMERATED, _DRAWS * n)
@@ -157,7 +157,7 @@ def enumerate_points(space: Space, n: int, dtype: Any) -> Points | None:
     if rows is None:
         return None
     with jax.ensure_compile_time_eval():
-        return to_device(host_frame(space).encode(rows), dtype)
+        return to_device(space.frame().encode(rows), dtype)
 
 
 @lru_cache(maxsize=64)
@@ -173,7 +173,7 @@ def enumerate_space(space: Space, most: int) -> np.ndarray | None:
             axis, parents = domain.axis, rows[regime == i]
             if not len(parents):
                 continue
-            if not isinstance(axis, AbstractCells) or axis.n_values * len(parents) > most:
+            if not isinstance(axis, Cells) or axis.n_values * len(parents) > most:
                 return None
             n = int(axis.n_values)
             extended = np.repeat(parents, n, axis=0)

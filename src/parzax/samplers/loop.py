@@ -18,7 +18,7 @@ from parzax._numerics import capacity
 from parzax.samplers.problem import Problem, bind
 from parzax.samplers.sampler import Sampler, check_confirm, warn_of_unseen
 from parzax.samplers.trace import Trace
-from parzax.space import Space, check_dtype
+from parzax.space import Space
 from parzax.split import State
 
 # A run of up to this many evaluations is short: its compilation takes most of the time. It is one scan, which
@@ -190,7 +190,7 @@ def check_run(
     )
     if size.n_confirm:
         check_confirm("n_confirm", sampler)
-    check_dtype(sampler.space, jnp.result_type(float), native=True, arrays=False)
+    sampler.space.check_dtype(jnp.result_type(float), native=True, arrays=False)
     problem = bind(problem, sampler.space, sampler.n_objectives, sampler.n_constraints)
     given = {name: getattr(problem, name) for name in ("space", "n_objectives", "n_constraints")}
     if problem.n_constraints and not sampler.n_constraints:

@@ -11,22 +11,12 @@ from parzax._compile import compiled
 from parzax._numerics import to_device
 from parzax.acquisition import AbstractAcquisition, Relative
 from parzax.density.smoothing import Smoothing
-from parzax.meta import (
-    AbstractTaskWeights,
-    Comparison,
-    MixedSmoothing,
-    Notes,
-    SourceRows,
-    Sources,
-    best,
-    named_sources,
-    rows_at,
-    source_rows,
-)
+from parzax.meta import AbstractTaskWeights, Comparison, MixedSmoothing
+from parzax.meta.sources import Notes, SourceRows, Sources, best, named_sources, source_rows
 from parzax.samplers.candidates import AbstractStart, FromRows, Proposal
 from parzax.samplers.presets import Directions, names_guesses, tpe
 from parzax.samplers.sampler import Sampler
-from parzax.space import Space, check_dtype
+from parzax.space import Space
 from parzax.split import AbstractSplit, Split, State
 
 
@@ -101,15 +91,14 @@ def meta_learn_tpe(
     if n_objectives is None:
         n_objectives = next(iter(named.values())).n_objectives
     for name, source in named.items():
-        if getattr(source, "constraints", None) is not None and not n_constraints:
+        if not n_constraints and source.constraints is not None and source.constraints.shape[-1]:
             remedy = "give their number, or leave them out: dataclasses.replace(log, constraints=None)"
-            if source.constraints.shape[-1]:
-                raise ValueError(f"sources: {name!r} has constraints, and n_constraints is 0; {remedy}.")
+            raise ValueError(f"sources: {name!r} has constraints, and n_constraints is 0; {remedy}.")
     target = tpe(
         space, n_objectives, n_constraints, directions=directions, split=split, smoothing=smoothing,
         acquisition=acquisition, proposal=proposal,
     )  # fmt: skip
-    check_dtype(space, jnp.result_type(float), native=True, arrays=False)
+    space.check_dtype(jnp.result_type(float), native=True, arrays=False)
     rows = source_rows(named, space, target.n_objectives, target.n_constraints)
     if start is None:
         start = first_suggestions(n_constraints)
@@ -147,10 +136,10 @@ def first_suggestions(n_constraints: int) -> int:
 
 def _first_rows(rows: list[SourceRows], n: int) -> FromRows:
     """The best rows of the sources as a start, with a report line for each source."""
-    chosen = best(rows, n)
-    pairs = zip(rows, chosen, strict=True)
-    lines = (f"{one.summary(mixed=False)}; {len(index)} to begin with" for one, index in pairs)
-    return FromRows(rows_at(rows, chosen), n, Notes(tuple(lines)))
+    chosen, indices = best(rows, n)
+    pairs = zip(rows, indices, strict=True)
+    lines = (f"{one.summary}; {len(index)} to begin with" for one, index in pairs)
+    return FromRows(rows=chosen, n_startup=n, notes=Notes(tuple(lines)))
 
 
 def similarities(sampler: Sampler, state: State) -> Float[Array, " t"]:

@@ -23,7 +23,6 @@ from parzax.samplers.sampler import Sampler
 from parzax.space import Space
 from parzax.split import AbstractSplit, Split
 from parzax.split.gamma import Linear, Optuna, Sqrt
-from parzax.split.merits import Equal
 
 Directions = _checks.Sense | Sequence[_checks.Sense]
 Preset = TypeVar("Preset", bound=Callable[..., Sampler])
@@ -35,7 +34,7 @@ _PARTS = {
     "smoothing=parzax.density.Smoothing": Smoothing,
     "acquisition=parzax.acquisition.Relative": Relative,
     "start=parzax.samplers.RandomStart": RandomStart,
-    "proposal=parzax.Proposal": Proposal,
+    "proposal=parzax.samplers.Proposal": Proposal,
 }
 GUESSES = {name.name: f"{part}({name.name}=...)" for part, kind in _PARTS.items() for name in fields(kind)}
 GUESSES["direction"] = "directions=..."
@@ -68,7 +67,7 @@ def variant(of: Preset, **defaults: Any) -> Callable[[Callable[[], None]], Prese
             given.apply_defaults()
             return of(*given.args, **given.kwargs)
 
-        preset.__signature__ = signed  # pyright: ignore[reportFunctionMemberAccess]
+        preset.__signature__ = signed  # pyright: ignore[reportAttributeAccessIssue]
         return names_guesses(preset)  # pyright: ignore[reportReturnType]
 
     return decorate
@@ -122,7 +121,7 @@ def tpe(
     >>> import parzax as px
     >>> space = px.Space({"x": px.Float(0, 1)})
     >>> px.tpe(space, split=px.Split(gamma=px.gamma.Linear(0.1))).split.gamma
-    Linear(beta=0.1, down=False)
+    Linear(beta=0.1)
     """
     if n_objectives is None:
         n_objectives = len(directions) if isinstance(directions, (tuple, list)) else 1
@@ -130,14 +129,14 @@ def tpe(
     n_constraints = _checks.whole_number("n_constraints", n_constraints, 0)
     if isinstance(split, Split):
         split.ties.check(n_objectives)
-    directions = _checks.directions(directions, n_objectives)
-    return Sampler(space, split, smoothing, acquisition, directions, n_constraints, start, proposal)
+    signs = _checks.directions(directions, n_objectives)
+    return Sampler(space, split, smoothing, acquisition, signs, n_constraints, start, proposal)
 
 
 @variant(
     tpe,
     n_constraints=1,
-    split=Split(Sqrt(), merit=Equal()),
+    split=Split(Sqrt(), merit=None),
     smoothing=Smoothing(Scott(), 0.8, joint=False),
     acquisition=Relative(),
     proposal=Proposal(24, repeats=True),
@@ -159,7 +158,7 @@ def c_tpe() -> None:
 @variant(
     tpe,
     n_objectives=2,
-    split=Split(Linear(0.1), first_front=True, merit=Equal()),
+    split=Split(Linear(0.1), first_front=True, merit=None),
     smoothing=Smoothing(Scott(0.1), 0.9, joint=False),
     acquisition=Relative(),
     proposal=Proposal(100, repeats=True),
@@ -211,5 +210,5 @@ def optuna_tpe(
     if split is None:
         m = sampler.n_objectives
         ties = Hypervolume() if m in (2, 3) else Crowding()
-        split = Split(Optuna() if m == 1 else Linear(0.1), ties=ties, merit=Equal())
+        split = Split(Optuna() if m == 1 else Linear(0.1), ties=ties, merit=None)
     return replace(sampler, split=split)

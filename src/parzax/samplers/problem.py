@@ -115,7 +115,7 @@ class Problem(AbstractProblem):
     n_constraints: int = eqx.field(static=True, default=0)
     name: Any = eqx.field(static=True, default=None, kw_only=True)
     feasible_optimum: Any = eqx.field(default=None, kw_only=True)
-    # What fn takes after the key: "x", "params", or params and active ("third", "by name").
+    # What fn takes after the key: "x", "params", or params and "active".
     takes: str = eqx.field(static=True, default="x", kw_only=True)
 
     def __post_init__(self) -> None:
@@ -148,8 +148,8 @@ class Problem(AbstractProblem):
             fn: ``params`` is what `parzax.Space.unflatten` gives: a dict of scalars by name, or the pytree of
                 the domains. Categories are integer codes, and inactive parameters have the lowest value of
                 their first domain. ``active`` has a boolean for each parameter, in the same structure. It is
-                passed if ``fn`` has an argument of this name, or a third argument without a default. ``fn``
-                returns what the function of a `Problem` returns.
+                passed if ``fn`` has an argument of this name. ``fn`` returns what the function of a `Problem`
+                returns.
             space: a `parzax.Space`, a dict of domains, or another pytree of domains
                 (`parzax.Space.from_tree`). ``problem.space`` is the space.
             n_objectives, n_constraints, name, feasible_optimum: as in `Problem`.
@@ -174,7 +174,15 @@ class Problem(AbstractProblem):
         if not isinstance(space, Space):
             space = Space.from_tree(space)
         best = feasible_optimum
-        return cls(fn, space, n_objectives, n_constraints, name=name, feasible_optimum=best, takes=_takes(fn))
+        sizes = {"n_objectives": n_objectives, "n_constraints": n_constraints}
+        return cls(
+            fn=fn,
+            space=space,
+            **sizes,
+            name=name,
+            feasible_optimum=best,
+            takes="active" if _takes_active(fn) else "params",
+        )
 
     def _evaluate(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Evaluation:
         m, c = self.n_objectives, self.n_constraints
@@ -216,9 +224,7 @@ class Problem(AbstractProblem):
 
     def _call(self, key: PRNGKeyArray, params: Any, active: Any) -> Any:
         try:
-            if self.takes == "by name":
-                return self.fn(key, params, active=active)
-            return self.fn(key, params, active) if self.takes == "third" else self.fn(key, params)
+            return self.fn(key, params) if active is None else self.fn(key, params, active=active)
         except (TypeError, IndexError) as error:
             error.add_note(_TRACED)
             raise
@@ -262,20 +268,14 @@ def bind(problem: Any, space: Space, n_objectives: int, n_constraints: int) -> A
             return problem
         return replace(problem, space=space)
     _checks.instance("problem", problem, Callable, "a function of (key, x) or a parzax.Problem")
-    return Problem(problem, space, n_objectives, n_constraints)
+    return Problem(fn=problem, space=space, n_objectives=n_objectives, n_constraints=n_constraints)
 
 
-def _takes(fn: Callable[..., Any]) -> str:
-    """How a function of named values takes the mask of active parameters; "params" if it does not."""
-    positional = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+def _takes_active(fn: Callable[..., Any]) -> bool:
+    """Whether a function of named values has an argument ``active``."""
     with suppress(TypeError, ValueError):
-        parameters = inspect.signature(fn).parameters
-        if "active" in parameters and parameters["active"].kind is not inspect.Parameter.POSITIONAL_ONLY:
-            return "by name"
-        required = [p for p in parameters.values() if p.kind in positional and p.default is p.empty]
-        if len(required) > 2:
-            return "third"
-    return "params"
+        return "active" in inspect.signature(fn).parameters
+    return False
 
 
 def _vector(name: str, value: Any, size: int, hint: str = "") -> Array:

@@ -24,7 +24,8 @@ from parzax.density.smoothing import AbstractSmoothing
 from parzax.samplers import suggestion
 from parzax.samplers.candidates import AbstractStart, Proposal, RandomStart, enumerate_points
 from parzax.samplers.repeats import Best, best_rows, signed
-from parzax.space import Frame, Points, Space, check_dtype, host_frame, refuse_rows
+from parzax.space import Frame, Points, Space
+from parzax.space.checks import refuse_rows
 from parzax.split import AbstractSplit, State
 from parzax.split.state import violations
 
@@ -89,9 +90,10 @@ class Sampler(eqx.Module):
         return hash((structure, *(id(x) if isinstance(x, jax.Array) else x for x in leaves)))
 
     def _repr_html_(self) -> str:
-        names = [part.name for part in fields(self) if part.name != "space"]
         title = f"{type(self).__name__} of {', '.join(self.space.names)}"
-        return _html.settings(title, {name: getattr(self, name) for name in names})
+        names = [part.name for part in fields(self) if part.name != "space"]
+        rows = [(name, " ".join(repr(getattr(self, name)).split())) for name in names]
+        return _html.table(title, [("setting", "value"), *rows], left=(0, 1))
 
     @property
     def n_objectives(self) -> int:
@@ -112,7 +114,7 @@ class Sampler(eqx.Module):
     def init(self, capacity: int = 64) -> State:
         """An empty state for up to ``capacity`` rows. Outside compiled code a full state grows."""
         capacity, dtype = _checks.whole_number("capacity", capacity, 1), jnp.result_type(float)
-        check_dtype(self.space, dtype, native=True, arrays=False)
+        self.space.check_dtype(dtype, native=True, arrays=False)
         sizes = len(self.space), self.n_objectives, self.n_constraints
         return to_device(State.empty(*sizes, capacity, dtype))
 
@@ -330,7 +332,7 @@ def configurations(name: str, x: Any, space: Space, frame: Frame, dtype: Any) ->
         x = x.astype(dtype)
         at = _encode(frame, x)
     else:
-        at = host_frame(space).encode(x)
+        at = space.frame().encode(x)
     if not _checks.is_traced(at):
         refuse_rows(name, space, x, jax.device_get(at.valid))
     return x.astype(dtype), to_device(at, dtype)

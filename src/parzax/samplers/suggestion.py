@@ -166,7 +166,7 @@ def status(sampler: Sampler, basis: Basis, state: State) -> Int[Array, ""]:
         Status.INVALID_ROWS: (state.present & ~state.points.valid.all(axis=-1)).any(),
     }
     rows = jnp.stack([jnp.where(bit, int(flag), 0) for flag, bit in bits.items()]).sum()
-    parts = sampler.split.status(state) | sampler.smoothing.status(basis, state, sampler.split(state))
+    parts: Any = sampler.split.status(state) | sampler.smoothing.status(basis, state, sampler.split(state))
     return rows.astype(jnp.int32) | parts
 
 

@@ -1,7 +1,7 @@
 """`Tabular`: benchmark tables as problems; an evaluation reads a row of the table."""
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -12,25 +12,6 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from parzax import _checks
 from parzax.samplers.problem import AbstractProblem, Evaluation
 from parzax.space import Ordinal, Space
-
-
-class Oracle(NamedTuple):
-    """The best values that a table contains under the constraints, in float64.
-
-    An entry is one seed of one configuration. It is feasible if all its constraint values are <= 0.
-
-    Attributes:
-        best: (m,) smallest value of each objective over feasible entries; NaN without feasible entries.
-        worst: (m,) largest value of each objective over feasible entries; without constraints it can serve
-            as reference point of the hypervolume.
-        best_mean: (m,) smallest mean over seeds, among configurations whose entries are all feasible.
-        feasible_fraction: fraction of the existing entries that are feasible.
-    """
-
-    best: np.ndarray
-    worst: np.ndarray
-    best_mean: np.ndarray
-    feasible_fraction: np.ndarray
 
 
 class Tabular(AbstractProblem):
@@ -54,7 +35,8 @@ class Tabular(AbstractProblem):
         excess: (n, s, c) values of the constraints minus their thresholds.
         n_seeds: (n,) number of existing seeds; 0 for a failed training.
         thresholds: (c,) float64, in units of the metrics.
-        oracle: the best values in the table; ``feasible_optimum`` is ``oracle.best``.
+        oracle: the best values in the table, as `parzax.problems.load_table` gives them; ``feasible_optimum``
+            is ``oracle.best``.
         objective_names, constraint_names: names of the metrics; static.
     """
 
@@ -62,7 +44,7 @@ class Tabular(AbstractProblem):
     excess: Float[Array, "n s c"]
     n_seeds: Int[Array, " n"]
     thresholds: np.ndarray
-    oracle: Oracle
+    oracle: Any
     feasible_optimum: np.ndarray
     space: Space = eqx.field(static=True)
     name: str = eqx.field(static=True)

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int
 from parzax import _checks
 from parzax._compile import compiled
 from parzax.samplers.repeats import incumbents
-from parzax.space import Space, host_frame
+from parzax.space import Space
 
 
 class Trace(eqx.Module):
@@ -30,6 +30,14 @@ class Trace(eqx.Module):
     constraints: Float[Any, "*s n c"]
     directions: tuple[str, ...] = eqx.field(static=True)
     space: Space | None = eqx.field(static=True, default=None)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        names = [given for given in dir(self) if not given.startswith("_")]
+        alike = [given for given in names if given.startswith(name)]
+        hint = f"it has {' and '.join(alike)}." if alike else _checks.suggest(name, names)
+        raise AttributeError(f"a Trace has no {name!r}; {hint}")
 
     @property
     def feasible(self) -> Array:
@@ -87,7 +95,7 @@ class Trace(eqx.Module):
         """The space and the native values in float64; those rounded out of their domain are moved inside."""
         if self.space is None:
             raise ValueError("this trace has no space; give it one: dataclasses.replace(trace, space=space).")
-        x, frame = np.asarray(self.x, np.float64), host_frame(self.space)
+        x, frame = np.asarray(self.x, np.float64), self.space.frame()
         return self.space, frame.decode(frame.nearest(x.reshape(-1, x.shape[-1]))).reshape(x.shape)
 
 

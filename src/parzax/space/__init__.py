@@ -1,7 +1,5 @@
 from parzax.space.axes import AbstractAxis as AbstractAxis
-from parzax.space.axes import AbstractCells as AbstractCells
-from parzax.space.checks import check_regimes as check_regimes
-from parzax.space.checks import refuse_rows as refuse_rows
+from parzax.space.axes import Cells as Cells
 from parzax.space.conditions import Between as Between
 from parzax.space.conditions import Condition as Condition
 from parzax.space.conditions import In as In
@@ -18,8 +16,5 @@ from parzax.space.domains import Varying as Varying
 from parzax.space.frame import INACTIVE as INACTIVE
 from parzax.space.frame import Frame as Frame
 from parzax.space.frame import Points as Points
-from parzax.space.frame import check_dtype as check_dtype
-from parzax.space.frame import frame_of as frame_of
-from parzax.space.frame import host_frame as host_frame
 from parzax.space.frame import stack_axes as stack_axes
 from parzax.space.space import Space as Space

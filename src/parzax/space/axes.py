@@ -8,7 +8,7 @@ numbers or arrays, and methods are elementwise: axes of equal structure can be s
 import abc
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -35,6 +35,7 @@ class AbstractAxis(abc.ABC):
     """How the values of a domain lie on [0, 1]."""
 
     n_values: Any  # number of values, 0 for a continuum
+    step: Any = None  # distance between neighbouring values, None if they are not at equal steps
     discrete: ClassVar[bool]
 
     @abc.abstractmethod
@@ -162,30 +163,86 @@ class Continuum(AbstractAxis):
         return namespace(position).exp(position) if self.log else position
 
 
-class AbstractCells(AbstractAxis):
-    """C values, each within its cell; the cells fill [0, 1]."""
+@final
+@register_dataclass
+@dataclass(frozen=True, eq=False)
+class Cells(AbstractAxis):
+    """C values, each within its cell; the cells fill [0, 1]. There may be a single value.
+
+    `stepped` values are at equal steps, such as whole numbers and the codes of categories; `listed` values
+    are any ascending numbers, in tables that may be padded.
+    """
 
     discrete: ClassVar[bool] = True
+    n_values: Any
+    first: Any = None  # the smallest value
+    step: Any = None  # distance to the next value
+    start: Any = None  # lower end of the log axis, in logarithms
+    length: Any = None  # length of the log axis
+    values: Any = None  # (C,) the numbers on a list, followed by padding
+    middles: Any = None  # (C - 1,) midpoints between neighbouring values, followed by infinity as padding
+    places: Any = None  # (C,) places of the values in [0, 1]
+    edges: Any = None  # (C + 1,) ends of the cells, followed by infinity as padding
+    log: bool = field(default=False, metadata={"static": True})  # whether stepped values are on a log axis
 
-    @abc.abstractmethod
+    @classmethod
+    def stepped(cls, n_values: int, first: float = 0.0, step: float = 1.0, log: bool = False) -> "Cells":
+        """The axis of ``n_values`` numbers: ``first``, ``first + step``, and so on.
+
+        The cells have equal width; if ``log``, the cell of v goes from log(v - 1/2) to log(v + 1/2).
+        """
+        start = math.log(first - 0.5) if log else 0.0
+        length = math.log(first + n_values - 0.5) - start if log else 1.0
+        return cls(np.int64(n_values), *map(np.float64, (first, step, start, length)), log=log)
+
+    @classmethod
+    def listed(cls, values: Sequence[float], log: bool) -> "Cells":
+        """The axis of two or more numbers, logarithmic if ``log``.
+
+        Cells meet midway between neighbours, and the outer cells are symmetric.
+        """
+        table = np.asarray(values, np.float64)
+        position = np.array([math.log(v) if log else v for v in values])
+        half = np.diff(position) / 2
+        low, high = position[0] - half[0], position[-1] + half[-1]
+        edges = np.concatenate([[low], (position[1:] + position[:-1]) / 2, [high]])
+        middles = (table[1:] + table[:-1]) / 2
+        places, edges = ((x - low) / (high - low) for x in (position, edges))
+        return cls(np.int64(len(values)), values=table, middles=middles, places=places, edges=edges)
+
+    @property
+    def room(self) -> int:
+        """Length of the table of listed values, with padding; 0 for stepped values."""
+        return 0 if self.values is None else len(self.values)
+
+    def padded(self, n: int) -> "Cells":
+        """The same axis; the tables of listed values are padded to n values."""
+        if self.values is None:
+            return self
+        fills = {"values": self.values[-1], "middles": np.inf, "places": self.places[-1], "edges": np.inf}
+        wider = (0, n - self.room)
+        tables = {name: np.pad(getattr(self, name), wider, constant_values=x) for name, x in fills.items()}
+        return replace(self, **tables)
+
     def value(self, index: Any, dtype: Any) -> Any:
         """The ``index``-th value; for categories, the code itself."""
+        if self.values is not None:
+            return self.values.astype(dtype)[index]
+        return (self.first + index.astype(dtype) * self.step).astype(dtype)
 
-    @abc.abstractmethod
-    def centre(self, index: Any, dtype: Any) -> Any:
-        """Place of the ``index``-th value."""
+    def index(self, x: Any) -> Any:
+        xp = namespace(x)
+        if self.values is not None:
+            return _as_integers(xp.searchsorted(self.middles, x))
+        steps = xp.round((x - self.first) / self.step)
+        return _limited(_as_integers(xp.where(xp.isfinite(steps), steps, 0)), self.n_values)
 
-    @abc.abstractmethod
-    def cell(self, index: Any, dtype: Any) -> tuple[Any, Any]:
-        """Lower and upper end of the ``index``-th cell; they differ even if both round to the same number."""
-
-    @abc.abstractmethod
-    def width(self, index: Any, dtype: Any) -> Any:
-        """Width of the ``index``-th cell, more precise than the difference of its ends."""
-
-    @abc.abstractmethod
-    def index_at(self, unit: Any) -> Any:
-        """Number of the cell that contains the place ``unit``."""
+    def has(self, x: Any, index: Any) -> Any:
+        xp, value = namespace(x), self.value(_limited(index, self.n_values), x.dtype)
+        # Beyond 2^24 float32 cannot represent a deviation within the tolerance of steps: a value is either
+        # exact or wrong.
+        slack = STEP_SLACK * self.step if self.values is None else _VALUE_SLACK * xp.abs(value)
+        return xp.abs(x - value) <= slack
 
     def place(self, x: Any, index: Any) -> Any:
         return self.centre(index, x.dtype)
@@ -193,14 +250,57 @@ class AbstractCells(AbstractAxis):
     def native(self, unit: Any, index: Any) -> Any:
         return self.value(_limited(index, self.n_values), unit.dtype)
 
+    def centre(self, index: Any, dtype: Any) -> Any:
+        """Place of the ``index``-th value."""
+        return self._place(index, dtype, 0.0) if self.values is None else self.places.astype(dtype)[index]
+
+    def cell(self, index: Any, dtype: Any) -> tuple[Any, Any]:
+        """Lower and upper end of the ``index``-th cell; they differ even if both round to the same number."""
+        if self.values is not None:
+            edges = self.edges.astype(dtype)
+            return edges[index], edges[index + 1]
+        lower, upper = self._place(index, dtype, -0.5), self._place(index, dtype, 0.5)
+        xp = namespace(lower)
+        return lower, xp.maximum(upper, xp.nextafter(lower, xp.full_like(lower, 2)))
+
+    def width(self, index: Any, dtype: Any) -> Any:
+        """Width of the ``index``-th cell, more precise than the difference of its ends."""
+        xp = namespace(index)
+        if self.values is not None:
+            lower, upper = self.cell(index, dtype)
+            return upper - lower
+        if self.log:
+            return xp.log1p(1 / (self.first - 0.5 + index.astype(dtype))) / self.length
+        return xp.zeros(index.shape, dtype) + 1 / self.n_values.astype(dtype)
+
+    def index_at(self, unit: Any) -> Any:
+        """Number of the cell that contains the place ``unit``."""
+        xp = namespace(unit)
+        if self.values is not None:
+            number = xp.searchsorted(self.edges, unit, side="right") - 1
+        elif self.log:
+            number = xp.round((xp.exp(self.start + unit * self.length) - self.first) / self.step)
+        else:
+            number = xp.floor(unit * self.n_values.astype(unit.dtype))
+        return _limited(_as_integers(number), self.n_values)
+
     def at(self, unit: Any) -> tuple[Any, Any]:
         index = self.index_at(unit)
         return self.centre(index, unit.dtype), index
 
-    def _telling(self) -> Any:
-        """Indices of values among which the narrowest cell and the closest neighbours are."""
-        n = int(self.n_values)
-        return np.arange(n) if n < 2**12 else np.array([0, 1, n - 2, n - 1])
+    def drawn(self, level: Any) -> tuple[Any, Any]:
+        if self.values is None:
+            return self.at(level)
+        # Every value has the same probability, however wide its cell is.
+        number = namespace(level).floor(level * self.n_values.astype(level.dtype))
+        index = _limited(_as_integers(number), self.n_values)
+        return self.centre(index, level.dtype), index
+
+    def log_uniform(self, index: Any, dtype: Any) -> Any:
+        xp = namespace(index)
+        if self.values is None:
+            return xp.log(self.width(index, dtype))
+        return xp.zeros(index.shape, dtype) - xp.log(self.n_values.astype(dtype))
 
     def narrowest(self) -> float:
         """Width of the narrowest cell."""
@@ -219,147 +319,17 @@ class AbstractCells(AbstractAxis):
         normal = ((size == 0) | (size >= float(info.tiny))).all() and size.max() <= float(info.max)
         return bool(n * eps <= _CELL_SLACK and (not native or exact or (apart and normal)))
 
-
-@final
-@register_dataclass
-@dataclass(frozen=True, eq=False)
-class Steps(AbstractCells):
-    """Values at equal steps, such as whole numbers, and the codes 0, 1, ... of categories.
-
-    The cells have equal width; if ``log``, the cell of v goes from log(v - 1/2) to log(v + 1/2). The axis may
-    have a single value.
-    """
-
-    n_values: Any
-    first: Any  # the smallest value
-    step: Any  # distance to the next value
-    start: Any  # lower end of the log axis, in logarithms
-    length: Any  # length of the log axis
-    log: bool = field(metadata={"static": True})
-
-    @classmethod
-    def of(cls, n_values: int, first: float = 0.0, step: float = 1.0, log: bool = False) -> "Steps":
-        """The axis of ``n_values`` numbers: ``first``, ``first + step``, and so on."""
-        start = math.log(first - 0.5) if log else 0.0
-        length = math.log(first + n_values - 0.5) - start if log else 1.0
-        return cls(np.int64(n_values), *map(np.float64, (first, step, start, length)), log=log)
-
-    def value(self, index: Any, dtype: Any) -> Any:
-        return (self.first + index.astype(dtype) * self.step).astype(dtype)
-
-    def index(self, x: Any) -> Any:
-        xp = namespace(x)
-        steps = xp.round((x - self.first) / self.step)
-        return _limited(_as_integers(xp.where(xp.isfinite(steps), steps, 0)), self.n_values)
-
-    def has(self, x: Any, index: Any) -> Any:
-        # Beyond 2^24 float32 cannot represent a deviation within this tolerance: a value is either exact or
-        # wrong.
-        return namespace(x).abs(x - self.value(index, x.dtype)) <= STEP_SLACK * self.step
-
-    def centre(self, index: Any, dtype: Any) -> Any:
-        return self._place(index, dtype, 0.0)
-
-    def cell(self, index: Any, dtype: Any) -> tuple[Any, Any]:
-        lower, upper = self._place(index, dtype, -0.5), self._place(index, dtype, 0.5)
-        xp = namespace(lower)
-        return lower, xp.maximum(upper, xp.nextafter(lower, xp.full_like(lower, 2)))
-
-    def width(self, index: Any, dtype: Any) -> Any:
-        xp = namespace(index)
-        if self.log:
-            return xp.log1p(1 / (self.first - 0.5 + index.astype(dtype))) / self.length
-        return xp.zeros(index.shape, dtype) + 1 / self.n_values.astype(dtype)
-
-    def index_at(self, unit: Any) -> Any:
-        xp = namespace(unit)
-        if self.log:
-            number = xp.round((xp.exp(self.start + unit * self.length) - self.first) / self.step)
-        else:
-            number = xp.floor(unit * self.n_values.astype(unit.dtype))
-        return _limited(_as_integers(number), self.n_values)
-
-    def log_uniform(self, index: Any, dtype: Any) -> Any:
-        return namespace(index).log(self.width(index, dtype))
+    def _telling(self) -> Any:
+        """Indices of values among which the narrowest cell and the closest neighbours are."""
+        n = int(self.n_values)
+        return np.arange(n) if self.values is not None or n < 2**12 else np.array([0, 1, n - 2, n - 1])
 
     def _place(self, index: Any, dtype: Any, shift: float) -> Any:
-        """Place at a distance of ``shift`` steps from the ``index``-th value."""
+        """Place at a distance of ``shift`` steps from the ``index``-th of stepped values."""
         if self.log:
             value = self.first + shift + index.astype(dtype)
             return (namespace(value).log(value) - self.start) / self.length
         return (index.astype(dtype) + (0.5 + shift)) / self.n_values.astype(dtype)
-
-
-@final
-@register_dataclass
-@dataclass(frozen=True, eq=False)
-class Listed(AbstractCells):
-    """Ascending numbers on a list; cells meet midway between neighbours; the outer cells are symmetric."""
-
-    n_values: Any
-    values: Any  # (C,) the numbers, followed by padding
-    middles: Any  # (C - 1,) midpoints between neighbouring values, followed by infinity as padding
-    places: Any  # (C,) places of the values in [0, 1]
-    edges: Any  # (C + 1,) ends of the cells, followed by infinity as padding
-
-    @classmethod
-    def of(cls, values: Sequence[float], log: bool) -> "Listed":
-        """The axis of two or more numbers, logarithmic if ``log``."""
-        table = np.asarray(values, np.float64)
-        position = np.array([math.log(v) if log else v for v in values])
-        half = np.diff(position) / 2
-        low, high = position[0] - half[0], position[-1] + half[-1]
-        edges = np.concatenate([[low], (position[1:] + position[:-1]) / 2, [high]])
-        middles = (table[1:] + table[:-1]) / 2
-        places, edges = ((x - low) / (high - low) for x in (position, edges))
-        return cls(np.int64(len(values)), table, middles, places, edges)
-
-    def padded(self, n: int) -> "Listed":
-        """The same axis, with arrays padded to n values."""
-        arrays = (self.values, self.middles, self.places, self.edges)
-        fills = (self.values[-1], np.inf, self.places[-1], np.inf)
-        n_more = n - len(self.values)
-        longer = (np.pad(a, (0, n_more), constant_values=fill) for a, fill in zip(arrays, fills, strict=True))
-        return Listed(self.n_values, *longer)
-
-    def _telling(self) -> Any:
-        return np.arange(int(self.n_values))  # their distances differ
-
-    def value(self, index: Any, dtype: Any) -> Any:
-        return self.values.astype(dtype)[index]
-
-    def index(self, x: Any) -> Any:
-        return _as_integers(namespace(x).searchsorted(self.middles, x))
-
-    def has(self, x: Any, index: Any) -> Any:
-        xp = namespace(x)
-        value = self.value(_limited(index, self.n_values), x.dtype)
-        return xp.abs(x - value) <= _VALUE_SLACK * xp.abs(value)
-
-    def centre(self, index: Any, dtype: Any) -> Any:
-        return self.places.astype(dtype)[index]
-
-    def cell(self, index: Any, dtype: Any) -> tuple[Any, Any]:
-        edges = self.edges.astype(dtype)
-        return edges[index], edges[index + 1]
-
-    def width(self, index: Any, dtype: Any) -> Any:
-        lower, upper = self.cell(index, dtype)
-        return upper - lower
-
-    def index_at(self, unit: Any) -> Any:
-        xp = namespace(unit)
-        return _limited(_as_integers(xp.searchsorted(self.edges, unit, side="right") - 1), self.n_values)
-
-    def drawn(self, level: Any) -> tuple[Any, Any]:
-        # Every value has the same probability, however wide its cell is.
-        number = namespace(level).floor(level * self.n_values.astype(level.dtype))
-        index = _limited(_as_integers(number), self.n_values)
-        return self.centre(index, level.dtype), index
-
-    def log_uniform(self, index: Any, dtype: Any) -> Any:
-        xp = namespace(index)
-        return xp.zeros(index.shape, dtype) - xp.log(self.n_values.astype(dtype))
 
 
 def _zeros(x: Any) -> Any:

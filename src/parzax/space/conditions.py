@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 
 from parzax import _checks
 from parzax._numerics import namespace
-from parzax.space.axes import BOUND_SLACK, AbstractCells
+from parzax.space.axes import BOUND_SLACK, Cells
 
 # Keys of a parent at which a condition holds: low <= key < high, or the single key ``low`` if both are equal.
 # The key of a discrete value is its index, so that rounding cannot move the value across a bound. On a
@@ -80,7 +80,7 @@ class Between:
     def intervals(self, domain: Any) -> tuple[Interval, ...]:
         """See `In.intervals`."""
         axis, low, high = domain.axis, self.low, self.high
-        if isinstance(axis, AbstractCells):
+        if isinstance(axis, Cells):
             low, high = (_first_from(bound, axis) for bound in (low, high))
             return ((low, high),) if low < high else ()
         lowest, highest = axis.native(np.array([0.0, 1.0]), np.array([0, 0])).tolist()
@@ -159,7 +159,7 @@ def choice_key(choice: Any) -> tuple[str, str]:
     return type(label).__name__, repr(label)
 
 
-def _first_from(bound: float, axis: AbstractCells) -> int:
+def _first_from(bound: float, axis: Cells) -> int:
     """Number of the first value at or above a bound, up to rounding."""
     n = int(axis.n_values)
     if math.isinf(bound):

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 
 from parzax import _checks
-from parzax.space.axes import BOUND_SLACK, AbstractAxis, Continuum, Listed, Steps
+from parzax.space.axes import BOUND_SLACK, AbstractAxis, Cells, Continuum
 from parzax.space.conditions import Condition, choice_key, choice_label, plain_values, repr_as_call
 
 # Largest integer: integers are stored in float64, which is exact up to here.
@@ -33,7 +33,10 @@ class Domain(ABC):
     __repr__ = repr_as_call
 
     def __new__(cls, *_: Any, **kwargs: Any) -> Self:
-        _checks.check_arguments(cls.__name__, kwargs, [field.name for field in fields(cls) if field.init])
+        options = [field.name for field in fields(cls) if field.init]
+        for name in kwargs:
+            if name not in options:
+                raise TypeError(f"{cls.__name__} has no argument {name!r}; {_checks.suggest(name, options)}")
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
@@ -41,10 +44,6 @@ class Domain(ABC):
         for condition in when:
             _checks.instance("when", condition, Condition, "In or Between, or a list of such conditions")
         object.__setattr__(self, "when", when)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """For pickle: the fields, without cached values."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -140,12 +139,12 @@ class Numeric(Domain):
         if self.low == self.high:
             # A domain of one value has a tiny step: the tolerance is a share of the step, and a large one
             # would accept other values.
-            return Steps.of(1, self.low, 1e3 * BOUND_SLACK * abs(self.low) or 1e-300)
+            return Cells.stepped(1, self.low, 1e3 * BOUND_SLACK * abs(self.low) or 1e-300)
         if step is None:
             return Continuum.between(float(self.low), float(self.high), self.log)
         width = self.high - self.low
         n_steps = int(width // step) if isinstance(self, Int) else round(width / step)
-        return Steps.of(n_steps + 1, self.low, step, self.log)
+        return Cells.stepped(n_steps + 1, self.low, step, self.log)
 
 
 @dataclass(frozen=True, repr=False)
@@ -176,10 +175,6 @@ class Int(Numeric):
             beyond = "is beyond 2**53, where float64 stops being exact; rescale it."
             raise ValueError(f"Int: {field} = {value!r} {beyond}")
         return int(value)
-
-    @property
-    def n_values(self) -> int:
-        return int(self.axis.n_values)
 
     @property
     def has_integers(self) -> bool:
@@ -245,8 +240,8 @@ class Ordinal(Domain):
     def _axis(self) -> AbstractAxis:
         if len(self.values) == 1:
             (only,) = self.values
-            return Steps.of(1, only, 1e-3 * abs(only) or 1e-300)
-        return Listed.of(self.values, self.log)
+            return Cells.stepped(1, only, 1e-3 * abs(only) or 1e-300)
+        return Cells.listed(self.values, self.log)
 
 
 @dataclass(frozen=True, repr=False)
@@ -278,12 +273,8 @@ class Categorical(Domain):
     def __hash__(self) -> int:
         return hash((tuple(self.codes), self.conditions))
 
-    @property
-    def n_values(self) -> int:
-        return len(self.choices)
-
     def _axis(self) -> AbstractAxis:
-        return Steps.of(len(self.choices))
+        return Cells.stepped(len(self.choices))
 
     def key(self, value: Any) -> float | None:
         return self.codes.get(choice_key(value))

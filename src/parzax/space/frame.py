@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import numpy as np
@@ -15,12 +15,12 @@ from jax.tree_util import register_dataclass
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from parzax._numerics import namespace
-from parzax.space.axes import AbstractAxis, Listed
+from parzax.space.axes import AbstractAxis, Cells
 from parzax.space.conditions import Recorded, is_inside
 
+AxisT = TypeVar("AxisT", bound=AbstractAxis)
+
 INACTIVE = -1
-# Number of entries in a block of rows, small enough for intermediate values to stay in the cache.
-_BLOCK = 32768
 # The place of a value outside its domain may overflow. This is harmless, since the value is not valid.
 _QUIET = np.errstate(invalid="ignore", over="ignore", divide="ignore")
 
@@ -84,10 +84,9 @@ class Frame:
     tested: Any = None  # (t,) the slot whose value a test reads
     first_number: Any = None  # (t,) a test of a number holds if first_number <= number < last_number
     last_number: Any = None  # (t,)
-    low: Any = (
-        None  # (t,) a test of a value on a continuum holds if low <= value < high, or at ``low`` if equal
-    )
-    high: Any = None  # (t,)
+    # (t,) a test of a value on a continuum holds if low <= value < high, or at ``low`` if both are equal
+    low: Any = None
+    high: Any = None
     any_of: Any = None  # (t, c) 1 if the test belongs to the condition
     all_of: Any = None  # (c, s) 1 if the condition belongs to the slot
     # (s, s) 1 if the first slot comes before the second of the same parameter; None if at most one can apply
@@ -95,13 +94,14 @@ class Frame:
     n_rounds: int = field(default=0, metadata={"static": True})  # number of generations of parameters
 
     @classmethod
+    @lru_cache(maxsize=1024)
     def of(cls, space: Any, dtype: Any) -> "Frame":
-        """Build the frame for JAX arrays with floats of ``dtype``; None builds it for NumPy arrays."""
+        """Build the frame of a space, see `Space.frame`."""
         slots, n_parameters = space.slots, len(space)
         stacked, axes, groups = dtype is not None, [slot.domain.axis for slot in slots], {}
         for s, axis in enumerate(axes):
             # On the host lists are not stacked, so they need no padding.
-            alone = not stacked and isinstance(axis, Listed)
+            alone = not stacked and isinstance(axis, Cells) and axis.room
             groups.setdefault(s if alone else axis_shape(axis), []).append(s)
         parameter, columns = np.array([slot.parameter for slot in slots]), np.arange(n_parameters)
         counted = np.array([axis.discrete for axis in axes])
@@ -122,15 +122,12 @@ class Frame:
         )
         return jax.tree.map(lambda a: _narrowed(a, dtype), frame)
 
+    @_QUIET
     def encode(self, x: Float[Any, "n d"], given: Bool[Any, "n s"] | None = None) -> Points:
         """Points of native values (NaN where inactive, codes for categories).
 
         ``given`` says which slots may apply according to the log; None allows all.
         """
-        return _map_blocks(self._encode, *((x,) if given is None else (x, given)))
-
-    @_QUIET
-    def _encode(self, x: Float[Any, "n d"], given: Bool[Any, "n s"] | None = None) -> Points:
         value = self.spread(x)
 
         def locate(axis: AbstractAxis, value: Any) -> tuple[Any, Any]:
@@ -298,29 +295,18 @@ class Frame:
         return applies
 
 
-@lru_cache(maxsize=1024)
-def frame_of(space: Any, dtype: Any) -> Frame:
-    """The frame of a space for JAX arrays with floats of ``dtype``; None gives `host_frame`."""
-    return Frame.of(space, dtype)
-
-
-def host_frame(space: Any) -> Frame:
-    """The frame of a space for NumPy arrays in float64, which broadcasts axes over columns."""
-    return frame_of(space, None)
-
-
 def axis_shape(axis: AbstractAxis) -> Any:
     """Key that axes share if they can be stacked; lists are padded to a power of two."""
-    room = 1 << (len(axis.values) - 1).bit_length() if isinstance(axis, Listed) else 0
-    return jax.tree.structure(axis), room
+    room = axis.room if isinstance(axis, Cells) else 0
+    return jax.tree.structure(axis), room and 1 << (room - 1).bit_length()
 
 
-def stack_axes(axes: list[AbstractAxis], dtype: Any) -> AbstractAxis:
+def stack_axes(axes: list[AxisT], dtype: Any) -> AxisT:
     """Stack axes of one `axis_shape`, `_narrowed`; on the host a single axis is returned unchanged."""
     if dtype is None and len(axes) == 1:
         return axes[0]
-    room = max((len(axis.values) for axis in axes if isinstance(axis, Listed)), default=0)
-    same = [axis.padded(room) if isinstance(axis, Listed) else axis for axis in axes]
+    room = max(axis.room for axis in axes if isinstance(axis, Cells)) if axes[0].discrete else 0
+    same = [axis.padded(room) if isinstance(axis, Cells) else axis for axis in axes]
     return jax.tree.map(lambda *arrays: _narrowed(np.stack(arrays), dtype), *same)
 
 
@@ -331,7 +317,7 @@ def _narrowed(a: np.ndarray, dtype: Any) -> np.ndarray:
     if a.dtype == np.int64:
         limits = np.iinfo(np.int32)
         return np.clip(a, limits.min, limits.max).astype(np.int32)
-    # A bound may be too large for the dtype. Then native values are refused in this dtype, see `check_dtype`.
+    # A bound may be too large for the dtype. Then `Space.check_dtype` refuses native values in this dtype.
     with np.errstate(over="ignore"):
         return a.astype(dtype) if a.dtype == np.float64 else a
 
@@ -401,42 +387,3 @@ def _place_values(parameter: Int[np.ndarray, " s"], axes: list[AbstractAxis]) ->
         words[-1][:, j] = product * n, product
         product *= size
     return np.stack(words, axis=1)
-
-
-def check_dtype(space: Any, dtype: Any, *, native: bool, arrays: bool = True) -> None:
-    """Raise ValueError for a domain whose values a dtype cannot tell apart.
-
-    If ``native``, values are given in that dtype; else they were encoded in float64, and only their places
-    are in that dtype. With ``arrays`` the error suggests NumPy arrays, which are encoded in float64.
-    """
-    for slot in space.slots:
-        axis = slot.domain.axis
-        if not axis.resolved(dtype, native):
-            helps = arrays and axis.resolved(dtype, False)
-            hint = "give NumPy arrays, or use" if helps else "use Float or"
-            raise ValueError(
-                f"space: {np.dtype(dtype).name} cannot tell the values of {space.names[slot.parameter]!r} "
-                f"apart ({slot.domain!r}); {hint} jax.enable_x64(True)."
-            )
-
-
-def _map_blocks(function: Callable[..., Any], *arrays: Any) -> Any:
-    """function(arrays), for a function that treats each row separately.
-
-    Long NumPy arrays (n, d) are passed in blocks of rows with contiguous columns. The function must return an
-    array, or a tree of arrays, with as many rows as it was given.
-    """
-    n, width = arrays[0].shape
-    size = max(1, _BLOCK // width)
-    # The number of rows of JAX arrays may be symbolic.
-    if not all(isinstance(array, np.ndarray) for array in arrays) or n <= size:
-        return function(*arrays)
-    results: list[np.ndarray] = []
-    tree: Any = None
-    for start in range(0, n, size):
-        rows = slice(start, start + size)
-        blocks, tree = jax.tree.flatten(function(*(np.asfortranarray(array[rows]) for array in arrays)))
-        results = results or [np.empty((n, *block.shape[1:]), block.dtype) for block in blocks]
-        for result, block in zip(results, blocks, strict=True):
-            result[rows] = block
-    return jax.tree.unflatten(tree, results)

@@ -16,7 +16,7 @@ from parzax._numerics import namespace
 from parzax._words import plural
 from parzax.space.conditions import Between, In, Recorded, common_intervals
 from parzax.space.domains import Categorical, Domain, Numeric
-from parzax.space.frame import INACTIVE, Frame, check_dtype, frame_of, host_frame
+from parzax.space.frame import INACTIVE, Frame
 from parzax.space.serialization import parameters_from_json, parameters_to_json
 
 
@@ -80,11 +80,6 @@ class Space:
         """The largest number of domains of a parameter, plus one for "inactive"."""
         return max(len(domains) for domains in self.domains) + 1
 
-    @property
-    def is_conditional(self) -> bool:
-        """Whether some parameter has several domains or can be inactive."""
-        return any(len(domains) != 1 or bool(domains[0].conditions) for domains in self.domains)
-
     def __len__(self) -> int:
         return len(self._domains)
 
@@ -136,6 +131,30 @@ class Space:
         conditions = (c for domain in self[name] for c in domain.conditions)
         return tuple(dict.fromkeys(c.parent for c in conditions if not isinstance(c, Recorded)))
 
+    def frame(self, dtype: Any = None) -> Frame:
+        """The space as arrays, made once: for JAX arrays with floats of ``dtype``, or for NumPy arrays.
+
+        The frame for NumPy arrays (``dtype`` None) broadcasts axes over columns in float64.
+        """
+        return Frame.of(self, dtype)
+
+    def check_dtype(self, dtype: Any, *, native: bool, arrays: bool = True) -> None:
+        """Raise ValueError for a domain whose values a dtype cannot tell apart.
+
+        If ``native``, values are given in that dtype; else they were encoded in float64, and only their
+        places are in that dtype. With ``arrays`` the error suggests NumPy arrays, which are encoded in
+        float64.
+        """
+        for slot in self.slots:
+            axis = slot.domain.axis
+            if not axis.resolved(dtype, native):
+                helps = arrays and axis.resolved(dtype, False)
+                hint = "give NumPy arrays, or use" if helps else "use Float or"
+                raise ValueError(
+                    f"space: {np.dtype(dtype).name} cannot tell the values of {self.names[slot.parameter]!r} "
+                    f"apart ({slot.domain!r}); {hint} jax.enable_x64(True)."
+                )
+
     def derive_regimes(self, values: np.ndarray, recorded: np.ndarray | None = None) -> np.ndarray:
         """Regime of every parameter in every row, from the conditions.
 
@@ -168,7 +187,7 @@ class Space:
                 raise ValueError(f"the regime of {self.names[slot.parameter]!r} {problem}")
             else:
                 given[:, s] = ~np.isnan(rows[:, slot.parameter])
-        at = host_frame(self).encode(rows, given)
+        at = self.frame().encode(rows, given)
         return at.regime.astype(np.int16).reshape(values.shape), at.valid.reshape(values.shape)
 
     def sample(self, key: PRNGKeyArray, n: int) -> Float[Array, "{n} d"]:
@@ -190,8 +209,8 @@ class Space:
         """
         _checks.check_key(key)
         dtype = np.dtype(jnp.result_type(float))
-        check_dtype(self, dtype, native=True, arrays=False)
-        return _sample(key, frame_of(self, dtype), n=_checks.whole_number("n", n, 0), dtype=dtype)
+        self.check_dtype(dtype, native=True, arrays=False)
+        return _sample(key, self.frame(dtype), n=_checks.whole_number("n", n, 0), dtype=dtype)
 
     def as_dict(self, x: Any) -> dict[str, Any]:
         """Name the values of one configuration: choices for codes, ints for Int, inactive ones left out.
@@ -265,7 +284,7 @@ class Space:
             shapes = dict(zip(self.names, map(np.shape, columns), strict=True))
             raise ValueError(f"params must have shapes that broadcast, got {shapes}.") from None
         x = xp.stack([xp.broadcast_to(column, shape).astype(dtype) for column in columns], axis=-1)
-        frame = frame_of(self, np.dtype(dtype)) if on_device else host_frame(self)
+        frame = self.frame(np.dtype(dtype) if on_device else None)
         regime = frame.encode(x.reshape(-1, len(self))).regime.reshape(x.shape)
         return xp.where(regime == INACTIVE, xp.asarray(np.nan, x.dtype), x)
 

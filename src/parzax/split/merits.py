@@ -14,8 +14,8 @@ class AbstractMerit(eqx.Module):
     @abc.abstractmethod
     def __call__(
         self, place: Int[Array, " n"], below: Bool[Array, " n"], dtype: jnp.dtype
-    ) -> Float[Array, " n"] | None:
-        """Weights of the rows below, and 1 for all other rows; None if all weights are equal.
+    ) -> Float[Array, " n"]:
+        """Weights of the rows below, and 1 for all other rows.
 
         Args:
             place: (n,) number of better rows, from 0 to m - 1 for the m rows below; among equal rows the
@@ -23,14 +23,6 @@ class AbstractMerit(eqx.Module):
             below: (n,) mask of the rows below.
             dtype: dtype of the weights.
         """
-
-
-@final
-class Equal(AbstractMerit):
-    """Equal weights for all rows below, as in the papers and in Optuna."""
-
-    def __call__(self, place: Int[Array, " n"], below: Bool[Array, " n"], dtype: jnp.dtype) -> None:
-        """None."""
 
 
 @final

@@ -77,8 +77,9 @@ class Split(AbstractSplit):
             authors' code. With True in a discrete space, repeats of one configuration can outweigh all other
             rows, and a run may never leave it. Static.
         ties: rule that chooses which rows of a front are below, if not all of them are:
-            `parzax.ties.Crowding`, or, for two or three objectives, `parzax.ties.Hypervolume`.
-        merit: rule of `parzax.merits` for the mixture weights of the rows below.
+            `parzax.pareto.Crowding`, or, for two or three objectives, `parzax.pareto.Hypervolume`.
+        merit: rule of `parzax.merits` for the mixture weights of the rows below; None for equal weights, as
+            in the papers and in Optuna.
     """
 
     gamma: AbstractGamma | None = None
@@ -86,13 +87,13 @@ class Split(AbstractSplit):
     first_front: bool = eqx.field(static=True, default=False, converter=_checks.plain)
     every_minimum: bool = eqx.field(static=True, default=False, converter=_checks.plain)
     ties: AbstractTies = Crowding()
-    merit: AbstractMerit = ByRank()
+    merit: AbstractMerit | None = ByRank()
 
     def __check_init__(self) -> None:
         """Raise TypeError or ValueError for wrong settings."""
         _checks.instance("gamma", self.gamma, AbstractGamma | None, "a rule of parzax.gamma or None")
         _checks.instance("ties", self.ties, AbstractTies, "a rule of parzax.pareto, such as Crowding()")
-        _checks.instance("merit", self.merit, AbstractMerit, "a rule of parzax.merits")
+        _checks.instance("merit", self.merit, AbstractMerit | None, "a rule of parzax.merits")
         for name in ("up_to_feasible", "first_front", "every_minimum"):
             _checks.flag(name, getattr(self, name))
 
@@ -106,7 +107,7 @@ class Split(AbstractSplit):
         if losses.shape[1] == 1:
             # The sort is stable, and absent rows (NaN) come last.
             order = jnp.argsort(losses[:, 0])
-            place = count_before(order, evaluated)
+            rank = count_before(order, evaluated)
         else:
             self.ties.check(losses.shape[1])
             rank = non_domination_rank(losses, evaluated)
@@ -121,8 +122,8 @@ class Split(AbstractSplit):
         objective = evaluated & (count_before(order, counted) < count)
         if losses.shape[1] > 1:
             # All rows of a front have the place of its first row.
-            place = jnp.searchsorted(jnp.sort(jnp.where(objective, rank, ABSENT)), rank).astype(jnp.int32)
-        merit = self.merit(place, objective, state.x.dtype)
+            rank = jnp.searchsorted(jnp.sort(jnp.where(objective, rank, ABSENT)), rank).astype(jnp.int32)
+        merit = None if self.merit is None else self.merit(rank, objective, state.x.dtype)
 
         usable, only = state.usable[:, None], state.constraint_only[:, None]
         measured = evaluated[:, None] | (only & usable & ~jnp.isnan(state.constraints))

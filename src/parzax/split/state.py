@@ -89,12 +89,11 @@ class State(eqx.Module):
         losses: Float[Any, "k m"],
         constraints: Float[Any, "k c"],
         constraint_only: Bool[Any, " k"],
-        n_rows: Int[Any, ""] | None = None,
     ) -> "State":
-        """The state with k more rows, or with the first ``n_rows`` of them; values are cast to its dtype."""
+        """The state with k more rows; values are cast to its dtype."""
         x, losses, constraints = (jnp.asarray(a, self.x.dtype) for a in (x, losses, constraints))
         k, n = len(x), self.capacity
-        count = self.count + (k if n_rows is None else n_rows)
+        count = self.count + k
         larger = replace(
             self,
             x=self._put(self.x, x),
@@ -105,7 +104,7 @@ class State(eqx.Module):
             count=jnp.minimum(count, n).astype(jnp.int32),
             overflow=self.overflow | (count > n),
         )
-        if k == 1 and n_rows is None:
+        if k == 1:
             return replace(larger, order=self._inserted(points.unit))
         unit = jnp.where(larger.present[:, None], larger.points.unit, jnp.inf)
         return replace(larger, order=jnp.argsort(unit, axis=0).T.astype(jnp.int32))

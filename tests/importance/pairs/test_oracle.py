@@ -10,7 +10,7 @@ import parzax as px
 from .logs import gated, level_set, log_of, mixed, product
 
 
-def check(found: px.InteractionResult, obs: px.Observations, tolerance: float) -> None:
+def check(found: px.lens.results.InteractionResult, obs: px.Observations, tolerance: float) -> None:
     region = level_set(obs, found.region)
     for q, level in enumerate(found.levels):
         expected = loops.interactions(obs, level_set(obs, level), region)

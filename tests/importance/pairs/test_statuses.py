@@ -22,7 +22,7 @@ def log_with_constants(n, loss=None) -> px.Observations:
 
 
 @functools.cache
-def gated_results() -> tuple[px.InteractionResult, px.InteractionResult]:
+def gated_results() -> tuple[px.lens.results.InteractionResult, px.lens.results.InteractionResult]:
     """Two results of one log: all pairs with p-values, and three pairs without."""
     obs = gated(300)
     three = [("y", "x"), ("c", "x"), ("x", "u")]

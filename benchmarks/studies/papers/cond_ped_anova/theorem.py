@@ -177,7 +177,7 @@ def _variances(target: list[np.ndarray], region: list[np.ndarray]) -> tuple[floa
         for t, m in zip(target, region, strict=True)
     ]
     share = of_target.sum()
-    within = float(px.within_regime_variance(np.array(each), of_target, of_region, 1.0))
+    within = float(px.importance.within_regime_variance(np.array(each), of_target, of_region, 1.0))
     inter = float(inter_regime_variance(of_target, of_region, dtype=jnp.float64))
     return (
         within,
@@ -234,4 +234,4 @@ def _centres(ends: tuple[float, float] | None) -> np.ndarray:
 
 
 def _divergence(p: np.ndarray, q: np.ndarray) -> float:
-    return float(px.pearson_divergence(p, q))
+    return float(px.divergence.pearson_divergence(p, q))

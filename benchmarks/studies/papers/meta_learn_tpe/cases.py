@@ -70,7 +70,9 @@ def dimensions() -> Arrays:
             x = rng.uniform(-5, 5, (N_ROWS, dim))
             logs[f"{i}"] = px.Observations.from_arrays(task.space, x, x**2 @ weight)
         for name, eta in (("every", None), ("reduced", ETA)):
-            compared = adjusted(px.task_similarity, eta=eta, bandwidth=px.bandwidth.Scott(0.1))
+            compared = adjusted(
+                px.lens.similarity.task_similarity, eta=eta, bandwidth=px.bandwidth.Scott(0.1)
+            )
             pairs = [compared([logs[f"{2 * i}"], logs[f"{2 * i + 1}"]]) for i in range(N_PAIRS)]
             found[f"{name}/{dim}"] = np.array([float(own.similarity[0, 1]) for own in pairs])
         for center in (1, 2):

@@ -11,6 +11,7 @@ import numpy as np
 
 import parzax as px
 from parzax._numerics import capacity
+from parzax.meta.comparison import rows_needed
 from parzax.samplers import Sampler
 from parzax.split.gamma import AbstractGamma
 
@@ -39,8 +40,8 @@ class Rounded(AbstractGamma):
 
 def with_eta(sampler: Sampler, eta: float | None) -> Sampler:
     """The same sources with another ``eta``, without fitting them again."""
-    least = jnp.asarray(px.meta.rows_needed(eta, len(sampler.space)))
-    return eqx.tree_at(lambda own: own.smoothing.sources.comparison.reduction.least, sampler, least)
+    least = jnp.asarray(rows_needed(eta, len(sampler.space)))
+    return eqx.tree_at(lambda own: own.smoothing.sources.comparison.least, sampler, least)
 
 
 def with_count(sampler: Sampler, count: str) -> Sampler:
@@ -48,8 +49,8 @@ def with_count(sampler: Sampler, count: str) -> Sampler:
     rule = Rounded(jnp.asarray(0.1), jnp.asarray(COUNTS[count]))
     smoothing = sampler.smoothing
     assert isinstance(smoothing, px.meta.MixedSmoothing), "only samplers with sources have a count"
-    reduction = replace(smoothing.sources.comparison.reduction, n_good=rule)
-    return eqx.tree_at(lambda own: own.smoothing.sources.comparison.reduction, sampler, reduction)
+    comparison = replace(smoothing.sources.comparison, n_good=rule)
+    return eqx.tree_at(lambda own: own.smoothing.sources.comparison, sampler, comparison)
 
 
 @eqx.filter_jit

@@ -71,7 +71,9 @@ def similar_sets() -> Arrays:
             for own, c in zip(x, (0.45, 0.5), strict=True)
         ]
         for clip in CLIPS:
-            table = adjusted(px.task_similarity, bandwidth=px.bandwidth.Scott(clip), n_samples=20_000)(logs)
+            table = adjusted(
+                px.lens.similarity.task_similarity, bandwidth=px.bandwidth.Scott(clip), n_samples=20_000
+            )(logs)
             found.setdefault(f"{clip:g}", []).append(float(table.similarity[0, 1]))
     return {clip: np.array(own) for clip, own in found.items()}
 

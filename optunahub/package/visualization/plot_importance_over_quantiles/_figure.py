@@ -14,7 +14,6 @@ from parzax.adapters.optuna import observations
 from parzax.lens._palette import PALETTE
 from parzax.lens.page.report import compute_result
 from parzax.lens.results.labels import short_labels
-from parzax.status import Status
 import plotly.graph_objects as go
 
 
@@ -80,18 +79,17 @@ def plot_importance_over_quantiles(
         wanted = "an optuna.Study, a parzax.Observations or a parzax.ImportanceResult"
         raise TypeError(f"source must be {wanted}, got {type(source).__name__}.")
     result = compute_result(source, target_quantile, options)
-    stats = _find_curves(result)
+    stats = _numbers(result)
     names = [escape(name, quote=False) for name in short_labels(result.names, _LABEL)]
     max_parameters += len(names) == max_parameters + 1  # a single other parameter has a name
-    ranking = np.argsort(-np.nan_to_num(stats.mean).mean(axis=0), kind="stable").tolist()
     traces = []
-    for rank, j in enumerate(ranking[:max_parameters]):
+    for rank, j in enumerate(stats.ranking[:max_parameters]):
         colour, dash = PALETTE[rank % len(PALETTE)], _DASHES[rank // len(PALETTE) % len(_DASHES)]
         look = _Look(names[j], colour, dash, rank)
         sure, hover = ~stats.pale[:, j], _hover_texts(stats, j)
         traces += _draw_ribbon(stats.levels, stats.low[:, j], stats.high[:, j], sure, look)
         traces += _draw_curve(stats.levels, stats.mean[:, j], sure, look, hover)
-    rest = ranking[max_parameters:]
+    rest = stats.ranking[max_parameters:]
     if rest:
         total = np.nan_to_num(stats.mean[:, rest]).sum(axis=1)
         sure = ~np.asarray(stats.pale[:, rest].all(axis=1))
@@ -103,35 +101,43 @@ def plot_importance_over_quantiles(
     return figure
 
 
-class _Curves(NamedTuple):
-    """Numbers by level (ascending) and parameter; NaN or "" where there is nothing to show."""
+class _Numbers(NamedTuple):
+    """What is drawn: arrays (q,) and (q, d), at ascending levels; NaN where undefined."""
 
-    levels: np.ndarray  # (q,)
-    mean: np.ndarray  # (q, d) importance
-    low: np.ndarray  # (q, d) ends of the interval of the importance
+    levels: np.ndarray
+    mean: np.ndarray
+    low: np.ndarray  # ends of the intervals
     high: np.ndarray
-    p: list[list[str]]  # (q, d) texts of p-values
-    pale: np.ndarray  # (q, d) whether an importance is not above chance, 0 or unknown
-    rough: np.ndarray  # (q,) whether a level has only a few rows in the target, or outside it
-    interval: str  # what the intervals are, "" without intervals
+    p: list[list[str]]  # p-values as texts; "" without one
+    pale: np.ndarray  # not above chance
+    rough: np.ndarray  # (q,) ten rows or fewer in the target, or outside it
+    ranking: list[int]  # parameters, the most important first
+    interval: str  # what the intervals are; "" without any
 
 
-def _find_curves(result: parzax.ImportanceResult) -> _Curves:
-    """Mean and standard error of several seeds, or one log's intervals if it was resampled."""
+def _numbers(result: parzax.ImportanceResult) -> _Numbers:
+    """Importances with their intervals: of one log, or one standard error over seeds."""
     order = np.argsort(result.levels, kind="stable")
-    mean, error = (np.asarray(x, np.float64) for x in result.over_seeds())
-    mean = np.where(result.by_seed(result.is_defined).any(axis=0), mean, np.nan)
-    known = result.uncertainty
+    mean, error = (np.asarray(x, float)[order] for x in result.over_seeds())
+    mean = np.where(result.by_seed(result.is_defined)[:, order].any(axis=0), mean, np.nan)
     if result.n_seeds > 1:
-        low, high = mean - error, mean + error
-        interval = f"± standard error of {result.n_seeds} seeds"
+        low, high, interval = mean - error, mean + error, "± standard error"
     else:
-        low, high = np.moveaxis(result.by_seed(known.importance_interval)[0], -1, 0)
-        interval = f"{100 * known.level:g} % interval" * (known.n_resamples > 0)
-    p = [result.cells(i).get("p", [""] * len(result.names)) for i in order.tolist()]
-    rough = (result.usual_status & int(Status.LOW_DATA) != 0).any(axis=1)
-    levels, mean, low, high = (x[order] for x in (result.levels, mean, low, high))
-    return _Curves(levels, mean, low, high, p, ~result.above[order], rough[order], interval)
+        ends = result.by_seed(result.uncertainty.importance_interval)[0, order]
+        low, high = (np.where(np.isnan(mean), np.nan, end) for end in np.moveaxis(ends, -1, 0))
+        interval = "90 % interval" if np.isfinite(low).any() else ""
+    cells = [result.cells(int(i)) for i in order]
+    return _Numbers(
+        levels=np.asarray(result.levels)[order],
+        mean=mean,
+        low=low,
+        high=high,
+        p=[list(of_level.get("p", [""] * mean.shape[1])) for of_level in cells],
+        pale=np.asarray(~result.above[order]),
+        rough=(result.usual_status[order] & int(parzax.Status.LOW_DATA) != 0).any(axis=1),
+        ranking=np.argsort(-np.nan_to_num(mean).mean(axis=0), kind="stable").tolist(),
+        interval=interval,
+    )
 
 
 class _Look(NamedTuple):
@@ -201,18 +207,18 @@ def _draw_ribbon(
     return [go.Scatter(x=x, y=y, meta=_INTERVAL, **fill, **hidden, **look.legend)]
 
 
-def _hover_texts(stats: _Curves, j: int) -> list[str]:
+def _hover_texts(stats: _Numbers, j: int) -> list[str]:
     """The importance of a parameter at each level, with its interval and p-value, if any."""
     texts = []
     columns = (column[:, j] for column in (stats.mean, stats.low, stats.high))
-    for mean, low, high, of_level in zip(*columns, stats.p, strict=True):
+    for mean, low, high, p in zip(*columns, [row[j] for row in stats.p], strict=True):
         interval = f" ({low:.3f} to {high:.3f})" if np.isfinite([low, high]).all() else ""
-        p_value = f", p {escape(of_level[j])}" * (of_level[j] != "")
+        p_value = "" if p in ("", "–") else f", p {escape(p)}"
         texts.append(f"{mean:.3f}{interval}{p_value}")
     return texts
 
 
-def _set_layout(figure: go.Figure, stats: _Curves) -> None:
+def _set_layout(figure: go.Figure, stats: _Numbers) -> None:
     """Name the axes, shade the rough levels, and explain grey curves in the legend."""
     levels = stats.levels
     edges = np.concatenate([levels[:1], (levels[1:] + levels[:-1]) / 2, levels[-1:]])

@@ -16,7 +16,6 @@ from parzax._words import plural
 from parzax.adapters.configspace.translation import native_rows, space, to_values
 from parzax.adapters.session import Row, Session
 from parzax.samplers import Sampler, tpe
-from parzax.space import host_frame
 
 # Largest number of draws to replace a suggestion that breaks a forbidden clause.
 _MOST_DRAWS = 30
@@ -146,7 +145,7 @@ class Optimizer:
         self, config: Configuration, losses: tuple[float, ...] | None, constraints: tuple[float, ...]
     ) -> Row:
         x = native_rows(self._cs, self._native, [config])
-        if not host_frame(self._native).nearest(x).valid.all():
+        if not self._native.frame().nearest(x).valid.all():
             raise ValueError(f"configuration lacks an active parameter: {config!r}.")
         return Row(x[0], losses, constraints)
 

@@ -89,7 +89,7 @@ def _conditions_on(name: str, parent: Presence, child: Presence) -> list[tuple[i
             conditions.append((rank, Between(name, low=roundest(lacking.max(), having.min()))))
         if having.max() < lacking.min():
             conditions.append((rank, Between(name, high=roundest(having.max(), lacking.min()))))
-    if isinstance(domain, Int) and domain.n_values <= _MOST_LISTED:
+    if isinstance(domain, Int) and (domain.n_values or 0) <= _MOST_LISTED:
         conditions.append((3, In(name, values)))
     return conditions
 

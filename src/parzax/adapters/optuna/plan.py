@@ -11,7 +11,7 @@ from optuna.trial import FrozenTrial, TrialState
 from parzax.adapters.optuna.conditions import Presence, explain
 from parzax.adapters.optuna.distributions import Parameter, declared, inferred, nearest_inside
 from parzax.adapters.session import MOST_STEPS, smoothed
-from parzax.space import INACTIVE, Space, host_frame
+from parzax.space import INACTIVE, Space
 
 # A parameter that had more ranges than this is left out of the plan.
 _MOST_RANGES = 2
@@ -83,7 +83,7 @@ class Plan:
     def at_level(self, level: float) -> np.ndarray:
         """The row that `Frame.drawn` makes from ``level`` in [0, 1) for every parameter."""
         assert self.space is not None
-        frame = host_frame(self.space)
+        frame = self.space.frame()
         return frame.decode(frame.drawn(np.full((1, len(frame.parameter)), level)))[0]
 
     def params(self, row: np.ndarray) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from optuna.trial import FrozenTrial
 from parzax import _checks
 from parzax.acquisition import Relative
 from parzax.lens.logs import Observations
-from parzax.meta import AbstractTaskWeights, MixedSmoothing, source_rows
+from parzax.meta import AbstractTaskWeights, MixedSmoothing
+from parzax.meta.sources import source_rows
 from parzax.samplers import RandomStart, Sampler, meta_learn_tpe, tpe
 from parzax.samplers.presets import GUESSES
 from parzax.space import Float, Space
@@ -106,7 +107,7 @@ class Settings:
         if not self.mixes:
             # Sources that are used only for the first trials need not have the study's constraints.
             rows = source_rows(logs, space, n_objectives, 0)
-            report = tuple(task.summary(mixed=False) for task in rows)
+            report = tuple(task.summary for task in rows)
             return self.sampler(space, n_objectives, n_constraints), report
         if not n_constraints:  # constraints may also be unknown so far
             logs = {name: replace(log, constraints=None) for name, log in logs.items()}

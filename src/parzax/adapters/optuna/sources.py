@@ -21,7 +21,7 @@ from parzax.adapters.optuna.trials import observations_from_trials
 from parzax.lens.logs import Observations
 from parzax.lens.logs.sources import check_log
 from parzax.lens.tables.columns import listed
-from parzax.meta import best_of
+from parzax.meta.sources import best_of
 from parzax.samplers import Sampler
 from parzax.space import Space
 

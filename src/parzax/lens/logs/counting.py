@@ -9,7 +9,8 @@ from parzax.importance import Grid
 from parzax.importance.encode import host_codes
 from parzax.importance.layout import cell_search, layout
 from parzax.lens.logs.cutoffs import LevelTable
-from parzax.space import Space, Varying, check_regimes
+from parzax.space import Space, Varying
+from parzax.space.checks import check_regimes
 
 
 class BlockCounter:

@@ -60,8 +60,8 @@ def count(
         progress: whether to show a bar on stderr; None shows one on a terminal.
 
     Returns:
-        `parzax.Counts`, equal to ``Counts.of(encoded)`` of all rows in memory. Repeated configurations count
-        separately. With ``cutoffs`` the status is 0, as in `parzax.encode`.
+        `parzax.importance.Counts`, equal to ``Counts.of(encoded)`` of all rows in memory. Repeated
+        configurations count separately. With ``cutoffs`` the status is 0, as in `parzax.encode`.
 
     Raises:
         TypeError, ValueError: a missing column; an objective that is no number; a file that is damaged, or

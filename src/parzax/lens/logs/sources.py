@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Float
 
 from parzax._words import plural
-from parzax.meta.rows import SourceRows
-from parzax.space import INACTIVE, Categorical, Domain, Points, Space, choice_key, host_frame
+from parzax.meta.sources import SourceRows
+from parzax.space import INACTIVE, Categorical, Domain, Points, Space, choice_key
 
 Observations: TypeAlias = Any  # `parzax.Observations`, whose method `to_source` calls this module
 
@@ -26,18 +26,18 @@ def to_source(
     at, absent, outside, inactive = _encode(space, _in_columns_of(space, log))
     foreign = absent.all(axis=-1)
     keep = says & ~foreign
-    counts = (which[keep].sum(axis=0).tolist() for which in (outside, inactive))
-    return SourceRows(
-        name,
-        at[keep],
-        absent[keep],
-        losses[keep],
-        constraints[keep],
-        tuple(n for n in space.names if n not in log.space),
-        tuple(n for n in log.space.names if n not in space),
-        *(dict(zip(space.names, n_values, strict=True)) for n_values in counts),
-        n_foreign=int((says & foreign).sum()),
-    )
+    foreign_rows, at, absent = int((says & foreign).sum()), at[keep], absent[keep]
+    missing = [n for n in space.names if n not in log.space]
+    unknown = [n for n in log.space.names if n not in space]
+    parts = [f"{name}: {plural(len(at), 'row')}"]
+    parts += [f"no {', '.join(missing)}"] * bool(missing)
+    parts += [f"{', '.join(unknown)} not used"] * bool(unknown)
+    for which, where in ((outside, "outside its domain"), (inactive, "where it is inactive")):
+        counts = zip(space.names, which[keep].sum(axis=0).tolist(), strict=True)
+        parts += [f"{plural(n, 'value')} of {parameter} {where}" for parameter, n in counts if n]
+    if foreign_rows:
+        parts.append(f"{plural(foreign_rows, 'row')} without a value that can be used left out")
+    return SourceRows(at, absent, losses[keep], constraints[keep], "; ".join(parts))
 
 
 def check_log(argument: str, name: str, log: Observations, n_objectives: int, n_constraints: int = 0) -> None:
@@ -62,7 +62,7 @@ def _encode(space: Space, x: Float[np.ndarray, "n d"]) -> tuple[Points, Any, Any
     Also returns three masks (n, d): values that are absent although the parameter may be active; values
     outside the domain, which count as absent; values that were given although the parameter is inactive.
     """
-    at = host_frame(space).encode(x)
+    at = space.frame().encode(x)
     given, wrong, off = ~np.isnan(x), ~at.valid, at.regime == INACTIVE
     absent, outside, inactive = np.zeros_like(given), wrong & given & ~off, wrong & given & off
     for name in space.order:

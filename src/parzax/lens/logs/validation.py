@@ -12,7 +12,8 @@ from parzax import _checks
 from parzax._checks import Direction, axis_label, check_groups, check_weight, find_first
 from parzax.lens.logs.bounds import Bounds, check_bounds, describe_bounds, read_bounds
 from parzax.lens.logs.report import ImportReport
-from parzax.space import INACTIVE, Space, check_regimes
+from parzax.space import INACTIVE, Space
+from parzax.space.checks import check_regimes
 
 
 class Arrays(NamedTuple):

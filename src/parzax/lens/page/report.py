@@ -79,7 +79,7 @@ def report(
     result = compute_result(source, levels, options)
     if isinstance(interactions, bool):
         interactions = compute_interactions(source, result, options) if interactions else None
-    wanted = "a parzax.InteractionResult, True or False"
+    wanted = "a parzax.lens.results.InteractionResult, True or False"
     _checks.instance("interactions", interactions, (InteractionResult, type(None)), wanted)
     html = render(content(result, interactions, most, title, command, date))
     path.write_text(html, encoding="utf-8", newline="\n")

@@ -15,7 +15,7 @@ from parzax.lens.plotting._arguments import Level, check_names, check_result, co
 from parzax.lens.plotting._parameters import ParameterAxis, Parameters, draw_density
 from parzax.lens.results import ImportanceResult, phrases
 from parzax.lens.results.result import RegimeDensity
-from parzax.space import INACTIVE, Categorical, Float, Varying, host_frame
+from parzax.space import INACTIVE, Categorical, Float, Varying
 
 Arrays = list[np.ndarray]
 _CURVE, _MAP = 1001, 121  # number of cells of a curve, and of each side of a map
@@ -109,7 +109,7 @@ def _take_marginal(pe: ParzenEstimator, parameters: Any) -> tuple[ParzenEstimato
 def _decode_rows(pe: ParzenEstimator) -> np.ndarray:
     """(n, d) native values of the rows that count, NaN where a parameter is inactive."""
     rows = pe.mixture.rows
-    x = np.where(np.asarray(rows.regime) == INACTIVE, np.nan, host_frame(pe.space).decode(rows))
+    x = np.where(np.asarray(rows.regime) == INACTIVE, np.nan, pe.space.frame().decode(rows))
     return x[np.asarray(pe.mixture.weight) > 0]
 
 

@@ -52,7 +52,9 @@ def interactions(
         max_parameters: the largest number of parameters, if ``parameters`` is not given.
         ax: where to draw; give its figure ``layout="constrained"``, so that names fit.
     """
-    _checks.instance("result", result, InteractionResult, "a parzax.InteractionResult (px.interactions)")
+    _checks.instance(
+        "result", result, InteractionResult, "a parzax.lens.results.InteractionResult (px.interactions)"
+    )
     index = find_index(result, level)
     most = _checks.whole_number("max_parameters", max_parameters, 2)
     importance = result.matrix(index)
@@ -114,10 +116,12 @@ def task_similarity(result: TaskSimilarity, *, ax: Axes | None = None) -> Axes:
     the tasks without rows below the split.
 
     Args:
-        result: from `parzax.task_similarity`.
+        result: from `parzax.lens.similarity.task_similarity`.
         ax: where to draw; give its figure ``layout="constrained"``, so that names fit.
     """
-    _checks.instance("result", result, TaskSimilarity, "a parzax.meta.TaskSimilarity (px.task_similarity)")
+    _checks.instance(
+        "result", result, TaskSimilarity, "a parzax.meta.TaskSimilarity (px.lens.similarity.task_similarity)"
+    )
     t, names = len(result.names), list(_text.shorten_names(result.names).values())
     ax = _make_axes(ax, float(np.clip(2.4 + 0.42 * t, 3.2, 8.0)), names)
     similarity = np.ma.masked_array(np.asarray(result.similarity, np.float64), np.eye(t, dtype=bool))

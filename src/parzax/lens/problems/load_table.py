@@ -2,14 +2,33 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
 from parzax import _checks
 from parzax.lens.problems.table_file import TableFile, read_table
-from parzax.samplers.tabular import Oracle, Tabular
+from parzax.samplers import Tabular
+
+
+class Oracle(NamedTuple):
+    """The best values that a table contains under the constraints, in float64.
+
+    An entry is one seed of one configuration. It is feasible if all its constraint values are <= 0.
+
+    Attributes:
+        best: (m,) smallest value of each objective over feasible entries; NaN without feasible entries.
+        worst: (m,) largest value of each objective over feasible entries; without constraints it can serve
+            as reference point of the hypervolume.
+        best_mean: (m,) smallest mean over seeds, among configurations whose entries are all feasible.
+        feasible_fraction: fraction of the existing entries that are feasible.
+    """
+
+    best: np.ndarray
+    worst: np.ndarray
+    best_mean: np.ndarray
+    feasible_fraction: np.ndarray
 
 
 def load_table(

@@ -19,7 +19,7 @@ from parzax.lens.results.default_level import MOST_SEEDS as MOST_SEEDS
 from parzax.lens.results.default_level import pick_level
 from parzax.lens.results.labels import short_labels
 from parzax.space import Space
-from parzax.status import OF_LEVELS, Status, describe, status_names
+from parzax.status import OF_LEVELS, Status, describe
 
 _BACKENDS = ("pandas", "polars", "pyarrow")
 _ROWS, _LEVELS, _NAMES = 30, 6, 3  # most rows and levels of a table, and names beside a status
@@ -243,7 +243,7 @@ class AbstractResult(abc.ABC):
         columns = {"seed": seeds} if len(shape) > 2 else {}
         columns |= {"level": self.levels[:, None], **self._columns(), "status": self.estimates.status}
         columns = {name: np.broadcast_to(x, shape).flatten() for name, x in columns.items()}
-        names = [status_names(bits) for bits in columns["status"].tolist()]
+        names = [Status(bits).name if bits else "" for bits in columns["status"].tolist()]
         return columns | {"status_names": np.array(names, dtype=object)}
 
     def to_dataframe(self, backend: str | None = None) -> Any:

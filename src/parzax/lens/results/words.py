@@ -42,7 +42,7 @@ def importance_sentences(result: Any, level: int) -> list[str]:
 
 
 def interaction_sentences(result: Any, level: int) -> list[str]:
-    """The three sentences of a `parzax.InteractionResult` at the ``level``-th level."""
+    """The three sentences of a `parzax.lens.results.InteractionResult` at the ``level``-th level."""
     labels, mean, above = result.labels, result.over_seeds()[0][level], result.above[level]
     if not labels:
         return ["What mattered: there are no pairs, as the space has a single parameter."]
@@ -73,7 +73,7 @@ def interaction_sentences(result: Any, level: int) -> list[str]:
 
 
 def comparison_sentences(result: Any, level: int) -> list[str]:
-    """The three sentences of a `parzax.Comparison` at the ``level``-th level."""
+    """The three sentences of a `parzax.lens.results.Comparison` at the ``level``-th level."""
     labels, change = result.labels, result.difference[level]
     best = f"the best {percent(result.levels[level])} ({result.goal})"
     named = [f"{labels[j]} ({change[j]:+.2f})" for j in result.order(level) if result.differs[level, j]]

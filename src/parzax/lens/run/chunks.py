@@ -63,7 +63,7 @@ def map_chunks(
     >>> import jax.numpy as jnp
     >>> import numpy as np
     >>> import parzax as px
-    >>> px.map_chunks(jnp.square, (np.arange(5.0),), 2)
+    >>> px.lens.run.map_chunks(jnp.square, (np.arange(5.0),), 2)
     array([ 0.,  1.,  4.,  9., 16.], dtype=float32)
     """
     size = _checks.whole_number("size", size, 1)

@@ -41,8 +41,8 @@ def optimize_many(
         keys: (s,) one key per run.
         sampler, problem, n_evaluations, n_confirm, n_parallel: as in `parzax.optimize`.
         lanes: runs per chunk, on each device.
-        folder: where to keep finished chunks, one file each, as in `parzax.map_chunks`. After a kill, the
-            same call computes only the missing chunks and returns the same bits.
+        folder: where to keep finished chunks, one file each, as in `parzax.lens.run.map_chunks`. After a
+            kill, the same call computes only the missing chunks and returns the same bits.
         mesh: devices, in a mesh with one axis; None computes on the default device. Each device does
             ``lanes`` runs at a time, and devices do not communicate.
         progress: whether to show a progress bar on stderr; None shows one on a terminal.
