@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks.studies.papers.cond_ped_anova import naive
 
 import parzax as px
 
@@ -38,9 +39,9 @@ def test_bounds_stay_with_their_rows():
     obs = _read({"x": (0, "c")})
     np.testing.assert_array_equal(obs.select([True, False, True]).bounds["x"], WANTED)
     np.testing.assert_array_equal(obs.with_weight([1.0, 2.0, 3.0]).bounds["x"], WANTED)
-    np.testing.assert_array_equal(px.naive.filtering(obs, "x").bounds["x"], WANTED)
-    assert px.naive.filtering(obs, "c").bounds == {}
-    assert px.naive.expansion(obs).bounds is None
+    np.testing.assert_array_equal(naive.filtering(obs, "x").bounds["x"], WANTED)
+    assert naive.filtering(obs, "c").bounds == {}
+    assert naive.expansion(obs).bounds is None
 
 
 def test_seeds():

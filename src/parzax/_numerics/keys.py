@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int
+from jaxtyping import Int, Shaped
 
 from parzax._numerics.arrays import namespace
 
@@ -40,7 +40,7 @@ def float_of_key(key: Any, dtype: Any = None) -> Any:
     return bits.view(dtype) if xp is np else jax.lax.bitcast_convert_type(bits, dtype)
 
 
-def count_below(table: Any, x: Int[Array, "..."], start: Any, size: Any, largest: int) -> Int[Any, "..."]:
+def count_below(table: Any, x: Shaped[Any, "..."], start: Any, size: Any, largest: int) -> Int[Any, "..."]:
     """Number of entries below x among the ascending ``table[start + 1], ..., table[start + size]``.
 
     The bisection has ``largest.bit_length()`` unrolled steps, so compiled code has no loop

@@ -12,6 +12,7 @@ that is in no regime therefore is the prior.
 """
 
 import math
+import operator
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -98,7 +99,7 @@ def _product(part: Regimes, kernels: Any) -> LogKernels:
 
 def _few_values(part: Regimes, kernels: AbstractKernel, n_slots: int) -> LogKernels:
     """Terms of discrete regimes with few values: the log mass of the value that the point has."""
-    lower, upper = (jnp.asarray(ends) for ends in part.cells)
+    lower, upper = jnp.asarray(part.cells)
     over_rows = jax.vmap(lambda kernel, low, high: kernel.log_mass(low, high), in_axes=(0, None, None))
     masses = jax.vmap(jax.vmap(over_rows, in_axes=(None, 0, 0)))(kernels, lower, upper)
     masses = _flat(finite(masses, n_slots))
@@ -138,24 +139,27 @@ def _many_values(
         by_cell = over(lambda *cell: over(lambda kernel: kernel.log_mass_of_cell(*cell))(kernels))
         return finite(by_cell(*cells), n_slots)
 
-    regimes, read = (axis, kernels), masses
+    regimes: Any = (axis, kernels)
+    read: Callable[..., Array] = masses
     is_table = not isinstance(n_points, int) or (part.most < n_points)
     if is_table and part.most * math.prod(shape) <= _TABLE:
         every = jnp.minimum(jnp.arange(part.most, dtype=jnp.int32)[None], last)
         regimes = jax.lax.map(lambda one: masses(*one), (regimes, every))
-        read = lambda table, number: table[number]  # noqa: E731
+        read = operator.getitem
     elif part.is_lattice and dtype == jnp.float32:
         size = (last + 1).astype(dtype)
         lattice = jax.vmap(LatticeMasses.of)(1 / (size * kernels.scale))
         centre, wide = jnp.round(kernels.place * size - 0.5), jax.tree.map(lambda a: a[:, -1:], kernels)
         regimes = lattice, centre, kernels.log_inside, present, (axis, wide)
 
-        def read(regime: Any, number: Int[Array, " j"]) -> Float[Array, "j n"]:
+        def on_lattice(regime: Any, number: Int[Array, " j"]) -> Float[Array, "j n"]:
             lattice, centre, log_inside, present, wide = regime
             distance = jnp.abs(number.astype(dtype)[:, None] - centre[None])
             exponent, factor = jax.vmap(lattice.at)(distance)
             logs = exponent + jnp.log(factor) - log_inside[None]
             return jnp.where(present[None], logs, masses(wide, number))
+
+        read = on_lattice
 
     def terms(at: Points) -> Float[Array, "j n"]:
         # A value number from another regime may be too large here; its cell would have NaN derivatives.

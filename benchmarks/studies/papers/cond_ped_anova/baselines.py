@@ -10,6 +10,7 @@ import optuna
 
 import parzax as px
 from benchmarks.optuna_peer import end_to_end, study_of
+from benchmarks.studies.papers.cond_ped_anova import naive
 from benchmarks.studies.papers.cond_ped_anova.curves import (
     ESTIMATORS,
     LEVELS,
@@ -23,7 +24,6 @@ from benchmarks.studies.papers.cond_ped_anova.curves import (
 from benchmarks.studies.papers.cond_ped_anova.statements import DISJOINT, MOVING, OVERLAP
 from benchmarks.studies.papers.rows import OURS_ALONE, Range, Row, Verdict, by_the_larger, judged
 from benchmarks.studies.papers.runs import Arrays, Unit
-from parzax import naive
 
 COMPARED, SAME, NEGLIGIBLE = (0.1, 0.5), Range(0, 1e-10), Range(0, 0.01)
 # By variant, and the problem on which it is compared with Optuna.

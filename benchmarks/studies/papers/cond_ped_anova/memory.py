@@ -11,12 +11,12 @@ import numpy as np
 import optuna
 
 from benchmarks.optuna_peer import study_of
+from benchmarks.studies.papers.cond_ped_anova import naive
 from benchmarks.studies.papers.cond_ped_anova.peers import evaluated
 from benchmarks.studies.papers.cond_ped_anova.statements import MOVING
 from benchmarks.studies.papers.cond_ped_anova.times import MOST_FANOVA, SIZES, drawn, drawn_on
 from benchmarks.studies.papers.rows import Range, Row, judged, missing
 from benchmarks.studies.papers.runs import Arrays, Unit
-from parzax import naive
 
 # f-ANOVA's memory is taken at these, and drawn on to twice its largest log; the paper's machine has 16 GB.
 MEMORY, MEMORY_SIZES, RAM = "times/memory", (2**8, 2**9, 2**10), Range(16.0)

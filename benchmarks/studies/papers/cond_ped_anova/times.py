@@ -12,12 +12,12 @@ import optuna
 
 import parzax as px
 from benchmarks.optuna_peer import study_of
+from benchmarks.studies.papers.cond_ped_anova import naive
 from benchmarks.studies.papers.cond_ped_anova.curves import PROBLEMS
 from benchmarks.studies.papers.cond_ped_anova.peers import evaluated
 from benchmarks.studies.papers.cond_ped_anova.statements import DISJOINT, MOVING
 from benchmarks.studies.papers.rows import Range, Row, Verdict, judged, missing
 from benchmarks.studies.papers.runs import Arrays, Unit
-from parzax import naive
 from parzax.adapters.optuna import CondPedAnovaImportanceEvaluator
 
 # The text names one problem and may mean either; the largest logs of f-ANOVA; seconds that a cell may take.

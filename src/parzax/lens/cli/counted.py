@@ -67,7 +67,8 @@ def count_log(
     notes = (f"bounds of all {n} rows: {'; '.join(texts)}",) * (args.space is None and bool(texts))
     notes += (f"kinds, choices and repeats were looked for in {plural(table.n, 'row')}",)
     inferred = obs.report.inferred + notes
-    report = replace(obs.report, inferred=inferred, n_rows=n, n_failed=n - count_rows_of(parts, target))
+    n_failed = n - count_rows_of(parts, target, direction)
+    report = replace(obs.report, inferred=inferred, n_rows=n, n_failed=n_failed)
     return replace(obs, space=space, report=report), counts
 
 

@@ -130,11 +130,14 @@ def scan(frame: Any) -> dict[str, Any]:
     return {str(file): pl.scan_parquet(file, glob=False) for file in files}
 
 
-def count_rows_of(parts: dict[str, Any], target: str | None = None) -> int:
-    """Number of rows of all parts, or of those with a finite number as the target."""
+def count_rows_of(parts: dict[str, Any], target: str | None = None, direction: str = "minimize") -> int:
+    """Number of rows of all parts, or of those whose target is neither missing nor the worst infinity."""
     import polars as pl
 
-    rows = pl.len() if target is None else pl.col(target).is_finite().sum()
+    rows = pl.len()
+    if target is not None:
+        values = pl.col(target).cast(pl.Float64)
+        rows = (values.is_not_nan() & (values != (np.inf if direction == "minimize" else -np.inf))).sum()
     total = 0
     for part, lazy in parts.items():
         with _readable(part):

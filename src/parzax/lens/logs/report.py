@@ -45,8 +45,6 @@ class ImportReport:
         order: a sentence if the rows of a table are sorted by a result, which hides whether the search
             learned; "" otherwise.
         chosen: a sentence on the objective of a table if none was named and its format has one result only.
-        level: in a result, a sentence on its level if none was given and it is not 0.1; "" otherwise.
-        groups: in a result, a sentence on rows that belong together; "" if every row stands alone.
     """
 
     n_rows: int
@@ -63,8 +61,6 @@ class ImportReport:
     steps: str = ""
     order: str = ""
     chosen: str = ""
-    level: str = ""
-    groups: str = ""
 
     def lines(self, n_seeds: int = 1) -> list[str]:
         """The report as short lines of text; with several seeds they say whether a number is per seed or not.
@@ -76,18 +72,18 @@ class ImportReport:
         of_all = f" of all {n_total}" if n_seeds > 1 else ""
         rows = plural(self.n_rows, "row") + f" in each of {n_seeds} seeds" * (n_seeds > 1)
         rows = rows if self.n_total is None else f"{n_total} rows in {n_seeds} seeds"
-        out = [*filter(None, [self.level, self.chosen]), f"{rows}, {' and '.join(self.direction)}"]
+        out = [*filter(None, [self.chosen]), f"{rows}, {' and '.join(self.direction)}"]
         out += [f"left out: {count}{of_all} ({reason})" for reason, count in self._lost.items()]
         if self.n_failed:
             fate = "left out" if self.failed == "drop" else "ranked last"
             out.append(f"{self.n_failed}{of_all} without a usable objective value, {fate}")
-        out += [*filter(None, [self.steps, self.order, self.groups]), *[LEARNED] * self.learned]
+        out += [*filter(None, [self.steps, self.order]), *[LEARNED] * self.learned]
         out += [f"{name}: {text}" for name, text in self.moving.items()]
         out += [f"left out, not parameters: {text}" for text in self.left_out]
         return out + [f"inferred: {text}" for text in self.inferred]
 
     def doubts(self) -> list[str]:
-        """A sentence if an objective is minimised because nothing says its direction; to be read first."""
+        """A sentence if an objective is minimised because nothing says its direction."""
         line = _SMALLER + ", with one word for each objective" * (len(self.direction) > 1)
         return [line] * any("--direction" in sentence for sentence in self.inferred)
 

@@ -85,7 +85,8 @@ def optimize_many(
         arrays, static = eqx.partition((sampler, problem), eqx.is_array)
 
         def text(keys: Any, arrays: Any) -> Any:
-            return _chunk.__wrapped__(keys, *eqx.combine(arrays, static), of_run, mesh)
+            sampler, problem = eqx.combine(arrays, static)
+            return _chunk.__wrapped__(keys, sampler, problem, of_run, mesh)
 
         lowered = jax.jit(text).lower(jax.ShapeDtypeStruct((size,), keys.dtype), arrays)
         work = {"runs": len(keys), "size": size, **of_run._asdict()}
