@@ -185,7 +185,7 @@ def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
 
 
 def test_the_bar_of_a_resumed_call(tmp_path, capsys):
-    """Chunks that are read take no time, so the time left is estimated from the others."""
+    """Rows of chunks that are read count too; the bar ends at all rows."""
     px.lens.run.map_chunks(summary, ARGUMENTS, 5, folder=tmp_path)
     for i in (2, 3):
         (tmp_path / f"chunk_{i:06d}.npz").unlink()

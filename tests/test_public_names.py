@@ -73,7 +73,6 @@ PACKAGES = {
         "BySimilarity",
         "Comparison",
         "SourceRows",
-        "Sources",
         "Stacking",
         "task_kernel",
         "total_variation",

@@ -144,7 +144,7 @@ Case("-inf is the best", losses=np.r_[-np.inf, LOSS[1:]], check=equals_plain)
 Case(
     "-inf under maximize",
     losses=np.r_[np.inf, -LOSS[1:]],
-    options={"direction": "maximize"},
+    options={"directions": "maximize"},
     check=equals_plain,
 )
 Case(
@@ -261,7 +261,7 @@ for _name, _region in (
 Case("objective 1 of 1", call={"objective": 1}, error="objective")
 Case("objective -1", call={"objective": -1}, error="objective")
 Case("objective text", call={"objective": "a"}, error="objective")
-Case("a mode string as estimator", call={"estimator": "optuna"}, error="estimator")
+Case("a mode string as divergence", call={"divergence": "pearson"}, error="divergence")
 Case("unknown reference", call={"reference": "global"}, error="reference")
 
 # --- values and their space ------------------------------------------------------------------
@@ -333,10 +333,10 @@ Case(
     error="weight: .*row 1 is",
 )
 Case("too few weights", options={"weight": np.ones(N - 1)}, error="weight must have shape")
-Case("direction text", options={"direction": "min"}, error="direction must be one of")
+Case("direction text", options={"directions": "min"}, error="direction must be one of")
 Case(
     "two directions for one loss",
-    options={"direction": ["minimize", "maximize"]},
+    options={"directions": ["minimize", "maximize"]},
     error="directions: 2 for 1 objective",
 )
 Case("failed text", options={"failed": "ignore"}, error="failed must be one of")
@@ -387,10 +387,8 @@ def _result(case: Case, seeds: bool):
             if key in options:
                 options[key] = _seeded(options[key])
     obs = px.Observations.from_arrays(case.space, values, losses, **options)
-    call = {"estimator": coarse_method(False)} | {
-        k: v for k, v in case.call.items() if k in ("objective", "estimator", "reference")
-    }
-    return px.cond_ped_anova(obs, case.levels, region=case.region, **call)
+    given = {k: v for k, v in case.call.items() if k in ("objective", "divergence", "reference")}
+    return px.cond_ped_anova(obs, case.levels, region=case.region, **coarse_method(False) | given)
 
 
 def _try(case: Case, seeds: bool):

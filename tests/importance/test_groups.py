@@ -209,7 +209,7 @@ def test_an_effect_is_found_through_repeats() -> None:
     space = px.Space({name: px.Float(0, 1) for name in "abc"})
     obs = px.Observations.from_arrays(space, x[rows], loss[rows] + 0.01 * rng.normal(size=2000), groups=rows)
     result = px.cond_ped_anova(obs, n_resamples=50, n_shuffles=99)
-    assert result.levels == 0.11  # eleven configurations
+    assert result.levels == 0.12  # twelve configurations
     assert result.importance[0, 0] > 0.8
     assert result.uncertainty is not None
     assert result.uncertainty.above_chance[0].tolist() == [True, False, False]

@@ -89,7 +89,7 @@ def test_maximize_is_minus():
     values, losses = zoo()
     losses[:3] = [-np.inf, np.inf, np.nan]
     a = zoo_sweep(values, losses)
-    b = zoo_sweep(values, -losses, direction="maximize")
+    b = zoo_sweep(values, -losses, directions="maximize")
     np.testing.assert_array_equal(a.counts, b.counts)
     assert a.n_region == len(losses) - 2
 

@@ -340,6 +340,6 @@ def test_refusals(tmp_path):
         px.report(logs.result(), tmp_path / "missing" / "page.html")
     with pytest.raises(ValueError, match="max_parameters"):
         px.report(logs.result(), path, max_parameters=0)
-    with pytest.raises(TypeError, match=r"interactions must be a parzax\.InteractionResult"):
+    with pytest.raises(TypeError, match=r"interactions must be a parzax\.lens\.results\.InteractionResult"):
         px.report(logs.result(), path, interactions=np.zeros(3))
     assert not path.exists()

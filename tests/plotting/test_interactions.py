@@ -113,7 +113,7 @@ def test_without_permutations_what_is_zero_is_grey():
 
 
 def test_what_is_refused(found):
-    with pytest.raises(TypeError, match=r"result must be a parzax\.InteractionResult"):
+    with pytest.raises(TypeError, match=r"result must be a parzax\.lens\.results\.InteractionResult"):
         interactions(np.eye(3))
     with pytest.raises(ValueError, match="no parameter 'nope'"):
         interactions(found, parameters=["x", "nope"])

@@ -1,5 +1,6 @@
 """How often the sweep is compiled and dispatched."""
 
+from dataclasses import replace
 from functools import partial
 
 import jax
@@ -8,8 +9,8 @@ import pytest
 from conftest import QUICK, synthetic_observations
 
 import parzax as px
+from parzax.importance.encode import without_values
 from parzax.importance.estimate import estimate_seeds
-from parzax.importance.layout import layout
 from parzax.lens.results import sweep as _module
 
 
@@ -64,13 +65,12 @@ def test_equations_of_the_program(space, most):
         "o": px.Float(0, 1, step=0.25), "p": px.Categorical(["x", "y"]), "q": px.Int(0, 1000),
     }  # fmt: skip
     domains = mixed if space == "mixed" else {name: px.Float(0, 1) for name in "abc"}
-    program = partial(
-        estimate_seeds, place=tuple(range(99)), layout=layout(px.Space(domains), px.Grid()),
-        divergence=px.divergence.Explained(), balance=True, uniform_when_undefined=False, reference="region",
-    )  # fmt: skip
-    codes, level = np.zeros((1, len(domains), 1024), np.uint8), np.zeros((1, 1024), np.uint8)
-    traced = jax.make_jaxpr(lambda *arrays: program(arrays[0], arrays[1], None, arrays[2]))
-    n = _n_equations(traced(codes, level, np.zeros((1, 99), np.int32)).jaxpr)
+    space_of = px.Space(domains)
+    x = np.asarray(space_of.sample(jax.random.key(0), 1024), np.float64)
+    one = px.encode(space_of, x, np.arange(1024.0), np.arange(1, 100) / 100)
+    log = jax.tree.map(lambda a: a[None], replace(without_values(one), rank=None))
+    how = (px.divergence.Explained(), "region", True, False)
+    n = _n_equations(jax.make_jaxpr(partial(estimate_seeds, how=how))(log).jaxpr)
     print(f"\n{space}: {n} equations")
     assert 100 < n <= most
 
@@ -84,7 +84,7 @@ def test_one_dispatch_of_the_whole_sweep(monkeypatch):
     original = _module.sweep
 
     def counted(*args, **kwargs):
-        calls.append(args[0].shape)
+        calls.append(args[0].codes.shape)
         return original(*args, **kwargs)
 
     monkeypatch.setattr(_module, "sweep", counted)
