@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Int, Shaped
+from jaxtyping import Integer, Shaped
 
 from parzax._numerics.arrays import namespace
 
@@ -40,7 +40,9 @@ def float_of_key(key: Any, dtype: Any = None) -> Any:
     return bits.view(dtype) if xp is np else jax.lax.bitcast_convert_type(bits, dtype)
 
 
-def count_below(table: Any, x: Shaped[Any, "..."], start: Any, size: Any, largest: int) -> Int[Any, "..."]:
+def count_below(
+    table: Any, x: Shaped[Any, "..."], start: Any, size: Any, largest: int
+) -> Integer[Any, "..."]:
     """Number of entries below x among the ascending ``table[start + 1], ..., table[start + size]``.
 
     The bisection has ``largest.bit_length()`` unrolled steps, so compiled code has no loop

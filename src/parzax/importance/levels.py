@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Integer, Shaped
 
 from parzax import _checks
 from parzax._numerics import count_below, namespace, ordered_key
@@ -30,7 +30,7 @@ def level_sets(
     optuna_rounding: bool,
     ranks: bool = True,
     cutoffs: Float[Any, " q1"] | None = None,
-) -> tuple[Int[Any, " n"], Any, Int[Any, " q"]]:
+) -> tuple[Integer[Any, " n"], Any, Int[Any, " q"]]:
     """``level``, ``rank`` and ``status`` of `parzax.Encoded`; a set includes the rows tied with its cut-off.
 
     Rows that are not ``usable``, rows of weight 0, and rows whose loss is NaN are in no set. ``ranks`` says

@@ -132,7 +132,7 @@ def _numbers(result: parzax.ImportanceResult) -> _Numbers:
         mean=mean,
         low=low,
         high=high,
-        p=[list(of_level.get("p", [""] * mean.shape[1])) for of_level in cells],
+        p=[list(of_level.get("p") or [""] * mean.shape[1]) for of_level in cells],
         pale=np.asarray(~result.above[order]),
         rough=(result.usual_status[order] & int(parzax.Status.LOW_DATA) != 0).any(axis=1),
         ranking=np.argsort(-np.nan_to_num(mean).mean(axis=0), kind="stable").tolist(),
