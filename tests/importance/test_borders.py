@@ -60,7 +60,7 @@ def adversarial(domain: px.space.Domain, grid: px.Grid, dtype=np.float64) -> np.
     slack = np.array([0, 64 * 2.0**-52, 4 * 2.0**-23, 1e-6])
     with np.errstate(over="ignore", invalid="ignore"):
         slacks = np.concatenate([ends * (1 + slack[:, None]), ends * (1 - slack[:, None])]).reshape(-1)
-        step = float(getattr(axis, "step", 1.0))
+        step = 1.0 if getattr(axis, "step", None) is None else float(axis.step)
         steps = (values[:, None] + step * np.array([-1, -0.5, -1e-3, 1e-3, 0.5, 1])).reshape(-1)
         listed = (values[:, None] * np.array([1 - 1e-6, 1 + 1e-6])).reshape(-1)
         found = around(np.concatenate([borders, values, ends, slacks, steps, listed]), dtype)

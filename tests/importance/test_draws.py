@@ -1,10 +1,11 @@
-"""Random samples of rows: their sizes, how often each row is in one, and the level sets of a sample."""
+"""Random samples of rows: their sizes, and how often each row is in one."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from parzax.importance.draws import METHODS, sample_levels
+
+from parzax.importance.resample import METHODS
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -22,17 +23,3 @@ def test_each_row_is_drawn_alike(method):
 def test_nothing_to_draw_from(method):
     weight = jax.jit(lambda key: METHODS[method](key, 3, jnp.int32(0), jnp.int32(0)))(jax.random.key(0))
     assert weight.tolist() == [0, 0, 0]
-
-
-def test_levels_of_a_sample_against_a_loop():
-    """A row is in the first set that still lacks rows after all better ones of the sample; ties share it."""
-    rng = np.random.default_rng(0)
-    weight, loss = rng.integers(0, 3, (5, 20)), np.sort(rng.integers(0, 8, 20))
-    first_tied = np.searchsorted(loss, loss).astype(np.int32)
-    needed = np.array([3, 7, 20])
-    level_after = (needed[None] <= np.arange(42)[:, None]).sum(axis=1).astype(np.int32)
-    found = jax.jit(sample_levels)(*(a.astype(np.int32) for a in (weight, first_tied, level_after)))
-    for sample, levels in zip(weight, np.asarray(found), strict=True):
-        for row, level in enumerate(levels):
-            better = sample[loss < loss[row]].sum()
-            assert level == (needed <= better).sum()
