@@ -51,8 +51,8 @@ def end_to_end(
 def on_arrays(obs: px.Observations, levels: np.ndarray, bits: int) -> np.ndarray:
     """The same from arrays to arrays: level sets, codes, one compiled call."""
     with jax.enable_x64(bits == 64):
-        encoded, _ = encode_log(obs, obs.losses[..., 0], levels, 1.0, PARITY.grid, rows=capacity(obs.n))
-        return np.asarray(estimate_batch(encoded, PARITY, "region").variance)
+        encoded, _ = encode_log(obs, obs.losses[..., 0], levels, 1.0, PARITY["grid"], rows=capacity(obs.n))
+        return np.asarray(estimate_batch(encoded, (PARITY["divergence"], "region", False, False)).variance)
 
 
 def compare(
@@ -142,10 +142,10 @@ def sweep(*, repeats: int, every: int, checked: int) -> list[Row]:
         ARRAYS: lambda: [optuna_peer.on_arrays(obs, seed, x) for seed in range(10) for x in chosen],
     }
     rows = [
-        (STUDY, 64, 1000, None),
-        (STUDY, 32, 2000, None),
-        (ARRAYS, 64, 400, None),
-        (ARRAYS, 32, 800, 600),
+        (STUDY, 64, 1000, 800),
+        (STUDY, 32, 2000, 1200),
+        (ARRAYS, 64, 400, 230),
+        (ARRAYS, 32, 800, 320),
     ]
     work, scale = "99 levels x 10 seeds, N = 1000", len(LEVELS) / len(chosen)
     return compare(
@@ -260,7 +260,7 @@ def estimators(*, repeats: int) -> list[Row]:
 
 def jobs(quick: bool) -> Iterator[command.Job]:
     """Every row of the table."""
-    small = ({STUDY: 40, ARRAYS: 15}, {STUDY: 18, ARRAYS: 6})
+    small = ({STUDY: 40, ARRAYS: 15}, {STUDY: 15, ARRAYS: 4.5})
     # On arrays the ratio varies from machine to machine, since memory limits both sides.
     large = ({STUDY: 330, ARRAYS: 4}, {ARRAYS: 2.5})
     yield partial(single, 1000, *small, repeats=15 if quick else 41, inner=20)

@@ -101,7 +101,7 @@ def studies(n: int, *, repeats: int) -> list[Row]:
     keys = jax.random.split(jax.random.key(0), LANES)
     samplers = {"px.optuna_tpe": px.optuna_tpe(space), "px.tpe": px.tpe(space)}
     calls: dict[str, Any] = {
-        name: partial(px.optimize_many, sampler, problem, keys, n, lanes=LANES, progress=False)
+        name: partial(px.optimize_many, keys, sampler, problem, n, lanes=LANES, progress=False)
         for name, sampler in samplers.items()
     }
     first = {name: timing.once(call) for name, call in calls.items()}

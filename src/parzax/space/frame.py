@@ -123,10 +123,13 @@ class Frame:
         return jax.tree.map(lambda a: _narrowed(a, dtype), frame)
 
     @_QUIET
-    def encode(self, x: Float[Any, "n d"], given: Bool[Any, "n s"] | None = None) -> Points:
+    def encode(
+        self, x: Float[Any, "n d"], given: Bool[Any, "n s"] | None = None, places: bool = True
+    ) -> Points:
         """Points of native values (NaN where inactive, codes for categories).
 
-        ``given`` says which slots may apply according to the log; None allows all.
+        ``given`` says which slots may apply according to the log; None allows all. Without ``places`` the
+        values stand for the unit coordinates: regimes and validity alone take half the time.
         """
         value = self.spread(x)
 
@@ -135,7 +138,7 @@ class Frame:
             return index, axis.has(value, index)
 
         number, held = self.over(locate, value)
-        unit = self.over(lambda axis, v, i: axis.place(v, i), value, number)
+        unit = self.over(lambda axis, v, i: axis.place(v, i), value, number) if places else value
         return self._make_points(unit, number, value, held, namespace(x).isnan(x), given)
 
     def nearest(self, x: Float[Any, "n d"]) -> Points:

@@ -187,7 +187,7 @@ class Space:
                 raise ValueError(f"the regime of {self.names[slot.parameter]!r} {problem}")
             else:
                 given[:, s] = ~np.isnan(rows[:, slot.parameter])
-        at = self.frame().encode(rows, given)
+        at = self.frame().encode(rows, given, places=False)
         return at.regime.astype(np.int16).reshape(values.shape), at.valid.reshape(values.shape)
 
     def sample(self, key: PRNGKeyArray, n: int) -> Float[Array, "{n} d"]:

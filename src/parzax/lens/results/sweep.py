@@ -17,7 +17,7 @@ from parzax.lens.run.progress import is_shown
 # Counts of a chunk of seeds: the arrays that are computed from them take about 20 times their 4 bytes.
 _MOST_COUNTS = 1 << 24
 # Up to so many counts the work of an analysis is small, or middling.
-_SMALL, _MIDDLING = 1 << 13, 1 << 21
+_SMALL, _MIDDLING = 1 << 13, 1 << 16
 # With more cells of rows than this, a program without all optimisations takes several times as long.
 _MOST_ROWS = 1 << 17
 # More chunks than this show a progress bar on a terminal.
