@@ -17,12 +17,12 @@ import scipy.stats
 import parzax as px
 from benchmarks import pages
 from benchmarks.pages import Page
-from benchmarks.papers.drawing import save, short
-from benchmarks.papers.meta_learn_tpe.searches import EPSILON
-from benchmarks.papers.runs import Arrays, Unit
-from benchmarks.papers.tables import Table, families, tables
 from benchmarks.settings import adjusted
-from benchmarks.source_tasks import ball, best_losses, ellipsoid, log_of, problem_of
+from benchmarks.studies.papers.drawing import save, short
+from benchmarks.studies.papers.meta_learn_tpe.searches import EPSILON
+from benchmarks.studies.papers.runs import Arrays, Unit
+from benchmarks.studies.papers.tables import Table, families, tables
+from benchmarks.studies.source_tasks import ball, best_losses, ellipsoid, log_of, problem_of
 from parzax.samplers import RandomStart
 
 # Runs for each problem and option by sampler; one with sources takes fifteen times as long.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from benchmarks import ablation
 from benchmarks.settings import adjusted
-from benchmarks.source_tasks import ball
+from benchmarks.studies.source_tasks import ball
 
 import parzax as px
 

@@ -7,11 +7,6 @@ import jax
 import numpy as np
 import pytest
 import scipy.stats
-from benchmarks.papers.c_tpe.printed import Count
-from benchmarks.papers.c_tpe.results import Results
-from benchmarks.papers.c_tpe.settings import Setting
-from benchmarks.papers.rows import Verdict
-from benchmarks.papers.tables import Table
 from benchmarks.settings import adjusted
 from benchmarks.studies.papers import power
 from benchmarks.studies.papers.c_tpe import (
@@ -29,6 +24,11 @@ from benchmarks.studies.papers.c_tpe import (
     unconstrained,
     vanished,
 )
+from benchmarks.studies.papers.c_tpe.printed import Count
+from benchmarks.studies.papers.c_tpe.results import Results
+from benchmarks.studies.papers.c_tpe.settings import Setting
+from benchmarks.studies.papers.rows import Verdict
+from benchmarks.studies.papers.tables import Table
 
 import parzax as px
 

@@ -12,10 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
-from benchmarks.papers.c_tpe import settings
-from benchmarks.papers.runs import Arrays
-from benchmarks.papers.tables import Table
 from benchmarks.settings import adjusted
+from benchmarks.studies.papers.c_tpe import settings
+from benchmarks.studies.papers.runs import Arrays
+from benchmarks.studies.papers.tables import Table
 from parzax.samplers import Sampler
 
 # Losses (q, s, n) and constraints (q, s, n, c) of s runs at q thresholds.

@@ -9,14 +9,14 @@ import numpy as np
 import scipy.stats
 
 import parzax as px
-from benchmarks.papers import data, power
-from benchmarks.papers.c_tpe import settings
-from benchmarks.papers.c_tpe.printed import table_3
-from benchmarks.papers.c_tpe.searches import at_random, optimised
-from benchmarks.papers.rows import Range, Row, Verdict, judged, missing, together
-from benchmarks.papers.runs import Arrays
-from benchmarks.papers.tables import Table
 from benchmarks.settings import adjusted
+from benchmarks.studies.papers import data, power
+from benchmarks.studies.papers.c_tpe import settings
+from benchmarks.studies.papers.c_tpe.printed import table_3
+from benchmarks.studies.papers.c_tpe.searches import at_random, optimised
+from benchmarks.studies.papers.rows import Range, Row, Verdict, judged, missing, together
+from benchmarks.studies.papers.runs import Arrays
+from benchmarks.studies.papers.tables import Table
 
 PRESET, BY_N, HYPEROPT = "px.papers.tpe", "px.papers.tpe with Optuna's top", "Hyperopt"
 # Keys of runs come from these texts, the names of the two when the page was made.

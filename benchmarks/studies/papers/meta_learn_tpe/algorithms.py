@@ -8,10 +8,10 @@ import numpy as np
 import scipy.stats
 
 import parzax as px
-from benchmarks.papers.meta_learn_tpe.searches import EPSILON
-from benchmarks.papers.rows import Range, Row, Verdict, judged
-from benchmarks.papers.runs import Arrays
 from benchmarks.settings import adjusted
+from benchmarks.studies.papers.meta_learn_tpe.searches import EPSILON
+from benchmarks.studies.papers.rows import Range, Row, Verdict, judged
+from benchmarks.studies.papers.runs import Arrays
 
 # Algorithm 1: tasks, rows and parameters; rows below, by gamma = 0.1; eta.
 N_TASKS, N_ROWS, DIM, N_BELOW, ETA = 4, 100, 4, 10, 2.5

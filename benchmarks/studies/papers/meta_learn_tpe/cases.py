@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
-from benchmarks.papers.runs import Arrays
 from benchmarks.settings import adjusted
 from benchmarks.studies.papers.meta_learn_tpe.searches import EPSILON, with_eta
 from benchmarks.studies.papers.rows import (
@@ -20,6 +19,7 @@ from benchmarks.studies.papers.rows import (
     standard_error,
     together,
 )
+from benchmarks.studies.papers.runs import Arrays
 
 # Rows of a log; eta of the reduction.
 N_ROWS, ETA = 100, 2.5

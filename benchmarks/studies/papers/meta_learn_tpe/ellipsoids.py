@@ -8,8 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
-from benchmarks.papers.rows import Range
-from benchmarks.papers.runs import Arrays
 from benchmarks.settings import adjusted
 from benchmarks.studies.papers.meta_learn_tpe.searches import (
     EPSILON,
@@ -19,6 +17,8 @@ from benchmarks.studies.papers.meta_learn_tpe.searches import (
     with_count,
     with_eta,
 )
+from benchmarks.studies.papers.rows import Range
+from benchmarks.studies.papers.runs import Arrays
 from parzax.samplers import Sampler
 
 CENTERS, SIMILAR, FAR = (0, 1, 2, 3, 4), (0, 1), (2, 3, 4)

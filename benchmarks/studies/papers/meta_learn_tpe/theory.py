@@ -10,8 +10,6 @@ import numpy as np
 from scipy.special import ndtr
 
 import parzax as px
-from benchmarks.papers.runs import Arrays
-from benchmarks.papers.tables import Table
 from benchmarks.settings import adjusted
 from benchmarks.studies.papers.meta_learn_tpe.searches import COUNTS, EPSILON, with_count
 from benchmarks.studies.papers.rows import (
@@ -23,6 +21,8 @@ from benchmarks.studies.papers.rows import (
     missing,
     standard_error,
 )
+from benchmarks.studies.papers.runs import Arrays
+from benchmarks.studies.papers.tables import Table
 
 N_SETS, N_CELLS, N_TRIVIAL, N_ONSET = 500, 200, 7, 40
 N_KERNELS = 300

@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
-from benchmarks.papers import tables as tables_module
-from benchmarks.papers.meta_learn_tpe.searches import EPSILON, N_ROWS, runs, with_count, with_eta
-from benchmarks.papers.runs import Arrays
-from benchmarks.papers.tables import Table
 from benchmarks.settings import adjusted
+from benchmarks.studies.papers import tables as tables_module
+from benchmarks.studies.papers.meta_learn_tpe.searches import EPSILON, N_ROWS, runs, with_count, with_eta
+from benchmarks.studies.papers.runs import Arrays
+from benchmarks.studies.papers.tables import Table
 from parzax.samplers import RandomStart, Sampler
 
 N_EVALUATIONS, N_STARTUP = 100, 5
