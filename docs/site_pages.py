@@ -27,8 +27,8 @@ MATHS = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>',
 LINK = re.compile(r"\[([^\]]*)\]\((\.\.?/[^)#]*)(#[^)]*)?\)")
 # Packages whose members are used by name, beyond what stands in `parzax` itself.
 PACKAGES = (
-    "acquisition", "ages", "bandwidth", "density", "divergence", "gamma", "importance", "kernels", "merits", "meta",
-    "papers", "pareto", "plotting", "problems", "results", "samplers", "split", "adapters.optuna",
+    "acquisition", "ages", "bandwidth", "density", "divergence", "gamma", "importance", "kernels", "merits",
+    "meta", "papers", "pareto", "plotting", "problems", "results", "samplers", "split", "adapters.optuna",
     "adapters.configspace",
 )  # fmt: skip
 
