@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from benchmarks import first
 
-TASK = "importance, 20 parameters, 20 levels"
+TASK = "Optuna sampler, longest wait"
 
 
 @pytest.fixture
