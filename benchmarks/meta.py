@@ -32,7 +32,7 @@ from benchmarks.rows import Row
 from benchmarks.settings import adjusted
 from parzax.meta.sources import named_sources, source_rows, split_rows
 
-KERNEL, SHARE, KEPT_SHARE = 50.0, 1 / 3, 0.08
+KERNEL, SHARE, KEPT_SHARE = 50.0, 1 / 3, 0.06
 DIM, ROWS, SOURCES, POINTS = 10, 200, 5, 1000
 MANY, FEW, CANDIDATES = 1000, 100, 1024
 # Configurations whose scores are checked.
