@@ -91,7 +91,7 @@ def test_the_only_result_is_the_objective(tool):
         named = error.value.guess
     obs = px.Observations.from_dataframe(df, **named, warn=False)
     report = obs.report
-    assert (report.objectives, report.direction) == ((target,), (direction,))
+    assert (report.objectives, report.directions) == ((target,), (direction,))
     assert named or f"objective: {target}, the only result" in report.lines()
     assert any(f"a table of {tool}" in note for note in report.inferred)
     said = [note for note in report.inferred if note.startswith("direction:")]

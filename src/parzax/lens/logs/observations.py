@@ -298,7 +298,7 @@ class Observations:
     def __repr__(self) -> str:
         seeds = f"{' x '.join(map(str, self.batch_shape))} seeds x " if self.batch_shape else ""
         what = f"{seeds}{plural(self.n, 'row')}, {plural(len(self.space), 'parameter')}"
-        return f"Observations({what}, {' and '.join(self.report.direction)})"
+        return f"Observations({what}, {' and '.join(self.report.directions)})"
 
     def _repr_html_(self) -> str:
         rows = [["parameter", "active rows", "smallest", "largest"]]

@@ -33,7 +33,7 @@ class ImportReport:
         dropped: reason -> number of rows left out when reading (over all seeds).
         n_failed: rows (over all seeds) whose loss is NaN or the worst infinity; see ``failed``.
         failed: what happens to failed rows: "drop" leaves them out, "worst" ranks them last.
-        direction: one of "minimize", "maximize" per objective, as in the source.
+        directions: one of "minimize", "maximize" per objective, as in the source.
         inferred: sentences about everything that was inferred because it was not given.
         n_total: rows of all seeds together, if the seeds differ in their number of rows; None otherwise.
         moving: name of a parameter whose bounds move from row to row -> a sentence about its bounds. In a
@@ -48,7 +48,7 @@ class ImportReport:
     """
 
     n_rows: int
-    direction: tuple[str, ...]
+    directions: tuple[str, ...]
     failed: str = "drop"
     n_failed: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class ImportReport:
         of_all = f" of all {n_total}" if n_seeds > 1 else ""
         rows = plural(self.n_rows, "row") + f" in each of {n_seeds} seeds" * (n_seeds > 1)
         rows = rows if self.n_total is None else f"{n_total} rows in {n_seeds} seeds"
-        out = [*filter(None, [self.chosen]), f"{rows}, {' and '.join(self.direction)}"]
+        out = [*filter(None, [self.chosen]), f"{rows}, {' and '.join(self.directions)}"]
         out += [f"left out: {count}{of_all} ({reason})" for reason, count in self._lost.items()]
         if self.n_failed:
             fate = "left out" if self.failed == "drop" else "ranked last"
@@ -84,7 +84,7 @@ class ImportReport:
 
     def doubts(self) -> list[str]:
         """A sentence if an objective is minimised because nothing says its direction."""
-        line = _SMALLER + ", with one word for each objective" * (len(self.direction) > 1)
+        line = _SMALLER + ", with one word for each objective" * (len(self.directions) > 1)
         return [line] * any("--direction" in sentence for sentence in self.inferred)
 
     def say_lost(self, n_seeds: int = 1) -> str:
