@@ -15,9 +15,8 @@ from parzax.lens.logs import Observations
 from parzax.lens.logs.groups import find_groups
 from parzax.lens.logs.inference import describe_range
 from parzax.lens.logs.large import UnfitRowError, count, count_rows_of, scan, widen
-from parzax.lens.tables.files import find_files
-from parzax.lens.tables.frames import open_table
-from parzax.lens.tables.roles import bare_name
+from parzax.lens.tables.files import find_files, open_table
+from parzax.lens.tables.formats import bare_name
 from parzax.space import Float, Int
 
 # Rows up to which a log is read into memory; and rows that say what the columns are.

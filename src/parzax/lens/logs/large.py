@@ -12,13 +12,15 @@ from parzax import _checks
 from parzax._checks import Direction
 from parzax.importance import Counts, Grid
 from parzax.importance.levels import checked_cutoffs, checked_levels
+from parzax.lens._words import listed
+from parzax.lens.logs.columns import Column
 from parzax.lens.logs.counting import BlockCounter
 from parzax.lens.logs.cutoffs import find_cutoffs
 from parzax.lens.logs.labels import encode_columns
 from parzax.lens.run.progress import is_shown, progress_bar
-from parzax.lens.tables.columns import Column, listed
 from parzax.lens.tables.files import find_files
-from parzax.lens.tables.roles import bare_name, suggest
+from parzax.lens.tables.formats import bare_name
+from parzax.lens.tables.table import suggest
 from parzax.space import Categorical, Float, Int, Space
 
 # Rows of a block, which fits a cache.
