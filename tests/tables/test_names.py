@@ -33,23 +33,24 @@ STATES = """
 IDENTITIES = "Trial trial_number run_id Run_# row index run_name experiment_name job_id git_hash Nr"
 # Parameters of scikit-learn, gradient boosting, Hugging Face, Lightning, Stable-Baselines and their like.
 SETTINGS = """
-    lr learning_rate final_lr last_layer_lr val_fraction validation_fraction validation_split val_check_interval
-    val_ratio test_fraction eval_interval eval_temperature eval_top_k test_time_augmentation percent_train
-    warmup_ratio loss_weight loss_alpha class_weight step_size score_function score_threshold error_tolerance
-    reward_scale recall_weight dropout_rate drop_path mutation_rate max_grad_norm clip_grad_norm grad_norm_clip
-    gradient_clip_val top_p fp16 beta_1 adam_beta2 l2 l1_ratio time_constant init_std noise_std memory
-    success_threshold precision_weight weights threshold momentum temperature entropy_coef target_kl clip_range
-    positive_weight pct_start status_weight
+    lr learning_rate final_lr last_layer_lr val_fraction validation_fraction validation_split
+    val_check_interval val_ratio test_fraction eval_interval eval_temperature eval_top_k
+    test_time_augmentation percent_train warmup_ratio loss_weight loss_alpha class_weight step_size
+    score_function score_threshold error_tolerance reward_scale recall_weight dropout_rate drop_path
+    mutation_rate max_grad_norm clip_grad_norm grad_norm_clip gradient_clip_val top_p fp16 beta_1
+    adam_beta2 l2 l1_ratio time_constant init_std noise_std memory success_threshold precision_weight
+    weights threshold momentum temperature entropy_coef target_kl clip_range positive_weight pct_start
+    status_weight
 """
 COUNTS = """
-    train_batch_size per_device_train_batch_size eval_batch_size val_batch_size dev_batch_size validation_steps
-    validation_freq test_size test_every eval_steps eval_every eval_episodes train_size warmup_steps num_epochs
-    epochs epoch_size max_iter n_iter_no_change num_iterations rounds n_estimators n_trees min_samples_leaf
-    max_depth num_layers gradient_accumulation_steps random_state initial_state hidden_state_size state_dim
-    top_k best_of hidden_1 units_1 n_units_l0 steps_per_epoch updates_per_step samples_per_gpu total_steps
-    time_steps seq_len memory_size early_stopping early_stopping_rounds patience model_name model_size
-    index_type hash_size n_trials run_length hours width lora_rank unfreeze_at replay_memory
-    num_params_shared_layers return_sequences precision
+    train_batch_size per_device_train_batch_size eval_batch_size val_batch_size dev_batch_size
+    validation_steps validation_freq test_size test_every eval_steps eval_every eval_episodes train_size
+    warmup_steps num_epochs epochs epoch_size max_iter n_iter_no_change num_iterations rounds
+    n_estimators n_trees min_samples_leaf max_depth num_layers gradient_accumulation_steps random_state
+    initial_state hidden_state_size state_dim top_k best_of hidden_1 units_1 n_units_l0 steps_per_epoch
+    updates_per_step samples_per_gpu total_steps time_steps seq_len memory_size early_stopping
+    early_stopping_rounds patience model_name model_size index_type hash_size n_trials run_length hours
+    width lora_rank unfreeze_at replay_memory num_params_shared_layers return_sequences precision
 """
 
 
@@ -62,7 +63,7 @@ COUNTS = """
         (IDENTITIES, VALUES, "an identity"),
         (SETTINGS, VALUES, ""),
         (SETTINGS + COUNTS, WHOLE, ""),
-        ("epoch val_step training_iteration", WHOLE, "a counter of steps"),
+        ("epoch global_epoch training_iteration step", WHOLE, "a counter of steps"),
         ("loss eval_metric objective score splitter", None, ""),
         ("precision", VALUES, "a result"),
     ],

@@ -125,7 +125,7 @@ _STATE = re.compile(
 )
 _REPEAT = re.compile("(?:cv |data )?(?:fold|repeat|rep|replicate|replication)|(?:random )?seed")
 _STEP = re.compile(
-    r"(?:.* )?(?:(?:train|training|val|global|current|trainer) )*(?:epoch|iteration|round|budget|fidelity)"
+    r"(?:.* )?(?<!per )(?:(?:train|training|val|global|current|trainer) )*(?:epoch|iteration|round|budget|fidelity)"
     r"|(?:(?:global|trainer|train|training|current) )*(?:step|iter)"
 )
 
@@ -136,8 +136,8 @@ _REASONS = {
     "a state": _STATE,
     "a fold or a seed": _REPEAT,
     "a time": _TIME,
-    "a counter of steps": _STEP,
     "a result": _RESULT,
+    "a counter of steps": _STEP,
 }
 
 
@@ -296,11 +296,8 @@ def find_doubts(
     alike: dict[bytes, list[str]] = {}
     for name, code in codes.items():
         alike.setdefault(_pattern(name, code, numbers[name]), []).append(name)
-    repeats = max(
-        ([n for n in names if _repeats(codes[n], numbers[n])] for names in alike.values()),
-        key=len,
-        default=[],
-    )
+    repeating = [[n for n in names if _repeats(codes[n], numbers[n])] for names in alike.values()]
+    repeats = max(repeating, key=len, default=[])
     repeats = repeats if len(repeats) > 1 else []
     group, rows, guess = trial, "a trial", {}
     if trial is None:
