@@ -73,7 +73,7 @@ _LESS = _alternatives("""
 """)
 _OTHER_RESULTS = _alternatives("""
     aupr ap map r² scores? rouge meteor cider chrf pesq jaccard sensitivity specificity correct incorrect
-    metrics? objective fitness elbo likelihood loglikelihood aic bic kappa hits top pearsonr? spearmanr?
+    metric objective fitness elbo likelihood loglikelihood aic bic kappa hits top pearsonr? spearmanr?
     correlation divergence silhouette hypervolume g?flops flos macs throughput utilization sharpe drawdown pnl
     drop gap improvement savings reduction
 """)
@@ -125,8 +125,8 @@ _STATE = re.compile(
 )
 _REPEAT = re.compile("(?:cv |data )?(?:fold|repeat|rep|replicate|replication)|(?:random )?seed")
 _STEP = re.compile(
-    r"(?:.* )?(?<!per )(?:(?:train|training|val|global|current|trainer) )*(?:epoch|iteration|round|budget|fidelity)"
-    r"|(?:(?:global|trainer|train|training|current) )*(?:step|iter)"
+    "(?:.* )?(?<!per )(?:(?:train|training|val|global|current|trainer) )*(?:epoch|iteration|round|budget"
+    "|fidelity)|(?:(?:global|trainer|train|training|current) )*(?:step|iter)"
 )
 
 
