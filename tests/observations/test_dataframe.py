@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import parzax as px
-from parzax.lens.tables.columns import Table
-from parzax.lens.tables.frames import open_table
+from parzax.lens.tables.files import open_table
+from parzax.lens.tables.table import Table
 
 FRAMES = [pd.DataFrame, pl.DataFrame, pa.table]
 frames = pytest.mark.parametrize("frame", FRAMES, ids=["pandas", "polars", "pyarrow"])

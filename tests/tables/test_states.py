@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import parzax as px
-from parzax.lens.tables.columns import Column
+from parzax.lens.logs.columns import Column
 from parzax.lens.tables.files import read_table
-from parzax.lens.tables.states import read_states
+from parzax.lens.tables.trials import read_states
 
 N = 60
 RNG = np.random.default_rng(0)

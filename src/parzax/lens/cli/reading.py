@@ -14,16 +14,17 @@ import numpy as np
 from parzax import _checks
 from parzax._words import plural
 from parzax.lens._files import UNREADABLE
+from parzax.lens._words import listed
 from parzax.lens.cli.filters import filter_mask
 from parzax.lens.cli.writing import progress
 from parzax.lens.logs import Observations
+from parzax.lens.logs.columns import Column
 from parzax.lens.tables import recognise
-from parzax.lens.tables.columns import Column, Table, listed
 from parzax.lens.tables.doubts import DoubtError
 from parzax.lens.tables.files import KINDS, find_files, kind_of, read_table
-from parzax.lens.tables.objectives import find_directions, find_targets
+from parzax.lens.tables.reading import find_directions, find_targets
 from parzax.lens.tables.records import stack_tables
-from parzax.lens.tables.roles import named_columns, suggest
+from parzax.lens.tables.table import Table, named_columns, suggest
 from parzax.space import Categorical, Space
 from parzax.space.serialization import parse
 

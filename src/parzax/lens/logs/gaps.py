@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from parzax.lens.tables.columns import Column
+from parzax.lens.logs.columns import Column
 
 # Rows that are looked at; and different values up to which a column's values are looked at one by one.
 _MOST_ROWS, _MOST_VALUES = 4096, 20

@@ -8,8 +8,9 @@ import numpy as np
 
 from parzax import _checks
 from parzax._words import plural, visible
+from parzax.lens._words import listed
+from parzax.lens.logs.columns import Column, number_of
 from parzax.lens.logs.gaps import columns_with_conditions
-from parzax.lens.tables.columns import Column, listed, number_of
 from parzax.space import Categorical, Domain, Float, Int, Ordinal, Recorded, Space
 
 # Largest number of choices of a parameter, and longest text of a label.
@@ -112,7 +113,7 @@ def _infer_numeric(column: Column) -> tuple[Domain, str]:
         raise ValueError(f"{where}; leave out such rows, or the column")
     values = values[~np.isnan(values)]
     low, high = float(values.min()), float(values.max())
-    integers = column.integers or column.promoted
+    integers = column.integers
     if column.numbers is None:
         integers = all(isinstance(x, int) for x in column.labels)
     integers = integers and max(-low, high) <= _MAX_WHOLE

@@ -14,12 +14,12 @@ from parzax.importance import Counts, Grid
 from parzax.importance.encode import check_encodable, host_codes
 from parzax.importance.layout import layout
 from parzax.importance.levels import checked_cutoffs, checked_levels, level_weights
+from parzax.lens._words import listed
 from parzax.lens.logs.labels import encode_columns
 from parzax.lens.run.progress import is_shown, progress_bar
-from parzax.lens.tables.columns import listed
-from parzax.lens.tables.files import find_files
-from parzax.lens.tables.frames import open_table
-from parzax.lens.tables.roles import bare_name, suggest
+from parzax.lens.tables.files import find_files, open_table
+from parzax.lens.tables.formats import bare_name
+from parzax.lens.tables.table import suggest
 from parzax.space import Categorical, Space
 from parzax.space.checks import check_regimes
 from parzax.status import Status

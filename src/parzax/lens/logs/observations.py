@@ -15,14 +15,13 @@ from parzax._words import plural
 from parzax.importance import Encoded, Grid
 from parzax.importance.levels import checked_levels
 from parzax.lens._rows import row_mask
-from parzax.lens.logs.dataframe import TableOptions, read_logs
 from parzax.lens.logs.encoding import encode_log
 from parzax.lens.logs.report import ImportReport
 from parzax.lens.logs.validation import check_arrays, stack_seeds
-from parzax.lens.tables import Format
 from parzax.space import Categorical, Space
 
 if TYPE_CHECKING:
+    from parzax.lens.tables import Format
     from parzax.meta import SourceRows
     from parzax.samplers import Trace
 
@@ -165,7 +164,7 @@ class Observations:
         step: str | None = None,
         per_trial: str = "last",
         groups: str | None = None,
-        format: Format | None = None,
+        format: "Format | None" = None,
         warn: bool = True,
     ) -> "Observations":
         """Read a table (pandas, polars, pyarrow, anything narwhals reads) or a file of one.
@@ -219,6 +218,8 @@ class Observations:
         >>> px.Observations.from_dataframe(df, space=px.Space({"x": px.Float(0, 1)}), directions="minimize")
         Observations(3 rows, 1 parameter, minimize)
         """
+        from parzax.lens.tables.reading import TableOptions, read_logs  # tables are read into logs
+
         options = TableOptions(
             target, directions, space, failed, weight, constraints, exclude, parameters, drop, bounds, seed,
             pruned, trial, step, per_trial, groups, format,
@@ -245,6 +246,8 @@ class Observations:
             TypeError, ValueError: as `from_dataframe`; for rows without a task, and tasks without a row to
                 use.
         """
+        from parzax.lens.tables.reading import TableOptions, read_logs
+
         given = TableOptions(target, **options)
         _checks.instance("task", task, str, "a column name")
         space, logs = read_logs(df, given, task=task, warn=warn)

@@ -12,7 +12,7 @@ from parzax.lens._palette import PALETTE
 from parzax.lens.plotting import _axes, _text
 from parzax.lens.results import ImportanceResult
 from parzax.lens.results.base import mean_and_error
-from parzax.lens.tables.roles import suggest
+from parzax.lens.tables.table import suggest
 from parzax.samplers import State, Trace
 
 # A line that repeats a colour of the palette gets the next pattern of dashes.

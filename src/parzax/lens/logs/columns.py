@@ -1,10 +1,9 @@
-"""Columns of numbers or labels, and tables of columns; each column is read once."""
+"""Columns of a log: numbers or labels, numbers that text spells, and words for a missing value."""
 
 import decimal
-import functools
 import numbers
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from shlex import quote
@@ -12,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from parzax._words import join_names
-from parzax.lens._words import word_set
+from parzax._words import plural
+from parzax.lens._words import listed, short, word_set
 
 # Words for a missing value, in small letters.
 MISSING = word_set("- -- ? none nan null n/a na <na> #n/a nat np.nan np.float32(nan) np.float64(nan)") | {""}
@@ -41,8 +40,8 @@ class Column:
     # The different labels, in order of appearance; labels of different types differ (1 and 1.0).
     labels: tuple[Any, ...] = ()
     index: Any = None  # (n,) which label each entry is, -1 where missing; None for a column of numbers
-    integers: bool = False  # whether the column's type is an integer
-    promoted: bool = False  # whether its floats may be integers, converted because of gaps (pandas does that)
+    # Whether the numbers are integers, by their type, or by their values where gaps or text made them floats.
+    integers: bool = False
     # Whether the column has a categorical type, so that numbers are labels too.
     categories: bool = False
     # Whether --filter (exclude= in Python) can leave out rows.
@@ -144,40 +143,119 @@ def number_of(label: Any) -> float | None:
     return None
 
 
-def _read_codes(read: Callable[[str], Column], n: int, name: str) -> np.ndarray:
-    """(n,) number of each row's value, -1 where missing; zeros for dates and the like."""
-    with suppress(ValueError):
-        return read(name).as_labels().index
-    return np.zeros(n, int)
+# --- numbers in text -----------------------------------------------------------------------------
+
+# Largest share of rows with words, not counting the words for a missing value.
+_MOST_WORDS = 0.2
+# A column with fewer different numbers with a unit may hold names, such as 2D.
+_LEAST_WITH_UNIT = 10
+# Words for a default. Any number of rows may have them, as with words for a missing value.
+_DEFAULTS = ("auto", "default")
+_INTEGER = re.compile(r"[+-]?\d+")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?|[+-]?[1-9]\d{0,2}(?:_\d{3})+")
+COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?|[+-]?\d{1,3}(?:\.\d{3})+,\d+")
+# Numbers whose comma can only be a decimal comma: it stands first or after a single 0, before a 0 with at
+# most one more digit, before four or more digits, or after groups of three digits with points.
+SURELY_COMMA = re.compile(r"[+-]?0?,\d+.*|[+-]?\d+,(?:0\d?|\d{4,})(?:[eE].*)?|[+-]?\d{1,3}(?:\.\d{3})+,\d+")
+_UNIT = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?) ?(%|[^\W\d_]+)")
+# Texts that may be no plain numbers: codes such as 007; groups of three digits, such as 1.024; versions.
+_CODE, _GROUPED, _VERSION = map(re.compile, (r"[+-]?0\d+", r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+", r"\d+\.\d+"))
+
+Spelling = Callable[[str], str | None]
 
 
-class Table:
-    """The columns of a log of ``n`` rows, by name; ``read`` returns a column and is called once for each."""
-
-    def __init__(self, names: Iterable[str], n: int, read: Callable[[str], Column]) -> None:
-        self.names = tuple(names)
-        self.n = n
-        self.read = functools.cache(read)
-        self.codes = functools.cache(functools.partial(_read_codes, self.read, n))
-
-    def without(self, *names: str) -> "Table":
-        """The table without some columns."""
-        return Table((name for name in self.names if name not in names), self.n, self.read)
+def _write_thousands(text: str) -> str:
+    return re.sub("[,_]", "", text) if _THOUSANDS.fullmatch(text) else text
 
 
-def listed(names: Sequence[Any], limit: int = 20) -> str:
-    """Names or labels for an error message, shortened."""
-    return join_names([short(name) for name in names], limit)
+def _write_comma(text: str) -> str | None:
+    if COMMA.fullmatch(text):
+        return text.replace(".", "").replace(",", ".")
+    return text if _INTEGER.fullmatch(text) else None
 
 
-def short(value: Any) -> str:
-    """The value's repr for an error message, shortened."""
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+def _write_unit(text: str) -> str | None:
+    return match[1] if (match := _UNIT.fullmatch(text)) else None
 
 
-def check_unique(names: Sequence[str]) -> None:
-    """Refuse a name that appears twice."""
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"column {short(twice)} appears more than once.")
+_NUMPY = "numbers written as NumPy's"
+_WITH_THOUSANDS = "numbers with signs between thousands"
+_WITH_COMMA = "numbers with decimal commas"
+_WITH_UNIT = "numbers with a unit behind, which is left off"
+# How numbers may be written -> a function that writes them plainly. The first one that fits all is used.
+_SPELLINGS: dict[str, Spelling] = {
+    "": str,
+    _NUMPY: lambda text: re.sub(r"\A(?:np|numpy)\.\w+\((.+)\)\Z", r"\1", text),
+    _WITH_THOUSANDS: _write_thousands,
+    _WITH_COMMA: _write_comma,
+    _WITH_UNIT: _write_unit,
+}
+
+
+def parse_numbers(column: Column, used: np.ndarray) -> tuple[Column, str]:
+    """The column as numbers, with words read as missing, and a sentence on how the numbers are written.
+
+    A column without numbers in the rows ``used`` (n,) is returned unchanged, with "". All texts with a digit
+    must be numbers in the same unambiguous spelling: 1.1 and 1.10 may be versions, and 01 is no number. Words
+    such as "None" may be frequent, other words must be rare.
+    """
+    if column.index is None or column.categories:
+        return column, ""
+    texts = [x if isinstance(x, str) else repr(x) for x in column.labels]
+    if len({*texts}) < len(texts) or any(isinstance(x, bool) for x in column.labels):
+        return column, ""
+    counts = np.bincount(column.index[used & (column.index >= 0)], minlength=len(texts))
+    rows = {text: int(count) for text, count in zip(texts, counts, strict=True) if count}
+    infinite = {text: x for text in texts if (x := number_of(text)) in (-np.inf, np.inf)}
+    words = [t for t in rows if t not in infinite and (says_missing(t) or not re.search(r"\d", t))]
+    spelled = rows.keys() - infinite.keys() - {*words}
+    rare = [word for word in words if not says_missing(word) and word.strip().lower() not in _DEFAULTS]
+    how = _find_spelling(spelled)
+    if how is None or sum(rows[word] for word in rare) > _MOST_WORDS * sum(rows.values()):
+        return column, ""
+    # In rows that are not used, any spelling of a number is accepted.
+    number_by_text = _spell(set(texts) - set(words), _SPELLINGS[how]) | infinite
+    values = np.array([*(number_by_text.get(text, np.nan) for text in texts), np.nan])[column.index]
+    sentences = [how] * bool(how)
+    if words:
+        n = plural(sum(rows[word] for word in words), "row")
+        sentences.append(f"no number in {n} ({listed(words, 4)}), so it is empty there")
+    integers = all(_INTEGER.fullmatch(text.strip()) for text in spelled)
+    return replace(column, numbers=values, labels=(), index=None, integers=integers), "; ".join(sentences)
+
+
+def _spell(texts: Iterable[str], write: Spelling) -> dict[str, float]:
+    """Text -> number, for the texts that the spelling fits."""
+    plain = {text: plainly for text in texts if (plainly := write(text.strip())) is not None}
+    return {text: number for text, plainly in plain.items() if (number := number_of(plainly)) is not None}
+
+
+def _find_spelling(texts: Collection[str]) -> str | None:
+    """The spelling in which all texts are numbers; None if there is none, or if they may be names."""
+    bare = [text.strip() for text in texts]
+    fitting = {how for how, write in _SPELLINGS.items() if len(_spell(texts, write)) == len(texts) > 0}
+    if not any(map(SURELY_COMMA.fullmatch, bare)):
+        fitting.discard(_WITH_COMMA)
+    if not _have_same_unit(bare):
+        fitting.discard(_WITH_UNIT)
+    first = next((how for how in _SPELLINGS if how in fitting), None)
+    if first == "":
+        return None if _may_be_names(bare) else first
+    both = {_WITH_THOUSANDS, _WITH_COMMA} <= fitting
+    return None if both and any("," in text for text in bare) else first
+
+
+def _have_same_unit(texts: Sequence[str]) -> bool:
+    units = {match[2] for text in texts if (match := _UNIT.fullmatch(text))}
+    return len(units) == 1 and (
+        len(texts) >= _LEAST_WITH_UNIT or any(" " in text or "%" in text for text in texts)
+    )
+
+
+def _may_be_names(texts: Sequence[str]) -> bool:
+    """Whether plain numbers may be codes, numbers with points between thousands, or versions."""
+    pointed = [text for text in texts if "." in text]
+    long = any("." not in text and len(text.strip("+-0 ")) >= 3 for text in texts)
+    grouped = long and len(pointed) > 0 and all(map(_GROUPED.fullmatch, pointed))
+    versions = all(map(_VERSION.fullmatch, pointed)) and len({*map(number_of, pointed)}) < len({*pointed})
+    return grouped or versions or any(map(_CODE.fullmatch, texts))
