@@ -206,7 +206,7 @@ class AbstractResult(abc.ABC):
         if verbose:
             return [*self.details(), *lines, *rest, *self.facts, *self.advice()]
         advice = [line for line in self.advice(self.usual_level) if not line.startswith("NOT_ABOVE_CHANCE")]
-        return ["; ".join([*lines, *rest]), *self.report.doubts(), *self.facts, *advice]
+        return ["; ".join([*lines, *rest]), *self.facts, *advice]
 
     def text(self, *, verbose: bool = False) -> str:
         """Sentences, table and notes for a terminal; ``verbose`` adds how everything was computed."""
