@@ -28,7 +28,10 @@ def test_bounds_of_arrays(high):
 def test_without_bounds_there_are_none():
     obs = _read(None)
     assert obs.bounds is None
-    assert "x: bounds move, so its values are not compared" in px.cond_ped_anova(obs, 0.5).facts
+    assert (
+        "x: bounds move, and are not given, so its values are not compared"
+        in px.cond_ped_anova(obs, 0.5).facts
+    )
 
 
 def test_bounds_stay_with_their_rows():

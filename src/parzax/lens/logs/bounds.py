@@ -164,10 +164,7 @@ def assign_pools(codes: np.ndarray, obs: Any, grid: Grid, in_region: np.ndarray)
                 codes[seed, j, rows] = cells.astype(codes.dtype)
                 if seed == 0:
                     pooled_rows[name].append((pool, *sides, weight[seed, rows]))
-    return {
-        name: _describe_pools(rows, shape[0]) if rows else "bounds move, so its values are not compared"
-        for name, rows in pooled_rows.items()
-    }
+    return {name: _describe_pools(rows, shape[0], given=name in bounds) for name, rows in pooled_rows.items()}
 
 
 def relative_places(values: np.ndarray, low: np.ndarray, high: np.ndarray, domain: Varying) -> np.ndarray:
@@ -250,11 +247,14 @@ def _split(ranks: np.ndarray, n: int) -> np.ndarray:
     return np.minimum((ranks * n).astype(np.int64), n - 1)
 
 
-def _describe_pools(rows: list[tuple[np.ndarray, ...]], n_seeds: int) -> str:
+def _describe_pools(rows: list[tuple[np.ndarray, ...]], n_seeds: int, *, given: bool) -> str:
     """How values between bounds that move are compared: "... in 2 pools: high 0.1 to 0.5 (20 rows), ...".
 
-    ``rows`` are the pool, low, high and weight of the rows of each domain.
+    ``rows`` are the pool, low, high and weight of the rows of each domain; ``given`` says whether the log has
+    bounds.
     """
+    if not rows:
+        return f"bounds move, {'' if given else 'and are not given, '}so its values are not compared"
     seed = " of the first seed" * (n_seeds > 1)
     pools = [
         {"low": low[pool == number], "high": high[pool == number], "weight": weight[pool == number]}

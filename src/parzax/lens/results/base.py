@@ -198,10 +198,10 @@ class AbstractResult(abc.ABC):
 
     def notes(self, *, verbose: bool = False) -> list[str]:
         """Lines below the table: how the log was read, and advice for what is unusual."""
-        lines = self.report.lines(self.n_seeds)
-        lines = lines if verbose else [line for line in lines if not line.startswith("inferred: ")]
-        more, left = len(self.report.inferred), len(self.entries) - _ROWS
-        rest = [f"{plural(more, 'thing')} inferred: --verbose lists them"] * (more > 0 and not verbose)
+        every = self.report.lines(self.n_seeds)
+        lines = every if verbose else [line for line in every if not line.startswith("inferred: ")]
+        more, left = len(every) - len(lines), len(self.entries) - _ROWS
+        rest = [f"{plural(more, 'thing')} inferred: --verbose lists them"] * (more > 0)
         rest += [f"{plural(left, f'more {self.kind}')} in to_dataframe()"] * (left > 0)
         if verbose:
             return [*self.details(), *lines, *rest, *self.facts, *self.advice()]
