@@ -113,32 +113,3 @@ def test_labels_of_a_parameter():
     # Other values in one row are another parameter.
     code[0] += 1
     assert read({"depth": depth, "code": code, "lr": LR}).space.names == ("depth", "code", "lr")
-
-
-@pytest.mark.parametrize("name", ["State", "Status", "status", "trial_status", "outcome"])
-def test_states_under_any_name(name):
-    """A column of words of states is the state; failed rows do not count."""
-    state = np.where(np.arange(N) % 6 == 0, "ERROR", "TERMINATED")
-    obs = read({"lr": LR, "depth": DEPTH, name: state})
-    assert obs.space.names == ("lr", "depth")
-    assert obs.report.dropped == {"state FAIL": 10}
-    pruned = np.where(np.arange(N) % 6 == 0, "pruned", "complete")
-    assert read({"lr": LR, "depth": DEPTH, name: pruned}, pruned="worst").n == N
-    # Other words are choices, though one of them is that of a state.
-    assert "mode" in read({"lr": LR, "mode": np.where(np.arange(N) % 2, "running", "walking")}).space.names
-
-
-def test_rows_without_parameters():
-    """Parent runs, which have the best result of their children and no parameters, do not count."""
-    df = pd.DataFrame({"params.lr": LR, "params.depth": DEPTH, "metrics.y": LOSS})
-    parents = pd.DataFrame({"metrics.y": np.full(5, LOSS.min())})
-    both = pd.concat([df, parents])
-    obs = px.Observations.from_dataframe(both, "metrics.y", directions="minimize", warn=False)
-    assert obs.n == N
-    assert obs.report.dropped == {"no parameter has a value": 5}
-
-
-def test_infinite_values_are_named():
-    infinite = {"x": np.where(np.arange(N) % 7, LR, np.inf), "lr": LR}
-    with pytest.raises(ValueError, match="column 'x': row 0 is inf"):
-        read(infinite)

@@ -303,9 +303,9 @@ def find_doubts(
     group, rows, guess = trial, "a trial", {}
     if trial is None:
         group, rows, guess = _guess_trials(codes, doubts, repeats)
-    for name in codes.keys() - doubts.keys() if group is not None else ():
-        if number_rows([group, codes[name]], table.n).max() > group.max():
-            doubts[name] = f"it changes within {rows}"
+    if group is not None:
+        changing = {name for name in codes if number_rows([group, codes[name]], table.n).max() > group.max()}
+        doubts |= dict.fromkeys(changing - doubts.keys(), f"it changes within {rows}")
     for names in alike.values():
         first, *copies = [name for name in names if name not in doubts] or [""]
         doubts |= {name: f"it follows from {first!r}" for name in copies if name not in repeats}

@@ -319,18 +319,21 @@ def find_directions(
     The tool says the direction, or the end of the name. If the name has a word for a direction elsewhere, as
     accuracy_drop has, "minimize" is a guess, and the doubt says so; without any word it is the default.
     """
-    said = {name: _said_direction(table, form, name) for name in targets}
-    ways = {name: way or doubts.direction_by_name(name) for name, way in said.items()}
-    sources = {name: f"as {form.name} says" if said[name] else "by its name" for name in said}
-    sure = {name: way for name, way in ways.items() if way not in ("", "unclear")}
-    notes = [f"direction: {name!r} is {way[:-2]}sed, {sources[name]}" for name, way in sure.items()]
-    unclear = [name for name, way in ways.items() if way == "unclear"]
+    directions, notes, unclear = [], [], []
+    for name in targets:
+        said = _said_direction(table, form, name)
+        way = said or doubts.direction_by_name(name)
+        directions.append("maximize" if way == "maximize" else "minimize")
+        if way == "unclear":
+            unclear.append(name)
+        elif way:
+            source = f"as {form.name} says" if said else "by its name"
+            notes.append(f"direction: {name!r} is {way[:-2]}sed, {source}")
+        else:
+            hint = "if more is better, directions='maximize' (--direction maximize)"
+            notes.append(f"direction: not given, so {name!r} is minimised; {hint}")
     doubt = f"nothing says whether {listed(unclear)} should be small or large" if unclear else ""
-    if unsaid := [name for name, way in ways.items() if not way]:
-        verb = "is" if len(unsaid) == 1 else "are"
-        hint = "if more is better, directions='maximize' (--direction maximize)"
-        notes.append(f"direction: not given, so {listed(unsaid)} {verb} minimised; {hint}")
-    return [sure.get(name, "minimize") for name in targets], notes, doubt
+    return directions, notes, doubt
 
 
 def _said_direction(table: Table | None, form: Format, target: str) -> str:
