@@ -177,11 +177,11 @@ def test_keras_tuner_says_the_direction(tmp_path, way):
         trial |= {"score": None if FAILED[i] else LOSS[i], "status": "INVALID" if FAILED[i] else "COMPLETED"}
         write_lines(tmp_path / f"{i:02d}.json", [trial])
     obs = px.Observations.from_dataframe(tmp_path, "score", warn=False)
-    assert obs.report.direction == (f"{way}imize",)
+    assert obs.report.directions == (f"{way}imize",)
     assert f"direction: 'score' is {way}imised, as Keras Tuner says" in obs.report.inferred
     np.testing.assert_allclose(obs.losses[:, 0], LOSS[~FAILED] * (1 if way == "min" else -1))
     asked = px.Observations.from_dataframe(tmp_path, "score", directions="minimize", warn=False)
-    assert asked.report.direction == ("minimize",)
+    assert asked.report.directions == ("minimize",)
 
 
 def test_tools_that_say_the_direction():
@@ -196,7 +196,7 @@ def test_tools_that_say_the_direction():
         (runs.rename(columns={"metrics.value": "metrics.score"}), "metrics.score", None),
     ):
         obs = px.Observations.from_dataframe(df, target, warn=False)
-        assert obs.report.direction == (said or ("minimize",))
+        assert obs.report.directions == (said or ("minimize",))
         assert any("direction: not given" in text for text in obs.report.inferred) == (
             said is None or len(said) > 1
         )

@@ -143,8 +143,7 @@ class RankedLog(NamedTuple):
     @property
     def about(self) -> dict[str, Any]:
         """The fields that all results have, but for the estimates."""
-        report = replace(self.obs.report, moving={}) if self.obs.report.moving else self.obs.report
-        about = {"space": self.obs.space, "report": report, "goal": self.goal, "facts": self.facts}
+        about = {"space": self.obs.space, "report": self.obs.report, "goal": self.goal, "facts": self.facts}
         return about | {"levels": np.array(self.encoded.levels), "region": self.encoded.region}
 
 
@@ -178,7 +177,7 @@ def encode_ranked(
     # Rows are padded to a capacity, so that few shapes are compiled; padding is outside every level.
     encoded, pools = encode_log(obs, losses, target, region, grid, rows=capacity(obs.n))
     facts = [describe_groups(encoded.groups, losses, raw=grid.optuna_rounding)]
-    facts += [f"{name}: {text}" for name, text in (obs.report.moving | pools).items()]
+    facts += [f"{name}: {text}" for name, text in pools.items()]
     if levels is None:
         one = grid.optuna_rounding or encoded.groups is None
         shares = np.ones(len(losses)) if one else configuration_shares(obs, losses)

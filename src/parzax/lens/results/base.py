@@ -198,15 +198,15 @@ class AbstractResult(abc.ABC):
 
     def notes(self, *, verbose: bool = False) -> list[str]:
         """Lines below the table: how the log was read, and advice for what is unusual."""
-        lines = self.report.lines(self.n_seeds)
-        lines = lines if verbose else [line for line in lines if not line.startswith("inferred: ")]
-        more, left = len(self.report.inferred), len(self.entries) - _ROWS
-        rest = [f"{plural(more, 'thing')} inferred: --verbose lists them"] * (more > 0 and not verbose)
+        every = self.report.lines(self.n_seeds)
+        lines = every if verbose else [line for line in every if not line.startswith("inferred: ")]
+        more, left = len(every) - len(lines), len(self.entries) - _ROWS
+        rest = [f"{plural(more, 'thing')} inferred: --verbose lists them"] * (more > 0)
         rest += [f"{plural(left, f'more {self.kind}')} in to_dataframe()"] * (left > 0)
         if verbose:
             return [*self.details(), *lines, *rest, *self.facts, *self.advice()]
         advice = [line for line in self.advice(self.usual_level) if not line.startswith("NOT_ABOVE_CHANCE")]
-        return ["; ".join([*lines, *rest]), *self.report.doubts(), *self.facts, *advice]
+        return ["; ".join([*lines, *rest]), *self.facts, *advice]
 
     def text(self, *, verbose: bool = False) -> str:
         """Sentences, table and notes for a terminal; ``verbose`` adds how everything was computed."""

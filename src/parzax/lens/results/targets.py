@@ -103,7 +103,7 @@ def ranked(
             obs, losses, weights, partial(weighted_sum, weight=weights[weights > 0])
         ), f"smallest {' + '.join(terms)}"
     number = 0 if pareto else objective_index(obs, cast(int | str, objective))
-    best = "largest" if obs.report.direction[number] == "maximize" else "smallest"
+    best = "largest" if obs.report.directions[number] == "maximize" else "smallest"
     name = shorten(names[number], NAME) if obs.report.objectives or len(names) > 1 else "loss"
     return losses[..., number], f"{best} {name}"
 

@@ -22,8 +22,8 @@ from parzax.lens.logs.columns import Column, parse_numbers, read_letters
 from parzax.lens.logs.gaps import with_gates
 from parzax.lens.logs.inference import infer_space
 from parzax.lens.logs.labels import encode_columns
+from parzax.lens.logs.observations import Observations, check_rows
 from parzax.lens.logs.report import warn_of_inferred
-from parzax.lens.logs.validation import Arrays, check_arrays
 from parzax.lens.tables import doubts, trials
 from parzax.lens.tables.files import open_table, read_table
 from parzax.lens.tables.formats import OPTUNA, PLAIN, Format, bare_name, recognise
@@ -69,8 +69,8 @@ class TableOptions:
 
 def read_logs(
     df: Any, options: TableOptions, *, task: str | None = None, warn: bool = True
-) -> tuple[Space, dict[tuple[str, ...], Arrays]]:
-    """Read a table as logs by name, one for each combination of a task and a seed.
+) -> dict[tuple[str, ...], Observations]:
+    """Read a table as logs by name, with one space, one for each combination of a task and a seed.
 
     Without a column of tasks and of seeds all rows are one log.
     """
@@ -94,7 +94,7 @@ def read_logs(
         arguments = {"task": task, **options.given(), **guess}
         return doubts.python_call("from_dataframe" if task is None else "by_task", df, arguments)
 
-    space, arrays, reasons, place, inferred = _read(table, log_number, options, call)
+    obs, reasons, place, inferred = _read(table, log_number, options, call)
     logs = {}
     for i in np.unique(log_number).tolist():
         rows, name = log_number == i, names[i]
@@ -103,18 +103,18 @@ def read_logs(
             dropped = _count_dropped(reasons[rows])
         kept = np.flatnonzero(rows & (reasons == ""))
         kept = kept[np.argsort(place[kept], kind="stable")]  # rows are sorted by the first row of their trial
-        logs[name] = arrays.take(kept, n_rows=int(rows.sum()), dropped=dropped, inferred=inferred)
+        logs[name] = obs.take(kept, n_rows=int(rows.sum()), dropped=dropped, inferred=inferred)
         warn_of_normalised(logs[name].weight)
     warn_of_inferred(inferred if warn else ())
-    return space, logs
+    return logs
 
 
 def _read(
     table: Table, log_number: np.ndarray, given: TableOptions, call: Callable[[Mapping[str, Any]], str]
-) -> tuple[Space, Arrays, np.ndarray, np.ndarray, tuple[str, ...]]:
+) -> tuple[Observations, np.ndarray, np.ndarray, tuple[str, ...]]:
     """Read all rows of a table; see `Observations.from_dataframe`.
 
-    Returns the space, the rows, the reason to leave out each row ("" if there is none), the first row of each
+    Returns the rows, the reason to leave out each row ("" if there is none), the first row of each
     row's trial, and what was inferred.
     """
     failed = _checks.one_of("failed", given.failed, ("drop", "worst"))
@@ -247,12 +247,12 @@ def _read(
     values, regime = encode_columns(space, columns, used, _read_regimes(table, space, keep))
     limits = _read_numbers(table, named["constraints"], keep) if named["constraints"] else None
     counts = np.where(keep, _read_numbers(table, named["weight"], keep)[:, 0], 0) if named["weight"] else None
-    arrays = check_arrays(
+    obs = check_rows(
         space, values, objectives, directions, regime, limits, counts, failed, moving, members, keep
     )
     facts = {"chosen": chosen, "left_out": tuple(left_out), "steps": at_steps, "order": order}
-    arrays = arrays._replace(report=replace(arrays.report, objectives=tuple(targets), **facts))
-    return space, arrays, reasons, place, tuple(notes)
+    obs = replace(obs, report=replace(obs.report, objectives=tuple(targets), **facts))
+    return obs, reasons, place, tuple(notes)
 
 
 # --- what each column is -------------------------------------------------------------------------
