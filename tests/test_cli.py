@@ -547,7 +547,7 @@ def test_one_of_several_objectives_is_named(capsys):
     pd.DataFrame({"params_x": x, "values_0": x, "values_1": -x}).to_csv("two.csv", index=False)
     status, out, err = run(capsys, "importance", "two.csv", "--objective", "1", *QUICK)
     assert status == 0
-    assert "so 'values_0', 'values_1' are minimised; if more is better, directions='maximize'" in out
+    assert "so 'values_1' is minimised; if more is better, directions='maximize'" in out
     assert "smallest values_1)" in out.split("\n")[0]
     assert "--objective takes a number, a name, all or pareto" in err
 

@@ -472,7 +472,12 @@ ERRORS = [
         {},
         "none of the columns 'x' has a value that is not an id",
     ),
-    ("dates", GOOD[["value"]].assign(x=pd.Timestamp("2020-01-01")), {}, "'x': it holds dates or times"),
+    (
+        "dates",
+        GOOD[["value"]].assign(x=pd.Timestamp("2020-01-01")),
+        {},
+        "'x': dates, times or bytes, by its values",
+    ),
     ("a document", GOOD.assign(params_b=["a" * 20_000, "b", "c", "d"]), {}, "row 0 holds a text of 20000"),
     ("bad weight", GOOD.assign(w=[1.0, -1.0, 1.0, 1.0]), {"weight": "w", "space": SPACE}, "weight: row 1"),
     ("wide numbers", GOOD.assign(params_x=[-1.7e308, 1.7e308, 0, 0]), {}, "column 'params_x': .*overflows"),

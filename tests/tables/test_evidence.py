@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import parzax as px
-from parzax.lens.tables.doubts import rank_correlation, why_by_name, why_by_values
+from parzax.lens.tables.doubts import rank_correlation, why_by_name, why_by_numbers
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -45,7 +45,7 @@ def read(columns, **options):
 def test_names_and_values(name, values, why):
     """A word at the end of a name says what it holds; the same word before another one does not."""
     numbers = np.asarray(values, float)
-    assert (why_by_name(name, numbers) or why_by_values(numbers, LOSS[:, None])) == why
+    assert (why_by_name(name, numbers) or why_by_numbers(numbers, LOSS[:, None])) == why
     if why:
         with pytest.raises(ValueError, match=r"parameters=\['lr'\]"):
             read({"lr": LR, name: values})
@@ -78,14 +78,14 @@ def test_names_and_values(name, values, why):
 def test_counters_and_times(values, why):
     """Catches numbers of trials or times of which some rows are missing, and a grid that is left out."""
     values = np.asarray(values, float)
-    assert why_by_values(values, np.zeros((len(values), 1))) == why
+    assert why_by_numbers(values, np.zeros((len(values), 1))) == why
 
 
 def test_few_rows_say_nothing():
     """In toys of a few rows the same order may be the example."""
     few = LOSS[:15, None]
-    assert why_by_values(3 - 2 * few[:, 0], few).startswith("a result")
-    assert why_by_values(np.arange(6.0) * 2, np.arange(6.0)[:, None]) == ""
+    assert why_by_numbers(3 - 2 * few[:, 0], few).startswith("a result")
+    assert why_by_numbers(np.arange(6.0) * 2, np.arange(6.0)[:, None]) == ""
 
 
 def test_results_are_recognised_by_order():
@@ -94,11 +94,11 @@ def test_results_are_recognised_by_order():
     lr, depth = rng.random((2, N))
     loss = (lr - 0.4) ** 2 + 0.03 * depth
     near = np.exp(-10 * loss) + 0.05 * rng.normal(size=N)
-    assert why_by_values(near, loss[:, None]).startswith("a result (rank correlation 0.9")
-    alone = lr + 0.3 * depth
-    assert 0.9 < rank_correlation(lr, alone) < 0.98
-    assert why_by_values(lr, alone[:, None]).startswith("a result (rank correlation 0.9")
-    assert why_by_values(depth, loss[:, None]) == why_by_values(lr, loss[:, None]) == ""
+    assert why_by_numbers(near, loss[:, None]).startswith("a result (rank correlation 0.9")
+    for weight, asks in ((0.2, True), (0.5, False)):
+        alone = lr + weight * depth
+        assert bool(why_by_numbers(lr, alone[:, None])) == asks == (rank_correlation(lr, alone) > 0.95)
+    assert why_by_numbers(depth, loss[:, None]) == why_by_numbers(lr, loss[:, None]) == ""
 
 
 def test_labels_of_a_parameter():
@@ -113,32 +113,3 @@ def test_labels_of_a_parameter():
     # Other values in one row are another parameter.
     code[0] += 1
     assert read({"depth": depth, "code": code, "lr": LR}).space.names == ("depth", "code", "lr")
-
-
-@pytest.mark.parametrize("name", ["State", "Status", "status", "trial_status", "outcome"])
-def test_states_under_any_name(name):
-    """A column of words of states is the state; failed rows do not count."""
-    state = np.where(np.arange(N) % 6 == 0, "ERROR", "TERMINATED")
-    obs = read({"lr": LR, "depth": DEPTH, name: state})
-    assert obs.space.names == ("lr", "depth")
-    assert obs.report.dropped == {"state FAIL": 10}
-    pruned = np.where(np.arange(N) % 6 == 0, "pruned", "complete")
-    assert read({"lr": LR, "depth": DEPTH, name: pruned}, pruned="worst").n == N
-    # Other words are choices, though one of them is that of a state.
-    assert "mode" in read({"lr": LR, "mode": np.where(np.arange(N) % 2, "running", "walking")}).space.names
-
-
-def test_rows_without_parameters():
-    """Parent runs, which have the best result of their children and no parameters, do not count."""
-    df = pd.DataFrame({"params.lr": LR, "params.depth": DEPTH, "metrics.y": LOSS})
-    parents = pd.DataFrame({"metrics.y": np.full(5, LOSS.min())})
-    both = pd.concat([df, parents])
-    obs = px.Observations.from_dataframe(both, "metrics.y", directions="minimize", warn=False)
-    assert obs.n == N
-    assert obs.report.dropped == {"no parameter has a value": 5}
-
-
-def test_infinite_values_are_named():
-    infinite = {"x": np.where(np.arange(N) % 7, LR, np.inf), "lr": LR}
-    with pytest.raises(ValueError, match="column 'x': row 0 is inf"):
-        read(infinite)

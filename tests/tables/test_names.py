@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from parzax.lens._words import split_words
-from parzax.lens.tables import recognise
 from parzax.lens.tables.doubts import why_by_name
 
 VALUES = np.random.default_rng(0).random(60)
@@ -76,20 +75,3 @@ def test_what_names_say(names: str, values: np.ndarray | None, why: str) -> None
 def test_words() -> None:
     assert split_words("#") == [""]
     assert split_words("Größe") == ["größe"]
-
-
-@pytest.mark.parametrize(
-    "columns",
-    [
-        ["lr", "dropout", "params_total", "loss"],
-        ["lr", "dropout", "params_total", "params_trainable", "value"],
-        ["lr", "dropout", "params_file", "loss"],
-        ["lr", "dropout", "params.count", "loss"],
-        ["lr", "dropout", "params/total", "loss"],
-        ["lr", "dropout", "param_count", "mean_test_acc"],
-    ],
-)
-def test_sizes_of_models_are_no_mark(columns: list[str]) -> None:
-    """Catches one column such as params_total that hides all parameters."""
-    assert recognise(columns).name == "a plain table"
-    assert recognise(["params_lr", "params_total", "value"]).name == "Optuna"

@@ -46,6 +46,14 @@ def test_rows_that_failed_in_other_words(name, word):
     assert obs.report.dropped == {"state SANK" if word == "sank" else "state FAIL": 10}
 
 
+def test_state_words_say_what_a_column_is():
+    """Under any name; other words are choices, though one of them is that of a state."""
+    pruned = {"how it went": np.where(SIXTH, "pruned", "complete")}
+    assert read(pruned).report.dropped == {"state PRUNED": 10}
+    assert read(pruned, pruned="worst").n == N
+    assert "mode" in read({"mode": np.where(THIRD, "running", "walking")}).space.names
+
+
 def test_second_states_and_flags_are_no_parameters():
     """One column says which rows count; other states are asked for."""
     columns = {

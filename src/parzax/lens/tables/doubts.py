@@ -13,7 +13,6 @@ import numpy as np
 
 from parzax.lens._rows import number_rows
 from parzax.lens._words import listed, split_words
-from parzax.lens.logs.columns import Column
 from parzax.lens.tables.formats import counts_parameters
 from parzax.lens.tables.table import Table
 
@@ -195,7 +194,7 @@ _LEAST_ROWS, _LEAST_VALUES = 12, 5
 # A longer log is judged by about this many rows.
 _PART = 4096
 # A column with at least this rank correlation with the objective may be a result.
-_LIKE_OBJECTIVE = 0.9
+_LIKE_OBJECTIVE = 0.95
 # Choices repeat. If more than this share of a column's labels are different, they identify the rows.
 _NEARLY_ALL = 0.8
 # The rows of a trial are told only if different trials are at most this share of the rows.
@@ -203,7 +202,22 @@ _MOST_TRIALS = 0.9
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([ T_].*)?|\d\d?[./]\d\d?[./]\d{4}.*")
 
 
-def why_by_values(numbers: np.ndarray, losses: np.ndarray) -> str:
+def _why_by_values(table: Table, name: str, numbers: np.ndarray | None, losses: np.ndarray) -> str:
+    """What a column may be by its values, instead of a parameter; "" if nothing."""
+    if numbers is not None:
+        return why_by_numbers(numbers, losses)
+    try:
+        column = table.read(name).as_labels()
+    except ValueError:
+        return "dates, times or bytes"
+    n = int((column.index >= 0).sum())
+    if column.labels and all(_DATE.fullmatch(str(label).strip()) for label in column.labels):
+        return "a time"
+    many = n >= _LEAST_ROWS and len(column.labels) > _NEARLY_ALL * n and not column.categories
+    return "an identity" if many else ""
+
+
+def why_by_numbers(numbers: np.ndarray, losses: np.ndarray) -> str:
     """What a column of numbers (n,) may be, instead of a parameter; "" if nothing.
 
     ``losses`` are the objectives (n, m), NaN in rows that are not used.
@@ -214,16 +228,6 @@ def why_by_values(numbers: np.ndarray, losses: np.ndarray) -> str:
         return "a time"
     likeness = max((rank_correlation(numbers, loss) for loss in losses.T), default=0.0)
     return f"a result (rank correlation {likeness:.2f})" if likeness >= _LIKE_OBJECTIVE else ""
-
-
-def why_by_labels(column: Column) -> str:
-    """What a column of choices may be, instead of a parameter; "" if nothing."""
-    column = column.as_labels()
-    n = int((column.index >= 0).sum())
-    if column.labels and all(_DATE.fullmatch(str(label).strip()) for label in column.labels):
-        return "a time"
-    many = n >= _LEAST_ROWS and len(column.labels) > _NEARLY_ALL * n and not column.categories
-    return "an identity" if many else ""
 
 
 def rank_correlation(x: np.ndarray, y: np.ndarray) -> float:
@@ -286,13 +290,10 @@ def find_doubts(
     codes = {name: table.codes(name) for name in numbers}
     doubts: dict[str, str] = {}
     for name, column in numbers.items():
-        by_name = why_by_name(name, column)
-        if column is not None:
-            by_values = "" if by_name else why_by_values(column, losses)
-        else:
-            by_values = "a state" if name in states else why_by_labels(table.read(name))
-        if by_name or by_values:
-            doubts[name] = f"{by_name}, by its name" if by_name else f"{by_values}, by its values"
+        if why := why_by_name(name, column):
+            doubts[name] = f"{why}, by its name"
+        elif why := "a state" if name in states else _why_by_values(table, name, column, losses):
+            doubts[name] = f"{why}, by its values"
     alike: dict[bytes, list[str]] = {}
     for name, code in codes.items():
         alike.setdefault(_pattern(name, code, numbers[name]), []).append(name)
@@ -302,9 +303,9 @@ def find_doubts(
     group, rows, guess = trial, "a trial", {}
     if trial is None:
         group, rows, guess = _guess_trials(codes, doubts, repeats)
-    for name in codes.keys() - doubts.keys() if group is not None else ():
-        if number_rows([group, codes[name]], table.n).max() > group.max():
-            doubts[name] = f"it changes within {rows}"
+    if group is not None:
+        changing = {name for name in codes if number_rows([group, codes[name]], table.n).max() > group.max()}
+        doubts |= dict.fromkeys(changing - doubts.keys(), f"it changes within {rows}")
     for names in alike.values():
         first, *copies = [name for name in names if name not in doubts] or [""]
         doubts |= {name: f"it follows from {first!r}" for name in copies if name not in repeats}

@@ -122,17 +122,8 @@ def _with_parameters(path: Path, table: Table) -> Table:
 
 def _read(path: Path, read: Callable[[BinaryIO], Any]) -> Any:
     """Read a file by ``read``; errors name the file."""
-    with path.open("rb") as packed, _unpacked(path, packed) as file:
-        if KINDS[kind_of(path)] in ("csv", "json"):
-            head = file.readline(1 << 24)
-            if b"\0" in head[:8192] + file.read(8192):
-                raise ValueError(f"{str(path)!r} is not a text file; export the log as CSV.")
-            file.seek(0)
-            remedy = "save it in UTF-8, from a spreadsheet as CSV UTF-8"
-            with _checks.explain(f"{str(path)!r} is not in UTF-8; {remedy}", UnicodeDecodeError):
-                for _ in codecs.iterdecode(iter(lambda: file.read(1 << 20), b""), "utf-8"):
-                    pass
-            file.seek(0)
+    with path.open("rb") as packed, _unpacked(path, packed) as content:
+        file = _in_utf8(path, content) if KINDS[kind_of(path)] in ("csv", "json") else content
         try:
             return read(file)
         except Exception as error:  # each library has its own errors for a damaged file
@@ -149,20 +140,32 @@ def _read(path: Path, read: Callable[[BinaryIO], Any]) -> Any:
 
 
 def _unpacked(path: Path, file: BinaryIO) -> BinaryIO:
-    """The content of a file, unpacked and in UTF-8."""
-    if unpack := _PACKERS.get(path.suffix.lower()):
-        # An encrypted archive raises a RuntimeError.
-        with _checks.explain(f"{str(path)!r} cannot be unpacked", (*UNREADABLE, RuntimeError)):
-            content = unpack(file).read(_MAX_UNPACKED)
-        if len(content) == _MAX_UNPACKED:
-            raise ValueError(f"{str(path)!r} holds more than {_MAX_UNPACKED >> 30} GiB; unpack it first.")
-        file = io.BytesIO(content)
-    start = file.read(2)
-    file.seek(0)
-    if start not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+    """The content of a file, unpacked."""
+    if (unpack := _PACKERS.get(path.suffix.lower())) is None:
         return file
-    with _checks.explain(f"{str(path)!r} begins as UTF-16 but is not", UnicodeDecodeError):
-        return io.BytesIO(file.read().decode("utf-16").encode())
+    # An encrypted archive raises a RuntimeError.
+    with _checks.explain(f"{str(path)!r} cannot be unpacked", (*UNREADABLE, RuntimeError)):
+        content = unpack(file).read(_MAX_UNPACKED)
+    if len(content) == _MAX_UNPACKED:
+        raise ValueError(f"{str(path)!r} holds more than {_MAX_UNPACKED >> 30} GiB; unpack it first.")
+    return io.BytesIO(content)
+
+
+def _in_utf8(path: Path, file: BinaryIO) -> BinaryIO:
+    """A text file, checked to be in UTF-8, or translated from UTF-16."""
+    start = file.read(8192)
+    file.seek(0)
+    if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        with _checks.explain(f"{str(path)!r} begins as UTF-16 but is not", UnicodeDecodeError):
+            return io.BytesIO(file.read().decode("utf-16").encode())
+    if b"\0" in start:
+        raise ValueError(f"{str(path)!r} is not a text file; export the log as CSV.")
+    remedy = "save it in UTF-8, from a spreadsheet as CSV UTF-8"
+    with _checks.explain(f"{str(path)!r} is not in UTF-8; {remedy}", UnicodeDecodeError):
+        for _ in codecs.iterdecode(iter(lambda: file.read(1 << 20), b""), "utf-8"):
+            pass
+    file.seek(0)
+    return file
 
 
 def _json_documents(file: BinaryIO) -> list[Any]:
@@ -189,7 +192,9 @@ def _read_csv(file: BinaryIO) -> Table:
 
     header, *lines = [file.readline(1 << 24).decode(errors="replace") for _ in range(50)]
     separator = max(",;\t", key=re.sub(r'"[^"]*"', "", header).count)
-    _check_width(header.count(separator) + 1)
+    if (n_columns := header.count(separator) + 1) > MAX_COLUMNS:
+        limit = f"more than {MAX_COLUMNS}"
+        raise ValueError(f"it has {n_columns} columns, {limit}; keep only the columns of parameters.")
     file.seek(0)
     text = io.TextIOWrapper(file, "utf-8-sig", newline="")
     names = next(csv.reader(text, delimiter=separator))
@@ -222,9 +227,7 @@ def _with_points(table: Any) -> Any:
 def _read_parquet(file: BinaryIO) -> Table:
     from pyarrow import parquet
 
-    with parquet.ParquetFile(file) as columns:
-        _check_width(columns.metadata.num_columns)
-        return open_table(columns.read())
+    return open_table(parquet.read_table(file))
 
 
 def _read_ipc(file: BinaryIO) -> Table:
@@ -239,12 +242,6 @@ def _read_ipc(file: BinaryIO) -> Table:
 _READERS: dict[str, Callable[[BinaryIO], Table]] = {
     "csv": _read_csv, "parquet": _read_parquet, "ipc": _read_ipc
 }  # fmt: skip
-
-
-def _check_width(n_columns: int) -> None:
-    if n_columns > MAX_COLUMNS:
-        limit = f"more than {MAX_COLUMNS}"
-        raise ValueError(f"it has {n_columns} columns, {limit}; keep only the columns of parameters.")
 
 
 # --- data frames ---------------------------------------------------------------------------------

@@ -24,22 +24,15 @@ from parzax.lens.logs.inference import infer_space
 from parzax.lens.logs.labels import encode_columns
 from parzax.lens.logs.observations import Observations, check_rows
 from parzax.lens.logs.report import warn_of_inferred
-from parzax.lens.tables import trials
-from parzax.lens.tables.doubts import (
-    DoubtError,
-    direction_by_name,
-    find_doubts,
-    python_call,
-    sounds_like_result,
-    why_by_name,
-    why_no_trials,
-)
+from parzax.lens.tables import doubts, trials
 from parzax.lens.tables.files import open_table, read_table
 from parzax.lens.tables.formats import OPTUNA, PLAIN, Format, bare_name, recognise
 from parzax.lens.tables.table import Table, check_unique, full_name, named_columns, suggest
 from parzax.space import Space
 
 MAX_PARAMETERS = 10_000
+# Arguments that name columns -> how many they may name.
+_ROLES = {"trial": 1, "step": 1, "weight": 1, "groups": 1, "constraints": None, "parameters": None}
 # Objectives that an error lists.
 _MOST_LISTED = 8
 # Columns of recorded regimes, and of the index that pandas writes to files.
@@ -99,7 +92,7 @@ def read_logs(
 
     def call(guess: Mapping[str, Any]) -> str:
         arguments = {"task": task, **options.given(), **guess}
-        return python_call("from_dataframe" if task is None else "by_task", df, arguments)
+        return doubts.python_call("from_dataframe" if task is None else "by_task", df, arguments)
 
     obs, reasons, place, inferred = _read(table, log_number, options, call)
     logs = {}
@@ -134,18 +127,16 @@ def _read(
     _checks.instance("format", form, Format, "a parzax.lens.tables.Format")
 
     # What each column is.
-    for what in ("trial", "step"):
-        named_columns(what, getattr(given, what), table.names, most=1)
+    named = {
+        what: named_columns(what, getattr(given, what), table.names, most) for what, most in _ROLES.items()
+    }
     if given.trial or given.step:
         form = replace(form, trial=given.trial or form.trial, step=given.step or form.step)
     targets, chosen, no_target = find_targets(table, form, given.target)
-    weights = named_columns("weight", given.weight, table.names, most=1)
-    constrained = named_columns("constraints", given.constraints, table.names)
-    grouped = named_columns("groups", given.groups, table.names, most=1)
-    asked = named_columns("parameters", given.parameters, table.names)
+    asked = named["parameters"]
     if asked and space is not None:
         raise TypeError("parameters: the space already names the parameters; give only one of the two.")
-    taken = [*targets, *weights, *constrained, *grouped]
+    taken = [*targets, *named["weight"], *named["constraints"], *named["groups"]]
     if taken_twice := [name for name in asked if name in taken]:
         raise ValueError(f"parameters: {listed(taken_twice)} is used for something else.")
     said, notes, no_direction = given.directions, [], ""
@@ -182,23 +173,27 @@ def _read(
             return None if spelled(column)[0].categories else spelled(column)[0].numbers
         return None
 
-    # The parameters.
-    beside = [name for name in (given.trial, given.step, state) if name is not None and name not in asked]
-    aside = [*taken, *beside]
+    # The parameters, and what is not certain.
+    aside = [*taken, *(c for c in (given.trial, given.step, state) if c is not None and c not in asked)]
     column_of, certain, left_out = find_parameters(table, form, targets[0], space, aside, asked)
-    if space is None:
-        unfit = {name: why for name, column in column_of.items() if (why := _why_unfit(table, column))}
-        if unfit and (asked or len(unfit) == len(column_of)):
-            name, why = next(iter(unfit.items()))
-            raise ValueError(f"column {column_of[name]!r}{why}.")
-        column_of = {name: column for name, column in column_of.items() if name not in unfit}
-        left_out += [f"{visible(name)}{why}" for name, why in unfit.items()]
     parameters = [*column_of.values()]
     trial = trials.number_trials(table, form, parameters, log_number)
     if trial is None and given.step is not None and (asked or certain):
         raise ValueError(
             f"step={given.step!r} counts the rows of a trial, but no two rows have equal parameters."
         )
+    free = [] if certain else [c for c in parameters if c not in (given.bounds or ())]
+    states_only = [c for c in free if trials.holds_states(table, c)]
+    why, guess = doubts.find_doubts(table, {c: numbers_of(c) for c in free}, states_only, losses, trial)
+    no_trials = "" if certain else doubts.why_no_trials(table)
+    texts = [no_target, no_direction, no_trials, *(f"{name!r}: {text}" for name, text in why.items())]
+    if any(texts):
+        clear = [c for c in parameters if c not in why]
+        clear = clear or [c for c, text in why.items() if "by its name" not in text] or parameters
+        guess = {"parameters": clear, **guess} if why or no_trials else {}
+        guess |= {"directions": directions[0] if len(directions) == 1 else directions} if no_direction else {}
+        guess = ({"target": targets[0]} if no_target else {}) | guess
+        raise doubts.DoubtError([*filter(None, texts)], guess, call(guess))
     idle = np.logical_and.reduce([table.read(name).missing() for name in parameters])
     reasons[(reasons == "") & trials.find_parents(table, form, ~idle)] = "a parent of runs with parameters"
     if space is None:
@@ -209,26 +204,12 @@ def _read(
         if len(parameters) > 1:
             reasons[(reasons == "") & idle] = "no parameter has a value"
     _count_dropped(reasons)
-
-    # What is not certain.
-    free = [] if certain else [c for c in parameters if c not in (given.bounds or ())]
-    states_only = [c for c in free if trials.holds_states(table, c)]
-    doubts, guess = find_doubts(table, {c: numbers_of(c) for c in free}, states_only, losses, trial)
-    no_trials = "" if certain else why_no_trials(table)
-    texts = [no_target, no_direction, no_trials, *(f"{name!r}: {why}" for name, why in doubts.items())]
-    if any(texts):
-        clear = [c for c in parameters if c not in doubts]
-        clear = clear or [c for c, why in doubts.items() if "by its name" not in why] or [*doubts]
-        guess = {"parameters": clear, **guess} if doubts or no_trials else {}
-        guess |= {"directions": directions[0] if len(directions) == 1 else directions} if no_direction else {}
-        guess = ({"target": targets[0]} if no_target else {}) | guess
-        raise DoubtError([*filter(None, texts)], guess, call(guess))
     notes += [f"a table of {form.name}"] * (form.name not in (PLAIN.name, OPTUNA.name))
     notes += [f"state: {state}"] if state not in (None, form.state) else []
 
     # Which rows of a trial count.
     allowed, place = reasons == "", np.arange(table.n)
-    members = trials.read_labels(table.read(grouped[0])) if grouped else None
+    members = trials.read_labels(table.read(*named["groups"])) if named["groups"] else None
     steps = numbers_of(form.step) if form.step in table.names else None
     if trial is not None:
         first = -losses[:, 0] if directions[0] == "maximize" else losses[:, 0]
@@ -264,8 +245,8 @@ def _read(
         space = let_bounds_move(space, moving, keep) if given.space is None else space
     used = keep & ((failed == "worst") | ~np.isnan(objectives).all(axis=-1))
     values, regime = encode_columns(space, columns, used, _read_regimes(table, space, keep))
-    limits = _read_numbers(table, constrained, keep) if constrained else None
-    counts = np.where(keep, _read_numbers(table, weights, keep)[:, 0], 0) if weights else None
+    limits = _read_numbers(table, named["constraints"], keep) if named["constraints"] else None
+    counts = np.where(keep, _read_numbers(table, named["weight"], keep)[:, 0], 0) if named["weight"] else None
     obs = check_rows(
         space, values, objectives, directions, regime, limits, counts, failed, moving, members, keep
     )
@@ -318,16 +299,16 @@ def _find_results(table: Table, form: Format) -> list[str]:
         with suppress(ValueError):  # dates, say
             numbers = parse_numbers(table.read(name), np.ones(table.n, bool))[0].numbers
             if numbers is not None and np.isfinite(numbers).any():
-                return why_by_name(name, numbers) in ("", "a result")
+                return doubts.why_by_name(name, numbers) in ("", "a result")
         return False
 
     if form.results:
         marked = [c for c in table.names if form.parameter_of(c) is None and re.fullmatch(form.results, c)]
         results = list(filter(may_be_result, marked))
     else:
-        results = [c for c in table.names if sounds_like_result(c) and may_be_result(c)]
+        results = [c for c in table.names if doubts.sounds_like_result(c) and may_be_result(c)]
         results = results or [*filter(may_be_result, reversed(table.names))][:1]
-    return sorted(results, key=lambda c: (not sounds_like_result(c), "train" in split_words(c)))
+    return sorted(results, key=lambda c: (not doubts.sounds_like_result(c), "train" in split_words(c)))
 
 
 def find_directions(
@@ -338,18 +319,21 @@ def find_directions(
     The tool says the direction, or the end of the name. If the name has a word for a direction elsewhere, as
     accuracy_drop has, "minimize" is a guess, and the doubt says so; without any word it is the default.
     """
-    said = {name: _said_direction(table, form, name) for name in targets}
-    ways = {name: way or direction_by_name(name) for name, way in said.items()}
-    sources = {name: f"as {form.name} says" if said[name] else "by its name" for name in said}
-    sure = {name: way for name, way in ways.items() if way not in ("", "unclear")}
-    notes = [f"direction: {name!r} is {way[:-2]}sed, {sources[name]}" for name, way in sure.items()]
-    unclear = [name for name, way in ways.items() if way == "unclear"]
+    directions, notes, unclear = [], [], []
+    for name in targets:
+        said = _said_direction(table, form, name)
+        way = said or doubts.direction_by_name(name)
+        directions.append("maximize" if way == "maximize" else "minimize")
+        if way == "unclear":
+            unclear.append(name)
+        elif way:
+            source = f"as {form.name} says" if said else "by its name"
+            notes.append(f"direction: {name!r} is {way[:-2]}sed, {source}")
+        else:
+            hint = "if more is better, directions='maximize' (--direction maximize)"
+            notes.append(f"direction: not given, so {name!r} is minimised; {hint}")
     doubt = f"nothing says whether {listed(unclear)} should be small or large" if unclear else ""
-    if unsaid := [name for name, way in ways.items() if not way]:
-        verb = "is" if len(unsaid) == 1 else "are"
-        hint = "if more is better, directions='maximize' (--direction maximize)"
-        notes.append(f"direction: not given, so {listed(unsaid)} {verb} minimised; {hint}")
-    return [sure.get(name, "minimize") for name in targets], notes, doubt
+    return directions, notes, doubt
 
 
 def _said_direction(table: Table | None, form: Format, target: str) -> str:
@@ -406,15 +390,6 @@ def find_parameters(
         raise ValueError(f"no column is left for parameters; columns are {listed(table.names)}; {remedy}.")
     rest = [c for c in free if c not in (unsaid | {*column_of.values()})]
     return column_of, bool(marked), [f"the columns {listed(rest)}"] if rest else []
-
-
-def _why_unfit(table: Table, column: str) -> str:
-    """Why a column cannot be a parameter, such as dates; "" if it can."""
-    try:
-        table.read(column)
-    except ValueError as error:
-        return str(error).removeprefix(f"column {column!r}").rstrip(".")
-    return ""
 
 
 # --- rows and values -----------------------------------------------------------------------------

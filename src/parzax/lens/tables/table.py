@@ -72,11 +72,10 @@ def suggest(absent: Sequence[str], names: Sequence[str], otherwise: str = "its c
 
 
 def _find_similar(wanted: str, names: Sequence[str]) -> list[str]:
-    ends, letters = {name: _last_part(name) for name in names}, {name: _letters(name) for name in names}
-    end, word = _last_part(wanted), _letters(wanted)
-    same = [name for name in names if ends[name] == end or letters[name] == word]
-    near = get_close_matches(word, {*letters.values(), *ends.values()}, n=3, cutoff=0.8)
-    return (same or [name for name in names if letters[name] in near or ends[name] in near])[:3]
+    ends = {name: _last_part(name) for name in names}
+    same = [name for name in names if ends[name] == _last_part(wanted)]
+    near = get_close_matches(_last_part(wanted), {*ends.values()}, n=3, cutoff=0.8)
+    return (same or [name for name in names if ends[name] in near])[:3]
 
 
 def _last_part(name: str) -> str:
