@@ -1,6 +1,5 @@
 """Tables as observations: columns, states, labels, inference, errors."""
 
-import json
 import sys
 from contextlib import contextmanager
 
@@ -545,14 +544,3 @@ def test_no_python_loop_over_the_numbers():
         read(df)
     # About six for each text, none for each number.
     assert 0 < len(calls) < 8 * 5 * n
-
-
-def test_round_trip_through_a_csv_file(tmp_path):
-    """Catches values, gaps or labels that do not survive `to_csv`, as users store their trials."""
-    df = pd.DataFrame(TRIALS)
-    df.to_csv(tmp_path / "t.csv")
-    again = read(pd.read_csv(tmp_path / "t.csv"))
-    first = read(df)
-    assert again.space == first.space
-    np.testing.assert_array_equal(again.values, first.values)
-    assert json.loads(again.space.to_json()) == json.loads(first.space.to_json())
