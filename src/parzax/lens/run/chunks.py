@@ -94,33 +94,21 @@ def run_chunks(
     leaves, structure = jax.tree.flatten(like)
     size = leaves[0].shape[0]
     answers = [np.empty((n, *leaf.shape[1:]), leaf.dtype) for leaf in leaves]
-
-    def keep(start: int, parts: Mapping[str, np.ndarray]) -> None:
-        for j, answer in enumerate(answers):
-            # A file holds the bytes of a bfloat16 array, but not its dtype.
-            answer[start : start + size] = parts[str(j)].view(answer.dtype)
-
-    missing, n_done = [], n
-    for i, start in enumerate(range(0, n, size)):
-        parts = None if chunks is None else chunks.get(i)
-        if parts is None:
-            missing.append((i, start))
-            n_done -= min(size, n - start)
-        else:
-            keep(start, parts)
-    # The time left is estimated from chunks that are computed now.
-    with progress_bar(n, what, shown and n > 0, first=n_done) as update:
-        for i, start in missing:
-            n_rows = min(size, n - start)
-            rows = np.minimum(np.arange(start, start + size), n - 1)
-            part = jax.tree.map(lambda a, rows=rows: with_auto_axes(getitem)(a, rows), arrays)
-            chunk = jax.device_get(jax.tree.leaves(call(*part)))
-            parts = {str(j): leaf[:n_rows] for j, leaf in enumerate(chunk)}
-            if chunks is not None:
-                chunks.put(i, parts)
-            keep(start, parts)
-            n_done += n_rows
-            update(n_done)
+    with progress_bar(n, what, shown and n > 0) as update:
+        for i, start in enumerate(range(0, n, size)):
+            end = min(start + size, n)
+            parts = None if chunks is None else chunks.get(i)
+            if parts is None:
+                rows = np.minimum(np.arange(start, start + size), n - 1)
+                part = jax.tree.map(lambda a, rows=rows: with_auto_axes(getitem)(a, rows), arrays)
+                chunk = jax.device_get(jax.tree.leaves(call(*part)))
+                parts = {str(j): leaf[: end - start] for j, leaf in enumerate(chunk)}
+                if chunks is not None:
+                    chunks.put(i, parts)
+            for j, answer in enumerate(answers):
+                # A file holds the bytes of a bfloat16 array, but not its dtype.
+                answer[start:end] = parts[str(j)].view(answer.dtype)
+            update(end)
     return jax.tree.unflatten(structure, answers)
 
 
