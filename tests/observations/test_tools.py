@@ -1,4 +1,4 @@
-"""Tables of Ray Tune, MLflow and Weights & Biases; columns that are asked for, dropped, or seeds."""
+"""Tables of Ray Tune and MLflow; columns that are asked for, dropped, or seeds."""
 
 import numpy as np
 import pandas as pd
@@ -23,14 +23,6 @@ TABLES = {
         {"run_id": IDS, "status": "FINISHED", "start_time": DATES, "metrics.loss": LOSS, "metrics.acc": -LOSS,
          "params.lr": LR.astype(str), "params.k": K.astype(str), "tags.mlflow.runName": IDS}
     ),
-    "Weights & Biases": pd.DataFrame(
-        {"Name": IDS, "State": "finished", "Notes": "-", "User": "u", "Tags": "", "Created": DATES,
-         "Runtime": K, "Sweep": "s", "lr": LR, "k": K, "_timestamp": LOSS, "loss": LOSS}
-    ),
-    "Optuna": pd.DataFrame(
-        {"number": np.arange(N), "loss": LOSS, "datetime_start": DATES, "params_lr": LR, "params_k": K,
-         "user_attrs_note": IDS, "state": "COMPLETE"}
-    ),
 }  # fmt: skip
 
 
@@ -44,19 +36,15 @@ def test_parameters_are_found(tool):
     np.testing.assert_allclose(obs.values, np.stack([LR, K], axis=-1))
     assert isinstance(obs.space["k"][0], px.Int)
     assert obs.space["lr"][0].log
-    if tool != "Optuna":
-        assert any(f"a table of {tool}" in note for note in obs.report.inferred)
-        assert any("left out, not parameters: " in line for line in obs.report.lines())
+    assert any(f"a table of {tool}" in note for note in obs.report.inferred)
+    assert any("left out, not parameters: " in line for line in obs.report.lines())
 
 
-@pytest.mark.parametrize("tool", ["MLflow", "Weights & Biases"])
-def test_runs_that_failed_are_left_out(tool):
+def test_runs_that_failed_are_left_out():
     """Failed runs do not count, though they have a value; the report says how many."""
-    df, column = TABLES[tool].copy(), {"MLflow": "status", "Weights & Biases": "State"}[tool]
-    df.loc[3:7, column] = {"MLflow": "FAILED", "Weights & Biases": "crashed"}[tool]
-    df.loc[8, column] = df.loc[8, column].replace("FINISHED", "RUNNING").replace("finished", "running")
-    target = next(c for c in df.columns if c.endswith("loss"))
-    obs = px.Observations.from_dataframe(df, target, directions="minimize", warn=False)
+    df = TABLES["MLflow"].copy()
+    df.loc[3:7, "status"], df.loc[8, "status"] = "FAILED", "RUNNING"
+    obs = px.Observations.from_dataframe(df, "metrics.loss", directions="minimize", warn=False)
     assert obs.n == N - 6
     assert obs.report.dropped == {"state FAIL": 5, "state RUNNING": 1}
 
