@@ -74,7 +74,7 @@ _OTHER_RESULTS = _alternatives("""
     aupr ap map r² scores? rouge meteor cider chrf pesq jaccard sensitivity specificity correct incorrect
     metric objective fitness elbo likelihood loglikelihood aic bic kappa hits top pearsonr? spearmanr?
     correlation divergence silhouette hypervolume g?flops flos macs throughput utilization sharpe drawdown pnl
-    drop gap improvement savings reduction
+    drop gap improvement savings reduction run ran taken trained seen
 """)
 # Two words of which the second alone may end the name of a setting.
 _PAIRS = (
@@ -93,10 +93,7 @@ _OF_DATA = re.compile(
     r"|pct|portion|proportion|share|interval|period|temperature|prob|probability|threshold|scale|weight|time"
     r"|p|k)\b).+"
 )
-_AFTER_RUN = (
-    r"(?:best|stopped) (?!of\b).*|.* per (?:s|secs?|seconds?)"
-    r"|(?:epochs?|steps?|iters?|iterations|rounds|trees)\b.* (?:run|ran|trained|taken|done|seen)"
-)
+_AFTER_RUN = r"(?:best|stopped) (?!of\b).*|.* per (?:s|secs?|seconds?)"
 _RESULT = re.compile(
     rf"(?:.* )?(?:(?:{_MORE}|{_LESS}|{_OTHER_RESULTS})\d*|{_PAIRS})(?: {_OF_WHAT})*|{_AFTER_RUN}"
 )
