@@ -139,8 +139,8 @@ FILES = [
 # What fails where outputs are written is computed before.
 QUICK = ("--resamples", "0")
 LEVELS = """
-    a 0 1.5 -0.1 nan inf 0.1:0.9 0.9:0.1:0.1 0.1:0.9:0 0.1:0.9:-0.1 0.1:0.9:1e-9 0.1:0.9:1e-999999 0.1, 0.1,0.1
-    1.0 0.1:1.0:0.1 0.1;0.2
+    a 0 1.5 -0.1 nan inf 0.1:0.9 0.9:0.1:0.1 0.1:0.9:0 0.1:0.9:-0.1 0.1:0.9:1e-9 0.1:0.9:1e-999999 0.1,
+    0.1,0.1 1.0 0.1:1.0:0.1 0.1;0.2
 """
 SPACES = """
     none.json good.csv . cycle.json parent.json kind.json text.json deep.json list.json bounds.json
