@@ -229,6 +229,30 @@ def test_frames_of_polars(tmp_path):
     ).all()
 
 
+def test_the_recipe_of_duckdb(tmp_path):
+    """The query of docs/scale.md gives the same counts, for each parameter; catches a NaN or null cell."""
+    duckdb = pytest.importorskip("duckdb")
+    page = (Path(__file__).parents[2] / "docs/scale.md").read_text(encoding="utf-8")
+    query = page.split("```sql\n")[1].split("```")[0]
+    space = px.Space({"x": SPACE["x"], "k": SPACE["k"], "momentum": px.Float(-2, 3, when=px.Recorded())})
+    rows = table().rename_columns({"y": "momentum"})
+    path = write(tmp_path, rows)
+    counts = px.lens.count(path, space, "loss", LEVELS, 0.9)
+    assert counts.cutoffs is not None
+    parts: dict[str, list] = {"parameter": [], "level": [], "cell": [], "count": []}
+    for name, (starts,) in px.importance.cell_starts(space).items():
+        ends = {
+            "cutoffs": sorted(counts.cutoffs.tolist()),
+            "starts": starts.tolist(),
+            "last": len(starts) + 1,
+        }
+        text = query.replace("momentum", name).replace("big/*.parquet", path)
+        for column, values in duckdb.execute(text, ends).fetchnumpy().items():
+            parts[column] += values.tolist()
+    same = px.importance.Counts.from_table(space, LEVELS, 0.9, **parts)
+    assert (same.counts == counts.counts).all()
+
+
 def test_no_file_counts_twice(tmp_path):
     """Also under another name."""
     path = write(tmp_path, table())

@@ -326,7 +326,7 @@ def _text_column(name: str, array: Any) -> Column:
 
     Numbers in text are labels here, which `parse_numbers` reads; it takes long for many.
     """
-    from pyarrow import ArrowInvalid, float64, string
+    from pyarrow import ArrowInvalid, ChunkedArray, float64, string
 
     compute: Any = import_module("pyarrow.compute")
     array, rows = array.cast(string()), np.arange(len(array))
@@ -337,7 +337,10 @@ def _text_column(name: str, array: Any) -> Column:
             if compute.count_distinct(numbers).as_py() == n_texts:
                 whole = compute.all(compute.match_substring_regex(array, r"^[+-]?\d+$")).as_py()
                 return Column(name, rows, numbers=numbers.to_numpy(), integers=bool(whole))
-    column = Column.of_labels(name, rows, array.to_pylist())
+    array = array.combine_chunks() if isinstance(array, ChunkedArray) else array
+    codes = array.dictionary_encode()
+    index = codes.indices.fill_null(-1).to_numpy().astype(np.int64)
+    column = Column(name, rows, labels=tuple(codes.dictionary.to_pylist()), index=index)
     if column.labels and {label.lower() for label in column.labels} <= {"true", "false"}:
         labels = [None if i < 0 else column.labels[i].lower() == "true" for i in column.index]
         return Column.of_labels(name, rows, labels)

@@ -19,8 +19,7 @@ from parzax.lens._rows import row_mask
 from parzax.lens._words import listed, split_words
 from parzax.lens.logs.bounds import let_bounds_move, read_bounds
 from parzax.lens.logs.columns import Column, parse_numbers, read_letters
-from parzax.lens.logs.gaps import with_gates
-from parzax.lens.logs.inference import infer_space
+from parzax.lens.logs.inference import infer_space, with_gates
 from parzax.lens.logs.labels import encode_columns
 from parzax.lens.logs.observations import Observations, check_rows
 from parzax.lens.logs.report import warn_of_inferred
