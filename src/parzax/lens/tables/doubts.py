@@ -177,9 +177,8 @@ def direction_by_name(name: str) -> str:
     text = " ".join(split_words(name))
     more, less = (re.search(rf"\b{words}\d*\b", text) for words in (_MORE, _LESS))
     at_end = re.fullmatch(rf"(?:.* )?(?:{_MORE}|{_LESS})\d*(?: {_OF_WHAT})*", text)
-    if (more and less) or (
-        (more or less) and (not at_end or re.search(r"\b(?:neg|negative|minus|inverse|1)\b", text))
-    ):
+    negated = re.search(r"\b(?:neg|negative|minus|inverse|1)\b", text)
+    if (more or less) and ((more and less) or negated or not at_end):
         return "unclear"
     return "maximize" if more else "minimize" if less else ""
 
