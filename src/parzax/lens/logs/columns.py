@@ -44,8 +44,6 @@ class Column:
     integers: bool = False
     # Whether the column has a categorical type, so that numbers are labels too.
     categories: bool = False
-    # Whether --filter (exclude= in Python) can leave out rows.
-    filters: bool = True
 
     @classmethod
     def of_labels(
@@ -102,7 +100,7 @@ class Column:
             first, where = self.labels[words[0]], self.where(np.argmax(index == words[0]))
             terms = [f'"{self.name}" != "{self.labels[code]}"' for code in words]
             remedy = f"--filter {quote(' and '.join(terms))} (exclude= in Python) leaves such rows out"
-            few = self.filters and len(words) <= _FEW_WORDS and '"' not in str(first)
+            few = len(words) <= _FEW_WORDS and '"' not in str(first)
             remedy = remedy if few else "name a column of numbers"
             remedy = "write decimals with a point" if re.fullmatch(r"[\d,]+", str(first)) else remedy
             raise ValueError(f"{where}: {short(first)} is not a number; {remedy}.")

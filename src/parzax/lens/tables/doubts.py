@@ -74,7 +74,7 @@ _OTHER_RESULTS = _alternatives("""
     aupr ap map r² scores? rouge meteor cider chrf pesq jaccard sensitivity specificity correct incorrect
     metric objective fitness elbo likelihood loglikelihood aic bic kappa hits top pearsonr? spearmanr?
     correlation divergence silhouette hypervolume g?flops flos macs throughput utilization sharpe drawdown pnl
-    drop gap improvement savings reduction
+    drop gap improvement savings reduction run ran taken trained seen
 """)
 # Two words of which the second alone may end the name of a setting.
 _PAIRS = (
@@ -93,10 +93,7 @@ _OF_DATA = re.compile(
     r"|pct|portion|proportion|share|interval|period|temperature|prob|probability|threshold|scale|weight|time"
     r"|p|k)\b).+"
 )
-_AFTER_RUN = (
-    r"(?:best|stopped) (?!of\b).*|.* per (?:s|secs?|seconds?)"
-    r"|(?:epochs?|steps?|iters?|iterations|rounds|trees)\b.* (?:run|ran|trained|taken|done|seen)"
-)
+_AFTER_RUN = r"(?:best|stopped) (?!of\b).*|.* per (?:s|secs?|seconds?)"
 _RESULT = re.compile(
     rf"(?:.* )?(?:(?:{_MORE}|{_LESS}|{_OTHER_RESULTS})\d*|{_PAIRS})(?: {_OF_WHAT})*|{_AFTER_RUN}"
 )
@@ -180,9 +177,8 @@ def direction_by_name(name: str) -> str:
     text = " ".join(split_words(name))
     more, less = (re.search(rf"\b{words}\d*\b", text) for words in (_MORE, _LESS))
     at_end = re.fullmatch(rf"(?:.* )?(?:{_MORE}|{_LESS})\d*(?: {_OF_WHAT})*", text)
-    if (more and less) or (
-        (more or less) and (not at_end or re.search(r"\b(?:neg|negative|minus|inverse|1)\b", text))
-    ):
+    negated = re.search(r"\b(?:neg|negative|minus|inverse|1)\b", text)
+    if (more or less) and ((more and less) or negated or not at_end):
         return "unclear"
     return "maximize" if more else "minimize" if less else ""
 

@@ -329,19 +329,17 @@ def _text_column(name: str, array: Any) -> Column:
     from pyarrow import ArrowInvalid, ChunkedArray, float64, string
 
     compute: Any = import_module("pyarrow.compute")
-    array, rows = array.cast(string()), np.arange(len(array))
-    n_texts = compute.count_distinct(array).as_py()
-    if n_texts > _MANY and not compute.any(compute.match_substring_regex(array, r"^[+-]?0\d")).as_py():
-        with suppress(ArrowInvalid):
-            numbers = array.cast(float64())
-            if compute.count_distinct(numbers).as_py() == n_texts:
-                whole = compute.all(compute.match_substring_regex(array, r"^[+-]?\d+$")).as_py()
-                return Column(name, rows, numbers=numbers.to_numpy(), integers=bool(whole))
     array = array.combine_chunks() if isinstance(array, ChunkedArray) else array
-    codes = array.dictionary_encode()
-    index = codes.indices.fill_null(-1).to_numpy().astype(np.int64)
-    column = Column(name, rows, labels=tuple(codes.dictionary.to_pylist()), index=index)
-    if column.labels and {label.lower() for label in column.labels} <= {"true", "false"}:
-        labels = [None if i < 0 else column.labels[i].lower() == "true" for i in column.index]
-        return Column.of_labels(name, rows, labels)
-    return column
+    codes, rows = array.cast(string()).dictionary_encode(), np.arange(len(array))
+    texts, index = codes.dictionary, codes.indices.fill_null(-1).to_numpy().astype(np.int64)
+    if len(texts) > _MANY and not compute.any(compute.match_substring_regex(texts, r"^[+-]?0\d")).as_py():
+        with suppress(ArrowInvalid):
+            numbers = texts.cast(float64()).to_numpy()
+            if len(np.unique(numbers)) == len(texts):
+                whole = compute.all(compute.match_substring_regex(texts, r"^[+-]?\d+$")).as_py()
+                return Column(name, rows, numbers=np.append(numbers, np.nan)[index], integers=bool(whole))
+    labels = texts.to_pylist()
+    if labels and {label.lower() for label in labels} <= {"true", "false"}:
+        flags = [label.lower() == "true" for label in labels]
+        return Column.of_labels(name, rows, [None if i < 0 else flags[i] for i in index])
+    return Column(name, rows, labels=tuple(labels), index=index)

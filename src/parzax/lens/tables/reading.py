@@ -268,8 +268,7 @@ def find_targets(table: Table, form: Format, target: Any) -> tuple[list[str], st
     columns = table.names
     if target == "value" and full_name(target, columns) not in columns:
         if several := [c for c in columns if c.startswith("values_")]:
-            number = {c: int(c[7:]) if c[7:].isdigit() else columns.index(c) for c in several}
-            return sorted(several, key=number.__getitem__), "", ""
+            return sorted(several, key=lambda c: (len(c), c)), "", ""  # values_10 comes after values_2
         results = _find_results(table, form)
         if len(results) == 1 and form.results:
             return results, f"objective: {results[0]}, the only result", ""
