@@ -23,9 +23,9 @@ from parzax.lens.cli.writing import Writer, progress, say
 from parzax.lens.logs import Observations
 from parzax.lens.results import compare, cond_ped_anova, interactions
 from parzax.lens.results.counted import analyse_counts
-from parzax.lens.results.resampling import SHUFFLES, choose_counts, default_shuffles
 from parzax.lens.results.result import Method
 from parzax.lens.results.targets import objective_index, ranked
+from parzax.lens.results.uncertainty import SHUFFLES, choose_counts, default_shuffles
 
 MAX_LEVELS = 10_000
 # How importances are computed, by the names of --estimator.

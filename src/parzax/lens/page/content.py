@@ -12,8 +12,7 @@ from parzax._words import plural, visible
 from parzax.lens._palette import PALETTE
 from parzax.lens.page.values import MOST_REGIMES, regime_values, stride
 from parzax.lens.results import ImportanceResult, InteractionResult
-from parzax.lens.results.labels import short_labels, shorten
-from parzax.lens.results.phrases import percent, regime_text, size_text
+from parzax.lens.results.phrases import percent, regime_text, short_labels, shorten, size_text
 from parzax.status import Status
 
 _LABEL, _SHORT, _TITLE, _LINE = 28, 15, 200, 400  # longest texts, in characters

@@ -11,7 +11,7 @@ from parzax import _checks
 from parzax.lens._palette import PALETTE
 from parzax.lens.plotting import _axes, _text
 from parzax.lens.results import ImportanceResult
-from parzax.lens.results.base import mean_and_error
+from parzax.lens.results.result import mean_and_error
 from parzax.lens.tables.roles import suggest
 from parzax.samplers import State, Trace
 

@@ -12,8 +12,7 @@ from parzax import _checks
 from parzax.importance import importance as relative_importance
 from parzax.lens.plotting import _arguments, _axes, _text
 from parzax.lens.results import ImportanceResult
-from parzax.lens.results.base import MOST_SEEDS, mean_and_error
-from parzax.lens.results.result import seeds_with_data
+from parzax.lens.results.result import MOST_SEEDS, mean_and_error, seeds_with_data
 from parzax.lens.results.uncertainty import Uncertainty
 from parzax.status import Status
 

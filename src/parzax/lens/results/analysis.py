@@ -1,5 +1,6 @@
 """Conditional PED-ANOVA of a log: rank its rows, encode them once, estimate, resample."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -9,23 +10,32 @@ import jax
 import numpy as np
 
 from parzax import _checks
+from parzax._compile import compiled
 from parzax._numerics import capacity
 from parzax.divergence import AbstractDivergence, Explained
-from parzax.importance import Encoded, Grid
-from parzax.importance.estimate import REFERENCES
+from parzax.importance import Encoded, Grid, Importance
+from parzax.importance.encode import without_values
+from parzax.importance.estimate import How, checked_how, estimate_seeds
 from parzax.importance.levels import checked_levels
 from parzax.importance.resample import METHODS
 from parzax.lens.logs import Observations
 from parzax.lens.logs.encoding import encode_log
-from parzax.lens.logs.groups import configuration_shares, describe_groups
-from parzax.lens.results.default_level import LEVELS, at_usual_level
+from parzax.lens.logs.groups import describe_groups
+from parzax.lens.results.default_level import LEVELS, choose_level
 from parzax.lens.results.order import shows_learning
-from parzax.lens.results.resampling import estimate_uncertainty, resolve_counts
 from parzax.lens.results.result import ImportanceResult, Method
-from parzax.lens.results.sweep import estimate_batch
 from parzax.lens.results.targets import Ranking, counted_rows, ranked
+from parzax.lens.results.uncertainty import estimate_uncertainty, resolve_counts
+from parzax.lens.run.chunks import map_chunks
 from parzax.pareto import AbstractTies
 from parzax.status import Status
+
+# Counts of a chunk of seeds: the arrays that are computed from them take about 20 times their 4 bytes.
+_MOST_COUNTS = 1 << 24
+# Up to so many counts the work of an analysis is small, or middling.
+_SMALL, _MIDDLING = 1 << 13, 1 << 16
+# With more cells of rows than this, a program without all optimisations takes several times as long.
+_MOST_ROWS = 1 << 17
 
 
 def cond_ped_anova(
@@ -107,20 +117,19 @@ def cond_ped_anova(
     >>> result.importance.shape, bool((result.importance[:, 0] > 0.9).all())
     ((2, 2), True)
     """
-    divergence, grid = divergence or Explained(), grid or Grid()
-    _checks.instance("divergence", divergence, AbstractDivergence, "such as parzax.divergence.Explained()")
-    method = Method(divergence, grid, _checks.one_of("reference", reference, REFERENCES))
-    numbers = resolve_counts(n_resamples, n_shuffles, obs)
+    method = Method(divergence or Explained(), grid or Grid(), reference)
+    how = checked_how(*method.how)
+    numbers = resolve_counts(n_resamples, n_shuffles, len(obs.space))
     _checks.one_of("resampling", resampling, tuple(METHODS))
     key = checked_key(key) if any(numbers) else None
-    log = encode_ranked(obs, levels, region, objective, rows, grid, ties, jittered=numbers[0] > 0)
-    estimates = estimate_batch(log.encoded, method.how)
+    log = encode_ranked(obs, levels, region, objective, rows, method.grid, ties, jittered=numbers[0] > 0)
+    estimates = estimate_batch(log.encoded, how)
     estimates = jax.tree.map(lambda x: np.asarray(x).reshape(*obs.batch_shape, *x.shape[1:]), estimates)
-    result = ImportanceResult(estimates, **log.about, method=method)
+    sampled = None
     if key is not None:
-        known = estimate_uncertainty(key, log.losses, log.encoded, result, numbers, resampling)
-        result = replace(result, sampled=known)
-    return replace(result, learned=partial(shows_learning, log.obs, log.losses))
+        sampled = estimate_uncertainty(key, log.losses, log.encoded, estimates, how, numbers, resampling)
+    learned = partial(shows_learning, log.obs, log.losses)
+    return ImportanceResult(estimates, **log.about, method=method, sampled=sampled, learned=learned)
 
 
 class RankedLog(NamedTuple):
@@ -161,13 +170,11 @@ def encode_ranked(
 ) -> RankedLog:
     """Check the arguments that all analyses share, and rank and encode the rows once.
 
-    If no ``levels`` are given, the rows are encoded at all candidates, and the encoded log is reduced to the
-    level that `pick_level` chooses. ``jittered`` says that samples of the rows will be ranked too, which may
-    cut fronts at slightly different levels.
+    If no ``levels`` are given, `choose_level` chooses one. ``jittered`` says that samples of the rows will be
+    ranked too, which may cut fronts at slightly different levels.
     """
     _checks.instance("obs", obs, Observations, "parzax.Observations")
     _checks.instance("grid", grid, Grid, "a parzax.Grid")
-    region = _checks.quantile("region", region)
     target, region = checked_levels(candidate_levels(region) if levels is None else levels, region)
     obs = counted_rows(obs, rows)
     ends = np.array([*target.tolist(), region])
@@ -175,15 +182,14 @@ def encode_ranked(
         near = np.linspace(-1, 1, 25) * min(2 / max(obs.n, 1) ** 0.5, 0.5)
         ends = np.clip(ends[:, None] + near, 0, 1).reshape(-1)
     losses, goal = ranked(obs, objective, ties, ends.tolist(), raw=grid.optuna_rounding)
+    facts = []
+    if levels is None:
+        level, why = choose_level(obs, losses, target, region, grid.optuna_rounding)
+        target, facts = np.array([level]), [why]
     # Rows are padded to a capacity, so that few shapes are compiled; padding is outside every level.
     encoded, pools = encode_log(obs, losses, target, region, grid, rows=capacity(obs.n))
-    facts = [describe_groups(encoded.groups, losses, raw=grid.optuna_rounding)]
-    facts += [f"{name}: {text}" for name, text in (obs.report.moving | pools).items()]
-    if levels is None:
-        one = grid.optuna_rounding or encoded.groups is None
-        shares = np.ones(len(losses)) if one else configuration_shares(obs, losses)
-        encoded, why = at_usual_level(encoded, shares)
-        facts.append(why)
+    groups = describe_groups(encoded.groups, losses, raw=grid.optuna_rounding)
+    facts = [groups, *(f"{name}: {text}" for name, text in (obs.report.moving | pools).items()), *facts]
     if "feasible" in ([rows] if isinstance(rows, str) else rows):
         feasible = (obs.feasible & (obs.weight is None or obs.weight > 0)).any(axis=-1).reshape(-1, 1)
         infeasible = np.where(feasible, np.int32(0), np.int32(Status.NONE_FEASIBLE))
@@ -191,8 +197,9 @@ def encode_ranked(
     return RankedLog(obs, losses, encoded, goal, tuple(filter(None, facts)))
 
 
-def candidate_levels(region: float) -> np.ndarray:
+def candidate_levels(region: Any) -> np.ndarray:
     """Candidates for the level: 0.02, 0.04, ... below the region's level, or fiftieths of that level."""
+    region = _checks.quantile("region", region)
     below = LEVELS[region - 1e-9 > LEVELS]
     return below if len(below) else LEVELS * region
 
@@ -202,3 +209,30 @@ def checked_key(key: Any) -> Any:
     key = jax.random.key(0) if key is None else key
     _checks.check_key(key)
     return key
+
+
+def estimate_batch(encoded: Encoded, how: How) -> Importance:
+    """Conditional PED-ANOVA of s seeds, as NumPy or JAX arrays, in JAX's default dtype.
+
+    It is one dispatch; more seeds than fit `_MOST_COUNTS` are computed in chunks of one size. The program
+    depends only on shapes, layout, ``how``, and the order of the levels.
+    """
+    log = replace(without_values(encoded), rank=None)
+    n_seeds, n_counts = len(encoded.level), (len(encoded.levels) + 2) * encoded.layout.n_columns
+    n_chunks = min(math.ceil(n_seeds * n_counts / _MOST_COUNTS), n_seeds)
+    if n_chunks > 1:
+        return map_chunks(partial(sweep, how=how), (log,), math.ceil(n_seeds / n_chunks))
+    estimates = sweep(log, how=how)
+    _checks.outside_traces(estimates.variance)
+    return estimates
+
+
+def _size(log: Encoded, **_: Any) -> str:
+    """Size of the work, by the numbers of rows and of counts."""
+    if log.codes.size > _MOST_ROWS:
+        return "large"
+    n_counts = len(log.codes) * (len(log.levels) + 2) * log.layout.n_columns
+    return "small" if n_counts <= _SMALL else "middling" if n_counts <= _MIDDLING else "large"
+
+
+sweep = compiled(size=_size)(estimate_seeds)

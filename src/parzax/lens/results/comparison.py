@@ -12,11 +12,9 @@ from parzax import _checks
 from parzax._words import plural
 from parzax.lens.logs import Observations
 from parzax.lens.logs.groups import find_groups
-from parzax.lens.results import words
 from parzax.lens.results.analysis import checked_key, cond_ped_anova
-from parzax.lens.results.base import AbstractResult, attributes
-from parzax.lens.results.phrases import interval_text, mean_text
-from parzax.lens.results.result import ImportanceResult
+from parzax.lens.results.phrases import interval_text, mean_text, percent, size_text
+from parzax.lens.results.result import LEARNED, AbstractResult, ImportanceResult, attributes, join_some
 from parzax.lens.results.targets import usable_rows
 from parzax.lens.results.uncertainty import holm
 
@@ -62,12 +60,7 @@ class Comparison(AbstractResult):
 
     difference, interval, p_value, status = attributes("variance", "interval", "p_value", "status")
 
-    @property
-    def entries(self) -> tuple[str, ...]:
-        """Parameter names, in the order of the space."""
-        return self.names
-
-    @property
+    @cached_property
     def is_defined(self) -> np.ndarray:
         """(q, d) whether both logs have an importance at the level."""
         return ~np.isnan(self.difference)
@@ -99,9 +92,25 @@ class Comparison(AbstractResult):
         columns[f"{100 * _LEVEL:g} % interval"] = [interval_text(*ends) for ends in self.interval[level]]
         return columns | {"remarks": ["differs" if x else "" for x in self.differs[level]]}
 
-    def sentences(self, level: int | None = None) -> list[str]:
-        """What differs, how sure that is, and what to do next, at a level (by default `usual_level`)."""
-        return words.comparison_sentences(self, self.usual_level if level is None else level)
+    def _best_rows(self, level: int) -> str:
+        return f"the best {percent(self.levels[level])} ({self.goal})"
+
+    def _sentences(self, level: int) -> tuple[str, str, str]:
+        labels, change = self.labels, self.difference[level]
+        named = [f"{labels[j]} ({change[j]:+.2f})" for j in self.order(level) if self.differs[level, j]]
+        if named:
+            mattered, step = f"{join_some(named)} changed", "tune anew what changed"
+        else:
+            mattered = "no parameter's importance changed beyond chance"
+            step = "treat the logs as alike, or add rows to see smaller changes"
+        if np.isnan(self.p_value[level]).all():
+            sure = "unknown: it takes resamples, or several seeds"
+        else:
+            rows = " with ".join(plural(size_text(log.n_region), "row") for log in (self.first, self.second))
+            sure = f"compares {rows}; p-values are adjusted for {plural(len(labels), 'parameter')}"
+        if self.first.learned() or self.second.learned():
+            sure += f"; {LEARNED}"
+        return f"{mattered}, for being among {self._best_rows(level)}", sure, step
 
     def details(self) -> list[str]:
         """How the numbers of the table were made, a line each."""

@@ -8,9 +8,8 @@ import numpy as np
 from parzax.importance import Counts, Encoded, estimate
 from parzax.lens.logs import ImportReport
 from parzax.lens.results.replicates import draw_replicates
-from parzax.lens.results.resampling import p_values
 from parzax.lens.results.result import ImportanceResult, Method
-from parzax.lens.results.uncertainty import Uncertainty
+from parzax.lens.results.uncertainty import Uncertainty, p_values
 
 # NumPy draws shuffles of fewer rows than this.
 _MOST_SHUFFLED = 10**9
@@ -27,8 +26,9 @@ def analyse_counts(
     """
     assert counts.space is not None
     levels = np.array(counts.levels)
-    how = dict(zip(("divergence", "reference", "balance", "uniform_when_undefined"), method.how, strict=True))
-    estimates = estimate(counts, **how)
+    divergence, reference, balance, uniform = method.how
+    how = {"reference": reference, "balance": balance, "uniform_when_undefined": uniform}
+    estimates = estimate(counts, divergence, **how)
     result = ImportanceResult(estimates, counts.space, levels, counts.region, report, goal, (), method)
     n_rows = np.asarray(counts.counts[-1, : counts.layout.n_codes[0]].sum())
     if not n_shuffles or n_rows >= _MOST_SHUFFLED:
@@ -39,8 +39,8 @@ def analyse_counts(
     settings = counts.layout, counts.levels, counts.region, counts.grid
     status, one = np.asarray(counts.status)[None], nowhere[:, 0]
     log = Encoded(codes, nowhere * (q + 1), nowhere, None, None, status, one, None, *settings)
-    how = {"divergence": method.divergence, "reference": method.reference, "method": "half-sampling"}
-    _, shuffled = draw_replicates(jax.random.key(0), log, counts.counts[None], (0, n_shuffles), **how)
+    how = method.divergence, method.reference, "half-sampling"
+    _, shuffled = draw_replicates(jax.random.key(0), log, counts.counts[None], (0, n_shuffles), *how)
     p_value = p_values(result.variance[None], shuffled)[0]
     none, one = np.zeros((0, q, d)), np.ones(())
     tested = Uncertainty(

@@ -7,8 +7,7 @@ import numpy as np
 
 from parzax._words import join_names, visible
 from parzax.lens.logs.bounds import span_text
-from parzax.lens.results.labels import shorten
-from parzax.lens.results.phrases import percent
+from parzax.lens.results.phrases import percent, shorten
 from parzax.space import Categorical, Domain, Int, Ordinal, Varying
 
 # Number of choices, and of characters, in a line of text.
@@ -47,7 +46,7 @@ def good_values(result: Any, level: int) -> list[GoodValues]:
     defined, 0 or not above chance are left out.
     """
     importance = result.over_seeds()[0][level]
-    shown = result.is_above(level) & result.by_seed(result.is_defined)[:, level].any(axis=0)
+    shown = result.above[level] & result.has_mean[level]
     rows = result.mean_over_seeds(result.regime_target)[level]
     good = []
     for name in result.ranking(level):

@@ -16,14 +16,19 @@ from parzax.importance.encode import without_values
 from parzax.importance.interactions import estimate_interactions
 from parzax.importance.pair_slots import PairLayout, pair_layout
 from parzax.lens.logs import Observations
-from parzax.lens.results import words
 from parzax.lens.results.analysis import checked_key, encode_ranked
-from parzax.lens.results.base import MOST_SEEDS, AbstractResult, attributes, mean_and_error
-from parzax.lens.results.labels import short_labels
-from parzax.lens.results.phrases import SIGNIFICANCE, mean_text, p_text, size_text
+from parzax.lens.results.phrases import SIGNIFICANCE, p_text, short_labels, size_text, value_text
+from parzax.lens.results.result import (
+    MAY_LEARN,
+    MOST_SEEDS,
+    AbstractResult,
+    attributes,
+    join_some,
+    mean_and_error,
+)
 from parzax.lens.results.targets import Ranking
 from parzax.lens.results.uncertainty import holm
-from parzax.status import OF_LEVELS, Status, drop_consequences
+from parzax.status import Status
 
 # Default number of draws under the null hypothesis, and smallest number per pair: with fewer, the adjusted
 # p-values of many pairs cannot fall below 5 %.
@@ -59,22 +64,22 @@ class InteractionResult(AbstractResult):
     p_value, status, slots, slot_variance = attributes("p_value", "status", "slots", "slot_variance")
     n_active, n_target, n_region, n_draws = attributes("n_active", "n_target", "n_region", "n_draws")
 
-    @property
-    def pairs(self) -> tuple[tuple[str, str], ...]:
+    @cached_property
+    def entries(self) -> tuple[tuple[str, str], ...]:
         """The p pairs of names."""
         return tuple((self.names[a], self.names[b]) for a, b in self.estimates.pairs)
 
     @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """The p pairs of names."""
+        return self.entries
+
+    @cached_property
     def is_defined(self) -> np.ndarray:
         """(..., q, p) whether the interaction of a pair is defined; if not, a status says why."""
         return (self.status & int(_UNDEFINED)) == 0
 
-    @property
-    def entries(self) -> tuple[tuple[str, str], ...]:
-        """The p pairs of names."""
-        return self.pairs
-
-    @property
+    @cached_property
     def labels(self) -> list[str]:
         """The pairs as short texts, all different."""
         names = short_labels(self.names, _NAME)
@@ -108,8 +113,7 @@ class InteractionResult(AbstractResult):
         seed.
         """
         level = self.usual_level if level is None else level
-        defined = self.by_seed(self.is_defined)[:, level].any(axis=0)
-        return self.to_matrix(np.where(defined, self.over_seeds()[0][level], np.nan))
+        return self.to_matrix(np.where(self.has_mean[level], self.over_seeds()[0][level], np.nan))
 
     def to_matrix(self, values: np.ndarray) -> np.ndarray:
         """(d, d) symmetric matrix of one value per pair; NaN for the diagonal and other pairs."""
@@ -129,20 +133,37 @@ class InteractionResult(AbstractResult):
 
     def cells(self, level: int) -> dict[str, list[str]]:
         """Importance, p, rows with both parameters active and remarks of each pair at a level."""
-        defined = np.asarray(self.by_seed(self.is_defined)[:, level].any(axis=0))
-        mean, error = (np.where(defined, x[level], np.nan) for x in self.over_seeds())
-        columns = {"importance": list(map(mean_text, mean, error))}
+        columns = {"importance": self._mean_cells(level)}
         if self.n_seeds == 1:
             p, adjusted = (self.by_seed(x)[0, level] for x in (self.p_value, self.p_adjusted))
             columns["p"] = [p_text(*pair, self.n_draws) for pair in zip(p, adjusted, strict=True)]
         columns["rows"] = [size_text(column) for column in self.by_seed(self.n_active).T]
-        bits = drop_consequences(self.usual_status[level]) & ~int(OF_LEVELS | Status.NOT_ABOVE_CHANCE)
-        columns["remarks"] = ["; ".join(bit.fact for bit in Status(int(one))) for one in bits]
-        return columns
+        return columns | {"remarks": ["; ".join(facts) for facts in self._facts(level)]}
 
     def sentences(self, level: int | None = None) -> list[str]:
         """Which pairs interact, how sure that is, and what to do next; by default at the `usual_level`."""
-        return words.interaction_sentences(self, self.usual_level if level is None else level)
+        if not self.pairs:
+            return ["What mattered: there are no pairs, as the space has a single parameter."]
+        return super().sentences(level)
+
+    def _sentences(self, level: int) -> tuple[str, str, str]:
+        labels, mean, order = self.labels, self.over_seeds()[0][level], self.order(level)
+        named = [f"{labels[j]} ({value_text(mean[j])})" for j in order if self.above[level, j]]
+        interact = "interact" if self.n_draws else "explain more together than alone"
+        mattered = f"{join_some(named)} {interact}" if named else "no pair is above chance"
+        if self.n_seeds > 1:
+            sure = f"± is the standard error of {plural(self.n_seeds, 'seed')}"
+        elif self.n_draws:
+            sure = f"p-values are adjusted for {plural(len(labels), 'pair')}"
+        else:
+            sure = "not tested against chance"
+        sure = "; ".join([sure, *(bit.fact for bit in self._level_bits(level)), MAY_LEARN])
+        step = (
+            f"look at both parameters of {labels[order[0]]} together"
+            if named
+            else "tune each parameter by itself"
+        )
+        return f"{mattered} for being among {self._best_rows(level)}", sure, step
 
     def details(self) -> list[str]:
         """How the numbers of the table were made, a line each."""
