@@ -22,13 +22,11 @@ from parzax.importance.estimate import from_counts
 from parzax.importance.levels import level_weights
 from parzax.importance.resample import sample_counter, sample_size
 
-# Limits of a batch: scattered entries, counts, and replicates.
-_ROWS, _COUNTS, _MOST = 1 << 18, 1 << 16, 64
-# Approximate number of counts of shuffles in one compiled call; calls run side by side.
-_SHUFFLED = 1 << 22
-# Number of shuffles drawn from one seed. It is fixed, so that the shuffles do not depend on the size of a
-# batch or call.
-_SEEDED = 16
+# Limits of a batch: scattered entries, and counts; and approximate number of counts of a call.
+_ROWS, _COUNTS, _CALL = 1 << 18, 1 << 16, 1 << 22
+# Replicates are drawn in units of so many; one unit of shuffles has one seed. The number is fixed, so that
+# the shuffles do not depend on the size of a batch or call.
+_UNIT = 16
 # The rows of a regime are shuffled if there are at most this many.
 _MOST_ROWS = 3000
 
@@ -67,41 +65,31 @@ def draw_replicates(
         sizes = sample_size((np.asarray(encoded.rank) < m).sum(axis=1), method).tolist()
         needed = [level_weights(levels, np.float64(n), True, raw).astype(np.int32) for n in sizes]
         logs = without_values(logs)
-    side_by_side = min(_MOST, _ROWS // (m * d), _COUNTS // ((q1 + 1) * w), max(numbers))
-    b = 1 << max(side_by_side, 1).bit_length() - 1
-    # A call computes a part of the replicates of one seed: rounds of samples, and units of shuffles.
-    unit, size = max(b, _SEEDED), q1 * w if encoded.groups is None else max(q1 * w, m)
-    n_rounds, n_units = math.ceil(numbers[0] / b), math.ceil(numbers[1] / unit)
-    n_parts = max(min(math.ceil(n_units * unit * size / _SHUFFLED), max(n_rounds, n_units)), 1)
-    n_shuffled = math.ceil(n_units / n_parts) * unit
-    rounds = math.ceil(n_rounds / n_parts), n_shuffled // b
+    # A call computes a part of the replicates of one seed; calls run side by side.
+    n_units, size = [math.ceil(n / _UNIT) for n in numbers], q1 * w
+    size = size if encoded.groups is None else max(size, m)
+    n_calls = max(min(math.ceil(sum(n_units) * _UNIT * size / _CALL), max(n_units)), 1)
+    n_sampled, n_shuffled = (math.ceil(n / n_calls) * _UNIT for n in n_units)
+    fitting = min(_UNIT, _ROWS // (m * d), _COUNTS // (q1 * w))
+    how = {"batch": 1 << max(fitting, 1).bit_length() - 1, "n_sampled": n_sampled, "method": method}
+    how |= {"divergence": divergence, "reference": reference}
     words, x64 = np.asarray(jax.random.key_data(key)).tolist(), jnp.result_type(float) == jnp.float64
 
-    def variances(call: int) -> np.ndarray:
-        seed, part = divmod(call, n_parts)
+    def variances(number: int) -> np.ndarray:
+        seed, call = divmod(number, n_calls)
         log, shuffled = jax.tree.map(itemgetter(seed), logs), [np.zeros((0, q1, w), np.int32)]
-        for start in range(part * n_shuffled, (part + 1) * n_shuffled, _SEEDED):
-            shuffled.append(shuffled_counts([*words, seed, start], counts[seed], log, _SEEDED))
+        for start in range(call * n_shuffled, (call + 1) * n_shuffled, _UNIT):
+            shuffled.append(shuffled_counts([*words, seed, start], counts[seed], log, _UNIT))
+        first, rows = np.int32(call * n_sampled), np.concatenate(shuffled)
         with jax.enable_x64(x64):  # set in each thread, because threads do not inherit the setting
-            replicated = compiled_replicates(
-                keys[seed],
-                np.int32(part * rounds[0] * b),
-                np.concatenate(shuffled).reshape(-1, b, q1, w),
-                log,
-                needed[seed],
-                rounds=rounds,
-                divergence=divergence,
-                reference=reference,
-                method=method,
-            )
-            return np.asarray(replicated)
+            return np.asarray(compiled_replicates(keys[seed], first, rows, log, needed[seed], **how))
 
-    calls = [variances(0)]  # the first call compiles
-    with ThreadPoolExecutor(max(min(s * n_parts - 1, os.cpu_count() or 1), 1)) as pool:
-        calls += pool.map(variances, range(1, s * n_parts))
-    by_part = np.stack(calls).reshape(s, n_parts, sum(rounds) * b, q1 - 1, d)[..., encoded.place, :]
-    parts = np.split(by_part, [rounds[0] * b], axis=2)
-    sampled, shuffled = (x.reshape(s, -1, q1 - 1, d)[:, :n] for x, n in zip(parts, numbers, strict=True))
+    parts = [variances(0)]  # the first call compiles
+    with ThreadPoolExecutor(max(min(s * n_calls - 1, os.cpu_count() or 1), 1)) as pool:
+        parts += pool.map(variances, range(1, s * n_calls))
+    by_call = np.stack(parts).reshape(s, n_calls, -1, q1 - 1, d)[..., encoded.place, :]
+    split = np.split(by_call, [n_sampled], axis=2)
+    sampled, shuffled = (x.reshape(s, -1, q1 - 1, d)[:, :n] for x, n in zip(split, numbers, strict=True))
     return sampled, shuffled
 
 
@@ -109,43 +97,37 @@ def draw_replicates(
 def compiled_replicates(
     key: PRNGKeyArray,
     first: Int[Any, ""],
-    null: Int[Any, "t b q1 w"],
+    shuffled: Int[Any, "b q1 w"],
     log: Encoded,
     needed: Int[Any, " q1"] | None,
     *,
-    rounds: tuple[int, int],
+    batch: int,
+    n_sampled: int,
     divergence: AbstractDivergence,
     reference: str,
     method: str,
-) -> Float[Array, "r b q d"]:
-    """Variances of rounds of b samples of one log, from number ``first`` on, and then of shuffles.
+) -> Float[Array, "r q d"]:
+    """Variances of ``n_sampled`` samples of one log, from number ``first`` on, and of ``shuffled`` counts.
 
-    ``null`` has the counts of the shuffles, b per round. ``rounds`` has the number of rounds of samples and
-    of shuffles. ``log`` has ascending levels; ``needed`` is as in `sample_counter`, and ``method`` as in
-    `parzax.importance.resample`.
+    ``log`` has ascending levels; ``needed`` is as in `sample_counter`, and ``method`` as in
+    `parzax.importance.resample`. Replicates are computed in batches of ``batch``.
     """
-    log, b = jax.tree.map(jnp.asarray, log), null.shape[1]
-    count = sample_counter(log, method, None if needed is None else jnp.asarray(needed))
-    share = None if log.counted_groups is None else configuration_share(log)
+    log, counts = jax.tree.map(jnp.asarray, (log, shuffled))
+    if log.counted_groups is not None:
+        share = configuration_share(log)
+        counts = counts.astype(share.dtype) * share
 
-    def sampled(number: Int[Array, ""]) -> Shaped[Array, "b q1 w"]:
-        samples = first + number * b + jnp.arange(b, dtype=jnp.int32)
-        keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(samples)
-        return count(keys)
+    def in_batches(function: Any, x: Array) -> Array:
+        return jnp.concatenate(jax.lax.map(function, x.reshape(-1, batch, *x.shape[1:])))
 
-    def shuffled(number: Int[Array, ""]) -> Shaped[Array, "b q1 w"]:
-        counts = jnp.asarray(null)[number - rounds[0]]
-        return counts if share is None else counts.astype(share.dtype) * share
-
-    def one_round(number: Int[Array, ""]) -> Float[Array, "b q d"]:
-        if 0 in rounds:
-            counts = (shuffled if rounds[1] else sampled)(number)
-        else:  # samples and shuffles are in one program, so that the divergence is compiled once
-            counts = jax.lax.cond(number < rounds[0], sampled, shuffled, number)
-        status = jnp.zeros((counts.shape[0], counts.shape[1] - 1), jnp.int32)
+    def estimate(counts: Shaped[Array, "b q1 w"]) -> Float[Array, "b q d"]:
+        status = jnp.zeros((batch, counts.shape[1] - 1), jnp.int32)
         return from_counts(counts, status, log.layout, (divergence, reference, False, False)).variance
 
-    return jax.lax.map(one_round, jnp.arange(sum(rounds), dtype=jnp.int32))
+    if n_sampled:
+        keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(first + jnp.arange(n_sampled, dtype=jnp.int32))
+        counts = jnp.concatenate([in_batches(sample_counter(log, method, needed), keys), counts])
+    return in_batches(estimate, counts)  # of both, so that the divergence is compiled once
 
 
 # Shuffles are drawn on the host: there 10,000 of 5,000 rows take 0.6 s, `parzax.importance.shuffle` 13 s.
