@@ -2,7 +2,6 @@
 
 import enum
 import re
-from collections.abc import Callable
 from typing import Self
 
 import numpy as np
@@ -84,22 +83,20 @@ _FOLLOWS = {
 }
 
 
-def describe(status: np.ndarray | int, where: Callable[[Status], str] = lambda _: "") -> list[str]:
+def describe(status: np.ndarray | int) -> list[str]:
     """The sentences of advice for all bits set anywhere in ``status``, each prefixed by its name.
 
     A bit that follows from another bit of the same entry gets no sentence.
 
-    Args:
-        status: bits, as one integer or an array.
-        where: function that returns what a bit concerns, such as "levels 0.1-0.3". The text follows the name
-            of the bit in brackets; "" adds nothing.
-
     >>> describe(int(Status.ALL_EQUAL))
     ['ALL_EQUAL: All losses are equal, so no level set stands out; check the target column.']
     """
-    bits = Status(int(np.bitwise_or.reduce(np.ravel(drop_consequences(status)), initial=0)))
-    named = [(f"{bit.name} ({place})" if (place := where(bit)) else bit.name, bit) for bit in bits]
-    return [f"{name}: {bit.advice}" for name, bit in named]
+    return [f"{bit.name}: {bit.advice}" for bit in set_bits(status)]
+
+
+def set_bits(status: np.ndarray | int) -> Status:
+    """The bits that are set anywhere in ``status``, except those that follow from others of their entry."""
+    return Status(int(np.bitwise_or.reduce(np.ravel(drop_consequences(status)), initial=0)))
 
 
 def drop_consequences(status: np.ndarray | int) -> np.ndarray:

@@ -70,7 +70,7 @@ def by_name(data: dict, key: str, names) -> np.ndarray:
 def test_numbers(tmp_path, n_seeds):
     """Catches levels, parameters or seeds in another order: they differ in every number."""
     own = logs.result(n_seeds)
-    mean, error = own.over_seeds()
+    mean, error = own.mean, own.standard_error
     data = data_of(page(tmp_path, own))
     np.testing.assert_allclose(data["levels"], own.levels)
     np.testing.assert_allclose(by_name(data, "mean", own.names), mean, atol=ROUNDING)

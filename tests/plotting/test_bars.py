@@ -32,7 +32,7 @@ def test_value_text():
 def test_largest_on_top_with_its_value(seeds):
     # Catches bars upside down, a mean over the wrong axis, labels beside the wrong bar.
     ax = importance_bars(seeds, level=0.3)
-    mean = seeds.over_seeds()[0][1]
+    mean = seeds.mean[1]
     assert [bar.get_width() for bar in ax.patches] == pytest.approx(sorted(mean, reverse=True))
     assert rows(ax) == seeds.ranking(1)
     by_height = {t.xy[1]: t.get_text() for t in ax.texts}
@@ -166,7 +166,7 @@ def test_seeds_without_importance_do_not_count():
     # As many levels as `seeds` has, so that one program serves both.
     levels = [0.3, 0.7, 0.72, 0.74]
     result = analyse(dataclasses.replace(obs, losses=losses), levels)
-    mean, _ = result.over_seeds()
+    mean = result.mean
     np.testing.assert_allclose(mean[0], result.importance[[0, 1, 3], 0].mean(axis=0), rtol=1e-6)
     ax = importance_bars(result)
     assert sorted(bar.get_width() for bar in ax.patches) == pytest.approx(sorted(mean[0]))

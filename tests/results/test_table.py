@@ -105,7 +105,7 @@ def test_text_of_a_sweep_shows_some_levels_and_the_standard_error():
     assert len(shown) == 7
     assert result.levels[result.usual_level] in shown
     assert [line.split()[0] for line in lines[6:9]] == result.ranking()
-    mean, error = result.over_seeds()
+    mean, error = result.mean, result.standard_error
     j, i = result.names.index(result.ranking()[0]), result.usual_level
     assert f"{mean[i, j]:.2f} ± {error[i, j]:.2f}" in lines[6]
     assert "± is the standard error of 3 seeds" in lines[1]

@@ -102,7 +102,7 @@ def compute_result(source: Any, levels: Any, options: dict[str, Any]) -> Importa
 
 def compute_interactions(source: Any, result: ImportanceResult, options: dict[str, Any]) -> Any:
     """Interactions of the most important parameters of a log; None with fewer than two."""
-    mean = result.over_seeds()[0].max(axis=0)
+    mean = result.mean.max(axis=0)
     names = [result.names[j] for j in np.sort(np.argsort(-mean, kind="stable")[:_PAIRED]) if mean[j] > 0]
     if not isinstance(source, Observations) or len(names) < 2:
         return None

@@ -100,7 +100,7 @@ def choose_look(i: int) -> dict[str, Any]:
 
 def rank_overall(result: ImportanceResult) -> list[str]:
     """Parameter names by importance, averaged over seeds and then over levels."""
-    mean = result.over_seeds()[0].mean(axis=0)
+    mean = result.mean.mean(axis=0)
     return [result.names[j] for j in np.argsort(-mean, kind="stable")]
 
 

@@ -67,7 +67,7 @@ def importance_sweep(
     names, most = _arguments.choose_names(result, parameters, max_parameters, ranking)
     if parameters is None:
         # Lines that are 0 everywhere are merged, since they would only hide others.
-        most = max(1, min(most, int((result.over_seeds()[0] > 0).any(axis=0).sum())))
+        most = max(1, min(most, int((result.mean > 0).any(axis=0).sum())))
     order = np.argsort(result.levels, kind="stable")
     levels = np.asarray(result.levels, dtype=np.float64)[order]
     data, counts = (x[:, order] for x in _select_data(result, quantity, normalise))
@@ -248,7 +248,7 @@ def importance_over_weights(
     # All results have the same levels and names.
     one = _arguments.check_result(ordered[0])
     index = _arguments.find_level(one, level).number
-    overall = np.mean([result.over_seeds()[0][index] for result in ordered], axis=0)
+    overall = np.mean([result.mean[index] for result in ordered], axis=0)
     ranking = [one.names[j] for j in np.argsort(-overall, kind="stable")]
     names, most = _arguments.choose_names(one, parameters, max_parameters, ranking)
     short, entries = _text.shorten_names(one.names), []

@@ -119,12 +119,12 @@ def cond_ped_anova(
     """
     method = Method(divergence or Explained(), grid or Grid(), reference)
     how = checked_how(*method.how)
-    numbers = resolve_counts(n_resamples, n_shuffles, len(obs.space))
+    log = encode_ranked(obs, levels, region, objective, rows, method.grid, ties, jittered=n_resamples != 0)
+    numbers = resolve_counts(n_resamples, n_shuffles, log.encoded.codes.shape[1])
     _checks.one_of("resampling", resampling, tuple(METHODS))
     key = checked_key(key) if any(numbers) else None
-    log = encode_ranked(obs, levels, region, objective, rows, method.grid, ties, jittered=numbers[0] > 0)
-    estimates = estimate_batch(log.encoded, how)
-    estimates = jax.tree.map(lambda x: np.asarray(x).reshape(*obs.batch_shape, *x.shape[1:]), estimates)
+    estimates, seeds = estimate_batch(log.encoded, how), obs.losses.shape[:-2]
+    estimates = jax.tree.map(lambda x: np.asarray(x).reshape(*seeds, *x.shape[1:]), estimates)
     sampled = None
     if key is not None:
         sampled = estimate_uncertainty(key, log.losses, log.encoded, estimates, how, numbers, resampling)
@@ -179,7 +179,7 @@ def encode_ranked(
     obs = counted_rows(obs, rows)
     ends = np.array([*target.tolist(), region])
     if jittered:
-        near = np.linspace(-1, 1, 25) * min(2 / max(obs.n, 1) ** 0.5, 0.5)
+        near = np.linspace(-1, 1, 25) * min(2 / max(obs.losses.shape[-2], 1) ** 0.5, 0.5)
         ends = np.clip(ends[:, None] + near, 0, 1).reshape(-1)
     losses, goal = ranked(obs, objective, ties, ends.tolist(), raw=grid.optuna_rounding)
     facts = []
@@ -187,7 +187,7 @@ def encode_ranked(
         level, why = choose_level(obs, losses, target, region, grid.optuna_rounding)
         target, facts = np.array([level]), [why]
     # Rows are padded to a capacity, so that few shapes are compiled; padding is outside every level.
-    encoded, pools = encode_log(obs, losses, target, region, grid, rows=capacity(obs.n))
+    encoded, pools = encode_log(obs, losses, target, region, grid, rows=capacity(losses.shape[1]))
     groups = describe_groups(encoded.groups, losses, raw=grid.optuna_rounding)
     facts = [groups, *(f"{name}: {text}" for name, text in (obs.report.moving | pools).items()), *facts]
     if "feasible" in ([rows] if isinstance(rows, str) else rows):

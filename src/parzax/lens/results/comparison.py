@@ -78,15 +78,16 @@ class Comparison(AbstractResult):
         """(q, d) `differs`."""
         return self.differs
 
-    def over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
-        """(q, d) sizes of the differences, by which entries are ordered; their errors are in ``interval``."""
+    @cached_property
+    def _over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
+        # Sizes of the differences, by which entries are ordered; their errors are in ``interval``.
         return np.abs(np.nan_to_num(self.difference)), np.full(self.difference.shape, np.nan)
 
     def cells(self, level: int) -> dict[str, list[str]]:
         """Both importances, their difference, its interval and whether it differs, at a level."""
         columns = {}
         for name, result in (("first", self.first), ("second", self.second)):
-            mean = np.where(result.seeds_counted[level] > 0, result.over_seeds()[0][level], np.nan)
+            mean = np.where(result.seeds_counted[level] > 0, result.mean[level], np.nan)
             columns[name] = list(map(mean_text, mean))
         columns["difference"] = ["-" if np.isnan(x) else f"{x:+.2f}" for x in self.difference[level]]
         columns[f"{100 * _LEVEL:g} % interval"] = [interval_text(*ends) for ends in self.interval[level]]
@@ -120,7 +121,7 @@ class Comparison(AbstractResult):
     def _columns(self) -> dict[str, np.ndarray]:
         low, high = np.moveaxis(self.interval, -1, 0)
         columns = {"parameter": np.array(self.names, object)}
-        columns |= {"first": self.first.over_seeds()[0], "second": self.second.over_seeds()[0]}
+        columns |= {"first": self.first.mean, "second": self.second.mean}
         columns |= {"difference": self.difference, "difference_low": low, "difference_high": high}
         return columns | {"p_value": self.p_value, "differs": self.differs}
 
@@ -176,7 +177,7 @@ def compare(
         levels = results[i].levels
     before, after = results[0], results[1]
     undefined = ((before.seeds_counted == 0) | (after.seeds_counted == 0))[:, None]
-    difference = after.over_seeds()[0] - before.over_seeds()[0]
+    difference = after.mean - before.mean
     interval, p = _interval(before, after, difference)
     interval, p = np.where(undefined[..., None], np.nan, interval), np.where(undefined, np.nan, p)
     smaller = min(before, after, key=lambda result: np.min(result.n_region))
@@ -202,7 +203,7 @@ def _interval(
         p = np.minimum(2 * (1 + beyond) / (len(between) + 1), 1)
         return np.moveaxis(ends, 0, -1).astype(difference.dtype), p
     draws = (before, after)
-    errors = (log.over_seeds()[1] if x is None else x.std(axis=0) for log, x in zip(logs, draws, strict=True))
+    errors = (log.standard_error if x is None else x.std(axis=0) for log, x in zip(logs, draws, strict=True))
     error = np.hypot(*errors)
     ends = difference[..., None] + np.array([-_NORMAL, _NORMAL], error.dtype) * error[..., None]
     away = np.where(error > 0, np.abs(difference) / np.where(error > 0, error, 1), np.inf)

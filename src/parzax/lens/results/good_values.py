@@ -45,20 +45,17 @@ def good_values(result: Any, level: int) -> list[GoodValues]:
     choices. Regimes without rows in the target, parameters of a single value, and importances that are not
     defined, 0 or not above chance are left out.
     """
-    importance = result.over_seeds()[0][level]
-    shown = result.above[level] & result.has_mean[level]
-    rows = result.mean_over_seeds(result.regime_target)[level]
-    good = []
-    for name in result.ranking(level):
-        j = result.space.index(name)
-        for regime, density in enumerate(result.density(name) if shown[j] else ()):
+    rows, good = result.mean_over_seeds(result.regime_target)[level], []
+    for j in result.order(level):
+        shown = result.above[level, j] and result.has_mean[level, j]
+        for regime, density in enumerate(result.density(result.names[j]) if shown else ()):
             if rows[j, regime] > 0 and len(density.values) > 1:
                 masses = (result.mean_over_seeds(x)[level] for x in (density.target, density.region))
                 values, cells = _best(density.domain, density.values, *masses)
                 counts = result.by_seed(density.rows).sum(axis=0)[[level, -1]]
                 target, region = (counts[:, cells].sum(axis=1) / counts.sum(axis=1)).tolist()
-                numbers = target, region, float(importance[j]), float(rows[j, regime])
-                good.append(GoodValues(name, regime, values, *numbers))
+                numbers = target, region, float(result.mean[level, j]), float(rows[j, regime])
+                good.append(GoodValues(result.names[j], regime, values, *numbers))
     return good
 
 

@@ -62,7 +62,7 @@ class InteractionResult(AbstractResult):
 
     variance, importance, joint, main = attributes("variance", "importance", "joint", "main")
     p_value, status, slots, slot_variance = attributes("p_value", "status", "slots", "slot_variance")
-    n_active, n_target, n_region, n_draws = attributes("n_active", "n_target", "n_region", "n_draws")
+    n_active, n_draws = attributes("n_active", "n_draws")
 
     @cached_property
     def entries(self) -> tuple[tuple[str, str], ...]:
@@ -99,11 +99,11 @@ class InteractionResult(AbstractResult):
     def above(self) -> np.ndarray:
         """(q, p) pairs above chance in more than half of the seeds; without draws, those above 0."""
         if not self.n_draws:
-            return self.over_seeds()[0] > 0
+            return self.mean > 0
         return self.mean_over_seeds(self.above_chance) > MOST_SEEDS
 
-    def over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and standard error of the importance over the seeds where it is defined, (q, p) each."""
+    @cached_property
+    def _over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
         return mean_and_error(self.by_seed(self.importance), self.by_seed(self.is_defined))
 
     def matrix(self, level: int | None = None) -> np.ndarray:
@@ -113,7 +113,7 @@ class InteractionResult(AbstractResult):
         seed.
         """
         level = self.usual_level if level is None else level
-        return self.to_matrix(np.where(self.has_mean[level], self.over_seeds()[0][level], np.nan))
+        return self.to_matrix(np.where(self.has_mean[level], self.mean[level], np.nan))
 
     def to_matrix(self, values: np.ndarray) -> np.ndarray:
         """(d, d) symmetric matrix of one value per pair; NaN for the diagonal and other pairs."""
@@ -147,7 +147,7 @@ class InteractionResult(AbstractResult):
         return super().sentences(level)
 
     def _sentences(self, level: int) -> tuple[str, str, str]:
-        labels, mean, order = self.labels, self.over_seeds()[0][level], self.order(level)
+        labels, mean, order = self.labels, self.mean[level], self.order(level)
         named = [f"{labels[j]} ({value_text(mean[j])})" for j in order if self.above[level, j]]
         interact = "interact" if self.n_draws else "explain more together than alone"
         mattered = f"{join_some(named)} {interact}" if named else "no pair is above chance"

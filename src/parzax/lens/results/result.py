@@ -44,7 +44,7 @@ from parzax.lens.results.phrases import (
 )
 from parzax.lens.results.uncertainty import TOLERANCE, Uncertainty
 from parzax.space import Domain, Space
-from parzax.status import NOT_COMPARED, OF_LEVELS, Status, describe, drop_consequences
+from parzax.status import NOT_COMPARED, OF_LEVELS, Status, drop_consequences, set_bits
 
 _BACKENDS = ("pandas", "polars", "pyarrow")
 _ROWS, _LEVELS, _NAMES = 30, 6, 3  # most rows and levels of a table, and names beside a status
@@ -129,9 +129,10 @@ class AbstractResult(abc.ABC):
     def above(self) -> np.ndarray:
         """(q, e) entries above chance; entries above 0 where this was not tested."""
 
+    @cached_property
     @abc.abstractmethod
-    def over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
-        """(q, e) mean and standard error of the importance over the seeds that have one."""
+    def _over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
+        """``mean`` and ``standard_error``."""
 
     @abc.abstractmethod
     def cells(self, level: int) -> dict[str, list[str]]:
@@ -165,9 +166,29 @@ class AbstractResult(abc.ABC):
         return short_labels(self.entries, 40)
 
     @cached_property
+    def mean(self) -> np.ndarray:
+        """(q, e) mean of the importance over the seeds that have one; 0 where none has."""
+        return self._over_seeds[0]
+
+    @cached_property
+    def standard_error(self) -> np.ndarray:
+        """(q, e) standard error of ``mean`` over the seeds; NaN where fewer than two count."""
+        return self._over_seeds[1]
+
+    @cached_property
     def usual_level(self) -> int:
         """Index of the level that tables, pictures and the page show first, see `pick_level`."""
-        return pick_level(self.levels, self.estimates.n_target, self.estimates.n_region)
+        return pick_level(self.levels, self.n_target, self.n_region)
+
+    @cached_property
+    def n_target(self) -> np.ndarray:
+        """(..., q) rows (weight) in each target set, ties included."""
+        return self.estimates.n_target
+
+    @cached_property
+    def n_region(self) -> np.ndarray:
+        """(...,) rows (weight) in the region."""
+        return self.estimates.n_region
 
     @cached_property
     def n_seeds(self) -> int:
@@ -200,8 +221,7 @@ class AbstractResult(abc.ABC):
     def order(self, level: int | None = None) -> list[int]:
         """Indices of the entries at a level: those above chance first, then by mean importance."""
         level = self.usual_level if level is None else level
-        mean = self.over_seeds()[0][level]
-        return np.lexsort((-mean, ~self.above[level], ~self.has_mean[level])).tolist()
+        return np.lexsort((-self.mean[level], ~self.above[level], ~self.has_mean[level])).tolist()
 
     def ranking(self, level: int | None = None) -> list[Any]:
         """The entries in their `order` at the ``level``-th level, by default `usual_level`."""
@@ -223,8 +243,7 @@ class AbstractResult(abc.ABC):
 
     def _best_rows(self, level: int) -> str:
         """The target in words: "the best 10 % (30 of 300 rows, smallest loss)"."""
-        sizes = self.estimates.n_target[..., level], self.estimates.n_region
-        target, region = size_text(sizes[0]), plural(size_text(sizes[1]), "row")
+        target, region = size_text(self.n_target[..., level]), plural(size_text(self.n_region), "row")
         of = f"{target} of {'the best ' * (self.region < 1)}{region}"
         return f"the best {percent(self.levels[level])} ({of}, {self.goal})"
 
@@ -234,8 +253,8 @@ class AbstractResult(abc.ABC):
 
     def _mean_cells(self, level: int) -> list[str]:
         """The texts of the importances at a level."""
-        mean, error = (np.where(self.has_mean[level], x[level], np.nan) for x in self.over_seeds())
-        return list(map(mean_text, mean, error))
+        mean = np.where(self.has_mean[level], self.mean[level], np.nan)
+        return list(map(mean_text, mean, self.standard_error[level]))
 
     def _facts(self, level: int) -> list[list[str]]:
         """What is unusual about each entry at a level, apart from chance."""
@@ -255,7 +274,7 @@ class AbstractResult(abc.ABC):
             kept = ascending[np.unique(np.append(places, ascending.tolist().index(self.usual_level)))]
             title, columns = f"{self.shown} by level", {}
             for i in kept:
-                texts, above = self.cells(i)[self.shown], self.above[i] | (self.over_seeds()[0][i] == 0)
+                texts, above = self.cells(i)[self.shown], self.above[i] | (self.mean[i] == 0)
                 columns[f"{self.levels[i]:g}"] = [
                     x if sure else f"({x})" for x, sure in zip(texts, above, strict=True)
                 ]
@@ -272,13 +291,14 @@ class AbstractResult(abc.ABC):
         rows = slice(None) if level is None else [level]
         labels, status = self.labels, self.by_seed(self.estimates.status)[:, rows]
 
-        def where(bit: Status) -> str:
+        lines = []
+        for bit in set_bits(status):
             is_set = (status & int(bit) != 0).any(axis=0)
             named = join_names([labels[j] for j in np.flatnonzero(is_set.any(axis=0))], _NAMES)
             at, q = int(is_set.any(axis=1).sum()), len(is_set)
-            return ", ".join([named] * (not bit & OF_LEVELS) + [f"{at} of {q} levels"] * (at < q))
-
-        return describe(status, where)
+            place = ", ".join([named] * (not bit & OF_LEVELS) + [f"{at} of {q} levels"] * (at < q))
+            lines.append(f"{bit.name}{place and f' ({place})'}: {bit.advice}")
+        return lines
 
     def notes(self, *, verbose: bool = False) -> list[str]:
         """Lines below the table: how the log was read, and advice for what is unusual."""
@@ -448,8 +468,7 @@ class ImportanceResult(AbstractResult):
 
     variance, importance, inter = attributes("variance", "importance", "inter")
     unweighted, divergence, counts = attributes("unweighted", "divergence", "counts")
-    regime_target, regime_region = attributes("regime_target", "regime_region")
-    status, n_target, n_region = attributes("status", "n_target", "n_region")
+    regime_target, regime_region, status = attributes("regime_target", "regime_region", "status")
 
     @cached_property
     def uncertainty(self) -> Uncertainty:
@@ -492,7 +511,7 @@ class ImportanceResult(AbstractResult):
 
     @property
     def seeds_counted(self) -> np.ndarray:
-        """(q,) number of seeds that `over_seeds` counts at each level: those that have an importance."""
+        """(q,) number of seeds that ``mean`` counts at each level: those that have an importance."""
         return self.by_seed(self.has_importance).sum(axis=0)
 
     @property
@@ -524,14 +543,10 @@ class ImportanceResult(AbstractResult):
         term = np.square(self.alpha) * np.maximum(self.divergence, 0) / _divisor(self.beta)
         return self.importance[..., None] * term / _divisor(term.sum(axis=-1, keepdims=True))
 
-    def over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and standard error of the importance over the seeds that have one, (q, d) each.
-
-        A seed without any importance at a level (`has_importance`; for example NO_DATA or ALL_ZERO) is left
-        out at that level; `seeds_counted` is the number of seeds that remain. With 1/d by convention every
-        seed counts. Means are 0 where no seed counts, and standard errors are NaN where fewer than two seeds
-        count.
-        """
+    @cached_property
+    def _over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
+        # A seed without any importance at a level does not count there. With 1/d by convention every seed
+        # counts.
         return mean_and_error(self.by_seed(self.importance), self.by_seed(self.has_importance))
 
     def may_matter(self, level: int, parameters: Any) -> np.ndarray:
@@ -552,7 +567,7 @@ class ImportanceResult(AbstractResult):
         if self.n_seeds == 1:
             p = self.by_seed(self.uncertainty.p_adjusted)[0]
             chance |= ~self.by_seed(self.uncertainty.above_chance)[0] & ~np.isnan(p)
-        return (self.over_seeds()[0] > 0) & ~chance
+        return (self.mean > 0) & ~chance
 
     def cells(self, level: int) -> dict[str, list[str]]:
         """Importance, interval, p, active rows and remarks of each parameter at a level."""
@@ -572,7 +587,7 @@ class ImportanceResult(AbstractResult):
         return columns
 
     def _sentences(self, level: int) -> tuple[str, str, str]:
-        labels, mean = short_labels(self.names, 28), self.over_seeds()[0][level]
+        labels, mean = short_labels(self.names, 28), self.mean[level]
         ranked = [j for j in np.argsort(-mean, kind="stable").tolist() if mean[j] > 0]
         above = [j for j in ranked if self.above[level, j]]
         named = {j: f"{labels[j]} ({value_text(mean[j])})" for j in ranked}
@@ -613,8 +628,8 @@ class ImportanceResult(AbstractResult):
             half = ", or ask about the better half (level 0.5), which has more of them among the best"
             return "add rows" + half * bool(len(self.levels) == 1 and self.levels[level] < _NEAR_HALF)
         for good in self.good_values(level):
-            j = self.space.index(good.parameter)
-            if j in above[:_NAMED] and (text := good_text(good, self.space[good.parameter])):
+            j = self.names.index(good.parameter)
+            if j in above[:_NAMED] and (text := good_text(good, self.space.domains[j])):
                 steps.append(f"{labels[j]} {text}")
         text = (
             f"look at {'; '.join(steps[:_NAMED])}" if steps else f"look at the values of {labels[above[0]]}"
@@ -654,19 +669,19 @@ class ImportanceResult(AbstractResult):
         bounds move, values are places between them, from 0 to 1, and the rows of all pools are joined.
         """
         if name not in self._densities:
-            self._densities[name] = [self._density(name, i) for i in range(len(self.space[name]))]
+            j = self.space.index(name)
+            self._densities[name] = [self._density(j, i) for i in range(len(self.space.domains[j]))]
         return self._densities[name]
 
     @cached_property
     def _densities(self) -> dict[str, list[RegimeDensity]]:
         return {}
 
-    def _density(self, name: str, regime: int) -> RegimeDensity:
-        """The density of one regime."""
-        grid, dtype, domain = self.method.grid, self.importance.dtype, self.space[name][regime]
-        where = self.space.index(name), regime
+    def _density(self, j: int, regime: int) -> RegimeDensity:
+        """The density of one regime of the ``j``-th parameter."""
+        grid, dtype, domain = self.method.grid, self.importance.dtype, self.space.domains[j][regime]
         blocks = layout(self.space, grid).blocks
-        block, *pools = (block for block in blocks if (block.parameter, block.regime) == where)
+        block, *pools = (block for block in blocks if (block.parameter, block.regime) == (j, regime))
         counts, values = self._counts_of(block), cell_values(domain, grid)
         if pools and (pooled := self._counts_of(*pools)).any():
             block, counts, values = pools[0], pooled, np.linspace(0, 1, pools[0].n_cells).tolist()

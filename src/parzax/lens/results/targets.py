@@ -63,7 +63,7 @@ def usable_rows(obs: Observations) -> np.ndarray:
 
 def losses_by_seed(obs: Observations) -> np.ndarray:
     """(s, n, m) losses; a log without a seed axis is one seed."""
-    return obs.losses.reshape(math.prod(obs.batch_shape), obs.n, obs.n_objectives)
+    return obs.losses.reshape(math.prod(obs.losses.shape[:-2]), *obs.losses.shape[-2:])
 
 
 def objective_names(obs: Observations) -> tuple[str, ...]:
