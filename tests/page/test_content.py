@@ -14,7 +14,7 @@ from conftest import OPTUNA
 import parzax as px
 from page import logs
 from parzax.lens.page.content import content
-from parzax.lens.results.good_values import good_text
+from parzax.lens.results.result import good_text
 from parzax.status import Status
 
 ROUNDING = 5.1e-5  # four decimals

@@ -1,6 +1,7 @@
 """A result: numbers by level and entry, with four views: text, notebook table, JSON, columns.
 
-`AbstractResult` makes the views; `ImportanceResult` is the result of `parzax.cond_ped_anova`.
+`AbstractResult` makes the views; `ImportanceResult` is the result of `parzax.cond_ped_anova`, and
+`InteractionResult` that of `parzax.interactions`.
 """
 
 import abc
@@ -22,28 +23,30 @@ from parzax._compile import compiled
 from parzax._html import table as html_table
 from parzax._words import join_names, plural, visible
 from parzax.divergence import AbstractDivergence, Explained, Pearson, RegimeCounts
-from parzax.importance import Grid, Importance
+from parzax.importance import Grid, Importance, Interactions
 from parzax.importance.estimate import How
 from parzax.importance.flags import low_regimes
 from parzax.importance.layout import Block, cell_values, layout
 from parzax.kernels import AbstractKernel
 from parzax.lens._files import UNREADABLE
 from parzax.lens.logs import ImportReport
+from parzax.lens.logs.bounds import span_text
 from parzax.lens.results.default_level import MOST_SEEDS as MOST_SEEDS
 from parzax.lens.results.default_level import pick_level
-from parzax.lens.results.good_values import GoodValues, good_text, good_values
 from parzax.lens.results.phrases import (
+    SIGNIFICANCE,
     columns_of,
     interval_text,
     mean_text,
     p_text,
     percent,
     short_labels,
+    shorten,
     size_text,
     value_text,
 )
-from parzax.lens.results.uncertainty import TOLERANCE, Uncertainty
-from parzax.space import Domain, Space
+from parzax.lens.results.uncertainty import TOLERANCE, Uncertainty, holm
+from parzax.space import Categorical, Domain, Int, Ordinal, Space, Varying
 from parzax.status import NOT_COMPARED, OF_LEVELS, Status, drop_consequences, set_bits
 
 _BACKENDS = ("pandas", "polars", "pyarrow")
@@ -56,6 +59,10 @@ LEARNED = "these rows come from a search that learns, so importances may be off 
 MAY_LEARN = "less sure if a search that learns (such as TPE) chose the rows"
 # Parameters with one of these statuses, or at a level with one of them, are not compared with chance.
 _NOT_TESTED = int(NOT_COMPARED | Status.NO_DATA | Status.ALL_EQUAL | Status.SAME_SETS)
+# Statuses of pairs whose interaction is undefined.
+_UNDEFINED = Status.NEVER_TOGETHER | Status.UNIDENTIFIABLE | Status.NO_DATA
+_NAME = 20  # longest name of a parameter in the label of a pair
+_CHOICES_SHOWN, _TEXT = 6, 120  # number of choices, and of characters, of good values in a line
 # Files of `save`: version of the format, prefix of the uncertainty's arrays, names of the estimates' arrays.
 _FORMAT, _SAMPLED = 2, "uncertainty_"
 _ARRAYS = tuple(x.name for x in fields(Importance))
@@ -415,6 +422,29 @@ class Method:
         return self.divergence, self.reference, self.balance, not self.balance
 
 
+class GoodValues(NamedTuple):
+    """Values that are more frequent in the target than in the region, for one regime of one parameter.
+
+    Attributes:
+        parameter: name of the parameter.
+        regime: number of the regime's domain.
+        values: ends (low, high) of a range of numbers, both included; or choices, the best first. If bounds
+            move (`parzax.Varying`), the ends are places between the bounds, from 0 to 1.
+        target: share of the target's rows in this regime that have such values.
+        region: share of the region's rows in this regime that have such values.
+        importance: the parameter's mean importance over seeds.
+        n_target: mean number of rows of the target in the regime.
+    """
+
+    parameter: str
+    regime: int
+    values: tuple[Any, ...]
+    target: float
+    region: float
+    importance: float
+    n_target: float
+
+
 class RegimeDensity(NamedTuple):
     """Densities of one regime of one parameter on its grid.
 
@@ -705,7 +735,10 @@ class ImportanceResult(AbstractResult):
         """The values of each parameter that are over-represented among the best rows, see `GoodValues`.
 
         They are those of the ``level``-th level (by default `usual_level`), the most important parameter
-        first. Parameters not above chance are left out.
+        first: the values whose share of the target's density exceeds their share of the region's by most. The
+        densities are averaged over the seeds. For a number they are a contiguous range, for a category any
+        set of choices. Regimes without rows in the target, parameters of a single value, and importances that
+        are not defined, 0 or not above chance are left out.
 
         >>> import numpy as np, parzax as px
         >>> x = np.random.default_rng(0).uniform(size=(1000, 1))
@@ -714,7 +747,19 @@ class ImportanceResult(AbstractResult):
         >>> good.parameter, [round(float(end), 1) for end in good.values], good.target > 0.9
         ('x', [0.2, 0.4], True)
         """
-        return good_values(self, self.usual_level if level is None else level)
+        level, good = self.usual_level if level is None else level, []
+        rows = self.mean_over_seeds(self.regime_target)[level]
+        for j in self.order(level):
+            shown = self.above[level, j] and self.has_mean[level, j]
+            for regime, density in enumerate(self.density(self.names[j]) if shown else ()):
+                if rows[j, regime] > 0 and len(density.values) > 1:
+                    masses = (self.mean_over_seeds(x)[level] for x in (density.target, density.region))
+                    values, cells = _best_values(density.domain, density.values, *masses)
+                    counts = self.by_seed(density.rows).sum(axis=0)[[level, -1]]
+                    target, region = (counts[:, cells].sum(axis=1) / counts.sum(axis=1)).tolist()
+                    numbers = target, region, float(self.mean[level, j]), float(rows[j, regime])
+                    good.append(GoodValues(self.names[j], regime, values, *numbers))
+        return good
 
     def _columns(self) -> dict[str, np.ndarray]:
         columns = {"parameter": np.array(self.names, dtype=object)}
@@ -786,6 +831,201 @@ class ImportanceResult(AbstractResult):
             report, learned = ImportReport(**(meta["report"] | lists)), bool(meta["learned"])
             how = meta["goal"], tuple(meta["facts"]), method, known, lambda: learned
             return cls(estimates, space, levels, float(meta["region"]), report, *how)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class InteractionResult(AbstractResult):
+    """Interactions of p pairs of parameters at q levels; leading axes "..." are the observations' seeds.
+
+    Attributes:
+        estimates: `parzax.importance.Interactions`, in NumPy. Its arrays are attributes of the result too;
+            ``pairs`` are pairs of names here. ``importance`` can be compared across pairs, levels and logs:
+            for independent parameters, the importances of single parameters, of pairs and of higher orders
+            sum to 1. ``main`` is computed on coarser cells than in `parzax.cond_ped_anova`, and only from
+            rows in which both parameters are active.
+        space: the search space, d parameters.
+        levels: (q,) requested levels.
+        region: level of the region.
+        report: how the log was read.
+        goal: what the best rows have, such as "smallest loss".
+        facts: sentences on how the result was computed.
+    """
+
+    estimates: Interactions
+
+    kind: ClassVar[str] = "pair"
+
+    variance, importance, joint, main = attributes("variance", "importance", "joint", "main")
+    p_value, status, slots, slot_variance = attributes("p_value", "status", "slots", "slot_variance")
+    n_active, n_draws = attributes("n_active", "n_draws")
+
+    @cached_property
+    def entries(self) -> tuple[tuple[str, str], ...]:
+        """The p pairs of names."""
+        return tuple((self.names[a], self.names[b]) for a, b in self.estimates.pairs)
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """The p pairs of names."""
+        return self.entries
+
+    @cached_property
+    def is_defined(self) -> np.ndarray:
+        """(..., q, p) whether the interaction of a pair is defined; if not, a status says why."""
+        return (self.status & int(_UNDEFINED)) == 0
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The pairs as short texts, all different."""
+        names = short_labels(self.names, _NAME)
+        return [f"{names[a]} × {names[b]}" for a, b in self.estimates.pairs]
+
+    @cached_property
+    def p_adjusted(self) -> np.ndarray:
+        """(..., q, p) p-values, adjusted for the number of pairs (Holm 1979)."""
+        return holm(self.p_value)
+
+    @property
+    def above_chance(self) -> np.ndarray:
+        """(..., q, p) whether the adjusted p-value is at most 0.05."""
+        return np.asarray(self.p_adjusted <= SIGNIFICANCE)
+
+    @cached_property
+    def above(self) -> np.ndarray:
+        """(q, p) pairs above chance in more than half of the seeds; without draws, those above 0."""
+        if not self.n_draws:
+            return self.mean > 0
+        return self.mean_over_seeds(self.above_chance) > MOST_SEEDS
+
+    @cached_property
+    def _over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
+        return mean_and_error(self.by_seed(self.importance), self.by_seed(self.is_defined))
+
+    def matrix(self, level: int | None = None) -> np.ndarray:
+        """(d, d) symmetric: mean importance at a level, as in `ranking`.
+
+        It is NaN on the diagonal, for pairs that were not requested, and for pairs that are defined in no
+        seed.
+        """
+        level = self.usual_level if level is None else level
+        return self.to_matrix(np.where(self.has_mean[level], self.mean[level], np.nan))
+
+    def to_matrix(self, values: np.ndarray) -> np.ndarray:
+        """(d, d) symmetric matrix of one value per pair; NaN for the diagonal and other pairs."""
+        out = np.full((len(self.names),) * 2, np.nan)
+        first, second = np.array(self.estimates.pairs, int).reshape(-1, 2).T
+        out[first, second] = out[second, first] = values
+        return out
+
+    def _columns(self) -> dict[str, np.ndarray]:
+        first, second = np.array(self.pairs, dtype=object).reshape(-1, 2).T
+        columns = {name: getattr(self, name) for name in ("importance", "variance", "joint")}
+        columns |= {"main_first": self.main[..., 0], "main_second": self.main[..., 1]}
+        columns |= {"p_value": self.p_value, "p_adjusted": self.p_adjusted}
+        columns |= {"n_active": self.n_active[..., None, :], "n_target": self.n_target[..., None]}
+        columns |= {"n_region": self.n_region[..., None, None]}
+        return {"first": first, "second": second, **columns}
+
+    def cells(self, level: int) -> dict[str, list[str]]:
+        """Importance, p, rows with both parameters active and remarks of each pair at a level."""
+        columns = {"importance": self._mean_cells(level)}
+        if self.n_seeds == 1:
+            p, adjusted = (self.by_seed(x)[0, level] for x in (self.p_value, self.p_adjusted))
+            columns["p"] = [p_text(*pair, self.n_draws) for pair in zip(p, adjusted, strict=True)]
+        columns["rows"] = [size_text(column) for column in self.by_seed(self.n_active).T]
+        return columns | {"remarks": ["; ".join(facts) for facts in self._facts(level)]}
+
+    def sentences(self, level: int | None = None) -> list[str]:
+        """Which pairs interact, how sure that is, and what to do next; by default at the `usual_level`."""
+        if not self.pairs:
+            return ["What mattered: there are no pairs, as the space has a single parameter."]
+        return super().sentences(level)
+
+    def _sentences(self, level: int) -> tuple[str, str, str]:
+        labels, mean, order = self.labels, self.mean[level], self.order(level)
+        named = [f"{labels[j]} ({value_text(mean[j])})" for j in order if self.above[level, j]]
+        interact = "interact" if self.n_draws else "explain more together than alone"
+        mattered = f"{join_some(named)} {interact}" if named else "no pair is above chance"
+        if self.n_seeds > 1:
+            sure = f"± is the standard error of {plural(self.n_seeds, 'seed')}"
+        elif self.n_draws:
+            sure = f"p-values are adjusted for {plural(len(labels), 'pair')}"
+        else:
+            sure = "not tested against chance"
+        sure = "; ".join([sure, *(bit.fact for bit in self._level_bits(level)), MAY_LEARN])
+        step = (
+            f"look at both parameters of {labels[order[0]]} together"
+            if named
+            else "tune each parameter by itself"
+        )
+        return f"{mattered} for being among {self._best_rows(level)}", sure, step
+
+    def details(self) -> list[str]:
+        """How the numbers of the table were made, a line each."""
+        share = (
+            "importance: share of the variance of membership in the target that only both together explain"
+        )
+        draws = f"by {plural(self.n_draws, 'draw')}, adjusted for the pairs of a level (Holm)"
+        p = [f"p: of no interaction, {draws}"] * (self.n_draws > 0)
+        return [share, "rows: rows in which both are active", *p]
+
+
+def _best_values(
+    domain: Domain, values: list, target: np.ndarray, region: np.ndarray
+) -> tuple[tuple[Any, ...], Any]:
+    """The good values of one regime, and the cells of the grid that contain them."""
+    excess = target - region
+    if isinstance(domain, Categorical):
+        chosen = np.flatnonzero(excess > 0)
+        chosen = chosen[np.argsort(-target[chosen] / np.maximum(region[chosen], 1e-300), kind="stable")]
+        return tuple(values[i] for i in chosen), chosen
+    # The contiguous cells with the largest sum, as the largest difference of two running sums.
+    running = np.concatenate([[0.0], np.cumsum(excess)])
+    lowest = np.minimum.accumulate(running[:-1])
+    stop = int(np.argmax(running[1:] - lowest)) + 1
+    start = int(np.argmin(running[:stop]))
+    return _ends(domain, values, start, stop), slice(start, stop)
+
+
+def _ends(domain: Domain, values: list, start: int, stop: int) -> tuple[Any, Any]:
+    """The ends of a range of cells: midway to the next cell on the domain's axis, or listed numbers."""
+    if isinstance(domain, Ordinal):
+        return float(values[start]), float(values[stop - 1])
+    # If bounds move, values are places between them, not values on the domain's axis.
+    log = getattr(domain, "log", False) and not isinstance(domain, Varying)
+    centres = np.log(values) if log else np.asarray(values, np.float64)
+    middles = (centres[1:] + centres[:-1]) / 2
+    edges = [values[0], *(np.exp(middles) if log else middles), values[-1]]
+    low, high = edges[start], edges[stop]
+    if isinstance(domain, Int):
+        low, high = int(np.ceil(low - 1e-9)), int(np.floor(high + 1e-9))
+        return low, max(low, high)
+    return float(low), float(high)
+
+
+def good_text(good: GoodValues, domains: Sequence[Domain]) -> str:
+    """ "0.2 to 0.4 (80 % of the best rows, 20 % of all)"; "" if both rounded shares are equal.
+
+    For one of several domains, or a parameter with conditions, shares are of its rows: "80 % of the best
+    rows where it is active, 20 % of all such rows".
+    """
+    if round(good.target, 2) <= round(good.region, 2):
+        return ""
+    target, region = (percent(round(share, 2)) for share in (good.target, good.region))
+    part = "on this domain" if len(domains) > 1 else "where it is active" if domains[0].conditions else ""
+    shares = (
+        f"of the best rows {part}, {region} of all such rows"
+        if part
+        else f"of the best rows, {region} of all"
+    )
+    return f"{visible(shorten(values_text(good.values, domains[good.regime]), _TEXT))} ({target} {shares})"
+
+
+def values_text(values: Sequence[Any], domain: Domain) -> str:
+    """The values of `GoodValues` as text: "0.2 to 0.4", or the first few choices."""
+    if isinstance(domain, Categorical):
+        return join_names(list(map(str, values)), _CHOICES_SHOWN)
+    return span_text(*values) + " of the way between its bounds" * isinstance(domain, Varying)
 
 
 def join_some(texts: Iterable[str]) -> str:
