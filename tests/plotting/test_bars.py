@@ -69,10 +69,10 @@ def test_statuses_are_signed_and_explained(mixed):
     assert "§" in sign["rare"]
     assert sign["strong"] == "strong"
     for words in (
-        "* one value per regime",
+        "* a single value",
         "† never active",
         "‡ the domain moves from row to row",
-        "§ a regime with a single row",
+        "§ a domain with a single row",
     ):
         assert words in written(ax)
     assert "ten rows" not in written(ax)
@@ -82,16 +82,16 @@ def test_statuses_are_signed_and_explained(mixed):
 @pytest.mark.parametrize(
     ("bit", "words"),
     [
-        (px.Status.CONSTANT, "* one value per regime"),
-        (px.Status.SINGLE_VALUE, "* one value per regime"),
+        (px.Status.CONSTANT, "* a single value"),
+        (px.Status.SINGLE_VALUE, "* a single value"),
         (px.Status.NEVER_ACTIVE, "† never active"),
         (px.Status.UNIDENTIFIABLE, "‡ the domain moves from row to row"),
-        (px.Status.NOT_IN_TARGET, "¶ inactive in the target"),
+        (px.Status.NOT_IN_TARGET, "¶ inactive among the best rows"),
         (px.Status.UNIQUE_LABELS, "# as many labels as rows"),
-        (px.Status.LOW_REGIME_DATA, "~ few rows in a regime"),
-        (px.Status.SPARSE_REGIME, "§ a regime with a single row in the region was left out"),
+        (px.Status.LOW_REGIME_DATA, "~ few rows on one of its domains"),
+        (px.Status.SPARSE_REGIME, "§ a domain with a single row was left out"),
         (px.Status.NOT_ABOVE_CHANCE, "∅ varies less than by chance"),
-        (px.Status.LOW_DATA, "ten rows or fewer in the target or outside it"),
+        (px.Status.LOW_DATA, "ten rows or fewer among the best or among the others"),
         (px.Status.TIED_CUTOFF, "ties with the last row"),
         (px.Status.SAME_SETS, "target and region are the same rows"),
         (px.Status.ALL_EQUAL, "all losses are equal"),

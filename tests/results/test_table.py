@@ -84,7 +84,7 @@ def test_text_of_one_level_is_sorted_and_says_what_is_unusual():
     assert lines[8] == "60 rows, minimize"
     assert "unknown, as the rows were not resampled" in lines[1]
     assert any(line.startswith("LOW_DATA: ") for line in lines)
-    assert "ten rows or fewer in the target" in lines[1]
+    assert "ten rows or fewer among the best" in lines[1]
 
 
 def test_the_default_answer_for_six_parameters_fits_a_screen():
@@ -170,7 +170,7 @@ def test_a_status_of_few_seeds_is_no_remark():
     status[:, 0, 2] = px.Status.CONSTANT
     remarks = _with_status(result, status).cells(0)["remarks"]
     assert remarks[1] == ""
-    assert remarks[2].startswith("one value")
+    assert remarks[2].startswith("a single value")
 
 
 def test_short_names_stay_different():

@@ -61,11 +61,11 @@ def choose_level(
     n_target, n_region = (sizes * shares)[:, :m], (sizes * shares)[:, m]
     i = pick_level(levels, n_target, n_region)
     if (n_target[:, i] == n_region).all():
-        why = "as good as any other, as none has rows both in the target and outside it"
+        why = "as good as any other, as none has both best rows and others"
     elif have_few_rows(n_target[:, [i]], n_region)[0]:
-        why = "the nearest to half of the rows, as none leaves more than ten in the target and outside it"
+        why = "the nearest to half of the rows, as none has more than ten best rows and more than ten others"
     elif levels[i] == _USUAL:
         return _USUAL, ""
     else:
-        why = f"the nearest to {_USUAL:g} that leaves more than ten rows in the target and outside it"
+        why = f"the nearest to {_USUAL:g} with more than ten best rows and more than ten others"
     return float(levels[i]), f"no level was given: {levels[i]:g} is {why}"

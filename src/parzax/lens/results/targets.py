@@ -106,7 +106,7 @@ def ranked(
         ), f"smallest {' + '.join(terms)}"
     number = 0 if by_front else objective_index(obs, cast(int | str, objective))
     best = "largest" if obs.report.direction[number] == "maximize" else "smallest"
-    name = shorten(names[number], NAME) if obs.report.objectives or len(names) > 1 else "loss"
+    name = shorten(names[number], NAME) if obs.report.objectives or len(names) > 1 else "loss" if best == "smallest" else "value"
     return losses[..., number], f"{best} {name}"
 
 
