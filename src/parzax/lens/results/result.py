@@ -273,25 +273,21 @@ class AbstractResult(abc.ABC):
 
         In a column per level an importance in brackets is not above chance.
         """
-        shown = self.order(level)[:_ROWS]
-        labels = self.labels
+        shown, columns = self.order(level)[:_ROWS], {self.kind: self.labels}
         if level is None and len(self.levels) > 1:
             ascending = np.argsort(self.levels, kind="stable")
             places = np.linspace(0, len(ascending) - 1, _LEVELS).round().astype(int)
             kept = ascending[np.unique(np.append(places, ascending.tolist().index(self.usual_level)))]
-            title, columns = f"{self.shown} by level", {}
+            title = f"{self.shown} by level"
             for i in kept:
                 texts, above = self.cells(i)[self.shown], self.above[i] | (self.mean[i] == 0)
-                columns[f"{self.levels[i]:g}"] = [
-                    x if sure else f"({x})" for x, sure in zip(texts, above, strict=True)
-                ]
+                pairs = zip(texts, above, strict=True)
+                columns[f"{self.levels[i]:g}"] = [x if sure else f"({x})" for x, sure in pairs]
         else:
             i = self.usual_level if level is None else level
-            title, columns = f"{self.shown} at level {self.levels[i]:g}", self.cells(i)
-        chosen = [[header, *(texts[j] for j in shown)] for header, texts in columns.items()]
-        return ReadTable(
-            title, [[self.kind, *(labels[j] for j in shown)], *(x for x in chosen if any(x[1:]))]
-        )
+            title, columns = f"{self.shown} at level {self.levels[i]:g}", columns | self.cells(i)
+        chosen = {header: [texts[j] for j in shown] for header, texts in columns.items()}
+        return ReadTable(title, [[header, *texts] for header, texts in chosen.items() if any(texts)])
 
     def advice(self, level: int | None = None) -> list[str]:
         """A sentence for each status bit set at a level, or at any; of parameters their names come first."""
@@ -944,8 +940,7 @@ class InteractionResult(AbstractResult):
     def _sentences(self, level: int) -> tuple[str, str, str]:
         labels, mean, order = self.labels, self.mean[level], self.order(level)
         named = [f"{labels[j]} ({value_text(mean[j])})" for j in order if self.above[level, j]]
-        interact = "interact" if self.n_draws else "explain more together than alone"
-        mattered = f"{join_some(named)} {interact}" if named else "no pair is above chance"
+        mattered = f"{join_some(named)} together" if named else "no pair is above chance"
         if self.n_seeds > 1:
             sure = f"± is the standard error of {plural(self.n_seeds, 'seed')}"
         elif self.n_draws:
@@ -953,11 +948,8 @@ class InteractionResult(AbstractResult):
         else:
             sure = "not tested against chance"
         sure = "; ".join([sure, *(bit.fact for bit in self._level_bits(level)), MAY_LEARN])
-        step = (
-            f"look at both parameters of {labels[order[0]]} together"
-            if named
-            else "tune each parameter by itself"
-        )
+        both = f"look at both parameters of {labels[order[0]]} together"
+        step = both if named else "tune each parameter by itself"
         return f"{mattered} for being among {self._best_rows(level)}", sure, step
 
     def details(self) -> list[str]:

@@ -101,12 +101,12 @@ def ranked(
     if not (by_front or isinstance(objective, str) or np.ndim(objective) == 0):
         weights = _weights(objective, obs.n_objectives)
         terms = [f"{w:.3g} {name}" for w, name in zip(weights, names, strict=True) if w]
-        return _combined(
-            obs, losses, weights, partial(weighted_sum, weight=weights[weights > 0])
-        ), f"smallest {' + '.join(terms)}"
+        loss = _combined(obs, losses, weights, partial(weighted_sum, weight=weights[weights > 0]))
+        return loss, f"smallest {' + '.join(terms)}"
     number = 0 if by_front else objective_index(obs, cast(int | str, objective))
     best = "largest" if obs.report.direction[number] == "maximize" else "smallest"
-    name = shorten(names[number], NAME) if obs.report.objectives or len(names) > 1 else "loss" if best == "smallest" else "value"
+    unnamed = len(names) == 1 and not obs.report.objectives
+    name = {"smallest": "loss", "largest": "value"}[best] if unnamed else shorten(names[number], NAME)
     return losses[..., number], f"{best} {name}"
 
 
@@ -149,13 +149,9 @@ def _combined(
 
 def _weights(weights: Any, m: int) -> np.ndarray:
     """(m,) weights, divided by their sum."""
-    weights = _checks.float_array("objective", weights)
-    if weights.shape != (m,):
-        raise ValueError(
-            f"objective: weights must have shape ({m},), one per objective, got {weights.shape}."
-        )
-    if not ((weights >= 0) & (weights < np.inf)).all() or not (weights > 0).any():
-        raise ValueError("objective: weights must be finite and at least 0, with one above 0.")
+    weights = _checks.check_weight(weights, (m,), "weights of objective=")
+    if not weights.any():
+        raise ValueError("objective: weights need one above 0.")
     # Weights are divided by the largest first, so that sums do not overflow.
     weights = weights / weights.max()
     return weights / weights.sum()
