@@ -12,7 +12,7 @@ import numpy as np
 from parzax import _checks
 from parzax._compile import compiled
 from parzax._numerics import capacity
-from parzax.divergence import AbstractDivergence, Explained
+from parzax.divergence import AbstractDivergence
 from parzax.importance import Encoded, Grid, Importance
 from parzax.importance.encode import without_values
 from parzax.importance.estimate import How, checked_how, estimate_seeds
@@ -32,6 +32,8 @@ from parzax.lens.run.chunks import map_chunks
 from parzax.pareto import AbstractTies
 from parzax.status import Status
 
+# The default method; and the grid of interactions, without pools: parameters whose bounds move have none.
+_DEFAULT, _WITHOUT_POOLS = Method(), Grid(max_pools=0)
 # Default number of draws under the null hypothesis, and smallest number per pair: with fewer, the adjusted
 # p-values of many pairs cannot fall below 5 %.
 _DRAWS, _DRAWS_PER_PAIR = 1000, 20
@@ -51,8 +53,8 @@ def cond_ped_anova(
     objective: Ranking = 0,
     ties: AbstractTies | None = None,
     rows: str | Sequence[str] = "all",
-    divergence: AbstractDivergence | None = None,
-    grid: Grid | None = None,
+    divergence: AbstractDivergence = _DEFAULT.divergence,
+    grid: Grid = _DEFAULT.grid,
     reference: str = "region",
     n_resamples: int = 0,
     n_shuffles: int | None = None,
@@ -122,7 +124,7 @@ def cond_ped_anova(
     >>> result.importance.shape, bool((result.importance[:, 0] > 0.9).all())
     ((2, 2), True)
     """
-    method = Method(divergence or Explained(), grid or Grid(), reference)
+    method = Method(divergence, grid, reference)
     how = checked_how(*method.how)
     log = encode_ranked(obs, levels, region, objective, rows, method.grid, ties, jittered=n_resamples != 0)
     numbers = resolve_counts(n_resamples, n_shuffles, log.encoded.codes.shape[1])
@@ -204,9 +206,8 @@ def interactions(
     (('x', 'y'), [True, False, False])
     """
     key = checked_key(key)
-    # Without pools: parameters whose bounds move have no interactions.
-    log = encode_ranked(obs, levels, region, objective, rows, Grid(max_pools=0))
-    encoded, seeds = log.encoded, obs.batch_shape
+    log = encode_ranked(obs, levels, region, objective, rows, _WITHOUT_POOLS)
+    encoded, seeds = log.encoded, obs.losses.shape[:-2]
     where = pair_layout(encoded.layout, pairs, obs.space.names)
     estimates = _interactions(
         jax.random.split(key, len(log.losses)) if seeds else key[None],

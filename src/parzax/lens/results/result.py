@@ -66,6 +66,7 @@ _CHOICES_SHOWN, _TEXT = 6, 120  # number of choices, and of characters, of good 
 # Files of `save`: version of the format, prefix of the uncertainty's arrays, names of the estimates' arrays.
 _FORMAT, _SAMPLED = 2, "uncertainty_"
 _ARRAYS = tuple(x.name for x in fields(Importance))
+_EXPLAINED, _GRID = Explained(), Grid()
 # Divergences that a file can hold.
 _DIVERGENCES = {kind.__name__: kind for kind in (Explained, Pearson)}
 
@@ -258,6 +259,10 @@ class AbstractResult(abc.ABC):
         """Statuses of a level as a whole."""
         return Status(int(np.bitwise_or.reduce(self.usual_status[level]))) & OF_LEVELS
 
+    def _level_facts(self, level: int) -> list[str]:
+        """What is unusual about a level that has importances."""
+        return [bit.fact for bit in self._level_bits(level) & ~Status.ALL_ZERO]
+
     def _mean_cells(self, level: int) -> list[str]:
         """The texts of the importances at a level."""
         mean = np.where(self.has_mean[level], self.mean[level], np.nan)
@@ -403,8 +408,8 @@ class AbstractResult(abc.ABC):
 class Method:
     """How importances are computed: arguments of `parzax.cond_ped_anova`."""
 
-    divergence: AbstractDivergence = field(default_factory=Explained)
-    grid: Grid = field(default_factory=Grid)
+    divergence: AbstractDivergence = _EXPLAINED
+    grid: Grid = _GRID
     reference: str = "region"
 
     @property
@@ -638,10 +643,9 @@ class ImportanceResult(AbstractResult):
             parts.append("unknown, as the rows were not resampled")
         if len(labels) == 1:
             parts.append("a single parameter has an importance of 1, whether it matters or not")
-        parts += [bit.fact for bit in self._level_bits(level) & ~Status.ALL_ZERO]
-        for j in above[:_NAMED]:
-            bits = Status(int(self.usual_status[level, j])) & ~OF_LEVELS
-            parts += [f"{labels[j]}: {bit.fact}" for bit in bits]
+        parts += self._level_facts(level)
+        facts = self._facts(level)
+        parts += [f"{labels[j]}: {fact}" for j in above[:_NAMED] for fact in facts[j]]
         learned = [LEARNED] if self.learned() else [MAY_LEARN] * (self.n_seeds == 1)
         return "; ".join(parts + learned)
 
@@ -947,7 +951,7 @@ class InteractionResult(AbstractResult):
             sure = f"p-values are adjusted for {plural(len(labels), 'pair')}"
         else:
             sure = "not tested against chance"
-        sure = "; ".join([sure, *(bit.fact for bit in self._level_bits(level)), MAY_LEARN])
+        sure = "; ".join([sure, *self._level_facts(level), MAY_LEARN])
         both = f"look at both parameters of {labels[order[0]]} together"
         step = both if named else "tune each parameter by itself"
         return f"{mattered} for being among {self._best_rows(level)}", sure, step

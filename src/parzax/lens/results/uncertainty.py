@@ -85,13 +85,13 @@ class Uncertainty:
         """(..., q, d) whether the adjusted p-value is at most 0.05."""
         return np.asarray(self.p_adjusted <= SIGNIFICANCE)
 
-    @property
+    @cached_property
     def n_fewer(self) -> np.ndarray:
         """(..., q) rows in the target, or in the region outside it if there are fewer."""
         n_target = self.estimates.n_target
         return np.minimum(n_target, self.estimates.n_region[..., None] - n_target)
 
-    @property
+    @cached_property
     def n_resamples(self) -> int:
         """Number of samples, b."""
         return len(self.sampled)
@@ -147,7 +147,7 @@ class Uncertainty:
         rank = np.argsort(np.argsort(-draws, axis=-1, kind="stable"), axis=-1)
         return ((rank < r) & (draws > 0)).mean(axis=0)
 
-    @property
+    @cached_property
     def margin(self) -> np.ndarray:
         """(..., q) half the width of the widest interval of an importance; NaN where there is none."""
         widths = np.diff(self.importance_interval)[..., 0]
@@ -251,15 +251,16 @@ def choose_counts(obs: Observations, n_resamples: int | None) -> dict[str, int]:
     large for samples gets only shuffles, whose time does not grow with the number of rows. If its rows belong
     together in groups, shuffles take as long as samples, so it gets neither.
     """
+    n_parameters = obs.values.shape[-1]
     if n_resamples is None:
         integral = obs.weight is None or bool((obs.weight == np.floor(obs.weight)).all())
-        fitting = min(_SAMPLES, _MOST_NUMBERS // max(obs.n * len(obs.space), 1))
+        fitting = min(_SAMPLES, _MOST_NUMBERS // max(obs.n * n_parameters, 1))
         n_resamples = fitting if fitting >= _FEWEST_SAMPLES else 0
         if obs.batch_shape or not integral or (not n_resamples and find_groups(obs) is not None):
             return {}
     elif not _checks.whole_number("n_resamples", n_resamples, 0):
         return {}
-    n_shuffles = default_shuffles(max(n_resamples, SHUFFLES), len(obs.space))
+    n_shuffles = default_shuffles(max(n_resamples, SHUFFLES), n_parameters)
     return {"n_resamples": n_resamples, "n_shuffles": n_shuffles}
 
 
