@@ -44,7 +44,7 @@ def importance_sweep(
     ribbon is. p-values are not adjusted for the number of levels: among many levels, some show noise above
     chance.
     With several seeds a line is the mean, and its ribbon is one standard error to either side. Shares are
-    averaged over the seeds that have an importance at the level (see `ImportanceResult.over_seeds`), raw
+    averaged over the seeds that have an importance at the level (see `ImportanceResult.mean`), raw
     variances over all seeds except those with NO_DATA; the label of the axis says if seeds are left out.
     Hatched bands cover the levels where some seed has the status LOW_DATA, where most seeds have
     REGIME_BOUNDARY for a line, and where all seeds have ALL_ZERO or SAME_SETS. A single level is drawn as
