@@ -370,7 +370,7 @@ def test_tables_with_columns_of_their_own(tmp_path, capsys):
     assert main(["importance", file, "--parameters", "y", *QUICK]) == 0
     out = capsys.readouterr().out
     assert "x  " not in out
-    assert "no level was given: 0.18 is the nearest to 0.1 that leaves more than ten rows" in out
+    assert "no level was given: 0.18 is the nearest to 0.1 with more than ten best rows" in out
     assert "LOW_DATA" not in out
     assert main(["importance", file, "--parameters", "y", "--level", "0.1", *QUICK]) == 0
     out = capsys.readouterr().out
@@ -689,7 +689,7 @@ def test_several_objectives_and_rows(tmp_path, capsys):
 
 
 def test_a_log_too_large_for_samples_has_shuffles(logs, capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("parzax.lens.results.resampling._MOST_NUMBERS", 1000)
+    monkeypatch.setattr("parzax.lens.results.uncertainty._MOST_NUMBERS", 1000)
     asked = ["importance", str(logs / "t.csv"), "--target", "value", "--direction", "minimize"]
     assert main([*asked, "--json", str(tmp_path / "a.json")]) == 0
     out = capsys.readouterr().out

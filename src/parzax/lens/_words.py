@@ -1,20 +1,10 @@
-"""Text of tables: its width on a terminal, sets of words, and names in error messages."""
+"""Sets of words, words of names, and names in error messages."""
 
 import re
 from collections.abc import Sequence
 from typing import Any
-from unicodedata import combining, east_asian_width
 
 from parzax._words import join_names
-
-
-def columns_of(text: str) -> int:
-    """How many columns of a terminal ``text`` takes: two for wide characters, none for combining ones.
-
-    >>> columns_of("lr"), columns_of("学習率")
-    (2, 6)
-    """
-    return sum(0 if combining(c) else 1 + (east_asian_width(c) in "WF") for c in text)
 
 
 def word_set(text: str) -> frozenset[str]:
