@@ -4,6 +4,7 @@ import json
 import shlex
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -141,3 +142,4 @@ def test_pictures_suggest_parameters():
     for name in ("LR", "config/lr"):
         with pytest.raises(ValueError, match=f"no parameter '{name}'; did you mean 'lr'"):
             values(result, name)
+    plt.close("all")
