@@ -37,13 +37,8 @@ class ParameterAxis(NamedTuple):
 
     @property
     def edges(self) -> np.ndarray:
-        """(g + 1,) ends of the cells: half-way between places, and as far beyond the outermost places."""
-        if len(self.places) == 1:
-            return self.places + np.array([-0.5, 0.5])
-        places = np.log(self.places) if self.log else self.places
-        half = np.diff(places) / 2
-        edges = np.concatenate([places[:1] - half[:1], places[:-1] + half, places[-1:] + half[-1:]])
-        return np.exp(edges) if self.log else edges
+        """(g + 1,) ends of the cells."""
+        return np.exp(get_edges(np.log(self.places))) if self.log else get_edges(self.places)
 
     def place(self, values: np.ndarray) -> np.ndarray:
         """Positions at which native ``values`` are drawn; NaN stays NaN."""
@@ -51,6 +46,14 @@ class ParameterAxis(NamedTuple):
             return values
         nearest = np.abs(values[..., None] - self.values).argmin(axis=-1)
         return np.where(np.isnan(values), np.nan, self.places[nearest])
+
+
+def get_edges(places: np.ndarray) -> np.ndarray:
+    """(g + 1,) ends of cells: half-way between ``places``, and as far beyond the outermost places."""
+    if len(places) == 1:
+        return places + np.array([-0.5, 0.5])
+    half = np.diff(places) / 2
+    return np.concatenate([places[:1] - half[:1], places[:-1] + half, places[-1:] + half[-1:]])
 
 
 def parameter_axis(space: Space, name: str, size: int) -> ParameterAxis:
@@ -125,7 +128,7 @@ class Parameters(NamedTuple):
                 at = np.arange(n) if n <= _MOST_LABELS else np.linspace(0, n - 1, 6).round().astype(int)
                 labels = [axis.labels[i] for i in at.tolist()]
                 steep = which is ax.xaxis and sum(map(len, labels)) > _LEVEL_TEXT
-                look = {"rotation": 40, "ha": "right", "fontsize": _axes.get_font_size(ax, 0.85)}
+                look = {"rotation": 40, "ha": "right", "fontsize": "small"}
                 which.set_ticks(axis.places[at], labels, **(look if steep else {}))
 
 
