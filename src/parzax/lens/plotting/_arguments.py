@@ -1,4 +1,4 @@
-"""Arguments of pictures: results and their levels; names, colours and sums of parameters; runs."""
+"""Arguments of pictures as they are drawn: names, levels, colours and sums of parameters; runs; texts."""
 
 import math
 import warnings
@@ -9,14 +9,15 @@ import jax
 import numpy as np
 
 from parzax import _checks
+from parzax._words import join_names
 from parzax.lens._palette import PALETTE
-from parzax.lens.plotting import _text
-from parzax.lens.results import ImportanceResult
+from parzax.lens.results import ImportanceResult, phrases
 from parzax.lens.results.base import mean_and_error
-from parzax.lens.results.phrases import size_text
+from parzax.lens.results.labels import short_names, shorten
 from parzax.lens.results.uncertainty import Uncertainty
 from parzax.lens.tables.roles import suggest
 from parzax.samplers import Trace
+from parzax.space import Categorical, Space
 
 Look = dict[str, Any]
 # A line or a bar: its name, the columns of the parameters whose sum it is, and its look.
@@ -109,7 +110,7 @@ def describe_spread(counts: np.ndarray, sampled: Uncertainty | None = None) -> s
     n, counted = len(counts), counts.sum(axis=0)
     if n == 1:
         return ""
-    shown = size_text(counted[counted > 0]) if counted.any() else "0"
+    shown = phrases.size_text(counted[counted > 0]) if counted.any() else "0"
     seeds = f"{n} seeds" if shown == str(n) else f"{shown} of {n} seeds"
     return f"\n(mean ± standard error, {seeds})"
 
@@ -149,11 +150,6 @@ def choose_looks(result: ImportanceResult) -> dict[str, Look]:
     return {name: choose_look(i) for i, name in enumerate(rank_overall(result))}
 
 
-def colours(result: ImportanceResult) -> dict[str, str]:
-    """Colour of every parameter in all pictures of ``result``, by rank of its importance over all levels."""
-    return {name: look["color"] for name, look in choose_looks(check_result(result)).items()}
-
-
 def flatten_runs(trace: Trace) -> Trace:
     """A trace of s runs in NumPy float64: leading axes are merged, and a single run gets one."""
     _checks.on_host("a run", trace)
@@ -170,10 +166,37 @@ def check_runs(traces: Any) -> dict[str, Trace]:
         where = f"traces[{name!r}]" if by_name is traces else "traces"
         wanted = "a parzax.samplers.Trace (from px.optimize), or a mapping of names to such traces"
         _checks.instance(where, trace, Trace, wanted)
-    short = _text.shorten_names(list(map(str, by_name)))
+    short = shorten_names(list(map(str, by_name)))
     return {short[str(name)]: flatten_runs(trace) for name, trace in by_name.items()}
 
 
 def get_signs(trace: Trace) -> np.ndarray:
     """(m,) factors of the objectives: -1 if maximised, else 1."""
     return np.array([-1.0 if direction == "maximize" else 1.0 for direction in trace.directions])
+
+
+def escape(text: str) -> str:
+    """``text`` drawn literally, on one line: control characters are replaced, dollar signs escaped."""
+    shown = (c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return "".join(shown).replace("$", r"\$")
+
+
+def shorten_name(name: Any, length: int = phrases.NAME) -> str:
+    """A name given by the user, as it is drawn."""
+    return escape(shorten(str(name), length))
+
+
+def shorten_names(names: Sequence[str], length: int = 22) -> dict[str, str]:
+    """Names given by the user, as they are drawn: about ``length`` characters each, all different."""
+    return {name: escape(short) for name, short in short_names(names, length).items()}
+
+
+def describe_settings(space: Space, values: Mapping[str, float], most: int = 4) -> str:
+    """The first ``most`` native values with their names, such as "lr = 0.01, no momentum and 3 more"."""
+    settings = []
+    for name, value in values.items():
+        short, domain, text = shorten(name, phrases.NAME), space[name][0], phrases.number(value)
+        if isinstance(domain, Categorical) and not math.isnan(value):
+            text = shorten(str(domain.choices[int(value)]), phrases.CHOICE)
+        settings.append(f"no {short}" if math.isnan(value) else f"{short} = {text}")
+    return escape(join_names(settings, most))

@@ -40,31 +40,26 @@ def get_axes(ax: Any, width: float, height: float) -> Axes:
 
         return plt.subplots(figsize=(width, height), layout="constrained")[1]
     _checks.instance("ax", ax, Axes, "a matplotlib Axes or None")
-    get_figure(ax)
     return ax
 
 
-def split_axes(ax: Axes, names: Sequence[Sequence[str]], *, share: bool = False, **grid: Any) -> np.ndarray:
-    """Divide a subplot into panels labelled ``names``; ``ax`` becomes the first panel."""
+def split_axes(ax: Axes, names: Sequence[Sequence[str]], **grid: Any) -> np.ndarray:
+    """Divide a subplot into panels labelled ``names`` that share axes; ``ax`` becomes the first panel."""
     place = ax.get_subplotspec()
     if place is None:
         raise ValueError("ax cannot be divided into panels: give a subplot, as from plt.subplots().")
     cells = place.subgridspec(len(names), len(names[0]), **grid)
     panels: Any = np.empty((len(names), len(names[0])), dtype=object)
     for i, j in np.ndindex(panels.shape):
-        shared = {"sharex": panels[0, j], "sharey": panels[i, 0]} if share else {}
+        shared = {"sharex": panels[0, j], "sharey": panels[i, 0]}
         panels[i, j] = ax.figure.add_subplot(cells[i, j], **shared) if i or j else ax
         panels[i, j].set_label(names[i][j])
     ax.set_subplotspec(cells[0, 0])
-    for panel in panels.flat if share else ():
-        panel.label_outer()
     return panels
 
 
 def get_figure(ax: Axes) -> Figure:
     """The figure of ``ax``, also if ``ax`` is in a subfigure."""
-    if ax.figure is None:
-        raise ValueError("ax belongs to no figure (it was removed from its own).")
     return ax.figure.figure
 
 
@@ -150,7 +145,7 @@ def add_key(ax: Axes, entries: Sequence[Entry], *sentences: str) -> None:
     marks, words = zip(*entries, strict=True) if entries else ((), ())
     place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "bbox_transform": ax.transAxes + shift}
     look = {"fontsize": "small", "title_fontsize": "small", "frameon": False, "borderpad": 0.2}
-    look |= {"borderaxespad": 0, "handletextpad": 0.5, "columnspacing": 1.2}
+    look |= {"borderaxespad": 0.2, "handletextpad": 0.5, "columnspacing": 1.2}
     title = wrap_text(ax, ";  ".join(filter(None, sentences)))
     # A mark is as wide as six characters.
     n_rows = max(math.ceil(sum(len(text) + 6 for text in words) * CHARACTER / get_size(ax)[0]), 1)

@@ -1,13 +1,14 @@
 """Parameters as axes of a picture: cells, positions of values, ticks, and densities over one parameter."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from parzax.lens.plotting import _axes, _text
+from parzax.lens.plotting import _axes
+from parzax.lens.plotting._arguments import check_names, shorten_name
 from parzax.lens.results.base import mean_and_error
 from parzax.lens.results.phrases import number
 from parzax.space import Categorical, Domain, Float, Int, Numeric, Ordinal, Space, Varying
@@ -120,7 +121,7 @@ class Parameters(NamedTuple):
     def label(self, ax: Axes) -> None:
         """Set the scales, ticks and names of the axes."""
         for which, axis, name in zip((ax.xaxis, ax.yaxis), self.axes, self.names, strict=False):
-            which.set_label_text(_text.shorten_name(name))
+            which.set_label_text(shorten_name(name))
             if axis.log:
                 _axes.set_log_scale(which, *axis.places[[0, -1]])
             if axis.discrete:
@@ -130,6 +131,16 @@ class Parameters(NamedTuple):
                 steep = which is ax.xaxis and sum(map(len, labels)) > _LEVEL_TEXT
                 look = {"rotation": 40, "ha": "right", "fontsize": "small"}
                 which.set_ticks(axis.places[at], labels, **(look if steep else {}))
+
+
+def choose_parameters(space: Space, parameters: Any, sizes: Mapping[int, int]) -> Parameters:
+    """The named parameters, by default the first two; ``sizes``: number of them -> cells of each."""
+    names = check_names("parameters", space.names[:2] if parameters is None else parameters, space.names)
+    if len(names) not in sizes:
+        has_one = f"; the space has one parameter, {space.names[0]!r}" if len(space) == 1 else ""
+        raise ValueError(f"parameters must be {' or '.join(map(str, sizes))} names, got {names!r}{has_one}.")
+    size = sizes[len(names)]
+    return Parameters(space, names, [parameter_axis(space, name, size) for name in names])
 
 
 def draw_density(
@@ -169,7 +180,7 @@ def _unite(domains: Sequence[Domain]) -> Domain:
 
 def _name_codes(domains: Sequence[Domain]) -> list[str]:
     """Name of every code of a category; several names for a code if the domains differ."""
-    lists = [[_text.shorten_name(c, 14) for c in d.choices] for d in domains if isinstance(d, Categorical)]
+    lists = [[shorten_name(c, 14) for c in d.choices] for d in domains if isinstance(d, Categorical)]
     # Lists may have different lengths; a name that occurs in several lists is written once.
     by_code = (dict.fromkeys(filter(None, names)) for names in zip_longest(*lists))
     return [" / ".join(names) for names in by_code]

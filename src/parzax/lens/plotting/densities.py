@@ -8,24 +8,24 @@ from matplotlib.axes import Axes
 
 from parzax import _checks
 from parzax.density import ParzenEstimator
-from parzax.density.restriction import given_values
-from parzax.lens.plotting import _axes, _text
-from parzax.lens.plotting._arguments import check_names, check_result, colours, find_level
+from parzax.lens.plotting import _arguments, _axes
+from parzax.lens.plotting._arguments import check_names, check_result, choose_looks, find_level
 from parzax.lens.plotting._parameters import (
     ParameterAxis,
     Parameters,
+    choose_parameters,
     draw_density,
     on_scale,
-    parameter_axis,
     side_by_side,
 )
 from parzax.lens.results import ImportanceResult, phrases
 from parzax.lens.results.result import RegimeDensity
 from parzax.space import INACTIVE, Categorical, Float, Varying
 
-Arrays = list[np.ndarray]
+Arrays = Mapping[str, np.ndarray]  # by "below" and "above"
 _CURVE, _MAP = 1001, 121  # number of cells of a curve, and of each side of a map
-_COLOURS = ("C0", "C3")  # colours of the densities below and above
+_COLOURS = {"below": "C0", "above": "C3"}
+_NEUTRAL: dict[str, Any] = {"color": _axes.GREY, "linewidth": 1, "linestyle": (0, (4, 2)), "zorder": 2.5}
 _MOST_BITS = 100.0  # log2 ratios are clipped to this many bits
 _MOST_CHOICES = 20  # largest number of choices that are drawn; more could not be read
 _REGION = "0.55"  # colour of the density of the region
@@ -37,27 +37,25 @@ def density(
     above: ParzenEstimator | None = None,
     parameters: str | Sequence[str] | None = None,
     *,
-    given: Mapping[str, Any] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """The density of one or two parameters, with all other parameters integrated out.
 
     One parameter gives a curve (bars for discrete values), with a short tick for every row; two parameters
-    give a map, with a dot for every row. With ``above`` the picture has three panels: below, above, and log2
-    of their ratio, which TPE maximises. The second and the third panel have the labels "above" and "ratio":
-    ``{a.get_label(): a for a in ax.figure.axes}``. A density over a logarithmic axis is per decade, so that
-    areas are probabilities. Far from all rows the ratio is the ratio of the priors' weights, as in TPE.
+    give a map, with a dot for every row. With ``above`` a panel more has log2 of the ratio of the densities,
+    which TPE maximises; curves stand together above it, maps beside it. Panels have the labels "above" and
+    "ratio": ``{a.get_label(): a for a in ax.figure.axes}``. A density over a logarithmic axis is per decade,
+    so that areas are probabilities. Far from all rows the ratio is the ratio of the priors' weights, as in
+    TPE. To condition on values of other parameters, draw `parzax.ParzenEstimator.conditional`.
 
     Args:
         below, above: fitted estimators on one space.
         parameters: one name or two; the first one or two of the space by default.
-        given: values of parameters to condition on, name -> native value (or choice). Give the parents of a
-            conditional parameter, even if a parent is the other drawn parameter.
-        ax: where to draw; three panels share the place of ``ax``, which must be a subplot.
+        ax: where to draw; panels share the place of ``ax``, which must then be a subplot.
 
     Raises:
         ValueError: for estimators of different spaces, unknown or too many parameters, a parameter whose
-            parents are not given, and three panels in an ``ax`` that is not a subplot.
+            parents are not given, and panels in an ``ax`` that is not a subplot.
     """
     estimators = {"below": below} if above is None else {"below": below, "above": above}
     for argument, pe in estimators.items():
@@ -65,41 +63,26 @@ def density(
         _checks.instance(argument, pe, ParzenEstimator, "a parzax.ParzenEstimator", hint)
         if not pe.space.agrees_with(below.space):
             raise ValueError("above must be an estimator on the space of below.")
-    conditioned = [pe.conditional(given) if given else pe for pe in estimators.values()]
-    options = conditioned[0].space.names
-    names = check_names("parameters", options[:2] if parameters is None else parameters, options)
-    if len(names) > 2:
-        raise ValueError(f"parameters must be one name or two, got {parameters!r}.")
-    parts = [pe.marginal(*names) for pe in conditioned]
-    space = parts[0].space
-    if any(domain.conditions for name in names for domain in space[name]):
-        missing = [name for name in space.names if name not in names]
-        without = f" without {', '.join(missing)}" if missing else ""
-        raise ValueError(f"{' and '.join(names)} cannot be drawn{without}: pass given={{...}} for it.")
-    size = _CURVE if len(names) == 1 else _MAP
-    plane = Parameters(space, names, [parameter_axis(space, name, size) for name in names])
+    plane = choose_parameters(below.space, parameters, {1: _CURVE, 2: _MAP})
+    parts = {name: pe.marginal(*plane.names) for name, pe in estimators.items()}
+    plane = plane._replace(space=parts["below"].space)
+    if any(domain.conditions for name in plane.names for domain in plane.space[name]):
+        remedy = "draw pe.conditional({...}), with values of the parents"
+        raise ValueError(f"{' or '.join(plane.names)} has no density without its parents: {remedy}.")
     # Logarithms are used because far from all rows both densities may underflow to 0, although their ratio is
     # defined.
     per_unit = sum(np.meshgrid(*(np.log(axis.per_unit) for axis in plane.axes)))
-    cells = plane.cells(np.zeros(len(space)))
-    logs = [np.asarray(pe.log_prob(cells), np.float64) + per_unit for pe in parts]
+    cells = plane.cells(np.zeros(len(plane.space)))
+    logs = {name: np.asarray(pe.log_prob(cells), np.float64) + per_unit for name, pe in parts.items()}
     with np.errstate(invalid="ignore"):
         # The ratio is 0 where both densities are 0.
-        ratio = np.clip(np.nan_to_num((logs[0] - logs[-1]) / np.log(2)), -_MOST_BITS, _MOST_BITS)
-
-    densities = {name: np.exp(log) for name, log in zip(estimators, logs, strict=True)}
-    rows = [plane.places(_decode_rows(pe)) for pe in parts]
-    values = given_values(below.space, given) if given else {}
-    settings = f"given {_text.describe_settings(below.space, values, most=2)}" if given else ""
-    if len(names) == 1:
-        ax = _axes.get_axes(ax, 4.6, 3.0 if above is None else 4.2)
-        _draw_curves(ax, plane, densities, rows, ratio)
-        settings = _axes.wrap_text(ax, settings)
-    else:
-        ax = _axes.get_axes(ax, 4.4 if above is None else 10.2, 3.8)
-        _draw_maps(ax, plane, densities, rows, ratio)
-        settings = _axes.wrap_text(ax, f"{ax.get_title()} {settings}".rstrip())
-    ax.set_title(settings, fontsize="medium")
+        bits = np.nan_to_num((logs["below"] - logs.get("above", 0)) / np.log(2))
+    ratio = np.clip(bits, -_MOST_BITS, _MOST_BITS)
+    densities = {name: np.exp(log) for name, log in logs.items()}
+    rows = {name: plane.places(_decode_rows(pe)) for name, pe in parts.items()}
+    is_map = len(plane.names) == 2
+    ax = _axes.get_axes(ax, 10.2 if is_map and len(parts) == 2 else 4.6, 3.8)
+    (_draw_maps if is_map else _draw_curves)(ax, plane, densities, rows, ratio)
     return ax
 
 
@@ -110,66 +93,45 @@ def _decode_rows(pe: ParzenEstimator) -> np.ndarray:
     return x[np.asarray(pe.mixture.weight) > 0]
 
 
-def _draw_curves(
-    ax: Axes, line: Parameters, densities: dict[str, np.ndarray], rows: Arrays, ratio: np.ndarray
-) -> None:
-    """Draw densities over one parameter, and below them the ratio of two."""
+def _draw_curves(ax: Axes, line: Parameters, densities: Arrays, rows: Arrays, ratio: np.ndarray) -> None:
+    """Draw densities over one parameter, and below them the ratio if there are two."""
     (axis,), bottom = line.axes, ax
-    named = [(name, colour, x[None]) for (name, x), colour in zip(densities.items(), _COLOURS, strict=False)]
-    if len(named) > 1:
+    if len(densities) > 1:
         bottom = _axes.split_axes(ax, [["densities"], ["ratio"]], height_ratios=[3, 2])[1, 0]
+        draw_density(bottom, axis, ratio[None], color="0.2", label="ratio")
+        bottom.axhline(0, **_NEUTRAL)
         bottom.set_ylabel("log2 below / above")
-    _draw_panels(ax, bottom, axis, named, ratio[None] if len(named) > 1 else None, 0)
+        _axes.tidy(bottom)
+    _draw_together(ax, axis, {name: (_COLOURS[name], x[None]) for name, x in densities.items()})
     ax.set_ylabel("probability" if axis.discrete else "density per decade" if axis.log else "density")
+    _axes.tidy(ax)
+    # Ticks stand below the curves, so they hide nothing. Bars get none, since equal values would share one.
+    heights = -0.05 * ax.get_ylim()[1] * np.arange(1, len(rows) + 1)
+    for (name, x), height in zip(rows.items() if not axis.discrete else (), heights, strict=False):
+        ax.plot(x[:, 0], np.full(len(x), height), "|", color=_COLOURS[name], markersize=6, alpha=0.6)
     line.label(bottom)
-    # Ticks stand below the curves, so they hide nothing. Discrete values get no ticks, since equal values would
-    # share one.
-    step = 0.06 * ax.get_ylim()[1]
-    for i, (x, colour) in enumerate(zip(rows, _COLOURS, strict=False)):
-        if not axis.discrete:
-            heights = np.full(len(x), -step * (i + 0.6))
-            ax.plot(x[:, 0], heights, "|", color=colour, markersize=6, alpha=0.6)
+    ax.label_outer()
 
 
-def _draw_panels(
-    top: Axes,
-    bottom: Axes,
-    axis: ParameterAxis,
-    named: Sequence[Named],
-    ratio: np.ndarray | None,
-    neutral: float,
-) -> None:
-    """Draw (s, g) densities with their names and colours, and their ratio with a line at ``neutral``."""
-    for i, (name, colour, seeds) in enumerate(named):
-        draw_density(top, axis, seeds, filled=True, slot=(i, len(named)), color=colour, label=name)
-    if ratio is not None:
-        draw_density(bottom, axis, ratio, color=named[-1][1], label="ratio")
-        bottom.axhline(neutral, color=_axes.GREY, linewidth=1, linestyle=(0, (4, 2)), zorder=2.5)
-        top.legend(loc="upper right", ncols=2, fontsize="small", frameon=False, borderaxespad=0)
-    for ax in (top, bottom):
-        _axes.tidy(ax)
+def _draw_together(ax: Axes, axis: ParameterAxis, named: Mapping[str, tuple[str, np.ndarray]]) -> None:
+    """Draw (s, g) densities by name, each with its colour; bars stand side by side."""
+    for i, (name, (colour, seeds)) in enumerate(named.items()):
+        draw_density(ax, axis, seeds, filled=True, slot=(i, len(named)), color=colour, label=name)
+    ax.legend(loc="upper right", ncols=2, fontsize="small", frameon=False, borderaxespad=0)
 
 
-def _draw_maps(
-    ax: Axes, plane: Parameters, densities: dict[str, np.ndarray], rows: Arrays, ratio: np.ndarray
-) -> None:
+def _draw_maps(ax: Axes, plane: Parameters, densities: Arrays, rows: Arrays, ratio: np.ndarray) -> None:
     """Draw a map of each density over two parameters, and of the ratio of two."""
-    titles = (
-        {"below": "below", "above": "above", "ratio": "log2 below / above"}
-        if len(densities) > 1
-        else {"below": "density"}
-    )
-    panels = _axes.split_axes(ax, [[*titles]])[0]
-    maps = densities | {"ratio": ratio}
     top, bound = float(np.nanmax([*densities.values()])), max(float(np.abs(ratio).max()), 1e-6)
-    for panel, (name, title), cmap in zip(panels, titles.items(), ("Blues", "Reds", "RdBu"), strict=False):
-        low, high = (-bound, bound) if name == "ratio" else (0, top)
-        edges = [axis.edges for axis in plane.axes]
-        _axes.draw_map(panel, edges, maps[name], {}, cmap=cmap, vmin=low, vmax=high)
-        panel.set_title(title, fontsize="medium")
+    looks = {"below": ("Blues", 0, top), "above": ("Reds", 0, top), "ratio": ("RdBu", -bound, bound)}
+    panels = [ax] if len(densities) == 1 else _axes.split_axes(ax, [[*looks]])[0]
+    edges, maps = [axis.edges for axis in plane.axes], [*densities.values(), ratio]
+    for panel, values, (name, (cmap, low, high)) in zip(panels, maps, looks.items(), strict=False):
+        _axes.draw_map(panel, edges, values, {}, cmap=cmap, vmin=low, vmax=high)
+        panel.set_title("log2 below / above" if name == "ratio" else name, fontsize="medium")
         plane.label(panel)
         panel.label_outer()
-    for panel, x in zip(panels, rows, strict=False):
+    for panel, x in zip(panels, rows.values(), strict=False):
         panel.plot(x[:, 0], x[:, 1], "o", color="0.1", markersize=2.5, markeredgewidth=0, alpha=0.7)
 
 
@@ -202,15 +164,15 @@ def values(
     chosen = range(n) if regime is None else [_checks.whole_number("regime", regime, 0, n - 1)]
     ax = _axes.get_axes(ax, max(4.6, 3.2 * len(chosen)), 4.2)
     labels = [[f"{kind} {i}" for i in chosen] for kind in ("densities", "ratio")]
-    panels = _axes.split_axes(ax, labels, share=True, height_ratios=[3, 2])
+    panels = _axes.split_axes(ax, labels, height_ratios=[3, 2])
     for top, bottom, i in zip(*panels, chosen, strict=True):
         _draw_regime(top, bottom, result, index, name, i)
     # The panel of densities leaves room for a legend, and the panel of ratios includes 1. Panels of a row
     # share limits.
     ax.set_ylim(0, 1.22 * ax.get_ylim()[1])
     panels[1, 0].set_ylim(0, max(panels[1, 0].get_ylim()[1], 1.1))
-    ax.set_ylabel("probability per cell")
-    panels[1, 0].set_ylabel("ratio  $p_T\\,/\\,p_R$")
+    for panel in panels.flat:
+        panel.label_outer()
     return ax
 
 
@@ -228,12 +190,14 @@ def _draw_regime(top: Axes, bottom: Axes, result: ImportanceResult, index: int, 
     prior = 2 / (len(rows) * (rows.sum() / result.n_seeds + 1))
     empty = rows[cells] == 0 if axis.discrete else region.mean(axis=0) < prior
     Parameters(result.space, [name], [axis]).label(bottom)
+    top.set_ylabel("probability" if axis.discrete else "probability per cell")
+    bottom.set_ylabel("ratio  $p_T\\,/\\,p_R$")
     for ax in (top, bottom):
         _axes.tidy(ax)
     if len(result.space[name]) > 1 or domain.conditions:
         others = "all" if result.region == 1 else "the region"
         best, all_rows = (phrases.percent(round(float(x.mean()), 2)) for x in (alpha, beta))
-        text = _axes.wrap_text(top, _text.shorten_name(phrases.regime_text(domain), _REGIME))
+        text = _axes.wrap_text(top, _arguments.shorten_name(phrases.regime_text(domain), _REGIME))
         top.set_title(f"{text}\n{best} of the best rows, {all_rows} of {others}", fontsize="small")
     varying, hidden = isinstance(domain, Varying), len(rows) - len(cells)
     remark = f" ({hidden} rarer choices not shown)" if hidden else ""
@@ -247,18 +211,16 @@ def _draw_regime(top: Axes, bottom: Axes, result: ImportanceResult, index: int, 
         for ax in (top, bottom):
             ax.tick_params(left=False, labelleft=False, bottom=False, labelbottom=False)
         return
-    colour, n = colours(result)[name], 1 + int(alpha.any())
-    look = {"color": _REGION, "label": f"{'all rows' if result.region == 1 else 'region'}  $p_R$"}
-    draw_density(top, axis, region[beta > 0], filled=True, slot=(0, n), **look)
+    named = {f"{'all rows' if result.region == 1 else 'region'}  $p_R$": (_REGION, region[beta > 0])}
     if alpha.any():
-        label = f"best {100 * quantile:g} %  $p_T$"
-        draw_density(top, axis, target[alpha > 0], slot=(1, n), color=colour, label=label)
+        colour = choose_looks(result)[name]["color"]
+        named[f"best {100 * quantile:g} %  $p_T$"] = colour, target[alpha > 0]
         draw_density(bottom, axis, np.where(empty, np.nan, ratio[alpha > 0]), color=colour, label="ratio")
-        bottom.axhline(1, color=_axes.GREY, linewidth=1, linestyle=(0, (4, 2)), zorder=2.5)
+        bottom.axhline(1, **_NEUTRAL)
     else:
         # Without rows p_T is the prior, which says nothing about values.
         _axes.write_note(bottom, f"No target rows in this regime\n(γ′ = {quantile:g}).")
-    top.legend(loc="upper right", ncols=2, fontsize="small", frameon=False, borderaxespad=0)
+    _draw_together(top, axis, named)
 
 
 def _choose_cells(density: RegimeDensity, masses: np.ndarray) -> tuple[ParameterAxis, np.ndarray]:
@@ -266,7 +228,7 @@ def _choose_cells(density: RegimeDensity, masses: np.ndarray) -> tuple[Parameter
     domain, values = density.domain, np.arange(len(density.values))
     if isinstance(domain, Categorical):
         cells = np.sort(np.argsort(-masses, kind="stable")[:_MOST_CHOICES])
-        return side_by_side(cells, [_text.shorten_name(density.values[i], 14) for i in cells]), cells
+        return side_by_side(cells, [_arguments.shorten_name(density.values[i], 14) for i in cells]), cells
     native = np.asarray(density.values)
     if len(native) == domain.n_values and len(native) <= _MOST_CHOICES:
         return side_by_side(native, [phrases.number(value) for value in native]), values

@@ -8,7 +8,7 @@ from matplotlib.patches import Rectangle
 
 from parzax import _checks
 from parzax._words import join_names, plural
-from parzax.lens.plotting import _axes, _text
+from parzax.lens.plotting import _arguments, _axes
 from parzax.lens.plotting._arguments import choose_names, find_level
 from parzax.lens.results import InteractionResult
 from parzax.lens.results.phrases import value_text
@@ -60,7 +60,7 @@ def interactions(
     above, chance, undefined = (mask[pick] & lower for mask in masks)
     hidden[pick], shown = 0, np.ma.masked_array(importance[pick], ~above)
 
-    names = list(_text.shorten_names(chosen).values())
+    names = list(_arguments.shorten_names(chosen).values())
     ax = _make_axes(ax, names, 1.9)
     ax.set_title(f"interactions at γ′ = {result.levels[index]:g}", fontsize="medium")
     if m < 2:
@@ -105,9 +105,9 @@ def task_similarity(result: TaskSimilarity, *, ax: Axes | None = None) -> Axes:
     """
     wanted = "a parzax.meta.TaskSimilarity (px.lens.similarity.task_similarity)"
     _checks.instance("result", result, TaskSimilarity, wanted)
-    t, names = len(result.names), list(_text.shorten_names(result.names).values())
+    t, names = len(result.names), list(_arguments.shorten_names(result.names).values())
     ax = _make_axes(ax, names, 2.4)
-    parameters = join_names(list(_text.shorten_names(result.parameters).values()), 4)
+    parameters = join_names(list(_arguments.shorten_names(result.parameters).values()), 4)
     ax.set_title(_axes.wrap_text(ax, f"compared by {parameters}"), fontsize="medium")
     ax.set(xlim=(-0.5, t - 0.5), ylim=(t - 0.5, -0.5), facecolor=_CELL_GREY)
     similarity = np.ma.masked_array(np.asarray(result.similarity, np.float64), np.eye(t, dtype=bool))
@@ -136,12 +136,12 @@ def _draw_cells(ax: Axes, values: np.ma.MaskedArray, top: float, texts: np.ndarr
     if len(values) <= _MOST_NUMBERS and size >= _FONTS[0]:
         for i, j in np.argwhere(~np.ma.getmaskarray(values)):
             colour = "0.1" if values[i, j] > _BRIGHT * top else "white"
-            ax.text(j, i, texts[i, j], ha="center", va="center", fontsize=size, color=colour)
+            ax.text(j, i, str(texts[i, j]), ha="center", va="center", fontsize=size, color=colour)
 
 
 def _write_names(ax: Axes, columns: Sequence[str], rows: dict[int, str]) -> None:
     """Write names of the columns 0, 1, ... and of ``rows``; of very many only some."""
-    every = -(-len(rows) // _MOST_NAMES)
+    every = -(-len(rows) // _MOST_NAMES) or 1
     longest = _axes.CHARACTER * max(map(len, columns), default=0)
     rotation = 90 if longest > 0.8 * every * _axes.get_size(ax)[0] / max(len(columns), 1) else 0
     ax.set_xticks(range(0, len(columns), every), columns[::every], rotation=rotation)

@@ -16,9 +16,9 @@ from parzax._compile import compiled
 from parzax._numerics import capacity
 from parzax._words import plural
 from parzax.density.restriction import given_values
-from parzax.lens.plotting import _axes, _text
-from parzax.lens.plotting._arguments import check_names, flatten_runs, get_signs
-from parzax.lens.plotting._parameters import Parameters, parameter_axis
+from parzax.lens.plotting import _arguments, _axes
+from parzax.lens.plotting._arguments import flatten_runs, get_signs
+from parzax.lens.plotting._parameters import Parameters, choose_parameters
 from parzax.samplers import AbstractProblem, Sampler, State, Trace
 from parzax.space import INACTIVE, Space
 
@@ -108,7 +108,7 @@ def acquisition(
             parameters that are not given and cannot be taken from a row.
     """
     _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
-    plane = _choose_plane(sampler.space, parameters, _checks.whole_number("size", size, 2))
+    plane = choose_parameters(sampler.space, parameters, {2: _checks.whole_number("size", size, 2)})
     on_space = isinstance(problem, AbstractProblem) and problem.space.agrees_with(sampler.space)
     if problem is not None and not on_space:
         raise ValueError("problem must be a parzax.Problem on the sampler's space.")
@@ -152,7 +152,7 @@ def _fix_others(plane: Parameters, rows: _Rows, given: Mapping[str, Any] | None)
         raise ValueError(f"given: there are no rows to take {', '.join(missing)} from; give their values.")
     taken = {name: float(rows.x[rows.nearest, space.index(name)]) for name in missing}
     source = "as in the best row" if (rows.kind == _BEST).any() else "as in a row (none is feasible)"
-    parts = [_text.describe_settings(space, values) for values in (fixed, taken)]
+    parts = [_arguments.describe_settings(space, values) for values in (fixed, taken)]
     parts[1] = f"{parts[1]} {source}" if taken else ""
     values = fixed | taken
     return np.array([values.get(name, np.nan) for name in space.names]), "; ".join(filter(None, parts))
@@ -175,11 +175,9 @@ def _excess(problem: AbstractProblem, key: jax.Array, x: jax.Array) -> jax.Array
 def _draw_score(ax: Axes, plane: Parameters, score: np.ndarray) -> str:
     """Draw the map; return a sentence about its white cells, "" if no cell is white."""
     finite = score[np.isfinite(score)]
-    low, high = (float(np.quantile(finite, _LOWEST)), float(finite.max())) if finite.size else (0.0, 1.0)
-    low, high = (low, high) if high > low else (low - 0.5, high + 0.5)
-    bar = {"label": "acquisition score", "extend": "min" if (finite < low).any() else "neither"}
-    edges = [axis.edges for axis in plane.axes]
-    _axes.draw_map(ax, edges, np.ma.masked_invalid(score), bar, cmap="viridis", vmin=low, vmax=high)
+    low = float(np.quantile(finite, _LOWEST)) if finite.size else 0.0
+    bar, edges = {"label": "acquisition score", "extend": "min"}, [axis.edges for axis in plane.axes]
+    _axes.draw_map(ax, edges, np.ma.masked_invalid(score), bar, cmap="viridis", vmin=low)
     if not finite.size:
         _axes.write_note(ax, "No score is finite here.")
     others = ", or another parameter would need a value" if len(plane.space) > 2 else ""
@@ -226,7 +224,7 @@ def observations(
     """
     space = getattr(space, "space", space)
     _checks.instance("space", space, Space, "a parzax.Space, or a sampler or problem that has one")
-    plane = _choose_plane(space, parameters, _MOST_BESIDE)
+    plane = choose_parameters(space, parameters, {2: _MOST_BESIDE})
     run_rows = _take_rows(rows, run)
     n, d = run_rows.x.shape
     if d != len(space):
@@ -245,15 +243,6 @@ def observations(
         _axes.write_note(ax, "No row has both parameters." if n else "There are no rows.")
     _axes.add_key(ax, entries, left_out)
     return ax
-
-
-def _choose_plane(space: Space, parameters: Any, size: int) -> Parameters:
-    """The two requested parameters, by default the first two of the space, with ``size`` cells each."""
-    names = check_names("parameters", space.names[:2] if parameters is None else parameters, space.names)
-    if len(names) != 2:
-        has_one = f"; the space has one parameter, {space.names[0]!r}" if len(space) == 1 else ""
-        raise ValueError(f"parameters must be two names, got {names!r}{has_one}.")
-    return Parameters(space, names, [parameter_axis(space, name, size) for name in names])
 
 
 def _draw_rows(ax: Axes, plane: Parameters, rows: _Rows, *, by_order: bool) -> tuple[list[_axes.Entry], str]:
@@ -275,5 +264,7 @@ def _draw_rows(ax: Axes, plane: Parameters, rows: _Rows, *, by_order: bool) -> t
         text = words[0] if rows.constraints.shape[-1] else words[1] or words[0]
         entries.append((_axes.make_handle(marker=marker, color=face, **sign), text))
     n = int(incomplete.sum())
-    names = [_text.shorten_name(name) for name, gap in zip(plane.names, lacking.T, strict=True) if gap.any()]
+    names = [
+        _arguments.shorten_name(name) for name, gap in zip(plane.names, lacking.T, strict=True) if gap.any()
+    ]
     return entries, f"{plural(n, 'row')} without {' or '.join(names)} left out" if n else ""

@@ -11,6 +11,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from parzax import _checks
+from parzax._words import plural
 from parzax.lens.plotting import _axes
 from parzax.lens.plotting._arguments import Look, check_runs, choose_look, get_signs
 from parzax.lens.results.phrases import size_text
@@ -53,10 +54,12 @@ def convergence(
     runs = check_runs(traces)
     fewest = min(trace.losses.shape[-1] for trace in runs.values())
     objective = _checks.whole_number("objective", objective, 0, fewest - 1)
-    best_possible = None if optimum is None else _check_optimum(optimum, objective)
-    regret = best_possible is not None
+    regret = optimum is not None
+    if regret:
+        with _checks.explain("optimum must be a number, or one per objective"):
+            optimum = _checks.real_number("optimum", np.broadcast_to(optimum, fewest)[objective])
     log = regret if log is None else log
-    lines = {name: _find_quartiles(trace, objective, best_possible, name) for name, trace in runs.items()}
+    lines = {name: _find_quartiles(trace, objective, optimum, name) for name, trace in runs.items()}
     drawn = np.concatenate([values[np.isfinite(values)] for values in lines.values()])
     if log and not regret and (drawn <= 0).any():
         raise ValueError(f"log: there are values of {drawn.min():g}; give optimum=, or log=False.")
@@ -65,23 +68,24 @@ def convergence(
     if log:
         _axes.set_log_scale(ax.yaxis, *limits)
     ax.set(xlim=(1, max(2, *(values.shape[1] for values in lines.values()))), ylim=limits)
-    ax.set_ylabel(_write_label([*runs.values()], objective, regret, zero=log and bool((drawn == 0).any())))
-    ax.set_xlabel("evaluations")
+    constrained = any(trace.constraints.shape[-1] for trace in runs.values())
+    value = "best feasible value" if constrained else "best value"
+    value = f"|{value} - optimum|" if regret else value
+    n_runs = np.array([len(trace.losses) for trace in runs.values()])
+    spread = f"\n(median and quartiles of {size_text(n_runs)} runs)" if n_runs.max() > 1 else ""
+    ax.set(xlabel="evaluations", ylabel=value + " (0: lower edge)" * (log and 0 in drawn) + spread)
     ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     _axes.tidy(ax)
-    looks = {name: choose_look(i) for i, name in enumerate(runs)}
-    late = [
-        _draw_quartiles(ax, values, len(runs[name].losses), looks[name]) for name, values in lines.items()
-    ]
+    looks, late, entries = {name: choose_look(i) | {"label": name} for i, name in enumerate(runs)}, False, []
     # Names stand in the order of the ends of lines.
-    names = sorted(lines, key=lambda name: -lines[name][1, -1] if lines[name].size else -np.inf)
-    entries = [
-        entry for name in names for entry in _name_runs(name, _count_infeasible(runs[name]), looks[name])
-    ]
-    if any(late):
-        several = any(len(trace.losses) > 1 for trace in runs.values())
-        words = "half of the runs have a feasible row" if several else "first feasible row"
-        entries.append((_axes.make_handle(marker="o", markersize=_DOT, color=_axes.GREY), words))
+    for name in sorted(lines, key=lambda name: -lines[name][1, -1] if lines[name].size else -np.inf):
+        n, never = len(runs[name].losses), int((~_find_feasible(runs[name]).any(axis=-1)).sum())
+        remark = f"nothing feasible in {never} of {plural(n, 'run')}" if never else ""
+        entries += _name_runs(name, remark, looks[name])
+        late |= _draw_quartiles(ax, lines[name], n > 1, looks[name])
+    if late:
+        dot = _axes.make_handle(marker="o", markersize=_DOT, color=_axes.GREY)
+        entries.append((dot, "half of the runs have a feasible row"))
     _axes.add_key(ax, entries)
     if not drawn.size:
         _axes.write_note(ax, "No run has a feasible row.", y=0.4)
@@ -99,20 +103,6 @@ def _find_feasible(trace: Trace) -> np.ndarray:
     return np.asarray(trace.feasible & ~np.isnan(trace.losses).any(axis=-1))
 
 
-def _count_infeasible(trace: Trace) -> str:
-    """In how many runs nothing was feasible, in words; "" if in none."""
-    n, never = len(trace.losses), int((~_find_feasible(trace).any(axis=-1)).sum())
-    failed = f"nothing feasible in {never} of {n} runs" + ", no median" * (2 * never > n)
-    return "" if not never else "nothing feasible" if n == 1 else failed
-
-
-def _check_optimum(optimum: Any, objective: int) -> float:
-    values = np.asarray(optimum, np.float64).reshape(-1)
-    if values.size != 1 and objective >= values.size:
-        raise ValueError(f"optimum must be a number, or one per objective, got {optimum!r}.")
-    return _checks.real_number("optimum", values[0] if values.size == 1 else values[objective])
-
-
 def _find_quartiles(trace: Trace, objective: int, optimum: float | None, name: str) -> np.ndarray:
     """(3, n) better quartile, median and worse quartile over runs of the best value so far, or of the regret.
 
@@ -120,7 +110,8 @@ def _find_quartiles(trace: Trace, objective: int, optimum: float | None, name: s
     """
     sign = float(get_signs(trace)[objective])
     value = np.where(_find_feasible(trace), sign * trace.losses[..., objective], np.inf)
-    best = np.minimum.accumulate(value, axis=-1)
+    # Without runs there is one that has no feasible row.
+    best = np.minimum.accumulate(value if len(value) else np.full((1, value.shape[1]), np.inf), axis=-1)
     if optimum is not None:
         least = best.min(initial=np.inf)
         if least < sign * optimum - _ROUNDING * max(1.0, abs(optimum)):
@@ -128,8 +119,6 @@ def _find_quartiles(trace: Trace, objective: int, optimum: float | None, name: s
             beyond = "above the least" if sign > 0 else "below the largest"
             raise ValueError(f"optimum = {optimum:g} is {beyond} feasible value{whose}, {sign * least:g}.")
         best, sign = np.maximum(best - sign * optimum, 0), 1.0
-    if not len(best):
-        best = np.full((1, best.shape[1]), np.inf)
     quartiles = np.quantile(np.minimum(best, _HUGE), (0.25, 0.5, 0.75), axis=0)
     return sign * np.where(quartiles >= 0.1 * _HUGE, np.inf, quartiles)
 
@@ -146,19 +135,7 @@ def _choose_limits(drawn: np.ndarray, log: bool) -> tuple[float, float]:
     return (10**low, 10**high) if log else (low, high)
 
 
-def _write_label(runs: Sequence[Trace], objective: int, regret: bool, zero: bool) -> str:
-    """What the vertical axis shows, and of how many runs."""
-    constrained = any(trace.constraints.shape[-1] for trace in runs)
-    value = "best feasible value" if constrained else "best value"
-    if regret:
-        maximised = all(trace.directions[objective] == "maximize" for trace in runs)
-        value = f"optimum - {value}" if maximised else f"{value} - optimum"
-    n_runs = np.array([len(trace.losses) for trace in runs])
-    spread = f"\n(median and quartiles of {size_text(n_runs)} runs)" * bool((n_runs > 1).any())
-    return value + " (0: lower edge)" * zero + spread
-
-
-def _draw_quartiles(ax: Axes, quartiles: np.ndarray, n_runs: int, look: Look) -> bool:
+def _draw_quartiles(ax: Axes, quartiles: np.ndarray, several: bool, look: Look) -> bool:
     """Draw the line, a dot where it begins late, and the band; values of 0 are at the lower edge.
 
     Returns whether the median is finite, but not from the first evaluation on.
@@ -171,7 +148,7 @@ def _draw_quartiles(ax: Axes, quartiles: np.ndarray, n_runs: int, look: Look) ->
     if late:
         first = np.isnan(y).argmin()
         ax.plot(x[first], y[first], "o", color=look["color"], markersize=_DOT, clip_on=False)
-    if n_runs > 1:
+    if several:
         # If the worse quartile is infinite, the band reaches the edge.
         area = {"step": "post", "color": look["color"], "alpha": 0.2, "linewidth": 0}
         ends = np.clip(better, bottom, top), np.clip(worse, bottom, top)
@@ -230,8 +207,9 @@ def attainment(
     for i, (name, by_share) in enumerate(zip(runs, stairs, strict=True)):
         missing = [f"{share:g}" for share, one in zip(shares, by_share, strict=True) if not len(one)]
         remark = f"not attained at {', '.join(missing)}" if missing else ""
-        entries += _name_runs(name, remark, choose_look(i))
-        _draw_stairs(ax, by_share, np.where(minimised, high, low), choose_look(i))
+        look = choose_look(i) | {"label": name}
+        entries += _name_runs(name, remark, look)
+        _draw_stairs(ax, by_share, np.where(minimised, high, low), look)
     if any(len(trace.losses) > 1 for trace in runs.values()):
         line = _axes.make_handle(color=_axes.GREY, linewidth=2.0)
         entries.append((line, f"attained by {shares[(len(shares) - 1) // 2]:.0%} of runs"))
@@ -272,8 +250,9 @@ def _draw_stairs(ax: Axes, stairs: list[np.ndarray], ends: np.ndarray, look: Loo
         x, y = np.repeat(corners, 2, axis=0).T
         steps.append(np.stack([np.append(x, ends[0]), np.append(ends[1], y)]))
         if len(corners):
-            width, alpha = (2.0, 1.0) if i == (len(stairs) - 1) // 2 else (0.8, 0.8)
-            ax.plot(*steps[-1], linewidth=width, alpha=alpha, **look)
+            middle = i == (len(stairs) - 1) // 2
+            own: Look = {"linewidth": 2.0} if middle else {"linewidth": 0.8, "alpha": 0.8, "label": ""}
+            ax.plot(*steps[-1], **look | own)
     if len(stairs) > 1 and len(stairs[0]):
         band = np.concatenate([steps[0], steps[-1][:, ::-1]], axis=1)
         ax.fill(*band, color=look["color"], alpha=0.18, linewidth=0)
