@@ -95,7 +95,7 @@ titles = {
 }
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained", sharey=True)
 for ax, (quantity, title) in zip(axes, titles.items(), strict=True):
-    px.plotting.importance_sweep(result, quantity=quantity, normalise=True, ax=ax)
+    px.plotting.importance_sweep(result, quantity=quantity, ax=ax)
     ax.set(title=title, xlabel="target quantile γ′", ylabel="share")
 assert np.allclose(result.standard, result.variance + result.inter)
 at_half = result.standard[:, level[0.5]].mean(axis=0)

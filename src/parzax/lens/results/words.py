@@ -29,7 +29,7 @@ def importance_sentences(result: Any, level: int) -> list[str]:
     named = {j: f"{labels[j]} ({value_text(mean[j])})" for j in ranked}
     if not result.is_defined[..., level, :].any():
         return _nothing(result, level)
-    best = f"for being among {_best_rows(result, level)}"
+    best = f"for being among {best_rows(result, level)}"
     mattered = f"{_join(named[j] for j in above)} {best}" if above else f"no parameter is above chance {best}"
     doubtful = [named[j] for j in ranked if mean[j] >= _LARGE and j not in above]
     if doubtful:
@@ -49,7 +49,7 @@ def interaction_sentences(result: Any, level: int) -> list[str]:
     if not result.is_defined[..., level, :].any():
         return _nothing(result, level)
     named = [f"{labels[j]} ({value_text(mean[j])})" for j in result.order(level) if above[j]]
-    best = f"for being among {_best_rows(result, level)}"
+    best = f"for being among {best_rows(result, level)}"
     found = "interact" if result.n_draws else "explain more together than alone"
     if result.n_seeds > 1:
         sure = f"± is the standard error of {plural(result.n_seeds, 'seed')}"
@@ -107,13 +107,13 @@ def _nothing(result: Any, level: int) -> list[str]:
     bits = Status(int(np.bitwise_or.reduce(drop_consequences(result.usual_status[level])))) & OF_LEVELS
     advice = next((bit.advice for bit in bits), Status.ALL_ZERO.advice).rstrip(".")
     return [
-        f"What mattered: nothing can be said of {_best_rows(result, level)}.",
+        f"What mattered: nothing can be said of {best_rows(result, level)}.",
         "How sure: there is nothing to be sure of.",
         f"Do next: {advice[0].lower()}{advice[1:]}.",
     ]
 
 
-def _best_rows(result: Any, level: int) -> str:
+def best_rows(result: Any, level: int) -> str:
     """The target in words: "the best 10 % (30 of 300 rows, smallest loss)"."""
     target, region = size_text(result.n_target[..., level]), plural(size_text(result.n_region), "row")
     of = f"{target} of {'the best ' * (result.region < 1)}{region}"
