@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import parzax
 from parzax._words import plural, visible
 from parzax.lens._palette import PALETTE
 from parzax.lens.results import ImportanceResult, InteractionResult
@@ -104,7 +105,7 @@ def content(
         "command": command and visible(command),
         "date": date and visible(date),
         "settings": [line.split(": ", 1) for line in result.details()] + [("facts", x) for x in result.facts],
-        "versions": {name: version(name) for name in ("parzax", "jax", "numpy")}
+        "versions": {"parzax": parzax.__version__, "jax": version("jax"), "numpy": version("numpy")}
         | {"Python": platform.python_version()},
     }
 

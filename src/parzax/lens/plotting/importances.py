@@ -200,7 +200,7 @@ def importance_sweep(
     low, high = ax.get_ylim()
     high = min(high, 1.015) if data.any() else 1.0  # ribbons may reach beyond the possible values
     ax.set(xlim=np.clip(ax.get_xlim(), 0, 1), ylim=(max(low, -0.015), high))
-    ax.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    ax.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     ax.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     if len(levels) == 1:
         ax.set_xticks(levels)
