@@ -175,7 +175,7 @@ few_result = px.cond_ped_anova(few, levels=[0.05, 0.15])
 ax = px.plotting.importance_bars(few_result, level=0.15)
 
 # %% [markdown]
-# Whatever is unusual about a number sets a bit of `status`, with a sentence of advice. The signs in the
+# Whatever is unusual about a number sets a bit of `status`, with a sentence of advice. The remarks in the
 # picture show the same.
 
 # %%
