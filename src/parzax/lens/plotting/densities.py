@@ -109,6 +109,7 @@ def _draw_curves(ax: Axes, line: Parameters, densities: Arrays, rows: Arrays, ra
     heights = -0.05 * ax.get_ylim()[1] * np.arange(1, len(rows) + 1)
     for (name, x), height in zip(rows.items() if not axis.discrete else (), heights, strict=False):
         ax.plot(x[:, 0], np.full(len(x), height), "|", color=_COLOURS[name], markersize=6, alpha=0.6)
+    ax.set_ylim(top=1.22 * ax.get_ylim()[1])  # room for the legend
     line.label(bottom)
     ax.label_outer()
 

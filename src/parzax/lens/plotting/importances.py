@@ -129,7 +129,8 @@ def _draw_bars(ax: Axes | None, result: ImportanceResult, index: int, bars: Sequ
         look: dict[str, Any] = {"textcoords": "offset points", "fontsize": "small"}
         text = ax.annotate(value_text(value), (end, middle), (4, 0), va="center", **look)
         grey = look | {"xycoords": text, "color": _axes.GREY}
-        ax.annotate(remark.replace("; ", ";\n"), (1, 0.5), (6, 0), va="center", **grey)
+        at, align = ((1, 1), "top") if caption else ((1, 0.5), "center")
+        ax.annotate(remark.replace("; ", ";\n"), at, (6, 0), va=align, **grey)
         ax.annotate(caption, (0, middle - thickness / 2), (2, 1), va="bottom", **look)
     ax.set_yticks(y, labels)
     ax.set_ylim(len(bars) - 0.4, -0.85 if any(captions) else -0.6)
