@@ -95,7 +95,7 @@ titles = {
 }
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained", sharey=True)
 for ax, (quantity, title) in zip(axes, titles.items(), strict=True):
-    px.plotting.importance_sweep(result, quantity=quantity, normalise=True, ax=ax)
+    px.plotting.importance_sweep(result, quantity=quantity, ax=ax)
     ax.set(title=title, xlabel="target quantile γ′", ylabel="share")
 assert np.allclose(result.standard, result.variance + result.inter)
 at_half = result.standard[:, level[0.5]].mean(axis=0)
@@ -175,7 +175,7 @@ few_result = px.cond_ped_anova(few, levels=[0.05, 0.15])
 ax = px.plotting.importance_bars(few_result, level=0.15)
 
 # %% [markdown]
-# Whatever is unusual about a number sets a bit of `status`, with a sentence of advice. The signs in the
+# Whatever is unusual about a number sets a bit of `status`, with a sentence of advice. The remarks in the
 # picture show the same.
 
 # %%

@@ -70,12 +70,10 @@ def report(
 
     most = _checks.whole_number("max_parameters", max_parameters, 1)
     path = Path(path)
-    if not path.parent.is_dir():
-        raise ValueError(f"path: there is no folder {str(path.parent)!r}; make it first.")
     writable = os.access(path, os.W_OK) if path.exists() else can_write_in(path.parent)
     if path.is_dir() or not writable:
-        reason = "it is a folder" if path.is_dir() else "permission denied"
-        raise ValueError(f"path: cannot write {str(path)!r}: {reason}.")
+        remedy = "name a file in a folder that exists and can be written to"
+        raise ValueError(f"path: cannot write {str(path)!r}; {remedy}.")
     result = compute_result(source, levels, options)
     if isinstance(interactions, bool):
         interactions = compute_interactions(source, result, options) if interactions else None

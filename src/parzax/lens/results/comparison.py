@@ -93,7 +93,8 @@ class Comparison(AbstractResult):
         columns[f"{100 * _LEVEL:g} % interval"] = [interval_text(*ends) for ends in self.interval[level]]
         return columns | {"remarks": ["differs" if x else "" for x in self.differs[level]]}
 
-    def _best_rows(self, level: int) -> str:
+    def best_rows(self, level: int) -> str:
+        """The target in words: "the best 10 % (smallest loss)"."""
         return f"the best {percent(self.levels[level])} ({self.goal})"
 
     def _sentences(self, level: int) -> tuple[str, str, str]:
@@ -111,7 +112,7 @@ class Comparison(AbstractResult):
             sure = f"compares {rows}; p-values are adjusted for {plural(len(labels), 'parameter')}"
         if self.first.learned() or self.second.learned():
             sure += f"; {LEARNED}"
-        return f"{mattered}, for being among {self._best_rows(level)}", sure, step
+        return f"{mattered}, for being among {self.best_rows(level)}", sure, step
 
     def details(self) -> list[str]:
         """How the numbers of the table were made, a line each."""

@@ -242,14 +242,14 @@ class AbstractResult(abc.ABC):
             mattered, sure, step = self._sentences(level)
         else:
             mattered, sure = (
-                f"nothing can be said of {self._best_rows(level)}",
+                f"nothing can be said of {self.best_rows(level)}",
                 "there is nothing to be sure of",
             )
             advice = next((bit.advice for bit in self._level_bits(level)), Status.ALL_ZERO.advice)
             step = f"{advice[0].lower()}{advice[1:].rstrip('.')}"
         return [f"What mattered: {mattered}.", f"How sure: {sure}.", f"Do next: {step}."]
 
-    def _best_rows(self, level: int) -> str:
+    def best_rows(self, level: int) -> str:
         """The target in words: "the best 10 % (30 of 300 rows, smallest loss)"."""
         target, region = size_text(self.n_target[..., level]), plural(size_text(self.n_region), "row")
         of = f"{target} of {'the best ' * (self.region < 1)}{region}"
@@ -623,7 +623,7 @@ class ImportanceResult(AbstractResult):
         above = [j for j in ranked if self.above[level, j]]
         named = {j: f"{labels[j]} ({value_text(mean[j])})" for j in ranked}
         mattered = join_some(named[j] for j in above) if above else "no parameter is above chance"
-        mattered += f" for being among {self._best_rows(level)}"
+        mattered += f" for being among {self.best_rows(level)}"
         doubtful = [named[j] for j in ranked if mean[j] >= _LARGE and j not in above]
         if doubtful:
             mattered += f"; chance alone may explain {join_some(doubtful)}"
@@ -954,7 +954,7 @@ class InteractionResult(AbstractResult):
         sure = "; ".join([sure, *self._level_facts(level), MAY_LEARN])
         both = f"look at both parameters of {labels[order[0]]} together"
         step = both if named else "tune each parameter by itself"
-        return f"{mattered} for being among {self._best_rows(level)}", sure, step
+        return f"{mattered} for being among {self.best_rows(level)}", sure, step
 
     def details(self) -> list[str]:
         """How the numbers of the table were made, a line each."""
