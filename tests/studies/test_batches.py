@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from benchmarks import batches, batches_constrained
+from benchmarks.studies import batches, batches_constrained
 from benchmarks.settings import adjusted
 
 import parzax as px
