@@ -11,7 +11,7 @@ from optuna.trial import FrozenTrial, TrialState
 from parzax.adapters.optuna.conditions import Presence, explain
 from parzax.adapters.optuna.distributions import Parameter, declared, inferred, nearest_inside
 from parzax.adapters.session import MOST_STEPS, smoothed
-from parzax.space import INACTIVE, Space
+from parzax.space import INACTIVE, Numeric, Space
 
 # A parameter that had more ranges than this is left out of the plan.
 _MOST_RANGES = 2
@@ -113,10 +113,11 @@ def from_log(trials: Sequence[FrozenTrial], only: Collection[str] | None) -> Pla
     ]
     values = np.array([_row(usable, trial.params) for trial in trials]).reshape(len(trials), len(usable))
     complete = np.array([trial.state == TrialState.COMPLETE for trial in trials], bool)
-    columns = {
-        p.name: Presence(p.domains[0], nearest_inside(p.domains[0], column), complete)
-        for p, column in zip(usable, values.T, strict=True)
-    }
+    columns = {}
+    for p, column in zip(usable, values.T, strict=True):
+        d = p.domains[0]
+        inside = nearest_inside(column, d.low, d.high, d.step) if isinstance(d, Numeric) else column
+        columns[p.name] = Presence(d, inside, complete)
     conditions, undecided = explain(columns)
     explained = [p for p in usable if p.name in conditions]
     parameters = [replace(p, domains=(replace(p.domains[0], when=conditions[p.name]),)) for p in explained]

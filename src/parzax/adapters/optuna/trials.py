@@ -15,10 +15,10 @@ from optuna.trial import FrozenTrial, TrialState
 from parzax import _checks
 from parzax._checks import Direction
 from parzax._words import plural
-from parzax.adapters.optuna.distributions import domain_of, moving_bounds, nearest_inside, regimes_of
+from parzax.adapters.optuna.distributions import domain_of, nearest_inside, regimes_of
 from parzax.adapters.optuna.storage import StudyRecord, read_study, recorded
 from parzax.lens.logs import Observations
-from parzax.space import INACTIVE, Categorical, Recorded, Space, Varying
+from parzax.space import INACTIVE, Categorical, Numeric, Recorded, Space, Varying
 from parzax.space.conditions import choice_key, choice_label
 
 Target = Callable[[FrozenTrial], float]
@@ -191,23 +191,28 @@ def _read_column(name: str, trials: Sequence[FrozenTrial]) -> tuple[Any, ...]:
 
     distributions = [trials[i].distributions[name] for i in rows]
     external = [trials[i].params[name] for i in rows]
-    regimes, regime, reordered, n_pooled = regimes_of(distributions)
-    unconditional = len(rows) == len(trials) and len(regimes) == 1 and not n_pooled
+    regimes, regime, reordered = regimes_of(distributions)
+    n_kinds = sum(isinstance(distribution, Varying) for distribution in regimes)
+    n_pooled = np.count_nonzero(regime >= len(regimes) - n_kinds)
+    unconditional = len(rows) == len(trials) and len(regimes) == 1 and not n_kinds
     domains = tuple(domain_of(d, () if unconditional else (Recorded(),)) for d in regimes)
-    moves = np.array([isinstance(domain, Varying) for domain in domains])
     if all(isinstance(domain, Categorical) for domain in domains):
         external = [_code(domains[i], choice) for i, choice in zip(regime.tolist(), external, strict=True)]
     elif any(isinstance(domain, Categorical) for domain in domains):
         raise ValueError("is categorical in some trials and numeric in others; use two parameters.")
     given = np.array(external, dtype=np.float64)
-    values = given.copy()
-    bounds = moving_bounds(distributions, moves[regime], values)
+    values, bounds = given.copy(), np.full((len(rows), 2), math.nan)
     for i, domain in enumerate(domains):
-        values[regime == i] = nearest_inside(domain, values[regime == i])
+        here = np.flatnonzero(regime == i)
+        if isinstance(domain, Varying):
+            bounds[here] = [(distributions[row].low, distributions[row].high) for row in here.tolist()]
+            values[here] = nearest_inside(given[here], *bounds[here].T, domain.step)
+        elif isinstance(domain, Numeric):
+            values[here] = nearest_inside(given[here], domain.low, domain.high, domain.step)
     n_moved = np.count_nonzero(values != given)
     choices = chain.from_iterable(getattr(distribution, "choices", ()) for distribution in regimes)
     relabelled = any(isinstance(choice_label(c), str) and not isinstance(c, str) for c in choices)
-    n_kinds, outside = sum(moves.tolist()), plural(int(n_moved), "value")
+    outside = plural(int(n_moved), "value")
     notes = {
         ": the same choices in another order count as one domain": reordered,
         f": {n_pooled} domains were seen in one trial each; together they count as one that moves"
