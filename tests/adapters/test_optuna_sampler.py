@@ -22,8 +22,6 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.trial import TrialState
 
 import parzax as px
-from parzax.adapters import Session
-from parzax.adapters.optuna import sampler as sampler_module
 from parzax.adapters.optuna.history import _loss
 from parzax.adapters.optuna.settings import OPTUNAS
 
@@ -472,18 +470,11 @@ def test_several_objectives_and_a_constraint():
 
 def test_constraints_that_are_none():
     study = new_study(constraints_func=lambda trial: (math.nan,))
-    with pytest.raises(ValueError, match="constraints_func returned NaN for trial 0"):
+    with pytest.raises(ValueError, match="^constraints_func, trial 0: .*NaN"):
         study.optimize(square, n_trials=1)
-    for returned, shown in (
-        (0.5, "0.5"),
-        (None, "None"),
-        (["a"], r"\['a'\]"),
-        ("12", "'12'"),
-        ([None], "None"),
-    ):
+    for returned in (None, ["a"], "12", [None]):
         study = new_study(constraints_func=lambda trial, returned=returned: returned)
-        message = rf"^constraints_func must return a sequence of numbers, got .*{shown}.* for trial 0"
-        with pytest.raises(TypeError, match=message):
+        with pytest.raises(ValueError, match="^constraints_func, trial 0: "):
             study.optimize(square, n_trials=1)
     study = new_study(constraints_func=lambda trial: 1 / 0)
     with pytest.raises(ZeroDivisionError):
@@ -571,7 +562,11 @@ def test_a_preset_of_ones_own():
         ({"group": 1}, TypeError, "^group must be True or False"),
         ({"preset": partial(px.tpe, split=len)}, TypeError, "^split must be an instance of AbstractSplit"),
         ({"preset": partial(px.tpe, smoothing=1)}, TypeError, "^smoothing must be an instance of"),
-        ({"preset": partial(px.tpe, gamma=len)}, TypeError, "^preset got an unexpected keyword.*'gamma'"),
+        (
+            {"preset": partial(px.tpe, gamma=len)},
+            TypeError,
+            "^tpe has no argument 'gamma'; use split=.*gamma=",
+        ),
         (
             {"gamma": len},
             TypeError,
@@ -628,55 +623,6 @@ def test_every_argument_of_optunas_sampler_is_one_or_is_explained():
     theirs = set(inspect.signature(optuna.samplers.TPESampler.__init__).parameters) - {"self"}
     ours = set(inspect.signature(TPESampler.__init__).parameters)
     assert theirs - ours <= {*OPTUNAS, "gamma"}  # an option of the preset
-
-
-def test_keys_are_optunas():
-    """What is read from private places of Optuna, so that another version is noticed."""
-    from optuna.study._constrained_optimization import _CONSTRAINTS_KEY
-
-    assert sampler_module._CONSTRAINTS_KEY == _CONSTRAINTS_KEY
-
-
-@pytest.mark.slow
-def test_what_is_prepared_changes_nothing(monkeypatch):
-    """Suggestions depend on the study alone; catches a session that was made of what a few trials had."""
-
-    def objective(trial):
-        x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
-        for name in ("b", "a") if trial.number % 2 else ("a", "b"):
-            trial.set_constraint(name, x - 0.5 if name == "a" else 0.2 - y)
-        return (x - 0.3) ** 2 + y
-
-    found = []
-    for prepare in (True, False):
-        if not prepare:
-            monkeypatch.setattr(TPESampler, "_prepare", lambda *_: None)
-        study = optuna.create_study(sampler=TPESampler(seed=3, n_startup_trials=6))
-        study.optimize(objective, n_trials=14)
-        found.append([trial.params for trial in study.trials])
-    assert found[0] == found[1]
-
-
-@pytest.mark.parametrize(("choices", "first"), [((), 1), (("a", "b"), 10)])
-def test_prepared_once(monkeypatch, choices, first):
-    """However the space changes during the start-up; catches a compilation for every trial, or a late one."""
-    prepared = []
-
-    def prepare(self, n_numbers=0):
-        prepared.append((len(study.trials) - 1, self.sampler.space.names))
-
-    monkeypatch.setattr(Session, "prepare", prepare)
-
-    def objective(trial):
-        if trial.number > 12:
-            trial.suggest_float(f"rare{trial.number}", 0, 1)
-        if choices:
-            trial.suggest_categorical("c", choices)
-        return trial.suggest_float("x", 0, 1)
-
-    study = optuna.create_study(sampler=TPESampler(seed=0, n_startup_trials=20))
-    study.optimize(objective, n_trials=20)
-    assert prepared == [(first, ("c", "x") if choices else ("x",))]
 
 
 def test_what_the_adapter_lacks_is_named():

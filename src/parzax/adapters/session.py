@@ -1,9 +1,7 @@
 """Ask and tell for adapters to other libraries: native rows in and out, few compiled programs."""
 
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
-from copy import copy
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import reduce
 from typing import Any, NamedTuple
@@ -32,7 +30,6 @@ _LEAST_CAPACITY = 1024
 MOST_STEPS = 2**16
 # Losses are clipped here, so that float32 holds them and their differences.
 _LARGEST = 1e38
-_lock = threading.Lock()
 _STATE = jax.tree.structure(State.empty(1, 1, 1, 1, np.float32))
 
 
@@ -105,25 +102,6 @@ class Session:
         """
         self._rows += self._checked(rows)
 
-    def prepare(self, n_numbers: int = 0) -> None:
-        """Compile, in another thread, the program of the first `ask` with ``n_numbers`` numbers and no key.
-
-        If this `ask` comes earlier, it waits for the compilation; if the compilation fails, it raises the
-        error.
-        """
-
-        empty = copy(self)
-
-        def compile_empty() -> None:
-            with suppress(Exception), jax.enable_x64(self._dtype == np.float64):
-                empty._start(_LEAST_CAPACITY)
-                numbers = np.zeros(n_numbers, np.uint32)
-                with _compiling():
-                    advance(empty._model, empty._leaves, *empty._padded([], 0), None, numbers, False)
-
-        with suppress(RuntimeError):  # no further thread can be started
-            threading.Thread(target=compile_empty, name="parzax compiles").start()
-
     def ask(self, *numbers: int, key: PRNGKeyArray | None = None, pending: Sequence[Row] = ()) -> np.ndarray:
         """Make one suggestion: (d,) native values, NaN where inactive.
 
@@ -148,7 +126,7 @@ class Session:
             starting = self._n_usable + rows[1][1] < self.sampler.start.n_startup
             # A program is needed for each size of the state, while it is starting and later.
             needed = self._size, bool(starting)
-            with nullcontext() if needed in self._compiled else _compiling():
+            with nullcontext() if needed in self._compiled else keep_programs():
                 leaves, at = advance(self._model, self._leaves, *rows, key, folded, bool(starting))
             self._compiled.add(needed)
             _checks.outside_traces(at)
@@ -204,13 +182,6 @@ class Session:
         if self._widths[0] == 1:
             return [self._labels.label(row.losses)]
         return np.clip(row.losses, -_LARGEST, _LARGEST)
-
-
-@contextmanager
-def _compiling() -> Iterator[None]:
-    """Compile and keep a program; whoever needs the program that another thread compiles waits for it."""
-    with _lock, keep_programs():
-        yield
 
 
 # In a study of normal length a faster program would not save the time of its longer compilation.

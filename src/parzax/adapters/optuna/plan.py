@@ -80,21 +80,15 @@ class Plan:
         reserve = {n: distributions[n].to_external_repr(given[n]) for n in given if n in distributions}
         return _row(self.parameters, reserve | params)
 
-    def at_level(self, level: float) -> np.ndarray:
-        """The row that `Frame.drawn` makes from ``level`` in [0, 1) for every parameter."""
-        assert self.space is not None
-        frame = self.space.frame()
-        return frame.decode(frame.drawn(np.full((1, len(frame.parameter)), level)))[0]
-
     def params(self, row: np.ndarray) -> dict[str, Any]:
         """The active parameters of a row of the space."""
         pairs = zip(self.parameters, row.tolist(), strict=True)
         return {p.name: p.to_external(x) for p, x in pairs if x == x}
 
 
-def single(name: str, distribution: BaseDistribution, _trials: Sequence[FrozenTrial] = ()) -> Plan:
+def single(parameter: Parameter, _trials: Sequence[FrozenTrial] = ()) -> Plan:
     """The plan of one parameter, whatever the trials had; steps are smoothed, so that programs are shared."""
-    return Plan([inferred(name, distribution)], most=1)
+    return Plan([parameter], most=1)
 
 
 def from_log(trials: Sequence[FrozenTrial], only: Collection[str] | None) -> Plan:

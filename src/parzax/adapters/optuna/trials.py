@@ -25,7 +25,7 @@ Target = Callable[[FrozenTrial], float]
 
 
 def observations(
-    study: Study | str | Path,
+    study: Study | StudyRecord | str | Path,
     study_name: str | None = None,
     *,
     failed: str = "drop",
@@ -42,7 +42,8 @@ def observations(
     ``bounds`` of the rows are the bounds of the trials.
 
     Args:
-        study: a study, or the path of an sqlite or journal file, which is opened read-only.
+        study: a study, or its trials as a `parzax.adapters.optuna.storage.StudyRecord`, or the path of an
+            sqlite or journal file, which is opened read-only.
         study_name: which study of a file; not needed if there is only one.
         failed: "drop" keeps only COMPLETE trials. "worst" also keeps FAIL and PRUNED trials and ranks them
             last. Running and waiting trials are always left out.
@@ -77,25 +78,13 @@ def observations(
     Observations(20 rows, 1 parameter, minimize)
     """
     _checks.instance("target", target, (Callable, type(None)), "a function of a trial")
-    _checks.instance("study", study, (Study, str, Path), "an optuna.Study or the path of a file")
-    if isinstance(study, Study) and study_name is not None:
+    _checks.instance("study", study, (Study, StudyRecord, str, Path), "an optuna.Study or the path of a file")
+    if isinstance(study, (Study, StudyRecord)) and study_name is not None:
         raise ValueError(f"study_name={study_name!r} chooses within a file; study is a Study already.")
-    record = recorded(study) if isinstance(study, Study) else read_study(study, study_name)
     if direction is not None and target is None:
         raise TypeError("direction needs target; without target the study's own directions apply.")
-    return observations_from_trials(record, failed=failed, pruned=pruned, target=target, direction=direction)
-
-
-def observations_from_trials(
-    study: StudyRecord,
-    *,
-    failed: str = "drop",
-    pruned: str | None = None,
-    target: Target | None = None,
-    direction: Direction | None = None,
-) -> Observations:
-    """The rows of a study's trials; see `parzax.adapters.optuna.observations`."""
-    trials, directions, names = study
+    record = read_study(study, study_name) if isinstance(study, (str, Path)) else study
+    trials, directions, names = recorded(record) if isinstance(record, Study) else record
     pruned = failed if pruned is None else _checks.one_of("pruned", pruned, ("drop", "worst"))
     fates = {TrialState.FAIL: _checks.one_of("failed", failed, ("drop", "worst")), TrialState.PRUNED: pruned}
     kept_states = (TrialState.COMPLETE, *(state for state, fate in fates.items() if fate == "worst"))

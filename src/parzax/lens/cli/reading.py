@@ -225,13 +225,13 @@ def _from_optuna(path: Path, args: Namespace) -> Observations:
     import optuna
 
     from parzax.adapters.optuna.storage import read_study
-    from parzax.adapters.optuna.trials import observations_from_trials
+    from parzax.adapters.optuna.trials import observations
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study = read_study(path, args.study, "--study")
     passing = _passing(args.filter, _table_of_trials(study.trials, len(study.directions)), "trial")
     kept = study._replace(trials=list(compress(study.trials, passing)))
-    obs = observations_from_trials(kept, failed=args.failed, pruned=args.pruned)
+    obs = observations(kept, failed=args.failed, pruned=args.pruned)
     return _reported(obs, len(study.trials), passing)
 
 
