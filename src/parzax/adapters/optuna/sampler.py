@@ -196,11 +196,9 @@ class TPESampler(BaseSampler):
                 at_random = RandomSampler(int(seed))
                 return at_random.sample_independent(study, trial, param_name, param_distribution)
             return parameter.to_external(value)
-        plan_of = partial(plans.single, parameter)
+        new = partial(History, partial(plans.single, parameter), self._settings.sampler)
         with self._memory.lock:
-            history = self._memory.history(
-                parameter, trials, partial(History, plan_of, self._settings.sampler)
-            )
+            history = self._memory.history(parameter, trials, new)
             return history.suggest(trials, trial.number, study.directions, self._seed, stream)[param_name]
 
     def after_trial(
@@ -225,7 +223,7 @@ class TPESampler(BaseSampler):
         return len(list(islice(learned, self._n_startup))) < self._n_startup
 
     def _first_value(self, number: int, parameter: Parameter) -> float:
-        """The native value that trial ``number`` takes from a good row of the sources; NaN if there is none."""
+        """The native value that trial ``number`` takes from a good row of the sources; NaN for no value."""
         if number >= len(self._first_rows):
             return math.nan
         # Each trial number has a different row, so trials that run at the same time differ.

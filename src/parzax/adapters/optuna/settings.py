@@ -32,12 +32,6 @@ OPTUNAS = {
     "n_startup": "use n_startup_trials",
     "n_candidates": "use n_ei_candidates",
 }
-# Arguments of Optuna's sampler that cannot be False.
-_ALWAYS = {
-    "multivariate": "parameters are always sampled jointly",
-    "group": "conditional parameters are always sampled jointly",
-    "constant_liar": "running trials always count as bad (the group above)",
-}
 # Parts of the presets.
 _PARTS = [name for name, p in signature(meta_learn_tpe).parameters.items() if p.kind is p.KEYWORD_ONLY]
 _PARTS.remove("directions")
@@ -115,11 +109,10 @@ def refuse(others: Mapping[str, Any], always: Mapping[str, bool]) -> None:
         part = f"{name}=..." if name in _PARTS else GUESSES.get(name, "")
         if name == "directions" or not part:
             raise TypeError(f"{name} is no argument.")
-        preset = "parzax.tpe"
-        if part.split("=")[0] not in signature(tpe).parameters:
-            preset = "parzax.meta_learn_tpe, task_weights=parzax.meta.Stacking()"
+        is_of_tpe = part.split("=")[0] in signature(tpe).parameters
+        preset = "parzax.tpe" if is_of_tpe else "parzax.meta_learn_tpe, task_weights=parzax.meta.Stacking()"
         remedy = f"TPESampler(preset=functools.partial({preset}, {part}))"
         raise TypeError(f"{name} is a setting of the preset: {remedy}.")
     for name, value in always.items():
         if not _checks.flag(name, value):
-            raise ValueError(f"{name}=False is not possible: {_ALWAYS[name]}; leave it out.")
+            raise ValueError(f"{name}=False is not possible: the sampler always behaves as with {name}=True.")

@@ -120,12 +120,11 @@ def file_path(path: str | Path) -> Path:
     text = str(path)
     if url := _SQLITE_URL.match(text):
         return Path(text[url.end() :].partition("?")[0])
-    if text.startswith("sqlite:"):
-        # A Path merges the slashes of a URL, so an absolute path cannot be told from a relative one.
-        remedy = "give it as text, sqlite:///study.db (relative) or sqlite:////data/study.db (absolute)"
-        raise ValueError(f"{text!r} is no sqlite URL; {remedy}.")
-    if "://" in text:
-        raise ValueError(f"{text!r} is not a file; for another storage pass what optuna.load_study returns.")
+    # A Path merges the slashes of a URL, so an absolute path cannot be told from a relative one.
+    if "://" in text or text.startswith("sqlite:"):
+        kinds = "sqlite:///study.db (relative) and sqlite:////data/study.db (absolute) are, as text"
+        remedy = "for another storage pass what optuna.load_study returns"
+        raise ValueError(f"{text!r} is no sqlite URL; {kinds}; {remedy}.")
     return Path(text)
 
 
