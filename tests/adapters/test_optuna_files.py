@@ -171,7 +171,7 @@ def test_sqlite_urls_are_relative_or_absolute(tmp_path, monkeypatch):
     # A Path has lost the slashes that tell them apart.
     for lost in (Path(f"sqlite:///{folder}/study.db"), Path("sqlite:///study.db"), "sqlite:/study.db"):
         assert not adapter.is_optuna_file(lost)
-        with pytest.raises(ValueError, match="is no sqlite URL; .* as text"):
+        with pytest.raises(ValueError, match="is no sqlite URL"):
             adapter.observations(lost)
 
 

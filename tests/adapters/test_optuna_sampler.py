@@ -22,6 +22,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.trial import TrialState
 
 import parzax as px
+from parzax.adapters.optuna import sampler as sampler_module
 from parzax.adapters.optuna.history import _loss
 from parzax.adapters.optuna.settings import OPTUNAS
 
@@ -623,6 +624,48 @@ def test_every_argument_of_optunas_sampler_is_one_or_is_explained():
     theirs = set(inspect.signature(optuna.samplers.TPESampler.__init__).parameters) - {"self"}
     ours = set(inspect.signature(TPESampler.__init__).parameters)
     assert theirs - ours <= {*OPTUNAS, "gamma"}  # an option of the preset
+
+
+@pytest.mark.slow
+def test_what_is_prepared_changes_nothing(monkeypatch):
+    """Suggestions depend on the study alone; catches a session that was made of what a few trials had."""
+
+    def objective(trial):
+        x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+        for name in ("b", "a") if trial.number % 2 else ("a", "b"):
+            trial.set_constraint(name, x - 0.5 if name == "a" else 0.2 - y)
+        return (x - 0.3) ** 2 + y
+
+    found = []
+    for prepare in (True, False):
+        if not prepare:
+            monkeypatch.setattr(TPESampler, "_prepare", lambda *_: None)
+        study = optuna.create_study(sampler=TPESampler(seed=3, n_startup_trials=6))
+        study.optimize(objective, n_trials=14)
+        found.append([trial.params for trial in study.trials])
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(("choices", "first"), [((), 1), (("a", "b"), 10)])
+def test_prepared_once(monkeypatch, choices, first):
+    """However the space changes during the start-up; catches a compilation for every trial, or a late one."""
+    prepared = []
+
+    def prepare(sampler, n_numbers):
+        prepared.append((len(study.trials) - 1, sampler.space.names))
+
+    monkeypatch.setattr(sampler_module, "prepare", prepare)
+
+    def objective(trial):
+        if trial.number > 12:
+            trial.suggest_float(f"rare{trial.number}", 0, 1)
+        if choices:
+            trial.suggest_categorical("c", choices)
+        return trial.suggest_float("x", 0, 1)
+
+    study = optuna.create_study(sampler=TPESampler(seed=0, n_startup_trials=20))
+    study.optimize(objective, n_trials=20)
+    assert prepared == [(first, ("c", "x") if choices else ("x",))]
 
 
 def test_what_the_adapter_lacks_is_named():

@@ -1,7 +1,8 @@
 """Ask and tell for adapters to other libraries: native rows in and out, few compiled programs."""
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import reduce
 from typing import Any, NamedTuple
@@ -30,6 +31,7 @@ _LEAST_CAPACITY = 1024
 MOST_STEPS = 2**16
 # Losses are clipped here, so that float32 holds them and their differences.
 _LARGEST = 1e38
+_lock = threading.Lock()
 _STATE = jax.tree.structure(State.empty(1, 1, 1, 1, np.float32))
 
 
@@ -126,7 +128,7 @@ class Session:
             starting = self._n_usable + rows[1][1] < self.sampler.start.n_startup
             # A program is needed for each size of the state, while it is starting and later.
             needed = self._size, bool(starting)
-            with nullcontext() if needed in self._compiled else keep_programs():
+            with nullcontext() if needed in self._compiled else _compiling():
                 leaves, at = advance(self._model, self._leaves, *rows, key, folded, bool(starting))
             self._compiled.add(needed)
             _checks.outside_traces(at)
@@ -182,6 +184,28 @@ class Session:
         if self._widths[0] == 1:
             return [self._labels.label(row.losses)]
         return np.clip(row.losses, -_LARGEST, _LARGEST)
+
+
+def prepare(sampler: Sampler, n_numbers: int) -> None:
+    """Compile, in another thread, the program of a session's first `ask` with ``n_numbers`` and no key.
+
+    If this `ask` comes earlier, it waits for the compilation; if the compilation fails, it raises the error.
+    """
+    session = Session(sampler)
+
+    def compile_program() -> None:
+        with suppress(Exception):
+            session.ask(*range(n_numbers))
+
+    with suppress(RuntimeError):  # no further thread can be started
+        threading.Thread(target=compile_program, name="parzax compiles").start()
+
+
+@contextmanager
+def _compiling() -> Iterator[None]:
+    """Compile and keep a program; whoever needs the program that another thread compiles waits for it."""
+    with _lock, keep_programs():
+        yield
 
 
 # In a study of normal length a faster program would not save the time of its longer compilation.

@@ -35,6 +35,8 @@ class Memory:
     def __init__(self, settings: Settings) -> None:
         self.lock = threading.RLock()
         self.local = threading.local()
+        # Whether compilation of the program for joint sampling has started.
+        self.prepared = False
         self.report: tuple[str, ...] = ()
         self._settings = settings
         self._fit = lru_cache(maxsize=_MOST_FITS)(lambda _, *args: settings.with_sources(*args))

@@ -21,6 +21,7 @@ from parzax.adapters.optuna.distributions import Parameter, inferred
 from parzax.adapters.optuna.history import GIVEN_KEY, LEARNED, History, Memory
 from parzax.adapters.optuna.settings import ConstraintsFunc, Preset, Settings, refuse
 from parzax.adapters.optuna.sources import best_rows, sources
+from parzax.adapters.session import prepare
 from parzax.lens.logs.sources import check_log
 from parzax.samplers import tpe
 from parzax.samplers.meta_learning import first_suggestions
@@ -156,6 +157,7 @@ class TPESampler(BaseSampler):
         if self._starting(trials):
             for name, log in self._settings.sources.items():
                 check_log("source_studies", name, log, len(study.directions))
+            self._prepare(trials, len(study.directions))
             return {}
         with self._memory.lock:
             # A copy, because other samplers delete the parameters that they fix from it.
@@ -230,6 +232,23 @@ class TPESampler(BaseSampler):
         row = self._first_rows[np.random.default_rng(self._seed).permutation(len(self._first_rows))[number]]
         value = parameter.to_native(row[parameter.name]) if parameter.name in row else math.nan
         return math.nan if parameter.domains[0].outside(np.asarray(value)) else value
+
+    def _prepare(self, trials: list[FrozenTrial], n_objectives: int) -> None:
+        """Compile the program of the first suggestion in the background, once the space is probably complete.
+
+        It is expected to change until half of the start-up if it has choices. A suggestion does not depend on
+        this call.
+        """
+        finished = [trial for trial in trials if trial.state in LEARNED]
+        # If sources are mixed in, their densities would have to be fitted first.
+        if self._settings.mixes or self._memory.prepared or not finished:
+            return
+        with self._memory.lock:
+            plan = self._joint(None, trials).plan(trials)
+            if plan.space is not None and (not plan.has_choices or len(finished) >= self._n_startup // 2):
+                self._memory.prepared = True
+                constraints = {name for trial in finished for name in trial.constraints}
+                prepare(self._memory.sampler(plan.space, n_objectives, len(constraints)), n_numbers=3)
 
     def _joint(self, only: tuple[str, ...] | None, trials: Sequence[FrozenTrial]) -> History:
         """The history of the parameters that are sampled jointly, or of some of them."""
