@@ -258,7 +258,9 @@ def split_model(model: Any, dtype: Any) -> tuple[Any, list[Any]]:
     leaves, structure = jax.tree.flatten(model)
     for i, leaf in enumerate(leaves):
         if isinstance(leaf, (jax.Array, np.ndarray)):
-            leaves[i] = jax.device_put(leaf.astype(dtype) if leaf.dtype.kind == "f" else leaf)
+            leaves[i] = jax.device_put(
+                leaf.astype(dtype) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf
+            )
     return structure, leaves
 
 

@@ -85,6 +85,12 @@ class Plan:
         reserve = {n: distributions[n].to_external_repr(given[n]) for n in given if n in distributions}
         return _row(self.parameters, reserve | params)
 
+    def draw(self, level: float) -> dict[str, Any]:
+        """The parameters that `Frame.drawn` makes from ``level`` in [0, 1) for every parameter."""
+        assert self.space is not None
+        frame = self.space.frame()
+        return self.params(frame.decode(frame.drawn(np.full((1, len(frame.parameter)), level)))[0])
+
     def params(self, row: np.ndarray) -> dict[str, Any]:
         """The active parameters of a row of the space."""
         pairs = zip(self.parameters, row.tolist(), strict=True)

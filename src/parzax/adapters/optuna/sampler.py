@@ -11,7 +11,7 @@ from zlib import crc32
 import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution
-from optuna.samplers import BaseSampler, RandomSampler
+from optuna.samplers import BaseSampler
 from optuna.samplers._base import _process_constraints_after_trial
 from optuna.trial import FrozenTrial, TrialState
 
@@ -193,11 +193,10 @@ class TPESampler(BaseSampler):
         parameter = inferred(param_name, param_distribution)
         if self._starting(trials):
             value = self._first_value(trial.number, parameter)
-            if math.isnan(value):
-                seed = np.random.default_rng([self._seed, trial.number, stream]).integers(2**32)
-                at_random = RandomSampler(int(seed))
-                return at_random.sample_independent(study, trial, param_name, param_distribution)
-            return parameter.to_external(value)
+            if not math.isnan(value):
+                return parameter.to_external(value)
+            level = np.random.default_rng([self._seed, trial.number, stream]).random()
+            return plans.single(parameter).draw(level)[param_name]
         new = partial(History, partial(plans.single, parameter), self._settings.sampler)
         with self._memory.lock:
             history = self._memory.history(parameter, trials, new)
