@@ -488,7 +488,9 @@ def test_constraints_that_are_none():
 def test_constraints_of_one_objective():
     """The optimum is infeasible; also a constraint that appears late, and trials that lack it."""
     for preset in (px.optuna_tpe, px.tpe, px.c_tpe):
-        study = new_study(constraints_func=lambda t: [0.5 - t.params["x"]], n_startup=5, preset=preset)
+        study = new_study(
+            constraints_func=lambda t: [0.5 - t.params["x"]], n_startup=5, preset=preset, seed=2
+        )
         study.optimize(square, n_trials=40)
         # Around the bound, where the best feasible value is.
         late = np.array(xs(study)[15:])

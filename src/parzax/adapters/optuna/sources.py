@@ -77,7 +77,7 @@ def sources(studies: Any, *, exclude: str | Iterable[str] = ()) -> dict[str, Obs
 def best_rows(logs: Iterable[Observations], n: int) -> list[dict[str, Any]]:
     """The best rows of all logs as name -> value, without repeats."""
     logs = list(logs)
-    tasks = [(log.losses, log.feasible, ~np.isnan(log.losses).any(axis=-1)) for log in logs]
+    tasks = [(log.losses, log.feasible, ~np.asarray(np.isnan(log.losses).any(axis=-1))) for log in logs]
     rows = {}
     for log, best in zip(logs, best_of(tasks, n), strict=True):
         for i in best:

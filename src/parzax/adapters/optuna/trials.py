@@ -178,7 +178,7 @@ def _read_column(name: str, trials: Sequence[FrozenTrial]) -> tuple[Any, ...]:
         out[rows] = values
         return out
 
-    distributions = [trials[i].distributions[name] for i in rows]
+    distributions: list[Any] = [trials[i].distributions[name] for i in rows]
     external = [trials[i].params[name] for i in rows]
     regimes, regime, reordered = regimes_of(distributions)
     n_kinds = sum(isinstance(distribution, Varying) for distribution in regimes)
@@ -195,7 +195,7 @@ def _read_column(name: str, trials: Sequence[FrozenTrial]) -> tuple[Any, ...]:
         here = np.flatnonzero(regime == i)
         if isinstance(domain, Varying):
             bounds[here] = [(distributions[row].low, distributions[row].high) for row in here.tolist()]
-            values[here] = nearest_inside(given[here], *bounds[here].T, domain.step)
+            values[here] = nearest_inside(given[here], bounds[here, 0], bounds[here, 1], domain.step)
         elif isinstance(domain, Numeric):
             values[here] = nearest_inside(given[here], domain.low, domain.high, domain.step)
     n_moved = np.count_nonzero(values != given)
