@@ -13,8 +13,8 @@ from optuna.trial import TrialState
 from parzax import _checks
 from parzax.adapters.optuna.storage import StudyRecord, read_studies, recorded
 from parzax.adapters.optuna.trials import observations
+from parzax.lens._words import listed
 from parzax.lens.logs import Observations
-from parzax.lens.tables.columns import listed
 from parzax.meta.sources import best_of
 
 
