@@ -227,7 +227,7 @@ def _from_optuna(path: Path, args: Namespace) -> Observations:
     study = storage.read_study(path, args.study, "--study")
     passing = _passing(args.filter, _table_of_trials(study.trials, len(study.directions)), "trial")
     kept = study._replace(trials=list(compress(study.trials, passing)))
-    to_observations = import_module(f"{_OPTUNA}.trials").observations_from_trials
+    to_observations = import_module(f"{_OPTUNA}.trials").observations
     obs = to_observations(kept, failed=args.failed, pruned=args.pruned)
     return _reported(obs, len(study.trials), passing)
 
