@@ -87,7 +87,8 @@ def test_statuses_are_remarks(mixed, name, words):
 
 def test_statuses_of_the_level_are_below(mixed):
     assert "ten rows" not in written(importance_bars(mixed, level=0.6))
-    assert below(importance_bars(mixed, level=0.1)) == ["ten rows or fewer among the best or among the others"]
+    few = "ten rows or fewer among the best or among the others"
+    assert below(importance_bars(mixed, level=0.1)) == [few]
 
 
 @pytest.mark.parametrize(
