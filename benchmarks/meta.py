@@ -32,7 +32,7 @@ from benchmarks.rows import Row
 from benchmarks.settings import adjusted
 from parzax.meta.sources import named_sources, source_rows, split_rows
 
-KERNEL, SHARE, KEPT_SHARE = 50.0, 1 / 3, 0.06
+KERNEL, SHARE = 50.0, 0.8
 DIM, ROWS, SOURCES, POINTS = 10, 200, 5, 1000
 MANY, FEW, CANDIDATES = 1000, 100, 1024
 # Configurations whose scores are checked.
@@ -197,7 +197,7 @@ def suggestions(*, repeats: int) -> list[Row]:
     difference = float(np.abs(np.asarray(sampler.score_of(known[0], at)) - scores(at, shares)).max())
     work = f"suggestion, {MANY} tasks of {FEW} rows, {CANDIDATES} candidates"
     peer = "one task, as many kernels"
-    return [Row(work, 32, peer, medians["ours"], medians["theirs"], first, difference, SHARE, KEPT_SHARE)]
+    return [Row(work, 32, peer, medians["ours"], medians["theirs"], first, difference, SHARE)]
 
 
 def scores(at: np.ndarray, shares: np.ndarray) -> np.ndarray:

@@ -235,7 +235,8 @@ def split_rows(
 
     A task without constraints counts as if all its rows were feasible.
     """
-    size, dtype = capacity(max(map(len, rows), default=1)), jnp.result_type(float)
+    most, dtype = max(map(len, rows), default=1), jnp.result_type(float)
+    size = padded_size(most, capacity(most))
     states = [_state(one, size, dtype) for one in rows]
     states = to_device(jax.tree.map(lambda *arrays: np.stack(arrays), *states))
     return states, *_split(split, states)

@@ -184,32 +184,20 @@ class TaskMixture(AbstractMixture):
 
         With ``by_task`` candidates are drawn from each task, else from the mixture of the tasks.
         """
-
-        def joined(x: Array, of_sources: Array) -> Array:
-            """Join the kernels of all tasks on the axis of rows."""
-            moved = jnp.moveaxis(of_sources, 0, 1)
-            return jnp.concatenate([x, moved.reshape(len(x), -1, x.shape[-1])], axis=1)
-
-        rows, scale = jax.tree.map(joined, (target.rows, target.scale), (sources.rows, sources.scale))
-        # (c + 1, 2, t + 1, n) weights of all kernels in the density of each task
-        n, n_others, n_tasks = target.weight.shape[-1], sources.weight.shape[-1], len(sources.weight)
-        of_sources = jnp.moveaxis(sources.weight, 0, 2)
-        own = jnp.eye(n_tasks, dtype=bool)[None, None, :, :, None]
-        blocks = jnp.where(own, of_sources[..., None, :], 0)
-        blocks = blocks.reshape(*of_sources.shape[:3], n_tasks * n_others)
-        ours = jnp.pad(target.weight, ((0, 0), (0, 0), (0, n_tasks * n_others)))
-        kernels = jnp.concatenate([ours[:, :, None], jnp.pad(blocks, ((0, 0),) * 3 + ((n, 0),))], axis=2)
-        prior = jnp.concatenate([target.prior_weight[..., None], jnp.moveaxis(sources.prior_weight, 0, 2)], 2)
-        mixed = (kernels * weight[..., None]).sum(axis=2), (prior * weight).sum(axis=2)
-        mixture = Mixture(rows, scale, *mixed, joint=target.joint)
+        kernels = (target.rows, target.scale), (sources.rows, sources.scale)
+        rows, scale = jax.tree.map(partial(_joined, axis=-2), *kernels)
+        weights = _mixed_weights(target, sources, weight)
+        anchored = target.anchored and sources.anchored
+        mixture = Mixture(rows, scale, *weights, joint=target.joint, anchored=anchored)
         if not by_task:
             # In strata, so that a task of weight w has a share w of the candidates, rounded up or down.
             return cls(mixture, replace(mixture.below, stratified=True))
         # Candidates of a task without rows are drawn from the target instead.
-        some = (kernels[:, 0] > 0).any(axis=-1)
-        kernels = jnp.where(some[..., None], kernels[:, 0], kernels[:, 0, :1])
-        prior = jnp.where(some, prior[:, 0], prior[:, 0, :1])
-        return cls(mixture, Mixture(rows, scale, kernels, prior, joint=target.joint))
+        has_rows = jnp.pad((sources.below.weight > 0).any(axis=-1).T, ((0, 0), (1, 0)), constant_values=True)
+        task = jnp.where(has_rows, jnp.arange(has_rows.shape[1])[None], 0)
+        alone = jax.nn.one_hot(task, has_rows.shape[1], dtype=weight.dtype)
+        of_tasks = jax.vmap(partial(_mixed_weights, target.below, sources.below), 1, 1)(alone)
+        return cls(mixture, Mixture(rows, scale, *of_tasks, joint=target.joint))
 
     def log_prob(self, basis: Basis, at: Points) -> Float[Array, "c1 2 j"]:
         return self.mixture.log_prob(basis, at)
@@ -220,6 +208,21 @@ class TaskMixture(AbstractMixture):
     @property
     def below(self) -> Mixture:
         return self.candidates
+
+
+def _mixed_weights(
+    target: Mixture, sources: Mixture, task_weight: Float[Array, "*g t1"]
+) -> tuple[Float[Array, "*g k"], Float[Array, "*g"]]:
+    """Weights of the kernels of all tasks, and of the prior, in a mixture over tasks."""
+    of_target, of_sources = task_weight[..., 0], jnp.moveaxis(task_weight[..., 1:], -1, 0)
+    kernels = _joined(of_target[..., None] * target.weight, of_sources[..., None] * sources.weight)
+    return kernels, of_target * target.prior_weight + (of_sources * sources.prior_weight).sum(axis=0)
+
+
+def _joined(of_target: Array, of_sources: Array, axis: int = -1) -> Array:
+    """The kernels of the target, followed by those of the sources, whose first axis is that of tasks."""
+    by_task = jnp.moveaxis(of_sources, 0, axis - 1)
+    return jnp.concatenate([of_target, jax.lax.collapse(by_task, axis - 1, axis + 1 or None)], axis=axis)
 
 
 class MixedSmoothing(AbstractSmoothing):
