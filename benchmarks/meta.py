@@ -87,13 +87,11 @@ def target_points(sampler: px.samplers.Sampler, state: px.samplers.State) -> tup
     """The parameters that the sampler compares by, and the points that it draws from the target's density."""
     comparison, compared = sampler.smoothing.sources.comparison, sampler.smoothing.sources.compared[0]
     split = sampler.split(state)
-    target = comparison.density(state.points, split.below[0], split.most)
-    rows = state.points, split.below[0] | split.above[0]
-    importance = comparison.raw_importance(target, *rows)
-    columns, _ = comparison.kept(
-        importance, compared.importance, np.ones((SOURCES, 1), bool), ROWS // 10, ROWS
-    )
-    return columns, target.sample(comparison.keys[1], comparison.basis, len(comparison.scattered) // 2).unit
+    below, counted = split.below[0], split.below[0] | split.above[0]
+    target = comparison.compared_rows(state.points, below, counted, comparison.keys[1], split.most)
+    importance = target.importance, compared.importance
+    columns, _ = comparison.kept(*importance, np.ones((SOURCES, 1), bool), ROWS // 10, ROWS)
+    return columns, target.samples.unit
 
 
 def kernel_at_our_points(sampler: px.samplers.Sampler, state: px.samplers.State) -> np.ndarray:

@@ -44,7 +44,6 @@ REFUSED = {
     "eta below 0 without end": ([GOOD], {"eta": -np.inf}, ValueError, "^eta must be above 1.*inf"),
     "a number of good rows": ([GOOD], {"n_good": 3}, TypeError, "^n_good must be a rule of parzax.gamma.*3"),
     "eta of NaN": ([GOOD], {"eta": np.float32(NAN)}, ValueError, "^eta must be above 1.*nan"),
-    "another importance": ([GOOD], {"importance": "max"}, ValueError, "^importance must be.*max"),
     "another estimate": ([GOOD], {"estimate": "exact"}, ValueError, "^estimate must be.*exact"),
     "one sample": ([GOOD], {"n_samples": 1}, ValueError, "^n_samples must.*1"),
     "no candidates": ([GOOD], {"max_candidates": 0}, ValueError, "^max_candidates must.*0"),

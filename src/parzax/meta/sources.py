@@ -17,7 +17,7 @@ from parzax._compile import compiled
 from parzax._numerics import capacity, to_device
 from parzax.density import Mixture, Smoothing
 from parzax.density.basis import Basis
-from parzax.meta.comparison import ComparedTasks, Comparison, SimilarityEstimator, over_tasks
+from parzax.meta.comparison import ComparedTask, Comparison, SimilarityEstimator, over_tasks
 from parzax.pareto import crowding_distance, non_domination_rank
 from parzax.space import INACTIVE, Points, Space
 from parzax.split import AbstractSplit, SplitRows, State, padded_size
@@ -116,11 +116,11 @@ class Tasks(NamedTuple):
         report = (one.summary + prior * bool(one.absent.any()) + few * bool(flag) for one, flag in pairs)
         return cls(states, below, above, to_device(~lacks) if lacks.any() else None, tuple(report))
 
-    def compared(self, comparison: SimilarityEstimator, group: int = 0) -> ComparedTasks:
+    def compared(self, comparison: SimilarityEstimator, group: int = 0) -> ComparedTask:
         """The densities of a group below, for the comparison of tasks."""
         below = self.below[:, group]
         size = padded_size(int(below.sum(axis=-1).max(initial=0)), below.shape[-1])
-        return _compared(comparison, self.states, below, below | self.above[:, group], size)
+        return _compared_rows(comparison, self.states.points, below, below | self.above[:, group], size)
 
 
 class Sources(eqx.Module):
@@ -128,7 +128,7 @@ class Sources(eqx.Module):
 
     densities: Mixture  # (t, c + 1, 2)
     n_rows: Float[Array, "t c1 2"]  # number of rows of each group
-    compared: tuple[ComparedTasks, ...]  # densities of the groups below, for the comparison
+    compared: tuple[ComparedTask, ...]  # of the groups below
     comparison: SimilarityEstimator
     shared: Bool[Array, "t d"] | None  # as in `Tasks`
     notes: Notes = eqx.field(static=True)  # one line for each task
@@ -181,15 +181,14 @@ class Sources(eqx.Module):
         compared, there, below = self.compared[group], self.there(group), split.below[group]
         # The importance of a parameter is averaged over the tasks that have it.
         measured = there[:, None] if self.shared is None else there[:, None] & self.shared
-        comparison, n_rows = self.comparison, split.n_measured[group]
+        comparison, rows = self.comparison, state.points
         size = split.most if group == 0 else state.capacity
-        target, counted = comparison.density(state.points, below, size), below | split.above[group]
-        of_target = comparison.raw_importance(target, state.points, counted)
-        kept, n = comparison.kept(of_target, compared.importance, measured, below.sum(), n_rows)
-        kept = kept if self.shared is None else kept[None] & self.shared
-        alike = comparison.similarities(target, compared, kept)
-        some = jnp.broadcast_to(kept.any(axis=-1), there.shape)
-        return jnp.where(there, jnp.where(n > 0, jnp.where(some, alike, 0), 1), 0)
+        target = comparison.compared_rows(rows, below, below | split.above[group], comparison.keys[1], size)
+        importance = target.importance, compared.importance
+        kept, n = comparison.kept(*importance, measured, below.sum(), split.n_measured[group])
+        has = jnp.broadcast_to(kept, compared.importance.shape) if self.shared is None else kept[None] & self.shared
+        alike, _ = over_tasks(lambda task, has: comparison.compare(target, task, has), compared, has)
+        return jnp.where(there, jnp.where(n > 0, jnp.where(has.any(axis=-1), alike, 0), 1), 0)
 
 
 def named_sources(sources: Any, argument: str = "sources") -> dict[str, Any]:
@@ -299,7 +298,12 @@ def _split(split: AbstractSplit, states: State) -> tuple[Array, Array, Array]:
     return jax.lax.map(one, states)
 
 
-_compared = compiled(SimilarityEstimator.compared_rows)
+@compiled
+def _compared_rows(
+    comparison: SimilarityEstimator, rows: Points, below: Bool[Any, "t n"], counted: Bool[Any, "t n"], size: int
+) -> ComparedTask:
+    one = partial(comparison.compared_rows, key=comparison.keys[0], size=size)
+    return over_tasks(one, rows, below, counted)
 
 
 @compiled
