@@ -7,7 +7,9 @@ import pytest
 
 from parzax._numerics import weighted_logsumexp
 
-SUM = jax.jit(lambda x, weight: weighted_logsumexp(jnp.asarray(x, float)[None], jnp.asarray(weight, float))[0])
+SUM = jax.jit(
+    lambda x, weight: weighted_logsumexp(jnp.asarray(x, float)[None], jnp.asarray(weight, float))[0]
+)
 
 
 def test_value_and_derivatives(x64):
@@ -65,7 +67,10 @@ def test_forms_of_weights(x64):
     assert SUM(x, mask).dtype == (np.float64 if x64 else np.float32)
     twice = SUM(np.array([0.5, 2.0, 2.0]), np.ones(3))
     assert float(SUM(x, np.array([1, 0, 2]))) == pytest.approx(float(twice), rel=1e-6)
-    points, weights = jnp.arange(12.0).reshape(3, 4), jnp.asarray([[1, 0, 0, 2], [0, 0, 0, 0], [1, 1, 1, 1.0]])
+    points, weights = (
+        jnp.arange(12.0).reshape(3, 4),
+        jnp.asarray([[1, 0, 0, 2], [0, 0, 0, 0], [1, 1, 1, 1.0]]),
+    )
     wanted = np.log(np.asarray(weights) @ np.exp(np.arange(12.0).reshape(3, 4)).T + 1e-300)
     found = np.asarray(weighted_logsumexp(points, weights))
     np.testing.assert_allclose(found[[0, 2]], wanted[[0, 2]], rtol=1e-6)

@@ -90,7 +90,7 @@ class Comparison:
 
 
 class ComparedTask(eqx.Module):
-    """A task for comparisons, or several tasks on a leading axis: the density of the rows below, and s draws."""
+    """A task, or t tasks, to compare: the density of the rows below, s draws from it, and raw importance."""
 
     density: Mixture
     samples: Points
@@ -196,7 +196,7 @@ class SimilarityEstimator(eqx.Module):
     def compare(
         self, first: ComparedTask, second: ComparedTask, kept: Bool[Array, " d"]
     ) -> tuple[Float[Array, ""], Variation]:
-        """Similarity and variation of two tasks over the kept parameters; "overlap" gives no variation (NaN)."""
+        """Similarity and variation of two tasks over the kept parameters; "overlap" has no variation (NaN)."""
 
         def log_densities(at: Points) -> tuple[Float[Array, " s"], Float[Array, " s"]]:
             at = leave_out(at, kept)
@@ -222,9 +222,8 @@ class SimilarityEstimator(eqx.Module):
         has = jnp.broadcast_to(kept, tasks.importance.shape) if shared is None else kept[None] & shared
 
         def compare(first: Int[Array, ""], second: Int[Array, ""]) -> tuple[Array, Variation]:
-            pair = (jax.tree.map(lambda a: a[task], tasks) for task in (first, second))
             both = has[first] & has[second]
-            alike, apart = self.compare(*pair, both)
+            alike, apart = self.compare(_of_task(tasks, first), _of_task(tasks, second), both)
             some = both.any()
             return jnp.where(some, alike, 0), Variation(*map(partial(jnp.where, some), apart, (1, 0)))
 
@@ -233,6 +232,10 @@ class SimilarityEstimator(eqx.Module):
         number = np.zeros((n_tasks, n_tasks), np.int32)
         number[first, second] = number[second, first] = np.arange(len(first))
         return jax.tree.map(lambda a: a[number], pairs)
+
+
+def _of_task(tasks: ComparedTask, number: Int[Array, ""]) -> ComparedTask:
+    return jax.tree.map(lambda a: a[number], tasks)
 
 
 def leave_out(at: Points, kept: Bool[Array, " d"]) -> Points:

@@ -186,9 +186,13 @@ class Sources(eqx.Module):
         target = comparison.compared_rows(rows, below, below | split.above[group], comparison.keys[1], size)
         importance = target.importance, compared.importance
         kept, n = comparison.kept(*importance, measured, below.sum(), split.n_measured[group])
-        has = jnp.broadcast_to(kept, compared.importance.shape) if self.shared is None else kept[None] & self.shared
-        alike, _ = over_tasks(lambda task, has: comparison.compare(target, task, has), compared, has)
-        return jnp.where(there, jnp.where(n > 0, jnp.where(has.any(axis=-1), alike, 0), 1), 0)
+        if self.shared is None:
+            alike, _ = over_tasks(lambda task: comparison.compare(target, task, kept), compared)
+        else:
+            kept = kept[None] & self.shared
+            alike, _ = over_tasks(partial(comparison.compare, target), compared, kept)
+        some = jnp.broadcast_to(kept.any(axis=-1), there.shape)
+        return jnp.where(there, jnp.where(n > 0, jnp.where(some, alike, 0), 1), 0)
 
 
 def named_sources(sources: Any, argument: str = "sources") -> dict[str, Any]:
@@ -300,7 +304,11 @@ def _split(split: AbstractSplit, states: State) -> tuple[Array, Array, Array]:
 
 @compiled
 def _compared_rows(
-    comparison: SimilarityEstimator, rows: Points, below: Bool[Any, "t n"], counted: Bool[Any, "t n"], size: int
+    comparison: SimilarityEstimator,
+    rows: Points,
+    below: Bool[Any, "t n"],
+    counted: Bool[Any, "t n"],
+    size: int,
 ) -> ComparedTask:
     one = partial(comparison.compared_rows, key=comparison.keys[0], size=size)
     return over_tasks(one, rows, below, counted)

@@ -57,7 +57,7 @@ def balanced_variation(of_p: Float[ArrayLike, "*b n"], of_q: Float[ArrayLike, "*
 
 
 def _half(log_ratio: Float[Array, "*b n"]) -> tuple[Float[Array, "*b"], Float[Array, "*b"]]:
-    """Mean of |p - q| / (p + q) over points that are drawn from p, or from q, and the variance of this mean."""
+    """Mean of |p - q| / (p + q) over points from p, or from q, and the variance of this mean."""
     unknown = jnp.isnan(log_ratio)
     apart = jnp.abs(jnp.tanh(jnp.where(unknown, 0, log_ratio) / 2))
     variance = jnp.where(unknown.all(axis=-1), 1, apart.var(axis=-1) / apart.shape[-1])
