@@ -196,7 +196,7 @@ class SimilarityEstimator(eqx.Module):
     def compare(
         self, first: ComparedTask, second: ComparedTask, kept: Bool[Array, " d"]
     ) -> tuple[Float[Array, ""], Variation]:
-        """Similarity and variation of two tasks over the kept parameters; "overlap" has no variation (NaN)."""
+        """Similarity and variation of two tasks over the kept parameters; "overlap" has NaN variation."""
 
         def log_densities(at: Points) -> tuple[Float[Array, " s"], Float[Array, " s"]]:
             at = leave_out(at, kept)

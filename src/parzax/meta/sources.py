@@ -58,11 +58,6 @@ class SourceRows:
         return self.losses.shape[1]
 
     @property
-    def complete(self) -> Bool[np.ndarray, " n"]:
-        """Mask of the rows without a missing value."""
-        return np.asarray(~self.absent.any(axis=1))
-
-    @property
     def lacking(self) -> Bool[np.ndarray, " d"]:
         """Mask of the parameters without any value although they are active in some row."""
         return self.absent.any(axis=0) & (self.at.regime == INACTIVE).all(axis=0)
@@ -167,7 +162,7 @@ class Sources(eqx.Module):
         """(t,) one line per task, which says which rows and parameters could be used."""
         return self.notes.report
 
-    def there(self, group: int) -> Bool[Array, " t"]:
+    def has_rows(self, group: int) -> Bool[Array, " t"]:
         """Mask of the tasks that have rows in the group below."""
         return self.n_rows[:, group, 0] > 0
 
@@ -178,9 +173,9 @@ class Sources(eqx.Module):
         compared over the kept parameters that it has. Its similarity is 0 if it has none of them, or no row
         below.
         """
-        compared, there, below = self.compared[group], self.there(group), split.below[group]
+        compared, has_rows, below = self.compared[group], self.has_rows(group), split.below[group]
         # The importance of a parameter is averaged over the tasks that have it.
-        measured = there[:, None] if self.shared is None else there[:, None] & self.shared
+        measured = has_rows[:, None] if self.shared is None else has_rows[:, None] & self.shared
         comparison, rows = self.comparison, state.points
         size = split.most if group == 0 else state.capacity
         target = comparison.compared_rows(rows, below, below | split.above[group], comparison.keys[1], size)
@@ -191,8 +186,8 @@ class Sources(eqx.Module):
         else:
             kept = kept[None] & self.shared
             alike, _ = over_tasks(partial(comparison.compare, target), compared, kept)
-        some = jnp.broadcast_to(kept.any(axis=-1), there.shape)
-        return jnp.where(there, jnp.where(n > 0, jnp.where(some, alike, 0), 1), 0)
+        some = jnp.broadcast_to(kept.any(axis=-1), has_rows.shape)
+        return jnp.where(has_rows, jnp.where(n > 0, jnp.where(some, alike, 0), 1), 0)
 
 
 def named_sources(sources: Any, argument: str = "sources") -> dict[str, Any]:
@@ -265,7 +260,8 @@ def best(rows: list[SourceRows], n: int) -> tuple[Points, list[Int[np.ndarray, "
     Rows that lack a parameter of the space are not chosen. A task is counted in t only if it has other rows.
     If some of the counted tasks have feasible rows, only these tasks are counted.
     """
-    indices = best_of([(one.losses, one.feasible, one.evaluated & one.complete) for one in rows], n)
+    eligible = (one.evaluated & ~one.absent.any(axis=1) for one in rows)
+    indices = best_of([(one.losses, one.feasible, mask) for one, mask in zip(rows, eligible, strict=True)], n)
     chosen = [one.at[index] for one, index in zip(rows, indices, strict=True)]
     at = jax.tree.map(lambda *parts: np.concatenate(parts), *chosen)
     return to_device(at, jnp.result_type(float)), indices

@@ -58,7 +58,7 @@ class BySimilarity(AbstractTaskWeights):
         self, smoothing: Smoothing, sources: Sources, basis: Basis, state: State, split: SplitRows, group: int
     ) -> TaskWeights:
         alike = sources.similarities(state, split, group)
-        kernel = task_kernel(alike, sources.there(group))
+        kernel = task_kernel(alike, sources.has_rows(group))
         n_below, n_above, n_measured = _sizes(sources, state, split, group)
         n_rows = (kernel * n_measured).sum()
         share = (kernel * n_below).sum() / jnp.where(n_rows > 0, n_rows, 1)
@@ -110,9 +110,9 @@ class Stacking(AbstractTaskWeights):
         odds = jnp.where(neither, 0, log_below) - jnp.where(neither, 0, log_above)
         odds = odds + jnp.log((good + 0.5) / (n - good + 0.5))
         log_chance = jax.nn.log_sigmoid(jnp.where(below[None], odds, -odds))
-        there = jnp.concatenate([jnp.ones(1, bool), sources.there(group)])
-        places = mixture_weights(log_below, below, there, self.prior_weight)
-        sides = mixture_weights(log_chance, measured, there, self.prior_weight)
+        exists = jnp.concatenate([jnp.ones(1, bool), sources.has_rows(group)])
+        places = mixture_weights(log_below, below, exists, self.prior_weight)
+        sides = mixture_weights(log_chance, measured, exists, self.prior_weight)
         of_sources = (places * sides)[1:]
         weight = jnp.concatenate([1 - of_sources.sum(keepdims=True), of_sources])
         n_below, _, n_measured = _sizes(sources, state, split, group)
@@ -123,7 +123,7 @@ class Stacking(AbstractTaskWeights):
 def mixture_weights(
     log_prob: Float[Array, "t k"],
     present: Bool[Array, " k"],
-    there: Bool[Array, " t"],
+    exists: Bool[Array, " t"],
     prior_weight: float | Float[Array, ""],
 ) -> Float[Array, " t"]:
     """The maximiser W of sum_i log sum_m W_m exp(log_prob_mi) + prior_weight sum_m log(W_m) / T.
@@ -133,11 +133,11 @@ def mixture_weights(
     Args:
         log_prob: (t, k) logs of t densities at k rows; absent rows may hold any value.
         present: (k,) mask of the rows that exist.
-        there: (t,) mask of the T densities that exist, at least one; others get weight 0.
+        exists: (t,) mask of the T densities that exist, at least one; others get weight 0.
         prior_weight: weight of the prior (equal W), in rows.
     """
-    equal = there.astype(log_prob.dtype) / there.sum().astype(log_prob.dtype)
-    usable = there[:, None] & present[None] & ~jnp.isnan(log_prob)
+    equal = exists.astype(log_prob.dtype) / exists.sum().astype(log_prob.dtype)
+    usable = exists[:, None] & present[None] & ~jnp.isnan(log_prob)
     highest = jnp.where(usable, log_prob, -jnp.inf).max(axis=0)
     highest = jnp.where(jnp.isfinite(highest), highest, 0)
     ratio = jnp.where(usable, jnp.exp(jnp.where(usable, log_prob, 0) - highest[None]), 0)
