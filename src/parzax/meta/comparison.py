@@ -46,9 +46,7 @@ class Comparison:
             as in the paper's naive meta-learning. Samplers that differ in ``eta`` share compiled programs.
         estimate: estimate of the similarity: "balanced" (`parzax.meta.balanced_variation`), the paper's
             "uniform" (`uniform_variation`) or its "overlap" (`overlap_similarity`).
-        n_samples: number of random points in the estimate.
-        key: key for the random points of the estimate, which are the same in every call;
-            `jax.random.key(0)` if None.
+        n_samples: number of random points in the estimate, which are the same in every call.
         n_good: rule for |D_1^(l)|, the number of good rows of the target, which sets the number of parameters
             to compare by: a rule of `parzax.gamma`, such as ``parzax.gamma.Linear(0.1, down=True)``, applied
             to the number of the target's rows. With None, or if the rule gives more, it is the number of rows
@@ -63,7 +61,6 @@ class Comparison:
     eta: float | None = 2.5
     estimate: Estimate = "balanced"
     n_samples: int = 1000
-    key: PRNGKeyArray | None = None
     n_good: AbstractGamma | None = None
     bandwidth: AbstractBandwidth | None = None
     top: float | Array | CategoricalBandwidth | None = 1.0
@@ -74,8 +71,6 @@ class Comparison:
         eta = _checks.plain(self.eta)
         if eta is not None and not (isinstance(eta, (int, float)) and eta > 1):
             raise ValueError(f"eta must be above 1, or None, got {eta!r}.")
-        if self.key is not None:
-            _checks.check_key(self.key)
         _checks.instance("n_good", self.n_good, AbstractGamma | None, "a rule of parzax.gamma or None")
         kinds, wanted = AbstractBandwidth | None, "a rule of parzax.bandwidth or None"
         _checks.instance("bandwidth", self.bandwidth, kinds, wanted)
@@ -130,11 +125,10 @@ class SimilarityEstimator(eqx.Module):
         smoothing = settings.smoothing(smoothing)
         families, smallest = families_of(space, dict(smoothing.kernels)), smoothing.bandwidth.smallest
         basis = replace(basis_of(space, dtype, families, smallest), pairwise=False)
-        key = jax.random.key(0) if settings.key is None else settings.key
         return cls(
             basis,
             smoothing,
-            *_numbers(key, n, basis, dtype),
+            *_numbers(jax.random.key(0), n, basis, dtype),
             to_device(quadrature(space, smallest), dtype),
             ancestors_of(space),
             to_device(rows_needed(_checks.plain(settings.eta), len(space))),

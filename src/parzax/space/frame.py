@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import jax
 import numpy as np
 from jax.tree_util import register_dataclass
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Bool, Float, Int, PRNGKeyArray, Shaped
 
 from parzax._numerics import namespace
 from parzax.space.axes import AbstractAxis, Cells
@@ -170,11 +170,8 @@ class Frame:
 
     def draw(self, key: PRNGKeyArray, n: int, dtype: Any) -> Points:
         """n random configurations, as `drawn`, each from its own key; ``dtype`` is that of the frame."""
-
-        def levels(key: PRNGKeyArray) -> Float[Array, " s"]:
-            return jax.random.uniform(key, self.parameter.shape, dtype)
-
-        return self.drawn(jax.vmap(levels)(jax.random.split(key, n)))
+        levels = jax.vmap(lambda key: jax.random.uniform(key, self.parameter.shape, dtype))
+        return self.drawn(levels(jax.random.split(key, n)))
 
     def log_uniform(self, at: Points) -> Float[Any, " n"]:
         """log density of `drawn` in unit coordinates, of the active parameters."""
