@@ -112,7 +112,7 @@ def _status(losses, present, reference):
             Status.BEYOND_REFERENCE: ~undefined & xp.any(present & ~nan & ~box.inside),
             Status.OUT_OF_RANGE: xp.any(box.endless) | box.lost | (xp.any(box.inside) & rounded),
         }
-    return sum(xp.where(on, int(bit), 0) for bit, on in bits.items()).astype(np.int32)
+    return xp.asarray(sum(xp.where(on, int(bit), 0) for bit, on in bits.items()), np.int32)
 
 
 class Boxes(NamedTuple):
