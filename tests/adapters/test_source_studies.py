@@ -131,7 +131,6 @@ def test_refusals_of_the_sampler():
         ({"eta": 1.0}, "eta"),
         ({"estimate": "no"}, "estimate"),
         ({"n_samples": 1}, "n_s"),
-        ({"importance": "max"}, "importance"),
     ):
         with pytest.raises(ValueError, match=message):
             TPESampler(source_studies=[one], preset=adjusted(px.papers.authors_meta_learn_tpe, **options))

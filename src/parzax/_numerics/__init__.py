@@ -3,7 +3,6 @@
 from parzax._numerics.arrays import capacity as capacity
 from parzax._numerics.arrays import divisor as divisor
 from parzax._numerics.arrays import largest_before as largest_before
-from parzax._numerics.arrays import masked_logsumexp as masked_logsumexp
 from parzax._numerics.arrays import namespace as namespace
 from parzax._numerics.arrays import running_count as running_count
 from parzax._numerics.arrays import to_device as to_device

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from parzax._numerics import masked_logsumexp, open_uniform, weighted_logsumexp
+from parzax._numerics import open_uniform, weighted_logsumexp
 from parzax.density.basis import Basis
 from parzax.density.log_kernels import LogKernels, in_blocks, log_kernels, restored
 from parzax.density.prior import UserPrior
@@ -69,8 +69,8 @@ class Mixture(AbstractMixture):
             return jax.vmap(lambda one, weight: one.log_prob(basis, at, weight))(self, weight)
         log_kernels, pairwise = self.log_kernels(basis, at.unit.shape[0])
         if weight is not None:
-            terms = jnp.broadcast_to(log_kernels(at), weight.shape)
-            return restored(masked_logsumexp(terms, weight, axis=-1), basis.n_slots)
+            of_point = jax.vmap(lambda x, weight: weighted_logsumexp(x[None], weight)[..., 0], (0, -2), -1)
+            return restored(of_point(log_kernels(at), weight), basis.n_slots)
         weights = jnp.concatenate([self.weight, self.prior_weight[..., None]], axis=-1)
 
         def log_sum(at: Points) -> Float[Array, "*g j"]:
