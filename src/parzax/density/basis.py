@@ -13,7 +13,7 @@ from jax.tree_util import register_dataclass
 from jaxtyping import Bool, Float, Int, Shaped
 
 from parzax import _checks
-from parzax._numerics import to_device
+from parzax._numerics import ANCHORED_RANGE, to_device
 from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal
 from parzax.space import Categorical, Cells, Domain, Frame, Points, Recorded, Space
 from parzax.space.frame import axis_shape, stack_axes
@@ -75,8 +75,8 @@ class Basis:
     free_continuum: bool = field(metadata={"static": True})
     # Whether the kernels of continuous regimes are evaluated pair by pair, see `loses_digits`.
     pairwise: bool = field(metadata={"static": True})
-    # Upper bound on the log of kernel / wide kernel; None if it is unknown.
-    peak: float | None = field(metadata={"static": True})
+    # Whether log(kernel / wide kernel) is within `ANCHORED_RANGE`, so that the prior can anchor a density.
+    anchored: bool = field(metadata={"static": True})
 
     @property
     def n_parameters(self) -> int:
@@ -127,7 +127,8 @@ def basis_of(space: Space, dtype: Any, families: Families = (), smallest: float 
         groups=tuple(_regimes(space, part, family) for (family, _), part in groups.items()),
         free_continuum=any(always),
         pairwise=loses_digits(dtype, len(continuous), smallest),
-        peak=None if families else _peak(space, smallest),
+        anchored=not families
+        and _peak(space, smallest) <= ANCHORED_RANGE * float(np.log(jnp.finfo(dtype).max)),
     )
 
 
@@ -144,15 +145,15 @@ def loses_digits(dtype: Any, n_continuous: int, smallest: float | None) -> bool:
     return n_continuous * float(info.eps) / (8 * smallest**2) > (1e-2 if info.bits <= 32 else 1e-9)
 
 
-def _peak(space: Space, smallest: float | None) -> float | None:
-    """Upper bound on the log of kernel / wide kernel; each numeric factor adds log(1 / scale) + 1/2."""
+def _peak(space: Space, smallest: float | None) -> float:
+    """Upper bound on log(kernel / wide kernel), to which each numeric factor adds log(1 / scale) + 1/2."""
     peak = 0.0
     for domains in space.domains:
         widths = [
             axis.narrowest() if isinstance(axis, Cells) else smallest for axis in (d.axis for d in domains)
         ]
         if None in widths:
-            return None
+            return math.inf
         peak += 0.5 - math.log(min(width for width in widths if width is not None))
     return peak
 

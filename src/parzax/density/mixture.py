@@ -55,7 +55,7 @@ class Mixture(AbstractMixture):
     joint: bool = eqx.field(static=True, default=True)
     # Whether the numbers that choose the components of n draws are spread evenly, one in each n-th of [0, 1].
     stratified: bool = eqx.field(static=True, default=False)
-    # Whether the prior keeps the densities of all groups within the range of floats of each other.
+    # Whether the prior has so much weight, and kernels so small peaks, that it is factored out of all sums.
     anchored: bool = eqx.field(static=True, default=False)
 
     def log_prob(

@@ -1,7 +1,6 @@
 """Smoothing: fit the densities of the groups of a split."""
 
 import abc
-import math
 from dataclasses import replace
 from functools import partial
 from typing import Any, final
@@ -14,7 +13,14 @@ from jaxtyping import Array, Bool, Float, Int
 from parzax import _checks
 from parzax.density.ages import AbstractAges
 from parzax.density.basis import Basis, Families, basis_of, families_of
-from parzax.density.fitting import Settings, by_parameter, check_rules, normalised, slot_scales
+from parzax.density.fitting import (
+    Settings,
+    by_parameter,
+    check_rules,
+    is_anchored,
+    normalised,
+    slot_scales,
+)
 from parzax.density.mixture import AbstractMixture, Mixture
 from parzax.kernels.bandwidth import (
     AbstractBandwidth,
@@ -28,9 +34,6 @@ from parzax.kernels.bandwidth.categorical import as_categorical_bandwidth
 from parzax.space import INACTIVE, Points, Space
 from parzax.split import SplitRows, State
 from parzax.status import Status
-
-# Largest distance of log densities that are summed below a common term, as a share of log(finfo.max).
-_RANGE = 0.75
 
 
 class AbstractSmoothing(eqx.Module):
@@ -129,15 +132,8 @@ class Smoothing(AbstractSmoothing):
         weight = weight if merit is None else weight * merit.reshape(weight.shape)
         rows = replace(rows, regime=jnp.where(groups.any(axis=0)[:, None], rows.regime, INACTIVE))
         weights = normalised(weight, jnp.asarray(self.prior_weight, dtype))
-        anchored = self._is_anchor(basis, len(rows), dtype)
+        anchored = is_anchored(basis, self.prior_weight)
         return Mixture(rows, scale, *weights, joint=self.joint, anchored=anchored)
-
-    def _is_anchor(self, basis: Basis, n: int, dtype: Any) -> bool:
-        """Whether the prior bounds the ratios of n kernels to the densities of all groups."""
-        is_known = isinstance(self.prior_weight, (int, float))  # not an array, which may be traced
-        if basis.peak is None or not is_known or self.prior_weight <= 0:
-            return False
-        return basis.peak + math.log1p(n / self.prior_weight) <= _RANGE * math.log(jnp.finfo(dtype).max)
 
     @property
     def settings(self) -> Settings:
