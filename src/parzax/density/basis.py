@@ -38,6 +38,7 @@ class Regimes:
     regime: Int[Any, " k"]
     slot: Int[Any, " k"]  # index of each regime among all regimes of the space
     n_values: Int[Any, " k"]  # 0 for a continuous domain
+    n_always: int = field(metadata={"static": True})  # number of regimes that always apply; they come first
     family: type[Any] = field(metadata={"static": True})  # an `AbstractKernel`
     categorical: bool = field(metadata={"static": True})  # whether the scales come from a rule for categories
     most: int = field(metadata={"static": True})  # upper bound on the numbers of values
@@ -211,6 +212,8 @@ def _most(n: int) -> int:
 
 def _regimes(space: Space, slots: list[int], family: type[AbstractKernel], dtype: Any = None) -> Regimes:
     """The regimes of some slots; with ``dtype`` also their cells, or their axes."""
+    always = {s: not space.domains[space.slots[s].parameter][0].conditions for s in slots}
+    slots = sorted(slots, key=lambda s: not always[s])
     rows = [(*space.slots[s][:2], s, space.slots[s].domain.n_values or 0) for s in slots]
     parameter, regime, slot, n_values = np.array(rows, np.int32).reshape(-1, 4).T
     n = int(max(n_values))
@@ -222,4 +225,5 @@ def _regimes(space: Space, slots: list[int], family: type[AbstractKernel], dtype
         ends = [axis.cell(np.minimum(np.arange(n), axis.n_values - 1), np.dtype(np.float64)) for axis in axes]
         cells = np.moveaxis(np.array(ends), 1, 0).astype(dtype)
     categorical = isinstance(space.slots[slots[0]].domain, Categorical)
-    return Regimes(parameter, regime, slot, n_values, family, categorical, most, cells, axis)
+    n_always = sum(always.values())
+    return Regimes(parameter, regime, slot, n_values, n_always, family, categorical, most, cells, axis)

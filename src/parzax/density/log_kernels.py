@@ -36,6 +36,8 @@ _PAIRS = {False: (1 << 19, 1 << 26), True: (1 << 17, 1 << 22)}
 _TABLE = 1 << 22
 
 LogKernels = Callable[[Points], Float[Array, "j n"]]
+# Features of points, and their coefficients for each kernel.
+Linear = tuple[Callable[[Points], Float[Array, "j f"]], Float[Array, "f n"]]
 
 
 def log_kernels(
@@ -50,26 +52,27 @@ def log_kernels(
     Everything that depends on the kernels alone is computed here, once for all calls of the function. -inf is
     replaced by a finite number, see `restored`. ``n_points`` is the total number of points.
     """
-    terms, pairwise = [], False
+    linear, pairwise = [_user_prior(prior, rows, basis.n_slots) for prior in priors], []
     for part in basis.parts:
         kernels = kernels_of(part, rows, scale)
         if part.cells is not None:
-            terms.append(_few_values(part, kernels, basis.n_slots))
+            linear.append(_few_values(part, kernels, basis.n_slots))
         elif part.axis is None and issubclass(part.family, AbstractProductKernel) and not basis.pairwise:
-            terms.append(_product(part, kernels))
+            linear.append(_product(part, kernels))
         elif part.axis is None:
-            terms.append(_pairwise(part, kernels))
-            pairwise = True
+            pairwise.append(_pairwise(part, kernels))
         else:
-            terms.append(_many_values(part, kernels, part.here(rows), basis.n_slots, n_points))
-            pairwise = True
-    terms += [_user_prior(prior, rows, basis.n_slots) for prior in priors]
+            pairwise.append(_many_values(part, kernels, part.here(rows), basis.n_slots, n_points))
+    coefficients = jnp.concatenate(
+        [jnp.zeros((0, len(rows)), scale.dtype), *(factors for _, factors in linear)]
+    )
 
     def evaluate(at: Points) -> Float[Array, "j n"]:
-        zero = jnp.zeros((at.unit.shape[0], len(rows)), scale.dtype)
-        return sum((term(at) for term in terms), zero)
+        features = [jnp.zeros((at.unit.shape[0], 0), scale.dtype), *(features(at) for features, _ in linear)]
+        products = jnp.matmul(jnp.concatenate(features, axis=-1), coefficients, precision="highest")
+        return sum((term(at) for term in pairwise), products)
 
-    return evaluate, pairwise
+    return evaluate, bool(pairwise)
 
 
 def kernels_of(part: Regimes, rows: Points, scale: Float[Array, "n d"]) -> AbstractKernel:
@@ -85,31 +88,39 @@ def kernels_of(part: Regimes, rows: Points, scale: Float[Array, "n d"]) -> Abstr
     return jax.vmap(around)(place, width, n_values)
 
 
-def _product(part: Regimes, kernels: Any) -> LogKernels:
+def _product(part: Regimes, kernels: Any) -> Linear:
     """Terms of continuous regimes with product kernels, sum_i features_i(x) coefficients_i(kernel)."""
     family: Any = part.family
-    coefficients = _flat(jax.vmap(jax.vmap(lambda kernel: kernel.coefficients(), out_axes=-1))(kernels))
+    coefficients = jax.vmap(jax.vmap(lambda kernel: kernel.coefficients(), out_axes=-1))(kernels)
+    constants = jax.vmap(jax.vmap(lambda kernel: kernel.constant()))(kernels)
+    # Regimes that always apply share one constant. As a product it is not fused into the concatenation, which
+    # XLA would not vectorise.
+    ones = jnp.ones((1, part.n_always), constants.dtype)
+    always = jnp.matmul(ones, constants[: part.n_always], precision="highest")
 
-    def terms(at: Points) -> Float[Array, "j n"]:
-        features = jax.vmap(jax.vmap(family.features, out_axes=-1))(part.columns(at.unit))
-        return _matmul(_flat(jnp.where(part.here(at)[:, None], features, 0)), coefficients)
+    def features(at: Points) -> Float[Array, "j f"]:
+        here = part.here(at).T
+        features = jax.vmap(jax.vmap(family.features))(part.columns(at.unit).T)
+        features = jnp.where(here[..., None], features, 0).reshape(len(here), -1)
+        some = here[:, part.n_always :].astype(features.dtype)
+        return jnp.concatenate([features, jnp.ones((len(here), 1), features.dtype), some], axis=-1)
 
-    return terms
+    return features, jnp.concatenate([_flat(coefficients), always, constants[part.n_always :]])
 
 
-def _few_values(part: Regimes, kernels: AbstractKernel, n_slots: int) -> LogKernels:
+def _few_values(part: Regimes, kernels: AbstractKernel, n_slots: int) -> Linear:
     """Terms of discrete regimes with few values: the log mass of the value that the point has."""
     lower, upper = jnp.asarray(part.cells)
     over_rows = jax.vmap(lambda kernel, low, high: kernel.log_mass(low, high), in_axes=(0, None, None))
     masses = jax.vmap(jax.vmap(over_rows, in_axes=(None, 0, 0)))(kernels, lower, upper)
     masses = _flat(finite(masses, n_slots))
 
-    def terms(at: Points) -> Float[Array, "j n"]:
+    def features(at: Points) -> Float[Array, "j f"]:
         number = jnp.arange(lower.shape[1], dtype=at.index.dtype)
-        has = part.here(at)[:, None] & (part.columns(at.index)[:, None] == number[None, :, None])
-        return _matmul(_flat(has.astype(masses.dtype)), masses)
+        has = part.here(at).T[..., None] & (part.columns(at.index).T[..., None] == number[None, None])
+        return has.astype(masses.dtype).reshape(len(has), -1)
 
-    return terms
+    return features, masses
 
 
 def _pairwise(part: Regimes, kernels: AbstractKernel) -> LogKernels:
@@ -183,16 +194,15 @@ def _sum_of(
     return jax.lax.scan(add, zero, (regimes, x, here))[0]
 
 
-def _user_prior(prior: UserPrior, rows: Points, n_slots: int) -> LogKernels:
+def _user_prior(prior: UserPrior, rows: Points, n_slots: int) -> Linear:
     """log prior - log wide kernel, for the rows that are not in the regime of a user's prior."""
-    absent = ~prior.here(rows)
 
-    def terms(at: Points) -> Float[Array, "j n"]:
+    def features(at: Points) -> Float[Array, "j 1"]:
         unit, index = at.unit[:, prior.parameter], at.index[:, prior.parameter]
         ratio = finite(prior.log_prob(unit, index) - prior.log_wide(unit, index), n_slots)
-        return jnp.where(absent[None] & prior.here(at)[:, None], ratio[:, None], 0)
+        return jnp.where(prior.here(at), ratio, 0)[:, None]
 
-    return terms
+    return features, (~prior.here(rows))[None].astype(rows.unit.dtype)
 
 
 def finite(x: Float[Array, "*n"], n_slots: int) -> Float[Array, "*n"]:
@@ -214,11 +224,6 @@ def _log_of_zero(x: Array) -> float:
 
 def _flat(x: Float[Array, "k f n"]) -> Float[Array, "kf n"]:
     return x.reshape(-1, x.shape[-1])
-
-
-def _matmul(features: Float[Array, "f j"], coefficients: Float[Array, "f n"]) -> Float[Array, "j n"]:
-    """Matrix product in full precision, also on accelerators."""
-    return jnp.matmul(features.T, coefficients, precision="highest")
 
 
 def in_blocks(
