@@ -32,7 +32,7 @@ from parzax.kernels.bandwidth import (
 )
 from parzax.kernels.bandwidth.categorical import as_categorical_bandwidth
 from parzax.space import INACTIVE, Points, Space
-from parzax.split import SplitRows, State
+from parzax.split import SplitRows, State, first_orders, first_rows
 from parzax.status import Status
 
 
@@ -100,7 +100,9 @@ class Smoothing(AbstractSmoothing):
 
     def mixtures(self, basis: Basis, state: State, split: SplitRows) -> Mixture:
         """The densities of all groups, (c + 1, 2); below and above of the same values share their kernels."""
-        fit = partial(self.mixture, basis, state.points, order=state.order)
+        # The number of the objective's rows below is bounded, that of a constraint's is not.
+        most = split.most if len(split.below) == 1 else None
+        fit = partial(self.mixture, basis, state.points, order=state.order, most=most)
         return jax.vmap(fit)(*_groups(split))
 
     def mixture(
@@ -110,22 +112,29 @@ class Smoothing(AbstractSmoothing):
         masks: Bool[Array, "*g n"],
         merit: Float[Array, "*g n"] | None = None,
         order: Int[Array, "d n"] | None = None,
+        most: int | None = None,
     ) -> Mixture:
-        """The densities of groups of rows that have no row in common, with one kernel per row.
+        """The densities of one group of rows, (n,), or of one below and the others above, (2, n).
 
-        ``merit`` has weights of the rows by merit, which multiply those by age.
+        Several such pairs, (c + 1, 2, n), have the scales of the last group. Each row has one kernel.
+        ``merit`` has weights of the rows by merit, which multiply those by age. ``most`` is the largest
+        number of rows below; None if it is not known.
         """
         dtype, groups = rows.unit.dtype, masks.reshape(-1, masks.shape[-1])
 
-        def scales_of(mask: Bool[Array, " n"]) -> Float[Array, "n d"]:
+        def scales_of(rows: Points, mask: Bool[Array, " n"], order: Any) -> Float[Array, "n d"]:
             scales, _ = slot_scales(basis, rows, mask.astype(dtype), self.settings, order)
             return by_parameter(basis, rows, scales)
 
-        scales = jax.vmap(scales_of)(groups)
-        # A row has the scale that the rule gives it in its group.
-        scale = jnp.where(groups[0][:, None], scales[0], scales[-1])
-        for mask, scale_of_group in zip(groups[1:-1], scales[1:-1], strict=True):
-            scale = jnp.where(mask[:, None], scale_of_group, scale)
+        scale = scales_of(rows, groups[-1], order)
+        if masks.ndim == 2 and (most is None or self.bandwidth.one_scale):
+            scale = jnp.where(groups[0][:, None], scales_of(rows, groups[0], order), scale)
+        elif masks.ndim == 2:
+            # Rules that compare rows are faster in arrays that are just long enough for the rows below.
+            index, present = first_rows(groups[0], most)
+            orders = None if order is None else first_orders(order, groups[0], most)
+            below = scales_of(rows[index], present, orders)
+            scale = scale.at[jnp.where(present, index, len(rows))].set(below, mode="drop")
         weight = masks.astype(dtype)
         if self.ages is not None:
             weight = weight * jax.vmap(partial(self.ages, dtype=dtype))(groups).reshape(weight.shape)
