@@ -74,15 +74,15 @@ def _sorted(state: State, data, extra) -> None:
     for mask, wanted in zip(masks, (evaluated, feasible), strict=True):
         np.testing.assert_array_equal(np.flatnonzero(mask), wanted)
     key = {i: (losses[i, 0], i) for i in evaluated}
-    order = np.argsort(state.losses[:, 0], kind="stable")
     for counted in (evaluated, feasible):
-        before = _count_before(order, np.isin(np.arange(state.capacity), counted))
+        before = _count_before(state.loss_order[0], np.isin(np.arange(state.capacity), counted))
         for i in evaluated:
             assert int(before[i]) == sum(key[j] < key[i] for j in counted)
-    unit = np.asarray(state.points.unit)
-    for j in range(x.shape[1]):
-        wanted = sorted(range(n), key=lambda i: (unit[i, j], i))
-        np.testing.assert_array_equal(state.order[j], [*wanted, *range(n, state.capacity)])
+    losses = np.where(np.isnan(state.losses), INF, state.losses)
+    for orders, keys in ((state.order, state.points.unit), (state.loss_order, losses)):
+        for order, column in zip(orders, keys.T, strict=True):
+            wanted = sorted(range(n), key=lambda i: (column[i], i))
+            np.testing.assert_array_equal(order, [*wanted, *range(n, state.capacity)])
 
 
 @pytest.mark.parametrize("sampler", [SAMPLER, pytest.param(TWO, marks=pytest.mark.slow)])
@@ -211,7 +211,7 @@ def test_groups_with_one_scale(name, rule, double):
     with jax.enable_x64(double):
         observed, at = (encoded(space, jnp.asarray(values)) for values in own)
         masks = jnp.asarray(_masks(len(own[0])))
-        ages = jnp.asarray(np.broadcast_to(np.linspace(0.1, 1, masks.shape[1]), masks.shape))
+        ages = jnp.asarray(np.broadcast_to(np.linspace(0.1, 1, masks.shape[-1]), masks.shape))
         found, unordered, wanted, drawn, alone = _both(
             space, observed, at, masks, ages, jax.random.key(1), *RULES[rule]
         )

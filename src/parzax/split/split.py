@@ -105,8 +105,8 @@ class Split(AbstractSplit):
         # An upper bound on the number of rows below, up to the last counted row.
         most = capacity if self._waits(state) else rule.most(capacity)
         if losses.shape[1] == 1:
-            # The sort is stable, and absent rows (NaN) come last.
-            order = jnp.argsort(losses[:, 0])
+            # Sorted by loss; equal rows keep their order, and rows without losses come last.
+            order = state.loss_order[0]
             rank = count_before(order, evaluated)
         else:
             self.ties.check(losses.shape[1])
