@@ -34,6 +34,8 @@ _LOWEST = 0.125
 _PAIRS = {False: (1 << 19, 1 << 26), True: (1 << 17, 1 << 22)}
 # Largest number of entries in a table of the masses of all values: 32 MiB in float64.
 _TABLE = 1 << 22
+# Number of regimes whose factors `_on_lattice` multiplies.
+_GROUP = 3
 
 LogKernels = Callable[[Points], Float[Array, "j n"]]
 # Features of points, and their coefficients for each kernel.
@@ -61,8 +63,11 @@ def log_kernels(
             linear.append(_product(part, kernels))
         elif part.axis is None:
             pairwise.append(_pairwise(part, kernels))
+        elif part.is_lattice and scale.dtype == jnp.float32 and not _has_table(part, kernels, n_points):
+            linear.append(_wide_masses(part, kernels, part.here(rows)))
+            pairwise.append(_on_lattice(part, kernels, part.here(rows)))
         else:
-            pairwise.append(_many_values(part, kernels, part.here(rows), basis.n_slots, n_points))
+            pairwise.append(_many_values(part, kernels, basis.n_slots, _has_table(part, kernels, n_points)))
     coefficients = jnp.concatenate(
         [jnp.zeros((0, len(rows)), scale.dtype), *(factors for _, factors in linear)]
     )
@@ -132,50 +137,83 @@ def _pairwise(part: Regimes, kernels: AbstractKernel) -> LogKernels:
     return lambda at: _sum_of(log_density, kernels, part.columns(at.unit), part.here(at), kernels)
 
 
-def _many_values(
-    part: Regimes, kernels: Any, present: Bool[Array, "k n"], n_slots: int, n_points: Any
-) -> LogKernels:
-    """Terms of discrete regimes with many values: the masses of the points' values, or a table of all values.
-
-    The table is made if there are fewer values than points. Else the masses of normal kernels in cells of
-    equal width come from `LatticeMasses` in float32, which is three times as fast; wide kernels (of rows
-    that are not in the regime; the last row is one) are not at the centre of a cell, and computed apart.
-    """
-    dtype, last = jax.tree.leaves(kernels)[0].dtype, jnp.asarray(part.n_values)[:, None] - 1
-    axis, shape = jax.tree.map(jnp.asarray, part.axis), jax.tree.leaves(kernels)[0].shape
-
-    def masses(regime: tuple[Any, AbstractKernel], number: Int[Array, " c"]) -> Float[Array, "c n"]:
-        (axis, kernels), over = regime, jax.vmap
-        cells = *axis.cell(number, dtype), axis.width(number, dtype)
-        by_cell = over(lambda *cell: over(lambda kernel: kernel.log_mass_of_cell(*cell))(kernels))
-        return finite(by_cell(*cells), n_slots)
-
-    regimes: Any = (axis, kernels)
-    read: Callable[..., Array] = masses
-    is_table = not isinstance(n_points, int) or (part.most < n_points)
-    if is_table and part.most * math.prod(shape) <= _TABLE:
+def _many_values(part: Regimes, kernels: AbstractKernel, n_slots: int, has_table: bool) -> LogKernels:
+    """Terms of discrete regimes with many values: masses of the points' values, or a table of all values."""
+    regimes, last = (jax.tree.map(jnp.asarray, part.axis), kernels), _last_values(part)
+    read: Callable[..., Array] = partial(_masses, n_slots)
+    if has_table:
         every = jnp.minimum(jnp.arange(part.most, dtype=jnp.int32)[None], last)
-        regimes = jax.lax.map(lambda one: masses(*one), (regimes, every))
+        regimes = jax.lax.map(lambda one: _masses(n_slots, *one), (regimes, every))
         read = operator.getitem
-    elif part.is_lattice and dtype == jnp.float32:
-        size = (last + 1).astype(dtype)
-        lattice = jax.vmap(LatticeMasses.of)(1 / (size * kernels.scale))
-        centre, wide = jnp.round(kernels.place * size - 0.5), jax.tree.map(lambda a: a[:, -1:], kernels)
-        regimes = lattice, centre, kernels.log_inside, present, (axis, wide)
-
-        def on_lattice(regime: Any, number: Int[Array, " j"]) -> Float[Array, "j n"]:
-            lattice, centre, log_inside, present, wide = regime
-            distance = jnp.abs(number.astype(dtype)[:, None] - centre[None])
-            exponent, factor = jax.vmap(lattice.at)(distance)
-            logs = exponent + jnp.log(factor) - log_inside[None]
-            return jnp.where(present[None], logs, masses(wide, number))
-
-        read = on_lattice
 
     def terms(at: Points) -> Float[Array, "j n"]:
-        # A value number from another regime may be too large here; its cell would have NaN derivatives.
         number = jnp.minimum(part.columns(at.index), last)
         return _sum_of(read, regimes, number, part.here(at), kernels)
+
+    return terms
+
+
+def _has_table(part: Regimes, kernels: AbstractKernel, n_points: Any) -> bool:
+    """Whether masses of all values are computed: if they are fewer than the points, and not too many."""
+    is_shorter = not isinstance(n_points, int) or part.most < n_points
+    return is_shorter and part.most * math.prod(jax.tree.leaves(kernels)[0].shape) <= _TABLE
+
+
+def _last_values(part: Regimes) -> Int[Array, "k 1"]:
+    """Number of the last value; a value number from another regime may be larger, without a cell here."""
+    return jnp.asarray(part.n_values)[:, None] - 1
+
+
+def _masses(
+    n_slots: int, regime: tuple[Any, AbstractKernel], number: Int[Array, " c"]
+) -> Float[Array, "c n"]:
+    """log masses of values under the kernels of one regime, given with its axis."""
+    (axis, kernels), over, dtype = regime, jax.vmap, jax.tree.leaves(regime[1])[0].dtype
+    cells = *axis.cell(number, dtype), axis.width(number, dtype)
+    by_cell = over(lambda *cell: over(lambda kernel: kernel.log_mass_of_cell(*cell))(kernels))
+    return finite(by_cell(*cells), n_slots)
+
+
+def _wide_masses(part: Regimes, kernels: AbstractKernel, present: Bool[Array, "k n"]) -> Linear:
+    """Terms of the wide kernels: those of the rows that are not in the regime; the last row is one."""
+    regimes = jax.tree.map(jnp.asarray, part.axis), jax.tree.map(lambda a: a[:, -1:], kernels)
+
+    def features(at: Points) -> Float[Array, "j k"]:
+        number = jnp.minimum(part.columns(at.index), _last_values(part))
+        masses = jax.vmap(partial(_masses, 1))(regimes, number)[..., 0]
+        return jnp.where(part.here(at), masses, 0).T
+
+    return features, (~present).astype(jax.tree.leaves(kernels)[0].dtype)
+
+
+def _on_lattice(part: Regimes, kernels: Any, present: Bool[Array, "k n"]) -> LogKernels:
+    """Terms of normal kernels at the centres of cells of equal width: three times as fast as `_many_values`.
+
+    The factors of a few regimes are multiplied before one logarithm, see `LatticeMasses`.
+    """
+    dtype = kernels.scale.dtype
+    size = jnp.asarray(part.n_values)[:, None].astype(dtype)
+    lattice = jax.vmap(LatticeMasses.of)(1 / (size * kernels.scale))
+    regimes = lattice, jnp.round(kernels.place * size - 0.5), kernels.log_inside, present
+
+    def in_groups(x: Array) -> Array:
+        padded = jnp.pad(x, ((0, -len(x) % _GROUP), *((0, 0),) * (x.ndim - 1)))
+        return padded.reshape(-1, _GROUP, *x.shape[1:])
+
+    def add(total: Float[Array, "j n"], group: Any) -> tuple[Float[Array, "j n"], None]:
+        product = jnp.ones_like(total)
+        for i in range(_GROUP):
+            (lattice, centre, log_inside, present), number, here = jax.tree.map(lambda a, i=i: a[i], group)
+            exponent, factor = jax.vmap(lattice.at)(jnp.abs(number[:, None] - centre[None]))
+            shared = here[:, None] & present[None]
+            total = total + jnp.where(shared, exponent - log_inside[None], 0)
+            product = product * jnp.where(shared, factor, 1)
+        return total + jnp.log(product), None
+
+    def terms(at: Points) -> Float[Array, "j n"]:
+        zero = jnp.zeros((at.unit.shape[0], present.shape[1]), dtype)
+        groups = jax.tree.map(in_groups, (regimes, part.columns(at.index).astype(dtype), part.here(at)))
+        return jax.lax.scan(add, zero, groups)[0]
 
     return terms
 
