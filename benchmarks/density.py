@@ -26,6 +26,7 @@ from optuna.samplers._tpe.parzen_estimator import _ParzenEstimator, _ParzenEstim
 import parzax as px
 from benchmarks import command
 from benchmarks.rows import Row
+from parzax._numerics.logsumexp import power_of_two
 from parzax.density import Mixture
 from parzax.density.basis import Basis
 from parzax.space import Points, Space
@@ -60,7 +61,7 @@ def waited(basis: Basis, mixture: Mixture, at: Points) -> jax.Array:
 @jax.jit
 def exponentials(ratio: jax.Array, weight: jax.Array) -> jax.Array:
     """Powers of two, the fastest exponentials that we know, and a weighted sum: one part of the bound."""
-    return jnp.matmul(jnp.exp2(ratio), weight, precision="highest")
+    return jnp.matmul(power_of_two(ratio), weight, precision="highest")
 
 
 @jax.jit

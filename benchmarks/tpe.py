@@ -31,6 +31,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 import parzax as px
 from benchmarks import command, rustuna_peer
 from benchmarks.rows import Row
+from parzax._numerics.logsumexp import power_of_two
 from parzax.samplers.problem import AbstractProblem
 
 SUGGESTION, VMAPPED, KEPT_VMAPPED = 10.0, 40.0, 20.0
@@ -212,7 +213,7 @@ def arithmetic() -> Callable[[], object]:
 
         def lane(x: jax.Array, c: jax.Array, w: jax.Array) -> jax.Array:
             ratio = jnp.matmul(x, c.T, precision="highest")
-            return jnp.log(jnp.matmul(jnp.exp2(ratio), w.T, precision="highest"))
+            return jnp.log(jnp.matmul(power_of_two(ratio), w.T, precision="highest"))
 
         def step(x: jax.Array, _: None) -> tuple[jax.Array, None]:
             out = jax.vmap(lane)(x, coefficients, weight)

@@ -45,7 +45,7 @@ def weighted_logsumexp(
     else:
         x = jnp.where(weight > 0, x, -jnp.inf)
         common = x.max(axis=-1, initial=-float(jnp.finfo(x.dtype).max))
-    exponentials = _power_of_two(_LOG2_E * x - (_LOG2_E * common)[:, None])
+    exponentials = power_of_two(_LOG2_E * x - (_LOG2_E * common)[:, None])
     # In this order of the factors XLA does not transpose the exponentials.
     sums = jnp.moveaxis(jnp.tensordot(exponentials, weight, (1, -1), precision="highest"), 0, -1)
     some = (weight > 0).any(axis=-1, keepdims=True)
@@ -68,7 +68,7 @@ def _derivative(anchored: bool, primals: Any, tangents: Any) -> tuple[Array, Arr
     return out, (terms * (weight * dx + dweight)).sum(axis=-1)
 
 
-def _power_of_two(x: Float[Array, "j n"]) -> Float[Array, "j n"]:
+def power_of_two(x: Float[Array, "j n"]) -> Float[Array, "j n"]:
     """2^x = 2^k 2^f, where k is the integer nearest to x (Muller, Elementary Functions, 2016).
 
     It has no derivative. On a CPU this is 1.5 (float64) or 1.3 times (float32) as fast as XLA's exponential
