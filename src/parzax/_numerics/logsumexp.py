@@ -45,7 +45,7 @@ def weighted_logsumexp(
     else:
         x = jnp.where(weight > 0, x, -jnp.inf)
         common = x.max(axis=-1, initial=-float(jnp.finfo(x.dtype).max))
-    exponentials = power_of_two(_LOG2_E * x - (_LOG2_E * common)[:, None])
+    exponentials = power_of_two((x - common[:, None]) * _LOG2_E)
     # In this order of the factors XLA does not transpose the exponentials.
     sums = jnp.moveaxis(jnp.tensordot(exponentials, weight, (1, -1), precision="highest"), 0, -1)
     some = (weight > 0).any(axis=-1, keepdims=True)

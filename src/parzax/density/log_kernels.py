@@ -34,7 +34,7 @@ _LOWEST = 0.125
 _PAIRS = {False: (1 << 19, 1 << 26), True: (1 << 17, 1 << 22)}
 # Largest number of entries in a table of the masses of all values: 32 MiB in float64.
 _TABLE = 1 << 22
-# Number of regimes whose factors `_on_lattice` multiplies.
+# Largest number of regimes whose factors `_on_lattice` multiplies.
 _GROUP = 3
 
 LogKernels = Callable[[Points], Float[Array, "j n"]]
@@ -195,14 +195,16 @@ def _on_lattice(part: Regimes, kernels: Any, present: Bool[Array, "k n"]) -> Log
     size = jnp.asarray(part.n_values)[:, None].astype(dtype)
     lattice = jax.vmap(LatticeMasses.of)(1 / (size * kernels.scale))
     regimes = lattice, jnp.round(kernels.place * size - 0.5), kernels.log_inside, present
+    n_groups = -(-len(size) // _GROUP)
+    n_in_group = -(-len(size) // n_groups)
 
     def in_groups(x: Array) -> Array:
-        padded = jnp.pad(x, ((0, -len(x) % _GROUP), *((0, 0),) * (x.ndim - 1)))
-        return padded.reshape(-1, _GROUP, *x.shape[1:])
+        padded = jnp.pad(x, ((0, n_groups * n_in_group - len(x)), *((0, 0),) * (x.ndim - 1)))
+        return padded.reshape(n_groups, n_in_group, *x.shape[1:])
 
     def add(total: Float[Array, "j n"], group: Any) -> tuple[Float[Array, "j n"], None]:
         product = jnp.ones_like(total)
-        for i in range(_GROUP):
+        for i in range(n_in_group):
             (lattice, centre, log_inside, present), number, here = jax.tree.map(lambda a, i=i: a[i], group)
             exponent, factor = jax.vmap(lattice.at)(jnp.abs(number[:, None] - centre[None]))
             shared = here[:, None] & present[None]
