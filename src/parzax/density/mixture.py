@@ -72,9 +72,11 @@ class Mixture(AbstractMixture):
             terms = jnp.broadcast_to(log_kernels(at), weight.shape)
             return restored(masked_logsumexp(terms, weight, axis=-1), basis.n_slots)
         weights = jnp.concatenate([self.weight, self.prior_weight[..., None]], axis=-1)
+        # XLA would compute terms of pairs again for the last one, which costs more than to find the largest.
+        anchored = self.anchored and (not pairwise or weights.ndim > 1)
 
         def log_sum(at: Points) -> Float[Array, "*g j"]:
-            return weighted_logsumexp(log_kernels(at), weights, self.anchored)
+            return weighted_logsumexp(log_kernels(at), weights, anchored)
 
         return restored(in_blocks(log_sum, at, self.weight.shape[-1], pairwise), basis.n_slots)
 
