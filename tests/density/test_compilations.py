@@ -58,7 +58,7 @@ def test_bounds_do_not_compile_again():
     """Spaces that differ in names and bounds share programs, of the fit and of the density."""
     rng, counts = np.random.default_rng(0), []
     for name, low, step in (("a", 0.0, 1), ("b", -3.5, 2), ("c", 1e3, 7)):
-        domains = px.Float(low, low + 1), px.Int(1, 1 + 20 * step, step=step), px.Int(2, 9 + step, log=True)
+        domains = px.Float(low, low + 1), px.Int(1, 1 + 20 * step, step=step), px.Int(2, 100 + step, log=True)
         space = px.Space({f"{name}{j}": domain for j, domain in enumerate(domains)})
         x = np.stack([low + rng.uniform(size=30), 1 + step * rng.integers(0, 21, 30), np.full(30, 3)], axis=1)
         pe = px.ParzenEstimator.fit(space, x, bandwidth=px.bandwidth.Neighbours())

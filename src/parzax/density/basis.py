@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -78,6 +78,11 @@ class Basis:
     pairwise: bool = field(metadata={"static": True})
     # Whether log(kernel / wide kernel) is within `ANCHORED_RANGE`, so that the prior can anchor a density.
     anchored: bool = field(metadata={"static": True})
+
+    @property
+    def for_parts(self) -> "Basis":
+        """This basis for points that may leave parameters out, so that no regime always applies."""
+        return replace(self, parts=tuple(replace(part, n_always=0) for part in self.parts))
 
     @property
     def n_parameters(self) -> int:
