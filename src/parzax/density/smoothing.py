@@ -127,14 +127,14 @@ class Smoothing(AbstractSmoothing):
             return by_parameter(basis, rows, scales)
 
         scale = scales_of(rows, groups[-1], order)
-        if masks.ndim == 2 and (most is None or self.bandwidth.one_scale):
-            scale = jnp.where(groups[0][:, None], scales_of(rows, groups[0], order), scale)
-        elif masks.ndim == 2:
+        if masks.ndim == 2 and most is not None and not self.bandwidth.one_scale:
             # Rules that compare rows are faster in arrays that are just long enough for the rows below.
             index, present = first_rows(groups[0], most)
             orders = None if order is None else first_orders(order, groups[0], most)
             below = scales_of(rows[index], present, orders)
             scale = scale.at[jnp.where(present, index, len(rows))].set(below, mode="drop")
+        elif masks.ndim == 2:
+            scale = jnp.where(groups[0][:, None], scales_of(rows, groups[0], order), scale)
         weight = masks.astype(dtype)
         if self.ages is not None:
             weight = weight * jax.vmap(partial(self.ages, dtype=dtype))(groups).reshape(weight.shape)
