@@ -15,6 +15,7 @@ from parzax._numerics.keys import count_below as count_below
 from parzax._numerics.keys import float_of_key as float_of_key
 from parzax._numerics.keys import ordered_key as ordered_key
 from parzax._numerics.lattice import LatticeMasses as LatticeMasses
+from parzax._numerics.logsumexp import ANCHORED_RANGE as ANCHORED_RANGE
 from parzax._numerics.logsumexp import weighted_logsumexp as weighted_logsumexp
 from parzax._numerics.tails import unit_cell_tails as unit_cell_tails
 from parzax._numerics.tails import upper_tail as upper_tail

@@ -66,7 +66,8 @@ def _conditioned(
     weights = weights * jnp.exp(jnp.where(weights > 0, factors, jnp.minimum(factors, most)))
     possible = is_inside & (total > -jnp.inf)
     rest = _select_columns(mixture, columns)
-    rest = replace(rest, weight=weights[:-1], prior_weight=weights[-1])
+    # The prior's weight may now be as small as its factor at the given values.
+    rest = replace(rest, weight=weights[:-1], prior_weight=weights[-1], anchored=False)
     return rest, status | jnp.where(possible, 0, jnp.int32(Status.IMPOSSIBLE_EVENT))
 
 

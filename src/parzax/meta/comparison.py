@@ -124,7 +124,7 @@ class SimilarityEstimator(eqx.Module):
         n, dtype = 2 * (int(settings.n_samples) // 2), jnp.result_type(float)
         smoothing = settings.smoothing(smoothing)
         families, smallest = families_of(space, dict(smoothing.kernels)), smoothing.bandwidth.smallest
-        basis = replace(basis_of(space, dtype, families, smallest), pairwise=False)
+        basis = replace(basis_of(space, dtype, families, smallest).for_parts, pairwise=False)
         return cls(
             basis,
             smoothing,

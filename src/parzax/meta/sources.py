@@ -249,9 +249,10 @@ def _state(rows: SourceRows, size: int, dtype: Any) -> State:
     arrays = state.points, state.losses, state.constraints, state.constraint_only
     for large, small in zip(jax.tree.leaves(arrays), jax.tree.leaves(given), strict=True):
         large[:n] = small
-    unit = np.where((np.arange(size) < n)[:, None], state.points.unit, np.inf)
-    order = np.argsort(unit, axis=0, kind="stable").T.astype(np.int32)
-    return replace(state, order=order, count=np.asarray(n, np.int32))
+    exists, losses = (np.arange(size) < n)[:, None], np.where(np.isnan(state.losses), np.inf, state.losses)
+    keys = (np.where(exists, key, np.inf) for key in (state.points.unit, losses))
+    order, loss_order = (np.argsort(key, axis=0, kind="stable").T.astype(np.int32) for key in keys)
+    return replace(state, order=order, loss_order=loss_order, count=np.asarray(n, np.int32))
 
 
 def best(rows: list[SourceRows], n: int) -> tuple[Points, list[Int[np.ndarray, " _"]]]:
