@@ -77,9 +77,9 @@ class Encoded:
         return rank_levels(self.levels)
 
 
-def without_values(log: Any) -> Any:
+def without_values(log: Any, **changes: Any) -> Any:
     """`Encoded` or `Counts` whose levels are only their order, so that one program serves all levels."""
-    return replace(log, levels=tuple(map(float, rank_levels(log.levels))), region=1.0)
+    return replace(log, levels=tuple(map(float, rank_levels(log.levels))), region=1.0, **changes)
 
 
 def check_encoded(encoded: Any, function: str) -> None:
@@ -248,7 +248,7 @@ def encode_seeds(
         weight=None if weight is None else np.pad(weight, pad),
         groups=None if groups is None else np.pad(groups, pad),
         status=status,
-        n_failed=failed.sum(axis=1, dtype=np.int32),
+        n_failed=np.array([np.count_nonzero(seed) for seed in failed], np.int32),
         cutoffs=cutoffs,
         layout=layout(space, grid),
         levels=levels,

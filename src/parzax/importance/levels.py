@@ -84,12 +84,12 @@ def _sets_by_partition(
     losses: Float[np.ndarray, " n"], needed: Int[np.ndarray, " q"], n_usable: Int[np.ndarray, ""]
 ) -> tuple[Integer[np.ndarray, " n"], Int[np.ndarray, " q"]]:
     """The first set of every row that is usable, and the number of rows in each set."""
-    level, end = np.zeros(len(losses), np.uint8), np.full(len(needed), n_usable)
+    level, end = np.zeros(len(losses), np.uint8), needed.copy()
     for i, size in enumerate(needed.tolist()):
         if size < n_usable:  # a set of all rows has no row above its cut-off
             above = losses > np.partition(losses, size - 1)[size - 1]
             level += above.view(np.uint8)
-            end[i] -= np.count_nonzero(above)
+            end[i] = n_usable - np.count_nonzero(above)
     return level, end
 
 

@@ -1,7 +1,6 @@
 """Conditional PED-ANOVA of many seeds in one cached program, or in chunks of seeds."""
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import jax
@@ -30,7 +29,7 @@ def estimate_batch(encoded: Encoded, how: tuple[Any, ...]) -> Importance:
     It is one dispatch; more seeds than fit `_MOST_COUNTS` are computed in chunks of one size. The program
     depends only on shapes, layout, ``how``, and the order of the levels.
     """
-    log = replace(without_values(encoded), rank=None)
+    log = without_values(encoded, rank=None)
     n_seeds, n_counts = len(encoded.level), (len(encoded.levels) + 2) * encoded.layout.n_columns
     n_chunks = math.ceil(n_seeds * n_counts / _MOST_COUNTS)
     if n_chunks <= 1 or n_seeds == 1:
