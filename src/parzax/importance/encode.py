@@ -15,7 +15,16 @@ from parzax._checks import check_groups, check_weight
 from parzax._mesh import jit_on_meshes
 from parzax._numerics import ordered_key
 from parzax.importance.flags import status_bit
-from parzax.importance.layout import CellRule, Grid, Layout, Tables, build_tables, cell_search, count_in_slot, layout
+from parzax.importance.layout import (
+    CellRule,
+    Grid,
+    Layout,
+    Tables,
+    build_tables,
+    cell_search,
+    count_in_slot,
+    layout,
+)
 from parzax.importance.levels import checked_cutoffs, checked_levels, level_sets, rank_levels
 from parzax.space import INACTIVE, Recorded, Space, Varying
 from parzax.space.axes import STEP_SLACK

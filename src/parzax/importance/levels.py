@@ -77,7 +77,11 @@ def level_sets(
     status = (few | status_bit(Status.TIED_CUTOFF, tied[:-1] & (n_usable > 0)))[order]
     if xp is np and n_usable == n:
         return level, rank, status
-    return xp.where(usable, level, q + 1), None if rank is None else xp.where(usable, rank, np.int32(n)), status
+    return (
+        xp.where(usable, level, q + 1),
+        None if rank is None else xp.where(usable, rank, np.int32(n)),
+        status,
+    )
 
 
 def _sets_by_partition(

@@ -17,8 +17,8 @@ from parzax.lens.run.progress import is_shown
 _MOST_COUNTS = 1 << 24
 # Up to so many counts the work of an analysis is small, or middling.
 _SMALL, _MIDDLING = 1 << 13, 1 << 16
-# With more cells of rows than this, a program without all optimisations takes several times as long.
-_MOST_ROWS = 1 << 17
+# With more cells of rows than this, a program without all optimisations takes twice as long.
+_MOST_ROWS = 1 << 18
 # More chunks than this show a progress bar on a terminal.
 _QUIET_CHUNKS = 4
 
