@@ -232,7 +232,8 @@ def encode_seeds(
 ) -> Encoded:
     """`encode` of s logs of checked rows on the host, whose regimes are known (-1 = inactive).
 
-    Losses are NaN in rows that are left out. The arrays are padded to ``rows`` rows; padding is in no set. ``ranks`` says whether they are needed.
+    Losses are NaN in rows that are left out. The arrays are padded to ``rows`` rows; padding is in no set.
+    ``ranks`` says whether they are needed.
     """
     (s, n), dtype = losses.shape, np.min_scalar_type(len(levels) + 1)
     size = n if rows is None else rows

@@ -76,7 +76,7 @@ class CellRule(NamedTuple):
     scale: Callable[[np.ndarray], np.ndarray] | None = None
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
-        # It divides, as the references do, so that rounding is the same.
+        """The cells of values. It divides, as the references do, so that rounding is the same."""
         position = (x if self.scale is None else self.scale(x)) - self.low
         position /= self.spacing
         position -= 0.5
