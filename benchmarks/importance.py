@@ -141,7 +141,7 @@ def sweep(*, repeats: int, every: int, checked: int) -> list[Row]:
         STUDY: lambda: [optuna_peer.end_to_end(study, x) for study in studies for x in chosen],
         ARRAYS: lambda: [optuna_peer.on_arrays(obs, seed, x) for seed in range(10) for x in chosen],
     }
-    rows = [
+    rows: list[tuple[str, int, float, float | None]] = [
         (STUDY, 64, 1000, 800),
         (STUDY, 32, 2000, 1600),
         (ARRAYS, 64, 400, 320),

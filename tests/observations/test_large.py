@@ -115,7 +115,7 @@ def test_cutoffs_by_histograms(monkeypatch, most_sorted):
             return states
 
         found = cutoffs.find_cutoffs(fold, [*levels, 0.98])
-        wanted, _, status = level_sets(losses, losses == losses, None, tuple(levels), 0.98, False)
+        wanted, _, status = level_sets(losses, None, tuple(levels), 0.98, False)
         assert (cutoffs.LevelTable(found.values).find(losses) == wanted).all()
         assert (found.status[:-1] == status).all()
         assert (found.sizes == (losses[:, None] <= found.values).sum(axis=0)).all()

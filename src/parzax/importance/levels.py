@@ -85,7 +85,7 @@ def level_sets(
 
 
 def _sets_by_partition(
-    losses: Float[np.ndarray, " n"], needed: Int[np.ndarray, " q"], n_usable: Int[np.ndarray, ""]
+    losses: Float[np.ndarray, " n"], needed: Int[np.ndarray, " q"], n_usable: Any
 ) -> tuple[Integer[np.ndarray, " n"], Int[np.ndarray, " q"]]:
     """The first set of every row that is usable, and the number of rows in each set."""
     level, end = np.zeros(len(losses), np.uint8), needed.copy()
