@@ -24,7 +24,7 @@ from benchmarks.rows import Row
 from parzax._numerics import capacity
 from parzax.importance.counts import sweep_counts
 from parzax.lens.logs.encoding import encode_log
-from parzax.lens.results.sweep import estimate_batch
+from parzax.lens.results.analysis import estimate_batch
 
 PARITY = {"divergence": px.divergence.Pearson(), "grid": px.Grid.optuna()}
 LEVELS = np.arange(1, 100) / 100

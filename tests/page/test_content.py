@@ -14,7 +14,7 @@ from conftest import OPTUNA
 import parzax as px
 from page import logs
 from parzax.lens.page.content import content
-from parzax.lens.results.good_values import good_text
+from parzax.lens.results.result import good_text
 from parzax.status import Status
 
 ROUNDING = 5.1e-5  # four decimals
@@ -70,7 +70,7 @@ def by_name(data: dict, key: str, names) -> np.ndarray:
 def test_numbers(tmp_path, n_seeds):
     """Catches levels, parameters or seeds in another order: they differ in every number."""
     own = logs.result(n_seeds)
-    mean, error = own.over_seeds()
+    mean, error = own.mean, own.standard_error
     data = data_of(page(tmp_path, own))
     np.testing.assert_allclose(data["levels"], own.levels)
     np.testing.assert_allclose(by_name(data, "mean", own.names), mean, atol=ROUNDING)

@@ -32,7 +32,7 @@ def test_value_text():
 def test_largest_on_top_with_its_value(seeds):
     # Catches bars upside down, a mean over the wrong axis, labels beside the wrong bar.
     ax = importance_bars(seeds, level=0.3)
-    mean = seeds.over_seeds()[0][1]
+    mean = seeds.mean[1]
     assert [bar.get_width() for bar in ax.patches] == pytest.approx(sorted(mean, reverse=True))
     assert rows(ax) == seeds.ranking(1)
     by_height = {t.xy[1]: t.get_text() for t in ax.texts}
@@ -69,10 +69,10 @@ def test_statuses_are_signed_and_explained(mixed):
     assert "§" in sign["rare"]
     assert sign["strong"] == "strong"
     for words in (
-        "* one value per regime",
+        "* a single value",
         "† never active",
         "‡ the domain moves from row to row",
-        "§ a regime with a single row",
+        "§ a domain with a single row",
     ):
         assert words in written(ax)
     assert "ten rows" not in written(ax)
@@ -82,16 +82,16 @@ def test_statuses_are_signed_and_explained(mixed):
 @pytest.mark.parametrize(
     ("bit", "words"),
     [
-        (px.Status.CONSTANT, "* one value per regime"),
-        (px.Status.SINGLE_VALUE, "* one value per regime"),
+        (px.Status.CONSTANT, "* a single value"),
+        (px.Status.SINGLE_VALUE, "* a single value"),
         (px.Status.NEVER_ACTIVE, "† never active"),
         (px.Status.UNIDENTIFIABLE, "‡ the domain moves from row to row"),
-        (px.Status.NOT_IN_TARGET, "¶ inactive in the target"),
+        (px.Status.NOT_IN_TARGET, "¶ inactive among the best rows"),
         (px.Status.UNIQUE_LABELS, "# as many labels as rows"),
-        (px.Status.LOW_REGIME_DATA, "~ few rows in a regime"),
-        (px.Status.SPARSE_REGIME, "§ a regime with a single row in the region was left out"),
+        (px.Status.LOW_REGIME_DATA, "~ few rows on one of its domains"),
+        (px.Status.SPARSE_REGIME, "§ a domain with a single row was left out"),
         (px.Status.NOT_ABOVE_CHANCE, "∅ varies less than by chance"),
-        (px.Status.LOW_DATA, "ten rows or fewer in the target or outside it"),
+        (px.Status.LOW_DATA, "ten rows or fewer among the best or among the others"),
         (px.Status.TIED_CUTOFF, "ties with the last row"),
         (px.Status.SAME_SETS, "target and region are the same rows"),
         (px.Status.ALL_EQUAL, "all losses are equal"),
@@ -166,7 +166,7 @@ def test_seeds_without_importance_do_not_count():
     # As many levels as `seeds` has, so that one program serves both.
     levels = [0.3, 0.7, 0.72, 0.74]
     result = analyse(dataclasses.replace(obs, losses=losses), levels)
-    mean, _ = result.over_seeds()
+    mean = result.mean
     np.testing.assert_allclose(mean[0], result.importance[[0, 1, 3], 0].mean(axis=0), rtol=1e-6)
     ax = importance_bars(result)
     assert sorted(bar.get_width() for bar in ax.patches) == pytest.approx(sorted(mean[0]))

@@ -54,7 +54,7 @@ def test_parts_are_the_terms_of_the_variance():
 def test_bars_are_stacked_to_the_importance(seeds):
     # Catches segments that overlap or leave gaps.
     ax = regimes(seeds, level=0.7)
-    mean = seeds.over_seeds()[0][3]
+    mean = seeds.mean[3]
     bars = sorted(ax.patches, key=lambda b: (b.get_y(), b.get_x()))
     ends: dict[float, float] = {}
     for bar in bars:

@@ -26,7 +26,7 @@ def hatches(ax):
 def test_lines_are_the_means_and_ribbons_the_errors(seeds):
     # Catches a mean over the wrong axis and a ribbon of deviations instead of standard errors.
     ax = importance_sweep(seeds)
-    mean, error = seeds.over_seeds()
+    mean, error = seeds.mean, seeds.standard_error
     for line, ribbon in zip(ax.lines, ribbons(ax), strict=True):
         j = seeds.names.index(line.get_label())
         np.testing.assert_allclose(line.get_xdata(), seeds.levels)

@@ -273,7 +273,7 @@ def host_codes(
     """Codes of the rows of (s, n, d) values, column-major: (s, d, rows), of the narrowest type that fits.
 
     Rows are padded to ``rows`` with the code of "inactive". Rows of a domain whose bounds move are not yet
-    in a pool, see `parzax.lens.logs.pools`.
+    in a pool, see `parzax.lens.logs.bounds`.
     """
     (s, n, d), (inactive, plan) = values.shape, _plan(space, grid)
     codes = np.empty((s, d, n if rows is None else rows), inactive.dtype)

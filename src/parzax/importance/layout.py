@@ -42,7 +42,7 @@ class Grid:
             to the lower cell (the references' rule).
         max_pools: largest number of pools of a domain whose bounds move. A pool has rows with similar bounds;
             within it values are compared by their places between the bounds, see
-            `parzax.lens.logs.pools`. If 0, such a domain has no grid and no importance (the references'
+            `parzax.lens.logs.bounds`. If 0, such a domain has no grid and no importance (the references'
             rule).
         optuna_rounding: whether level sets are sized as in Optuna: ceil(q * N) rows for the raw
             floating-point product, and with ``selection="pareto"`` exactly this number of rows.

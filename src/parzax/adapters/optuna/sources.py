@@ -18,9 +18,9 @@ from parzax.adapters.optuna.distributions import Parameter
 from parzax.adapters.optuna.settings import Settings
 from parzax.adapters.optuna.storage import StudyRecord, read_studies, recorded
 from parzax.adapters.optuna.trials import observations_from_trials
+from parzax.lens._words import listed
 from parzax.lens.logs import Observations
 from parzax.lens.logs.sources import check_log
-from parzax.lens.tables.columns import listed
 from parzax.meta.sources import best_of
 from parzax.samplers import Sampler
 from parzax.space import Space

@@ -8,8 +8,8 @@ import numpy as np
 from parzax.importance import Encoded, Grid
 from parzax.importance.encode import encode_seeds
 from parzax.importance.levels import level_sets
+from parzax.lens.logs.bounds import assign_pools
 from parzax.lens.logs.groups import find_groups
-from parzax.lens.logs.pools import assign_pools
 
 
 def encode_log(
@@ -35,16 +35,7 @@ def encode_log(
         levels=tuple(levels.tolist()), region=region, grid=grid, rows=rows, ranks=ranks,
     )  # fmt: skip
     in_region = encoded.level[:, : obs.n] <= len(levels)
-    return encoded, assign_pools(encoded.codes, obs, grid, in_region) if obs.bounds else {}
-
-
-def first_sets(
-    losses: np.ndarray, weight: np.ndarray, levels: np.ndarray, region: float, raw: bool
-) -> np.ndarray:
-    """(s, n) first level set of each row of s logs, for ascending levels; unusable ``losses`` are NaN."""
-    settings = tuple(levels.tolist()), region, raw, False
-    rows = zip(losses, weight, strict=True)
-    return np.stack([level_sets(loss, w, *settings)[0] for loss, w in rows])
+    return encoded, assign_pools(encoded.codes, obs, grid, in_region)
 
 
 def loss_ranks(losses: np.ndarray, rows: int) -> np.ndarray:

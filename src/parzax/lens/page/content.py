@@ -12,8 +12,7 @@ from parzax._words import plural, visible
 from parzax.lens._palette import PALETTE
 from parzax.lens.page.values import MOST_REGIMES, regime_values, stride
 from parzax.lens.results import ImportanceResult, InteractionResult
-from parzax.lens.results.labels import short_labels, shorten
-from parzax.lens.results.phrases import percent, regime_text, size_text
+from parzax.lens.results.phrases import percent, regime_text, short_labels, shorten, size_text
 from parzax.status import Status
 
 _LABEL, _SHORT, _TITLE, _LINE = 28, 15, 200, 400  # longest texts, in characters
@@ -47,8 +46,8 @@ def content(
     order = np.argsort(result.levels, kind="stable").tolist()
     start, names = order.index(result.usual_level), [visible(name) for name in result.names]
     labels, short = short_labels(names, _LABEL), short_labels(names, _SHORT)
-    mean, error = (np.asarray(x[order], np.float64) for x in result.over_seeds())
-    mean = np.where(result.by_seed(result.is_defined)[:, order].any(axis=0), mean, np.nan)
+    mean, error = (np.asarray(x[order], np.float64) for x in (result.mean, result.standard_error))
+    mean = np.where(result.has_mean[order], mean, np.nan)
     ends = (mean - error, mean + error) if result.n_seeds > 1 else _ends(result, order, mean)
     pale = np.asarray(~result.above[order])
     highest = set(np.argsort(-np.nan_to_num(mean).max(axis=0), kind="stable")[:most].tolist())
@@ -135,8 +134,7 @@ def pairs(interactions: InteractionResult, levels: np.ndarray, names: list[str])
         return None
     nearest = np.abs(levels[:, None] - interactions.levels).argmin(axis=1)
     at, level = np.unique(nearest, return_inverse=True)
-    defined = interactions.by_seed(interactions.is_defined).any(axis=0)
-    mean = np.where(defined, interactions.over_seeds()[0], np.nan)[at][:, kept]
+    mean = np.where(interactions.has_mean, interactions.mean, np.nan)[at][:, kept]
     tables = []
     for q in at.tolist():
         cells, place = interactions.cells(q), {i: number for number, i in enumerate(kept)}

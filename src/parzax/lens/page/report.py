@@ -14,7 +14,7 @@ from parzax.lens.page.content import content
 from parzax.lens.results import ImportanceResult, InteractionResult, cond_ped_anova
 from parzax.lens.results import interactions as pairs_of
 from parzax.lens.results.analysis import candidate_levels
-from parzax.lens.results.resampling import choose_counts
+from parzax.lens.results.uncertainty import choose_counts
 
 MAX_PARAMETERS = 40
 # Parameters whose pairs are computed by default, and the level of pairs besides the usual one.
@@ -102,7 +102,7 @@ def compute_result(source: Any, levels: Any, options: dict[str, Any]) -> Importa
 
 def compute_interactions(source: Any, result: ImportanceResult, options: dict[str, Any]) -> Any:
     """Interactions of the most important parameters of a log; None with fewer than two."""
-    mean = result.over_seeds()[0].max(axis=0)
+    mean = result.mean.max(axis=0)
     names = [result.names[j] for j in np.sort(np.argsort(-mean, kind="stable")[:_PAIRED]) if mean[j] > 0]
     if not isinstance(source, Observations) or len(names) < 2:
         return None

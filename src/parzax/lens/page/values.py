@@ -7,10 +7,8 @@ import numpy as np
 
 from parzax._words import visible
 from parzax.lens.results import ImportanceResult
-from parzax.lens.results.good_values import good_text
-from parzax.lens.results.labels import shorten
-from parzax.lens.results.phrases import number, percent, regime_text
-from parzax.lens.results.result import RegimeDensity
+from parzax.lens.results.phrases import number, percent, regime_text, shorten
+from parzax.lens.results.result import RegimeDensity, good_text
 from parzax.space import Categorical
 
 MOST_REGIMES = 6  # largest number of regimes shown per parameter

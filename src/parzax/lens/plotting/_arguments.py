@@ -11,8 +11,8 @@ from parzax import _checks
 from parzax.lens._palette import PALETTE
 from parzax.lens.plotting import _axes, _text
 from parzax.lens.results import ImportanceResult
-from parzax.lens.results.base import mean_and_error
-from parzax.lens.tables.roles import suggest
+from parzax.lens.results.result import mean_and_error
+from parzax.lens.tables.table import suggest
 from parzax.samplers import State, Trace
 
 # A line that repeats a colour of the palette gets the next pattern of dashes.
@@ -100,7 +100,7 @@ def choose_look(i: int) -> dict[str, Any]:
 
 def rank_overall(result: ImportanceResult) -> list[str]:
     """Parameter names by importance, averaged over seeds and then over levels."""
-    mean = result.over_seeds()[0].mean(axis=0)
+    mean = result.mean.mean(axis=0)
     return [result.names[j] for j in np.argsort(-mean, kind="stable")]
 
 

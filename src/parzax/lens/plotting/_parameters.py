@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from parzax.lens.plotting import _axes, _text
-from parzax.lens.results.base import mean_and_error
 from parzax.lens.results.phrases import number
+from parzax.lens.results.result import mean_and_error
 from parzax.space import Categorical, Domain, Float, Int, Numeric, Ordinal, Space, Varying
 
 # More values than this are not named one by one; more integers than this keep a domain's log axis.

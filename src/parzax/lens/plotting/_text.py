@@ -6,7 +6,7 @@ from typing import Any
 
 from parzax._words import join_names
 from parzax.lens.results import phrases
-from parzax.lens.results.labels import short_names, shorten
+from parzax.lens.results.phrases import short_names, shorten
 from parzax.space import Categorical, Space
 
 

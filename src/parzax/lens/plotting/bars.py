@@ -11,9 +11,8 @@ from parzax import _checks
 from parzax.lens.plotting import _arguments, _axes, _text
 from parzax.lens.plotting._arguments import Level
 from parzax.lens.results import ImportanceResult
-from parzax.lens.results.base import MOST_SEEDS
-from parzax.lens.results.labels import shorten
-from parzax.lens.results.phrases import regime_text, value_text
+from parzax.lens.results.phrases import regime_text, shorten, value_text
+from parzax.lens.results.result import MOST_SEEDS
 from parzax.space import Domain
 from parzax.status import OF_LEVELS, Status
 

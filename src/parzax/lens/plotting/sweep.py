@@ -12,8 +12,7 @@ from parzax import _checks
 from parzax.importance import importance as relative_importance
 from parzax.lens.plotting import _arguments, _axes, _text
 from parzax.lens.results import ImportanceResult
-from parzax.lens.results.base import MOST_SEEDS, mean_and_error
-from parzax.lens.results.result import seeds_with_data
+from parzax.lens.results.result import MOST_SEEDS, mean_and_error, seeds_with_data
 from parzax.lens.results.uncertainty import Uncertainty
 from parzax.status import Status
 
@@ -45,7 +44,7 @@ def importance_sweep(
     ribbon is. p-values are not adjusted for the number of levels: among many levels, some show noise above
     chance.
     With several seeds a line is the mean, and its ribbon is one standard error to either side. Shares are
-    averaged over the seeds that have an importance at the level (see `ImportanceResult.over_seeds`), raw
+    averaged over the seeds that have an importance at the level (see `ImportanceResult.mean`), raw
     variances over all seeds except those with NO_DATA; the label of the axis says if seeds are left out.
     Hatched bands cover the levels where some seed has the status LOW_DATA, where most seeds have
     REGIME_BOUNDARY for a line, and where all seeds have ALL_ZERO or SAME_SETS. A single level is drawn as
@@ -68,7 +67,7 @@ def importance_sweep(
     names, most = _arguments.choose_names(result, parameters, max_parameters, ranking)
     if parameters is None:
         # Lines that are 0 everywhere are merged, since they would only hide others.
-        most = max(1, min(most, int((result.over_seeds()[0] > 0).any(axis=0).sum())))
+        most = max(1, min(most, int((result.mean > 0).any(axis=0).sum())))
     order = np.argsort(result.levels, kind="stable")
     levels = np.asarray(result.levels, dtype=np.float64)[order]
     data, counts = (x[:, order] for x in _select_data(result, quantity, normalise))
@@ -249,7 +248,7 @@ def importance_over_weights(
     # All results have the same levels and names.
     one = _arguments.check_result(ordered[0])
     index = _arguments.find_level(one, level).number
-    overall = np.mean([result.over_seeds()[0][index] for result in ordered], axis=0)
+    overall = np.mean([result.mean[index] for result in ordered], axis=0)
     ranking = [one.names[j] for j in np.argsort(-overall, kind="stable")]
     names, most = _arguments.choose_names(one, parameters, max_parameters, ranking)
     short, entries = _text.shorten_names(one.names), []
