@@ -105,7 +105,7 @@ def test_cutoffs():
         np.ones(1),
     ):
         ends, status = find_cutoffs(np.sort(losses), (*levels, 0.98), False)
-        wanted, _, wanted_status = level_sets(losses, losses == losses, None, levels, 0.98, False)
+        wanted, _, wanted_status = level_sets(losses, None, levels, 0.98, False)
         assert ((losses[:, None] > ends).sum(axis=1) == wanted).all()
         assert (status == wanted_status).all()
 

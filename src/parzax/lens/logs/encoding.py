@@ -31,7 +31,7 @@ def encode_log(
     weight = None if obs.weight is None else obs.weight.reshape(shape)
     values, regime = (x.reshape(*shape, len(obs.space)) for x in (obs.values, obs.regime))
     encoded = encode_seeds(
-        obs.space, values, regime, losses, ~np.isnan(losses), weight, find_groups(obs),
+        obs.space, values, regime, losses, weight, find_groups(obs),
         levels=tuple(levels.tolist()), region=region, grid=grid, rows=rows, ranks=ranks,
     )  # fmt: skip
     in_region = encoded.level[:, : obs.n] <= len(levels)
@@ -42,6 +42,6 @@ def loss_ranks(losses: np.ndarray, rows: int) -> np.ndarray:
     """(s, rows) int32 number of usable rows with a smaller loss; ``rows`` for rows that are left out."""
     ranks = np.full((len(losses), rows), rows, np.int32)
     for rank, loss in zip(ranks, losses, strict=True):
-        places = level_sets(loss, ~np.isnan(loss), None, (0.5,), 1.0, False)[1]
+        places = level_sets(loss, None, (0.5,), 1.0, False)[1]
         rank[: len(loss)] = np.where(np.isnan(loss), rows, places)
     return ranks

@@ -41,8 +41,8 @@ _DRAWS, _DRAWS_PER_PAIR = 1000, 20
 _MOST_COUNTS = 1 << 24
 # Up to so many counts the work of an analysis is small, or middling.
 _SMALL, _MIDDLING = 1 << 13, 1 << 16
-# With more cells of rows than this, a program without all optimisations takes several times as long.
-_MOST_ROWS = 1 << 17
+# With more cells of rows than this, a program without all optimisations takes twice as long.
+_MOST_ROWS = 1 << 18
 
 
 def cond_ped_anova(
@@ -317,7 +317,7 @@ def estimate_batch(encoded: Encoded, how: How) -> Importance:
     It is one dispatch; more seeds than fit `_MOST_COUNTS` are computed in chunks of one size. The program
     depends only on shapes, layout, ``how``, and the order of the levels.
     """
-    log = replace(without_values(encoded), rank=None)
+    log = without_values(encoded, rank=None)
     n_seeds, n_counts = len(encoded.level), (len(encoded.levels) + 2) * encoded.layout.n_columns
     n_chunks = min(math.ceil(n_seeds * n_counts / _MOST_COUNTS), n_seeds)
     if n_chunks > 1:

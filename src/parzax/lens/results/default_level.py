@@ -55,7 +55,7 @@ def choose_level(
     settings, m = (tuple(levels.tolist()), region, raw, False), len(levels)
     sizes = np.zeros((len(losses), m + 2))
     for size, loss, weight in zip(sizes, losses, weights, strict=True):
-        first_set = level_sets(loss, ~np.isnan(loss), weight, *settings)[0]
+        first_set = level_sets(loss, weight, *settings)[0]
         size[:] = np.bincount(first_set, weight, m + 2).cumsum()
     shares = 1.0 if raw else configuration_shares(obs, losses)[:, None]
     n_target, n_region = (sizes * shares)[:, :m], (sizes * shares)[:, m]
