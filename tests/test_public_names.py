@@ -75,7 +75,6 @@ PACKAGES = {
         "SourceRows",
         "Stacking",
         "task_kernel",
-        "total_variation",
     },
     "papers": {"c_tpe", "meta_learn_tpe", "mo_tpe", "naive_c_tpe", "authors_meta_learn_tpe", "tpe"},
     "pareto": {

@@ -241,6 +241,8 @@ def attained_corners(runs: Sequence[np.ndarray], level: int) -> np.ndarray:
     objective at most x and second objective at most y (Fonseca and Fleming 1996). At each x every run has a
     smallest y among its points up to x, and the boundary of the region is the ``level``-th smallest of these.
     """
+    if level > len(runs):
+        return np.empty((0, 2))
     x, y = np.concatenate(runs).T
     run = np.repeat(np.arange(len(runs)), [len(points) for points in runs])
     order = np.argsort(x)
