@@ -141,7 +141,7 @@ class Numeric(Domain):
             # A domain of one value has a tiny step: the tolerance is a share of the step, and a large one
             # would accept other values.
             return Cells.stepped(1, self.low, 1e3 * BOUND_SLACK * abs(self.low) or 1e-300)
-        if step is None:
+        if step is None or isinstance(self, Varying):
             return Continuum.between(float(self.low), float(self.high), self.log)
         width = self.high - self.low
         n_steps = int(width // step) if isinstance(self, Int) else round(width / step)
@@ -198,11 +198,6 @@ class Varying(Numeric):
 
     def _check_division(self, step: float) -> None:
         """No check: steps are counted from each row's lower bound, so they need not divide high - low."""
-
-    def _axis(self) -> Axis:
-        if self.low == self.high:
-            return super()._axis()
-        return Continuum.between(float(self.low), float(self.high), self.log)
 
 
 @dataclass(frozen=True, repr=False)
