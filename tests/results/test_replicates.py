@@ -10,7 +10,7 @@ from conftest import OPTUNA, QUICK
 from scipy import stats
 
 import parzax as px
-from parzax.importance.resample import bootstrap_sample, half_sample
+from parzax.importance.resample import half_sample
 from parzax.lens.results import replicates
 
 N, USABLE, CAPACITY = 60, 57, 64
@@ -68,23 +68,6 @@ def test_a_half_sample_is_the_analysis_of_the_log_that_has_its_rows(estimator, t
         assert len(rows) == USABLE // 2
         alone = _analyse(obs.select(np.isin(np.arange(N), rows)), LEVELS, region=0.9, **estimator)
         assert alone.variance.any()
-        np.testing.assert_allclose(result.uncertainty.sampled[i], alone.variance, rtol=1e-9, atol=1e-13)
-
-
-@pytest.mark.slow
-def test_a_bootstrap_sample_is_the_analysis_of_the_log_with_its_weights():
-    obs, key, b = _log(), jax.random.key(4), 4
-    how = {"n_resamples": b, "n_shuffles": 0, "resampling": "bootstrap", "key": key}
-    result = _analyse(obs, LEVELS, **how)
-    with jax.enable_x64(True):
-        weight = _weights(bootstrap_sample, key, b, USABLE)
-    order = np.argsort(obs.losses[:, 0], kind="stable")
-    for i in range(b):
-        times = np.zeros(N)
-        times[order] = weight[i, :N]
-        assert times.sum() == USABLE
-        weighted = px.Observations.from_arrays(obs.space, obs.values, obs.losses[:, 0], weight=times)
-        alone = _analyse(weighted, LEVELS)
         np.testing.assert_allclose(result.uncertainty.sampled[i], alone.variance, rtol=1e-9, atol=1e-13)
 
 
@@ -163,7 +146,6 @@ def test_whole_weights_are_repeated_rows():
         ({"n_resamples": -1}, "n_resamples must be a whole number of at least 0, got -1"),
         ({"n_resamples": 2.5}, "n_resamples"),
         ({"n_resamples": 10, "n_shuffles": True}, "n_shuffles"),
-        ({"n_resamples": 10, "resampling": "jackknife", "key": 0}, "resampling"),
         ({"n_resamples": 10, "key": 3}, "key must be a typed key"),
     ],
 )

@@ -13,7 +13,7 @@ import parzax as px
 from parzax.lens.results.uncertainty import Uncertainty, holm
 
 
-def _known(sampled, variance, method="half-sampling", p=None, n_rows=100, n_fewer=30):
+def _known(sampled, variance, p=None, n_rows=100, n_fewer=30):
     sampled, variance = np.asarray(sampled, float), np.asarray(variance, float)
     p = np.full(variance.shape, np.nan) if p is None else np.asarray(p)
     shape, target = variance.shape[:-2], np.full((*variance.shape, 1), n_fewer)
@@ -22,7 +22,7 @@ def _known(sampled, variance, method="half-sampling", p=None, n_rows=100, n_fewe
         target, 10 * target[..., 0, :, :], np.zeros((*shape, 1, 1)), np.zeros(variance.shape, np.int32),
     )  # fmt: skip
     spread, rows = np.ones(shape), np.full(shape, n_rows)
-    return Uncertainty(sampled, estimates, p, spread, rows, rows, 999, method, False)
+    return Uncertainty(sampled, estimates, p, spread, rows, 999, False)
 
 
 def _recentred(whole: np.ndarray, sampled: np.ndarray, spread: float = 1.0) -> np.ndarray:
@@ -53,12 +53,6 @@ def test_intervals_of_half_samples_are_quantiles_of_recentred_ones():
     np.testing.assert_allclose(known.interval_of(1, [0, 2]), np.clip(np.quantile(draws, [0.05, 0.95]), 0, 1))
     wider = replace(known, spread=np.asarray(1.5))
     np.testing.assert_allclose(wider.draws, _recentred(variance, sampled, 1.5))
-
-
-def test_intervals_of_bootstrap_samples_are_their_quantiles():
-    sampled = np.random.default_rng(0).gamma(3, size=(500, 1, 3))
-    known = _known(sampled, np.ones((1, 3)), method="bootstrap")
-    np.testing.assert_allclose(known.variance_interval[0, :, 1], np.quantile(sampled[:, 0], 0.95, axis=0))
 
 
 def test_ranks_are_those_of_the_draws():

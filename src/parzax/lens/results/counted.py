@@ -3,13 +3,15 @@
 from dataclasses import replace
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float, Shaped
 
-from parzax.importance import Counts, Encoded, estimate
+from parzax.importance import Counts, estimate
 from parzax.lens.logs import ImportReport
-from parzax.lens.results.replicates import draw_replicates
+from parzax.lens.results.replicates import UNIT, shuffled_counts
 from parzax.lens.results.result import ImportanceResult, Method
-from parzax.lens.results.uncertainty import SHUFFLES, Uncertainty, default_shuffles, p_values
+from parzax.lens.results.uncertainty import SHUFFLES, default_shuffles, p_values
 
 # NumPy draws shuffles of fewer rows than this.
 _MOST_SHUFFLED = 10**9
@@ -30,19 +32,18 @@ def analyse_counts(
     how = {"reference": reference, "balance": balance, "uniform_when_undefined": uniform}
     estimates = estimate(counts, divergence, **how)
     result = ImportanceResult(estimates, counts.space, levels, counts.region, report, goal, (), method)
-    n_rows = np.asarray(counts.counts[-1, : counts.layout.n_codes[0]].sum())
-    if not tested or n_rows >= _MOST_SHUFFLED:
+    if not tested or result.n_region >= _MOST_SHUFFLED:
         return result
-    n_shuffles = default_shuffles(SHUFFLES, len(counts.space))
-    # Samples would need rows; one that is in no set stands for all.
-    d, q = len(counts.space), len(levels)
-    codes, nowhere = np.zeros((1, d, 1), np.uint8), np.ones((1, 1), np.int32)
-    settings = counts.layout, counts.levels, counts.region, counts.grid
-    status, one = np.asarray(counts.status)[None], nowhere[:, 0]
-    log = Encoded(codes, nowhere * (q + 1), nowhere, None, None, status, one, None, *settings)
-    how = method.divergence, method.reference, "half-sampling"
-    _, shuffled = draw_replicates(jax.random.key(0), log, counts.counts[None], (0, n_shuffles), *how)
-    p_value = p_values(result.variance[None], shuffled)[0]
-    none, one = np.zeros((0, q, d)), np.ones(())
-    known = Uncertainty(none, estimates, p_value, one, n_rows, n_rows, n_shuffles, balance=method.balance)
+    n, log = default_shuffles(SHUFFLES, len(counts.space)), jax.tree.map(jnp.asarray, counts)
+    ascending = np.argsort(levels, kind="stable")
+    sets, words = counts.counts[[*ascending, len(levels)]], jax.random.key_data(jax.random.key(0)).tolist()
+    shuffled = [shuffled_counts([*words, 0, start], sets, counts, UNIT) for start in range(0, n, UNIT)]
+    places = [*np.argsort(ascending), len(levels)]
+
+    def variance(shuffled: Shaped[Array, "q1 w"]) -> Float[Array, "q d"]:
+        return estimate(replace(log, counts=shuffled), divergence, **how).variance
+
+    variances = jax.lax.map(variance, jnp.asarray(np.concatenate(shuffled)[:n, places]), batch_size=UNIT)
+    p_value = p_values(result.variance[None], np.asarray(variances)[None])[0]
+    known = replace(result.uncertainty, p_value=p_value, n_rows=result.n_region, n_shuffles=n)
     return replace(result, sampled=known)
