@@ -87,8 +87,8 @@ def sum_part(
     if sampled is None:
         return mean, mean - error, mean + error, np.ones(mean.shape, bool)
     # An importance of 0 is not above chance, whether it was tested or not.
-    above = sampled.any_above_chance(slice(None), columns) & (mean > 0)
-    return mean, *sampled.interval_of(slice(None), columns), above
+    ends, above = sampled.interval_of(columns)
+    return mean, *ends.reshape(-1, 2).T, above.reshape(-1) & (mean > 0)
 
 
 def get_uncertainty(result: ImportanceResult) -> Uncertainty | None:

@@ -5,15 +5,14 @@
 """
 
 import abc
-import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from importlib.util import find_spec
 from itertools import groupby
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 from unicodedata import combining, east_asian_width
 
@@ -25,13 +24,12 @@ from parzax import _checks
 from parzax._compile import compiled
 from parzax._html import table as html_table
 from parzax._words import join_names, plural, visible
-from parzax.divergence import AbstractDivergence, Explained, Pearson, RegimeCounts
+from parzax.divergence import AbstractDivergence, Explained, RegimeCounts
 from parzax.importance import Grid, Importance, Interactions
 from parzax.importance.estimate import How
 from parzax.importance.flags import few_rows
 from parzax.importance.layout import Block, cell_values, layout
 from parzax.kernels import AbstractKernel
-from parzax.lens._files import UNREADABLE
 from parzax.lens.logs import ImportReport
 from parzax.lens.logs.bounds import span_text
 from parzax.lens.results.uncertainty import SIGNIFICANCE, TOLERANCE, Uncertainty, holm
@@ -58,12 +56,7 @@ _NOT_TESTED = int(NOT_COMPARED | Status.NO_DATA | Status.ALL_EQUAL | Status.SAME
 _UNDEFINED = Status.NEVER_TOGETHER | Status.UNIDENTIFIABLE | Status.NO_DATA
 _PAIR_NAME = 20  # longest name of a parameter in the label of a pair
 _CHOICES_SHOWN, _TEXT = 6, 120  # number of choices, and of characters, of good values in a line
-# Files of `save`: version of the format, prefix of the uncertainty's arrays, names of the estimates' arrays.
-_FORMAT, _SAMPLED = 2, "uncertainty_"
-_ARRAYS = tuple(x.name for x in fields(Importance))
 _EXPLAINED, _GRID = Explained(), Grid()
-# Divergences that a file can hold.
-_DIVERGENCES = {kind.__name__: kind for kind in (Explained, Pearson)}
 
 
 def attributes(*names: str) -> Any:
@@ -741,62 +734,6 @@ class ImportanceResult(AbstractResult):
         """The result as JSON values; see `AbstractResult.to_dict`. The good values are of the level shown."""
         return super().to_dict() | {"good_values": [good._asdict() for good in self.good_values()]}
 
-    def save(self, path: str | Path) -> None:
-        """Write the result to one ``.npz`` file (arrays and JSON text, no pickles).
-
-        Raises:
-            ValueError: for a divergence that is not parzax's.
-        """
-        known = self.uncertainty
-        divergence: Any = self.method.divergence
-        if _DIVERGENCES.get(name := type(divergence).__name__) is not type(divergence):
-            raise ValueError(f"a file cannot hold the divergence {divergence!r}, which is not parzax's.")
-        meta = {
-            "format": _FORMAT,
-            "space": json.loads(self.space.to_json()),
-            "region": self.region,
-            "method": [[name, asdict(divergence)], asdict(self.method.grid), self.method.reference],
-            "report": asdict(self.report),
-            "goal": self.goal,
-            "facts": list(self.facts),
-            "learned": bool(self.learned()),
-            "uncertainty": {name: getattr(known, name) for name in Uncertainty.SETTINGS},
-        }
-        arrays = {name: getattr(self, name) for name in (*_ARRAYS, "levels")}
-        arrays |= {_SAMPLED + name: getattr(known, name) for name in Uncertainty.ARRAYS}
-        with open(path, "wb") as file:
-            np.savez_compressed(file, meta=np.asarray(json.dumps(meta)), **arrays)
-
-    @classmethod
-    def load(cls, path: str | Path) -> "ImportanceResult":
-        """Read a file written by `save`; nothing in it is executed.
-
-        Raises:
-            ValueError: if the file is missing, truncated, or not such a file.
-        """
-        with _checks.explain(f"cannot read an importance result from {str(path)!r}", UNREADABLE):
-            # The file is opened here because np.load would leave a truncated file open.
-            with open(path, "rb") as file, np.load(file, allow_pickle=False) as data:
-                stored = dict(data)
-            meta = json.loads(str(stored["meta"]))
-            if meta["format"] != _FORMAT:
-                raise ValueError(f"format {meta['format']} is not {_FORMAT}")
-            space, levels = Space.from_json(meta["space"]), stored["levels"]
-            for name in ("variance", "inter", "unweighted", "status"):
-                if stored[name].shape[-2:] != (len(levels), len(space)):
-                    wanted = f"(..., {len(levels)}, {len(space)})"
-                    raise ValueError(f"{name} has shape {stored[name].shape}, not {wanted}")
-            (name, settings), grid, reference = meta["method"]
-            method = Method(_DIVERGENCES[name](**settings), Grid(**grid), reference)
-            arrays = {name: stored[name] for name in _ARRAYS}
-            estimates = Importance(**arrays)
-            arrays = {name: stored[_SAMPLED + name] for name in Uncertainty.ARRAYS}
-            known = Uncertainty(**arrays, estimates=estimates, **meta["uncertainty"])
-            lists = {key: tuple(value) for key, value in meta["report"].items() if isinstance(value, list)}
-            report, learned = ImportReport(**(meta["report"] | lists)), bool(meta["learned"])
-            how = meta["goal"], tuple(meta["facts"]), method, known, lambda: learned
-            return cls(estimates, space, levels, float(meta["region"]), report, *how)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class InteractionResult(AbstractResult):
@@ -1165,46 +1102,29 @@ def shorten(text: str, length: int) -> str:
 
 
 def short_names(names: Sequence[str], length: int) -> dict[str, str]:
-    """Each name in about ``length`` characters, longer only as far as needed to keep all different.
+    """Each name in about ``length`` characters, so that all stay different.
 
-    The middle of a long name is left out. If that would make two names equal, their common parts are left out
-    instead.
+    The middle of a long name is left out. If that would make names equal, the beginning that they share is
+    left out instead. A name that would still look like another one is written in full.
     """
     labels = {name: shorten(name, length) for name in names}
-    width, longest = length, max(map(len, labels), default=0)
-    while len(set(labels.values())) < len(labels):
-        alike = groupby(sorted(labels, key=labels.__getitem__), labels.__getitem__)
-        for group in [list(group) for _, group in alike]:
-            if len(group) > 1:
-                labels |= _differences(group, width)
-        if width >= longest:
-            break
-        width = min(width + max(width // 4, 1), longest)
-    return labels
+    alike = groupby(sorted(labels, key=labels.__getitem__), labels.__getitem__)
+    for group in [list(group) for _, group in alike]:
+        columns = enumerate(zip(*group, strict=False))
+        shared = next((i for i, letters in columns if len(set(letters)) > 1), min(map(len, group)))
+        start = shared - length // 2
+        if len(group) > 1 and start > 0:
+            labels |= {name: "…" + _head(name[start:], length - 1) for name in group}
+    uses = Counter(labels.values())
+    return {name: label if uses[label] == 1 else name for name, label in labels.items()}
+
+
+def _head(text: str, length: int) -> str:
+    """The first characters of a text, with an ellipsis if any are left out."""
+    return text if len(text) <= length else text[: length - 1] + "…"
 
 
 def short_labels(names: Sequence[str], length: int) -> list[str]:
     """`short_names` of the visible names, in their order."""
     shown = [visible(name) for name in names]
     return list(map(short_names(shown, length).__getitem__, shown))
-
-
-def _differences(group: list[str], length: int) -> dict[str, str]:
-    """The part in which the names differ, with as much text around it as fits."""
-    before = _common(group)
-    after = min(_common([name[::-1] for name in group]), min(map(len, group)) - before)
-    out = {}
-    for name in group:
-        spare = max(length - 2 - (len(name) - before - after), 0)
-        right = min(after, spare - min(before, spare // 2))
-        start, stop = max(before - spare + right, 0), len(name) - after + right
-        text = ("…" if start else "") + name[start:stop] + ("…" if stop < len(name) else "")
-        # Replacing a single character by an ellipsis saves nothing.
-        out[name] = name if len(name) <= max(length, len(text)) else shorten(text, length)
-    return out
-
-
-def _common(names: list[str]) -> int:
-    """Number of leading characters that all names share; the first and the last in order differ most."""
-    first, last = min(names), max(names)
-    return next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))

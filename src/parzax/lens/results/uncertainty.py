@@ -65,10 +65,6 @@ class Uncertainty:
     n_shuffles: int = 0
     balance: bool = True
 
-    # Fields that a file stores: arrays that the result does not have itself, and settings as JSON.
-    ARRAYS: ClassVar = ("sampled", "p_value", "spread", "n_rows")
-    SETTINGS: ClassVar = ("n_shuffles", "balance")
-
     level: ClassVar[float] = 0.9  # nominal coverage of the intervals
 
     @cached_property
@@ -160,27 +156,17 @@ class Uncertainty:
         needed = np.asarray(self.n_rows)[..., None] * np.square(self.margin / tolerance)
         return np.where(self.n_fewer > least, needed, np.nan)
 
-    def interval_of(self, level: Any, parameters: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Low and high end of the interval of the summed importance of some parameters of a single log.
+    def interval_of(self, parameters: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """(..., q, 2) ends of the interval of a sum of importances, and (..., q) whether it is above chance.
 
-        Like `importance_interval`, it holds 0 if none of them is above chance.
-
-        Args:
-            level: index of a level, or a slice of them.
-            parameters: indices of parameters.
+        Like `importance_interval`, it holds 0 unless one of the ``parameters`` (indices) is above chance. If
+        none was tested, the sum counts as above chance.
         """
         share, sampled = (x[..., parameters].sum(axis=-1) for x in (self.estimates.importance, self._shares))
-        draws, q = np.clip(self._recentred(share, sampled), 0, 1), self.estimates.variance.shape[-2]
-        chance = ~self.any_above_chance(level, parameters)
-        ends = self._interval(draws.reshape(len(draws), q)[:, level])
-        ends = self._reaching(ends, share.reshape(q)[level], chance)
-        return ends[..., 0], ends[..., 1]
-
-    def any_above_chance(self, level: Any, parameters: Any) -> np.ndarray:
-        """Whether any of ``parameters`` of a single log is above chance; True if none was tested."""
-        p = self.p_adjusted.reshape(self.p_value.shape[-2:])[level][..., parameters]
-        tested = ~np.isnan(p).all(axis=-1)
-        return np.asarray(~tested | (p <= SIGNIFICANCE).any(axis=-1))
+        p = self.p_adjusted[..., parameters]
+        above = np.asarray(np.isnan(p).all(axis=-1) | (p <= SIGNIFICANCE).any(axis=-1))
+        ends = self._interval(np.clip(self._recentred(share, sampled), 0, 1))
+        return self._reaching(ends, share, ~above), above
 
     @staticmethod
     def _reaching(ends: np.ndarray, estimate: np.ndarray, chance: np.ndarray) -> np.ndarray:
