@@ -117,16 +117,10 @@ def test_two_studies_of_one_file(capsys):
     for seed, name in enumerate("ab"):
         study = optuna.create_study(storage="sqlite:///s.db", study_name=name)
         values = np.random.default_rng(seed).uniform(size=(60, 2)).tolist()
-        study.add_trials(
-            [
-                optuna.trial.create_trial(
-                    params=dict(zip(distributions, row, strict=True)),
-                    distributions=distributions,
-                    value=row[seed],
-                )
-                for row in values
-            ]
-        )
+        for row in values:
+            params = dict(zip(distributions, row, strict=True))
+            create = optuna.trial.create_trial
+            study.add_trial(create(params=params, distributions=distributions, value=row[seed]))
     quick = ["--level", "0.3", "--resamples", "0"]
     status, out, err = run(capsys, "compare", "s.db", "s.db", "--study", "a", "b", *quick)
     assert (status, err) == (0, "")

@@ -333,7 +333,9 @@ class AbstractResult(abc.ABC):
         shape = self.estimates.variance.shape
         seeds = np.arange(self.n_seeds).reshape(*shape[:-2], 1, 1)
         columns = {"seed": seeds} if len(shape) > 2 else {}
-        columns |= {"level": self.levels[:, None], **self._columns(), "status": self.status}
+        columns |= {"level": self.levels[:, None], **self._columns()}
+        columns |= {"n_target": self.n_target[..., None], "n_region": self.n_region[..., None, None]}
+        columns["status"] = self.status
         columns = {name: np.broadcast_to(x, shape).flatten() for name, x in columns.items()}
         names = [Status(bits).name if bits else "" for bits in columns["status"].tolist()]
         return columns | {"status_names": np.array(names, dtype=object)}
@@ -727,8 +729,7 @@ class ImportanceResult(AbstractResult):
         ends = {"importance": known.importance_interval, "variance": known.variance_interval}
         columns |= {f"{name}_low": x[..., 0] for name, x in ends.items()}
         columns |= {f"{name}_high": x[..., 1] for name, x in ends.items()}
-        columns |= {"p_value": known.p_value, "p_adjusted": known.p_adjusted}
-        return columns | {"n_target": self.n_target[..., None], "n_region": self.n_region[..., None, None]}
+        return columns | {"p_value": known.p_value, "p_adjusted": known.p_adjusted}
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON values; see `AbstractResult.to_dict`. The good values are of the level shown."""
@@ -824,9 +825,7 @@ class InteractionResult(AbstractResult):
         columns = {name: getattr(self, name) for name in ("importance", "variance", "joint")}
         columns |= {"main_first": self.main[..., 0], "main_second": self.main[..., 1]}
         columns |= {"p_value": self.p_value, "p_adjusted": self.p_adjusted}
-        columns |= {"n_active": self.n_active[..., None, :], "n_target": self.n_target[..., None]}
-        columns |= {"n_region": self.n_region[..., None, None]}
-        return {"first": first, "second": second, **columns}
+        return {"first": first, "second": second, **columns, "n_active": self.n_active[..., None, :]}
 
     def cells(self, level: int) -> dict[str, list[str]]:
         """Importance, p, rows with both parameters active and remarks of each pair at a level."""
