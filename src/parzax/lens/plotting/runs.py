@@ -13,7 +13,7 @@ from parzax import _checks
 from parzax._words import plural
 from parzax.lens.plotting import _axes
 from parzax.lens.plotting._arguments import Look, check_runs, choose_look, get_signs
-from parzax.lens.results.phrases import size_text
+from parzax.lens.results.result import size_text
 from parzax.pareto import non_domination_rank
 from parzax.samplers import Trace
 
