@@ -53,14 +53,14 @@ def test_scores_of_a_wrong_shape():
 
 @pytest.mark.parametrize("given", [("up",), (), 2])
 def test_directions_of_a_composed_sampler(given):
-    parts = SPACE, ONE.split, ONE.smoothing, px.acquisition.Ratio()
+    parts = SPACE, ONE.split, ONE.smoothing, px.acquisition.Relative()
     with pytest.raises((TypeError, ValueError), match="direction"):
         Sampler(*parts, directions=given)
 
 
 def test_a_direction_alone_is_that_of_one_objective():
     """Catches the letters of a word taken for eight objectives."""
-    sampler = Sampler(SPACE, ONE.split, ONE.smoothing, px.acquisition.Ratio(), directions="maximize")
+    sampler = Sampler(SPACE, ONE.split, ONE.smoothing, px.acquisition.Relative(), directions="maximize")
     assert sampler.directions == ("maximize",)
 
 
@@ -75,7 +75,7 @@ def test_masked_candidates_score_nothing():
 
 def test_kernels_of_unknown_parameters():
     smoothing = px.density.Smoothing(px.bandwidth.Scott(), 0.8, kernels={"nope": object})
-    sampler = Sampler(SPACE, px.tpe(SPACE).split, smoothing, px.acquisition.Ratio())
+    sampler = Sampler(SPACE, px.tpe(SPACE).split, smoothing, px.acquisition.Relative())
     with pytest.raises(ValueError, match="no parameter 'nope'"):
         sampler.status(sampler.init())
 
