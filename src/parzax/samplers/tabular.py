@@ -1,5 +1,6 @@
 """`Tabular`: benchmark tables as problems; an evaluation reads a row of the table."""
 
+from functools import lru_cache
 from typing import Any
 
 import equinox as eqx
@@ -58,23 +59,18 @@ class Tabular(AbstractProblem):
         A value of an ordinal parameter is replaced by the nearest one (on the log axis for a log parameter),
         so values in float32 are found too.
         """
-        x = _checks.floating_array("x", x)[None]
-        frame = self.space.frame(x.dtype)
-        nearest, exact = frame.nearest(x), frame.encode(x)
-        is_ordinal = np.array([isinstance(domain, Ordinal) for (domain,) in self.space.domains])
-        valid = jnp.where(is_ordinal[None], nearest.valid, exact.valid).all()
-        row = jnp.ravel_multi_index(nearest.index[0], self._sizes, mode="clip")
-        return jnp.where(valid, row.astype(jnp.int32), -1)
+        x = _checks.floating_array("x", x)
+        limits, strides, n_codes = _lattice(self.space)
+        choice = jnp.sum(x[:, None] > jnp.asarray(limits, dtype=x.dtype), axis=1, dtype=jnp.int32)
+        code = (x >= 0) & (x < n_codes.astype(x.dtype)) & (x == jnp.floor(x))
+        valid = jnp.all(jnp.where(n_codes > 0, code, ~jnp.isnan(x)))
+        return jnp.where(valid, jnp.sum(choice * strides, dtype=jnp.int32), -1)
 
     def decode(self, row: Any) -> Float[Array, " d"]:
         """Configuration (d,) of a row from 0 to n - 1, in native units, with categories as codes."""
-        choices = jnp.unravel_index(jnp.asarray(row), self._sizes)
+        choices = jnp.unravel_index(jnp.asarray(row), [d[0].n_values for d in self.space.domains])
         pairs = zip(self.space.domains, choices, strict=True)
         return jnp.stack([jnp.asarray(domain.list_values())[choice] for (domain,), choice in pairs])
-
-    @property
-    def _sizes(self) -> tuple[int, ...]:
-        return tuple(int(domain.n_values or 0) for (domain,) in self.space.domains)
 
     def _evaluate(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Evaluation:
         row, seed = self.encode(x), 0
@@ -86,3 +82,18 @@ class Tabular(AbstractProblem):
             seed = jnp.clip(seed, 0, jnp.maximum(n - 1, 0))
         losses, excess = (jnp.where(exists, a[row, seed], jnp.nan) for a in (self.losses, self.excess))
         return losses, excess
+
+
+@lru_cache(maxsize=64)
+def _lattice(space: Space) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Limits (d, k) between neighbouring values, strides (d,), numbers of codes (d,) (0 for an ordinal)."""
+    sizes = [int(domain.n_values or 0) for (domain,) in space.domains]
+    limits = np.full((len(sizes), max(max(sizes) - 1, 1)), np.inf)
+    for d, (domain,) in enumerate(space.domains):
+        values = domain.list_values()
+        lower, upper = values[:-1], values[1:]
+        log = isinstance(domain, Ordinal) and domain.log
+        limits[d, : len(lower)] = np.sqrt(lower * upper) if log else (lower + upper) / 2
+    strides = np.cumprod([1, *sizes[:0:-1]])[::-1]
+    n_codes = [0 if isinstance(d, Ordinal) else n for (d,), n in zip(space.domains, sizes, strict=True)]
+    return limits, strides.astype(np.int32), np.array(n_codes, np.int32)
