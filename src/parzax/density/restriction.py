@@ -166,8 +166,9 @@ def given_rest(space: Space, values: Mapping[str, Any]) -> tuple[Space | None, d
     for name in (name for name in space.order if name not in values):
         possible: dict[int, Domain] = {}
         for i, domain in enumerate(space[name]):
-            undecided = tuple(condition for condition in domain.conditions if condition.parent in left)
-            if all(is_met(condition) for condition in domain.conditions if condition not in undecided):
+            conditions: Any = domain.conditions  # none of a density is `Recorded`
+            undecided = tuple(condition for condition in conditions if condition.parent in left)
+            if all(is_met(condition) for condition in conditions if condition not in undecided):
                 possible[i] = replace(domain, when=undecided)
                 if not undecided:
                     break
