@@ -113,7 +113,7 @@ def _hermite_sum(m: Real, h: Real) -> Real:
     # The first omitted term is He_16 h^16/17! <= 2e-18, or He_12 h^12/13! <= 2e-11, for narrow intervals.
     for k in range(1, 8 if m.dtype == jnp.float64 else 6):
         previous, current = current, x * current - (2 * k - 1) * y * previous
-        total = total + current / math.factorial(2 * k + 1)
+        total = total + current * (1 / math.factorial(2 * k + 1))
         previous, current = current, x * current - 2 * k * y * previous
     return total
 

@@ -68,7 +68,6 @@ class Frame:
     parameter: Int[Any, " s"]  # parameter of each slot; the slots of a parameter are adjacent
     regime: Int[Any, " s"]  # number of each slot's regime
     first: Int[Any, " d"]  # the first slot of each parameter
-    is_parent: Bool[Any, " d"]  # whether some condition depends on the parameter
     counted: Bool[Any, " s"]  # whether a slot has discrete values; else it is on a continuum
     # Axes with the same structure are stacked into one entry; on the host a list of values is not stacked.
     axes: tuple[Axis, ...]
@@ -107,7 +106,6 @@ class Frame:
             parameter=parameter,
             regime=np.array([slot.regime for slot in slots]),
             first=np.searchsorted(parameter, columns),
-            is_parent=np.isin(columns, parameter[tests["tested"]] if tests else []),
             counted=counted,
             axes=tuple(stack_axes([axes[s] for s in group], dtype) for group in groups.values()),
             which=tuple(np.array(group) for group in groups.values()),
