@@ -217,8 +217,6 @@ def _read(
         members = trial if members is None and given.per_trial == "all" else members
     keep = reasons == ""
     at_steps = trials.compare_steps(str(form.step), steps, allowed, keep) if given.per_trial == "last" else ""
-    others = [c for c in table.names if c not in (*aside, *parameters) and form.parameter_of(c) is None]
-    order = trials.find_order(others, numbers_of, keep)
 
     # The space and the values.
     columns = {name: table.read(column) for name, column in column_of.items()}
@@ -249,7 +247,7 @@ def _read(
     obs = check_rows(
         space, values, objectives, directions, regime, limits, counts, failed, moving, members, keep
     )
-    facts = {"chosen": chosen, "left_out": tuple(left_out), "steps": at_steps, "order": order}
+    facts = {"chosen": chosen, "left_out": tuple(left_out), "steps": at_steps}
     obs = replace(obs, report=replace(obs.report, objectives=tuple(targets), **facts))
     return obs, reasons, place, tuple(notes)
 

@@ -15,7 +15,7 @@ import pytest
 import parzax as px
 from parzax.importance.levels import level_sets
 from parzax.lens.cli import counted, main
-from parzax.lens.logs.large import find_cutoffs
+from parzax.lens.tables.large import find_cutoffs
 
 LEVELS = [0.5, 0.1, 0.25]
 SPACE = px.Space(
