@@ -201,7 +201,7 @@ def _native_values(block: Any, space: Space, used: np.ndarray) -> np.ndarray:
     if not has_choices and all(kind.is_numeric() for kind in block.dtypes):
         return block.to_numpy()
     table = open_table(block)
-    return encode_columns(space, {name: table.read(name) for name in space.names}, used, {})[0]
+    return encode_columns(space, {name: table.read(name) for name in space.names}, used)
 
 
 def _readable(part: str) -> Any:

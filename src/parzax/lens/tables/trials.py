@@ -1,7 +1,6 @@
 """Rows and trials: how runs ended, which rows are of one trial, and which of them count."""
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from shlex import quote
 
 import numpy as np
@@ -62,9 +61,7 @@ def read_states(column: Column, numbered: Sequence[str] = ()) -> np.ndarray:
 
 def _states(table: Table, name: str) -> list[str]:
     """The state of each label of a column, "" for a label that is none."""
-    with suppress(ValueError):  # text that is no number, such as dates
-        return [_STATES.get(read_letters(label), "") for label in table.read(name).labels]
-    return []
+    return [_STATES.get(read_letters(label), "") for label in table.read(name).labels]
 
 
 # --- rows of a trial -----------------------------------------------------------------------------
