@@ -15,7 +15,7 @@ DATES = pd.date_range("2026-01-01", periods=N, freq="h")
 
 
 def test_what_is_asked_for_is_no_date():
-    """A date that was named as a parameter is left out, as other labels of each row; no name appears twice."""
+    """A named date is left out, as labels of each row are; two columns of one name are an error."""
     df = pd.DataFrame({"lr": LR, "config/lr": LR, "begun": DATES, "value": LOSS})
     obs = px.Observations.from_dataframe(df, directions="minimize", parameters=["lr", "begun"], warn=False)
     assert obs.space.names == ("lr",)
