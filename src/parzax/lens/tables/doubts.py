@@ -29,12 +29,12 @@ class DoubtError(ValueError):
 
     def __init__(self, doubts: Sequence[str], guess: Mapping[str, Any], call: str) -> None:
         self.doubts, self.guess = tuple(doubts), dict(guess)
-        super().__init__(f"{self.reasons} If this guess is right, copy it; else change it: {call}")
+        super().__init__(self.ask(call))
 
-    @property
-    def reasons(self) -> str:
-        """All doubts as one sentence."""
-        return f"The table does not say what its columns are: {'; '.join(self.doubts)}."
+    def ask(self, call: str) -> str:
+        """All doubts, and a call or command to copy that removes them."""
+        reasons = f"The table does not say what its columns are: {'; '.join(self.doubts)}."
+        return f"{reasons} If this guess is right, copy it; else change it: {call}"
 
     def command(self, words: Sequence[str]) -> str:
         """The command with these words, and the options of the guess."""

@@ -116,8 +116,6 @@ def _read(
     Returns the rows, the reason to leave out each row ("" if there is none), the first row of each
     row's trial, and what was inferred.
     """
-    failed = _checks.one_of("failed", given.failed, ("drop", "worst"))
-    fate: str = failed if given.pruned is None else _checks.one_of("pruned", given.pruned, ("drop", "worst"))
     space = given.space
     _checks.instance("space", space, Space | None, "a parzax.Space")
     _checks.one_of("per_trial", given.per_trial, trials.CHOICES)
@@ -148,19 +146,12 @@ def _read(
 
     # Which rows count, by their states and objectives.
     states = None if state is None else trials.read_states(table.read(state), form.states)
-    reasons = _find_reasons(table.n, states, failed, fate, given.exclude or {})
-    _count_dropped(reasons)
-    keep = reasons == ""
-    objectives = _read_numbers(table, targets, keep)
-    if failed == "drop" and states is not None and fate == "worst":
-        # Without an objective only pruned rows can be kept, ranked last.
-        lacking = keep & (states != "PRUNED") & np.isnan(objectives).all(axis=-1)
-        reasons[lacking], keep, failed = "no objective value", keep & ~lacking, "worst"
-        _count_dropped(reasons)
+    reasons, objectives, failed = _choose_rows(table, targets, states, given)
     if states is not None and state not in targets:
         # Rows that failed and are kept have no objective, whatever the table says.
         objectives[states != "COMPLETE"] = np.nan
-    losses, used_rows = np.where(keep[:, None], objectives, np.nan), keep
+    used_rows = reasons == ""
+    losses = np.where(used_rows[:, None], objectives, np.nan)
 
     @cache
     def spelled(column: str) -> tuple[Column, str]:
@@ -400,6 +391,27 @@ def _read_numbers(table: Table, names: Sequence[str], keep: np.ndarray) -> np.nd
         column.as_numbers(keep & numbers.missing())  # raises for words that are no words for a missing value
         arrays.append(numbers.as_numbers(keep))
     return np.stack(arrays, axis=-1)
+
+
+def _choose_rows(
+    table: Table, targets: Sequence[str], states: np.ndarray | None, given: TableOptions
+) -> tuple[np.ndarray, np.ndarray, str]:
+    """Leave out rows by masks and by their states (n,); None for a table without states.
+
+    Returns the reasons (n,), the objectives (n, m), and what happens to the rows that are kept without one.
+    """
+    failed = _checks.one_of("failed", given.failed, ("drop", "worst"))
+    pruned = failed if given.pruned is None else _checks.one_of("pruned", given.pruned, ("drop", "worst"))
+    reasons = _find_reasons(table.n, states, failed, pruned, given.exclude or {})
+    _count_dropped(reasons)
+    keep = reasons == ""
+    objectives = _read_numbers(table, targets, keep)
+    if states is not None and (failed, pruned) == ("drop", "worst"):
+        # Without an objective only pruned rows can be kept, ranked last.
+        reasons[keep & (states != "PRUNED") & np.isnan(objectives).all(axis=-1)] = "no objective value"
+        _count_dropped(reasons)
+        failed = "worst"
+    return reasons, objectives, failed
 
 
 def _find_reasons(
