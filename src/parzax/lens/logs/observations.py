@@ -126,7 +126,8 @@ class Observations:
         failing = ~(losses < np.inf)
         losses = np.where(failing, np.inf if failed == "worst" else np.nan, losses)
         # Rows of weight 0 are checked too: `with_weight` may bring them back.
-        used = np.ones(shape, dtype=bool) if keep is None else row_mask("keep", keep, shape)
+        used = np.ones(shape, dtype=bool) if keep is None else np.asarray(keep, bool)
+        _checks.check_shape("keep", used, *shape)
         losses = np.where(used[..., None], losses, np.nan)
         if failed == "drop":
             used = used & ~failing.all(axis=-1)
