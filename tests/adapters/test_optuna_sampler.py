@@ -24,7 +24,7 @@ from optuna.trial import TrialState
 import parzax as px
 from parzax.adapters.optuna import sampler as sampler_module
 from parzax.adapters.optuna.history import _loss
-from parzax.adapters.optuna.settings import OPTUNAS
+from parzax.adapters.optuna.sampler import OPTUNAS
 
 TPESampler = px.adapters.optuna.TPESampler
 NUMERIC = [
@@ -573,12 +573,12 @@ def test_a_preset_of_ones_own():
         (
             {"gamma": len},
             TypeError,
-            r"^gamma is a setting of the preset: .*partial\(parzax.tpe, split=parzax.Split\(gamma=\.\.\.\)\)",
+            r"^gamma is no argument; .*partial\(PRESET, split=parzax.Split\(gamma=\.\.\.\)\)",
         ),
         (
             {"n_samples": 10},
             TypeError,
-            "^n_samples is a setting.*meta_learn_tpe, task_weights=.*Comparison.n_samples=",
+            "^n_samples is no argument.*Comparison.n_samples=",
         ),
         ({"directions": "maximize"}, TypeError, "^directions is no argument"),
         ({"weights": len}, TypeError, "^weights is no argument.*ages="),

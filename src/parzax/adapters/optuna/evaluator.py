@@ -11,7 +11,7 @@ from optuna.trial import TrialState
 
 from parzax import _checks
 from parzax.adapters.optuna.storage import StudyRecord
-from parzax.adapters.optuna.trials import Target, observations, parameter_names
+from parzax.adapters.optuna.studies import Target, observations, parameter_names
 from parzax.divergence import AbstractDivergence, Pearson
 from parzax.importance import Grid
 from parzax.lens.results import cond_ped_anova
