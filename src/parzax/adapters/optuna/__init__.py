@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from parzax.adapters.optuna.sampler import TPESampler
-from parzax.adapters.optuna.storage import is_optuna_file, study_names
+from parzax.adapters.optuna.storage import is_optuna_file
 from parzax.adapters.optuna.studies import observations, sources
 
 if TYPE_CHECKING:
@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CondPedAnovaImportanceEvaluator", "TPESampler", "is_optuna_file", "observations", "sources",
-    "study_names",
 ]  # fmt: skip
 
 

@@ -99,10 +99,9 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
             ValueError: a name that no complete trial has.
             ImportError: four objectives or more, without moocore (``parzax[pareto]``).
         """
-        if params is not None and not isinstance(params, (list, tuple)):
+        names = () if params is None else params
+        if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
             raise TypeError(f"params must be a list of names, got {params!r}.")
-        if not all(isinstance(name, str) for name in params or ()):
-            raise TypeError(f"params must hold names (strings), got {params!r}.")
         trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         names = parameter_names(trials)
         if missing := [repr(name) for name in params or () if name not in names]:

@@ -40,16 +40,6 @@ def is_optuna_file(path: str | Path) -> bool:
     return False
 
 
-def study_names(path: str | Path) -> list[str]:
-    """Names of the studies in an sqlite or journal file, in order of creation; nothing is written.
-
-    Raises:
-        ValueError: if the file is missing or is not an Optuna storage that this Optuna can read.
-    """
-    with _opened(path) as storage:
-        return list(optuna.get_all_study_names(storage))
-
-
 def read_study(path: str | Path, study_name: str | None = None, option: str = "study_name") -> StudyRecord:
     """All trials of one study of a file; ValueError for an unknown name, or if several studies need a name.
 

@@ -54,8 +54,7 @@ def observations(
             the study has tried, so "worst" compares the best trials with all tried ones.
         target: a function of a COMPLETE trial that returns the only objective. By default the study's m
             objectives.
-        direction: direction of ``target``. It can be left out if ``target`` returns one of the study's
-            objectives.
+        direction: direction of ``target``, which must be given with it.
 
     Returns:
         `Observations` of n trials and d parameters, in order of first appearance. Constraint values are read
@@ -67,7 +66,7 @@ def observations(
             categorical and numeric, and a file that is missing, is not an Optuna storage, or holds several
             studies while ``study_name`` is None.
         TypeError: if ``study`` is neither a study nor a path, if ``target`` is not callable or returns no
-            number, and if only one of ``target`` and ``direction`` is given where both are needed.
+            number, and if only one of ``target`` and ``direction`` is given.
 
     Unlike Optuna, choices keep their type (True is not 1), and the same choices in another order are one
     domain. A choice that is not None, bool, int, float or str is named by its repr. Values outside their
@@ -84,8 +83,10 @@ def observations(
     _checks.instance("study", study, (Study, StudyRecord, str, Path), "an optuna.Study or the path of a file")
     if isinstance(study, (Study, StudyRecord)) and study_name is not None:
         raise ValueError(f"study_name={study_name!r} chooses within a file; study is a Study already.")
-    if direction is not None and target is None:
-        raise TypeError("direction needs target; without target the study's own directions apply.")
+    if (direction is None) != (target is None):
+        raise TypeError(
+            "target needs direction=, which says which values are good, and direction needs target."
+        )
     record = read_study(study, study_name) if isinstance(study, (str, Path)) else study
     trials, directions, names = recorded(record) if isinstance(record, Study) else record
     pruned = failed if pruned is None else _checks.one_of("pruned", pruned, ("drop", "worst"))
@@ -104,14 +105,11 @@ def observations(
     conditional = any(first.conditions for first, *_ in domains)
     constraints, note = _constraints(kept)
     moving = {n: tuple(b.T) for n, b in zip(columns, bounds, strict=True) if not np.isnan(b).all()}
-    objectives = _objectives(kept, len(directions), target)
-    if target is not None:
-        directions = _target_direction(kept, objectives[:, 0], directions) if direction is None else direction
     obs = Observations.from_arrays(
         Space(dict(zip(columns, domains, strict=True))),
         np.stack(values, axis=-1),
-        objectives,
-        directions,
+        _objectives(kept, len(directions), target),
+        direction or directions,
         regime=np.stack(regimes, axis=-1) if conditional else None,
         constraints=constraints,
         bounds=moving or None,
@@ -145,18 +143,6 @@ def _objectives(trials: list[FrozenTrial], n_objectives: int, target: Target | N
             what = f"target must return a number, got {value!r}"
             raise TypeError(f"{what} for trial {trial.number}.") from error
     return objectives
-
-
-def _target_direction(
-    trials: list[FrozenTrial], target: np.ndarray, directions: Sequence[Direction]
-) -> Direction:
-    """The direction of the study's objective that a target returns; TypeError if it returns none of them."""
-    complete = [i for i, trial in enumerate(trials) if trial.state == TrialState.COMPLETE]
-    values = np.array([trials[i].values for i in complete], np.float64)
-    for objective, direction in zip(values.T, directions, strict=True):
-        if np.array_equal(objective, target[complete], equal_nan=True):
-            return direction
-    raise TypeError("target gives none of the study's objectives; say by direction= which values are good.")
 
 
 def _constraints(trials: list[FrozenTrial]) -> tuple[np.ndarray | None, tuple[str, ...]]:
