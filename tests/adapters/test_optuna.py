@@ -283,7 +283,7 @@ class TestRows:
         obs = read(study, target=lambda t: t.value * 10, direction="maximize")
         assert obs.losses[:, 0].tolist() == [-50, -70]
         for alone in ({"target": lambda t: t.value}, {"direction": "minimize"}):
-            with pytest.raises(TypeError, match="target needs direction=.* and direction needs target"):
+            with pytest.raises(TypeError, match="target needs direction="):
                 read(study, **alone)
         with pytest.raises(TypeError, match="target must return a number, got None for trial 0"):
             read(study, target=lambda t: None, direction="minimize")

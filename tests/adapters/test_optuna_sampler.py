@@ -498,14 +498,11 @@ def test_constraints_of_one_objective(preset):
         study.sampler = TPESampler(seed=0, constraints_func=lambda t: [0.5 - t.params["x"], -1.0])
         study.optimize(square, n_trials=2)
     late = np.array(late)
-    print(
-        "RATES",
-        preset.__name__,
-        np.mean(late >= 0.5),
-        np.mean((late >= 0.5) & (late < 0.75)),
-        np.mean(abs(late - 0.5) < 0.1),
-        [min(x[x >= 0.5]) for x in late],
-    )
+    # Random search has 0.1 and 0.2 of its trials in these ranges, which lie at the best feasible value, 0.5.
+    assert np.mean((late >= 0.5) & (late < 0.6)) > 0.2
+    assert np.mean(abs(late - 0.5) < 0.1) > 0.6
+    # Each study finds this value; 25 random trials come as near in 0.22 of the studies.
+    assert all(x[x >= 0.5].min() < 0.51 for x in late)
 
 
 @pytest.mark.slow

@@ -84,9 +84,7 @@ def observations(
     if isinstance(study, (Study, StudyRecord)) and study_name is not None:
         raise ValueError(f"study_name={study_name!r} chooses within a file; study is a Study already.")
     if (direction is None) != (target is None):
-        raise TypeError(
-            "target needs direction=, which says which values are good, and direction needs target."
-        )
+        raise TypeError("target needs direction= (which values are good), and direction needs target.")
     record = read_study(study, study_name) if isinstance(study, (str, Path)) else study
     trials, directions, names = recorded(record) if isinstance(record, Study) else record
     pruned = failed if pruned is None else _checks.one_of("pruned", pruned, ("drop", "worst"))
