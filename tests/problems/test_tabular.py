@@ -404,7 +404,7 @@ BAD = {
     ),
     "threshold": (
         lambda p: changed(p, "constraints", {"size": {"array": "size_mb", "thresholds": {"0.1": "x"}}}),
-        "must be a number",
+        "could not convert",
     ),
 }  # fmt: skip
 

@@ -13,20 +13,8 @@ from optuna.trial import FrozenTrial, TrialState
 
 from parzax.adapters.optuna.distributions import domain_of, nearest_inside
 from parzax.adapters.session import MOST_STEPS, smoothed
-from parzax.space import (
-    INACTIVE,
-    Between,
-    Categorical,
-    Domain,
-    Float,
-    In,
-    Int,
-    Numeric,
-    Ordinal,
-    Space,
-    choice_key,
-    holds,
-)
+from parzax.space import INACTIVE, Between, Categorical, Domain, Float, In, Int, Numeric, Ordinal, Space
+from parzax.space.conditions import choice_key, holds
 
 # A condition lists values of an integer parent only if the parent has at most this many values.
 _MOST_LISTED = 16
