@@ -21,7 +21,7 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError(message) from error
 
 from parzax import _checks
-from parzax.lens.results.phrases import number
+from parzax.lens.results.result import number
 
 Entry = tuple[Artist, str]
 NamedLine = tuple[str, np.ndarray, dict[str, Any]]  # its name, its heights (NaN is a gap) and its look

@@ -18,8 +18,8 @@ from parzax.lens.plotting._parameters import (
     on_scale,
     side_by_side,
 )
-from parzax.lens.results import ImportanceResult, phrases
-from parzax.lens.results.result import RegimeDensity
+from parzax.lens.results import ImportanceResult
+from parzax.lens.results.result import RegimeDensity, number, percent, regime_text
 from parzax.space import INACTIVE, Categorical, Float, Varying
 
 Arrays = Mapping[str, np.ndarray]  # by "below" and "above"
@@ -197,8 +197,8 @@ def _draw_regime(top: Axes, bottom: Axes, result: ImportanceResult, index: int, 
         _axes.tidy(ax)
     if len(result.space[name]) > 1 or domain.conditions:
         others = "all" if result.region == 1 else "the region"
-        best, all_rows = (phrases.percent(round(float(x.mean()), 2)) for x in (alpha, beta))
-        text = _axes.wrap_text(top, _arguments.shorten_name(phrases.regime_text(domain), _REGIME))
+        best, all_rows = (percent(round(float(x.mean()), 2)) for x in (alpha, beta))
+        text = _axes.wrap_text(top, _arguments.shorten_name(regime_text(domain), _REGIME))
         top.set_title(f"{text}\n{best} of the best rows, {all_rows} of {others}", fontsize="small")
     varying, hidden = isinstance(domain, Varying), len(rows) - len(cells)
     remark = f" ({hidden} rarer choices not shown)" if hidden else ""
@@ -232,6 +232,6 @@ def _choose_cells(density: RegimeDensity, masses: np.ndarray) -> tuple[Parameter
         return side_by_side(cells, [_arguments.shorten_name(density.values[i], 14) for i in cells]), cells
     native = np.asarray(density.values)
     if len(native) == domain.n_values and len(native) <= _MOST_CHOICES:
-        return side_by_side(native, [phrases.number(value) for value in native]), values
+        return side_by_side(native, [number(value) for value in native]), values
     between_bounds = isinstance(domain, Varying) and len(native) > 1
     return on_scale(Float(0, 1) if between_bounds else domain, native), values

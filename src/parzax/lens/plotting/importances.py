@@ -12,8 +12,7 @@ from parzax.importance import importance as relative_importance
 from parzax.lens.plotting import _arguments, _axes
 from parzax.lens.plotting._parameters import get_edges
 from parzax.lens.results import ImportanceResult
-from parzax.lens.results.phrases import regime_text, value_text
-from parzax.lens.results.result import MOST_SEEDS, mean_and_error
+from parzax.lens.results.result import MOST_SEEDS, mean_and_error, regime_text, value_text
 from parzax.status import OF_LEVELS, Status
 
 _UNSURE = "0.75"  # grey of bars and of pieces of a line that are not above chance
@@ -87,8 +86,8 @@ def regimes(
 
     The caption above a bar is the regime's domain and conditions. The lengths of a parameter's bars add up to
     its importance, except for an importance by convention (1/d on Optuna's grid), which has no parts. With
-    several seeds they are means, with one standard error to either side. If a single log has an uncertainty,
-    bars of parameters that are not above chance are grey.
+    several seeds they are means, with one standard error to either side. Bars of parameters that are not
+    above chance are grey.
 
     Args:
         result, level, ax: as in all pictures.
@@ -102,7 +101,7 @@ def regimes(
     looks, bars = _arguments.choose_looks(result), []
     for name in sorted(chosen, key=ranking.index):
         j, domains = result.names.index(name), result.space[name]
-        colour = looks[name]["color"] if result.may_matter(index, [j]) else _UNSURE
+        colour = looks[name]["color"] if result.above[index, j] else _UNSURE
         by_size = np.argsort(-shares[:, j, : len(domains)].mean(axis=0), kind="stable").tolist()
         groups, rest = [[i] for i in sorted(by_size[:_MOST_REGIMES])], by_size[_MOST_REGIMES:]
         labels = [(short[name], remarks[j]), *[("", "")] * len(by_size)]
