@@ -34,7 +34,7 @@ from benchmarks.rows import Row
 from parzax._numerics.logsumexp import power_of_two
 from parzax.samplers.problem import AbstractProblem
 
-SUGGESTION, VMAPPED, KEPT_VMAPPED = 10.0, 40.0, 35.0
+SUGGESTION, VMAPPED = 10.0, 40.0
 RUNS, SHARE = 200.0, 0.5
 # What is kept: these rows feel a shared machine's caches more than their peers do.
 KEPT_RUNS, KEPT_SHARE = 36.0, 0.4
@@ -94,7 +94,6 @@ def suggestions(n: int, d: int, *, repeats: int) -> list[Row]:
             first["many"],
             0.0,
             VMAPPED,
-            KEPT_VMAPPED,
         ),
     ]
 
