@@ -5,7 +5,7 @@ import pytest
 
 import parzax as px
 from parzax._numerics import float_of_key, ordered_key
-from parzax.importance.layout import build_tables, cell_borders, grid_cells
+from parzax.importance.layout import border_table, cell_borders, grid_cells
 
 DOMAINS = {
     "float": px.Float(0, 1),
@@ -91,4 +91,4 @@ def test_tables_are_small():
     for name, domain in DOMAINS.items():
         if "categorical" not in name:
             assert len(cell_borders(domain, px.Grid(), np.float64)) <= 95
-    assert build_tables(px.Space(DOMAINS), px.Grid(), np.float32).borders[0].dtype == np.int32
+    assert border_table(px.Space(DOMAINS), px.Grid(), np.float32)[0].dtype == np.int32

@@ -13,21 +13,18 @@ from jaxtyping import Array, Bool, Float, Int, Integer, Shaped
 from parzax import _checks
 from parzax._checks import check_groups, check_weight
 from parzax._mesh import jit_on_meshes
-from parzax._numerics import ordered_key
+from parzax._numerics import count_below, ordered_key
 from parzax.importance.flags import status_bit
 from parzax.importance.layout import (
     CellRule,
     Grid,
     Layout,
-    Tables,
-    build_tables,
+    border_table,
     cell_search,
-    count_in_slot,
     layout,
 )
 from parzax.importance.levels import checked_cutoffs, checked_levels, level_sets, rank_levels
 from parzax.space import INACTIVE, Recorded, Space, Varying
-from parzax.space.axes import STEP_SLACK
 from parzax.space.checks import check_regimes, refuse_rows
 from parzax.status import Status
 
@@ -352,59 +349,16 @@ def compute_codes(
     x: Float[Array, "n d"], space: Space, grid: Grid
 ) -> tuple[Integer[Array, "d n"], Bool[Array, "n d"]]:
     """Grid codes of native values, and which values are valid: `host_codes`, in JAX."""
-    table = build_tables(space, grid, np.dtype(x.dtype).type)
-    key, missing = ordered_key(x), jnp.isnan(x)
-    slot, active = _applying_slots(x, key, missing, space, table)
-    held = _in_domain(x, key, slot, table)
-    valid = jnp.where(active, held, missing)
-    cell = count_in_slot(table.borders, key, slot)
-    codes = jnp.where(active & held, jnp.asarray(table.code)[slot] + cell, jnp.asarray(table.inactive)[None])
-    return codes.astype(np.min_scalar_type(table.inactive.max())).T, valid
-
-
-def _applying_slots(
-    x: Float[Array, "n d"], key: Int[Array, "n d"], missing: Bool[Array, "n d"], space: Space, table: Tables
-) -> tuple[Any, Bool[Array, "n d"]]:
-    """The slot that applies for each parameter (the first slot if none applies), and whether one applies."""
-    frame = space.frame()
-    first, parameter = jnp.asarray(frame.first, jnp.int32)[None], frame.parameter.astype(np.int32)
-    if not frame.n_rounds:
-        return first, jnp.ones(x.shape, bool)
-    parents, parent = np.unique(frame.tested, return_inverse=True)
-    columns = parameter[parents]
-    parent_key = key[:, columns]
-    held = _in_domain(x[:, columns], parent_key, jnp.asarray(parents)[None], table)
-    tested = parent_key[:, parent]
-    inside = (tested >= jnp.asarray(table.low)[None]) & (tested < jnp.asarray(table.high)[None])
-    given = ~jnp.asarray(table.recorded)[None] | ~missing[:, parameter]
-    applies = frame.applied(inside & held[:, parent], given)
-    if frame.membership is None:
-        return first, applies
-    # At most one slot of a parameter applies, so a sum over its slots gives the number of that slot.
-    number = frame.membership * (frame.regime[:, None] + 1).astype(np.float32)
-    regime = jnp.matmul(applies.astype(jnp.float32), jnp.asarray(number)).astype(jnp.int32) + INACTIVE
-    return first + jnp.maximum(regime, 0), regime != INACTIVE
-
-
-def _in_domain(
-    x: Float[Array, "n m"], key: Int[Array, "n m"], slot: Any, table: Tables
-) -> Bool[Array, "n m"]:
-    """Whether values lie in the domains of their slots, up to rounding; as `parzax.space.Domain.outside`."""
-    inside = (key >= jnp.asarray(table.smallest)[slot]) & (key <= jnp.asarray(table.largest)[slot])
-    if table.step.any():
-        first, step = jnp.asarray(table.first)[slot], jnp.asarray(table.step)[slot]
-        nearest = jnp.round(x)
-        if not np.isin(table.step, (0, 1)).all():
-            steps = jnp.round((x - first) / jnp.where(step > 0, step, 1))
-            nearest = jnp.where(step == 1, nearest, first + steps * step)
-        inside = inside & ((step == 0) | (jnp.abs(x - nearest) <= STEP_SLACK * step))
-    _, starts, sizes = table.values
-    if sizes.any():
-        start, size = jnp.asarray(starts)[slot], jnp.asarray(sizes)[slot]
-        place = count_in_slot(table.values, key, slot)
-        end = jnp.asarray(table.value_ends[0])[start + place]
-        inside = inside & ((size == 0) | ((place > 0) & (key <= end)))
-    return inside
+    columns, (regime, valid) = layout(space, grid), space.classify(x)
+    keys, start, size = border_table(space, grid, np.dtype(x.dtype).type)
+    inactive = np.array(columns.n_codes) - 1
+    first_cell = np.array([b.start - columns.offsets[b.parameter] for b in columns.blocks if not b.is_pool])
+    first_slot = np.searchsorted([slot.parameter for slot in space.slots], np.arange(len(space)))
+    slot = jnp.asarray(first_slot, jnp.int32)[None] + jnp.maximum(regime, 0).astype(jnp.int32)
+    start, size, first_cell = (jnp.asarray(entries, jnp.int32)[slot] for entries in (start, size, first_cell))
+    cell = count_below(keys, ordered_key(x), start, size, max(columns.n_codes))
+    codes = jnp.where(valid & (regime != INACTIVE), first_cell + cell, jnp.asarray(inactive, jnp.int32)[None])
+    return codes.astype(np.min_scalar_type(inactive.max())).T, valid
 
 
 def wide_floats(name: str, x: Any) -> Array:
