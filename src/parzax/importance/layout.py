@@ -232,6 +232,14 @@ class Layout:
         return tuple(last - first + 1 for first, last in zip(self.offsets, self.inactive, strict=True))
 
     @cached_property
+    def slot_of_column(self) -> np.ndarray:
+        """(w,) slot of each column; the last one, ``n_slots - 1``, for "inactive"."""
+        slot = np.full(self.n_columns, self.n_slots - 1, np.int32)
+        for block in self.blocks:
+            slot[block.start : block.start + block.n_cells] = block.slot
+        return slot
+
+    @cached_property
     def by_parameter(self) -> list[list[Block]]:
         """The blocks of each parameter."""
         blocks: list[list[Block]] = [[] for _ in self.offsets]
