@@ -223,7 +223,7 @@ def encode_seeds(
     size = n if rows is None else rows
     pad = (0, 0), (0, size - n)
     n_failed = np.isnan(losses).sum(axis=1, dtype=np.int32)
-    losses = np.pad(losses, pad, constant_values=np.nan)
+    losses = np.pad(losses, pad, constant_values=np.nan) if size > n else losses
     if weight is not None:
         weight = np.where(np.isnan(losses), 0.0, np.pad(weight, pad))
         if (weight == np.floor(weight)).all() and (weight.sum(axis=1) < 2**31).all():
