@@ -126,7 +126,7 @@ def test_nothing_to_draw_is_said(runs):
         ({"traces": trace(RUNS[..., 0])}, ValueError, "two objectives or more"),
         ({"levels": []}, ValueError, "levels must be a list"),
         ({"levels": 0.5}, ValueError, "levels must be a list"),
-        ({"levels": [0.0]}, ValueError, r"levels must lie in \(0, 1\]"),
+        ({"levels": [0.0]}, ValueError, "levels must be above 0, got 0.0"),
         ({"objectives": (0, 2)}, ValueError, "objectives must be a whole number from 0 to 1"),
         ({"objectives": (1, 1)}, ValueError, "objectives must be two"),
     ],

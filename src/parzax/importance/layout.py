@@ -18,7 +18,7 @@ from parzax import _checks
 from parzax._numerics import float_of_key, ordered_key, round_up
 from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal
 from parzax.space import Categorical, Domain, Float, Numeric, Ordinal, Space, Varying
-from parzax.space.axes import BOUND_SLACK, AbstractAxis
+from parzax.space.axes import BOUND_SLACK, Axis
 
 # Blocks of up to 2^4 cells share a group: computing them is cheap, compiling a group is not.
 _LEAST_WIDTH_BITS = 4
@@ -135,7 +135,7 @@ def cell_points(domain: Domain, n_cells: int) -> np.ndarray:
     return np.exp(points) if getattr(domain, "log", False) else points
 
 
-def _step_cells(values: np.ndarray, axis: AbstractAxis, n_cells: int) -> np.ndarray:
+def _step_cells(values: np.ndarray, axis: Axis, n_cells: int) -> np.ndarray:
     """Cell of each value, by its index on the axis; the upper half mirrors the lower.
 
     A step midway between two cells is recognised exactly, since i (g-1)/(N-1) + 1/2 is a ratio of integers.
