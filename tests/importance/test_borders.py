@@ -1,11 +1,11 @@
-"""Tables of the encoder on a device: borders, where cells change, and values around them."""
+"""Borders of cells, and values around them."""
 
 import numpy as np
 import pytest
 
 import parzax as px
 from parzax._numerics import float_of_key, ordered_key
-from parzax.importance.layout import build_tables, cell_borders, grid_cells
+from parzax.importance.layout import cell_borders, grid_cells
 
 DOMAINS = {
     "float": px.Float(0, 1),
@@ -84,11 +84,3 @@ def test_cells_change_at_borders_alone(grid):
         last = np.append(keys, np.iinfo(keys.dtype).max)[1:] > keys
         assert (above[last] > np.flatnonzero(last)).all(), name
         assert (below <= np.arange(len(keys))).all(), name
-
-
-def test_tables_are_small():
-    """At most 95 borders a regime of numbers, however many values it has."""
-    for name, domain in DOMAINS.items():
-        if "categorical" not in name:
-            assert len(cell_borders(domain, px.Grid(), np.float64)) <= 95
-    assert build_tables(px.Space(DOMAINS), px.Grid(), np.float32).borders[0].dtype == np.int32

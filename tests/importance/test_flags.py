@@ -29,26 +29,6 @@ def test_a_healthy_log_is_ok():
     assert S(0).advice == "Nothing unusual."
 
 
-@pytest.mark.parametrize("losses", [np.full(60, np.nan), np.full(60, np.inf)], ids=["NaN", "inf"])
-def test_all_failed(losses):
-    """No finite loss: as no rows, with the count in the report."""
-    result = _two(_uniform(), losses)
-    assert (result.status & S.NO_DATA).all()
-    assert (result.importance == 0).all()
-    assert result.report.n_failed == 60
-    assert result.n_region == 0
-
-
-@pytest.mark.parametrize("value", [0.0, 3.5, -np.inf])
-def test_all_equal(value):
-    """All losses equal, -inf included: said to be so, and all zero."""
-    result = _two(_uniform(), np.full(60, value))
-    assert (result.status & S.ALL_EQUAL).all()
-    assert (result.status & S.SAME_SETS).all()
-    assert (result.status & S.ALL_ZERO).all()
-    assert (result.importance == 0).all()
-
-
 def test_same_sets_of_one_level():
     """Ties that reach to the end of the region at one level only."""
     x = _uniform()

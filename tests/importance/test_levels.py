@@ -29,6 +29,15 @@ def test_size_of_the_target():
             assert result.n_target.tolist() == [size]
 
 
+def test_place_of_each_level():
+    """The i-th level asked for is the ``place[i]``-th of the ascending ones."""
+    encoded = px.encode(
+        px.Space({"x": px.Float(0, 1)}), np.full((9, 1), 0.5), np.arange(9.0), [0.5, 0.1, 0.9, 0.25]
+    )
+    assert encoded.place == (2, 0, 3, 1)
+    assert encoded.level.tolist() == [0, 1, 1, 2, 2, 3, 3, 3, 3]
+
+
 @pytest.mark.slow
 def test_every_fraction_of_some_numbers_of_rows():
     """The sets themselves, for all N up to 200 and some up to 10^4."""

@@ -110,26 +110,6 @@ def test_many_choices(double, n_choices):
     )
 
 
-@pytest.mark.slow
-def test_hundred_thousand_rows(double):
-    """Past the size at which the counting changes its method: the counts are still those of NumPy."""
-    rng = np.random.default_rng(0)
-    n = 100_000
-    values = rng.uniform(size=(n, 2))
-    losses = values[:, 0] + 0.1 * rng.normal(size=n)
-    space = px.Space({"x": px.Float(0, 1), "z": px.Float(0, 1)})
-    obs = px.Observations.from_arrays(space, values, losses)
-    result = px.cond_ped_anova(obs, [0.1, 0.25, 0.5], region=0.75, **coarse_method(False))
-    order = np.argsort(losses)
-    for index, size in enumerate((10_000, 25_000, 50_000, 75_000)):
-        for j in range(2):
-            cells = np.clip(np.ceil(values[order[:size], j] * 11 - 0.5), 0, 11).astype(int)
-            np.testing.assert_array_equal(
-                result.counts[index, 13 * j : 13 * j + 12], np.bincount(cells, minlength=12)
-            )
-    assert result.importance[0, 0] > 0.999
-
-
 def test_many_seeds_are_computed_in_chunks(double, monkeypatch):
     """Catches a chunk of other seeds, and one that is not trimmed."""
     values, losses = zoo(n=40, n_seeds=5)

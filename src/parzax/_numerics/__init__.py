@@ -14,6 +14,7 @@ from parzax._numerics.interval import unit_normal_quantile as unit_normal_quanti
 from parzax._numerics.keys import count_below as count_below
 from parzax._numerics.keys import float_of_key as float_of_key
 from parzax._numerics.keys import ordered_key as ordered_key
+from parzax._numerics.keys import round_up as round_up
 from parzax._numerics.lattice import LatticeMasses as LatticeMasses
 from parzax._numerics.logsumexp import ANCHORED_RANGE as ANCHORED_RANGE
 from parzax._numerics.logsumexp import weighted_logsumexp as weighted_logsumexp

@@ -30,14 +30,21 @@ def ordered_key(x: Any) -> Any:
     return xp.where(xp.isnan(x), dtype(info.max), key)
 
 
-def float_of_key(key: Any, dtype: Any = None) -> Any:
-    """The inverse of `ordered_key`; for NumPy integers of another width, give the ``dtype`` of the floats."""
+def float_of_key(key: Any) -> Any:
+    """The inverse of `ordered_key`."""
     xp = namespace(key)
     bits = xp.where(key < 0, key.dtype.type(np.iinfo(key.dtype).min) - key, key)
-    if dtype is not None:
-        bits = bits.astype(_BITS[np.dtype(dtype).itemsize])
     dtype = np.float64 if bits.dtype.itemsize == 8 else np.float32
     return bits.view(dtype) if xp is np else jax.lax.bitcast_convert_type(bits, dtype)
+
+
+def round_up(x: np.ndarray, dtype: Any) -> np.ndarray:
+    """The smallest floats of ``dtype`` that are not below float64 numbers."""
+    if dtype == np.float64:
+        return x
+    with np.errstate(over="ignore"):
+        near = x.astype(dtype)
+    return np.where(near < x, np.nextafter(near, np.float32(np.inf)), near)
 
 
 def count_below(

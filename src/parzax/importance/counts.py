@@ -330,10 +330,15 @@ def count_seeds(encoded: Encoded) -> Shaped[Array, "s q1 w"]:
     """
     arrays = encoded.codes, encoded.level, encoded.weight
     counts = sweep_counts(*arrays, place=encoded.place, layout=encoded.layout)
+    return jax.vmap(count_configurations)(counts, encoded)
+
+
+def count_configurations(counts: Shaped[Array, "*b q1 w"], encoded: Encoded) -> Shaped[Array, "*b q1 w"]:
+    """Counts of rows times `configuration_share`, if the rows of a group count once together."""
     if encoded.counted_groups is None:
         return counts
-    share = jax.vmap(configuration_share)(encoded)
-    return counts.astype(share.dtype) * share[:, None, None]
+    share = configuration_share(encoded)
+    return counts.astype(share.dtype) * share
 
 
 def configuration_share(encoded: Encoded) -> Float[Array, ""]:

@@ -13,21 +13,18 @@ from jaxtyping import Array, Bool, Float, Int, Integer, Shaped
 from parzax import _checks
 from parzax._checks import check_groups, check_weight
 from parzax._mesh import jit_on_meshes
-from parzax._numerics import ordered_key
+from parzax._numerics import count_below, ordered_key
 from parzax.importance.flags import status_bit
 from parzax.importance.layout import (
     CellRule,
     Grid,
     Layout,
-    Tables,
-    build_tables,
+    border_table,
     cell_search,
-    count_in_slot,
     layout,
 )
 from parzax.importance.levels import checked_cutoffs, checked_levels, level_sets, rank_levels
 from parzax.space import INACTIVE, Recorded, Space, Varying
-from parzax.space.axes import STEP_SLACK
 from parzax.space.checks import check_regimes, refuse_rows
 from parzax.status import Status
 
@@ -154,65 +151,52 @@ def encode(
     check_encodable(space, grid)
     target, region = checked_levels(levels, region)
     levels = tuple(target.tolist())
-    if not any(isinstance(array, jax.Array) for array in (x, losses, weight, groups)):
-        return _encode_on_host(space, x, losses, levels, region, weight, grid, groups, cutoffs)
-    x, losses = (wide_floats(name, a) for name, a in (("x", x), ("losses", losses)))
-    _checks.check_shape("x", x, "n", len(space), hint="; use jax.vmap for a batch")
+    settings: dict[str, Any] = {"levels": levels, "region": region, "grid": grid}
+    on_device = any(isinstance(array, jax.Array) for array in (x, losses, weight, groups))
+    as_floats = wide_floats if on_device else _checks.float_array
+    x, losses = (as_floats(name, a) for name, a in (("x", x), ("losses", losses)))
+    _checks.check_shape("x", x, "n", len(space), hint="; one log at a time, or use jax.vmap for a batch")
     _checks.check_shape("losses", losses, len(x))
     if weight is not None:
-        weight = _checks.real_array("weight", weight)
-        weight = weight.astype(jnp.int32) if weight.dtype.kind in "ub" else weight
+        weight = (_checks.real_array if on_device else _checks.float_array)("weight", weight)
         _checks.check_shape("weight", weight, len(x))
     if groups is not None:
-        if not isinstance(groups, jax.Array):
-            # JAX would convert 64 bits to 32, so that different labels could become equal.
-            groups = jnp.asarray(check_groups(groups, losses.shape))
-        _checks.check_shape("groups", groups, len(x))
-        if groups.dtype.kind not in "iu":
-            raise TypeError(f"groups must be integers, got dtype {groups.dtype}.")
-        if groups.dtype.itemsize > 4:
-            groups = jnp.unique(groups, return_inverse=True, size=len(groups))[1].reshape(groups.shape)
-        groups = groups.astype(jnp.int32)
+        on_host = not isinstance(groups, jax.Array)
+        # JAX would convert 64 bits to 32, so that different labels could become equal.
+        groups = check_groups(groups, losses.shape) if on_host else _device_groups(groups, len(x))
     if cutoffs is not None:
         cutoffs = wide_floats("cutoffs", cutoffs) if isinstance(cutoffs, jax.Array) else cutoffs
-        checked = checked_cutoffs(cutoffs, levels)
-        cutoffs = jnp.asarray(cutoffs if isinstance(cutoffs, jax.Array) else checked, losses.dtype)
-    settings = {"space": space, "grid": grid, "levels": levels, "region": region}
-    encoded = _encoded(x, losses, weight, groups, cutoffs, **settings)
-    if not _checks.is_traced(encoded.status) and jax.device_get(encoded.status)[0] & int(Status.INVALID_ROWS):
-        used = np.asarray(losses) < np.inf
-        if weight is not None:
-            check_weight(np.where(used, weight, 0), losses.shape)
-        valid = np.asarray(compute_codes(x, space, grid)[1])
-        refuse_rows("x", space, x, valid | ~used[:, None])
-    return encoded
-
-
-def _encode_on_host(
-    space: Space,
-    x: Any,
-    losses: Any,
-    levels: tuple[float, ...],
-    region: float,
-    weight: Any,
-    grid: Grid,
-    groups: Any,
-    cutoffs: Any,
-) -> Encoded:
-    values, losses = (np.array(_checks.float_array(name, a)) for name, a in (("x", x), ("losses", losses)))
-    _checks.check_shape("x", values, "n", len(space), hint="; one log at a time")
-    _checks.check_shape("losses", losses, len(values))
+        cutoffs = checked_cutoffs(cutoffs, levels)
+    if on_device:
+        if weight is not None and weight.dtype.kind in "ub":
+            weight = weight.astype(jnp.int32)
+        cutoffs = None if cutoffs is None else jnp.asarray(cutoffs, losses.dtype)
+        groups = None if groups is None else jnp.asarray(groups)
+        encoded = _encoded(x, losses, weight, groups, cutoffs, space=space, **settings)
+        traced = _checks.is_traced(encoded.status)
+        if not traced and jax.device_get(encoded.status)[0] & int(Status.INVALID_ROWS):
+            used = np.asarray(losses) < np.inf
+            if weight is not None:
+                check_weight(np.where(used, weight, 0), losses.shape)
+            refuse_rows("x", space, x, np.asarray(compute_codes(x, space, grid)[1]) | ~used[:, None])
+        return encoded
     used = losses < np.inf
     if weight is not None:
-        _checks.check_shape("weight", weight := _checks.float_array("weight", weight), len(values))
         weight = check_weight(np.where(used, weight, 0), losses.shape)
-    groups = None if groups is None else check_groups(groups, losses.shape)
-    regime = check_regimes(space, values, None, used)
-    cutoffs = None if cutoffs is None else checked_cutoffs(cutoffs, levels)
-    given = values, regime, np.where(used, losses, np.nan), weight, groups, cutoffs
-    arrays: Any = (None if a is None else a[None] for a in given)
-    encoded = encode_seeds(space, *arrays, levels=levels, region=region, grid=grid)
-    return jax.tree.map(lambda a: np.asarray(a[0]), encoded)
+    regime = check_regimes(space, x, None, used)
+    arrays = x, regime, np.where(used, losses, np.nan), weight, groups, cutoffs
+    batch: Any = (None if a is None else a[None] for a in arrays)
+    return jax.tree.map(lambda a: np.asarray(a[0]), encode_seeds(space, *batch, **settings))
+
+
+def _device_groups(groups: Array, n: int) -> Int[Array, " n"]:
+    """Labels of JAX as int32."""
+    _checks.check_shape("groups", groups, n)
+    if groups.dtype.kind not in "iu":
+        raise TypeError(f"groups must be integers, got dtype {groups.dtype}.")
+    if groups.dtype.itemsize > 4:
+        groups = jnp.unique(groups, return_inverse=True, size=n)[1].reshape(groups.shape)
+    return groups.astype(jnp.int32)
 
 
 def encode_seeds(
@@ -235,30 +219,28 @@ def encode_seeds(
     Losses are NaN in rows that are left out. The arrays are padded to ``rows`` rows; padding is in no set.
     ``ranks`` says whether they are needed.
     """
-    (s, n), dtype = losses.shape, np.min_scalar_type(len(levels) + 1)
+    n = losses.shape[1]
     size = n if rows is None else rows
-    failed = np.isnan(losses)
+    pad = (0, 0), (0, size - n)
+    n_failed = np.isnan(losses).sum(axis=1, dtype=np.int32)
+    losses = np.pad(losses, pad, constant_values=np.nan) if size > n else losses
     if weight is not None:
-        weight = np.where(failed, 0.0, weight)
+        weight = np.where(np.isnan(losses), 0.0, np.pad(weight, pad))
         if (weight == np.floor(weight)).all() and (weight.sum(axis=1) < 2**31).all():
             weight = weight.astype(np.int32)  # so that counts are exact
-    level, status = np.full((s, size), len(levels) + 1, dtype), np.zeros((s, len(levels)), np.int32)
-    rank = np.full((s, size), size, np.int32) if ranks and cutoffs is None else None
+    sets = []
     for i, loss in enumerate(losses):
         row_weight, cutoff = (a if a is None else a[i] for a in (weight, cutoffs))
-        settings = levels, region, grid.optuna_rounding, ranks, cutoff
-        level[i, :n], seed_rank, status[i] = level_sets(loss, row_weight, *settings)
-        if rank is not None:
-            rank[i, :n] = np.where(seed_rank == n, size, seed_rank)
-    pad = (0, 0), (0, size - n)
+        sets.append(level_sets(loss, row_weight, levels, region, grid.optuna_rounding, ranks, cutoff))
+    level, rank, status = zip(*sets, strict=True)
     return Encoded(
         codes=host_codes(space, values, regime, grid, size),
-        level=level,
-        rank=rank,
-        weight=None if weight is None else np.pad(weight, pad),
+        level=np.stack(level).astype(np.min_scalar_type(len(levels) + 1)),
+        rank=None if rank[0] is None else np.stack(rank),
+        weight=weight,
         groups=None if groups is None else np.pad(groups, pad),
-        status=status,
-        n_failed=np.array([np.count_nonzero(seed) for seed in failed], np.int32),
+        status=np.stack(status),
+        n_failed=n_failed,
         cutoffs=cutoffs,
         layout=layout(space, grid),
         levels=levels,
@@ -352,59 +334,16 @@ def compute_codes(
     x: Float[Array, "n d"], space: Space, grid: Grid
 ) -> tuple[Integer[Array, "d n"], Bool[Array, "n d"]]:
     """Grid codes of native values, and which values are valid: `host_codes`, in JAX."""
-    table = build_tables(space, grid, np.dtype(x.dtype).type)
-    key, missing = ordered_key(x), jnp.isnan(x)
-    slot, active = _applying_slots(x, key, missing, space, table)
-    held = _in_domain(x, key, slot, table)
-    valid = jnp.where(active, held, missing)
-    cell = count_in_slot(table.borders, key, slot)
-    codes = jnp.where(active & held, jnp.asarray(table.code)[slot] + cell, jnp.asarray(table.inactive)[None])
-    return codes.astype(np.min_scalar_type(table.inactive.max())).T, valid
-
-
-def _applying_slots(
-    x: Float[Array, "n d"], key: Int[Array, "n d"], missing: Bool[Array, "n d"], space: Space, table: Tables
-) -> tuple[Any, Bool[Array, "n d"]]:
-    """The slot that applies for each parameter (the first slot if none applies), and whether one applies."""
-    frame = space.frame()
-    first, parameter = jnp.asarray(frame.first, jnp.int32)[None], frame.parameter.astype(np.int32)
-    if not frame.n_rounds:
-        return first, jnp.ones(x.shape, bool)
-    parents, parent = np.unique(frame.tested, return_inverse=True)
-    columns = parameter[parents]
-    parent_key = key[:, columns]
-    held = _in_domain(x[:, columns], parent_key, jnp.asarray(parents)[None], table)
-    tested = parent_key[:, parent]
-    inside = (tested >= jnp.asarray(table.low)[None]) & (tested < jnp.asarray(table.high)[None])
-    given = ~jnp.asarray(table.recorded)[None] | ~missing[:, parameter]
-    applies = frame.applied(inside & held[:, parent], given)
-    if frame.membership is None:
-        return first, applies
-    # At most one slot of a parameter applies, so a sum over its slots gives the number of that slot.
-    number = frame.membership * (frame.regime[:, None] + 1).astype(np.float32)
-    regime = jnp.matmul(applies.astype(jnp.float32), jnp.asarray(number)).astype(jnp.int32) + INACTIVE
-    return first + jnp.maximum(regime, 0), regime != INACTIVE
-
-
-def _in_domain(
-    x: Float[Array, "n m"], key: Int[Array, "n m"], slot: Any, table: Tables
-) -> Bool[Array, "n m"]:
-    """Whether values lie in the domains of their slots, up to rounding; as `parzax.space.Domain.outside`."""
-    inside = (key >= jnp.asarray(table.smallest)[slot]) & (key <= jnp.asarray(table.largest)[slot])
-    if table.step.any():
-        first, step = jnp.asarray(table.first)[slot], jnp.asarray(table.step)[slot]
-        nearest = jnp.round(x)
-        if not np.isin(table.step, (0, 1)).all():
-            steps = jnp.round((x - first) / jnp.where(step > 0, step, 1))
-            nearest = jnp.where(step == 1, nearest, first + steps * step)
-        inside = inside & ((step == 0) | (jnp.abs(x - nearest) <= STEP_SLACK * step))
-    _, starts, sizes = table.values
-    if sizes.any():
-        start, size = jnp.asarray(starts)[slot], jnp.asarray(sizes)[slot]
-        place = count_in_slot(table.values, key, slot)
-        end = jnp.asarray(table.value_ends[0])[start + place]
-        inside = inside & ((size == 0) | ((place > 0) & (key <= end)))
-    return inside
+    columns, (regime, valid) = layout(space, grid), space.classify(x)
+    keys, start, size = border_table(space, grid, np.dtype(x.dtype).type)
+    inactive = np.array(columns.n_codes) - 1
+    first_cell = np.array([b.start - columns.offsets[b.parameter] for b in columns.blocks if not b.is_pool])
+    first_slot = np.searchsorted([slot.parameter for slot in space.slots], np.arange(len(space)))
+    slot = jnp.asarray(first_slot, jnp.int32)[None] + jnp.maximum(regime, 0).astype(jnp.int32)
+    start, size, first_cell = (jnp.asarray(entries, jnp.int32)[slot] for entries in (start, size, first_cell))
+    cell = count_below(keys, ordered_key(x), start, size, max(columns.n_codes))
+    codes = jnp.where(valid & (regime != INACTIVE), first_cell + cell, jnp.asarray(inactive, jnp.int32)[None])
+    return codes.astype(np.min_scalar_type(inactive.max())).T, valid
 
 
 def wide_floats(name: str, x: Any) -> Array:

@@ -162,7 +162,9 @@ def from_counts(
     return Importance(variance, share, inter, unweighted, divergences, n_target, n_region, counts, status)
 
 
-def checked_how(divergence: Any, reference: Any, balance: Any, uniform_when_undefined: Any) -> How:
+def checked_how(
+    divergence: Any, reference: Any = "region", balance: Any = True, uniform_when_undefined: Any = False
+) -> How:
     """The settings of `estimate`, or an error that names the argument that is wrong."""
     wanted = "one of parzax.divergence, such as parzax.divergence.Explained()"
     return (

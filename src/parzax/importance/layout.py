@@ -1,26 +1,24 @@
 """The grid of a space, made on the host in float64: cells of every domain, their borders, their columns.
 
 A cell is the number of borders below a value. Borders are made once, by bisection of the rule that gives the
-cell of a float64. A device compares integers with them and with the ends of domains and conditions, so it
-gives the host's answer although its rounding differs.
+cell of a float64. A device compares integers with them, so it gives the host's answer although its
+rounding differs.
 """
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple, TypeAlias
 
-import jax.numpy as jnp
 import numpy as np
 
 from parzax import _checks
-from parzax._numerics import count_below, float_of_key, ordered_key
+from parzax._numerics import float_of_key, ordered_key, round_up
 from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal
-from parzax.space import Categorical, Domain, Float, Numeric, Ordinal, Recorded, Space, Varying
+from parzax.space import Categorical, Domain, Float, Numeric, Ordinal, Space, Varying
 from parzax.space.axes import BOUND_SLACK, Axis
-from parzax.space.conditions import UNITS
 
 # Blocks of up to 2^4 cells share a group: computing them is cheap, compiling a group is not.
 _LEAST_WIDTH_BITS = 4
@@ -234,6 +232,14 @@ class Layout:
         return tuple(last - first + 1 for first, last in zip(self.offsets, self.inactive, strict=True))
 
     @cached_property
+    def slot_of_column(self) -> np.ndarray:
+        """(w,) slot of each column; the last one, ``n_slots - 1``, for "inactive"."""
+        slot = np.full(self.n_columns, self.n_slots - 1, np.int32)
+        for block in self.blocks:
+            slot[block.start : block.start + block.n_cells] = block.slot
+        return slot
+
+    @cached_property
     def by_parameter(self) -> list[list[Block]]:
         """The blocks of each parameter."""
         blocks: list[list[Block]] = [[] for _ in self.offsets]
@@ -282,76 +288,21 @@ def layout(space: Space, grid: Grid) -> Layout:
     return Layout(tuple(blocks), tuple(offsets), column)
 
 
-_Function = Callable[[np.ndarray], np.ndarray]
-# A domain with a step other than 1 gets a list of its values if it has at most this many.
-_MOST_LISTED = 1 << 16
 # Bracket around the guess of a border, in neighbouring floats.
 _NEAR = 1 << 12
 # Number of buckets of a log axis.
 _BUCKETS = 1 << 12
-_INTEGER: dict[Any, Any] = {np.float64: np.int64, np.float32: np.int32}
-
-
-# Ascending keys of every slot, one slot after the other (entry 0 is unused); for each slot the entry just
-# before its keys, and their number.
-SlotKeys: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
-
-
-def join_slots(slots: Sequence[np.ndarray]) -> SlotKeys:
-    """The keys of all slots in one table."""
-    size = np.array([len(keys) for keys in slots], np.int32)
-    keys = np.concatenate([np.zeros(1, slots[0].dtype), *slots])
-    return keys, np.cumsum(size, dtype=np.int32) - size, size
-
-
-def count_in_slot(table: SlotKeys, key: Any, slot: Any) -> Any:
-    """Number of a slot's keys below ``key``."""
-    keys, start, size = table
-    return count_below(keys, key, jnp.asarray(start)[slot], jnp.asarray(size)[slot], int(size.max()))
-
-
-class Tables(NamedTuple):
-    """Tables to encode rows of a space, by slot s: one regime of one parameter."""
-
-    borders: SlotKeys  # largest key of every cell but the last
-    code: np.ndarray  # (s,) code of the first cell
-    inactive: np.ndarray  # (d,) code of "inactive"
-    smallest: np.ndarray  # (s,) smallest key of the domain
-    largest: np.ndarray  # (s,) largest key of the domain
-    first: np.ndarray  # (s,) first value of a stepped domain whose values are not listed
-    step: np.ndarray  # (s,) step of such a domain; 0 for other domains
-    # The smallest key of each listed value, minus 1. Values at steps such as 0.1 are listed because the
-    # rounding of products differs between devices.
-    values: SlotKeys
-    value_ends: SlotKeys  # the largest key of each listed value
-    low: np.ndarray  # (t,) smallest key at which each test of `parzax.space.Frame` holds
-    high: np.ndarray  # (t,) smallest key above ``low`` at which the test fails again
-    recorded: np.ndarray  # (s,) whether the slot applies if, and only if, its value is not missing
 
 
 @lru_cache(maxsize=64)
-def build_tables(space: Space, grid: Grid, dtype: Any) -> Tables:
-    """The tables of a space for values in ``dtype``, float64 or float32."""
-    columns, domains = layout(space, grid), [slot.domain for slot in space.slots]
-    blocks = [block for block in columns.blocks if not block.is_pool]
-    domain_keys = [_domain_keys(domain, dtype) for domain in domains]
-    smallest, largest, values, value_ends = zip(*domain_keys, strict=True)
-    first, step = np.array([_steps(domain.axis) for domain in domains], dtype).T
-    low, high = _test_keys(space, dtype)
-    return Tables(
-        borders=join_slots([cell_borders(domain, grid, dtype) for domain in domains]),
-        code=np.array([block.start - columns.offsets[block.parameter] for block in blocks], np.int32),
-        inactive=np.array(columns.n_codes, np.int32) - 1,
-        smallest=np.array(smallest, _INTEGER[dtype]),
-        largest=np.array(largest, _INTEGER[dtype]),
-        first=first,
-        step=step,
-        values=join_slots(values),
-        value_ends=join_slots(value_ends),
-        low=low,
-        high=high,
-        recorded=np.array([any(isinstance(c, Recorded) for c in domain.conditions) for domain in domains]),
-    )
+def border_table(space: Space, grid: Grid, dtype: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """`cell_borders` of every slot (one regime of one parameter), one after the other; entry 0 is unused.
+
+    Then, for each slot, the entry just before its borders, and their number.
+    """
+    borders = [cell_borders(slot.domain, grid, dtype) for slot in space.slots]
+    size = np.array([len(keys) for keys in borders])
+    return np.concatenate([np.zeros(1, borders[0].dtype), *borders]), np.cumsum(size) - size, size
 
 
 def cell_starts(space: Space, grid: Grid | None = None) -> dict[str, tuple[np.ndarray, ...]]:
@@ -376,13 +327,26 @@ def cell_borders(domain: Domain, grid: Grid, dtype: Any) -> np.ndarray:
     """Keys of the largest value of each cell but the last, ascending; none for a single cell."""
     axis, (_, n_cells, rule) = domain.axis, grid_cells(domain, grid)
     if n_cells == 1:
-        return np.zeros(0, _INTEGER[dtype])
-    cell = np.arange(n_cells - 1)
-    ends = axis.native(np.array([0.0, 1.0]), np.array([0, int(axis.n_values) - 1]))
-    above = first_key(
-        lambda key: rule(float_of_key(key)), cell, *ends, near=cell_points(domain, n_cells)[1::2]
-    )
-    return _upwards(float_of_key(above), dtype) - 1
+        return ordered_key(np.zeros(0, dtype))
+    number, ends = np.arange(n_cells - 1), np.array([0, int(axis.n_values) - 1])
+    low, high = axis.native(np.array([0.0, 1.0]), ends).astype(np.float64)
+
+    def is_above(key: np.ndarray, number: np.ndarray) -> np.ndarray:
+        return rule(float_of_key(key)) > number
+
+    with np.errstate(all="ignore"):
+        near = ordered_key(cell_points(domain, n_cells)[1::2])
+        close = ~is_above(near - _NEAR, number) & is_above(near + _NEAR, number)
+        below = np.where(close, near - _NEAR, ordered_key(low[None]))
+        upto = np.where(close, near + _NEAR, ordered_key(high[None]))
+        while True:
+            middle = (below >> 1) + (upto >> 1) + (below & upto & 1)
+            apart = np.flatnonzero(middle > below)
+            if not len(apart):
+                return ordered_key(round_up(float_of_key(upto), dtype)) - 1
+            middle = middle[apart]
+            above = is_above(middle, number[apart])
+            upto[apart[above]], below[apart[~above]] = middle[above], middle[~above]
 
 
 @lru_cache(maxsize=1024)
@@ -415,107 +379,3 @@ def cell_search(domain: Domain, grid: Grid) -> Callable[[np.ndarray], np.ndarray
         return cell
 
     return search
-
-
-def first_key(
-    function: _Function, number: Any, low: Any, high: Any, dtype: Any = np.float64, near: Any = None
-) -> np.ndarray:
-    """The smallest keys above those of ``low`` at which a function of keys exceeds the ``number``.
-
-    The function ascends. It exceeds the number at ``high``, perhaps first within `_NEAR` keys of ``near``.
-    """
-    number, low, high = np.broadcast_arrays(number, low, high)
-    with np.errstate(all="ignore"):
-        below, upto = (ordered_key(end.astype(np.float64).astype(dtype)) for end in (low, high))
-        if near is not None:
-            key = ordered_key(near)
-            close = (function(key - _NEAR) <= number) & (function(key + _NEAR) > number)
-            below, upto = np.where(close, key - _NEAR, below), np.where(close, key + _NEAR, upto)
-        while True:
-            middle = (below >> 1) + (upto >> 1) + (below & upto & 1)
-            apart = np.flatnonzero(middle > below)
-            if not len(apart):
-                return upto
-            middle = middle[apart]
-            above = function(middle) > number[apart]
-            upto[apart[above]], below[apart[~above]] = middle[above], middle[~above]
-
-
-def _domain_keys(domain: Domain, dtype: Any) -> tuple[int, int, np.ndarray, np.ndarray]:
-    """Smallest and largest key of a domain; then, per listed value, its smallest key minus 1 and its largest.
-
-    The domain's test in NumPy decides. A float32 belongs to the domain if it passes this test either as a
-    float32, with the slack of float32, or as a float64.
-    """
-    axis = domain.axis
-
-    def holds(key: np.ndarray) -> np.ndarray:
-        x = float_of_key(key, dtype)
-        wide = x.astype(np.float64)
-        return axis.has(x, axis.index(x)) | axis.has(wide, axis.index(wide))
-
-    def ends(value: np.ndarray, low: Any, high: Any) -> tuple[np.ndarray, np.ndarray]:
-        with np.errstate(over="ignore"):
-            value, low, high = (np.asarray(x).astype(dtype) for x in (value, low, high))
-        below = first_key(holds, 0, np.minimum(low, np.nextafter(value, dtype(-np.inf))), value, dtype)
-        above = np.maximum(high, np.nextafter(value, dtype(np.inf)))
-        return below - 1, first_key(lambda key: ~holds(key), 0, value, above, dtype) - 1
-
-    before = after = np.zeros(0, _INTEGER[dtype])
-    n = int(axis.n_values)
-    outer = np.asarray(axis.native(np.array([0.0, 1.0]), np.array([0, max(n - 1, 0)])), np.float64)
-    if n and (axis.step is None or (n <= _MOST_LISTED and not _by_units(axis))):
-        values = domain.list_values()
-        middles = (values[1:] + values[:-1]) / 2
-        before, after = ends(values, np.append(-np.inf, middles), np.append(middles, np.inf))
-    step = np.inf if axis.step is None else 0.4 * axis.step
-    below, upto = ends(outer, outer - step, outer + step)
-    return int(below[0]) + 1, int(upto[1]), before, after
-
-
-def _by_units(axis: Any) -> bool:
-    """Whether the values are integers at steps of 1."""
-    return axis.step == 1 and bool(axis.first == np.floor(axis.first))
-
-
-def _steps(axis: Any) -> tuple[float, float]:
-    """First value and step of a stepped axis whose values are not listed; step 0 for other axes."""
-    if axis.step is None or not (_by_units(axis) or axis.n_values > _MOST_LISTED):
-        return 0.0, 0.0
-    return axis.first, axis.step
-
-
-def _test_keys(space: Space, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
-    """For each test of a condition, the first key at which it holds, and the next at which it fails."""
-    frame, keys = space.frame(), []
-    for s, low, high in zip(frame.tested, frame.low, frame.high, strict=True) if frame.n_rounds else ():
-        axis = space.slots[s].domain.axis
-        if axis.discrete:
-            ends = [_first_of(axis, int(number)) for number in (low, high)]
-        else:
-            ends = [float(low), float(high)]
-            if ends[0] == ends[1]:  # the domain has a single value, so its ends get slack for rounding
-                slack = UNITS * float(np.finfo(dtype).eps) * abs(ends[0])
-                ends = [ends[0] - slack, np.nextafter(ends[0] + slack, np.inf)]
-        keys.append(_upwards(np.array(ends), dtype))
-    low, high = np.array(keys, _INTEGER[dtype]).reshape(-1, 2).T
-    return low, high
-
-
-def _first_of(axis: Any, number: int) -> float:
-    """The smallest value whose index on the axis is at least ``number``; infinite beyond the axis."""
-    if number <= 0 or number >= int(axis.n_values):
-        return -np.inf if number <= 0 else np.inf
-    low, high = (np.asarray(axis.value(np.array(n), np.float64)) for n in (number - 1, number))
-    return float(
-        *float_of_key(first_key(lambda key: axis.index(float_of_key(key)), number - 1, low[None], high[None]))
-    )
-
-
-def _upwards(x: np.ndarray, dtype: Any) -> np.ndarray:
-    """Keys of the smallest numbers of ``dtype`` that are not below x."""
-    if dtype == np.float64:
-        return ordered_key(x)
-    with np.errstate(over="ignore"):
-        near = x.astype(np.float32)
-    return ordered_key(np.where(near < x, np.nextafter(near, np.float32(np.inf)), near))

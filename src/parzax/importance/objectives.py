@@ -4,12 +4,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Int
 
 from parzax import pareto
 from parzax._mesh import jit_on_meshes
-from parzax._numerics import namespace
 from parzax.importance.levels import checked_levels, level_weights
 from parzax.pareto import AbstractTies, Crowding, Hypervolume
 from parzax.pareto.order import changes, checked_rows, lexicographic, value_ranks
@@ -42,23 +40,6 @@ def chebyshev(losses: Any, weight: Any) -> Any:
     """
     terms = losses * weight
     return terms.max(axis=-1) + _AUGMENTED * terms.sum(axis=-1)
-
-
-def normalised(losses: Any, used: Any) -> Any:
-    """(..., n, m) objectives scaled to [0, 1] by their range among the rows ``used`` (..., n).
-
-    Infinities and NaN stay and do not affect the range. A constant objective becomes 0. NumPy arrays are
-    computed on the host.
-    """
-    xp = namespace(losses)
-    counts = used[..., None] & xp.isfinite(losses)
-    low = xp.where(counts, losses, np.inf).min(axis=-2, keepdims=True, initial=np.inf)
-    high = xp.where(counts, losses, -np.inf).max(axis=-2, keepdims=True, initial=-np.inf)
-    varies = low < high
-    low, high = xp.where(varies, low, 0.0), xp.where(varies, high, 1.0)
-    # Values are halved so that no difference overflows.
-    shares = (losses / 2 - low / 2) / (high / 2 - low / 2)
-    return xp.where(varies | ~xp.isfinite(losses), shares, 0.0)
 
 
 def pareto_losses(

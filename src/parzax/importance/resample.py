@@ -14,7 +14,7 @@ from parzax import _checks
 from parzax._mesh import jit_on_meshes
 from parzax._numerics import count_below
 from parzax.divergence import AbstractDivergence, Explained
-from parzax.importance.counts import configuration_share, sweep_counts
+from parzax.importance.counts import count_configurations, sweep_counts
 from parzax.importance.encode import Encoded, check_encoded
 from parzax.importance.estimate import How, Importance, checked_how, from_counts
 from parzax.importance.levels import level_weights
@@ -60,7 +60,7 @@ def resample(
             ``n_resamples``.
     """
     _checks.one_of("method", method, tuple(METHODS))
-    return _replicate(method, key, encoded, n, divergence, **how)
+    return _replicate(method, key, encoded, n, checked_how(divergence, **how))
 
 
 def shuffle(
@@ -81,22 +81,12 @@ def shuffle(
 
     Arguments, errors and the returned value are those of `resample`.
     """
-    return _replicate("shuffle", key, encoded, n, divergence, **how)
+    return _replicate("shuffle", key, encoded, n, checked_how(divergence, **how))
 
 
-def _replicate(
-    draw: str,
-    key: Any,
-    encoded: Encoded,
-    n: int,
-    divergence: Any,
-    reference: str = "region",
-    balance: bool = True,
-    uniform_when_undefined: bool = False,
-) -> Importance:
+def _replicate(draw: str, key: Any, encoded: Encoded, n: int, how: How) -> Importance:
     """Check the arguments of `resample` or `shuffle`, and make the compiled call."""
     check_encoded(encoded, "shuffle" if draw == "shuffle" else "resample")
-    how = checked_how(divergence, reference, balance, uniform_when_undefined)
     n = _checks.whole_number("n", n, 1)
     _checks.check_key(key)
     if encoded.weight is not None:
@@ -153,7 +143,6 @@ def sample_counter(
     if encoded.groups is not None:
         group, n_groups = _number_groups(encoded.groups[row], usable)
     size = sample_size(n_groups, method)
-    share = None if encoded.counted_groups is None else configuration_share(encoded)
 
     def find_level(weight: Int[Array, " m"]) -> Int[Array, " m"]:
         n_rows = size if encoded.groups is None else weight.sum(dtype=jnp.int32)
@@ -171,7 +160,7 @@ def sample_counter(
             weight = jnp.where(usable[None], weight[:, group], 0)
         level = jax.vmap(find_level)(weight)
         counts = sweep_counts(ordered[None], level, weight, place=encoded.place, layout=layout)
-        return counts if share is None else counts.astype(share.dtype) * share
+        return count_configurations(counts, encoded)
 
     return count
 
@@ -184,15 +173,11 @@ def shuffle_counter(encoded: Encoded) -> Callable[[Key[Array, " b"]], Shaped[Arr
     The losses stay, so rows of one group remain together in the target.
     """
     codes, layout, n_levels = encoded.codes, encoded.layout, len(encoded.levels)
-    block_of_code = np.zeros((len(layout.offsets), max(layout.n_codes)), np.int32)
-    for block in layout.blocks:
-        first = block.start - layout.offsets[block.parameter]
-        block_of_code[block.parameter, first : first + block.n_cells] = block.slot + 1
     row = jnp.broadcast_to(jnp.arange(codes.shape[1], dtype=jnp.int32)[None], codes.shape)
-    regime = jnp.asarray(block_of_code)[jnp.arange(len(codes))[:, None], codes.astype(jnp.int32)]
+    column = codes.astype(jnp.int32) + jnp.asarray(layout.offsets, jnp.int32)[:, None]
+    regime = jnp.asarray(layout.slot_of_column)[column]
     # Rows outside the region have a number that no regime has.
-    regime = jnp.where((encoded.level <= n_levels)[None], regime, layout.n_slots + 1)
-    share = None if encoded.counted_groups is None else configuration_share(encoded)
+    regime = jnp.where((encoded.level <= n_levels)[None], regime, layout.n_slots)
     groups = row if encoded.groups is None else jnp.broadcast_to(encoded.groups, codes.shape)
     level = jnp.broadcast_to(encoded.level.astype(jnp.int32), codes.shape)
     # Stable, so that the rows of a unit stay in their order.
@@ -220,7 +205,7 @@ def shuffle_counter(encoded: Encoded) -> Callable[[Key[Array, " b"]], Shaped[Arr
         shuffled = jax.vmap(permute_codes)(keys)
         levels = jnp.broadcast_to(level[None], shuffled.shape)
         counts = sweep_counts(shuffled, levels, None, place=encoded.place, layout=layout)
-        return counts if share is None else counts.astype(share.dtype) * share
+        return count_configurations(counts, encoded)
 
     return count
 

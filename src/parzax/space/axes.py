@@ -59,7 +59,7 @@ class Continuum:
 
     def index(self, x: Any) -> Any:
         """0 for any x."""
-        return _zeros(x)
+        return namespace(x).zeros(x.shape, self.n_values.dtype)
 
     def place(self, x: Any, index: Any) -> Any:
         """Place of x in [0, 1], given its ``index``; finite, with a finite slope, for any x."""
@@ -89,7 +89,7 @@ class Continuum:
 
     def at(self, unit: Any) -> tuple[Any, Any]:
         """``unit`` and 0, see `Cells.at`."""
-        return unit, _zeros(unit)
+        return unit, self.index(unit)
 
     def drawn(self, level: Any) -> tuple[Any, Any]:
         """Place and number of a random value, uniform on the axis, from a uniform number in [0, 1)."""
@@ -128,6 +128,7 @@ class Cells:
     n_values: Any
     first: Any = None  # the smallest value
     step: Any = None  # distance to the next value
+    last: Any = None  # steps from the first to the last value; `n_values` may not fit a device's integers
     start: Any = None  # lower end of the log axis, in logarithms
     length: Any = None  # length of the log axis
     values: Any = None  # (C,) the numbers on a list, followed by padding
@@ -144,7 +145,8 @@ class Cells:
         """
         start = math.log(first - 0.5) if log else 0.0
         length = math.log(first + n_values - 0.5) - start if log else 1.0
-        return cls(np.int64(n_values), *map(np.float64, (first, step, start, length)), log=log)
+        places = map(np.float64, (first, step, n_values - 1, start, length))
+        return cls(np.int64(n_values), *places, log=log)
 
     @classmethod
     def listed(cls, values: Sequence[float], log: bool) -> "Cells":
@@ -185,17 +187,21 @@ class Cells:
         """Index of the value nearest to x; arbitrary if x is not finite."""
         xp = namespace(x)
         if self.values is not None:
-            return xp.searchsorted(self.middles, x).astype(_integer(xp))
-        steps = xp.round((x - self.first) / self.step)
+            return xp.searchsorted(self.middles, x).astype(self.n_values.dtype)
+        steps = xp.round(self._steps(x))
         return _limited(xp.where(xp.isfinite(steps), steps, 0), self.n_values)
 
     def has(self, x: Any, index: Any) -> Any:
         """Whether the domain contains x, given its ``index``, up to rounding of the dtype; False for NaN."""
-        xp, value = namespace(x), self.value(_limited(index, self.n_values), x.dtype)
-        # Beyond 2^24 float32 cannot represent a deviation within the tolerance of steps: a value is either
-        # exact or wrong.
-        slack = STEP_SLACK * self.step if self.values is None else _VALUE_SLACK * xp.abs(value)
-        return xp.abs(x - value) <= slack
+        xp = namespace(x)
+        if self.values is not None:
+            value = self.value(_limited(index, self.n_values), x.dtype)
+            return xp.abs(x - value) <= _VALUE_SLACK * _widened(x) * xp.abs(value)
+        # A device may round a product and a sum at once, so no product is added to anything.
+        steps, slack = self._steps(x), STEP_SLACK * _widened(x)
+        nearest = xp.round(steps)
+        near = (steps >= nearest - slack) & (steps <= nearest + slack)
+        return near & (nearest >= 0) & (nearest <= self.last)
 
     def place(self, x: Any, index: Any) -> Any:
         """Centre of the ``index``-th cell, in the dtype of x."""
@@ -282,6 +288,10 @@ class Cells:
         n = int(self.n_values)
         return np.arange(n) if self.values is not None or n < 2**12 else np.array([0, 1, n - 2, n - 1])
 
+    def _steps(self, x: Any) -> Any:
+        """Steps from the first of stepped values to x; XLA, too, multiplies by the inverse of a constant."""
+        return (x - self.first) * (1 / self.step)
+
     def _place(self, index: Any, dtype: Any, shift: float) -> Any:
         """Place at a distance of ``shift`` steps from the ``index``-th of stepped values."""
         if self.log:
@@ -294,21 +304,14 @@ class Cells:
 Axis: TypeAlias = Continuum | Cells
 
 
-def _zeros(x: Any) -> Any:
-    xp = namespace(x)
-    return xp.zeros(x.shape, _integer(xp))
-
-
-def _integer(xp: Any) -> Any:
-    """The integer type: int32 on a device, int64 on the host, where a domain may have more values."""
-    return np.int64 if xp is np else np.int32
+def _widened(x: Any) -> int:
+    """How many times the tolerance of float64 holds for the dtype of x: float32 rounds its arithmetic."""
+    return 1 if x.dtype == np.float64 else 3
 
 
 def _limited(index: Any, n_values: Any) -> Any:
     """The index as an integer, clipped to 0, ..., n_values - 1."""
-    xp = namespace(index)
-    index = index.astype(_integer(xp))
-    return xp.clip(index, 0, n_values.astype(index.dtype) - 1)
+    return namespace(index).clip(index.astype(n_values.dtype), 0, n_values - 1)
 
 
 def _clipped(x: Any, low: Any, high: Any) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 from jax.tree_util import register_dataclass
 from jaxtyping import Bool, Float, Int, PRNGKeyArray, Shaped
 
-from parzax._numerics import namespace
+from parzax._numerics import namespace, round_up
 from parzax.space.axes import Axis, Cells
 from parzax.space.conditions import Recorded, is_inside
 
@@ -99,17 +99,18 @@ class Frame:
             # On the host lists are not stacked, so they need no padding.
             alone = not stacked and isinstance(axis, Cells) and axis.room
             groups.setdefault(s if alone else axis_shape(axis), []).append(s)
-        parameter, columns = np.array([slot.parameter for slot in slots]), np.arange(n_parameters)
+        parameter, regime = np.array([(slot.parameter, slot.regime) for slot in slots], np.int32).T
+        columns = np.arange(n_parameters)
         counted = np.array([axis.discrete for axis in axes])
-        tests = _tests(space, parameter, counted)
+        tests = _tests(space, parameter, counted, dtype or np.float64)
         frame = cls(
             parameter=parameter,
-            regime=np.array([slot.regime for slot in slots]),
-            first=np.searchsorted(parameter, columns),
+            regime=regime,
+            first=np.searchsorted(parameter, columns).astype(np.int32),
             counted=counted,
             axes=tuple(stack_axes([axes[s] for s in group], dtype) for group in groups.values()),
-            which=tuple(np.array(group) for group in groups.values()),
-            back=np.argsort(np.concatenate(list(groups.values()))),
+            which=tuple(np.array(group, np.int32) for group in groups.values()),
+            back=np.argsort(np.concatenate(list(groups.values()))).astype(np.int32),
             membership=_indicator(parameter, n_parameters) if len(axes) > n_parameters else None,
             stacked=stacked,
             **tests,
@@ -256,7 +257,8 @@ class Frame:
             return None, lambda x: x
         xp, tested = namespace(number), self.tested
         ends = (end[None] for end in (self.first_number, self.last_number, self.low, self.high))
-        inside = is_inside(self.counted[tested][None], number[:, tested], value[:, tested], *ends)
+        of_parents = number[:, tested].astype(self.first_number.dtype)
+        inside = is_inside(self.counted[tested][None], of_parents, value[:, tested], *ends)
         applies = self.applied(inside if held is None else inside & held[:, tested], given)
         if self.membership is None:
             return xp.where(applies, np.int32(0), np.int32(INACTIVE)), lambda x: x
@@ -301,7 +303,7 @@ def _narrowed(a: np.ndarray, dtype: Any) -> np.ndarray:
     """Convert to the types of a device with floats of ``dtype``; None leaves the array unchanged."""
     if dtype is None:
         return a
-    if a.dtype == np.int64:
+    if a.dtype == np.int64 and dtype != np.float64:
         limits = np.iinfo(np.int32)
         return np.clip(a, limits.min, limits.max).astype(np.int32)
     # A bound may be too large for the dtype. Then `Space.check_dtype` refuses native values in this dtype.
@@ -309,8 +311,11 @@ def _narrowed(a: np.ndarray, dtype: Any) -> np.ndarray:
         return a.astype(dtype) if a.dtype == np.float64 else a
 
 
-def _tests(space: Any, parameter: np.ndarray, counted: np.ndarray) -> dict[str, Any]:
-    """The fields of a frame from ``tested`` to ``n_rounds``; {} if all slots always apply."""
+def _tests(space: Any, parameter: np.ndarray, counted: np.ndarray, dtype: Any) -> dict[str, Any]:
+    """The fields of a frame from ``tested`` to ``n_rounds``; {} if all slots always apply.
+
+    Thresholds are rounded up, so that a value of ``dtype`` is on the side on which it is in float64.
+    """
     if not any(slot.domain.conditions for slot in space.slots):
         return {}
     tests: list[tuple[float, ...]] = []  # per test: condition, slot of the parent, low, high
@@ -335,8 +340,8 @@ def _tests(space: Any, parameter: np.ndarray, counted: np.ndarray) -> dict[str, 
         "tested": tested,
         "first_number": np.where(counted[tested], low, 0).astype(np.int64),
         "last_number": np.where(counted[tested], high, 0).astype(np.int64),
-        "low": low,
-        "high": high,
+        "low": round_up(low, dtype),
+        "high": round_up(high, dtype),
         "any_of": _indicator(number, len(conditional)),
         "all_of": _indicator(np.array(conditional), len(space.slots)),
         "before": np.triu(parameter[:, None] == parameter, 1).astype(np.float32) if several else None,

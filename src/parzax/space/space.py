@@ -171,23 +171,25 @@ class Space:
         _checks.on_host("values", values)
         return self.classify(np.asarray(values, dtype=np.float64), recorded)[0]
 
-    def classify(
-        self, values: np.ndarray, recorded: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Regimes as in `derive_regimes`, and which values are in their domains, or NaN where inactive."""
-        rows, given = values.reshape(-1, len(self)), None
-        for s, slot in enumerate(self.slots):
-            if not any(isinstance(c, Recorded) for c in slot.domain.conditions):
-                continue
-            given = np.ones((len(rows), len(self.slots)), bool) if given is None else given
+    def classify(self, values: Any, recorded: np.ndarray | None = None) -> tuple[Any, Any]:
+        """Regimes as in `derive_regimes`, and which values are in their domains, or NaN where inactive.
+
+        With JAX arrays it is a pure function.
+        """
+        xp, rows, given = namespace(values), values.reshape(-1, len(self)), None
+        frame = self.frame(None if xp is np else values.dtype)
+        by_log = np.array([any(isinstance(c, Recorded) for c in s.domain.conditions) for s in self.slots])
+        if by_log.any():
             if recorded is not None:
-                given[:, s] = recorded.reshape(rows.shape)[:, slot.parameter] == slot.regime
-            elif len(self.domains[slot.parameter]) > 1:
-                problem = "cannot be derived from the conditions; pass regime=."
-                raise ValueError(f"the regime of {self.names[slot.parameter]!r} {problem}")
+                given = frame.spread(recorded.reshape(rows.shape)) == frame.regime
             else:
-                given[:, s] = ~np.isnan(rows[:, slot.parameter])
-        at = self.frame().encode(rows, given, places=False)
+                for slot in (slot for slot, of_log in zip(self.slots, by_log, strict=True) if of_log):
+                    if len(self.domains[slot.parameter]) > 1:
+                        problem = "cannot be derived from the conditions; pass regime=."
+                        raise ValueError(f"the regime of {self.names[slot.parameter]!r} {problem}")
+                given = frame.spread(~xp.isnan(rows))
+            given = given | ~by_log[None]
+        at = frame.encode(rows, given, places=False)
         return at.regime.astype(np.int16).reshape(values.shape), at.valid.reshape(values.shape)
 
     def sample(self, key: PRNGKeyArray, n: int) -> Float[Array, "{n} d"]:

@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 from parzax._compile import compiled
 from parzax.divergence import AbstractDivergence
 from parzax.importance import Counts, Encoded
-from parzax.importance.counts import configuration_share
+from parzax.importance.counts import count_configurations
 from parzax.importance.encode import without_values
 from parzax.importance.estimate import from_counts
 from parzax.importance.levels import level_weights
@@ -112,10 +112,8 @@ def compiled_replicates(
     ``log`` has ascending levels; ``needed`` is as in `sample_counter`. Replicates are computed in
     batches of ``batch``.
     """
-    log, counts = jax.tree.map(jnp.asarray, (log, shuffled))
-    if log.counted_groups is not None:
-        share = configuration_share(log)
-        counts = counts.astype(share.dtype) * share
+    log, shuffled = jax.tree.map(jnp.asarray, (log, shuffled))
+    counts = count_configurations(shuffled, log)
 
     def in_batches(function: Any, x: Array) -> Array:
         return jnp.concatenate(jax.lax.map(function, x.reshape(-1, batch, *x.shape[1:])))

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from parzax import _checks, pareto
+from parzax.importance import weighted_sum
 from parzax.importance.levels import level_weights
-from parzax.importance.objectives import normalised, weighted_sum
 from parzax.lens.logs import Observations
 from parzax.lens.results.result import NAME, shorten
 from parzax.pareto import AbstractTies, Crowding, Hypervolume
@@ -139,12 +139,27 @@ def _combined(
     counts = np.flatnonzero(weights > 0)
     if len(counts) == 1:
         return losses[..., counts[0]]
-    scaled = normalised(losses, usable_rows(obs).reshape(losses.shape[:-1]))[..., counts]
+    scaled = _scaled(losses, usable_rows(obs).reshape(losses.shape[:-1]))[..., counts]
     loss = np.asarray(function(np.where(np.isfinite(scaled), scaled, 0.0)))
     _checks.check_shape("the loss of objective=", loss, *losses.shape[:-1])
     for marked in (-np.inf, np.inf):
         loss = np.where((scaled == marked).any(axis=-1), marked, loss)
     return np.where(np.isnan(scaled).any(axis=-1), np.nan, loss)
+
+
+def _scaled(losses: np.ndarray, used: np.ndarray) -> np.ndarray:
+    """(..., n, m) objectives scaled to [0, 1] by their range among the rows ``used`` (..., n).
+
+    Infinities and NaN stay and do not affect the range.
+    """
+    counted = used[..., None] & np.isfinite(losses)
+    low = losses.min(axis=-2, keepdims=True, where=counted, initial=np.inf)
+    high = losses.max(axis=-2, keepdims=True, where=counted, initial=-np.inf)
+    varies = low < high
+    low, high = np.where(varies, low, 0.0), np.where(varies, high, 1.0)
+    # Values are halved so that no difference overflows.
+    scaled = (losses / 2 - low / 2) / (high / 2 - low / 2)
+    return np.where(varies | ~np.isfinite(losses), scaled, 0.0)
 
 
 def _weights(weights: Any, m: int) -> np.ndarray:
