@@ -5,7 +5,9 @@ from parzax.importance.encode import Encoded as Encoded
 from parzax.importance.encode import encode as encode
 from parzax.importance.estimate import Importance as Importance
 from parzax.importance.estimate import estimate as estimate
+from parzax.importance.of_function import of_function
 from parzax.importance.interactions import Interactions as Interactions
+from parzax.importance.of_function import of_function
 from parzax.importance.interactions import interactions as interactions
 from parzax.importance.layout import Grid as Grid
 from parzax.importance.layout import cell_starts as cell_starts

@@ -1,0 +1,50 @@
+"""Importances of draws from the posterior of a surrogate."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from parzax.importance import Importance, encode, estimate
+from parzax.surrogate.process import Posterior
+
+
+def importances(
+    key: PRNGKeyArray,
+    posterior: Posterior,
+    levels: Any,
+    region: float = 1.0,
+    *,
+    n_draws: int = 24,
+    n_points: int = 1536,
+    **how: Any,
+) -> Importance:
+    """Importances of the whole space, one for each of several draws from a posterior.
+
+    The draws are joint at points drawn uniformly from the space, so each is a function, and its importances
+    are those of that function. Their mean is the estimate, their quantiles are its interval: they say how
+    far the log leaves the answer open.
+
+    Args:
+        key: random key.
+        posterior: what `GaussianProcess.fit` gives.
+        levels, region: as in `parzax.encode`.
+        n_draws: number of draws.
+        n_points: number of configurations.
+        how: further arguments of `parzax.importance.estimate`.
+
+    Returns:
+        `parzax.importance.Importance` with a leading axis of draws.
+    """
+    of_points, of_draws = jax.random.split(key)
+    with jax.enable_x64(isinstance(posterior.z, np.ndarray) or jax.config.jax_enable_x64):
+        x = posterior.space.sample(of_points, n_points).astype(posterior.z.dtype)
+        losses = jnp.asarray(posterior.draws(of_draws, x, n_draws))
+
+        def of_draw(losses: Any) -> Importance:
+            return estimate(encode(posterior.space, x, losses, levels, region), **how)
+
+        found = jax.vmap(of_draw)(losses)
+    return jax.tree.map(np.asarray, found) if isinstance(posterior.z, np.ndarray) else found

@@ -1,0 +1,285 @@
+"""`GaussianProcess`: the losses of a log as a function of the configuration, with what the log leaves open."""
+
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import tinygp
+from jax.scipy.linalg import solve_triangular
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from parzax import _checks
+from parzax.space import INACTIVE, Categorical, Space
+
+# Variance of the constant, in units of the variance of the warped losses: its prior is hardly informative.
+_CONSTANT = 1.0
+# Variance of the noise of rows that are left out: they say nothing, and no number loses digits.
+_NO_INFORMATION = 1e8
+# Prior of log amplitude and of log noise, both standard deviations: their means and spreads.
+_AMPLITUDE, _NOISE = (0.0, 0.7), (float(np.log(0.1)), 1.0)
+
+
+class GaussianProcess(eqx.Module):
+    """A Gaussian process on the logarithm of the distance of a loss to the best loss.
+
+    The losses of a search have a heavy tail, which no stationary process can follow. The process therefore
+    has w = log(y - min y + c (median y - min y)), standardised, for one of several offsets c: the one under
+    which the left-out rows have the highest density (Rasmussen and Williams 2006, Section 5.4.2).
+
+    Its covariance is a Matern 5/2 function of the distance between two configurations, with one length for
+    each parameter, plus a constant and noise. A number is on its unit axis (the logarithm, if the domain has
+    ``log``), so that a length of 1 is the range of the domain. Two different categories are at distance 1.
+    An inactive parameter stands in the middle: at 1/2, or at equal distance to all categories. So two rows
+    without it are no nearer for that, the distance to a row with it is at most half the largest one, and the
+    matrix of covariances is positive definite for every set of rows, because configurations are points of a
+    Euclidean space.
+
+    Lengths, amplitude and noise have log-normal priors. Draws of the posterior take their values from the
+    normal approximation around the mode (Laplace), so that they show what the log leaves open.
+
+    Attributes:
+        offsets: the values of c among which is chosen.
+        length: prior median of a length.
+        spread: standard deviation of the logarithm of a length under the prior.
+        max_rows: a log with more rows is thinned to so many, evenly; the cost grows with their cube.
+    """
+
+    offsets: tuple[float, ...] = eqx.field(default=(0.01, 0.03, 0.1, 0.3), static=True)
+    length: float = eqx.field(default=1.35, static=True)
+    spread: float = eqx.field(default=1.0, static=True)
+    max_rows: int = eqx.field(default=2000, static=True)
+
+    def fit(self, space: Space, x: Any, losses: Any) -> "Posterior":
+        """The posterior of the losses, given a log.
+
+        Pure and unbatched for JAX arrays; `jax.jit` and `jax.vmap` apply. NumPy arrays are computed in
+        float64.
+
+        Args:
+            space: the search space.
+            x: (n, d) native values, NaN = inactive, categories as codes. Equal rows are repeats.
+            losses: (n,) lower is better. Rows with NaN or +inf are failed and left out; -inf counts as the
+                best finite loss.
+
+        Raises:
+            TypeError, ValueError: shapes that do not fit.
+        """
+        _checks.instance("space", space, Space, "a parzax.Space")
+        _checks.check_shape("x", x, "n", len(space), hint="; use jax.vmap for a batch")
+        _checks.check_shape("losses", losses, len(x))
+        if len(x) > self.max_rows:
+            rows = np.linspace(0, len(x) - 1, self.max_rows).round().astype(int)
+            x, losses = x[rows], losses[rows]
+        if isinstance(x, jax.Array) or isinstance(losses, jax.Array):
+            return _fit(self, space, jnp.asarray(x), jnp.asarray(losses))
+        with jax.enable_x64(True):
+            posterior = _fit(self, space, jnp.asarray(x, float), jnp.asarray(losses, float))
+        return jax.tree.map(np.asarray, posterior)
+
+
+class Posterior(eqx.Module):
+    """The losses of a space's configurations, given a log; made by `GaussianProcess.fit`.
+
+    Attributes:
+        z: (n, p) the rows as points of a Euclidean space.
+        w: (n,) the warped losses; 0 in rows that are left out.
+        used: (n,) rows with a finite loss.
+        mode: (h,) logarithms of the inverse lengths, of the amplitude and of the noise at the posterior mode.
+        spread: (h, h) a root of their covariance in the normal approximation.
+        warp: (4,) best loss, offset, and mean and standard deviation of the logarithm.
+        quality: () part of the variance of the warped losses that the process predicts for left-out rows: 1
+            at best, 0 or less if it predicts no better than their mean.
+    """
+
+    z: Float[Any, "n p"]
+    w: Float[Any, " n"]
+    used: Bool[Any, " n"]
+    mode: Float[Any, " h"]
+    spread: Float[Any, "h h"]
+    warp: Float[Any, " 4"]
+    quality: Float[Any, ""]
+    space: Space = eqx.field(static=True)
+
+    def predict(self, x: Any, quantiles: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Float[Any, "q m"]:
+        """Quantiles of the loss without noise at (m, d) configurations, (q, m), in units of the loss."""
+        return self._on_host_or_device(_predict, x, quantiles=quantiles)
+
+    def draws(self, key: PRNGKeyArray, x: Any, n: int, n_values: int = 16) -> Float[Any, "n m"]:
+        """Joint draws of the losses without noise at (m, d) configurations, (n, m), in units of the loss.
+
+        Lengths, amplitude and noise take ``n_values`` values, each for as many draws; the time grows with
+        ``n_values`` and the cube of m.
+        """
+        _checks.check_key(key)
+        n_values = min(n, n_values)
+        return self._on_host_or_device(_draws, x, key=key, n=n, n_values=n_values)
+
+    def _on_host_or_device(self, function: Any, x: Any, **arguments: Any) -> Any:
+        _checks.check_shape("x", x, "m", len(self.space))
+        if isinstance(x, jax.Array) or isinstance(self.z, jax.Array):
+            return function(self, jnp.asarray(x), **arguments)
+        with jax.enable_x64(True):
+            return np.asarray(function(self, jnp.asarray(x, float), **arguments))
+
+
+class _Matern52(tinygp.kernels.Kernel):
+    """amplitude (1 + r + r^2 / 3) exp(-r) + constant, where r is sqrt(5) times the distance."""
+
+    amplitude: Any
+
+    def evaluate(self, X1: Any, X2: Any) -> Any:  # noqa: N803, the names of tinygp
+        return self._of(((X1 - X2) ** 2).sum())
+
+    def __call__(self, X1: Any, X2: Any = None) -> Any:  # noqa: N803
+        """All pairs by one matrix product, whose memory does not grow with the number of parameters."""
+        if X2 is None:
+            return super().__call__(X1)
+        squares = (X1 * X1).sum(axis=1)[:, None] + (X2 * X2).sum(axis=1)[None]
+        return self._of(squares - 2 * X1 @ X2.T)
+
+    def _of(self, squared: Any) -> Any:
+        apart = squared > jnp.finfo(squared.dtype).eps
+        r = jnp.sqrt(5 * jnp.where(apart, squared, 1))
+        decay = jnp.where(apart, (1 + r + r * r / 3) * jnp.exp(-r), 1)
+        return self.amplitude * decay + _CONSTANT
+
+
+def embed(space: Space, x: Float[Array, "n d"]) -> tuple[Float[Array, "n p"], np.ndarray]:
+    """Configurations as points of a Euclidean space, and the parameter of each of its p axes."""
+    at = space.frame(np.dtype(x.dtype)).encode(x)
+    columns, parameters = [], []
+    for j, domains in enumerate(space.domains):
+        column = at.unit[:, j : j + 1]
+        if isinstance(domains[0], Categorical):
+            n_values = max(domain.n_values for domain in domains)
+            chosen = at.index[:, j : j + 1] == jnp.arange(n_values)[None]
+            absent = at.regime[:, j : j + 1] == INACTIVE
+            # Two different categories have squared distance 2 (1 / sqrt 2)^2 = 1.
+            column = jnp.where(absent, 1 / n_values, chosen.astype(x.dtype)) / np.sqrt(2)
+        columns.append(column)
+        parameters += [j] * column.shape[1]
+    return jnp.concatenate(columns, axis=1).astype(x.dtype), np.array(parameters)
+
+
+def _process(values: Any, z: Any, used: Any, axes: np.ndarray) -> tuple[Any, Any]:
+    """The process of given logarithms of inverse lengths, amplitude and noise, and the scaling of its axes."""
+    scale, kernel = jnp.exp(values[:-2])[axes], _Matern52(jnp.exp(2 * values[-2]))
+    jitter = 1e3 * jnp.finfo(z.dtype).eps
+    noise = jnp.where(used, jnp.exp(2 * values[-1]) + jitter, _NO_INFORMATION)
+    return tinygp.GaussianProcess(kernel, z * scale[None], diag=noise), scale
+
+
+def _prior(settings: GaussianProcess, n_parameters: int, dtype: Any) -> tuple[Any, Any]:
+    """Means and standard deviations of the logarithms of inverse lengths, amplitude and noise."""
+    lengths = (-np.log(settings.length), settings.spread)
+    mean, spread = zip(*[lengths] * n_parameters, _AMPLITUDE, _NOISE, strict=True)
+    return jnp.array(mean, dtype), jnp.array(spread, dtype)
+
+
+def _left_out(process: Any, w: Any) -> tuple[Any, Any]:
+    """Mean error and variance of each row, given the others (Rasmussen and Williams 2006, Eq. 5.12)."""
+    lower = process.solver.scale_tril
+    inverse = solve_triangular(lower, jnp.eye(len(w), dtype=w.dtype), lower=True)
+    variance = 1 / (inverse * inverse).sum(axis=0)
+    return variance * (inverse.T @ (inverse @ w)), variance
+
+
+@partial(jax.jit, static_argnames=("settings", "space"))
+def _fit(settings: GaussianProcess, space: Space, x: Any, losses: Any) -> Posterior:
+    used = losses < jnp.inf
+    finite = used & (losses > -jnp.inf)
+    best = jnp.min(jnp.where(finite, losses, jnp.inf))
+    best = jnp.where(finite.any(), best, 0)
+    losses = jnp.where(used, jnp.maximum(losses, best), best)
+    middle = jnp.nanmedian(jnp.where(used, losses, jnp.nan))
+    z, axes = embed(space, x)
+    n_used, dtype = jnp.maximum(used.sum(), 1), z.dtype
+    prior, prior_spread = _prior(settings, len(space), dtype)
+    # Short and long lengths, with much and little noise.
+    starts = prior + jnp.array([[0.5] * len(space) + [0, 0.7], [-0.5] * len(space) + [0, -0.7]], dtype)
+
+    def warped(offset: Any) -> tuple[Any, Any]:
+        by = jnp.maximum(offset * (middle - best), jnp.finfo(dtype).tiny)
+        w = jnp.log(losses - best + by)
+        mean = jnp.where(used, w, 0).sum() / n_used
+        variance = (jnp.where(used, w - mean, 0) ** 2).sum() / n_used
+        spread = jnp.where(variance > 0, jnp.sqrt(jnp.where(variance > 0, variance, 1)), 1)
+        return jnp.where(used, (w - mean) / spread, 0), jnp.stack([best, by, mean, spread])
+
+    def negative_log_posterior(values: Any, w: Any) -> Any:
+        process, _ = _process(values, z, used, axes)
+        return (((values - prior) / prior_spread) ** 2).sum() / 2 - process.log_probability(w)
+
+    def fitted(offset: Any) -> tuple[Any, ...]:
+        w, warp = warped(offset)
+        modes, heights = jax.vmap(lambda at: _minimise(partial(negative_log_posterior, w=w), at))(starts)
+        mode = modes[jnp.nanargmin(heights)]
+        error, variance = _left_out(_process(mode, z, used, axes)[0], w)
+        log_slope = -jnp.log(losses - best + warp[1]) - jnp.log(warp[3])
+        log_density = log_slope - error**2 / variance / 2 - jnp.log(variance) / 2
+        quality = 1 - jnp.where(used, error**2, 0).sum() / n_used
+        return jnp.where(used, log_density, 0).sum(), w, warp, mode, quality
+
+    offsets = jnp.array(settings.offsets, dtype)
+    log_density, *fits = jax.lax.map(fitted, offsets)
+    w, warp, mode, quality = (a[jnp.nanargmax(log_density)] for a in fits)
+    curvature = jax.hessian(partial(negative_log_posterior, w=w))(mode)
+    of_axis, axis = jnp.linalg.eigh((curvature + curvature.T) / 2)
+    # No direction is less certain than under a prior that is half as wide again.
+    of_axis = jnp.maximum(of_axis, (1.5 * prior_spread.max()) ** -2)
+    return Posterior(z, w, used, mode, axis / jnp.sqrt(of_axis)[None], warp, quality, space)
+
+
+def _minimise(function: Any, start: Any, n_steps: int = 40) -> tuple[Any, Any]:
+    """A local minimum and its height, by the method of L-BFGS."""
+    search = optax.scale_by_zoom_linesearch(max_linesearch_steps=12, initial_guess_strategy="one")
+    method = optax.lbfgs(memory_size=10, linesearch=search)
+    value_and_grad = optax.value_and_grad_from_state(function)
+
+    def step(carry: Any) -> Any:
+        at, state, _, i = carry
+        value, slope = value_and_grad(at, state=state)
+        update, state = method.update(slope, state, at, value=value, grad=slope, value_fn=function)
+        return optax.apply_updates(at, update), state, jnp.abs(slope).max(), i + 1
+
+    first = start, method.init(start), jnp.asarray(jnp.inf, start.dtype), 0
+    at, *_ = jax.lax.while_loop(lambda c: (c[2] > 1e-2) & (c[3] < n_steps), step, first)
+    return at, function(at)
+
+
+def _given(self: Posterior, values: Any, x: Any) -> Any:
+    """The process without noise at configurations, given the rows."""
+    at, axes = embed(self.space, x)
+    process, scale = _process(values, jnp.asarray(self.z), self.used, axes)
+    jitter = 1e3 * jnp.finfo(at.dtype).eps
+    return process.condition(jnp.asarray(self.w), at * scale[None], diag=jitter).gp
+
+
+def _losses(self: Posterior, w: Any) -> Any:
+    """Losses of warped losses: the inverse of the warp."""
+    best, by, mean, spread = self.warp
+    return best + jnp.exp(mean + spread * w) - by
+
+
+@partial(jax.jit, static_argnames="quantiles")
+def _predict(self: Posterior, x: Any, quantiles: tuple[float, ...]) -> Any:
+    process = _given(self, jnp.asarray(self.mode), x)
+    normal = jax.scipy.stats.norm.ppf(jnp.array(quantiles, process.loc.dtype))
+    variance = jnp.maximum(jnp.diag(process.covariance), 0)
+    return _losses(self, process.loc[None] + normal[:, None] * jnp.sqrt(variance)[None])
+
+
+@partial(jax.jit, static_argnames=("n", "n_values"))
+def _draws(self: Posterior, x: Any, key: Any, n: int, n_values: int) -> Any:
+    def draw(key: Any) -> Any:
+        of_values, of_losses = jax.random.split(key)
+        normal = jax.random.normal(of_values, self.mode.shape, self.mode.dtype)
+        process = _given(self, self.mode + self.spread @ normal, x)
+        return process.sample(of_losses, (-(-n // n_values),))
+
+    draws = jax.lax.map(draw, jax.random.split(key, n_values))
+    return _losses(self, draws.reshape(-1, len(x))[:n])
