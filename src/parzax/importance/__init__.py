@@ -5,15 +5,14 @@ from parzax.importance.encode import Encoded as Encoded
 from parzax.importance.encode import encode as encode
 from parzax.importance.estimate import Importance as Importance
 from parzax.importance.estimate import estimate as estimate
-from parzax.importance.of_function import of_function
 from parzax.importance.interactions import Interactions as Interactions
-from parzax.importance.of_function import of_function
 from parzax.importance.interactions import interactions as interactions
 from parzax.importance.layout import Grid as Grid
 from parzax.importance.layout import cell_starts as cell_starts
 from parzax.importance.objectives import chebyshev as chebyshev
 from parzax.importance.objectives import pareto_losses as pareto_losses
 from parzax.importance.objectives import weighted_sum as weighted_sum
+from parzax.importance.of_function import of_function as of_function
 from parzax.importance.resample import resample as resample
 from parzax.importance.resample import shuffle as shuffle
 from parzax.importance.variance import importance as importance

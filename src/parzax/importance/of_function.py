@@ -61,5 +61,7 @@ def of_function(
     else:
         losses = jax.lax.map(function, x, batch_size=_checks.whole_number("batch_size", batch_size, 1))
     if getattr(losses, "shape", None) != (n,):
-        raise ValueError(f"function must give one number, got an array of shape {jax.numpy.shape(losses)[1:]}.")
+        raise ValueError(
+            f"function must give one number, got an array of shape {jax.numpy.shape(losses)[1:]}."
+        )
     return estimate(encode(space, x, losses, levels, region, grid=grid), **how)

@@ -4,6 +4,6 @@ It needs the packages of the extra ``surrogate``: tinygp and optax.
 """
 
 from parzax.surrogate.importances import importances
-from parzax.surrogate.process import GaussianProcess, Posterior
+from parzax.surrogate.process import Draw, GaussianProcess, Posterior
 
-__all__ = ["GaussianProcess", "Posterior", "importances"]
+__all__ = ["Draw", "GaussianProcess", "Posterior", "importances"]

@@ -3,7 +3,6 @@
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
@@ -18,13 +17,13 @@ def importances(
     region: float = 1.0,
     *,
     n_draws: int = 24,
-    n_points: int = 1536,
+    n_points: int = 2048,
     **how: Any,
 ) -> Importance:
     """Importances of the whole space, one for each of several draws from a posterior.
 
-    The draws are joint at points drawn uniformly from the space, so each is a function, and its importances
-    are those of that function. Their mean is the estimate, their quantiles are its interval: they say how
+    A draw is a function; its importances are those of `parzax.importance.of_function`, at configurations
+    that all draws share. Their mean is the estimate, their quantiles are its interval: they say how
     far the log leaves the answer open.
 
     Args:
@@ -38,13 +37,13 @@ def importances(
     Returns:
         `parzax.importance.Importance` with a leading axis of draws.
     """
+    on_host = isinstance(posterior.z, np.ndarray)
     of_points, of_draws = jax.random.split(key)
-    with jax.enable_x64(isinstance(posterior.z, np.ndarray) or jax.config.jax_enable_x64):
+    with jax.enable_x64(on_host or jax.config.read("jax_enable_x64")):
         x = posterior.space.sample(of_points, n_points).astype(posterior.z.dtype)
-        losses = jnp.asarray(posterior.draws(of_draws, x, n_draws))
 
         def of_draw(losses: Any) -> Importance:
             return estimate(encode(posterior.space, x, losses, levels, region), **how)
 
-        found = jax.vmap(of_draw)(losses)
-    return jax.tree.map(np.asarray, found) if isinstance(posterior.z, np.ndarray) else found
+        found = jax.vmap(of_draw)(posterior.draws(of_draws, x, n_draws))
+    return jax.tree.map(np.asarray, found) if on_host else found

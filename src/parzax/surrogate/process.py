@@ -1,4 +1,4 @@
-"""`GaussianProcess`: the losses of a log as a function of the configuration, with what the log leaves open."""
+"""`GaussianProcess`: the losses of a log as functions of the configuration, and what the log leaves open."""
 
 from functools import partial
 from typing import Any
@@ -19,6 +19,8 @@ from parzax.space import INACTIVE, Categorical, Space
 _CONSTANT = 1.0
 # Variance of the noise of rows that are left out: they say nothing, and no number loses digits.
 _NO_INFORMATION = 1e8
+# Least variance of the noise, in units of the rounding of the dtype.
+_JITTER = 1e3
 # Prior of log amplitude and of log noise, both standard deviations: their means and spreads.
 _AMPLITUDE, _NOISE = (0.0, 0.7), (float(np.log(0.1)), 1.0)
 
@@ -87,7 +89,7 @@ class Posterior(eqx.Module):
     Attributes:
         z: (n, p) the rows as points of a Euclidean space.
         w: (n,) the warped losses; 0 in rows that are left out.
-        used: (n,) rows with a finite loss.
+        used: (n,) whether a row has a usable loss.
         mode: (h,) logarithms of the inverse lengths, of the amplitude and of the noise at the posterior mode.
         spread: (h, h) a root of their covariance in the normal approximation.
         warp: (4,) best loss, offset, and mean and standard deviation of the logarithm.
@@ -105,25 +107,87 @@ class Posterior(eqx.Module):
     space: Space = eqx.field(static=True)
 
     def predict(self, x: Any, quantiles: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Float[Any, "q m"]:
-        """Quantiles of the loss without noise at (m, d) configurations, (q, m), in units of the loss."""
-        return self._on_host_or_device(_predict, x, quantiles=quantiles)
+        """Quantiles of the loss without noise at (m, d) configurations, (q, m), in units of the loss.
 
-    def draws(self, key: PRNGKeyArray, x: Any, n: int, n_values: int = 16) -> Float[Any, "n m"]:
-        """Joint draws of the losses without noise at (m, d) configurations, (n, m), in units of the loss.
+        They are those at the posterior mode of lengths, amplitude and noise.
+        """
+        return self._evaluated(_predict, x, quantiles=quantiles)
 
-        Lengths, amplitude and noise take ``n_values`` values, each for as many draws; the time grows with
-        ``n_values`` and the cube of m.
+    def draws(self, key: PRNGKeyArray, x: Any, n: int) -> Float[Any, "n m"]:
+        """n joint draws of the losses without noise at (m, d) configurations: (n, m), in their units."""
+        return self._evaluated(_draws, x, key=key, n=n)
+
+    def functions(self, key: PRNGKeyArray, n: int, n_features: int = 1024) -> "Draw":
+        """n draws of functions, each of which gives the loss of any configuration; see `Draw`.
+
+        Args:
+            key: random key.
+            n: number of draws.
+            n_features: number of random waves that make up a draw from the prior (Rahimi and Recht 2007).
+
+        Returns:
+            A `Draw` whose arrays have a leading axis of n, for `jax.vmap`.
         """
         _checks.check_key(key)
-        n_values = min(n, n_values)
-        return self._on_host_or_device(_draws, x, key=key, n=n, n_values=n_values)
+        with self._precision():
+            return _functions(jax.tree.map(jnp.asarray, self), key, n, n_features)
 
-    def _on_host_or_device(self, function: Any, x: Any, **arguments: Any) -> Any:
+    def _precision(self) -> Any:
+        """The context in which a posterior of NumPy arrays is computed, or that of JAX arrays as it is."""
+        return jax.enable_x64(isinstance(self.z, np.ndarray) or jax.config.read("jax_enable_x64"))
+
+    def _evaluated(self, function: Any, x: Any, **arguments: Any) -> Any:
         _checks.check_shape("x", x, "m", len(self.space))
-        if isinstance(x, jax.Array) or isinstance(self.z, jax.Array):
-            return function(self, jnp.asarray(x), **arguments)
-        with jax.enable_x64(True):
-            return np.asarray(function(self, jnp.asarray(x, float), **arguments))
+        on_host = isinstance(self.z, np.ndarray) and not isinstance(x, jax.Array)
+        with self._precision():
+            values = function(jax.tree.map(jnp.asarray, self), jnp.asarray(x, self.z.dtype), **arguments)
+        return np.asarray(values) if on_host else values
+
+
+class Draw(eqx.Module):
+    """A function drawn from a posterior: ``draw(x)`` is the loss without noise of a configuration x (d,).
+
+    A draw from the prior, as a sum of random waves, is moved by the kernel to where the rows want it
+    (Wilson et al. 2020, arXiv 2002.09309, Eq. 9). So it costs the same at every configuration, and it is a
+    pure function: `parzax.importance.of_function` and `jax.vmap` take it.
+
+    Attributes:
+        scale: (p,) inverse length of each axis of `embed`.
+        z: (n, p) the rows, scaled.
+        waves: (f, p) their frequencies.
+        phases, weights: (f,) of the waves.
+        constant: () the draw of the constant.
+        amplitude: () standard deviation of the function.
+        correction: (n,) weight of each row's kernel.
+        warp: as in `Posterior`.
+    """
+
+    scale: Float[Any, " p"]
+    z: Float[Any, "n p"]
+    waves: Float[Any, "f p"]
+    phases: Float[Any, " f"]
+    weights: Float[Any, " f"]
+    constant: Float[Any, ""]
+    amplitude: Float[Any, ""]
+    correction: Float[Any, " n"]
+    warp: Float[Any, " 4"]
+    space: Space = eqx.field(static=True)
+
+    def __call__(self, x: Float[Array, " d"]) -> Float[Array, ""]:
+        """The loss of one configuration."""
+        return self.losses(embed(self.space, x[None]))[0]
+
+    def losses(self, z: Float[Array, "m p"]) -> Float[Array, " m"]:
+        """Losses of configurations that `embed` has made points."""
+        at = z * self.scale[None]
+        kernel = _Matern52(self.amplitude**2)
+        return _unwarped(self.warp, self.prior(at) + kernel(at, self.z) @ self.correction)
+
+    def prior(self, at: Float[Array, "m p"]) -> Float[Array, " m"]:
+        """The draw from the prior at scaled points, before it knows the rows."""
+        waves = jnp.cos(at @ self.waves.T + self.phases[None])
+        size = self.amplitude * np.sqrt(2 / len(self.phases))
+        return size * (waves @ self.weights) + np.sqrt(_CONSTANT) * self.constant
 
 
 class _Matern52(tinygp.kernels.Kernel):
@@ -131,10 +195,11 @@ class _Matern52(tinygp.kernels.Kernel):
 
     amplitude: Any
 
-    def evaluate(self, X1: Any, X2: Any) -> Any:  # noqa: N803, the names of tinygp
+    def evaluate(self, X1: Any, X2: Any) -> Any:
+        """The covariance of one pair."""
         return self._of(((X1 - X2) ** 2).sum())
 
-    def __call__(self, X1: Any, X2: Any = None) -> Any:  # noqa: N803
+    def __call__(self, X1: Any, X2: Any = None) -> Any:
         """All pairs by one matrix product, whose memory does not grow with the number of parameters."""
         if X2 is None:
             return super().__call__(X1)
@@ -148,27 +213,37 @@ class _Matern52(tinygp.kernels.Kernel):
         return self.amplitude * decay + _CONSTANT
 
 
-def embed(space: Space, x: Float[Array, "n d"]) -> tuple[Float[Array, "n p"], np.ndarray]:
-    """Configurations as points of a Euclidean space, and the parameter of each of its p axes."""
-    at = space.frame(np.dtype(x.dtype)).encode(x)
-    columns, parameters = [], []
-    for j, domains in enumerate(space.domains):
+def embed(space: Space, x: Float[Array, "n d"]) -> Float[Array, "n p"]:
+    """Configurations as points of a Euclidean space; see `GaussianProcess`."""
+    at, columns = space.frame(np.dtype(x.dtype)).encode(x), []
+    for j, n_values in enumerate(_n_values(space)):
         column = at.unit[:, j : j + 1]
-        if isinstance(domains[0], Categorical):
-            n_values = max(domain.n_values for domain in domains)
-            chosen = at.index[:, j : j + 1] == jnp.arange(n_values)[None]
+        if n_values:
+            chosen = (at.index[:, j : j + 1] == jnp.arange(n_values)[None]).astype(x.dtype)
             absent = at.regime[:, j : j + 1] == INACTIVE
             # Two different categories have squared distance 2 (1 / sqrt 2)^2 = 1.
-            column = jnp.where(absent, 1 / n_values, chosen.astype(x.dtype)) / np.sqrt(2)
-        columns.append(column)
-        parameters += [j] * column.shape[1]
-    return jnp.concatenate(columns, axis=1).astype(x.dtype), np.array(parameters)
+            column = jnp.where(absent, 1 / n_values, chosen) / np.sqrt(2)
+        columns.append(column.astype(x.dtype))
+    return jnp.concatenate(columns, axis=1)
+
+
+def _n_values(space: Space) -> list[int]:
+    """Number of categories of each parameter, 0 for a number."""
+    return [
+        max(domain.n_values for domain in domains) if isinstance(domains[0], Categorical) else 0
+        for domains in space.domains
+    ]
+
+
+def _axes(space: Space) -> np.ndarray:
+    """The parameter of each axis of `embed`."""
+    return np.repeat(np.arange(len(space)), np.maximum(_n_values(space), 1))
 
 
 def _process(values: Any, z: Any, used: Any, axes: np.ndarray) -> tuple[Any, Any]:
-    """The process of given logarithms of inverse lengths, amplitude and noise, and the scaling of its axes."""
+    """The process of given logarithms of inverse lengths, amplitude and noise, and the scale of each axis."""
     scale, kernel = jnp.exp(values[:-2])[axes], _Matern52(jnp.exp(2 * values[-2]))
-    jitter = 1e3 * jnp.finfo(z.dtype).eps
+    jitter = _JITTER * jnp.finfo(z.dtype).eps
     noise = jnp.where(used, jnp.exp(2 * values[-1]) + jitter, _NO_INFORMATION)
     return tinygp.GaussianProcess(kernel, z * scale[None], diag=noise), scale
 
@@ -196,7 +271,7 @@ def _fit(settings: GaussianProcess, space: Space, x: Any, losses: Any) -> Poster
     best = jnp.where(finite.any(), best, 0)
     losses = jnp.where(used, jnp.maximum(losses, best), best)
     middle = jnp.nanmedian(jnp.where(used, losses, jnp.nan))
-    z, axes = embed(space, x)
+    z, axes = embed(space, x), _axes(space)
     n_used, dtype = jnp.maximum(used.sum(), 1), z.dtype
     prior, prior_spread = _prior(settings, len(space), dtype)
     # Short and long lengths, with much and little noise.
@@ -251,35 +326,56 @@ def _minimise(function: Any, start: Any, n_steps: int = 40) -> tuple[Any, Any]:
     return at, function(at)
 
 
-def _given(self: Posterior, values: Any, x: Any) -> Any:
-    """The process without noise at configurations, given the rows."""
-    at, axes = embed(self.space, x)
-    process, scale = _process(values, jnp.asarray(self.z), self.used, axes)
-    jitter = 1e3 * jnp.finfo(at.dtype).eps
-    return process.condition(jnp.asarray(self.w), at * scale[None], diag=jitter).gp
-
-
-def _losses(self: Posterior, w: Any) -> Any:
-    """Losses of warped losses: the inverse of the warp."""
-    best, by, mean, spread = self.warp
-    return best + jnp.exp(mean + spread * w) - by
+def _unwarped(warp: Any, w: Any) -> Any:
+    """Losses of warped losses."""
+    best, offset, mean, spread = warp
+    return best + jnp.exp(mean + spread * w) - offset
 
 
 @partial(jax.jit, static_argnames="quantiles")
 def _predict(self: Posterior, x: Any, quantiles: tuple[float, ...]) -> Any:
-    process = _given(self, jnp.asarray(self.mode), x)
-    normal = jax.scipy.stats.norm.ppf(jnp.array(quantiles, process.loc.dtype))
-    variance = jnp.maximum(jnp.diag(process.covariance), 0)
-    return _losses(self, process.loc[None] + normal[:, None] * jnp.sqrt(variance)[None])
+    process, scale = _process(self.mode, self.z, self.used, _axes(self.space))
+    at, jitter = embed(self.space, x) * scale[None], _JITTER * jnp.finfo(x.dtype).eps
+    given = process.condition(self.w, at, diag=jitter).gp
+    deviation = jnp.sqrt(jnp.maximum(jnp.diag(given.covariance) - jitter, 0))
+    normal = jax.scipy.stats.norm.ppf(jnp.array(quantiles, deviation.dtype))
+    return _unwarped(self.warp, given.loc[None] + normal[:, None] * deviation[None])
 
 
-@partial(jax.jit, static_argnames=("n", "n_values"))
-def _draws(self: Posterior, x: Any, key: Any, n: int, n_values: int) -> Any:
-    def draw(key: Any) -> Any:
-        of_values, of_losses = jax.random.split(key)
-        normal = jax.random.normal(of_values, self.mode.shape, self.mode.dtype)
-        process = _given(self, self.mode + self.spread @ normal, x)
-        return process.sample(of_losses, (-(-n // n_values),))
+@partial(jax.jit, static_argnames="n")
+def _draws(self: Posterior, x: Any, key: Any, n: int) -> Any:
+    z = embed(self.space, x)
+    return jax.lax.map(lambda draw: draw.losses(z), self.functions(key, n))
 
-    draws = jax.lax.map(draw, jax.random.split(key, n_values))
-    return _losses(self, draws.reshape(-1, len(x))[:n])
+
+@partial(jax.jit, static_argnames=("n", "n_features"))
+def _functions(self: Posterior, key: Any, n: int, n_features: int) -> Draw:
+    dtype, n_rows = self.z.dtype, len(self.z)
+
+    def draw(key: Any) -> Draw:
+        of_values, of_waves, of_lengths, of_phases, of_prior, of_noise = jax.random.split(key, 6)
+        values = self.mode + self.spread @ jax.random.normal(of_values, self.mode.shape, dtype)
+        process, scale = _process(values, self.z, self.used, _axes(self.space))
+        # The spectral density of the Matern 5/2 kernel is Student's t with 5 degrees of freedom.
+        normal = jax.random.normal(of_waves, (n_features, self.z.shape[1]), dtype)
+        waves = normal * jnp.sqrt(5 / jax.random.chisquare(of_lengths, 5, (n_features, 1), dtype))
+        prior = Draw(
+            scale=scale,
+            z=self.z * scale[None],
+            waves=waves,
+            phases=jax.random.uniform(of_phases, (n_features,), dtype, 0, 2 * np.pi),
+            weights=jax.random.normal(of_prior, (n_features,), dtype),
+            constant=jax.random.normal(jax.random.fold_in(of_prior, 1), (), dtype),
+            amplitude=jnp.exp(values[-2]),
+            correction=jnp.zeros(n_rows, dtype),
+            warp=self.warp,
+            space=self.space,
+        )
+        noise = jax.random.normal(of_noise, (n_rows,), dtype) * jnp.sqrt(process.noise.diagonal())
+        gap = jnp.where(self.used, self.w - prior.prior(prior.z) - noise, 0)
+        half = process.solver.solve_triangular(gap)
+        return eqx.tree_at(
+            lambda d: d.correction, prior, process.solver.solve_triangular(half, transpose=True)
+        )
+
+    return jax.lax.map(draw, jax.random.split(key, n))
