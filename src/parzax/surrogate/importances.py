@@ -6,8 +6,8 @@ import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from parzax.importance import Importance, encode, estimate
-from parzax.surrogate.process import Posterior
+from parzax.importance import Importance, of_function
+from parzax.surrogate.process import Draw, Posterior
 
 
 def importances(
@@ -22,9 +22,9 @@ def importances(
 ) -> Importance:
     """Importances of the whole space, one for each of several draws from a posterior.
 
-    A draw is a function; its importances are those of `parzax.importance.of_function`, at configurations
-    that all draws share. Their mean is the estimate, their quantiles are its interval: they say how
-    far the log leaves the answer open.
+    A draw is a function; its importances are those of `parzax.importance.of_function`, at configurations of
+    its own, so that their chance is part of the interval. Their mean is the estimate. Their quantiles are its
+    interval: they say how far the log leaves the answer open.
 
     Args:
         key: random key.
@@ -40,10 +40,10 @@ def importances(
     on_host = isinstance(posterior.z, np.ndarray)
     of_points, of_draws = jax.random.split(key)
     with jax.enable_x64(on_host or jax.config.read("jax_enable_x64")):
-        x = posterior.space.sample(of_points, n_points).astype(posterior.z.dtype)
+        keys, draws = jax.random.split(of_points, n_draws), posterior.functions(of_draws, n_draws)
 
-        def of_draw(losses: Any) -> Importance:
-            return estimate(encode(posterior.space, x, losses, levels, region), **how)
+        def of_draw(both: tuple[PRNGKeyArray, Draw]) -> Importance:
+            return of_function(both[0], posterior.space, both[1], levels, region, n=n_points, **how)
 
-        found = jax.vmap(of_draw)(posterior.draws(of_draws, x, n_draws))
+        found = jax.lax.map(of_draw, (keys, draws))
     return jax.tree.map(np.asarray, found) if on_host else found

@@ -7,12 +7,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import tinygp
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from parzax import _checks
+from parzax._numerics import namespace
 from parzax.space import INACTIVE, Categorical, Space
 
 # Variance of the constant, in units of the variance of the warped losses: its prior is hardly informative.
@@ -76,6 +76,8 @@ class GaussianProcess(eqx.Module):
         if len(x) > self.max_rows:
             rows = np.linspace(0, len(x) - 1, self.max_rows).round().astype(int)
             x, losses = x[rows], losses[rows]
+        if not len(x):  # one row that failed
+            x, losses = (namespace(a).full((1, *a.shape[1:]), np.nan, a.dtype) for a in (x, losses))
         if isinstance(x, jax.Array) or isinstance(losses, jax.Array):
             return _fit(self, space, jnp.asarray(x), jnp.asarray(losses))
         with jax.enable_x64(True):
@@ -186,8 +188,8 @@ class Draw(eqx.Module):
     def prior(self, at: Float[Array, "m p"]) -> Float[Array, " m"]:
         """The draw from the prior at scaled points, before it knows the rows."""
         waves = jnp.cos(at @ self.waves.T + self.phases[None])
-        size = self.amplitude * np.sqrt(2 / len(self.phases))
-        return size * (waves @ self.weights) + np.sqrt(_CONSTANT) * self.constant
+        size = self.amplitude * (2 / len(self.phases)) ** 0.5
+        return size * (waves @ self.weights) + _CONSTANT**0.5 * self.constant
 
 
 class _Matern52(tinygp.kernels.Kernel):
@@ -207,7 +209,7 @@ class _Matern52(tinygp.kernels.Kernel):
         return self._of(squares - 2 * X1 @ X2.T)
 
     def _of(self, squared: Any) -> Any:
-        apart = squared > jnp.finfo(squared.dtype).eps
+        apart = squared > float(jnp.finfo(squared.dtype).eps)
         r = jnp.sqrt(5 * jnp.where(apart, squared, 1))
         decay = jnp.where(apart, (1 + r + r * r / 3) * jnp.exp(-r), 1)
         return self.amplitude * decay + _CONSTANT
@@ -219,10 +221,10 @@ def embed(space: Space, x: Float[Array, "n d"]) -> Float[Array, "n p"]:
     for j, n_values in enumerate(_n_values(space)):
         column = at.unit[:, j : j + 1]
         if n_values:
-            chosen = (at.index[:, j : j + 1] == jnp.arange(n_values)[None]).astype(x.dtype)
+            chosen = (at.index[:, j : j + 1] == jnp.arange(n_values, dtype=np.int32)[None]).astype(x.dtype)
             absent = at.regime[:, j : j + 1] == INACTIVE
             # Two different categories have squared distance 2 (1 / sqrt 2)^2 = 1.
-            column = jnp.where(absent, 1 / n_values, chosen) / np.sqrt(2)
+            column = jnp.where(absent, 1 / n_values, chosen) / 2**0.5
         columns.append(column.astype(x.dtype))
     return jnp.concatenate(columns, axis=1)
 
@@ -243,7 +245,7 @@ def _axes(space: Space) -> np.ndarray:
 def _process(values: Any, z: Any, used: Any, axes: np.ndarray) -> tuple[Any, Any]:
     """The process of given logarithms of inverse lengths, amplitude and noise, and the scale of each axis."""
     scale, kernel = jnp.exp(values[:-2])[axes], _Matern52(jnp.exp(2 * values[-2]))
-    jitter = _JITTER * jnp.finfo(z.dtype).eps
+    jitter = _JITTER * float(jnp.finfo(z.dtype).eps)
     noise = jnp.where(used, jnp.exp(2 * values[-1]) + jitter, _NO_INFORMATION)
     return tinygp.GaussianProcess(kernel, z * scale[None], diag=noise), scale
 
@@ -267,18 +269,20 @@ def _left_out(process: Any, w: Any) -> tuple[Any, Any]:
 def _fit(settings: GaussianProcess, space: Space, x: Any, losses: Any) -> Posterior:
     used = losses < jnp.inf
     finite = used & (losses > -jnp.inf)
-    best = jnp.min(jnp.where(finite, losses, jnp.inf))
-    best = jnp.where(finite.any(), best, 0)
+    best = jnp.where(finite.any(), jnp.min(jnp.where(finite, losses, jnp.inf), initial=jnp.inf), 0)
     losses = jnp.where(used, jnp.maximum(losses, best), best)
-    middle = jnp.nanmedian(jnp.where(used, losses, jnp.nan))
+    n_used = jnp.maximum(used.sum(), 1).astype(losses.dtype)
+    # Where half of the rows are tied with the best, the scale is the mean distance.
+    middle = jnp.nanmedian(jnp.where(used, losses, jnp.nan)) - best
+    scale = jnp.where(middle > 0, middle, (losses - best).sum() / n_used)
     z, axes = embed(space, x), _axes(space)
-    n_used, dtype = jnp.maximum(used.sum(), 1), z.dtype
+    dtype = z.dtype
     prior, prior_spread = _prior(settings, len(space), dtype)
     # Short and long lengths, with much and little noise.
-    starts = prior + jnp.array([[0.5] * len(space) + [0, 0.7], [-0.5] * len(space) + [0, -0.7]], dtype)
+    starts = prior[None] + jnp.array([[0.5] * len(space) + [0, 0.7], [-0.5] * len(space) + [0, -0.7]], dtype)
 
     def warped(offset: Any) -> tuple[Any, Any]:
-        by = jnp.maximum(offset * (middle - best), jnp.finfo(dtype).tiny)
+        by = jnp.maximum(offset * scale, float(jnp.finfo(dtype).tiny))
         w = jnp.log(losses - best + by)
         mean = jnp.where(used, w, 0).sum() / n_used
         variance = (jnp.where(used, w - mean, 0) ** 2).sum() / n_used
@@ -302,28 +306,50 @@ def _fit(settings: GaussianProcess, space: Space, x: Any, losses: Any) -> Poster
     offsets = jnp.array(settings.offsets, dtype)
     log_density, *fits = jax.lax.map(fitted, offsets)
     w, warp, mode, quality = (a[jnp.nanargmax(log_density)] for a in fits)
-    curvature = jax.hessian(partial(negative_log_posterior, w=w))(mode)
+    slope = jax.grad(partial(negative_log_posterior, w=w))
+    # Differences of slopes take half the time to compile of second derivatives.
+    step = float(jnp.finfo(dtype).eps) ** (1 / 3)
+    steps = step * jnp.eye(len(mode), dtype=dtype)
+    curvature = jax.lax.map(lambda by: (slope(mode + by) - slope(mode - by)) / (2 * step), steps)
     of_axis, axis = jnp.linalg.eigh((curvature + curvature.T) / 2)
     # No direction is less certain than under a prior that is half as wide again.
     of_axis = jnp.maximum(of_axis, (1.5 * prior_spread.max()) ** -2)
     return Posterior(z, w, used, mode, axis / jnp.sqrt(of_axis)[None], warp, quality, space)
 
 
-def _minimise(function: Any, start: Any, n_steps: int = 40) -> tuple[Any, Any]:
-    """A local minimum and its height, by the method of L-BFGS."""
-    search = optax.scale_by_zoom_linesearch(max_linesearch_steps=12, initial_guess_strategy="one")
-    method = optax.lbfgs(memory_size=10, linesearch=search)
-    value_and_grad = optax.value_and_grad_from_state(function)
+def _minimise(function: Any, start: Any, n_steps: int = 80) -> tuple[Any, Any]:
+    """A local minimum and its height, by BFGS with steps that halve until the function falls.
+
+    Every step evaluates the function once, in one place, so that little is compiled.
+    """
+    value_and_grad = jax.value_and_grad(function)
+    identity = jnp.eye(len(start), dtype=start.dtype)
 
     def step(carry: Any) -> Any:
-        at, state, _, i = carry
-        value, slope = value_and_grad(at, state=state)
-        update, state = method.update(slope, state, at, value=value, grad=slope, value_fn=function)
-        return optax.apply_updates(at, update), state, jnp.abs(slope).max(), i + 1
+        at, height, slope, inverse, length, i = carry
+        direction = -inverse @ slope
+        # No step is longer than one half in any direction.
+        moved = length * direction / jnp.maximum(2 * jnp.abs(direction).max(), 1)
+        new_height, new_slope = value_and_grad(at + moved)
+        fell = new_height <= height + 1e-4 * (moved @ slope)
+        change = new_slope - slope
+        product = moved @ change
+        rho = 1 / jnp.where(product > 0, product, 1)
+        left = identity - rho * jnp.outer(moved, change)
+        updated = left @ inverse @ left.T + rho * jnp.outer(moved, moved)
+        accepted = at + moved, new_height, new_slope, jnp.where(product > 0, updated, inverse), 1.0, i + 1
+        refused = at, height, slope, inverse, length / 2, i + 1
+        return jax.tree.map(partial(jnp.where, fell), accepted, refused)
 
-    first = start, method.init(start), jnp.asarray(jnp.inf, start.dtype), 0
-    at, *_ = jax.lax.while_loop(lambda c: (c[2] > 1e-2) & (c[3] < n_steps), step, first)
-    return at, function(at)
+    def goes_on(carry: Any) -> Any:
+        _, _, slope, _, length, i = carry
+        return (i == 0) | (jnp.abs(slope).max() > 1e-2) & (length > 1e-3) & (i < n_steps)
+
+    # The first step goes nowhere: it evaluates the start, which is accepted.
+    nothing = jnp.zeros_like(start)
+    first = start, jnp.asarray(jnp.inf, start.dtype), nothing, identity, jnp.ones((), start.dtype), 0
+    at, height, *_ = jax.lax.while_loop(goes_on, step, first)
+    return at, height
 
 
 def _unwarped(warp: Any, w: Any) -> Any:
@@ -335,7 +361,7 @@ def _unwarped(warp: Any, w: Any) -> Any:
 @partial(jax.jit, static_argnames="quantiles")
 def _predict(self: Posterior, x: Any, quantiles: tuple[float, ...]) -> Any:
     process, scale = _process(self.mode, self.z, self.used, _axes(self.space))
-    at, jitter = embed(self.space, x) * scale[None], _JITTER * jnp.finfo(x.dtype).eps
+    at, jitter = embed(self.space, x) * scale[None], _JITTER * float(jnp.finfo(x.dtype).eps)
     given = process.condition(self.w, at, diag=jitter).gp
     deviation = jnp.sqrt(jnp.maximum(jnp.diag(given.covariance) - jitter, 0))
     normal = jax.scipy.stats.norm.ppf(jnp.array(quantiles, deviation.dtype))
