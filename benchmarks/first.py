@@ -1,13 +1,17 @@
-"""First answers: ``python -m benchmarks.first [--quick] [--json FILE]``.
+"""First answers: ``python -m benchmarks.first [--quick] [--json FILE] [--against CHECKOUT [TASK ...]]``.
 
 Every row is a process of its own on one core: processor seconds of the first answer, imports apart, over
 those of ``import jax`` in the same process. "Cold" begins with an empty cache folder, "warm" is the one
 after it, which finds its executables there. Exits with status 1 if a row takes more than its limit; the goal
 is what we mean to reach. Bytecode is there already (the first of several tries writes it).
+
+``--against`` prints processor seconds of first answers with nothing kept, beside those of another checkout.
 """
 
+import argparse
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -62,14 +66,33 @@ AHEAD = {
 }
 
 
-def seconds(task: str, cache: str, *options: str, **settings: str) -> dict[str, Any]:
-    """What a process of its own says of the task and of ``import jax``."""
+# Tasks of `compare`.
+COMPARED = (
+    "importance, 3 parameters, 1 level",
+    "importance, 20 parameters, 20 levels",
+    "importance, 200 parameters",
+    "first ask after 50 rows, 6 floats",
+)
+_ADDED = """
+import sys
+from benchmarks import first_tasks
+first_tasks.TASKS.setdefault("importance, 200 parameters", lambda: first_tasks.importance(200, 1))
+first_tasks.main(sys.argv[1], "--profile" in sys.argv[2:])
+"""
+
+
+def seconds(
+    task: str, cache: str, *options: str, root: Path = HERE.parent, **settings: str
+) -> dict[str, Any]:
+    """What a process of its own says of the task and of ``import jax``, in the checkout ``root``."""
     own = {"XDG_CACHE_HOME": cache, "JAX_PLATFORMS": "cpu", "PARZAX_NO_CACHE": "0", "MPLBACKEND": "Agg"}
     # With bytecode, as everybody's second process has it: without, `import jax` takes four times as long.
     env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     env.pop("JAX_COMPILATION_CACHE_DIR", None)
+    if root != HERE.parent:
+        own["PYTHONPATH"] = f"{root / 'src'}{os.pathsep}{root}"
     found = subprocess.run(
-        [sys.executable, "-m", "benchmarks.first_tasks", task, *options], cwd=HERE.parent,
+        [sys.executable, "-c", _ADDED, task, *options], cwd=root,
         env=env | own | settings, capture_output=True, text=True, check=False,
     )  # fmt: skip
     if found.returncode:
@@ -130,8 +153,45 @@ def ahead(space: str) -> tuple[float, float]:
     return cold, warm
 
 
+def compare(other: Path, tasks: list[str], tries: int = 3) -> int:
+    """Print processor seconds in another checkout and in this one; 1 if a first answer takes more here.
+
+    Each figure is a median of processes in turn, in which nothing is kept: of the answer alone, and of the
+    process with its imports.
+    """
+    print(
+        f"{'':40s} {'answer, other':>14s} {'here':>6s} {'ratio':>6s}   {'process, other':>14s} {'here':>6s}"
+    )
+    above = []
+    for task in tasks or COMPARED:
+        spent = np.zeros((tries, 2, 2))
+        for number in range(tries):
+            for i, root in enumerate((other.resolve(), HERE.parent)):
+                with tempfile.TemporaryDirectory() as cache:
+                    begun = _children_seconds()
+                    spent[number, i, 0] = seconds(task, cache, root=root, PARZAX_NO_CACHE="1")["task"]
+                    spent[number, i, 1] = _children_seconds() - begun
+        (answer_other, process_other), (answer, process) = np.median(spent, axis=0)
+        ratio = answer / answer_other
+        cells = f"{answer_other:14.2f} {answer:6.2f} {ratio:6.2f}   {process_other:14.2f} {process:6.2f}"
+        print(f"{task:40s} {cells}", flush=True)
+        if ratio > 1:
+            above.append(task)
+    return command.verdict([f"{task}: more than in {other}" for task in above])
+
+
+def _children_seconds() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def main(argv: list[str] | None = None) -> int:
     """Print the rows; 1 where one is above its limit."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--against", nargs="+")
+    choice, argv = parser.parse_known_args(argv)
+    if choice.against:
+        return compare(Path(choice.against[0]), choice.against[1:])
     options = command.begin(__doc__, "one try each, without the longest", argv)
     print(f"{'':40s} {'cold':>7s} {'goal':>6s} {'limit':>6s}  {'warm':>7s} {'goal':>6s} {'limit':>6s}")
     failed, figures = [], {}

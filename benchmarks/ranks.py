@@ -55,12 +55,12 @@ def compare(m: int, kind: str, *, vmapped: bool, repeats: int) -> list[Row]:
                 "moocore": lambda s=sets: [moocore.pareto_rank(x) for x in s],
             }
             medians = timing.interleaved(calls, repeats, {"ours": 1 if vmapped else 5})
-            found = np.asarray(ours())[: len(sets)] if vmapped else np.asarray(ours())[None]
+            ranks = np.asarray(ours())[: len(sets)] if vmapped else np.asarray(ours())[None]
         # The peers see 8 of the 64 sets.
         times = LANES / len(sets) if vmapped else 1
         work = f"{m} objectives, n = {N}, {kind}" + (f", vmapped over {LANES}" if vmapped else "")
         for peer, goal in (("Optuna", GOAL), ("moocore", 0.0)):
-            differ = float(np.sum(found != np.array(calls[peer]())))
+            differ = float(np.sum(ranks != np.array(calls[peer]())))
             out.append(Row(work, bits, peer, medians["ours"], medians[peer] * times, first, differ, goal))
     return out
 

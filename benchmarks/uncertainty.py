@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 import parzax as px
+from benchmarks import toys
 from benchmarks.optuna_peer import end_to_end, study_of
 from benchmarks.synthetic import PROBLEMS
 
@@ -89,7 +90,7 @@ def _mark(edge: bool, between: bool, few: bool) -> str:
 
 
 def _beside_noise() -> px.Problem:
-    own = px.problems.ellipsoid(4)
+    own = toys.ellipsoid(4)
     domains = {name: own.space[name] for name in own.space.names}
     noise = {"noise": px.Float(-5, 5), "label": px.Categorical(list("abc"))}
     return px.Problem(

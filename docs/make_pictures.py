@@ -16,6 +16,7 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
+from benchmarks import toys
 from benchmarks.settings import adjusted
 
 import parzax as px
@@ -65,7 +66,7 @@ def interactions() -> None:
 
 def samplers() -> None:
     """The pictures of samplers.md, of the same runs as its code."""
-    problem, keys = px.problems.discs(), jax.random.split(jax.random.key(0), 50)
+    problem, keys = toys.discs(), jax.random.split(jax.random.key(0), 50)
     # As an array epsilon is traced: random search is the same program.
     c_tpe = adjusted(px.c_tpe, epsilon=jnp.asarray(0.0))(problem.space, n_constraints=1)
     random = dataclasses.replace(c_tpe, proposal=px.samplers.Proposal(epsilon=jnp.asarray(1.0)))
@@ -74,7 +75,7 @@ def samplers() -> None:
         "naive product": px.papers.naive_c_tpe(problem.space, n_constraints=1),
         "random": random,
     }
-    traces = {name: px.optimize_many(keys, own, problem, 50) for name, own in choices.items()}
+    traces = {name: px.optimize_many(keys, sampler, problem, 50) for name, sampler in choices.items()}
     px.plotting.convergence(traces, optimum=problem.feasible_optimum)
     plt.savefig(HERE / "convergence.png", dpi=110)
 
@@ -83,12 +84,12 @@ def samplers() -> None:
     px.plotting.observations(traces["c-TPE"], problem, run=4, ax=axes[1])
     plt.savefig(HERE / "acquisition.png", dpi=100)
 
-    bowls = px.problems.ellipsoids(dim=2, base=1.0)
+    bowls = toys.ellipsoids(dim=2, base=1.0)
     mo_tpe = adjusted(px.mo_tpe, epsilon=jnp.asarray(0.0))(bowls.space)
     random = dataclasses.replace(mo_tpe, proposal=px.samplers.Proposal(epsilon=jnp.asarray(1.0)))
     fronts = {
-        name: px.optimize_many(keys[:16], own, bowls, 30)
-        for name, own in (("MO-TPE", mo_tpe), ("random", random))
+        name: px.optimize_many(keys[:16], sampler, bowls, 30)
+        for name, sampler in (("MO-TPE", mo_tpe), ("random", random))
     }
     px.plotting.attainment(fronts)
     plt.savefig(HERE / "attainment.png", dpi=110)

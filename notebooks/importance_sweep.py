@@ -69,7 +69,7 @@ ax = px.plotting.importance_sweep(result)
 # whole target, or has the same values in target and region, scores exactly 0.
 
 # %%
-mean, error = result.over_seeds()
+mean, error = result.mean, result.standard_error
 level = {round(float(q), 2): i for i, q in enumerate(result.levels)}
 assert mean[level[0.5], result.names.index("c")] > 0.9
 assert (mean[: level[0.41], result.names.index("y")] == 0).all(), "y is inactive in every good configuration"
@@ -95,7 +95,7 @@ titles = {
 }
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained", sharey=True)
 for ax, (quantity, title) in zip(axes, titles.items(), strict=True):
-    px.plotting.importance_sweep(result, quantity=quantity, normalise=True, ax=ax)
+    px.plotting.importance_sweep(result, quantity=quantity, ax=ax)
     ax.set(title=title, xlabel="target quantile γ′", ylabel="share")
 assert np.allclose(result.standard, result.variance + result.inter)
 at_half = result.standard[:, level[0.5]].mean(axis=0)
@@ -165,7 +165,7 @@ for label, estimator in {
     "Optuna 5": {"divergence": px.divergence.Pearson(), "grid": px.Grid.optuna()},
 }.items():
     at = px.cond_ped_anova(few, levels=0.15, **estimator)
-    shares[label] = dict(zip(at.names, at.over_seeds()[0][0], strict=True))
+    shares[label] = dict(zip(at.names, at.mean[0], strict=True))
     print(f"{label:>8}:", {name: f"{share:.3f}" for name, share in shares[label].items()})
 assert shares["default"]["constant"] == 0 < 0.01 < shares["Optuna 5"]["constant"]
 assert shares["default"]["noise"] < shares["Optuna 5"]["noise"]
@@ -175,7 +175,7 @@ few_result = px.cond_ped_anova(few, levels=[0.05, 0.15])
 ax = px.plotting.importance_bars(few_result, level=0.15)
 
 # %% [markdown]
-# Whatever is unusual about a number sets a bit of `status`, with a sentence of advice. The signs in the
+# Whatever is unusual about a number sets a bit of `status`, with a sentence of advice. The remarks in the
 # picture show the same.
 
 # %%

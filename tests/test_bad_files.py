@@ -138,6 +138,14 @@ FILES = [
 
 # What fails where outputs are written is computed before.
 QUICK = ("--resamples", "0")
+LEVELS = """
+    a 0 1.5 -0.1 nan inf 0.1:0.9 0.9:0.1:0.1 0.1:0.9:0 0.1:0.9:-0.1 0.1:0.9:1e-9 0.1:0.9:1e-999999 0.1,
+    0.1,0.1 1.0 0.1:1.0:0.1 0.1;0.2
+"""
+SPACES = """
+    none.json good.csv . cycle.json parent.json kind.json text.json deep.json list.json bounds.json
+    direction.json twice.json misspelt.json
+"""
 ARGUMENTS = [
     ([], "required: COMMAND"),
     (["nonsense"], "invalid choice"),
@@ -145,29 +153,7 @@ ARGUMENTS = [
     (["importance", "good.csv", "--nonsense"], "unrecognized arguments"),
     (["importance", "good.csv", "--direction", "up"], "invalid choice"),
     (["importance", "good.csv", "--objective", "one"], "takes a number or name"),
-    *(
-        (["importance", "good.csv", "--level", text], "level")
-        for text in (
-            "",
-            "a",
-            "0",
-            "1.5",
-            "-0.1",
-            "nan",
-            "inf",
-            "0.1:0.9",
-            "0.9:0.1:0.1",
-            "0.1:0.9:0",
-            "0.1:0.9:-0.1",
-            "0.1:0.9:1e-9",
-            "0.1:0.9:1e-999999",
-            "0.1,",
-            "0.1,0.1",
-            "1.0",
-            "0.1:1.0:0.1",
-            "0.1;0.2",
-        )
-    ),
+    *((["importance", "good.csv", "--level", text], "level") for text in ("", *LEVELS.split())),
     *((["importance", "good.csv", f"--region={text}"], "region") for text in ("0", "2", "0.5,0.6", "x")),
     *(
         (["importance", "good.csv", "--filter", text], "--filter")
@@ -191,24 +177,7 @@ ARGUMENTS = [
     ),
     (["importance", "good.csv", "--filter", "x > 5"], "no row of the table is left (30 filter)"),
     (["importance", "good.npz", *NPZ, "--filter", "x > 5"], "no row is left"),
-    *(
-        (["importance", "good.csv", "--space", name], f"--space '{name}'")
-        for name in (
-            "none.json",
-            "good.csv",
-            ".",
-            "cycle.json",
-            "parent.json",
-            "kind.json",
-            "text.json",
-            "deep.json",
-            "list.json",
-            "bounds.json",
-            "direction.json",
-            "twice.json",
-            "misspelt.json",
-        )
-    ),
+    *((["importance", "good.csv", "--space", name], f"--space '{name}'") for name in SPACES.split()),
     (["importance", "good.csv", "--json", "none/o.json"], "no folder 'none'"),
     (["importance", "good.csv", "--json", "good.npz/o.json"], "no folder 'good.npz'"),
     (["importance", "good.csv", "--json", "folder"], "is a folder"),

@@ -104,7 +104,7 @@ def test_every_format_gives_the_same_numbers(logs, capsys, tmp_path, name):
     by_name = [variance[name] for name in expected.names]
     np.testing.assert_allclose(by_name, expected.variance[0], rtol=1e-12, atol=1e-15)
     assert f"{N} rows, minimize" in out
-    assert ("\nSmaller is taken as better, as no direction was given" in out) == (name != "study.db")
+    assert ("direction: not given, so 'value' is minimised" in out) == (name not in ("study.db", "t.npz"))
     assert out.startswith("What mattered: ")
     assert "the best 10 % (" in out.split("\n")[0]
     assert "\n\nparameter " in out
@@ -159,7 +159,7 @@ def test_notes_say_what_was_inferred(logs, capsys):
     status, out, err = run(capsys, "importance", logs / "t.csv", "--verbose")
     assert (status, err) == (0, "")
     notes = [line for line in out.splitlines() if line.startswith("inferred: ")]
-    assert any("'value' is minimised" in line for line in notes)
+    assert "\ndirection: not given, so 'value' is minimised; if more is better" in out
     assert any("params_" not in line and "x: Float from" in line for line in notes)
     status, out, err = run(capsys, "importance", logs / "t.csv", *QUICK)
     assert f"{len(notes)} things inferred: --verbose lists them" in out
@@ -370,7 +370,7 @@ def test_tables_with_columns_of_their_own(tmp_path, capsys):
     assert main(["importance", file, "--parameters", "y", *QUICK]) == 0
     out = capsys.readouterr().out
     assert "x  " not in out
-    assert "no level was given: 0.18 is the nearest to 0.1 that leaves more than ten rows" in out
+    assert "no level was given: 0.18 is the nearest to 0.1 with more than ten best rows" in out
     assert "LOW_DATA" not in out
     assert main(["importance", file, "--parameters", "y", "--level", "0.1", *QUICK]) == 0
     out = capsys.readouterr().out
@@ -547,7 +547,7 @@ def test_one_of_several_objectives_is_named(capsys):
     pd.DataFrame({"params_x": x, "values_0": x, "values_1": -x}).to_csv("two.csv", index=False)
     status, out, err = run(capsys, "importance", "two.csv", "--objective", "1", *QUICK)
     assert status == 0
-    assert "if more is better: --direction maximize, with one word for each objective\n" in out
+    assert "so 'values_1' is minimised; if more is better, directions='maximize'" in out
     assert "smallest values_1)" in out.split("\n")[0]
     assert "--objective takes a number, a name, all or pareto" in err
 
@@ -689,7 +689,7 @@ def test_several_objectives_and_rows(tmp_path, capsys):
 
 
 def test_a_log_too_large_for_samples_has_shuffles(logs, capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("parzax.lens.results.resampling._MOST_NUMBERS", 1000)
+    monkeypatch.setattr("parzax.lens.results.uncertainty._MOST_NUMBERS", 1000)
     asked = ["importance", str(logs / "t.csv"), "--target", "value", "--direction", "minimize"]
     assert main([*asked, "--json", str(tmp_path / "a.json")]) == 0
     out = capsys.readouterr().out

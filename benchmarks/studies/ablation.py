@@ -1,7 +1,8 @@
 """What each component of the papers' samplers is worth: ``python -m benchmarks.studies.ablation [--quick]``.
 
-`parzax.c_tpe` and `parzax.paper_meta_learn_tpe` beside themselves with one option changed, on ellipsoids and
-on tables of PARZAX_DATA. Writes a page (docs/studies/ablation.md for a full run without --out) and a picture.
+`parzax.c_tpe` and `parzax.papers.authors_meta_learn_tpe` beside themselves with one option changed, on
+ellipsoids and on tables of PARZAX_DATA. Writes a page (docs/studies/ablation.md for a full run without --out)
+and a picture.
 """
 
 import dataclasses
@@ -15,9 +16,9 @@ import numpy as np
 import scipy.stats
 
 import parzax as px
-from benchmarks import pages
-from benchmarks.pages import Page
 from benchmarks.settings import adjusted
+from benchmarks.studies import pages
+from benchmarks.studies.pages import Page
 from benchmarks.studies.papers.drawing import save, short
 from benchmarks.studies.papers.meta_learn_tpe.searches import EPSILON
 from benchmarks.studies.papers.runs import Arrays, Unit
@@ -56,13 +57,13 @@ OPTIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
         "bandwidth: Scott, clipped at 0.1": {"bandwidth": px.bandwidth.Scott(0.1)},
         "all rows at a constraint's minimum below": {"every_minimum": True},
         "shares of constraints cubed": {"share_power": 3.0},
-        "naive product": {"naive": True},
+        "naive product": {"acquisition": px.acquisition.Naive()},
     },
     "meta": {
         **COMMON,
         "24 candidates of each task": {"n_candidates": 24},
         "none at random": {"epsilon": 0.0},
-        "no warm start": {"start": RandomStart()},
+        "no warm start": {"start": RandomStart(5)},
         "10 first": {"n_startup": 10},
         "bandwidth: Scott, not clipped": {"bandwidth": px.bandwidth.Scott(1e-4)},
         "compared with Scott's, not clipped": {"compared_bandwidth": px.bandwidth.Scott(1e-4)},
@@ -91,7 +92,7 @@ def constrained(problem: tuple[str, Any], first: int, n_runs: int, options: Sequ
 
 def _limited(table: Table, names: Sequence[str], quantile: float) -> tuple[px.samplers.Tabular, float]:
     limits = dict.fromkeys(names, quantile)
-    loaded = px.problems.load_table(table.path, [table.losses[0]], constraint_quantiles=limits)
+    loaded = px.problems.load_table(table.path, [table.objectives[0]], constraint_quantiles=limits)
     unnamed = {"name": "", "objective_names": ("",), "constraint_names": ("",) * len(names)}
     return dataclasses.replace(loaded, **unnamed), float(np.asarray(loaded.oracle.best)[0])
 

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
-from parzax.lens.results.learning import shows_learning
 
 import parzax as px
 from benchmarks.studies import pages
@@ -19,6 +18,7 @@ from benchmarks.studies.adaptive_problems import IDLE, N_TRUTH, PEER_NAMES, PROB
 from benchmarks.studies.optimisers.page import table
 from benchmarks.studies.pages import Page
 from benchmarks.studies.papers.runs import Arrays, Unit
+from parzax.lens.results.order import shows_learning
 
 LEVELS, SIZES, N_SHUFFLES = (0.1, 0.3), (50, 100, 300, 1000), 199
 NOISE = "noise"

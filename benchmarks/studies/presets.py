@@ -6,8 +6,8 @@ hold.
 
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from inspect import signature
-from typing import Any
 
 import jax
 import numpy as np
@@ -28,16 +28,18 @@ SPACE = px.Space(
         "activation": px.Categorical(["relu", "tanh", "gelu"]),
     }
 )
+# Parts of presets whose fields are options.
+PARTS = (px.Split, px.density.Smoothing, px.samplers.Proposal, px.meta.Comparison)
 SIZES, N_LOGS, N_CANDIDATES, N_SOURCES = (20, 50, 200), 40, 400, 4
 # Name of the comparison -> preset, text, numbers of objectives and constraints, whether it takes sources.
 PAIRS: Mapping[str, tuple[str, str, int, int, bool]] = {
-    "one objective": ("tpe", "paper_tpe", 1, 0, False),
+    "one objective": ("tpe", "papers.tpe", 1, 0, False),
     "a constraint": ("tpe", "papers.c_tpe", 1, 1, False),
     "a constraint, the code": ("c_tpe", "papers.c_tpe", 1, 1, False),
     "two objectives": ("tpe", "papers.mo_tpe", 2, 0, False),
     "two objectives, the code": ("mo_tpe", "papers.mo_tpe", 2, 0, False),
     "sources": ("meta_learn_tpe", "papers.meta_learn_tpe", 1, 0, True),
-    "sources, the code": ("paper_meta_learn_tpe", "papers.meta_learn_tpe", 1, 0, True),
+    "sources, the code": ("papers.authors_meta_learn_tpe", "papers.meta_learn_tpe", 1, 0, True),
 }
 
 
@@ -125,16 +127,23 @@ def settings() -> str:
     """A table of the options in which a preset of a text and that of the code differ."""
     lines = ["| text | preset | option | by the text | in the preset |", "| --- " * 5 + "|"]
     for first, second, *_ in (PAIRS[name] for name in PAIRS if name.endswith("the code")):
-        code, text = (signature(preset(name)).parameters for name in (first, second))
-        for name, parameter in text.items():
-            if name in code and _shown(code[name].default) != _shown(parameter.default):
-                values = _shown(parameter.default), _shown(code[name].default)
-                lines.append(f"| `px.{second}` | `px.{first}` | `{name}` | {values[0]} | {values[1]} |")
+        code, text = _options(first), _options(second)
+        for name, by_text in text.items():
+            if by_text != code[name]:
+                lines.append(f"| `px.{second}` | `px.{first}` | `{name}` | `{by_text}` | `{code[name]}` |")
     return "\n".join(lines)
 
 
-def _shown(value: Any) -> str:
-    return f"`{value!r}`"
+def _options(name: str) -> dict[str, str]:
+    """Every option of a preset with its default; a part such as the split has one for each of its fields."""
+    options = {}
+    for part, parameter in signature(preset(name)).parameters.items():
+        value = parameter.default
+        if isinstance(value, PARTS):
+            options |= {f"{part}.{field.name}": repr(getattr(value, field.name)) for field in fields(value)}
+        else:
+            options[part] = repr(value)
+    return options
 
 
 ABOUT = """`px.papers` has presets with the settings of the papers' texts. Other presets follow the authors'

@@ -22,6 +22,7 @@ import numpy as np
 import scipy.stats
 
 import parzax as px
+from benchmarks import toys
 from benchmarks.studies import pages
 from benchmarks.studies.optimisers.mixed import units_of
 from benchmarks.studies.pages import Page
@@ -76,7 +77,7 @@ _UNITS = units_of(MODELS)
 
 def ellipsoid(dim: int, center: float) -> px.Problem:
     """The paper's ellipsoid."""
-    return px.problems.ellipsoid(dim, float(center))
+    return toys.ellipsoid(dim, float(center))
 
 
 def ball(dim: int, center: float) -> px.Problem:
@@ -239,7 +240,7 @@ def _runs(samplers: px.samplers.Sampler, problem: px.samplers.AbstractProblem, k
 
 def problem_of(table: Table, limited: bool = False) -> px.samplers.Tabular:
     limits = {"size": WITHIN} if limited else None
-    loaded = px.problems.load_table(table.path, [table.losses[0]], constraint_quantiles=limits)
+    loaded = px.problems.load_table(table.path, [table.objectives[0]], constraint_quantiles=limits)
     # Without its names, tables of a benchmark share their programs.
     return dataclasses.replace(loaded, name="", objective_names=("",))
 

@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 import parzax as px
+from benchmarks import toys
 from benchmarks.studies import pages
 from benchmarks.studies.pages import Page
 from benchmarks.studies.papers.meta_learn_tpe import ellipsoids, searches
@@ -43,7 +44,7 @@ MOST_BEHIND = 1.05
 
 def on_ellipsoids(dim: int, n_tasks: int, n_seeds: int, n_evaluations: int, centers: Sequence[int]) -> Arrays:
     """A unit: "METHOD/c* = CENTER" (s, n) best loss so far; without sources the same for all centres."""
-    target = px.problems.ellipsoid(dim)
+    target = toys.ellipsoid(dim)
     found = {ALONE: _best([px.tpe(target.space)] * n_seeds, target, n_evaluations)}
     for center in centers:
         logs = [ellipsoids.logs(dim, center, n_tasks, seed) for seed in range(n_seeds)]
@@ -79,7 +80,7 @@ def _best(samplers: Sequence[px.samplers.Sampler], problem: px.Problem, n_evalua
 
 
 def _problem(table: Table) -> px.samplers.Tabular:
-    loaded = px.problems.load_table(table.path, [table.losses[0]])
+    loaded = px.problems.load_table(table.path, [table.objectives[0]])
     return dataclasses.replace(loaded, name="", objective_names=("",))
 
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial, update_wrapper
+from functools import lru_cache, partial, update_wrapper
 from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
 
 import jax
@@ -35,11 +35,15 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 def options_for(size: str) -> dict[str, Any]:
     """Compiler options for work of a size; none on an accelerator. Options in ``XLA_FLAGS`` are kept."""
-    asked = os.environ.get("PARZAX_COMPILE", "auto") or "auto"
-    if asked not in (*OPTIONS, "auto"):
+    asked, flags = os.environ.get("PARZAX_COMPILE") or "auto", os.environ.get("XLA_FLAGS", "")
+    return _options(size if asked == "auto" else asked, flags, jax.default_backend())
+
+
+@lru_cache(maxsize=64)
+def _options(asked: str, flags: str, backend: str) -> dict[str, Any]:
+    if asked not in OPTIONS:
         raise ValueError(f"PARZAX_COMPILE must be one of {', '.join((*OPTIONS, 'auto'))}, got {asked!r}.")
-    options = OPTIONS[size if asked == "auto" else asked] if jax.default_backend() == "cpu" else {}
-    flags = os.environ.get("XLA_FLAGS", "")
+    options = OPTIONS[asked] if backend == "cpu" else {}
     return {name: value for name, value in options.items() if name not in flags and name not in _unknown}
 
 
@@ -78,6 +82,7 @@ class Compiled(Generic[P, R]):
                 if not new:
                     raise
                 _unknown.update(new)
+                _options.cache_clear()
 
     def clear(self) -> None:
         """Forget the compiled programs."""

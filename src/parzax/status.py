@@ -2,7 +2,6 @@
 
 import enum
 import re
-from collections.abc import Callable
 from typing import Self
 
 import numpy as np
@@ -28,14 +27,14 @@ class Status(enum.IntFlag):
     ALL_EQUAL = 1 << 1, "All losses are equal, so no level set stands out; check the target column."
     SAME_SETS = 1 << 2, "Target and region are the same rows: choose a lower level."
     TIED_CUTOFF = 1 << 3, "Ties with the last row made the target larger than asked; see its size."
-    LOW_DATA = 1 << 4, "Ten rows or fewer in the target or outside it: add rows (not seeds)."
-    LOW_REGIME_DATA = 1 << 5, "Few rows in a regime: its importance may be far off; add rows."
-    SPARSE_REGIME = 1 << 6, "A regime with a single row in the region was left out."
-    CONSTANT = 1 << 7, "One value per regime: all rows are in one cell; narrow the domain, or use log."
+    LOW_DATA = 1 << 4, "Ten rows or fewer among the best or among the others: add rows (not seeds)."
+    LOW_REGIME_DATA = 1 << 5, "Few rows on one of its domains: its importance may be far off; add rows."
+    SPARSE_REGIME = 1 << 6, "A domain with a single row was left out: add rows, or narrow it."
+    CONSTANT = 1 << 7, "A single value: all rows are in one cell; narrow the domain, or use log."
     UNIQUE_LABELS = 1 << 8, "As many labels as rows, as in an id: leave the parameter out."
-    SINGLE_VALUE = 1 << 9, "One value per regime, because the domain has no other: importance 0."
+    SINGLE_VALUE = 1 << 9, "A single value, because the domain has no other: importance 0."
     NEVER_ACTIVE = 1 << 10, "Never active: no row of the region has the parameter, so importance 0."
-    NOT_IN_TARGET = 1 << 11, "Inactive in the target: look at the parameter that decides about it."
+    NOT_IN_TARGET = 1 << 11, "Inactive among the best rows: look at the parameter that decides about it."
     UNIDENTIFIABLE = 1 << 12, "The domain moves from row to row: give the log the bounds of each row."
     NOT_ABOVE_CHANCE = 1 << 13, "Varies less than by chance: importances below chance count as 0."
     ALL_ZERO = 1 << 14, "No parameter has a positive variance at this level: choose another level."
@@ -53,7 +52,7 @@ class Status(enum.IntFlag):
     INVALID_BANDWIDTH = 1 << 26, "A bandwidth is not positive: the range is used; mend the bandwidth rule."
     NEVER_TOGETHER = 1 << 27, "Never active in the same row of the region, so no interaction."
     CROWDED = 1 << 28, "Most rows at one end of the range, in 2 % of it: narrow it, or use log."
-    REGIME_BOUNDARY = 1 << 29, "The target's cut-off lies between regimes: compare the levels on either side."
+    REGIME_BOUNDARY = 1 << 29, "The cut-off lies between two domains: compare the levels on either side."
 
     @property
     def advice(self) -> str:
@@ -84,22 +83,20 @@ _FOLLOWS = {
 }
 
 
-def describe(status: np.ndarray | int, where: Callable[[Status], str] = lambda _: "") -> list[str]:
+def describe(status: np.ndarray | int) -> list[str]:
     """The sentences of advice for all bits set anywhere in ``status``, each prefixed by its name.
 
     A bit that follows from another bit of the same entry gets no sentence.
 
-    Args:
-        status: bits, as one integer or an array.
-        where: function that returns what a bit concerns, such as "levels 0.1-0.3". The text follows the name
-            of the bit in brackets; "" adds nothing.
-
     >>> describe(int(Status.ALL_EQUAL))
     ['ALL_EQUAL: All losses are equal, so no level set stands out; check the target column.']
     """
-    bits = Status(int(np.bitwise_or.reduce(np.ravel(drop_consequences(status)), initial=0)))
-    named = [(f"{bit.name} ({place})" if (place := where(bit)) else bit.name, bit) for bit in bits]
-    return [f"{name}: {bit.advice}" for name, bit in named]
+    return [f"{bit.name}: {bit.advice}" for bit in set_bits(status)]
+
+
+def set_bits(status: np.ndarray | int) -> Status:
+    """The bits that are set anywhere in ``status``, except those that follow from others of their entry."""
+    return Status(int(np.bitwise_or.reduce(np.ravel(drop_consequences(status)), initial=0)))
 
 
 def drop_consequences(status: np.ndarray | int) -> np.ndarray:

@@ -272,7 +272,7 @@ class TestRows:
             ({"x": 0.1}, d, [1, 2]), ({"x": 0.2}, d, [3, 4]), directions=("minimize", "maximize")
         )
         obs = read(study)
-        assert obs.report.direction == ("minimize", "maximize")
+        assert obs.report.directions == ("minimize", "maximize")
         np.testing.assert_array_equal(obs.losses, [[1, -2], [3, -4]])
 
     def test_a_target_has_the_direction_of_its_objective(self):

@@ -171,7 +171,7 @@ def test_sqlite_urls_are_relative_or_absolute(tmp_path, monkeypatch):
     # A Path has lost the slashes that tell them apart.
     for lost in (Path(f"sqlite:///{folder}/study.db"), Path("sqlite:///study.db"), "sqlite:/study.db"):
         assert not adapter.is_optuna_file(lost)
-        with pytest.raises(ValueError, match="is no sqlite URL; give it as text"):
+        with pytest.raises(ValueError, match="is no sqlite URL"):
             adapter.observations(lost)
 
 
@@ -229,11 +229,11 @@ class TestJournal:
         lines = path.read_bytes().split(b"\n")
         lines[2] = lines[2][:10]
         path.write_bytes(b"\n".join(lines))
-        with pytest.raises(ValueError, match="line 3 is not JSON"):
+        with pytest.raises(ValueError, match=r"cannot read .*study\.log.* JSONDecodeError"):
             adapter.observations(path)
         lines[2] = b"[1, 2]"
         path.write_bytes(b"\n".join(lines))
-        with pytest.raises(ValueError, match="line 3 is not an operation"):
+        with pytest.raises(ValueError, match=r"cannot read .*study\.log"):
             adapter.observations(path)
 
     @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.trial import TrialState
 
 import parzax as px
-from parzax.adapters import Session
 from parzax.adapters.optuna import sampler as sampler_module
 from parzax.adapters.optuna.history import _loss
 from parzax.adapters.optuna.settings import OPTUNAS
@@ -472,18 +471,11 @@ def test_several_objectives_and_a_constraint():
 
 def test_constraints_that_are_none():
     study = new_study(constraints_func=lambda trial: (math.nan,))
-    with pytest.raises(ValueError, match="constraints_func returned NaN for trial 0"):
+    with pytest.raises(ValueError, match=r"^constraints_func, trial 0: .*NaN"):
         study.optimize(square, n_trials=1)
-    for returned, shown in (
-        (0.5, "0.5"),
-        (None, "None"),
-        (["a"], r"\['a'\]"),
-        ("12", "'12'"),
-        ([None], "None"),
-    ):
+    for returned in (None, ["a"], "12", [None]):
         study = new_study(constraints_func=lambda trial, returned=returned: returned)
-        message = rf"^constraints_func must return a sequence of numbers, got .*{shown}.* for trial 0"
-        with pytest.raises(TypeError, match=message):
+        with pytest.raises(ValueError, match=r"^constraints_func, trial 0: "):
             study.optimize(square, n_trials=1)
     study = new_study(constraints_func=lambda trial: 1 / 0)
     with pytest.raises(ZeroDivisionError):
@@ -496,7 +488,9 @@ def test_constraints_that_are_none():
 def test_constraints_of_one_objective():
     """The optimum is infeasible; also a constraint that appears late, and trials that lack it."""
     for preset in (px.optuna_tpe, px.tpe, px.c_tpe):
-        study = new_study(constraints_func=lambda t: [0.5 - t.params["x"]], n_startup=5, preset=preset)
+        study = new_study(
+            constraints_func=lambda t: [0.5 - t.params["x"]], n_startup=5, preset=preset, seed=2
+        )
         study.optimize(square, n_trials=40)
         # Around the bound, where the best feasible value is.
         late = np.array(xs(study)[15:])
@@ -565,13 +559,17 @@ def test_a_preset_of_ones_own():
         ),
         ({"space": {"x": (0, 1)}}, TypeError, "space must be"),
         ({"constraints_func": 3}, TypeError, "constraints_func must be"),
-        ({"multivariate": False}, ValueError, "^multivariate=False is not possible: .* always .*jointly"),
-        ({"group": False}, ValueError, "^group=False is not possible: .* always .*jointly"),
+        ({"multivariate": False}, ValueError, "^multivariate=False is not possible: .* always"),
+        ({"group": False}, ValueError, "^group=False is not possible: .* always"),
         ({"constant_liar": False}, ValueError, "^constant_liar=False is not possible: .* always"),
         ({"group": 1}, TypeError, "^group must be True or False"),
         ({"preset": partial(px.tpe, split=len)}, TypeError, "^split must be an instance of AbstractSplit"),
         ({"preset": partial(px.tpe, smoothing=1)}, TypeError, "^smoothing must be an instance of"),
-        ({"preset": partial(px.tpe, gamma=len)}, TypeError, "^preset got an unexpected keyword.*'gamma'"),
+        (
+            {"preset": partial(px.tpe, gamma=len)},
+            TypeError,
+            "^tpe has no argument 'gamma'; use split=.*gamma=",
+        ),
         (
             {"gamma": len},
             TypeError,
@@ -630,13 +628,6 @@ def test_every_argument_of_optunas_sampler_is_one_or_is_explained():
     assert theirs - ours <= {*OPTUNAS, "gamma"}  # an option of the preset
 
 
-def test_keys_are_optunas():
-    """What is read from private places of Optuna, so that another version is noticed."""
-    from optuna.study._constrained_optimization import _CONSTRAINTS_KEY
-
-    assert sampler_module._CONSTRAINTS_KEY == _CONSTRAINTS_KEY
-
-
 @pytest.mark.slow
 def test_what_is_prepared_changes_nothing(monkeypatch):
     """Suggestions depend on the study alone; catches a session that was made of what a few trials had."""
@@ -662,10 +653,10 @@ def test_prepared_once(monkeypatch, choices, first):
     """However the space changes during the start-up; catches a compilation for every trial, or a late one."""
     prepared = []
 
-    def prepare(self, n_numbers=0):
-        prepared.append((len(study.trials) - 1, self.sampler.space.names))
+    def prepare(sampler, n_numbers):
+        prepared.append((len(study.trials) - 1, sampler.space.names))
 
-    monkeypatch.setattr(Session, "prepare", prepare)
+    monkeypatch.setattr(sampler_module, "prepare", prepare)
 
     def objective(trial):
         if trial.number > 12:

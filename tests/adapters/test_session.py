@@ -13,6 +13,7 @@ from compilations import compilations
 import parzax as px
 from parzax.adapters import Row, Session
 from parzax.adapters.labels import Labels
+from parzax.adapters.optuna.distributions import inferred
 from parzax.adapters.optuna.plan import single
 from parzax.adapters.session import smoothed, split_model
 
@@ -126,7 +127,7 @@ def test_spaces_that_differ_in_names_and_bounds_share_a_program():
 
 
 def test_smoothed_steps_fall_into_equal_cells():
-    plan = single("x", optuna.distributions.IntDistribution(0, 4))
+    plan = single(inferred("x", optuna.distributions.IntDistribution(0, 4)))
     levels = (np.arange(1000) + 0.5) / 1000
     frame = plan.space.frame()
     found = [plan.params(row)["x"] for row in frame.decode(frame.drawn(levels[:, None]))]

@@ -54,6 +54,19 @@ def test_few_compilations_over_fifty_numbers_of_points():
     ]  # fmt: skip
 
 
+def test_bounds_do_not_compile_again():
+    """Spaces that differ in names and bounds share programs, of the fit and of the density."""
+    rng, counts = np.random.default_rng(0), []
+    for name, low, step in (("a", 0.0, 1), ("b", -3.5, 2), ("c", 1e3, 7)):
+        domains = px.Float(low, low + 1), px.Int(1, 1 + 20 * step, step=step), px.Int(2, 100 + step, log=True)
+        space = px.Space({f"{name}{j}": domain for j, domain in enumerate(domains)})
+        x = np.stack([low + rng.uniform(size=30), 1 + step * rng.integers(0, 21, 30), np.full(30, 3)], axis=1)
+        pe = px.ParzenEstimator.fit(space, x, bandwidth=px.bandwidth.Neighbours())
+        assert np.isfinite(pe.log_prob(x)).all()
+        counts.append((_compiled(fitting.fit), _compiled(host.log_prob_at)))
+    assert counts[1:] == counts[:1] * 2
+
+
 def test_values_of_settings_do_not_compile_again():
     """Arrays are traced: other clips, tops, weights and prior weights use what is compiled."""
     space = px.Space({"x": px.Float(0.0, 1.5)})

@@ -14,9 +14,9 @@ class AtFirst(px.meta.AbstractTaskWeights):
     n_rows: int = eqx.field(static=True)
 
     def __call__(self, smoothing, sources, basis, state, split, group):
-        there = jnp.concatenate([jnp.ones(1, bool), sources.there(group)]).astype(state.x.dtype)
-        alone = (jnp.arange(len(there)) == 0).astype(state.x.dtype)
-        weight = jnp.where(split.n_measured[group] > self.n_rows, alone, there / there.sum())
+        has_rows = jnp.concatenate([jnp.ones(1, bool), sources.has_rows(group)]).astype(state.x.dtype)
+        alone = (jnp.arange(len(has_rows)) == 0).astype(state.x.dtype)
+        weight = jnp.where(split.n_measured[group] > self.n_rows, alone, has_rows / has_rows.sum())
         return jnp.stack([weight, weight]), split.gamma[group]
 
 

@@ -353,7 +353,7 @@ def test_integer_mirror_leaves_the_result_alone(double):
 
 def _mean(problem, parity):
     result = synthetic_sweep(problem, parity)
-    return result, {name: result.over_seeds()[0][:, j] for j, name in enumerate(result.names)}
+    return result, {name: result.mean[:, j] for j, name in enumerate(result.names)}
 
 
 def _at(level):

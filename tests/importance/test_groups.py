@@ -11,7 +11,7 @@ from conftest import COARSE, OPTUNA
 import parzax as px
 from parzax.importance.counts import configuration_share
 from parzax.importance.resample import _number_groups, sample_counter, shuffle_counter
-from parzax.lens.results.shuffles import shuffled_group_counts
+from parzax.lens.results.replicates import shuffled_counts
 from parzax.lens.results.uncertainty import holm
 
 LEVELS = (0.2, 0.5)
@@ -73,7 +73,7 @@ def test_shuffled_groups_keep_their_rows_together() -> None:
     """Equal groups exchange cells: all counts are multiples of five, and those of the region stay."""
     five = px.encode(SPACE, *repeated(2)[:2], LEVELS, grid=COARSE, groups=repeated(2)[2])
     on_device = jax.jit(shuffle_counter(jax.device_put(five)))(jax.random.split(KEY, 200))
-    on_host = shuffled_group_counts([0], five, 200)
+    on_host = shuffled_counts([0], None, five, 200)
     for shuffled in (np.rint(on_device * REPEATS), on_host):
         check_equal_groups(shuffled)
 
@@ -97,7 +97,7 @@ def test_groups_of_different_sizes_keep_rows_of_one_level_together() -> None:
     placed = jax.device_put(log)
     on_device = jax.jit(shuffle_counter(placed))(jax.random.split(KEY, 20)) / configuration_share(placed)
     on_device = np.rint(on_device)
-    on_host = shuffled_group_counts([0], log, 20)
+    on_host = shuffled_counts([0], None, log, 20)
     n_inactive = on_device[..., np.array(log.layout.inactive)]
     assert not n_inactive.any()
     ends = (*log.layout.offsets, log.layout.n_columns)

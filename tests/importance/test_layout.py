@@ -1,5 +1,7 @@
 """Grid cells of values, and codes of rows and of points."""
 
+import sys
+
 import numpy as np
 import pytest
 from conftest import zoo, zoo_observations
@@ -116,6 +118,15 @@ def test_padding():
     np.testing.assert_array_equal(codes[..., :70], _codes(obs, spec))
     inactive = np.array(where.inactive) - np.array(where.offsets)
     np.testing.assert_array_equal(codes[0, :, 70:], np.repeat(inactive[:, None], 186, axis=1))
+
+
+@pytest.mark.parametrize("most", [1, 20, 60, 500])
+def test_rows_are_encoded_in_blocks(most, monkeypatch):
+    """Whatever part of the seeds and rows is encoded together, the codes are those of one block."""
+    obs, spec = zoo_observations(*zoo(30, n_seeds=3)), px.Grid()
+    codes = _codes(obs, spec, 64)
+    monkeypatch.setattr(sys.modules[host_codes.__module__], "_BLOCK", most)
+    np.testing.assert_array_equal(_codes(obs, spec, 64), codes)
 
 
 def test_wide_codes():

@@ -35,7 +35,7 @@ def test_every_fraction_of_some_numbers_of_rows():
     some = np.random.default_rng(0).integers(201, 10_000, 40).tolist()
     for n in [*range(2, 201), *some, 10_000]:
         losses, levels = np.arange(float(n)), tuple((np.arange(1, n) / n).tolist())
-        level, *_ = level_sets(losses, losses >= 0, None, levels, 1.0, False)
+        level, *_ = level_sets(losses, None, levels, 1.0, False)
         # One more row per level, so the row of loss i enters with the level of i + 1 rows.
         np.testing.assert_array_equal(level, np.arange(n))
 

@@ -11,7 +11,7 @@ from reference import grid, moving
 
 import parzax as px
 from parzax import Status as S
-from parzax.lens.results.good_values import good_text
+from parzax.lens.results.result import good_text
 
 LEVELS = [0.1, 0.5]
 # How the range of a row follows from two uniform numbers, what is declared, and what the pools are of.

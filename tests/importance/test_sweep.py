@@ -135,7 +135,7 @@ def test_many_seeds_are_computed_in_chunks(double, monkeypatch):
     values, losses = zoo(n=40, n_seeds=5)
     wanted = zoo_sweep(values, losses).estimates
     n_counts = (len(ZOO_LEVELS) + 2) * wanted.counts.shape[-1]
-    monkeypatch.setattr(importlib.import_module("parzax.lens.results.sweep"), "_MOST_COUNTS", 2 * n_counts)
+    monkeypatch.setattr(importlib.import_module("parzax.lens.results.analysis"), "_MOST_COUNTS", 2 * n_counts)
     chunked = zoo_sweep(values, losses).estimates
     np.testing.assert_array_equal(chunked.counts, wanted.counts)
     np.testing.assert_allclose(chunked.variance, wanted.variance, rtol=1e-12, atol=1e-15)

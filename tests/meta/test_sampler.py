@@ -254,7 +254,7 @@ def densities_at(sampler, state, at):
     basis = sampler.smoothing.basis(sampler.space, at.dtype)
     densities, _ = sampler.smoothing.fit(basis, state, sampler.split(state))
     return (
-        densities.log_prob(basis.frame.encode(at)),
+        densities.log_prob(basis, basis.frame.encode(at)),
         px.samplers.similarities(sampler, state),
         sampler.score_of(state, at),
     )

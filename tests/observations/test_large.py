@@ -15,8 +15,7 @@ import pytest
 import parzax as px
 from parzax.importance.levels import level_sets
 from parzax.lens.cli import counted, main
-from parzax.lens.logs import cutoffs
-from parzax.lens.logs.large import scan, widen
+from parzax.lens.logs.large import find_cutoffs
 
 LEVELS = [0.5, 0.1, 0.25]
 SPACE = px.Space(
@@ -92,11 +91,9 @@ def arrays(rows: pa.Table, sign: int):
     return values, np.where(loss < np.inf, loss, np.nan)
 
 
-@pytest.mark.parametrize("most_sorted", [1 << 23, 100, 0])
-def test_cutoffs_by_histograms(monkeypatch, most_sorted):
-    """`level_sets` of all rows; catches wrong bits at any depth, for ties, signs and infinities."""
-    monkeypatch.setattr(cutoffs, "_MOST_SORTED", most_sorted)
-    rng, levels = np.random.default_rng(0), np.arange(1, 20) / 20
+def test_cutoffs():
+    """`level_sets` of all rows; catches a wrong row or status, for ties, signs and infinities."""
+    rng, levels = np.random.default_rng(0), tuple(np.arange(1, 20) / 20)
     for losses in (
         rng.normal(size=2003),
         rng.integers(0, 7, 2003) / 7.0,
@@ -107,18 +104,10 @@ def test_cutoffs_by_histograms(monkeypatch, most_sorted):
         np.ones(50),
         np.ones(1),
     ):
-
-        def fold(new_state, add, losses=losses):
-            states = [new_state(), new_state()]
-            for i, block in enumerate(np.array_split(losses, 5)):
-                add(states[i % 2], block)
-            return states
-
-        found = cutoffs.find_cutoffs(fold, [*levels, 0.98])
-        wanted, _, status = level_sets(losses, losses == losses, None, tuple(levels), 0.98, False)
-        assert (cutoffs.LevelTable(found.values).find(losses) == wanted).all()
-        assert (found.status[:-1] == status).all()
-        assert (found.sizes == (losses[:, None] <= found.values).sum(axis=0)).all()
+        ends, status = find_cutoffs(np.sort(losses), (*levels, 0.98), False)
+        wanted, _, wanted_status = level_sets(losses, None, levels, 0.98, False)
+        assert ((losses[:, None] > ends).sum(axis=1) == wanted).all()
+        assert (status == wanted_status).all()
 
 
 def test_a_log_without_losses(tmp_path):
@@ -199,16 +188,15 @@ def test_command_counts_or_reads(tmp_path, monkeypatch, capsys, more):
     monkeypatch.setattr(counted, "_SAMPLE", 300)
     space = tmp_path / "space.json"
     status, said = command(path, capsys, "--write-space", str(space))
-    assert (status, "were looked for in 300 rows" in said) == (0, True)
+    assert (status, "bounds are those of all 3000 rows; kinds, choices and repeats" in said) == (0, True)
     low, high = rows["x"].combine_chunks().to_numpy().min(), rows["x"].combine_chunks().to_numpy().max()
-    assert f"bounds of all 3000 rows: x: Float from {low:.6g} to {high:.6g}" in said
-    (domain,) = px.Space.from_json(space.read_text())["x"]
-    assert (domain.low, domain.high) == (low, high)
+    assert f"x: Float from {low:.6g} to {high:.6g}" in said
+    assert px.Space.from_json(space.read_text())["x"] == (px.Float(low, high, log=True),)
     write(tmp_path, rows.set_column(2, "c", pa.array(["a", "b"] * 1499 + ["a", "z"])))
     status, error = command(path, capsys)
     assert status == 2
     assert "'z' is not one of the choices" in error
-    assert "--space space.json" in error
+    assert "the space is that of 302 rows, and --space gives the real one" in error
 
 
 def test_command_says_what_it_counts(tmp_path, monkeypatch, capsys):
@@ -238,18 +226,40 @@ def test_frames_of_polars(tmp_path):
     assert (
         px.lens.count(pl.DataFrame(pl.from_arrow(rows)), SPACE, "loss", LEVELS).counts == wanted.counts
     ).all()
-    (domain,) = widen(px.Space({"x": px.Float(0.1, 0.2)}), scan(path))["x"]
-    x = rows["x"].to_numpy()
-    assert (domain.low, domain.high) == (x.min(), x.max())
+
+
+def test_the_recipe_of_duckdb(tmp_path):
+    """The query of docs/scale.md gives the same counts, for each parameter; catches a NaN or null cell."""
+    duckdb = pytest.importorskip("duckdb")
+    page = (Path(__file__).parents[2] / "docs/scale.md").read_text(encoding="utf-8")
+    query = page.split("```sql\n")[1].split("```")[0]
+    space = px.Space({"x": SPACE["x"], "k": SPACE["k"], "momentum": px.Float(-2, 3, when=px.Recorded())})
+    rows = table().rename_columns({"y": "momentum"})
+    path = write(tmp_path, rows)
+    counts = px.lens.count(path, space, "loss", LEVELS, 0.9)
+    assert counts.cutoffs is not None
+    parts: dict[str, list] = {"parameter": [], "level": [], "cell": [], "count": []}
+    for name, (starts,) in px.importance.cell_starts(space).items():
+        ends = {
+            "cutoffs": sorted(counts.cutoffs.tolist()),
+            "starts": starts.tolist(),
+            "last": len(starts) + 1,
+        }
+        text = query.replace("momentum", name).replace("big/*.parquet", path)
+        for column, values in duckdb.execute(text, ends).fetchnumpy().items():
+            parts[column] += values.tolist()
+    columns: Any = parts
+    same = px.importance.Counts.from_table(space, LEVELS, 0.9, **columns)
+    assert (same.counts == counts.counts).all()
 
 
 def test_no_file_counts_twice(tmp_path):
     """Also under another name."""
     path = write(tmp_path, table())
     (tmp_path / "link").symlink_to(tmp_path / "1.parquet")
+    counts = px.lens.count(path, SPACE, "loss", LEVELS).counts
     for again in (tmp_path / "1.parquet", tmp_path / "link"):
-        with pytest.raises(ValueError, match=f"{again}' is named twice, so its rows would count twice"):
-            px.lens.count([path, again], SPACE, "loss", LEVELS)
+        assert (px.lens.count([path, again], SPACE, "loss", LEVELS).counts == counts).all()
 
 
 def test_cutoffs_of_another_job(tmp_path):
@@ -286,13 +296,17 @@ def test_bad_arguments(tmp_path):
     for wrong in (5, None, [5]):
         refused("frame must be a polars frame, a path, a pattern or a list of paths, got", wrong, TypeError)
     refused("grid must be a parzax.Grid, got 5", error=TypeError, grid=5)
-    for column in (RECORDS, pa.array([[1, 2]] * 3000), pa.array(np.arange(3000), pa.timestamp("s"))):
+    for column, message in (
+        (RECORDS, "is not a number"),
+        (pa.array([[1, 2]] * 3000), r"row \d+: '\[1, 2\]' is not a number"),
+        (pa.array(np.arange(3000), pa.timestamp("s")), "it holds dates or times, neither numbers nor labels"),
+    ):
         pq.write_table(rows.set_column(0, "k", column), path)
-        refused(r"log.parquet': column 'k' holds .*, neither numbers nor labels; write it as numbers or text")
+        refused(f"log.parquet': column 'k'.*{message}")
     for column in (pa.array(loss > 0), pa.nulls(3000), pa.array(map(str, loss))):
         pq.write_table(rows.set_column(1, "loss", column), path)
         refused("log.parquet': column 'loss' is of type .*; write the objective as numbers")
-    for value, message in (("99", r"= 99.0 is outside Int"), ("x", "'x' is not a number; name a column")):
+    for value, message in (("99", r"= 99.0 is outside Int"), ("x", "'x' is not a number")):
         text = pa.array(["1"] * 2601 + [value] + ["2"] * 398)
         pq.write_table(rows.set_column(0, "k", text), path, row_group_size=256)
         refused(f"log.parquet': .*row 2601.*{message}")

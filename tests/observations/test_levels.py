@@ -17,7 +17,9 @@ from parzax.lens.logs.encoding import loss_ranks
 def _sets(losses, weight, target, region, raw):
     """Masks of the target sets, in the order asked, and of the region."""
     usable = ~np.isnan(losses) if weight is None else ~np.isnan(losses) & (weight > 0)
-    level, _, status = level_sets(losses, usable, weight, tuple(np.sort(target).tolist()), region, raw, False)
+    level, _, status = level_sets(
+        np.where(usable, losses, np.nan), weight, tuple(np.sort(target).tolist()), region, raw, False
+    )
     places = np.argsort(np.argsort(target, kind="stable"))
     return [level <= place for place in places], level <= len(target), status
 

@@ -136,7 +136,7 @@ def test_directions_of_an_enumeration():
     """Catches Optuna's StudyDirection refused, and NOT_SET or a mere number taken for a direction."""
     maximised = px.Observations.from_arrays(SPACE, VALUES, [1, 2, 3], directions=Direction.MAXIMIZE)
     assert maximised.losses[:, 0].tolist() == [-1, -2, -3]
-    assert maximised.report.direction == ("maximize",)
+    assert maximised.report.directions == ("maximize",)
     both = px.Observations.from_arrays(
         SPACE, VALUES, np.ones((3, 2)), directions=[Direction.MINIMIZE, Direction.MAXIMIZE]
     )

@@ -1,4 +1,4 @@
-"""Tables of Ray Tune, MLflow and Weights & Biases; columns that are asked for, dropped, or seeds."""
+"""Columns of tables that are asked for, dropped, or seeds, and directions of objectives."""
 
 import numpy as np
 import pandas as pd
@@ -12,53 +12,6 @@ RNG = np.random.default_rng(0)
 LR, K = 10 ** RNG.uniform(-4, 0, N), RNG.integers(1, 9, N)
 LOSS = (np.log10(LR) + 2) ** 2 + 0.1 * K
 DATES = pd.date_range("2026-01-01", periods=N, freq="h")
-IDS = [f"{i:08x}" for i in range(N)]
-
-TABLES = {
-    "Ray Tune": pd.DataFrame(
-        {"loss": LOSS, "timestamp": np.arange(N), "done": True, "trial_id": IDS, "date": DATES.astype(str),
-         "time_total_s": LOSS, "pid": np.arange(N), "config/lr": LR, "config/k": K, "logdir": IDS}
-    ),
-    "MLflow": pd.DataFrame(
-        {"run_id": IDS, "status": "FINISHED", "start_time": DATES, "metrics.loss": LOSS, "metrics.acc": -LOSS,
-         "params.lr": LR.astype(str), "params.k": K.astype(str), "tags.mlflow.runName": IDS}
-    ),
-    "Weights & Biases": pd.DataFrame(
-        {"Name": IDS, "State": "finished", "Notes": "-", "User": "u", "Tags": "", "Created": DATES,
-         "Runtime": K, "Sweep": "s", "lr": LR, "k": K, "_timestamp": LOSS, "loss": LOSS}
-    ),
-    "Optuna": pd.DataFrame(
-        {"number": np.arange(N), "loss": LOSS, "datetime_start": DATES, "params_lr": LR, "params_k": K,
-         "user_attrs_note": IDS, "state": "COMPLETE"}
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("tool", TABLES)
-def test_parameters_are_found(tool):
-    """Parameters, and nothing else, whatever the tool adds; the report says which tool and what is left."""
-    df = TABLES[tool]
-    target = next(c for c in df.columns if c.endswith("loss"))
-    obs = px.Observations.from_dataframe(df, target, directions="minimize", warn=False)
-    assert obs.space.names == ("lr", "k")
-    np.testing.assert_allclose(obs.values, np.stack([LR, K], axis=-1))
-    assert isinstance(obs.space["k"][0], px.Int)
-    assert obs.space["lr"][0].log
-    if tool != "Optuna":
-        assert any(f"a table of {tool}" in note for note in obs.report.inferred)
-        assert any("left out, not parameters: " in line for line in obs.report.lines())
-
-
-@pytest.mark.parametrize("tool", ["MLflow", "Weights & Biases"])
-def test_runs_that_failed_are_left_out(tool):
-    """Failed runs do not count, though they have a value; the report says how many."""
-    df, column = TABLES[tool].copy(), {"MLflow": "status", "Weights & Biases": "State"}[tool]
-    df.loc[3:7, column] = {"MLflow": "FAILED", "Weights & Biases": "crashed"}[tool]
-    df.loc[8, column] = df.loc[8, column].replace("FINISHED", "RUNNING").replace("finished", "running")
-    target = next(c for c in df.columns if c.endswith("loss"))
-    obs = px.Observations.from_dataframe(df, target, directions="minimize", warn=False)
-    assert obs.n == N - 6
-    assert obs.report.dropped == {"state FAIL": 5, "state RUNNING": 1}
 
 
 def test_what_is_asked_for_is_no_date():

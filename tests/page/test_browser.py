@@ -115,8 +115,8 @@ def test_slider_moves_everything(driver, pages):
         assert now["cursor"] == data["levels"][i]
         assert now["cells"] == data["cells"][i]
         assert now["pale"] == [bool(x) for x in data["pale"][i]]
-        assert now["sentences"] == data["words"][i]["sentences"]
-        assert now["spoken"] == data["words"][i]["label"]
+        assert now["sentences"] == data["sentences"][i]
+        assert now["spoken"] == data["level_labels"][i]
         assert now["value"] == data["values"][0][i]
         for key in ("x", "cursor", "cells", "sentences", "density", "heat"):
             assert now[key] != before[key], key

@@ -14,7 +14,7 @@ from conftest import OPTUNA
 import parzax as px
 from page import logs
 from parzax.lens.page.content import content
-from parzax.lens.results.good_values import good_text
+from parzax.lens.results.result import good_text
 from parzax.status import Status
 
 ROUNDING = 5.1e-5  # four decimals
@@ -70,7 +70,7 @@ def by_name(data: dict, key: str, names) -> np.ndarray:
 def test_numbers(tmp_path, n_seeds):
     """Catches levels, parameters or seeds in another order: they differ in every number."""
     own = logs.result(n_seeds)
-    mean, error = own.over_seeds()
+    mean, error = own.mean, own.standard_error
     data = data_of(page(tmp_path, own))
     np.testing.assert_allclose(data["levels"], own.levels)
     np.testing.assert_allclose(by_name(data, "mean", own.names), mean, atol=ROUNDING)
@@ -96,7 +96,7 @@ def test_observations_as_results(tmp_path):
     assert html == page(tmp_path, result)
     texts = Texts(html)
     assert any("optuna_rounding=True" in item for item in texts.items)
-    assert texts.ids["label"] == "best 10 % (γ′ = 0.1) within the best 80 %: 20 of 160 rows"
+    assert texts.ids["label"] == "the best 10 % (20 of the best 160 rows, smallest loss), γ′ = 0.1"
     assert 'id="slider"' not in html
     assert 'id="curves"' not in html
     assert data_of(html)["start"] == 0
@@ -126,10 +126,10 @@ def test_words(tmp_path):
         texts.ids["sentences"] == "".join(own.sentences(0))
         or texts.ids["sentences"].split() == " ".join(own.sentences(0)).split()
     )
-    assert texts.ids["label"] == "best 10 % (γ′ = 0.1): 20 of 200 rows"
-    words = data_of(html)["words"]
+    assert texts.ids["label"] == "the best 10 % (20 of 200 rows, smallest loss), γ′ = 0.1"
+    sentences = data_of(html)["sentences"]
     for i in range(len(logs.LEVELS)):
-        assert words[i]["sentences"] == own.sentences(i)
+        assert sentences[i] == own.sentences(i)
 
 
 def test_good_values():
@@ -175,7 +175,7 @@ def test_uncertainty():
     np.testing.assert_allclose(
         by_name(found.data, "high", names), fake.importance_interval[..., 1], atol=ROUNDING
     )
-    titles = [title for title, _ in found.columns]
+    titles = found.columns
     assert titles == ["importance", "90 % interval", "p", "rows", "remarks"]
     for i in range(len(logs.LEVELS)):
         cells = own.cells(i)
@@ -336,7 +336,7 @@ def test_refusals(tmp_path):
         px.report(logs.result(), path, rows="all")
     with pytest.raises(TypeError, match="levels goes with observations"):
         px.report(logs.result(), path, levels=0.1)
-    with pytest.raises(ValueError, match="there is no folder"):
+    with pytest.raises(ValueError, match="path: cannot write"):
         px.report(logs.result(), tmp_path / "missing" / "page.html")
     with pytest.raises(ValueError, match="max_parameters"):
         px.report(logs.result(), path, max_parameters=0)

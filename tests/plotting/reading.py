@@ -15,18 +15,29 @@ def written(ax: Axes) -> str:
 
 def below(ax: Axes) -> list[str]:
     """Words of the key below the Axes: the sentence, on one line, then those beside the marks."""
-    words = [" ".join(area.get_text().split()) for area in ax.findobj(TextArea)]
+    areas = [area for own in legends(ax)[:1] for area in own.findobj(TextArea)]
+    words = [" ".join(area.get_text().split()) for area in areas]
     return [text for text in words if text]
+
+
+def names_of_lines(ax: Axes) -> list[str]:
+    """Names to the right of the Axes, from the top down."""
+    return [text.get_text() for text in legends(ax)[-1].get_texts()]
 
 
 def in_legend(ax: Axes) -> list[str]:
     """Words of the legend."""
-    return [text.get_text() for text in legend(ax).get_texts()] if ax.findobj(Legend) else []
+    return [text.get_text() for text in legend(ax).get_texts()] if legends(ax) else []
+
+
+def legends(ax: Axes) -> list[Legend]:
+    """The key below the Axes, and the names of lines beside them."""
+    return ax.findobj(Legend)
 
 
 def legend(ax: Axes) -> Legend:
     """The legend of the Axes."""
-    (only,) = ax.findobj(Legend)
+    (only,) = legends(ax)
     return only
 
 

@@ -1,16 +1,13 @@
 """Checks and choices that several pictures share: levels, parameters, colours, short texts."""
 
-import itertools
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from matplotlib.text import Text
 
 import parzax as px
 from parzax.lens import plotting
-from parzax.lens.plotting import _axes, _text
-from parzax.lens.plotting._arguments import PALETTE, find_level
+from parzax.lens.plotting import _arguments
+from parzax.lens.plotting._arguments import PALETTE, choose_looks, find_level
 from parzax.lens.results import phrases
 from parzax.space import Between, Categorical, Float, In, Int, Ordinal, Recorded, Varying
 
@@ -38,7 +35,7 @@ def test_any_result_can_be_rendered(draw, which, request):
     draw(request.getfixturevalue(which)).figure.canvas.draw()
 
 
-@pytest.mark.parametrize("draw", [*OF_RESULTS, lambda r: plotting.values(r, "x"), plotting.colours])
+@pytest.mark.parametrize("draw", [*OF_RESULTS, lambda r: plotting.values(r, "x")])
 def test_only_results_are_drawn(draw):
     # Catches an AttributeError from the depths where observations or arrays are passed by mistake.
     with pytest.raises(TypeError, match="result must be a parzax"):
@@ -60,8 +57,8 @@ def test_bad_levels_are_named(draw, seeds, level, error):
 def test_levels_by_index_and_by_quantile(seeds, single):
     # Catches a float read as an index, and a nearest level found in the wrong order.
     asked = {0: 0, -1: 3, 0.1: 0, 0.46: 2, 0.7: 3, np.float32(0.5): 2, np.int64(2): 2}
-    assert {level: find_level(seeds, level).number for level in asked} == asked
-    assert find_level(single, 0.7).number == 0
+    assert {level: find_level(seeds, level) for level in asked} == asked
+    assert find_level(single, 0.7) == 0
 
 
 @pytest.mark.parametrize("draw", OF_LEVELS)
@@ -79,7 +76,8 @@ def test_a_level_that_is_not_there_is_told(seeds, draw):
         ({"parameters": ["c", "z"]}, "parameters: no parameter 'z'"),
         ({"parameters": []}, "parameters must be different"),
         ({"parameters": ["c", "c"]}, "parameters must be different"),
-        ({"max_parameters": 0}, "max_parameters"),
+        ({"parameters": 0}, "parameters must be a whole number"),
+        ({"parameters": True}, "parameters must be a whole number"),
     ],
 )
 def test_bad_parameters_are_named(draw, seeds, arguments, message):
@@ -91,7 +89,7 @@ def test_bad_parameters_are_named(draw, seeds, arguments, message):
 
 def test_colours_are_kept_between_pictures(mixed):
     # Catches colours that follow the order within one picture: they would mean something else in the next.
-    colours = plotting.colours(mixed)
+    colours = {name: look["color"] for name, look in choose_looks(mixed).items()}
     assert set(colours) == set(mixed.names)
     assert len(set(colours.values())) == len(PALETTE)
     line = plotting.importance_sweep(mixed, parameters=["eta"]).lines[0]
@@ -100,25 +98,6 @@ def test_colours_are_kept_between_pictures(mixed):
     for bar, label in zip(ax.patches, ax.get_yticklabels(), strict=True):
         if label.get_text().startswith("eta"):
             assert plt.matplotlib.colors.to_hex(bar.get_facecolor()).upper() == colours["eta"]
-
-
-@pytest.mark.parametrize("n", [1, 8, 12])
-def test_names_of_lines_keep_their_order_and_their_distance(n):
-    # Catches names that overlap, leave the Axes, or stand in another order than the ends of their lines.
-    rng = np.random.default_rng(n)
-    ax = _axes.get_axes(None, 6.0, 3.8)
-    ends = rng.uniform(size=n) ** 3
-    ends[: n // 2] = 0  # ends that coincide
-    ax.set(xlim=(0, 1), ylim=(0, 1))
-    _axes.name_lines(ax, np.array([0.0, 1.0]), [(np.array([0.0, end]), "name", "C0") for end in ends])
-    ax.figure.canvas.draw()
-    boxes = [Text.get_window_extent(text) for text in ax.texts]
-    outer = ax.get_window_extent()
-    assert all(lower.y1 <= upper.y0 + 0.2 * upper.height for lower, upper in itertools.pairwise(boxes))
-    assert np.diff([text.xy[1] for text in ax.texts]).min(initial=0) >= 0
-    assert boxes[0].y0 >= outer.y0 - boxes[0].height
-    assert boxes[-1].y1 <= outer.y1 + boxes[0].height
-    assert max(box.x1 for box in boxes) <= ax.figure.bbox.x1
 
 
 @pytest.mark.parametrize(
@@ -144,8 +123,8 @@ def test_settings_in_words():
     # Catches a code in place of its choice, an inactive parameter with a value, a sentence without end.
     space = px.Space({"a": Float(0, 1), "b": Categorical(["x", "$y$"]), "c": Int(1, 9), "d": Float(0, 1)})
     values = {"a": 0.12345, "b": 1.0, "c": np.nan, "d": 1.0}
-    assert _text.describe_settings(space, values) == r"a = 0.1235, b = \$y\$, no c, d = 1"
-    assert _text.describe_settings(space, values, most=2) == r"a = 0.1235, b = \$y\$ and 2 more"
+    assert _arguments.describe_settings(space, values) == r"a = 0.1235, b = \$y\$, no c, d = 1"
+    assert _arguments.describe_settings(space, values, most=2) == r"a = 0.1235, b = \$y\$ and 2 more"
 
 
 @pytest.mark.parametrize(
@@ -159,4 +138,4 @@ def test_settings_in_words():
 )
 def test_text_is_drawn_as_it_is(text, drawn):
     # Catches formulae, line breaks and control characters.
-    assert _text.escape(text) == drawn
+    assert _arguments.escape(text) == drawn

@@ -6,13 +6,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from conftest import OPTUNA
+from matplotlib.text import Text
 
 import parzax as px
 from parzax.lens.plotting import importance_bars, importance_sweep, regimes
-from parzax.lens.plotting.bars import value_text
+from parzax.lens.results.phrases import value_text
+from parzax.status import NOT_COMPARED, OF_LEVELS
 
 from .conftest import activation, analyse, mixed_observations, uniform, with_status
-from .reading import legend, written
+from .reading import below, legend, written
 
 
 def rows(ax):
@@ -32,12 +34,12 @@ def test_value_text():
 def test_largest_on_top_with_its_value(seeds):
     # Catches bars upside down, a mean over the wrong axis, labels beside the wrong bar.
     ax = importance_bars(seeds, level=0.3)
-    mean = seeds.over_seeds()[0][1]
+    mean = seeds.mean[1]
     assert [bar.get_width() for bar in ax.patches] == pytest.approx(sorted(mean, reverse=True))
     assert rows(ax) == seeds.ranking(1)
-    by_height = {t.xy[1]: t.get_text() for t in ax.texts}
-    assert [by_height[y] for y in (0, 1)] == [f"{m:.2f}" for m in sorted(mean, reverse=True)]
-    assert ax.get_xlabel() == "importance for the best 30 %, γ′ = 0.3 (mean ± standard error, 4 seeds)"
+    texts = [t.get_text() for t in ax.texts if t.get_text()]
+    assert [t for t in texts if t[0].isdigit()] == [f"{m:.2f}" for m in sorted(mean, reverse=True)]
+    assert ax.get_xlabel() == "importance for the best 30 %, γ′ = 0.3\n(mean ± standard error, 4 seeds)"
 
 
 def test_whiskers_only_with_several_seeds(seeds, single):
@@ -50,71 +52,66 @@ def test_whiskers_only_with_several_seeds(seeds, single):
 
 def test_the_rest_is_summed(mixed):
     # Catches parameters beyond the limit lost without a word.
-    ax = importance_bars(mixed, max_parameters=4)
+    ax = importance_bars(mixed, parameters=4)
     assert rows(ax)[-1] == "7 others"
     assert sum(bar.get_width() for bar in ax.patches) == pytest.approx(1, rel=1e-5)
     # One alone keeps its name and colour.
-    assert rows(importance_bars(mixed, max_parameters=10)) == rows(importance_bars(mixed))
-    with pytest.raises(ValueError, match="max_parameters"):
-        importance_bars(mixed, max_parameters=0)
+    assert rows(importance_bars(mixed, parameters=10)) == rows(importance_bars(mixed))
+    assert rows(importance_bars(mixed, parameters=["units", "strong"])) == ["units", "strong"]
+    with pytest.raises(ValueError, match="parameters must be"):
+        importance_bars(mixed, parameters=0)
 
 
-def test_statuses_are_signed_and_explained(mixed):
-    # Catches a parameter whose 0 has a reason that the picture keeps to itself.
-    ax = importance_bars(mixed, level=0.6)
-    sign = {label.split(" ")[0]: label.split(" ")[-1] for label in rows(ax)}
-    assert sign["constant"] == sign["fixed"] == "*"
-    assert sign["never"] == "†"
-    assert "‡" in sign["moving"]
-    assert "§" in sign["rare"]
-    assert sign["strong"] == "strong"
-    for words in (
-        "* one value per regime",
-        "† never active",
-        "‡ the domain moves from row to row",
-        "§ a regime with a single row",
-    ):
-        assert words in written(ax)
-    assert "ten rows" not in written(ax)
-    assert "ten rows or fewer" in written(importance_bars(mixed, level=0.1))
+def remark(ax, name):
+    """What is written after the value of a bar."""
+    texts = [text.get_text().replace("\n", " ") for text in ax.texts]
+    return texts[3 * rows(ax).index(name) + 1]
 
 
 @pytest.mark.parametrize(
-    ("bit", "words"),
+    ("name", "words"),
     [
-        (px.Status.CONSTANT, "* one value per regime"),
-        (px.Status.SINGLE_VALUE, "* one value per regime"),
-        (px.Status.NEVER_ACTIVE, "† never active"),
-        (px.Status.UNIDENTIFIABLE, "‡ the domain moves from row to row"),
-        (px.Status.NOT_IN_TARGET, "¶ inactive in the target"),
-        (px.Status.UNIQUE_LABELS, "# as many labels as rows"),
-        (px.Status.LOW_REGIME_DATA, "~ few rows in a regime"),
-        (px.Status.SPARSE_REGIME, "§ a regime with a single row in the region was left out"),
-        (px.Status.NOT_ABOVE_CHANCE, "∅ varies less than by chance"),
-        (px.Status.LOW_DATA, "ten rows or fewer in the target or outside it"),
-        (px.Status.TIED_CUTOFF, "ties with the last row"),
-        (px.Status.SAME_SETS, "target and region are the same rows"),
-        (px.Status.ALL_EQUAL, "all losses are equal"),
-        (px.Status.NO_DATA, "too few usable rows"),
+        ("strong", ""),
+        ("constant", "a single value"),
+        ("fixed", "a single value"),
+        ("never", "never active"),
+        ("moving", "the domain moves from row to row"),
+        ("rare", "a domain with a single row was left out; inactive among the best rows"),
     ],
 )
-def test_every_status_has_its_words(single, bit, words):
-    # Catches a status that no picture mentions; none at all must give no footnote.
+def test_statuses_are_remarks(mixed, name, words):
+    # Catches a parameter whose 0 has a reason that the picture keeps to itself.
+    assert remark(importance_bars(mixed, level=0.6), name) == words
+    assert remark(regimes(mixed, level=0.6), name) == words
+
+
+def test_statuses_of_the_level_are_below(mixed):
+    assert "ten rows" not in written(importance_bars(mixed, level=0.6))
+    few = "ten rows or fewer among the best or among the others"
+    assert below(importance_bars(mixed, level=0.1)) == [few]
+
+
+@pytest.mark.parametrize(
+    "bit",
+    [bit for bit in (*OF_LEVELS, *NOT_COMPARED) if bit not in (px.Status.NONE_FEASIBLE, px.Status.ALL_ZERO)],
+)
+def test_every_status_has_its_words(single, bit):
+    # Catches a status that no picture mentions; none at all must give no words.
     clean = with_status(single, np.zeros_like(single.status))
-    assert words not in written(importance_bars(clean))
+    assert bit.fact not in written(importance_bars(clean))
     flagged = with_status(single, np.full_like(single.status, int(bit)))
-    assert words in written(importance_bars(flagged))
+    assert bit.fact in written(importance_bars(flagged))
 
 
-def test_footnote_lies_in_the_figure(mixed):
-    # Catches a footnote that runs over the edge of the figure or over the label of the axis.
+def test_texts_lie_in_the_figure(mixed):
+    # Catches texts that run over the edge of the figure, and words below on the label of the axis.
     ax = importance_bars(mixed, level=0.1)
-    figure = ax.figure
-    figure.canvas.draw()
+    ax.figure.canvas.draw()
     box, label = legend(ax).get_window_extent(), ax.xaxis.label.get_window_extent()
     assert box.y1 <= label.y0 + 1
     assert box.y0 >= -1
-    assert box.x1 <= figure.bbox.x1 + 1
+    for own in (box, *(text.get_window_extent() for text in ax.texts)):
+        assert own.x1 <= ax.figure.bbox.x1 + 1
 
 
 def test_equal_bars_keep_the_order_of_the_space(zero):
@@ -152,7 +149,7 @@ def test_long_names_stay_different():
     assert len(set(labels)) == len(LAYERS)
     assert all(len(label) <= 28 for label in labels)
     assert "layer_3." in labels[0]
-    names = [t.get_text() for t in importance_sweep(result, max_parameters=12).texts]
+    names = [t.get_text() for t in importance_sweep(result, parameters=12).findobj(Text)]
     assert sum("layer_11." in name for name in names) == 1
     names = [t.get_text().split(" ")[0] for t in regimes(result).get_yticklabels()]
     assert len(set(names)) == len(LAYERS)
@@ -166,20 +163,21 @@ def test_seeds_without_importance_do_not_count():
     # As many levels as `seeds` has, so that one program serves both.
     levels = [0.3, 0.7, 0.72, 0.74]
     result = analyse(dataclasses.replace(obs, losses=losses), levels)
-    mean, _ = result.over_seeds()
+    mean = result.mean
     np.testing.assert_allclose(mean[0], result.importance[[0, 1, 3], 0].mean(axis=0), rtol=1e-6)
     ax = importance_bars(result)
     assert sorted(bar.get_width() for bar in ax.patches) == pytest.approx(sorted(mean[0]))
-    assert ax.get_xlabel() == "importance for the best 30 %, γ′ = 0.3 (mean ± standard error, 3 of 4 seeds)"
+    words = "(mean ± standard error, 3 of 4 seeds)"
+    assert ax.get_xlabel() == f"importance for the best 30 %, γ′ = 0.3\n{words}"
     assert "all losses are equal (some seeds)" in written(ax)
     ax = importance_sweep(result)
     line = ax.lines[0]
     np.testing.assert_allclose(line.get_ydata(), mean[:, result.names.index(line.get_label())], rtol=1e-6)
-    assert ax.get_ylabel() == "importance\n(mean of 3 of 4 seeds)"
+    assert ax.get_ylabel() == f"importance\n{words}"
     assert not any(patch.get_hatch() for patch in ax.patches)
     ax = regimes(result)
     assert sum(bar.get_width() for bar in ax.patches) == pytest.approx(1)
-    assert ax.get_xlabel().endswith("by regime (mean of 3 of 4 seeds)")
+    assert ax.get_xlabel().endswith(f"by regime\n{words}")
     # A single seed that counts has a bar with its value and no whisker.
     losses[:2] = 0.0
     alone = analyse(dataclasses.replace(obs, losses=losses), levels)

@@ -80,7 +80,7 @@ def test_a_single_run_is_a_line_without_a_band():
     ax = convergence(trace(LOSS[0], [1.0, -1, -1, -1]))
     assert not ax.collections
     np.testing.assert_array_equal(ax.lines[0].get_ydata()[1:], [5, 1, 1])
-    assert in_legend(ax) == ["first feasible row"]
+    assert in_legend(ax) == ["half of the runs have a feasible row"]
     assert ax.get_ylabel() == "best feasible value"
 
 
@@ -89,9 +89,9 @@ def test_several_samplers_by_name_and_by_last_value():
     ax = convergence(
         {"good": trace(LOSS[:2]), "$bad$": trace(LOSS[:2] + 9), "none": trace(LOSS[:1], [[1.0] * 4])}
     )
-    assert in_legend(ax) == ["none: nothing feasible", r"\$bad\$", "good"]
+    assert in_legend(ax) == ["none: nothing feasible in 1 of 1 run", r"\$bad\$", "good"]
     assert len({line.get_color() for line in ax.lines}) == 3
-    assert ax.get_ylabel().endswith("(median and quartiles of 1 to 2 runs)")
+    assert ax.get_ylabel().endswith("(median and quartiles of 1-2 runs)")
     handles = dict(zip(in_legend(ax), legend(ax).legend_handles, strict=True))
     drawn = {line.get_label(): line.get_color() for line in ax.lines}
     assert {name: handle.get_color() for name, handle in handles.items() if name in drawn}["good"] == drawn[
@@ -106,7 +106,7 @@ def test_an_optimum_is_subtracted_on_a_log_axis():
     y = ax.lines[0].get_ydata()
     assert y[:2].tolist() == [2, 1]
     assert y[2] == ax.get_ylim()[0] < 1
-    assert ax.get_ylabel() == "best value - optimum (0: lower edge)"
+    assert ax.get_ylabel() == "|best value - optimum| (0: lower edge)"
     assert convergence(trace([[3.0, 2, 1]]), optimum=0.5, log=False).get_yscale() == "linear"
     # Rounding in float32 is no error.
     convergence(trace([[3.0, 0.9999999]]), optimum=1.0)
@@ -141,17 +141,17 @@ def test_the_key_stands_below_the_axis():
 
 
 @pytest.mark.parametrize(
-    ("runs", "words"),
+    "runs",
     [
-        (trace(np.zeros((0, 4))), "There are no evaluations."),
-        (trace(np.zeros((3, 0))), "There are no evaluations."),
-        (trace(LOSS, np.ones(LOSS.shape)), "No run has a feasible row."),
-        (trace(np.full((2, 3), np.nan)), "No run has a feasible row."),
+        trace(np.zeros((0, 4))),
+        trace(np.zeros((3, 0))),
+        trace(LOSS, np.ones(LOSS.shape)),
+        trace(np.full((2, 3), np.nan)),
     ],
 )
-def test_nothing_to_draw_is_said(runs, words):
+def test_nothing_to_draw_is_said(runs):
     ax = convergence({"a": runs})
-    assert [text.get_text() for text in ax.texts] == [words]
+    assert [text.get_text() for text in ax.texts] == ["No run has a feasible row."]
 
 
 @pytest.mark.parametrize(
@@ -164,6 +164,7 @@ def test_nothing_to_draw_is_said(runs, words):
         ({"objective": True}, ValueError, "objective must be"),
         ({"optimum": 4.0}, ValueError, "optimum = 4 is above the least feasible value, 1"),
         ({"optimum": np.nan}, ValueError, "optimum must be finite"),
+        ({"optimum": [1.0, 2.0]}, ValueError, "optimum must be a number, or one per objective"),
         ({"traces": trace([[1.0, -1]]), "log": True}, ValueError, "log: there are values of -1"),
     ],
 )

@@ -71,7 +71,7 @@ def test_pairs_above_chance_have_a_colour_and_their_number(found):
 def test_the_strongest_of_many_are_shown_and_the_rest_is_counted():
     # Catches a map of the first parameters instead of the strongest, and pairs lost without a word.
     result = many(14)
-    ax = interactions(result, max_parameters=6)
+    ax = interactions(result, parameters=6)
     ax.figure.canvas.draw()
     assert ("x13", "x0") in cells(ax) or ("x0", "x13") in cells(ax)
     names = {label.get_text() for label in (*ax.get_xticklabels(), *ax.get_yticklabels())}
@@ -84,7 +84,7 @@ def test_the_strongest_of_many_are_shown_and_the_rest_is_counted():
 
 @pytest.mark.parametrize("d", [1, pytest.param(2, marks=pytest.mark.slow), 14])
 def test_names_do_not_overlap(d):
-    ax = interactions(many(d, n_draws=0), max_parameters=14)
+    ax = interactions(many(d, n_draws=0), parameters=14)
     ax.figure.canvas.draw()
     for axis, which in ((ax.xaxis, "intervalx"), (ax.yaxis, "intervaly")):
         boxes = [label.get_window_extent() for label in axis.get_ticklabels() if label.get_text()]
@@ -105,7 +105,7 @@ def test_seeds_are_averaged_and_it_is_said():
 
 def test_without_permutations_what_is_zero_is_grey():
     result = many(14, n_draws=0)
-    ax = interactions(result, max_parameters=14)
+    ax = interactions(result, parameters=14)
     n_above_zero = int((result.importance > 0).sum())
     assert 0 < n_above_zero < len(result.pairs)
     assert len(cells(ax)) == n_above_zero
@@ -117,8 +117,8 @@ def test_what_is_refused(found):
         interactions(np.eye(3))
     with pytest.raises(ValueError, match="no parameter 'nope'"):
         interactions(found, parameters=["x", "nope"])
-    with pytest.raises(ValueError, match="max_parameters"):
-        interactions(found, max_parameters=1)
+    with pytest.raises(ValueError, match="parameters"):
+        interactions(found, parameters=0)
     with pytest.raises(ValueError, match="level"):
         interactions(found, level=7)
     with pytest.warns(UserWarning, match="the nearest one, 0.5, is drawn"):

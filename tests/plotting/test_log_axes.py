@@ -75,5 +75,5 @@ def test_labels_of_pictures_are_apart():
                     check(ax, axis)
                     n_checked += 1
     # The three panels of a map share the labels of their vertical axis.
-    assert n_checked == 1 + 3 + 4 + 2 + 1
+    assert n_checked == 1 + 1 + 4 + 2 + 1
     assert labels(panel(drawn["values"], "ratio 0"), "x")[0] == ["30", "100", "300"]

@@ -55,7 +55,7 @@ def test_means_and_errors_are_over_seeds_and_never_over_objectives(seeds):
 
 
 def test_the_others_are_summed(seeds):
-    ax = importance_over_weights(seeds, max_parameters=2)
+    ax = importance_over_weights(seeds, parameters=2)
     assert len(ax.lines) == 3
     total = sum(line.get_ydata() for line in ax.lines)
     np.testing.assert_allclose(total, 1, rtol=1e-5)

@@ -393,10 +393,8 @@ BAD = {
     "other order": (lambda p: changed(p, "index", tables.content()[1]["index"][::-1]), "C order"),
     "no shape": (lambda p: changed(p, "shape", None), "key 'shape' is missing"),
     "wrong shape": (lambda p: changed(p, "shape", [3, 3, 4, 2]), "shape"),
-    "wrong size": (lambda p: changed(p, "n_configs", 7), "n_configs is 7"),
     "no space": (lambda p: changed(p, "hyperparameters", None), "key 'hyperparameters' is missing"),
     "unknown kind": (lambda p: changed(p, "hyperparameters", [{"kind": "float"}]), "got 'float'"),
-    "twice": (lambda p: changed(p, "hyperparameters", tables.SPACE + tables.SPACE[:1]), "appears twice"),
     "direction": (
         lambda p: changed(p, "arrays", {"index": {}, "loss": {"direction": "up"}}),
         "direction of 'loss' must be one of 'minimize', 'maximize', got 'up'",

@@ -163,14 +163,13 @@ def uniform_mass(kind: str, domain: Any, value: Any, n_values: int) -> float:
     return upper - lower
 
 
-def kept(space: Any, of_tasks: Sequence[Any], n_below: int, eta: float, rule: str) -> list[int]:
+def kept(space: Any, of_tasks: Sequence[Any], n_below: int, eta: float) -> list[int]:
     """Columns that the target, the first task, is compared by; None are where it has too few rows below."""
-    n, t = 0, len(of_tasks)
+    n = 0
     while eta ** (n + 1) <= n_below:
         n += 1
-    of_target, of_sources = of_tasks[0], np.sum(of_tasks[1:], axis=0)
-    both = of_target / t + (1 - 1 / t if rule == "sum" else 1 / t) * of_sources
-    first = sorted(range(len(both)), key=lambda j: (-both[j], j))[:n]
+    importance = np.mean(of_tasks, axis=0)
+    first = sorted(range(len(importance)), key=lambda j: (-importance[j], j))[:n]
     parameters = mixture.parameters_of(space)
     names = [parameter["name"] for parameter in parameters]
     out = set(first)

@@ -9,7 +9,7 @@ import pytest
 
 import parzax as px
 from parzax.lens.cli import main
-from parzax.lens.results.good_values import good_text
+from parzax.lens.results.result import good_text
 
 N = 4000
 SPACE = px.Space(

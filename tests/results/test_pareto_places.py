@@ -5,7 +5,7 @@ import pytest
 from reference import pareto as loops
 
 import parzax as px
-from parzax.lens.results.fronts import pareto_places, places_within
+from parzax.lens.results.targets import pareto_places, places_within
 
 HYPERVOLUME, CROWDING = px.pareto.Hypervolume(), px.pareto.Crowding()
 

@@ -203,8 +203,8 @@ def test_logs_that_do_not_fit_one_call_keep_their_places(monkeypatch, counts):
 
     In every log another parameter matters; a call has a part of the shuffles of a log, or one or two logs.
     """
-    monkeypatch.setattr(replicates, "_SHUFFLED", counts)
-    monkeypatch.setattr(replicates, "_MOST", 4)
+    monkeypatch.setattr(replicates, "_CALL", counts)
+    monkeypatch.setattr(replicates, "_COUNTS", 1 << 10)
     x = np.random.default_rng(0).uniform(size=(3, N, 3))
     losses = np.stack([x[j, :, j] for j in range(3)])
     obs = px.Observations.from_arrays(px.Space({f"x{j}": px.Float(0, 1) for j in range(3)}), x, losses)

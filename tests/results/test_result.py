@@ -63,12 +63,12 @@ def test_more_than_one_seed_axis(result):
 
 def test_over_seeds(result):
     """Mean and standard error against NumPy; NaN error for one seed."""
-    mean, error = result.over_seeds()
+    mean, error = result.mean, result.standard_error
     np.testing.assert_allclose(mean, result.importance.mean(axis=0), rtol=1e-6)
     np.testing.assert_allclose(error, result.importance.std(axis=0, ddof=1) / np.sqrt(4), rtol=1e-5)
-    mean, error = analyse(*zoo()).over_seeds()
-    assert np.isnan(error).all()
-    assert np.isfinite(mean).all()
+    alone = analyse(*zoo())
+    assert np.isnan(alone.standard_error).all()
+    assert np.isfinite(alone.mean).all()
 
 
 @pytest.mark.slow
@@ -82,18 +82,18 @@ def test_seeds_without_importance_do_not_count():
     assert good.any(axis=-1).all()
     np.testing.assert_array_equal(result.has_importance, np.array([[1, 0, 1, 0]] * 3, bool).T)
     np.testing.assert_array_equal(result.seeds_counted, [2, 2, 2])
-    mean, error = result.over_seeds()
+    mean, error = result.mean, result.standard_error
     np.testing.assert_allclose(mean, good.mean(axis=0), rtol=1e-6)
     np.testing.assert_allclose(mean.sum(axis=-1), 1, rtol=1e-6)
     np.testing.assert_allclose(error, good.std(axis=0, ddof=1) / np.sqrt(2), rtol=1e-5)
     assert mean.dtype == result.importance.dtype
     # One seed left has no error, none left is 0 with its status.
-    one, no_error = analyse(values[:2], losses[:2]).over_seeds()
-    np.testing.assert_allclose(one, result.importance[0], rtol=1e-6)
-    assert np.isnan(no_error).all()
+    one = analyse(values[:2], losses[:2])
+    np.testing.assert_allclose(one.mean, result.importance[0], rtol=1e-6)
+    assert np.isnan(one.standard_error).all()
     none = analyse(values[[1, 3]], losses[[1, 3]])
-    assert not none.over_seeds()[0].any()
-    assert np.isnan(none.over_seeds()[1]).all()
+    assert not none.mean.any()
+    assert np.isnan(none.standard_error).all()
     assert (none.status != 0).all()
 
 
@@ -105,7 +105,7 @@ def test_parity_counts_every_seed():
     result = zoo_sweep(values, losses, parity=True)
     np.testing.assert_allclose(result.importance[1], 1 / 5, rtol=1e-6)
     np.testing.assert_array_equal(result.seeds_counted, [2, 2, 2])
-    np.testing.assert_allclose(result.over_seeds()[0], result.importance.mean(axis=0), rtol=1e-6)
+    np.testing.assert_allclose(result.mean, result.importance.mean(axis=0), rtol=1e-6)
 
 
 def test_ranking_is_stable():

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from math import comb, prod
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,13 +10,18 @@ from scipy import stats
 
 import parzax as px
 from parzax.importance.layout import layout
-from parzax.lens.results import shuffles
+from parzax.lens.results import replicates
+
+
+def _shuffle(seed, counts, columns, n):
+    log = SimpleNamespace(layout=columns, groups=None)
+    return replicates.shuffled_counts(seed, counts, log, n)
 
 
 @pytest.fixture(params=["rows", "counts"])
 def way(request, monkeypatch):
     """Both ways to draw, whichever is faster."""
-    monkeypatch.setattr(shuffles, "_MOST_ROWS", {"rows": np.inf, "counts": 0}[request.param])
+    monkeypatch.setattr(replicates, "_MOST_ROWS", {"rows": np.inf, "counts": 0}[request.param])
     return request.param
 
 
@@ -39,7 +45,7 @@ def test_regimes_keep_their_rows_at_every_level(way):
     })  # fmt: skip
     columns = layout(space, px.Grid(max_cells=8))
     counts = _counts(200, columns, rng, rng.uniform(size=200) < 0.7)
-    found = shuffles.shuffled_counts([1, 2], counts, columns, 50)
+    found = _shuffle([1, 2], counts, columns, 50)
     assert found.dtype == np.int32
     np.testing.assert_array_equal(found[:, -1], np.broadcast_to(counts[-1], (50, columns.n_columns)))
     at = list(columns.inactive)
@@ -53,7 +59,7 @@ def test_regimes_keep_their_rows_at_every_level(way):
     assert (found[0] != found[1]).any()
     # A level by itself, and beside one other.
     for alone in ([1], [0, 2]):
-        some = shuffles.shuffled_counts([1, 2], counts[[*alone, -1]], columns, 50)
+        some = _shuffle([1, 2], counts[[*alone, -1]], columns, 50)
         np.testing.assert_array_equal(some[:, :-1], found[:, alone])
 
 
@@ -63,7 +69,7 @@ def test_all_shuffles_are_equally_likely():
     columns = layout(px.Space({"k": px.Int(1, 4)}), px.Grid())
     region, sizes, n = [3, 0, 1, 2], (2, 3), 40_000
     counts = np.array([[2, 0, 0, 0, 0], [3, 0, 0, 0, 0], [*region, 0]])
-    found = shuffles.shuffled_counts([1], counts, columns, n)[:, :2, :4]
+    found = _shuffle([1], counts, columns, n)[:, :2, :4]
     for size, drawn in zip(sizes, np.moveaxis(found, 1, 0), strict=True):
         seen = Counter(map(tuple, drawn.tolist()))
         cells = [kind for kind in np.ndindex(4, 1, 2, 3) if sum(kind) == size]
@@ -79,7 +85,7 @@ def test_time_is_that_of_cells_for_many_rows():
     columns = layout(px.Space({"x": px.Float(0, 1)}), px.Grid(max_cells=50))
     counts = np.zeros((2, columns.n_columns), np.int64)
     counts[1, :-1], counts[0, :25] = 2_000_000, 400_000
-    found = shuffles.shuffled_counts([0], counts, columns, 100)[:, 0, :-1]
+    found = _shuffle([0], counts, columns, 100)[:, 0, :-1]
     assert (found.sum(axis=1) == 10_000_000).all()
     np.testing.assert_allclose(found.mean(axis=0), 200_000, rtol=0.001)
     # Hypergeometric: m p (1 - p) (1 - m / n), of each of 50 cells.
@@ -89,5 +95,5 @@ def test_time_is_that_of_cells_for_many_rows():
 def test_without_a_target_or_with_one_cell_nothing_is_drawn():
     columns = layout(px.Space({"k": px.Int(1, 3)}), px.Grid())
     for counts in ([[0, 0, 0, 4], [1, 2, 3, 4]], [[0, 2, 0, 1], [0, 5, 0, 2]]):
-        found = shuffles.shuffled_counts([0], np.array(counts), columns, 3)
+        found = _shuffle([0], np.array(counts), columns, 3)
         np.testing.assert_array_equal(found, np.broadcast_to(counts, (3, 2, 4)))

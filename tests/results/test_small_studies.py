@@ -49,8 +49,10 @@ def test_the_level_leaves_more_than_ten_rows(n, level, n_target):
     assert (result.status & int(px.Status.LOW_DATA) != 0).any() == (n < 22)
     text = str(result)
     assert ("no level was given" in text) == (level != 0.1)
-    assert ("nearest to 0.1 that leaves more than ten rows in the target" in text) == (22 <= n <= 100)
-    assert ("nearest to half of the rows, as none leaves more than ten" in text) == (n < 22)
+    assert ("nearest to 0.1 with more than ten best rows and more than ten others" in text) == (
+        22 <= n <= 100
+    )
+    assert ("nearest to half of the rows, as none has more than ten" in text) == (n < 22)
     given = _analyse(_log(n), level)
     assert "no level was given" not in str(given)
     np.testing.assert_array_equal(given.importance, result.importance)
@@ -85,7 +87,7 @@ def test_ties_and_rows_without_a_loss_are_said():
     assert "ties" not in _analyse(obs).sentences()[1]
     for losses in (np.full((30, 1), np.nan), np.zeros((30, 1))):
         result = _analyse(replace(obs, losses=losses))
-        why = "0.5 is as good as any other, as none has rows both in the target and outside it"
+        why = "0.5 is as good as any other, as none has both best rows and others"
         assert result.facts == (f"no level was given: {why}",)
         assert result.sentences()[0].startswith("What mattered: nothing can be said of the best 50 %")
         assert result.sentences()[1] == "How sure: there is nothing to be sure of."

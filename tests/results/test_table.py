@@ -9,7 +9,7 @@ import pytest
 from conftest import QUICK
 
 import parzax as px
-from parzax.lens.results.labels import short_names
+from parzax.lens.results.phrases import short_names
 
 FIFTIETHS, HUNDREDTHS = (tuple(np.arange(1, n) / n) for n in (50, 100))
 
@@ -84,7 +84,7 @@ def test_text_of_one_level_is_sorted_and_says_what_is_unusual():
     assert lines[8] == "60 rows, minimize"
     assert "unknown, as the rows were not resampled" in lines[1]
     assert any(line.startswith("LOW_DATA: ") for line in lines)
-    assert "ten rows or fewer in the target" in lines[1]
+    assert "ten rows or fewer among the best" in lines[1]
 
 
 def test_the_default_answer_for_six_parameters_fits_a_screen():
@@ -105,7 +105,7 @@ def test_text_of_a_sweep_shows_some_levels_and_the_standard_error():
     assert len(shown) == 7
     assert result.levels[result.usual_level] in shown
     assert [line.split()[0] for line in lines[6:9]] == result.ranking()
-    mean, error = result.over_seeds()
+    mean, error = result.mean, result.standard_error
     j, i = result.names.index(result.ranking()[0]), result.usual_level
     assert f"{mean[i, j]:.2f} ± {error[i, j]:.2f}" in lines[6]
     assert "± is the standard error of 3 seeds" in lines[1]
@@ -170,7 +170,7 @@ def test_a_status_of_few_seeds_is_no_remark():
     status[:, 0, 2] = px.Status.CONSTANT
     remarks = _with_status(result, status).cells(0)["remarks"]
     assert remarks[1] == ""
-    assert remarks[2].startswith("one value")
+    assert remarks[2].startswith("a single value")
 
 
 def test_short_names_stay_different():

@@ -273,8 +273,8 @@ class TestCombined:
     @pytest.mark.parametrize(
         ("weights", "message"),
         [
-            ([1, 0, 0], "weights must have shape"),
-            ([[1, 0]], "weights must have shape"),
+            ([1, 0, 0], "weights of objective= must have shape"),
+            ([[1, 0]], "weights of objective= must have shape"),
             ([0, 0], "one above 0"),
             ([1, -1], "at least 0"),
             ([np.inf, 1], "finite"),

@@ -45,11 +45,11 @@ def test_intervals_of_half_samples_are_quantiles_of_recentred_ones():
     wanted = np.quantile(draws, [0.05, 0.95], axis=0)
     np.testing.assert_allclose(np.moveaxis(known.variance_interval, -1, 0), wanted)
     shares = sampled / sampled.sum(axis=-1, keepdims=True)
-    wanted = np.quantile(_recentred(known.importance, shares), [0.05, 0.95], axis=0)
+    wanted = np.quantile(_recentred(known.estimates.importance, shares), [0.05, 0.95], axis=0)
     np.testing.assert_allclose(np.moveaxis(known.importance_interval, -1, 0), np.clip(wanted, 0, 1))
     # Of two parameters together, from the same samples.
     both = shares[:, 1, [0, 2]].sum(axis=-1)
-    draws = _recentred(known.importance[1, [0, 2]].sum(), both)
+    draws = _recentred(known.estimates.importance[1, [0, 2]].sum(), both)
     np.testing.assert_allclose(known.interval_of(1, [0, 2]), np.clip(np.quantile(draws, [0.05, 0.95]), 0, 1))
     wider = replace(known, spread=np.asarray(1.5))
     np.testing.assert_allclose(wider.draws, _recentred(variance, sampled, 1.5))
@@ -249,7 +249,7 @@ def test_samples_of_a_front_do_not_depend_on_the_order_of_the_objectives():
         return px.cond_ped_anova(obs, [0.1, 0.3], **how).uncertainty
 
     one, other = sampled(f), sampled(f[:, ::-1])
-    np.testing.assert_allclose(one.variance, other.variance, rtol=1e-5)
+    np.testing.assert_allclose(one.estimates.variance, other.estimates.variance, rtol=1e-5)
     # Other rows are drawn, as places in fronts that no level cuts go by the first objective.
     apart = np.abs(one.sampled.mean(axis=0) - other.sampled.mean(axis=0))
     error = np.hypot(one.sampled.std(axis=0), other.sampled.std(axis=0)) / 400**0.5

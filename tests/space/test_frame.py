@@ -6,7 +6,6 @@ import jax
 import numpy as np
 
 import parzax as px
-from parzax.samplers.candidates import enumerate_space
 
 SPACE = px.Space(
     {
@@ -87,29 +86,3 @@ def test_random_ordinals_are_uniform_over_their_values():
     frame = px.Space({"o": px.Ordinal(values)}).frame()
     drawn = frame.decode(frame.drawn((np.arange(600)[:, None] + 0.5) / 600))[:, 0]
     assert [np.count_nonzero(drawn == value) for value in values] == [100] * 6
-
-
-def test_identify():
-    """Catches two configurations with one number: regimes, inactive parameters, numbers that overflow."""
-    tree = px.Space(
-        {
-            "kind": px.Categorical(["a", "b", "c"]),
-            "n": (px.Int(1, 2, when=px.In("kind", ["a"])), px.Int(1, 3, when=px.In("kind", ["b"]))),
-            "k": px.Ordinal([1, 5, 9], log=True),
-        }
-    )
-    large = px.Space({"a": px.Int(0, 10**9), "b": px.Int(0, 99), "c": px.Int(0, 10**6), "d": px.Int(0, 10)})
-    rng = np.random.default_rng(0)
-    ends = rng.choice([0, 1], (200, 4)) * np.array([10**9, 99, 10**6, 10])
-    cases = (tree, enumerate_space(tree, 100), 1), (large, ends.astype(float), 3)
-    for space, x, n_words in cases:
-        at = space.frame().encode(x)
-        words = space.frame().identify(at)
-        assert words.shape == (len(x), n_words)
-        assert words.min() >= 0
-        assert words.max() < 2**31
-        assert len(np.unique(words, axis=0)) == len(np.unique(x, axis=0))
-        on_device = space.frame(np.dtype(np.float32)).identify(jax.tree.map(jax.numpy.asarray, at))
-        np.testing.assert_array_equal(on_device, words)
-    for space in (SPACE, px.Space({"a": px.Int(0, 2**31 - 2)})):
-        assert space.frame().factors is None

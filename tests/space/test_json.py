@@ -1,4 +1,4 @@
-"""The JSON form of a space: keys that are misspelt, repeated, or of no effect."""
+"""The JSON form of a space: text that is broken; keys that are misspelt, repeated, or of no effect."""
 
 import json
 import re
@@ -25,10 +25,23 @@ FLOAT = {"name": "x", "kind": "float", "low": 0, "high": 1}
         ({"parameters": [FLOAT], "seeds": 3}, "has no key 'seeds'; it has comment, description, direction"),
         ({"parameters": [{**FLOAT, "lo": 0}]}, "'x': a float domain has no key 'lo'; did you mean 'low'?"),
         ({"parameters": [{"name": "x", "regimes": [FLOAT]}]}, "a float domain has no key 'name'"),
+        ("{", "not valid JSON"),
+        ("no such file.json", "the JSON text of a space, got 'no such file.json'; read a file with pathlib"),
+        ({}, '"parameters"'),
+        ({"parameters": {}}, '"parameters"'),
+        ({"parameters": []}, "parameters must not be empty"),
+        ({"parameters": [{"kind": "float"}]}, '"name"'),
+        ({"parameters": [{**FLOAT, "kind": "real"}]}, "'x': unknown kind 'real'"),
+        ({"parameters": [{"name": "x", "kind": "float", "low": 0}]}, "'x': key 'high' is missing"),
+        ({"parameters": [{**FLOAT, "low": "0"}]}, "'x': Float: low must be a number"),
+        ({"parameters": [{**FLOAT, "log": "yes"}]}, '"log" must be'),
+        ({"parameters": [FLOAT] * 2}, "'x' appears twice"),
+        ({"parameters": [{"name": "x", "kind": "float", "regimes": []}]}, '"regimes" of'),
+        ({"parameters": [{**FLOAT, "conditions": [{"values": [1]}]}]}, "parent"),
     ],
 )
-def test_keys_that_would_be_passed_over(source, message):
-    """Catches the last of two keys that wins, and a misspelt one that leaves the default in place."""
+def test_refused(source, message):
+    """One ValueError that says where; of two keys the last does not win, and a misspelt one is not lost."""
     with pytest.raises(ValueError, match=re.escape(message)):
         px.Space.from_json(source)
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from benchmarks import ablation
 from benchmarks.settings import adjusted
+from benchmarks.studies import ablation
 from benchmarks.studies.source_tasks import ball
 
 import parzax as px

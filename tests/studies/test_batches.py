@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from benchmarks import batches, batches_constrained
 from benchmarks.settings import adjusted
+from benchmarks.studies import batches, batches_constrained
 
 import parzax as px
 

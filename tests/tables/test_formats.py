@@ -21,7 +21,7 @@ RNG = np.random.default_rng(0)
 LR, DROPOUT = 10 ** RNG.uniform(-4, -1, N), RNG.uniform(0, 0.8, N)
 OPTIMISER = RNG.choice(["adam", "sgd"], N)
 LOSS = (np.log10(LR) + 2.5) ** 2 + RNG.normal(0, 0.05, N)
-IDS = [f"{i:08x}" for i in range(N)]
+IDS, DATES = [f"{i:08x}" for i in range(N)], pd.date_range("2026-01-01", periods=N, freq="h")
 FAILED = np.arange(N) % 10 == 3
 
 
@@ -70,6 +70,21 @@ def trials_dataframe():
     )  # fmt: skip
 
 
+def ray():
+    return pd.DataFrame(
+        {"loss": LOSS, "timestamp": np.arange(N), "done": True, "trial_id": IDS, "date": DATES.astype(str),
+         "time_total_s": LOSS, "pid": np.arange(N), "config/lr": LR, "config/dropout": DROPOUT, "logdir": IDS}
+    )  # fmt: skip
+
+
+def mlflow():
+    return pd.DataFrame(
+        {"run_id": IDS, "status": np.where(FAILED, "FAILED", "FINISHED"), "start_time": DATES,
+         "metrics.loss": LOSS, "metrics.acc": -LOSS, "params.lr": LR.astype(str),
+         "params.dropout": DROPOUT.astype(str), "tags.mlflow.runName": IDS}
+    )  # fmt: skip
+
+
 # Table, objective, whether some runs failed.
 FRAMES = {
     "Optuna": (trials_dataframe, "value", True),
@@ -77,18 +92,26 @@ FRAMES = {
     "Weights & Biases' API": (wandb_runs, "summary/loss", False),
     "Ax": (ax, "loss", True),
     "scikit-learn": (sklearn, "mean_test_score", False),
+    "Ray Tune": (ray, "loss", False),
+    "MLflow": (mlflow, "metrics.loss", True),
 }
 
 
 @pytest.mark.parametrize("tool", FRAMES)
 def test_data_frames(tool):
-    """Catches a state, a second result, a rank or an id taken for a parameter, and failed runs that count."""
+    """Catches a state, a second result, a rank or an id taken for a parameter, and failed runs that count.
+
+    The report says which tool and what is left out.
+    """
     table, target, fails = FRAMES[tool]
     direction = "maximize" if target == "mean_test_score" else "minimize"
     obs = px.Observations.from_dataframe(table(), target, directions=direction, warn=False)
     assert obs.space.names == ("lr", "dropout")
+    assert obs.space["lr"][0].log
     assert obs.report.dropped == ({"state FAIL": int(FAILED.sum())} if fails else {})
     np.testing.assert_allclose(obs.losses[:, 0], LOSS[~FAILED] if fails else LOSS)
+    assert any(f"a table of {tool}" in note for note in obs.report.inferred) == (tool != "Optuna")
+    assert any("left out, not parameters: " in line for line in obs.report.lines()) == (tool != "Optuna")
 
 
 def smac(version):
@@ -177,11 +200,11 @@ def test_keras_tuner_says_the_direction(tmp_path, way):
         trial |= {"score": None if FAILED[i] else LOSS[i], "status": "INVALID" if FAILED[i] else "COMPLETED"}
         write_lines(tmp_path / f"{i:02d}.json", [trial])
     obs = px.Observations.from_dataframe(tmp_path, "score", warn=False)
-    assert obs.report.direction == (f"{way}imize",)
+    assert obs.report.directions == (f"{way}imize",)
     assert f"direction: 'score' is {way}imised, as Keras Tuner says" in obs.report.inferred
     np.testing.assert_allclose(obs.losses[:, 0], LOSS[~FAILED] * (1 if way == "min" else -1))
     asked = px.Observations.from_dataframe(tmp_path, "score", directions="minimize", warn=False)
-    assert asked.report.direction == ("minimize",)
+    assert asked.report.directions == ("minimize",)
 
 
 def test_tools_that_say_the_direction():
@@ -196,7 +219,7 @@ def test_tools_that_say_the_direction():
         (runs.rename(columns={"metrics.value": "metrics.score"}), "metrics.score", None),
     ):
         obs = px.Observations.from_dataframe(df, target, warn=False)
-        assert obs.report.direction == (said or ("minimize",))
+        assert obs.report.directions == (said or ("minimize",))
         assert any("direction: not given" in text for text in obs.report.inferred) == (
             said is None or len(said) > 1
         )

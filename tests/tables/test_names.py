@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from parzax.lens.tables import recognise
-from parzax.lens.tables.names import sounds_like_result, split_words, why_by_name
+from parzax.lens._words import split_words
+from parzax.lens.tables.doubts import why_by_name
 
 VALUES = np.random.default_rng(0).random(60)
+WHOLE = np.floor(60 * VALUES)
 RESULTS = """
     val_logloss wer psnr ndcg@10 top1 top-5 acc@1 accuracy_top_5 recall_at_10 hits@3 f1_macro F1_macro
     micro_f1 weighted_f1 f1-score F1Score roc_auc_ovr roc_auc pr_auc auc_pr testAUC mAP mAP50 map50-95 mcc
@@ -31,70 +32,46 @@ STATES = """
 IDENTITIES = "Trial trial_number run_id Run_# row index run_name experiment_name job_id git_hash Nr"
 # Parameters of scikit-learn, gradient boosting, Hugging Face, Lightning, Stable-Baselines and their like.
 SETTINGS = """
-    lr learning_rate final_lr last_layer_lr train_batch_size per_device_train_batch_size eval_batch_size
-    val_batch_size dev_batch_size val_fraction validation_fraction validation_split validation_steps
-    validation_freq val_check_interval val_ratio test_size test_fraction test_every eval_steps eval_every
-    eval_interval eval_episodes eval_temperature eval_top_k test_time_augmentation train_size percent_train
-    warmup_steps warmup_ratio num_epochs epochs epoch_size max_iter n_iter_no_change num_iterations rounds
-    n_estimators n_trees min_samples_leaf max_depth loss_weight loss_alpha class_weight step_size num_layers
-    score_function score_threshold error_tolerance reward_scale recall_weight gradient_accumulation_steps
-    random_state initial_state hidden_state_size state_dim dropout_rate drop_path mutation_rate max_grad_norm
-    clip_grad_norm grad_norm_clip gradient_clip_val top_k top_p best_of fp16 beta_1 adam_beta2 l2 l1_ratio
-    hidden_1 units_1 n_units_l0 steps_per_epoch updates_per_step samples_per_gpu total_steps time_steps
-    time_constant seq_len init_std noise_std memory memory_size early_stopping early_stopping_rounds patience
-    success_threshold model_name model_size index_type hash_size n_trials run_length precision_weight weights
-    hours step threshold width momentum temperature entropy_coef target_kl clip_range lora_rank unfreeze_at
-    positive_weight pct_start replay_memory status_weight num_params_shared_layers return_sequences
+    lr learning_rate final_lr last_layer_lr val_fraction validation_fraction validation_split
+    val_check_interval val_ratio test_fraction eval_interval eval_temperature eval_top_k
+    test_time_augmentation percent_train warmup_ratio loss_weight loss_alpha class_weight step_size
+    score_function score_threshold error_tolerance reward_scale recall_weight dropout_rate drop_path
+    mutation_rate max_grad_norm clip_grad_norm grad_norm_clip gradient_clip_val top_p fp16 beta_1
+    adam_beta2 l2 l1_ratio time_constant init_std noise_std memory success_threshold precision_weight
+    weights threshold momentum temperature entropy_coef target_kl clip_range positive_weight pct_start
+    status_weight
+"""
+COUNTS = """
+    train_batch_size per_device_train_batch_size eval_batch_size val_batch_size dev_batch_size
+    validation_steps validation_freq test_size test_every eval_steps eval_every eval_episodes train_size
+    warmup_steps num_epochs epochs epoch_size max_iter n_iter_no_change num_iterations rounds
+    n_estimators n_trees min_samples_leaf max_depth num_layers gradient_accumulation_steps random_state
+    initial_state hidden_state_size state_dim top_k best_of hidden_1 units_1 n_units_l0 steps_per_epoch
+    updates_per_step samples_per_gpu total_steps time_steps seq_len memory_size early_stopping
+    early_stopping_rounds patience model_name model_size index_type hash_size n_trials run_length hours
+    width lora_rank unfreeze_at replay_memory num_params_shared_layers return_sequences precision
 """
 
 
 @pytest.mark.parametrize(
-    ("names", "why"),
+    ("names", "values", "why"),
     [
-        (RESULTS, "a result"),
-        (TIMES, "a time"),
-        (STATES, "a state"),
-        (IDENTITIES, "an identity"),
-        (SETTINGS, ""),
+        (RESULTS, VALUES, "a result"),
+        (TIMES, VALUES, "a time"),
+        (STATES, VALUES, "a state"),
+        (IDENTITIES, VALUES, "an identity"),
+        (SETTINGS, VALUES, ""),
+        (SETTINGS + COUNTS, WHOLE, ""),
+        ("epoch global_epoch training_iteration step", WHOLE, "a counter of steps"),
+        ("loss eval_metric objective score splitter", None, ""),
+        ("precision", VALUES, "a result"),
     ],
 )
-def test_what_names_say(names: str, why: str) -> None:
+def test_what_names_say(names: str, values: np.ndarray | None, why: str) -> None:
     """Catches a usual metric that is ranked, and a usual setting that is left out."""
-    assert {name: why_by_name(name, VALUES) for name in names.split()} == dict.fromkeys(names.split(), why)
-
-
-def test_labels_and_few_values_are_no_results() -> None:
-    for name in ("loss", "eval_metric", "objective", "score", "splitter"):
-        assert why_by_name(name, None) == ""
-    grid = np.repeat([1.0, 2.0, 4.0], 20)
-    assert why_by_name("val_beam", grid) == ""
-    assert why_by_name("val_beam", VALUES) != ""
-    assert why_by_name("precision", grid * 8) == ""
-    assert why_by_name("epoch", grid) == "a counter of steps"
-    assert why_by_name("precision", VALUES) == why_by_name("epoch", VALUES) == "a result"
+    assert {name: why_by_name(name, values) for name in names.split()} == dict.fromkeys(names.split(), why)
 
 
 def test_words() -> None:
-    assert split_words("BestIteration") == ["best", "iteration"]
-    assert split_words("val/mIoU (%)") == ["val", "miou"]
     assert split_words("#") == [""]
     assert split_words("Größe") == ["größe"]
-    assert sounds_like_result("val/xyz")
-    assert not sounds_like_result("num_params")
-
-
-@pytest.mark.parametrize(
-    "columns",
-    [
-        ["lr", "dropout", "params_total", "loss"],
-        ["lr", "dropout", "params_total", "params_trainable", "value"],
-        ["lr", "dropout", "params_file", "loss"],
-        ["lr", "dropout", "params.count", "loss"],
-        ["lr", "dropout", "params/total", "loss"],
-        ["lr", "dropout", "param_count", "mean_test_acc"],
-    ],
-)
-def test_sizes_of_models_are_no_mark(columns: list[str]) -> None:
-    """Catches one column such as params_total that hides all parameters."""
-    assert recognise(columns).name == "a plain table"
-    assert recognise(["params_lr", "params_total", "value"]).name == "Optuna"

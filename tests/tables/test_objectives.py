@@ -6,7 +6,7 @@ import pytest
 
 import parzax as px
 from parzax.lens.cli import main
-from parzax.lens.tables.names import direction_by_name
+from parzax.lens.tables.doubts import direction_by_name
 from parzax.lens.tables.records import parse_cell
 
 N = 24
@@ -91,11 +91,12 @@ def test_the_only_result_is_the_objective(tool):
         named = error.value.guess
     obs = px.Observations.from_dataframe(df, **named, warn=False)
     report = obs.report
-    assert (report.objectives, report.direction) == ((target,), (direction,))
+    assert (report.objectives, report.directions) == ((target,), (direction,))
     assert named or f"objective: {target}, the only result" in report.lines()
     assert any(f"a table of {tool}" in note for note in report.inferred)
     said = [note for note in report.inferred if note.startswith("direction:")]
-    assert (source in said[0], report.doubts() == []) == (True, bool(source))
+    assert source in said[0]
+    assert (said[0] in report.lines()) == (not source)
     np.testing.assert_array_equal(obs.losses[:, 0], RESULT if direction == "minimize" else -RESULT)
     assert obs.space.names == ("lr",)
 
@@ -169,3 +170,38 @@ def test_a_summary_with_a_missing_result(nan):
     obs = px.Observations.from_dataframe(table, "val_acc", directions="maximize", warn=False)
     np.testing.assert_array_equal(-obs.losses[1:, 0], RESULT[1:])
     assert obs.report.n_failed == (nan != "inf")
+
+
+TARGETS = {
+    "params.lr": [0.1, 0.2, 0.3],
+    "metrics.loss": [1.0, 2.0, 3.0],
+    "metrics.val_acc": [0.5, 0.4, 0.3],
+    "train.size": [1, 2, 3],
+    "test.size": [1, 2, 3],
+}
+
+
+def read_target(target):
+    table = pd.DataFrame(TARGETS)
+    return px.Observations.from_dataframe(table, target=target, directions="minimize", warn=False)
+
+
+@pytest.mark.parametrize("name", ["metrics.loss", "loss", "Loss"])
+def test_the_end_of_a_name_is_enough_if_only_one_column_has_it(name):
+    assert read_target(name).losses[:, 0].tolist() == TARGETS["metrics.loss"]
+    assert read_target([name, "val_acc"]).losses.shape == (3, 2)
+
+
+def test_the_command_finds_value_under_a_format(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    pd.DataFrame(
+        {"Number": [0, 1, 2], "State": "COMPLETE", "Value": [1.0, 2, 3], "Param x": [1.0, 2, 4]}
+    ).to_csv(path)
+    main(["importance", str(path), "--direction", "minimize", "--resamples", "0"])
+    assert "smallest Value" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["size", "acc", "nothing", "lr"])
+def test_any_other_name_is_refused(name):
+    with pytest.raises(ValueError, match=f"no column '{name}'"):
+        read_target(name)

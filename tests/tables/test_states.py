@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import parzax as px
-from parzax.lens.tables.columns import Column
+from parzax.lens.logs.columns import Column
 from parzax.lens.tables.files import read_table
-from parzax.lens.tables.states import read_states
+from parzax.lens.tables.trials import read_states
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -44,6 +44,14 @@ def test_rows_that_failed_in_other_words(name, word):
     obs = read({name: np.where(SIXTH, word, "finished")})
     assert obs.space.names == ("lr", "depth")
     assert obs.report.dropped == {"state SANK" if word == "sank" else "state FAIL": 10}
+
+
+def test_state_words_say_what_a_column_is():
+    """Under any name; other words are choices, though one of them is that of a state."""
+    pruned = {"how it went": np.where(SIXTH, "pruned", "complete")}
+    assert read(pruned).report.dropped == {"state PRUNED": 10}
+    assert read(pruned, pruned="worst").n == N
+    assert "mode" in read({"mode": np.where(THIRD, "running", "walking")}).space.names
 
 
 def test_second_states_and_flags_are_no_parameters():

@@ -11,7 +11,7 @@ from conftest import QUICK, synthetic_observations
 import parzax as px
 from parzax.importance.encode import without_values
 from parzax.importance.estimate import estimate_seeds
-from parzax.lens.results import sweep as _module
+from parzax.lens.results import analysis as _module
 
 
 @pytest.mark.slow

@@ -63,7 +63,7 @@ def _of_tables(name: str) -> Group:
     limits, found, space = KINDS[name.split(", ")[1]], [], None
     for (table, half), quantile in product(_tables(name), QUANTILES):
         problem = px.problems.load_table(
-            table.path, [table.losses[0]], constraint_quantiles=dict.fromkeys(limits, quantile)
+            table.path, [table.objectives[0]], constraint_quantiles=dict.fromkeys(limits, quantile)
         )
         space, unnamed = problem.space, ("",) * len(limits)
         plain = dataclasses.replace(problem, name="", objective_names=("",), constraint_names=unnamed)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import parzax as px
+from benchmarks.settings import adjusted
 from benchmarks.studies.optimisers.spread import Spread
 from parzax.samplers import RandomStart, Sampler
 
@@ -102,4 +103,5 @@ def sampler(method: str, space: px.Space, n_objectives: int = 1, n_constraints: 
     preset, *parts = method.split(", ")
     chosen = dict(part.split("=") for part in parts)
     given = {name: SETTINGS[name][value] for name, value in chosen.items()}
-    return PRESETS[preset](space, n_objectives=n_objectives, n_constraints=n_constraints, **given)
+    adjusted_preset = adjusted(PRESETS[preset], **given)
+    return adjusted_preset(space, n_objectives=n_objectives, n_constraints=n_constraints)

@@ -15,6 +15,7 @@ class Spread(AbstractStart):
     """Of ``n_drawn`` random configurations the one farthest from all rows (maximin; Johnson et al. 1990)."""
 
     n_drawn: int = eqx.field(static=True, default=64)
+    n_startup: int = eqx.field(static=True, default=10)
 
     def __call__(self, key: PRNGKeyArray, state: State, at_random: AtRandom) -> Points:
         """One after another: it is for a single suggestion."""

@@ -27,7 +27,7 @@ def names(family: str, own: Sequence[Table]) -> list[tuple[str, str]]:
 def _group(family: str, own: Sequence[Table]) -> Group:
     cases, space = [], None
     for table, (name, half) in zip(own, names(family, own), strict=True):
-        problem = px.problems.load_table(table.path, [table.losses[0]])
+        problem = px.problems.load_table(table.path, [table.objectives[0]])
         space = problem.space
         # Without its names, so that tables of a benchmark share their programs.
         plain = dataclasses.replace(problem, name="", objective_names=("",))

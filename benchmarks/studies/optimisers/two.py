@@ -96,7 +96,7 @@ def _of_tables(name: str) -> Group:
 
 def metrics(table: Table) -> tuple[str, str]:
     """Those of the header, or loss and runtime."""
-    return (table.losses[0], table.losses[1] if len(table.losses) > 1 else "runtime")
+    return (table.objectives[0], table.objectives[1] if len(table.objectives) > 1 else "runtime")
 
 
 def _look_up(shared: Any, _own: Any, key: jax.Array, x: jax.Array) -> Values:

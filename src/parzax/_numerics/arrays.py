@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Num, Shaped
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
 
 def namespace(x: Any) -> ModuleType:
@@ -17,10 +17,6 @@ def namespace(x: Any) -> ModuleType:
     ('numpy', 'jax.numpy')
     """
     return np if isinstance(x, (np.ndarray, np.generic)) else jnp
-
-
-# Largest exponent of an entry of weight 0, as a share of the log of the largest float.
-_LARGEST_EXPONENT = 0.9
 
 
 def to_device(tree: Any, dtype: Any = None) -> Any:
@@ -50,38 +46,6 @@ def total(counts: Shaped[Array, " g"]) -> Shaped[Array, ""]:
 def divisor(total: Shaped[Array, "..."]) -> Shaped[Array, "..."]:
     """The total, with 1 in place of 0, to divide by: if the total is 0, the dividend is 0 too."""
     return jnp.where(total > 0, total, 1)
-
-
-def masked_logsumexp(
-    x: Float[Array, "..."],
-    weight: Num[Array, "..."] | Bool[Array, "..."],
-    axis: int | tuple[int, ...] | None = None,
-) -> Float[Array, "..."]:
-    """log sum_i w_i exp(x_i) along the axis; entries of weight 0 are ignored.
-
-    An ignored entry may be NaN or infinite: it does not affect the value or other derivatives, and its
-    derivative with respect to x_i is 0. The derivative with respect to w_i is the one-sided one, or 0 where
-    x_i is not finite. If all entries are ignored, the value is -inf and all
-    derivatives are 0. The maximum of x_i + log w_i is factored out of the sum. x and the weights, or a mask,
-    are broadcast. Negative and NaN weights give NaN.
-    """
-    weight = jnp.asarray(weight).astype(x.dtype)
-    rank = max(x.ndim, weight.ndim)
-    x, weight = (array.reshape((1,) * (rank - array.ndim) + array.shape) for array in (x, weight))
-    log_weight = jnp.log(jnp.where(weight == 0, 1, weight))
-    present = (weight != 0) & (x != -jnp.inf)
-    absent = (weight == 0) & jnp.isfinite(x)
-    logs = jnp.where(present | absent, x, 0) + log_weight
-    largest = jnp.max(jnp.where(present, logs, -jnp.inf), axis=axis, keepdims=True, initial=-jnp.inf)
-    largest = jax.lax.stop_gradient(jnp.where(jnp.isfinite(largest), largest, 0))
-    exponent = jnp.where(present | absent, logs - largest, 0)
-    # An entry without weight may be larger than all others; the limit keeps its derivative finite.
-    most = _LARGEST_EXPONENT * np.log(np.finfo(x.dtype).max)
-    terms = jnp.exp(jnp.where(absent, jnp.minimum(jax.lax.stop_gradient(exponent), most), exponent))
-    total = jnp.sum(jnp.where(present, terms, jnp.where(absent, weight * terms, 0)), axis=axis)
-    empty = total == 0
-    log_total = jnp.log(jnp.where(empty, 1, total))
-    return jnp.where(empty, -jnp.inf, jnp.squeeze(largest, axis=axis) + log_total)
 
 
 def running_count(mask: Bool[Array, " n"]) -> Int[Array, " n"]:

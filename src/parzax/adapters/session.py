@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from copy import copy
 from dataclasses import replace
 from functools import reduce
 from typing import Any, NamedTuple
@@ -105,25 +104,6 @@ class Session:
         """
         self._rows += self._checked(rows)
 
-    def prepare(self, n_numbers: int = 0) -> None:
-        """Compile, in another thread, the program of the first `ask` with ``n_numbers`` numbers and no key.
-
-        If this `ask` comes earlier, it waits for the compilation; if the compilation fails, it raises the
-        error.
-        """
-
-        empty = copy(self)
-
-        def compile_empty() -> None:
-            with suppress(Exception), jax.enable_x64(self._dtype == np.float64):
-                empty._start(_LEAST_CAPACITY)
-                numbers = np.zeros(n_numbers, np.uint32)
-                with _compiling():
-                    advance(empty._model, empty._leaves, *empty._padded([], 0), None, numbers, False)
-
-        with suppress(RuntimeError):  # no further thread can be started
-            threading.Thread(target=compile_empty, name="parzax compiles").start()
-
     def ask(self, *numbers: int, key: PRNGKeyArray | None = None, pending: Sequence[Row] = ()) -> np.ndarray:
         """Make one suggestion: (d,) native values, NaN where inactive.
 
@@ -206,6 +186,21 @@ class Session:
         return np.clip(row.losses, -_LARGEST, _LARGEST)
 
 
+def prepare(sampler: Sampler, n_numbers: int) -> None:
+    """Compile, in another thread, the program of a session's first `ask` with ``n_numbers`` and no key.
+
+    If this `ask` comes earlier, it waits for the compilation; if the compilation fails, it raises the error.
+    """
+    session = Session(sampler)
+
+    def compile_program() -> None:
+        with suppress(Exception):
+            session.ask(*range(n_numbers))
+
+    with suppress(RuntimeError):  # no further thread can be started
+        threading.Thread(target=compile_program, name="parzax compiles").start()
+
+
 @contextmanager
 def _compiling() -> Iterator[None]:
     """Compile and keep a program; whoever needs the program that another thread compiles waits for it."""
@@ -263,7 +258,9 @@ def split_model(model: Any, dtype: Any) -> tuple[Any, list[Any]]:
     leaves, structure = jax.tree.flatten(model)
     for i, leaf in enumerate(leaves):
         if isinstance(leaf, (jax.Array, np.ndarray)):
-            leaves[i] = jax.device_put(leaf.astype(dtype) if leaf.dtype.kind == "f" else leaf)
+            leaves[i] = jax.device_put(
+                leaf.astype(dtype) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf
+            )
     return structure, leaves
 
 

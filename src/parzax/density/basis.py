@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +13,7 @@ from jax.tree_util import register_dataclass
 from jaxtyping import Bool, Float, Int, Shaped
 
 from parzax import _checks
-from parzax._numerics import to_device
+from parzax._numerics import ANCHORED_RANGE, to_device
 from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal
 from parzax.space import Categorical, Cells, Domain, Frame, Points, Recorded, Space
 from parzax.space.frame import axis_shape, stack_axes
@@ -38,6 +38,7 @@ class Regimes:
     regime: Int[Any, " k"]
     slot: Int[Any, " k"]  # index of each regime among all regimes of the space
     n_values: Int[Any, " k"]  # 0 for a continuous domain
+    n_always: int = field(metadata={"static": True})  # number of regimes that always apply; they come first
     family: type[Any] = field(metadata={"static": True})  # an `AbstractKernel`
     categorical: bool = field(metadata={"static": True})  # whether the scales come from a rule for categories
     most: int = field(metadata={"static": True})  # upper bound on the numbers of values
@@ -75,8 +76,13 @@ class Basis:
     free_continuum: bool = field(metadata={"static": True})
     # Whether the kernels of continuous regimes are evaluated pair by pair, see `loses_digits`.
     pairwise: bool = field(metadata={"static": True})
-    # Upper bound on the log of kernel / wide kernel; None if it is unknown.
-    peak: float | None = field(metadata={"static": True})
+    # Whether log(kernel / wide kernel) is within `ANCHORED_RANGE`, so that the prior can anchor a density.
+    anchored: bool = field(metadata={"static": True})
+
+    @property
+    def for_parts(self) -> "Basis":
+        """This basis for points that may leave parameters out, so that no regime always applies."""
+        return replace(self, parts=tuple(replace(part, n_always=0) for part in self.parts))
 
     @property
     def n_parameters(self) -> int:
@@ -127,7 +133,8 @@ def basis_of(space: Space, dtype: Any, families: Families = (), smallest: float 
         groups=tuple(_regimes(space, part, family) for (family, _), part in groups.items()),
         free_continuum=any(always),
         pairwise=loses_digits(dtype, len(continuous), smallest),
-        peak=None if families else _peak(space, smallest),
+        anchored=not families
+        and _peak(space, smallest) <= ANCHORED_RANGE * float(np.log(jnp.finfo(dtype).max)),
     )
 
 
@@ -144,15 +151,15 @@ def loses_digits(dtype: Any, n_continuous: int, smallest: float | None) -> bool:
     return n_continuous * float(info.eps) / (8 * smallest**2) > (1e-2 if info.bits <= 32 else 1e-9)
 
 
-def _peak(space: Space, smallest: float | None) -> float | None:
-    """Upper bound on the log of kernel / wide kernel; each numeric factor adds log(1 / scale) + 1/2."""
+def _peak(space: Space, smallest: float | None) -> float:
+    """Upper bound on log(kernel / wide kernel), to which each numeric factor adds log(1 / scale) + 1/2."""
     peak = 0.0
     for domains in space.domains:
         widths = [
             axis.narrowest() if isinstance(axis, Cells) else smallest for axis in (d.axis for d in domains)
         ]
         if None in widths:
-            return None
+            return math.inf
         peak += 0.5 - math.log(min(width for width in widths if width is not None))
     return peak
 
@@ -210,6 +217,8 @@ def _most(n: int) -> int:
 
 def _regimes(space: Space, slots: list[int], family: type[AbstractKernel], dtype: Any = None) -> Regimes:
     """The regimes of some slots; with ``dtype`` also their cells, or their axes."""
+    always = {s: not space.domains[space.slots[s].parameter][0].conditions for s in slots}
+    slots = sorted(slots, key=lambda s: not always[s])
     rows = [(*space.slots[s][:2], s, space.slots[s].domain.n_values or 0) for s in slots]
     parameter, regime, slot, n_values = np.array(rows, np.int32).reshape(-1, 4).T
     n = int(max(n_values))
@@ -221,4 +230,5 @@ def _regimes(space: Space, slots: list[int], family: type[AbstractKernel], dtype
         ends = [axis.cell(np.minimum(np.arange(n), axis.n_values - 1), np.dtype(np.float64)) for axis in axes]
         cells = np.moveaxis(np.array(ends), 1, 0).astype(dtype)
     categorical = isinstance(space.slots[slots[0]].domain, Categorical)
-    return Regimes(parameter, regime, slot, n_values, family, categorical, most, cells, axis)
+    n_always = sum(always.values())
+    return Regimes(parameter, regime, slot, n_values, n_always, family, categorical, most, cells, axis)

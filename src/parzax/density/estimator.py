@@ -134,11 +134,12 @@ class ParzenEstimator:
         dtype = x.unit.dtype if isinstance(x, Points) else x.dtype
         priors = user_priors(space, prior, dtype, families)
         check_masses(space, priors, dtype)
-        basis = on_device(basis_of(space, dtype, families), x)
+        basis = on_device(basis_of(space, dtype, families, bandwidth.smallest), x)
         settings = bandwidth, as_categorical_bandwidth(top), prior_weight
         mixture, status = fitting.fit(basis, x, weight, mixture_weight, settings)
         rows.refuse_invalid(status, space, basis.frame, x, weight, mixture_weight, settings)
-        return cls(replace(mixture, priors=priors), status, space, families, bandwidth.smallest)
+        mixture = replace(mixture, priors=priors, anchored=mixture.anchored and not priors)
+        return cls(mixture, status, space, families, bandwidth.smallest)
 
     @property
     def weight(self) -> Float[Array, " n"]:

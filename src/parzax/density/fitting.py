@@ -19,6 +19,8 @@ from parzax.status import Status
 
 # Bandwidth rule for numbers, bandwidth rule for categories, weight of the prior.
 Settings = tuple[AbstractBandwidth, CategoricalBandwidth, Any]
+# Smallest weight of a prior that is factored out of a density, in rows.
+_LEAST_PRIOR = 1e-3
 
 
 def check_rules(bandwidth: Any, prior_weight: Any) -> None:
@@ -65,7 +67,8 @@ def fit(
         Status.INVALID_BANDWIDTH: ~positive & (weight.sum() < jnp.inf),
     }
     status = sum(jnp.where(bit, jnp.int32(flag), 0) for flag, bit in bits.items())
-    mixture = Mixture(rows, by_parameter(basis, rows, scale), *normalised(mixed, prior))
+    weights, anchored = normalised(mixed, prior), is_anchored(basis, settings[2])
+    mixture = Mixture(rows, by_parameter(basis, rows, scale), *weights, anchored=anchored)
     return mixture, jnp.asarray(status, jnp.int32)
 
 
@@ -76,6 +79,11 @@ def normalised(
     total = row_weight.sum(axis=-1)
     anchor = jnp.where(total > 0, prior_weight, 1)
     return row_weight / (total + anchor)[..., None], anchor / (total + anchor)
+
+
+def is_anchored(basis: Basis, prior_weight: Any) -> bool:
+    """Whether a wide prior can be factored out of a density; not if its weight is an array or is small."""
+    return basis.anchored and isinstance(prior_weight, (int, float)) and prior_weight >= _LEAST_PRIOR
 
 
 def _is_weight(x: Float[Array, "*n"]) -> Bool[Array, "*n"]:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from parzax._numerics import masked_logsumexp, open_uniform, weighted_logsumexp
+from parzax._numerics import open_uniform, weighted_logsumexp
 from parzax.density.basis import Basis
 from parzax.density.log_kernels import LogKernels, in_blocks, log_kernels, restored
 from parzax.density.prior import UserPrior
@@ -55,7 +55,7 @@ class Mixture(AbstractMixture):
     joint: bool = eqx.field(static=True, default=True)
     # Whether the numbers that choose the components of n draws are spread evenly, one in each n-th of [0, 1].
     stratified: bool = eqx.field(static=True, default=False)
-    # Whether the prior keeps the densities of all groups within the range of floats of each other.
+    # Whether the prior has so much weight, and kernels so small peaks, that it is factored out of all sums.
     anchored: bool = eqx.field(static=True, default=False)
 
     def log_prob(
@@ -69,12 +69,14 @@ class Mixture(AbstractMixture):
             return jax.vmap(lambda one, weight: one.log_prob(basis, at, weight))(self, weight)
         log_kernels, pairwise = self.log_kernels(basis, at.unit.shape[0])
         if weight is not None:
-            terms = jnp.broadcast_to(log_kernels(at), weight.shape)
-            return restored(masked_logsumexp(terms, weight, axis=-1), basis.n_slots)
+            of_point = jax.vmap(lambda x, weight: weighted_logsumexp(x[None], weight)[..., 0], (0, -2), -1)
+            return restored(of_point(log_kernels(at), weight), basis.n_slots)
         weights = jnp.concatenate([self.weight, self.prior_weight[..., None]], axis=-1)
+        # XLA would compute terms of pairs again for the last one, which costs more than to find the largest.
+        anchored = self.anchored and (not pairwise or weights.ndim > 1)
 
         def log_sum(at: Points) -> Float[Array, "*g j"]:
-            return weighted_logsumexp(log_kernels(at), weights, self.anchored)
+            return weighted_logsumexp(log_kernels(at), weights, anchored)
 
         return restored(in_blocks(log_sum, at, self.weight.shape[-1], pairwise), basis.n_slots)
 

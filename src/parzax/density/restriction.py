@@ -12,7 +12,7 @@ from jaxtyping import Array, Int
 
 from parzax import _checks
 from parzax._compile import compiled
-from parzax._numerics import masked_logsumexp, to_device
+from parzax._numerics import to_device, weighted_logsumexp
 from parzax.density.basis import Basis, Families, basis_of, check_name, on_device
 from parzax.density.log_kernels import restored
 from parzax.density.mixture import Mixture
@@ -59,14 +59,15 @@ def _conditioned(
     at = replace(at, regime=jnp.where(np.array(is_given)[None], at.regime, INACTIVE))
     logs = mixture.log_kernels(basis, 1)[0](at)[0]
     weights = jnp.append(mixture.weight, mixture.prior_weight)
-    total = restored(masked_logsumexp(logs, weights), basis.n_slots)
+    total = restored(weighted_logsumexp(logs[None], weights)[0], basis.n_slots)
     factors = logs - jnp.where(jnp.isfinite(total), total, 0)
     # A kernel of weight 0 keeps weight 0, even if its factor is infinite.
     most = _LARGEST_FACTOR * math.log(float(jnp.finfo(weights.dtype).max))
     weights = weights * jnp.exp(jnp.where(weights > 0, factors, jnp.minimum(factors, most)))
     possible = is_inside & (total > -jnp.inf)
     rest = _select_columns(mixture, columns)
-    rest = replace(rest, weight=weights[:-1], prior_weight=weights[-1])
+    # The prior's weight may now be as small as its factor at the given values.
+    rest = replace(rest, weight=weights[:-1], prior_weight=weights[-1], anchored=False)
     return rest, status | jnp.where(possible, 0, jnp.int32(Status.IMPOSSIBLE_EVENT))
 
 

@@ -1,7 +1,6 @@
 """Smoothing: fit the densities of the groups of a split."""
 
 import abc
-import math
 from dataclasses import replace
 from functools import partial
 from typing import Any, final
@@ -14,7 +13,14 @@ from jaxtyping import Array, Bool, Float, Int
 from parzax import _checks
 from parzax.density.ages import AbstractAges
 from parzax.density.basis import Basis, Families, basis_of, families_of
-from parzax.density.fitting import Settings, by_parameter, check_rules, normalised, slot_scales
+from parzax.density.fitting import (
+    Settings,
+    by_parameter,
+    check_rules,
+    is_anchored,
+    normalised,
+    slot_scales,
+)
 from parzax.density.mixture import AbstractMixture, Mixture
 from parzax.kernels.bandwidth import (
     AbstractBandwidth,
@@ -26,11 +32,8 @@ from parzax.kernels.bandwidth import (
 )
 from parzax.kernels.bandwidth.categorical import as_categorical_bandwidth
 from parzax.space import INACTIVE, Points, Space
-from parzax.split import SplitRows, State
+from parzax.split import SplitRows, State, first_orders, first_rows
 from parzax.status import Status
-
-# Largest distance of log densities that are summed below a common term, as a share of log(finfo.max).
-_RANGE = 0.75
 
 
 class AbstractSmoothing(eqx.Module):
@@ -97,7 +100,9 @@ class Smoothing(AbstractSmoothing):
 
     def mixtures(self, basis: Basis, state: State, split: SplitRows) -> Mixture:
         """The densities of all groups, (c + 1, 2); below and above of the same values share their kernels."""
-        fit = partial(self.mixture, basis, state.points, order=state.order)
+        # The number of the objective's rows below is bounded, that of a constraint's is not.
+        most = split.most if len(split.below) == 1 else None
+        fit = partial(self.mixture, basis, state.points, order=state.order, most=most)
         return jax.vmap(fit)(*_groups(split))
 
     def mixture(
@@ -107,37 +112,37 @@ class Smoothing(AbstractSmoothing):
         masks: Bool[Array, "*g n"],
         merit: Float[Array, "*g n"] | None = None,
         order: Int[Array, "d n"] | None = None,
+        most: int | None = None,
     ) -> Mixture:
-        """The densities of groups of rows that have no row in common, with one kernel per row.
+        """The densities of one group of rows, (n,), or of one below and the others above, (2, n).
 
-        ``merit`` has weights of the rows by merit, which multiply those by age.
+        Several such pairs, (c + 1, 2, n), have the scales of the last group. Each row has one kernel.
+        ``merit`` has weights of the rows by merit, which multiply those by age. ``most`` is the largest
+        number of rows below; None if it is not known.
         """
         dtype, groups = rows.unit.dtype, masks.reshape(-1, masks.shape[-1])
 
-        def scales_of(mask: Bool[Array, " n"]) -> Float[Array, "n d"]:
+        def scales_of(rows: Points, mask: Bool[Array, " n"], order: Any) -> Float[Array, "n d"]:
             scales, _ = slot_scales(basis, rows, mask.astype(dtype), self.settings, order)
             return by_parameter(basis, rows, scales)
 
-        scales = jax.vmap(scales_of)(groups)
-        # A row has the scale that the rule gives it in its group.
-        scale = jnp.where(groups[0][:, None], scales[0], scales[-1])
-        for mask, scale_of_group in zip(groups[1:-1], scales[1:-1], strict=True):
-            scale = jnp.where(mask[:, None], scale_of_group, scale)
+        scale = scales_of(rows, groups[-1], order)
+        if masks.ndim == 2 and most is not None and not self.bandwidth.one_scale:
+            # Rules that compare rows are faster in arrays that are just long enough for the rows below.
+            index, present = first_rows(groups[0], most)
+            orders = None if order is None else first_orders(order, groups[0], most)
+            below = scales_of(rows[index], present, orders)
+            scale = scale.at[jnp.where(present, index, len(rows))].set(below, mode="drop")
+        elif masks.ndim == 2:
+            scale = jnp.where(groups[0][:, None], scales_of(rows, groups[0], order), scale)
         weight = masks.astype(dtype)
         if self.ages is not None:
             weight = weight * jax.vmap(partial(self.ages, dtype=dtype))(groups).reshape(weight.shape)
         weight = weight if merit is None else weight * merit.reshape(weight.shape)
         rows = replace(rows, regime=jnp.where(groups.any(axis=0)[:, None], rows.regime, INACTIVE))
         weights = normalised(weight, jnp.asarray(self.prior_weight, dtype))
-        anchored = self._is_anchor(basis, len(rows), dtype)
+        anchored = is_anchored(basis, self.prior_weight)
         return Mixture(rows, scale, *weights, joint=self.joint, anchored=anchored)
-
-    def _is_anchor(self, basis: Basis, n: int, dtype: Any) -> bool:
-        """Whether the prior bounds the ratios of n kernels to the densities of all groups."""
-        is_known = isinstance(self.prior_weight, (int, float))  # not an array, which may be traced
-        if basis.peak is None or not is_known or self.prior_weight <= 0:
-            return False
-        return basis.peak + math.log1p(n / self.prior_weight) <= _RANGE * math.log(jnp.finfo(dtype).max)
 
     @property
     def settings(self) -> Settings:

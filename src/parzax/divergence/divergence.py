@@ -62,10 +62,8 @@ class AbstractDivergence(abc.ABC):
         jax.tree_util.register_static(cls)
 
     def __post_init__(self) -> None:
-        """Convert ``min_rows``, and ``debias`` if the subclass has it, to Python numbers, or raise."""
+        """Convert ``min_rows`` to a Python number, or raise."""
         _checks.convert_fields(self, _checks.whole_number, "min_rows", least=0)
-        if hasattr(self, "debias"):
-            _checks.convert_fields(self, _checks.flag, "debias")
 
     @abc.abstractmethod
     def estimate(self, counts: RegimeCounts) -> Float[Array, " q"]:

@@ -70,6 +70,7 @@ class Explained(AbstractDivergence):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        _checks.convert_fields(self, _checks.flag, "debias")
         _checks.convert_fields(self, _ascending, "cells", least=1)
         _checks.convert_fields(self, _ascending, "degrees", least=2)
         if not self.cells:

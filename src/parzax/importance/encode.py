@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import product, repeat
+from itertools import product
 from typing import Any
 
 import jax
@@ -15,7 +15,16 @@ from parzax._checks import check_groups, check_weight
 from parzax._mesh import jit_on_meshes
 from parzax._numerics import ordered_key
 from parzax.importance.flags import status_bit
-from parzax.importance.layout import Grid, Layout, Tables, build_tables, cell_search, count_in_slot, layout
+from parzax.importance.layout import (
+    CellRule,
+    Grid,
+    Layout,
+    Tables,
+    build_tables,
+    cell_search,
+    count_in_slot,
+    layout,
+)
 from parzax.importance.levels import checked_cutoffs, checked_levels, level_sets, rank_levels
 from parzax.space import INACTIVE, Recorded, Space, Varying
 from parzax.space.axes import STEP_SLACK
@@ -23,8 +32,8 @@ from parzax.space.checks import check_regimes, refuse_rows
 from parzax.status import Status
 
 _GRID = Grid()
-# Rows that are encoded together, so that their columns stay in the second-level cache.
-_BLOCK = 1 << 14
+# Values that are encoded together, so that they stay in the second-level cache.
+_BLOCK = 1 << 16
 
 
 @jax.tree_util.register_dataclass
@@ -77,9 +86,9 @@ class Encoded:
         return rank_levels(self.levels)
 
 
-def without_values(log: Any) -> Any:
+def without_values(log: Any, **changes: Any) -> Any:
     """`Encoded` or `Counts` whose levels are only their order, so that one program serves all levels."""
-    return replace(log, levels=tuple(map(float, rank_levels(log.levels))), region=1.0)
+    return replace(log, levels=tuple(map(float, rank_levels(log.levels))), region=1.0, **changes)
 
 
 def check_encoded(encoded: Any, function: str) -> None:
@@ -200,7 +209,7 @@ def _encode_on_host(
     groups = None if groups is None else check_groups(groups, losses.shape)
     regime = check_regimes(space, values, None, used)
     cutoffs = None if cutoffs is None else checked_cutoffs(cutoffs, levels)
-    given = values, regime, losses, used, weight, groups, cutoffs
+    given = values, regime, np.where(used, losses, np.nan), weight, groups, cutoffs
     arrays: Any = (None if a is None else a[None] for a in given)
     encoded = encode_seeds(space, *arrays, levels=levels, region=region, grid=grid)
     return jax.tree.map(lambda a: np.asarray(a[0]), encoded)
@@ -211,7 +220,6 @@ def encode_seeds(
     values: Float[np.ndarray, "s n d"],
     regime: Int[np.ndarray, "s n d"],
     losses: Float[np.ndarray, "s n"],
-    usable: Bool[np.ndarray, "s n"],
     weight: Float[np.ndarray, "s n"] | None,
     groups: Int[np.ndarray, "s n"] | None,
     cutoffs: Float[np.ndarray, "s q1"] | None = None,
@@ -224,29 +232,33 @@ def encode_seeds(
 ) -> Encoded:
     """`encode` of s logs of checked rows on the host, whose regimes are known (-1 = inactive).
 
-    The arrays are padded to ``rows`` rows; padding is in no set. ``ranks`` says whether they are needed.
+    Losses are NaN in rows that are left out. The arrays are padded to ``rows`` rows; padding is in no set.
+    ``ranks`` says whether they are needed.
     """
-    n, size = losses.shape[1], losses.shape[1] if rows is None else rows
-    weight = None if weight is None else np.where(usable, weight, 0.0)
-    padded = np.full((len(losses), size), np.nan)
-    padded[:, :n] = np.where(usable, losses, np.nan)
-    weight, groups = (a if a is None else np.pad(a, ((0, 0), (0, size - n))) for a in (weight, groups))
-    if weight is not None and (weight == np.floor(weight)).all() and (weight.sum(axis=1) < 2**31).all():
-        weight = weight.astype(np.int32)  # so that counts are exact
-    arrays = (seed if seed is not None else repeat(None) for seed in (padded, weight, cutoffs))
-    sets = [
-        level_sets(loss, ~np.isnan(loss), row_weight, levels, region, grid.optuna_rounding, ranks, cutoff)
-        for loss, row_weight, cutoff in zip(*arrays, strict=False)
-    ]
-    level, rank, status = zip(*sets, strict=True)
+    (s, n), dtype = losses.shape, np.min_scalar_type(len(levels) + 1)
+    size = n if rows is None else rows
+    failed = np.isnan(losses)
+    if weight is not None:
+        weight = np.where(failed, 0.0, weight)
+        if (weight == np.floor(weight)).all() and (weight.sum(axis=1) < 2**31).all():
+            weight = weight.astype(np.int32)  # so that counts are exact
+    level, status = np.full((s, size), len(levels) + 1, dtype), np.zeros((s, len(levels)), np.int32)
+    rank = np.full((s, size), size, np.int32) if ranks and cutoffs is None else None
+    for i, loss in enumerate(losses):
+        row_weight, cutoff = (a if a is None else a[i] for a in (weight, cutoffs))
+        settings = levels, region, grid.optuna_rounding, ranks, cutoff
+        level[i, :n], seed_rank, status[i] = level_sets(loss, row_weight, *settings)
+        if rank is not None:
+            rank[i, :n] = np.where(seed_rank == n, size, seed_rank)
+    pad = (0, 0), (0, size - n)
     return Encoded(
         codes=host_codes(space, values, regime, grid, size),
-        level=np.stack(level).astype(np.min_scalar_type(len(levels) + 1)),
-        rank=None if rank[0] is None else np.stack(rank),
-        weight=weight,
-        groups=groups,
-        status=np.stack(status),
-        n_failed=np.array([n - np.count_nonzero(rows) for rows in usable], np.int32),
+        level=level,
+        rank=rank,
+        weight=None if weight is None else np.pad(weight, pad),
+        groups=None if groups is None else np.pad(groups, pad),
+        status=status,
+        n_failed=np.array([np.count_nonzero(seed) for seed in failed], np.int32),
         cutoffs=cutoffs,
         layout=layout(space, grid),
         levels=levels,
@@ -261,43 +273,51 @@ def host_codes(
     """Codes of the rows of (s, n, d) values, column-major: (s, d, rows), of the narrowest type that fits.
 
     Rows are padded to ``rows`` with the code of "inactive". Rows of a domain whose bounds move are not yet
-    in a pool, see `parzax.lens.logs.pools`.
+    in a pool, see `parzax.lens.logs.bounds`.
     """
-    (s, n, d), (inactive, searches) = values.shape, _searches(space, grid)
+    (s, n, d), (inactive, plan) = values.shape, _plan(space, grid)
     codes = np.empty((s, d, n if rows is None else rows), inactive.dtype)
     codes[...] = inactive
+    size = max(_BLOCK // d, 1)
+    seeds, block = (max(min(most, size // max(other, 1)), 1) for most, other in ((s, n), (n, 1)))
     with np.errstate(all="ignore"):
-        for seed, start in product(range(s), range(0, n, _BLOCK)):
-            block = slice(start, min(start + _BLOCK, n))
-            for j, number, search, step in searches:
-                cell = search(np.ascontiguousarray(values[seed, block, j])).astype(inactive.dtype, copy=False)
+        for seed, row in product(range(0, s, seeds), range(0, n, block)):
+            part = slice(seed, seed + seeds), slice(row, min(row + block, n))
+            native, regimes = (x[part].swapaxes(1, 2) for x in (values, regime))
+            for number, (columns, searches, rule, step) in enumerate(plan):
+                position = np.array(native[:, columns], order="C")
+                for j, search in searches:
+                    position[:, j] = search(position[:, j])
+                cell = rule(position).astype(codes.dtype)
                 cell += step
                 # A product with 0 or 1 is several times faster than an assignment under a mask.
-                cell *= regime[seed, block, j] == number
-                codes[seed, j, block] += cell
+                cell *= np.ascontiguousarray(regimes[:, columns] == number).view(np.uint8)
+                codes[part[0], columns, part[1]] += cell
     return codes
 
 
 @lru_cache(maxsize=256)
-def _searches(space: Space, grid: Grid) -> tuple[np.ndarray, list[tuple[int, int, Any, Any]]]:
-    """Codes of "inactive", (d, 1); and for each regime its parameter, number, search, and a difference.
+def _plan(space: Space, grid: Grid) -> tuple[np.ndarray, list[tuple[Any, list[Any], CellRule, np.ndarray]]]:
+    """Codes of "inactive", (d, 1); and for the regimes of each number, what gives the codes of their values.
 
-    The difference is that between the code of the first cell and that of "inactive"; it wraps round.
+    These are their parameters, the searches of those whose values have no `CellRule` in common with others, a
+    rule for all of them, and the difference between the code of the first cell and that of "inactive"; it
+    wraps round.
     """
-    columns = layout(space, grid)
+    columns, plan = layout(space, grid), []
     inactive = np.array(columns.n_codes)[:, None] - 1
     dtype = np.min_scalar_type(inactive.max())
-    searches = [
-        (
-            block.parameter,
-            block.regime,
-            cell_search(space.domains[block.parameter][block.regime], grid),
-            np.int64(block.start - columns.inactive[block.parameter]).astype(dtype),
-        )
-        for block in columns.blocks
-        if not block.is_pool
-    ]
-    return inactive.astype(dtype), searches
+    for number in range(columns.n_regimes - 1):
+        blocks = [block for block in columns.blocks if block.regime == number and not block.is_pool]
+        parameters = [block.parameter for block in blocks]
+        searches = [cell_search(space.domains[j][number], grid) for j in parameters]
+        rules = [x if isinstance(x, CellRule) and x.scale is None else None for x in searches]
+        others = [(i, search) for i, search in enumerate(searches) if rules[i] is None]
+        low, spacing = np.array([(rule or CellRule())[:2] for rule in rules]).T[..., None]
+        step = np.array([[block.start - columns.inactive[block.parameter]] for block in blocks])
+        everywhere = slice(None) if len(parameters) == len(space) else parameters
+        plan.append((everywhere, others, CellRule(low, spacing), step.astype(dtype)))
+    return inactive.astype(dtype), plan
 
 
 @jit_on_meshes("space", "grid", "levels", "region")
@@ -321,7 +341,8 @@ def _encoded(
     usable &= ~failed
     weight = None if weight is None else jnp.where(usable, weight, 0)
     raw = grid.optuna_rounding
-    level, rank, status = level_sets(losses, usable, weight, levels, region, raw, cutoffs=cutoffs)
+    losses = jnp.where(usable, losses, jnp.nan)
+    level, rank, status = level_sets(losses, weight, levels, region, raw, cutoffs=cutoffs)
     status |= status_bit(Status.INVALID_ROWS, some_invalid)
     arrays = codes, level, rank, weight, groups, status, failed.sum(dtype=jnp.int32), cutoffs
     return Encoded(*arrays, layout(space, grid), levels, region, grid)

@@ -1,6 +1,6 @@
 """From `Encoded` to `Importance`: counts, divergences, variances and statuses in one compiled function."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -113,12 +113,13 @@ def estimate(
             raise ValueError(
                 f"counts hold a batch of shape {encoded.counts.shape[:-2]}; use jax.vmap(estimate)."
             )
-        log, array = replace(encoded, counts=_as_32_bits(encoded), cutoffs=None, space=None), encoded.counts
+        log = without_values(encoded, counts=_as_32_bits(encoded), cutoffs=None, space=None)
     else:
         check_encoded(encoded, "estimate")
-        log, array = replace(encoded, rank=None, cutoffs=None), encoded.codes
-    estimates = _estimate(without_values(log), how)
-    return jax.tree.map(np.asarray, estimates) if isinstance(array, np.ndarray) else estimates
+        log = without_values(encoded, rank=None, cutoffs=None)
+    estimates = _estimate(log, how)
+    on_host = isinstance(encoded.status, np.ndarray)
+    return jax.tree.map(np.asarray, estimates) if on_host else estimates
 
 
 def _as_32_bits(log: Counts) -> Any:

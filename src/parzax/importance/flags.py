@@ -84,24 +84,25 @@ def parameter_status(
     parameter whose bounds move is unidentifiable if no row is in a pool.
     """
     active = n_region[:, :-1]
-    least = jnp.asarray(min_rows, active.dtype)
-    labels = [any(block.is_categorical for block in blocks) for blocks in layout.by_parameter]
-    # Categorical parameters have no pools, so their slots are their regimes.
-    occupied_labels = occupied[:, : active.shape[1]].astype(active.dtype)
-    each_once = (occupied_labels == active).all(axis=-1) & (active > 1).any(axis=-1)
-    pools = np.zeros(occupied.shape, bool)
-    for block in layout.blocks:
-        pools[block.parameter, block.slot] = block.is_pool
-    unplaced = ~((occupied > 0) & pools).any(axis=-1) & layout.varying
-    bits = status_bit(Status.SPARSE_REGIME, ((active > 0) & (active < least)).any(axis=-1))
-    bits |= status_bit(Status.NEVER_ACTIVE, (active == 0).all(axis=-1))
-    # A single row cannot show that a parameter is constant.
-    constant = (occupied.max(axis=-1) == 1) & (active.max(axis=-1) > 1)
-    bits |= status_bit(Status.CONSTANT, constant & ~(unplaced | layout.single_valued))
-    bits |= status_bit(Status.UNIQUE_LABELS, each_once & np.array(labels))
+    most, constant = active.max(axis=-1), occupied.max(axis=-1) == 1
+    bits = status_bit(Status.SPARSE_REGIME, ((active > 0) & (active < min_rows)).any(axis=-1))
+    bits |= status_bit(Status.NEVER_ACTIVE, most == 0) | status_bit(Status.SINGLE_VALUE, layout.single_valued)
     bits |= status_bit(Status.CROWDED, crowded.max(axis=-1) > 0)
-    bits |= status_bit(Status.SINGLE_VALUE, layout.single_valued)
-    return bits | status_bit(Status.UNIDENTIFIABLE, unplaced)
+    # Tests of kinds of parameters that the space lacks would only take time to compile.
+    if layout.varying.any():
+        pools = np.zeros(occupied.shape, bool)
+        for block in layout.blocks:
+            pools[block.parameter, block.slot] = block.is_pool
+        unplaced = ~((occupied > 0) & pools).any(axis=-1) & layout.varying
+        bits |= status_bit(Status.UNIDENTIFIABLE, unplaced)
+        constant &= ~unplaced
+    labels = np.array([any(block.is_categorical for block in blocks) for blocks in layout.by_parameter])
+    if labels.any():
+        # Categorical parameters have no pools, so their slots are their regimes.
+        each_once = (occupied[:, : active.shape[1]].astype(active.dtype) == active).all(axis=-1)
+        bits |= status_bit(Status.UNIQUE_LABELS, each_once & (most > 1) & labels)
+    # A single row cannot show that a parameter is constant.
+    return bits | status_bit(Status.CONSTANT, constant & (most > 1) & ~layout.single_valued)
 
 
 def status_bit(status: Status, where: Any) -> Any:

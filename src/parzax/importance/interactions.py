@@ -280,7 +280,7 @@ def interactions(
     if key is not None:
         _checks.check_key(key)
     where = pair_layout(encoded.layout, pairs)
-    log = replace(without_values(encoded), rank=None, cutoffs=None)
+    log = without_values(encoded, rank=None, cutoffs=None)
     estimates = _estimate_log(key, log, where=where, n_draws=n_draws)
     return jax.tree.map(np.asarray, estimates) if isinstance(encoded.codes, np.ndarray) else estimates
 

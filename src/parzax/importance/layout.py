@@ -19,11 +19,13 @@ from parzax import _checks
 from parzax._numerics import count_below, float_of_key, ordered_key
 from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal
 from parzax.space import Categorical, Domain, Float, Numeric, Ordinal, Recorded, Space, Varying
-from parzax.space.axes import AbstractAxis
+from parzax.space.axes import BOUND_SLACK, AbstractAxis
 from parzax.space.conditions import UNITS
 
 # Blocks of up to 2^4 cells share a group: computing them is cheap, compiling a group is not.
 _LEAST_WIDTH_BITS = 4
+# Bounds get slack for rounding. Above this share of a cell, values are clipped before their cell is computed.
+_LARGEST_SLACK = 0.25
 # Places between bounds that move.
 PLACES = Float(0.0, 1.0)
 
@@ -40,7 +42,7 @@ class Grid:
             to the lower cell (the references' rule).
         max_pools: largest number of pools of a domain whose bounds move. A pool has rows with similar bounds;
             within it values are compared by their places between the bounds, see
-            `parzax.lens.logs.pools`. If 0, such a domain has no grid and no importance (the references'
+            `parzax.lens.logs.bounds`. If 0, such a domain has no grid and no importance (the references'
             rule).
         optuna_rounding: whether level sets are sized as in Optuna: ceil(q * N) rows for the raw
             floating-point product, and with ``selection="pareto"`` exactly this number of rows.
@@ -62,10 +64,27 @@ class Grid:
         return cls(max_cells=50, mirror=False, max_pools=0, optuna_rounding=True)
 
 
-def grid_cells(
-    domain: Domain, grid: Grid
-) -> tuple[type[AbstractKernel] | None, int, Callable[[np.ndarray], np.ndarray]]:
-    """Kernel family and number of cells of a domain, and the rule that gives the cell of float64 values.
+class CellRule(NamedTuple):
+    """The cell of float64 values x: the one nearest to (scale(x) - low) / spacing, in floats.
+
+    Values midway between two cells go to the lower one. ``low`` and ``spacing`` may be arrays, for values of
+    several domains.
+    """
+
+    low: Any = 0.0
+    spacing: Any = 1.0
+    scale: Callable[[np.ndarray], np.ndarray] | None = None
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """The cells of values. It divides, as the references do, so that rounding is the same."""
+        position = (x if self.scale is None else self.scale(x)) - self.low
+        position /= self.spacing
+        position -= 0.5
+        return np.ceil(position, out=position)
+
+
+def grid_cells(domain: Domain, grid: Grid) -> tuple[type[AbstractKernel] | None, int, CellRule]:
+    """Kernel family and number of cells of a domain, and the rule that gives the cell of its values.
 
     Sizes are those of the references; steps midway between two cells follow ``grid.mirror``. If a domain has
     a single value, or its bounds move, the family is None, and there is one cell. The rule serves to make the
@@ -73,9 +92,9 @@ def grid_cells(
     """
     axis, size = domain.axis, domain.n_values
     if isinstance(domain, Varying) or size == 1:
-        return None, 1, np.zeros_like
+        return None, 1, CellRule(scale=np.zeros_like)
     if isinstance(domain, Categorical):
-        return AitchisonAitken, len(domain.choices), partial(_nearest_cells, low=0.0, spacing=1.0)
+        return AitchisonAitken, len(domain.choices), CellRule()
     log = getattr(domain, "log", False)
     by_number = isinstance(domain, Ordinal) or (grid.mirror and size is not None and not log)
     n_cells = grid.max_cells
@@ -84,16 +103,14 @@ def grid_cells(
     elif size is not None:
         n_cells = size if size <= n_cells else n_cells - (grid.mirror and (size - n_cells) % 2)
     if by_number:
-        return TruncatedNormal, n_cells, partial(_step_cells, axis=axis, n_cells=n_cells)
+        return TruncatedNormal, n_cells, CellRule(scale=partial(_step_cells, axis=axis, n_cells=n_cells))
     low, high = _ends(domain)
-    first, last = axis.native(np.array([0.0, 1.0]), np.array([0, int(axis.n_values) - 1])).tolist()
-    scale = np.log if log else np.asarray
-    # Values are clipped, since the slack at the bounds may be so large that it reaches another cell.
-    return (
-        TruncatedNormal,
-        n_cells,
-        lambda x: _nearest_cells(scale(x.clip(first, last)), low, (high - low) / (n_cells - 1)),
-    )
+    spacing, scale = (high - low) / (n_cells - 1), np.log if log else None
+    if not log and BOUND_SLACK * max(abs(low), abs(high)) > _LARGEST_SLACK * spacing:
+        # Values beyond the bounds by no more than rounding could reach another cell.
+        first, last = axis.native(np.array([0.0, 1.0]), np.array([0, int(axis.n_values) - 1])).tolist()
+        scale = partial(np.clip, a_min=first, a_max=last)
+    return TruncatedNormal, n_cells, CellRule(low, spacing, scale)
 
 
 def _ends(domain: Domain) -> tuple[float, float]:
@@ -101,11 +118,6 @@ def _ends(domain: Domain) -> tuple[float, float]:
     assert isinstance(domain, Numeric)
     low, high = float(domain.low), float(domain.high)
     return (math.log(low), math.log(high)) if domain.log else (low, high)
-
-
-def _nearest_cells(position: np.ndarray, low: float, spacing: float) -> np.ndarray:
-    """The nearest cells of positions. It divides, as the references do, so that rounding is the same."""
-    return np.ceil((position - low) / spacing - 0.5)
 
 
 def cell_values(domain: Domain, grid: Grid) -> list:
@@ -375,30 +387,30 @@ def cell_borders(domain: Domain, grid: Grid, dtype: Any) -> np.ndarray:
 
 @lru_cache(maxsize=1024)
 def cell_search(domain: Domain, grid: Grid) -> Callable[[np.ndarray], np.ndarray]:
-    """A function that gives the cell of float64 values (n,): the number of borders below each of them.
+    """A function that gives the cells of float64 values: the number of borders below each of them.
 
     Cells of NaN and of values outside the domain are arbitrary; NumPy may warn of them. Without a log axis
     the rule that the borders come from gives this number exactly, since each of its steps is rounded
     correctly. A logarithm may be rounded differently from one value to the next, so the borders decide: the
     first bits of a value choose its bucket, and only buckets with a border need a bisection.
     """
+    family, _, rule = grid_cells(domain, grid)
+    if family is None or not (isinstance(domain, Numeric) and domain.log):
+        return rule
     ends = float_of_key(cell_borders(domain, grid, np.float64))
     dtype = np.min_scalar_type(len(ends) + 1)
-    if not (isinstance(domain, Numeric) and domain.log and len(ends)):
-        _, _, rule = grid_cells(domain, grid)
-        return lambda x: rule(x).astype(dtype)
+    unsure = np.iinfo(dtype).max
     first, last = np.array([domain.low, domain.high], np.float64).view(np.int64).tolist()
     shift = max((last - first).bit_length() - _BUCKETS.bit_length(), 0)
     start, n = (first >> shift) - 1, (last >> shift) - (first >> shift) + 3
     at, numbers = (ends.view(np.int64) >> shift) - start, np.arange(n)
     below, upto = (np.searchsorted(at, numbers, side) for side in ("left", "right"))
-    unsure = np.iinfo(dtype).max
     cells = np.where(below == upto, below, unsure).astype(dtype)
 
     def search(x: np.ndarray) -> np.ndarray:
         place = (x.view(np.int64) >> shift) - start
         cell = cells.take(place, mode="clip")
-        rest = (cell == unsure).nonzero()[0]
+        rest = (cell == unsure).nonzero()
         cell[rest] = ends.searchsorted(x[rest])
         return cell
 

@@ -18,12 +18,11 @@ from parzax.status import Status
 # Relative tolerance for rounding q * N to an integer.
 ROUNDING = 1e-12
 # For up to so many levels a partial sort for each takes less time than one sort.
-_FEW = 2
+_FEW = 3
 
 
 def level_sets(
     losses: Float[Any, " n"],
-    usable: Bool[Any, " n"],
     weight: Shaped[Any, " n"] | None,
     levels: tuple[float, ...],
     region: float,
@@ -33,73 +32,107 @@ def level_sets(
 ) -> tuple[Integer[Any, " n"], Any, Int[Any, " q"]]:
     """``level``, ``rank`` and ``status`` of `parzax.Encoded`; a set includes the rows tied with its cut-off.
 
-    Rows that are not ``usable``, rows of weight 0, and rows whose loss is NaN are in no set. ``ranks`` says
-    whether ranks are needed; with ``cutoffs`` there are none, and the status is 0. With JAX arrays it is a
-    pure function; NumPy arrays are computed on the host, with the same answer.
+    Rows whose loss is NaN and rows of weight 0 are in no set. ``ranks`` says whether ranks are needed; with
+    ``cutoffs`` there are none, and the status is 0. With JAX arrays it is a pure function; NumPy arrays are
+    computed on the host, with the same answer.
     """
     xp, n, q = namespace(losses), len(losses), len(levels)
     order, levels = np.array(rank_levels(levels)), tuple(sorted(levels))
-    usable = usable & ~xp.isnan(losses) & (True if weight is None else weight > 0)
+    if weight is not None:
+        losses = xp.where(weight > 0, losses, xp.nan)
+    usable = ~xp.isnan(losses)
     if cutoffs is not None:
         ends, key = (cutoffs, losses) if xp is np else map(ordered_key, (cutoffs, losses))
         level = xp.where(usable, count_below(xp.sort(ends), key, -1, q + 1, q + 1), q + 1)
         return level, None, xp.zeros(q, np.int32)
-    key = xp.where(usable, losses, xp.nan)
-    if xp is not np:
-        # Losses are compared as integers: XLA may treat all subnormal floats as equal.
-        key = ordered_key(key)
-    n_usable = np.int32(np.count_nonzero(usable)) if xp is np else usable.sum(dtype=np.int32)
     if not n:
         return xp.zeros(0, np.int32), xp.zeros(0, np.int32), xp.full(q, int(Status.NO_DATA), np.int32)
-    row: Any = None
-    last_row: Any = None
-    if weight is None:
-        needed = level_weights((*levels, region), n_usable, True, optuna_rounding)
-        last_row = xp.minimum(needed.astype(np.int32), n) - 1
-    if xp is not np:
-        ranked, row = jax.lax.sort((key, jnp.arange(n, dtype=jnp.int32)), num_keys=1)
-    elif weight is not None or ranks:
-        row = np.argsort(key, kind="stable")
-        ranked = key[row]
-    elif q <= _FEW:
-        ranked = key
+    n_usable = np.int32(np.count_nonzero(usable)) if xp is np else usable.sum(dtype=np.int32)
+    # Losses are compared as integers on a device: XLA may treat all subnormal floats as equal.
+    key = losses if xp is np else ordered_key(losses)
+    sizes = _sizes_on_host if xp is np else row_counts
+    needed: Any = sizes((*levels, region), n_usable, optuna_rounding) if weight is None else None
+    if xp is np and weight is None and not ranks and q < _FEW:
+        level, end = _sets_by_partition(losses, needed, n_usable)
+        rank, tied = None, end > needed
+        all_equal = end[0] == n_usable and np.fmin.reduce(key) == np.fmax.reduce(key)
     else:
-        ranked = np.sort(key)
-    # Number of rows up to the last one tied with the cut-off, and whether the set would reach its weight
-    # without one of the tied rows, whatever their order.
-    if ranked is key:
-        cut_off = np.array([np.partition(key, last)[last] for last in last_row.tolist()])
-        end = np.array([np.count_nonzero(key <= cut) for cut in cut_off])
-        tied = end > last_row + 1
-    elif last_row is not None:
-        cut_off, end = _cut(ranked, last_row)
-        tied = end > last_row + 1
-    else:
-        # Derivatives treat the rows of a set as independent of the weights.
-        fixed: Any = weight if xp is np else jax.lax.stop_gradient(weight)
-        with wide(xp):
-            ranked_weight = xp.where(usable, fixed, fixed.dtype.type(0))[row].astype(np.float64)
-            running = xp.cumsum(ranked_weight)
-            integral = (ranked_weight == xp.floor(ranked_weight)).all()
-            needed = level_weights((*levels, region), running[-1], integral, optuna_rounding)
-            below = (running[None] < needed[:, None]).sum(axis=1, dtype=np.int32)
-            last_row = xp.minimum(below, n_usable - np.int32(1))
-        cut_off, end = _cut(ranked, last_row)
-        with wide(xp):
-            is_tied = ranked[None] == cut_off[:, None]
-            smallest = xp.where(is_tied, ranked_weight[None], np.inf).min(axis=1)
-            # A row of integer weight 2 stands for two equal rows, which are tied with each other.
-            smallest = xp.where(integral, 1.0, smallest)
-            tied = running[xp.maximum(end - 1, 0)] - smallest >= needed
-    level = xp.where(usable, count_below(cut_off, key, -1, q + 1, q + 1), q + 1)
-    # The last set has all rows as well if its cut-off is the best loss.
-    best = np.fmin.reduce(key) if ranked is key else ranked[0]
-    all_equal = (best == cut_off[-1]) & (end[-1] >= n_usable)
+        row, ranked = _sort(key, stable=ranks or weight is not None)
+        if weight is None:
+            cut_off, end = _cut(ranked, needed - 1)
+            tied = end > needed
+        else:
+            cut_off, end, tied = _weighted_cut(
+                ranked, usable[row], weight[row], (*levels, region), n_usable, optuna_rounding
+            )
+        # The last set has all rows as well if its cut-off is the best loss.
+        all_equal = (ranked[0] == cut_off[-1]) & (end[-1] >= n_usable)
+        rank = count_below(ranked, key, -1, n, n).astype(np.int32) if ranks else None
+        if xp is np:
+            level = np.empty(n, np.int32)
+            level[row] = np.bincount(end, minlength=n + 1)[:n].cumsum()  # sets that end before each row
+        else:
+            level = count_below(cut_off, key, -1, q + 1, q + 1)
     few = xp.where(n_usable < 2, np.int32(Status.NO_DATA), status_bit(Status.ALL_EQUAL, all_equal))
     status = (few | status_bit(Status.TIED_CUTOFF, tied[:-1] & (n_usable > 0)))[order]
-    if row is None:
-        return level, None, status
-    return level, xp.where(usable, count_below(ranked, key, -1, n, n).astype(np.int32), np.int32(n)), status
+    if xp is np and n_usable == n:
+        return level, rank, status
+    return (
+        xp.where(usable, level, q + 1),
+        None if rank is None else xp.where(usable, rank, np.int32(n)),
+        status,
+    )
+
+
+def _sets_by_partition(
+    losses: Float[np.ndarray, " n"], needed: Int[np.ndarray, " q"], n_usable: Any
+) -> tuple[Integer[np.ndarray, " n"], Int[np.ndarray, " q"]]:
+    """The first set of every row that is usable, and the number of rows in each set."""
+    level, end = np.zeros(len(losses), np.uint8), needed.copy()
+    for i, size in enumerate(needed.tolist()):
+        if size < n_usable:  # a set of all rows has no row above its cut-off
+            above = losses > np.partition(losses, size - 1)[size - 1]
+            level += above.view(np.uint8)
+            end[i] = n_usable - np.count_nonzero(above)
+    return level, end
+
+
+def _sort(key: Shaped[Any, " n"], stable: bool) -> tuple[Int[Any, " n"], Shaped[Any, " n"]]:
+    """The order of the keys, and the keys in this order."""
+    if isinstance(key, np.ndarray):
+        row = np.argsort(key, kind="stable" if stable else None)
+        return row, key[row]
+    ranked, row = jax.lax.sort((key, jnp.arange(len(key), dtype=jnp.int32)), num_keys=1)
+    return row, ranked
+
+
+def _weighted_cut(
+    ranked: Shaped[Any, " n"],
+    usable: Bool[Any, " n"],
+    weight: Shaped[Any, " n"],
+    levels: tuple[float, ...],
+    n_usable: Int[Any, ""],
+    optuna_rounding: bool,
+) -> tuple[Any, Any, Any]:
+    """`_cut` of sorted rows with weights, and whether a set reaches its weight without one of the tied rows.
+
+    Derivatives treat the rows of a set as independent of the weights.
+    """
+    xp = namespace(ranked)
+    fixed: Any = weight if xp is np else jax.lax.stop_gradient(weight)
+    with wide(xp):
+        weight = xp.where(usable, fixed, fixed.dtype.type(0)).astype(np.float64)
+        running = xp.cumsum(weight)
+        integral = (weight == xp.floor(weight)).all()
+        needed = level_weights(levels, running[-1], integral, optuna_rounding)
+        below = (running[None] < needed[:, None]).sum(axis=1, dtype=np.int32)
+        last_row = xp.minimum(below, n_usable - np.int32(1))
+    cut_off, end = _cut(ranked, last_row)
+    with wide(xp):
+        smallest = xp.where(ranked[None] == cut_off[:, None], weight[None], np.inf).min(axis=1)
+        # A row of integer weight 2 stands for two equal rows, which are tied with each other.
+        smallest = xp.where(integral, 1.0, smallest)
+        return cut_off, end, running[xp.maximum(end - 1, 0)] - smallest >= needed
 
 
 def _cut(ranked: Shaped[Any, " n"], last_row: Int[Any, " q"]) -> tuple[Any, Any]:
@@ -109,6 +142,14 @@ def _cut(ranked: Shaped[Any, " n"], last_row: Int[Any, " q"]) -> tuple[Any, Any]
     if xp is np:
         return cut_off, np.searchsorted(ranked, cut_off, side="right")
     return cut_off, count_below(ranked, cut_off + cut_off.dtype.type(1), -1, n, n)
+
+
+def row_counts(levels: tuple[float, ...], n_usable: Int[Any, ""], optuna_rounding: bool) -> Int[Any, " q"]:
+    """Number of rows that each level needs, of ``n_usable`` rows without weights."""
+    return level_weights(levels, n_usable, True, optuna_rounding).astype(np.int32)
+
+
+_sizes_on_host = lru_cache(maxsize=256)(row_counts)
 
 
 def wide(xp: Any) -> AbstractContextManager:

@@ -32,7 +32,8 @@ def estimate_regimes(
     stacks = [_stack(counts, group) for group in groups]
     summaries = [_summarise(stack, group) for stack, group in zip(stacks, groups, strict=True)]
     rows, occupied, crowded = jnp.split(_by_parameter(summaries, layout), (q1, q1 + 1), 1)
-    rows = rows.at[..., -1].set(counts[..., jnp.asarray(layout.inactive)])
+    inactive = counts[..., jnp.asarray(layout.inactive)]
+    rows = jnp.concatenate([rows[..., :-1], inactive[..., None]], axis=-1)
     enough = rows[:, -1] >= jnp.asarray(divergence.min_rows, rows.dtype)
     divergences = [_divergences(*pair, divergence, uniform) for pair in zip(stacks, groups, strict=True)]
     estimates = jnp.where(enough[:, None], _by_parameter(divergences, layout), 0)

@@ -39,7 +39,7 @@ def within_regime_variance(
     divergence = floating_array("divergence", divergence)
     n_target, n_region, total = _counts(divergence.dtype, n_target=n_target, n_region=n_region, total=total)
     vectors(divergence=divergence, n_target=n_target, n_region=n_region)
-    share = jnp.square(n_target) / (divisor(total) * jnp.where(n_region > 0, n_region, 1))
+    share = jnp.square(n_target) / (divisor(total) * divisor(n_region))
     return jnp.where(n_region > 0, share * divergence, 0).sum()
 
 
@@ -61,8 +61,7 @@ def inter_regime_variance(
     total_target, total_region = target.sum(), divisor(region.sum())
     # alpha_i - beta_i = excess_i / n_T, from products of integers so that equal shares give exactly 0.
     excess = (target * total_region - region * total_target) / total_region
-    terms = jnp.square(excess) / (total_region * jnp.where(region > 0, region, 1))
-    return jnp.where((region > 0) & (total_target > 0), terms, 0).sum()
+    return (jnp.square(excess) / (total_region * divisor(region))).sum()
 
 
 def unweighted_variance(
@@ -123,13 +122,10 @@ def _taken(variance: Any, positive: Any, xp: Any) -> Any:
     """(..., 1) t of `importance`: sum_i min(v_i, t) over positive v_i is minus the sum of negative v_i."""
     ascending = xp.sort(positive, axis=-1)
     before = xp.cumsum(ascending, axis=-1) - ascending
-    d = ascending.shape[-1]
-    from_here = xp.broadcast_to(xp.arange(d, 0, -1).astype(ascending.dtype), ascending.shape)
     lack = xp.minimum((positive - variance).sum(axis=-1, keepdims=True), before[..., -1:])
-    # The smallest variance v such that reductions by t = v would cover the lack.
-    first = xp.argmax(before + ascending * from_here >= lack, axis=-1)[..., None]
-    before, from_here = (xp.take_along_axis(x, first, axis=-1) for x in (before, from_here))
-    return (lack - before) / from_here
+    # The sum of min(v_i, t) is the least, over k, of the k smallest variances plus t for each other one.
+    n_others = np.arange(ascending.shape[-1], 0, -1, dtype=ascending.dtype)
+    return ((lack - before) / xp.broadcast_to(n_others, ascending.shape)).max(axis=-1, keepdims=True)
 
 
 def _counts(dtype: jnp.dtype, **counts: ArrayLike) -> list[Array]:

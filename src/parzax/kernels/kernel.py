@@ -98,18 +98,22 @@ class AbstractKernel(eqx.Module):
 class AbstractProductKernel(AbstractKernel):
     """A family whose log density on a continuous domain is a sum of products.
 
-    log density(x) = sum_i features_i(x) coefficients_i(kernel), so the log densities of all kernels at all
-    points are one matrix product.
+    log density(x) = constant(kernel) + sum_i features_i(x) coefficients_i(kernel), so the log densities of
+    all kernels at all points are one matrix product.
     """
 
     @classmethod
     @abc.abstractmethod
     def features(cls, place: Scalar) -> Float[Array, " f"]:
-        """Values of the f features at a point; that of the constant term is 1."""
+        """Values of the f features at a point."""
 
     @abc.abstractmethod
     def coefficients(self) -> Float[Array, " f"]:
         """Factors of the features."""
+
+    @abc.abstractmethod
+    def constant(self) -> Scalar:
+        """The term that does not depend on the point."""
 
 
 def in_grid(x: Cells, n_cells: Size) -> Cells:

@@ -99,7 +99,7 @@ def task_similarity(
     least = min(n_below[n_below > 0].tolist(), default=1)
     n_kept = max(int((np.asarray(estimator.least) <= least).sum()), 1)
     kept = kept_parameters(estimator.ancestors, compared.importance.mean(axis=0), n_kept)
-    alike, variation = jax.tree.map(np.asarray, _pairs(estimator, compared, kept, every.shared))
+    alike, variation = jax.tree.map(np.asarray, _compare_pairs(estimator, compared, kept, every.shared))
     both_below, same_task = np.outer(n_below > 0, n_below > 0), np.eye(len(logs), dtype=bool)
     return TaskSimilarity(
         tuple(logs),
@@ -124,4 +124,4 @@ def _read_space(name: str, log: Observations) -> Space:
     return log.space
 
 
-_pairs = compiled(SimilarityEstimator.pairs)
+_compare_pairs = compiled(SimilarityEstimator.compare_pairs)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import equinox as eqx
@@ -22,11 +23,10 @@ from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth
 from parzax.meta import variation
 from parzax.meta.variation import Variation
 from parzax.space import INACTIVE, Points, Space
-from parzax.split import State, first_rows
+from parzax.split import first_rows
 from parzax.split.gamma import AbstractGamma
 
 Estimate = Literal["balanced", "uniform", "overlap"]
-Rule = Literal["mean", "sum"]
 NEVER = 2**31 - 1  # a number of rows that is never reached
 # Number of nodes on a continuum, and for each unit of 1 / bandwidth; then integrals are exact to rounding.
 _NODES, _NODES_PER_SCALE = 64, 4
@@ -46,12 +46,7 @@ class Comparison:
             as in the paper's naive meta-learning. Samplers that differ in ``eta`` share compiled programs.
         estimate: estimate of the similarity: "balanced" (`parzax.meta.balanced_variation`), the paper's
             "uniform" (`uniform_variation`) or its "overlap" (`overlap_similarity`).
-        n_samples: number of random points in the estimate.
-        key: key for the random points of the estimate, which are the same in every call;
-            `jax.random.key(0)` if None.
-        importance: how the importance of a parameter is computed from the variances v_1 of the target and
-            v_m of the sources: the paper's "mean", (v_1 + sum_m v_m) / T, or "sum" from the authors' code,
-            v_1 / T + (1 - 1 / T) sum_m v_m.
+        n_samples: number of random points in the estimate, which are the same in every call.
         n_good: rule for |D_1^(l)|, the number of good rows of the target, which sets the number of parameters
             to compare by: a rule of `parzax.gamma`, such as ``parzax.gamma.Linear(0.1, down=True)``, applied
             to the number of the target's rows. With None, or if the rule gives more, it is the number of rows
@@ -66,8 +61,6 @@ class Comparison:
     eta: float | None = 2.5
     estimate: Estimate = "balanced"
     n_samples: int = 1000
-    key: PRNGKeyArray | None = None
-    importance: Rule = "mean"
     n_good: AbstractGamma | None = None
     bandwidth: AbstractBandwidth | None = None
     top: float | Array | CategoricalBandwidth | None = 1.0
@@ -78,9 +71,6 @@ class Comparison:
         eta = _checks.plain(self.eta)
         if eta is not None and not (isinstance(eta, (int, float)) and eta > 1):
             raise ValueError(f"eta must be above 1, or None, got {eta!r}.")
-        if self.key is not None:
-            _checks.check_key(self.key)
-        _checks.one_of("importance", self.importance, ("mean", "sum"))
         _checks.instance("n_good", self.n_good, AbstractGamma | None, "a rule of parzax.gamma or None")
         kinds, wanted = AbstractBandwidth | None, "a rule of parzax.bandwidth or None"
         _checks.instance("bandwidth", self.bandwidth, kinds, wanted)
@@ -94,12 +84,12 @@ class Comparison:
         return replace(scored, bandwidth=bandwidth, top=top, prior_weight=0.0, ages=None, joint=True)
 
 
-class ComparedTasks(eqx.Module):
-    """Data for comparing tasks: t densities of one group below, s draws from each, and raw importances."""
+class ComparedTask(eqx.Module):
+    """A task, or t tasks, to compare: the density of the rows below, s draws from it, and raw importance."""
 
-    densities: Mixture
+    density: Mixture
     samples: Points
-    importance: Float[Array, "*t d"]
+    importance: Float[Array, "*t d"]  # see `SimilarityEstimator.raw_importance`
 
 
 @compiled
@@ -126,7 +116,6 @@ class SimilarityEstimator(eqx.Module):
     ancestors: Bool[Any, "d d"]  # [i, j]: whether parameter i depends on parameter j
     least: Int[Any, " d"]  # number of good rows needed to keep 1, 2, ... parameters, see `rows_needed`
     n_good: AbstractGamma | None  # rule for the number of good rows; None: the rows below
-    rule: Rule = eqx.field(static=True)  # combines the importances of the tasks, see `overall_importance`
     estimate: Estimate = eqx.field(static=True)
 
     @classmethod
@@ -135,24 +124,31 @@ class SimilarityEstimator(eqx.Module):
         n, dtype = 2 * (int(settings.n_samples) // 2), jnp.result_type(float)
         smoothing = settings.smoothing(smoothing)
         families, smallest = families_of(space, dict(smoothing.kernels)), smoothing.bandwidth.smallest
-        basis = replace(basis_of(space, dtype, families, smallest), pairwise=False)
-        key = jax.random.key(0) if settings.key is None else settings.key
+        basis = replace(basis_of(space, dtype, families, smallest).for_parts, pairwise=False)
         return cls(
             basis,
             smoothing,
-            *_numbers(key, n, basis, dtype),
+            *_numbers(jax.random.key(0), n, basis, dtype),
             to_device(quadrature(space, smallest), dtype),
             ancestors_of(space),
             to_device(rows_needed(_checks.plain(settings.eta), len(space))),
             settings.n_good,
-            settings.importance,
             settings.estimate,
         )
 
-    def density(self, rows: Points, mask: Bool[Array, " n"], size: int) -> Mixture:
-        """The density of the rows under a mask; the mask has at most ``size`` rows."""
-        index, present = first_rows(mask, size)
-        return self.smoothing.mixture(self.basis, rows[index], present)
+    def compared_rows(
+        self,
+        rows: Points,
+        below: Bool[Array, " n"],
+        counted: Bool[Array, " n"],
+        key: PRNGKeyArray,
+        size: int,
+    ) -> ComparedTask:
+        """A task from its rows below, at most ``size`` rows, all of them ``counted``."""
+        index, present = first_rows(below, size)
+        density = self.smoothing.mixture(self.basis, rows[index], present)
+        samples = density.sample(key, self.basis, len(self.scattered) // 2)
+        return ComparedTask(density, samples, self.raw_importance(density, rows, counted))
 
     def raw_importance(self, density: Mixture, at: Points, counted: Bool[Array, " n"]) -> Float[Array, " d"]:
         """E_u[(p_d / u - 1)^2] of each parameter, where p_d is a marginal of the density and u is uniform.
@@ -185,105 +181,60 @@ class SimilarityEstimator(eqx.Module):
         n: Int[Array, ""] | int,
     ) -> tuple[Bool[Array, " d"], Int[Array, ""]]:
         """Mask of the parameters to keep, by `overall_importance`, and the number that the rows allow."""
-        importance = overall_importance(of_target, of_sources, self.rule, measured)
+        importance = overall_importance(of_target, of_sources, measured)
         good, rows = jnp.asarray(n_below, jnp.int32), jnp.asarray(n, jnp.int32)
         good = good if self.n_good is None else jnp.minimum(self.n_good(rows), good)
         allowed = jnp.sum(good >= jnp.asarray(self.least), dtype=jnp.int32)
         return kept_parameters(self.ancestors, importance, allowed), allowed
 
-    def compared_rows(
-        self, states: State, below: Bool[Any, "t n"], counted: Bool[Any, "t n"], size: int
-    ) -> ComparedTasks:
-        """Densities of the rows below of each task (at most ``size`` rows, all of them ``counted``)."""
+    def compare(
+        self, first: ComparedTask, second: ComparedTask, kept: Bool[Array, " d"]
+    ) -> tuple[Float[Array, ""], Variation]:
+        """Similarity and variation of two tasks over the kept parameters; "overlap" has NaN variation."""
 
-        half = len(self.scattered) // 2
+        def log_densities(at: Points) -> tuple[Float[Array, " s"], Float[Array, " s"]]:
+            at = leave_out(at, kept)
+            return first.density.log_prob(self.basis, at), second.density.log_prob(self.basis, at)
 
-        def one(at: Points, below: Bool[Array, " n"], counted: Bool[Array, " n"]) -> ComparedTasks:
-            density = self.density(at, below, size)
-            samples = density.sample(self.keys[0], self.basis, half)
-            importance = self.raw_importance(density, at, counted)
-            return ComparedTasks(density, samples, importance)
-
-        return over_tasks(one, states.points, below, counted)
-
-    def similarities(
-        self, target: Mixture, tasks: ComparedTasks, kept: Bool[Array, "*t d"]
-    ) -> Float[Array, " t"]:
-        """Similarity s_m of the target to each task, over the kept parameters."""
-        if self.estimate != "balanced":
-            return self._at_scattered(target, tasks, kept)[0]
-        at = target.sample(self.keys[1], self.basis, len(self.scattered) // 2)
-        of_tasks, of_target = (self._half(target, tasks, points, kept) for points in (tasks.samples, at))
-        return variation.similarity(variation.of_halves(of_tasks, of_target, len(self.scattered)).value)
-
-    def pairs(
-        self, tasks: ComparedTasks, kept: Bool[Array, " d"], shared: Bool[Array, "t d"] | None
-    ) -> tuple[Float[Array, "t t"], Variation]:
-        """Similarities and variations of all pairs of tasks, over the kept parameters that both have."""
-        has = jnp.broadcast_to(kept, tasks.importance.shape)
-        has = has if shared is None else has & shared
-
-        def of_both(has_parameter: Bool[Array, " d"]) -> Bool[Array, "*t d"]:
-            return kept if shared is None else has_parameter[None] & has
-
-        each = tasks.densities, tasks.samples, has
         if self.estimate == "balanced":
-            halves = jax.lax.map(lambda one: self._half(one[0], tasks, one[1], of_both(one[2])), each)
-            apart = variation.of_halves(halves, jax.tree.map(jnp.transpose, halves), len(self.scattered))
-            alike = variation.similarity(apart.value)
-        else:
-            alike, apart = jax.lax.map(lambda one: self._at_scattered(one[0], tasks, of_both(one[2])), each)
-        share = (has[:, None] & has[None]).any(axis=-1)
-        apart = Variation(jnp.where(share, apart.value, 1), jnp.where(share, apart.error, 0))
-        return jnp.where(share, alike, 0), apart
-
-    def _half(
-        self, density: Mixture, tasks: ComparedTasks, at: Points, kept: Bool[Array, "*t d"]
-    ) -> variation.Half:
-        """One half (t,) of the variations between a density and the densities of t tasks.
-
-        The points ``at`` are drawn from one of the two densities.
-        """
-        log_p, log_q = self._logs(density, tasks, leave_out(at, kept))
-        return variation.half(log_p - log_q)
-
-    def _at_scattered(
-        self, density: Mixture, tasks: ComparedTasks, kept: Bool[Array, "*t d"]
-    ) -> tuple[Float[Array, " t"], Variation]:
-        """Similarities and variations from uniform points; "overlap" gives no variation (NaN)."""
-        at = leave_out(self.scattered, kept)
-        log_p, log_q = self._logs(density, tasks, at)
+            logs = log_densities(first.samples), log_densities(second.samples)
+            apart = variation.balanced_variation(*(log_p - log_q for log_p, log_q in logs))
+            return variation.similarity(apart.value), apart
+        log_p, log_q = log_densities(self.scattered)
         if self.estimate == "overlap":
             alike = variation.overlap_similarity(log_p, log_q)
             return alike, Variation(*[jnp.full_like(alike, jnp.nan)] * 2)
-        log_uniform = jnp.broadcast_to(_flat(self.basis.frame.log_uniform, at), log_p.shape)
+        log_uniform = self.basis.frame.log_uniform(leave_out(self.scattered, kept))
         apart = variation.uniform_variation(log_p, log_q, log_uniform)
         return variation.similarity(apart.value), apart
 
-    def _logs(
-        self, density: Mixture, tasks: ComparedTasks, at: Points
-    ) -> tuple[Float[Array, "t s"], Float[Array, "t s"]]:
-        """Log densities of one task and of t tasks, at common points or at separate points for each task."""
-        if at.regime.ndim == 2:
-            of_tasks = over_tasks(lambda one: one.log_prob(self.basis, at), tasks.densities)
-        else:
-            of_tasks = over_tasks(lambda one, points: one.log_prob(self.basis, points), tasks.densities, at)
-        of_one = _flat(lambda points: density.log_prob(self.basis, points), at)
-        return jnp.broadcast_to(of_one, of_tasks.shape), of_tasks
+    def compare_pairs(
+        self, tasks: ComparedTask, kept: Bool[Array, " d"], shared: Bool[Array, "t d"] | None
+    ) -> tuple[Float[Array, "t t"], Variation]:
+        """Similarities and variations of all pairs of tasks, over the kept parameters that both have."""
+        n_tasks = len(tasks.importance)
+        has = jnp.broadcast_to(kept, tasks.importance.shape) if shared is None else kept[None] & shared
+
+        def compare(first: Int[Array, ""], second: Int[Array, ""]) -> tuple[Array, Variation]:
+            both = has[first] & has[second]
+            alike, apart = self.compare(_of_task(tasks, first), _of_task(tasks, second), both)
+            some = both.any()
+            return jnp.where(some, alike, 0), Variation(*map(partial(jnp.where, some), apart, (1, 0)))
+
+        first, second = np.triu_indices(n_tasks)
+        pairs = over_tasks(compare, jnp.asarray(first), jnp.asarray(second))
+        number = np.zeros((n_tasks, n_tasks), np.int32)
+        number[first, second] = number[second, first] = np.arange(len(first))
+        return jax.tree.map(lambda a: a[number], pairs)
 
 
-def _flat(function: Callable[[Points], Array], at: Points) -> Float[Array, "*t j"]:
-    """``function`` at (t, j) or (j,) points, in one evaluation of all points."""
-    points = jax.tree.map(lambda a: a.reshape(-1, a.shape[-1]), at)
-    return function(points).reshape(at.regime.shape[:-1])
+def _of_task(tasks: ComparedTask, number: Int[Array, ""]) -> ComparedTask:
+    return jax.tree.map(lambda a: a[number], tasks)
 
 
-def leave_out(at: Points, kept: Bool[Array, "*t d"]) -> Points:
-    """Points with all parameters inactive except the kept ones; (t, j, d) if ``kept`` is (t, d)."""
-    mask = kept[..., None, :]
-    shape = jnp.broadcast_shapes(mask.shape, at.regime.shape)
-    points, mask = jax.tree.map(lambda a: jnp.broadcast_to(a, shape), (at, mask))
-    return replace(points, regime=jnp.where(mask, points.regime, INACTIVE))
+def leave_out(at: Points, kept: Bool[Array, " d"]) -> Points:
+    """Points with all parameters inactive except the kept ones."""
+    return replace(at, regime=jnp.where(kept[None], at.regime, INACTIVE))
 
 
 def ancestors_of(space: Space) -> Bool[np.ndarray, "d d"]:
@@ -331,22 +282,17 @@ def quadrature(space: Space, smallest: float | None) -> tuple[Points, Int[Any, "
 def overall_importance(
     of_target: Float[Array, " d"],
     of_sources: Float[Array, "t d"],
-    rule: Rule = "mean",
     measured: Bool[Array, "t _"] | None = None,
 ) -> Float[Array, " d"]:
     """Importance of the parameters over all T tasks, from v_1 of the target and v_m of the T - 1 sources.
 
-    v_1 and v_m come from `SimilarityEstimator.raw_importance`. The rule "mean" is that of arXiv 2212.06751,
-    (v_1 + sum_m v_m) / T. The rule "sum" is that of the authors' code (hpo-task-similarity 0.1.1),
-    v_1 / T + (1 - 1 / T) sum_m v_m: the target has 1 / (T - 1) of the weight of a source, so it matters less
-    the more sources there are. With one source both rules give the same ranking. If ``measured``, (t, d) or
-    (t, 1), is given, only sources where it is True enter the sums and T.
+    v_1 and v_m come from `SimilarityEstimator.raw_importance`, and the mean (v_1 + sum_m v_m) / T is that of
+    arXiv 2212.06751. If ``measured``, (t, d) or (t, 1), is given, only sources where it is True enter the sum
+    and T.
     """
     measured = jnp.broadcast_to(True if measured is None else measured, of_sources.shape)
     n_tasks = (1 + measured.sum(axis=0)).astype(of_target.dtype)
     total = jnp.where(measured, of_sources, 0).sum(axis=0)
-    if rule == "sum":
-        return of_target / n_tasks + (1 - 1 / n_tasks) * total
     return (of_target + total) / n_tasks
 
 

@@ -17,7 +17,7 @@ from parzax._compile import compiled
 from parzax._numerics import capacity, to_device
 from parzax.density import Mixture, Smoothing
 from parzax.density.basis import Basis
-from parzax.meta.comparison import ComparedTasks, Comparison, SimilarityEstimator, over_tasks
+from parzax.meta.comparison import ComparedTask, Comparison, SimilarityEstimator, over_tasks
 from parzax.pareto import crowding_distance, non_domination_rank
 from parzax.space import INACTIVE, Points, Space
 from parzax.split import AbstractSplit, SplitRows, State, padded_size
@@ -56,11 +56,6 @@ class SourceRows:
     def n_objectives(self) -> int:
         """m, the number of objectives."""
         return self.losses.shape[1]
-
-    @property
-    def complete(self) -> Bool[np.ndarray, " n"]:
-        """Mask of the rows without a missing value."""
-        return np.asarray(~self.absent.any(axis=1))
 
     @property
     def lacking(self) -> Bool[np.ndarray, " d"]:
@@ -116,11 +111,11 @@ class Tasks(NamedTuple):
         report = (one.summary + prior * bool(one.absent.any()) + few * bool(flag) for one, flag in pairs)
         return cls(states, below, above, to_device(~lacks) if lacks.any() else None, tuple(report))
 
-    def compared(self, comparison: SimilarityEstimator, group: int = 0) -> ComparedTasks:
+    def compared(self, comparison: SimilarityEstimator, group: int = 0) -> ComparedTask:
         """The densities of a group below, for the comparison of tasks."""
         below = self.below[:, group]
         size = padded_size(int(below.sum(axis=-1).max(initial=0)), below.shape[-1])
-        return _compared(comparison, self.states, below, below | self.above[:, group], size)
+        return _compared_rows(comparison, self.states.points, below, below | self.above[:, group], size)
 
 
 class Sources(eqx.Module):
@@ -128,7 +123,7 @@ class Sources(eqx.Module):
 
     densities: Mixture  # (t, c + 1, 2)
     n_rows: Float[Array, "t c1 2"]  # number of rows of each group
-    compared: tuple[ComparedTasks, ...]  # densities of the groups below, for the comparison
+    compared: tuple[ComparedTask, ...]  # of the groups below
     comparison: SimilarityEstimator
     shared: Bool[Array, "t d"] | None  # as in `Tasks`
     notes: Notes = eqx.field(static=True)  # one line for each task
@@ -167,7 +162,7 @@ class Sources(eqx.Module):
         """(t,) one line per task, which says which rows and parameters could be used."""
         return self.notes.report
 
-    def there(self, group: int) -> Bool[Array, " t"]:
+    def has_rows(self, group: int) -> Bool[Array, " t"]:
         """Mask of the tasks that have rows in the group below."""
         return self.n_rows[:, group, 0] > 0
 
@@ -178,18 +173,21 @@ class Sources(eqx.Module):
         compared over the kept parameters that it has. Its similarity is 0 if it has none of them, or no row
         below.
         """
-        compared, there, below = self.compared[group], self.there(group), split.below[group]
+        compared, has_rows, below = self.compared[group], self.has_rows(group), split.below[group]
         # The importance of a parameter is averaged over the tasks that have it.
-        measured = there[:, None] if self.shared is None else there[:, None] & self.shared
-        comparison, n_rows = self.comparison, split.n_measured[group]
+        measured = has_rows[:, None] if self.shared is None else has_rows[:, None] & self.shared
+        comparison, rows = self.comparison, state.points
         size = split.most if group == 0 else state.capacity
-        target, counted = comparison.density(state.points, below, size), below | split.above[group]
-        of_target = comparison.raw_importance(target, state.points, counted)
-        kept, n = comparison.kept(of_target, compared.importance, measured, below.sum(), n_rows)
-        kept = kept if self.shared is None else kept[None] & self.shared
-        alike = comparison.similarities(target, compared, kept)
-        some = jnp.broadcast_to(kept.any(axis=-1), there.shape)
-        return jnp.where(there, jnp.where(n > 0, jnp.where(some, alike, 0), 1), 0)
+        target = comparison.compared_rows(rows, below, below | split.above[group], comparison.keys[1], size)
+        importance = target.importance, compared.importance
+        kept, n = comparison.kept(*importance, measured, below.sum(), split.n_measured[group])
+        if self.shared is None:
+            alike, _ = over_tasks(lambda task: comparison.compare(target, task, kept), compared)
+        else:
+            kept = kept[None] & self.shared
+            alike, _ = over_tasks(partial(comparison.compare, target), compared, kept)
+        some = jnp.broadcast_to(kept.any(axis=-1), has_rows.shape)
+        return jnp.where(has_rows, jnp.where(n > 0, jnp.where(some, alike, 0), 1), 0)
 
 
 def named_sources(sources: Any, argument: str = "sources") -> dict[str, Any]:
@@ -235,7 +233,8 @@ def split_rows(
 
     A task without constraints counts as if all its rows were feasible.
     """
-    size, dtype = capacity(max(map(len, rows), default=1)), jnp.result_type(float)
+    most, dtype = max(map(len, rows), default=1), jnp.result_type(float)
+    size = padded_size(most, capacity(most))
     states = [_state(one, size, dtype) for one in rows]
     states = to_device(jax.tree.map(lambda *arrays: np.stack(arrays), *states))
     return states, *_split(split, states)
@@ -250,9 +249,10 @@ def _state(rows: SourceRows, size: int, dtype: Any) -> State:
     arrays = state.points, state.losses, state.constraints, state.constraint_only
     for large, small in zip(jax.tree.leaves(arrays), jax.tree.leaves(given), strict=True):
         large[:n] = small
-    unit = np.where((np.arange(size) < n)[:, None], state.points.unit, np.inf)
-    order = np.argsort(unit, axis=0, kind="stable").T.astype(np.int32)
-    return replace(state, order=order, count=np.asarray(n, np.int32))
+    exists, losses = (np.arange(size) < n)[:, None], np.where(np.isnan(state.losses), np.inf, state.losses)
+    keys = (np.where(exists, key, np.inf) for key in (state.points.unit, losses))
+    order, loss_order = (np.argsort(key, axis=0, kind="stable").T.astype(np.int32) for key in keys)
+    return replace(state, order=order, loss_order=loss_order, count=np.asarray(n, np.int32))
 
 
 def best(rows: list[SourceRows], n: int) -> tuple[Points, list[Int[np.ndarray, " _"]]]:
@@ -261,7 +261,8 @@ def best(rows: list[SourceRows], n: int) -> tuple[Points, list[Int[np.ndarray, "
     Rows that lack a parameter of the space are not chosen. A task is counted in t only if it has other rows.
     If some of the counted tasks have feasible rows, only these tasks are counted.
     """
-    indices = best_of([(one.losses, one.feasible, one.evaluated & one.complete) for one in rows], n)
+    eligible = (one.evaluated & ~one.absent.any(axis=1) for one in rows)
+    indices = best_of([(one.losses, one.feasible, mask) for one, mask in zip(rows, eligible, strict=True)], n)
     chosen = [one.at[index] for one, index in zip(rows, indices, strict=True)]
     at = jax.tree.map(lambda *parts: np.concatenate(parts), *chosen)
     return to_device(at, jnp.result_type(float)), indices
@@ -298,7 +299,16 @@ def _split(split: AbstractSplit, states: State) -> tuple[Array, Array, Array]:
     return jax.lax.map(one, states)
 
 
-_compared = compiled(SimilarityEstimator.compared_rows)
+@compiled
+def _compared_rows(
+    comparison: SimilarityEstimator,
+    rows: Points,
+    below: Bool[Any, "t n"],
+    counted: Bool[Any, "t n"],
+    size: int,
+) -> ComparedTask:
+    one = partial(comparison.compared_rows, key=comparison.keys[0], size=size)
+    return over_tasks(one, rows, below, counted)
 
 
 @compiled

@@ -10,8 +10,6 @@ from jaxtyping import Array, ArrayLike, Bool, Float
 from parzax import _checks
 from parzax.density import ParzenEstimator
 
-Half = tuple[Float[Array, "..."], Float[Array, "..."]]
-
 # Smallest standard error, in units of 1 / S; it applies if all S points have the same value.
 _UNSEEN = 1.5
 
@@ -53,24 +51,17 @@ def balanced_variation(of_p: Float[ArrayLike, "*b n"], of_q: Float[ArrayLike, "*
     1.0
     """
     of_p, of_q = _points(of_p=of_p, of_q=of_q)
-    return of_halves(half(of_p), half(of_q), of_p.shape[-1] + of_q.shape[-1])
+    (mean_p, variance_p), (mean_q, variance_q) = _half(of_p), _half(of_q)
+    least = _UNSEEN / (of_p.shape[-1] + of_q.shape[-1])
+    return Variation((mean_p + mean_q) / 2, jnp.sqrt((variance_p + variance_q) / 4 + least**2))
 
 
-def half(log_ratio: Float[Array, "*b n"]) -> Half:
-    """One half of `balanced_variation`, from log p - log q at n points drawn from p, or from q.
-
-    It is the mean of |p - q| / (p + q) over the points, and the variance of this mean.
-    """
+def _half(log_ratio: Float[Array, "*b n"]) -> tuple[Float[Array, "*b"], Float[Array, "*b"]]:
+    """Mean of |p - q| / (p + q) over points from p, or from q, and the variance of this mean."""
     unknown = jnp.isnan(log_ratio)
     apart = jnp.abs(jnp.tanh(jnp.where(unknown, 0, log_ratio) / 2))
     variance = jnp.where(unknown.all(axis=-1), 1, apart.var(axis=-1) / apart.shape[-1])
     return apart.mean(axis=-1), variance
-
-
-def of_halves(of_p: Half, of_q: Half, n: int) -> Variation:
-    """`balanced_variation` from its two halves; n is the total number of points."""
-    mean, variance = (a + b for a, b in zip(of_p, of_q, strict=True))
-    return Variation(mean / 2, jnp.sqrt(variance / 4 + (_UNSEEN / n) ** 2))
 
 
 def uniform_variation(

@@ -58,7 +58,7 @@ class BySimilarity(AbstractTaskWeights):
         self, smoothing: Smoothing, sources: Sources, basis: Basis, state: State, split: SplitRows, group: int
     ) -> TaskWeights:
         alike = sources.similarities(state, split, group)
-        kernel = task_kernel(alike, sources.there(group))
+        kernel = task_kernel(alike, sources.has_rows(group))
         n_below, n_above, n_measured = _sizes(sources, state, split, group)
         n_rows = (kernel * n_measured).sum()
         share = (kernel * n_below).sum() / jnp.where(n_rows > 0, n_rows, 1)
@@ -110,9 +110,9 @@ class Stacking(AbstractTaskWeights):
         odds = jnp.where(neither, 0, log_below) - jnp.where(neither, 0, log_above)
         odds = odds + jnp.log((good + 0.5) / (n - good + 0.5))
         log_chance = jax.nn.log_sigmoid(jnp.where(below[None], odds, -odds))
-        there = jnp.concatenate([jnp.ones(1, bool), sources.there(group)])
-        places = mixture_weights(log_below, below, there, self.prior_weight)
-        sides = mixture_weights(log_chance, measured, there, self.prior_weight)
+        exists = jnp.concatenate([jnp.ones(1, bool), sources.has_rows(group)])
+        places = mixture_weights(log_below, below, exists, self.prior_weight)
+        sides = mixture_weights(log_chance, measured, exists, self.prior_weight)
         of_sources = (places * sides)[1:]
         weight = jnp.concatenate([1 - of_sources.sum(keepdims=True), of_sources])
         n_below, _, n_measured = _sizes(sources, state, split, group)
@@ -123,7 +123,7 @@ class Stacking(AbstractTaskWeights):
 def mixture_weights(
     log_prob: Float[Array, "t k"],
     present: Bool[Array, " k"],
-    there: Bool[Array, " t"],
+    exists: Bool[Array, " t"],
     prior_weight: float | Float[Array, ""],
 ) -> Float[Array, " t"]:
     """The maximiser W of sum_i log sum_m W_m exp(log_prob_mi) + prior_weight sum_m log(W_m) / T.
@@ -133,11 +133,11 @@ def mixture_weights(
     Args:
         log_prob: (t, k) logs of t densities at k rows; absent rows may hold any value.
         present: (k,) mask of the rows that exist.
-        there: (t,) mask of the T densities that exist, at least one; others get weight 0.
+        exists: (t,) mask of the T densities that exist, at least one; others get weight 0.
         prior_weight: weight of the prior (equal W), in rows.
     """
-    equal = there.astype(log_prob.dtype) / there.sum().astype(log_prob.dtype)
-    usable = there[:, None] & present[None] & ~jnp.isnan(log_prob)
+    equal = exists.astype(log_prob.dtype) / exists.sum().astype(log_prob.dtype)
+    usable = exists[:, None] & present[None] & ~jnp.isnan(log_prob)
     highest = jnp.where(usable, log_prob, -jnp.inf).max(axis=0)
     highest = jnp.where(jnp.isfinite(highest), highest, 0)
     ratio = jnp.where(usable, jnp.exp(jnp.where(usable, log_prob, 0) - highest[None]), 0)
@@ -184,32 +184,20 @@ class TaskMixture(AbstractMixture):
 
         With ``by_task`` candidates are drawn from each task, else from the mixture of the tasks.
         """
-
-        def joined(x: Array, of_sources: Array) -> Array:
-            """Join the kernels of all tasks on the axis of rows."""
-            moved = jnp.moveaxis(of_sources, 0, 1)
-            return jnp.concatenate([x, moved.reshape(len(x), -1, x.shape[-1])], axis=1)
-
-        rows, scale = jax.tree.map(joined, (target.rows, target.scale), (sources.rows, sources.scale))
-        # (c + 1, 2, t + 1, n) weights of all kernels in the density of each task
-        n, n_others, n_tasks = target.weight.shape[-1], sources.weight.shape[-1], len(sources.weight)
-        of_sources = jnp.moveaxis(sources.weight, 0, 2)
-        own = jnp.eye(n_tasks, dtype=bool)[None, None, :, :, None]
-        blocks = jnp.where(own, of_sources[..., None, :], 0)
-        blocks = blocks.reshape(*of_sources.shape[:3], n_tasks * n_others)
-        ours = jnp.pad(target.weight, ((0, 0), (0, 0), (0, n_tasks * n_others)))
-        kernels = jnp.concatenate([ours[:, :, None], jnp.pad(blocks, ((0, 0),) * 3 + ((n, 0),))], axis=2)
-        prior = jnp.concatenate([target.prior_weight[..., None], jnp.moveaxis(sources.prior_weight, 0, 2)], 2)
-        mixed = (kernels * weight[..., None]).sum(axis=2), (prior * weight).sum(axis=2)
-        mixture = Mixture(rows, scale, *mixed, joint=target.joint)
+        kernels = (target.rows, target.scale), (sources.rows, sources.scale)
+        rows, scale = jax.tree.map(partial(_joined, axis=-2), *kernels)
+        weights = _mixed_weights(target, sources, weight)
+        anchored = target.anchored and sources.anchored
+        mixture = Mixture(rows, scale, *weights, joint=target.joint, anchored=anchored)
         if not by_task:
             # In strata, so that a task of weight w has a share w of the candidates, rounded up or down.
             return cls(mixture, replace(mixture.below, stratified=True))
         # Candidates of a task without rows are drawn from the target instead.
-        some = (kernels[:, 0] > 0).any(axis=-1)
-        kernels = jnp.where(some[..., None], kernels[:, 0], kernels[:, 0, :1])
-        prior = jnp.where(some, prior[:, 0], prior[:, 0, :1])
-        return cls(mixture, Mixture(rows, scale, kernels, prior, joint=target.joint))
+        has_rows = jnp.pad((sources.below.weight > 0).any(axis=-1).T, ((0, 0), (1, 0)), constant_values=True)
+        task = jnp.where(has_rows, jnp.arange(has_rows.shape[1])[None], 0)
+        alone = jax.nn.one_hot(task, has_rows.shape[1], dtype=weight.dtype)
+        of_tasks = jax.vmap(partial(_mixed_weights, target.below, sources.below), 1, 1)(alone)
+        return cls(mixture, Mixture(rows, scale, *of_tasks, joint=target.joint))
 
     def log_prob(self, basis: Basis, at: Points) -> Float[Array, "c1 2 j"]:
         return self.mixture.log_prob(basis, at)
@@ -220,6 +208,21 @@ class TaskMixture(AbstractMixture):
     @property
     def below(self) -> Mixture:
         return self.candidates
+
+
+def _mixed_weights(
+    target: Mixture, sources: Mixture, task_weight: Float[Array, "*g t1"]
+) -> tuple[Float[Array, "*g k"], Float[Array, "*g"]]:
+    """Weights of the kernels of all tasks, and of the prior, in a mixture over tasks."""
+    of_target, of_sources = task_weight[..., 0], jnp.moveaxis(task_weight[..., 1:], -1, 0)
+    kernels = _joined(of_target[..., None] * target.weight, of_sources[..., None] * sources.weight)
+    return kernels, of_target * target.prior_weight + (of_sources * sources.prior_weight).sum(axis=0)
+
+
+def _joined(of_target: Array, of_sources: Array, axis: int = -1) -> Array:
+    """The kernels of the target, followed by those of the sources, whose first axis is that of tasks."""
+    by_task = jnp.moveaxis(of_sources, 0, axis - 1)
+    return jnp.concatenate([of_target, jax.lax.collapse(by_task, axis - 1, axis + 1 or None)], axis=axis)
 
 
 class MixedSmoothing(AbstractSmoothing):

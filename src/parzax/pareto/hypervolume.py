@@ -64,8 +64,9 @@ def front_status(losses: Losses, reference: Reference | None = None, mask: Mask 
     'NAN_LOSSES|BEYOND_REFERENCE'
     """
     if reference is None:
-        return _row_status(*checked_rows(losses, mask))
-    return _status(*checked_arguments(losses, reference, mask))
+        return _status(*checked_rows(losses, mask), None)
+    losses, reference, present = checked_arguments(losses, reference, mask)
+    return _status(losses, present, reference)
 
 
 def checked_arguments(losses: Any, reference: Any, mask: Any) -> tuple[Any, Any, Any]:
@@ -96,29 +97,22 @@ def _volume(losses, reference, present, *, log):
 
 
 @jit_or_host()
-def _row_status(losses, present):
-    xp = namespace(losses)
-    nan = xp.any(present & xp.any(xp.isnan(losses), axis=1))
-    bits = xp.where(nan, int(Status.NAN_LOSSES), 0) + xp.where(xp.any(present), 0, int(Status.NO_ROWS))
-    return bits.astype(np.int32)
-
-
-@jit_or_host()
-def _status(losses, reference, present):
-    xp, box = namespace(losses), boxes(losses, reference, present)
-    volume = union(box.width)
-    value, tiny = scale(volume, box.exponent), xp.finfo(volume.dtype).tiny
-    nan = xp.any(xp.isnan(losses), axis=1)
-    undefined = xp.any(xp.isnan(reference))
-    # Products below the smallest normal number become 0; this happens at most once per row.
-    least = len(losses) * tiny / xp.finfo(volume.dtype).eps
-    rounded = (volume < least) | (value < tiny) | (value == xp.inf)
-    bits = {
-        Status.NAN_REFERENCE: undefined,
-        Status.BEYOND_REFERENCE: ~undefined & xp.any(present & ~nan & ~box.inside),
-        Status.OUT_OF_RANGE: xp.any(box.endless) | box.lost | (xp.any(box.inside) & rounded),
-    }
-    return sum((xp.where(on, int(bit), 0) for bit, on in bits.items()), _row_status(losses, present))
+def _status(losses, present, reference):
+    xp, nan = namespace(losses), namespace(losses).isnan(losses).any(axis=1)
+    bits = {Status.NO_ROWS: ~xp.any(present), Status.NAN_LOSSES: xp.any(present & nan)}
+    if reference is not None:
+        box, undefined = boxes(losses, reference, present), xp.any(xp.isnan(reference))
+        volume = union(box.width)
+        value, tiny = scale(volume, box.exponent), xp.finfo(volume.dtype).tiny
+        # Products below the smallest normal number become 0; this happens at most once per row.
+        least = len(losses) * tiny / xp.finfo(volume.dtype).eps
+        rounded = (volume < least) | (value < tiny) | (value == xp.inf)
+        bits |= {
+            Status.NAN_REFERENCE: undefined,
+            Status.BEYOND_REFERENCE: ~undefined & xp.any(present & ~nan & ~box.inside),
+            Status.OUT_OF_RANGE: xp.any(box.endless) | box.lost | (xp.any(box.inside) & rounded),
+        }
+    return xp.asarray(sum(xp.where(on, int(bit), 0) for bit, on in bits.items()), np.int32)
 
 
 class Boxes(NamedTuple):

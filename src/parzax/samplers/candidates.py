@@ -219,12 +219,7 @@ def is_near(a: Points, b: Points, continuous: Bool[Any, "*n d"] | bool, reach: A
 
 def is_seen(basis: Basis, rows: Points, counts: Bool[Array, " n"], at: Points) -> Bool[Array, " j"]:
     """Mask of the valid points that equal one of the rows in the mask ``counts``."""
-    frame = basis.frame
-    if frame.factors is not None:
-        # Cheaper than a comparison of every parameter.
-        equal = (frame.identify(at)[None] == frame.identify(rows)[:, None]).all(axis=-1)
-        return (equal & (counts & rows.valid.all(axis=-1))[:, None]).any(axis=0)
-    continuous = frame.on_continuum(at)
+    continuous = basis.frame.on_continuum(at)
     equal = is_near(at[None], rows[:, None], continuous[None], 0)
     return (equal & counts[:, None]).any(axis=0)
 

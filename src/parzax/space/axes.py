@@ -233,9 +233,9 @@ class Cells(AbstractAxis):
     def index(self, x: Any) -> Any:
         xp = namespace(x)
         if self.values is not None:
-            return _as_integers(xp.searchsorted(self.middles, x))
+            return xp.searchsorted(self.middles, x).astype(_integer(xp))
         steps = xp.round((x - self.first) / self.step)
-        return _limited(_as_integers(xp.where(xp.isfinite(steps), steps, 0)), self.n_values)
+        return _limited(xp.where(xp.isfinite(steps), steps, 0), self.n_values)
 
     def has(self, x: Any, index: Any) -> Any:
         xp, value = namespace(x), self.value(_limited(index, self.n_values), x.dtype)
@@ -245,14 +245,10 @@ class Cells(AbstractAxis):
         return xp.abs(x - value) <= slack
 
     def place(self, x: Any, index: Any) -> Any:
-        return self.centre(index, x.dtype)
+        return self._place(index, x.dtype, 0.0) if self.values is None else self.places.astype(x.dtype)[index]
 
     def native(self, unit: Any, index: Any) -> Any:
         return self.value(_limited(index, self.n_values), unit.dtype)
-
-    def centre(self, index: Any, dtype: Any) -> Any:
-        """Place of the ``index``-th value."""
-        return self._place(index, dtype, 0.0) if self.values is None else self.places.astype(dtype)[index]
 
     def cell(self, index: Any, dtype: Any) -> tuple[Any, Any]:
         """Lower and upper end of the ``index``-th cell; they differ even if both round to the same number."""
@@ -273,8 +269,7 @@ class Cells(AbstractAxis):
             return xp.log1p(1 / (self.first - 0.5 + index.astype(dtype))) / self.length
         return xp.zeros(index.shape, dtype) + 1 / self.n_values.astype(dtype)
 
-    def index_at(self, unit: Any) -> Any:
-        """Number of the cell that contains the place ``unit``."""
+    def at(self, unit: Any) -> tuple[Any, Any]:
         xp = namespace(unit)
         if self.values is not None:
             number = xp.searchsorted(self.edges, unit, side="right") - 1
@@ -282,19 +277,16 @@ class Cells(AbstractAxis):
             number = xp.round((xp.exp(self.start + unit * self.length) - self.first) / self.step)
         else:
             number = xp.floor(unit * self.n_values.astype(unit.dtype))
-        return _limited(_as_integers(number), self.n_values)
-
-    def at(self, unit: Any) -> tuple[Any, Any]:
-        index = self.index_at(unit)
-        return self.centre(index, unit.dtype), index
+        index = _limited(number, self.n_values)
+        return self.place(unit, index), index
 
     def drawn(self, level: Any) -> tuple[Any, Any]:
         if self.values is None:
             return self.at(level)
         # Every value has the same probability, however wide its cell is.
         number = namespace(level).floor(level * self.n_values.astype(level.dtype))
-        index = _limited(_as_integers(number), self.n_values)
-        return self.centre(index, level.dtype), index
+        index = _limited(number, self.n_values)
+        return self.place(level, index), index
 
     def log_uniform(self, index: Any, dtype: Any) -> Any:
         xp = namespace(index)
@@ -337,19 +329,16 @@ def _zeros(x: Any) -> Any:
     return xp.zeros(x.shape, _integer(xp))
 
 
-def _as_integers(x: Any) -> Any:
-    """Convert floats that are whole numbers to integers."""
-    return x.astype(_integer(namespace(x)))
-
-
 def _integer(xp: Any) -> Any:
     """The integer type: int32 on a device, int64 on the host, where a domain may have more values."""
     return np.int64 if xp is np else np.int32
 
 
 def _limited(index: Any, n_values: Any) -> Any:
-    """The index, clipped to 0, ..., n_values - 1."""
-    return namespace(index).clip(index, 0, n_values.astype(index.dtype) - 1)
+    """The index as an integer, clipped to 0, ..., n_values - 1."""
+    xp = namespace(index)
+    index = index.astype(_integer(xp))
+    return xp.clip(index, 0, n_values.astype(index.dtype) - 1)
 
 
 def _clipped(x: Any, low: Any, high: Any) -> Any:

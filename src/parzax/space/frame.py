@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import jax
 import numpy as np
 from jax.tree_util import register_dataclass
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Bool, Float, Int, PRNGKeyArray, Shaped
 
 from parzax._numerics import namespace
 from parzax.space.axes import AbstractAxis, Cells
@@ -76,9 +76,6 @@ class Frame:
     back: Int[Any, " s"]  # position of each slot in the concatenation of ``which``
     # (s, d) 1 where a slot belongs to a parameter; None if each parameter has one slot.
     membership: Float[Any, "s d"] | None
-    # Factors of the number of the value, and of the regime, in `identify`; None if some axis is a continuum
-    # or has too many values.
-    factors: Int[Any, "2 w d"] | None
     stacked: bool = field(metadata={"static": True})
     # The tests of conditions; None, and no rounds, if all slots always apply.
     tested: Any = None  # (t,) the slot whose value a test reads
@@ -116,7 +113,6 @@ class Frame:
             which=tuple(np.array(group) for group in groups.values()),
             back=np.argsort(np.concatenate(list(groups.values()))),
             membership=_indicator(parameter, n_parameters) if len(axes) > n_parameters else None,
-            factors=_place_values(parameter, axes),
             stacked=stacked,
             **tests,
         )
@@ -174,11 +170,8 @@ class Frame:
 
     def draw(self, key: PRNGKeyArray, n: int, dtype: Any) -> Points:
         """n random configurations, as `drawn`, each from its own key; ``dtype`` is that of the frame."""
-
-        def levels(key: PRNGKeyArray) -> Float[Array, " s"]:
-            return jax.random.uniform(key, self.parameter.shape, dtype)
-
-        return self.drawn(jax.vmap(levels)(jax.random.split(key, n)))
+        levels = jax.vmap(lambda key: jax.random.uniform(key, self.parameter.shape, dtype))
+        return self.drawn(levels(jax.random.split(key, n)))
 
     def log_uniform(self, at: Points) -> Float[Any, " n"]:
         """log density of `drawn` in unit coordinates, of the active parameters."""
@@ -213,13 +206,6 @@ class Frame:
         if self.membership is None:
             return active & ~self.counted[None]
         return active & ~namespace(at.unit).asarray(self.counted)[self._slot(at.regime)]
-
-    def identify(self, at: Points) -> Int[Any, "n w"]:
-        """As few integers as possible, different for different valid points; needs ``factors``."""
-        assert self.factors is not None
-        by_index, by_regime = self.factors
-        index, regime = at.index[:, None], at.regime[:, None] - INACTIVE
-        return (index * by_index[None] + regime * by_regime[None]).sum(axis=-1)
 
     def _sum_active(self, at: Points, x: Float[Any, "n s"]) -> Float[Any, " n"]:
         return namespace(x).where(self.here(at), x, 0).sum(axis=-1)
@@ -368,25 +354,3 @@ def _indicator(column_of: np.ndarray, n_columns: int) -> np.ndarray:
 def _matmul(mask: Any, counts: Any) -> Any:
     """Sum of the counts under each mask; these are integers, exact in any precision."""
     return namespace(mask).matmul(mask.astype(np.float32), counts)
-
-
-def _place_values(parameter: Int[np.ndarray, " s"], axes: list[AbstractAxis]) -> np.ndarray | None:
-    """Factors (2, w, d) of the values and the regimes in w mixed-radix numbers, each below 2^31.
-
-    None if some axis is a continuum, or has more values than fit in one number. ``parameter`` says which of
-    the d parameters each of the s axes belongs to. The digit of a parameter is ``n * index + regime``, where
-    regime 0 is inactive and n is the number of regimes with it.
-    """
-    words: list[np.ndarray] = []
-    n_regimes, most, product = np.bincount(parameter) + 1, np.iinfo(np.int32).max, 1
-    for j, n in enumerate(n_regimes):
-        group = [axis for axis, k in zip(axes, parameter, strict=True) if k == j]
-        size = int(n) * max(int(axis.n_values) for axis in group)
-        if size > most or not all(axis.discrete for axis in group):
-            return None
-        if not words or product * size > most:
-            words.append(np.zeros((2, len(n_regimes)), np.int64))
-            product = 1
-        words[-1][:, j] = product * n, product
-        product *= size
-    return np.stack(words, axis=1)

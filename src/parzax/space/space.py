@@ -296,16 +296,12 @@ class Space:
     @cached_property
     def _fillers(self) -> dict[str, tuple[float, float]]:
         """Per parameter: its value while inactive, and its largest absolute value; inf if not an integer."""
-        ends = {name: [_ends(domain) for domain in domains] for name, domains in self._domains.items()}
-        return {
-            name: (
-                ends[name][0][0],
-                max(abs(end) for both in ends[name] for end in both)
-                if all(d.has_integers or isinstance(d, Categorical) for d in domains)
-                else np.inf,
-            )
-            for name, domains in self._domains.items()
-        }
+        fillers = {}
+        for name, domains in self._domains.items():
+            ends = np.array([_ends(domain) for domain in domains])
+            is_integer = all(d.has_integers or isinstance(d, Categorical) for d in domains)
+            fillers[name] = ends[0, 0], np.abs(ends).max() if is_integer else np.inf
+        return fillers
 
     def _columns_of(self, x: Any) -> Any:
         """Native values as floats, (..., d); JAX arrays stay where they are."""

@@ -105,8 +105,8 @@ class Split(AbstractSplit):
         # An upper bound on the number of rows below, up to the last counted row.
         most = capacity if self._waits(state) else rule.most(capacity)
         if losses.shape[1] == 1:
-            # The sort is stable, and absent rows (NaN) come last.
-            order = jnp.argsort(losses[:, 0])
+            # Sorted by loss; equal rows keep their order, and rows without losses come last.
+            order = state.loss_order[0]
             rank = count_before(order, evaluated)
         else:
             self.ties.check(losses.shape[1])
@@ -190,3 +190,16 @@ def first_rows(mask: Bool[Array, " n"], size: int) -> tuple[Int[Array, " {size}"
     place = jnp.where(mask, running_count(mask) - 1, n)
     index = jnp.zeros(size, jnp.int32).at[place].set(jnp.arange(n, dtype=jnp.int32), mode="drop")
     return index, jnp.arange(size) < mask.sum()
+
+
+def first_orders(order: Int[Array, "d n"], mask: Bool[Array, " n"], size: int) -> Int[Array, "d {size}"]:
+    """Sort orders of the `first_rows` under a mask, from the sort orders of all rows, without sorting."""
+    number = jnp.where(mask, running_count(mask) - 1, -1)
+
+    def filtered(order: Int[Array, " n"]) -> Int[Array, " k"]:
+        ordered = number[order]
+        place = jnp.where(ordered >= 0, running_count(ordered >= 0) - 1, size)
+        # The places after the last row keep their number.
+        return jnp.arange(size, dtype=order.dtype).at[place].set(ordered, mode="drop")
+
+    return jax.vmap(filtered)(order)

@@ -15,8 +15,7 @@ from parzax.space import INACTIVE, Points
 class State(eqx.Module):
     """Rows seen so far: a pytree that can be the carry of a scan.
 
-    Adding one row updates the sort orders of the parameters with n comparisons. Adding several rows sorts all
-    rows again.
+    Adding one row updates the sort orders with n comparisons each. Adding several rows sorts all rows again.
 
     Attributes:
         x: (n, d) native values; NaN in absent rows.
@@ -26,6 +25,7 @@ class State(eqx.Module):
         constraint_only: (n,) mask of rows that have values of constraints but no losses, see
             `parzax.samplers.Sampler.augment`.
         order: (d, n) row indices sorted by unit coordinate, for each parameter.
+        loss_order: (m, n) row indices sorted by each objective; rows without losses come last.
         count: number of rows; rows beyond the capacity are dropped and set ``overflow``.
         overflow: whether a row was dropped.
     """
@@ -36,6 +36,7 @@ class State(eqx.Module):
     constraints: Float[Any, "n c"]
     constraint_only: Bool[Any, " n"]
     order: Int[Any, "d n"]
+    loss_order: Int[Any, "m n"]
     count: Int[Any, ""]
     overflow: Bool[Any, ""]
 
@@ -46,13 +47,15 @@ class State(eqx.Module):
         """A state without rows; its arrays are NumPy arrays, which need no compilation."""
         n, shape = capacity, (capacity, n_parameters)
         fills = np.int32(INACTIVE), np.asarray(0.5, dtype), np.int32(0), np.bool_(False)
+        numbers = np.arange(n, dtype=np.int32)
         return cls(
             x=np.full(shape, np.nan, dtype),
             points=Points(*(np.full(shape, fill) for fill in fills)),
             losses=np.full((n, n_objectives), np.nan, dtype),
             constraints=np.full((n, n_constraints), np.nan, dtype),
             constraint_only=np.zeros(n, bool),
-            order=np.tile(np.arange(n, dtype=np.int32), (n_parameters, 1)),
+            order=np.tile(numbers, (n_parameters, 1)),
+            loss_order=np.tile(numbers, (n_objectives, 1)),
             count=np.zeros((), np.int32),
             overflow=np.zeros((), bool),
         )
@@ -104,10 +107,14 @@ class State(eqx.Module):
             count=jnp.minimum(count, n).astype(jnp.int32),
             overflow=self.overflow | (count > n),
         )
+        unit, loss = larger.points.unit, jnp.where(jnp.isnan(larger.losses), jnp.inf, larger.losses)
         if k == 1:
-            return replace(larger, order=self._inserted(points.unit))
-        unit = jnp.where(larger.present[:, None], larger.points.unit, jnp.inf)
-        return replace(larger, order=jnp.argsort(unit, axis=0).T.astype(jnp.int32))
+            orders = self._inserted(self.order, unit), self._inserted(self.loss_order, loss)
+        else:
+            keys = (jnp.where(larger.present[:, None], key, jnp.inf) for key in (unit, loss))
+            orders = (jnp.argsort(key, axis=0).T.astype(jnp.int32) for key in keys)
+        order, loss_order = orders
+        return replace(larger, order=order, loss_order=loss_order)
 
     def grown(self, capacity: int) -> "State":
         """The same rows with a larger capacity, in NumPy or JAX arrays; ValueError for a smaller one."""
@@ -135,14 +142,15 @@ class State(eqx.Module):
         new = jnp.where(self.count < self.capacity, new, old)
         return jax.lax.dynamic_update_slice_in_dim(rows, new, last, axis=0)
 
-    def _inserted(self, new: Float[Array, "1 d"]) -> Int[Array, "d n"]:
-        """``order`` with one new row inserted at its place, for each parameter."""
-        place = (self.present[:, None] & (self.points.unit <= new)).sum(axis=0, dtype=jnp.int32)[:, None]
+    def _inserted(self, order: Int[Array, "k n"], keys: Float[Array, "n k"]) -> Int[Array, "k n"]:
+        """Sort orders with one new row, whose key is at `count`, inserted at its place."""
+        new = jax.lax.dynamic_slice_in_dim(keys, self.count, 1)
+        place = (self.present[:, None] & (keys <= new)).sum(axis=0, dtype=jnp.int32)[:, None]
         k = jnp.arange(self.capacity, dtype=jnp.int32)[None]
-        shifted = jnp.concatenate([self.order[:, :1], self.order[:, :-1]], axis=1)
-        moved = jnp.where(k < place, self.order, jnp.where(k == place, self.count, shifted))
+        shifted = jnp.concatenate([order[:, :1], order[:, :-1]], axis=1)
+        moved = jnp.where(k < place, order, jnp.where(k == place, self.count, shifted))
         # Absent rows come last, in the order of their indices. If the state is full, nothing changes.
-        return jnp.where((k <= self.count) & (self.count < self.capacity), moved, self.order)
+        return jnp.where((k <= self.count) & (self.count < self.capacity), moved, order)
 
 
 def first_equal(arrays: Any, counted: Bool[Array, " n"]) -> Int[Array, " n"]:

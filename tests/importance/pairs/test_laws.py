@@ -10,7 +10,7 @@ import parzax as px
 
 from .logs import gated, log_of, mixed, product
 
-_program = importlib.import_module("parzax.lens.results.pairs")
+_program = importlib.import_module("parzax.lens.results.analysis")
 MEASURES = ("variance", "joint", "importance", "status", "n_active")
 
 

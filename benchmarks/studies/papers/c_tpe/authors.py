@@ -30,7 +30,7 @@ def seconds(tables: Sequence[Table]) -> Arrays:
         package = importlib.import_module("parzen_estimator")
     found = {}
     for table in tables:
-        lookup = Lookup(px.problems.load_table(table.path, [table.losses[0]]))
+        lookup = Lookup(px.problems.load_table(table.path, [table.objectives[0]]))
         for n_constraints in (1, 2):
             found[f"{table.name}/{n_constraints}"] = np.array(_run(package, lookup, n_constraints))
     return found

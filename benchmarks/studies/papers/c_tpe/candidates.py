@@ -80,7 +80,7 @@ def search(method: str, tables: Sequence[Table], n_seeds: int) -> Arrays:
     found = {"quantiles": np.array([quantile])}
     run = searches.augmented if method in (METHOD, TEXT_AUGMENTED) else searches.optimised
     for table in tables:
-        stacked = searches.problems(table.path, table.losses[0], ("size",), [quantile])
+        stacked = searches.problems(table.path, table.objectives[0], ("size",), [quantile])
         sampler = (px.papers.c_tpe if method in (TEXT, TEXT_AUGMENTED) else px.c_tpe)(stacked.space, 1)
         if method in (METHOD, PLAIN):
             sampler = replace(sampler, smoothing=FirstCandidates(sampler.smoothing))

@@ -44,7 +44,9 @@ def ablation(tables: Sequence[Table], n_seeds: int) -> Arrays:
     found = {}
     for table in tables:
         for kind, names in settings.CONSTRAINTS.items():
-            stacked = searches.problems(table.path, table.losses[0], names, settings.PRINTED_QUANTILES[:1])
+            stacked = searches.problems(
+                table.path, table.objectives[0], names, settings.PRINTED_QUANTILES[:1]
+            )
             root = jax.random.key(zlib.crc32(f"first/{table.path}/{kind}".encode()))
             sampler = px.c_tpe(stacked.space, n_constraints=len(names))
             without = replace(sampler, split=WithoutSelection(sampler.split))

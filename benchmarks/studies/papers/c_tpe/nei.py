@@ -64,7 +64,7 @@ def search(table: Table, kind: str, quantiles: Sequence[float], n_seeds: int) ->
     losses, feasible = [], []
     for quantile in quantiles:
         thresholds = dict.fromkeys(settings.CONSTRAINTS[kind], quantile)
-        problem = px.problems.load_table(table.path, [table.losses[0]], constraint_quantiles=thresholds)
+        problem = px.problems.load_table(table.path, [table.objectives[0]], constraint_quantiles=thresholds)
         lookup = Lookup(problem)
         runs = [run(lookup, seed) for seed in range(n_seeds)]
         losses.append([own[0] for own in runs])

@@ -30,7 +30,7 @@ def cnsga(
             for quantile in quantiles:
                 names = settings.CONSTRAINTS[kind]
                 problem = px.problems.load_table(
-                    table.path, [table.losses[0]], constraint_quantiles=dict.fromkeys(names, quantile)
+                    table.path, [table.objectives[0]], constraint_quantiles=dict.fromkeys(names, quantile)
                 )
                 lookup = Lookup(problem)
                 runs = [_nsga_run(lookup, seed) for seed in range(first, first + n_seeds)]
@@ -49,7 +49,7 @@ def hyperopt(tables: Sequence[Table], n_seeds: int) -> Arrays:
     for table in tables:
         if time.perf_counter() - start > LIMIT:
             break
-        lookup = Lookup(px.problems.load_table(table.path, [table.losses[0]]))
+        lookup = Lookup(px.problems.load_table(table.path, [table.objectives[0]]))
         space = {
             name: hp.choice(name, range(size)) if category else hp.quniform(name, 0, size - 1, 1)
             for name, size, category in zip(lookup.names, lookup.sizes, lookup.categories, strict=True)

@@ -53,7 +53,7 @@ def search(
         blind = method in (settings.VANILLA, settings.RANDOM)
         for kind in ("both",) if blind else kinds:
             names = settings.CONSTRAINTS[kind]
-            stacked = problems(table.path, table.losses[0], names, quantiles)
+            stacked = problems(table.path, table.objectives[0], names, quantiles)
             root = jax.random.key(zlib.crc32(f"{method}/{table.path}/{kind}{again}".encode()))
             losses, excess = _runs(method, stacked, jax.random.split(root, (len(quantiles), n_seeds)))
             for own in kinds if blind else (kind,):
@@ -69,7 +69,7 @@ def oracles(tables: Sequence[Table], quantiles: Sequence[float]) -> Arrays:
     found = {"quantiles": np.array(quantiles)}
     for table in tables:
         for kind, names in settings.CONSTRAINTS.items():
-            stacked = problems(table.path, table.losses[0], names, quantiles)
+            stacked = problems(table.path, table.objectives[0], names, quantiles)
             found[f"{table.name}/{kind}"] = np.stack(
                 [np.asarray(stacked.oracle.best)[:, 0], np.asarray(stacked.oracle.worst)[:, 0]], axis=1
             )

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
+from benchmarks import toys
 from benchmarks.studies.papers.rows import Range, Row, Verdict, judged
 from benchmarks.studies.papers.runs import Arrays
 from parzax.acquisition import constrained_score
@@ -25,7 +26,7 @@ def scores() -> Arrays:
         slope = jax.vmap(jax.grad(constrained_score), in_axes=(0, None, 0))
         by_log = np.asarray(slope(jnp.asarray(ratio), jnp.zeros(3), jnp.asarray(gamma)))
         ones = np.asarray(slope(jnp.asarray(ratio), jnp.zeros(3), jnp.asarray(gamma).at[:, 1:].set(1.0)))
-        problem = px.problems.discs(radius=20.0)
+        problem = toys.discs(radius=20.0)
         x, at = rng.uniform(-5, 5, (N_ROWS, 2)), rng.uniform(-5, 5, (500, 2))
         losses = np.sum((x + 2) ** 2, axis=1)
         c_tpe, tpe = px.c_tpe(problem.space, n_constraints=1), px.papers.tpe(problem.space)
@@ -49,7 +50,7 @@ def improvements() -> Arrays:
     The score without constraints is that of P(f <= f* | x), up to a factor.
     """
     with jax.enable_x64(True):
-        rng, problem = np.random.default_rng(0), px.problems.discs(radius=3.0)
+        rng, problem = np.random.default_rng(0), toys.discs(radius=3.0)
         x, at = rng.uniform(-5, 5, (N_ROWS, 2)), rng.uniform(-5, 5, (500, 2))
         losses, excess = ((x + 2) ** 2).sum(axis=1), ((x - 1) ** 2).sum(axis=1) - 9.0
         fit = partial(px.ParzenEstimator.fit, problem.space, bandwidth=px.bandwidth.Scott(0.01))

@@ -6,6 +6,7 @@ import jax
 import numpy as np
 
 import parzax as px
+from benchmarks import toys
 from benchmarks.studies.papers.rows import (
     OURS_ALONE,
     Range,
@@ -53,7 +54,7 @@ def maps() -> Arrays:
     """A unit: "gamma/NAME" (N_SHARES, 2), "score/NAME/METHOD" (draws, grid), "rows/NAME" (draws, 200, 2)."""
     found = {}
     for name, (radius, *_) in MAPS.items():
-        problem = px.problems.discs(radius=radius)
+        problem = toys.discs(radius=radius)
         keys = jax.random.split(jax.random.key(0), N_SHARES)
         x = np.asarray(jax.vmap(lambda key: jax.random.uniform(key, (N_ROWS, 2), minval=-5, maxval=5))(keys))
         losses, excess = jax.vmap(jax.vmap(problem, in_axes=(None, 0)), in_axes=(None, 0))(keys[0], x)
@@ -74,7 +75,7 @@ def overlaps() -> Arrays:
     """A unit: "x/NAME/METHOD" (runs, 50, 2) of whole runs."""
     found = {}
     for name, middle in OVERLAPS.items():
-        problem = px.problems.discs(0.0, middle, RADIUS)
+        problem = toys.discs(0.0, middle, RADIUS)
         for method, sampler in _samplers(problem).items():
             keys = jax.random.split(jax.random.key(1), N_RUNS)
             trace = px.optimize_many(keys, sampler, problem, N_EVALUATIONS, progress=False)

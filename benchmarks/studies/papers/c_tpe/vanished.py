@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
+from benchmarks import toys
 from benchmarks.studies.papers.c_tpe import settings, toy
 from benchmarks.studies.papers.rows import (
     Range,
@@ -67,7 +68,7 @@ def vanished() -> Arrays:
     "constant/plain" and "constant/relative" (draws,), share of the plane where the constraint's factor is
     near its median; "METHOD" (runs,), best feasible losses of runs of 50 evaluations.
     """
-    space, distance = px.problems.discs().space, np.linalg.norm(toy.grid() - 1, axis=1)
+    space, distance = toys.discs().space, np.linalg.norm(toy.grid() - 1, axis=1)
     radius = float(np.quantile(distance, VANISHED))
     rows = np.random.default_rng(0).uniform(-5, 5, (N_FACTORS, toy.N_ROWS, 2))
     found: Arrays = {}
@@ -87,7 +88,7 @@ def vanished() -> Arrays:
     # A problem without constraints, for vanilla TPE, has the same keys and losses.
     samplers = {settings.VANILLA: px.papers.tpe(space), settings.OURS: c_tpe, settings.NAIVE: naive}
     for method, sampler in samplers.items():
-        problem = px.problems.discs(radius=radius)
+        problem = toys.discs(radius=radius)
         own = px.Problem(lambda _, x: sphere(x), space) if method == settings.VANILLA else problem
         x = np.asarray(px.optimize_many(keys, sampler, own, toy.N_EVALUATIONS, progress=False).x, np.float64)
         losses, satisfied = np.sum((x + 2) ** 2, axis=-1), np.sum((x - 1) ** 2, axis=-1) <= radius**2
@@ -97,7 +98,7 @@ def vanished() -> Arrays:
 
 def modes() -> Arrays:
     """A unit: "FUNCTION/METHOD" (runs,), best feasible losses after 100 evaluations, in a disc."""
-    space, found = px.problems.discs().space, {}
+    space, found = toys.discs().space, {}
     rng = np.random.default_rng(0)
     for function in (sphere, rastrigin, valleys):
         problem = px.Problem(_in_disc(function), space, n_constraints=1)

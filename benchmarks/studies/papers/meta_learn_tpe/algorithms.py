@@ -8,6 +8,7 @@ import numpy as np
 import scipy.stats
 
 import parzax as px
+from benchmarks import toys
 from benchmarks.settings import adjusted
 from benchmarks.studies.papers.meta_learn_tpe.searches import EPSILON
 from benchmarks.studies.papers.rows import Range, Row, Verdict, judged
@@ -22,7 +23,7 @@ N_STARTS, N_ASKED = 200, 2000
 
 def kernel() -> Arrays:
     """A unit: similarities "ours" and "loop" (p, t) of Algorithm 1, on random tasks of four floats."""
-    space, found = px.problems.ellipsoid(DIM).space, {"ours": [], "loop": []}
+    space, found = toys.ellipsoid(DIM).space, {"ours": [], "loop": []}
     with jax.enable_x64(True):
         for seed in range(N_PROBLEMS):
             rng = np.random.default_rng(seed)
@@ -72,7 +73,7 @@ def steps() -> Arrays:
     similarity 0, and without it. "single" (n, 2) whether a row is below, by the sampler and by its loss.
     "monotone" (j, 2) scores from losses and from their quantiles.
     """
-    problem, rng = px.problems.ellipsoid(2), np.random.default_rng(0)
+    problem, rng = toys.ellipsoid(2), np.random.default_rng(0)
     corners = np.array([[-3.5, -3.5], [3.5, -3.5], [-3.5, 3.5], [3.5, 3.5]])
     rows = rng.uniform(-5, 5, (len(corners), N_ROWS, 2))
     losses = [((x - corner) ** 2).sum(axis=1) for x, corner in zip(rows, corners, strict=True)]
@@ -80,7 +81,7 @@ def steps() -> Arrays:
         px.Observations.from_arrays(problem.space, *pair) for pair in zip(rows[1:], losses[1:], strict=True)
     ]
     sampler = px.papers.meta_learn_tpe(problem.space, logs)
-    n_first = sampler.n_startup
+    n_first = sampler.start.n_startup
     each = -(-n_first // len(logs))
     start = np.concatenate([x[np.argsort(own)[:each]] for x, own in zip(rows[1:], losses[1:], strict=True)])
     keys = jax.random.split(jax.random.key(0), N_STARTS)
@@ -130,7 +131,7 @@ def _without_effect() -> np.ndarray:
 
 def _single() -> Arrays:
     """What one objective is sorted by: its order alone (Appendices A.1 and B.3)."""
-    space, rng = px.problems.ellipsoid(2).space, np.random.default_rng(3)
+    space, rng = toys.ellipsoid(2).space, np.random.default_rng(3)
     x, at = rng.uniform(-5, 5, (2, N_ROWS, 2))
     losses = (x**2).sum(axis=1)
     with jax.enable_x64(True):

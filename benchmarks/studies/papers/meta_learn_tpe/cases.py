@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
+from benchmarks import toys
 from benchmarks.settings import adjusted
 from benchmarks.studies.papers.meta_learn_tpe.searches import EPSILON, with_eta
 from benchmarks.studies.papers.rows import (
@@ -63,7 +64,7 @@ def dimensions() -> Arrays:
     """
     found = {}
     for dim in DIMENSIONS:
-        task, rng = px.problems.ellipsoid(dim), np.random.default_rng(dim)
+        task, rng = toys.ellipsoid(dim), np.random.default_rng(dim)
         logs = {}
         weight = 5.0 ** np.arange(dim)
         for i in range(2 * N_PAIRS):
@@ -86,7 +87,7 @@ def dimensions() -> Arrays:
 
 def decays() -> Arrays:
     """A unit: "ETA" (r, b) similarity of a source with the target's own function, after random rows."""
-    problem, found = px.problems.ellipsoid(4), {}
+    problem, found = toys.ellipsoid(4), {}
     weight = 5.0 ** np.arange(4)
     for seed in range(N_DECAYS):
         rng = np.random.default_rng(seed)

@@ -90,7 +90,8 @@ def rows(own: Found, mixed_up: Found, tables: Mapping[str, Table]) -> Iterator[R
 def _worse(found: Found, method: str, beside: Found) -> tuple[float, float]:
     """Best first objective of the runs, less MO-TPE's, and its standard error; the objective is minimised."""
     ours, theirs = (
-        own.losses[name][..., 0].min(axis=1).astype(float) for own, name in ((found, method), (beside, MO))
+        own.objectives[name][..., 0].min(axis=1).astype(float)
+        for own, name in ((found, method), (beside, MO))
     )
     error = np.hypot(standard_error(ours), standard_error(theirs))
     return float(ours.mean() - theirs.mean()), float(error)

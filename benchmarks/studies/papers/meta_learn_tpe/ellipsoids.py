@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
+from benchmarks import toys
 from benchmarks.settings import adjusted
 from benchmarks.studies.papers.meta_learn_tpe.searches import (
     EPSILON,
@@ -38,7 +39,7 @@ OURS, NAIVE = "ours", "naive"
 
 def alone(dim: int, n_seeds: int, epsilon: float = 0.0) -> Arrays:
     """A unit: "best" (s, n) by TPE without sources; the paper's has no epsilon."""
-    target = px.problems.ellipsoid(dim)
+    target = toys.ellipsoid(dim)
     sampler = adjusted(px.mo_tpe, n_startup=N_STARTUP[dim], epsilon=epsilon)(target.space, 1)
     return {"best": best(runs([sampler] * n_seeds, target, N_EVALUATIONS)[0])}
 
@@ -48,7 +49,7 @@ def one_source(center: int, n_seeds: int) -> Arrays:
     samplers = [sampler(FEW, center, 1, seed) for seed in range(n_seeds)]
     found = {}
     for name, own in ((OURS, samplers), (NAIVE, [with_eta(own, np.inf) for own in samplers])):
-        losses, alike = runs(own, px.problems.ellipsoid(FEW), N_EVALUATIONS, alike=True)
+        losses, alike = runs(own, toys.ellipsoid(FEW), N_EVALUATIONS, alike=True)
         found |= {f"{name}/best": best(losses), f"{name}/similarity": alike[..., 0]}
     return found
 
@@ -63,7 +64,7 @@ def several(n_tasks: int, same: bool, n_seeds: Sequence[int], **options: Any) ->
         if n == 0:
             continue
         samplers = [sampler(MANY, center, n_tasks, seed, same=same, **options) for seed in range(n)]
-        losses, _ = runs(samplers, px.problems.ellipsoid(MANY), N_EVALUATIONS)
+        losses, _ = runs(samplers, toys.ellipsoid(MANY), N_EVALUATIONS)
         found[f"{center}"] = best(losses)
     return found
 
@@ -79,7 +80,7 @@ def sampler(
     **options: Any,
 ) -> Sampler:
     """With so many logs of the same function; each of its own rows, or all of the ``same``."""
-    own, space = logs(dim, center, n_tasks, seed, same=same), px.problems.ellipsoid(dim).space
+    own, space = logs(dim, center, n_tasks, seed, same=same), toys.ellipsoid(dim).space
     options = {"epsilon": EPSILON, "n_startup": N_STARTUP[dim]} | options
     return with_count(adjusted(px.papers.authors_meta_learn_tpe, **options)(space, own), count)
 
@@ -93,7 +94,7 @@ def logs(dim: int, center: int, n_tasks: int, seed: int, *, same: bool = False) 
 def _log(dim: int, center: int, seed: int) -> px.Observations:
     """Random rows of a source task; for all centres the same ones."""
     x = np.random.default_rng(seed).uniform(-5, 5, (N_ROWS, dim))
-    task = px.problems.ellipsoid(dim, center)
+    task = toys.ellipsoid(dim, center)
     losses, _ = jax.vmap(task, in_axes=(None, 0))(jax.random.key(0), jnp.asarray(x))
     return px.Observations.from_arrays(task.space, x, np.asarray(losses))
 

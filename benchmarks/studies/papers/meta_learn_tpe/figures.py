@@ -111,7 +111,7 @@ def _attained(own: Mapping[str, two_metrics.Found], folder: Path) -> None:
     lines = []
     for ax, (table, each) in zip(axes[0], own.items(), strict=True):
         for method, colour in zip((two_metrics.OURS, two_metrics.MO), PALETTE, strict=False):
-            objectives = each.losses[method]
+            objectives = each.objectives[method]
             surface = px.pareto.attainment_surface(objectives, len(objectives) // 2)
             corner = np.asarray(surface.corner)
             x, y = np.asarray(surface.x)[corner], np.asarray(surface.y)[corner]

@@ -259,4 +259,4 @@ def _distinct(found: Mapping[str, Found], more: Mapping[str, Found]) -> Row:
 
 def distinct(own: Found, method: str) -> np.ndarray:
     """(s,) how many different entries of the table a run evaluated."""
-    return np.array([len(np.unique(run, axis=0)) for run in own.losses[method]], float)
+    return np.array([len(np.unique(run, axis=0)) for run in own.objectives[method]], float)

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import ndtr
 
 import parzax as px
+from benchmarks import toys
 from benchmarks.settings import adjusted
 from benchmarks.studies.papers.meta_learn_tpe.searches import COUNTS, EPSILON, with_count
 from benchmarks.studies.papers.rows import (
@@ -85,7 +86,7 @@ def equations() -> Arrays:
     sources. "weight" (n,): of the target by Eq. 14, after 10^2, ..., 10^6 of its rows. "variance" (2,): that
     of Eq. 15 over gamma^2 where all good rows have one of three choices, without and with a spread of 0.1.
     """
-    rng, problem = np.random.default_rng(0), px.problems.ellipsoid(2)
+    rng, problem = np.random.default_rng(0), toys.ellipsoid(2)
     with jax.enable_x64(True):
         rows = [rng.uniform(-5, 5, (100, 2)) for _ in range(3)]
         logs = [px.Observations.from_arrays(problem.space, x, (x**2).sum(axis=1)) for x in rows[1:]]
@@ -121,7 +122,7 @@ def equations() -> Arrays:
 
 def convergence(target: Table, n_seeds: int, n_evaluations: int) -> Arrays:
     """A unit: "share" (s, b), of the rows below in the table's best tenth after so many evaluations."""
-    problem = px.problems.load_table(target.path, [target.losses[0]])
+    problem = px.problems.load_table(target.path, [target.objectives[0]])
     losses = np.asarray(problem.losses)[:, 0, 0]
     bar = np.sort(losses[np.isfinite(losses)])[int(np.ceil(GAMMA * len(losses))) - 1]
     sampler = adjusted(px.mo_tpe, epsilon=EPSILON)(problem.space, 1)
@@ -135,7 +136,7 @@ def convergence(target: Table, n_seeds: int, n_evaluations: int) -> Arrays:
 
 def onsets() -> Arrays:
     """A unit: "COUNT/m" (n,) similarity of one source after 1, 2, ... random rows, m objectives."""
-    problem, found = px.problems.ellipsoid(2), {}
+    problem, found = toys.ellipsoid(2), {}
     rng = np.random.default_rng(0)
     x, other = rng.uniform(-5, 5, (2, N_ONSET, 2))
     for m in (1, 2):

@@ -8,6 +8,8 @@ import jax
 import numpy as np
 
 import parzax as px
+from benchmarks import toys
+from benchmarks.settings import adjusted
 from benchmarks.studies.papers.rows import Range, Row, judged
 from benchmarks.studies.papers.runs import Arrays
 
@@ -23,7 +25,7 @@ def kernel_times(n_rows: int) -> Arrays:
 
     "text" (r,), of the preset of the text, whose points are uniform; "few" (r,), of 50 such points.
     """
-    problem = px.problems.ellipsoid(TIMED)
+    problem = toys.ellipsoid(TIMED)
     rng, logs = np.random.default_rng(0), {}
     for i in range(SOURCES):
         x = rng.uniform(-5, 5, (n_rows, TIMED))
@@ -39,7 +41,7 @@ def kernel_times(n_rows: int) -> Arrays:
         ("text", px.papers.meta_learn_tpe, N_SAMPLES),
         ("few", px.papers.meta_learn_tpe, N_FEW),
     ):
-        sampler = preset(problem.space, logs, n_samples=n_samples)
+        sampler = adjusted(preset, n_samples=n_samples)(problem.space, logs)
         state = sampler.tell(sampler.init(n_rows), x, (x**2).sum(axis=1))
         jax.block_until_ready(kernel(sampler, state))
         seconds = []

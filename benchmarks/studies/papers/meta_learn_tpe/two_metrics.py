@@ -46,10 +46,10 @@ def usable() -> dict[str, list[Table]]:
 
 def metrics(table: Table) -> tuple[str, ...] | None:
     """The two that are minimised: those of the header, or loss and runtime."""
-    if len(table.losses) == 2:
-        return table.losses
+    if len(table.objectives) == 2:
+        return table.objectives
     if "runtime" in table.constraints and table.ordinal:
-        return (table.losses[0], "runtime")
+        return (table.objectives[0], "runtime")
     return None
 
 

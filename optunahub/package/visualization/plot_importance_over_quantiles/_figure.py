@@ -13,7 +13,7 @@ import parzax
 from parzax.adapters.optuna import observations
 from parzax.lens._palette import PALETTE
 from parzax.lens.page.report import compute_result
-from parzax.lens.results.labels import short_labels
+from parzax.lens.results.phrases import short_labels
 import plotly.graph_objects as go
 
 
@@ -118,7 +118,7 @@ class _Numbers(NamedTuple):
 def _numbers(result: parzax.ImportanceResult) -> _Numbers:
     """Importances with their intervals: of one log, or one standard error over seeds."""
     order = np.argsort(result.levels, kind="stable")
-    mean, error = (np.asarray(x, float)[order] for x in result.over_seeds())
+    mean, error = (np.asarray(x, float)[order] for x in (result.mean, result.standard_error))
     mean = np.where(result.by_seed(result.is_defined)[:, order].any(axis=0), mean, np.nan)
     if result.n_seeds > 1:
         low, high, interval = mean - error, mean + error, "± standard error"

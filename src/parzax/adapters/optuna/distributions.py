@@ -1,6 +1,7 @@
 """Translate Optuna's distributions to domains, to the regimes of a parameter, and to sampled parameters."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +9,8 @@ from typing import Any
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
-from parzax.space import Categorical, Domain, Float, Int, Numeric, Ordinal, Recorded, Varying
+from parzax.space import Categorical, Domain, Float, Int, Ordinal, Recorded, Varying
+from parzax.space.axes import STEP_SLACK
 from parzax.space.conditions import choice_key, choice_label
 from parzax.space.domains import MAX_INTEGER
 
@@ -16,8 +18,8 @@ from parzax.space.domains import MAX_INTEGER
 _MOST_STEPS = 2**31 - 2
 
 
-def regimes_of(distributions: list[Any]) -> tuple[list[Any], np.ndarray, bool, int]:
-    """Distinct distributions, the index for each row, whether orders were merged, and the number pooled.
+def regimes_of(distributions: list[Any]) -> tuple[list[Any], np.ndarray, bool]:
+    """Distinct distributions, the index for each row, and whether orders of choices were merged.
 
     Two distributions are one regime if Optuna calls them equal, with two exceptions: choices stay apart by
     type (True is not 1), and the same choices in another order are the same regime. Regimes come in order of
@@ -27,25 +29,30 @@ def regimes_of(distributions: list[Any]) -> tuple[list[Any], np.ndarray, bool, i
     of them out of the sum.
     """
     exact_keys = [_exact_key(distribution) for distribution in distributions]
-    rows: dict[Any, list[int]] = {}
-    for i, key in enumerate(exact_keys):
-        rows.setdefault(frozenset(key) if CategoricalDistribution in key else key, []).append(i)
-    reordered = len(rows) < len(set(exact_keys))
-    singles: dict[Any, list[Any]] = {}
-    for key, (first, *others) in rows.items():
-        d = distributions[first]
-        if not others and not isinstance(d, CategoricalDistribution):
-            singles.setdefault((type(d), bool(d.log), d.step), []).append(key)
-    pools = [[rows.pop(key)[0] for key in keys] for keys in singles.values() if len(keys) > 1]
-    regimes: list[Any] = [distributions[first] for first, *_ in rows.values()]
-    for pool in pools:
-        first, *_ = members = [distributions[i] for i in pool]
-        low, high = min(d.low for d in members), max(d.high for d in members)
-        regimes.append(Varying(low, high, log=bool(first.log), step=first.step, when=(Recorded(),)))
+    keys = [frozenset(key) if CategoricalDistribution in key else key for key in exact_keys]
+    n_rows = Counter(keys)
+    kinds = [
+        (type(d), bool(d.log), d.step) if n_rows[key] == 1 and hasattr(d, "log") else None
+        for d, key in zip(distributions, keys, strict=True)
+    ]
+    n_single = Counter(kinds)
+    rows: dict[tuple[bool, Any], list[int]] = {}
+    for i, (key, kind) in enumerate(zip(keys, kinds, strict=True)):
+        moves = kind is not None and n_single[kind] > 1
+        rows.setdefault((moves, kind if moves else key), []).append(i)
+    regimes: list[Any] = []
     regime = np.empty(len(distributions), np.int16)
-    for number, members in enumerate([*rows.values(), *pools]):
-        regime[members] = number
-    return regimes, regime, reordered, sum(map(len, pools))
+    for (moves, _), members in sorted(rows.items(), key=lambda item: item[0][0]):
+        regime[members] = len(regimes)
+        regimes.append(_pool([distributions[i] for i in members]) if moves else distributions[members[0]])
+    return regimes, regime, len(n_rows) < len(set(exact_keys))
+
+
+def _pool(distributions: list[Any]) -> Varying:
+    """The domain of distributions of one kind whose bounds move from row to row."""
+    low, high = min(d.low for d in distributions), max(d.high for d in distributions)
+    first = distributions[0]
+    return Varying(low, high, log=bool(first.log), step=first.step, when=(Recorded(),))
 
 
 def _exact_key(distribution: Any) -> tuple[Any, ...]:
@@ -55,24 +62,6 @@ def _exact_key(distribution: Any) -> tuple[Any, ...]:
         d = distribution
         return type(d), d.low, d.high, d.log, d.step
     raise ValueError(f"unknown distribution {distribution!r}.")
-
-
-def moving_bounds(distributions: list[Any], moves: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """(n, 2) bounds of the rows whose domain ``moves``; NaN in the other rows.
-
-    A value outside its row's domain (an enqueued value, say) moves to the nearest value inside, in place.
-    """
-    bounds, rows = np.full((len(moves), 2), np.nan), np.flatnonzero(moves)
-    if not len(rows):
-        return bounds
-    moving = [distributions[row] for row in rows.tolist()]
-    bounds[rows] = [(d.low, d.high) for d in moving]
-    low, high = bounds[rows].T
-    steps = (values[rows] - low) / np.array([d.step or math.inf for d in moving])
-    suspicious = (values[rows] < low) | (values[rows] > high) | (steps != np.round(steps))
-    for i in np.flatnonzero(suspicious).tolist():
-        values[rows[i]] = nearest_inside(domain_of(moving[i]), values[rows[i]])
-    return bounds
 
 
 def domain_of(distribution: Any, when: tuple[Recorded, ...] = (), *, sampled: bool = False) -> Domain:
@@ -107,19 +96,18 @@ def _distinct(labels: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(by_key.values())
 
 
-def nearest_inside(domain: Domain, values: np.ndarray) -> np.ndarray:
-    """Move values outside the domain to the nearest value of the domain.
+def nearest_inside(values: np.ndarray, low: Any, high: Any, step: float | None) -> np.ndarray:
+    """Move values outside their bounds, or between steps, to the nearest value inside; NaN does not change.
 
-    Optuna accepts any enqueued value, and its evaluator counts it in the nearest cell. NaN and codes do not
-    change. Values of a `Varying` domain do not change either, since each row has different bounds.
+    Optuna accepts any enqueued value, and its evaluator counts it in the nearest cell. Every value may have
+    bounds of its own.
     """
-    if isinstance(domain, Varying) or not isinstance(domain, Numeric):
-        return values
-    nearest = np.clip(values, domain.low, domain.high)
-    if domain.step is not None:
-        # A value midway between two steps is rounded down, as on Optuna's grid.
-        nearest = domain.low + domain.step * np.ceil((nearest - domain.low) / domain.step - 0.5)
-    return np.where(domain.outside(values), nearest, values)
+    nearest = np.clip(values, low, high)
+    if step is None:
+        return nearest
+    # A value midway between two steps is rounded down, as on Optuna's grid.
+    nearest = low + step * np.ceil((nearest - low) / step - 0.5)
+    return np.where(np.abs(values - nearest) > STEP_SLACK * step, nearest, values)
 
 
 @dataclass(frozen=True)

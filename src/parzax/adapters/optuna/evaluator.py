@@ -11,7 +11,7 @@ from optuna.trial import TrialState
 
 from parzax import _checks
 from parzax.adapters.optuna.storage import StudyRecord
-from parzax.adapters.optuna.trials import Target, observations_from_trials, parameter_names
+from parzax.adapters.optuna.trials import Target, observations, parameter_names
 from parzax.divergence import AbstractDivergence, Pearson
 from parzax.importance import Grid
 from parzax.lens.results import cond_ped_anova
@@ -114,7 +114,7 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
             )
         record = StudyRecord(trials, tuple(study.directions))
         low = None if target is None else "minimize"
-        obs = observations_from_trials(record, target=target, direction=low) if names else None
+        obs = observations(record, target=target, direction=low) if names else None
         asked = names if params is None else list(dict.fromkeys(params))
         # Optuna's evaluators leave out trials with a value of +inf or -inf.
         obs = None if obs is None else obs.select(np.isfinite(obs.losses).all(axis=-1))

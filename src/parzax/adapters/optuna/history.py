@@ -3,42 +3,53 @@
 import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from itertools import chain, takewhile
 from typing import Any
 
+import jax.numpy as jnp
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from parzax.adapters.optuna.plan import Plan
+from parzax.adapters.optuna.settings import Settings
 from parzax.adapters.session import Row, Session
 from parzax.samplers import Sampler
-from parzax.space import Categorical, Space
+from parzax.space import Space
 
 # Attribute of a running trial: its jointly sampled values. Other processes read them here.
 GIVEN_KEY = "parzax:given"
 # The sampler uses the results of trials in these states.
 LEARNED = (TrialState.COMPLETE, TrialState.PRUNED)
-# Cap on the number of stored histories (one per study, bracket and set of fixed parameters).
-_MOST_HISTORIES = 64
+# Cap on the number of stored histories (one per study, bracket and set of fixed parameters), and of fits: a
+# study with two branches may alternate between plans.
+_MOST_HISTORIES, _MOST_FITS = 64, 4
 
 
 class Memory:
-    """The histories of a sampler's studies; a copy of a `Memory`, also in another process, is empty."""
+    """The histories and fitted sources of a sampler; a copy, also in another process, has none.
 
-    def __init__(self) -> None:
+    ``report`` has a line per source task, which says what was used of it in the last fit.
+    """
+
+    def __init__(self, settings: Settings) -> None:
         self.lock = threading.RLock()
         self.local = threading.local()
         # Whether compilation of the program for joint sampling has started.
         self.prepared = False
+        self.report: tuple[str, ...] = ()
+        self._settings = settings
+        self._fit = lru_cache(maxsize=_MOST_FITS)(lambda _, *args: settings.with_sources(*args))
         # Pairs of a key (which parameters are sampled) and its history; the pair used last is at the end.
         self._histories: list[tuple[Any, History]] = []
 
-    def __reduce__(self) -> tuple[type["Memory"], tuple[()]]:
-        return Memory, ()
+    def __reduce__(self) -> tuple[type["Memory"], tuple[Settings]]:
+        return Memory, (self._settings,)
 
-    def forget(self, gone: Callable[[Any], bool]) -> None:
-        """Forget the histories for whose key ``gone`` is true."""
-        self._histories = [pair for pair in self._histories if not gone(pair[0])]
+    def sampler(self, space: Space, n_objectives: int, n_constraints: int) -> Sampler:
+        """The sampler of a space; if the sources' densities are used, they are fitted once per space."""
+        sampler, self.report = self._fit(jnp.result_type(float), space, n_objectives, n_constraints)
+        return sampler
 
     def history(self, key: Any, trials: Sequence[FrozenTrial], new: Callable[[], "History"]) -> "History":
         """The stored history for ``key`` that fits the trials (of a study or a bracket), or a new one."""
@@ -94,22 +105,6 @@ class History:
         self._settled += takewhile(lambda trial: trial.state.is_finished(), unsettled)
         self._seen = trials
         return self._plan
-
-    def prepare(self, trials: list[FrozenTrial], directions: list[StudyDirection], late: bool) -> bool:
-        """Start to compile the program of the first suggestion; return False if the space may change yet.
-
-        A space with choices is expected to change until the start-up is ``late`` and a trial adds nothing.
-        Only the compiled program is kept, since a suggestion must not depend on an earlier call.
-        """
-        before, space = self._plan, self.plan(trials).space
-        if space is None:
-            return False
-        has_choices = any(isinstance(domain, Categorical) for domains in space.domains for domain in domains)
-        if has_choices and not (late and before is not None and before.space == space):
-            return False
-        names = _names(t.constraints for t in trials if t.state in LEARNED)
-        Session(self._sampler_of(space, len(directions), len(names))).prepare(n_numbers=3)
-        return True
 
     def suggest(
         self, trials: list[FrozenTrial], number: int, directions: list[StudyDirection], seed: int, stream: int

@@ -11,7 +11,7 @@ from optuna.trial import FrozenTrial, TrialState
 from parzax.adapters.optuna.conditions import Presence, explain
 from parzax.adapters.optuna.distributions import Parameter, declared, inferred, nearest_inside
 from parzax.adapters.session import MOST_STEPS, smoothed
-from parzax.space import INACTIVE, Space
+from parzax.space import INACTIVE, Numeric, Space
 
 # A parameter that had more ranges than this is left out of the plan.
 _MOST_RANGES = 2
@@ -40,6 +40,11 @@ class Plan:
         # Optuna's name for this is the relative search space.
         self.distributions = {p.name: p.distribution for p in parameters}
         self._latest, self._ignored, self._undecided = latest, frozenset(ignored), undecided
+
+    @property
+    def has_choices(self) -> bool:
+        """Whether a parameter is categorical."""
+        return any(parameter.choices for parameter in self.parameters)
 
     def agrees_with(self, trials: Sequence[FrozenTrial]) -> bool:
         """Whether some finished trials agree with the plan. If not, a new plan must be made from all trials.
@@ -80,11 +85,11 @@ class Plan:
         reserve = {n: distributions[n].to_external_repr(given[n]) for n in given if n in distributions}
         return _row(self.parameters, reserve | params)
 
-    def at_level(self, level: float) -> np.ndarray:
-        """The row that `Frame.drawn` makes from ``level`` in [0, 1) for every parameter."""
+    def draw(self, level: float) -> dict[str, Any]:
+        """The parameters that `Frame.drawn` makes from ``level`` in [0, 1) for every parameter."""
         assert self.space is not None
         frame = self.space.frame()
-        return frame.decode(frame.drawn(np.full((1, len(frame.parameter)), level)))[0]
+        return self.params(frame.decode(frame.drawn(np.full((1, len(frame.parameter)), level)))[0])
 
     def params(self, row: np.ndarray) -> dict[str, Any]:
         """The active parameters of a row of the space."""
@@ -92,9 +97,9 @@ class Plan:
         return {p.name: p.to_external(x) for p, x in pairs if x == x}
 
 
-def single(name: str, distribution: BaseDistribution, _trials: Sequence[FrozenTrial] = ()) -> Plan:
+def single(parameter: Parameter, _trials: Sequence[FrozenTrial] = ()) -> Plan:
     """The plan of one parameter, whatever the trials had; steps are smoothed, so that programs are shared."""
-    return Plan([inferred(name, distribution)], most=1)
+    return Plan([parameter], most=1)
 
 
 def from_log(trials: Sequence[FrozenTrial], only: Collection[str] | None) -> Plan:
@@ -113,10 +118,11 @@ def from_log(trials: Sequence[FrozenTrial], only: Collection[str] | None) -> Pla
     ]
     values = np.array([_row(usable, trial.params) for trial in trials]).reshape(len(trials), len(usable))
     complete = np.array([trial.state == TrialState.COMPLETE for trial in trials], bool)
-    columns = {
-        p.name: Presence(p.domains[0], nearest_inside(p.domains[0], column), complete)
-        for p, column in zip(usable, values.T, strict=True)
-    }
+    columns = {}
+    for p, column in zip(usable, values.T, strict=True):
+        d = p.domains[0]
+        inside = nearest_inside(column, d.low, d.high, d.step) if isinstance(d, Numeric) else column
+        columns[p.name] = Presence(d, inside, complete)
     conditions, undecided = explain(columns)
     explained = [p for p in usable if p.name in conditions]
     parameters = [replace(p, domains=(replace(p.domains[0], when=conditions[p.name]),)) for p in explained]

@@ -1,5 +1,6 @@
 """A sampler for Optuna that computes with parzax."""
 
+import math
 import secrets
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -11,6 +12,7 @@ import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
+from optuna.samplers._base import _process_constraints_after_trial
 from optuna.trial import FrozenTrial, TrialState
 
 from parzax import _checks
@@ -18,13 +20,13 @@ from parzax.adapters.optuna import plan as plans
 from parzax.adapters.optuna.distributions import Parameter, inferred
 from parzax.adapters.optuna.history import GIVEN_KEY, LEARNED, History, Memory
 from parzax.adapters.optuna.settings import ConstraintsFunc, Preset, Settings, refuse
-from parzax.adapters.optuna.sources import SourceTasks, sources
+from parzax.adapters.optuna.sources import best_rows, sources
+from parzax.adapters.session import prepare
+from parzax.lens.logs.sources import check_log
 from parzax.samplers import tpe
 from parzax.samplers.meta_learning import first_suggestions
 from parzax.space import Space
 
-# Optuna stores the values of `constraints_func` under this key; `FrozenTrial.constraints` reads it.
-_CONSTRAINTS_KEY = "constraints"
 # Number of the random stream of the joint draw. The stream of a single parameter is a hash of its name.
 _JOINT = 0
 
@@ -112,9 +114,9 @@ class TPESampler(BaseSampler):
         **others: Never,
     ) -> None:
         refuse(others, {"multivariate": multivariate, "group": group, "constant_liar": constant_liar})
-        has_sources = source_studies is not None
+        logs = None if source_studies is None else sources(source_studies)
         if n_startup_trials is None:
-            n_startup_trials = first_suggestions(constraints_func is not None) if has_sources else 10
+            n_startup_trials = 10 if logs is None else first_suggestions(constraints_func is not None)
         self._n_startup = _checks.whole_number("n_startup_trials", n_startup_trials, 0)
         seed = secrets.randbits(32) if seed is None else seed
         self._seed = _checks.whole_number("seed", seed, 0, 2**32 - 1)
@@ -124,13 +126,14 @@ class TPESampler(BaseSampler):
         if n_ei_candidates is not None:
             n_ei_candidates = _checks.whole_number("n_ei_candidates", n_ei_candidates, 1)
         options = {"n_candidates": n_ei_candidates, "prior_weight": prior_weight}
-        self._settings = Settings(preset, has_sources, options)
-        if has_sources and not self._n_startup and not self._settings.mixes:
+        self._settings = Settings(preset, options, logs)
+        if logs is not None and not self._n_startup and not self._settings.mixes:
             why = "or the sources are not used, unless the preset mixes their densities"
             raise ValueError(f"n_startup_trials must be positive with source_studies, {why}.")
-        logs = sources(source_studies) if has_sources else {}
-        self._sources = SourceTasks(logs, self._n_startup, self._settings)
-        self._memory = Memory()
+        for name, log in self._settings.sources.items():
+            check_log("source_studies", name, log, log.n_objectives)
+        self._first_rows = best_rows(self._settings.sources.values(), self._n_startup)
+        self._memory = Memory(self._settings)
 
     def reseed_rng(self) -> None:
         """Do nothing: random keys depend on the trial's number, so copies of the sampler never repeat."""
@@ -138,16 +141,23 @@ class TPESampler(BaseSampler):
     @property
     def source_report(self) -> tuple[str, ...]:
         """A line per source study: what was used of it in the space sampled last; empty before that."""
-        return self._sources.report
+        return self._memory.report
 
     def infer_relative_search_space(
         self, study: optuna.Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
         """The parameters that are sampled jointly, conditional ones included; none during the start-up."""
-        self._sources.check(study.study_name, len(study.directions))
+        if study.study_name in self._settings.sources:
+            raise ValueError(
+                f"source_studies: {study.study_name!r} is the name of the study itself; leave it out with "
+                f"parzax.adapters.optuna.sources(storage, exclude={study.study_name!r}), or, if it is a "
+                "different study with the same name, give a dict that names it differently."
+            )
         trials = self._trials(study, trial, refresh=True)
         if self._starting(trials):
-            self._prepare(study, trials)
+            for name, log in self._settings.sources.items():
+                check_log("source_studies", name, log, len(study.directions))
+            self._prepare(trials, len(study.directions))
             return {}
         with self._memory.lock:
             # A copy, because other samplers delete the parameters that they fix from it.
@@ -178,44 +188,28 @@ class TPESampler(BaseSampler):
         self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         """A value of one parameter: random or a source's during start-up, later from a model of it alone."""
-        stream = crc32(param_name.encode()) | 1  # not 0, which is the stream of the joint draw
         trials = self._trials(study, trial)
+        stream = crc32(param_name.encode()) | 1  # not 0, which is the stream of the joint draw
+        parameter = inferred(param_name, param_distribution)
         if self._starting(trials):
-            plan = plans.single(param_name, param_distribution)
-            row = np.array([self._sources.first(self._seed, trial.number, plan.parameters[0])])
-            if np.isnan(row).all():
-                row = plan.at_level(np.random.default_rng([self._seed, trial.number, stream]).random())
-            return plan.params(row)[param_name]
-        key = inferred(param_name, param_distribution)
-        plan_of = partial(plans.single, param_name, param_distribution)
+            value = self._first_value(trial.number, parameter)
+            if not math.isnan(value):
+                return parameter.to_external(value)
+            level = np.random.default_rng([self._seed, trial.number, stream]).random()
+            return plans.single(parameter).draw(level)[param_name]
+        new = partial(History, partial(plans.single, parameter), self._settings.sampler)
         with self._memory.lock:
-            # Histories of earlier ranges of this parameter are deleted.
-            self._memory.forget(lambda k: isinstance(k, Parameter) and k.name == param_name and k != key)
-            history = self._memory.history(key, trials, partial(History, plan_of, self._settings.sampler))
+            history = self._memory.history(parameter, trials, new)
             return history.suggest(trials, trial.number, study.directions, self._seed, stream)[param_name]
 
     def after_trial(
         self, study: optuna.Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
-        """Store the trial's constraint values.
-
-        Raises:
-            TypeError, ValueError: constraint values that are no sequence of numbers, or NaN.
-        """
+        """Store the trial's constraint values as Optuna's samplers do; ValueError for what are no numbers."""
         self._memory.local.snapshot = None
-        if self._constraints_func is None or state not in LEARNED:
-            return
-        returned = self._constraints_func(trial)
-        try:
-            if isinstance(returned, str):
-                raise TypeError
-            constraints = tuple(map(float, returned))
-        except (TypeError, ValueError) as error:
-            what = f"constraints_func must return a sequence of numbers, got {returned!r}"
-            raise TypeError(f"{what} for trial {trial.number}.") from error
-        if any(map(np.isnan, constraints)):
-            raise ValueError(f"constraints_func returned NaN for trial {trial.number}: {constraints!r}.")
-        study._storage.set_trial_system_attr(trial._trial_id, _CONSTRAINTS_KEY, constraints)
+        if self._constraints_func is not None:
+            with _checks.explain(f"constraints_func, trial {trial.number}"):
+                _process_constraints_after_trial(self._constraints_func, study, trial, state)
 
     def _trials(self, study: optuna.Study, trial: FrozenTrial, *, refresh: bool = False) -> list[FrozenTrial]:
         """The study's trials, read from the storage once per trial and thread."""
@@ -229,19 +223,34 @@ class TPESampler(BaseSampler):
         learned = (trial for trial in trials if trial.state in LEARNED)
         return len(list(islice(learned, self._n_startup))) < self._n_startup
 
-    def _prepare(self, study: optuna.Study, trials: list[FrozenTrial]) -> None:
-        """Compile in the background once a trial is finished; see `History.prepare`."""
-        learned = sum(trial.state in LEARNED for trial in trials)
-        # With source tasks the densities of the sources would have to be fitted first.
-        if self._settings.mixes or not learned:
+    def _first_value(self, number: int, parameter: Parameter) -> float:
+        """The native value that trial ``number`` takes from a good row of the sources; NaN for no value."""
+        if number >= len(self._first_rows):
+            return math.nan
+        # Each trial number has a different row, so trials that run at the same time differ.
+        row = self._first_rows[np.random.default_rng(self._seed).permutation(len(self._first_rows))[number]]
+        value = parameter.to_native(row[parameter.name]) if parameter.name in row else math.nan
+        return math.nan if parameter.domains[0].outside(np.asarray(value)) else value
+
+    def _prepare(self, trials: list[FrozenTrial], n_objectives: int) -> None:
+        """Compile the program of the first suggestion in the background, once the space is probably complete.
+
+        It is expected to change until half of the start-up if it has choices. A suggestion does not depend on
+        this call.
+        """
+        finished = [trial for trial in trials if trial.state in LEARNED]
+        # If sources are mixed in, their densities would have to be fitted first.
+        if self._settings.mixes or self._memory.prepared or not finished:
             return
         with self._memory.lock:
-            if not self._memory.prepared:
-                history, late = self._joint(None, trials), learned >= self._n_startup // 2
-                self._memory.prepared = history.prepare(trials, study.directions, late)
+            plan = self._joint(None, trials).plan(trials)
+            if plan.space is not None and (not plan.has_choices or len(finished) >= self._n_startup // 2):
+                self._memory.prepared = True
+                constraints = {name for trial in finished for name in trial.constraints}
+                prepare(self._memory.sampler(plan.space, n_objectives, len(constraints)), n_numbers=3)
 
     def _joint(self, only: tuple[str, ...] | None, trials: Sequence[FrozenTrial]) -> History:
         """The history of the parameters that are sampled jointly, or of some of them."""
         plan_of = plans.from_log if self._space is None else partial(plans.from_space, self._space)
-        new = partial(History, partial(plan_of, only=only), self._sources.sampler)
+        new = partial(History, partial(plan_of, only=only), self._memory.sampler)
         return self._memory.history(only, trials, new)

@@ -11,7 +11,7 @@ from optuna.trial import FrozenTrial
 from parzax import _checks
 from parzax.acquisition import Relative
 from parzax.lens.logs import Observations
-from parzax.meta import AbstractTaskWeights, MixedSmoothing
+from parzax.meta import MixedSmoothing
 from parzax.meta.sources import source_rows
 from parzax.samplers import RandomStart, Sampler, meta_learn_tpe, tpe
 from parzax.samplers.presets import GUESSES
@@ -32,12 +32,6 @@ OPTUNAS = {
     "n_startup": "use n_startup_trials",
     "n_candidates": "use n_ei_candidates",
 }
-# Arguments of Optuna's sampler that cannot be False.
-_ALWAYS = {
-    "multivariate": "parameters are always sampled jointly",
-    "group": "conditional parameters are always sampled jointly",
-    "constant_liar": "running trials always count as bad (the group above)",
-}
 # Parts of the presets.
 _PARTS = [name for name, p in signature(meta_learn_tpe).parameters.items() if p.kind is p.KEYWORD_ONLY]
 _PARTS.remove("directions")
@@ -46,9 +40,11 @@ _HOMES = {"n_candidates": "proposal", "prior_weight": "smoothing"}
 
 
 class Settings:
-    """A preset; a study adds its numbers of objectives and constraints, and perhaps source tasks."""
+    """A preset, and perhaps source tasks; a study adds its numbers of objectives and constraints."""
 
-    def __init__(self, preset: Preset, has_sources: bool, options: Mapping[str, Any]) -> None:
+    def __init__(
+        self, preset: Preset, options: Mapping[str, Any], sources: Mapping[str, Observations] | None = None
+    ) -> None:
         """Raise for a wrong preset and for wrong options; an option of None is left to the preset."""
         _checks.instance("preset", preset, Callable, "a function such as parzax.tpe")
         function, given = partial(preset).func, dict(partial(preset).keywords)
@@ -57,42 +53,31 @@ class Settings:
             if value is not None:
                 part = _HOMES[option]
                 if part not in parameters:
-                    raise TypeError(
-                        f"preset got an unexpected keyword argument {part!r}, which has {option}."
-                    )
+                    raise TypeError(f"preset has no argument {part!r}, which {option} is a part of.")
                 given[part] = replace(given.get(part, parameters[part].default), **{option: value})
+        self.sources = {} if sources is None else sources
         # Whether the preset takes source tasks and mixes the sources' densities into the study's density.
         self.mixes = "sources" in parameters
-        if has_sources and function is tpe:  # beside sources `tpe` has the score of `meta_learn_tpe`
+        if sources is not None and function is tpe:  # beside sources `tpe` has the score of `meta_learn_tpe`
             given.setdefault("acquisition", Relative())
         if self.mixes and "start" in parameters:
             given["start"] = RandomStart(0)  # the Optuna sampler itself chooses the first trials
         self._preset = self._alone = partial(preset, **given)
-        try:
-            bound = signature(function).bind_partial(**given)
-        except TypeError as error:
-            raise TypeError(f"preset {error}.") from error
         if self.mixes:
-            bound.apply_defaults()
-            if not has_sources:
+            arguments = {name: p.default for name, p in parameters.items()} | given
+            if sources is None:
                 remedy = "give some, or use another preset, such as parzax.tpe"
                 raise TypeError(f"preset compares source studies, but there are no source_studies; {remedy}.")
             # Only parzax's own presets have this argument.
-            if bound.arguments.get("task_weights", True) is None:
+            if arguments.get("task_weights", True) is None:
                 raise TypeError(
                     "preset compares source studies, but without task_weights they give the first trials "
                     "alone: use parzax.tpe, or functools.partial(parzax.meta_learn_tpe, "
                     "task_weights=parzax.meta.Stacking())."
                 )
-            # They are used when the first trial asks for a value, so they are checked here.
-            if (most := bound.arguments.get("max_candidates")) is not None:
-                _checks.whole_number("max_candidates", most, 1)
-            if "task_weights" in bound.arguments:
-                rule = bound.arguments["task_weights"]
-                _checks.instance("task_weights", rule, AbstractTaskWeights, "a rule of parzax.meta")
             # The parts of the same preset without sources.
-            shared = bound.arguments.keys() & signature(tpe).parameters.keys() & set(_PARTS)
-            self._alone = partial(tpe, **{name: bound.arguments[name] for name in shared})
+            shared = arguments.keys() & signature(tpe).parameters.keys() & set(_PARTS)
+            self._alone = partial(tpe, **{name: arguments[name] for name in shared})
         self.sampler(Space({"x": Float(0, 1)}), 1, 0)
 
     def sampler(self, space: Space, n_objectives: int, n_constraints: int) -> Sampler:
@@ -101,13 +86,13 @@ class Settings:
         return replace(sampler, start=RandomStart(0))
 
     def with_sources(
-        self, logs: Mapping[str, Observations], space: Space, n_objectives: int, n_constraints: int
+        self, space: Space, n_objectives: int, n_constraints: int
     ) -> tuple[Sampler, tuple[str, ...]]:
         """The sampler of a study with sources, and a line per source on what could be used of it."""
+        logs = self.sources
         if not self.mixes:
             # Sources that are used only for the first trials need not have the study's constraints.
-            rows = source_rows(logs, space, n_objectives, 0)
-            report = tuple(task.summary for task in rows)
+            report = tuple(task.summary for task in source_rows(logs, space, n_objectives, 0))
             return self.sampler(space, n_objectives, n_constraints), report
         if not n_constraints:  # constraints may also be unknown so far
             logs = {name: replace(log, constraints=None) for name, log in logs.items()}
@@ -124,11 +109,10 @@ def refuse(others: Mapping[str, Any], always: Mapping[str, bool]) -> None:
         part = f"{name}=..." if name in _PARTS else GUESSES.get(name, "")
         if name == "directions" or not part:
             raise TypeError(f"{name} is no argument.")
-        preset = "parzax.tpe"
-        if part.split("=")[0] not in signature(tpe).parameters:
-            preset = "parzax.meta_learn_tpe, task_weights=parzax.meta.Stacking()"
+        is_of_tpe = part.split("=")[0] in signature(tpe).parameters
+        preset = "parzax.tpe" if is_of_tpe else "parzax.meta_learn_tpe, task_weights=parzax.meta.Stacking()"
         remedy = f"TPESampler(preset=functools.partial({preset}, {part}))"
         raise TypeError(f"{name} is a setting of the preset: {remedy}.")
     for name, value in always.items():
         if not _checks.flag(name, value):
-            raise ValueError(f"{name}=False is not possible: {_ALWAYS[name]}; leave it out.")
+            raise ValueError(f"{name}=False is not possible: the sampler always behaves as with {name}=True.")

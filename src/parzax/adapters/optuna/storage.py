@@ -1,6 +1,5 @@
 """Optuna's sqlite and journal files, read and never written to."""
 
-import json
 import re
 import shutil
 import sqlite3
@@ -8,12 +7,12 @@ import tempfile
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote
 
 import optuna
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
-from optuna.storages.journal import BaseJournalBackend
+from optuna.storages.journal import JournalFileBackend
 
 from parzax import _checks
 
@@ -100,9 +99,9 @@ def _opened(path: str | Path) -> Iterator[BaseStorage]:
     try:
         with open_storage(path) as storage:
             yield storage
-    except ValueError:
-        raise
-    except Exception as error:  # sqlite3, SQLAlchemy, Alembic and Optuna each raise their own kinds
+    except Exception as error:  # sqlite3, SQLAlchemy, Alembic, json and Optuna each raise their own kinds
+        if type(error) is ValueError:
+            raise
         cause = error.__cause__ or error
         first_line = (str(cause).splitlines() or [""])[0]
         message = f"cannot read {name} as an Optuna storage: {type(cause).__name__}: {first_line}"
@@ -121,12 +120,11 @@ def file_path(path: str | Path) -> Path:
     text = str(path)
     if url := _SQLITE_URL.match(text):
         return Path(text[url.end() :].partition("?")[0])
-    if text.startswith("sqlite:"):
-        # A Path merges the slashes of a URL, so an absolute path cannot be told from a relative one.
-        remedy = "give it as text, sqlite:///study.db (relative) or sqlite:////data/study.db (absolute)"
-        raise ValueError(f"{text!r} is no sqlite URL; {remedy}.")
-    if "://" in text:
-        raise ValueError(f"{text!r} is not a file; for another storage pass what optuna.load_study returns.")
+    # A Path merges the slashes of a URL, so an absolute path cannot be told from a relative one.
+    if "://" in text or text.startswith("sqlite:"):
+        kinds = "sqlite:///study.db (relative) and sqlite:////data/study.db (absolute) are, as text"
+        remedy = "for another storage pass what optuna.load_study returns"
+        raise ValueError(f"{text!r} is no sqlite URL; {kinds}; {remedy}.")
     return Path(text)
 
 
@@ -214,30 +212,5 @@ def _check_tables(path: Path, uri: str) -> None:
 
 
 def _journal(path: Path) -> AbstractContextManager[BaseStorage]:
-    return nullcontext(JournalStorage(_ReadOnlyJournal(path)))
-
-
-class _ReadOnlyJournal(BaseJournalBackend):
-    """The operations in a journal file as it is now: no lock, no snapshot, no writing."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._logs: list[dict[str, Any]] = []
-        lines = path.read_bytes().rstrip().split(b"\n")
-        for number, line in enumerate(lines, start=1):
-            try:
-                log = json.loads(line)
-            except ValueError as error:
-                # a last line that is cut off: the writer was stopped, or is writing now
-                if number == len(lines):
-                    break
-                raise ValueError(f"{str(path)!r}, line {number} is not JSON: {error}.") from error
-            if not isinstance(log, dict) or "op_code" not in log:
-                raise ValueError(f"{str(path)!r}, line {number} is not an operation of an Optuna journal.")
-            self._logs.append(log)
-
-    def read_logs(self, log_number_from: int) -> list[dict[str, Any]]:
-        return self._logs[log_number_from:]
-
-    def append_logs(self, logs: list[dict[str, Any]]) -> None:
-        raise PermissionError(f"{str(self._path)!r} is open for reading only.")
+    # Optuna locks the file only to write, and leaves out a last line that is cut off.
+    return nullcontext(JournalStorage(JournalFileBackend(str(path))))

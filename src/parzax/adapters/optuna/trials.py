@@ -15,17 +15,17 @@ from optuna.trial import FrozenTrial, TrialState
 from parzax import _checks
 from parzax._checks import Direction
 from parzax._words import plural
-from parzax.adapters.optuna.distributions import domain_of, moving_bounds, nearest_inside, regimes_of
+from parzax.adapters.optuna.distributions import domain_of, nearest_inside, regimes_of
 from parzax.adapters.optuna.storage import StudyRecord, read_study, recorded
 from parzax.lens.logs import Observations
-from parzax.space import INACTIVE, Categorical, Recorded, Space, Varying
+from parzax.space import INACTIVE, Categorical, Numeric, Recorded, Space, Varying
 from parzax.space.conditions import choice_key, choice_label
 
 Target = Callable[[FrozenTrial], float]
 
 
 def observations(
-    study: Study | str | Path,
+    study: Study | StudyRecord | str | Path,
     study_name: str | None = None,
     *,
     failed: str = "drop",
@@ -42,7 +42,8 @@ def observations(
     ``bounds`` of the rows are the bounds of the trials.
 
     Args:
-        study: a study, or the path of an sqlite or journal file, which is opened read-only.
+        study: a study, or its trials as a `parzax.adapters.optuna.storage.StudyRecord`, or the path of an
+            sqlite or journal file, which is opened read-only.
         study_name: which study of a file; not needed if there is only one.
         failed: "drop" keeps only COMPLETE trials. "worst" also keeps FAIL and PRUNED trials and ranks them
             last. Running and waiting trials are always left out.
@@ -77,25 +78,13 @@ def observations(
     Observations(20 rows, 1 parameter, minimize)
     """
     _checks.instance("target", target, (Callable, type(None)), "a function of a trial")
-    _checks.instance("study", study, (Study, str, Path), "an optuna.Study or the path of a file")
-    if isinstance(study, Study) and study_name is not None:
+    _checks.instance("study", study, (Study, StudyRecord, str, Path), "an optuna.Study or the path of a file")
+    if isinstance(study, (Study, StudyRecord)) and study_name is not None:
         raise ValueError(f"study_name={study_name!r} chooses within a file; study is a Study already.")
-    record = recorded(study) if isinstance(study, Study) else read_study(study, study_name)
     if direction is not None and target is None:
         raise TypeError("direction needs target; without target the study's own directions apply.")
-    return observations_from_trials(record, failed=failed, pruned=pruned, target=target, direction=direction)
-
-
-def observations_from_trials(
-    study: StudyRecord,
-    *,
-    failed: str = "drop",
-    pruned: str | None = None,
-    target: Target | None = None,
-    direction: Direction | None = None,
-) -> Observations:
-    """The rows of a study's trials; see `parzax.adapters.optuna.observations`."""
-    trials, directions, names = study
+    record = read_study(study, study_name) if isinstance(study, (str, Path)) else study
+    trials, directions, names = recorded(record) if isinstance(record, Study) else record
     pruned = failed if pruned is None else _checks.one_of("pruned", pruned, ("drop", "worst"))
     fates = {TrialState.FAIL: _checks.one_of("failed", failed, ("drop", "worst")), TrialState.PRUNED: pruned}
     kept_states = (TrialState.COMPLETE, *(state for state, fate in fates.items() if fate == "worst"))
@@ -189,25 +178,30 @@ def _read_column(name: str, trials: Sequence[FrozenTrial]) -> tuple[Any, ...]:
         out[rows] = values
         return out
 
-    distributions = [trials[i].distributions[name] for i in rows]
+    distributions: list[Any] = [trials[i].distributions[name] for i in rows]
     external = [trials[i].params[name] for i in rows]
-    regimes, regime, reordered, n_pooled = regimes_of(distributions)
-    unconditional = len(rows) == len(trials) and len(regimes) == 1 and not n_pooled
+    regimes, regime, reordered = regimes_of(distributions)
+    n_kinds = sum(isinstance(distribution, Varying) for distribution in regimes)
+    n_pooled = np.count_nonzero(regime >= len(regimes) - n_kinds)
+    unconditional = len(rows) == len(trials) and len(regimes) == 1 and not n_kinds
     domains = tuple(domain_of(d, () if unconditional else (Recorded(),)) for d in regimes)
-    moves = np.array([isinstance(domain, Varying) for domain in domains])
     if all(isinstance(domain, Categorical) for domain in domains):
         external = [_code(domains[i], choice) for i, choice in zip(regime.tolist(), external, strict=True)]
     elif any(isinstance(domain, Categorical) for domain in domains):
         raise ValueError("is categorical in some trials and numeric in others; use two parameters.")
     given = np.array(external, dtype=np.float64)
-    values = given.copy()
-    bounds = moving_bounds(distributions, moves[regime], values)
+    values, bounds = given.copy(), np.full((len(rows), 2), math.nan)
     for i, domain in enumerate(domains):
-        values[regime == i] = nearest_inside(domain, values[regime == i])
+        here = np.flatnonzero(regime == i)
+        if isinstance(domain, Varying):
+            bounds[here] = [(distributions[row].low, distributions[row].high) for row in here.tolist()]
+            values[here] = nearest_inside(given[here], bounds[here, 0], bounds[here, 1], domain.step)
+        elif isinstance(domain, Numeric):
+            values[here] = nearest_inside(given[here], domain.low, domain.high, domain.step)
     n_moved = np.count_nonzero(values != given)
     choices = chain.from_iterable(getattr(distribution, "choices", ()) for distribution in regimes)
     relabelled = any(isinstance(choice_label(c), str) and not isinstance(c, str) for c in choices)
-    n_kinds, outside = sum(moves.tolist()), plural(int(n_moved), "value")
+    outside = plural(int(n_moved), "value")
     notes = {
         ": the same choices in another order count as one domain": reordered,
         f": {n_pooled} domains were seen in one trial each; together they count as one that moves"

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Num, Shaped
 
-from parzax._numerics import masked_logsumexp
+from parzax._numerics import weighted_logsumexp
 from parzax.kernels.bandwidth.rule import PRIOR_SCALE, AbstractClipped, Setting
 from parzax.kernels.bandwidth.scott import Scott
 from parzax.kernels.shapes import Scalar
@@ -133,7 +133,7 @@ def leave_one_out_log_likelihood(
         # A sum over the other rows would round differently for each row.
         rest = total - jnp.minimum(w, 1)
         alone = ~(others > 0).any()
-        log_prob = masked_logsumexp(density, others) - jnp.log(jnp.where(alone, 1, rest))
+        log_prob = weighted_logsumexp(density[None], others)[0] - jnp.log(jnp.where(alone, 1, rest))
         return w * jnp.where((w > 0) & ~alone, log_prob, 0)
 
     rows = (index[: position.shape[0]], position, frequency)

@@ -23,9 +23,9 @@ from parzax.lens.cli.writing import Writer, progress, say
 from parzax.lens.logs import Observations
 from parzax.lens.results import compare, cond_ped_anova, interactions
 from parzax.lens.results.counted import analyse_counts
-from parzax.lens.results.resampling import SHUFFLES, choose_counts, default_shuffles
 from parzax.lens.results.result import Method
 from parzax.lens.results.targets import objective_index, ranked
+from parzax.lens.results.uncertainty import choose_counts
 
 MAX_LEVELS = 10_000
 # How importances are computed, by the names of --estimator.
@@ -79,9 +79,8 @@ def _importance(logs: list[Path], levels: Any, how: dict[str, Any], args: Namesp
     obs = read_log(logs[0], args) if counted is None else counted[0]
     with progress("compiling and computing"), jax.enable_x64(True):
         if counted is not None:
-            n_shuffles = 0 if args.resamples == 0 else default_shuffles(SHUFFLES, len(obs.space))
             _, goal = ranked(obs, 0, None, [], raw=False)
-            return [analyse_counts(counted[1], obs.report, goal, method, n_shuffles)]
+            return [analyse_counts(counted[1], obs.report, goal, method, tested=args.resamples is None)]
         asked = [str(i) for i in range(obs.n_objectives)] if args.objective == "all" else [args.objective]
         how = choose_counts(obs, args.resamples) | how
         return [cond_ped_anova(obs, levels, objective=objective_of(name, obs), **how) for name in asked]

@@ -7,32 +7,22 @@ from pathlib import Path
 from typing import Any
 
 from parzax import _checks
-from parzax._words import plural
 from parzax.importance import Counts, Grid
 from parzax.lens.cli.reading import asking, table_arguments
 from parzax.lens.cli.writing import progress, say
 from parzax.lens.logs import Observations
 from parzax.lens.logs.groups import find_groups
-from parzax.lens.logs.inference import describe_range
-from parzax.lens.logs.large import UnfitRowError, count, count_rows_of, scan, widen
-from parzax.lens.tables.files import find_files
-from parzax.lens.tables.frames import open_table
-from parzax.lens.tables.roles import bare_name
-from parzax.space import Float, Int
+from parzax.lens.logs.large import count, loss_of, scan, total
+from parzax.lens.tables.files import find_files, open_table
+from parzax.lens.tables.formats import bare_name
 
 # Rows up to which a log is read into memory; and rows that say what the columns are.
 _IN_MEMORY, _SAMPLE = 1 << 21, 1 << 17
 # The level if none is given, which leaves enough rows of so many.
 _LEVEL = 0.1
-# Options that need the rows, and the values that do not.
-_UNFIT: dict[str, Any] = {
-    **dict.fromkeys(
-        ("filter", "constraints", "seed", "group", "trial", "step", "per_trial", "pruned", "study")
-    ),
-    "failed": "drop",
-    "rows": "all",
-    "objective": "0",
-}
+# Options that need the rows if they have another value than this.
+_NONE = ["filter", "constraints", "seed", "group", "trial", "step", "per_trial", "pruned", "study"]
+_USUAL = dict.fromkeys(_NONE) | {"failed": "drop", "rows": "all", "objective": "0"}
 
 
 def count_log(
@@ -42,55 +32,52 @@ def count_log(
 
     The observations that are returned have a sample of the rows, and the report of the whole log.
     """
-    unfit = [name for name, usual in _UNFIT.items() if getattr(args, name) != usual]
-    if unfit or args.resamples or len(args.target or ()) > 1 or not _is_large(path):
+    options = {name: getattr(args, name) for name in _USUAL}
+    if options != _USUAL or args.resamples or len(args.target or ()) > 1 or not _is_large(path):
         return None
     parts = scan(str(path))
-    with progress(f"reading {path}"), _checks.explain(f"{str(path)!r} cannot be read as one table"):
-        table = open_table(sample := _sample(parts))
+    with progress(f"reading {path}"):
+        table = open_table(sample := _sample(path, parts))
     with asking(path, args):
         obs = Observations.from_dataframe(table, **table_arguments(table, args))
     if why := _why_rows(obs, sample.columns):
         say(f"parzax: note: all rows are read into memory, because {why}", file=sys.stderr)
         return None
-    (target,), (direction,), n = obs.report.objectives, obs.report.direction, count_rows_of(parts)
-    space = widen(obs.space, parts) if args.space is None else obs.space
-    options = {"directions": direction, "grid": grid}
-    try:
-        counts = count(str(path), space, target, levels or [_LEVEL], region, **options)
-    except UnfitRowError as error:
-        source = f"The space was inferred from a sample of {plural(table.n, 'row')}"
-        remedy = f" {source}; give the real one: --space space.json." if args.space is None else ""
-        raise ValueError(f"{error}{remedy}") from error
-    ranges = [(name, space[name][0]) for name in space.names]
-    texts = [f"{name}: {describe_range(d)}" for name, d in ranges if isinstance(d, Float | Int)]
-    notes = (f"bounds of all {n} rows: {'; '.join(texts)}",) * (args.space is None and bool(texts))
-    notes += (f"kinds, choices and repeats were looked for in {plural(table.n, 'row')}",)
-    inferred = obs.report.inferred + notes
-    n_failed = n - count_rows_of(parts, target, direction)
-    report = replace(obs.report, inferred=inferred, n_rows=n, n_failed=n_failed)
-    return replace(obs, space=space, report=report), counts
+    (target,), (direction,), n = obs.report.objectives, obs.report.directions, total(parts)
+    source = f"the space is that of {table.n} rows, and --space gives the real one"
+    with _checks.explain(repr(str(path)) if args.space else source, ValueError):
+        options = {"directions": direction, "grid": grid}
+        counts = count(str(path), obs.space, target, levels or [_LEVEL], region, **options)
+    note = f"bounds are those of all {n} rows; kinds, choices and repeats were looked for in {table.n} rows"
+    inferred, n_failed = (*obs.report.inferred, note), n - total(parts, loss_of(target, direction))
+    return replace(obs, report=replace(obs.report, inferred=inferred, n_rows=n, n_failed=n_failed)), counts
 
 
 def _is_large(path: Path) -> bool:
     """Whether the files are Parquet, with many rows by their footers."""
-    if not path.is_dir() and "parquet" not in str(path).lower() and ".pq" not in str(path).lower():
-        return False
     files = find_files(path)
-    if any(file.suffix.lower() not in (".parquet", ".pq") for file in files):
+    if {file.suffix.lower() for file in files} - {".parquet", ".pq"}:
         return False
     parquet = _checks.optional("pyarrow.parquet", "Reading Parquet files", "dataframe")
     with _checks.explain(f"{str(path)!r} cannot be read as parquet", (OSError, ValueError)):
         return sum(parquet.read_metadata(file).num_rows for file in files) > _IN_MEMORY
 
 
-def _sample(parts: dict[str, Any]) -> Any:
-    """The first rows of all parts."""
+def _sample(path: Path, parts: dict[str, Any]) -> Any:
+    """The first rows of all parts, and the rows with the smallest and the largest number of each column."""
     import polars as pl
 
-    heads = [lazy.head(max(1, _SAMPLE // len(parts))) for lazy in parts.values()]
-    with _checks.explain("their columns differ", pl.exceptions.PolarsError):
-        return pl.concat(heads, how="diagonal_relaxed").collect(engine="streaming")
+    with _checks.explain(f"{str(path)!r} cannot be read as one table", pl.exceptions.PolarsError):
+        log = pl.concat(parts.values(), how="diagonal_relaxed")
+        heads = [lazy.head(max(1, _SAMPLE // len(parts))) for lazy in parts.values()]
+        sample = pl.concat(heads, how="diagonal_relaxed").collect(engine="streaming")
+        numbers = pl.selectors.numeric().cast(pl.Float64).fill_nan(None)
+        ends = pl.concat([log.select(numbers.min()), log.select(numbers.max())]).collect(engine="streaming")
+        beyond = [
+            pl.col(name) == end for name in ends.columns for end in {*ends[name]} - {None, *sample[name]}
+        ]
+        rows = log.filter(pl.any_horizontal(pl.lit(False), *beyond)).collect(engine="streaming")
+    return pl.concat([sample, rows], how="diagonal_relaxed")
 
 
 def _why_rows(obs: Observations, columns: list[str]) -> str:

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from parzax.lens.tables.columns import Column, Table, number_of
-from parzax.lens.tables.roles import bare_name, suggest
+from parzax.lens.logs.columns import Column, number_of
+from parzax.lens.tables.formats import bare_name
+from parzax.lens.tables.table import Table, suggest
 
 _EQUAL = {"==": operator.eq, "!=": operator.ne}
 _OPERATORS = {**_EQUAL, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}

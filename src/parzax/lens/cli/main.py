@@ -124,12 +124,10 @@ def _add_importance(add: Any) -> None:
     """
     _add_log(add)
     _add_estimation(add)
-    _add_levels(add)
-    drawn = "a sweep over the levels, or bars, regimes or good values at the level nearest to 0.1"
-    text = f"{drawn}, of the most important parameter (bars for one level, sweep for several)"
-    add("--plot-kind", choices=_KINDS, help=text)
     add("--plot", type=Path, metavar="out.png", help="write: figure")
-    _add_tables(add, "parameter")
+    kinds = "sweep over the levels; or bars, regimes, good values at the level shown first"
+    add("--plot-kind", choices=_KINDS, help=f"{kinds} (bars for one level, sweep for several)")
+    _add_output(add, "parameter")
     add("--npz", type=Path, metavar="out.npz", help="write: everything, for ImportanceResult.load")
     add("--write-space", type=Path, metavar="space.json", help="write: the search space, given or inferred")
 
@@ -141,10 +139,8 @@ def _add_report(add: Any) -> None:
     """
     _add_log(add)
     _add_estimation(add)
-    name = "report.html"
-    add("-o", "--out", type=Path, default=Path(name), metavar=name, help=f"the page ({name})")
-    text = "levels of the slider (0.02:0.98:0.02, below the region's)"
-    add("--level", metavar="LEVELS", help=text)
+    add("-o", "--out", type=Path, default=Path("report.html"), metavar="FILE", help="the page (report.html)")
+    add("--level", metavar="LEVELS", help="levels of the slider (0.02:0.98:0.02, below the region's)")
     add("--title", metavar="TEXT", help="title of the page (the name of the file)")
     add("--date", metavar="TEXT", help="date on the page (today)")
 
@@ -155,11 +151,10 @@ def _add_interactions(add: Any) -> None:
     parzax interactions study.db --level 0.3
     """
     _add_log(add)
-    _add_levels(add)
     text = "draws from the null for p-values; 0: none (1000, or 20 for each pair)"
     add("--draws", type=partial(_whole_number, 0), metavar="N", help=text)
     add("--plot", type=Path, metavar="out.png", help="write: a map of the pairs")
-    _add_tables(add, "pair")
+    _add_output(add, "pair")
 
 
 def _add_compare(add: Any) -> None:
@@ -170,18 +165,15 @@ def _add_compare(add: Any) -> None:
     _add_log(add, "LOG_A", n_studies="+")
     add("other", metavar="LOG_B", nargs="?", help="the other log (none: the halves of the first)")
     _add_estimation(add, n_samples=1000)
-    _add_levels(add)
-    _add_tables(add, "parameter")
+    _add_output(add, "parameter")
 
 
-def _add_levels(add: Any) -> None:
-    nearest = "0.1, or the nearest that leaves more than ten rows on both sides"
-    text = f"part of the rows that counts as the best: 0.1, or 0.1,0.5, or 0.01:0.99:0.01 ({nearest})"
+def _add_output(add: Any, entry: str) -> None:
+    """Add the options that say at which levels what is printed or written."""
+    usual = "0.1, or the nearest that leaves more than ten rows on both sides"
+    text = f"part of the rows that counts as the best: 0.1, or 0.1,0.5, or 0.01:0.99:0.01 ({usual})"
     add("--level", metavar="LEVELS", help=text)
     add("--verbose", action="store_true", help="print also how the log was read and the numbers were made")
-
-
-def _add_tables(add: Any, entry: str) -> None:
     add("--json", type=Path, metavar="out.json", help="write: sentences, advice and the numbers as records")
     add("--csv", type=Path, metavar="out.csv", help=f"write: one line per seed, level and {entry}")
 
@@ -207,10 +199,8 @@ def _add_log(add: Any, name: str = "FILE", n_studies: str | None = None) -> None
     add("--drop", metavar="COL", nargs="+", help="columns of a table to leave out")
     add("--trial", metavar="COL", help="column that says to which trial a row belongs")
     add("--step", metavar="COL", help="column that counts the rows of a trial, such as its epochs")
-    text = "which of a trial's rows (such as epochs) count: last, best or all (last)"
-    add("--per-trial", choices=("last", "best", "all"), help=text)
-    text = "column of labels of rows that belong together, such as repeats of a configuration"
-    add("--group", metavar="COL", help=text)
+    add("--per-trial", choices=("last", "best", "all"), help="which of a trial's rows count (last)")
+    add("--group", metavar="COL", help="column of labels, equal for rows that belong together, as repeats do")
     add("--seed", metavar="COL", help="column of seeds: each is one run, and the runs give standard errors")
     add("--constraints", metavar="COL", nargs="+", help="columns of a table that are feasible where <= 0")
     text = "which of several objectives: number or name, all (a table for each) or pareto (their front) (0)"

@@ -5,6 +5,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -14,16 +15,17 @@ import numpy as np
 from parzax import _checks
 from parzax._words import plural
 from parzax.lens._files import UNREADABLE
+from parzax.lens._words import listed
 from parzax.lens.cli.filters import filter_mask
 from parzax.lens.cli.writing import progress
 from parzax.lens.logs import Observations
+from parzax.lens.logs.columns import Column
 from parzax.lens.tables import recognise
-from parzax.lens.tables.columns import Column, Table, listed
 from parzax.lens.tables.doubts import DoubtError
 from parzax.lens.tables.files import KINDS, find_files, kind_of, read_table
-from parzax.lens.tables.objectives import find_directions, find_targets
+from parzax.lens.tables.reading import find_directions, find_targets
 from parzax.lens.tables.records import stack_tables
-from parzax.lens.tables.roles import named_columns, suggest
+from parzax.lens.tables.table import Table, named_columns, suggest
 from parzax.space import Categorical, Space
 from parzax.space.serialization import parse
 
@@ -32,6 +34,8 @@ _REFUSED = (".pkl", ".pickle", ".joblib", ".npy", ".yaml", ".yml", ".pt", ".pth"
 
 # Options that are allowed for tables only.
 _TABLES = ("parameters", "drop", "seed", "constraints", "trial", "step", "per_trial", "group")
+# The adapter of Optuna stands above the lens, and is imported where a file needs it.
+_OPTUNA = "parzax.adapters.optuna"
 # Column that numbers the logs in a table made of several logs.
 _LOG = "parzax: number of the log"
 
@@ -40,9 +44,7 @@ def log_path(text: str) -> Path:
     """The file that the FILE argument names, by its path or by an sqlite URL."""
     if not text.startswith(("sqlite:", "sqlite+")):
         return Path(text)
-    from parzax.adapters.optuna.storage import file_path
-
-    return file_path(text)
+    return import_module(f"{_OPTUNA}.storage").file_path(text)
 
 
 def read_log(path: Path, args: Namespace) -> Observations:
@@ -75,9 +77,7 @@ def _choose_reader(path: Path, args: Namespace) -> Callable[[Path, Namespace], O
     elif suffix in KINDS and not _is_journal(files[0]):
         read, kind, unfit = _from_table, "a table", ("study",)
     else:
-        from parzax.adapters.optuna import is_optuna_file
-
-        if not is_optuna_file(path):
+        if not import_module(f"{_OPTUNA}.storage").is_optuna_file(path):
             raise ValueError(
                 f"{name} is of no known kind: an Optuna sqlite or journal file, .csv, .tsv, .json, .jsonl, "
                 ".parquet, .feather, .arrow (also packed, as .csv.gz, .bz2 or .zip) or .npz; "
@@ -222,16 +222,13 @@ def _table_of_rows(obs: Observations, targets: list[str], objectives: np.ndarray
 
 
 def _from_optuna(path: Path, args: Namespace) -> Observations:
-    import optuna
-
-    from parzax.adapters.optuna.storage import read_study
-    from parzax.adapters.optuna.trials import observations_from_trials
-
+    storage, optuna = import_module(f"{_OPTUNA}.storage"), import_module("optuna")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    study = read_study(path, args.study, "--study")
+    study = storage.read_study(path, args.study, "--study")
     passing = _passing(args.filter, _table_of_trials(study.trials, len(study.directions)), "trial")
     kept = study._replace(trials=list(compress(study.trials, passing)))
-    obs = observations_from_trials(kept, failed=args.failed, pruned=args.pruned)
+    to_observations = import_module(f"{_OPTUNA}.trials").observations
+    obs = to_observations(kept, failed=args.failed, pruned=args.pruned)
     return _reported(obs, len(study.trials), passing)
 
 

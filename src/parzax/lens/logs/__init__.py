@@ -1,4 +1,4 @@
-"""Logs of a search: `Observations`, the reader of tables, level sets, and the encoder on the host."""
+"""Logs of a search: `Observations`, level sets, and the encoder on the host."""
 
 from parzax.lens.logs.observations import Observations as Observations
 from parzax.lens.logs.report import ImportReport as ImportReport

@@ -1,5 +1,11 @@
-"""Bounds that move from row to row: read as arrays, and checked."""
+"""Bounds that move from row to row: read, checked, and put into pools of rows with similar bounds.
 
+For x in [0, c], rows with different c share no grid for x, but one grid for the places x / c. A pool of rows
+with similar c is a regime in Eq. 11 of conditional PED-ANOVA (arXiv 2601.20800). (The paper's Appendix B.2
+suggests fixed intervals; in native units these would give importance to x even if only c matters.)
+"""
+
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -7,10 +13,21 @@ import numpy as np
 
 from parzax import _checks
 from parzax._checks import and_more, axis_label, find_first
+from parzax._words import plural
+from parzax.importance.layout import PLACES, Grid, cell_search, grid_cells, layout
 from parzax.space import Float, Int, Numeric, Ordinal, Space, Varying
 from parzax.space.axes import BOUND_SLACK, STEP_SLACK
 
 Bounds = dict[str, np.ndarray]
+# Numbers with at most this relative difference count as equal.
+_SAME = 1e-9
+# Above this rank correlation of widths and middles, pools are made by width alone.
+_ALIKE = 0.99
+# The pool of the narrowest ranges is halved if their widths differ by more than this factor and each half has
+# this many rows.
+_DIFFERENT, _LEAST_HALF = 2.0, 50
+# Share of a step by which a bound may miss the last step.
+_STEP_SLACK = 1e-6
 
 
 def read_bounds(
@@ -109,19 +126,155 @@ def _check(
             raise ValueError(f"bounds[{name!r}]: {ends}{problem}{and_more(bad & rows)}.")
 
 
-def describe_bounds(space: Space, bounds: Bounds) -> dict[str, str]:
-    """Name -> a sentence about the bounds, for every parameter whose bounds move."""
-    sentences = {}
-    for name in space.names:
-        if not any(isinstance(domain, Varying) for domain in space[name]):
+def assign_pools(codes: np.ndarray, obs: Any, grid: Grid, in_region: np.ndarray) -> dict[str, str]:
+    """Put the rows of domains whose bounds move into pools; return a sentence for each parameter.
+
+    The sentence lists the pools of the first seed.
+
+    Rows outside the region, rows without bounds, and rows whose bounds leave one value get no pool.
+
+    Args:
+        codes: (s, d, rows) `grid_codes` of the observations, padded or not; changed in place.
+        obs: the log, `parzax.Observations`.
+        grid: its ``max_pools`` limits the number of pools.
+        in_region: (s, n) mask of the rows of the region.
+    """
+    where, shape, bounds = layout(obs.space, grid), in_region.shape, obs.bounds or {}
+    weight = np.where(in_region, 1.0 if obs.weight is None else obs.weight.reshape(shape), 0.0)
+    n_cells, find_cells = grid_cells(PLACES, grid)[1], cell_search(PLACES, grid)
+    pooled_rows: dict[str, list[tuple[np.ndarray, ...]]] = {}
+    for block in where.blocks:
+        if not block.varying or block.is_pool:
             continue
-        rows = bounds.get(name, np.full((1, 2), np.nan)).reshape(-1, 2)
-        reach = "and are not given, so its values are not compared"
-        if not np.isnan(rows).all():
-            ends = zip(("low", "high"), np.nanmin(rows, axis=0), np.nanmax(rows, axis=0), strict=True)
-            reach = ", ".join(f"{side} {span_text(low, high)}" for side, low, high in ends)
-        sentences[name] = f"bounds move, {reach}"
-    return sentences
+        name, j = obs.space.names[block.parameter], block.parameter
+        pooled_rows.setdefault(name, [])
+        if name not in bounds or not grid.max_pools:
+            continue
+        # The first pool follows the cell of rows without a pool.
+        domain, start = obs.space[name][block.regime], block.start - where.offsets[j] + block.n_cells
+        here = (obs.regime[..., j].reshape(shape) == block.regime) & (weight > 0)
+        low, high = np.moveaxis(bounds[name].reshape(*shape, 2), -1, 0)
+        place = relative_places(obs.values[..., j].reshape(shape), low, high, domain)
+        for seed in range(shape[0]):
+            rows = np.flatnonzero(here[seed] & ~np.isnan(place[seed]))
+            if len(rows):
+                sides = low[seed, rows], high[seed, rows]
+                pool = find_pools(*_ends(*sides, domain), weight[seed, rows], grid.max_pools)
+                cells = start + pool * n_cells + find_cells(place[seed, rows])
+                codes[seed, j, rows] = cells.astype(codes.dtype)
+                if seed == 0:
+                    pooled_rows[name].append((pool, *sides, weight[seed, rows]))
+    return {name: _describe_pools(rows, shape[0], given=name in bounds) for name, rows in pooled_rows.items()}
+
+
+def relative_places(values: np.ndarray, low: np.ndarray, high: np.ndarray, domain: Varying) -> np.ndarray:
+    """Places of values (n,) between their bounds, from 0 to 1; NaN if the bounds leave one value, or none.
+
+    The place is u = (x - low) / (high - low), computed from logarithms if the domain has a log axis. Stepped
+    values are the centres of cells that fill [0, 1]: low and high are then half a step further out.
+    """
+    start, end = _ends(low, high, domain)
+    length = end - start
+    # A range shorter than a step has one value.
+    single = high - low <= (0.0 if domain.step is None else domain.step * (1 - _STEP_SLACK))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        place = ((np.log(values) if domain.log else values) - start) / np.where(single, np.nan, length)
+    return np.clip(place, 0.0, 1.0)
+
+
+def find_pools(start: np.ndarray, end: np.ndarray, weight: np.ndarray, most: int) -> np.ndarray:
+    """Pool number of each of n rows, from 0 to at most ``most`` - 1.
+
+    Rows with a total weight of n are put into K = n^(1/3) / 2 pools, rounded, of about equal weight; equal
+    ranges stay together. Pools are made by the width of the ranges, or by their middle if all widths are
+    equal. If the rank correlation of width and middle is at most 0.99, fewer pools are made by width, and
+    each is split by middle. This treats both ends of a range alike; for [0, c] the pools are by c. In the
+    pool of the narrowest ranges widths may differ by any factor, so it is halved if it has enough rows.
+
+    Args:
+        start, end: (n,) ends of the ranges on the axis of the domain.
+        weight: (n,) frequency weights, above 0.
+        most: K is between 1 and ``most`` - 1, so that one pool can still be halved.
+    """
+    n_pools = min(max(math.floor(np.cbrt(weight.sum()) / 2 + 0.5), 1), max(most - 1, 1))
+    scale = np.maximum(np.abs(start), np.abs(end)).max()
+    width, middle = (_rank(x, weight, _SAME * scale) for x in (end - start, start / 2 + end / 2))
+    if np.ptp(width) == 0:
+        return _split(middle, n_pools)
+    if np.ptp(middle) == 0 or abs(np.corrcoef(width, middle)[0, 1]) > _ALIKE:
+        pool = _split(width, n_pools)
+        return _halve_narrowest(pool, end - start, weight) if most > 1 else pool
+    n_widths = math.isqrt(n_pools)
+    n_middles, pool = n_pools // n_widths, _split(width, n_widths)
+    inner = np.zeros_like(pool)
+    for number in np.unique(pool):
+        rows = pool == number
+        inner[rows] = _split(_rank(middle[rows], weight[rows], 0.0), n_middles)
+    return pool * n_middles + inner
+
+
+def _halve_narrowest(pool: np.ndarray, width: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Halve the pool of the narrowest ranges, if it has enough rows and its widths differ enough."""
+    first = pool == pool.min()
+    narrow = width[first]
+    if weight[first].sum() < 2 * _LEAST_HALF or narrow.max() <= _DIFFERENT * narrow.min():
+        return pool
+    moved = pool + 1
+    moved[first] = pool.min() + _split(_rank(narrow, weight[first], 0.0), 2)
+    return moved
+
+
+def _ends(low: np.ndarray, high: np.ndarray, domain: Varying) -> tuple[np.ndarray, np.ndarray]:
+    """Ends of the ranges on the axis; for values in steps, the outer ends of the first and last cell."""
+    if domain.step is not None:
+        last = low + domain.step * np.floor((high - low) / domain.step + _STEP_SLACK)
+        low, high = low - domain.step / 2, last + domain.step / 2
+    return (np.log(low), np.log(high)) if domain.log else (low, high)
+
+
+def _rank(x: np.ndarray, weight: np.ndarray, same: float) -> np.ndarray:
+    """Share of the weight below each number, plus half the share at it; 0.5 if all are within ``same``."""
+    if np.ptp(x) <= same:
+        return np.full(len(x), 0.5)
+    _, equal = np.unique(x, return_inverse=True)
+    tied_weight = np.bincount(equal, weight)
+    upto = np.cumsum(tied_weight)
+    return ((upto - tied_weight / 2) / upto[-1])[equal]
+
+
+def _split(ranks: np.ndarray, n: int) -> np.ndarray:
+    """Index of the part that contains each number, if [0, 1] has n equal parts."""
+    return np.minimum((ranks * n).astype(np.int64), n - 1)
+
+
+def _describe_pools(rows: list[tuple[np.ndarray, ...]], n_seeds: int, *, given: bool) -> str:
+    """How values between bounds that move are compared: "... in 2 pools: high 0.1 to 0.5 (20 rows), ...".
+
+    ``rows`` are the pool, low, high and weight of the rows of each domain; ``given`` says whether the log has
+    bounds.
+    """
+    if not rows:
+        return f"bounds move, {'' if given else 'and are not given, '}so its values are not compared"
+    seed = " of the first seed" * (n_seeds > 1)
+    pools = [
+        {"low": low[pool == number], "high": high[pool == number], "weight": weight[pool == number]}
+        for pool, low, high, weight in rows
+        for number in np.unique(pool)
+    ]
+    ends = {side: np.concatenate([pool[side] for pool in pools]) for side in ("low", "high")}
+    fixed = [f"{side} {bounds[0]:.4g}, " for side, bounds in ends.items() if np.ptp(bounds) == 0]
+    moving = [side for side, bounds in ends.items() if np.ptp(bounds) > 0]
+
+    def describe(pool: dict[str, np.ndarray]) -> str:
+        reach = (f"{side} {span_text(pool[side].min(), pool[side].max())}" for side in moving)
+        rows = plural(f"{pool['weight'].sum():.6g}", "row")
+        return f"{' and '.join(reach)} ({rows})".strip()
+
+    n = f"{plural(len(pools), 'pool')}{seed}"
+    return (
+        f"bounds move, {''.join(fixed)}values compared by their places between them in {n}: "
+        f"{', '.join(map(describe, pools))}"
+    )
 
 
 def span_text(low: float, high: float) -> str:

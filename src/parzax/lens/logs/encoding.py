@@ -8,8 +8,8 @@ import numpy as np
 from parzax.importance import Encoded, Grid
 from parzax.importance.encode import encode_seeds
 from parzax.importance.levels import level_sets
+from parzax.lens.logs.bounds import assign_pools
 from parzax.lens.logs.groups import find_groups
-from parzax.lens.logs.pools import assign_pools
 
 
 def encode_log(
@@ -31,26 +31,17 @@ def encode_log(
     weight = None if obs.weight is None else obs.weight.reshape(shape)
     values, regime = (x.reshape(*shape, len(obs.space)) for x in (obs.values, obs.regime))
     encoded = encode_seeds(
-        obs.space, values, regime, losses, ~np.isnan(losses), weight, find_groups(obs),
+        obs.space, values, regime, losses, weight, find_groups(obs),
         levels=tuple(levels.tolist()), region=region, grid=grid, rows=rows, ranks=ranks,
     )  # fmt: skip
     in_region = encoded.level[:, : obs.n] <= len(levels)
-    return encoded, assign_pools(encoded.codes, obs, grid, in_region) if obs.bounds else {}
-
-
-def first_sets(
-    losses: np.ndarray, weight: np.ndarray, levels: np.ndarray, region: float, raw: bool
-) -> np.ndarray:
-    """(s, n) first level set of each row of s logs, for ascending levels; unusable ``losses`` are NaN."""
-    settings = tuple(levels.tolist()), region, raw, False
-    rows = zip(losses, weight, strict=True)
-    return np.stack([level_sets(loss, ~np.isnan(loss) & (w > 0), w, *settings)[0] for loss, w in rows])
+    return encoded, assign_pools(encoded.codes, obs, grid, in_region)
 
 
 def loss_ranks(losses: np.ndarray, rows: int) -> np.ndarray:
     """(s, rows) int32 number of usable rows with a smaller loss; ``rows`` for rows that are left out."""
     ranks = np.full((len(losses), rows), rows, np.int32)
     for rank, loss in zip(ranks, losses, strict=True):
-        places = level_sets(loss, ~np.isnan(loss), None, (0.5,), 1.0, False)[1]
+        places = level_sets(loss, None, (0.5,), 1.0, False)[1]
         rank[: len(loss)] = np.where(np.isnan(loss), rows, places)
     return ranks

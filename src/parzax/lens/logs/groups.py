@@ -23,40 +23,19 @@ def find_groups(obs: Any) -> np.ndarray | None:
     the configuration has an active parameter with continuous values, at least a tenth of the rows are such
     repeats, and there are several configurations.
     """
-    n_seeds, n = math.prod(obs.batch_shape), obs.n
+    *batch, n, d = obs.values.shape
+    n_seeds = math.prod(batch)
     if obs.groups is not None:
         return obs.groups.reshape(n_seeds, n)
     if obs not in _known:
-        _known[obs] = None if _has_few_repeats(obs) else _find_all_repeats(obs)
+        usable = ~np.isnan(obs.losses).all(axis=-1) & (obs.weight is None or obs.weight > 0)
+        values, regime = (x.reshape(n_seeds, n, d) for x in (obs.values, obs.regime))
+        continuous = usable.reshape(n_seeds, n)[..., None] & _continuous(obs.space, regime)
+        repeats = [_find_repeats(*seed) for seed in zip(values, regime, continuous, strict=True)]
+        numbers = [np.arange(n) if seed is None else seed for seed in repeats]
+        alone = all(seed is None for seed in repeats)
+        _known[obs] = None if alone else np.stack(numbers).astype(np.int32)
     return _known[obs]
-
-
-def _has_few_repeats(obs: Any) -> bool:
-    """Whether the values of one parameter alone show that no seed has groups of repeats."""
-    always = [j for j, domains in enumerate(obs.space.domains) if all(d.n_values is None for d in domains)]
-    n_rows = (~np.isnan(obs.losses[..., 0])).sum(axis=-1).min(initial=obs.n)
-    if not always or not n_rows or obs.weight is not None:
-        return False
-    values = obs.values[..., always[0]].reshape(-1, obs.n)
-    return not np.isnan(values).any() and all(_count_repeats(x) < _REPEATED * n_rows for x in values)
-
-
-def _count_repeats(x: np.ndarray) -> int:
-    ordered = np.sort(x)
-    return int((ordered[1:] == ordered[:-1]).sum())
-
-
-def _find_all_repeats(obs: Any) -> np.ndarray | None:
-    """(s, n) numbers of the groups of repeats; None if no seed has enough of them."""
-    n_seeds, n = math.prod(obs.batch_shape), obs.n
-    values, regime = (x.reshape(n_seeds, n, len(obs.space)) for x in (obs.values, obs.regime))
-    usable = ~np.isnan(obs.losses).all(axis=-1) & (obs.weight is None or obs.weight > 0)
-    continuous = usable.reshape(n_seeds, n)[..., None] & _continuous(obs.space, regime)
-    repeats = [_find_repeats(*seed) for seed in zip(values, regime, continuous, strict=True)]
-    if all(numbers is None for numbers in repeats):
-        return None
-    alone = np.arange(n)
-    return np.stack([alone if numbers is None else numbers for numbers in repeats]).astype(np.int32)
 
 
 def describe_groups(groups: np.ndarray | None, losses: np.ndarray, *, raw: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""Domains inferred from the columns of a log, if no space is given."""
+"""Domains inferred from the columns of a log if no space is given, and what their empty cells mean."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -8,8 +8,8 @@ import numpy as np
 
 from parzax import _checks
 from parzax._words import plural, visible
-from parzax.lens.logs.gaps import columns_with_conditions
-from parzax.lens.tables.columns import Column, listed, number_of
+from parzax.lens._words import listed
+from parzax.lens.logs.columns import Column, number_of
 from parzax.space import Categorical, Domain, Float, Int, Ordinal, Recorded, Space
 
 # Largest number of choices of a parameter, and longest text of a label.
@@ -25,10 +25,17 @@ _MOST_LISTED, _ROWS_PER_VALUE = 10, 3
 _MAX_WHOLE = 2.0**53
 # Text is an id if the log has at least this many rows, and at least this share of the texts are different.
 _LEAST_IDS, _NEARLY_ALL = 30, 0.95
+# Rows that are looked at; and different values up to which a column's values are looked at one by one.
+_MOST_ROWS, _MOST_VALUES = 4096, 20
+# Chance of so regular gaps without a condition: for gaps that a column decides exactly, and in part.
+_EXACT, _PARTLY = 0.05, 1e-3
+# Zeros are a choice of their own beside other values if at least this share of the rows has one, and the
+# positive values span this factor.
+_ZEROS, _DECADES = 0.05, 1e3
 
 
 def infer_space(
-    columns: Mapping[str, Column], spelled: Mapping[str, str] | None = None
+    columns: Mapping[str, Column], spelled: Mapping[str, str]
 ) -> tuple[Space, list[str], list[str]]:
     """The space of some columns, sentences on what was inferred, and sentences on columns left out.
 
@@ -41,7 +48,7 @@ def infer_space(
         names = listed([column.name for column in columns.values()])
         raise ValueError(f"none of the columns {names} has a value that is not an id.")
     notes = ["bounds and choices are taken from the data; a space with the real ones is better"]
-    hows = {name: f"; {how}" for name, how in (spelled or {}).items() if how}
+    hows = {name: f"; {how}" for name, how in spelled.items() if how}
     notes += [f"{visible(name)}: {inferred[name][1]}{hows.get(name, '')}" for name in domains]
     left_out = [f"{visible(name)}: {why}" for name, (domain, why) in inferred.items() if domain is None]
     return Space(domains), notes, left_out
@@ -79,6 +86,9 @@ def infer_domain(column: Column, conditional: bool = True) -> tuple[Domain | Non
         and {type(x) for x in column.labels} <= {int, float}
         and len(set(column.labels)) == len(column.labels)
     )
+    if numeric and column.index is not None:
+        whole = all(isinstance(x, int) for x in column.labels)
+        column = replace(column, numbers=column.as_numbers(), labels=(), index=None, integers=whole)
     if not numeric and _is_id(column):
         reason = "different labels, one in nearly every row, like an id or a path"
         return None, f"{len(column.labels)} {reason}"
@@ -105,17 +115,14 @@ def _is_id(column: Column) -> bool:
 
 
 def _infer_numeric(column: Column) -> tuple[Domain, str]:
-    values = column.as_numbers()
+    values = column.numbers
     infinite = np.flatnonzero(np.isinf(values))
     if len(infinite):
         where = f"row {int(column.rows[infinite[0]])} is {float(values[infinite[0]])!r}"
         raise ValueError(f"{where}; leave out such rows, or the column")
     values = values[~np.isnan(values)]
     low, high = float(values.min()), float(values.max())
-    integers = column.integers or column.promoted
-    if column.numbers is None:
-        integers = all(isinstance(x, int) for x in column.labels)
-    integers = integers and max(-low, high) <= _MAX_WHOLE
+    integers = column.integers and max(-low, high) <= _MAX_WHOLE
     # The division prevents overflow.
     log = bool(low > 0 and high / LOG_RATIO >= low and _looks_logarithmic(values / high))
     scale = " on a log scale" * log
@@ -125,14 +132,7 @@ def _infer_numeric(column: Column) -> tuple[Domain, str]:
         what = f"Ordinal, {len(choices)} values ({', '.join(f'{x:.6g}' for x in choices)}){scale}"
         return Ordinal(choices, log=log), what
     kind, bounds = (Int, (int(low), int(high))) if integers else (Float, (low, high))
-    domain = kind(*bounds, log=log)
-    return domain, describe_range(domain)
-
-
-def describe_range(domain: Float | Int) -> str:
-    """The kind, the bounds and the scale of a domain of numbers."""
-    scale = " on a log scale" * domain.log
-    return f"{type(domain).__name__} from {domain.low:.6g} to {domain.high:.6g}{scale}"
+    return kind(*bounds, log=log), f"{kind.__name__} from {bounds[0]:.6g} to {bounds[1]:.6g}{scale}"
 
 
 def _looks_logarithmic(values: np.ndarray) -> bool:
@@ -170,3 +170,88 @@ def _skewness(values: np.ndarray) -> float:
     centred = values - values.mean()
     spread = np.sqrt(np.mean(centred**2))
     return float(np.mean((centred / spread) ** 3)) if spread > 0 else 0.0
+
+
+# --- empty cells ---------------------------------------------------------------------------------
+
+
+def with_gates(columns: Mapping[str, Column], keep: np.ndarray) -> dict[str, Column]:
+    """The columns, with a column of its own for whether a number is given, or is zero.
+
+    A number that is missing in some rows, although no other column says when, is a choice between none and a
+    number; so is one that is often zero and else spread over decades. The new column, such as "wd (zero or
+    not)", stands before that of the number, which is inactive without one. Only rows to ``keep`` (n,) count.
+    """
+    gated: dict[str, Column] = {}
+    explained = columns_with_conditions({name: column.take(keep) for name, column in columns.items()})
+    for name, column in columns.items():
+        gate = None if column.index is not None or name in explained else _gate(column.numbers, keep)
+        if gate is not None:
+            absent, words = gate
+            codes = np.where(column.missing() & ~absent, -1, ~absent)
+            title = f"{name} ({words[0]} or {'not' if words[0] == 'zero' else words[1]})"
+            gated[title] = replace(column, name=title, numbers=None, labels=words, index=codes)
+            column = replace(column, numbers=np.where(absent, np.nan, column.numbers))
+        gated[name] = column
+    return gated
+
+
+def _gate(numbers: np.ndarray, keep: np.ndarray) -> tuple[np.ndarray, tuple[str, str]] | None:
+    """The rows (n,) in which a column of numbers is none or zero, and words for the choice; or None."""
+    missing, zero = np.isnan(numbers), numbers == 0
+    present = numbers[keep & ~missing]
+    if (missing & keep).any():
+        # Empty cells beside a few different numbers are one more choice.
+        many = len(np.unique(present)) > _MOST_LISTED
+        return (missing, ("none", "number")) if many and missing[keep].mean() >= _ZEROS else None
+    positive = present[present > 0]
+    spread = len(positive) and positive.max() >= _DECADES * positive.min() and present.min() == 0
+    often = zero[keep].mean() >= _ZEROS
+    return (zero, ("zero", "other")) if spread and often and len(np.unique(positive)) > _MOST_LISTED else None
+
+
+def columns_with_conditions(columns: Mapping[str, Column]) -> set[str]:
+    """Names of the columns with gaps that another column explains.
+
+    Another column explains the gaps if it has gaps in the same rows, as parameters of one branch do; if its
+    value, or a threshold, decides where the gaps are; or if one of its values comes with gaps alone, in more
+    rows than chance explains. A column whose gaps nothing explains holds empty cells that may be a choice,
+    such as None for scikit-learn's ``class_weight``.
+    """
+    missing = {name: column.missing() for name, column in columns.items()}
+    gaps = {name: mask for name, mask in missing.items() if mask.any() and not mask.all()}
+    if not gaps:
+        return set()
+    n = len(next(iter(gaps.values())))
+    rows = np.unique(np.linspace(0, n - 1, min(n, _MOST_ROWS)).astype(int))
+    gaps = {name: mask[rows] for name, mask in gaps.items()}
+    parents = {name: _values(column, rows) for name, column in columns.items()}
+    return {
+        name
+        for name, mask in gaps.items()
+        if any(name != parent and _explains(*parents[parent], mask) for parent in parents)
+    }
+
+
+def _values(column: Column, rows: np.ndarray) -> tuple[np.ndarray, bool]:
+    """(n,) numbers of the values of some rows, NaN where missing; and whether they are few."""
+    values = column.numbers if column.index is None else np.where(column.index < 0, np.nan, column.index)
+    values = np.asarray(values, np.float64)[rows]
+    return values, len(np.unique(values[~np.isnan(values)])) <= min(_MOST_VALUES, len(rows) // 3)
+
+
+def _explains(values: np.ndarray, few: bool, gap: np.ndarray) -> bool:
+    """Whether the values of one column explain the gaps (n,) of another."""
+    absent = np.isnan(values)
+    if (absent == gap).all():
+        return True
+    if not few:
+        low, high = (values[mask & ~absent] for mask in (gap, ~gap))
+        apart = len(low) and len(high) and (low.max() < high.min() or high.max() < low.min())
+        return bool(apart) and bool(gap[absent].all())
+    _, group = np.unique(values, return_inverse=True)  # all NaN are one value
+    n, empty = np.bincount(group), np.bincount(group, gap)
+    share = gap.mean()
+    if ((empty == 0) | (empty == n)).all():
+        return bool(np.prod(share**n + (1 - share) ** n) < _EXACT)
+    return bool((share ** n[empty == n]).min(initial=1) < _PARTLY)

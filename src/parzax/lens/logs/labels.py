@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from parzax import _checks
-from parzax.lens.tables.columns import Column, listed, short
+from parzax.lens._words import listed, short
+from parzax.lens.logs.columns import Column
 from parzax.space import INACTIVE, Categorical, Space, choice_key
 
 # Code of a label that is not among the choices.

@@ -1,6 +1,7 @@
 """Observations: rows of a log on the host, checked, in NumPy float64."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -9,22 +10,25 @@ import jax
 import numpy as np
 
 from parzax import _checks
-from parzax._checks import Direction, check_weight, warn_of_normalised
+from parzax._checks import Direction, axis_label, check_groups, check_weight, find_first, warn_of_normalised
 from parzax._html import table
 from parzax._words import plural
 from parzax.importance import Encoded, Grid
 from parzax.importance.levels import checked_levels
 from parzax.lens._rows import row_mask
-from parzax.lens.logs.dataframe import TableOptions, read_logs
+from parzax.lens.logs.bounds import check_bounds, read_bounds
 from parzax.lens.logs.encoding import encode_log
 from parzax.lens.logs.report import ImportReport
-from parzax.lens.logs.validation import check_arrays, stack_seeds
-from parzax.lens.tables import Format
-from parzax.space import Categorical, Space
+from parzax.space import INACTIVE, Categorical, Space
+from parzax.space.checks import check_regimes
 
 if TYPE_CHECKING:
+    from parzax.lens.tables import Format
     from parzax.meta import SourceRows
     from parzax.samplers import Trace
+
+# The fields of `Observations` that hold rows.
+_ARRAYS = "values", "regime", "losses", "constraints", "weight", "bounds", "groups"
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,11 +110,10 @@ class Observations:
         2
         """
         _checks.instance("space", space, Space, "a parzax.Space")
-        arrays = check_arrays(
-            space, values, objectives, directions, regime, constraints, weight, failed, bounds, groups
-        )
-        warn_of_normalised(arrays.weight)
-        return cls(space, *arrays)
+        given = values, objectives, directions, regime, constraints, weight, failed, bounds, groups
+        obs = check_rows(space, *given)
+        warn_of_normalised(obs.weight)
+        return obs
 
     @classmethod
     def from_trace(cls, trace: "Trace", *, pooled: bool = False) -> "Observations":
@@ -165,7 +168,7 @@ class Observations:
         step: str | None = None,
         per_trial: str = "last",
         groups: str | None = None,
-        format: Format | None = None,
+        format: "Format | None" = None,
         warn: bool = True,
     ) -> "Observations":
         """Read a table (pandas, polars, pyarrow, anything narwhals reads) or a file of one.
@@ -219,12 +222,14 @@ class Observations:
         >>> px.Observations.from_dataframe(df, space=px.Space({"x": px.Float(0, 1)}), directions="minimize")
         Observations(3 rows, 1 parameter, minimize)
         """
+        from parzax.lens.tables.reading import TableOptions, read_logs  # tables are read into logs
+
         options = TableOptions(
             target, directions, space, failed, weight, constraints, exclude, parameters, drop, bounds, seed,
             pruned, trial, step, per_trial, groups, format,
         )  # fmt: skip
-        space, logs = read_logs(df, options, warn=warn)
-        return cls(space, *(logs[()] if seed is None else stack_seeds([*logs.values()])))
+        logs = read_logs(df, options, warn=warn)
+        return logs[()] if seed is None else stack_seeds([*logs.values()])
 
     @classmethod
     def by_task(
@@ -245,12 +250,13 @@ class Observations:
             TypeError, ValueError: as `from_dataframe`; for rows without a task, and tasks without a row to
                 use.
         """
+        from parzax.lens.tables.reading import TableOptions, read_logs
+
         given = TableOptions(target, **options)
         _checks.instance("task", task, str, "a column name")
-        space, logs = read_logs(df, given, task=task, warn=warn)
+        logs = read_logs(df, given, task=task, warn=warn)
         runs = {task: [log for names, log in logs.items() if names[0] == task] for task, *_ in logs}
-        joined = {task: one[0] if given.seed is None else stack_seeds(one) for task, one in runs.items()}
-        return {task: cls(space, *arrays) for task, arrays in joined.items()}
+        return {task: one[0] if given.seed is None else stack_seeds(one) for task, one in runs.items()}
 
     def encode(
         self, levels: Any, region: float = 1.0, *, objective: int = 0, grid: Grid | None = None
@@ -298,7 +304,7 @@ class Observations:
     def __repr__(self) -> str:
         seeds = f"{' x '.join(map(str, self.batch_shape))} seeds x " if self.batch_shape else ""
         what = f"{seeds}{plural(self.n, 'row')}, {plural(len(self.space), 'parameter')}"
-        return f"Observations({what}, {' and '.join(self.report.direction)})"
+        return f"Observations({what}, {' and '.join(self.report.directions)})"
 
     def _repr_html_(self) -> str:
         rows = [["parameter", "active rows", "smallest", "largest"]]
@@ -322,3 +328,105 @@ class Observations:
         """The log in which rows outside the mask ``keep`` (..., n) have weight 0."""
         keep = row_mask("keep", keep, self.values.shape[:-1])
         return replace(self, weight=np.where(keep, 1.0 if self.weight is None else self.weight, 0.0))
+
+    def take(self, rows: np.ndarray, **report: Any) -> "Observations":
+        """A log without seeds, with these rows alone; keywords are new values of fields of the report."""
+        taken = replace(self, **jax.tree.map(lambda array: array[rows], self._arrays()))
+        return replace(taken, report=replace(self.report, n_failed=_count_failed(taken.losses), **report))
+
+    def _arrays(self) -> dict[str, Any]:
+        """The fields that hold rows."""
+        return {name: getattr(self, name) for name in _ARRAYS}
+
+
+def stack_seeds(logs: Sequence[Observations]) -> Observations:
+    """Join logs of one space as seeds of one log; shorter logs are filled up with rows without a loss."""
+    sizes, reports = [log.n for log in logs], [log.report for log in logs]
+    n = max(sizes)
+
+    def stack(*parts: np.ndarray) -> np.ndarray:
+        fill = INACTIVE if parts[0].dtype.kind == "i" else np.nan
+        filled = np.full((len(parts), n, *parts[0].shape[1:]), fill, parts[0].dtype)
+        for rows, part in zip(filled, parts, strict=True):
+            rows[: len(part)] = part
+        return filled
+
+    note = f"{len(logs)} seeds of {min(sizes)} to {n} rows each" if min(sizes) < n else f"{len(logs)} seeds"
+    n_rows = [report.n_rows for report in reports]
+    report = replace(
+        reports[0], n_rows=max(n_rows), n_failed=sum(report.n_failed for report in reports),
+        n_total=sum(n_rows) if len(set(n_rows)) > 1 else None,
+        dropped=dict(sum((Counter(report.dropped) for report in reports), Counter())),
+        inferred=(*reports[0].inferred, note),
+    )  # fmt: skip
+    # Either all logs of a table have weights, or none has; likewise constraints and bounds.
+    stacked = replace(logs[0], report=report, **jax.tree.map(stack, *(log._arrays() for log in logs)))
+    return stacked if stacked.weight is None else replace(stacked, weight=np.nan_to_num(stacked.weight))
+
+
+def check_rows(
+    space: Space,
+    values: Any,
+    objectives: Any,
+    directions: Direction | Sequence[Direction],
+    regime: Any,
+    constraints: Any,
+    weight: Any,
+    failed: str,
+    bounds: Any = None,
+    groups: Any = None,
+    keep: np.ndarray | None = None,
+) -> Observations:
+    """`Observations.from_arrays` without a warning; rows outside ``keep`` may hold anything."""
+    _checks.one_of("failed", failed, ("drop", "worst"))
+    values = _checks.float_array("values", _checks.ordered("values", values, space.names))
+    if values.ndim < 2 or values.shape[-1] != len(space):
+        raise ValueError(
+            f"values must have shape (..., n, {len(space)}), one column per parameter, got {values.shape}."
+        )
+    if 0 in values.shape[:-2]:
+        raise ValueError(f"values must have at least one seed, got shape {values.shape}.")
+    shape = values.shape[:-1]
+    objectives = _with_columns("objectives", objectives, shape)
+    directions = _checks.directions(directions, objectives.shape[-1])
+    losses = np.where([d == "maximize" for d in directions], -objectives, objectives)
+    failing = ~(losses < np.inf)
+    losses = np.where(failing, np.inf if failed == "worst" else np.nan, losses)
+    # Rows of weight 0 are checked too: `with_weight` may bring them back.
+    used = np.ones(shape, dtype=bool) if keep is None else keep
+    if failed == "drop":
+        used = used & ~failing.all(axis=-1)
+    if constraints is not None:
+        constraints = _with_columns("constraints", constraints, shape)
+        if where := find_first(np.isnan(constraints) & used[..., None]):
+            which = f"{axis_label(where[:-1])}, constraint {where[-1]}"
+            raise ValueError(f"constraints: {which} is NaN; use +inf for a violated one.")
+    weight = None if weight is None else check_weight(weight, shape)
+    regimes = check_regimes(space, values, regime, used)
+
+    def read_parameter(what: str, name: str) -> np.ndarray:
+        return values[..., space.index(_checks.one_of(f"the parameter of {what}", name, space.names))]
+
+    moving = None
+    if bounds is not None:
+        moving = read_bounds(bounds, shape, space.names, read_parameter)
+        moving = check_bounds(space, values, regimes, moving, used)
+    groups = None if groups is None else check_groups(groups, shape)
+    report = ImportReport(shape[-1], directions, failed, _count_failed(losses))
+    return Observations(space, values, regimes, losses, constraints, weight, moving, groups, report)
+
+
+def _count_failed(losses: np.ndarray) -> int:
+    """Number of rows (over all seeds) without a usable loss."""
+    return int((~(losses < np.inf)).all(axis=-1).sum())
+
+
+def _with_columns(name: str, array: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Read numbers of shape (..., n, m) for rows of ``shape`` (..., n); an array (..., n) is one column."""
+    array = _checks.float_array(name, array)
+    if array.ndim == len(shape):
+        array = array[..., None]
+    if array.shape[:-1] != shape:
+        wanted = f"{shape} (plus one axis at most) to go with the rows of values"
+        raise ValueError(f"{name} must have shape {wanted}, got leading shape {array.shape[:-1]}.")
+    return array

@@ -1,34 +1,38 @@
 """The variables of the template of the page: a result at every level, and the data of the pictures."""
 
 import platform
+from collections.abc import Sequence
 from importlib.metadata import version
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import parzax
 from parzax._words import plural, visible
 from parzax.lens._palette import PALETTE
-from parzax.lens.page.values import MOST_REGIMES, regime_values, stride
 from parzax.lens.results import ImportanceResult, InteractionResult
-from parzax.lens.results.labels import short_labels, shorten
-from parzax.lens.results.phrases import percent, regime_text, size_text
+from parzax.lens.results.phrases import number, percent, regime_text, short_labels, shorten
+from parzax.lens.results.result import RegimeDensity, good_text
+from parzax.space import Categorical
 from parzax.status import Status
 
-_LABEL, _SHORT, _TITLE, _LINE = 28, 15, 200, 400  # longest texts, in characters
+_LABEL, _SHORT, _TITLE, _DOMAIN, _LINE = 28, 15, 200, 120, 400  # longest texts, in characters
 _MOST_LINES, _MOST_DOMAINS, _MOST_PAIRS = 100, 4, 20
+_MOST_REGIMES = 6  # largest number of regimes shown per parameter
+_MOST_CELLS = 20  # largest number of choices in a picture
+_MOST_NUMBERS = 200_000  # largest count of numbers in all pictures; regimes beyond it have none
+_UNIT = 5000  # masses are whole numbers of 1 / 5000
 _DECIMALS = 4
-_EXPLANATIONS = {
-    "importance": "part of what separates the best rows from the others; those of a level add up to 1",
-    "p": "of no effect, adjusted for the number of parameters; it is low where chance explains little",
-    "rows": "in which the parameter is active",
-    "remarks": "what is unusual",
-}
-_GENERAL = (
-    "Importances say what separates the best rows of one log from the others, so one rises if another falls.",
-    "A search that learns leaves few rows where it expects poor results, so its log says little about them.",
-)
+
+
+class RegimeValues(NamedTuple):
+    """One regime of one parameter."""
+
+    parameter: int
+    caption: str  # its domain and conditions
+    texts: list[str]  # (q,) which values are good at each level, and how many rows the regime has
+    picture: dict[str, Any] | None  # densities by level as whole numbers; None if there is nothing to draw
 
 
 def content(
@@ -47,9 +51,11 @@ def content(
     order = np.argsort(result.levels, kind="stable").tolist()
     start, names = order.index(result.usual_level), [visible(name) for name in result.names]
     labels, short = short_labels(names, _LABEL), short_labels(names, _SHORT)
-    mean, error = (np.asarray(x[order], np.float64) for x in result.over_seeds())
+    mean, error = (np.asarray(x[order], np.float64) for x in (result.mean, result.standard_error))
     mean = np.where(result.by_seed(result.is_defined)[:, order].any(axis=0), mean, np.nan)
-    ends = (mean - error, mean + error) if result.n_seeds > 1 else _ends(result, order, mean)
+    low, high = np.moveaxis(result.by_seed(result.uncertainty.importance_interval)[0, order], -1, 0)
+    if result.n_seeds > 1:
+        low, high = mean - error, mean + error
     pale = np.asarray(~result.above[order])
     highest = set(np.argsort(-np.nan_to_num(mean).max(axis=0), kind="stable")[:most].tolist())
     shown = [j for j in result.order() if j in highest]
@@ -57,45 +63,38 @@ def content(
     colour_of = dict(zip(overall, PALETTE, strict=False))
     cells = [result.cells(i) for i in order]
     columns = [name for name in cells[0] if name == "remarks" or any(any(x[name]) for x in cells)]
-    regimes = regime_values(result, order, shown)
-    pictures = [regime.picture for regime in regimes]
-    step = stride(pictures, len(order))
+    regimes = _regime_values(result, order, shown)
     advice = [visible(line).split(": ", 1) for line in result.advice()]
     data = {
         "levels": result.levels[order].tolist(),
         "start": start,
         "labels": [labels[j] for j in shown],
         "short": [short[j] for j in shown],
-        **{name: _rounded(x[:, shown]) for name, x in zip(("low", "high"), ends, strict=True)},
-        "mean": _rounded(mean[:, shown]),
+        **{name: _rounded(x[:, shown]) for name, x in {"low": low, "mean": mean, "high": high}.items()},
         "pale": pale[:, shown].astype(int).tolist(),
         "colours": [colour_of.get(j) for j in shown],
         "lines": [shown.index(j) for j in colour_of if j in shown],
         "cells": [[[of_level[name][j] for name in columns] for j in shown] for of_level in cells],
-        "words": [_words(result, i) for i in order],
+        "level_labels": [f"{result.best_rows(i)}, γ′ = {result.levels[i]:g}" for i in order],
+        "sentences": [list(map(visible, result.sentences(i))) for i in order],
         "rough": (result.usual_status[order] & int(Status.LOW_DATA) != 0).any(axis=1).tolist(),
         "values": [regime.texts for regime in regimes],
-        "pictures": [picture and picture | {"target": picture["target"][::step]} for picture in pictures],
-        "step": step,
+        "pictures": [regime.picture for regime in regimes],
         "pairs": interactions and pairs(interactions, result.levels[order], [result.names[j] for j in shown]),
     }
     domains = [[visible(shorten(regime_text(one), _TITLE)) for one in x] for x in result.space.domains]
-    left = len(names) - len(shown)
+    left, lines = len(names) - len(shown), result.report.lines(result.n_seeds)
     return {
         "data": data,
         "title": visible(shorten(title or "Hyperparameter importance", _TITLE)),
-        "columns": [(name, _EXPLANATIONS.get(name, "of the importance")) for name in columns],
+        "columns": columns,
         "full": [shorten(names[j], _TITLE) for j in shown],
         "left_out": left and f"{plural(left, 'further parameter')} with lower importances not shown.",
         # The regimes of each parameter, each numbered among all regimes.
         "values": [list(group) for _, group in groupby(enumerate(regimes), lambda pair: pair[1].parameter)],
-        "more_regimes": sum(max(len(several) - MOST_REGIMES, 0) for several in domains),
-        # First the statuses that occur, with advice; then warnings that hold for every log.
-        "beware": [(name.replace("_", " ").capitalize(), text) for name, text in advice]
-        + [("", text) for text in _GENERAL],
-        "log": _first(
-            [shorten(visible(line), _LINE) for line in result.report.lines(result.n_seeds)], _MOST_LINES
-        ),
+        "more_regimes": sum(max(len(several) - _MOST_REGIMES, 0) for several in domains),
+        "advice": [(name.replace("_", " ").capitalize(), text) for name, text in advice],
+        "log": _first([shorten(visible(line), _LINE) for line in lines], _MOST_LINES),
         "space": [
             (shorten(name, _TITLE), _first(texts, _MOST_DOMAINS), cells[start]["rows"][j])
             for j, (name, texts) in enumerate(zip(names, domains, strict=True))
@@ -103,23 +102,56 @@ def content(
         "command": command and visible(command),
         "date": date and visible(date),
         "settings": [line.split(": ", 1) for line in result.details()] + [("facts", x) for x in result.facts],
-        "versions": {"parzax": parzax.__version__, "jax": version("jax"), "numpy": np.__version__}
+        "versions": {"parzax": parzax.__version__, "jax": version("jax"), "numpy": version("numpy")}
         | {"Python": platform.python_version()},
     }
 
 
-def _ends(result: ImportanceResult, order: list[int], mean: np.ndarray) -> list[np.ndarray]:
-    """Low and high ends (q, d) of the intervals of a single log; NaN without samples."""
-    ends = np.moveaxis(result.by_seed(result.uncertainty.importance_interval)[0, order], -1, 0)
-    return [np.where(np.isnan(mean), np.nan, end) for end in ends]
+def _regime_values(
+    result: ImportanceResult, order: list[int], parameters: Sequence[int]
+) -> list[RegimeValues]:
+    """The regimes of ``parameters``, at the levels ``order``; pictures of the first ones."""
+    good = [{(x.parameter, x.regime): x for x in result.good_values(i)} for i in order]
+    alpha, beta = (result.mean_over_seeds(x)[order] for x in (result.alpha, result.beta))
+    out: list[RegimeValues] = []
+    room = _MOST_NUMBERS
+    for j in parameters:
+        name = result.names[j]
+        domains = result.space[name]
+        for k, domain in enumerate(domains[:_MOST_REGIMES]):
+            shared, texts = len(domains) > 1 or bool(domain.conditions), []
+            for i, at_level in enumerate(good):
+                values = at_level.get((name, k))
+                nothing = "nothing stands out" if alpha[i, j, k] > 0 else "no rows among the best"
+                target, region = (percent(round(share, 2)) for share in (alpha[i, j, k], beta[i, j, k]))
+                part = f"; here are {target} of the best rows, {region} of all" if shared else ""
+                texts.append(((values and good_text(values, domains)) or nothing) + part)
+            has_picture = room > 0 and beta[0, j, k] > 0
+            picture = _draw_picture(result, result.density(name)[k], order) if has_picture else None
+            room -= np.size(picture["target"]) if picture else 0
+            out.append(RegimeValues(j, visible(shorten(regime_text(domain), _DOMAIN)), texts, picture))
+    return out
 
 
-def _words(result: ImportanceResult, level: int) -> dict[str, Any]:
-    """The texts of a level: a label of the slider, and the sentences."""
-    rows = f"{size_text(result.n_target[..., level])} of {plural(size_text(result.n_region), 'row')}"
-    within = "" if result.region == 1 else f" within the best {percent(result.region)}"
-    best = f"best {percent(result.levels[level])} (γ′ = {result.levels[level]:g}){within}: {rows}"
-    return {"label": best, "sentences": [visible(text) for text in result.sentences(level)]}
+def _draw_picture(
+    result: ImportanceResult, density: RegimeDensity, order: list[int]
+) -> dict[str, Any] | None:
+    """A picture's data: mean masses of the cells over seeds, in the region and in each target."""
+    if len(density.values) < 2:
+        return None
+    target, region = (result.mean_over_seeds(x)[order] for x in (density.target, density.region))
+    values, kept = list(density.values), np.arange(len(density.values))
+    choices = isinstance(density.domain, Categorical)
+    if choices and len(values) > _MOST_CELLS:
+        most = np.maximum(target.max(axis=0), region[0])
+        kept = np.sort(np.argsort(-most, kind="stable")[:_MOST_CELLS])
+    named = [visible(shorten(str(values[i]) if choices else number(float(values[i])), 14)) for i in kept]
+    return {
+        "region": np.round(region[0, kept] * _UNIT).astype(int).tolist(),
+        "target": np.round(target[:, kept] * _UNIT).astype(int).tolist(),
+        "ticks": named if len(named) <= 8 else [named[0], named[-1]],
+        "hidden": len(values) - len(kept),
+    }
 
 
 def pairs(interactions: InteractionResult, levels: np.ndarray, names: list[str]) -> dict[str, Any] | None:
@@ -136,7 +168,7 @@ def pairs(interactions: InteractionResult, levels: np.ndarray, names: list[str])
     nearest = np.abs(levels[:, None] - interactions.levels).argmin(axis=1)
     at, level = np.unique(nearest, return_inverse=True)
     defined = interactions.by_seed(interactions.is_defined).any(axis=0)
-    mean = np.where(defined, interactions.over_seeds()[0], np.nan)[at][:, kept]
+    mean = np.where(defined, interactions.mean, np.nan)[at][:, kept]
     tables = []
     for q in at.tolist():
         cells, place = interactions.cells(q), {i: number for number, i in enumerate(kept)}

@@ -14,7 +14,7 @@ from parzax.lens.page.content import content
 from parzax.lens.results import ImportanceResult, InteractionResult, cond_ped_anova
 from parzax.lens.results import interactions as pairs_of
 from parzax.lens.results.analysis import candidate_levels
-from parzax.lens.results.resampling import choose_counts
+from parzax.lens.results.uncertainty import choose_counts
 
 MAX_PARAMETERS = 40
 # Parameters whose pairs are computed by default, and the level of pairs besides the usual one.
@@ -70,12 +70,10 @@ def report(
 
     most = _checks.whole_number("max_parameters", max_parameters, 1)
     path = Path(path)
-    if not path.parent.is_dir():
-        raise ValueError(f"path: there is no folder {str(path.parent)!r}; make it first.")
     writable = os.access(path, os.W_OK) if path.exists() else can_write_in(path.parent)
     if path.is_dir() or not writable:
-        reason = "it is a folder" if path.is_dir() else "permission denied"
-        raise ValueError(f"path: cannot write {str(path)!r}: {reason}.")
+        remedy = "name a file in a folder that exists and can be written to"
+        raise ValueError(f"path: cannot write {str(path)!r}; {remedy}.")
     result = compute_result(source, levels, options)
     if isinstance(interactions, bool):
         interactions = compute_interactions(source, result, options) if interactions else None
@@ -102,7 +100,7 @@ def compute_result(source: Any, levels: Any, options: dict[str, Any]) -> Importa
 
 def compute_interactions(source: Any, result: ImportanceResult, options: dict[str, Any]) -> Any:
     """Interactions of the most important parameters of a log; None with fewer than two."""
-    mean = result.over_seeds()[0].max(axis=0)
+    mean = result.mean.max(axis=0)
     names = [result.names[j] for j in np.sort(np.argsort(-mean, kind="stable")[:_PAIRED]) if mean[j] > 0]
     if not isinstance(source, Observations) or len(names) < 2:
         return None

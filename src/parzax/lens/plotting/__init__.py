@@ -14,16 +14,15 @@ raise a ValueError.
 """
 
 from parzax.lens.plotting import _axes as _axes  # first: says what to install
-from parzax.lens.plotting._arguments import colours as colours
-from parzax.lens.plotting.bars import importance_bars as importance_bars
-from parzax.lens.plotting.bars import regimes as regimes
 from parzax.lens.plotting.densities import density as density
 from parzax.lens.plotting.densities import values as values
+from parzax.lens.plotting.importances import importance_bars as importance_bars
+from parzax.lens.plotting.importances import importance_over_weights as importance_over_weights
+from parzax.lens.plotting.importances import importance_sweep as importance_sweep
+from parzax.lens.plotting.importances import regimes as regimes
 from parzax.lens.plotting.pairs import interactions as interactions
 from parzax.lens.plotting.pairs import task_similarity as task_similarity
 from parzax.lens.plotting.plane import acquisition as acquisition
 from parzax.lens.plotting.plane import observations as observations
 from parzax.lens.plotting.runs import attainment as attainment
 from parzax.lens.plotting.runs import convergence as convergence
-from parzax.lens.plotting.sweep import importance_over_weights as importance_over_weights
-from parzax.lens.plotting.sweep import importance_sweep as importance_sweep

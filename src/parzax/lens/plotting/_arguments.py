@@ -1,20 +1,27 @@
-"""Arguments of pictures: names of parameters; results, their levels and colours; runs and rows."""
+"""Arguments of pictures as they are drawn: names, levels, colours and sums of parameters; runs; texts."""
 
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+import jax
 import numpy as np
 
 from parzax import _checks
+from parzax._words import join_names
 from parzax.lens._palette import PALETTE
-from parzax.lens.plotting import _axes, _text
-from parzax.lens.results import ImportanceResult
-from parzax.lens.results.base import mean_and_error
-from parzax.lens.tables.roles import suggest
-from parzax.samplers import State, Trace
+from parzax.lens.results import ImportanceResult, phrases
+from parzax.lens.results.phrases import short_names, shorten
+from parzax.lens.results.result import mean_and_error
+from parzax.lens.results.uncertainty import Uncertainty
+from parzax.lens.tables.table import suggest
+from parzax.samplers import Trace
+from parzax.space import Categorical, Space
 
+Look = dict[str, Any]
+# A line or a bar: its name, the columns of the parameters whose sum it is, and its look.
+Part = tuple[str, list[int], Look]
 # A line that repeats a colour of the palette gets the next pattern of dashes.
 _DASHES = ("solid", (0, (5, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
 _OTHERS = {"color": "0.5", "linestyle": "solid"}
@@ -39,46 +46,80 @@ def check_names(argument: str, names: Any, options: Sequence[str]) -> list[str]:
     return list(chosen)
 
 
-def choose_names(result: Any, names: Any, most: Any, ranking: list[str]) -> tuple[list[str], int]:
-    """The names to draw (by default ``ranking``), and the number of them that are drawn separately."""
-    most = _checks.whole_number("max_parameters", most, 1)
-    chosen = ranking if names is None else check_names("parameters", names, result.names)
-    return chosen, most if names is None else len(chosen)
+def choose_names(parameters: Any, ranking: Sequence[str]) -> list[str]:
+    """The named parameters, or the first ones of ``ranking`` if ``parameters`` is their number."""
+    if isinstance(parameters, (str, Sequence)):
+        return check_names("parameters", parameters, ranking)
+    return list(ranking[: _checks.whole_number("parameters", parameters, 1)])
 
 
-class Level(NamedTuple):
-    """One level of a result; ``number`` is its index."""
+def choose_parts(
+    result: ImportanceResult, parameters: Any, ranking: Sequence[str], most: int | None = None
+) -> list[Part]:
+    """A part for each chosen parameter (at most ``most``), and one for the rest unless names were given.
 
-    result: ImportanceResult
-    number: int
-
-    def by_seed(self, array: np.ndarray) -> np.ndarray:
-        """(s, ...) entries of a (..., q, ...) ``array`` of the result at this level, by seed."""
-        return self.result.by_seed(array.astype(np.float64))[:, self.number]
-
-    def mean_and_error(self, array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and standard error of (s, ...) values, over the seeds that have an importance at the level."""
-        return mean_and_error(array, self.by_seed(self.result.has_importance) > 0)
-
-    def label(self, kind: str, seeds: str) -> str:
-        """Label of an axis of importances; ``seeds`` has the words for the number of seeds that count."""
-        n, n_counted = self.result.n_seeds, int(self.result.seeds_counted[self.number])
-        count = seeds.format(f"{n} seeds" if n_counted == n else f"{n_counted} of {n} seeds")
-        quantile = self.result.levels[self.number]
-        best = f"importance for the best {100 * quantile:g} %, γ′ = {quantile:g}{kind}"
-        return best + (f" ({count})" if n > 1 else "")
-
-
-def find_level(result: Any, level: Any) -> Level:
-    """The requested level: an index, or a float for the nearest target quantile. Only pictures call this.
-
-    None stands for the level that tables and the page show first, `ImportanceResult.usual_level`.
+    A parameter's colour depends on its place in the ranking over all levels.
     """
-    return Level(check_result(result), find_index(result, level))
+    chosen, looks = choose_names(parameters, ranking), choose_looks(result)
+    rest = []
+    if not isinstance(parameters, (str, Sequence)):
+        chosen = chosen[:most]
+        rest = [name for name in ranking if name not in chosen]
+    if len(rest) == 1:
+        chosen, rest = chosen + rest, []
+    parts: list[Part] = [(name, [result.names.index(name)], looks[name]) for name in chosen]
+    others = [result.names.index(name) for name in rest]
+    return parts + [(f"{len(rest)} others", others, _OTHERS)] * bool(rest)
 
 
-def find_index(result: Any, level: Any) -> int:
-    """Index of the requested level in the result, as in `find_level`."""
+def sum_part(
+    data: np.ndarray, counts: np.ndarray, columns: list[int], sampled: Uncertainty | None = None
+) -> tuple[np.ndarray, ...]:
+    """(q,) mean of a part over the seeds that count, ends of its interval, and whether it is above chance.
+
+    Args:
+        data: (s, q, d) values of all parameters.
+        counts: (s, q) whether a seed counts at a level.
+        columns: the parameters whose values are added.
+        sampled: intervals and p-values of a single log; None takes one standard error to either side, and
+            everything is above chance.
+    """
+    mean, error = mean_and_error(data[..., columns].sum(axis=-1), counts)
+    if sampled is None:
+        return mean, mean - error, mean + error, np.ones(mean.shape, bool)
+    # An importance of 0 is not above chance, whether it was tested or not.
+    above = sampled.any_above_chance(slice(None), columns) & (mean > 0)
+    return mean, *sampled.interval_of(slice(None), columns), above
+
+
+def get_uncertainty(result: ImportanceResult) -> Uncertainty | None:
+    """Intervals and p-values of a single log, if there are any."""
+    return result.sampled if result.n_seeds == 1 else None
+
+
+def label_level(result: ImportanceResult, index: int) -> str:
+    """The label of an axis of importances at one level."""
+    quantile = result.levels[index]
+    return f"importance for the best {100 * quantile:g} %, γ′ = {quantile:g}"
+
+
+def describe_spread(counts: np.ndarray, sampled: Uncertainty | None = None) -> str:
+    """A line for the label of an axis: what ribbons and whiskers are, by arguments of `sum_part`; or ""."""
+    if sampled is not None and sampled.n_resamples:
+        return f"\n({100 * sampled.level:g} % interval of one log, by resampling)"
+    n, counted = len(counts), counts.sum(axis=0)
+    if n == 1:
+        return ""
+    shown = phrases.size_text(counted[counted > 0]) if counted.any() else "0"
+    seeds = f"{n} seeds" if shown == str(n) else f"{shown} of {n} seeds"
+    return f"\n(mean ± standard error, {seeds})"
+
+
+def find_level(result: Any, level: Any) -> int:
+    """Index of the requested level: an index, or a float for the nearest target quantile.
+
+    None stands for the level that tables and the page show first, `AbstractResult.usual_level`.
+    """
     quantiles = result.levels
     if level is None:
         return result.usual_level
@@ -93,115 +134,69 @@ def find_index(result: Any, level: Any) -> int:
     return nearest
 
 
-def choose_look(i: int) -> dict[str, Any]:
+def rank_overall(result: ImportanceResult) -> list[str]:
+    """Parameter names by importance, averaged over seeds and then over levels."""
+    mean = result.mean.mean(axis=0)
+    return [result.names[j] for j in np.argsort(-mean, kind="stable")]
+
+
+def choose_look(i: int) -> Look:
     """Colour and dashes of the ``i``-th line."""
     return {"color": PALETTE[i % len(PALETTE)], "linestyle": _DASHES[i // len(PALETTE) % len(_DASHES)]}
 
 
-def rank_overall(result: ImportanceResult) -> list[str]:
-    """Parameter names by importance, averaged over seeds and then over levels."""
-    mean = result.over_seeds()[0].mean(axis=0)
-    return [result.names[j] for j in np.argsort(-mean, kind="stable")]
+def choose_looks(result: ImportanceResult) -> dict[str, Look]:
+    """Colour and dashes of every parameter, by rank of its importance over all levels."""
+    return {name: choose_look(i) for i, name in enumerate(rank_overall(result))}
 
 
-def split_names(
-    result: ImportanceResult, names: list[str], most: int, ranking: list[str]
-) -> list[tuple[str, list[int], dict[str, Any]]]:
-    """Name, columns and look of each line or bar: one for each of the first ``most`` names, one for the rest.
-
-    A parameter's colour depends on its place in ``ranking``.
-    """
-    most += len(names) == most + 1
-    columns = [result.names.index(name) for name in names]
-    looks = [choose_look(ranking.index(name)) for name in names[:most]]
-    parts = [(name, [j], look) for name, j, look in zip(names, columns, looks, strict=False)]
-    if columns[most:]:
-        parts.append((f"{len(columns) - most} others", columns[most:], _OTHERS))
-    return parts
+def flatten_runs(trace: Trace) -> Trace:
+    """A trace of s runs in NumPy float64: leading axes are merged, and a single run gets one."""
+    _checks.on_host("a run", trace)
+    arrays = jax.tree.map(lambda a: np.asarray(a, np.float64), trace)
+    return jax.tree.map(lambda a: a.reshape(math.prod(a.shape[:-2]), *a.shape[-2:]), arrays)
 
 
-def colours(result: ImportanceResult) -> dict[str, str]:
-    """Colour of every parameter in all pictures of ``result``, by rank of its importance over all levels."""
-    return {name: choose_look(i)["color"] for i, name in enumerate(rank_overall(check_result(result)))}
-
-
-class SamplerRuns(NamedTuple):
-    """All runs of one sampler, and the look of their lines."""
-
-    name: str  # for the legend; "" for runs without a name
-    losses: np.ndarray  # (s, n, m) float64, as the problem gave them
-    signs: np.ndarray  # (m,) -1 for objectives that are maximised, else 1
-    feasible: np.ndarray  # (s, n) whether a row satisfies all constraints and has no NaN among its objectives
-    constrained: bool  # whether there are constraints at all
-    look: dict[str, Any]  # colour and dashes
-
-    def make_entries(self, remark: str) -> list[_axes.Entry]:
-        """The entry of a legend, with the name and a remark about the runs; [] if both are empty."""
-        words = ": ".join(filter(None, (self.name, remark)))
-        return [(_axes.make_handle(linewidth=2.0, **self.look), words)] if words else []
-
-
-class Rows(NamedTuple):
-    """The rows of one run, in order."""
-
-    x: np.ndarray  # (n, d) native values
-    objectives: np.ndarray  # (n, m) minimised for a state, as the problem gave them for a trace; may be NaN
-    constraints: np.ndarray  # (n, c)
-    constraint_only: np.ndarray  # (n,) whether only the constraints were evaluated
-    evaluated: np.ndarray  # (n,) whether a row has all its objectives
-    feasible: np.ndarray  # (n,) whether a row is evaluated and known to satisfy all constraints
-    nearest: int | None  # first row that violates fewest constraints, then with the least first objective
-    best: np.ndarray  # (n,) true at the row ``nearest`` if it is feasible
-
-
-def check_runs(traces: Any) -> list[SamplerRuns]:
-    """Check the traces of pictures of runs, and return the runs of each sampler."""
+def check_runs(traces: Any) -> dict[str, Trace]:
+    """Check the traces of pictures of runs; return them by the name that is drawn, "" for a single trace."""
     by_name = traces if isinstance(traces, Mapping) else {"": traces}
     if not by_name:
         raise ValueError("traces must hold at least one name and its parzax.samplers.Trace.")
-    samplers = []
-    for i, (name, trace) in enumerate(by_name.items()):
+    for name, trace in by_name.items():
         where = f"traces[{name!r}]" if by_name is traces else "traces"
         wanted = "a parzax.samplers.Trace (from px.optimize), or a mapping of names to such traces"
         _checks.instance(where, trace, Trace, wanted)
-        objectives, constraints = _flatten(trace.losses), _flatten(trace.constraints)
-        feasible = (constraints <= 0).all(axis=-1) & ~np.isnan(objectives).any(axis=-1)
-        facts = objectives, _get_signs(trace), np.asarray(feasible), constraints.shape[-1] > 0
-        samplers.append(SamplerRuns(_text.shorten_name(name), *facts, choose_look(i)))
-    return samplers
+    short = shorten_names(list(map(str, by_name)))
+    return {short[str(name)]: flatten_runs(trace) for name, trace in by_name.items()}
 
 
-def take_rows(rows: Any, run: int | None) -> Rows:
-    """The rows of a state, or of one run of a trace."""
-    _checks.instance("rows", rows, (State, Trace), "a sampler's State or a parzax.samplers.Trace")
-    batch, is_state = np.shape(rows.x)[:-2], isinstance(rows, State)
-    if batch and is_state:
-        hint = "choose one, as in jax.tree.map(lambda a: a[0], state)"
-        raise ValueError(f"this is a batch of states of shape {batch}; {hint}.")
-    if batch and run is None:
-        raise ValueError(f"this trace has runs of shape {batch}; choose one with run=.")
-    n_runs = math.prod(batch)
-    chosen = _checks.whole_number("run", run, -n_runs, n_runs - 1) if batch else 0
-    n = int(rows.count) if is_state else np.shape(rows.x)[-2]
-    arrays = (rows.x, rows.losses, rows.constraints)
-    x, objectives, constraints = (_flatten(array)[chosen, :n] for array in arrays)
-    constraint_only = np.asarray(rows.constraint_only)[:n] if is_state else np.zeros(n, bool)
-    losses = objectives if is_state else objectives * _get_signs(rows)
-    evaluated = np.asarray(~np.isnan(objectives).any(axis=-1))
-    feasible = evaluated & (constraints <= 0).all(axis=-1)
-    n_violated = np.where(evaluated, (~(constraints <= 0)).sum(axis=-1), np.inf)
-    nearest = int(np.lexsort((losses[:, 0], n_violated))[0]) if evaluated.any() else None
-    best = feasible & (np.arange(n) == nearest)
-    return Rows(x, objectives, constraints, constraint_only, evaluated, feasible, nearest, best)
-
-
-def _get_signs(trace: Trace) -> np.ndarray:
+def get_signs(trace: Trace) -> np.ndarray:
     """(m,) factors of the objectives: -1 if maximised, else 1."""
     return np.array([-1.0 if direction == "maximize" else 1.0 for direction in trace.directions])
 
 
-def _flatten(values: Any) -> np.ndarray:
-    """(s, n, columns) in float64: leading axes are merged, and arrays without columns get one."""
-    _checks.on_host("a run", values)
-    array = np.asarray(values, np.float64)
-    return array.reshape(math.prod(array.shape[:-2]), *array.shape[-2:])
+def escape(text: str) -> str:
+    """``text`` drawn literally, on one line: control characters are replaced, dollar signs escaped."""
+    shown = (c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return "".join(shown).replace("$", r"\$")
+
+
+def shorten_name(name: Any, length: int = phrases.NAME) -> str:
+    """A name given by the user, as it is drawn."""
+    return escape(shorten(str(name), length))
+
+
+def shorten_names(names: Sequence[str], length: int = 22) -> dict[str, str]:
+    """Names given by the user, as they are drawn: about ``length`` characters each, all different."""
+    return {name: escape(short) for name, short in short_names(names, length).items()}
+
+
+def describe_settings(space: Space, values: Mapping[str, float], most: int = 4) -> str:
+    """The first ``most`` native values with their names, such as "lr = 0.01, no momentum and 3 more"."""
+    settings = []
+    for name, value in values.items():
+        short, domain, text = shorten(name, phrases.NAME), space[name][0], phrases.number(value)
+        if isinstance(domain, Categorical) and not math.isnan(value):
+            text = shorten(str(domain.choices[int(value)]), phrases.CHOICE)
+        settings.append(f"no {short}" if math.isnan(value) else f"{short} = {text}")
+    return escape(join_names(settings, most))

@@ -1,5 +1,6 @@
-"""Axes to draw on: new ones, panels, sizes in points; notes, maps with a colour bar, legends and keys."""
+"""Axes to draw on: new ones, panels, scales; notes, maps with a colour bar, ribbons, keys, names of lines."""
 
+import math
 import textwrap
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +14,6 @@ try:
     from matplotlib.figure import Figure
     from matplotlib.legend import Legend
     from matplotlib.lines import Line2D
-    from matplotlib.text import Text
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, ScalarFormatter
     from matplotlib.transforms import ScaledTranslation
 except ModuleNotFoundError as error:
@@ -23,13 +23,13 @@ except ModuleNotFoundError as error:
 from parzax import _checks
 from parzax.lens.results.phrases import number
 
-Entry = tuple[Artist | None, str]
-# A line: its heights (NaN is a gap), its name and the colour of the name.
-NamedLine = tuple[np.ndarray, str, Any]
+Entry = tuple[Artist, str]
+NamedLine = tuple[str, np.ndarray, dict[str, Any]]  # its name, its heights (NaN is a gap) and its look
 # Limits of decades of a log axis: below the first, labels are evenly spaced; below the second, they are at 1,
 # 2 and 5; below the third, at 1 and 3.
 _FEW_DECADES = (0.7, 1.3, 2.0)
 GREY = "0.45"  # grey of everything that is not data; readable on white and on black
+CHARACTER = 4.7  # usual width of a character in points, in a small font
 
 
 def get_axes(ax: Any, width: float, height: float) -> Axes:
@@ -40,31 +40,26 @@ def get_axes(ax: Any, width: float, height: float) -> Axes:
 
         return plt.subplots(figsize=(width, height), layout="constrained")[1]
     _checks.instance("ax", ax, Axes, "a matplotlib Axes or None")
-    get_figure(ax)
     return ax
 
 
-def split_axes(ax: Axes, names: Sequence[Sequence[str]], *, share: bool = False, **grid: Any) -> np.ndarray:
-    """Divide a subplot into panels labelled ``names``; ``ax`` becomes the first panel."""
+def split_axes(ax: Axes, names: Sequence[Sequence[str]], **grid: Any) -> np.ndarray:
+    """Divide a subplot into panels labelled ``names`` that share axes; ``ax`` becomes the first panel."""
     place = ax.get_subplotspec()
     if place is None:
         raise ValueError("ax cannot be divided into panels: give a subplot, as from plt.subplots().")
     cells = place.subgridspec(len(names), len(names[0]), **grid)
     panels: Any = np.empty((len(names), len(names[0])), dtype=object)
     for i, j in np.ndindex(panels.shape):
-        shared = {"sharex": panels[0, j], "sharey": panels[i, 0]} if share else {}
+        shared = {"sharex": panels[0, j], "sharey": panels[i, 0]}
         panels[i, j] = ax.figure.add_subplot(cells[i, j], **shared) if i or j else ax
         panels[i, j].set_label(names[i][j])
     ax.set_subplotspec(cells[0, 0])
-    for panel in panels.flat if share else ():
-        panel.label_outer()
     return panels
 
 
 def get_figure(ax: Axes) -> Figure:
     """The figure of ``ax``, also if ``ax`` is in a subfigure."""
-    if ax.figure is None:
-        raise ValueError("ax belongs to no figure (it was removed from its own).")
     return ax.figure.figure
 
 
@@ -86,14 +81,13 @@ def set_log_scale(which: XAxis | YAxis, low: float, high: float) -> None:
 
 
 def tidy(ax: Axes) -> None:
-    """Leave only the left and the bottom spine, and put the grid behind the data."""
+    """Leave only the left and the bottom spine."""
     ax.spines[["top", "right"]].set_visible(False)
-    ax.set_axisbelow(True)
 
 
-def write_note(ax: Axes, text: str, x: float = 0.5, y: float = 0.6) -> None:
-    """Write a grey sentence at (x, y) of the Axes that says why nothing is drawn."""
-    ax.text(x, y, text, transform=ax.transAxes, ha="center", va="center", color=GREY)
+def write_note(ax: Axes, text: str, y: float = 0.6) -> None:
+    """Write a grey sentence in the middle of the Axes, at height ``y``, that says why nothing is drawn."""
+    ax.text(0.5, y, text, transform=ax.transAxes, ha="center", va="center", color=GREY)
 
 
 def draw_map(ax: Axes, edges: Sequence[np.ndarray], values: np.ndarray, bar: Any, **look: Any) -> None:
@@ -124,89 +118,52 @@ def get_size(ax: Axes) -> np.ndarray:
     return np.array([box.width, box.height]) * 72 / dpi
 
 
-def get_font_size(ax: Axes, share: float) -> float:
-    """``share`` of the font size of the Axes' labels, in points."""
-    return float(ax.xaxis.label.get_fontsize()) * share
-
-
-def wrap_text(ax: Axes, text: str, size: float) -> str:
-    """Break ``text`` between words into lines as wide as the Axes, but at least 20 characters wide."""
-    width = Text(text=text, fontsize=size, figure=get_figure(ax)).get_window_extent().width
-    # With a margin of 5 %, since some lines have wider characters than others.
-    n_characters = int(0.95 * ax.get_window_extent().width / max(width, 1.0) * len(text))
-    return textwrap.fill(text, max(n_characters, 20), break_long_words=False)
-
-
-def set_title(ax: Axes, text: str) -> None:
-    """Write a title, in lines as wide as the Axes, with a font no larger than that of their labels."""
-    size = get_font_size(ax, 1.0)
-    ax.set_title(wrap_text(ax, text, size), fontsize=size)
+def wrap_text(ax: Axes, text: str) -> str:
+    """Break ``text`` between words into lines about as wide as the Axes, in a small font."""
+    return textwrap.fill(text, max(int(get_size(ax)[0] / CHARACTER), 20), break_long_words=False)
 
 
 def make_handle(**look: Any) -> Line2D:
-    """Make a piece of a line, or a mark, for a legend or a key."""
+    """Make a piece of a line, or a mark, for a key."""
     if "marker" in look:
         look["linestyle"] = "None"
     return Line2D([], [], **look)
 
 
-def add_legend(ax: Axes, entries: Sequence[Entry], **look: Any) -> Legend:
-    """Add a legend, by default in the upper right corner; ``look`` has options of `Legend`.
-
-    An entry whose mark is None has its words alone.
-    """
-    marks = [make_handle(linestyle="None") if mark is None else mark for mark, _ in entries]
-    look = {"loc": "upper right", "fontsize": get_font_size(ax, 0.9), "framealpha": 0.85} | look
-    legend = Legend(ax, marks, [text for _, text in entries], **look)
-    ax.add_artist(legend).set_clip_on(False)  # it counts in the layout, also outside of the Axes
-    return legend
-
-
 def add_key(ax: Axes, entries: Sequence[Entry], *sentences: str) -> None:
-    """Write a key below the label of the horizontal axis: grey sentences, then marks with words."""
+    """Write a key below the label of the horizontal axis: grey sentences, then marks with words.
+
+    It is the last to be written, since its place depends on the labels.
+    """
     # A legend inside the Axes would hide data, and a legend above them would hide the title.
     if not entries and not any(sentences):
         return
-    figure, size = get_figure(ax), get_font_size(ax, 0.85)
+    figure = get_figure(ax)
     figure.draw_without_rendering()  # the place of the label is known only after a layout
-    gap = ax.xaxis.label.get_window_extent().y0 - ax.get_window_extent().y0 - 0.3 * size
+    gap = ax.xaxis.label.get_window_extent().y0 - ax.get_window_extent().y0
     shift = ScaledTranslation(0, gap / figure.dpi, figure.dpi_scale_trans)
+    marks, words = zip(*entries, strict=True) if entries else ((), ())
     place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "bbox_transform": ax.transAxes + shift}
-    look = place | {"fontsize": size, "frameon": False, "borderpad": 0, "borderaxespad": 0}
-    look |= {"handletextpad": 0.5, "columnspacing": 1.2}
-    title = wrap_text(ax, ";  ".join(filter(None, sentences)), size)
-    for n_columns in range(max(len(entries), 1), 0, -1):
-        legend = add_legend(ax, entries, ncols=n_columns, title=title, title_fontsize=size, **look)
-        legend.get_title().set_color(GREY)
-        if n_columns == 1 or legend.get_window_extent().width <= ax.get_window_extent().width:
-            return
-        legend.remove()
+    look = {"fontsize": "small", "title_fontsize": "small", "frameon": False, "borderpad": 0.2}
+    look |= {"borderaxespad": 0.2, "handletextpad": 0.5, "columnspacing": 1.2}
+    title = wrap_text(ax, ";  ".join(filter(None, sentences)))
+    # A mark is as wide as six characters.
+    n_rows = max(math.ceil(sum(len(text) + 6 for text in words) * CHARACTER / get_size(ax)[0]), 1)
+    n_columns = max(math.ceil(len(words) / n_rows), 1)
+    legend = Legend(ax, marks, words, title=title, ncols=n_columns, **place, **look)
+    legend.get_title().set_color(GREY)
+    ax.add_artist(legend).set_clip_on(False)  # it counts in the layout, also outside of the Axes
 
 
-def name_lines(ax: Axes, x: np.ndarray, lines: Sequence[NamedLine]) -> None:
-    """Write the names of lines over ``x`` in a column right of the Axes, in the order of the lines' ends.
+def name_lines(ax: Axes, lines: Sequence[NamedLine]) -> None:
+    """Write the names of lines to the right of the Axes, in the order of the lines' ends.
 
-    Strokes join the names to the ends; a line without any point ends at 0.
+    A line without any point ends at 0.
     """
-    lasts = [np.flatnonzero(np.isfinite(heights))[-1:] for heights, *_ in lines]
-    ends = [
-        (x[i[0]], line[0][i[0]]) if len(i) else (x[-1], 0.0) for i, line in zip(lasts, lines, strict=True)
-    ]
-    get_figure(ax).draw_without_rendering()  # the height of the Axes is known only after a layout
-    (low, high), size = ax.get_ylim(), get_font_size(ax, 0.95)
-    # Names keep a distance: they move up from below, and down from the upper end of the Axes.
-    gaps = 1.15 * size / get_size(ax)[1] * (high - low) * np.arange(len(lines))
-    order = sorted(range(len(lines)), key=lambda i: ends[i][1])
-    places = np.maximum.accumulate([ends[i][1] - gap for i, gap in zip(order, gaps, strict=True)]) + gaps
-    places = np.minimum(places, high - gaps[::-1])
-    for i, height in zip(order, places, strict=True):
-        _, name, colour = lines[i]
-        stroke = {"arrowstyle": "-", "linewidth": 0.7, "color": colour, "shrinkA": 1, "shrinkB": 2}
-        look = {
-            "color": colour,
-            "fontsize": size,
-            "va": "center",
-            "arrowprops": stroke | {"relpos": (0, 0.5)},
-        }
-        place = {"textcoords": ax.get_yaxis_transform(), "annotation_clip": False}
-        ax.annotate(name, ends[i], (1.04, height), **place, **look)
+    ends = [heights[np.isfinite(heights)][-1:].sum() for _, heights, _ in lines]
+    ordered = [lines[i] for i in np.argsort(ends, kind="stable")[::-1]]
+    marks = [make_handle(linewidth=1.8, **look) for *_, look in ordered]
+    look = {"labelcolor": "linecolor", "frameon": False, "handlelength": 1.0, "borderaxespad": 0.2}
+    place = {"loc": "center left", "bbox_to_anchor": (1, 0.5)}
+    legend = Legend(ax, marks, [name for name, *_ in ordered], **look, **place)
+    ax.add_artist(legend).set_clip_on(False)

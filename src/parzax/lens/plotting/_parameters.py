@@ -1,15 +1,16 @@
 """Parameters as axes of a picture: cells, positions of values, ticks, and densities over one parameter."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from parzax.lens.plotting import _axes, _text
-from parzax.lens.results.base import mean_and_error
+from parzax.lens.plotting import _axes
+from parzax.lens.plotting._arguments import check_names, shorten_name
 from parzax.lens.results.phrases import number
+from parzax.lens.results.result import mean_and_error
 from parzax.space import Categorical, Domain, Float, Int, Numeric, Ordinal, Space, Varying
 
 # More values than this are not named one by one; more integers than this keep a domain's log axis.
@@ -37,13 +38,8 @@ class ParameterAxis(NamedTuple):
 
     @property
     def edges(self) -> np.ndarray:
-        """(g + 1,) ends of the cells: half-way between places, and as far beyond the outermost places."""
-        if len(self.places) == 1:
-            return self.places + np.array([-0.5, 0.5])
-        places = np.log(self.places) if self.log else self.places
-        half = np.diff(places) / 2
-        edges = np.concatenate([places[:1] - half[:1], places[:-1] + half, places[-1:] + half[-1:]])
-        return np.exp(edges) if self.log else edges
+        """(g + 1,) ends of the cells."""
+        return np.exp(get_edges(np.log(self.places))) if self.log else get_edges(self.places)
 
     def place(self, values: np.ndarray) -> np.ndarray:
         """Positions at which native ``values`` are drawn; NaN stays NaN."""
@@ -51,6 +47,14 @@ class ParameterAxis(NamedTuple):
             return values
         nearest = np.abs(values[..., None] - self.values).argmin(axis=-1)
         return np.where(np.isnan(values), np.nan, self.places[nearest])
+
+
+def get_edges(places: np.ndarray) -> np.ndarray:
+    """(g + 1,) ends of cells: half-way between ``places``, and as far beyond the outermost places."""
+    if len(places) == 1:
+        return places + np.array([-0.5, 0.5])
+    half = np.diff(places) / 2
+    return np.concatenate([places[:1] - half[:1], places[:-1] + half, places[-1:] + half[-1:]])
 
 
 def parameter_axis(space: Space, name: str, size: int) -> ParameterAxis:
@@ -117,7 +121,7 @@ class Parameters(NamedTuple):
     def label(self, ax: Axes) -> None:
         """Set the scales, ticks and names of the axes."""
         for which, axis, name in zip((ax.xaxis, ax.yaxis), self.axes, self.names, strict=False):
-            which.set_label_text(_text.shorten_name(name))
+            which.set_label_text(shorten_name(name))
             if axis.log:
                 _axes.set_log_scale(which, *axis.places[[0, -1]])
             if axis.discrete:
@@ -125,8 +129,18 @@ class Parameters(NamedTuple):
                 at = np.arange(n) if n <= _MOST_LABELS else np.linspace(0, n - 1, 6).round().astype(int)
                 labels = [axis.labels[i] for i in at.tolist()]
                 steep = which is ax.xaxis and sum(map(len, labels)) > _LEVEL_TEXT
-                look = {"rotation": 40, "ha": "right", "fontsize": _axes.get_font_size(ax, 0.85)}
+                look = {"rotation": 40, "ha": "right", "fontsize": "small"}
                 which.set_ticks(axis.places[at], labels, **(look if steep else {}))
+
+
+def choose_parameters(space: Space, parameters: Any, sizes: Mapping[int, int]) -> Parameters:
+    """The named parameters, by default the first two; ``sizes``: number of them -> cells of each."""
+    names = check_names("parameters", space.names[:2] if parameters is None else parameters, space.names)
+    if len(names) not in sizes:
+        has_one = f"; the space has one parameter, {space.names[0]!r}" if len(space) == 1 else ""
+        raise ValueError(f"parameters must be {' or '.join(map(str, sizes))} names, got {names!r}{has_one}.")
+    size = sizes[len(names)]
+    return Parameters(space, names, [parameter_axis(space, name, size) for name in names])
 
 
 def draw_density(
@@ -166,7 +180,7 @@ def _unite(domains: Sequence[Domain]) -> Domain:
 
 def _name_codes(domains: Sequence[Domain]) -> list[str]:
     """Name of every code of a category; several names for a code if the domains differ."""
-    lists = [[_text.shorten_name(c, 14) for c in d.choices] for d in domains if isinstance(d, Categorical)]
+    lists = [[shorten_name(c, 14) for c in d.choices] for d in domains if isinstance(d, Categorical)]
     # Lists may have different lengths; a name that occurs in several lists is written once.
     by_code = (dict.fromkeys(filter(None, names)) for names in zip_longest(*lists))
     return [" / ".join(names) for names in by_code]

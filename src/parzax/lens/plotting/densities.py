@@ -1,6 +1,5 @@
 """Densities of parameters: Parzen estimators below, above and their ratio; target and region of a result."""
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,20 +8,28 @@ from matplotlib.axes import Axes
 
 from parzax import _checks
 from parzax.density import ParzenEstimator
-from parzax.density.restriction import given_values
-from parzax.lens.plotting import _axes, _parameters, _text
-from parzax.lens.plotting._arguments import Level, check_names, check_result, colours, find_level
-from parzax.lens.plotting._parameters import ParameterAxis, Parameters, draw_density
+from parzax.lens.plotting import _arguments, _axes
+from parzax.lens.plotting._arguments import check_names, check_result, choose_looks, find_level
+from parzax.lens.plotting._parameters import (
+    ParameterAxis,
+    Parameters,
+    choose_parameters,
+    draw_density,
+    on_scale,
+    side_by_side,
+)
 from parzax.lens.results import ImportanceResult, phrases
 from parzax.lens.results.result import RegimeDensity
 from parzax.space import INACTIVE, Categorical, Float, Varying
 
-Arrays = list[np.ndarray]
+Arrays = Mapping[str, np.ndarray]  # by "below" and "above"
 _CURVE, _MAP = 1001, 121  # number of cells of a curve, and of each side of a map
-_COLOURS = ("C0", "C3")  # colours of the densities below and above
+_COLOURS = {"below": "C0", "above": "C3"}
+_NEUTRAL: dict[str, Any] = {"color": _axes.GREY, "linewidth": 1, "linestyle": (0, (4, 2)), "zorder": 2.5}
 _MOST_BITS = 100.0  # log2 ratios are clipped to this many bits
 _MOST_CHOICES = 20  # largest number of choices that are drawn; more could not be read
-_REGION = "0.55"
+_REGION = "0.55"  # colour of the density of the region
+_REGIME = 60  # largest number of characters of the text of a regime
 
 
 def density(
@@ -30,27 +37,25 @@ def density(
     above: ParzenEstimator | None = None,
     parameters: str | Sequence[str] | None = None,
     *,
-    given: Mapping[str, Any] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """The density of one or two parameters, with all other parameters integrated out.
 
     One parameter gives a curve (bars for discrete values), with a short tick for every row; two parameters
-    give a map, with a dot for every row. With ``above`` the picture has three panels: below, above, and log2
-    of their ratio, which TPE maximises. The second and the third panel have the labels "above" and "ratio":
-    ``{a.get_label(): a for a in ax.figure.axes}``. A density over a logarithmic axis is per decade, so that
-    areas are probabilities. Far from all rows the ratio is the ratio of the priors' weights, as in TPE.
+    give a map, with a dot for every row. With ``above`` a panel more has log2 of the ratio of the densities,
+    which TPE maximises; curves stand together above it, maps beside it. Panels have the labels "above" and
+    "ratio": ``{a.get_label(): a for a in ax.figure.axes}``. A density over a logarithmic axis is per decade,
+    so that areas are probabilities. Far from all rows the ratio is the ratio of the priors' weights, as in
+    TPE. To condition on values of other parameters, draw `parzax.ParzenEstimator.conditional`.
 
     Args:
         below, above: fitted estimators on one space.
         parameters: one name or two; the first one or two of the space by default.
-        given: values of parameters to condition on, name -> native value (or choice). Give the parents of a
-            conditional parameter, even if a parent is the other drawn parameter.
-        ax: where to draw; three panels share the place of ``ax``, which must be a subplot.
+        ax: where to draw; panels share the place of ``ax``, which must then be a subplot.
 
     Raises:
         ValueError: for estimators of different spaces, unknown or too many parameters, a parameter whose
-            parents are not given, and three panels in an ``ax`` that is not a subplot.
+            parents are not given, and panels in an ``ax`` that is not a subplot.
     """
     estimators = {"below": below} if above is None else {"below": below, "above": above}
     for argument, pe in estimators.items():
@@ -58,52 +63,27 @@ def density(
         _checks.instance(argument, pe, ParzenEstimator, "a parzax.ParzenEstimator", hint)
         if not pe.space.agrees_with(below.space):
             raise ValueError("above must be an estimator on the space of below.")
-    parts = [_take_marginal(pe.conditional(given) if given else pe, parameters) for pe in estimators.values()]
-    space, names = parts[0][0].space, parts[0][1]
-    size = _CURVE if len(names) == 1 else _MAP
-    plane = Parameters(space, names, [_parameters.parameter_axis(space, name, size) for name in names])
+    plane = choose_parameters(below.space, parameters, {1: _CURVE, 2: _MAP})
+    parts = {name: pe.marginal(*plane.names) for name, pe in estimators.items()}
+    plane = plane._replace(space=parts["below"].space)
+    if any(domain.conditions for name in plane.names for domain in plane.space[name]):
+        remedy = "draw pe.conditional({...}), with values of the parents"
+        raise ValueError(f"{' or '.join(plane.names)} has no density without its parents: {remedy}.")
     # Logarithms are used because far from all rows both densities may underflow to 0, although their ratio is
     # defined.
     per_unit = sum(np.meshgrid(*(np.log(axis.per_unit) for axis in plane.axes)))
-    cells = plane.cells(np.zeros(len(space)))
-    logs = [np.asarray(pe.log_prob(cells), np.float64) + per_unit for pe, _ in parts]
-
-    ax = _axes.get_axes(ax, 4.4 if above is None else 10.2, 3.0 if len(names) == 1 else 3.8)
-    panels = [ax] if above is None else _axes.split_axes(ax, [["below", "above", "ratio"]])[0]
-    titles = ["density"] if above is None else ["below", "above", "log2 below / above"]
-    if given:
-        settings = _text.describe_settings(below.space, given_values(below.space, given), most=2)
-        titles[0] += f" given {settings}"
-    rows = [plane.places(_decode_rows(pe)) for pe, _ in parts]
+    cells = plane.cells(np.zeros(len(plane.space)))
+    logs = {name: np.asarray(pe.log_prob(cells), np.float64) + per_unit for name, pe in parts.items()}
     with np.errstate(invalid="ignore"):
         # The ratio is 0 where both densities are 0.
-        ratio = np.clip(np.nan_to_num((logs[0] - logs[-1]) / np.log(2)), -_MOST_BITS, _MOST_BITS)
-    draw = _draw_curves if len(names) == 1 else _draw_maps
-    draw(panels, plane, [np.exp(log) for log in logs], rows, ratio)
-    for panel, title in zip(panels, titles, strict=True):
-        _axes.set_title(panel, title)
-        plane.label(panel)
-        if len(names) == 2 and panel is not ax:
-            # Maps share their vertical axis.
-            panel.set_ylabel("")
-            panel.tick_params(labelleft=False)
+        bits = np.nan_to_num((logs["below"] - logs.get("above", 0)) / np.log(2))
+    ratio = np.clip(bits, -_MOST_BITS, _MOST_BITS)
+    densities = {name: np.exp(log) for name, log in logs.items()}
+    rows = {name: plane.places(_decode_rows(pe)) for name, pe in parts.items()}
+    is_map = len(plane.names) == 2
+    ax = _axes.get_axes(ax, 10.2 if is_map and len(parts) == 2 else 4.6, 3.8)
+    (_draw_maps if is_map else _draw_curves)(ax, plane, densities, rows, ratio)
     return ax
-
-
-def _take_marginal(pe: ParzenEstimator, parameters: Any) -> tuple[ParzenEstimator, list[str]]:
-    """The marginal density of the ``parameters``, and their names."""
-    space_names = pe.space.names
-    names = check_names("parameters", space_names[:2] if parameters is None else parameters, space_names)
-    if len(names) > 2:
-        raise ValueError(f"parameters must be one name or two, got {parameters!r}.")
-    marginal = pe.marginal(*names)
-    missing = [name for name in marginal.space.names if name not in names]
-    if missing:
-        hint = "pass given={...} with a value for each"
-        raise ValueError(f"{' and '.join(names)} cannot be drawn without {', '.join(missing)}: {hint}.")
-    if any(domain.conditions for name in names for domain in marginal.space[name]):
-        raise ValueError(f"one of {' and '.join(names)} depends on the other: pass given={{...}} for it.")
-    return marginal, names
 
 
 def _decode_rows(pe: ParzenEstimator) -> np.ndarray:
@@ -113,40 +93,47 @@ def _decode_rows(pe: ParzenEstimator) -> np.ndarray:
     return x[np.asarray(pe.mixture.weight) > 0]
 
 
-def _draw_curves(panels: Any, line: Parameters, densities: Arrays, rows: Arrays, ratio: np.ndarray) -> None:
-    """Draw below, above and the ratio (or only below) over one parameter."""
-    (axis,) = line.axes
-    top = float(np.nanmax(densities))
-    for ax, heights, x, colour in zip(panels, densities, rows, _COLOURS, strict=False):
-        draw_density(ax, axis, heights[None], filled=True, color=colour, label="density")
-        ax.set_ylim(0 if axis.discrete else -0.07 * top, 1.05 * top)
-        ax.set_ylabel("probability" if axis.discrete else "density per decade" if axis.log else "density")
-        if not axis.discrete:
-            # Ticks stand below the curve, so they hide nothing. Discrete values get no ticks, since equal
-            # values would share one.
-            ax.plot(x[:, 0], np.full(len(x), -0.035 * top), "|", color=colour, markersize=6, alpha=0.6)
-    for ax in panels[2:]:
-        if axis.discrete:
-            ax.bar(axis.places, ratio, 0.8, color=np.where(ratio > 0, *_COLOURS).tolist())
-        else:
-            ax.plot(axis.places, ratio, color="0.2", linewidth=1.8)
-            for colour, where in zip(_COLOURS, (ratio > 0, ratio < 0), strict=True):
-                area = {"interpolate": True, "color": colour, "alpha": 0.25, "linewidth": 0}
-                ax.fill_between(axis.places, ratio, where=where, **area)
-        ax.axhline(0, color=_axes.GREY, linewidth=1)
-    for ax in panels:
-        _axes.tidy(ax)
+def _draw_curves(ax: Axes, line: Parameters, densities: Arrays, rows: Arrays, ratio: np.ndarray) -> None:
+    """Draw densities over one parameter, and below them the ratio if there are two."""
+    (axis,), bottom = line.axes, ax
+    if len(densities) > 1:
+        bottom = _axes.split_axes(ax, [["densities"], ["ratio"]], height_ratios=[3, 2])[1, 0]
+        draw_density(bottom, axis, ratio[None], color="0.2", label="ratio")
+        bottom.axhline(0, **_NEUTRAL)
+        bottom.set_ylabel("log2 below / above")
+        _axes.tidy(bottom)
+    _draw_together(ax, axis, {name: (_COLOURS[name], x[None]) for name, x in densities.items()})
+    ax.set_ylabel("probability" if axis.discrete else "density per decade" if axis.log else "density")
+    _axes.tidy(ax)
+    # Ticks stand below the curves, so they hide nothing. Bars get none, since equal values would share one.
+    heights = -0.05 * ax.get_ylim()[1] * np.arange(1, len(rows) + 1)
+    for (name, x), height in zip(rows.items() if not axis.discrete else (), heights, strict=False):
+        ax.plot(x[:, 0], np.full(len(x), height), "|", color=_COLOURS[name], markersize=6, alpha=0.6)
+    ax.set_ylim(top=1.22 * ax.get_ylim()[1])  # room for the legend
+    line.label(bottom)
+    ax.label_outer()
 
 
-def _draw_maps(panels: Any, plane: Parameters, densities: Arrays, rows: Arrays, ratio: np.ndarray) -> None:
-    """Draw below, above and the ratio (or only below) over two parameters."""
-    top, edges = float(np.nanmax(densities)), [axis.edges for axis in plane.axes]
-    for ax, heights, x, cmap in zip(panels, densities, rows, ("Blues", "Reds"), strict=False):
-        _axes.draw_map(ax, edges, heights, {}, cmap=cmap, vmin=0, vmax=top)
-        ax.plot(x[:, 0], x[:, 1], "o", color="0.1", markersize=2.5, markeredgewidth=0, alpha=0.7)
-    bound = max(float(np.abs(ratio).max()), 1e-6)
-    for ax in panels[2:]:
-        _axes.draw_map(ax, edges, ratio, {}, cmap="RdBu", vmin=-bound, vmax=bound)
+def _draw_together(ax: Axes, axis: ParameterAxis, named: Mapping[str, tuple[str, np.ndarray]]) -> None:
+    """Draw (s, g) densities by name, each with its colour; bars stand side by side."""
+    for i, (name, (colour, seeds)) in enumerate(named.items()):
+        draw_density(ax, axis, seeds, filled=True, slot=(i, len(named)), color=colour, label=name)
+    ax.legend(loc="upper right", ncols=2, fontsize="small", frameon=False, borderaxespad=0)
+
+
+def _draw_maps(ax: Axes, plane: Parameters, densities: Arrays, rows: Arrays, ratio: np.ndarray) -> None:
+    """Draw a map of each density over two parameters, and of the ratio of two."""
+    top, bound = float(np.nanmax([*densities.values()])), max(float(np.abs(ratio).max()), 1e-6)
+    looks = {"below": ("Blues", 0, top), "above": ("Reds", 0, top), "ratio": ("RdBu", -bound, bound)}
+    panels = [ax] if len(densities) == 1 else _axes.split_axes(ax, [[*looks]])[0]
+    edges, maps = [axis.edges for axis in plane.axes], [*densities.values(), ratio]
+    for panel, values, (name, (cmap, low, high)) in zip(panels, maps, looks.items(), strict=False):
+        _axes.draw_map(panel, edges, values, {}, cmap=cmap, vmin=low, vmax=high)
+        panel.set_title("log2 below / above" if name == "ratio" else name, fontsize="medium")
+        plane.label(panel)
+        panel.label_outer()
+    for panel, x in zip(panels, rows.values(), strict=False):
+        panel.plot(x[:, 0], x[:, 1], "o", color="0.1", markersize=2.5, markeredgewidth=0, alpha=0.7)
 
 
 def values(
@@ -154,7 +141,7 @@ def values(
     parameter: str,
     *,
     level: int | float | None = None,
-    regime: int | Sequence[int] | None = None,
+    regime: int | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Which values of a parameter are good: for each regime p_T and p_R, and below them the ratio p_T / p_R.
@@ -170,101 +157,81 @@ def values(
     Args:
         result, level: as in all pictures.
         parameter: its name.
-        regime: index of a regime, or several; all by default.
+        regime: index of the only regime to draw; all by default.
         ax: where to draw; it must be a subplot (else ValueError), and all panels share its place.
     """
     (name,) = check_names("parameter", parameter, check_result(result).names)
-    at_level = find_level(result, level)
-    n = len(result.space[name])
-    numbers = range(n) if regime is None else np.atleast_1d(regime).tolist()
-    chosen = [_checks.whole_number("regime", i, 0, n - 1) for i in numbers]
-    if not chosen:
-        raise ValueError(f"regime must be an index or several, got {regime!r}.")
-    densities = result.density(name)
-
+    index, n = find_level(result, level), len(result.space[name])
+    chosen = range(n) if regime is None else [_checks.whole_number("regime", regime, 0, n - 1)]
     ax = _axes.get_axes(ax, max(4.6, 3.2 * len(chosen)), 4.2)
     labels = [[f"{kind} {i}" for i in chosen] for kind in ("densities", "ratio")]
-    panels = _axes.split_axes(ax, labels, share=True, height_ratios=[3, 2])
-    drawn = zip(*panels, chosen, strict=True)
-    discrete = [_draw_regime(top, bottom, at_level, name, i, densities[i]) for top, bottom, i in drawn]
+    panels = _axes.split_axes(ax, labels, height_ratios=[3, 2])
+    for top, bottom, i in zip(*panels, chosen, strict=True):
+        _draw_regime(top, bottom, result, index, name, i)
     # The panel of densities leaves room for a legend, and the panel of ratios includes 1. Panels of a row
     # share limits.
     ax.set_ylim(0, 1.22 * ax.get_ylim()[1])
     panels[1, 0].set_ylim(0, max(panels[1, 0].get_ylim()[1], 1.1))
-    ax.set_ylabel("probability" if discrete[0] else "probability per cell")
-    panels[1, 0].set_ylabel("ratio  $p_T\\,/\\,p_R$")
+    for panel in panels.flat:
+        panel.label_outer()
     return ax
 
 
-def _draw_regime(top: Axes, bottom: Axes, level: Level, name: str, i: int, density: RegimeDensity) -> bool:
-    """Draw the densities and the ratio of one regime, or say why not; write the regime's name and shares.
-
-    Returns whether the values are drawn side by side.
-    """
-    result, domain = level.result, density.domain
-    columns, j = np.arange(len(density.values)), result.names.index(name)
-    alpha, beta = (level.by_seed(shares)[:, j, i] for shares in (result.alpha, result.beta))
-    densities = [level.by_seed(masses) for masses in (density.target, density.region, density.ratio)]
-    # if there are many choices, only the most frequent ones are drawn, in the order of the domain
-    if isinstance(domain, Categorical):
-        common = np.maximum(*(masses.mean(axis=0) for masses in densities[:2]))
-        columns = np.sort(np.argsort(-common, kind="stable")[:_MOST_CHOICES])
-    target, region, ratio = (masses[:, columns] for masses in densities)
-    axis = _make_axis(density, columns)
-    rows = result.by_seed(density.rows)[:, -1, columns].sum(axis=0)
+def _draw_regime(top: Axes, bottom: Axes, result: ImportanceResult, index: int, name: str, i: int) -> None:
+    """Draw the densities and the ratio of one regime, or say why not; write the regime's name and shares."""
+    density, j = result.density(name)[i], result.names.index(name)
+    domain, quantile = density.domain, result.levels[index]
+    alpha, beta = (result.by_seed(shares)[:, index, j, i] for shares in (result.alpha, result.beta))
+    masses = [result.by_seed(x)[:, index] for x in (density.target, density.region, density.ratio)]
+    axis, cells = _choose_cells(density, np.maximum(masses[0].mean(axis=0), masses[1].mean(axis=0)))
+    target, region, ratio = (x[:, cells] for x in masses)
+    rows = result.by_seed(density.rows)[:, -1].sum(axis=0)
     # If the region's density in a cell is only the prior (which has the weight of one row), the ratio is not
     # drawn.
-    prior = 2 / (len(density.values) * (rows.sum() / result.n_seeds + 1))
-    empty = rows == 0 if axis.discrete else region.mean(axis=0) < prior
+    prior = 2 / (len(rows) * (rows.sum() / result.n_seeds + 1))
+    empty = rows[cells] == 0 if axis.discrete else region.mean(axis=0) < prior
     Parameters(result.space, [name], [axis]).label(bottom)
-    if hidden := len(density.values) - len(columns):
-        bottom.set_xlabel(f"{bottom.get_xlabel()} ({hidden} rarer choices not shown)")
-    if len(result.space[name]) > 1 or domain.conditions:
-        lines = textwrap.wrap(phrases.regime_text(domain), 34, max_lines=2, placeholder=" …")
-        others = "all" if result.region == 1 else "the region"
-        shares = f"{_percent(alpha.mean())} of the best rows, {_percent(beta.mean())} of {others}"
-        top.set_title("\n".join([*map(_text.escape, lines), shares]), fontsize=_axes.get_font_size(top, 0.9))
+    top.set_ylabel("probability" if axis.discrete else "probability per cell")
+    bottom.set_ylabel("ratio  $p_T\\,/\\,p_R$")
     for ax in (top, bottom):
         _axes.tidy(ax)
-    nothing, varying = "" if beta.any() else "No rows in this regime.", isinstance(domain, Varying)
-    if len(density.values) == 1:
+    if len(result.space[name]) > 1 or domain.conditions:
+        others = "all" if result.region == 1 else "the region"
+        best, all_rows = (phrases.percent(round(float(x.mean()), 2)) for x in (alpha, beta))
+        text = _axes.wrap_text(top, _arguments.shorten_name(phrases.regime_text(domain), _REGIME))
+        top.set_title(f"{text}\n{best} of the best rows, {all_rows} of {others}", fontsize="small")
+    varying, hidden = isinstance(domain, Varying), len(rows) - len(cells)
+    remark = f" ({hidden} rarer choices not shown)" if hidden else ""
+    remark += ", from its lower bound (0) to its upper one (1)" if varying else ""
+    bottom.set_xlabel(bottom.get_xlabel() + remark)
+    nothing = "" if beta.any() else "No rows in this regime."
+    if len(rows) == 1:
         nothing = "The domain moves from row to row:\nno common grid." if varying else "A single value."
-    elif varying:
-        bottom.set_xlabel(f"{bottom.get_xlabel()}, from its lower bound (0) to its upper one (1)")
     if nothing:
         _axes.write_note(top, nothing)
         for ax in (top, bottom):
             ax.tick_params(left=False, labelleft=False, bottom=False, labelbottom=False)
-        return axis.discrete
-    colour, quantile = colours(result)[name], f"γ′ = {result.levels[level.number]:g}"
-    n = 1 + int(alpha.any())
-    rows_of = "all rows" if result.region == 1 else "region"
-    look = {"color": _REGION, "label": f"{rows_of}  $p_R$"}
-    draw_density(top, axis, region[beta > 0], filled=True, slot=(0, n), **look)
+        return
+    named = {f"{'all rows' if result.region == 1 else 'region'}  $p_R$": (_REGION, region[beta > 0])}
     if alpha.any():
-        label = f"best {100 * result.levels[level.number]:g} %  $p_T$"
-        draw_density(top, axis, target[alpha > 0], slot=(1, n), color=colour, label=label)
+        colour = choose_looks(result)[name]["color"]
+        named[f"best {100 * quantile:g} %  $p_T$"] = colour, target[alpha > 0]
         draw_density(bottom, axis, np.where(empty, np.nan, ratio[alpha > 0]), color=colour, label="ratio")
-        bottom.axhline(1, color=_axes.GREY, linewidth=1, linestyle=(0, (4, 2)), zorder=2.5)
+        bottom.axhline(1, **_NEUTRAL)
     else:
         # Without rows p_T is the prior, which says nothing about values.
-        _axes.write_note(bottom, f"No target rows in this regime\n({quantile}).")
-    look = {"fontsize": _axes.get_font_size(top, 0.8), "frameon": False, "borderaxespad": 0}
-    top.legend(loc="upper right", ncols=2, **look)
-    return axis.discrete
+        _axes.write_note(bottom, f"No target rows in this regime\n(γ′ = {quantile:g}).")
+    _draw_together(top, axis, named)
 
 
-def _make_axis(density: RegimeDensity, columns: np.ndarray) -> ParameterAxis:
-    """The axis of a regime, for the cells with indices ``columns``."""
-    domain = density.domain
+def _choose_cells(density: RegimeDensity, masses: np.ndarray) -> tuple[ParameterAxis, np.ndarray]:
+    """The axis of a regime and the indices of its cells; of many choices those with most mass."""
+    domain, values = density.domain, np.arange(len(density.values))
     if isinstance(domain, Categorical):
-        return _parameters.side_by_side(columns, [_text.shorten_name(density.values[i], 14) for i in columns])
-    cells = np.asarray(density.values)
-    if len(cells) == domain.n_values and len(cells) <= _MOST_CHOICES:
-        return _parameters.side_by_side(cells, [phrases.number(value) for value in cells])
-    between_bounds = isinstance(domain, Varying) and len(cells) > 1
-    return _parameters.on_scale(Float(0, 1) if between_bounds else domain, cells)
-
-
-def _percent(share: float) -> str:
-    return "<1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
+        cells = np.sort(np.argsort(-masses, kind="stable")[:_MOST_CHOICES])
+        return side_by_side(cells, [_arguments.shorten_name(density.values[i], 14) for i in cells]), cells
+    native = np.asarray(density.values)
+    if len(native) == domain.n_values and len(native) <= _MOST_CHOICES:
+        return side_by_side(native, [phrases.number(value) for value in native]), values
+    between_bounds = isinstance(domain, Varying) and len(native) > 1
+    return on_scale(Float(0, 1) if between_bounds else domain, native), values

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,9 +16,9 @@ from parzax._compile import compiled
 from parzax._numerics import capacity
 from parzax._words import plural
 from parzax.density.restriction import given_values
-from parzax.lens.plotting import _axes, _text
-from parzax.lens.plotting._arguments import Rows, check_names, take_rows
-from parzax.lens.plotting._parameters import Parameters, parameter_axis
+from parzax.lens.plotting import _arguments, _axes
+from parzax.lens.plotting._arguments import flatten_runs, get_signs
+from parzax.lens.plotting._parameters import Parameters, choose_parameters
 from parzax.samplers import AbstractProblem, Sampler, State, Trace
 from parzax.space import INACTIVE, Space
 
@@ -27,6 +27,52 @@ _LOWEST = 0.1
 # More values than this are not drawn side by side.
 _MOST_BESIDE = 64
 _MARGIN = 0.03  # margin beyond the bounds, as a share of the axis
+# Kinds of rows: marker, area in square points, words for the key, words if there are no constraints.
+_KINDS = (
+    ("D", 16.0, "constraints only", ""),
+    ("s", 20.0, "pending or failed", ""),
+    ("X", 30.0, "violates a constraint", ""),
+    ("o", 26.0, "feasible", "evaluated"),
+    ("*", 170.0, "best feasible", "best"),
+)
+_ONLY, _FAILED, _VIOLATING, _FEASIBLE, _BEST = range(5)
+
+
+class _Rows(NamedTuple):
+    """The rows of one run, in order."""
+
+    x: np.ndarray  # (n, d) native values
+    losses: np.ndarray  # (n, m) minimised for a state, as the problem gave them for a trace; may be NaN
+    constraints: np.ndarray  # (n, c)
+    kind: np.ndarray  # (n,) index in `_KINDS`
+    nearest: int | None  # first row that violates fewest constraints, then with the least first objective
+
+
+def _take_rows(rows: Any, run: int | None) -> _Rows:
+    """The rows of a state, or of one run of a trace."""
+    _checks.instance("rows", rows, (State, Trace), "a sampler's State or a parzax.samplers.Trace")
+    batch, is_state = np.shape(rows.x)[:-2], isinstance(rows, State)
+    if batch and is_state:
+        hint = "choose one, as in jax.tree.map(lambda a: a[0], state)"
+        raise ValueError(f"this is a batch of states of shape {batch}; {hint}.")
+    if batch and run is None:
+        raise ValueError(f"this trace has runs of shape {batch}; choose one with run=.")
+    runs = rows if isinstance(rows, Trace) else Trace(rows.x, rows.losses, rows.constraints, ())
+    runs = flatten_runs(runs)
+    chosen = _checks.whole_number("run", run, -len(runs.x), len(runs.x) - 1) if batch else 0
+    n = int(rows.count) if is_state else runs.x.shape[1]
+    x, losses, constraints = (a[chosen, :n] for a in (runs.x, runs.losses, runs.constraints))
+    evaluated = ~np.isnan(losses).any(axis=-1)
+    n_violated = np.where(evaluated, (~(constraints <= 0)).sum(axis=-1), np.inf)
+    kind = np.where(n_violated > 0, _VIOLATING, _FEASIBLE)
+    kind[~evaluated] = _FAILED
+    if is_state:
+        kind[np.asarray(rows.constraint_only)[:n]] = _ONLY
+    signed = losses[:, 0] if is_state else losses[:, 0] * get_signs(rows)[0]
+    nearest = int(np.lexsort((signed, n_violated))[0]) if evaluated.any() else None
+    if nearest is not None and kind[nearest] == _FEASIBLE:
+        kind[nearest] = _BEST
+    return _Rows(x, losses, constraints, kind, nearest)
 
 
 def acquisition(
@@ -36,12 +82,11 @@ def acquisition(
     *,
     given: Mapping[str, Any] | None = None,
     problem: AbstractProblem | None = None,
-    rows: bool = True,
     run: int | None = None,
     size: int = 101,
     ax: Axes | None = None,
 ) -> Axes:
-    """The acquisition score over two parameters, as in Figure 2 of c-TPE (arXiv 2211.14411).
+    """The acquisition score over two parameters, as in Figure 2 of c-TPE (arXiv 2211.14411), and the rows.
 
     The score is `Sampler.score_of`: candidates with a larger score are better. The lowest tenth of the map
     has one colour. Cells outside the space (or where another parameter would need a value) stay white.
@@ -54,7 +99,6 @@ def acquisition(
             best feasible row (smallest first objective; if no row is feasible, a row that violates the fewest
             constraints).
         problem: the problem whose feasible region gets an edge, evaluated with a fixed key.
-        rows: whether to draw the rows too, whatever the values of their other parameters.
         run: index of the run, for a trace with several.
         size: cells along a continuous axis; discrete parameters have a cell per value, up to this many.
         ax: where to draw. The meaning of the marks and the values of other parameters are written below.
@@ -64,15 +108,15 @@ def acquisition(
             parameters that are not given and cannot be taken from a row.
     """
     _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
-    plane = _choose_plane(sampler.space, parameters, _checks.whole_number("size", size, 2))
+    plane = choose_parameters(sampler.space, parameters, {2: _checks.whole_number("size", size, 2)})
     on_space = isinstance(problem, AbstractProblem) and problem.space.agrees_with(sampler.space)
     if problem is not None and not on_space:
         raise ValueError("problem must be a parzax.Problem on the sampler's space.")
-    run_rows = take_rows(state, run)
+    rows = _take_rows(state, run)
     if isinstance(state, Trace):
-        empty = sampler.init(capacity(max(len(run_rows.x), 1)))
-        state = sampler.tell(empty, run_rows.x, run_rows.objectives, run_rows.constraints)
-    others, sentence = _fix_others(plane, run_rows, given)
+        empty = sampler.init(capacity(max(len(rows.x), 1)))
+        state = sampler.tell(empty, rows.x, rows.losses, rows.constraints)
+    others, sentence = _fix_others(plane, rows, given)
     cells = plane.cells(others)
     cells = np.where(plane.space.derive_regimes(cells) == INACTIVE, np.nan, cells)
     # Converted to NumPy, which has no weak types: states that differ only in weak types share one program.
@@ -80,15 +124,20 @@ def acquisition(
     ax = _axes.get_axes(ax, 5.2, 4.4)
     white = _draw_score(ax, plane, score)
     plane.label(ax)
-    entries, left_out = _draw_rows(ax, plane, run_rows, by_order=False) if rows else ([], "")
+    entries, left_out = _draw_rows(ax, plane, rows, by_order=False)
+    sentences = [sentence, left_out, white]
     if problem is not None and problem.n_constraints:
         excess = _evaluate_cells(partial(_excess, problem, jax.random.key(0)), cells, size)
-        entries.append(_draw_feasible(ax, plane, excess))
-    _axes.add_key(ax, entries, sentence, left_out, white)
+        feasible = excess <= 0
+        if feasible.any() and not feasible.all():
+            entries.append(_draw_edge(ax, plane, excess))
+        else:
+            sentences.append(f"{'everything' if feasible.all() else 'nothing'} here is feasible")
+    _axes.add_key(ax, entries, *sentences)
     return ax
 
 
-def _fix_others(plane: Parameters, rows: Rows, given: Mapping[str, Any] | None) -> tuple[np.ndarray, str]:
+def _fix_others(plane: Parameters, rows: _Rows, given: Mapping[str, Any] | None) -> tuple[np.ndarray, str]:
     """(d,) native values of the other parameters, NaN where they are inactive; and a sentence about them."""
     space = plane.space
     try:
@@ -102,8 +151,8 @@ def _fix_others(plane: Parameters, rows: Rows, given: Mapping[str, Any] | None) 
     if rows.nearest is None and missing:
         raise ValueError(f"given: there are no rows to take {', '.join(missing)} from; give their values.")
     taken = {name: float(rows.x[rows.nearest, space.index(name)]) for name in missing}
-    source = "as in the best row" if rows.best.any() else "as in a row (none is feasible)"
-    parts = [_text.describe_settings(space, values) for values in (fixed, taken)]
+    source = "as in the best row" if (rows.kind == _BEST).any() else "as in a row (none is feasible)"
+    parts = [_arguments.describe_settings(space, values) for values in (fixed, taken)]
     parts[1] = f"{parts[1]} {source}" if taken else ""
     values = fixed | taken
     return np.array([values.get(name, np.nan) for name in space.names]), "; ".join(filter(None, parts))
@@ -126,25 +175,20 @@ def _excess(problem: AbstractProblem, key: jax.Array, x: jax.Array) -> jax.Array
 def _draw_score(ax: Axes, plane: Parameters, score: np.ndarray) -> str:
     """Draw the map; return a sentence about its white cells, "" if no cell is white."""
     finite = score[np.isfinite(score)]
-    low, high = (float(np.quantile(finite, _LOWEST)), float(finite.max())) if finite.size else (0.0, 1.0)
-    low, high = (low, high) if high > low else (low - 0.5, high + 0.5)
-    bar = {"label": "acquisition score", "extend": "min" if (finite < low).any() else "neither"}
-    edges = [axis.edges for axis in plane.axes]
-    _axes.draw_map(ax, edges, np.ma.masked_invalid(score), bar, cmap="viridis", vmin=low, vmax=high)
+    low = float(np.quantile(finite, _LOWEST)) if finite.size else 0.0
+    bar, edges = {"label": "acquisition score", "extend": "min"}, [axis.edges for axis in plane.axes]
+    _axes.draw_map(ax, edges, np.ma.masked_invalid(score), bar, cmap="viridis", vmin=low)
     if not finite.size:
         _axes.write_note(ax, "No score is finite here.")
     others = ", or another parameter would need a value" if len(plane.space) > 2 else ""
     return f"white: outside the space{others}" if 0 < finite.size < score.size else ""
 
 
-def _draw_feasible(ax: Axes, plane: Parameters, excess: np.ndarray) -> _axes.Entry:
+def _draw_edge(ax: Axes, plane: Parameters, excess: np.ndarray) -> _axes.Entry:
     """Draw the line at which the largest constraint is 0; return its entry for the key."""
-    feasible = excess <= 0
-    if feasible.all() or not feasible.any():
-        return None, f"{'everything' if feasible.all() else 'nothing'} here is feasible"
     heights = np.nan_to_num(excess, nan=np.inf, posinf=np.finfo(np.float64).max)
     if any(axis.discrete for axis in plane.axes):
-        heights = np.where(feasible, -1.0, 1.0)
+        heights = np.where(excess <= 0, -1.0, 1.0)
     look = {"colors": "white", "linewidths": 1.6, "linestyles": "--"}
     edge = ax.contour(*(axis.places for axis in plane.axes), heights, levels=[0.0], **look)
     # A white line with a dark edge is visible on every colour of the map.
@@ -180,8 +224,8 @@ def observations(
     """
     space = getattr(space, "space", space)
     _checks.instance("space", space, Space, "a parzax.Space, or a sampler or problem that has one")
-    plane = _choose_plane(space, parameters, _MOST_BESIDE)
-    run_rows = take_rows(rows, run)
+    plane = choose_parameters(space, parameters, {2: _MOST_BESIDE})
+    run_rows = _take_rows(rows, run)
     n, d = run_rows.x.shape
     if d != len(space):
         raise ValueError(f"space has {plural(len(space), 'parameter')}, but the rows have {d}.")
@@ -201,40 +245,26 @@ def observations(
     return ax
 
 
-def _choose_plane(space: Space, parameters: Any, size: int) -> Parameters:
-    """The two requested parameters, by default the first two of the space, with ``size`` cells each."""
-    names = check_names("parameters", space.names[:2] if parameters is None else parameters, space.names)
-    if len(names) != 2:
-        has_one = f"; the space has one parameter, {space.names[0]!r}" if len(space) == 1 else ""
-        raise ValueError(f"parameters must be two names, got {names!r}{has_one}.")
-    return Parameters(space, names, [parameter_axis(space, name, size) for name in names])
-
-
-def _draw_rows(ax: Axes, plane: Parameters, rows: Rows, *, by_order: bool) -> tuple[list[_axes.Entry], str]:
+def _draw_rows(ax: Axes, plane: Parameters, rows: _Rows, *, by_order: bool) -> tuple[list[_axes.Entry], str]:
     """Draw rows, coloured by order, or white with the best row red; return a key and a sentence."""
     places = plane.places(rows.x)
     lacking = np.isnan(places)
-    incomplete, constrained = lacking.any(axis=-1), rows.constraints.shape[-1] > 0
-    # Kinds of rows: mask, marker, area in square points, words for the key.
-    kinds = (
-        (rows.constraint_only, "D", 16.0, "constraints only"),
-        (~rows.evaluated & ~rows.constraint_only, "s", 20.0, "pending or failed"),
-        (rows.evaluated & ~rows.feasible, "X", 30.0, "violates a constraint"),
-        (rows.feasible & ~rows.best, "o", 26.0, "feasible" if constrained else "evaluated"),
-        (rows.best, "*", 170.0, "best feasible" if constrained else "best"),
-    )
+    incomplete = lacking.any(axis=-1)
     entries: list[_axes.Entry] = []
-    edge = {"edgecolors": "0.1", "linewidths": 0.6, "zorder": 3}
-    for kind, marker, area, words in kinds:
-        drawn = np.flatnonzero(kind & ~incomplete)
+    for kind, (marker, area, *words) in enumerate(_KINDS):
+        drawn = np.flatnonzero((rows.kind == kind) & ~incomplete)
         if not len(drawn):
             continue
-        face = "0.75" if by_order else "#D55E00" if marker == "*" else "white"
+        face = "0.75" if by_order else "#D55E00" if kind == _BEST else "white"
         numbers = {"c": drawn + 1, "cmap": "viridis", "vmin": 1, "vmax": max(len(places), 2)}
-        look: dict[str, Any] = edge | (numbers if by_order else {"c": face})
+        look: dict[str, Any] = numbers if by_order else {"c": face}
+        look |= {"edgecolors": "0.1", "linewidths": 0.6, "zorder": 3}
         ax.scatter(places[drawn, 0], places[drawn, 1], area, marker=marker, **look)
         sign = {"markersize": min(area**0.5, 9.0), "markeredgecolor": "0.1", "markeredgewidth": 0.6}
-        entries.append((_axes.make_handle(marker=marker, color=face, **sign), words))
+        text = words[0] if rows.constraints.shape[-1] else words[1] or words[0]
+        entries.append((_axes.make_handle(marker=marker, color=face, **sign), text))
     n = int(incomplete.sum())
-    names = [_text.shorten_name(name) for name, gap in zip(plane.names, lacking.T, strict=True) if gap.any()]
+    names = [
+        _arguments.shorten_name(name) for name, gap in zip(plane.names, lacking.T, strict=True) if gap.any()
+    ]
     return entries, f"{plural(n, 'row')} without {' or '.join(names)} left out" if n else ""

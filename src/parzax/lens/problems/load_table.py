@@ -1,5 +1,8 @@
 """Read the benchmark tables HPOlib, NAS-Bench-201 and NMT-Bench, or any table of the same format."""
 
+import json
+import math
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,8 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from parzax import _checks
-from parzax.lens.problems.table_file import TableFile, read_table
+from parzax.lens._files import UNREADABLE
 from parzax.samplers import Tabular
+from parzax.space import Categorical, Ordinal, Space
+
+_SIGNS = {"minimize": 1.0, "maximize": -1.0}
+_UNSET = " (the path is relative, and PARZAX_DATA, the folder of tables, is not set)"
 
 
 class Oracle(NamedTuple):
@@ -56,18 +63,19 @@ def load_table(
     Raises:
         ValueError: a missing or damaged file, or a name or quantile that it does not contain.
     """
-    table = read_table(path)
+    table = _read_table(path)
     if isinstance(objectives, str) or not objectives:
         raise ValueError(f"objectives must be a list of names, got {objectives!r}.")
     names = tuple(objectives)
-    if len(set(names)) < len(names):
-        raise ValueError(f"objectives must be different, got {objectives!r}.")
-    metrics = [table.metrics[_checks.one_of("an objective", name, table.metrics)] for name in names]
     limits = _find_limits(table, constraint_quantiles or {}, constraint_thresholds or {})
-    parts = [metric.sign * metric.values + 0.0 for metric in metrics]  # adding 0.0 turns -0.0 into 0.0
-    for _, name, threshold in limits:
-        # Floats have gradual underflow, so the difference is 0 only if value and threshold are equal.
-        parts.append(table.metrics[name].sign * (table.metrics[name].values - threshold))
+    constraints = tuple(constraint for constraint, *_ in limits)
+    for what, several in (("objectives", names), ("constraints", constraints)):
+        if len(set(several)) < len(several):
+            raise ValueError(f"{what} must be different, got {', '.join(map(repr, several))}.")
+    # Adding 0.0 turns -0.0 into 0.0.
+    parts = [table.losses[_checks.one_of("an objective", name, table.losses)] + 0.0 for name in names]
+    # Floats have gradual underflow, so the difference is 0 only if value and threshold are equal.
+    parts += [table.losses[metric] - table.signs[metric] * threshold for _, metric, threshold in limits]
     everything = np.stack(np.broadcast_arrays(*parts), axis=-1)  # (n, s, columns)
     exists = ~np.isnan(everything).any(axis=-1)
     order = np.argsort(~exists, axis=1, kind="stable")
@@ -87,12 +95,12 @@ def load_table(
         n_objectives=len(names),
         n_constraints=len(limits),
         objective_names=names,
-        constraint_names=tuple(name for name, *_ in limits),
+        constraint_names=constraints,
     )
 
 
 def _find_limits(
-    table: TableFile, quantiles: Mapping[str, float], thresholds: Mapping[str, float]
+    table: "_Table", quantiles: Mapping[str, float], thresholds: Mapping[str, float]
 ) -> list[tuple[str, str, float]]:
     """Name, metric and threshold of each constraint."""
     limits = []
@@ -103,13 +111,10 @@ def _find_limits(
         level = _checks.one_of(f"constraint_quantiles[{name!r}]", level, levels)
         limits.append((name, metric, levels[level]))
     metrics = {name: metric for name, (metric, _) in table.constraints.items()}
-    metrics |= {name: name for name in table.metrics if name not in metrics}
+    metrics = {name: name for name in table.losses} | metrics
     for name, value in thresholds.items():
         metric = metrics[_checks.one_of("a name in constraint_thresholds", name, metrics)]
         limits.append((name, metric, _checks.real_number(f"constraint_thresholds[{name!r}]", value)))
-    names = [name for name, *_ in limits]
-    if len(set(names)) < len(names):
-        raise ValueError(f"constraints must be different, got {', '.join(map(repr, names))}.")
     return limits
 
 
@@ -134,3 +139,82 @@ def _find_oracle(losses: np.ndarray, excess: np.ndarray, n_seeds: np.ndarray) ->
         best_mean=extreme(np.min, total[always] / n_seeds[always, None]),
         feasible_fraction=np.asarray(feasible.sum() / max(exists.sum(), 1)),
     )
+
+
+class _Table(NamedTuple):
+    """A checked file: each configuration of the space once, in C order of the choice indices.
+
+    Attributes:
+        name, space: of the header.
+        losses: metric -> (n, s) or (n, 1) float64, negated where maximised, NaN if missing.
+        signs: metric -> -1 if it is maximised, else 1.
+        constraints: name in the header -> metric, and its thresholds by quantile.
+    """
+
+    name: str
+    space: Space
+    losses: dict[str, np.ndarray]
+    signs: dict[str, float]
+    constraints: dict[str, tuple[str, dict[float, float]]]
+
+
+def _read_table(path: str | Path) -> _Table:
+    """Read an npz file without pickles, and its header; ValueError names a file that is damaged."""
+    folder = os.environ.get("PARZAX_DATA")
+    file = Path(folder or "", path)
+    if file.suffix != ".npz":
+        raise ValueError(f"path must name a .npz file, got {str(path)!r}.")
+    beside = file.with_suffix(".json")
+    where = "" if folder or file.is_absolute() else _UNSET
+    with _checks.explain(f"cannot read the header {str(beside)!r}{where}", UNREADABLE):
+        header = json.loads(beside.read_text(encoding="utf-8"))
+    # The file is opened here, because np.load does not close a truncated file.
+    with (
+        _checks.explain(f"cannot read a table from {str(file)!r}", UNREADABLE),
+        open(file, "rb") as stream,
+        np.load(stream, allow_pickle=False) as data,
+    ):
+        return _build_table(header, {name: data[name] for name in data.files if name in header["arrays"]})
+
+
+def _build_table(header: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> _Table:
+    space, shape = _build_space(header["hyperparameters"]), tuple(int(n) for n in header["shape"])
+    sizes, n = tuple(domains[0].n_values for domains in space.domains), math.prod(shape)
+    if shape != sizes:
+        raise ValueError(f"shape {shape} is not that of the hyperparameters, {sizes}")
+    index = arrays["index"]
+    if index.shape != (n, len(shape)) or not np.array_equal(index.T, np.unravel_index(np.arange(n), shape)):
+        raise ValueError("index is not the full factorial in C order")
+    losses, signs = {}, {}
+    for name, entry in header["arrays"].items():
+        if "direction" in entry:
+            signs[name] = _SIGNS[_checks.one_of(f"the direction of {name!r}", entry["direction"], _SIGNS)]
+            losses[name] = signs[name] * _check_values(name, arrays[name], n)
+    widths = {values.shape[1] for values in losses.values()} - {1}
+    if len(widths) > 1:
+        raise ValueError(f"metrics have different numbers of seeds, {sorted(widths)}")
+    constraints = {}
+    for name, entry in header.get("constraints", {}).items():
+        thresholds = {float(q): _checks.real_number(name, t) for q, t in entry["thresholds"].items()}
+        constraints[name] = _checks.one_of(f"the array of {name!r}", entry["array"], losses), thresholds
+    return _Table(str(header["name"]), space, losses, signs, constraints)
+
+
+def _build_space(entries: Any) -> Space:
+    parameters = {}
+    for entry in entries:
+        kind = _checks.one_of("the kind of a hyperparameter", entry["kind"], ("categorical", "ordinal"))
+        values = entry["values"]
+        domain = Ordinal(values, log=bool(entry["log"])) if kind == "ordinal" else Categorical(values)
+        parameters[entry["name"]] = domain
+    return Space(parameters)
+
+
+def _check_values(name: str, array: np.ndarray, n: int) -> np.ndarray:
+    if array.dtype.kind not in "fiu" or array.ndim not in (1, 2) or len(array) != n or array.size == 0:
+        expected, given = f"({n},) or ({n}, seeds)", f"{array.dtype} of shape {array.shape}"
+        raise ValueError(f"array {name!r} must hold numbers of shape {expected}, got {given}")
+    values = array.astype(np.float64).reshape(n, -1)
+    if np.isinf(values).any():
+        raise ValueError(f"array {name!r} holds infinite values")
+    return values

@@ -1,5 +1,6 @@
-"""Conditional PED-ANOVA of a log: rank its rows, encode them once, estimate, resample."""
+"""Importances and interactions of a log: rank its rows, encode them once, estimate, resample."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -9,23 +10,39 @@ import jax
 import numpy as np
 
 from parzax import _checks
+from parzax._compile import compiled
 from parzax._numerics import capacity
-from parzax.divergence import AbstractDivergence, Explained
-from parzax.importance import Encoded, Grid
-from parzax.importance.estimate import REFERENCES
+from parzax.divergence import AbstractDivergence
+from parzax.importance import Encoded, Grid, Importance
+from parzax.importance.encode import without_values
+from parzax.importance.estimate import How, checked_how, estimate_seeds
+from parzax.importance.interactions import estimate_interactions
 from parzax.importance.levels import checked_levels
+from parzax.importance.pair_slots import PairLayout, pair_layout
 from parzax.importance.resample import METHODS
 from parzax.lens.logs import Observations
 from parzax.lens.logs.encoding import encode_log
-from parzax.lens.logs.groups import configuration_shares, describe_groups
-from parzax.lens.results.default_level import LEVELS, at_usual_level
+from parzax.lens.logs.groups import describe_groups
+from parzax.lens.results.default_level import LEVELS, choose_level
 from parzax.lens.results.order import shows_learning
-from parzax.lens.results.resampling import estimate_uncertainty, resolve_counts
-from parzax.lens.results.result import ImportanceResult, Method
-from parzax.lens.results.sweep import estimate_batch
+from parzax.lens.results.result import ImportanceResult, InteractionResult, Method
 from parzax.lens.results.targets import Ranking, counted_rows, ranked
+from parzax.lens.results.uncertainty import estimate_uncertainty, resolve_counts
+from parzax.lens.run.chunks import map_chunks
 from parzax.pareto import AbstractTies
 from parzax.status import Status
+
+# The default method; and the grid of interactions, without pools: parameters whose bounds move have none.
+_DEFAULT, _WITHOUT_POOLS = Method(), Grid(max_pools=0)
+# Default number of draws under the null hypothesis, and smallest number per pair: with fewer, the adjusted
+# p-values of many pairs cannot fall below 5 %.
+_DRAWS, _DRAWS_PER_PAIR = 1000, 20
+# Counts of a chunk of seeds: the arrays that are computed from them take about 20 times their 4 bytes.
+_MOST_COUNTS = 1 << 24
+# Up to so many counts the work of an analysis is small, or middling.
+_SMALL, _MIDDLING = 1 << 13, 1 << 16
+# With more cells of rows than this, a program without all optimisations takes twice as long.
+_MOST_ROWS = 1 << 18
 
 
 def cond_ped_anova(
@@ -36,8 +53,8 @@ def cond_ped_anova(
     objective: Ranking = 0,
     ties: AbstractTies | None = None,
     rows: str | Sequence[str] = "all",
-    divergence: AbstractDivergence | None = None,
-    grid: Grid | None = None,
+    divergence: AbstractDivergence = _DEFAULT.divergence,
+    grid: Grid = _DEFAULT.grid,
     reference: str = "region",
     n_resamples: int = 0,
     n_shuffles: int | None = None,
@@ -107,20 +124,113 @@ def cond_ped_anova(
     >>> result.importance.shape, bool((result.importance[:, 0] > 0.9).all())
     ((2, 2), True)
     """
-    divergence, grid = divergence or Explained(), grid or Grid()
-    _checks.instance("divergence", divergence, AbstractDivergence, "such as parzax.divergence.Explained()")
-    method = Method(divergence, grid, _checks.one_of("reference", reference, REFERENCES))
-    numbers = resolve_counts(n_resamples, n_shuffles, obs)
+    method = Method(divergence, grid, reference)
+    how = checked_how(*method.how)
+    log = encode_ranked(obs, levels, region, objective, rows, method.grid, ties, jittered=n_resamples != 0)
+    numbers = resolve_counts(n_resamples, n_shuffles, log.encoded.codes.shape[1])
     _checks.one_of("resampling", resampling, tuple(METHODS))
     key = checked_key(key) if any(numbers) else None
-    log = encode_ranked(obs, levels, region, objective, rows, grid, ties, jittered=numbers[0] > 0)
-    estimates = estimate_batch(log.encoded, method.how)
-    estimates = jax.tree.map(lambda x: np.asarray(x).reshape(*obs.batch_shape, *x.shape[1:]), estimates)
-    result = ImportanceResult(estimates, **log.about, method=method)
+    estimates, seeds = estimate_batch(log.encoded, how), obs.losses.shape[:-2]
+    estimates = jax.tree.map(lambda x: np.asarray(x).reshape(*seeds, *x.shape[1:]), estimates)
+    sampled = None
     if key is not None:
-        known = estimate_uncertainty(key, log.losses, log.encoded, result, numbers, resampling)
-        result = replace(result, sampled=known)
-    return replace(result, learned=partial(shows_learning, log.obs, log.losses))
+        sampled = estimate_uncertainty(key, log.losses, log.encoded, estimates, how, numbers, resampling)
+    learned = partial(shows_learning, log.obs, log.losses)
+    return ImportanceResult(estimates, **log.about, method=method, sampled=sampled, learned=learned)
+
+
+def interactions(
+    obs: Observations,
+    levels: Any = None,
+    *,
+    region: float = 1.0,
+    pairs: Any = "all",
+    objective: Ranking = 0,
+    rows: str | Sequence[str] = "all",
+    n_draws: int | None = None,
+    key: Any = None,
+) -> InteractionResult:
+    """Interactions: how much two parameters together explain of membership in the target, beyond each alone.
+
+    For every combination of a regime of x and a regime of y, the rows that are active in both are counted on
+    a grid of at most G x G cells. Cell c has r_c rows, t_c of them in the target; all cells have n_r rows,
+    n_t in the target; g = n_t / n_r; C cells are occupied; the region has n_R rows. With SSB =
+    sum_c r_c (t_c / r_c - g)^2 and SSW = n_r g (1 - g) - SSB,
+
+        v = [SSB - (C - 1) SSW / (n_r - C)] / n_R,        I = v_xy - v_x - v_y
+
+    with v_x and v_y from the margins of the same grid. v and I are summed over these combinations. At the
+    resolution of the grid, v estimates Eq. 11 of "Conditional PED-ANOVA" (arXiv 2601.20800), for the pair and
+    for each parameter. I is signed. It is 0 on average if neither parameter has an effect, or if
+    P(target | x, y) is the sum of a function of x and a function of y.
+
+    G is the even floor of sqrt(n_R / 15), from 4 to 10, or of sqrt(n_r / 5) if that is smaller. The cells are
+    merged cells of `parzax.Grid`. If a regime has at most G occupied grid cells, none are merged. Otherwise
+    numbers get cells of equal width on their axis, or of equal numbers of rows if some cell would have less
+    than half its share. Up to 2 G categories (G if the rows are fewer than 8 G^2) have one cell each; with
+    more, the rarest share a cell. Effects within a cell are not seen: I is **limited by resolution**, and too
+    low for effects sharper than a cell. If x and y depend on each other in the region, as in logs of a
+    sampler, v_x and v_y both include what x and y share; the split is exact for independent parameters.
+
+    p-values are (1 + #{I* >= I}) / (B + 1). The null hypothesis: membership is the sum of a function of x, a
+    function of y, and noise. The sum is fitted to the cells by least squares, and each of B draws flips
+    the signs of the rows' residuals at random. Permuting the losses instead would reject too often if one
+    parameter has a strong effect.
+
+    Args:
+        obs: the log; a leading seed axis is kept. `parzax.importance.interactions` takes encoded rows.
+        levels, region, objective, rows: as in `parzax.cond_ped_anova`.
+        pairs: "all", or pairs of names.
+        n_draws: B, number of draws under the null hypothesis. The default is 1000, or 20 per pair if that is
+            more. With 0 there are no draws, and p-values are NaN. If rows belong together in groups (see
+            `parzax.Observations.from_arrays`), the default is 0 and no other number is possible, since the
+            draws treat rows as independent.
+        key: random key of the draws, such as ``jax.random.key(1)``; ``jax.random.key(0)`` by default. Seeds
+            use the keys ``jax.random.split(key, n_seeds)``.
+
+    Returns:
+        `InteractionResult` with arrays (..., q, p) for q levels and p pairs, also if q or p is 1. In a space
+        of one parameter p is 0. The computation is in float64 inside ``jax.enable_x64(True)``, else in
+        float32.
+
+    Raises:
+        TypeError: if ``obs`` is no `parzax.Observations`.
+        ValueError: for unknown names, a parameter with itself, a repeated pair, levels that
+            `parzax.cond_ped_anova` refuses, a negative ``n_draws``, or draws for a log with groups.
+
+    >>> import numpy as np, parzax as px
+    >>> x = np.random.default_rng(0).uniform(-1, 1, size=(1000, 3))
+    >>> space = px.Space({name: px.Float(-1, 1) for name in "xyz"})
+    >>> result = px.interactions(px.Observations.from_arrays(space, x, x[:, 0] * x[:, 1]), 0.5)
+    >>> result.ranking()[0], result.above_chance[0].tolist()
+    (('x', 'y'), [True, False, False])
+    """
+    key = checked_key(key)
+    log = encode_ranked(obs, levels, region, objective, rows, _WITHOUT_POOLS)
+    encoded, seeds = log.encoded, obs.losses.shape[:-2]
+    where = pair_layout(encoded.layout, pairs, obs.space.names)
+    estimates = _interactions(
+        jax.random.split(key, len(log.losses)) if seeds else key[None],
+        without_values(encoded),
+        where=where,
+        n_draws=_draws(n_draws, where, encoded.groups),
+    )
+    _checks.outside_traces(estimates)
+    estimates = jax.tree.map(lambda a: np.asarray(a).reshape((*seeds, *a.shape[1:])), estimates)
+    return InteractionResult(estimates, **log.about)
+
+
+# Full optimisation takes twice as long to compile and does not make the program faster.
+_interactions = compiled(size="middling")(estimate_interactions)
+
+
+def _draws(n_draws: Any, where: PairLayout, groups: Any) -> int:
+    if n_draws is None:
+        return 0 if groups is not None else max(_DRAWS, _DRAWS_PER_PAIR * len(where.pairs))
+    n_draws = _checks.whole_number("n_draws", n_draws, 0)
+    if n_draws and groups is not None:
+        raise ValueError("n_draws must be 0 for a log with groups: the draws treat rows as independent.")
+    return n_draws
 
 
 class RankedLog(NamedTuple):
@@ -143,8 +253,7 @@ class RankedLog(NamedTuple):
     @property
     def about(self) -> dict[str, Any]:
         """The fields that all results have, but for the estimates."""
-        report = replace(self.obs.report, moving={}) if self.obs.report.moving else self.obs.report
-        about = {"space": self.obs.space, "report": report, "goal": self.goal, "facts": self.facts}
+        about = {"space": self.obs.space, "report": self.obs.report, "goal": self.goal, "facts": self.facts}
         return about | {"levels": np.array(self.encoded.levels), "region": self.encoded.region}
 
 
@@ -161,29 +270,26 @@ def encode_ranked(
 ) -> RankedLog:
     """Check the arguments that all analyses share, and rank and encode the rows once.
 
-    If no ``levels`` are given, the rows are encoded at all candidates, and the encoded log is reduced to the
-    level that `pick_level` chooses. ``jittered`` says that samples of the rows will be ranked too, which may
-    cut fronts at slightly different levels.
+    If no ``levels`` are given, `choose_level` chooses one. ``jittered`` says that samples of the rows will be
+    ranked too, which may cut fronts at slightly different levels.
     """
     _checks.instance("obs", obs, Observations, "parzax.Observations")
     _checks.instance("grid", grid, Grid, "a parzax.Grid")
-    region = _checks.quantile("region", region)
     target, region = checked_levels(candidate_levels(region) if levels is None else levels, region)
     obs = counted_rows(obs, rows)
     ends = np.array([*target.tolist(), region])
     if jittered:
-        near = np.linspace(-1, 1, 25) * min(2 / max(obs.n, 1) ** 0.5, 0.5)
+        near = np.linspace(-1, 1, 25) * min(2 / max(obs.losses.shape[-2], 1) ** 0.5, 0.5)
         ends = np.clip(ends[:, None] + near, 0, 1).reshape(-1)
     losses, goal = ranked(obs, objective, ties, ends.tolist(), raw=grid.optuna_rounding)
-    # Rows are padded to a capacity, so that few shapes are compiled; padding is outside every level.
-    encoded, pools = encode_log(obs, losses, target, region, grid, rows=capacity(obs.n))
-    facts = [describe_groups(encoded.groups, losses, raw=grid.optuna_rounding)]
-    facts += [f"{name}: {text}" for name, text in (obs.report.moving | pools).items()]
+    facts = []
     if levels is None:
-        one = grid.optuna_rounding or encoded.groups is None
-        shares = np.ones(len(losses)) if one else configuration_shares(obs, losses)
-        encoded, why = at_usual_level(encoded, shares)
-        facts.append(why)
+        level, why = choose_level(obs, losses, target, region, grid.optuna_rounding)
+        target, facts = np.array([level]), [why]
+    # Rows are padded to a capacity, so that few shapes are compiled; padding is outside every level.
+    encoded, pools = encode_log(obs, losses, target, region, grid, rows=capacity(losses.shape[1]))
+    groups = describe_groups(encoded.groups, losses, raw=grid.optuna_rounding)
+    facts = [groups, *(f"{name}: {text}" for name, text in pools.items()), *facts]
     if "feasible" in ([rows] if isinstance(rows, str) else rows):
         feasible = (obs.feasible & (obs.weight is None or obs.weight > 0)).any(axis=-1).reshape(-1, 1)
         infeasible = np.where(feasible, np.int32(0), np.int32(Status.NONE_FEASIBLE))
@@ -191,8 +297,9 @@ def encode_ranked(
     return RankedLog(obs, losses, encoded, goal, tuple(filter(None, facts)))
 
 
-def candidate_levels(region: float) -> np.ndarray:
+def candidate_levels(region: Any) -> np.ndarray:
     """Candidates for the level: 0.02, 0.04, ... below the region's level, or fiftieths of that level."""
+    region = _checks.quantile("region", region)
     below = LEVELS[region - 1e-9 > LEVELS]
     return below if len(below) else LEVELS * region
 
@@ -202,3 +309,30 @@ def checked_key(key: Any) -> Any:
     key = jax.random.key(0) if key is None else key
     _checks.check_key(key)
     return key
+
+
+def estimate_batch(encoded: Encoded, how: How) -> Importance:
+    """Conditional PED-ANOVA of s seeds, as NumPy or JAX arrays, in JAX's default dtype.
+
+    It is one dispatch; more seeds than fit `_MOST_COUNTS` are computed in chunks of one size. The program
+    depends only on shapes, layout, ``how``, and the order of the levels.
+    """
+    log = without_values(encoded, rank=None)
+    n_seeds, n_counts = len(encoded.level), (len(encoded.levels) + 2) * encoded.layout.n_columns
+    n_chunks = min(math.ceil(n_seeds * n_counts / _MOST_COUNTS), n_seeds)
+    if n_chunks > 1:
+        return map_chunks(partial(sweep, how=how), (log,), math.ceil(n_seeds / n_chunks))
+    estimates = sweep(log, how=how)
+    _checks.outside_traces(estimates.variance)
+    return estimates
+
+
+def _size(log: Encoded, **_: Any) -> str:
+    """Size of the work, by the numbers of rows and of counts."""
+    if log.codes.size > _MOST_ROWS:
+        return "large"
+    n_counts = len(log.codes) * (len(log.levels) + 2) * log.layout.n_columns
+    return "small" if n_counts <= _SMALL else "middling" if n_counts <= _MIDDLING else "large"
+
+
+sweep = compiled(size=_size)(estimate_seeds)

@@ -12,11 +12,9 @@ from parzax import _checks
 from parzax._words import plural
 from parzax.lens.logs import Observations
 from parzax.lens.logs.groups import find_groups
-from parzax.lens.results import words
 from parzax.lens.results.analysis import checked_key, cond_ped_anova
-from parzax.lens.results.base import AbstractResult, attributes
-from parzax.lens.results.phrases import interval_text, mean_text
-from parzax.lens.results.result import ImportanceResult
+from parzax.lens.results.phrases import interval_text, mean_text, percent, size_text
+from parzax.lens.results.result import LEARNED, AbstractResult, ImportanceResult, attributes, join_some
 from parzax.lens.results.targets import usable_rows
 from parzax.lens.results.uncertainty import holm
 
@@ -62,12 +60,7 @@ class Comparison(AbstractResult):
 
     difference, interval, p_value, status = attributes("variance", "interval", "p_value", "status")
 
-    @property
-    def entries(self) -> tuple[str, ...]:
-        """Parameter names, in the order of the space."""
-        return self.names
-
-    @property
+    @cached_property
     def is_defined(self) -> np.ndarray:
         """(q, d) whether both logs have an importance at the level."""
         return ~np.isnan(self.difference)
@@ -85,23 +78,41 @@ class Comparison(AbstractResult):
         """(q, d) `differs`."""
         return self.differs
 
-    def over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
-        """(q, d) sizes of the differences, by which entries are ordered; their errors are in ``interval``."""
+    @cached_property
+    def _over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
+        # Sizes of the differences, by which entries are ordered; their errors are in ``interval``.
         return np.abs(np.nan_to_num(self.difference)), np.full(self.difference.shape, np.nan)
 
     def cells(self, level: int) -> dict[str, list[str]]:
         """Both importances, their difference, its interval and whether it differs, at a level."""
         columns = {}
         for name, result in (("first", self.first), ("second", self.second)):
-            mean = np.where(result.seeds_counted[level] > 0, result.over_seeds()[0][level], np.nan)
+            mean = np.where(result.seeds_counted[level] > 0, result.mean[level], np.nan)
             columns[name] = list(map(mean_text, mean))
         columns["difference"] = ["-" if np.isnan(x) else f"{x:+.2f}" for x in self.difference[level]]
         columns[f"{100 * _LEVEL:g} % interval"] = [interval_text(*ends) for ends in self.interval[level]]
         return columns | {"remarks": ["differs" if x else "" for x in self.differs[level]]}
 
-    def sentences(self, level: int | None = None) -> list[str]:
-        """What differs, how sure that is, and what to do next, at a level (by default `usual_level`)."""
-        return words.comparison_sentences(self, self.usual_level if level is None else level)
+    def best_rows(self, level: int) -> str:
+        """The target in words: "the best 10 % (smallest loss)"."""
+        return f"the best {percent(self.levels[level])} ({self.goal})"
+
+    def _sentences(self, level: int) -> tuple[str, str, str]:
+        labels, change = self.labels, self.difference[level]
+        named = [f"{labels[j]} ({change[j]:+.2f})" for j in self.order(level) if self.differs[level, j]]
+        if named:
+            mattered, step = f"{join_some(named)} changed", "tune anew what changed"
+        else:
+            mattered = "no parameter's importance changed beyond chance"
+            step = "treat the logs as alike, or add rows to see smaller changes"
+        if np.isnan(self.p_value[level]).all():
+            sure = "unknown: it takes resamples, or several seeds"
+        else:
+            rows = " with ".join(plural(size_text(log.n_region), "row") for log in (self.first, self.second))
+            sure = f"compares {rows}; p-values are adjusted for {plural(len(labels), 'parameter')}"
+        if self.first.learned() or self.second.learned():
+            sure += f"; {LEARNED}"
+        return f"{mattered}, for being among {self.best_rows(level)}", sure, step
 
     def details(self) -> list[str]:
         """How the numbers of the table were made, a line each."""
@@ -111,7 +122,7 @@ class Comparison(AbstractResult):
     def _columns(self) -> dict[str, np.ndarray]:
         low, high = np.moveaxis(self.interval, -1, 0)
         columns = {"parameter": np.array(self.names, object)}
-        columns |= {"first": self.first.over_seeds()[0], "second": self.second.over_seeds()[0]}
+        columns |= {"first": self.first.mean, "second": self.second.mean}
         columns |= {"difference": self.difference, "difference_low": low, "difference_high": high}
         return columns | {"p_value": self.p_value, "differs": self.differs}
 
@@ -167,7 +178,7 @@ def compare(
         levels = results[i].levels
     before, after = results[0], results[1]
     undefined = ((before.seeds_counted == 0) | (after.seeds_counted == 0))[:, None]
-    difference = after.over_seeds()[0] - before.over_seeds()[0]
+    difference = after.mean - before.mean
     interval, p = _interval(before, after, difference)
     interval, p = np.where(undefined[..., None], np.nan, interval), np.where(undefined, np.nan, p)
     smaller = min(before, after, key=lambda result: np.min(result.n_region))
@@ -193,7 +204,7 @@ def _interval(
         p = np.minimum(2 * (1 + beyond) / (len(between) + 1), 1)
         return np.moveaxis(ends, 0, -1).astype(difference.dtype), p
     draws = (before, after)
-    errors = (log.over_seeds()[1] if x is None else x.std(axis=0) for log, x in zip(logs, draws, strict=True))
+    errors = (log.standard_error if x is None else x.std(axis=0) for log, x in zip(logs, draws, strict=True))
     error = np.hypot(*errors)
     ends = difference[..., None] + np.array([-_NORMAL, _NORMAL], error.dtype) * error[..., None]
     away = np.where(error > 0, np.abs(difference) / np.where(error > 0, error, 1), np.inf)

@@ -1,11 +1,11 @@
 """Choose the level if none is given, and the level of a sweep that is shown first, by the same rule."""
 
-from dataclasses import replace
-
 import numpy as np
 
-from parzax.importance import Encoded
 from parzax.importance.flags import few_rows
+from parzax.importance.levels import level_sets
+from parzax.lens.logs import Observations
+from parzax.lens.logs.groups import configuration_shares
 
 # A property holds for the result if at least this share of the seeds has it.
 MOST_SEEDS = 0.5
@@ -43,32 +43,29 @@ def have_few_rows(n_target: np.ndarray, n_region: np.ndarray) -> np.ndarray:
     return (few_rows(target, region) | (target == region)).mean(axis=0) >= MOST_SEEDS
 
 
-def explain_level(level: float, n_target: np.ndarray, n_region: np.ndarray) -> str:
-    """Why a level was picked, from the (...,) rows of its target and of the region; "" for the usual one."""
-    if (n_target == n_region).all():
-        return "as good as any other, as none has rows both in the target and outside it"
-    if have_few_rows(n_target[..., None], n_region)[0]:
-        return "the nearest to half of the rows, as none leaves more than ten in the target and outside it"
-    if level == _USUAL:
-        return ""
-    return f"the nearest to {_USUAL:g} that leaves more than ten rows in the target and outside it"
+def choose_level(
+    obs: Observations, losses: np.ndarray, levels: np.ndarray, region: float, raw: bool
+) -> tuple[float, str]:
+    """The level of a log for which none was given, and why it is not 0.1; "" if it is.
 
-
-def at_usual_level(encoded: Encoded, share: np.ndarray) -> tuple[Encoded, str]:
-    """A log of s seeds that was encoded at many levels, at the usual one alone, and why it is not 0.1.
-
-    ``share`` (s,) is the share of different configurations among the rows of each seed.
+    ``losses`` (s, n) rank the rows; ``levels`` are candidates in ascending order; with ``raw`` sets are those
+    of Optuna's grid, where every row counts. Otherwise rows of one configuration count once.
     """
-    levels, m = np.array(encoded.levels), len(encoded.levels)
-    weight = np.ones(encoded.level.shape) if encoded.weight is None else encoded.weight
-    pairs = zip(encoded.level, weight, strict=True)
-    sizes = np.cumsum([np.bincount(first, w, m + 2) for first, w in pairs], axis=1)
-    sizes = sizes * share[:, None]
-    n_target, n_region = sizes[:, list(encoded.place)], sizes[:, m]
+    weights = [None] * len(losses) if obs.weight is None else obs.weight.reshape(losses.shape)
+    settings, m = (tuple(levels.tolist()), region, raw, False), len(levels)
+    sizes = np.zeros((len(losses), m + 2))
+    for size, loss, weight in zip(sizes, losses, weights, strict=True):
+        first_set = level_sets(loss, weight, *settings)[0]
+        size[:] = np.bincount(first_set, weight, m + 2).cumsum()
+    shares = 1.0 if raw else configuration_shares(obs, losses)[:, None]
+    n_target, n_region = (sizes * shares)[:, :m], (sizes * shares)[:, m]
     i = pick_level(levels, n_target, n_region)
-    first = np.where(encoded.level <= encoded.place[i], 0, np.where(encoded.level <= m, 1, 2))
-    chosen = replace(
-        encoded, level=first.astype(np.uint8), levels=(float(levels[i]),), status=encoded.status[:, [i]]
-    )
-    why = explain_level(levels[i], n_target[:, i], n_region)
-    return chosen, why and f"no level was given: {levels[i]:g} is {why}"
+    if (n_target[:, i] == n_region).all():
+        why = "as good as any other, as none has both best rows and others"
+    elif have_few_rows(n_target[:, [i]], n_region)[0]:
+        why = "the nearest to half of the rows, as none has more than ten best rows and more than ten others"
+    elif levels[i] == _USUAL:
+        return _USUAL, ""
+    else:
+        why = f"the nearest to {_USUAL:g} with more than ten best rows and more than ten others"
+    return float(levels[i]), f"no level was given: {levels[i]:g} is {why}"

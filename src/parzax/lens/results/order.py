@@ -29,8 +29,7 @@ def shows_learning(obs: Observations, losses: np.ndarray) -> bool:
 
     Args:
         obs: the log, with rows in the order in which they were tried.
-        losses: (s, n) losses that rank the rows of each seed; the first rows of the first seeds suffice. Rows
-            with NaN are left out.
+        losses: (s, n) losses that rank the rows of each seed. Rows with NaN are left out.
 
     Returns:
         False for logs of fewer than 20 different rows, and for tables that are sorted by the losses or by a
@@ -38,12 +37,10 @@ def shows_learning(obs: Observations, losses: np.ndarray) -> bool:
     """
     if obs.report.order:  # the rows of the table are sorted by a result
         return False
-    losses, n_seeds = losses[:_SEEDS, :_LOOKED_AT], math.prod(obs.batch_shape)
-    seeds, n = losses.shape
-    values, usable = obs.values.reshape(n_seeds, obs.n, len(obs.space))[:seeds, :n], ~np.isnan(losses)
+    values, usable = obs.values.reshape(*losses.shape, obs.values.shape[-1]), ~np.isnan(losses)
     if obs.weight is not None:
-        usable &= obs.weight.reshape(n_seeds, obs.n)[:seeds, :n] > 0
-    rows = [np.flatnonzero(seed)[:_ROWS] for seed in usable[:_SEEDS]]
+        usable &= obs.weight.reshape(losses.shape) > 0
+    rows = [np.flatnonzero(seed[:_LOOKED_AT])[:_ROWS] for seed in usable[:_SEEDS]]
     trends = [_trend(values[seed, used], losses[seed, used]) for seed, used in enumerate(rows)]
     return sum(trends) > _THRESHOLD * math.sqrt(len(trends))
 

@@ -1,4 +1,4 @@
-"""Variances of random samples of a log, and of logs with shuffled losses: one compiled function for both."""
+"""Random samples of a log, and logs with shuffled losses: their variances, in one compiled function."""
 
 import math
 import os
@@ -21,19 +21,24 @@ from parzax.importance.encode import without_values
 from parzax.importance.estimate import from_counts
 from parzax.importance.levels import level_weights
 from parzax.importance.resample import sample_counter, sample_size
-from parzax.lens.results.shuffles import shuffled_counts, shuffled_group_counts
 
-# Limits of a batch: scattered entries, counts, and replicates.
-_ROWS, _COUNTS, _MOST = 1 << 18, 1 << 16, 64
-# Approximate number of counts of shuffles in one compiled call; calls run side by side.
-_SHUFFLED = 1 << 22
-# Number of shuffles drawn from one seed. It is fixed, so that the shuffles do not depend on the size of a
-# batch or call.
-_SEEDED = 16
+# Limits of a batch: scattered entries, and counts; and approximate number of counts of a call.
+_ROWS, _COUNTS, _CALL = 1 << 18, 1 << 16, 1 << 22
+# Replicates are drawn in units of so many; one unit of shuffles has one seed. The number is fixed, so that
+# the shuffles do not depend on the size of a batch or call.
+_UNIT = 16
+# The rows of a regime are shuffled if there are at most this many.
+_MOST_ROWS = 3000
 
 
 def draw_replicates(
-    key: PRNGKeyArray, encoded: Encoded, counts: np.ndarray, numbers: Sequence[int], **static: Any
+    key: PRNGKeyArray,
+    encoded: Encoded,
+    counts: np.ndarray,
+    numbers: Sequence[int],
+    divergence: AbstractDivergence,
+    reference: str,
+    method: str,
 ) -> tuple[Float[np.ndarray, "s b q d"], Float[np.ndarray, "s b2 q d"]]:
     """Within-regime variances (Eq. 11 of arXiv 2601.20800) of samples of the rows, and of shuffles.
 
@@ -47,50 +52,44 @@ def draw_replicates(
         encoded: s logs, with ranks and without weights.
         counts: (s, q + 1, w) integer counts of the logs; see `parzax.importance.counts.sweep_counts`.
         numbers: number of samples and number of shuffles.
-        static: static arguments of `compiled_replicates`, which compiles once for all values of the levels.
+        divergence, reference, method: as in `parzax.importance.resample`; static. The program is compiled
+            once for all values of the levels.
     """
     (s, d, m), (_, q1, w) = encoded.codes.shape, counts.shape
     keys = key[None] if s == 1 else jax.vmap(lambda seed: jax.random.fold_in(key, seed))(np.arange(s))
     # The levels are sorted, so that one program serves all orders of levels.
     counts = counts[:, [*np.argsort(encoded.levels, kind="stable"), q1 - 1]]
-    side_by_side = min(_MOST, _ROWS // (m * d), _COUNTS // ((q1 + 1) * w), max(numbers))
-    b = 1 << max(side_by_side, 1).bit_length() - 1
-    # A call computes a part of the replicates of one seed: rounds of samples, and units of shuffles.
-    unit, size = max(b, _SEEDED), q1 * w if encoded.groups is None else max(q1 * w, m)
-    n_rounds, n_units = math.ceil(numbers[0] / b), math.ceil(numbers[1] / unit)
-    n_parts = max(min(math.ceil(n_units * unit * size / _SHUFFLED), max(n_rounds, n_units)), 1)
-    n_shuffled = math.ceil(n_units / n_parts) * unit
-    rounds = math.ceil(n_rounds / n_parts), n_shuffled // b
-    words, x64 = np.asarray(jax.random.key_data(key)).tolist(), jnp.result_type(float) == jnp.float64
     levels, raw = (*sorted(encoded.levels), encoded.region), encoded.grid.optuna_rounding
-    ascending = replace(encoded, levels=levels[:-1])
+    logs, needed = replace(encoded, levels=levels[:-1]), [None] * s
     if encoded.groups is None:  # one program for all values of the levels
-        ascending = without_values(ascending)
-    sizes = sample_size((np.asarray(encoded.rank) < m).sum(axis=1), static["method"]).tolist()
-    needed = np.array([level_weights(levels, np.float64(n), True, raw) for n in sizes]).astype(np.int32)
+        sizes = sample_size((np.asarray(encoded.rank) < m).sum(axis=1), method).tolist()
+        needed = [level_weights(levels, np.float64(n), True, raw).astype(np.int32) for n in sizes]
+        logs = without_values(logs)
+    # A call computes a part of the replicates of one seed; calls run side by side.
+    n_units, size = [math.ceil(n / _UNIT) for n in numbers], q1 * w
+    size = size if encoded.groups is None else max(size, m)
+    n_calls = max(min(math.ceil(sum(n_units) * _UNIT * size / _CALL), max(n_units)), 1)
+    n_sampled, n_shuffled = (math.ceil(n / n_calls) * _UNIT for n in n_units)
+    fitting = min(_UNIT, _ROWS // (m * d), _COUNTS // (q1 * w))
+    how = {"batch": 1 << max(fitting, 1).bit_length() - 1, "n_sampled": n_sampled, "method": method}
+    how |= {"divergence": divergence, "reference": reference}
+    words, x64 = np.asarray(jax.random.key_data(key)).tolist(), jnp.result_type(float) == jnp.float64
 
-    def variances(call: int) -> np.ndarray:
-        seed, part = divmod(call, n_parts)
-        log, null = jax.tree.map(itemgetter(seed), ascending), [np.zeros((0, q1, w), np.int32)]
-        for start in range(part * n_shuffled, (part + 1) * n_shuffled, _SEEDED):
-            seeds = [*words, seed, start]
-            if log.groups is None:
-                null.append(shuffled_counts(seeds, counts[seed], log.layout, _SEEDED))
-            else:
-                null.append(shuffled_group_counts(seeds, log, _SEEDED))
-        first = np.int32(part * rounds[0] * b)
-        rows = log, needed[seed] if log.groups is None else None
+    def variances(number: int) -> np.ndarray:
+        seed, call = divmod(number, n_calls)
+        log, shuffled = jax.tree.map(itemgetter(seed), logs), [np.zeros((0, q1, w), np.int32)]
+        for start in range(call * n_shuffled, (call + 1) * n_shuffled, _UNIT):
+            shuffled.append(shuffled_counts([*words, seed, start], counts[seed], log, _UNIT))
+        first, rows = np.int32(call * n_sampled), np.concatenate(shuffled)
         with jax.enable_x64(x64):  # set in each thread, because threads do not inherit the setting
-            by_round = np.concatenate(null).reshape(-1, b, q1, w)
-            how = {"rounds": rounds, **static}
-            return np.asarray(compiled_replicates(keys[seed], first, by_round, *rows, **how))
+            return np.asarray(compiled_replicates(keys[seed], first, rows, log, needed[seed], **how))
 
-    calls = [variances(0)]  # the first call compiles
-    with ThreadPoolExecutor(max(min(s * n_parts - 1, os.cpu_count() or 1), 1)) as pool:
-        calls += pool.map(variances, range(1, s * n_parts))
-    by_part = np.stack(calls).reshape(s, n_parts, sum(rounds) * b, q1 - 1, d)[..., encoded.place, :]
-    parts = np.split(by_part, [rounds[0] * b], axis=2)
-    sampled, shuffled = (x.reshape(s, -1, q1 - 1, d)[:, :n] for x, n in zip(parts, numbers, strict=True))
+    parts = [variances(0)]  # the first call compiles
+    with ThreadPoolExecutor(max(min(s * n_calls - 1, os.cpu_count() or 1), 1)) as pool:
+        parts += pool.map(variances, range(1, s * n_calls))
+    by_call = np.stack(parts).reshape(s, n_calls, -1, q1 - 1, d)[..., encoded.place, :]
+    split = np.split(by_call, [n_sampled], axis=2)
+    sampled, shuffled = (x.reshape(s, -1, q1 - 1, d)[:, :n] for x, n in zip(split, numbers, strict=True))
     return sampled, shuffled
 
 
@@ -98,40 +97,124 @@ def draw_replicates(
 def compiled_replicates(
     key: PRNGKeyArray,
     first: Int[Any, ""],
-    null: Int[Any, "t b q1 w"],
+    shuffled: Int[Any, "b q1 w"],
     log: Encoded,
     needed: Int[Any, " q1"] | None,
     *,
-    rounds: tuple[int, int],
+    batch: int,
+    n_sampled: int,
     divergence: AbstractDivergence,
     reference: str,
     method: str,
-) -> Float[Array, "r b q d"]:
-    """Variances of rounds of b samples of one log, from number ``first`` on, and then of shuffles.
+) -> Float[Array, "r q d"]:
+    """Variances of ``n_sampled`` samples of one log, from number ``first`` on, and of ``shuffled`` counts.
 
-    ``null`` has the counts of the shuffles, b per round. ``rounds`` has the number of rounds of samples and
-    of shuffles. ``log`` has ascending levels; ``needed`` is as in `sample_counter`, and ``method`` as in
-    `parzax.importance.resample`.
+    ``log`` has ascending levels; ``needed`` is as in `sample_counter`, and ``method`` as in
+    `parzax.importance.resample`. Replicates are computed in batches of ``batch``.
     """
-    log, b = jax.tree.map(jnp.asarray, log), null.shape[1]
-    count = sample_counter(log, method, None if needed is None else jnp.asarray(needed))
-    share = None if log.counted_groups is None else configuration_share(log)
+    log, counts = jax.tree.map(jnp.asarray, (log, shuffled))
+    if log.counted_groups is not None:
+        share = configuration_share(log)
+        counts = counts.astype(share.dtype) * share
 
-    def sampled(number: Int[Array, ""]) -> Shaped[Array, "b q1 w"]:
-        samples = first + number * b + jnp.arange(b, dtype=jnp.int32)
-        keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(samples)
-        return count(keys)
+    def in_batches(function: Any, x: Array) -> Array:
+        return jnp.concatenate(jax.lax.map(function, x.reshape(-1, batch, *x.shape[1:])))
 
-    def shuffled(number: Int[Array, ""]) -> Shaped[Array, "b q1 w"]:
-        counts = jnp.asarray(null)[number - rounds[0]]
-        return counts if share is None else counts.astype(share.dtype) * share
-
-    def one_round(number: Int[Array, ""]) -> Float[Array, "b q d"]:
-        if 0 in rounds:
-            counts = (shuffled if rounds[1] else sampled)(number)
-        else:  # samples and shuffles are in one program, so that the divergence is compiled once
-            counts = jax.lax.cond(number < rounds[0], sampled, shuffled, number)
-        status = jnp.zeros((counts.shape[0], counts.shape[1] - 1), jnp.int32)
+    def estimate(counts: Shaped[Array, "b q1 w"]) -> Float[Array, "b q d"]:
+        status = jnp.zeros((batch, counts.shape[1] - 1), jnp.int32)
         return from_counts(counts, status, log.layout, (divergence, reference, False, False)).variance
 
-    return jax.lax.map(one_round, jnp.arange(sum(rounds), dtype=jnp.int32))
+    if n_sampled:
+        keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(first + jnp.arange(n_sampled, dtype=jnp.int32))
+        counts = jnp.concatenate([in_batches(sample_counter(log, method, needed), keys), counts])
+    return in_batches(estimate, counts)  # of both, so that the divergence is compiled once
+
+
+# Shuffles are drawn on the host: there 10,000 of 5,000 rows take 0.6 s, `parzax.importance.shuffle` 13 s.
+
+
+def shuffled_counts(seed: Sequence[int], counts: np.ndarray, log: Encoded, n: int) -> np.ndarray:
+    """Counts of ``n`` logs whose losses were shuffled within the regimes of each parameter.
+
+    Rows that belong together in groups are shuffled by `_shuffled_groups`. Otherwise the target rows of a
+    regime are then a random subset of its rows, so that their numbers per cell are multivariate
+    hypergeometric. The draws of different parameters are independent, and the draws of a set do not depend on
+    the other sets. If the rows are few, the rows are shuffled. If they are many, the counts are drawn
+    directly, in a time that does not depend on the number of rows.
+
+    Args:
+        seed: seed of the random numbers.
+        counts: (q + 1, w) whole numbers, target sets in ascending order and the region, see `sweep_counts`.
+        log: the log of the counts, without weights; of one without groups only the layout is needed.
+        n: number of shuffles.
+
+    Returns:
+        (n, q + 1, w) int32; without groups the region's row and the columns of inactive rows are those of
+        ``counts``.
+    """
+    rng, layout = np.random.default_rng(seed), log.layout
+    if log.groups is not None:
+        return _shuffled_groups(rng, log, n)
+    shuffled = np.repeat(counts[None].astype(np.int32), n, axis=0)
+    set_sizes = counts[:-1, : layout.n_codes[0]].sum(axis=1)
+    rng_of_set = [np.random.default_rng([*seed, size]) for size in set_sizes.tolist()]
+    for block in layout.blocks:
+        columns = slice(block.start, block.start + block.n_cells)
+        region = counts[-1, columns]
+        occupied = np.flatnonzero(region)
+        if len(occupied) > 1:
+            cells, sizes = region[occupied], counts[:-1, columns].sum(axis=1)
+            few = region.sum() <= _MOST_ROWS
+            drawn = _shuffled(rng, cells, sizes, n) if few else _drawn(rng_of_set, cells, sizes, n)
+            # A slice if possible: indexing by a list takes several times as long.
+            shuffled[:, :-1, columns if len(occupied) == block.n_cells else block.start + occupied] = drawn
+    return shuffled
+
+
+def _shuffled(rng: np.random.Generator, region: np.ndarray, sizes: np.ndarray, n: int) -> np.ndarray:
+    """(n, sets, cells) rows per cell of target sets: the first ``sizes`` rows of the shuffled region."""
+    cells = np.repeat(np.arange(len(region), dtype=np.uint32), region)
+    rows = rng.permuted(np.broadcast_to(cells, (n, len(cells))), axis=1)[:, : sizes[-1]]
+    first_set = np.searchsorted(sizes, np.arange(sizes[-1]), side="right")
+    place = (np.arange(n)[:, None] * len(sizes) + first_set) * len(region) + rows
+    added = np.bincount(place.reshape(-1), minlength=n * len(sizes) * len(region))
+    return added.astype(np.int32).reshape(n, len(sizes), len(region)).cumsum(axis=1, dtype=np.int32)
+
+
+def _drawn(rngs: Sequence[np.random.Generator], region: np.ndarray, sizes: np.ndarray, n: int) -> np.ndarray:
+    """Draw the rows per cell of each target set separately; sets of different levels are not nested."""
+    pairs = zip(rngs, sizes, strict=True)
+    drawn = [rng.multivariate_hypergeometric(region, size, n, method="marginals") for rng, size in pairs]
+    return np.stack(drawn, axis=1)
+
+
+def _shuffled_groups(rng: np.random.Generator, log: Encoded, n: int) -> np.ndarray:
+    """(n, q + 1, w) counts of shuffles of a log whose rows belong together in groups.
+
+    For each parameter, the rows of a group in one regime are one unit. The units of a regime exchange their
+    lists of cells; a unit with more rows than the list that it gets repeats the list. So the region's counts
+    change too if units differ in their numbers of rows.
+    """
+    layout, n_sets, groups = log.layout, len(log.levels) + 1, np.asarray(log.groups)
+    counts = np.zeros((n, n_sets, layout.n_columns), np.int32)
+    in_region = log.level < n_sets
+    for block in layout.blocks:
+        cell = log.codes[block.parameter].astype(np.int64) + layout.offsets[block.parameter] - block.start
+        rows = np.flatnonzero(in_region & (cell >= 0) & (cell < block.n_cells))
+        rows = rows[np.argsort(groups[rows], kind="stable")]
+        _, start, unit, length = np.unique(
+            groups[rows], return_index=True, return_inverse=True, return_counts=True
+        )
+        listed, place = cell[rows], np.arange(len(rows)) - start[unit]
+        if (listed == listed[start][unit]).all():
+            place[:] = 0  # if all cells of a list are equal, positions in the list do not matter
+        entries, n_rows = np.unique(np.stack([unit, log.level[rows], place]), axis=1, return_counts=True)
+        unit, level, place = entries
+        other = rng.permuted(np.broadcast_to(np.arange(len(start)), (n, len(start))), axis=1)[:, unit]
+        cells = listed[start[other] + place % length[other]]
+        place = (np.arange(n)[:, None] * n_sets + level) * block.n_cells + cells
+        size = n * n_sets * block.n_cells
+        added = np.bincount(place.reshape(-1), np.tile(n_rows, n), size).astype(np.int32)
+        columns = slice(block.start, block.start + block.n_cells)
+        counts[:, :, columns] = added.reshape(n, n_sets, block.n_cells).cumsum(axis=1, dtype=np.int32)
+    return counts

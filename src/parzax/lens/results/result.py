@@ -1,9 +1,16 @@
-"""Importances by level and parameter, with the counts and densities behind them, as one value and file."""
+"""A result: numbers by level and entry, with four views: text, notebook table, JSON, columns.
 
+`AbstractResult` makes the views; `ImportanceResult` is the result of `parzax.cond_ped_anova`, and
+`InteractionResult` that of `parzax.interactions`.
+"""
+
+import abc
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
+from html import escape
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -13,34 +20,396 @@ from jaxtyping import Array, Float, Shaped
 
 from parzax import _checks
 from parzax._compile import compiled
+from parzax._html import table as html_table
+from parzax._words import join_names, plural, visible
 from parzax.divergence import AbstractDivergence, Explained, Pearson, RegimeCounts
-from parzax.importance import Grid, Importance
+from parzax.importance import Grid, Importance, Interactions
+from parzax.importance.estimate import How
 from parzax.importance.flags import low_regimes
 from parzax.importance.layout import Block, cell_values, layout
 from parzax.kernels import AbstractKernel
 from parzax.lens._files import UNREADABLE
 from parzax.lens.logs import ImportReport
-from parzax.lens.results import words
-from parzax.lens.results.base import AbstractResult, attributes, mean_and_error
-from parzax.lens.results.good_values import GoodValues, good_values
-from parzax.lens.results.phrases import interval_text, mean_text, p_text, size_text
-from parzax.lens.results.uncertainty import Uncertainty
-from parzax.space import Domain, Space
-from parzax.status import OF_LEVELS, Status, drop_consequences
+from parzax.lens.logs.bounds import span_text
+from parzax.lens.results.default_level import MOST_SEEDS as MOST_SEEDS
+from parzax.lens.results.default_level import pick_level
+from parzax.lens.results.phrases import (
+    SIGNIFICANCE,
+    columns_of,
+    interval_text,
+    mean_text,
+    p_text,
+    percent,
+    short_labels,
+    shorten,
+    size_text,
+    value_text,
+)
+from parzax.lens.results.uncertainty import TOLERANCE, Uncertainty, holm
+from parzax.space import Categorical, Domain, Int, Ordinal, Space, Varying
+from parzax.status import NOT_COMPARED, OF_LEVELS, Status, drop_consequences, set_bits
 
+_BACKENDS = ("pandas", "polars", "pyarrow")
+_ROWS, _LEVELS, _NAMES = 30, 6, 3  # most rows and levels of a table, and names beside a status
+_LEFT = ("parameter", "pair", "remarks")  # columns of words, flush left
+_NAMED = 3  # entries that a sentence names
+_LARGE = 0.1  # importances from here on are mentioned even if chance may explain them
+_NEAR_HALF = 0.4  # with half of the rows in the target, hardly more are in it than at this level
+LEARNED = "these rows come from a search that learns, so importances may be off by 0.3, whatever p says"
+MAY_LEARN = "less sure if a search that learns (such as TPE) chose the rows"
+# Parameters with one of these statuses, or at a level with one of them, are not compared with chance.
+_NOT_TESTED = int(NOT_COMPARED | Status.NO_DATA | Status.ALL_EQUAL | Status.SAME_SETS)
+# Statuses of pairs whose interaction is undefined.
+_UNDEFINED = Status.NEVER_TOGETHER | Status.UNIDENTIFIABLE | Status.NO_DATA
+_NAME = 20  # longest name of a parameter in the label of a pair
+_CHOICES_SHOWN, _TEXT = 6, 120  # number of choices, and of characters, of good values in a line
 # Files of `save`: version of the format, prefix of the uncertainty's arrays, names of the estimates' arrays.
 _FORMAT, _SAMPLED = 2, "uncertainty_"
 _ARRAYS = tuple(x.name for x in fields(Importance))
+_EXPLAINED, _GRID = Explained(), Grid()
 # Divergences that a file can hold.
 _DIVERGENCES = {kind.__name__: kind for kind in (Explained, Pearson)}
+
+
+def attributes(*names: str) -> Any:
+    """Properties that return the attributes ``names`` of the result's ``estimates``."""
+
+    def attribute(name: str) -> property:
+        return property(lambda self: getattr(self.estimates, name), doc=f"``estimates.{name}``.")
+
+    return map(attribute, names)
+
+
+class ReadTable(NamedTuple):
+    """A table for reading: a title, and columns that start with their header."""
+
+    title: str
+    columns: Sequence[Sequence[str]]
+
+    def to_lines(self) -> list[str]:
+        """The table as lines of text without the title, for a terminal."""
+        columns = []
+        for column in self.columns:
+            width = max(map(columns_of, column))
+            gaps = [" " * (width - columns_of(x)) for x in column]
+            pairs = zip(column, gaps, strict=True)
+            columns.append([x + gap if column[0] in _LEFT else gap + x for x, gap in pairs])
+        return ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
+
+    def to_html(self) -> str:
+        """The table as HTML, for notebooks."""
+        left = [i for i, (header, *_) in enumerate(self.columns) if header in _LEFT]
+        return html_table(self.title, list(zip(*self.columns, strict=True)), left)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AbstractResult(abc.ABC):
+    """Numbers at q levels for e entries (parameters, or pairs); leading axes "..." are the log's seeds.
+
+    Attributes:
+        estimates: the arrays, in NumPy; they are attributes of the result too.
+        space: the search space.
+        levels: (q,) requested levels.
+        region: level of the region.
+        report: how the log was read.
+        goal: what the best rows have, such as "smallest loss".
+        facts: sentences on how the result was computed.
+    """
+
+    estimates: Any
+    space: Space
+    levels: np.ndarray
+    region: float
+    report: ImportReport
+    goal: str = "smallest loss"
+    facts: tuple[str, ...] = ()
+
+    kind: ClassVar[str]  # what an entry is, as the header of a table
+    shown: ClassVar[str] = "importance"  # column of `cells` that a table of several levels shows
+
+    @cached_property
+    @abc.abstractmethod
+    def is_defined(self) -> np.ndarray:
+        """(..., q, e) whether the importance is defined; if not, tables show "-", and a status says why."""
+
+    @cached_property
+    @abc.abstractmethod
+    def above(self) -> np.ndarray:
+        """(q, e) entries above chance; entries above 0 where this was not tested."""
+
+    @cached_property
+    @abc.abstractmethod
+    def _over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
+        """``mean`` and ``standard_error``."""
+
+    @abc.abstractmethod
+    def cells(self, level: int) -> dict[str, list[str]]:
+        """Header -> one text per entry: the columns of the table of the ``level``-th level."""
+
+    @abc.abstractmethod
+    def details(self) -> list[str]:
+        """How the numbers of the table were made, a line each."""
+
+    @abc.abstractmethod
+    def _sentences(self, level: int) -> tuple[str, str, str]:
+        """What mattered, how sure that is, and what to do next, at a level with importances."""
+
+    @abc.abstractmethod
+    def _columns(self) -> dict[str, np.ndarray]:
+        """The columns of `to_columns` from the entry to the status, broadcastable to (..., q, e)."""
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Parameter names, in the order of the space."""
+        return self.space.names
+
+    @cached_property
+    def entries(self) -> tuple[Any, ...]:
+        """The e parameters, or pairs, in the order of the arrays' last axis."""
+        return self.names
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The entries as short texts, all different."""
+        return short_labels(self.entries, 40)
+
+    @cached_property
+    def mean(self) -> np.ndarray:
+        """(q, e) mean of the importance over the seeds that have one; 0 where none has."""
+        return self._over_seeds[0]
+
+    @cached_property
+    def standard_error(self) -> np.ndarray:
+        """(q, e) standard error of ``mean`` over the seeds; NaN where fewer than two count."""
+        return self._over_seeds[1]
+
+    @cached_property
+    def usual_level(self) -> int:
+        """Index of the level that tables, pictures and the page show first, see `pick_level`."""
+        return pick_level(self.levels, self.n_target, self.n_region)
+
+    @cached_property
+    def n_target(self) -> np.ndarray:
+        """(..., q) rows (weight) in each target set, ties included."""
+        return self.estimates.n_target
+
+    @cached_property
+    def n_region(self) -> np.ndarray:
+        """(...,) rows (weight) in the region."""
+        return self.estimates.n_region
+
+    @cached_property
+    def n_seeds(self) -> int:
+        """Number of seeds (1 without a seed axis)."""
+        return int(np.prod(self.estimates.variance.shape[:-2], dtype=int))
+
+    def by_seed(self, array: np.ndarray) -> np.ndarray:
+        """(s, *) a (..., *) array with its seed axes merged into one, of length 1 without seed axes."""
+        return array.reshape(self.n_seeds, *array.shape[self.estimates.variance.ndim - 2 :])
+
+    def mean_over_seeds(self, array: np.ndarray) -> np.ndarray:
+        """Mean of a (..., *) array over all its seed axes, in float64."""
+        return self.by_seed(array).mean(axis=0, dtype=np.float64)
+
+    def share_of_seeds(self, bit: Status) -> np.ndarray:
+        """(q, e) share of the seeds in which ``bit`` is set."""
+        return self.mean_over_seeds(self.estimates.status & int(bit) != 0)
+
+    @cached_property
+    def usual_status(self) -> np.ndarray:
+        """(q, e) status bits that are set in most seeds, without those that follow from others."""
+        bits = (int(bit) * (self.share_of_seeds(bit) >= MOST_SEEDS) for bit in Status if bit)
+        return drop_consequences(np.asarray(sum(bits), np.int64))
+
+    @cached_property
+    def has_mean(self) -> np.ndarray:
+        """(q, e) whether the importance is defined in any seed."""
+        return np.asarray(self.by_seed(self.is_defined).any(axis=0))
+
+    def order(self, level: int | None = None) -> list[int]:
+        """Indices of the entries at a level: those above chance first, then by mean importance."""
+        level = self.usual_level if level is None else level
+        return np.lexsort((-self.mean[level], ~self.above[level], ~self.has_mean[level])).tolist()
+
+    def ranking(self, level: int | None = None) -> list[Any]:
+        """The entries in their `order` at the ``level``-th level, by default `usual_level`."""
+        return [self.entries[j] for j in self.order(level)]
+
+    def sentences(self, level: int | None = None) -> list[str]:
+        """What mattered, how sure that is, and what to do next, at a level (by default `usual_level`)."""
+        level = self.usual_level if level is None else level
+        if self.has_mean[level].any():
+            mattered, sure, step = self._sentences(level)
+        else:
+            mattered, sure = (
+                f"nothing can be said of {self.best_rows(level)}",
+                "there is nothing to be sure of",
+            )
+            advice = next((bit.advice for bit in self._level_bits(level)), Status.ALL_ZERO.advice)
+            step = f"{advice[0].lower()}{advice[1:].rstrip('.')}"
+        return [f"What mattered: {mattered}.", f"How sure: {sure}.", f"Do next: {step}."]
+
+    def best_rows(self, level: int) -> str:
+        """The target in words: "the best 10 % (30 of 300 rows, smallest loss)"."""
+        target, region = size_text(self.n_target[..., level]), plural(size_text(self.n_region), "row")
+        of = f"{target} of {'the best ' * (self.region < 1)}{region}"
+        return f"the best {percent(self.levels[level])} ({of}, {self.goal})"
+
+    def _level_bits(self, level: int) -> Status:
+        """Statuses of a level as a whole."""
+        return Status(int(np.bitwise_or.reduce(self.usual_status[level]))) & OF_LEVELS
+
+    def _level_facts(self, level: int) -> list[str]:
+        """What is unusual about a level that has importances."""
+        return [bit.fact for bit in self._level_bits(level) & ~Status.ALL_ZERO]
+
+    def _mean_cells(self, level: int) -> list[str]:
+        """The texts of the importances at a level."""
+        mean = np.where(self.has_mean[level], self.mean[level], np.nan)
+        return list(map(mean_text, mean, self.standard_error[level]))
+
+    def _facts(self, level: int) -> list[list[str]]:
+        """What is unusual about each entry at a level, apart from chance."""
+        bits = self.usual_status[level] & ~int(OF_LEVELS | Status.NOT_ABOVE_CHANCE)
+        return [[bit.fact for bit in Status(int(of_entry))] for of_entry in bits]
+
+    def table(self, level: int | None = None) -> ReadTable:
+        """The table of one level; of several levels if none is given and the result has several.
+
+        In a column per level an importance in brackets is not above chance.
+        """
+        shown, columns = self.order(level)[:_ROWS], {self.kind: self.labels}
+        if level is None and len(self.levels) > 1:
+            ascending = np.argsort(self.levels, kind="stable")
+            places = np.linspace(0, len(ascending) - 1, _LEVELS).round().astype(int)
+            kept = ascending[np.unique(np.append(places, ascending.tolist().index(self.usual_level)))]
+            title = f"{self.shown} by level"
+            for i in kept:
+                texts, above = self.cells(i)[self.shown], self.above[i] | (self.mean[i] == 0)
+                pairs = zip(texts, above, strict=True)
+                columns[f"{self.levels[i]:g}"] = [x if sure else f"({x})" for x, sure in pairs]
+        else:
+            i = self.usual_level if level is None else level
+            title, columns = f"{self.shown} at level {self.levels[i]:g}", columns | self.cells(i)
+        chosen = {header: [texts[j] for j in shown] for header, texts in columns.items()}
+        return ReadTable(title, [[header, *texts] for header, texts in chosen.items() if any(texts)])
+
+    def advice(self, level: int | None = None) -> list[str]:
+        """A sentence for each status bit set at a level, or at any; of parameters their names come first."""
+        rows = slice(None) if level is None else [level]
+        labels, status = self.labels, self.by_seed(self.estimates.status)[:, rows]
+
+        lines = []
+        for bit in set_bits(status):
+            is_set = (status & int(bit) != 0).any(axis=0)
+            named = join_names([labels[j] for j in np.flatnonzero(is_set.any(axis=0))], _NAMES)
+            at, q = int(is_set.any(axis=1).sum()), len(is_set)
+            place = ", ".join([named] * (not bit & OF_LEVELS) + [f"{at} of {q} levels"] * (at < q))
+            lines.append(f"{bit.name}{place and f' ({place})'}: {bit.advice}")
+        return lines
+
+    def notes(self, *, verbose: bool = False) -> list[str]:
+        """Lines below the table: how the log was read, and advice for what is unusual."""
+        every = self.report.lines(self.n_seeds)
+        lines = every if verbose else [line for line in every if not line.startswith("inferred: ")]
+        more, left = len(every) - len(lines), len(self.entries) - _ROWS
+        rest = [f"{plural(more, 'thing')} inferred: --verbose lists them"] * (more > 0)
+        rest += [f"{plural(left, f'more {self.kind}')} in to_dataframe()"] * (left > 0)
+        if verbose:
+            return [*self.details(), *lines, *rest, *self.facts, *self.advice()]
+        advice = [line for line in self.advice(self.usual_level) if not line.startswith("NOT_ABOVE_CHANCE")]
+        return ["; ".join([*lines, *rest]), *self.facts, *advice]
+
+    def text(self, *, verbose: bool = False) -> str:
+        """Sentences, table and notes for a terminal; ``verbose`` adds how everything was computed."""
+        table, several = self.table(), len(self.levels) > 1
+        lines = [*self.sentences(), "", *[table.title] * several, *table.to_lines()]
+        if several and verbose:
+            table = self.table(self.usual_level)
+            lines += ["", table.title, *table.to_lines()]
+        return "\n".join(map(visible, [*lines, *[""] * verbose, *self.notes(verbose=verbose)]))
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        above, below = (
+            "".join(f"<div>{escape(visible(line))}</div>" for line in lines)
+            for lines in (self.sentences(), self.notes())
+        )
+        return above + self.table().to_html() + below
+
+    def __repr__(self) -> str:
+        """How many entries there are, and which comes first."""
+        level, ranking = self.usual_level, self.ranking()
+        at = f" at {self.levels[level]:g}"
+        first = f"; first{at}: {ranking[0]!r}" if self.above[level].any() else f"; none above chance{at}"
+        size = [plural(self.n_seeds, "seed")] * (self.estimates.variance.ndim > 2)
+        size += [plural(len(self.levels), "level"), plural(len(ranking), self.kind)]
+        return f"{type(self).__name__}({', '.join(size)}{first * bool(ranking)})"
+
+    def to_columns(self) -> dict[str, np.ndarray]:
+        """The columns of `to_dataframe`, as arrays with one entry per row."""
+        shape = self.estimates.variance.shape
+        seeds = np.arange(self.n_seeds).reshape(*shape[:-2], 1, 1)
+        columns = {"seed": seeds} if len(shape) > 2 else {}
+        columns |= {"level": self.levels[:, None], **self._columns(), "status": self.estimates.status}
+        columns = {name: np.broadcast_to(x, shape).flatten() for name, x in columns.items()}
+        names = [Status(bits).name if bits else "" for bits in columns["status"].tolist()]
+        return columns | {"status_names": np.array(names, dtype=object)}
+
+    def to_dataframe(self, backend: str | None = None) -> Any:
+        """One row per seed, level and parameter (or pair of parameters).
+
+        The first columns are seed (if there is a seed axis) and level. A result of importances adds
+        parameter, importance, variance, standard, inter, unweighted, the ends of intervals (importance_low,
+        importance_high, variance_low, variance_high), p_value and p_adjusted; they are NaN where nothing was
+        sampled or shuffled. A result of interactions adds first, second, importance, variance, joint,
+        main_first, main_second, p_value, p_adjusted and n_active. The last columns are n_target, n_region,
+        status and status_names.
+
+        Args:
+            backend: "pandas", "polars" or "pyarrow"; by default the first of these that is installed.
+
+        Raises:
+            ValueError: for another backend.
+            ImportError: without narwhals (the extra ``parzax[dataframe]``), or without the backend.
+        """
+        backends = _BACKENDS if backend is None else (_checks.one_of("backend", backend, _BACKENDS),)
+        nw = _checks.optional("narwhals", "to_dataframe", "dataframe")
+        data = {name: x.tolist() if x.dtype == object else x for name, x in self.to_columns().items()}
+        installed: list[Any] = [name for name in backends if find_spec(name) is not None]
+        if not installed:
+            needed, package = backend or "pandas, polars or pyarrow", backend or "pyarrow"
+            raise ImportError(f"to_dataframe needs {needed}; install it with pip install {package}.")
+        return nw.from_dict(data, backend=installed[0]).to_native()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON values: sentences, settings, notes, and one record per row of `to_dataframe`.
+
+        Numbers that are not defined are None.
+        """
+        columns = self.to_columns()
+        columns[self.shown] = np.where(self.is_defined.flatten(), columns[self.shown], np.nan)
+        columns = {name: np.where(x != x, np.array(None), x).tolist() for name, x in columns.items()}
+        return {
+            "sentences": self.sentences(),
+            "level_shown": float(self.levels[self.usual_level]),
+            "region": self.region,
+            "details": self.details(),
+            "report": self.report.lines(self.n_seeds),
+            "facts": list(self.facts),
+            "advice": self.advice(),
+            "records": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
+        }
 
 
 @dataclass(frozen=True)
 class Method:
     """How importances are computed: arguments of `parzax.cond_ped_anova`."""
 
-    divergence: AbstractDivergence = field(default_factory=Explained)
-    grid: Grid = field(default_factory=Grid)
+    divergence: AbstractDivergence = _EXPLAINED
+    grid: Grid = _GRID
     reference: str = "region"
 
     @property
@@ -49,9 +418,32 @@ class Method:
         return not self.grid.optuna_rounding
 
     @property
-    def how(self) -> tuple[Any, ...]:
+    def how(self) -> How:
         """Divergence, reference, balance, and whether 1/d stands where nothing is positive, as in Optuna."""
         return self.divergence, self.reference, self.balance, not self.balance
+
+
+class GoodValues(NamedTuple):
+    """Values that are more frequent in the target than in the region, for one regime of one parameter.
+
+    Attributes:
+        parameter: name of the parameter.
+        regime: number of the regime's domain.
+        values: ends (low, high) of a range of numbers, both included; or choices, the best first. If bounds
+            move (`parzax.Varying`), the ends are places between the bounds, from 0 to 1.
+        target: share of the target's rows in this regime that have such values.
+        region: share of the region's rows in this regime that have such values.
+        importance: the parameter's mean importance over seeds.
+        n_target: mean number of rows of the target in the regime.
+    """
+
+    parameter: str
+    regime: int
+    values: tuple[Any, ...]
+    target: float
+    region: float
+    importance: float
+    n_target: float
 
 
 class RegimeDensity(NamedTuple):
@@ -107,18 +499,16 @@ class ImportanceResult(AbstractResult):
 
     variance, importance, inter = attributes("variance", "importance", "inter")
     unweighted, divergence, counts = attributes("unweighted", "divergence", "counts")
-    regime_target, regime_region = attributes("regime_target", "regime_region")
-    status, n_target, n_region = attributes("status", "n_target", "n_region")
-
-    @property
-    def entries(self) -> tuple[str, ...]:
-        """Parameter names, in the order of the space."""
-        return self.names
+    regime_target, regime_region, status = attributes("regime_target", "regime_region", "status")
 
     @cached_property
     def uncertainty(self) -> Uncertainty:
         """Intervals and p-values; NaN where no samples or shuffles were asked for."""
-        return self.sampled or Uncertainty.unknown(self.estimates, self.method.balance)
+        if self.sampled is not None:
+            return self.sampled
+        shape = self.variance.shape
+        sampled, p_value, none = np.zeros((0, *shape)), np.full(shape, np.nan), np.zeros(shape[:-2])
+        return Uncertainty(sampled, self.estimates, p_value, none, none, none, balance=self.method.balance)
 
     @property
     def alpha(self) -> np.ndarray:
@@ -136,12 +526,12 @@ class ImportanceResult(AbstractResult):
         """(..., q, d) standard local marginal variance, within + inter (Eq. 17)."""
         return self.variance + self.inter
 
-    @property
+    @cached_property
     def has_importance(self) -> np.ndarray:
         """(..., q) whether any parameter has an importance at this level; if not, a status says why."""
         return np.asarray((self.importance > 0).any(axis=-1))
 
-    @property
+    @cached_property
     def is_defined(self) -> np.ndarray:
         """(..., q, d) whether the importance is defined; if not, tables show "-" and JSON has null.
 
@@ -152,7 +542,7 @@ class ImportanceResult(AbstractResult):
 
     @property
     def seeds_counted(self) -> np.ndarray:
-        """(q,) number of seeds that `over_seeds` counts at each level: those that have an importance."""
+        """(q,) number of seeds that ``mean`` counts at each level: those that have an importance."""
         return self.by_seed(self.has_importance).sum(axis=0)
 
     @property
@@ -184,14 +574,10 @@ class ImportanceResult(AbstractResult):
         term = np.square(self.alpha) * np.maximum(self.divergence, 0) / _divisor(self.beta)
         return self.importance[..., None] * term / _divisor(term.sum(axis=-1, keepdims=True))
 
-    def over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and standard error of the importance over the seeds that have one, (q, d) each.
-
-        A seed without any importance at a level (`has_importance`; for example NO_DATA or ALL_ZERO) is left
-        out at that level; `seeds_counted` is the number of seeds that remain. With 1/d by convention every
-        seed counts. Means are 0 where no seed counts, and standard errors are NaN where fewer than two seeds
-        count.
-        """
+    @cached_property
+    def _over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
+        # A seed without any importance at a level does not count there. With 1/d by convention every seed
+        # counts.
         return mean_and_error(self.by_seed(self.importance), self.by_seed(self.has_importance))
 
     def may_matter(self, level: int, parameters: Any) -> np.ndarray:
@@ -212,35 +598,80 @@ class ImportanceResult(AbstractResult):
         if self.n_seeds == 1:
             p = self.by_seed(self.uncertainty.p_adjusted)[0]
             chance |= ~self.by_seed(self.uncertainty.above_chance)[0] & ~np.isnan(p)
-        return (self.over_seeds()[0] > 0) & ~chance
+        return (self.mean > 0) & ~chance
 
     def cells(self, level: int) -> dict[str, list[str]]:
         """Importance, interval, p, active rows and remarks of each parameter at a level."""
-        known, active = (
-            self.uncertainty,
-            self.regime_region[..., :-1].sum(axis=-1).reshape(-1, len(self.names)),
-        )
-        defined = np.asarray(self.by_seed(self.is_defined)[:, level].any(axis=0))
-        mean, error = (np.where(defined, x[level], np.nan) for x in self.over_seeds())
-        columns = {"importance": list(map(mean_text, mean, error))}
+        known, columns = self.uncertainty, {"importance": self._mean_cells(level)}
         if self.n_seeds == 1:
-            ends = np.where(defined[:, None], self.by_seed(known.importance_interval)[0, level], np.nan)
+            ends = self.by_seed(known.importance_interval)[0, level]
+            ends = np.where(self.has_mean[level, :, None], ends, np.nan)
             columns[f"{100 * known.level:g} % interval"] = [interval_text(*pair) for pair in ends]
             p, adjusted = (self.by_seed(x)[0, level] for x in (known.p_value, known.p_adjusted))
             columns["p"] = [p_text(*pair, known.n_shuffles) for pair in zip(p, adjusted, strict=True)]
-        columns["rows"] = [size_text(column) for column in active.T]
-        bits = drop_consequences(self.usual_status[level]) & ~int(OF_LEVELS | Status.NOT_ABOVE_CHANCE)
-        chance = ~self.above[level] & (self.usual_status[level] & int(words.NOT_TESTED) == 0)
-        remarks = zip(chance, bits, strict=True)
-        facts = [
-            ["not above chance"] * bool(one) + [bit.fact for bit in Status(int(of))] for one, of in remarks
-        ]
-        columns["remarks"] = ["; ".join(dict.fromkeys(texts)) for texts in facts]
+        n_active = self.by_seed(self.regime_region[..., :-1].sum(axis=-1))
+        columns["rows"] = [size_text(column) for column in n_active.T]
+        chance = ~self.above[level] & (self.usual_status[level] & _NOT_TESTED == 0)
+        remarks = zip(chance, self._facts(level), strict=True)
+        texts = [["not above chance"] * bool(one) + facts for one, facts in remarks]
+        columns["remarks"] = ["; ".join(dict.fromkeys(text)) for text in texts]
         return columns
 
-    def sentences(self, level: int | None = None) -> list[str]:
-        """What mattered, how sure that is, and what to do next, at a level (by default `usual_level`)."""
-        return words.importance_sentences(self, self.usual_level if level is None else level)
+    def _sentences(self, level: int) -> tuple[str, str, str]:
+        labels, mean = short_labels(self.names, 28), self.mean[level]
+        ranked = [j for j in np.argsort(-mean, kind="stable").tolist() if mean[j] > 0]
+        above = [j for j in ranked if self.above[level, j]]
+        named = {j: f"{labels[j]} ({value_text(mean[j])})" for j in ranked}
+        mattered = join_some(named[j] for j in above) if above else "no parameter is above chance"
+        mattered += f" for being among {self.best_rows(level)}"
+        doubtful = [named[j] for j in ranked if mean[j] >= _LARGE and j not in above]
+        if doubtful:
+            mattered += f"; chance alone may explain {join_some(doubtful)}"
+        return mattered, self._sureness(level, labels, above), self._next_step(level, labels, above)
+
+    def _sureness(self, level: int, labels: list[str], above: list[int]) -> str:
+        """How sure the first sentence is, and what is unusual about the parameters that it names."""
+        known, parts = self.uncertainty, []
+        if self.n_seeds > 1:
+            parts.append(f"± is the standard error of {plural(int(self.seeds_counted[level]), 'seed')}")
+        elif known.n_resamples:
+            if above and len(labels) > 1:
+                often = percent(round(float(self.by_seed(known.top())[0, level, above[0]]), 2))
+                parts.append(f"{labels[above[0]]} comes first in {often} of {known.n_resamples} resamples")
+            parts.append(f"intervals are up to {2 * self.by_seed(known.margin)[0, level]:.2f} wide")
+        else:
+            parts.append("unknown, as the rows were not resampled")
+        if len(labels) == 1:
+            parts.append("a single parameter has an importance of 1, whether it matters or not")
+        parts += self._level_facts(level)
+        facts = self._facts(level)
+        parts += [f"{labels[j]}: {fact}" for j in above[:_NAMED] for fact in facts[j]]
+        learned = [LEARNED] if self.learned() else [MAY_LEARN] * (self.n_seeds == 1)
+        return "; ".join(parts + learned)
+
+    def _next_step(self, level: int, labels: list[str], above: list[int]) -> str:
+        """What to do: which values to look at, or how to find out more."""
+        known, steps = self.uncertainty, []
+        if self.n_seeds == 1 and not known.n_shuffles:
+            return "resample the rows, for intervals and p-values: n_resamples=500 (--resamples 500)"
+        if not above:
+            half = ", or ask about the better half (level 0.5), which has more of them among the best"
+            return "add rows" + half * bool(len(self.levels) == 1 and self.levels[level] < _NEAR_HALF)
+        for good in self.good_values(level):
+            j = self.names.index(good.parameter)
+            if j in above[:_NAMED] and (text := good_text(good, self.space.domains[j])):
+                steps.append(f"{labels[j]} {text}")
+        text = (
+            f"look at {'; '.join(steps[:_NAMED])}" if steps else f"look at the values of {labels[above[0]]}"
+        )
+        if self.n_seeds > 1 or not self.by_seed(known.margin)[0, level] > TOLERANCE:
+            return text
+        needed, n_fewer = (self.by_seed(x)[0, level] for x in (known.rows_needed(), known.n_fewer))
+        if np.isnan(needed):
+            return f"{text}; add rows, as only {size_text(n_fewer)} are on one side of the cut-off"
+        step = 10 ** max(len(str(int(needed - known.n_rows))) - 2, 0)
+        more = int(np.ceil((needed - known.n_rows) / step) * step)  # rounded up to two figures
+        return f"{text}; about {more} more rows would make intervals {2 * TOLERANCE:g} wide"
 
     def details(self) -> list[str]:
         """How the numbers of the table were made, a line each."""
@@ -268,19 +699,19 @@ class ImportanceResult(AbstractResult):
         bounds move, values are places between them, from 0 to 1, and the rows of all pools are joined.
         """
         if name not in self._densities:
-            self._densities[name] = [self._density(name, i) for i in range(len(self.space[name]))]
+            j = self.space.index(name)
+            self._densities[name] = [self._density(j, i) for i in range(len(self.space.domains[j]))]
         return self._densities[name]
 
     @cached_property
     def _densities(self) -> dict[str, list[RegimeDensity]]:
         return {}
 
-    def _density(self, name: str, regime: int) -> RegimeDensity:
-        """The density of one regime."""
-        grid, dtype, domain = self.method.grid, self.importance.dtype, self.space[name][regime]
-        where = self.space.index(name), regime
+    def _density(self, j: int, regime: int) -> RegimeDensity:
+        """The density of one regime of the ``j``-th parameter."""
+        grid, dtype, domain = self.method.grid, self.importance.dtype, self.space.domains[j][regime]
         blocks = layout(self.space, grid).blocks
-        block, *pools = (block for block in blocks if (block.parameter, block.regime) == where)
+        block, *pools = (block for block in blocks if (block.parameter, block.regime) == (j, regime))
         counts, values = self._counts_of(block), cell_values(domain, grid)
         if pools and (pooled := self._counts_of(*pools)).any():
             block, counts, values = pools[0], pooled, np.linspace(0, 1, pools[0].n_cells).tolist()
@@ -304,7 +735,10 @@ class ImportanceResult(AbstractResult):
         """The values of each parameter that are over-represented among the best rows, see `GoodValues`.
 
         They are those of the ``level``-th level (by default `usual_level`), the most important parameter
-        first. Parameters not above chance are left out.
+        first: the values whose share of the target's density exceeds their share of the region's by most. The
+        densities are averaged over the seeds. For a number they are a contiguous range, for a category any
+        set of choices. Regimes without rows in the target, parameters of a single value, and importances that
+        are not defined, 0 or not above chance are left out.
 
         >>> import numpy as np, parzax as px
         >>> x = np.random.default_rng(0).uniform(size=(1000, 1))
@@ -313,7 +747,19 @@ class ImportanceResult(AbstractResult):
         >>> good.parameter, [round(float(end), 1) for end in good.values], good.target > 0.9
         ('x', [0.2, 0.4], True)
         """
-        return good_values(self, self.usual_level if level is None else level)
+        level, good = self.usual_level if level is None else level, []
+        rows = self.mean_over_seeds(self.regime_target)[level]
+        for j in self.order(level):
+            shown = self.above[level, j] and self.has_mean[level, j]
+            for regime, density in enumerate(self.density(self.names[j]) if shown else ()):
+                if rows[j, regime] > 0 and len(density.values) > 1:
+                    masses = (self.mean_over_seeds(x)[level] for x in (density.target, density.region))
+                    values, cells = _best_values(density.domain, density.values, *masses)
+                    counts = self.by_seed(density.rows).sum(axis=0)[[level, -1]]
+                    target, region = (counts[:, cells].sum(axis=1) / counts.sum(axis=1)).tolist()
+                    numbers = target, region, float(self.mean[level, j]), float(rows[j, regime])
+                    good.append(GoodValues(self.names[j], regime, values, *numbers))
+        return good
 
     def _columns(self) -> dict[str, np.ndarray]:
         columns = {"parameter": np.array(self.names, dtype=object)}
@@ -385,6 +831,223 @@ class ImportanceResult(AbstractResult):
             report, learned = ImportReport(**(meta["report"] | lists)), bool(meta["learned"])
             how = meta["goal"], tuple(meta["facts"]), method, known, lambda: learned
             return cls(estimates, space, levels, float(meta["region"]), report, *how)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class InteractionResult(AbstractResult):
+    """Interactions of p pairs of parameters at q levels; leading axes "..." are the observations' seeds.
+
+    Attributes:
+        estimates: `parzax.importance.Interactions`, in NumPy. Its arrays are attributes of the result too;
+            ``pairs`` are pairs of names here. ``importance`` can be compared across pairs, levels and logs:
+            for independent parameters, the importances of single parameters, of pairs and of higher orders
+            sum to 1. ``main`` is computed on coarser cells than in `parzax.cond_ped_anova`, and only from
+            rows in which both parameters are active.
+        space: the search space, d parameters.
+        levels: (q,) requested levels.
+        region: level of the region.
+        report: how the log was read.
+        goal: what the best rows have, such as "smallest loss".
+        facts: sentences on how the result was computed.
+    """
+
+    estimates: Interactions
+
+    kind: ClassVar[str] = "pair"
+
+    variance, importance, joint, main = attributes("variance", "importance", "joint", "main")
+    p_value, status, slots, slot_variance = attributes("p_value", "status", "slots", "slot_variance")
+    n_active, n_draws = attributes("n_active", "n_draws")
+
+    @cached_property
+    def entries(self) -> tuple[tuple[str, str], ...]:
+        """The p pairs of names."""
+        return tuple((self.names[a], self.names[b]) for a, b in self.estimates.pairs)
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """The p pairs of names."""
+        return self.entries
+
+    @cached_property
+    def is_defined(self) -> np.ndarray:
+        """(..., q, p) whether the interaction of a pair is defined; if not, a status says why."""
+        return (self.status & int(_UNDEFINED)) == 0
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The pairs as short texts, all different."""
+        names = short_labels(self.names, _NAME)
+        return [f"{names[a]} × {names[b]}" for a, b in self.estimates.pairs]
+
+    @cached_property
+    def p_adjusted(self) -> np.ndarray:
+        """(..., q, p) p-values, adjusted for the number of pairs (Holm 1979)."""
+        return holm(self.p_value)
+
+    @property
+    def above_chance(self) -> np.ndarray:
+        """(..., q, p) whether the adjusted p-value is at most 0.05."""
+        return np.asarray(self.p_adjusted <= SIGNIFICANCE)
+
+    @cached_property
+    def above(self) -> np.ndarray:
+        """(q, p) pairs above chance in more than half of the seeds; without draws, those above 0."""
+        if not self.n_draws:
+            return self.mean > 0
+        return self.mean_over_seeds(self.above_chance) > MOST_SEEDS
+
+    @cached_property
+    def _over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
+        return mean_and_error(self.by_seed(self.importance), self.by_seed(self.is_defined))
+
+    def matrix(self, level: int | None = None) -> np.ndarray:
+        """(d, d) symmetric: mean importance at a level, as in `ranking`.
+
+        It is NaN on the diagonal, for pairs that were not requested, and for pairs that are defined in no
+        seed.
+        """
+        level = self.usual_level if level is None else level
+        return self.to_matrix(np.where(self.has_mean[level], self.mean[level], np.nan))
+
+    def to_matrix(self, values: np.ndarray) -> np.ndarray:
+        """(d, d) symmetric matrix of one value per pair; NaN for the diagonal and other pairs."""
+        out = np.full((len(self.names),) * 2, np.nan)
+        first, second = np.array(self.estimates.pairs, int).reshape(-1, 2).T
+        out[first, second] = out[second, first] = values
+        return out
+
+    def _columns(self) -> dict[str, np.ndarray]:
+        first, second = np.array(self.pairs, dtype=object).reshape(-1, 2).T
+        columns = {name: getattr(self, name) for name in ("importance", "variance", "joint")}
+        columns |= {"main_first": self.main[..., 0], "main_second": self.main[..., 1]}
+        columns |= {"p_value": self.p_value, "p_adjusted": self.p_adjusted}
+        columns |= {"n_active": self.n_active[..., None, :], "n_target": self.n_target[..., None]}
+        columns |= {"n_region": self.n_region[..., None, None]}
+        return {"first": first, "second": second, **columns}
+
+    def cells(self, level: int) -> dict[str, list[str]]:
+        """Importance, p, rows with both parameters active and remarks of each pair at a level."""
+        columns = {"importance": self._mean_cells(level)}
+        if self.n_seeds == 1:
+            p, adjusted = (self.by_seed(x)[0, level] for x in (self.p_value, self.p_adjusted))
+            columns["p"] = [p_text(*pair, self.n_draws) for pair in zip(p, adjusted, strict=True)]
+        columns["rows"] = [size_text(column) for column in self.by_seed(self.n_active).T]
+        return columns | {"remarks": ["; ".join(facts) for facts in self._facts(level)]}
+
+    def sentences(self, level: int | None = None) -> list[str]:
+        """Which pairs interact, how sure that is, and what to do next; by default at the `usual_level`."""
+        if not self.pairs:
+            return ["What mattered: there are no pairs, as the space has a single parameter."]
+        return super().sentences(level)
+
+    def _sentences(self, level: int) -> tuple[str, str, str]:
+        labels, mean, order = self.labels, self.mean[level], self.order(level)
+        named = [f"{labels[j]} ({value_text(mean[j])})" for j in order if self.above[level, j]]
+        mattered = f"{join_some(named)} together" if named else "no pair is above chance"
+        if self.n_seeds > 1:
+            sure = f"± is the standard error of {plural(self.n_seeds, 'seed')}"
+        elif self.n_draws:
+            sure = f"p-values are adjusted for {plural(len(labels), 'pair')}"
+        else:
+            sure = "not tested against chance"
+        sure = "; ".join([sure, *self._level_facts(level), MAY_LEARN])
+        both = f"look at both parameters of {labels[order[0]]} together"
+        step = both if named else "tune each parameter by itself"
+        return f"{mattered} for being among {self.best_rows(level)}", sure, step
+
+    def details(self) -> list[str]:
+        """How the numbers of the table were made, a line each."""
+        share = (
+            "importance: share of the variance of membership in the target that only both together explain"
+        )
+        draws = f"by {plural(self.n_draws, 'draw')}, adjusted for the pairs of a level (Holm)"
+        p = [f"p: of no interaction, {draws}"] * (self.n_draws > 0)
+        return [share, "rows: rows in which both are active", *p]
+
+
+def _best_values(
+    domain: Domain, values: list, target: np.ndarray, region: np.ndarray
+) -> tuple[tuple[Any, ...], Any]:
+    """The good values of one regime, and the cells of the grid that contain them."""
+    excess = target - region
+    if isinstance(domain, Categorical):
+        chosen = np.flatnonzero(excess > 0)
+        chosen = chosen[np.argsort(-target[chosen] / np.maximum(region[chosen], 1e-300), kind="stable")]
+        return tuple(values[i] for i in chosen), chosen
+    # The contiguous cells with the largest sum, as the largest difference of two running sums.
+    running = np.concatenate([[0.0], np.cumsum(excess)])
+    lowest = np.minimum.accumulate(running[:-1])
+    stop = int(np.argmax(running[1:] - lowest)) + 1
+    start = int(np.argmin(running[:stop]))
+    return _ends(domain, values, start, stop), slice(start, stop)
+
+
+def _ends(domain: Domain, values: list, start: int, stop: int) -> tuple[Any, Any]:
+    """The ends of a range of cells: midway to the next cell on the domain's axis, or listed numbers."""
+    if isinstance(domain, Ordinal):
+        return float(values[start]), float(values[stop - 1])
+    # If bounds move, values are places between them, not values on the domain's axis.
+    log = getattr(domain, "log", False) and not isinstance(domain, Varying)
+    centres = np.log(values) if log else np.asarray(values, np.float64)
+    middles = (centres[1:] + centres[:-1]) / 2
+    edges = [values[0], *(np.exp(middles) if log else middles), values[-1]]
+    low, high = edges[start], edges[stop]
+    if isinstance(domain, Int):
+        low, high = int(np.ceil(low - 1e-9)), int(np.floor(high + 1e-9))
+        return low, max(low, high)
+    return float(low), float(high)
+
+
+def good_text(good: GoodValues, domains: Sequence[Domain]) -> str:
+    """ "0.2 to 0.4 (80 % of the best rows, 20 % of all)"; "" if both rounded shares are equal.
+
+    For one of several domains, or a parameter with conditions, shares are of its rows: "80 % of the best
+    rows where it is active, 20 % of all such rows".
+    """
+    if round(good.target, 2) <= round(good.region, 2):
+        return ""
+    target, region = (percent(round(share, 2)) for share in (good.target, good.region))
+    part = "on this domain" if len(domains) > 1 else "where it is active" if domains[0].conditions else ""
+    shares = (
+        f"of the best rows {part}, {region} of all such rows"
+        if part
+        else f"of the best rows, {region} of all"
+    )
+    return f"{visible(shorten(values_text(good.values, domains[good.regime]), _TEXT))} ({target} {shares})"
+
+
+def values_text(values: Sequence[Any], domain: Domain) -> str:
+    """The values of `GoodValues` as text: "0.2 to 0.4", or the first few choices."""
+    if isinstance(domain, Categorical):
+        return join_names(list(map(str, values)), _CHOICES_SHOWN)
+    return span_text(*values) + " of the way between its bounds" * isinstance(domain, Varying)
+
+
+def join_some(texts: Iterable[str]) -> str:
+    """ "a, b and c"; of more texts the first three, and how many more there are."""
+    texts = list(texts)
+    *before, last = [*texts[:_NAMED], f"{len(texts) - _NAMED} more"] if len(texts) > _NAMED else texts
+    return f"{', '.join(before)} and {last}" if before else last
+
+
+def mean_and_error(x: np.ndarray, counts: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard error over axis 0, the seeds for which ``counts`` is true; by default all seeds.
+
+    The mean is 0 if no seed counts, the standard error NaN if fewer than two do. The variance divides by
+    n - 1.
+
+    >>> mean, error = mean_and_error(np.array([1.0, 0.0, 0.5]), np.array([True, False, True]))
+    >>> float(mean), float(error)
+    (0.75, 0.25)
+    """
+    counts = np.ones(len(x), dtype=bool) if counts is None else counts
+    counts = counts.reshape(*counts.shape, *(1,) * (x.ndim - counts.ndim))
+    n = counts.sum(axis=0).astype(x.dtype)
+    mean = np.where(counts, x, 0).sum(axis=0) / np.maximum(n, 1)
+    squares = np.where(counts, np.square(x - mean), 0).sum(axis=0)
+    error = np.sqrt(squares / np.maximum(n - 1, 1) / np.maximum(n, 1))
+    return mean, np.where(n > 1, error, np.nan)
 
 
 def _divisor(total: np.ndarray) -> np.ndarray:

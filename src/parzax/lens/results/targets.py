@@ -6,18 +6,20 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
-from parzax import _checks
+from parzax import _checks, pareto
 from parzax.importance.levels import level_weights
 from parzax.importance.objectives import normalised, weighted_sum
 from parzax.lens.logs import Observations
-from parzax.lens.results.fronts import pareto_places
-from parzax.lens.results.labels import shorten
-from parzax.lens.results.phrases import NAME
-from parzax.pareto import AbstractTies, Hypervolume
+from parzax.lens.results.phrases import NAME, shorten
+from parzax.pareto import AbstractTies, Crowding, Hypervolume
 
 ROWS = ("all", "complete", "feasible")
+# Relative tolerance between a sum of weights and the weight that a level needs.
+_ROUNDING = 1e-9
 # What ranks rows: an objective, "pareto", weights, or a function of the objectives.
 Ranking = int | str | Sequence[float] | np.ndarray | Callable[[Any], Any]
 
@@ -61,7 +63,7 @@ def usable_rows(obs: Observations) -> np.ndarray:
 
 def losses_by_seed(obs: Observations) -> np.ndarray:
     """(s, n, m) losses; a log without a seed axis is one seed."""
-    return obs.losses.reshape(math.prod(obs.batch_shape), obs.n, obs.n_objectives)
+    return obs.losses.reshape(math.prod(obs.losses.shape[:-2]), *obs.losses.shape[-2:])
 
 
 def objective_names(obs: Observations) -> tuple[str, ...]:
@@ -85,33 +87,33 @@ def ranked(
     Sets end at ``levels``: they decide which fronts ``ties`` orders. ``raw`` rounds and orders as in Optuna.
     """
     losses, names = losses_by_seed(obs), objective_names(obs)
-    pareto = isinstance(objective, str) and objective == "pareto"
+    by_front = isinstance(objective, str) and objective == "pareto"
     if ties is not None:
         _checks.instance("ties", ties, AbstractTies, "Hypervolume() or Crowding() of parzax.pareto")
-        if not pareto:
+        if not by_front:
             raise ValueError("ties are broken within fronts only: give objective='pareto' with ties=.")
     # With one objective the rows of a front have equal losses.
-    if pareto and obs.n_objectives > 1:
+    if by_front and obs.n_objectives > 1:
         loss = _by_front(obs, losses, ties or Hypervolume(), levels, raw)
         return loss, f"by the Pareto rank of {obs.n_objectives} objectives"
     if callable(objective):
         return _combined(obs, losses, np.ones(obs.n_objectives), objective), "by a function of the objectives"
-    if not (pareto or isinstance(objective, str) or np.ndim(objective) == 0):
+    if not (by_front or isinstance(objective, str) or np.ndim(objective) == 0):
         weights = _weights(objective, obs.n_objectives)
         terms = [f"{w:.3g} {name}" for w, name in zip(weights, names, strict=True) if w]
-        return _combined(
-            obs, losses, weights, partial(weighted_sum, weight=weights[weights > 0])
-        ), f"smallest {' + '.join(terms)}"
-    number = 0 if pareto else objective_index(obs, cast(int | str, objective))
-    best = "largest" if obs.report.direction[number] == "maximize" else "smallest"
-    name = shorten(names[number], NAME) if obs.report.objectives or len(names) > 1 else "loss"
+        loss = _combined(obs, losses, weights, partial(weighted_sum, weight=weights[weights > 0]))
+        return loss, f"smallest {' + '.join(terms)}"
+    number = 0 if by_front else objective_index(obs, cast(int | str, objective))
+    best = "largest" if obs.report.directions[number] == "maximize" else "smallest"
+    unnamed = len(names) == 1 and not obs.report.objectives
+    name = {"smallest": "loss", "largest": "value"}[best] if unnamed else shorten(names[number], NAME)
     return losses[..., number], f"{best} {name}"
 
 
 def _by_front(
     obs: Observations, losses: np.ndarray, ties: AbstractTies, levels: Sequence[float], raw: bool
 ) -> np.ndarray:
-    """(s, n) places by non-domination rank and tie-break, see `parzax.lens.results.fronts.pareto_places`."""
+    """(s, n) places by non-domination rank and tie-break, see `pareto_places`."""
     weights = np.ones(losses.shape[:-1]) if obs.weight is None else obs.weight.reshape(losses.shape[:-1])
     # A loss of +inf marks failed rows, which come last whatever their other objectives are.
     worst = (losses == np.inf).any(axis=-1, keepdims=True)
@@ -147,13 +149,78 @@ def _combined(
 
 def _weights(weights: Any, m: int) -> np.ndarray:
     """(m,) weights, divided by their sum."""
-    weights = _checks.float_array("objective", weights)
-    if weights.shape != (m,):
-        raise ValueError(
-            f"objective: weights must have shape ({m},), one per objective, got {weights.shape}."
-        )
-    if not ((weights >= 0) & (weights < np.inf)).all() or not (weights > 0).any():
-        raise ValueError("objective: weights must be finite and at least 0, with one above 0.")
+    weights = _checks.check_weight(weights, (m,), "weights of objective=")
+    if not weights.any():
+        raise ValueError("objective: weights need one above 0.")
     # Weights are divided by the largest first, so that sums do not overflow.
     weights = weights / weights.max()
     return weights / weights.sum()
+
+
+def pareto_places(
+    losses: np.ndarray, weight: np.ndarray, needed: Sequence[float], ties: AbstractTies, exact: bool = False
+) -> np.ndarray:
+    """A loss 0, 1, 2, ... that orders rows by non-domination rank, and within a front by ``ties``.
+
+    For every k, the first k rows are the best k rows by rank and tie-break (arXiv 2212.06751 breaks ties by
+    crowding; Ozaki et al. 2022 and Optuna 5 by greedy hypervolume subset selection), since a greedy choice
+    does not depend on later ones. Only fronts that a level cuts are ordered by ``ties``. All other fronts are
+    entirely inside or outside every set; their order is lexicographic.
+
+    Args:
+        losses: (n, m) float64, minimised. Rows with a NaN get no place.
+        weight: (n,) frequency weights; rows of weight 0 get no place.
+        needed: weights at which sets end; they decide which fronts are cut.
+        ties: `parzax.pareto.Hypervolume()`, `parzax.pareto.Crowding()` or your own.
+        exact: whether equal or tied rows are ordered by their position in the log, as in Optuna: first one
+            row of each group of equal rows, then the other rows in the order of the log. If False, equal or
+            tied rows share a place, so that a set has all of them or none.
+
+    Returns:
+        (n,) float64 places, lower is better; NaN for rows without a place.
+    """
+    used = (weight > 0) & ~np.isnan(losses).any(axis=1)
+    places = np.full(len(losses), np.nan)
+    if not used.any():
+        return places
+    # 0.0 and -0.0 are one loss.
+    distinct, first, number = np.unique(losses[used] + 0.0, axis=0, return_index=True, return_inverse=True)
+    number = number.reshape(-1)
+    rank = pareto.non_domination_rank(distinct)
+    reached = np.cumsum(np.bincount(rank[number], weights=weight[used]))
+    within = np.arange(len(distinct))
+    for front in _cut_fronts(reached, needed):
+        rows = rank == front
+        if rows.sum() > 1:
+            within[rows] = places_within(ties, distinct[rows])
+    if exact:
+        again = np.arange(len(number)) != first[number]
+        row = np.lexsort((np.where(again, 0, within[number]), again, rank[number]))
+        places[np.flatnonzero(used)[row]] = np.arange(len(number))
+    else:
+        _, place = np.unique(np.stack([rank, within]), axis=1, return_inverse=True)
+        places[used] = place.reshape(-1)[number]
+    return places
+
+
+def _cut_fronts(reached: np.ndarray, needed: Sequence[float]) -> list[int]:
+    """Fronts that a set cuts, given the weight ``reached`` up to each front."""
+    ends = np.asarray(needed)
+    before = np.searchsorted(reached, ends * (1 - _ROUNDING))
+    after = np.searchsorted(reached, ends * (1 + _ROUNDING))
+    # The two searches differ if a set ends exactly with a front. Such a set cuts no front.
+    return np.unique(before[(before == after) & (before < len(reached))]).tolist()
+
+
+def places_within(ties: AbstractTies, front: np.ndarray) -> np.ndarray:
+    """Place of each of the distinct rows (f, m) of a front, in lexicographic order; ties share a place."""
+    n, rank, every = len(front), np.zeros(len(front), np.int32), np.ones(len(front), bool)
+    if isinstance(ties, Crowding):  # rows with equal distances share a place
+        ranking = -pareto.crowding_distance(front, rank, every)
+    elif isinstance(ties, Hypervolume):
+        ranking = pareto.greedy_hypervolume_order(front, pareto.reference_point(front, every), n)
+    else:
+        with jax.enable_x64(True):
+            losses, rank, mask, count = map(jnp.asarray, (front, rank, every, np.int32(n - 1)))
+            ranking = np.argsort(ties.order(losses, rank, mask, mask, count, n))
+    return np.unique(ranking, return_inverse=True)[1]

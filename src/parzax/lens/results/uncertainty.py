@@ -1,22 +1,41 @@
-"""Uncertainty of importances: intervals, ranks and p-values from replicates of the log, on the host."""
+"""Uncertainty of importances: samples and shuffles of a log; intervals, ranks and p-values from them."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from parzax import _checks
-from parzax.importance import Importance, importance
+from parzax.importance import Encoded, Importance, importance
+from parzax.importance.estimate import How
 from parzax.importance.flags import LOW_DATA_ROWS
-from parzax.lens.results.base import attributes
+from parzax.lens.logs import Observations
+from parzax.lens.logs.encoding import loss_ranks
+from parzax.lens.logs.groups import find_groups
 from parzax.lens.results.phrases import SIGNIFICANCE
+from parzax.lens.results.replicates import draw_replicates
 
 # An importance interval is narrow enough if its half-width is at most this value.
 TOLERANCE = 0.1
 # Margins fall as 1 / sqrt(rows) only with more rows than this in the target and outside it. With fewer rows
 # nothing is extrapolated.
 FEW_ROWS = 20
+# Smallest number of shuffles on the page and the command line.
+SHUFFLES = 1000
+# Number of samples of a single log on the page and the command line. It does not depend on the number of
+# levels, so that results for a level agree.
+_SAMPLES = 500
+# Limit of rows times parameters times samples, which takes some seconds; and the smallest useful number of
+# samples. A log that is too large for so many samples gets none.
+_MOST_NUMBERS, _FEWEST_SAMPLES = 100_000_000, 50
+# Cap on the default number of shuffles, unless p-values of many parameters need more.
+_MOST_SHUFFLES = 2000
+# Largest number of rows after each row is repeated as often as its weight says.
+_MOST_ROWS = 1 << 24
+# Relative tolerance for equal variances: samples, shuffles and the log may be rounded differently.
+_SAME = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,17 +75,6 @@ class Uncertainty:
     ARRAYS: ClassVar = ("sampled", "p_value", "spread", "n_rows", "n_groups")
     SETTINGS: ClassVar = ("n_shuffles", "method", "balance", "level")
 
-    variance, importance = attributes("variance", "importance")
-
-    @classmethod
-    def unknown(cls, estimates: Importance, balance: bool) -> "Uncertainty":
-        """That of a log of which neither samples nor shuffles were drawn."""
-        shape = estimates.variance.shape
-        rows = np.zeros(shape[:-2])
-        return cls(
-            np.zeros((0, *shape)), estimates, np.full(shape, np.nan), rows, rows, rows, balance=balance
-        )
-
     @cached_property
     def p_adjusted(self) -> np.ndarray:
         """(..., q, d) p-values, adjusted for the number of parameters (Holm 1979)."""
@@ -77,13 +85,13 @@ class Uncertainty:
         """(..., q, d) whether the adjusted p-value is at most 0.05."""
         return np.asarray(self.p_adjusted <= SIGNIFICANCE)
 
-    @property
+    @cached_property
     def n_fewer(self) -> np.ndarray:
         """(..., q) rows in the target, or in the region outside it if there are fewer."""
         n_target = self.estimates.n_target
         return np.minimum(n_target, self.estimates.n_region[..., None] - n_target)
 
-    @property
+    @cached_property
     def n_resamples(self) -> int:
         """Number of samples, b."""
         return len(self.sampled)
@@ -95,7 +103,7 @@ class Uncertainty:
         For half-samples v + spread (v* - m), where v is the variance of the log and m the mean of the middle
         three fifths of the v*. For bootstrap samples v*.
         """
-        return self._recentred(self.variance, self.sampled)
+        return self._recentred(self.estimates.variance, self.sampled)
 
     @property
     def importances(self) -> np.ndarray:
@@ -103,7 +111,7 @@ class Uncertainty:
 
         For half-samples they are centred as `draws` are.
         """
-        return np.clip(self._recentred(self.importance, self._shares), 0, 1)
+        return np.clip(self._recentred(self.estimates.importance, self._shares), 0, 1)
 
     @cached_property
     def variance_interval(self) -> np.ndarray:
@@ -111,7 +119,9 @@ class Uncertainty:
 
         An interval holds the variance of the log, and 0 where the parameter is not above chance.
         """
-        return self._reaching(self._interval(self.draws), self.variance, self.p_adjusted > SIGNIFICANCE)
+        return self._reaching(
+            self._interval(self.draws), self.estimates.variance, self.p_adjusted > SIGNIFICANCE
+        )
 
     @cached_property
     def importance_interval(self) -> np.ndarray:
@@ -122,7 +132,7 @@ class Uncertainty:
         had the nominal coverage for importances of at least 5 %.
         """
         ends = self._interval(self.importances)
-        return self._reaching(ends, self.importance, self.p_adjusted > SIGNIFICANCE)
+        return self._reaching(ends, self.estimates.importance, self.p_adjusted > SIGNIFICANCE)
 
     def top(self, r: int = 1) -> np.ndarray:
         """(..., q, d) share of the draws in which a parameter is among the ``r`` with the highest variance.
@@ -132,16 +142,16 @@ class Uncertainty:
         """
         r = _checks.whole_number("r", r, 1)
         if not len(self.sampled):
-            return np.full(self.variance.shape, np.nan)
+            return np.full(self.estimates.variance.shape, np.nan)
         draws = self.draws
         rank = np.argsort(np.argsort(-draws, axis=-1, kind="stable"), axis=-1)
         return ((rank < r) & (draws > 0)).mean(axis=0)
 
-    @property
+    @cached_property
     def margin(self) -> np.ndarray:
         """(..., q) half the width of the widest interval of an importance; NaN where there is none."""
         widths = np.diff(self.importance_interval)[..., 0]
-        return np.where((self.importance > 0).any(axis=-1), widths.max(axis=-1) / 2, np.nan)
+        return np.where((self.estimates.importance > 0).any(axis=-1), widths.max(axis=-1) / 2, np.nan)
 
     def rows_needed(self, tolerance: float = TOLERANCE) -> np.ndarray:
         """(..., q) total number of rows at which `margin` would be ``tolerance``.
@@ -166,8 +176,8 @@ class Uncertainty:
             level: index of a level, or a slice of them.
             parameters: indices of parameters.
         """
-        share, sampled = (x[..., parameters].sum(axis=-1) for x in (self.importance, self._shares))
-        draws, q = np.clip(self._recentred(share, sampled), 0, 1), self.variance.shape[-2]
+        share, sampled = (x[..., parameters].sum(axis=-1) for x in (self.estimates.importance, self._shares))
+        draws, q = np.clip(self._recentred(share, sampled), 0, 1), self.estimates.variance.shape[-2]
         chance = ~self.any_above_chance(level, parameters)
         ends = self._interval(draws.reshape(len(draws), q)[:, level])
         ends = self._reaching(ends, share.reshape(q)[level], chance)
@@ -205,12 +215,9 @@ class Uncertainty:
         tail = (1 - self.level) / 2
         if not len(draws):
             return np.full((*draws.shape[1:], 2), np.nan)
-        return np.moveaxis(np.quantile(draws, [tail, 1 - tail], axis=0), 0, -1).astype(self.variance.dtype)
-
-
-def shuffles_for(n_parameters: int) -> int:
-    """Smallest number of shuffles with which an adjusted p-value of ``n_parameters`` tests can be <= 0.05."""
-    return round(n_parameters / SIGNIFICANCE)
+        return np.moveaxis(np.quantile(draws, [tail, 1 - tail], axis=0), 0, -1).astype(
+            self.estimates.variance.dtype
+        )
 
 
 def holm(p: np.ndarray) -> np.ndarray:
@@ -227,3 +234,106 @@ def holm(p: np.ndarray) -> np.ndarray:
     steps = ranked * np.maximum(tests - np.arange(p.shape[-1]), 1)
     adjusted = np.where(np.isnan(ranked), np.nan, np.minimum(np.maximum.accumulate(steps, axis=-1), 1))
     return np.take_along_axis(adjusted, np.argsort(order, axis=-1), axis=-1)
+
+
+def resolve_counts(n_resamples: Any, n_shuffles: Any, n_parameters: int) -> tuple[int, int]:
+    """Check the numbers of samples and of shuffles; choose the number of shuffles if it is None."""
+    n_samples = _checks.whole_number("n_resamples", n_resamples, 0)
+    if n_shuffles is None:
+        n_shuffles = default_shuffles(n_samples, n_parameters) if n_samples else 0
+    return n_samples, _checks.whole_number("n_shuffles", n_shuffles, 0)
+
+
+def choose_counts(obs: Observations, n_resamples: int | None) -> dict[str, int]:
+    """Choose ``n_resamples`` and ``n_shuffles`` of `cond_ped_anova` for the page and the command line.
+
+    If ``n_resamples`` is None, only a single log without fractional weights is resampled. A log that is too
+    large for samples gets only shuffles, whose time does not grow with the number of rows. If its rows belong
+    together in groups, shuffles take as long as samples, so it gets neither.
+    """
+    n_parameters = obs.values.shape[-1]
+    if n_resamples is None:
+        integral = obs.weight is None or bool((obs.weight == np.floor(obs.weight)).all())
+        fitting = min(_SAMPLES, _MOST_NUMBERS // max(obs.n * n_parameters, 1))
+        n_resamples = fitting if fitting >= _FEWEST_SAMPLES else 0
+        if obs.batch_shape or not integral or (not n_resamples and find_groups(obs) is not None):
+            return {}
+    elif not _checks.whole_number("n_resamples", n_resamples, 0):
+        return {}
+    n_shuffles = default_shuffles(max(n_resamples, SHUFFLES), n_parameters)
+    return {"n_resamples": n_resamples, "n_shuffles": n_shuffles}
+
+
+def default_shuffles(n_samples: int, n_parameters: int) -> int:
+    """Default number of shuffles: at least the number of samples, and enough for adjusted p-values."""
+    least = round(n_parameters / SIGNIFICANCE)  # with fewer no adjusted p-value can be 0.05 or less
+    return max(n_samples, least, min(2 * least, _MOST_SHUFFLES))
+
+
+def estimate_uncertainty(
+    key: Any,
+    losses: np.ndarray,
+    log: Encoded,
+    estimates: Importance,
+    how: How,
+    numbers: Sequence[int],
+    method: str,
+) -> Uncertainty:
+    """Intervals and p-values of importances, from samples of the rows and shuffles of the losses.
+
+    ``log`` and ``estimates`` belong to the ``losses`` (s, n), which are NaN in unusable rows. ``numbers`` has
+    the number of samples and the number of shuffles.
+    """
+    shape, counts = estimates.variance.shape, estimates.counts
+    if log.weight is not None:
+        log, losses = _repeat_rows(log, losses, log.weight)
+    log = replace(log, rank=loss_ranks(losses, log.codes.shape[2]))
+    counts = np.rint(counts).astype(np.int64).reshape(-1, *counts.shape[-2:])
+    sampled, shuffled = draw_replicates(key, log, counts, numbers, how[0], how[1], method)
+    usable = ~np.isnan(losses)
+    n_rows = n_groups = usable.sum(axis=1)
+    if log.groups is not None:
+        seeds = zip(log.groups[:, : usable.shape[1]], usable, strict=True)
+        n_groups = np.array([len(np.unique(numbers[rows])) for numbers, rows in seeds])
+    spread = np.ones(len(usable))
+    if method == "half-sampling":
+        # The mean of m of n rows, drawn without replacement, deviates sqrt((n - m) / m) times as much as the
+        # mean of n new rows.
+        spread = np.sqrt(n_groups // 2 / np.maximum(n_groups - n_groups // 2, 1))
+    p_value = p_values(estimates.variance.reshape(-1, *shape[-2:]), shuffled).reshape(shape)
+    spread, n_rows, n_groups = (x.reshape(shape[:-2]) for x in (spread, n_rows, n_groups))
+    sampled = np.moveaxis(sampled, 1, 0).reshape(-1, *shape)
+    return Uncertainty(sampled, estimates, p_value, spread, n_rows, n_groups, numbers[1], method, how[2])
+
+
+def p_values(variance: np.ndarray, shuffled: np.ndarray) -> np.ndarray:
+    """(s, q, d) p-values from (s, b, q, d) shuffled variances; NaN without shuffles, or if none can vary."""
+    if not shuffled.shape[1]:
+        return np.full(variance.shape, np.nan)
+    reached = (shuffled >= variance[:, None] - _SAME * np.abs(variance[:, None])).sum(axis=1)
+    p = (1 + reached) / (shuffled.shape[1] + 1)
+    return np.where((shuffled == 0).all(axis=1) & (variance == 0), np.nan, p)
+
+
+def _repeat_rows(log: Encoded, losses: np.ndarray, weight: np.ndarray) -> tuple[Encoded, np.ndarray]:
+    """Repeat each row of a log, and its loss, as often as its weight says."""
+    if (weight != np.floor(weight)).any():
+        raise ValueError(
+            "resampling needs weights that are whole numbers, as a row of weight 2 is two rows; leave the "
+            "weights out, or set n_resamples=0."
+        )
+    times = weight.astype(np.int64)
+    longest = int(times.sum(axis=1).max(initial=0))
+    if longest > _MOST_ROWS:
+        raise ValueError(
+            f"the weights stand for {longest} rows, too many to resample (at most {_MOST_ROWS}); divide "
+            "them, or set n_resamples=0."
+        )
+    rows = np.full((len(times), 1 << max(longest - 1, 0).bit_length()), -1)
+    for filled, counts in zip(rows, times, strict=True):
+        filled[: counts.sum()] = np.repeat(np.arange(len(counts)), counts)
+    repeated = np.where(rows < 0, np.nan, np.take_along_axis(losses, rows, axis=1))
+    groups = None if log.groups is None else np.take_along_axis(log.groups, rows, axis=1)
+    codes = np.take_along_axis(log.codes, rows[:, None], axis=2)
+    level = np.where(rows < 0, len(log.levels) + 1, np.take_along_axis(log.level, rows, axis=1))
+    return replace(log, codes=codes, level=level, weight=None, groups=groups), repeated

@@ -1,13 +1,10 @@
 """Long work in chunks: one program for all chunks, and one file per chunk, so that a killed run resumes."""
 
-import errno
 import hashlib
 import io
 import json
 import os
-import re
 import sys
-import tempfile
 from collections.abc import Callable, Mapping
 from operator import getitem
 from pathlib import Path
@@ -19,11 +16,8 @@ import numpy as np
 
 from parzax import _checks
 from parzax._mesh import with_auto_axes
-from parzax.lens._files import UNREADABLE
+from parzax.lens._files import UNREADABLE, can_write_in
 from parzax.lens.run.progress import is_shown, progress_bar
-
-# Errors that room on the disk remedies: a full disk, a limit of the file size, a quota.
-_NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
 def map_chunks(
@@ -100,33 +94,21 @@ def run_chunks(
     leaves, structure = jax.tree.flatten(like)
     size = leaves[0].shape[0]
     answers = [np.empty((n, *leaf.shape[1:]), leaf.dtype) for leaf in leaves]
-
-    def keep(start: int, parts: Mapping[str, np.ndarray]) -> None:
-        for j, answer in enumerate(answers):
-            # A file holds the bytes of a bfloat16 array, but not its dtype.
-            answer[start : start + size] = parts[str(j)].view(answer.dtype)
-
-    missing, n_done = [], n
-    for i, start in enumerate(range(0, n, size)):
-        parts = None if chunks is None else chunks.get(i)
-        if parts is None:
-            missing.append((i, start))
-            n_done -= min(size, n - start)
-        else:
-            keep(start, parts)
-    # The time left is estimated from chunks that are computed now.
-    with progress_bar(n, what, shown and n > 0, first=n_done) as update:
-        for i, start in missing:
-            n_rows = min(size, n - start)
-            rows = np.minimum(np.arange(start, start + size), n - 1)
-            part = jax.tree.map(lambda a, rows=rows: with_auto_axes(getitem)(a, rows), arrays)
-            chunk = jax.device_get(jax.tree.leaves(call(*part)))
-            parts = {str(j): leaf[:n_rows] for j, leaf in enumerate(chunk)}
-            if chunks is not None:
-                chunks.put(i, parts)
-            keep(start, parts)
-            n_done += n_rows
-            update(n_done)
+    with progress_bar(n, what, shown and n > 0) as update:
+        for i, start in enumerate(range(0, n, size)):
+            end = min(start + size, n)
+            parts = None if chunks is None else chunks.get(i)
+            if parts is None:
+                rows = np.minimum(np.arange(start, start + size), n - 1)
+                part = jax.tree.map(lambda a, rows=rows: with_auto_axes(getitem)(a, rows), arrays)
+                chunk = jax.device_get(jax.tree.leaves(call(*part)))
+                parts = {str(j): leaf[: end - start] for j, leaf in enumerate(chunk)}
+                if chunks is not None:
+                    chunks.put(i, parts)
+            for j, answer in enumerate(answers):
+                # A file holds the bytes of a bfloat16 array, but not its dtype.
+                answer[start:end] = parts[str(j)].view(answer.dtype)
+            update(end)
     return jax.tree.unflatten(structure, answers)
 
 
@@ -143,8 +125,7 @@ class Chunks:
 
     OSError if the folder cannot be made, or no file can be written into it.
 
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
+    >>>     >>> with tempfile.TemporaryDirectory() as folder:
     ...     chunks = Chunks(folder, {"seed": 0})
     ...     chunks.put(0, {"counts": np.arange(3)})
     ...     chunks.get(0), chunks.get(1)
@@ -153,12 +134,9 @@ class Chunks:
 
     def __init__(self, folder: str | os.PathLike[str], work: Mapping[str, str | int]) -> None:
         self.folder = Path(folder)
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            tempfile.TemporaryFile(dir=self.folder).close()  # permissions do not say whether this works
-        except OSError as error:
-            problem = f"{error.strerror}; no chunk can be written into this folder, so give another one"
-            raise OSError(error.errno, problem, str(folder)) from error
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if not can_write_in(self.folder):
+            raise PermissionError(f"no chunk can be written into folder={str(folder)!r}; give another one.")
         # Not `import parzax`, because that module imports the layers below this one.
         versions = {name: sys.modules[name].__version__ for name in ("parzax", "jax")}
         self.work = {**work, **versions}
@@ -185,10 +163,14 @@ class Chunks:
         different = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
         # A program differs with what it is made of.
         names = [name for name in different if name != "function" or len(different) == 1]
-        differences = ", ".join(f"{name}{_words(*different[name])}" for name in names)
-        problem = f"holds chunks of other work: {self._path(i).name} differs in {differences}"
+        values = {
+            name: " ({}, now {})".format(*pair) for name, pair in different.items() if int in map(type, pair)
+        }
+        problem = (
+            f"{self._path(i).name} differs in {', '.join(name + values.get(name, '') for name in names)}"
+        )
         remedy = "Give another folder, or the arguments of that work."
-        raise ValueError(f"folder={str(self.folder)!r} {problem}. {remedy}")
+        raise ValueError(f"folder={str(self.folder)!r} holds chunks of other work: {problem}. {remedy}")
 
     def put(self, i: int, arrays: Mapping[str, Any]) -> None:
         """Write the file of chunk i; any names but "work" can be used for the arrays.
@@ -206,24 +188,14 @@ class Chunks:
                 os.fsync(file.fileno())
             os.replace(part, path)
         except OSError as error:
-            raise OSError(
-                error.errno,
-                f"{error.strerror}; chunk {i} is not kept, but all earlier ones are. "
-                f"{'Make room' if error.errno in _NO_ROOM else 'Make it possible to write'} in "
-                f"folder={str(self.folder)!r} and call again",
-                str(path),
-            ) from error
+            problem = f"{error.strerror}; chunk {i} is not kept, but all earlier ones are"
+            remedy = f"Make room in folder={str(self.folder)!r}, or make it writable, and call again"
+            raise OSError(error.errno, f"{problem}. {remedy}", str(path)) from error
         finally:
             part.unlink(missing_ok=True)
 
     def _path(self, i: int) -> Path:
         return self.folder / f"chunk_{i:06d}.npz"
-
-
-def _words(before: Any, now: Any) -> str:
-    """The two values in brackets, shortened; "" for digests, which say nothing."""
-    is_digest = any(re.fullmatch("[0-9a-f]{64}", str(value)) for value in (before, now))
-    return "" if is_digest else f" ({before!s:.60}, now {now!s:.60})"
 
 
 def digest(*trees: Any) -> str:

@@ -15,14 +15,9 @@ def is_shown(progress: bool | None) -> bool:
 
 
 @contextmanager
-def progress_bar(
-    total: int, what: str, shown: bool = True, *, first: int = 0
-) -> Iterator[Callable[[int], None]]:
-    """Yield a function that draws the bar for a given number of finished parts; the last bar stays.
-
-    ``first`` parts were finished before.
-    """
-    with tqdm(total=total, initial=first, desc=what, disable=not shown) as bar:
+def progress_bar(total: int, what: str, shown: bool = True) -> Iterator[Callable[[int], None]]:
+    """Yield a function that draws the bar for a given number of finished parts; the last bar stays."""
+    with tqdm(total=total, desc=what, disable=not shown) as bar:
 
         def update(n_done: int) -> None:
             bar.update(n_done - bar.n)

@@ -65,15 +65,11 @@ def optimize_many(
     >>> px.optimize_many(keys, px.tpe(space), lambda key, x: abs(x[0] - 1), 5, lanes=3).x.shape
     (3, 5, 1)
     """
-    if _checks.is_traced(keys):
-        raise TypeError("keys are traced, but optimize_many runs on the host; use jax.vmap over optimize.")
+    _checks.on_host("keys", keys)
     if not isinstance(keys, jax.Array) or not jnp.issubdtype(keys.dtype, jax.dtypes.prng_key):
-        raise TypeError(
-            "keys must be typed, such as jax.random.split(jax.random.key(0), s), and come first, "
-            f"got {keys!r}."
-        )
-    if keys.ndim != 1:
-        raise ValueError(f"keys must have shape (s,), got {keys.shape}; use jax.random.split(key, s).")
+        wanted = "such as jax.random.split(jax.random.key(0), s), and come first"
+        raise TypeError(f"keys must be typed, {wanted}, got {keys!r}.")
+    _checks.check_shape("keys", keys, "s", hint="; use jax.random.split(key, s)")
     problem, of_run = check_run(sampler, problem, n_evaluations, n_confirm, n_parallel)
     lanes = _checks.whole_number("lanes", lanes, 1)
     if mesh is not None:

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from parzax.lens.tables.columns import Column, Table, listed
+from parzax.lens._words import listed
+from parzax.lens.logs.columns import Column
 from parzax.lens.tables.formats import FORMATS
+from parzax.lens.tables.table import Table
 
 # Keys of the record that Weights & Biases makes of each value of a configuration.
 _WRAPPED = {"value", "desc"}
@@ -69,7 +71,7 @@ def _to_values(column: Column) -> list[Any]:
     """A column as Python values, None where missing."""
     if column.index is not None:
         return [None if i < 0 else column.labels[i] for i in column.index.tolist()]
-    kind = int if column.integers or column.promoted else float
+    kind = int if column.integers else float
     return [None if x != x else kind(x) for x in column.numbers.tolist()]
 
 

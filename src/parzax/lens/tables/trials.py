@@ -1,7 +1,6 @@
-"""Rows and trials: which rows are of one trial, and which of them count."""
+"""Rows and trials: how runs ended, which rows are of one trial, and which of them count."""
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from shlex import quote
 
@@ -9,29 +8,70 @@ import numpy as np
 
 from parzax._words import plural
 from parzax.lens._rows import number_rows
-from parzax.lens.tables.columns import Column, Table, short
+from parzax.lens._words import short
+from parzax.lens.logs.columns import FAILURES, Column, read_letters, read_word
+from parzax.lens.tables.doubts import sounds_like_result, sounds_like_state
 from parzax.lens.tables.formats import Format
-from parzax.lens.tables.names import sounds_like_result
+from parzax.lens.tables.table import Table
+
+# --- states --------------------------------------------------------------------------------------
+
+PENDING = ("RUNNING", "WAITING")
+# Words for each of Optuna's states, spelled as `read_letters` returns them.
+_WORDS = {
+    "COMPLETE": ("COMPLETE", "COMPLETED", "FINISHED", "TERMINATED", "SUCCESS", "SUCCEEDED", "OK", "DONE"),
+    "FAIL": FAILURES,
+    "PRUNED": ("PRUNED", "EARLYSTOPPED", "STOPPED", "CAPPED"),
+    "RUNNING": ("RUNNING", "PAUSED"),
+    "WAITING": ("WAITING", "PENDING", "SCHEDULED", "CANDIDATE", "STAGED", "QUEUED", "IDLE"),
+}  # fmt: skip
+_STATES = {word: state for state, words in _WORDS.items() for word in words}
+
+
+def find_state(table: Table, form: Format, columns: Iterable[str]) -> str | None:
+    """The column that says how runs ended, or None.
+
+    It is the format's column, else the first of the ``columns`` with the name of a state; both must hold a
+    state word, or numbers if these stand for states. Else it is the first column of state words.
+    """
+    if form.state == "":
+        return None
+    if form.state in table.names and (form.states or any(_states(table, form.state))):
+        return form.state
+    columns = list(columns)
+    by_name = (name for name in columns if sounds_like_state(name) and any(_states(table, name)))
+    return next(by_name, None) or next((name for name in columns if holds_states(table, name)), None)
+
+
+def holds_states(table: Table, name: str) -> bool:
+    """Whether a column holds only state words, among them one for a complete run."""
+    states = _states(table, name)
+    return "COMPLETE" in states and "" not in states
+
+
+def read_states(column: Column, numbered: Sequence[str] = ()) -> np.ndarray:
+    """(n,) state of each row, "MISSING" for an empty cell; words that are no state are kept in capitals.
+
+    ``numbered`` are the states that the numbers 0, 1, ... stand for, if any.
+    """
+    column = column.as_labels()
+    words = [numbered[int(x)] if x in range(len(numbered)) else x for x in column.labels]
+    names = [_STATES.get(read_letters(word), read_word(word)) for word in words]
+    return np.array([*names, "MISSING"], dtype=object)[column.index]
+
+
+def _states(table: Table, name: str) -> list[str]:
+    """The state of each label of a column, "" for a label that is none."""
+    with suppress(ValueError):  # text that is no number, such as dates
+        return [_STATES.get(read_letters(label), "") for label in table.read(name).labels]
+    return []
+
+
+# --- rows of a trial -----------------------------------------------------------------------------
 
 CHOICES = ("last", "best", "all")
 # A result by which the rows are sorted has on average at most this many rows per different value.
 _PER_VALUE = 5
-# Names of columns that count the steps of a run, not the trials of a search.
-_STEP = re.compile(r"(.*[._/])?(_step|epoch|global_step|training_iteration)")
-# With fewer rows, such a column of a log of trials may increase by chance.
-_LEAST_ROWS = 10
-
-
-def why_no_trials(table: Table) -> str:
-    """Why the rows of a table may be no trials: they are metrics of trials, or steps of one run; else ""."""
-    if {"metric_name", "mean"} <= {*table.names}:
-        return "a row may be a metric of a trial ('metric_name'), and not a trial"
-    for name in filter(_STEP.fullmatch, table.names):
-        with suppress(ValueError):  # raised for text that is no number, such as dates
-            numbers = table.read(name).as_numbers()
-            if len(numbers) >= _LEAST_ROWS and (np.diff(numbers) > 0).all():
-                return f"the rows may be the course of a single run: {name!r} increases from row to row"
-    return ""
 
 
 def number_trials(
@@ -66,13 +106,14 @@ def choose_rows(
     Args:
         per_trial: which row of a trial counts: "last", the row with the largest step; "best", the row with
             the smallest loss; or "all". A trial whose last row has no loss failed, unless the loss was not
-            measured in each row.
+            measured in each row: some rows without one stand before others of their trial, or most trials
+            end without one. Then the last row with a loss counts.
         trial: (n,) number of each row's trial.
         step: (n,) step of each row; None for the order of the rows.
         losses: (n,) the first objective, NaN where missing.
         reasons: (n,) reason to leave out each row, "" for rows that count; changed in place.
     """
-    keep = reasons == ""
+    keep, lacking = reasons == "", np.isnan(losses)
     n_rows, n_trials = int(keep.sum()), len(np.unique(trial[keep]))
     held = f"{n_rows} rows hold {plural(n_trials, 'trial')}"
     if n_rows == n_trials:
@@ -80,11 +121,26 @@ def choose_rows(
     if per_trial == "all":
         return [f"{held}; samples and shuffles take the rows of a trial together"]
     at = np.arange(len(trial)) if step is None else np.nan_to_num(step, nan=-np.inf)
-    counted, failed, row = _choose_row(per_trial, trial, at, losses, keep, keep | (reasons == "state FAIL"))
+    failed, row = 0, f"{per_trial} row"
+    if per_trial == "best":
+        counted = _find_last(trial, -np.where(lacking, np.inf, losses), keep)
+    else:
+        counted = _find_last(trial, at, keep | (reasons == "state FAIL"))
+        measured = _find_last(trial, at, ~lacking, keep)
+        before = keep & lacking & (at < at[measured][trial]) & ~lacking[measured][trial]
+        failed = int((counted != measured).sum())
+        if before.any() or failed > len(counted) / 2:
+            counted, failed, row = measured, 0, "last row with a value"
     keep[counted] = False
     reasons[keep] = f"not the {per_trial} row of its trial"
     notes = [f"{held}; the {row} of each counts, per_trial='all' (--per-trial all) takes all rows"]
     return notes + [f"{plural(failed, 'trial')} failed: the last row has no value"] * (failed > 0)
+
+
+def _find_last(trial: np.ndarray, *keys: np.ndarray) -> np.ndarray:
+    """The last row of each trial in the order of the ``keys`` (n,); the last key counts most."""
+    order = np.lexsort((*keys, trial))
+    return order[np.append(np.diff(trial[order]) > 0, True)]
 
 
 def compare_steps(name: str, step: np.ndarray | None, allowed: np.ndarray, keep: np.ndarray) -> str:
@@ -124,58 +180,7 @@ def find_order(
     return ""
 
 
-def _choose_row(
-    per_trial: str, trial: np.ndarray, at: np.ndarray, losses: np.ndarray, keep: np.ndarray, ended: np.ndarray
-) -> tuple[np.ndarray, int, str]:
-    """The row of each trial that counts, the number of these rows without a loss, and words for the choice.
-
-    The loss was not measured in each row if some rows without one stand before others of their trial, or if
-    most trials end without one. Then the last row with a loss counts. ``ended`` (n,) are the rows to ``keep``
-    and those that say that their run failed.
-    """
-    lacking = np.isnan(losses)
-    if per_trial == "best":
-        return _find_last(trial, -np.where(lacking, np.inf, losses), keep), 0, "best row"
-    last, measured = _find_last(trial, at, ended), _find_last(trial, at, ~lacking, keep)
-    before = keep & lacking & (at < at[measured][trial]) & ~lacking[measured][trial]
-    failed = int((last != measured).sum())
-    if before.any() or failed > len(last) / 2:
-        return measured, 0, "last row with a value"
-    return last, failed, "last row"
-
-
-def _find_last(trial: np.ndarray, *keys: np.ndarray) -> np.ndarray:
-    """The last row of each trial in the order of the ``keys`` (n,); the last key counts most."""
-    order = np.lexsort((*keys, trial))
-    return order[np.append(np.diff(trial[order]) > 0, True)]
-
-
-def leave_out_idle(
-    table: Table,
-    form: Format,
-    parameters: Sequence[str],
-    objectives: np.ndarray,
-    reasons: np.ndarray,
-    named: bool,
-) -> None:
-    """Write into ``reasons`` (n,) why rows without a parameter, and parents of other rows, do not count.
-
-    ValueError if no row has both an objective (n, m) and a parameter. If the parameters are ``named`` by a
-    space, only parents are left out.
-    """
-    idle = np.logical_and.reduce([table.read(name).missing() for name in parameters])
-    reasons[(reasons == "") & _find_parents(table, form, ~idle)] = "a parent of runs with parameters"
-    if named:
-        return
-    complete = (reasons == "") & ~np.isnan(objectives).all(axis=-1)
-    if complete.any() and not idle.all() and not (complete & ~idle).any():
-        hint = "rows of several files are not joined, so join files with different columns first"
-        raise ValueError(f"no row has both an objective and a value of a parameter; {hint}.")
-    if len(parameters) > 1:
-        reasons[(reasons == "") & idle] = "no parameter has a value"
-
-
-def _find_parents(table: Table, form: Format, children: np.ndarray) -> np.ndarray:
+def find_parents(table: Table, form: Format, children: np.ndarray) -> np.ndarray:
     """(n,) rows of trials that started the trial of one of the rows ``children`` (n,)."""
     if form.trial not in table.names or form.parent not in table.names:
         return np.zeros(table.n, bool)

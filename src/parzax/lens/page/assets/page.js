@@ -191,7 +191,7 @@
   function drawDensity(i) {
     const own = data.pictures[i];
     if (!own) return;
-    const target = own.target[Math.min(Math.round(level / data.step), own.target.length - 1)];
+    const target = own.target[level];
     const top = Math.max(1, ...own.region, ...target), cell = 300 / own.region.length;
     const steps = (mass) => mass.map((m, k) => {
       const y = (58 - 56 * m / top).toFixed(1);
@@ -238,10 +238,10 @@
   }
 
   function showWords() {
-    const words = data.words[level];
-    at("label").textContent = words.label;
-    list("sentences", words.sentences);
-    if (slider) slider.setAttribute("aria-valuetext", words.label);
+    const label = data.level_labels[level];
+    at("label").textContent = label;
+    list("sentences", data.sentences[level]);
+    if (slider) slider.setAttribute("aria-valuetext", label);
     fill("table", data.cells[level]);
     Array.from(at("table").tBodies[0].rows).forEach((row, j) => {
       row.classList.toggle("pale", Boolean(data.pale[level][j]));

@@ -6,6 +6,7 @@ OPTUNA = Format(
     "Optuna",
     needs=("params_*", "params_*|number|value|values_*|state|datetime_*|user_attrs_*"),
     prefix="params_",
+    others=r"number|duration|trial_id|value|values_.*|datetime_.*|user_attrs_.*|system_attrs_.*",
     state="state",
 )
 DASHBOARD = Format("optuna-dashboard", needs=("Number", "State", "Param *"), prefix="Param ", state="State")

@@ -5,14 +5,7 @@ import pandas as pd
 import pytest
 
 import parzax as px
-from parzax.lens.tables.evidence import (
-    counts_within,
-    find_copies,
-    find_repeats,
-    rank_correlation,
-    why_by_values,
-)
-from parzax.lens.tables.names import why_by_name
+from parzax.lens.tables.doubts import rank_correlation, why_by_name, why_by_numbers
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -38,6 +31,7 @@ def read(columns, **options):
         ("run_id", RNG.random(N), "an identity"),
         ("Run #", RNG.permutation(N), "an identity"),
         ("epoch", DEPTH, "a counter of steps"),
+        ("budget", RNG.random(N), "a counter of steps"),
         ("Fold", DEPTH, "a fold or a seed"),
         ("tid", RNG.permutation(N), "a counter of the rows"),
         ("gain", 3 - 2 * LOSS, "a result (rank correlation 1.00)"),
@@ -51,7 +45,7 @@ def read(columns, **options):
 def test_names_and_values(name, values, why):
     """A word at the end of a name says what it holds; the same word before another one does not."""
     numbers = np.asarray(values, float)
-    assert (why_by_name(name, numbers) or why_by_values(numbers, LOSS[:, None])) == why
+    assert (why_by_name(name, numbers) or why_by_numbers(numbers, LOSS[:, None])) == why
     if why:
         with pytest.raises(ValueError, match=r"parameters=\['lr'\]"):
             read({"lr": LR, name: values})
@@ -70,12 +64,12 @@ def test_names_and_values(name, values, why):
         (np.sort(RNG.choice(400, N, replace=False)), "a counter of the rows"),
         (1.7e9 + RNG.permutation(N) * 500.5, "a time"),
         (1.7e12 + np.arange(N) * 500.5, "a time"),
-        # Grids of one parameter and of several, in order; sorted continuous values.
-        (np.arange(10, 310, 5)[:N], ""),
+        # A grid of one parameter in order may be a counter with gaps.
+        (np.arange(10, 310, 5)[:N], "a counter of the rows"),
+        (2 ** np.arange(20), "a counter of the rows"),
+        # Grids of several parameters; sorted continuous values.
         (np.repeat([8, 16, 32, 64], N // 4), ""),
         (np.tile(np.arange(20), 3), ""),
-        (2 ** np.arange(20), ""),
-        (np.unique(np.geomspace(1, 3000, 30).astype(int)), ""),
         (np.sort(LR), ""),
         (RNG.integers(1, 200, N), ""),
         (RNG.choice([1e9, 1.02e9, 1.05e9], N), ""),
@@ -84,32 +78,27 @@ def test_names_and_values(name, values, why):
 def test_counters_and_times(values, why):
     """Catches numbers of trials or times of which some rows are missing, and a grid that is left out."""
     values = np.asarray(values, float)
-    assert why_by_values(values, np.zeros((len(values), 1))) == why
+    assert why_by_numbers(values, np.zeros((len(values), 1))) == why
 
 
 def test_few_rows_say_nothing():
     """In toys of a few rows the same order may be the example."""
     few = LOSS[:15, None]
-    assert why_by_values(3 - 2 * few[:, 0], few).startswith("a result")
-    assert why_by_values(np.arange(6.0) * 2, np.arange(6.0)[:, None]) == ""
+    assert why_by_numbers(3 - 2 * few[:, 0], few).startswith("a result")
+    assert why_by_numbers(np.arange(6.0) * 2, np.arange(6.0)[:, None]) == ""
 
 
 def test_results_are_recognised_by_order():
-    """A result that follows the objective closely, whatever its name; not a parameter among several."""
+    """A result that follows the objective closely, whatever its name, or the only parameter that decides."""
     rng = np.random.default_rng(0)
     lr, depth = rng.random((2, N))
     loss = (lr - 0.4) ** 2 + 0.03 * depth
     near = np.exp(-10 * loss) + 0.05 * rng.normal(size=N)
-    assert why_by_values(near, loss[:, None], [lr, depth]).startswith("a result (rank correlation 0.9")
-    # One parameter may decide alone.
-    alone = lr + 0.3 * depth
-    assert 0.9 < rank_correlation(lr, alone) < 0.98
-    assert why_by_values(lr, alone[:, None], [depth]) == ""
-    assert why_by_values(depth, loss[:, None]) == why_by_values(lr, loss[:, None]) == ""
-
-
-def codes_of(columns):
-    return {name: pd.factorize(np.asarray(x))[0] for name, x in columns.items()}
+    assert why_by_numbers(near, loss[:, None]).startswith("a result (rank correlation 0.9")
+    for weight, asks in ((0.2, True), (0.5, False)):
+        alone = lr + weight * depth
+        assert bool(why_by_numbers(lr, alone[:, None])) == asks == (rank_correlation(lr, alone) > 0.95)
+    assert why_by_numbers(depth, loss[:, None]) == why_by_numbers(lr, loss[:, None]) == ""
 
 
 def test_labels_of_a_parameter():
@@ -117,50 +106,10 @@ def test_labels_of_a_parameter():
     depth = RNG.integers(1, 5, N)
     name, code = np.array(["", "a", "d", "c", "b"])[depth], np.array([0, -8, 4, 7, -10])[depth]
     columns = {"depth": depth, "name": name, "code": code, "lr": LR, "square": LR**2}
-    numbers = {key: None if key == "name" else np.asarray(x, float) for key, x in columns.items()}
-    copies = {"name": "depth", "code": "depth", "square": "lr"}
-    assert find_copies(codes_of(columns), numbers) == copies
-    with pytest.raises(ValueError, match=r"'name': it follows from 'depth'.*parameters=\['depth', 'lr'\]"):
+    with pytest.raises(ValueError, match=r"parameters=\['depth', 'lr'\]") as error:
         read(columns)
+    for copy, first in {"name": "depth", "code": "depth", "square": "lr"}.items():
+        assert f"{copy!r}: it follows from {first!r}" in str(error.value)
     # Other values in one row are another parameter.
     code[0] += 1
     assert read({"depth": depth, "code": code, "lr": LR}).space.names == ("depth", "code", "lr")
-
-
-def test_configurations_that_repeat():
-    """Two columns of continuous values repeat together; a step counts within them."""
-    trial, step = np.repeat(np.arange(12), 5), np.tile(np.arange(5.0), 12)
-    columns = {"lr": LR[trial], "dropout": LR[trial] ** 2, "drift": RNG.random(60), "t": step}
-    assert find_repeats(codes_of(columns), columns) == ["lr", "dropout"]
-    assert counts_within(trial, step)
-    assert not counts_within(trial, columns["drift"])
-    assert not counts_within(trial, RNG.permutation(60).astype(float))
-
-
-@pytest.mark.parametrize("name", ["State", "Status", "status", "trial_status", "outcome"])
-def test_states_under_any_name(name):
-    """A column of words of states is the state; failed rows do not count."""
-    state = np.where(np.arange(N) % 6 == 0, "ERROR", "TERMINATED")
-    obs = read({"lr": LR, "depth": DEPTH, name: state})
-    assert obs.space.names == ("lr", "depth")
-    assert obs.report.dropped == {"state FAIL": 10}
-    pruned = np.where(np.arange(N) % 6 == 0, "pruned", "complete")
-    assert read({"lr": LR, "depth": DEPTH, name: pruned}, pruned="worst").n == N
-    # Other words are choices, though one of them is that of a state.
-    assert "mode" in read({"lr": LR, "mode": np.where(np.arange(N) % 2, "running", "walking")}).space.names
-
-
-def test_rows_without_parameters():
-    """Parent runs, which have the best result of their children and no parameters, do not count."""
-    df = pd.DataFrame({"params.lr": LR, "params.depth": DEPTH, "metrics.y": LOSS})
-    parents = pd.DataFrame({"metrics.y": np.full(5, LOSS.min())})
-    both = pd.concat([df, parents])
-    obs = px.Observations.from_dataframe(both, "metrics.y", directions="minimize", warn=False)
-    assert obs.n == N
-    assert obs.report.dropped == {"no parameter has a value": 5}
-
-
-def test_infinite_values_are_named():
-    infinite = {"x": np.where(np.arange(N) % 7, LR, np.inf), "lr": LR}
-    with pytest.raises(ValueError, match="column 'x': row 0 is inf"):
-        read(infinite)

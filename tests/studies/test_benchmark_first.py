@@ -41,3 +41,14 @@ def test_ahead_from_the_trial_after_the_last_one_behind():
     ours, theirs = np.array([3.0, 2.0, 1.0, 1.0]), np.array([1.0, 2.0, 3.0, 4.0])
     assert first.crossing(ours, theirs) == 3
     assert first.crossing(theirs, ours) == np.inf
+
+
+@pytest.mark.parametrize("here", [0.5, 2.0])
+def test_an_answer_that_takes_more_than_in_another_checkout_fails(here, monkeypatch, tmp_path, capsys):
+    def seconds(task, cache, *, root, **settings):
+        assert settings == {"PARZAX_NO_CACHE": "1"}
+        return {"task": 1.0 if root == tmp_path else here}
+
+    monkeypatch.setattr(first, "seconds", seconds)
+    assert first.main(["--against", str(tmp_path), TASK]) == int(here > 1)
+    assert f"{here:.2f}" in capsys.readouterr().out

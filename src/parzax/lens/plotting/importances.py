@@ -1,0 +1,327 @@
+"""Importances: bars at one level, of parameters or of regimes; lines over levels, or over weights."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from parzax import _checks
+from parzax.importance import importance as relative_importance
+from parzax.lens.plotting import _arguments, _axes
+from parzax.lens.plotting._parameters import get_edges
+from parzax.lens.results import ImportanceResult
+from parzax.lens.results.phrases import regime_text, value_text
+from parzax.lens.results.result import MOST_SEEDS, mean_and_error
+from parzax.status import OF_LEVELS, Status
+
+_UNSURE = "0.75"  # grey of bars and of pieces of a line that are not above chance
+_NEVER_SURE = "0.5"  # grey of the name of a line that never is above chance
+_THICKEST = 22.0  # largest thickness of a bar, in points
+_MOST_REGIMES = 6  # with more regimes than this, the parts of the smallest are added
+_CAPTION = 64  # largest number of characters in the caption above a bar
+_FEW_LEVELS = 12  # up to this many levels are marked one by one
+_QUANTITIES = {
+    "importance": "importance",
+    "variance": "share of within-regime variance",
+    "standard": "share of standard variance",
+    "inter": "share of inter-regime variance",
+    "unweighted": "share of unweighted variance",
+}
+
+
+class _Bar(NamedTuple):
+    """A bar with its whisker."""
+
+    label: str
+    ends: np.ndarray  # (3,) of the bar, and the low and the high end of the whisker; NaN without one
+    colour: str
+    remark: str = ""  # after the value
+    caption: str = ""  # above the bar
+
+
+def importance_bars(
+    result: ImportanceResult,
+    *,
+    level: int | float | None = None,
+    parameters: int | str | Sequence[str] = 20,
+    ax: Axes | None = None,
+) -> Axes:
+    """Importances at one level: horizontal bars, the largest on top, with their values and remarks.
+
+    If a single log has an uncertainty (`parzax.cond_ped_anova` with ``n_resamples``), whiskers are its
+    intervals, and bars that are not above chance are grey. With several seeds a bar is the mean over the
+    seeds that have an importance at the level, and its whisker is one standard error to either side. Remarks
+    are those of the result's table, for example that a parameter is constant. A sentence below says what is
+    unusual about the level. Values have two decimals; positive values below 0.01 are written as "<0.01", and
+    "0" is exactly 0.
+
+    Args:
+        result, level: as in all pictures.
+        parameters: the parameters to draw, or their number: those with the largest importances, and one more
+            bar for the sum of the others.
+        ax: where to draw; give its figure ``layout="constrained"``, so that remarks fit.
+    """
+    index = _arguments.find_level(_arguments.check_result(result), level)
+    parts = _arguments.choose_parts(result, parameters, result.ranking(index))
+    data, counts = result.by_seed(result.importance), result.by_seed(result.has_importance)
+    short, remarks = _arguments.shorten_names(result.names, 28), result.cells(index)["remarks"]
+    sampled, bars = _arguments.get_uncertainty(result), []
+    for name, columns, look in parts:
+        sums = _arguments.sum_part(data, counts, columns, sampled)
+        *ends, above = np.array(sums)[:, index]
+        remark = remarks[columns[0]] if len(columns) == 1 else ""
+        bars.append(_Bar(short.get(name, name), np.array(ends), look["color"] if above else _UNSURE, remark))
+    return _draw_bars(ax, result, index, bars, "")
+
+
+def regimes(
+    result: ImportanceResult,
+    *,
+    level: int | float | None = None,
+    parameters: int | str | Sequence[str] = 12,
+    ax: Axes | None = None,
+) -> Axes:
+    """Each regime's part of a parameter's importance: a bar per regime, the most important parameter on top.
+
+    The caption above a bar is the regime's domain and conditions. The lengths of a parameter's bars add up to
+    its importance, except for an importance by convention (1/d on Optuna's grid), which has no parts. With
+    several seeds they are means, with one standard error to either side. If a single log has an uncertainty,
+    bars of parameters that are not above chance are grey.
+
+    Args:
+        result, level, ax: as in all pictures.
+        parameters: the parameters to draw, or the number of the most important ones.
+    """
+    index = _arguments.find_level(_arguments.check_result(result), level)
+    ranking = result.ranking(index)
+    chosen = _arguments.choose_names(parameters, ranking)
+    counts, shares = (result.by_seed(x)[:, index] for x in (result.has_importance, result.regime_importance))
+    short, remarks = _arguments.shorten_names(result.names, 28), result.cells(index)["remarks"]
+    looks, bars = _arguments.choose_looks(result), []
+    for name in sorted(chosen, key=ranking.index):
+        j, domains = result.names.index(name), result.space[name]
+        colour = looks[name]["color"] if result.may_matter(index, [j]) else _UNSURE
+        by_size = np.argsort(-shares[:, j, : len(domains)].mean(axis=0), kind="stable").tolist()
+        groups, rest = [[i] for i in sorted(by_size[:_MOST_REGIMES])], by_size[_MOST_REGIMES:]
+        labels = [(short[name], remarks[j]), *[("", "")] * len(by_size)]
+        for group, (label, remark) in zip([*groups, *[rest] * bool(rest)], labels, strict=False):
+            mean, error = mean_and_error(shares[:, j, group].sum(axis=1), counts)
+            words = f"{len(rest)} smaller ones" if group is rest else regime_text(domains[group[0]])
+            caption = _arguments.shorten_name(words, _CAPTION)
+            ends = np.array([mean, mean - error, mean + error])
+            bars.append(_Bar(label, ends, colour, remark, caption))
+    return _draw_bars(ax, result, index, bars, ", by regime")
+
+
+def _draw_bars(ax: Axes | None, result: ImportanceResult, index: int, bars: Sequence[_Bar], how: str) -> Axes:
+    """Draw bars from the top down, and write what is special about the level of the ``index``."""
+    labels, ends, colours, remarks, captions = zip(*bars, strict=True)
+    mean, low, high = np.transpose(ends)
+    y, row = np.arange(len(bars)), 0.46 if any(captions) else 0.28
+    ax = _axes.get_axes(ax, 6.4, 1.0 + row * len(bars))
+    thickness = min(0.2 / row, _THICKEST / _axes.get_size(ax)[1] * len(bars))
+    ax.barh(y, mean, color=colours, height=thickness)
+    _axes.draw_whiskers(ax, mean, y, xerr=np.maximum([mean - low, high - mean], 0))
+    right = np.fmax(mean, high)
+    for middle, value, end, remark, caption in zip(y, mean, right, remarks, captions, strict=True):
+        look: dict[str, Any] = {"textcoords": "offset points", "fontsize": "small"}
+        text = ax.annotate(value_text(value), (end, middle), (4, 0), va="center", **look)
+        grey = look | {"xycoords": text, "color": _axes.GREY}
+        at, align = ((1, 1), "top") if caption else ((1, 0.5), "center")
+        ax.annotate(remark.replace("; ", ";\n"), at, (6, 0), va=align, **grey)
+        ax.annotate(caption, (0, middle - thickness / 2), (2, 1), va="bottom", **look)
+    ax.set_yticks(y, labels)
+    ax.set_ylim(len(bars) - 0.4, -0.85 if any(captions) else -0.6)
+    # Texts at the ends of bars are in the layout, so the axis need not be longer than they.
+    ax.set_xlim(0, 1.1 * right.max() if mean.any() else 1.0)
+    if not mean.any():
+        _axes.write_note(ax, "No parameter has a positive variance\nat this level.", 0.5)
+    counts = result.by_seed(result.has_importance)[:, index]
+    spread = _arguments.describe_spread(counts, _arguments.get_uncertainty(result))
+    ax.set_xlabel(f"{_arguments.label_level(result, index)}{how}{spread}")
+    _axes.tidy(ax)
+    ax.tick_params(axis="y", length=0)
+    shares = {bit: float(result.share_of_seeds(bit)[index].max()) for bit in OF_LEVELS & ~Status.ALL_ZERO}
+    facts = [bit.fact + " (some seeds)" * (share < 1) for bit, share in shares.items() if share > 0]
+    _axes.add_key(ax, [], *facts)
+    return ax
+
+
+def importance_sweep(
+    result: ImportanceResult,
+    *,
+    parameters: int | str | Sequence[str] = 7,
+    quantity: str = "importance",
+    ax: Axes | None = None,
+) -> Axes:
+    """Importance against the target quantile, one line per parameter.
+
+    If a single log has an uncertainty (`parzax.cond_ped_anova` with ``n_resamples``), the ribbon is its
+    interval, and a line is thin and grey where it is not above chance. The label of the axis says what the
+    ribbon is. p-values are not adjusted for the number of levels: among many levels, some show noise above
+    chance.
+    With several seeds a line is the mean over the seeds that have an importance at the level (see
+    `ImportanceResult.over_seeds`), and its ribbon is one standard error to either side; the label of the axis
+    says if seeds are left out.
+    Hatched bands cover the levels where some seed has the status LOW_DATA, where most seeds have
+    REGIME_BOUNDARY for a line, and where all seeds have ALL_ZERO or SAME_SETS. A single level is drawn as
+    points.
+    Lines have a gap where they are undefined (`ImportanceResult.is_defined`). The names are written to the
+    right of the last level.
+
+    Args:
+        result, ax: as in all pictures.
+        parameters: the parameters to draw, or their number: those with the largest importances (mean over the
+            levels), and the sum of the others in grey. Lines that are 0 everywhere are among the others.
+        quantity: "importance"; or the ablations "variance" (within regimes), "standard", "inter" and
+            "unweighted", each normalised at every level, as importances are.
+    """
+    _arguments.check_result(result)
+    _checks.one_of("quantity", quantity, _QUANTITIES)
+    n_positive = int((result.mean > 0).any(axis=0).sum())
+    parts = _arguments.choose_parts(result, parameters, _arguments.rank_overall(result), max(n_positive, 1))
+    data, sampled = result.by_seed(getattr(result, quantity).astype(np.float64)), None
+    if quantity == "importance":
+        sampled = _arguments.get_uncertainty(result)
+    else:
+        data = relative_importance(data, balance=result.method.balance)
+    counts, defined = np.any(data > 0, axis=-1), result.by_seed(result.is_defined)
+    order = np.argsort(result.levels, kind="stable")
+    levels = np.asarray(result.levels, dtype=np.float64)[order]
+    ax = _axes.get_axes(ax, 6.4, 3.8)
+    lines, short = [], _arguments.shorten_names(result.names)
+    for name, columns, look in parts:
+        sums = [x[order] for x in _arguments.sum_part(data, counts, columns, sampled)]
+        usable = (counts & defined[..., columns].any(axis=-1)).any(axis=0)[order]
+        line = _draw_line(ax, levels, usable, sums, label=_arguments.escape(name), **look)
+        lines.append((short.get(name, name), *line))
+    ax.margins(0.03)
+    low, high = ax.get_ylim()
+    high = min(high, 1.015) if data.any() else 1.0  # ribbons may reach beyond the possible values
+    ax.set(xlim=np.clip(ax.get_xlim(), 0, 1), ylim=(max(low, -0.015), high))
+    ax.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    ax.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    if len(levels) == 1:
+        ax.set_xticks(levels)
+    alone = [columns[0] for _, columns, _ in parts if len(columns) == 1]
+    entries = _draw_bands(ax, result, order, alone, bool(data.any()))
+    if not data.any():
+        _axes.write_note(ax, "No parameter has a positive variance\nat any of these levels.")
+    # A target level is a share of all rows, also if the region is smaller.
+    within = "" if result.region == 1 else f"; region γ = {result.region:g}"
+    ax.set_xlabel(f"target quantile γ′ (best share of all rows{within})")
+    ax.set_ylabel(_QUANTITIES[quantity] + _arguments.describe_spread(counts, sampled))
+    _axes.tidy(ax)
+    _axes.add_key(ax, entries)
+    _axes.name_lines(ax, lines)
+    return ax
+
+
+def _draw_line(
+    ax: Axes, x: np.ndarray, usable: np.ndarray, sums: Sequence[np.ndarray], **look: Any
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """Draw the mean of a part where it is ``usable``, with a ribbon; ``sums`` are from `sum_part`.
+
+    The line is thin and grey where it is not above chance. At a single place it is a point with a whisker.
+    Returns its heights, and the look of its name.
+    """
+    mean, low, high, sure = sums
+    mean = np.where(usable, mean, np.nan)
+    drawn, low, high = (np.where(sure, values, np.nan) for values in (mean, low, high))
+    finite = np.isfinite(drawn)
+    # A single level between two gaps would be invisible as a line.
+    alone = finite & ~np.append(finite[1:], False) & ~np.append(False, finite[:-1])
+    marked = finite if len(x) <= _FEW_LEVELS else alone
+    ax.plot(x, drawn, linewidth=1.8, marker="o", markersize=4, markevery=marked.tolist(), **look)
+    if not sure.all():
+        ax.plot(x, mean, linewidth=0.9, color=_UNSURE, zorder=1.5, marker="o" if len(x) == 1 else None)
+    if len(x) == 1:
+        _axes.draw_whiskers(ax, x, mean, yerr=np.maximum([mean - low, high - mean], 0))
+    _axes.draw_ribbon(ax, x, low, high, look["color"])
+    shown = {"color": look["color"] if sure.any() else _NEVER_SURE, "linestyle": look["linestyle"]}
+    return mean, shown
+
+
+def _draw_bands(
+    ax: Axes, result: ImportanceResult, order: np.ndarray, drawn: list[int], anything: bool
+) -> list[_axes.Entry]:
+    """Hatch levels, in the ``order`` of the lines, half-way to their neighbours; return entries for the key.
+
+    Levels get a band if they are rough in some seed, or empty in every seed. A level at a boundary between
+    regimes gets a band if most seeds have this status for a ``drawn`` parameter.
+    """
+
+    def share(bit: Status, columns: Any = slice(None)) -> np.ndarray:
+        return result.share_of_seeds(bit)[:, columns].max(axis=1, initial=0)[order]
+
+    # At levels where ties make the target as large as the region, nothing was compared with chance.
+    same, all_zero = share(Status.SAME_SETS) == 1, share(Status.ALL_ZERO) == 1
+    entries: list[_axes.Entry] = []
+    for flagged, words, hatch in (
+        (share(Status.LOW_DATA) > 0, "few rows: rough", "////"),
+        (share(Status.REGIME_BOUNDARY, drawn) >= MOST_SEEDS, "cut-off between regimes", "||"),
+        (all_zero & ~same & anything, "nothing above chance", "...."),
+        (same & anything, "ties: all rows in the target", "\\\\\\\\"),
+    ):
+        if flagged.any():
+            look = {"facecolor": ("0.5", 0.12), "edgecolor": "0.75", "linewidth": 0, "zorder": 0}
+            place = {"fill": True, "transform": ax.get_xaxis_transform()}
+            edges = get_edges(result.levels[order])
+            entries.append((ax.stairs(flagged, edges, hatch=hatch, **place, **look), words))
+    return entries
+
+
+def importance_over_weights(
+    results: Mapping[float, ImportanceResult],
+    *,
+    level: int | float | None = None,
+    parameters: int | str | Sequence[str] = 7,
+    ax: Axes | None = None,
+) -> Axes:
+    """Importance against the weight of the second of two objectives, one line per parameter.
+
+    At the left end only the first objective counts, at the right end only the second. A line is a parameter's
+    importance for the weighted combinations. With several seeds it is the mean over the seeds that have an
+    importance, and its ribbon is one standard error to either side. Lines have a gap where they are undefined
+    (`ImportanceResult.is_defined`).
+
+    Args:
+        results: weight of the second objective -> result, such as
+            ``{w: px.cond_ped_anova(obs, objective=[1 - w, w]) for w in np.linspace(0, 1, 11)}``.
+        level, ax: as in all pictures.
+        parameters: the parameters to draw, or their number: those with the largest importances (mean over the
+            weights), and the sum of the others in grey.
+
+    Raises:
+        TypeError, ValueError: for ``results`` of another type, and unknown parameters or levels.
+    """
+    wanted = "a dictionary weight -> parzax.ImportanceResult"
+    _checks.instance("results", results, Mapping, wanted)
+    weights, ordered = np.array(sorted(results), float), [results[weight] for weight in sorted(results)]
+    if not ordered:
+        raise ValueError(f"results must be {wanted}, got none.")
+    # All results have the same levels and names.
+    first = _arguments.check_result(ordered[0])
+    index = _arguments.find_level(first, level)
+    overall = np.mean([result.mean[index] for result in ordered], axis=0)
+    ranking = [first.names[j] for j in np.argsort(-overall, kind="stable")]
+    data, defined = (
+        np.stack([result.by_seed(getattr(result, name))[:, index] for result in ordered], axis=1)
+        for name in ("importance", "is_defined")
+    )
+    ax = _axes.get_axes(ax, 6.4, 3.8)
+    lines, short = [], _arguments.shorten_names(first.names)
+    for name, columns, look in _arguments.choose_parts(first, parameters, ranking):
+        counts = np.any(defined[..., columns], axis=-1)
+        sums = _arguments.sum_part(data, counts, columns)
+        line = _draw_line(ax, weights, np.any(counts, axis=0), sums, label=_arguments.escape(name), **look)
+        lines.append((short.get(name, name), *line))
+    objectives = first.report.objectives or ("first objective", "second objective")
+    one, other = (_arguments.shorten_name(name, 22) for name in objectives[:2])
+    ax.set(xlabel=f"weight of {other} (the rest: {one})", ylim=(0, None))
+    ax.set_ylabel(_arguments.label_level(first, index) + _arguments.describe_spread(np.any(data, axis=-1)))
+    _axes.tidy(ax)
+    _axes.name_lines(ax, lines)
+    return ax

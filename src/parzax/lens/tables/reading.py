@@ -1,0 +1,446 @@
+"""Read tables as logs: what each column is, which rows count, the space, and the values."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from parzax import _checks
+from parzax._checks import Direction, warn_of_normalised
+from parzax._words import visible
+from parzax.lens._rows import row_mask
+from parzax.lens._words import listed, split_words
+from parzax.lens.logs.bounds import let_bounds_move, read_bounds
+from parzax.lens.logs.columns import Column, parse_numbers, read_letters
+from parzax.lens.logs.inference import infer_space, with_gates
+from parzax.lens.logs.labels import encode_columns
+from parzax.lens.logs.observations import Observations, check_rows
+from parzax.lens.logs.report import warn_of_inferred
+from parzax.lens.tables import doubts, trials
+from parzax.lens.tables.files import open_table, read_table
+from parzax.lens.tables.formats import OPTUNA, PLAIN, Format, bare_name, recognise
+from parzax.lens.tables.table import Table, check_unique, full_name, named_columns, suggest
+from parzax.space import Space
+
+MAX_PARAMETERS = 10_000
+# Arguments that name columns -> how many they may name.
+_ROLES = {"trial": 1, "step": 1, "weight": 1, "groups": 1, "constraints": None, "parameters": None}
+# Objectives that an error lists.
+_MOST_LISTED = 8
+# Columns of recorded regimes, and of the index that pandas writes to files.
+_INDEX = re.compile(r"regimes_.*|Unnamed: \d+|__index_level_0__|#|")
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """The arguments of `parzax.Observations.from_dataframe` that say what the columns of a table are."""
+
+    target: str | Sequence[str] = "value"
+    directions: Direction | Sequence[Direction] | None = None
+    space: Space | None = None
+    failed: str = "drop"
+    weight: str | None = None
+    constraints: str | Sequence[str] | None = None
+    exclude: Mapping[str, Any] | None = None
+    parameters: str | Sequence[str] | None = None
+    drop: str | Sequence[str] | None = None
+    bounds: Mapping[str, tuple[Any, Any]] | None = None
+    seed: str | None = None
+    pruned: str | None = None
+    trial: str | None = None
+    step: str | None = None
+    per_trial: str = "last"
+    groups: str | None = None
+    format: Format | None = None
+
+    def given(self) -> dict[str, Any]:
+        """The arguments that differ from their defaults."""
+        pairs = {each.name: (getattr(self, each.name), each.default) for each in fields(self)}
+        return {name: value for name, (value, default) in pairs.items() if value is not default}
+
+
+def read_logs(
+    df: Any, options: TableOptions, *, task: str | None = None, warn: bool = True
+) -> dict[tuple[str, ...], Observations]:
+    """Read a table as logs by name, with one space, one for each combination of a task and a seed.
+
+    Without a column of tasks and of seeds all rows are one log.
+    """
+    table = read_table(Path(df)) if isinstance(df, (str, Path)) else open_table(df)
+    names, log_number = [()], np.zeros(table.n, int)
+    given = {what: name for what, name in (("task", task), ("seed", options.seed)) if name is not None}
+    for what, column in given.items():
+        _checks.instance(what, column, str, "a column name")
+        named_columns(what, column, table.names)
+        labelled = table.read(column).as_labels()
+        if labelled.missing().any():
+            raise ValueError(f"{labelled.where(np.argmax(labelled.missing()))} has no {what}.")
+        labels = [str(label) for label in labelled.labels]
+        if len(set(labels)) < len(labels):
+            raise ValueError(f"column {column!r}: {what}s differ only in type: {list(labelled.labels)!r}.")
+        names = [(*name, label) for name in names for label in labels]
+        log_number = log_number * len(labels) + labelled.index
+        table = table.without(column)
+
+    def call(guess: Mapping[str, Any]) -> str:
+        arguments = {"task": task, **options.given(), **guess}
+        return doubts.python_call("from_dataframe" if task is None else "by_task", df, arguments)
+
+    obs, reasons, place, inferred = _read(table, log_number, options, call)
+    logs = {}
+    for i in np.unique(log_number).tolist():
+        rows, name = log_number == i, names[i]
+        where = ", ".join(f"{what} {label!r}" for what, label in zip(given, name, strict=True))
+        with _checks.explain(where, ValueError):
+            dropped = _count_dropped(reasons[rows])
+        kept = np.flatnonzero(rows & (reasons == ""))
+        kept = kept[np.argsort(place[kept], kind="stable")]  # rows are sorted by the first row of their trial
+        logs[name] = obs.take(kept, n_rows=int(rows.sum()), dropped=dropped, inferred=inferred)
+        warn_of_normalised(logs[name].weight)
+    warn_of_inferred(inferred if warn else ())
+    return logs
+
+
+def _read(
+    table: Table, log_number: np.ndarray, given: TableOptions, call: Callable[[Mapping[str, Any]], str]
+) -> tuple[Observations, np.ndarray, np.ndarray, tuple[str, ...]]:
+    """Read all rows of a table; see `Observations.from_dataframe`.
+
+    Returns the rows, the reason to leave out each row ("" if there is none), the first row of each
+    row's trial, and what was inferred.
+    """
+    failed = _checks.one_of("failed", given.failed, ("drop", "worst"))
+    fate: str = failed if given.pruned is None else _checks.one_of("pruned", given.pruned, ("drop", "worst"))
+    space = given.space
+    _checks.instance("space", space, Space | None, "a parzax.Space")
+    _checks.one_of("per_trial", given.per_trial, trials.CHOICES)
+    full_table, table = table, table.without(*named_columns("drop", given.drop, table.names))
+    form = recognise(table.names) if given.format is None else given.format
+    _checks.instance("format", form, Format, "a parzax.lens.tables.Format")
+
+    # What each column is.
+    named = {
+        what: named_columns(what, getattr(given, what), table.names, most) for what, most in _ROLES.items()
+    }
+    if given.trial or given.step:
+        form = replace(form, trial=given.trial or form.trial, step=given.step or form.step)
+    targets, chosen, no_target = find_targets(table, form, given.target)
+    asked = named["parameters"]
+    if asked and space is not None:
+        raise TypeError("parameters: the space already names the parameters; give only one of the two.")
+    taken = [*targets, *named["weight"], *named["constraints"], *named["groups"]]
+    if taken_twice := [name for name in asked if name in taken]:
+        raise ValueError(f"parameters: {listed(taken_twice)} is used for something else.")
+    said, notes, no_direction = given.directions, [], ""
+    if said is None:
+        said, notes, no_direction = find_directions(targets, form, table)
+    directions = _checks.directions(said, len(targets))
+    names = () if space is None else space.names
+    unmarked = [c for c in table.names if c not in (*taken, *asked, *names) and form.parameter_of(c) is None]
+    state = trials.find_state(table, replace(form, state=None) if form.state in asked else form, unmarked)
+
+    # Which rows count, by their states and objectives.
+    states = None if state is None else trials.read_states(table.read(state), form.states)
+    reasons = _find_reasons(table.n, states, failed, fate, given.exclude or {})
+    _count_dropped(reasons)
+    keep = reasons == ""
+    objectives = _read_numbers(table, targets, keep)
+    if failed == "drop" and states is not None and fate == "worst":
+        # Without an objective only pruned rows can be kept, ranked last.
+        lacking = keep & (states != "PRUNED") & np.isnan(objectives).all(axis=-1)
+        reasons[lacking], keep, failed = "no objective value", keep & ~lacking, "worst"
+        _count_dropped(reasons)
+    if states is not None and state not in targets:
+        # Rows that failed and are kept have no objective, whatever the table says.
+        objectives[states != "COMPLETE"] = np.nan
+    losses, used_rows = np.where(keep[:, None], objectives, np.nan), keep
+
+    @cache
+    def spelled(column: str) -> tuple[Column, str]:
+        return parse_numbers(table.read(column), used_rows)
+
+    def numbers_of(column: str) -> np.ndarray | None:
+        """(n,) numbers; None for labels, and for dates and the like."""
+        with suppress(ValueError):
+            return None if spelled(column)[0].categories else spelled(column)[0].numbers
+        return None
+
+    # The parameters, and what is not certain.
+    aside = [*taken, *(c for c in (given.trial, given.step, state) if c is not None and c not in asked)]
+    column_of, certain, left_out = find_parameters(table, form, targets[0], space, aside, asked)
+    parameters = [*column_of.values()]
+    trial = trials.number_trials(table, form, parameters, log_number)
+    if trial is None and given.step is not None and (asked or certain):
+        raise ValueError(
+            f"step={given.step!r} counts the rows of a trial, but no two rows have equal parameters."
+        )
+    free = [] if certain else [c for c in parameters if c not in (given.bounds or ())]
+    states_only = [c for c in free if trials.holds_states(table, c)]
+    why, guess = doubts.find_doubts(table, {c: numbers_of(c) for c in free}, states_only, losses, trial)
+    no_trials = "" if certain else doubts.why_no_trials(table)
+    texts = [no_target, no_direction, no_trials, *(f"{name!r}: {text}" for name, text in why.items())]
+    if any(texts):
+        clear = [c for c in parameters if c not in why]
+        clear = clear or [c for c, text in why.items() if "by its name" not in text] or parameters
+        guess = {"parameters": clear, **guess} if why or no_trials else {}
+        guess |= {"directions": directions[0] if len(directions) == 1 else directions} if no_direction else {}
+        guess = ({"target": targets[0]} if no_target else {}) | guess
+        raise doubts.DoubtError([*filter(None, texts)], guess, call(guess))
+    idle = np.logical_and.reduce([table.read(name).missing() for name in parameters])
+    reasons[(reasons == "") & trials.find_parents(table, form, ~idle)] = "a parent of runs with parameters"
+    if space is None:
+        complete = (reasons == "") & ~np.isnan(objectives).all(axis=-1)
+        if complete.any() and not idle.all() and not (complete & ~idle).any():
+            hint = "rows of several files are not joined, so join files with different columns first"
+            raise ValueError(f"no row has both an objective and a value of a parameter; {hint}.")
+        if len(parameters) > 1:
+            reasons[(reasons == "") & idle] = "no parameter has a value"
+    _count_dropped(reasons)
+    notes += [f"a table of {form.name}"] * (form.name not in (PLAIN.name, OPTUNA.name))
+    notes += [f"state: {state}"] if state not in (None, form.state) else []
+
+    # Which rows of a trial count.
+    allowed, place = reasons == "", np.arange(table.n)
+    members = trials.read_labels(table.read(*named["groups"])) if named["groups"] else None
+    steps = numbers_of(form.step) if form.step in table.names else None
+    if trial is not None:
+        first = -losses[:, 0] if directions[0] == "maximize" else losses[:, 0]
+        notes += trials.choose_rows(given.per_trial, trial, steps, first, reasons)
+        place = np.unique(trial, return_index=True)[1][trial]
+        members = trial if members is None and given.per_trial == "all" else members
+    keep = reasons == ""
+    at_steps = trials.compare_steps(str(form.step), steps, allowed, keep) if given.per_trial == "last" else ""
+    others = [c for c in table.names if c not in (*aside, *parameters) and form.parameter_of(c) is None]
+    order = trials.find_order(others, numbers_of, keep)
+
+    # The space and the values.
+    columns = {name: table.read(column) for name, column in column_of.items()}
+    if space is None:
+        columns = {name: spelled(column)[0] for name, column in column_of.items()}
+        columns = columns if form.prefix else with_gates(columns, keep)
+        spellings = {name: spelled(column)[1] for name, column in column_of.items()}
+        space, guesses, unlikely = infer_space(
+            {name: column.take(keep) for name, column in columns.items()}, spellings
+        )
+        left_out += unlikely
+        notes += guesses
+    moving = None
+    if given.bounds is not None:
+
+        def read_column(what: str, name: str) -> np.ndarray:
+            column = name if name in full_table.names else column_of.get(name, name)
+            named_columns(what, column, full_table.names)
+            return _read_numbers(full_table, [column], keep)[:, 0]
+
+        arrays = read_bounds(given.bounds, (table.n,), space.names, read_column)
+        moving = {name: (array[:, 0], array[:, 1]) for name, array in arrays.items()}
+        space = let_bounds_move(space, moving, keep) if given.space is None else space
+    used = keep & ((failed == "worst") | ~np.isnan(objectives).all(axis=-1))
+    values, regime = encode_columns(space, columns, used, _read_regimes(table, space, keep))
+    limits = _read_numbers(table, named["constraints"], keep) if named["constraints"] else None
+    counts = np.where(keep, _read_numbers(table, named["weight"], keep)[:, 0], 0) if named["weight"] else None
+    obs = check_rows(
+        space, values, objectives, directions, regime, limits, counts, failed, moving, members, keep
+    )
+    facts = {"chosen": chosen, "left_out": tuple(left_out), "steps": at_steps, "order": order}
+    obs = replace(obs, report=replace(obs.report, objectives=tuple(targets), **facts))
+    return obs, reasons, place, tuple(notes)
+
+
+# --- what each column is -------------------------------------------------------------------------
+
+
+def find_targets(table: Table, form: Format, target: Any) -> tuple[list[str], str, str]:
+    """The objective columns, a sentence for the report, and a doubt.
+
+    "value", the default, also stands for all of ``values_*``, or for the only column that can be the
+    objective in the format of a tool, which the sentence names; "loss" also stands for "metrics.loss". If
+    there are several such columns, or if the table is of no tool, the first one is a guess, and the doubt
+    says so. ValueError if there is none.
+    """
+    columns = table.names
+    if target == "value" and full_name(target, columns) not in columns:
+        if several := [c for c in columns if c.startswith("values_")]:
+            return sorted(several, key=lambda c: (len(c), c)), "", ""  # values_10 comes after values_2
+        results = _find_results(table, form)
+        if len(results) == 1 and form.results:
+            return results, f"objective: {results[0]}, the only result", ""
+        if not results:
+            which = f"name the objective (target=, --target COL), one of {listed(columns)}"
+            raise ValueError(f"no column 'value' or 'values_*'; {which}.")
+        return results[:1], "", f"no objective is named, which may be {listed(results, _MOST_LISTED)}"
+    names = [target] if isinstance(target, str) else target
+    if isinstance(names, Sequence) and all(isinstance(name, str) for name in names):
+        target = [full_name(name, columns) for name in names]
+    targets = named_columns("target", target, columns)
+    if not targets:
+        raise TypeError(f"target must be a column name or a list of them, got {target!r}.")
+    check_unique(targets)
+    return targets, "", ""
+
+
+def _find_results(table: Table, form: Format) -> list[str]:
+    """The columns of numbers that may be the objective, the likeliest first: no times, counters and the like.
+
+    They have the mark of the format. If results have no mark, they have the name of a result; if no column
+    has one, the last column of numbers may be the result.
+    """
+
+    def may_be_result(name: str) -> bool:
+        with suppress(ValueError):  # dates, say
+            numbers = parse_numbers(table.read(name), np.ones(table.n, bool))[0].numbers
+            if numbers is not None and np.isfinite(numbers).any():
+                return doubts.why_by_name(name, numbers) in ("", "a result")
+        return False
+
+    if form.results:
+        marked = [c for c in table.names if form.parameter_of(c) is None and re.fullmatch(form.results, c)]
+        results = list(filter(may_be_result, marked))
+    else:
+        results = [c for c in table.names if doubts.sounds_like_result(c) and may_be_result(c)]
+        results = results or [*filter(may_be_result, reversed(table.names))][:1]
+    return sorted(results, key=lambda c: (not doubts.sounds_like_result(c), "train" in split_words(c)))
+
+
+def find_directions(
+    targets: Sequence[str], form: Format = PLAIN, table: Table | None = None
+) -> tuple[list[str], list[str], str]:
+    """The direction of each objective, sentences for the report, and a doubt.
+
+    The tool says the direction, or the end of the name. If the name has a word for a direction elsewhere, as
+    accuracy_drop has, "minimize" is a guess, and the doubt says so; without any word it is the default.
+    """
+    directions, notes, unclear = [], [], []
+    for name in targets:
+        said = _said_direction(table, form, name)
+        way = said or doubts.direction_by_name(name)
+        directions.append("maximize" if way == "maximize" else "minimize")
+        if way == "unclear":
+            unclear.append(name)
+        elif way:
+            source = f"as {form.name} says" if said else "by its name"
+            notes.append(f"direction: {name!r} is {way[:-2]}sed, {source}")
+        else:
+            hint = "if more is better, directions='maximize' (--direction maximize)"
+            notes.append(f"direction: not given, so {name!r} is minimised; {hint}")
+    doubt = f"nothing says whether {listed(unclear)} should be small or large" if unclear else ""
+    return directions, notes, doubt
+
+
+def _said_direction(table: Table | None, form: Format, target: str) -> str:
+    """The direction of an objective as stated by the tool; "" if the tool states none."""
+    said = next((way for names, way in form.directions.items() if fnmatchcase(target, names)), "")
+    if table is not None and said in table.names:
+        words = {read_letters(label)[:3] for label in table.read(said).as_labels().labels}
+        said = {"MIN": "minimize", "MAX": "maximize"}.get(words.pop(), "") if len(words) == 1 else ""
+    return said if said in ("minimize", "maximize") else ""
+
+
+def find_parameters(
+    table: Table, form: Format, target: str, space: Space | None, taken: Sequence[str], asked: list[str]
+) -> tuple[dict[str, str], bool, list[str]]:
+    """The columns of the parameters, and which other columns are left out.
+
+    They are the columns ``asked`` for, those of the names of a space, those that the format marks, or all
+    columns that the format does not call something else.
+
+    Args:
+        table: all columns except those to drop.
+        form: the format of the table.
+        target: the first objective.
+        space: the column of a parameter's name has the prefix of the format, or the name itself.
+        taken: columns with another role.
+        asked: columns that the user calls parameters.
+
+    Returns:
+        Dictionary parameter -> column; whether the columns are certain to be parameters; and sentences on
+        columns that are left out.
+    """
+    if asked:
+        check_unique([bare_name(column) for column in asked])
+        return {bare_name(column): column for column in asked}, True, []
+    free = [column for column in table.names if column not in taken]
+    marked = {name: c for c in free if (name := form.parameter_of(c)) is not None}
+    if space is not None:
+        column_of = {name: marked.get(name, name) for name in space.names}
+        if absent := [name for name, column in column_of.items() if column not in table.names]:
+            what = f"the parameters {listed(absent)} of the space (params_<name> or <name>)"
+            raise ValueError(f"the table has no column for {what}; {suggest(absent, table.names)}")
+        return column_of, True, []
+    others = form.find_others(table.names)
+    unsaid = {c for c in free if _INDEX.fullmatch(c)} | (others if form.prefix else set())
+    at = table.names.index(target)
+    if form.results_last and not others.issuperset(table.names[:at]):
+        others |= {*table.names[at:]}
+    column_of = marked or {column: column for column in free if column not in (others | unsaid)}
+    if len(column_of) > MAX_PARAMETERS:
+        what = f"{len(column_of)} columns would be parameters, more than {MAX_PARAMETERS}"
+        raise ValueError(f"{what}; name the parameters, or pass a space.")
+    if not column_of:
+        remedy = "name the parameters (parameters=, --parameters)"
+        raise ValueError(f"no column is left for parameters; columns are {listed(table.names)}; {remedy}.")
+    rest = [c for c in free if c not in (unsaid | {*column_of.values()})]
+    return column_of, bool(marked), [f"the columns {listed(rest)}"] if rest else []
+
+
+# --- rows and values -----------------------------------------------------------------------------
+
+
+def _read_numbers(table: Table, names: Sequence[str], keep: np.ndarray) -> np.ndarray:
+    """(n, m) numbers of columns, in text too, such as those with decimal commas; ValueError for words.
+
+    Words such as "n/a" and "diverged" are missing values.
+    """
+    arrays = []
+    for name in names:
+        column = table.read(name)
+        numbers, _ = parse_numbers(column, keep)
+        column.as_numbers(keep & numbers.missing())  # raises for words that are no words for a missing value
+        arrays.append(numbers.as_numbers(keep))
+    return np.stack(arrays, axis=-1)
+
+
+def _read_regimes(table: Table, space: Space, keep: np.ndarray) -> dict[str, np.ndarray]:
+    """Parameter -> (n,) regime, -1 where missing, for parameters with a column ``regimes_<name>``."""
+    given = {}
+    for name in space.names:
+        if f"regimes_{name}" in table.names:
+            column = table.read(f"regimes_{name}")
+            regime = np.nan_to_num(column.as_numbers(keep), nan=-1.0)
+            bad = np.flatnonzero((regime != np.floor(regime)) | (regime < -1) | (regime >= len(space[name])))
+            if len(bad):
+                what = f"{column.where(bad[0])}: {float(regime[bad[0]])!r} is no regime of {name!r}"
+                raise ValueError(f"{what}; use -1 (inactive) to {len(space[name]) - 1}.")
+            given[name] = regime.astype(np.int16)
+    return given
+
+
+def _find_reasons(
+    n: int, states: np.ndarray | None, failed: str, pruned: str, exclude: Mapping[str, Any]
+) -> np.ndarray:
+    """(n,) first reason to leave out each row, from ``exclude`` or a trial state; "" for none."""
+    reasons = np.full(n, "", dtype=object)
+    for reason, mask in exclude.items():
+        if not isinstance(reason, str) or not reason:
+            raise TypeError(f"exclude must have a reason for each mask, in words, got {reason!r}.")
+        reasons[row_mask(f"exclude[{reason!r}]", mask, (n,)) & (reasons == "")] = reason
+    for state in sorted(set(() if states is None else states) - {"COMPLETE"}):
+        if (pruned if state == "PRUNED" else failed) == "drop" or state in trials.PENDING:
+            reasons[(states == state) & (reasons == "")] = f"state {visible(state)}"
+    return reasons
+
+
+def _count_dropped(reasons: np.ndarray) -> dict[str, int]:
+    """Reason -> number of rows left out; ValueError if every row is left out."""
+    counts = dict(sorted(Counter(reasons[reasons != ""]).items()))
+    if sum(counts.values()) == len(reasons):
+        text = ", ".join(f"{count} {reason}" for reason, count in counts.items())
+        raise ValueError(f"no row of the table is left ({text}).")
+    return counts
