@@ -59,7 +59,6 @@ def test_draws_are_near_the_truth_where_the_rows_are_not():
     logs = px.optimize_many(jax.random.split(jax.random.key(0), 6), px.tpe(SPACE), problem, 60)
     truth = px.importance.of_function(jax.random.key(1), SPACE, loss, LEVELS, n=1 << 16).importance
 
-    @jax.vmap
     def shares(key, x, losses):
         posterior = surrogate.GaussianProcess().fit(SPACE, x, losses)
         draws = surrogate.importances(key, posterior, LEVELS, n_draws=8, n_points=1024)
@@ -67,7 +66,7 @@ def test_draws_are_near_the_truth_where_the_rows_are_not():
         return draws.importance, rows.importance, posterior.quality
 
     keys = jax.random.split(jax.random.key(2), 6)
-    draws, rows, quality = shares(keys, logs.x, logs.losses[..., 0])
+    draws, rows, quality = jax.vmap(shares)(keys, logs.x, logs.losses[..., 0])
     assert draws.shape == (6, 8, 2, 4)
     assert (quality > 0.8).all()
     assert jnp.abs(draws.mean(axis=1) - truth[None]).mean() < 0.6 * jnp.abs(rows - truth[None]).mean()

@@ -1,12 +1,13 @@
 """The Gaussian process beside loops in NumPy, its laws, and unusual logs."""
 
+from typing import Any, cast
+
 import chex
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.optimize import approx_fprime
 from scipy.stats import multivariate_normal, norm
 
 import parzax as px
@@ -79,10 +80,11 @@ def test_the_mode_is_a_mode_and_its_spread_follows_the_curvature():
 
     def log_posterior(values):
         fits = multivariate_normal(np.zeros(len(z)), with_noise(values, z)).logpdf(posterior.w)
-        return fits + norm(mean, deviation).logpdf(values).sum()
+        return fits + norm.logpdf(values, mean, deviation).sum()
 
-    slope = approx_fprime(posterior.mode, log_posterior, 1e-6)
-    np.testing.assert_allclose(slope, 0, atol=0.02)
+    steps = 1e-4 * np.eye(6)
+    rises = [log_posterior(posterior.mode + step) - log_posterior(posterior.mode - step) for step in steps]
+    np.testing.assert_allclose(np.array(rises) / 2e-4, 0, atol=0.02)
     for i, step in enumerate(0.3 * np.eye(6)):
         for sign in (1, -1):
             assert log_posterior(posterior.mode + sign * step) < log_posterior(posterior.mode), i
@@ -216,4 +218,4 @@ def test_arguments_that_do_not_fit():
     with pytest.raises(ValueError, match="x must have"):
         GP.fit(SPACE, x[:, :2], losses)
     with pytest.raises(TypeError, match="space must be"):
-        GP.fit("space", x, losses)
+        GP.fit(cast(Any, "space"), x, losses)

@@ -7,13 +7,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import tinygp
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from parzax import _checks
 from parzax._numerics import namespace
 from parzax.space import INACTIVE, Categorical, Space
+
+tinygp: Any = _checks.optional("tinygp", "parzax.surrogate", "surrogate")
 
 # Variance of the constant, in units of the variance of the warped losses: its prior is hardly informative.
 _CONSTANT = 1.0
@@ -232,7 +233,7 @@ def embed(space: Space, x: Float[Array, "n d"]) -> Float[Array, "n p"]:
 def _n_values(space: Space) -> list[int]:
     """Number of categories of each parameter, 0 for a number."""
     return [
-        max(domain.n_values for domain in domains) if isinstance(domains[0], Categorical) else 0
+        max(domain.n_values or 0 for domain in domains) if isinstance(domains[0], Categorical) else 0
         for domains in space.domains
     ]
 
