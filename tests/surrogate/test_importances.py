@@ -59,7 +59,7 @@ def test_draws_are_near_the_truth_where_the_rows_are_not():
     logs = px.optimize_many(jax.random.split(jax.random.key(0), 6), px.tpe(SPACE), problem, 60)
     truth = px.importance.of_function(jax.random.key(1), SPACE, loss, LEVELS, n=1 << 16).importance
 
-    def shares(key, x, losses):
+    def shares(key, x, losses) -> tuple[jax.Array, ...]:
         posterior = surrogate.GaussianProcess().fit(SPACE, x, losses)
         draws = surrogate.importances(key, posterior, LEVELS, n_draws=8, n_points=1024)
         rows = px.importance.estimate(px.encode(SPACE, x, losses, LEVELS))
