@@ -229,9 +229,9 @@ its own mixture and 256 draws.
 the random first rows is random search of that length: ten rows tell nothing.
 
 The earlier trial of a Gaussian process had one fault: it fitted the losses as they are. Losses of a search
-have a heavy tail, which no stationary process can follow. `px.surrogate.GaussianProcess` fits the logarithm of
-the distance to the best loss and gives draws of the posterior. Their 90 % intervals held 80 to 100 % of the
-true shares, but 65 % at level 0.3 of the gated problem, whose worse branch the search had left early.
+have a heavy tail, which no stationary process can follow. `px.surrogate.GaussianProcess` fits the logarithm
+of the distance to the best loss and gives draws of the posterior. Their 90 % intervals held 80 to 100 % of
+the true shares, but 65 % at level 0.3 of the gated problem, whose worse branch the search had left early.
 
 Under these weights the effective number of rows, (sum of w)^2 / (sum of w^2), is 10 to 13 of 300: hardly more
 than the ten random rows that the search began with. All others crowd in a small part of the space, so no
