@@ -28,8 +28,8 @@ LINK = re.compile(r"\[([^\]]*)\]\((\.\.?/[^)#]*)(#[^)]*)?\)")
 # Packages whose members are used by name, beyond what stands in `parzax` itself.
 PACKAGES = (
     "acquisition", "ages", "bandwidth", "density", "divergence", "gamma", "importance", "kernels", "merits",
-    "meta", "papers", "pareto", "plotting", "problems", "results", "samplers", "split", "adapters.optuna",
-    "adapters.configspace",
+    "meta", "papers", "pareto", "plotting", "problems", "results", "samplers", "split", "surrogate",
+    "adapters.optuna", "adapters.configspace",
 )  # fmt: skip
 
 

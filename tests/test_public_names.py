@@ -52,7 +52,7 @@ PACKAGES = {
     "gamma": {"AbstractGamma", "Linear", "Optuna", "Sqrt"},
     "importance": {
         *("Counts", "Encoded", "Grid", "Importance", "Interactions", "encode", "estimate", "interactions"),
-        *("chebyshev", "importance", "pareto_losses", "resample", "cell_starts"),
+        *("chebyshev", "importance", "of_function", "pareto_losses", "resample", "cell_starts"),
         *("shuffle", "weighted_sum", "within_regime_variance"),
     },
     "kernels": {"AbstractKernel", "AbstractProductKernel", "AitchisonAitken", "TruncatedNormal"},
@@ -84,6 +84,7 @@ PACKAGES = {
     "results": {"Comparison", "ImportanceResult", "InteractionResult"},
     "samplers": {"AbstractStart", "Best", "Proposal", "Sampler", "State", "Trace", "similarities"},
     "split": {"AbstractSplit", "Split", "SplitRows", "State"},
+    "surrogate": {"Draw", "GaussianProcess", "Posterior", "importances"},
 }
 NAMES = sorted(name for name in dir(px) if not name.startswith("_") and callable(getattr(px, name)))
 

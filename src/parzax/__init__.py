@@ -31,6 +31,7 @@ _PACKAGES = {
     "space": "parzax.space",
     "split": "parzax.split",
     "status": "parzax.status",
+    "surrogate": "parzax.surrogate",
 }
 _MEMBERS = {
     "parzax.density": "ParzenEstimator",
@@ -46,7 +47,18 @@ _MEMBERS = {
 }
 _HOMES = {name: home for home, names in _MEMBERS.items() for name in names.split()}
 # Packages beside the parts that presets are made of: of results, and those that need optional packages.
-_BESIDE = {"acquisition", "adapters", "page", "plotting", "problems", "results", "space", "split", "status"}
+_BESIDE = {
+    "acquisition",
+    "adapters",
+    "page",
+    "plotting",
+    "problems",
+    "results",
+    "space",
+    "split",
+    "status",
+    "surrogate",
+}
 __all__ = sorted({*_PACKAGES, *_HOMES} - _BESIDE)  # pyright: ignore
 
 

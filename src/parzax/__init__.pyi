@@ -14,6 +14,7 @@ from parzax import samplers as samplers
 from parzax import space as space
 from parzax import split as split
 from parzax import status as status
+from parzax import surrogate as surrogate
 from parzax.density import ParzenEstimator as ParzenEstimator
 from parzax.density import ages as ages
 from parzax.importance import Encoded as Encoded

@@ -12,6 +12,7 @@ from parzax.importance.layout import cell_starts as cell_starts
 from parzax.importance.objectives import chebyshev as chebyshev
 from parzax.importance.objectives import pareto_losses as pareto_losses
 from parzax.importance.objectives import weighted_sum as weighted_sum
+from parzax.importance.of_function import of_function as of_function
 from parzax.importance.resample import resample as resample
 from parzax.importance.resample import shuffle as shuffle
 from parzax.importance.variance import importance as importance

@@ -1,0 +1,49 @@
+"""Importances of draws from the posterior of a surrogate."""
+
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from parzax.importance import Importance, of_function
+from parzax.surrogate.process import Draw, Posterior
+
+
+def importances(
+    key: PRNGKeyArray,
+    posterior: Posterior,
+    levels: Any,
+    region: float = 1.0,
+    *,
+    n_draws: int = 24,
+    n_points: int = 2048,
+    **how: Any,
+) -> Importance:
+    """Importances of the whole space, one for each of several draws from a posterior.
+
+    A draw is a function; its importances are those of `parzax.importance.of_function`, at configurations of
+    its own, so that their chance is part of the interval. Their mean is the estimate. Their quantiles are its
+    interval: they say how far the log leaves the answer open.
+
+    Args:
+        key: random key.
+        posterior: what `GaussianProcess.fit` gives.
+        levels, region: as in `parzax.encode`.
+        n_draws: number of draws.
+        n_points: number of configurations.
+        how: further arguments of `parzax.importance.estimate`.
+
+    Returns:
+        `parzax.importance.Importance` with a leading axis of draws.
+    """
+    on_host = isinstance(posterior.z, np.ndarray)
+    of_points, of_draws = jax.random.split(key)
+    with jax.enable_x64(on_host or jax.config.read("jax_enable_x64")):
+        keys, draws = jax.random.split(of_points, n_draws), posterior.functions(of_draws, n_draws)
+
+        def of_draw(both: tuple[PRNGKeyArray, Draw]) -> Importance:
+            return of_function(both[0], posterior.space, both[1], levels, region, n=n_points, **how)
+
+        found = jax.lax.map(of_draw, (keys, draws))
+    return jax.tree.map(np.asarray, found) if on_host else found

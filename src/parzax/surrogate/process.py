@@ -1,0 +1,408 @@
+"""`GaussianProcess`: the losses of a log as functions of the configuration, and what the log leaves open."""
+
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.linalg import solve_triangular
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from parzax import _checks
+from parzax._numerics import namespace
+from parzax.space import INACTIVE, Categorical, Space
+
+tinygp: Any = _checks.optional("tinygp", "parzax.surrogate", "surrogate")
+
+# Variance of the constant, in units of the variance of the warped losses: its prior is hardly informative.
+_CONSTANT = 1.0
+# Variance of the noise of rows that are left out: they say nothing, and no number loses digits.
+_NO_INFORMATION = 1e8
+# Least variance of the noise, in units of the rounding of the dtype.
+_JITTER = 1e3
+# Prior of log amplitude and of log noise, both standard deviations: their means and spreads.
+_AMPLITUDE, _NOISE = (0.0, 0.7), (float(np.log(0.1)), 1.0)
+
+
+class GaussianProcess(eqx.Module):
+    """A Gaussian process on the logarithm of the distance of a loss to the best loss.
+
+    The losses of a search have a heavy tail, which no stationary process can follow. The process therefore
+    has w = log(y - min y + c (median y - min y)), standardised, for one of several offsets c: the one under
+    which the left-out rows have the highest density (Rasmussen and Williams 2006, Section 5.4.2).
+
+    Its covariance is a Matern 5/2 function of the distance between two configurations, with one length for
+    each parameter, plus a constant and noise. A number is on its unit axis (the logarithm, if the domain has
+    ``log``), so that a length of 1 is the range of the domain. Two different categories are at distance 1.
+    An inactive parameter stands in the middle: at 1/2, or at equal distance to all categories. So two rows
+    without it are no nearer for that, the distance to a row with it is at most half the largest one, and the
+    matrix of covariances is positive definite for every set of rows, because configurations are points of a
+    Euclidean space.
+
+    Lengths, amplitude and noise have log-normal priors. Draws of the posterior take their values from the
+    normal approximation around the mode (Laplace), so that they show what the log leaves open.
+
+    Attributes:
+        offsets: the values of c among which is chosen.
+        length: prior median of a length.
+        spread: standard deviation of the logarithm of a length under the prior.
+        max_rows: a log with more rows is thinned to so many, evenly; the cost grows with their cube.
+    """
+
+    offsets: tuple[float, ...] = eqx.field(default=(0.01, 0.03, 0.1, 0.3), static=True)
+    length: float = eqx.field(default=1.35, static=True)
+    spread: float = eqx.field(default=1.0, static=True)
+    max_rows: int = eqx.field(default=2000, static=True)
+
+    def fit(self, space: Space, x: Any, losses: Any) -> "Posterior":
+        """The posterior of the losses, given a log.
+
+        Pure and unbatched for JAX arrays; `jax.jit` and `jax.vmap` apply. NumPy arrays are computed in
+        float64.
+
+        Args:
+            space: the search space.
+            x: (n, d) native values, NaN = inactive, categories as codes. Equal rows are repeats.
+            losses: (n,) lower is better. Rows with NaN or +inf are failed and left out; -inf counts as the
+                best finite loss.
+
+        Raises:
+            TypeError, ValueError: shapes that do not fit.
+        """
+        _checks.instance("space", space, Space, "a parzax.Space")
+        _checks.check_shape("x", x, "n", len(space), hint="; use jax.vmap for a batch")
+        _checks.check_shape("losses", losses, len(x))
+        if len(x) > self.max_rows:
+            rows = np.linspace(0, len(x) - 1, self.max_rows).round().astype(int)
+            x, losses = x[rows], losses[rows]
+        if not len(x):  # one row that failed
+            x, losses = (namespace(a).full((1, *a.shape[1:]), np.nan, a.dtype) for a in (x, losses))
+        if isinstance(x, jax.Array) or isinstance(losses, jax.Array):
+            return _fit(self, space, jnp.asarray(x), jnp.asarray(losses))
+        with jax.enable_x64(True):
+            posterior = _fit(self, space, jnp.asarray(x, float), jnp.asarray(losses, float))
+        return jax.tree.map(np.asarray, posterior)
+
+
+class Posterior(eqx.Module):
+    """The losses of a space's configurations, given a log; made by `GaussianProcess.fit`.
+
+    Attributes:
+        z: (n, p) the rows as points of a Euclidean space.
+        w: (n,) the warped losses; 0 in rows that are left out.
+        used: (n,) whether a row has a usable loss.
+        mode: (h,) logarithms of the inverse lengths, of the amplitude and of the noise at the posterior mode.
+        spread: (h, h) a root of their covariance in the normal approximation.
+        warp: (4,) best loss, offset, and mean and standard deviation of the logarithm.
+        quality: () part of the variance of the warped losses that the process predicts for left-out rows: 1
+            at best, 0 or less if it predicts no better than their mean.
+    """
+
+    z: Float[Any, "n p"]
+    w: Float[Any, " n"]
+    used: Bool[Any, " n"]
+    mode: Float[Any, " h"]
+    spread: Float[Any, "h h"]
+    warp: Float[Any, " 4"]
+    quality: Float[Any, ""]
+    space: Space = eqx.field(static=True)
+
+    def predict(self, x: Any, quantiles: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Float[Any, "q m"]:
+        """Quantiles of the loss without noise at (m, d) configurations, (q, m), in units of the loss.
+
+        They are those at the posterior mode of lengths, amplitude and noise.
+        """
+        return self._evaluated(_predict, x, quantiles=quantiles)
+
+    def draws(self, key: PRNGKeyArray, x: Any, n: int) -> Float[Any, "n m"]:
+        """n joint draws of the losses without noise at (m, d) configurations: (n, m), in their units."""
+        return self._evaluated(_draws, x, key=key, n=n)
+
+    def functions(self, key: PRNGKeyArray, n: int, n_features: int = 1024) -> "Draw":
+        """n draws of functions, each of which gives the loss of any configuration; see `Draw`.
+
+        Args:
+            key: random key.
+            n: number of draws.
+            n_features: number of random waves that make up a draw from the prior (Rahimi and Recht 2007).
+
+        Returns:
+            A `Draw` whose arrays have a leading axis of n, for `jax.vmap`.
+        """
+        _checks.check_key(key)
+        with self._precision():
+            return _functions(jax.tree.map(jnp.asarray, self), key, n, n_features)
+
+    def _precision(self) -> Any:
+        """The context in which a posterior of NumPy arrays is computed, or that of JAX arrays as it is."""
+        return jax.enable_x64(isinstance(self.z, np.ndarray) or jax.config.read("jax_enable_x64"))
+
+    def _evaluated(self, function: Any, x: Any, **arguments: Any) -> Any:
+        _checks.check_shape("x", x, "m", len(self.space))
+        on_host = isinstance(self.z, np.ndarray) and not isinstance(x, jax.Array)
+        with self._precision():
+            values = function(jax.tree.map(jnp.asarray, self), jnp.asarray(x, self.z.dtype), **arguments)
+        return np.asarray(values) if on_host else values
+
+
+class Draw(eqx.Module):
+    """A function drawn from a posterior: ``draw(x)`` is the loss without noise of a configuration x (d,).
+
+    A draw from the prior, as a sum of random waves, is moved by the kernel to where the rows want it
+    (Wilson et al. 2020, arXiv 2002.09309, Eq. 9). So it costs the same at every configuration, and it is a
+    pure function: `parzax.importance.of_function` and `jax.vmap` take it.
+
+    Attributes:
+        scale: (p,) inverse length of each axis of `embed`.
+        z: (n, p) the rows, scaled.
+        waves: (f, p) their frequencies.
+        phases, weights: (f,) of the waves.
+        constant: () the draw of the constant.
+        amplitude: () standard deviation of the function.
+        correction: (n,) weight of each row's kernel.
+        warp: as in `Posterior`.
+    """
+
+    scale: Float[Any, " p"]
+    z: Float[Any, "n p"]
+    waves: Float[Any, "f p"]
+    phases: Float[Any, " f"]
+    weights: Float[Any, " f"]
+    constant: Float[Any, ""]
+    amplitude: Float[Any, ""]
+    correction: Float[Any, " n"]
+    warp: Float[Any, " 4"]
+    space: Space = eqx.field(static=True)
+
+    def __call__(self, x: Float[Array, " d"]) -> Float[Array, ""]:
+        """The loss of one configuration."""
+        return self.losses(embed(self.space, x[None]))[0]
+
+    def losses(self, z: Float[Array, "m p"]) -> Float[Array, " m"]:
+        """Losses of configurations that `embed` has made points."""
+        at = z * self.scale[None]
+        kernel = _Matern52(self.amplitude**2)
+        return _unwarped(self.warp, self.prior(at) + kernel(at, self.z) @ self.correction)
+
+    def prior(self, at: Float[Array, "m p"]) -> Float[Array, " m"]:
+        """The draw from the prior at scaled points, before it knows the rows."""
+        waves = jnp.cos(at @ self.waves.T + self.phases[None])
+        size = self.amplitude * (2 / len(self.phases)) ** 0.5
+        return size * (waves @ self.weights) + _CONSTANT**0.5 * self.constant
+
+
+class _Matern52(tinygp.kernels.Kernel):
+    """amplitude (1 + r + r^2 / 3) exp(-r) + constant, where r is sqrt(5) times the distance."""
+
+    amplitude: Any
+
+    def evaluate(self, X1: Any, X2: Any) -> Any:
+        """The covariance of one pair."""
+        return self._of(((X1 - X2) ** 2).sum())
+
+    def __call__(self, X1: Any, X2: Any = None) -> Any:
+        """All pairs by one matrix product, whose memory does not grow with the number of parameters."""
+        if X2 is None:
+            return super().__call__(X1)
+        squares = (X1 * X1).sum(axis=1)[:, None] + (X2 * X2).sum(axis=1)[None]
+        return self._of(squares - 2 * X1 @ X2.T)
+
+    def _of(self, squared: Any) -> Any:
+        apart = squared > float(jnp.finfo(squared.dtype).eps)
+        r = jnp.sqrt(5 * jnp.where(apart, squared, 1))
+        decay = jnp.where(apart, (1 + r + r * r / 3) * jnp.exp(-r), 1)
+        return self.amplitude * decay + _CONSTANT
+
+
+def embed(space: Space, x: Float[Array, "n d"]) -> Float[Array, "n p"]:
+    """Configurations as points of a Euclidean space; see `GaussianProcess`."""
+    at, columns = space.frame(np.dtype(x.dtype)).encode(x), []
+    for j, n_values in enumerate(_n_values(space)):
+        column = at.unit[:, j : j + 1]
+        if n_values:
+            chosen = (at.index[:, j : j + 1] == jnp.arange(n_values, dtype=np.int32)[None]).astype(x.dtype)
+            absent = at.regime[:, j : j + 1] == INACTIVE
+            # Two different categories have squared distance 2 (1 / sqrt 2)^2 = 1.
+            column = jnp.where(absent, 1 / n_values, chosen) / 2**0.5
+        columns.append(column.astype(x.dtype))
+    return jnp.concatenate(columns, axis=1)
+
+
+def _n_values(space: Space) -> list[int]:
+    """Number of categories of each parameter, 0 for a number."""
+    return [
+        max(domain.n_values or 0 for domain in domains) if isinstance(domains[0], Categorical) else 0
+        for domains in space.domains
+    ]
+
+
+def _axes(space: Space) -> np.ndarray:
+    """The parameter of each axis of `embed`."""
+    return np.repeat(np.arange(len(space)), np.maximum(_n_values(space), 1))
+
+
+def _process(values: Any, z: Any, used: Any, axes: np.ndarray) -> tuple[Any, Any]:
+    """The process of given logarithms of inverse lengths, amplitude and noise, and the scale of each axis."""
+    scale, kernel = jnp.exp(values[:-2])[axes], _Matern52(jnp.exp(2 * values[-2]))
+    jitter = _JITTER * float(jnp.finfo(z.dtype).eps)
+    noise = jnp.where(used, jnp.exp(2 * values[-1]) + jitter, _NO_INFORMATION)
+    return tinygp.GaussianProcess(kernel, z * scale[None], diag=noise), scale
+
+
+def _prior(settings: GaussianProcess, n_parameters: int, dtype: Any) -> tuple[Any, Any]:
+    """Means and standard deviations of the logarithms of inverse lengths, amplitude and noise."""
+    lengths = (-np.log(settings.length), settings.spread)
+    mean, spread = zip(*[lengths] * n_parameters, _AMPLITUDE, _NOISE, strict=True)
+    return jnp.array(mean, dtype), jnp.array(spread, dtype)
+
+
+def _left_out(process: Any, w: Any) -> tuple[Any, Any]:
+    """Mean error and variance of each row, given the others (Rasmussen and Williams 2006, Eq. 5.12)."""
+    lower = process.solver.scale_tril
+    inverse = solve_triangular(lower, jnp.eye(len(w), dtype=w.dtype), lower=True)
+    variance = 1 / (inverse * inverse).sum(axis=0)
+    return variance * (inverse.T @ (inverse @ w)), variance
+
+
+@partial(jax.jit, static_argnames=("settings", "space"))
+def _fit(settings: GaussianProcess, space: Space, x: Any, losses: Any) -> Posterior:
+    used = losses < jnp.inf
+    finite = used & (losses > -jnp.inf)
+    best = jnp.where(finite.any(), jnp.min(jnp.where(finite, losses, jnp.inf), initial=jnp.inf), 0)
+    losses = jnp.where(used, jnp.maximum(losses, best), best)
+    n_used = jnp.maximum(used.sum(), 1).astype(losses.dtype)
+    # Where half of the rows are tied with the best, the scale is the mean distance.
+    middle = jnp.nanmedian(jnp.where(used, losses, jnp.nan)) - best
+    scale = jnp.where(middle > 0, middle, (losses - best).sum() / n_used)
+    z, axes = embed(space, x), _axes(space)
+    dtype = z.dtype
+    prior, prior_spread = _prior(settings, len(space), dtype)
+    # Short and long lengths, with much and little noise.
+    starts = prior[None] + jnp.array([[0.5] * len(space) + [0, 0.7], [-0.5] * len(space) + [0, -0.7]], dtype)
+
+    def warped(offset: Any) -> tuple[Any, Any]:
+        by = jnp.maximum(offset * scale, float(jnp.finfo(dtype).tiny))
+        w = jnp.log(losses - best + by)
+        mean = jnp.where(used, w, 0).sum() / n_used
+        variance = (jnp.where(used, w - mean, 0) ** 2).sum() / n_used
+        spread = jnp.where(variance > 0, jnp.sqrt(jnp.where(variance > 0, variance, 1)), 1)
+        return jnp.where(used, (w - mean) / spread, 0), jnp.stack([best, by, mean, spread])
+
+    def negative_log_posterior(values: Any, w: Any) -> Any:
+        process, _ = _process(values, z, used, axes)
+        return (((values - prior) / prior_spread) ** 2).sum() / 2 - process.log_probability(w)
+
+    def fitted(offset: Any) -> tuple[Any, ...]:
+        w, warp = warped(offset)
+        modes, heights = jax.vmap(lambda at: _minimise(partial(negative_log_posterior, w=w), at))(starts)
+        mode = modes[jnp.nanargmin(heights)]
+        error, variance = _left_out(_process(mode, z, used, axes)[0], w)
+        log_slope = -jnp.log(losses - best + warp[1]) - jnp.log(warp[3])
+        log_density = log_slope - error**2 / variance / 2 - jnp.log(variance) / 2
+        quality = 1 - jnp.where(used, error**2, 0).sum() / n_used
+        return jnp.where(used, log_density, 0).sum(), w, warp, mode, quality
+
+    offsets = jnp.array(settings.offsets, dtype)
+    log_density, *fits = jax.lax.map(fitted, offsets)
+    w, warp, mode, quality = (a[jnp.nanargmax(log_density)] for a in fits)
+    slope = jax.grad(partial(negative_log_posterior, w=w))
+    # Differences of slopes take half the time to compile of second derivatives.
+    step = float(jnp.finfo(dtype).eps) ** (1 / 3)
+    steps = step * jnp.eye(len(mode), dtype=dtype)
+    curvature = jax.lax.map(lambda by: (slope(mode + by) - slope(mode - by)) / (2 * step), steps)
+    of_axis, axis = jnp.linalg.eigh((curvature + curvature.T) / 2)
+    # No direction is less certain than under a prior that is half as wide again.
+    of_axis = jnp.maximum(of_axis, (1.5 * prior_spread.max()) ** -2)
+    return Posterior(z, w, used, mode, axis / jnp.sqrt(of_axis)[None], warp, quality, space)
+
+
+def _minimise(function: Any, start: Any, n_steps: int = 80) -> tuple[Any, Any]:
+    """A local minimum and its height, by BFGS with steps that halve until the function falls.
+
+    Every step evaluates the function once, in one place, so that little is compiled.
+    """
+    value_and_grad = jax.value_and_grad(function)
+    identity = jnp.eye(len(start), dtype=start.dtype)
+
+    def step(carry: Any) -> Any:
+        at, height, slope, inverse, length, i = carry
+        direction = -inverse @ slope
+        # No step is longer than one half in any direction.
+        moved = length * direction / jnp.maximum(2 * jnp.abs(direction).max(), 1)
+        new_height, new_slope = value_and_grad(at + moved)
+        fell = new_height <= height + 1e-4 * (moved @ slope)
+        change = new_slope - slope
+        product = moved @ change
+        rho = 1 / jnp.where(product > 0, product, 1)
+        left = identity - rho * jnp.outer(moved, change)
+        updated = left @ inverse @ left.T + rho * jnp.outer(moved, moved)
+        accepted = at + moved, new_height, new_slope, jnp.where(product > 0, updated, inverse), 1.0, i + 1
+        refused = at, height, slope, inverse, length / 2, i + 1
+        return jax.tree.map(partial(jnp.where, fell), accepted, refused)
+
+    def goes_on(carry: Any) -> Any:
+        _, _, slope, _, length, i = carry
+        return (i == 0) | (jnp.abs(slope).max() > 1e-2) & (length > 1e-3) & (i < n_steps)
+
+    # The first step goes nowhere: it evaluates the start, which is accepted.
+    nothing = jnp.zeros_like(start)
+    first = start, jnp.asarray(jnp.inf, start.dtype), nothing, identity, jnp.ones((), start.dtype), 0
+    at, height, *_ = jax.lax.while_loop(goes_on, step, first)
+    return at, height
+
+
+def _unwarped(warp: Any, w: Any) -> Any:
+    """Losses of warped losses."""
+    best, offset, mean, spread = warp
+    return best + jnp.exp(mean + spread * w) - offset
+
+
+@partial(jax.jit, static_argnames="quantiles")
+def _predict(self: Posterior, x: Any, quantiles: tuple[float, ...]) -> Any:
+    process, scale = _process(self.mode, self.z, self.used, _axes(self.space))
+    at, jitter = embed(self.space, x) * scale[None], _JITTER * float(jnp.finfo(x.dtype).eps)
+    given = process.condition(self.w, at, diag=jitter).gp
+    deviation = jnp.sqrt(jnp.maximum(jnp.diag(given.covariance) - jitter, 0))
+    normal = jax.scipy.stats.norm.ppf(jnp.array(quantiles, deviation.dtype))
+    return _unwarped(self.warp, given.loc[None] + normal[:, None] * deviation[None])
+
+
+@partial(jax.jit, static_argnames="n")
+def _draws(self: Posterior, x: Any, key: Any, n: int) -> Any:
+    z = embed(self.space, x)
+    return jax.lax.map(lambda draw: draw.losses(z), self.functions(key, n))
+
+
+@partial(jax.jit, static_argnames=("n", "n_features"))
+def _functions(self: Posterior, key: Any, n: int, n_features: int) -> Draw:
+    dtype, n_rows = self.z.dtype, len(self.z)
+
+    def draw(key: Any) -> Draw:
+        of_values, of_waves, of_lengths, of_phases, of_prior, of_noise = jax.random.split(key, 6)
+        values = self.mode + self.spread @ jax.random.normal(of_values, self.mode.shape, dtype)
+        process, scale = _process(values, self.z, self.used, _axes(self.space))
+        # The spectral density of the Matern 5/2 kernel is Student's t with 5 degrees of freedom.
+        normal = jax.random.normal(of_waves, (n_features, self.z.shape[1]), dtype)
+        waves = normal * jnp.sqrt(5 / jax.random.chisquare(of_lengths, 5, (n_features, 1), dtype))
+        prior = Draw(
+            scale=scale,
+            z=self.z * scale[None],
+            waves=waves,
+            phases=jax.random.uniform(of_phases, (n_features,), dtype, 0, 2 * np.pi),
+            weights=jax.random.normal(of_prior, (n_features,), dtype),
+            constant=jax.random.normal(jax.random.fold_in(of_prior, 1), (), dtype),
+            amplitude=jnp.exp(values[-2]),
+            correction=jnp.zeros(n_rows, dtype),
+            warp=self.warp,
+            space=self.space,
+        )
+        noise = jax.random.normal(of_noise, (n_rows,), dtype) * jnp.sqrt(process.noise.diagonal())
+        gap = jnp.where(self.used, self.w - prior.prior(prior.z) - noise, 0)
+        half = process.solver.solve_triangular(gap)
+        return eqx.tree_at(
+            lambda d: d.correction, prior, process.solver.solve_triangular(half, transpose=True)
+        )
+
+    return jax.lax.map(draw, jax.random.split(key, n))
