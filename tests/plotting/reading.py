@@ -15,14 +15,15 @@ def written(ax: Axes) -> str:
 
 def below(ax: Axes) -> list[str]:
     """Words of the key below the Axes: the sentence, on one line, then those beside the marks."""
-    areas = [area for own in legends(ax)[:1] for area in own.findobj(TextArea)]
+    keys = [own for own in legends(ax) if own._get_loc() == Legend.codes["upper center"]]
+    areas = [area for own in keys for area in own.findobj(TextArea)]
     words = [" ".join(area.get_text().split()) for area in areas]
     return [text for text in words if text]
 
 
 def names_of_lines(ax: Axes) -> list[str]:
     """Names to the right of the Axes, from the top down."""
-    return [text.get_text() for text in legends(ax)[-1].get_texts()]
+    return [text.get_text() for text in legends(ax)[0].get_texts()]
 
 
 def in_legend(ax: Axes) -> list[str]:
@@ -31,7 +32,7 @@ def in_legend(ax: Axes) -> list[str]:
 
 
 def legends(ax: Axes) -> list[Legend]:
-    """The key below the Axes, and the names of lines beside them."""
+    """The names of lines beside the Axes, and the key below them."""
     return ax.findobj(Legend)
 
 
