@@ -81,7 +81,7 @@ def convergence(
     ax.set(xlabel="evaluations", ylabel=value + " (0: lower edge)" * (log and 0 in drawn) + spread)
     ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     _axes.tidy(ax)
-    looks, late, entries = {name: choose_look(i) for i, name in enumerate(runs)}, False, []
+    looks, late, entries = {name: choose_look(i) | {"label": name} for i, name in enumerate(runs)}, False, []
     # Names stand in the order of the ends of lines.
     for name in sorted(lines, key=lambda name: -lines[name][1, -1] if lines[name].size else -np.inf):
         n, never = len(runs[name].losses), int((~_find_feasible(runs[name]).any(axis=-1)).sum())
@@ -100,7 +100,7 @@ def convergence(
 def _name_runs(name: str, remark: str, look: Look) -> list[Artist]:
     """The entry of a key for the runs of one sampler, with a remark; [] if there is nothing to say."""
     words = ": ".join(filter(None, (name, remark)))
-    return [_axes.make_handle(linewidth=2.0, label=words, **look)] if words else []
+    return [_axes.make_handle(linewidth=2.0, **look | {"label": words})] if words else []
 
 
 def _find_feasible(trace: Trace) -> np.ndarray:
