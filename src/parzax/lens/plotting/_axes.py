@@ -1,5 +1,6 @@
 """Axes to draw on: new ones, panels, scales; notes, maps with a colour bar, ribbons, legends."""
 
+import math
 import textwrap
 from collections.abc import Sequence
 from typing import Any
@@ -150,8 +151,9 @@ def add_key(ax: Axes, handles: Sequence[Artist], *sentences: str) -> None:
     place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "bbox_transform": ax.transAxes + shift}
     look = {"fontsize": "small", "title_fontsize": "small", "handletextpad": 0.5, "columnspacing": 1.2}
     # A mark is as wide as six characters.
-    longest = max((len(str(handle.get_label())) + 6 for handle in handles), default=1)
-    n_columns = max(int(get_size(ax)[0] / (CHARACTER * longest)), 1)
+    n_characters = sum(len(str(handle.get_label())) + 6 for handle in handles)
+    n_rows = max(math.ceil(n_characters * CHARACTER / get_size(ax)[0]), 1)
+    n_columns = max(math.ceil(len(handles) / n_rows), 1)
     title = wrap_text(ax, ";  ".join(filter(None, sentences)))
     legend = add_legend(ax, handles, title=title, ncols=n_columns, **place, **look)
     legend.get_title().set_color(GREY)
