@@ -77,8 +77,8 @@ def test_options_are_checked():
     obs = px.Observations.from_arrays(px.Space({"x": px.Float(0, 1)}), [[0.1], [0.9]], [0, 1])
     for options, name in (
         ({"grid": 5}, "grid must be a parzax.Grid"),
-        ({"divergence": 5}, "divergence must be such as parzax.divergence"),
-        ({"divergence": Explained}, "divergence must be such as parzax.divergence"),
+        ({"divergence": 5}, "divergence must be one of parzax.divergence, such as"),
+        ({"divergence": Explained}, "divergence must be one of parzax.divergence, such as"),
     ):
         with pytest.raises(TypeError, match=name):
             px.cond_ped_anova(obs, **options)

@@ -219,7 +219,11 @@ def _not_renormalised():
 
 
 def _patched_cells(monkeypatch, axis, problem, index_at):
-    monkeypatch.setattr(axis, "index_at", index_at)
+    def at(axis, unit):
+        index = index_at(axis, unit)
+        return axis.place(unit, index), index
+
+    monkeypatch.setattr(axis, "at", at)
     return _discrete_excess(_discrete_draws(_key(7), *problem, np.float32), problem)
 
 

@@ -124,9 +124,9 @@ def cond_ped_anova(
     >>> result.importance.shape, bool((result.importance[:, 0] > 0.9).all())
     ((2, 2), True)
     """
+    log = encode_ranked(obs, levels, region, objective, rows, grid, ties, jittered=n_resamples != 0)
     method = Method(divergence, grid, reference)
     how = checked_how(*method.how)
-    log = encode_ranked(obs, levels, region, objective, rows, method.grid, ties, jittered=n_resamples != 0)
     numbers = resolve_counts(n_resamples, n_shuffles, log.encoded.codes.shape[1])
     _checks.one_of("resampling", resampling, tuple(METHODS))
     key = checked_key(key) if any(numbers) else None
