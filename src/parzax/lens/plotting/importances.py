@@ -21,7 +21,6 @@ from parzax.status import OF_LEVELS, Status
 _UNSURE = "0.75"  # grey of bars and of pieces of a line that are not above chance
 _NEVER_SURE = "0.5"  # grey of the name of a line that never is above chance
 _THICKEST = 22.0  # largest thickness of a bar, in points
-_MOST_REGIMES = 6  # with more regimes than this, the parts of the smallest are added
 _CAPTION = 64  # largest number of characters in the caption above a bar
 _FEW_LEVELS = 12  # up to this many levels are marked one by one
 _QUANTITIES = {
@@ -104,14 +103,11 @@ def regimes(
     for name in sorted(chosen, key=ranking.index):
         j, domains = result.names.index(name), result.space[name]
         colour = looks[name]["color"] if result.above[index, j] else _UNSURE
-        by_size = np.argsort(-shares[:, j, : len(domains)].mean(axis=0), kind="stable").tolist()
-        groups, rest = [[i] for i in sorted(by_size[:_MOST_REGIMES])], by_size[_MOST_REGIMES:]
-        labels = [(short[name], remarks[j]), *[("", "")] * len(by_size)]
-        for group, (label, remark) in zip([*groups, *[rest] * bool(rest)], labels, strict=False):
-            mean, error = mean_and_error(shares[:, j, group].sum(axis=1), counts)
-            words = f"{len(rest)} smaller ones" if group is rest else regime_text(domains[group[0]])
-            caption = _arguments.shorten_name(words, _CAPTION)
+        for i, domain in enumerate(domains):
+            mean, error = mean_and_error(shares[:, j, i], counts)
             ends = np.array([mean, mean - error, mean + error])
+            label, remark = ("", "") if i else (short[name], remarks[j])
+            caption = _arguments.shorten_name(regime_text(domain), _CAPTION)
             bars.append(_Bar(label, ends, colour, remark, caption))
     return _draw_bars(ax, result, index, bars, ", by regime")
 
