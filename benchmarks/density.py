@@ -5,7 +5,7 @@ difference between the two results (log densities). One core, interleaved, one p
 built beforehand on both sides: ours by `ParzenEstimator.fit`, Optuna's by its constructor, SciPy's
 ``gaussian_kde`` likewise. "fit and log_prob" rows build ours anew in every call.
 
-The bound is what a core needs for the same matrix product, powers of two and weighted sums, and nothing else.
+The bound is what a core needs for the same matrix product, exponentials and weighted sums, and nothing else.
 """
 
 from benchmarks import timing  # isort: skip  (pins the core before JAX is loaded)
@@ -26,14 +26,13 @@ from optuna.samplers._tpe.parzen_estimator import _ParzenEstimator, _ParzenEstim
 import parzax as px
 from benchmarks import command
 from benchmarks.rows import Row
-from parzax._numerics.logsumexp import power_of_two
 from parzax.density import Mixture
 from parzax.density.basis import Basis
 from parzax.space import Points, Space
 
 N_KERNELS, D = 1000, 10
 GOALS = {24: 20.0, 1000: 150.0, 100_000: 400.0}
-# Nobody asked for one on mixed spaces.
+# On mixed spaces both sides compute the masses of discrete values in the call that is timed.
 MIXED_GOAL = 10.0
 # Our calls per round: the first of them finds the caches full of the peer's numbers.
 INNER = {24: 50, 1000: 10, 100_000: 1}
@@ -59,8 +58,8 @@ def waited(basis: Basis, mixture: Mixture, at: Points) -> jax.Array:
 
 @jax.jit
 def exponentials(ratio: jax.Array, weight: jax.Array) -> jax.Array:
-    """Powers of two, the fastest exponentials that we know, and a weighted sum: one part of the bound."""
-    return jnp.matmul(power_of_two(ratio), weight, precision="highest")
+    """Exponentials and a weighted sum: one part of the bound."""
+    return jnp.matmul(jnp.exp(ratio), weight, precision="highest")
 
 
 @jax.jit

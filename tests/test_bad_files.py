@@ -176,7 +176,7 @@ ARGUMENTS = [
         )
     ),
     (["importance", "good.csv", "--filter", "x > 5"], "no row of the table is left (30 filter)"),
-    (["importance", "good.npz", *NPZ, "--filter", "x > 5"], "no row is left"),
+    (["importance", "good.npz", *NPZ, "--filter", "x > 5"], "--filter does not go with an npz file"),
     *((["importance", "good.csv", "--space", name], f"--space '{name}'") for name in SPACES.split()),
     (["importance", "good.csv", "--json", "none/o.json"], "no folder 'none'"),
     (["importance", "good.csv", "--json", "good.npz/o.json"], "no folder 'good.npz'"),
@@ -184,7 +184,6 @@ ARGUMENTS = [
     (["importance", "good.csv", "--csv", "good.csv"], "is the log itself"),
     (["importance", "good.csv", "--csv", "o", "--json", "o"], "name the same file"),
     (["importance", "good.csv", "--plot", "o.exe"], "must end in"),
-    (["importance", "good.csv", "--npz", "o.json"], "must end in .npz"),
     (["importance", "good.csv", *QUICK, "--json", "o.json", "--csv", "/proc/o.csv"], "'/proc"),
     (["demo", "--seeds", "0"], "above 0"),
     (["demo", "--n", "many"], "above 0"),

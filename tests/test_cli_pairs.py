@@ -117,16 +117,10 @@ def test_two_studies_of_one_file(capsys):
     for seed, name in enumerate("ab"):
         study = optuna.create_study(storage="sqlite:///s.db", study_name=name)
         values = np.random.default_rng(seed).uniform(size=(60, 2)).tolist()
-        study.add_trials(
-            [
-                optuna.trial.create_trial(
-                    params=dict(zip(distributions, row, strict=True)),
-                    distributions=distributions,
-                    value=row[seed],
-                )
-                for row in values
-            ]
-        )
+        for row in values:
+            params = dict(zip(distributions, row, strict=True))
+            create = optuna.trial.create_trial
+            study.add_trial(create(params=params, distributions=distributions, value=row[seed]))
     quick = ["--level", "0.3", "--resamples", "0"]
     status, out, err = run(capsys, "compare", "s.db", "s.db", "--study", "a", "b", *quick)
     assert (status, err) == (0, "")
@@ -198,7 +192,7 @@ def test_unwritable_outputs_are_found_before_the_work(capsys, monkeypatch, tmp_p
     def read(*_):
         raise AssertionError("the log is read")
 
-    for name in ("read_log", "read_logs", "count_log"):
+    for name in ("read_log", "read_logs", "analyse_large"):
         monkeypatch.setattr(commands, name, read)
     ending = {"--json": "json", "--plot": "png", "-o": "html", "--csv": "csv"}[line.split()[-1]]
     status, _, err = run(capsys, *line.split(), f"{'x' * 300}.{ending}")
@@ -213,7 +207,7 @@ def test_unwritable_outputs_are_found_before_the_work(capsys, monkeypatch, tmp_p
 def test_a_page_that_cannot_be_written_is_refused_before_the_work(monkeypatch, tmp_path):
     # Catches the same in Python.
     obs = px.Observations.from_dataframe("a.csv", "loss", directions="minimize", warn=False)
-    monkeypatch.setattr(import_module("parzax.lens.page.report"), "compute_result", None)
+    monkeypatch.setattr(import_module("parzax.lens.page.report"), "_compute_result", None)
     with pytest.raises(ValueError, match="path: cannot write"):
         px.report(obs, tmp_path)
     monkeypatch.setattr(tempfile, "TemporaryFile", refuse_to_make_files)

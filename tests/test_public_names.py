@@ -75,11 +75,10 @@ PACKAGES = {
         "SourceRows",
         "Stacking",
         "task_kernel",
-        "total_variation",
     },
     "papers": {"c_tpe", "meta_learn_tpe", "mo_tpe", "naive_c_tpe", "authors_meta_learn_tpe", "tpe"},
     "pareto": {
-        *("attainment_surface", "crowding_distance", "front_status", "hypervolume"),
+        *("crowding_distance", "front_status", "hypervolume"),
         *("non_domination_rank", "greedy_hypervolume_order", "AbstractTies", "Crowding", "Hypervolume"),
     },
     "results": {"Comparison", "ImportanceResult", "InteractionResult"},

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum
+from functools import partial
 from importlib import import_module
 from types import FrameType
 from typing import Any, Literal, NoReturn
@@ -46,6 +47,10 @@ def real_number(
     if number > most:
         raise ValueError(f"{name} must be at most {most:g}, got {value!r}.")
     return number
+
+
+# Return a value as a float in (0, 1], or raise.
+quantile = partial(real_number, above=0.0, most=1.0)
 
 
 def convert_fields(settings: Any, check: Callable[..., Any], *names: str, **limits: Any) -> None:
@@ -308,14 +313,6 @@ def vectors(**arrays: Any) -> None:
         given = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
         given = f"got shapes {given}; use jax.vmap for a batch"
         raise ValueError(f"{' and '.join(arrays)} must be vectors of one length, {given}.")
-
-
-def quantile(name: str, value: Any) -> float:
-    """Return ``value`` as a float in (0, 1], or raise."""
-    number = real_number(name, value)
-    if not 0.0 < number <= 1.0:
-        raise ValueError(f"{name} must lie in (0, 1], got {value!r}.")
-    return number
 
 
 def find_first(bad: np.ndarray) -> tuple[Any, ...]:

@@ -1,7 +1,7 @@
 """Acquisition functions of the TPE family, computed from log densities.
 
-A sampler takes an `AbstractAcquisition`: `Ratio` (TPE), `Relative` (c-TPE) or `Naive` (the ablation of
-c-TPE). The same formulas are array functions: `log_ratio`; `constrained_score`, whose factors are
+A sampler takes an `AbstractAcquisition`: `Relative` (TPE's score; under constraints c-TPE's) or `Naive` (the
+ablation of c-TPE). The same formulas are array functions: `log_ratio`; `constrained_score`, whose factors are
 `log_relative_ratio`; `naive_product`.
 """
 
@@ -36,14 +36,6 @@ class AbstractAcquisition(eqx.Module):
         Returns:
             (j,) scores; -inf for a candidate that must not be chosen.
         """
-
-
-@final
-class Ratio(AbstractAcquisition):
-    """The log of r(x) = l(x) / g(x) for the objective; constraints are ignored."""
-
-    def __call__(self, below: GroupLogs, above: GroupLogs, gamma: Shares) -> Scores:
-        return log_ratio(below[0], above[0])
 
 
 @final

@@ -311,12 +311,12 @@ REFUSED = {
     "given nothing": (lambda: estimator().conditional({}), "at least one parameter"),
     "given a stranger": (lambda: estimator().conditional({"z": 1}), "no parameter 'z'"),
     "given an unknown choice": (lambda: estimator().conditional({"kind": "d"}), "not one of its choices"),
-    "given category 1.5": (lambda: estimator().conditional({"kind": 1.5}), "outside its domain"),
-    "given a value outside": (lambda: estimator().conditional({"x": 3.0}), "outside its domain"),
+    "given category 1.5": (lambda: estimator().conditional({"kind": 1.5}), "'kind'.* is outside"),
+    "given a value outside": (lambda: estimator().conditional({"x": 3.0}), "'x'.* is outside"),
     "given NaN for an active parameter": (lambda: estimator().conditional({"x": nan}), "missing"),
     "given a value of an inactive parameter": (
         lambda: estimator().conditional({"kind": "c", "y": 1.5}),
-        "make it inactive",
+        "'y'.* the parameter is inactive",
     ),
     "given a child without its parent": (lambda: estimator().conditional({"y": 1.5}), "kind must be too"),
     "given everything": (

@@ -121,7 +121,7 @@ def _linear_axis():
     case = CASES["log"]
     pe = case.fit()
     axis = case.true_law(pe).axes[0, 0]
-    unit = axis.unit(np.asarray(sample(pe, key(4)), float))
+    unit = axis.place(x := np.asarray(sample(pe, key(4)), float), axis.index(x))
     return case, pe, axis.low + unit * (axis.high - axis.low)
 
 

@@ -322,13 +322,6 @@ class TestWhatIsShown:
         )
         assert line.count("(100 rows)") == line.count("(50 rows)") == 2
 
-    def test_a_file_holds_the_pools(self, tmp_path):
-        _shown().save(tmp_path / "r.npz")
-        again = px.ImportanceResult.load(tmp_path / "r.npz")
-        assert again.facts == _shown().facts
-        assert again.method == _shown().method
-        np.testing.assert_array_equal(again.density("x")[0].target, _shown().density("x")[0].target)
-
     def test_picture_of_values(self):
         from parzax.lens import plotting
 

@@ -50,10 +50,11 @@ def test_samples_are_the_shells(method, double):
         px.Observations.from_arrays(MIXED, *log_without_ties()),
         {"grid": COARSE, "divergence": PEARSON},
     )
-    how |= {"n_resamples": 70, "n_shuffles": 0, "key": KEY, "resampling": method}
-    sampled = px.cond_ped_anova(obs, LEVELS, **how).uncertainty.sampled
     found, fewer = samples(method, 70), samples(method, 5)
-    np.testing.assert_allclose(found.variance, sampled, rtol=1e-11, atol=1e-14)
+    if method == "half-sampling":
+        how |= {"n_resamples": 70, "n_shuffles": 0, "key": KEY}
+        sampled = px.cond_ped_anova(obs, LEVELS, **how).uncertainty.sampled
+        np.testing.assert_allclose(found.variance, sampled, rtol=1e-11, atol=1e-14)
     np.testing.assert_allclose(found.variance[:5], fewer.variance, rtol=1e-11, atol=1e-14)
     host = px.importance.resample(KEY, obs.encode(LEVELS, grid=COARSE), 5, PEARSON, method=method)
     assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(host))

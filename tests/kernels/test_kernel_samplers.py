@@ -142,7 +142,8 @@ def test_truncated_normals(x64, case):
 
 def _discrete_draws(key, domain, centre, scale, dtype) -> np.ndarray:
     """Numbers of the values whose cells hold the places."""
-    place = domain.axis.unit(np.asarray([float(centre)]))
+    x = np.asarray([float(centre)])
+    place = domain.axis.place(x, domain.axis.index(x))
     size = jnp.int32(domain.n_values)
     drawn = draws_of(key, TruncatedNormal, jnp.asarray(place[0], dtype), jnp.asarray(scale, dtype), size)
     frame = px.Space({"x": domain}).frame(np.dtype(dtype))

@@ -5,20 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import parzax as px
 from parzax import meta
 
-SPACE = px.Space({"c": px.Categorical(["a", "b"])})
-KEY, LOGS, NONE = jax.random.key(0), np.zeros(4), np.zeros((3, 0))
-
-
-def fitted(code: int = 0) -> px.ParzenEstimator:
-    return px.ParzenEstimator.fit(SPACE, np.array([[code]]))
-
-
-def batch() -> px.ParzenEstimator:
-    return jax.tree.map(lambda a: a[None], fitted())
-
+LOGS, NONE = np.zeros(4), np.zeros((3, 0))
 
 REFUSED = {
     "quantile of 0": (lambda: meta.overlap_similarity(LOGS, LOGS, 0.0), ValueError, "^quantile.*0.0"),
@@ -35,12 +24,6 @@ REFUSED = {
     "similarity below 0": (lambda: meta.task_kernel(np.array([-0.1])), ValueError, "^similarities.*-0.1"),
     "similarity of NaN": (lambda: meta.task_kernel(jnp.array([np.nan])), ValueError, "^similarities.*nan"),
     "one similarity": (lambda: meta.task_kernel(0.5), ValueError, "^similarities.*axis"),
-    "a number as p": (lambda: meta.total_variation(KEY, 1, fitted()), TypeError, "^p must be.*got 1"),
-    "an array as q": (lambda: meta.total_variation(KEY, fitted(), LOGS), TypeError, "^q must be.*ndarray"),
-    "a batch": (lambda: meta.total_variation(KEY, fitted(), batch()), ValueError, r"^q.*\(1,\).*vmap"),
-    "a number as key": (lambda: meta.total_variation(0, fitted(), fitted()), TypeError, "^key must be"),
-    "keys": (lambda: meta.total_variation(jax.random.split(KEY), 0, 0), ValueError, "^key must be one key"),
-    "one sample": (lambda: meta.total_variation(KEY, fitted(), fitted(), 1), ValueError, "^n_samples"),
 }  # fmt: skip
 
 

@@ -47,7 +47,7 @@ REFUSED = {
     "another estimate": ([GOOD], {"estimate": "exact"}, ValueError, "^estimate must be.*exact"),
     "one sample": ([GOOD], {"n_samples": 1}, ValueError, "^n_samples must.*1"),
     "no candidates": ([GOOD], {"max_candidates": 0}, ValueError, "^max_candidates must.*0"),
-    "equal names": ({1: GOOD, "1": GOOD}, {}, ValueError, "^sources: two tasks have the name '1'"),
+    "equal names": ({1: GOOD, "1": GOOD}, {}, ValueError, "^sources: two of the tasks .*same name"),
     "an unknown option": ([GOOD], {"quantile": 0.1}, TypeError, "quantile"),
     "a number as gamma": ([GOOD], {"gamma": 0.1}, TypeError, "gamma"),
 }  # fmt: skip

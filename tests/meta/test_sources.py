@@ -13,7 +13,7 @@ from reference import pareto
 from samplers.tables import SPACE_OF, Table, table, told
 
 import parzax as px
-from parzax.meta.sources import best, named_sources, place, source_rows, split_rows
+from parzax.meta.sources import Tasks, best, named_sources, place, source_rows
 from parzax.pareto import non_domination_rank
 from parzax.split.state import resolved
 
@@ -132,7 +132,7 @@ def test_what_float32_does_not_hold():
 
 def states(rows) -> px.samplers.State:
     """Of tasks, whatever their groups are."""
-    return split_rows(rows, px.split.Split(px.gamma.Linear(0.1)))[0]
+    return Tasks.of(rows, px.split.Split(px.gamma.Linear(0.1))).states
 
 
 # --- ranks -------------------------------------------------------------------------------------

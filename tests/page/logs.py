@@ -64,7 +64,6 @@ class FakeUncertainty:
     mean: np.ndarray
     n_resamples: int = 100
     n_shuffles: int = 999
-    method: str = "half-sampling"
     level: float = 0.9
 
     def __post_init__(self) -> None:
@@ -79,9 +78,6 @@ class FakeUncertainty:
 
     def rows_needed(self) -> np.ndarray:
         return np.linspace(500, 900, self.margin.size).reshape(self.margin.shape)
-
-    def any_above_chance(self, level: int, parameters: np.ndarray) -> np.ndarray:
-        return self.above_chance[level][parameters].any(axis=-1)
 
     def top(self, r: int = 1) -> np.ndarray:
         assert r in (1, 3)

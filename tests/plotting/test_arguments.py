@@ -8,7 +8,7 @@ import parzax as px
 from parzax.lens import plotting
 from parzax.lens.plotting import _arguments
 from parzax.lens.plotting._arguments import PALETTE, choose_looks, find_level
-from parzax.lens.results import phrases
+from parzax.lens.results.result import regime_text
 from parzax.space import Between, Categorical, Float, In, Int, Ordinal, Recorded, Varying
 
 OF_RESULTS = [plotting.importance_sweep, plotting.importance_bars, plotting.regimes]
@@ -116,7 +116,7 @@ def test_colours_are_kept_between_pictures(mixed):
 )
 def test_domains_in_words(domain, text):
     # Catches regimes whose condition is misread: < for >=, a lost parent, a number with twenty digits.
-    assert phrases.regime_text(domain) == text
+    assert regime_text(domain) == text
 
 
 def test_settings_in_words():

@@ -117,7 +117,7 @@ def test_nothing_to_draw_is_said(runs):
         ({"traces": trace(RUNS[..., 0])}, ValueError, "traces must have two objectives.*one has 1"),
         ({"levels": []}, ValueError, "levels must be a list"),
         ({"levels": 0.5}, ValueError, "levels must be a list"),
-        ({"levels": [0.0]}, ValueError, r"levels must lie in \(0, 1\]"),
+        ({"levels": [0.0]}, ValueError, "levels must be above 0, got 0.0"),
         ({"traces": trace(np.zeros((1, 2, 3)))}, ValueError, "one has 3"),
     ],
 )

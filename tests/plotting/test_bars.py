@@ -10,7 +10,7 @@ from matplotlib.text import Text
 
 import parzax as px
 from parzax.lens.plotting import importance_bars, importance_sweep, regimes
-from parzax.lens.results.phrases import value_text
+from parzax.lens.results.result import value_text
 from parzax.status import NOT_COMPARED, OF_LEVELS
 
 from .conftest import activation, analyse, mixed_observations, uniform, with_status

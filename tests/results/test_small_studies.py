@@ -13,7 +13,7 @@ from conftest import QUICK
 
 import parzax as px
 from parzax.lens.cli.writing import csv_writer, json_writer
-from parzax.lens.results.phrases import p_text, size_text
+from parzax.lens.results.result import p_text, size_text
 
 SPACE = px.Space({name: px.Float(0, 1) for name in ("a", "b", "c", "d")})
 

@@ -465,7 +465,6 @@ SETTINGS = {
     "n_startup -1": ({"n_startup": -1}, "n_startup"),
     "n_startup 1.5": ({"n_startup": 1.5}, "n_startup"),
     "n_candidates 0": ({"n_candidates": 0}, "n_candidates"),
-    "gradient_steps -1": ({"gradient_steps": -1}, "gradient_steps"),
     "epsilon 2": ({"epsilon": 2.0}, "epsilon"),
     "epsilon NaN": ({"epsilon": NAN}, "epsilon"),
     "prior_weight -1": ({"prior_weight": -1.0}, "prior_weight"),
@@ -508,12 +507,12 @@ def test_numpy_scalars_are_numbers():
     """Settings are the plain numbers that they print as, so that they stay hashable and compile once."""
     numpy_s = {
         "epsilon": np.float32(0.1), "top": np.array(0.8), "prior_weight": np.float64(2),
-        "n_startup": np.int64(4), "n_candidates": np.int32(8), "gradient_steps": np.uint8(1),
+        "n_startup": np.int64(4), "n_candidates": np.int32(8),
         "share_power": np.float32(2), "joint": np.True_, "every_minimum": np.True_, "repeats": np.False_,
     }  # fmt: skip
     plain = {
         "epsilon": 0.1, "top": 0.8, "prior_weight": 2.0, "n_startup": 4, "n_candidates": 8,
-        "gradient_steps": 1, "share_power": 2.0, "joint": True, "every_minimum": True, "repeats": False,
+        "share_power": 2.0, "joint": True, "every_minimum": True, "repeats": False,
     }  # fmt: skip
     rules = (px.gamma.Linear(np.float32(0.1)), px.gamma.Linear(0.1))
     found, wanted = (

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.settings import adjusted
 
 import parzax as px
-from parzax.samplers.candidates import draw_fillers, enumerate_points, enumerate_space, pick_apart
+from parzax.samplers.candidates import draw_fillers, enumerate_points, enumerate_space
 
 from .tables import empty, valid
 
@@ -108,36 +108,6 @@ def test_fillers_come_after_candidates():
     many = np.asarray(jax.jit(jax.vmap(lambda key: sampler.ask(key, state, 6)))(keys))
     np.testing.assert_array_equal(many[:, 0], one)
     assert [_count(x) for x in many] == [6] * 6
-
-
-@pytest.mark.slow
-def test_ends_that_meet_give_way_to_their_starts():
-    """By distance on every axis, other categories apart; the best ends come first."""
-    space = px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1), "k": px.Categorical(["a", "b"])})
-    start = jnp.array([[0.1, 0, 0], [0.2, 0, 0], [0.3, 0, 0], [0.4, 0, 0], [0.5, 0, 1]])
-    end = jnp.array([[0.7, 0.5, 0], [0.7005, 0.5, 0], [0.7, 0.502, 0], [0.7, 0.5, 0], [0.7, 0.5, 1]])
-    score = jnp.array([5.0, 4.0, 3.0, 6.0, 1.0])
-    basis = _basis(space)
-    low, high = basis.frame.encode(start), basis.frame.encode(end)
-    choose = jax.jit(lambda n: pick_apart(basis, low, high, score, n, 1e-3).unit, static_argnums=0)
-    # The fourth end is best, the first and the second are as good as there; the start of the first is better.
-    np.testing.assert_allclose(choose(5)[:, 0], [0.7, 0.7, 0.7, 0.1, 0.2], atol=1e-6)
-    np.testing.assert_allclose(choose(3)[:, 1], [0.5, 0.502, 0.5], atol=1e-6)
-
-
-@pytest.mark.slow
-def test_climbing_batches_differ():
-    """Candidates that climb to one optimum are no batch; the best of several climbs is as good as any."""
-    space = px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1)})
-    plain, sampler = px.tpe(space), adjusted(px.tpe, gradient_steps=50)(space)
-    x = np.array([[0.5, 0.5], *np.random.default_rng(0).uniform(0, 1, (15, 2))])
-    state = jax.jit(sampler.tell)(empty(sampler, 32), x, np.abs(x - 0.5).sum(axis=1))
-    for key in jax.random.split(jax.random.key(4), 3):
-        found = np.asarray(_ask(sampler, key, state, 6))
-        gap = np.abs(found[:, None] - found).max(axis=-1)
-        assert (gap[~np.eye(6, dtype=bool)] > 1e-4).all()
-        best, rival = (sampler.score_of(state, _ask(s, key, state, 1))[0] for s in (sampler, plain))
-        assert best >= rival - 1e-4
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.split.split import constraint_split, count_before
+from parzax.split.split import constraint_split, count_before, first_rows
 from parzax.split.state import first_equal
 
 SPLIT = jax.jit(lambda order, present, feasible, count: (
@@ -93,3 +93,14 @@ def test_first_equal(seed):
     assert len(set(wanted)) < sum(counted)
     found = jax.jit(first_equal)(tuple(map(jnp.asarray, arrays)), jnp.asarray(counted))
     np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("n_below", [0, 1, 5, 8])
+def test_first_rows(n_below):
+    """The mask may have fewer rows than the arrays."""
+    rng, n, size = np.random.default_rng(n_below), 20, 8
+    mask = np.zeros(n, bool)
+    mask[rng.choice(n, n_below, replace=False)] = True
+    index, present = jax.jit(first_rows, static_argnums=1)(mask, size)
+    assert np.array_equal(np.asarray(index)[present], np.flatnonzero(mask))
+    assert present.sum() == n_below

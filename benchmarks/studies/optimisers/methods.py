@@ -54,7 +54,6 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "merit": {"equal": None, "by rank": px.merits.ByRank()},
     "prior_weight": {"0.5": 0.5, "1": 1.0, "2": 2.0},
     "epsilon": {"0": 0.0, "0.1": 0.1},
-    "gradient_steps": {"0": 0, "10": 10},
     "repeats": {"yes": True, "no": False},
     # Under constraints alone.
     "share_power": {"1": 1.0, "2": 2.0, "3": 3.0, "4": 4.0},

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from parzax._numerics.tails import gaussian, hazard
+from parzax._numerics.tails import hazard
 
 Real = Float[Array, "..."]
 Where = Bool[Array, "..."]
@@ -52,28 +52,19 @@ def log_normal_mass(a: Real, b: Real) -> Real:
 @jax.custom_jvp
 def _log_normal_mass(a: Real, b: Real) -> Real:
     at = _described(a, b)
-    middle = at.low + 0.5 * at.width
-    # One logarithm serves the three formulas, and one exponential the upper end in two of them.
-    below, above = 1 / hazard(jnp.abs(at.low)), 1 / hazard(at.high)
-    decay = jnp.exp(jnp.where(at.tail, -at.width * middle, -0.5 * jnp.square(at.high)))
-    rest = jnp.where(at.tail, below, math.sqrt(2 * math.pi) - below * jnp.exp(-0.5 * jnp.square(at.low)))
-    narrow = at.width * _hermite_sum(middle, 0.5 * at.width)
-    reference = jnp.where(at.narrow, middle, jnp.where(at.tail, at.low, 0))
-    mass = jnp.log(jnp.where(at.narrow, narrow, rest - above * decay)) - _LOG_SQRT_2PI
-    return jnp.where(at.proper, mass - 0.5 * jnp.square(reference), jnp.where(a <= b, -jnp.inf, jnp.nan))
+    mass, reference, *_ = _relative_mass(at)
+    value = jnp.log(mass) - _LOG_SQRT_2PI - 0.5 * jnp.square(reference)
+    return jnp.where(at.proper, value, jnp.where(a <= b, -jnp.inf, jnp.nan))
 
 
 @_log_normal_mass.defjvp
 def _log_normal_mass_jvp(primals, tangents):
     (a, b), (da, db) = primals, tangents
     at = _described(a, b)
-    low_ratio, high_ratio = _end_ratios(at)
-    ratio_a = jnp.where(at.flip, high_ratio, low_ratio)
-    ratio_b = jnp.where(at.flip, low_ratio, high_ratio)
-    return (
-        _log_normal_mass(a, b),
-        jnp.where(at.proper, ratio_b, 0) * db - jnp.where(at.proper, ratio_a, 0) * da,
-    )
+    mass, _, at_low, at_high = _relative_mass(at)
+    slope_a = jnp.where(at.proper, jnp.where(at.flip, at_high, at_low) / mass, 0)
+    slope_b = jnp.where(at.proper, jnp.where(at.flip, at_low, at_high) / mass, 0)
+    return _log_normal_mass(a, b), slope_b * db - slope_a * da
 
 
 def _described(a: Real, b: Real) -> _Interval:
@@ -86,35 +77,30 @@ def _described(a: Real, b: Real) -> _Interval:
     return _Interval(proper, flip, narrow, ~narrow & (low >= 0), low, high, width)
 
 
-def _end_ratios(at: _Interval) -> tuple[Real, Real]:
-    """phi(a) and phi(b), divided by the mass.
+def _relative_mass(at: _Interval) -> tuple[Real, Real, Real, Real]:
+    """The mass divided by phi(r), the reference r, phi(low) / phi(r) and phi(high) / phi(r).
 
-    All three formulas are evaluated for every interval. A formula that is not selected gets harmless
-    operands, so that its derivatives are not NaN.
+    The reference is the midpoint of a narrow interval, the lower end of one in the tail, and 0 within an
+    interval. All three formulas are evaluated for every interval. A formula that is not selected gets
+    harmless operands, so that its derivatives are not NaN.
     """
-    narrow, tail, low, width = at.narrow, at.tail, at.low, at.width
-    finite_width = jnp.where(tail & (width < jnp.inf), width, 1)
+    narrow, tail = at.narrow, at.tail
+    bounded = tail & (at.width < jnp.inf)
+    width = jnp.where(bounded, at.width, 1)
     # Distances of the ends from 0, for both formulas. An interval that contains 0 is cut at 64, where its
     # density is 0; without the cut 0 * infinity would be NaN.
-    x_low = jnp.where(narrow, 1, jnp.where(tail, low, jnp.minimum(-low, 64)))
-    x_high = jnp.where(narrow, 2, jnp.where(tail, x_low + finite_width, jnp.minimum(at.high, 64)))
-    rates = hazard(x_low), hazard(x_high)
-    formulas = (
-        _narrow(jnp.where(narrow, low, 0), jnp.where(narrow, width, 0.25)),
-        _tail(x_low, *rates, finite_width, tail & (width < jnp.inf)),
-        _straddling(x_low, x_high, *rates),
-    )
-    low_ratio, high_ratio = (
-        jnp.where(narrow, n, jnp.where(tail, t, s)) for n, t, s in zip(*formulas, strict=True)
-    )
-    return low_ratio, high_ratio
-
-
-def _narrow(low: Real, width: Real) -> tuple[Real, Real]:
-    h = 0.5 * width
-    m = low + h
-    mass = width * _hermite_sum(m, h)
-    return jnp.exp(h * (m - 0.5 * h)) / mass, jnp.exp(-h * (m + 0.5 * h)) / mass
+    low = jnp.where(narrow, 1, jnp.where(tail, at.low, jnp.minimum(-at.low, 64)))
+    high = jnp.where(narrow, 2, jnp.where(tail, low + width, jnp.minimum(at.high, 64)))
+    h = jnp.where(narrow, 0.5 * at.width, 0.125)
+    m = jnp.where(narrow, at.low, 0) + h
+    at_low = jnp.where(narrow, h * (m - 0.5 * h), jnp.where(tail, 0, -0.5 * jnp.square(low)))
+    beyond = jnp.where(tail, -width * (low + 0.5 * width), -0.5 * jnp.square(high))
+    at_low, at_high = jnp.exp(at_low), jnp.exp(jnp.where(narrow, -h * (m + 0.5 * h), beyond))
+    at_high = jnp.where(tail & ~bounded, 0, at_high)
+    below, above = 1 / hazard(low), 1 / hazard(high)
+    mass = jnp.where(tail, below, math.sqrt(2 * math.pi) - below * at_low) - above * at_high
+    mass = jnp.where(narrow, 2 * h * _hermite_sum(m, h), mass)
+    return mass, jnp.where(narrow, m, jnp.where(tail, at.low, 0)), at_low, at_high
 
 
 def _hermite_sum(m: Real, h: Real) -> Real:
@@ -127,22 +113,9 @@ def _hermite_sum(m: Real, h: Real) -> Real:
     # The first omitted term is He_16 h^16/17! <= 2e-18, or He_12 h^12/13! <= 2e-11, for narrow intervals.
     for k in range(1, 8 if m.dtype == jnp.float64 else 6):
         previous, current = current, x * current - (2 * k - 1) * y * previous
-        total = total + current / math.factorial(2 * k + 1)
+        total = total + current * (1 / math.factorial(2 * k + 1))
         previous, current = current, x * current - 2 * k * y * previous
     return total
-
-
-def _tail(low: Real, rate_low: Real, rate_high: Real, width: Real, bounded: Where) -> tuple[Real, Real]:
-    # Q(high)/Q(low)
-    q = jnp.where(bounded, jnp.exp(-width * (low + 0.5 * width)) * (rate_low / rate_high), 0)
-    return rate_low / (1 - q), q * rate_high / (1 - q)
-
-
-def _straddling(low: Real, high: Real, rate_low: Real, rate_high: Real) -> tuple[Real, Real]:
-    """The interval [-low, high], which contains 0."""
-    low_density, high_density = (gaussian(x) * (2 * math.pi) ** -0.5 for x in (low, high))
-    inside = 1 - (low_density / rate_low + high_density / rate_high)
-    return low_density / inside, high_density / inside
 
 
 def log_unit_mass(loc: Real, scale: Real) -> Real:

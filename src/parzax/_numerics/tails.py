@@ -54,16 +54,3 @@ def unit_cell_tails(bandwidth: Float[Array, ""], n: int) -> Float[Array, " {n}"]
     """
     edges = jnp.arange(n, dtype=bandwidth.dtype) + 0.5
     return upper_tail(edges / bandwidth)
-
-
-def gaussian(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """exp(-x^2/2) for x >= 0, with an error of one or two ulps for every x.
-
-    In the plain formula rounding x^2/2 costs x^2/2 ulps: 85 ulps at x = 13. Here x = k/64 + r, (k/64)^2 is
-    exact, and the rest of the exponent is small. Below the smallest normal number (x > 13.1 in float32, 37.6
-    in float64) XLA flushes the result to 0.
-    """
-    x = jnp.minimum(x, 64)
-    grid = jnp.floor(64 * x) / 64
-    # expm1, because XLA would merge a product of two exponentials into one and round the sum of exponents.
-    return jnp.exp(-0.5 * jnp.square(grid)) * (1 + jnp.expm1(-0.5 * (x - grid) * (x + grid)))

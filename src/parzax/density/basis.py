@@ -205,14 +205,14 @@ def check_name(argument: str, name: Any, space: Space) -> None:
 
 
 def _evaluation(domain: Domain) -> tuple[Any, ...]:
-    """Key of regimes that are evaluated together: for large domains, bound and axis shape."""
+    """Key of regimes that are evaluated together: for large domains, size and axis shape.
+
+    Sizes are the exponents of 64, 256, 1024, ...; there are few of them, as each adds a part to the basis.
+    """
     n = domain.n_values
-    return (n is None,) if n is None or n <= _FEW_VALUES else (False, _most(n), axis_shape(domain.axis))
-
-
-def _most(n: int) -> int:
-    """The smallest of 64, 256, 1024, ... that is at least n; few bounds, as each adds a part to the basis."""
-    return 1 << 2 * -(-max((n - 1).bit_length(), 6) // 2)
+    if n is None or n <= _FEW_VALUES:
+        return (n is None,)
+    return False, -(-max((n - 1).bit_length(), 6) // 2), axis_shape(domain.axis)
 
 
 def _regimes(space: Space, slots: list[int], family: type[AbstractKernel], dtype: Any = None) -> Regimes:
@@ -222,7 +222,8 @@ def _regimes(space: Space, slots: list[int], family: type[AbstractKernel], dtype
     rows = [(*space.slots[s][:2], s, space.slots[s].domain.n_values or 0) for s in slots]
     parameter, regime, slot, n_values = np.array(rows, np.int32).reshape(-1, 4).T
     n = int(max(n_values))
-    most, cells, axis = n if n <= _FEW_VALUES else _most(n), None, None
+    # Powers of two, so that spaces with similar domains share their compiled programs.
+    most, cells, axis = n if n <= _FEW_VALUES else 1 << (n - 1).bit_length(), None, None
     axes: list[Any] = [space.slots[s].domain.axis for s in slots]
     if dtype is not None and n > _FEW_VALUES:
         axis = stack_axes(axes, dtype)

@@ -47,7 +47,8 @@ class ParzenEstimator:
 
     Build it with `fit`. It is a pytree: it works under jit, vmap and grad and as the carry of a scan. Methods
     hash and compare by the identity of the estimator, so ``jax.jit(pe.log_prob)`` works; the arrays of the
-    estimator are then constants of the program.
+    estimator are then constants of the program, also under `equinox.filter_jit`. As an argument its arrays
+    are data: ``jax.jit(lambda pe, x: pe.log_prob(x))`` serves all estimators of the same shapes.
 
     Attributes:
         mixture: kernels, bandwidths and weights, on the axes of the space.

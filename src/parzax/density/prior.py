@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int
 from parzax import _checks
 from parzax.density.basis import Families, check_name, usual_family
 from parzax.kernels import AbstractKernel
-from parzax.space import AbstractAxis, Cells, Points, Space, stack_axes
+from parzax.space import Axis, Cells, Points, Space, stack_axes
 
 # Number of midpoints for the integral of a user's density. Peaks narrower than their spacing may be missed.
 _MIDPOINTS = 4096
@@ -55,7 +55,7 @@ class UserPrior(eqx.Module):
     """A user's density on the axis of one regime."""
 
     density: Any  # a `NativeDensity`
-    axis: AbstractAxis
+    axis: Axis
     family: type[AbstractKernel] = eqx.field(static=True)  # kernel family in this regime
     slot: int = eqx.field(static=True)
     parameter: int = eqx.field(static=True)
@@ -76,7 +76,8 @@ class UserPrior(eqx.Module):
 
     def sample(self, key: jax.Array, dtype: Any) -> Float[Array, ""]:
         """A place on the axis, drawn from the density."""
-        return self.axis.unit(jnp.asarray(self.density.sample(key, ()), dtype))
+        x = jnp.asarray(self.density.sample(key, ()), dtype)
+        return self.axis.place(x, self.axis.index(x))
 
     def here(self, at: Points) -> Array:
         """(j,) mask of the points in this regime."""

@@ -16,7 +16,8 @@ from parzax._numerics import to_device, weighted_logsumexp
 from parzax.density.basis import Basis, Families, basis_of, check_name, on_device
 from parzax.density.log_kernels import restored
 from parzax.density.mixture import Mixture
-from parzax.space import INACTIVE, Categorical, Domain, Points, Recorded, Space, choice_key, holds
+from parzax.space import INACTIVE, Categorical, Domain, Points, Space, choice_key, holds
+from parzax.space.checks import check_regimes
 from parzax.status import Status
 
 # Largest log of a factor of a kernel of weight 0, as a fraction of the log of the largest float.
@@ -128,9 +129,24 @@ def given_values(space: Space, values: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, (str, bytes)):
             raise ValueError(f"values: {name!r} = {value!r} is not one of its choices.")
         out[name] = math.nan if value is None else float(value)
-        if not math.isnan(out[name]) and all(d.outside(np.asarray(out[name])) for d in space[name]):
-            raise ValueError(f"values: {name!r} = {value!r} is outside its domain.")
     return out
+
+
+def given_regimes(space: Space, values: Mapping[str, Any]) -> dict[str, int]:
+    """Regimes of the concrete values among the given ones. ValueError for values that cannot be given."""
+    concrete = [name for name in space.names if name in values and not _checks.is_traced(values[name])]
+    for name in space.names:
+        for parent in space.parents(name):
+            if name in values and parent not in values:
+                raise ValueError(f"values: {name!r} is given, so {parent} must be too.")
+            if parent in values and parent not in concrete:
+                remedy = "so its value must be concrete: it decides on the space of the result"
+                raise ValueError(f"values: {name!r} depends on {parent!r}, {remedy}.")
+    if not concrete:
+        return {}
+    row = np.array([[values[name] for name in concrete]])
+    given = Space({name: space[name] for name in concrete})
+    return dict(zip(concrete, check_regimes(given, row, None, np.ones(1, bool))[0].tolist(), strict=True))
 
 
 def given_rest(space: Space, values: Mapping[str, Any]) -> tuple[Space | None, dict[str, tuple[int, ...]]]:
@@ -139,44 +155,24 @@ def given_rest(space: Space, values: Mapping[str, Any]) -> tuple[Space | None, d
     Conditions that the given values meet are removed, and so are domains that cannot apply. The space is None
     if no parameter is left. The second result has, for each parameter, the old indices of its kept domains.
     """
-    regimes: dict[str, int] = {}
+    regimes = given_regimes(space, values)
     left: dict[str, dict[int, Domain]] = {}
-    for name in space.order:
+
+    def is_met(condition: Any) -> bool:
+        # A parent that is neither given nor kept cannot be active.
+        parent, regime = condition.parent, regimes.get(condition.parent, INACTIVE)
+        return regime != INACTIVE and holds(condition, space[parent][regime], np.float64(values[parent]))
+
+    for name in (name for name in space.order if name not in values):
         possible: dict[int, Domain] = {}
         for i, domain in enumerate(space[name]):
-            open_conditions, met = [], True
-            for condition in domain.conditions:
-                assert not isinstance(condition, Recorded)
-                if condition.parent in left:
-                    open_conditions.append(condition)
-                    continue
-                if _checks.is_traced(values.get(condition.parent)):
-                    remedy = "so its value must be concrete: it decides on the space of the result"
-                    raise ValueError(f"values: {name!r} depends on {condition.parent!r}, {remedy}.")
-                # A parent that is neither given nor kept cannot be active.
-                regime = regimes.get(condition.parent, INACTIVE)
-                met &= regime != INACTIVE and holds(
-                    condition, space[condition.parent][regime], np.float64(values[condition.parent])
-                )
-            if met:
-                possible[i] = replace(domain, when=tuple(open_conditions))
-                if not open_conditions:
+            conditions: Any = domain.conditions  # none of a density is `Recorded`
+            undecided = tuple(condition for condition in conditions if condition.parent in left)
+            if all(is_met(condition) for condition in conditions if condition not in undecided):
+                possible[i] = replace(domain, when=undecided)
+                if not undecided:
                     break
-        if name in values:
-            if any(domain.conditions for domain in possible.values()):
-                parents = ", ".join(space.parents(name))
-                raise ValueError(f"values: {name!r} is given, so {parents} must be too.")
-            regime, value = next(iter(possible), INACTIVE), values[name]
-            regimes[name], given = regime, f"values: {name!r} = {value!r}"
-            if _checks.is_traced(value):
-                continue
-            if math.isnan(value) and regime != INACTIVE:
-                raise ValueError(f"values: {name!r} is missing, but the other values make it active.")
-            if not math.isnan(value) and regime == INACTIVE:
-                raise ValueError(f"{given}, but the other values make it inactive; leave it out.")
-            if regime != INACTIVE and space[name][regime].outside(np.asarray(value)):
-                raise ValueError(f"{given} is outside {space[name][regime]!r}.")
-        elif possible:
+        if possible:
             left[name] = possible
     left = {name: left[name] for name in space.names if name in left}
     rest = Space({name: tuple(domains.values()) for name, domains in left.items()}) if left else None

@@ -19,7 +19,7 @@ from parzax import _checks
 from parzax._numerics import count_below, float_of_key, ordered_key
 from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal
 from parzax.space import Categorical, Domain, Float, Numeric, Ordinal, Recorded, Space, Varying
-from parzax.space.axes import BOUND_SLACK, AbstractAxis
+from parzax.space.axes import BOUND_SLACK, Axis
 from parzax.space.conditions import UNITS
 
 # Blocks of up to 2^4 cells share a group: computing them is cheap, compiling a group is not.
@@ -137,7 +137,7 @@ def cell_points(domain: Domain, n_cells: int) -> np.ndarray:
     return np.exp(points) if getattr(domain, "log", False) else points
 
 
-def _step_cells(values: np.ndarray, axis: AbstractAxis, n_cells: int) -> np.ndarray:
+def _step_cells(values: np.ndarray, axis: Axis, n_cells: int) -> np.ndarray:
     """Cell of each value, by its index on the axis; the upper half mirrors the lower.
 
     A step midway between two cells is recognised exactly, since i (g-1)/(N-1) + 1/2 is a ratio of integers.
@@ -451,7 +451,8 @@ def _domain_keys(domain: Domain, dtype: Any) -> tuple[int, int, np.ndarray, np.n
 
     def holds(key: np.ndarray) -> np.ndarray:
         x = float_of_key(key, dtype)
-        return axis.holds(x) | axis.holds(x.astype(np.float64))
+        wide = x.astype(np.float64)
+        return axis.has(x, axis.index(x)) | axis.has(wide, axis.index(wide))
 
     def ends(value: np.ndarray, low: Any, high: Any) -> tuple[np.ndarray, np.ndarray]:
         with np.errstate(over="ignore"):

@@ -7,7 +7,6 @@ from parzax.meta.variation import balanced_variation as balanced_variation
 from parzax.meta.variation import overlap_similarity as overlap_similarity
 from parzax.meta.variation import similarity as similarity
 from parzax.meta.variation import task_kernel as task_kernel
-from parzax.meta.variation import total_variation as total_variation
 from parzax.meta.variation import uniform_variation as uniform_variation
 from parzax.meta.weights import AbstractTaskWeights as AbstractTaskWeights
 from parzax.meta.weights import BySimilarity as BySimilarity

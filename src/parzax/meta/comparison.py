@@ -305,12 +305,9 @@ def rows_needed(eta: float | None, n_parameters: int) -> Int[np.ndarray, " d"]:
     """
     if eta is None:
         return np.ones(n_parameters, np.int32)
-    needed = np.full(n_parameters, NEVER, np.int64)
-    for k in range(n_parameters):
-        if (k + 1) * math.log(eta) >= math.log(NEVER):
-            break
-        needed[k] = math.ceil(eta ** (k + 1))
-    return needed.astype(np.int32)
+    with np.errstate(over="ignore"):
+        powers = np.cumprod(np.full(n_parameters, eta, np.float64))
+    return np.minimum(np.ceil(powers), NEVER).astype(np.int32)
 
 
 def kept_parameters(

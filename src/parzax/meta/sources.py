@@ -83,7 +83,7 @@ class Tasks(NamedTuple):
 
     The groups of a constraint have no rows of a task without constraints. The groups of the objective have no
     rows of a task with too few feasible rows: c-TPE puts all its rows below, and as a source they would then
-    count as good rows.
+    count as good rows. A task without constraints counts as if all its rows were feasible.
     """
 
     states: State  # (t, ...)
@@ -95,7 +95,11 @@ class Tasks(NamedTuple):
     @classmethod
     def of(cls, rows: list[SourceRows], split: AbstractSplit) -> "Tasks":
         """Split the rows of one or more tasks."""
-        states, *groups = split_rows(rows, split)
+        most, dtype = max(map(len, rows)), jnp.result_type(float)
+        size = padded_size(most, capacity(most))
+        states = [_state(one, size, dtype) for one in rows]
+        states = to_device(jax.tree.map(lambda *arrays: np.stack(arrays), *states))
+        groups = _split(split, states)
         _checks.outside_traces(groups)
         below, above, status = map(np.array, groups)
         lacking = np.array([one.lacks_constraints for one in rows])
@@ -199,17 +203,16 @@ def named_sources(sources: Any, argument: str = "sources") -> dict[str, Any]:
         wanted = "a list of parzax.Observations or a dict of them by name, one log per task"
         raise TypeError(f"{argument} must be {wanted}, got {type(sources).__name__}.")
     named = sources if isinstance(sources, Mapping) else {f"task {i}": o for i, o in enumerate(sources, 1)}
-    out: dict[str, Any] = {}
-    for name, source in named.items():
+    out = {str(name): source for name, source in named.items()}
+    for name, source in out.items():
         if not hasattr(source, "to_source"):
             hint = (
                 "; parzax.adapters.optuna.observations reads a study, Observations.by_task a table of tasks"
             )
             given = f"got {type(source).__name__}{hint}"
             raise TypeError(f"{argument}: {name!r} must be parzax.Observations, {given}.")
-        if str(name) in out:
-            raise ValueError(f"{argument}: two tasks have the name {str(name)!r}; give different names.")
-        out[str(name)] = source
+    if len(out) < len(named):
+        raise ValueError(f"{argument}: two of the tasks {list(named)} have the same name; change one.")
     if not out:
         raise ValueError(f"{argument} must have at least one task.")
     return out
@@ -224,20 +227,6 @@ def source_rows(
     `parzax.Observations`.
     """
     return [one.to_source(name, space, n_objectives, n_constraints) for name, one in sources.items()]
-
-
-def split_rows(
-    rows: list[SourceRows], split: AbstractSplit
-) -> tuple[State, Bool[Array, "t c1 n"], Bool[Array, "t c1 n"], Int[Array, " t"]]:
-    """A state per task (leading axis t), its groups below and above, and their status.
-
-    A task without constraints counts as if all its rows were feasible.
-    """
-    most, dtype = max(map(len, rows), default=1), jnp.result_type(float)
-    size = padded_size(most, capacity(most))
-    states = [_state(one, size, dtype) for one in rows]
-    states = to_device(jax.tree.map(lambda *arrays: np.stack(arrays), *states))
-    return states, *_split(split, states)
 
 
 def _state(rows: SourceRows, size: int, dtype: Any) -> State:

@@ -2,13 +2,11 @@
 
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
 
 from parzax import _checks
-from parzax.density import ParzenEstimator
 
 # Smallest standard error, in units of 1 / S; it applies if all S points have the same value.
 _UNSEEN = 1.5
@@ -184,39 +182,3 @@ def task_kernel(similarities: Any, present: Bool[Array, "*b t"] | None = None) -
     n_tasks = 1 + present.sum(axis=-1, keepdims=True)
     shares = jnp.where(present, similarities, 0) / n_tasks.astype(similarities.dtype)
     return jnp.concatenate([1 - shares.sum(axis=-1, keepdims=True), shares], axis=-1)
-
-
-def total_variation(
-    key: jax.Array, p: ParzenEstimator, q: ParzenEstimator, n_samples: int = 1000
-) -> Variation:
-    """Total variation d = 1/2 E|p - q| of two estimators on the same space, by `balanced_variation`.
-
-    Half of the random points are drawn from each estimator.
-
-    Args:
-        key: a typed PRNG key, not to be used again.
-        p, q: single estimators; use `jax.vmap` for batches.
-        n_samples: S, the total number of points; the standard error is at most 1/2 S^(-1/2) in any dimension.
-
-    Raises:
-        TypeError, ValueError: a key that is not a typed key; p or q that is not an estimator, or is a batch;
-            estimators of different spaces.
-
-    >>> import jax, numpy as np, parzax as px
-    >>> space = px.Space({"x": px.Categorical(["a", "b"])})
-    >>> p, q = (px.ParzenEstimator.fit(space, np.array([[c]]), top=1.0, prior_weight=0.0) for c in (0, 1))
-    >>> float(total_variation(jax.random.key(0), p, q).value)
-    1.0
-    """
-    _checks.check_key(key)
-    for name, estimator in (("p", p), ("q", q)):
-        _checks.instance(name, estimator, ParzenEstimator, "a parzax.ParzenEstimator")
-        if estimator.weight.ndim != 1:
-            shape = estimator.weight.shape[:-1]
-            raise ValueError(f"{name} must be one estimator, got a batch of shape {shape}; use jax.vmap.")
-    if not p.space.agrees_with(q.space):
-        raise ValueError("p and q must have the same space; `ParzenEstimator.marginal` removes parameters.")
-    n = max(_checks.whole_number("n_samples", n_samples, 2) // 2, 1)
-    first, second = jax.random.split(key)
-    of_p, of_q = p.sample(first, (n,)), q.sample(second, (n,))
-    return balanced_variation(p.log_prob(of_p) - q.log_prob(of_p), p.log_prob(of_q) - q.log_prob(of_q))

@@ -1,12 +1,10 @@
-"""Several objectives: non-domination ranks, crowding, hypervolume, subset selection, attainment.
+"""Several objectives: non-domination ranks, crowding, hypervolume, subset selection.
 
 All objectives are minimised. JAX arrays are computed where they are, NumPy arrays on the host in float64.
 Rows are padded and masked: a row whose mask or weight is not positive is absent. A row with a NaN comes after
 all fronts and adds nothing to a hypervolume. Infinite values are ordinary values.
 """
 
-from parzax.pareto.attainment import AttainmentSurface as AttainmentSurface
-from parzax.pareto.attainment import attainment_surface as attainment_surface
 from parzax.pareto.crowding import crowding_distance as crowding_distance
 from parzax.pareto.hypervolume import front_status as front_status
 from parzax.pareto.hypervolume import hypervolume as hypervolume

@@ -2,7 +2,6 @@
 
 import abc
 from collections.abc import Callable
-from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, ClassVar, final
 
@@ -22,14 +21,8 @@ from parzax.split.state import State, same_rows
 # For a batch of n suggestions the space is enumerated if it has at most max(_MOST_ENUMERATED, _DRAWS * n)
 # configurations. Otherwise _DRAWS random configurations are drawn per suggestion.
 _MOST_ENUMERATED, _DRAWS = 512, 4
-# _LEAST_CLIMBING: smallest number of candidates that take part in gradient ascent. _APART: two end points
-# that differ by at most this on every axis count as one suggestion.
-_LEAST_CLIMBING, _APART = 8, 1e-3
-# Length of the first step, as a fraction of the range. It is halved when the score does not rise.
-_FIRST = 0.02
 
 _epsilon = partial(_checks.setting, "epsilon", least=0, most=1)
-_steps = partial(_checks.whole_number, "gradient_steps", least=0)
 _repeats = partial(_checks.flag, "repeats")
 _count = partial(_checks.whole_number, "n_startup", least=0)
 
@@ -40,10 +33,6 @@ class Proposal(eqx.Module):
     Attributes:
         n_candidates: candidates per group below; None is 64, and 24 for several objectives; static.
         epsilon: probability of a random suggestion after the start. It may be a JAX array.
-        gradient_steps: number of steps of gradient ascent, in continuous coordinates, from the 8 best
-            candidates (from the n best in a batch of n > 8). If end points of a batch lie within 1e-3 of each
-            other on every axis, only the best of them is kept, and the others are replaced by their starting
-            points. Static.
         repeats: whether a configuration that was evaluated, or is pending, may be suggested again. With False
             it is suggested again only if no new configuration is left among the candidates and a few random
             configurations (in a space of up to 512 configurations: among all configurations). This does not
@@ -56,7 +45,6 @@ class Proposal(eqx.Module):
 
     n_candidates: int | None = eqx.field(static=True, default=None, converter=_checks.plain)
     epsilon: float | Float[Array, ""] = eqx.field(default=0.0, converter=_epsilon)
-    gradient_steps: int = eqx.field(static=True, default=0, converter=_steps)
     repeats: bool = eqx.field(static=True, default=False, converter=_repeats)
 
     def __check_init__(self) -> None:
@@ -187,27 +175,15 @@ def enumerate_space(space: Space, most: int) -> np.ndarray | None:
 
 def pick_different(basis: Basis, at: Points, place: Int[Array, " j"], n: int) -> Int[Array, " {n}"]:
     """Indices of the first n different configurations by ``place``; repeats only if there are too few."""
-    continuous = basis.frame.on_continuum(at)
-    return _pick_greedily(place, lambda i: is_near(at, at[i[None]], continuous, 0), n)
+    continuous, j = basis.frame.on_continuum(at), len(at)
 
+    def choose(tier: Array, _: None) -> tuple[Array, Array]:
+        # Tier 0: differs from all chosen elements. Tier 1: equals a chosen element. Tier 2: is chosen.
+        i = jnp.argmin(place + tier * j)
+        same = is_near(at, at[i[None]], continuous, 0).astype(tier.dtype)
+        return jnp.maximum(tier, same).at[i].set(2), i
 
-def pick_apart(
-    basis: Basis, start: Points, end: Points, score: Float[Array, " j"], n: int, least: float
-) -> Points:
-    """The n best end points of gradient ascent.
-
-    An end point that is within ``least`` of a better one on every axis is replaced by its starting point.
-    ``start``, ``end`` and ``score`` (of the end points) have j >= n entries; the starting points differ.
-    """
-    j = len(score)
-    pool = concatenate(end, start)
-    continuous, is_start = basis.frame.on_continuum(pool), jnp.arange(2 * j) >= j
-    reach = jnp.where(is_start, 0, least)[:, None]
-
-    def same(i: Int[Array, ""]) -> Bool[Array, " j2"]:
-        return is_near(pool, pool[i[None]], continuous, reach) | (jnp.arange(2 * j) % j == i % j)
-
-    return pool[_pick_greedily(invert_order(jnp.lexsort((jnp.tile(-score, 2), is_start))), same, n)]
+    return jax.lax.scan(choose, jnp.zeros_like(place), length=n)[1]
 
 
 def is_near(a: Points, b: Points, continuous: Bool[Any, "*n d"] | bool, reach: Any) -> Bool[Array, "..."]:
@@ -257,76 +233,23 @@ def invert_order(order: Int[Array, " j"]) -> Int[Array, " j"]:
     return jnp.zeros_like(order).at[order].set(jnp.arange(len(order), dtype=order.dtype))
 
 
-def _pick_greedily(
-    place: Int[Array, " j"], same: Callable[[Array], Bool[Array, " j"]], n: int
-) -> Int[Array, " {n}"]:
-    """The first n elements by ``place``. An element that equals a chosen one comes after all others."""
-    j = len(place)
-
-    def choose(tier: Array, _: None) -> tuple[Array, Array]:
-        # Tier 0: differs from all chosen elements. Tier 1: equals a chosen element. Tier 2: is chosen.
-        i = jnp.argmin(place + tier * j)
-        return jnp.maximum(tier, same(i).astype(tier.dtype)).at[i].set(2), i
-
-    return jax.lax.scan(choose, jnp.zeros_like(place), length=n)[1]
-
-
 def best_of_candidates(
-    basis: Basis,
-    score: Score,
-    drawn: Points,
-    fillers: Points | None,
-    n: int,
-    n_steps: int,
-    seen: Seen | None,
+    basis: Basis, score: Score, drawn: Points, fillers: Points | None, n: int, seen: Seen | None
 ) -> Points:
-    """The n best of the candidates ``drawn``, after ``n_steps`` of gradient ascent from the best of them.
+    """The n best of the candidates ``drawn``.
 
     ``fillers`` complete the batch if candidates are equal or seen. Configurations that are seen come after
     all others. Candidates outside the space, which a pool may contain, come last.
     """
     pool = drawn if fillers is None else concatenate(drawn, fillers)
     scores = score_valid(score, pool)
-    if n == 1 and not n_steps and seen is None:
+    if n == 1 and seen is None:
         return pool[jnp.argmax(scores)[None]]
     last = () if seen is None else (seen(pool), ~pool.valid.all(axis=-1))
     place = invert_order(jnp.lexsort((-scores, jnp.arange(len(pool)) >= len(drawn), *last)))
-    if not n_steps:
-        return pool[pick_different(basis, pool, place, n)]
-    n_climbing = min(max(n, _LEAST_CLIMBING), len(pool))
-    low = pool[pick_different(basis, pool, place, n_climbing)]
-    high, value = ascend(basis, score, low, n_steps)
-    if seen is not None:
-        value = jnp.where(seen(high), -jnp.inf, value)
-    return high[jnp.argmax(value)[None]] if n == 1 else pick_apart(basis, low, high, value, n, _APART)
+    return pool[pick_different(basis, pool, place, n)]
 
 
 def score_valid(score: Score, at: Points) -> Float[Array, " j"]:
     """Scores of points; -inf outside the space."""
     return jnp.where(at.valid.all(axis=-1), score(at), -jnp.inf)
-
-
-def ascend(basis: Basis, score: Score, at: Points, n_steps: int) -> tuple[Points, Float[Array, " j"]]:
-    """Gradient ascent from ``at``: configurations that score at least as high, and their scores.
-
-    Each point moves along its gradient; the step length is the change in the largest coordinate. A step that
-    does not raise the score is undone, and the length is halved. Discrete coordinates do not move, nor do
-    coordinates that decide on the domain of another parameter.
-    """
-    moves = basis.frame.on_continuum(at) & ~basis.frame.is_parent[None]
-
-    def step(state: tuple[Array, Array, Array], _: None) -> tuple[tuple[Array, Array, Array], None]:
-        unit, value, length = state
-        slope = jax.grad(lambda u: score(replace(at, unit=u)).sum())(unit)
-        slope = jnp.where(moves & jnp.isfinite(slope), slope, 0)
-        largest = jnp.abs(slope).max(axis=-1, keepdims=True)
-        direction = slope / jnp.where(largest > 0, largest, 1)
-        new = jnp.clip(unit + length[:, None] * direction, 0, 1)
-        new_value = score(replace(at, unit=new))
-        better = new_value > value
-        unit = jnp.where(better[:, None], new, unit)
-        return (unit, jnp.where(better, new_value, value), jnp.where(better, length, length / 2)), None
-
-    start = (at.unit, score(at), jnp.full(len(at), _FIRST, at.unit.dtype))
-    (unit, value, _), _ = jax.lax.scan(step, start, length=n_steps)
-    return replace(at, unit=unit), value

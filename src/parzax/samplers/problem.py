@@ -173,16 +173,13 @@ class Problem(AbstractProblem):
         _checks.instance("fn", fn, Callable, "a function of (key, params) or (key, params, active)")
         if not isinstance(space, Space):
             space = Space.from_tree(space)
-        best = feasible_optimum
+        parameters: Any = ()
+        with suppress(TypeError, ValueError):
+            parameters = inspect.signature(fn).parameters
+        takes = "active" if "active" in parameters else "params"
+        optional = {"name": name, "feasible_optimum": feasible_optimum, "takes": takes}
         sizes = {"n_objectives": n_objectives, "n_constraints": n_constraints}
-        return cls(
-            fn=fn,
-            space=space,
-            **sizes,
-            name=name,
-            feasible_optimum=best,
-            takes="active" if _takes_active(fn) else "params",
-        )
+        return cls(fn=fn, space=space, **sizes, **optional)
 
     def _evaluate(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Evaluation:
         m, c = self.n_objectives, self.n_constraints
@@ -269,13 +266,6 @@ def bind(problem: Any, space: Space, n_objectives: int, n_constraints: int) -> A
         return replace(problem, space=space)
     _checks.instance("problem", problem, Callable, "a function of (key, x) or a parzax.Problem")
     return Problem(fn=problem, space=space, n_objectives=n_objectives, n_constraints=n_constraints)
-
-
-def _takes_active(fn: Callable[..., Any]) -> bool:
-    """Whether a function of named values has an argument ``active``."""
-    with suppress(TypeError, ValueError):
-        return "active" in inspect.signature(fn).parameters
-    return False
 
 
 def _vector(name: str, value: Any, size: int, hint: str = "") -> Array:

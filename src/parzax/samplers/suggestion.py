@@ -64,12 +64,11 @@ def suggest_points(
     def later() -> Points:
         densities, score = fit_scorer(sampler, basis, state)
         if pool is not None:
-            return candidates.best_of_candidates(basis, score, pool, None, n, 0, seen)
+            return candidates.best_of_candidates(basis, score, pool, None, n, seen)
         drawn = densities.below.sample(draw, basis, max(sampler.n_candidates, n))
         filling = more and not basis.free_continuum
         fillers = candidates.draw_fillers(more[0], basis, n, every, dtype) if filling else None
-        steps = proposal.gradient_steps
-        return candidates.best_of_candidates(basis, score, drawn, fillers, n, steps, seen)
+        return candidates.best_of_candidates(basis, score, drawn, fillers, n, seen)
 
     if isinstance(starting, bool):
         suggested = first() if starting else later()

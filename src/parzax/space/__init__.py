@@ -1,4 +1,4 @@
-from parzax.space.axes import AbstractAxis as AbstractAxis
+from parzax.space.axes import Axis as Axis
 from parzax.space.axes import Cells as Cells
 from parzax.space.conditions import Between as Between
 from parzax.space.conditions import Condition as Condition

@@ -5,11 +5,10 @@ numbers or arrays, and methods are elementwise: axes of equal structure can be s
 `jax.vmap`. NumPy arrays are mapped on the host in float64, JAX arrays on their device.
 """
 
-import abc
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, TypeAlias, final
 
 import numpy as np
 from jax.tree_util import register_dataclass
@@ -31,75 +30,15 @@ _VALUE_SLACK = 1e-6
 _CELL_SLACK = 2.0**-3
 
 
-class AbstractAxis(abc.ABC):
-    """How the values of a domain lie on [0, 1]."""
-
-    n_values: Any  # number of values, 0 for a continuum
-    step: Any = None  # distance between neighbouring values, None if they are not at equal steps
-    discrete: ClassVar[bool]
-
-    @abc.abstractmethod
-    def index(self, x: Any) -> Any:
-        """Index of the value nearest to x; 0 on a continuum, and arbitrary if x is not finite."""
-
-    @abc.abstractmethod
-    def place(self, x: Any, index: Any) -> Any:
-        """Place of x in [0, 1], given its ``index``; for a discrete value the centre of its cell.
-
-        It is finite, with a finite slope, for any x.
-        """
-
-    @abc.abstractmethod
-    def has(self, x: Any, index: Any) -> Any:
-        """Whether the domain contains x, given its ``index``, up to rounding of the dtype; False for NaN."""
-
-    def unit(self, x: Any) -> Any:
-        """`place` of x, without a given index."""
-        return self.place(x, self.index(x))
-
-    def holds(self, x: Any) -> Any:
-        """`has` for x, without a given index."""
-        return self.has(x, self.index(x))
-
-    @abc.abstractmethod
-    def native(self, unit: Any, index: Any) -> Any:
-        """The native value: at place ``unit`` on a continuum, or with number ``index`` on a discrete axis.
-
-        It has the dtype of ``unit``.
-        """
-
-    def log_jacobian(self, unit: Any) -> Any:
-        """log |d unit / d native|: converts a density on [0, 1] to one of native values; 0 for masses."""
-        return namespace(unit).zeros_like(unit)
-
-    @abc.abstractmethod
-    def at(self, unit: Any) -> tuple[Any, Any]:
-        """Place and number of the value whose cell contains ``unit``; on a continuum ``unit`` and 0."""
-
-    def drawn(self, level: Any) -> tuple[Any, Any]:
-        """Place and number of a random value, from a uniform number in [0, 1).
-
-        The value is uniform on the axis, or over the values of a list.
-        """
-        return self.at(level)
-
-    @abc.abstractmethod
-    def log_uniform(self, index: Any, dtype: Any) -> Any:
-        """log density, or log mass, of the values that `drawn` draws."""
-
-    @abc.abstractmethod
-    def resolved(self, dtype: Any, native: bool) -> bool:
-        """Whether a dtype tells apart the places of all values, and with ``native`` the native values too."""
-
-
 @final
 @register_dataclass
 @dataclass(frozen=True, eq=False)
-class Continuum(AbstractAxis):
+class Continuum:
     """All numbers from ``low`` to ``high``; they fill [0, 1], on a log axis if ``log``."""
 
     discrete: ClassVar[bool] = False
-    n_values: Any
+    step: ClassVar[None] = None
+    n_values: Any  # 0
     low: Any
     high: Any
     start: Any  # position of the lower end
@@ -119,9 +58,11 @@ class Continuum(AbstractAxis):
         return cls(np.int64(0), *places, log=log)
 
     def index(self, x: Any) -> Any:
+        """0 for any x."""
         return _zeros(x)
 
     def place(self, x: Any, index: Any) -> Any:
+        """Place of x in [0, 1], given its ``index``; finite, with a finite slope, for any x."""
         xp = namespace(x)
         number = xp.where(xp.isnan(x), self._at(self.start + self.length / 2), x)
         inside = _clipped(number, self.low, self.high)
@@ -130,6 +71,7 @@ class Continuum(AbstractAxis):
         return _clipped(from_start / (self.length * self.shrink), 0.0, 1.0)
 
     def has(self, x: Any, index: Any) -> Any:
+        """Whether the domain contains x, given its ``index``, up to rounding of the dtype; False for NaN."""
         slack = BOUND_SLACK if x.dtype == np.float64 else _BOUND_SLACK_32
         low, high = abs(self.low), abs(self.high)
         if not self.log:
@@ -137,19 +79,28 @@ class Continuum(AbstractAxis):
         return (x >= self.low - slack * low) & (x <= self.high + slack * high)
 
     def native(self, unit: Any, index: Any) -> Any:
+        """The native value at place ``unit``, in the dtype of ``unit``."""
         return namespace(unit).clip(self._at(self.start + unit * self.length), self.low, self.high)
 
     def log_jacobian(self, unit: Any) -> Any:
+        """log |d unit / d native|: converts a density on [0, 1] to one of native values."""
         position = self.start + unit * self.length if self.log else namespace(unit).zeros_like(unit)
         return -self.log_length - position
 
     def at(self, unit: Any) -> tuple[Any, Any]:
+        """``unit`` and 0, see `Cells.at`."""
         return unit, _zeros(unit)
 
+    def drawn(self, level: Any) -> tuple[Any, Any]:
+        """Place and number of a random value, uniform on the axis, from a uniform number in [0, 1)."""
+        return self.at(level)
+
     def log_uniform(self, index: Any, dtype: Any) -> Any:
+        """log density of the values that `drawn` draws, in unit coordinates."""
         return namespace(index).zeros(index.shape, dtype)
 
     def resolved(self, dtype: Any, native: bool) -> bool:
+        """Whether a dtype tells apart the places of all values, and with ``native`` the native values too."""
         info = np.finfo(dtype)
         eps, tiny, largest = float(info.eps), float(info.tiny), float(info.max)
         if not native:
@@ -166,7 +117,7 @@ class Continuum(AbstractAxis):
 @final
 @register_dataclass
 @dataclass(frozen=True, eq=False)
-class Cells(AbstractAxis):
+class Cells:
     """C values, each within its cell; the cells fill [0, 1]. There may be a single value.
 
     `stepped` values are at equal steps, such as whole numbers and the codes of categories; `listed` values
@@ -231,6 +182,7 @@ class Cells(AbstractAxis):
         return (self.first + index.astype(dtype) * self.step).astype(dtype)
 
     def index(self, x: Any) -> Any:
+        """Index of the value nearest to x; arbitrary if x is not finite."""
         xp = namespace(x)
         if self.values is not None:
             return xp.searchsorted(self.middles, x).astype(_integer(xp))
@@ -238,6 +190,7 @@ class Cells(AbstractAxis):
         return _limited(xp.where(xp.isfinite(steps), steps, 0), self.n_values)
 
     def has(self, x: Any, index: Any) -> Any:
+        """Whether the domain contains x, given its ``index``, up to rounding of the dtype; False for NaN."""
         xp, value = namespace(x), self.value(_limited(index, self.n_values), x.dtype)
         # Beyond 2^24 float32 cannot represent a deviation within the tolerance of steps: a value is either
         # exact or wrong.
@@ -245,9 +198,11 @@ class Cells(AbstractAxis):
         return xp.abs(x - value) <= slack
 
     def place(self, x: Any, index: Any) -> Any:
+        """Centre of the ``index``-th cell, in the dtype of x."""
         return self._place(index, x.dtype, 0.0) if self.values is None else self.places.astype(x.dtype)[index]
 
     def native(self, unit: Any, index: Any) -> Any:
+        """The ``index``-th value, in the dtype of ``unit``."""
         return self.value(_limited(index, self.n_values), unit.dtype)
 
     def cell(self, index: Any, dtype: Any) -> tuple[Any, Any]:
@@ -269,7 +224,12 @@ class Cells(AbstractAxis):
             return xp.log1p(1 / (self.first - 0.5 + index.astype(dtype))) / self.length
         return xp.zeros(index.shape, dtype) + 1 / self.n_values.astype(dtype)
 
+    def log_jacobian(self, unit: Any) -> Any:
+        """0: masses are the same in unit coordinates and in native values."""
+        return namespace(unit).zeros_like(unit)
+
     def at(self, unit: Any) -> tuple[Any, Any]:
+        """Place and number of the value whose cell contains ``unit``."""
         xp = namespace(unit)
         if self.values is not None:
             number = xp.searchsorted(self.edges, unit, side="right") - 1
@@ -281,6 +241,10 @@ class Cells(AbstractAxis):
         return self.place(unit, index), index
 
     def drawn(self, level: Any) -> tuple[Any, Any]:
+        """Place and number of a random value, from a uniform number in [0, 1).
+
+        The value is uniform on the axis, or over the values of a list.
+        """
         if self.values is None:
             return self.at(level)
         # Every value has the same probability, however wide its cell is.
@@ -289,6 +253,7 @@ class Cells(AbstractAxis):
         return self.place(level, index), index
 
     def log_uniform(self, index: Any, dtype: Any) -> Any:
+        """log mass of the values that `drawn` draws."""
         xp = namespace(index)
         if self.values is None:
             return xp.log(self.width(index, dtype))
@@ -299,6 +264,7 @@ class Cells(AbstractAxis):
         return float(self.width(self._telling(), np.float64).min())
 
     def resolved(self, dtype: Any, native: bool) -> bool:
+        """As `Continuum.resolved`."""
         info, n = np.finfo(dtype), int(self.n_values)
         eps = float(info.eps)
         if n == 1:
@@ -322,6 +288,10 @@ class Cells(AbstractAxis):
             value = self.first + shift + index.astype(dtype)
             return (namespace(value).log(value) - self.start) / self.length
         return (index.astype(dtype) + (0.5 + shift)) / self.n_values.astype(dtype)
+
+
+# How the values of a domain lie on [0, 1].
+Axis: TypeAlias = Continuum | Cells
 
 
 def _zeros(x: Any) -> Any:

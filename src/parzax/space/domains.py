@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 
 from parzax import _checks
-from parzax.space.axes import BOUND_SLACK, AbstractAxis, Cells, Continuum
+from parzax.space.axes import BOUND_SLACK, Axis, Cells, Continuum
 from parzax.space.conditions import Condition, choice_key, choice_label, plain_values, repr_as_call
 
 # Largest integer: integers are stored in float64, which is exact up to here.
@@ -56,12 +56,12 @@ class Domain(ABC):
         return int(self.axis.n_values) or None
 
     @cached_property
-    def axis(self) -> AbstractAxis:
+    def axis(self) -> Axis:
         """The axis: where the values lie in [0, 1]. All code encodes values by this axis."""
         return self._axis()
 
     @abstractmethod
-    def _axis(self) -> AbstractAxis: ...
+    def _axis(self) -> Axis: ...
 
     @property
     def has_integers(self) -> bool:
@@ -71,7 +71,8 @@ class Domain(ABC):
     def outside(self, values: np.ndarray) -> np.ndarray:
         """Mask of native ``values`` (any shape) that do not belong to the domain; NaN does not."""
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-            return ~self.axis.holds(np.asarray(values, dtype=np.float64))
+            x = np.asarray(values, dtype=np.float64)
+            return ~self.axis.has(x, self.axis.index(x))
 
     def key(self, value: Any) -> float | None:
         """The key of a value, see `parzax.space.conditions`; None if the domain does not have it."""
@@ -134,13 +135,13 @@ class Numeric(Domain):
         """Return a field as a finite number, or raise."""
         return _checks.real_number(f"{type(self).__name__}: {field}", getattr(self, field))
 
-    def _axis(self) -> AbstractAxis:
+    def _axis(self) -> Axis:
         step = self.step
         if self.low == self.high:
             # A domain of one value has a tiny step: the tolerance is a share of the step, and a large one
             # would accept other values.
             return Cells.stepped(1, self.low, 1e3 * BOUND_SLACK * abs(self.low) or 1e-300)
-        if step is None:
+        if step is None or isinstance(self, Varying):
             return Continuum.between(float(self.low), float(self.high), self.log)
         width = self.high - self.low
         n_steps = int(width // step) if isinstance(self, Int) else round(width / step)
@@ -198,11 +199,6 @@ class Varying(Numeric):
     def _check_division(self, step: float) -> None:
         """No check: steps are counted from each row's lower bound, so they need not divide high - low."""
 
-    def _axis(self) -> AbstractAxis:
-        if self.low == self.high:
-            return super()._axis()
-        return Continuum.between(float(self.low), float(self.high), self.log)
-
 
 @dataclass(frozen=True, repr=False)
 class Ordinal(Domain):
@@ -237,7 +233,7 @@ class Ordinal(Domain):
     def has_integers(self) -> bool:
         return isinstance(self.values[0], int)
 
-    def _axis(self) -> AbstractAxis:
+    def _axis(self) -> Axis:
         if len(self.values) == 1:
             (only,) = self.values
             return Cells.stepped(1, only, 1e-3 * abs(only) or 1e-300)
@@ -273,7 +269,7 @@ class Categorical(Domain):
     def __hash__(self) -> int:
         return hash((tuple(self.codes), self.conditions))
 
-    def _axis(self) -> AbstractAxis:
+    def _axis(self) -> Axis:
         return Cells.stepped(len(self.choices))
 
     def key(self, value: Any) -> float | None:

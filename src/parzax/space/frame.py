@@ -15,10 +15,10 @@ from jax.tree_util import register_dataclass
 from jaxtyping import Bool, Float, Int, PRNGKeyArray, Shaped
 
 from parzax._numerics import namespace
-from parzax.space.axes import AbstractAxis, Cells
+from parzax.space.axes import Axis, Cells
 from parzax.space.conditions import Recorded, is_inside
 
-AxisT = TypeVar("AxisT", bound=AbstractAxis)
+AxisT = TypeVar("AxisT", bound=Axis)
 
 INACTIVE = -1
 # The place of a value outside its domain may overflow. This is harmless, since the value is not valid.
@@ -68,10 +68,9 @@ class Frame:
     parameter: Int[Any, " s"]  # parameter of each slot; the slots of a parameter are adjacent
     regime: Int[Any, " s"]  # number of each slot's regime
     first: Int[Any, " d"]  # the first slot of each parameter
-    is_parent: Bool[Any, " d"]  # whether some condition depends on the parameter
     counted: Bool[Any, " s"]  # whether a slot has discrete values; else it is on a continuum
     # Axes with the same structure are stacked into one entry; on the host a list of values is not stacked.
-    axes: tuple[AbstractAxis, ...]
+    axes: tuple[Axis, ...]
     which: tuple[Int[Any, " _"], ...]  # slots of each entry of ``axes``
     back: Int[Any, " s"]  # position of each slot in the concatenation of ``which``
     # (s, d) 1 where a slot belongs to a parameter; None if each parameter has one slot.
@@ -107,7 +106,6 @@ class Frame:
             parameter=parameter,
             regime=np.array([slot.regime for slot in slots]),
             first=np.searchsorted(parameter, columns),
-            is_parent=np.isin(columns, parameter[tests["tested"]] if tests else []),
             counted=counted,
             axes=tuple(stack_axes([axes[s] for s in group], dtype) for group in groups.values()),
             which=tuple(np.array(group) for group in groups.values()),
@@ -129,7 +127,7 @@ class Frame:
         """
         value = self.spread(x)
 
-        def locate(axis: AbstractAxis, value: Any) -> tuple[Any, Any]:
+        def locate(axis: Axis, value: Any) -> tuple[Any, Any]:
             index = axis.index(value)
             return index, axis.has(value, index)
 
@@ -143,7 +141,7 @@ class Frame:
         An entry is valid unless its parameter is active and has no value.
         """
         value = self.spread(x)
-        unit, number = self.over(lambda axis, v: (axis.unit(v), axis.index(v)), value)
+        unit, number = self.over(lambda axis, v: (axis.place(v, axis.index(v)), axis.index(v)), value)
         return self._make_points(unit, number, held=~namespace(x).isnan(value))
 
     def decode(self, at: Points) -> Float[Any, "n d"]:
@@ -284,7 +282,7 @@ class Frame:
         return applies
 
 
-def axis_shape(axis: AbstractAxis) -> Any:
+def axis_shape(axis: Axis) -> Any:
     """Key that axes share if they can be stacked; lists are padded to a power of two."""
     room = axis.room if isinstance(axis, Cells) else 0
     return jax.tree.structure(axis), room and 1 << (room - 1).bit_length()

@@ -8,13 +8,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter
 
-import parzax as px
 from benchmarks.studies.papers.drawing import legend, save, short
 from benchmarks.studies.papers.meta_learn_tpe import ellipsoids, two_metrics
 from benchmarks.studies.papers.meta_learn_tpe.rows import tables_found
 from benchmarks.studies.papers.meta_learn_tpe.searches import EVERY
 from benchmarks.studies.papers.runs import Arrays
 from parzax.lens._palette import PALETTE
+from parzax.lens.plotting.runs import attained_corners
 
 FOLDER, STEP = "meta_learn_tpe", 5
 
@@ -112,12 +112,9 @@ def _attained(own: Mapping[str, two_metrics.Found], folder: Path) -> None:
     for ax, (table, each) in zip(axes[0], own.items(), strict=True):
         for method, colour in zip((two_metrics.OURS, two_metrics.MO), PALETTE, strict=False):
             objectives = each.objectives[method]
-            surface = px.pareto.attainment_surface(objectives, len(objectives) // 2)
-            corner = np.asarray(surface.corner)
-            x, y = np.asarray(surface.x)[corner], np.asarray(surface.y)[corner]
-            order = np.argsort(x)
-            ax.step(x[order], y[order], where="post", color=colour, label=method, linewidth=1.4)
-            lines += [(table, method, short(a), short(b)) for a, b in zip(x[order], y[order], strict=True)]
+            x, y = attained_corners(objectives, len(objectives) // 2).T
+            ax.step(x, y, where="post", color=colour, label=method, linewidth=1.4)
+            lines += [(table, method, short(a), short(b)) for a, b in zip(x, y, strict=True)]
         ax.plot(
             *each.front[np.argsort(each.front[:, 0])].T, ".", color="0.4", markersize=3, label="true front"
         )

@@ -17,14 +17,13 @@ from parzax import _checks
 from parzax.divergence import Pearson
 from parzax.importance import Grid
 from parzax.lens.cli import writing
-from parzax.lens.cli.counted import count_log
+from parzax.lens.cli.counted import analyse_large
 from parzax.lens.cli.reading import log_path, read_log, read_logs
 from parzax.lens.cli.writing import Writer, progress, say
 from parzax.lens.logs import Observations
 from parzax.lens.results import compare, cond_ped_anova, interactions
-from parzax.lens.results.counted import analyse_counts
 from parzax.lens.results.result import Method
-from parzax.lens.results.targets import objective_index, ranked
+from parzax.lens.results.targets import objective_index
 from parzax.lens.results.uncertainty import choose_counts
 
 MAX_LEVELS = 10_000
@@ -38,7 +37,6 @@ _WRITERS: dict[str, Callable[[Any, Namespace], Writer]] = {
     "plot": lambda result, args: writing.figure_writer(result, vars(args).get("plot_kind")),
     "json": lambda result, _: writing.json_writer(result),
     "csv": lambda result, _: writing.csv_writer(result),
-    "npz": lambda result, _: result.save,
     "write_space": lambda result, _: writing.text_writer(result.space.to_json()),
 }
 
@@ -75,12 +73,10 @@ def run(args: Namespace) -> None:
 
 def _importance(logs: list[Path], levels: Any, how: dict[str, Any], args: Namespace) -> list[Any]:
     method = Method(**{name: how[name] for name in how if name not in ("region", "rows")})
-    counted = count_log(logs[0], args, levels, how["region"], method.grid)
-    obs = read_log(logs[0], args) if counted is None else counted[0]
+    if (counted := analyse_large(logs[0], args, levels, how["region"], method)) is not None:
+        return [counted]
+    obs = read_log(logs[0], args)
     with progress("compiling and computing"), jax.enable_x64(True):
-        if counted is not None:
-            _, goal = ranked(obs, 0, None, [], raw=False)
-            return [analyse_counts(counted[1], obs.report, goal, method, tested=args.resamples is None)]
         asked = [str(i) for i in range(obs.n_objectives)] if args.objective == "all" else [args.objective]
         how = choose_counts(obs, args.resamples) | how
         return [cond_ped_anova(obs, levels, objective=objective_of(name, obs), **how) for name in asked]
@@ -106,7 +102,7 @@ def _compare(logs: list[Path], levels: Any, how: dict[str, Any], args: Namespace
 
 
 def _report(logs: list[Path], levels: Any, how: dict[str, Any], args: Namespace) -> list[Any]:
-    from parzax.lens.page.report import compute_interactions, compute_result, report
+    from parzax.lens.page.report import report
 
     obs = read_log(logs[0], args)
     how |= {"objective": objective_of(args.objective, obs), "n_resamples": args.resamples}
@@ -115,13 +111,8 @@ def _report(logs: list[Path], levels: Any, how: dict[str, Any], args: Namespace)
     about = {"command": _command(args, logs[0]), "title": title, "date": date}
 
     def write(file: Path) -> None:
-        with jax.enable_x64(True):
-            with progress("1 of 3: importances and how sure they are"):
-                result = compute_result(obs, levels, how)
-            with progress("2 of 3: interactions"):
-                pairs = compute_interactions(obs, result, how)
-            with progress("3 of 3: writing the page"):
-                report(result, file, interactions=pairs, **about)
+        with progress("computing and writing the page"), jax.enable_x64(True):
+            result = report(obs, file, levels=levels, **about, **how)
         say(*result.sentences())
 
     writing.write_all([(args.out, write)])

@@ -1,4 +1,7 @@
-"""``parzax importance "big/*.parquet"``: the rows of large files are counted, and not held in memory."""
+"""``parzax importance "big/*.parquet"``: the rows of large files are counted, and not held in memory.
+
+Counts alone give importances, and p-values from shuffles of the counts.
+"""
 
 import sys
 from argparse import Namespace
@@ -6,18 +9,29 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Shaped
+
 from parzax import _checks
-from parzax.importance import Counts, Grid
+from parzax.importance import Counts, estimate
 from parzax.lens.cli.reading import asking, table_arguments
 from parzax.lens.cli.writing import progress, say
-from parzax.lens.logs import Observations
+from parzax.lens.logs import ImportReport, Observations
 from parzax.lens.logs.groups import find_groups
 from parzax.lens.logs.large import count, loss_of, scan, total
+from parzax.lens.results.replicates import UNIT, shuffled_counts
+from parzax.lens.results.result import ImportanceResult, Method
+from parzax.lens.results.targets import ranked
+from parzax.lens.results.uncertainty import SHUFFLES, default_shuffles, p_values
 from parzax.lens.tables.files import find_files, open_table
 from parzax.lens.tables.formats import bare_name
 
 # Rows up to which a log is read into memory; and rows that say what the columns are.
 _IN_MEMORY, _SAMPLE = 1 << 21, 1 << 17
+# NumPy draws shuffles of fewer rows than this.
+_MOST_SHUFFLED = 10**9
 # The level if none is given, which leaves enough rows of so many.
 _LEVEL = 0.1
 # Options that need the rows if they have another value than this.
@@ -25,12 +39,12 @@ _NONE = ["filter", "constraints", "seed", "group", "trial", "step", "per_trial",
 _USUAL = dict.fromkeys(_NONE) | {"failed": "drop", "rows": "all", "objective": "0"}
 
 
-def count_log(
-    path: Path, args: Namespace, levels: list[float] | None, region: float, grid: Grid
-) -> tuple[Observations, Counts] | None:
-    """Count the rows of large Parquet files; None if the log is another one, or its rows are needed.
+def analyse_large(
+    path: Path, args: Namespace, levels: list[float] | None, region: float, method: Method
+) -> ImportanceResult | None:
+    """Count the rows of large Parquet files, and analyse the counts.
 
-    The observations that are returned have a sample of the rows, and the report of the whole log.
+    None if the log is another one, or its rows are needed.
     """
     options = {name: getattr(args, name) for name in _USUAL}
     if options != _USUAL or args.resamples or len(args.target or ()) > 1 or not _is_large(path):
@@ -46,11 +60,46 @@ def count_log(
     (target,), (direction,), n = obs.report.objectives, obs.report.directions, total(parts)
     source = f"the space is that of {table.n} rows, and --space gives the real one"
     with _checks.explain(repr(str(path)) if args.space else source, ValueError):
-        options = {"directions": direction, "grid": grid}
+        options = {"directions": direction, "grid": method.grid}
         counts = count(str(path), obs.space, target, levels or [_LEVEL], region, **options)
     note = f"bounds are those of all {n} rows; kinds, choices and repeats were looked for in {table.n} rows"
     inferred, n_failed = (*obs.report.inferred, note), n - total(parts, loss_of(target, direction))
-    return replace(obs, report=replace(obs.report, inferred=inferred, n_rows=n, n_failed=n_failed)), counts
+    report = replace(obs.report, inferred=inferred, n_rows=n, n_failed=n_failed)
+    goal = ranked(obs, 0, None, [], raw=False)[1]
+    with progress("compiling and computing"), jax.enable_x64(True):
+        return analyse_counts(counts, report, goal, method, tested=args.resamples is None)
+
+
+def analyse_counts(
+    counts: Counts, report: ImportReport, goal: str, method: Method, *, tested: bool = True
+) -> ImportanceResult:
+    """Conditional PED-ANOVA of a log of which only the counts are known, as in `parzax.cond_ped_anova`.
+
+    The rows of one parameter do not depend on another one's when losses are shuffled, so counts are enough
+    for p-values. They are not for intervals: a sample of the rows has its own cut-offs, and the same rows for
+    all parameters. There are none. ``tested`` says whether p-values are computed.
+    """
+    assert counts.space is not None
+    levels = np.array(counts.levels)
+    divergence, reference, balance, uniform = method.how
+    how = {"reference": reference, "balance": balance, "uniform_when_undefined": uniform}
+    estimates = estimate(counts, divergence, **how)
+    result = ImportanceResult(estimates, counts.space, levels, counts.region, report, goal, (), method)
+    if not tested or result.n_region >= _MOST_SHUFFLED:
+        return result
+    n, log = default_shuffles(SHUFFLES, len(counts.space)), jax.tree.map(jnp.asarray, counts)
+    ascending = np.argsort(levels, kind="stable")
+    sets, words = counts.counts[[*ascending, len(levels)]], jax.random.key_data(jax.random.key(0)).tolist()
+    shuffled = [shuffled_counts([*words, 0, start], sets, counts, UNIT) for start in range(0, n, UNIT)]
+    places = [*np.argsort(ascending), len(levels)]
+
+    def variance(shuffled: Shaped[Array, "q1 w"]) -> Float[Array, "q d"]:
+        return estimate(replace(log, counts=shuffled), divergence, **how).variance
+
+    variances = jax.lax.map(variance, jnp.asarray(np.concatenate(shuffled)[:n, places]), batch_size=UNIT)
+    p_value = p_values(result.variance[None], np.asarray(variances)[None])[0]
+    known = replace(result.uncertainty, p_value=p_value, n_rows=result.n_region, n_shuffles=n)
+    return replace(result, sampled=known)
 
 
 def _is_large(path: Path) -> bool:

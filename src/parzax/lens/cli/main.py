@@ -128,7 +128,6 @@ def _add_importance(add: Any) -> None:
     kinds = "sweep over the levels; or bars, regimes, good values at the level shown first"
     add("--plot-kind", choices=_KINDS, help=f"{kinds} (bars for one level, sweep for several)")
     _add_output(add, "parameter")
-    add("--npz", type=Path, metavar="out.npz", help="write: everything, for ImportanceResult.load")
     add("--write-space", type=Path, metavar="space.json", help="write: the search space, given or inferred")
 
 

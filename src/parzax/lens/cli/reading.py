@@ -26,7 +26,7 @@ from parzax.lens.tables.files import KINDS, find_files, kind_of, read_table
 from parzax.lens.tables.reading import find_directions, find_targets
 from parzax.lens.tables.records import stack_tables
 from parzax.lens.tables.table import Table, named_columns, suggest
-from parzax.space import Categorical, Space
+from parzax.space import Space
 from parzax.space.serialization import parse
 
 # Formats whose reading may run code from the file.
@@ -73,7 +73,7 @@ def _choose_reader(path: Path, args: Namespace) -> Callable[[Path, Namespace], O
     files = find_files(path)
     suffix = kind_of(files[0])
     if suffix == ".npz":
-        read, kind, unfit = _from_npz, "an npz file", ("study", "pruned", *_TABLES)
+        read, kind, unfit = _from_npz, "an npz file", ("study", "pruned", "filter", *_TABLES)
     elif suffix in KINDS and not _is_journal(files[0]):
         read, kind, unfit = _from_table, "a table", ("study",)
     else:
@@ -166,70 +166,50 @@ def _from_npz(path: Path, args: Namespace) -> Observations:
     if space is None:
         raise ValueError(f"{str(path)!r} needs --space: an npz file does not say what its numbers mean.")
     targets = args.target or ["objective"]
-    needed = ["values", *targets]
+    file = repr(str(path))
     with (
-        _checks.explain(f"{str(path)!r} cannot be read as npz", UNREADABLE),
+        _checks.explain(f"{file} cannot be read as npz", UNREADABLE),
         # opened here, because NumPy does not close a damaged file that it opened itself
-        path.open("rb") as file,
-        np.load(file, allow_pickle=False) as data,
+        path.open("rb") as opened,
+        np.load(opened, allow_pickle=False) as data,
     ):
-        if absent := [name for name in needed if name not in data]:
+        if absent := [name for name in ("values", *targets) if name not in data]:
             raise ValueError(f"it has no array {listed(absent)}; {suggest(absent, list(data), 'there are')}")
-        arrays = {name: data[name] for name in (*needed, "names", "regime") if name in data}
-    values, regime = arrays["values"], arrays.get("regime")
-    names = [str(x) for x in np.ravel(arrays.get("names", space.names))]
+        values, regime = data["values"], data.get("regime")
+        names = [str(name) for name in np.ravel(data.get("names", space.names))]
+        losses = np.stack([data[target] for target in targets], axis=-1)
     if absent := [name for name in space.names if name not in names]:
-        hint = suggest(absent, names, "there are")
-        raise ValueError(f"{str(path)!r} has no column {listed(absent)}; {hint}")
+        raise ValueError(f"{file} has no column {listed(absent)}; {suggest(absent, names, 'there are')}")
     if values.ndim < 2 or values.shape[-1] != len(names):
-        raise ValueError(f"{str(path)!r}: values has shape {values.shape} for {plural(len(names), 'name')}.")
+        raise ValueError(f"{file}: values has shape {values.shape} for {plural(len(names), 'name')}.")
     order = [names.index(name) for name in space.names]
     if regime is not None and regime.shape == values.shape:
         regime = regime[..., order]
-    losses = np.stack([arrays[target] for target in targets], axis=-1)
-    said, notes = direction, []
-    if said is None:
-        said, notes, doubt = find_directions(targets)
+    notes: list[str] = []
+    if direction is None:
+        direction, notes, doubt = find_directions(targets)
         if doubt:
-            raise ValueError(f"{str(path)!r}: {doubt}; say it: --direction minimize, or maximize.")
-    obs = Observations.from_arrays(space, values[..., order], losses, said, regime=regime, failed=args.failed)
-    obs = replace(obs, report=replace(obs.report, inferred=tuple(notes)))
-    passing = _passing(args.filter, _table_of_rows(obs, targets, losses), "row")
-    if passing.all():
-        return obs
-    # Seeds may keep different numbers of rows. So rows that do not pass get weight 0 instead of being
-    # removed.
-    return _reported(obs.select(passing.reshape(obs.values.shape[:-1])), obs.n, passing)
-
-
-def _table_of_rows(obs: Observations, targets: list[str], objectives: np.ndarray) -> Table:
-    """The columns by which the rows of an npz file (of all seeds) can be filtered: objectives, parameters."""
-    rows = np.broadcast_to(np.arange(obs.n), obs.values.shape[:-1]).reshape(-1)
-
-    def column(name: str) -> Column:
-        if name not in obs.space:
-            i = targets.index(name) if name in targets else 0
-            return Column(name, rows, numbers=objectives[..., i].reshape(-1))
-        j, domains = obs.space.index(name), obs.space[name]
-        values, regimes = obs.values[..., j].reshape(-1), obs.regime[..., j].reshape(-1)
-        if not isinstance(domains[0], Categorical):
-            return Column(name, rows, numbers=values)
-        pairs = zip(values, regimes, strict=True)
-        return Column.of_labels(name, rows, (None if r < 0 else domains[r].interpret(v) for v, r in pairs))
-
-    alias = ["value"] if len(targets) == 1 and "value" not in {*targets, *obs.space.names} else []
-    return Table([*targets, *obs.space.names, *alias], len(rows), column)
+            raise ValueError(f"{file}: {doubt}; say it: --direction minimize, or maximize.")
+    settings = {"regime": regime, "failed": args.failed}
+    obs = Observations.from_arrays(space, values[..., order], losses, direction, **settings)
+    return replace(obs, report=replace(obs.report, inferred=tuple(notes)))
 
 
 def _from_optuna(path: Path, args: Namespace) -> Observations:
     storage, optuna = import_module(f"{_OPTUNA}.storage"), import_module("optuna")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study = storage.read_study(path, args.study, "--study")
-    passing = _passing(args.filter, _table_of_trials(study.trials, len(study.directions)), "trial")
-    kept = study._replace(trials=list(compress(study.trials, passing)))
+    trials = study.trials
+    passing = np.ones(len(trials), bool)
+    if args.filter is not None:
+        passing = filter_mask(args.filter, _table_of_trials(trials, len(study.directions)))
+        if not passing.any():
+            raise ValueError("--filter: no trial is left.")
     to_observations = import_module(f"{_OPTUNA}.trials").observations
+    kept = study._replace(trials=list(compress(trials, passing)))
     obs = to_observations(kept, failed=args.failed, pruned=args.pruned)
-    return _reported(obs, len(study.trials), passing)
+    dropped = obs.report.dropped | ({} if passing.all() else {"filter": int((~passing).sum())})
+    return replace(obs, report=replace(obs.report, n_rows=len(trials), dropped=dropped))
 
 
 def _table_of_trials(trials: list[Any], n_objectives: int) -> Table:
@@ -250,17 +230,3 @@ def _table_of_trials(trials: list[Any], n_objectives: int) -> Table:
         return Column(name, rows, numbers=np.array([t.values[i] if t.values else math.nan for t in trials]))
 
     return Table(["state", "number", *objectives, *parameters], len(trials), column)
-
-
-def _passing(text: str | None, table: Table, what: str) -> np.ndarray:
-    """(n,) rows that pass the filter; all rows without a filter. ValueError if no row passes."""
-    passing = np.ones(table.n, dtype=bool) if text is None else filter_mask(text, table)
-    if not passing.any() and text is not None:
-        raise ValueError(f"--filter: no {what} is left.")
-    return passing
-
-
-def _reported(obs: Observations, n_rows: int, passing: np.ndarray) -> Observations:
-    """The observations with a report that counts the rows before the filter."""
-    dropped = obs.report.dropped | ({} if passing.all() else {"filter": int((~passing).sum())})
-    return replace(obs, report=replace(obs.report, n_rows=n_rows, dropped=dropped))

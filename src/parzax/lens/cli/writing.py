@@ -18,7 +18,7 @@ from parzax.lens._files import can_write_in
 
 Writer = Callable[[Path], Any]
 _FIGURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".webp")
-_ENDINGS = {"--plot": _FIGURES, "--out": _FIGURES, "--npz": (".npz",), "-o": (".html", ".htm")}
+_ENDINGS = {"--plot": _FIGURES, "--out": _FIGURES, "-o": (".html", ".htm")}
 
 
 def say(*lines: str, file: TextIO | None = None) -> None:
@@ -68,35 +68,23 @@ def check_outputs(outputs: Mapping[str, Path], inputs: Mapping[str, Path]) -> No
 def write_all(outputs: Sequence[tuple[Path, Writer]]) -> None:
     """Write every file under a temporary name in its folder, then rename all of them.
 
-    After any error, also during the renaming, no new file is left and every old file is as before.
+    After an error while files are written, no new file is left and every old file is as before.
     """
-    files, path = [], Path()
-    try:
-        with ExitStack() as cleaning, ExitStack() as undoing:
-            for i, (path, write) in enumerate(outputs):
-                beside = path.with_name(f".parzax-{os.getpid()}-{i}")
-                new, old = (Path(f"{beside}-{word}{path.suffix}") for word in ("new", "old"))
-                files.append((path, new, old))
-                for file in (new, old):
-                    cleaning.callback(file.unlink, missing_ok=True)
+    with ExitStack() as cleaning:
+        for i, (path, write) in enumerate(outputs):
+            new = _beside(path, i)
+            cleaning.callback(new.unlink, missing_ok=True)
+            try:
                 write(new)
-            for path, new, old in files:
-                undoing.callback(_restore, path, new, old)
-                if path.is_file() or path.is_symlink():
-                    os.replace(path, old)
-                os.replace(new, path)
-            undoing.pop_all()
-    except OSError as error:
-        # The error names the path that the user asked for, not the temporary one.
-        raise ValueError(f"cannot write {str(path)!r}: {error.strerror or error}.") from error
+            except OSError as error:  # it names the temporary file
+                raise ValueError(f"cannot write {str(path)!r}: {error.strerror or error}.") from error
+        for i, (path, _) in enumerate(outputs):
+            os.replace(_beside(path, i), path)
 
 
-def _restore(path: Path, new: Path, old: Path) -> None:
-    """Put the old file back after a replacement that failed halfway."""
-    if os.path.lexists(old):
-        os.replace(old, path)
-    elif not new.exists():
-        path.unlink()
+def _beside(path: Path, i: int) -> Path:
+    """The temporary name of the ``i``-th file."""
+    return path.with_name(f".parzax-{os.getpid()}-{i}{path.suffix}")
 
 
 def figure_writer(result: Any, kind: str | None = None) -> Writer:

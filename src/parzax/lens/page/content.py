@@ -12,8 +12,15 @@ import parzax
 from parzax._words import plural, visible
 from parzax.lens._palette import PALETTE
 from parzax.lens.results import ImportanceResult, InteractionResult
-from parzax.lens.results.phrases import number, percent, regime_text, short_labels, shorten
-from parzax.lens.results.result import RegimeDensity, good_text
+from parzax.lens.results.result import (
+    RegimeDensity,
+    good_text,
+    number,
+    percent,
+    regime_text,
+    short_labels,
+    shorten,
+)
 from parzax.space import Categorical
 from parzax.status import Status
 

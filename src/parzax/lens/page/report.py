@@ -31,7 +31,7 @@ def report(
     command: str | None = None,
     date: str | None = None,
     **options: Any,
-) -> None:
+) -> ImportanceResult:
     """Write a page about the importance of every parameter: one HTML file that opens without a network.
 
     The page says what mattered, how sure this is and what to do next, at every level (one slider sets the
@@ -58,6 +58,9 @@ def report(
             resamples (fewer, or none, if the log is large), and at least 1000 shuffles; many parameters need
             more.
 
+    Returns:
+        The result that the page shows.
+
     Raises:
         TypeError: a source or interactions of another kind; ``levels`` or ``options`` together
             with a result.
@@ -72,16 +75,17 @@ def report(
     if path.is_dir() or not writable:
         remedy = "name a file in a folder that exists and can be written to"
         raise ValueError(f"path: cannot write {str(path)!r}; {remedy}.")
-    result = compute_result(source, levels, options)
+    result = _compute_result(source, levels, options)
     if isinstance(interactions, bool):
-        interactions = compute_interactions(source, result, options) if interactions else None
+        interactions = _compute_interactions(source, result, options) if interactions else None
     wanted = "a parzax.lens.results.InteractionResult, True or False"
     _checks.instance("interactions", interactions, (InteractionResult, type(None)), wanted)
     html = render(content(result, interactions, MAX_PARAMETERS, title, command, date))
     path.write_text(html, encoding="utf-8", newline="\n")
+    return result
 
 
-def compute_result(source: Any, levels: Any, options: dict[str, Any]) -> ImportanceResult:
+def _compute_result(source: Any, levels: Any, options: dict[str, Any]) -> ImportanceResult:
     """The importances of a page, by the arguments of `report`."""
     if isinstance(source, ImportanceResult):
         if given := ["levels"] * (levels is not None) + [*options]:
@@ -89,14 +93,13 @@ def compute_result(source: Any, levels: Any, options: dict[str, Any]) -> Importa
         return source
     wanted = "parzax.Observations or a parzax.ImportanceResult"
     _checks.instance("the source of a report", source, Observations, wanted)
-    if levels is None:
-        levels = candidate_levels(_checks.quantile("region", options.get("region", 1.0)))
+    levels = candidate_levels(options.get("region", 1.0)) if levels is None else levels
     given = {name: value for name, value in options.items() if value is not None}
     numbers: dict[str, Any] = {**choose_counts(source, given.get("n_resamples"))}
     return cond_ped_anova(source, levels, **numbers | given)
 
 
-def compute_interactions(source: Any, result: ImportanceResult, options: dict[str, Any]) -> Any:
+def _compute_interactions(source: Any, result: ImportanceResult, options: dict[str, Any]) -> Any:
     """Interactions of the most important parameters of a log; None with fewer than two."""
     mean = result.mean.max(axis=0)
     names = [result.names[j] for j in np.sort(np.argsort(-mean, kind="stable")[:_PAIRED]) if mean[j] > 0]

@@ -11,9 +11,8 @@ import numpy as np
 from parzax import _checks
 from parzax._words import join_names
 from parzax.lens._palette import PALETTE
-from parzax.lens.results import ImportanceResult, phrases
-from parzax.lens.results.phrases import short_names, shorten
-from parzax.lens.results.result import mean_and_error
+from parzax.lens.results import ImportanceResult
+from parzax.lens.results.result import CHOICE, NAME, mean_and_error, number, short_names, shorten, size_text
 from parzax.lens.results.uncertainty import Uncertainty
 from parzax.lens.tables.table import suggest
 from parzax.samplers import Trace
@@ -86,7 +85,8 @@ def sum_part(
     mean, error = mean_and_error(data[..., columns].sum(axis=-1), counts)
     if sampled is None:
         return mean, mean - error, mean + error
-    return mean, *sampled.interval_of(slice(None), columns)
+    ends, _ = sampled.interval_of(columns)
+    return mean, *ends.reshape(-1, 2).T
 
 
 def get_uncertainty(result: ImportanceResult) -> Uncertainty | None:
@@ -107,7 +107,7 @@ def describe_spread(counts: np.ndarray, sampled: Uncertainty | None = None) -> s
     n, counted = len(counts), counts.sum(axis=0)
     if n == 1:
         return ""
-    shown = phrases.size_text(counted[counted > 0]) if counted.any() else "0"
+    shown = size_text(counted[counted > 0]) if counted.any() else "0"
     seeds = f"{n} seeds" if shown == str(n) else f"{shown} of {n} seeds"
     return f"\n(mean ± standard error, {seeds})"
 
@@ -178,7 +178,7 @@ def escape(text: str) -> str:
     return "".join(shown).replace("$", r"\$")
 
 
-def shorten_name(name: Any, length: int = phrases.NAME) -> str:
+def shorten_name(name: Any, length: int = NAME) -> str:
     """A name given by the user, as it is drawn."""
     return escape(shorten(str(name), length))
 
@@ -192,8 +192,8 @@ def describe_settings(space: Space, values: Mapping[str, float], most: int = 4) 
     """The first ``most`` native values with their names, such as "lr = 0.01, no momentum and 3 more"."""
     settings = []
     for name, value in values.items():
-        short, domain, text = shorten(name, phrases.NAME), space[name][0], phrases.number(value)
+        short, domain, text = shorten(name, NAME), space[name][0], number(value)
         if isinstance(domain, Categorical) and not math.isnan(value):
-            text = shorten(str(domain.choices[int(value)]), phrases.CHOICE)
+            text = shorten(str(domain.choices[int(value)]), CHOICE)
         settings.append(f"no {short}" if math.isnan(value) else f"{short} = {text}")
     return escape(join_names(settings, most))

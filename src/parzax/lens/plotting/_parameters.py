@@ -10,7 +10,7 @@ from matplotlib.axis import XAxis, YAxis
 
 from parzax.lens.plotting import _axes
 from parzax.lens.plotting._arguments import check_names, shorten_name
-from parzax.lens.results.phrases import number
+from parzax.lens.results.result import number
 from parzax.space import Categorical, Domain, Float, Int, Numeric, Ordinal, Space, Varying
 
 # More values than this are not named one by one; more integers than this keep a domain's log axis.

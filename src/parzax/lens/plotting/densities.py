@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 
 from parzax.lens.plotting import _arguments, _axes
 from parzax.lens.plotting._parameters import ParameterAxis, on_scale, side_by_side
-from parzax.lens.results import ImportanceResult, phrases
-from parzax.lens.results.result import RegimeDensity, mean_and_error
+from parzax.lens.results import ImportanceResult
+from parzax.lens.results.result import RegimeDensity, mean_and_error, number, percent, regime_text
 from parzax.space import Categorical, Float, Varying
 
 _EQUAL: dict[str, Any] = {"color": _axes.GREY, "linewidth": 1, "linestyle": (0, (4, 2)), "zorder": 2.5}
@@ -72,8 +72,8 @@ def _draw_regime(top: Axes, bottom: Axes, result: ImportanceResult, index: int, 
         _axes.tidy(ax)
     if len(result.space[name]) > 1 or domain.conditions:
         others = "all" if result.region == 1 else "the region"
-        best, all_rows = (phrases.percent(round(float(x.mean()), 2)) for x in (alpha, beta))
-        text = _axes.wrap_text(top, _arguments.shorten_name(phrases.regime_text(domain), _REGIME))
+        best, all_rows = (percent(round(float(x.mean()), 2)) for x in (alpha, beta))
+        text = _axes.wrap_text(top, _arguments.shorten_name(regime_text(domain), _REGIME))
         top.set_title(f"{text}\n{best} of the best rows, {all_rows} of {others}", fontsize="small")
     varying, hidden = isinstance(domain, Varying), len(rows) - len(cells)
     remark = f" ({hidden} rarer choices not shown)" if hidden else ""
@@ -130,6 +130,6 @@ def _choose_cells(density: RegimeDensity, masses: np.ndarray) -> tuple[Parameter
         return side_by_side(cells, [_arguments.shorten_name(density.values[i], 14) for i in cells]), cells
     native = np.asarray(density.values)
     if len(native) == domain.n_values and len(native) <= _MOST_CHOICES:
-        return side_by_side(native, [phrases.number(value) for value in native]), values
+        return side_by_side(native, [number(value) for value in native]), values
     between_bounds = isinstance(domain, Varying) and len(native) > 1
     return on_scale(Float(0, 1) if between_bounds else domain, native), values

@@ -13,8 +13,7 @@ from parzax.importance import importance as relative_importance
 from parzax.lens.plotting import _arguments, _axes
 from parzax.lens.plotting._parameters import get_edges
 from parzax.lens.results import ImportanceResult
-from parzax.lens.results.phrases import regime_text, value_text
-from parzax.lens.results.result import MOST_SEEDS, mean_and_error
+from parzax.lens.results.result import MOST_SEEDS, mean_and_error, regime_text, value_text
 from parzax.lens.results.uncertainty import Uncertainty
 from parzax.status import OF_LEVELS, Status
 

@@ -1,5 +1,6 @@
 """Two parameters: the acquisition function of a sampler as a map, the rows of one run as marks."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -148,6 +149,9 @@ def _fix_others(plane: Plane, rows: _Rows, given: Mapping[str, Any] | None) -> t
     for name in plane.names:
         if name in fixed:
             raise ValueError(f"given: {name!r} is an axis of the picture, so it cannot have a fixed value.")
+    for name, value in fixed.items():
+        if not math.isnan(value) and all(domain.outside(np.asarray(value)) for domain in space[name]):
+            raise ValueError(f"given: {name!r} = {value:g} is outside its domain.")
     missing = [name for name in space.names if name not in (*plane.names, *fixed)]
     if rows.nearest is None and missing:
         raise ValueError(f"given: there are no rows to take {', '.join(missing)} from; give their values.")

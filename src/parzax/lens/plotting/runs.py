@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -15,8 +14,8 @@ from parzax import _checks
 from parzax._words import plural
 from parzax.lens.plotting import _axes
 from parzax.lens.plotting._arguments import Look, check_runs, choose_look, get_signs
-from parzax.lens.results.phrases import size_text
-from parzax.pareto import attainment_surface, non_domination_rank
+from parzax.lens.results.result import size_text
+from parzax.pareto import non_domination_rank
 from parzax.samplers import Trace
 
 _BELOW_ALL = 0.3  # on a log axis, a regret of 0 is drawn at this factor times the smallest positive regret
@@ -212,19 +211,32 @@ def _find_stairs(trace: Trace, shares: list[float]) -> list[np.ndarray]:
     points = [rows[keep] for rows, keep in zip(signs * trace.losses, _find_feasible(trace), strict=True)]
     # Dominated rows are left out, since memory grows with the total number of rows.
     fronts = [np.unique(rows[non_domination_rank(rows) == 0], axis=0) for rows in points]
-    # Fronts are padded by NaN to a power of two, so that few programs serve all pictures.
-    longest = max(map(len, fronts), default=0)
-    padded = np.full((len(fronts), 1 << max(longest - 1, 0).bit_length(), 2), np.nan)
-    for row, front in zip(padded, fronts, strict=True):
-        row[: len(front)] = front
     stairs = []
     for share in shares:
-        count = max(math.ceil(round(share * len(fronts), 9)), 1)
-        surface = attainment_surface(jnp.asarray(padded), count)
-        corners = np.stack([surface.x, surface.y], axis=-1).astype(np.float64)
-        corners = corners[np.asarray(surface.corner) & np.isfinite(corners).all(axis=-1)]
-        stairs.append(signs * corners)
+        corners = attained_corners(fronts, max(math.ceil(round(share * len(fronts), 9)), 1))
+        stairs.append(signs * corners[np.isfinite(corners).all(axis=1)])
     return stairs
+
+
+def attained_corners(runs: Sequence[np.ndarray], level: int) -> np.ndarray:
+    """(k, 2) lower left corners of the region that at least ``level`` of the runs attain, left to right.
+
+    A run, (n, 2) points without NaN, both objectives minimised, attains (x, y) if it has a point with first
+    objective at most x and second objective at most y (Fonseca and Fleming 1996). At each x every run has a
+    smallest y among its points up to x, and the boundary of the region is the ``level``-th smallest of these.
+    """
+    if level > len(runs):
+        return np.empty((0, 2))
+    x, y = np.concatenate(runs).T
+    run = np.repeat(np.arange(len(runs)), [len(points) for points in runs])
+    order = np.argsort(x)
+    x, y, run = x[order], y[order], run[order]
+    each_y = np.where(run == np.arange(len(runs))[:, None], y, np.inf)
+    surface = np.sort(np.minimum.accumulate(each_y, axis=1), axis=0)[level - 1]
+    last = x != np.append(x[1:], np.nan)  # the last of the points with the same x
+    x, surface = x[last], surface[last]
+    corner = surface < np.append(np.inf, surface[:-1])
+    return np.stack([x, surface], axis=1)[corner]
 
 
 def _draw_stairs(ax: Axes, stairs: list[np.ndarray], ends: np.ndarray, look: Look) -> None:

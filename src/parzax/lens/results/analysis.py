@@ -17,15 +17,20 @@ from parzax.importance import Encoded, Grid, Importance
 from parzax.importance.encode import without_values
 from parzax.importance.estimate import How, checked_how, estimate_seeds
 from parzax.importance.interactions import estimate_interactions
-from parzax.importance.levels import checked_levels
+from parzax.importance.levels import checked_levels, level_sets
 from parzax.importance.pair_slots import PairLayout, pair_layout
-from parzax.importance.resample import METHODS
 from parzax.lens.logs import Observations
 from parzax.lens.logs.encoding import encode_log
-from parzax.lens.logs.groups import describe_groups
-from parzax.lens.results.default_level import LEVELS, choose_level
+from parzax.lens.logs.groups import configuration_shares, describe_groups
 from parzax.lens.results.order import shows_learning
-from parzax.lens.results.result import ImportanceResult, InteractionResult, Method
+from parzax.lens.results.result import (
+    USUAL_LEVEL,
+    ImportanceResult,
+    InteractionResult,
+    Method,
+    have_few_rows,
+    pick_level,
+)
 from parzax.lens.results.targets import Ranking, counted_rows, ranked
 from parzax.lens.results.uncertainty import estimate_uncertainty, resolve_counts
 from parzax.lens.run.chunks import map_chunks
@@ -34,6 +39,8 @@ from parzax.status import Status
 
 # The default method; and the grid of interactions, without pools: parameters whose bounds move have none.
 _DEFAULT, _WITHOUT_POOLS = Method(), Grid(max_pools=0)
+# Levels of a page, and candidates if no level is given.
+_LEVELS = np.arange(1, 50) / 50
 # Default number of draws under the null hypothesis, and smallest number per pair: with fewer, the adjusted
 # p-values of many pairs cannot fall below 5 %.
 _DRAWS, _DRAWS_PER_PAIR = 1000, 20
@@ -58,7 +65,6 @@ def cond_ped_anova(
     reference: str = "region",
     n_resamples: int = 0,
     n_shuffles: int | None = None,
-    resampling: str = "half-sampling",
     key: Any = None,
 ) -> ImportanceResult:
     """Conditional PED-ANOVA: how much each parameter matters for reaching the best rows of a region.
@@ -92,14 +98,11 @@ def cond_ped_anova(
             ``px.divergence.Pearson()`` gives Optuna 5's numbers.
         reference: "region" compares with the region's density (local importance), "uniform" with the
             uniform density of the domain (global importance).
-        n_resamples: number of samples of the log that the intervals of ``result.uncertainty`` are computed
-            from. With 0, the default, there are none.
+        n_resamples: number of random halves of the rows that the intervals of ``result.uncertainty`` are
+            computed from, centred at the estimate. With 0, the default, there are none.
         n_shuffles: number of shuffles of the losses that p-values are computed from. The default is 0 if
             ``n_resamples`` is 0. Otherwise it is the largest of ``n_resamples``, 20 d and min(40 d, 2000) for
             d parameters, because the smallest adjusted p-value is d / (n_shuffles + 1).
-        resampling: "half-sampling" takes random halves of the rows, and centres the intervals at the
-            estimate. "bootstrap" takes the quantiles of bootstrap samples; with few rows these intervals
-            are too wide.
         key: key of samples and shuffles, such as ``jax.random.key(1)``; ``jax.random.key(0)`` by default.
 
     Returns:
@@ -128,13 +131,12 @@ def cond_ped_anova(
     method = Method(divergence, grid, reference)
     how = checked_how(*method.how)
     numbers = resolve_counts(n_resamples, n_shuffles, log.encoded.codes.shape[1])
-    _checks.one_of("resampling", resampling, tuple(METHODS))
     key = checked_key(key) if any(numbers) else None
     estimates, seeds = estimate_batch(log.encoded, how), obs.losses.shape[:-2]
     estimates = jax.tree.map(lambda x: np.asarray(x).reshape(*seeds, *x.shape[1:]), estimates)
     sampled = None
     if key is not None:
-        sampled = estimate_uncertainty(key, log.losses, log.encoded, estimates, how, numbers, resampling)
+        sampled = estimate_uncertainty(key, log.losses, log.encoded, estimates, how, numbers)
     learned = partial(shows_learning, log.obs, log.losses)
     return ImportanceResult(estimates, **log.about, method=method, sampled=sampled, learned=learned)
 
@@ -300,8 +302,36 @@ def encode_ranked(
 def candidate_levels(region: Any) -> np.ndarray:
     """Candidates for the level: 0.02, 0.04, ... below the region's level, or fiftieths of that level."""
     region = _checks.quantile("region", region)
-    below = LEVELS[region - 1e-9 > LEVELS]
-    return below if len(below) else LEVELS * region
+    below = _LEVELS[region - 1e-9 > _LEVELS]
+    return below if len(below) else _LEVELS * region
+
+
+def choose_level(
+    obs: Observations, losses: np.ndarray, levels: np.ndarray, region: float, raw: bool
+) -> tuple[float, str]:
+    """The level of a log for which none was given, and why it is not 0.1; "" if it is.
+
+    ``losses`` (s, n) rank the rows; ``levels`` are candidates in ascending order; with ``raw`` sets are those
+    of Optuna's grid, where every row counts. Otherwise rows of one configuration count once.
+    """
+    weights = [None] * len(losses) if obs.weight is None else obs.weight.reshape(losses.shape)
+    settings, m = (tuple(levels.tolist()), region, raw, False), len(levels)
+    sizes = np.zeros((len(losses), m + 2))
+    for size, loss, weight in zip(sizes, losses, weights, strict=True):
+        first_set = level_sets(loss, weight, *settings)[0]
+        size[:] = np.bincount(first_set, weight, m + 2).cumsum()
+    shares = 1.0 if raw else configuration_shares(obs, losses)[:, None]
+    n_target, n_region = (sizes * shares)[:, :m], (sizes * shares)[:, m]
+    i = pick_level(levels, n_target, n_region)
+    if (n_target[:, i] == n_region).all():
+        why = "as good as any other, as none has both best rows and others"
+    elif have_few_rows(n_target[:, [i]], n_region)[0]:
+        why = "the nearest to half of the rows, as none has more than ten best rows and more than ten others"
+    elif levels[i] == USUAL_LEVEL:
+        return USUAL_LEVEL, ""
+    else:
+        why = f"the nearest to {USUAL_LEVEL:g} with more than ten best rows and more than ten others"
+    return float(levels[i]), f"no level was given: {levels[i]:g} is {why}"
 
 
 def checked_key(key: Any) -> Any:

@@ -13,8 +13,17 @@ from parzax._words import plural
 from parzax.lens.logs import Observations
 from parzax.lens.logs.groups import find_groups
 from parzax.lens.results.analysis import checked_key, cond_ped_anova
-from parzax.lens.results.phrases import interval_text, mean_text, percent, size_text
-from parzax.lens.results.result import LEARNED, AbstractResult, ImportanceResult, attributes, join_some
+from parzax.lens.results.result import (
+    LEARNED,
+    AbstractResult,
+    ImportanceResult,
+    attributes,
+    interval_text,
+    join_some,
+    mean_text,
+    percent,
+    size_text,
+)
 from parzax.lens.results.targets import usable_rows
 from parzax.lens.results.uncertainty import holm
 
@@ -58,7 +67,7 @@ class Comparison(AbstractResult):
     kind: ClassVar[str] = "parameter"
     shown: ClassVar[str] = "difference"
 
-    difference, interval, p_value, status = attributes("variance", "interval", "p_value", "status")
+    difference, interval, p_value = attributes("variance", "interval", "p_value")
 
     @cached_property
     def is_defined(self) -> np.ndarray:

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
 from parzax._compile import compiled
 from parzax.divergence import AbstractDivergence
-from parzax.importance import Encoded
+from parzax.importance import Counts, Encoded
 from parzax.importance.counts import configuration_share
 from parzax.importance.encode import without_values
 from parzax.importance.estimate import from_counts
@@ -26,7 +26,9 @@ from parzax.importance.resample import sample_counter, sample_size
 _ROWS, _COUNTS, _CALL = 1 << 18, 1 << 16, 1 << 22
 # Replicates are drawn in units of so many; one unit of shuffles has one seed. The number is fixed, so that
 # the shuffles do not depend on the size of a batch or call.
-_UNIT = 16
+UNIT = 16
+# How samples of the rows are drawn.
+_METHOD = "half-sampling"
 # The rows of a regime are shuffled if there are at most this many.
 _MOST_ROWS = 3000
 
@@ -38,7 +40,6 @@ def draw_replicates(
     numbers: Sequence[int],
     divergence: AbstractDivergence,
     reference: str,
-    method: str,
 ) -> tuple[Float[np.ndarray, "s b q d"], Float[np.ndarray, "s b2 q d"]]:
     """Within-regime variances (Eq. 11 of arXiv 2601.20800) of samples of the rows, and of shuffles.
 
@@ -52,7 +53,7 @@ def draw_replicates(
         encoded: s logs, with ranks and without weights.
         counts: (s, q + 1, w) integer counts of the logs; see `parzax.importance.counts.sweep_counts`.
         numbers: number of samples and number of shuffles.
-        divergence, reference, method: as in `parzax.importance.resample`; static. The program is compiled
+        divergence, reference: as in `parzax.importance.resample`; static. The program is compiled
             once for all values of the levels.
     """
     (s, d, m), (_, q1, w) = encoded.codes.shape, counts.shape
@@ -62,24 +63,24 @@ def draw_replicates(
     levels, raw = (*sorted(encoded.levels), encoded.region), encoded.grid.optuna_rounding
     logs, needed = replace(encoded, levels=levels[:-1]), [None] * s
     if encoded.groups is None:  # one program for all values of the levels
-        sizes = sample_size((np.asarray(encoded.rank) < m).sum(axis=1), method).tolist()
+        sizes = sample_size((np.asarray(encoded.rank) < m).sum(axis=1), _METHOD).tolist()
         needed = [level_weights(levels, np.float64(n), True, raw).astype(np.int32) for n in sizes]
         logs = without_values(logs)
     # A call computes a part of the replicates of one seed; calls run side by side.
-    n_units, size = [math.ceil(n / _UNIT) for n in numbers], q1 * w
+    n_units, size = [math.ceil(n / UNIT) for n in numbers], q1 * w
     size = size if encoded.groups is None else max(size, m)
-    n_calls = max(min(math.ceil(sum(n_units) * _UNIT * size / _CALL), max(n_units)), 1)
-    n_sampled, n_shuffled = (math.ceil(n / n_calls) * _UNIT for n in n_units)
-    fitting = min(_UNIT, _ROWS // (m * d), _COUNTS // (q1 * w))
-    how = {"batch": 1 << max(fitting, 1).bit_length() - 1, "n_sampled": n_sampled, "method": method}
+    n_calls = max(min(math.ceil(sum(n_units) * UNIT * size / _CALL), max(n_units)), 1)
+    n_sampled, n_shuffled = (math.ceil(n / n_calls) * UNIT for n in n_units)
+    fitting = min(UNIT, _ROWS // (m * d), _COUNTS // (q1 * w))
+    how = {"batch": 1 << max(fitting, 1).bit_length() - 1, "n_sampled": n_sampled}
     how |= {"divergence": divergence, "reference": reference}
     words, x64 = np.asarray(jax.random.key_data(key)).tolist(), jnp.result_type(float) == jnp.float64
 
     def variances(number: int) -> np.ndarray:
         seed, call = divmod(number, n_calls)
         log, shuffled = jax.tree.map(itemgetter(seed), logs), [np.zeros((0, q1, w), np.int32)]
-        for start in range(call * n_shuffled, (call + 1) * n_shuffled, _UNIT):
-            shuffled.append(shuffled_counts([*words, seed, start], counts[seed], log, _UNIT))
+        for start in range(call * n_shuffled, (call + 1) * n_shuffled, UNIT):
+            shuffled.append(shuffled_counts([*words, seed, start], counts[seed], log, UNIT))
         first, rows = np.int32(call * n_sampled), np.concatenate(shuffled)
         with jax.enable_x64(x64):  # set in each thread, because threads do not inherit the setting
             return np.asarray(compiled_replicates(keys[seed], first, rows, log, needed[seed], **how))
@@ -105,12 +106,11 @@ def compiled_replicates(
     n_sampled: int,
     divergence: AbstractDivergence,
     reference: str,
-    method: str,
 ) -> Float[Array, "r q d"]:
     """Variances of ``n_sampled`` samples of one log, from number ``first`` on, and of ``shuffled`` counts.
 
-    ``log`` has ascending levels; ``needed`` is as in `sample_counter`, and ``method`` as in
-    `parzax.importance.resample`. Replicates are computed in batches of ``batch``.
+    ``log`` has ascending levels; ``needed`` is as in `sample_counter`. Replicates are computed in
+    batches of ``batch``.
     """
     log, counts = jax.tree.map(jnp.asarray, (log, shuffled))
     if log.counted_groups is not None:
@@ -126,14 +126,14 @@ def compiled_replicates(
 
     if n_sampled:
         keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(first + jnp.arange(n_sampled, dtype=jnp.int32))
-        counts = jnp.concatenate([in_batches(sample_counter(log, method, needed), keys), counts])
+        counts = jnp.concatenate([in_batches(sample_counter(log, _METHOD, needed), keys), counts])
     return in_batches(estimate, counts)  # of both, so that the divergence is compiled once
 
 
 # Shuffles are drawn on the host: there 10,000 of 5,000 rows take 0.6 s, `parzax.importance.shuffle` 13 s.
 
 
-def shuffled_counts(seed: Sequence[int], counts: np.ndarray, log: Encoded, n: int) -> np.ndarray:
+def shuffled_counts(seed: Sequence[int], counts: np.ndarray, log: Encoded | Counts, n: int) -> np.ndarray:
     """Counts of ``n`` logs whose losses were shuffled within the regimes of each parameter.
 
     Rows that belong together in groups are shuffled by `_shuffled_groups`. Otherwise the target rows of a
@@ -145,7 +145,7 @@ def shuffled_counts(seed: Sequence[int], counts: np.ndarray, log: Encoded, n: in
     Args:
         seed: seed of the random numbers.
         counts: (q + 1, w) whole numbers, target sets in ascending order and the region, see `sweep_counts`.
-        log: the log of the counts, without weights; of one without groups only the layout is needed.
+        log: the log of the counts, without weights.
         n: number of shuffles.
 
     Returns:
@@ -153,7 +153,7 @@ def shuffled_counts(seed: Sequence[int], counts: np.ndarray, log: Encoded, n: in
         ``counts``.
     """
     rng, layout = np.random.default_rng(seed), log.layout
-    if log.groups is not None:
+    if isinstance(log, Encoded) and log.groups is not None:
         return _shuffled_groups(rng, log, n)
     shuffled = np.repeat(counts[None].astype(np.int32), n, axis=0)
     set_sizes = counts[:-1, : layout.n_codes[0]].sum(axis=1)

@@ -5,14 +5,16 @@
 """
 
 import abc
-import json
+import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from importlib.util import find_spec
-from pathlib import Path
+from itertools import groupby
 from typing import Any, ClassVar, NamedTuple
+from unicodedata import combining, east_asian_width
 
 import jax
 import numpy as np
@@ -22,33 +24,24 @@ from parzax import _checks
 from parzax._compile import compiled
 from parzax._html import table as html_table
 from parzax._words import join_names, plural, visible
-from parzax.divergence import AbstractDivergence, Explained, Pearson, RegimeCounts
+from parzax.divergence import AbstractDivergence, Explained, RegimeCounts
 from parzax.importance import Grid, Importance, Interactions
 from parzax.importance.estimate import How
-from parzax.importance.flags import low_regimes
+from parzax.importance.flags import few_rows
 from parzax.importance.layout import Block, cell_values, layout
 from parzax.kernels import AbstractKernel
-from parzax.lens._files import UNREADABLE
 from parzax.lens.logs import ImportReport
 from parzax.lens.logs.bounds import span_text
-from parzax.lens.results.default_level import MOST_SEEDS as MOST_SEEDS
-from parzax.lens.results.default_level import pick_level
-from parzax.lens.results.phrases import (
-    SIGNIFICANCE,
-    columns_of,
-    interval_text,
-    mean_text,
-    p_text,
-    percent,
-    short_labels,
-    shorten,
-    size_text,
-    value_text,
-)
-from parzax.lens.results.uncertainty import TOLERANCE, Uncertainty, holm
-from parzax.space import Categorical, Domain, Int, Ordinal, Space, Varying
+from parzax.lens.results.uncertainty import SIGNIFICANCE, TOLERANCE, Uncertainty, holm
+from parzax.space import Between, Categorical, Condition, Domain, In, Int, Numeric, Ordinal, Space, Varying
 from parzax.status import NOT_COMPARED, OF_LEVELS, Status, drop_consequences, set_bits
 
+# A property holds for the result if at least this share of the seeds has it.
+MOST_SEEDS = 0.5
+# The level that is shown, or one near it.
+USUAL_LEVEL = 0.1
+NAME, CHOICE = 28, 16  # longest name, and longest choice in a list, in characters
+_MOST_VALUES = 3  # largest number of values of a domain that are listed
 _BACKENDS = ("pandas", "polars", "pyarrow")
 _ROWS, _LEVELS, _NAMES = 30, 6, 3  # most rows and levels of a table, and names beside a status
 _LEFT = ("parameter", "pair", "remarks")  # columns of words, flush left
@@ -61,14 +54,9 @@ MAY_LEARN = "less sure if a search that learns (such as TPE) chose the rows"
 _NOT_TESTED = int(NOT_COMPARED | Status.NO_DATA | Status.ALL_EQUAL | Status.SAME_SETS)
 # Statuses of pairs whose interaction is undefined.
 _UNDEFINED = Status.NEVER_TOGETHER | Status.UNIDENTIFIABLE | Status.NO_DATA
-_NAME = 20  # longest name of a parameter in the label of a pair
+_PAIR_NAME = 20  # longest name of a parameter in the label of a pair
 _CHOICES_SHOWN, _TEXT = 6, 120  # number of choices, and of characters, of good values in a line
-# Files of `save`: version of the format, prefix of the uncertainty's arrays, names of the estimates' arrays.
-_FORMAT, _SAMPLED = 2, "uncertainty_"
-_ARRAYS = tuple(x.name for x in fields(Importance))
 _EXPLAINED, _GRID = Explained(), Grid()
-# Divergences that a file can hold.
-_DIVERGENCES = {kind.__name__: kind for kind in (Explained, Pearson)}
 
 
 def attributes(*names: str) -> Any:
@@ -123,6 +111,8 @@ class AbstractResult(abc.ABC):
     report: ImportReport
     goal: str = "smallest loss"
     facts: tuple[str, ...] = ()
+
+    n_target, n_region, status = attributes("n_target", "n_region", "status")
 
     kind: ClassVar[str]  # what an entry is, as the header of a table
     shown: ClassVar[str] = "importance"  # column of `cells` that a table of several levels shows
@@ -189,16 +179,6 @@ class AbstractResult(abc.ABC):
         return pick_level(self.levels, self.n_target, self.n_region)
 
     @cached_property
-    def n_target(self) -> np.ndarray:
-        """(..., q) rows (weight) in each target set, ties included."""
-        return self.estimates.n_target
-
-    @cached_property
-    def n_region(self) -> np.ndarray:
-        """(...,) rows (weight) in the region."""
-        return self.estimates.n_region
-
-    @cached_property
     def n_seeds(self) -> int:
         """Number of seeds (1 without a seed axis)."""
         return int(np.prod(self.estimates.variance.shape[:-2], dtype=int))
@@ -213,7 +193,7 @@ class AbstractResult(abc.ABC):
 
     def share_of_seeds(self, bit: Status) -> np.ndarray:
         """(q, e) share of the seeds in which ``bit`` is set."""
-        return self.mean_over_seeds(self.estimates.status & int(bit) != 0)
+        return self.mean_over_seeds(self.status & int(bit) != 0)
 
     @cached_property
     def usual_status(self) -> np.ndarray:
@@ -297,7 +277,7 @@ class AbstractResult(abc.ABC):
     def advice(self, level: int | None = None) -> list[str]:
         """A sentence for each status bit set at a level, or at any; of parameters their names come first."""
         rows = slice(None) if level is None else [level]
-        labels, status = self.labels, self.by_seed(self.estimates.status)[:, rows]
+        labels, status = self.labels, self.by_seed(self.status)[:, rows]
 
         lines = []
         for bit in set_bits(status):
@@ -353,7 +333,9 @@ class AbstractResult(abc.ABC):
         shape = self.estimates.variance.shape
         seeds = np.arange(self.n_seeds).reshape(*shape[:-2], 1, 1)
         columns = {"seed": seeds} if len(shape) > 2 else {}
-        columns |= {"level": self.levels[:, None], **self._columns(), "status": self.estimates.status}
+        columns |= {"level": self.levels[:, None], **self._columns()}
+        columns |= {"n_target": self.n_target[..., None], "n_region": self.n_region[..., None, None]}
+        columns["status"] = self.status
         columns = {name: np.broadcast_to(x, shape).flatten() for name, x in columns.items()}
         names = [Status(bits).name if bits else "" for bits in columns["status"].tolist()]
         return columns | {"status_names": np.array(names, dtype=object)}
@@ -499,7 +481,7 @@ class ImportanceResult(AbstractResult):
 
     variance, importance, inter = attributes("variance", "importance", "inter")
     unweighted, divergence, counts = attributes("unweighted", "divergence", "counts")
-    regime_target, regime_region, status = attributes("regime_target", "regime_region", "status")
+    regime_target, regime_region = attributes("regime_target", "regime_region")
 
     @cached_property
     def uncertainty(self) -> Uncertainty:
@@ -508,7 +490,7 @@ class ImportanceResult(AbstractResult):
             return self.sampled
         shape = self.variance.shape
         sampled, p_value, none = np.zeros((0, *shape)), np.full(shape, np.nan), np.zeros(shape[:-2])
-        return Uncertainty(sampled, self.estimates, p_value, none, none, none, balance=self.method.balance)
+        return Uncertainty(sampled, self.estimates, p_value, none, none, balance=self.method.balance)
 
     @property
     def alpha(self) -> np.ndarray:
@@ -546,21 +528,6 @@ class ImportanceResult(AbstractResult):
         return self.by_seed(self.has_importance).sum(axis=0)
 
     @property
-    def regime_status(self) -> np.ndarray:
-        """(..., q, d, k) status bits of each regime, "inactive" last (always 0).
-
-        LOW_DATA is set if the regime has ten rows or fewer in the target, unless a random target would be
-        expected to have more than ten rows there. It is also set if the regime has ten rows or fewer in the
-        region outside the target. SPARSE_REGIME is set if the regime was left out of the sum.
-        """
-        target, region = self.regime_target[..., :-1], self.regime_region[..., None, :, :-1]
-        n_target, n_region = self.n_target[..., None, None], self.n_region[..., None, None, None]
-        low = low_regimes(target, np.broadcast_to(region, target.shape), n_target, n_region)
-        sparse = (region > 0) & (region < self.method.divergence.min_rows)
-        bits = np.where(low, int(Status.LOW_DATA), 0) | np.where(sparse, int(Status.SPARSE_REGIME), 0)
-        return np.pad(bits.astype(np.int32), [(0, 0)] * (bits.ndim - 1) + [(0, 1)])
-
-    @property
     def regime_importance(self) -> np.ndarray:
         """(..., q, d, k) each regime's part of the importance of each parameter, "inactive" last (always 0).
 
@@ -579,13 +546,6 @@ class ImportanceResult(AbstractResult):
         # A seed without any importance at a level does not count there. With 1/d by convention every seed
         # counts.
         return mean_and_error(self.by_seed(self.importance), self.by_seed(self.has_importance))
-
-    def may_matter(self, level: int, parameters: Any) -> np.ndarray:
-        """(...) whether any of ``parameters`` (..., k) is above chance; True if this was not tested."""
-        parameters = np.asarray(parameters)
-        if self.n_seeds > 1:
-            return np.ones(parameters.shape[:-1], bool)
-        return self.uncertainty.any_above_chance(level, parameters)
 
     @cached_property
     def above(self) -> np.ndarray:
@@ -682,7 +642,7 @@ class ImportanceResult(AbstractResult):
             f"compared with {against}: {method.divergence!r} on {method.grid!r}, {self.variance.dtype}",
         ]
         if known.n_resamples:
-            samples = f"{known.n_resamples} samples of the rows ({known.method})"
+            samples = f"{known.n_resamples} samples of the rows (half-sampling)"
             lines.append(
                 f"interval: {100 * known.level:g} %, from {samples}; it holds 0 where p is above 0.05"
             )
@@ -769,68 +729,11 @@ class ImportanceResult(AbstractResult):
         ends = {"importance": known.importance_interval, "variance": known.variance_interval}
         columns |= {f"{name}_low": x[..., 0] for name, x in ends.items()}
         columns |= {f"{name}_high": x[..., 1] for name, x in ends.items()}
-        columns |= {"p_value": known.p_value, "p_adjusted": known.p_adjusted}
-        return columns | {"n_target": self.n_target[..., None], "n_region": self.n_region[..., None, None]}
+        return columns | {"p_value": known.p_value, "p_adjusted": known.p_adjusted}
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON values; see `AbstractResult.to_dict`. The good values are of the level shown."""
         return super().to_dict() | {"good_values": [good._asdict() for good in self.good_values()]}
-
-    def save(self, path: str | Path) -> None:
-        """Write the result to one ``.npz`` file (arrays and JSON text, no pickles).
-
-        Raises:
-            ValueError: for a divergence that is not parzax's.
-        """
-        known = self.uncertainty
-        divergence: Any = self.method.divergence
-        if _DIVERGENCES.get(name := type(divergence).__name__) is not type(divergence):
-            raise ValueError(f"a file cannot hold the divergence {divergence!r}, which is not parzax's.")
-        meta = {
-            "format": _FORMAT,
-            "space": json.loads(self.space.to_json()),
-            "region": self.region,
-            "method": [[name, asdict(divergence)], asdict(self.method.grid), self.method.reference],
-            "report": asdict(self.report),
-            "goal": self.goal,
-            "facts": list(self.facts),
-            "learned": bool(self.learned()),
-            "uncertainty": {name: getattr(known, name) for name in Uncertainty.SETTINGS},
-        }
-        arrays = {name: getattr(self, name) for name in (*_ARRAYS, "levels")}
-        arrays |= {_SAMPLED + name: getattr(known, name) for name in Uncertainty.ARRAYS}
-        with open(path, "wb") as file:
-            np.savez_compressed(file, meta=np.asarray(json.dumps(meta)), **arrays)
-
-    @classmethod
-    def load(cls, path: str | Path) -> "ImportanceResult":
-        """Read a file written by `save`; nothing in it is executed.
-
-        Raises:
-            ValueError: if the file is missing, truncated, or not such a file.
-        """
-        with _checks.explain(f"cannot read an importance result from {str(path)!r}", UNREADABLE):
-            # The file is opened here because np.load would leave a truncated file open.
-            with open(path, "rb") as file, np.load(file, allow_pickle=False) as data:
-                stored = dict(data)
-            meta = json.loads(str(stored["meta"]))
-            if meta["format"] != _FORMAT:
-                raise ValueError(f"format {meta['format']} is not {_FORMAT}")
-            space, levels = Space.from_json(meta["space"]), stored["levels"]
-            for name in ("variance", "inter", "unweighted", "status"):
-                if stored[name].shape[-2:] != (len(levels), len(space)):
-                    wanted = f"(..., {len(levels)}, {len(space)})"
-                    raise ValueError(f"{name} has shape {stored[name].shape}, not {wanted}")
-            (name, settings), grid, reference = meta["method"]
-            method = Method(_DIVERGENCES[name](**settings), Grid(**grid), reference)
-            arrays = {name: stored[name] for name in _ARRAYS}
-            estimates = Importance(**arrays)
-            arrays = {name: stored[_SAMPLED + name] for name in Uncertainty.ARRAYS}
-            known = Uncertainty(**arrays, estimates=estimates, **meta["uncertainty"])
-            lists = {key: tuple(value) for key, value in meta["report"].items() if isinstance(value, list)}
-            report, learned = ImportReport(**(meta["report"] | lists)), bool(meta["learned"])
-            how = meta["goal"], tuple(meta["facts"]), method, known, lambda: learned
-            return cls(estimates, space, levels, float(meta["region"]), report, *how)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -856,7 +759,7 @@ class InteractionResult(AbstractResult):
     kind: ClassVar[str] = "pair"
 
     variance, importance, joint, main = attributes("variance", "importance", "joint", "main")
-    p_value, status, slots, slot_variance = attributes("p_value", "status", "slots", "slot_variance")
+    p_value, slots, slot_variance = attributes("p_value", "slots", "slot_variance")
     n_active, n_draws = attributes("n_active", "n_draws")
 
     @cached_property
@@ -877,7 +780,7 @@ class InteractionResult(AbstractResult):
     @cached_property
     def labels(self) -> list[str]:
         """The pairs as short texts, all different."""
-        names = short_labels(self.names, _NAME)
+        names = short_labels(self.names, _PAIR_NAME)
         return [f"{names[a]} × {names[b]}" for a, b in self.estimates.pairs]
 
     @cached_property
@@ -922,9 +825,7 @@ class InteractionResult(AbstractResult):
         columns = {name: getattr(self, name) for name in ("importance", "variance", "joint")}
         columns |= {"main_first": self.main[..., 0], "main_second": self.main[..., 1]}
         columns |= {"p_value": self.p_value, "p_adjusted": self.p_adjusted}
-        columns |= {"n_active": self.n_active[..., None, :], "n_target": self.n_target[..., None]}
-        columns |= {"n_region": self.n_region[..., None, None]}
-        return {"first": first, "second": second, **columns}
+        return {"first": first, "second": second, **columns, "n_active": self.n_active[..., None, :]}
 
     def cells(self, level: int) -> dict[str, list[str]]:
         """Importance, p, rows with both parameters active and remarks of each pair at a level."""
@@ -1017,6 +918,35 @@ def good_text(good: GoodValues, domains: Sequence[Domain]) -> str:
     return f"{visible(shorten(values_text(good.values, domains[good.regime]), _TEXT))} ({target} {shares})"
 
 
+def pick_level(levels: np.ndarray, n_target: np.ndarray, n_region: np.ndarray) -> int:
+    """Index of the level nearest to 0.1 that leaves more than ten rows in the target and outside it.
+
+    If no level does, it is the index of the level whose target is nearest to half of the region. A row that
+    ties with the cut-off is in the target, and a row of weight w counts w times. With several seeds, a level
+    is not used if half of the seeds or more have too few rows there.
+
+    Args:
+        levels: (q,) target quantiles.
+        n_target: (..., q) rows in each target.
+        n_region: (...,) rows in the region.
+
+    >>> int(pick_level(np.array([0.1, 0.2, 0.5]), np.array([6, 12, 30]), np.array(60)))
+    1
+    """
+    few = have_few_rows(n_target, n_region)
+    if not few.all():
+        return int(np.where(few, np.inf, np.abs(levels - USUAL_LEVEL)).argmin())
+    target, region = n_target.reshape(-1, len(levels)), n_region.reshape(-1, 1)
+    share = (target / np.maximum(region, 1)).mean(axis=0)
+    return int(np.lexsort((np.abs(levels - 0.5), np.abs(share - 0.5)))[0])
+
+
+def have_few_rows(n_target: np.ndarray, n_region: np.ndarray) -> np.ndarray:
+    """(q,) whether half of the seeds or more have ten rows or fewer in the target, or outside it."""
+    target, region = n_target.reshape(-1, n_target.shape[-1]), n_region.reshape(-1, 1)
+    return (few_rows(target, region) | (target == region)).mean(axis=0) >= MOST_SEEDS
+
+
 def values_text(values: Sequence[Any], domain: Domain) -> str:
     """The values of `GoodValues` as text: "0.2 to 0.4", or the first few choices."""
     if isinstance(domain, Categorical):
@@ -1055,14 +985,6 @@ def _divisor(total: np.ndarray) -> np.ndarray:
     return np.where(total > 0, total, 1)
 
 
-def seeds_with_data(status: np.ndarray) -> np.ndarray:
-    """(s, q) seeds whose variances count, from a status (..., q, d): all seeds except those with NO_DATA."""
-    # A seed with ALL_ZERO has no importances, but its variances (0 or below) are valid estimates: without
-    # them the mean would be too high.
-    flat = status.reshape(-1, *status.shape[-2:])
-    return (flat & int(Status.NO_DATA) == 0).all(axis=-1)
-
-
 @compiled
 def _densities(
     counts: Shaped[Any, "s q1 g"],
@@ -1071,3 +993,137 @@ def _densities(
     uniform: bool,
 ) -> tuple[Float[Array, "s q g"], Float[Array, "s q g"]]:
     return jax.vmap(lambda sets: divergence.densities(RegimeCounts(sets, kernel, uniform=uniform)))(counts)
+
+
+def number(x: float) -> str:
+    """A number as text with at most four significant digits; small integers are written in full."""
+    return f"{x:.0f}" if abs(x) < 1e6 and x == int(x) else f"{x:.4g}"
+
+
+def value_text(x: float) -> str:
+    """An importance as text with two decimals; "<0.01" if it is smaller, and "0" only if it is exactly 0."""
+    return "0" if x == 0 else f"{x:.2f}" if x >= 0.01 else "<0.01"
+
+
+def mean_text(mean: float, error: float = math.nan) -> str:
+    """A mean over seeds, and its standard error if there is one; "-" if the mean is NaN."""
+    if math.isnan(mean):
+        return "-"
+    return value_text(mean) if math.isnan(error) else f"{value_text(mean)} ± {error:.2f}"
+
+
+def interval_text(low: float, high: float) -> str:
+    """The ends of an interval as text, "0.20 to 0.35"; "" if there is none."""
+    return "" if math.isnan(low) or math.isnan(high) else f"{low:.2f} to {high:.2f}"
+
+
+def percent(share: float) -> str:
+    """A share as text, "10 %", with at most six digits."""
+    return f"{100 * share:.6g} %"
+
+
+def size_text(n: np.ndarray) -> str:
+    """Sizes of sets as one number, or as their range if they differ: "30", "28-31".
+
+    Weighted rows, and rows that count as one together, may add up to "about 10".
+    """
+    shown = np.round(n) if np.min(n) >= 1 else n
+    low, high = np.min(shown), np.max(shown)
+    about = "" if np.allclose(shown, n) else "about "
+    texts = [f"{size:.0f}" if size == np.rint(size) else f"{size:.6g}" for size in (float(low), float(high))]
+    return about + "-".join(dict.fromkeys(texts))
+
+
+def p_text(p_value: float, p_adjusted: float, n_draws: int) -> str:
+    """An adjusted p-value as text with three decimals; "" if nothing was tested.
+
+    It has a ≤ if none of ``n_draws`` draws from the null reached the value: only their number then limits p.
+    """
+    if math.isnan(p_adjusted):
+        return ""
+    sign = "≤" if p_value * (n_draws + 1) < 1.5 and p_adjusted < 1 else ""
+    if round(p_adjusted, 3) <= SIGNIFICANCE < p_adjusted:
+        return f">{SIGNIFICANCE:.3f}"  # rounding would make it look significant
+    return "<0.001" if p_adjusted < 0.001 else f"{sign}{p_adjusted:.3f}"
+
+
+def regime_text(domain: Domain) -> str:
+    """A domain and its conditions as text, such as "[-5, -2] if c < 0.5" or "{16, 32, 64} if opt = adam"."""
+    if isinstance(domain, Categorical):
+        text = _set_of(domain.choices)
+    elif isinstance(domain, Ordinal):
+        text = _set_of(list(map(number, domain.values)))
+    else:
+        assert isinstance(domain, Numeric)
+        ends = f"[{number(domain.low)}, {number(domain.high)}]"
+        text = f"within {ends}" if isinstance(domain, Varying) else ends + " log" * domain.log
+        text = number(domain.low) if domain.n_values == 1 else text
+    conditions = " and ".join(filter(None, map(_condition, domain.conditions)))
+    return f"{text} if {conditions}" if conditions else text
+
+
+def _condition(condition: Condition) -> str:
+    """One condition in words; "" if only the log records which rows are in the regime."""
+    if not isinstance(condition, (In, Between)):
+        return ""
+    parent = shorten(condition.parent, NAME)
+    if isinstance(condition, In):
+        values = _set_of(condition.values)
+        return f"{parent} in {values}" if len(condition.values) > 1 else f"{parent} = {values[1:-1]}"
+    low, high = number(condition.low), number(condition.high)
+    if math.isinf(condition.high) and not math.isinf(condition.low):
+        return f"{parent} ≥ {low}"
+    return f"{parent} < {high}" if math.isinf(condition.low) else f"{low} ≤ {parent} < {high}"
+
+
+def _set_of(values: Sequence[Any]) -> str:
+    shown = [shorten(str(value), CHOICE) for value in values]
+    if len(shown) > _MOST_VALUES + 1:
+        shown[_MOST_VALUES:] = [f"… {len(values)} values"]
+    return f"{{{', '.join(shown)}}}"
+
+
+def columns_of(text: str) -> int:
+    """How many columns of a terminal ``text`` takes: two for wide characters, none for combining ones.
+
+    >>> columns_of("lr"), columns_of("学習率")
+    (2, 6)
+    """
+    return sum(0 if combining(c) else 1 + (east_asian_width(c) in "WF") for c in text)
+
+
+def shorten(text: str, length: int) -> str:
+    """``text``, without its middle if it is longer than ``length`` characters."""
+    if len(text) <= length:
+        return text
+    head = (length - 1) * 2 // 3
+    return f"{text[:head]}…{text[len(text) - (length - 1 - head) :]}"
+
+
+def short_names(names: Sequence[str], length: int) -> dict[str, str]:
+    """Each name in about ``length`` characters, so that all stay different.
+
+    The middle of a long name is left out. If that would make names equal, the beginning that they share is
+    left out instead. A name that would still look like another one is written in full.
+    """
+    labels = {name: shorten(name, length) for name in names}
+    alike = groupby(sorted(labels, key=labels.__getitem__), labels.__getitem__)
+    for group in [list(group) for _, group in alike]:
+        columns = enumerate(zip(*group, strict=False))
+        shared = next((i for i, letters in columns if len(set(letters)) > 1), min(map(len, group)))
+        start = shared - length // 2
+        if len(group) > 1 and start > 0:
+            labels |= {name: "…" + _head(name[start:], length - 1) for name in group}
+    uses = Counter(labels.values())
+    return {name: label if uses[label] == 1 else name for name, label in labels.items()}
+
+
+def _head(text: str, length: int) -> str:
+    """The first characters of a text, with an ellipsis if any are left out."""
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def short_labels(names: Sequence[str], length: int) -> list[str]:
+    """`short_names` of the visible names, in their order."""
+    shown = [visible(name) for name in names]
+    return list(map(short_names(shown, length).__getitem__, shown))

@@ -14,7 +14,7 @@ from parzax import _checks, pareto
 from parzax.importance.levels import level_weights
 from parzax.importance.objectives import normalised, weighted_sum
 from parzax.lens.logs import Observations
-from parzax.lens.results.phrases import NAME, shorten
+from parzax.lens.results.result import NAME, shorten
 from parzax.pareto import AbstractTies, Crowding, Hypervolume
 
 ROWS = ("all", "complete", "feasible")

@@ -14,9 +14,10 @@ from parzax.importance.flags import LOW_DATA_ROWS
 from parzax.lens.logs import Observations
 from parzax.lens.logs.encoding import loss_ranks
 from parzax.lens.logs.groups import find_groups
-from parzax.lens.results.phrases import SIGNIFICANCE
 from parzax.lens.results.replicates import draw_replicates
 
+# Family-wise error rate of the tests of all parameters at one level.
+SIGNIFICANCE = 0.05
 # An importance interval is narrow enough if its half-width is at most this value.
 TOLERANCE = 0.1
 # Margins fall as 1 / sqrt(rows) only with more rows than this in the target and outside it. With fewer rows
@@ -52,12 +53,8 @@ class Uncertainty:
         spread: (...,) factor by which deviations of the samples are multiplied: sqrt(m / (n - m)) for samples
             of m of n rows without replacement, which is about 1 for halves.
         n_rows: (...,) number n of rows that have a loss.
-        n_groups: (...,) number of groups of rows that belong together; samples take whole groups. n if every
-            row stands alone.
         n_shuffles: number of shuffles.
-        method: "half-sampling" or "bootstrap".
         balance: whether importances subtract negative variances, see `parzax.importance.importance`.
-        level: nominal coverage of the intervals.
     """
 
     sampled: np.ndarray
@@ -65,15 +62,10 @@ class Uncertainty:
     p_value: np.ndarray
     spread: np.ndarray
     n_rows: np.ndarray
-    n_groups: np.ndarray
     n_shuffles: int = 0
-    method: str = "half-sampling"
     balance: bool = True
-    level: float = 0.9
 
-    # Fields that a file stores: arrays that the result does not have itself, and settings as JSON.
-    ARRAYS: ClassVar = ("sampled", "p_value", "spread", "n_rows", "n_groups")
-    SETTINGS: ClassVar = ("n_shuffles", "method", "balance", "level")
+    level: ClassVar[float] = 0.9  # nominal coverage of the intervals
 
     @cached_property
     def p_adjusted(self) -> np.ndarray:
@@ -100,17 +92,14 @@ class Uncertainty:
     def draws(self) -> np.ndarray:
         """(b, ..., q, d) variances that other logs of this size might have.
 
-        For half-samples v + spread (v* - m), where v is the variance of the log and m the mean of the middle
-        three fifths of the v*. For bootstrap samples v*.
+        v + spread (v* - m), where v is the variance of the log and m the mean of the middle three fifths of
+        the v*.
         """
         return self._recentred(self.estimates.variance, self.sampled)
 
     @property
     def importances(self) -> np.ndarray:
-        """(b, ..., q, d) importances (Eq. 8) that other logs of this size might have, between 0 and 1.
-
-        For half-samples they are centred as `draws` are.
-        """
+        """(b, ..., q, d) importances (Eq. 8) that other logs might have, in [0, 1], centred as `draws`."""
         return np.clip(self._recentred(self.estimates.importance, self._shares), 0, 1)
 
     @cached_property
@@ -167,27 +156,17 @@ class Uncertainty:
         needed = np.asarray(self.n_rows)[..., None] * np.square(self.margin / tolerance)
         return np.where(self.n_fewer > least, needed, np.nan)
 
-    def interval_of(self, level: Any, parameters: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Low and high end of the interval of the summed importance of some parameters of a single log.
+    def interval_of(self, parameters: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """(..., q, 2) ends of the interval of a sum of importances, and (..., q) whether it is above chance.
 
-        Like `importance_interval`, it holds 0 if none of them is above chance.
-
-        Args:
-            level: index of a level, or a slice of them.
-            parameters: indices of parameters.
+        Like `importance_interval`, it holds 0 unless one of the ``parameters`` (indices) is above chance. If
+        none was tested, the sum counts as above chance.
         """
         share, sampled = (x[..., parameters].sum(axis=-1) for x in (self.estimates.importance, self._shares))
-        draws, q = np.clip(self._recentred(share, sampled), 0, 1), self.estimates.variance.shape[-2]
-        chance = ~self.any_above_chance(level, parameters)
-        ends = self._interval(draws.reshape(len(draws), q)[:, level])
-        ends = self._reaching(ends, share.reshape(q)[level], chance)
-        return ends[..., 0], ends[..., 1]
-
-    def any_above_chance(self, level: Any, parameters: Any) -> np.ndarray:
-        """Whether any of ``parameters`` of a single log is above chance; True if none was tested."""
-        p = self.p_adjusted.reshape(self.p_value.shape[-2:])[level][..., parameters]
-        tested = ~np.isnan(p).all(axis=-1)
-        return np.asarray(~tested | (p <= SIGNIFICANCE).any(axis=-1))
+        p = self.p_adjusted[..., parameters]
+        above = np.asarray(np.isnan(p).all(axis=-1) | (p <= SIGNIFICANCE).any(axis=-1))
+        ends = self._interval(np.clip(self._recentred(share, sampled), 0, 1))
+        return self._reaching(ends, share, ~above), above
 
     @staticmethod
     def _reaching(ends: np.ndarray, estimate: np.ndarray, chance: np.ndarray) -> np.ndarray:
@@ -197,7 +176,7 @@ class Uncertainty:
         return np.stack([low, np.maximum(ends[..., 1], np.maximum(estimate, zero))], axis=-1)
 
     def _recentred(self, estimate: np.ndarray, sampled: np.ndarray) -> np.ndarray:
-        if self.method == "bootstrap" or not len(sampled):
+        if not len(sampled):
             return sampled
         spread = self.spread.reshape(*self.spread.shape, *(1,) * (estimate.ndim - self.spread.ndim))
         # The distribution is skewed: intervals around its mean are too short on one side, and around its
@@ -277,7 +256,6 @@ def estimate_uncertainty(
     estimates: Importance,
     how: How,
     numbers: Sequence[int],
-    method: str,
 ) -> Uncertainty:
     """Intervals and p-values of importances, from samples of the rows and shuffles of the losses.
 
@@ -289,21 +267,19 @@ def estimate_uncertainty(
         log, losses = _repeat_rows(log, losses, log.weight)
     log = replace(log, rank=loss_ranks(losses, log.codes.shape[2]))
     counts = np.rint(counts).astype(np.int64).reshape(-1, *counts.shape[-2:])
-    sampled, shuffled = draw_replicates(key, log, counts, numbers, how[0], how[1], method)
+    sampled, shuffled = draw_replicates(key, log, counts, numbers, how[0], how[1])
     usable = ~np.isnan(losses)
     n_rows = n_groups = usable.sum(axis=1)
     if log.groups is not None:
         seeds = zip(log.groups[:, : usable.shape[1]], usable, strict=True)
         n_groups = np.array([len(np.unique(numbers[rows])) for numbers, rows in seeds])
-    spread = np.ones(len(usable))
-    if method == "half-sampling":
-        # The mean of m of n rows, drawn without replacement, deviates sqrt((n - m) / m) times as much as the
-        # mean of n new rows.
-        spread = np.sqrt(n_groups // 2 / np.maximum(n_groups - n_groups // 2, 1))
+    # The mean of m of n rows, drawn without replacement, deviates sqrt((n - m) / m) times as much as the mean
+    # of n new rows.
+    spread = np.sqrt(n_groups // 2 / np.maximum(n_groups - n_groups // 2, 1))
     p_value = p_values(estimates.variance.reshape(-1, *shape[-2:]), shuffled).reshape(shape)
-    spread, n_rows, n_groups = (x.reshape(shape[:-2]) for x in (spread, n_rows, n_groups))
+    spread, n_rows = (x.reshape(shape[:-2]) for x in (spread, n_rows))
     sampled = np.moveaxis(sampled, 1, 0).reshape(-1, *shape)
-    return Uncertainty(sampled, estimates, p_value, spread, n_rows, n_groups, numbers[1], method, how[2])
+    return Uncertainty(sampled, estimates, p_value, spread, n_rows, numbers[1], how[2])
 
 
 def p_values(variance: np.ndarray, shuffled: np.ndarray) -> np.ndarray:
