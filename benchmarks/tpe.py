@@ -33,7 +33,7 @@ from benchmarks import command, rustuna_peer
 from benchmarks.rows import Row
 from parzax.samplers.problem import AbstractProblem
 
-SUGGESTION, VMAPPED, KEPT_VMAPPED = 10.0, 40.0, 35.0
+SUGGESTION, VMAPPED = 10.0, 40.0
 RUNS, SHARE = 200.0, 0.5
 # What is kept: these rows feel a shared machine's caches more than their peers do.
 KEPT_RUNS, KEPT_SHARE = 36.0, 0.4
@@ -93,7 +93,6 @@ def suggestions(n: int, d: int, *, repeats: int) -> list[Row]:
             first["many"],
             0.0,
             VMAPPED,
-            KEPT_VMAPPED,
         ),
     ]
 

@@ -171,7 +171,7 @@ def run_here(name: str, path: str, d: int, q: int) -> dict[str, Any]:
 
     modules = {"duckdb_groups": "duckdb", "polars_groups": "polars"}
     with suppress(ImportError):
-        __import__(modules.get(name, "parzax.lens.logs.large"))
+        __import__(modules.get(name, "parzax.lens.tables.large"))
     before, most, ended = _anonymous(), [0.0], threading.Event()
 
     def watch() -> None:

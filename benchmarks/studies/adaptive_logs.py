@@ -202,9 +202,8 @@ nothing. Its rows then look as if that parameter mattered. "Above chance" is an 
 
 SHOWN = """The text and the page of a result warn that the search learned if later rows lie closer to the best
 fifth than earlier rows do (a positive correlation at p = 0.005). They do not for fewer than 20 different
-rows, nor for tables that are sorted by a parameter, as grids are, by the losses or by another result, such
-as `val_acc`. The table has the share of the logs with the warning. For random search that is the rate of
-false alarms, of which {one_log:.0%} is one log of noise. "Effects" are the three other problems."""
+rows, nor for tables that are sorted by a parameter, as grids are, or by the losses. The
+table has the share of the logs with the warning. For random search that is the rate of false alarms, of which {one_log:.0%} is one log of noise. "Effects" are the three other problems."""
 
 TRIED = """## What was tried
 

@@ -263,7 +263,7 @@ class TestRows:
         with pytest.warns(optuna.exceptions.ExperimentalWarning):
             study.set_metric_names(["loss", "accuracy"])
         assert read(study).report.objectives == ("loss", "accuracy")
-        assert read(study, target=lambda t: t.values[0]).report.objectives == ()
+        assert read(study, target=lambda t: t.values[0], direction="minimize").report.objectives == ()
 
     def test_directions_and_several_objectives(self):
         # Catches a direction that is applied to the wrong objective.
@@ -275,20 +275,18 @@ class TestRows:
         assert obs.report.directions == ("minimize", "maximize")
         np.testing.assert_array_equal(obs.losses, [[1, -2], [3, -4]])
 
-    def test_a_target_has_the_direction_of_its_objective(self):
+    def test_a_target_and_its_direction(self):
         # Catches a maximised study that is minimised without a word.
         d = {"x": FloatDistribution(0, 1)}
         study = study_of(({"x": 0.1}, d, 5.0), ({"x": 0.2}, d, 7.0), directions=("maximize",))
-        assert read(study, target=lambda t: t.value).losses[:, 0].tolist() == [-5, -7]
         assert read(study, target=lambda t: t.value, direction="minimize").losses[:, 0].tolist() == [5, 7]
         obs = read(study, target=lambda t: t.value * 10, direction="maximize")
         assert obs.losses[:, 0].tolist() == [-50, -70]
-        with pytest.raises(TypeError, match="target gives none of the study's objectives; say by direction="):
-            read(study, target=lambda t: t.value * 10)
-        with pytest.raises(TypeError, match="direction needs target"):
-            read(study, direction="minimize")
+        for alone in ({"target": lambda t: t.value}, {"direction": "minimize"}):
+            with pytest.raises(TypeError, match="target needs direction="):
+                read(study, **alone)
         with pytest.raises(TypeError, match="target must return a number, got None for trial 0"):
-            read(study, target=lambda t: None)
+            read(study, target=lambda t: None, direction="minimize")
         with pytest.raises(TypeError, match="target must be a function"):
             read(study, target="value")
 

@@ -7,8 +7,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.trial import TrialState
 
 import parzax as px
-from parzax.adapters.optuna.conditions import roundest
-from parzax.adapters.optuna.plan import from_log, from_space
+from parzax.adapters.optuna.plan import from_log, from_space, roundest
 
 
 def trials_of(suggest, n=60, states=()):

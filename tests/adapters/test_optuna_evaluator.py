@@ -306,10 +306,9 @@ class TestBadInput:
 
     def test_params(self):
         study, evaluator = simple_study(), CondPedAnovaImportanceEvaluator()
-        with pytest.raises(TypeError, match="list of names"):
-            evaluator.evaluate(study, "x")
-        with pytest.raises(TypeError, match="strings"):
-            evaluator.evaluate(study, [1])
+        for wrong in ("x", [1]):
+            with pytest.raises(TypeError, match="list of names"):
+                evaluator.evaluate(study, wrong)
         with pytest.raises(ValueError, match="'q'"):
             evaluator.evaluate(study, ["x", "q"])
         assert evaluator.evaluate(study, []) == {}

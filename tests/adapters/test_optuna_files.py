@@ -16,6 +16,7 @@ from optuna.storages import JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 
 import parzax as px
+from parzax.adapters.optuna.storage import read_studies
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
@@ -106,7 +107,7 @@ def test_nothing_is_written(path):
     before = state_of(path.parent)
     folder_time = path.parent.stat().st_mtime_ns
     adapter.observations(path)
-    adapter.study_names(path)
+    list(read_studies(path))
     adapter.is_optuna_file(path)
     with pytest.raises(ValueError, match="no study named"):
         adapter.observations(path, "other")
@@ -127,7 +128,7 @@ def test_a_read_only_file_in_a_read_only_folder(path):
 
 def test_choosing_among_studies(path):
     write(path, ["first", "second"], n_trials=3)
-    assert adapter.study_names(path) == ["first", "second"]
+    assert list(read_studies(path)) == ["first", "second"]
     assert adapter.observations(path, "second").n == 3
     with pytest.raises(ValueError, match=r"several studies.*'first', 'second'"):
         adapter.observations(path)
@@ -138,7 +139,7 @@ def test_choosing_among_studies(path):
 def test_a_storage_without_studies(path):
     write(path, [])
     if path.suffix == ".db":
-        assert adapter.study_names(path) == []
+        assert list(read_studies(path)) == []
         with pytest.raises(ValueError, match="holds no study"):
             adapter.observations(path)
     else:  # an empty journal is an empty file
@@ -166,7 +167,7 @@ def test_sqlite_urls_are_relative_or_absolute(tmp_path, monkeypatch):
         ("sqlite:///study.db", "relative"),
         ("sqlite+pysqlite:///study.db?timeout=3", "relative"),
     ):
-        assert adapter.study_names(url) == [name]
+        assert list(read_studies(url)) == [name]
         assert adapter.is_optuna_file(url)
     # A Path has lost the slashes that tell them apart.
     for lost in (Path(f"sqlite:///{folder}/study.db"), Path("sqlite:///study.db"), "sqlite:/study.db"):
@@ -209,7 +210,7 @@ class TestWriteAheadLog:
         writer.commit()
         before = state_of(tmp_path)
         assert "study.db-wal" in before
-        assert adapter.study_names(path) == ["renamed"]
+        assert list(read_studies(path)) == ["renamed"]
         assert state_of(tmp_path) == before
         writer.close()
 

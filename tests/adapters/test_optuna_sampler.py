@@ -24,7 +24,7 @@ from optuna.trial import TrialState
 import parzax as px
 from parzax.adapters.optuna import sampler as sampler_module
 from parzax.adapters.optuna.history import _loss
-from parzax.adapters.optuna.settings import OPTUNAS
+from parzax.adapters.optuna.sampler import OPTUNAS
 
 TPESampler = px.adapters.optuna.TPESampler
 NUMERIC = [
@@ -485,20 +485,24 @@ def test_constraints_that_are_none():
 
 
 @pytest.mark.slow
-def test_constraints_of_one_objective():
-    """The optimum is infeasible; also a constraint that appears late, and trials that lack it."""
-    for preset in (px.optuna_tpe, px.tpe, px.c_tpe):
+@pytest.mark.parametrize("preset", [px.optuna_tpe, px.tpe, px.c_tpe])
+def test_constraints_of_one_objective(preset):
+    """The optimum 0 is infeasible; also a constraint that appears late, and trials that lack it."""
+    late = []
+    for seed in range(4):
         study = new_study(
-            constraints_func=lambda t: [0.5 - t.params["x"]], n_startup=5, preset=preset, seed=2
+            constraints_func=lambda t: [0.5 - t.params["x"]], n_startup=5, preset=preset, seed=seed
         )
         study.optimize(square, n_trials=40)
-        # Around the bound, where the best feasible value is.
-        late = np.array(xs(study)[15:])
-        assert np.mean(late >= 0.5) > 0.3
-        assert late[late >= 0.5].min() < 0.52
-        assert np.median(abs(late - 0.5)) < 0.1
+        late.append(xs(study)[15:])
         study.sampler = TPESampler(seed=0, constraints_func=lambda t: [0.5 - t.params["x"], -1.0])
-        study.optimize(square, n_trials=3)
+        study.optimize(square, n_trials=2)
+    late = np.array(late)
+    # Random search has 0.1 and 0.2 of its trials in these ranges, which lie at the best feasible value, 0.5.
+    assert np.mean((late >= 0.5) & (late < 0.6)) > 0.2
+    assert np.mean(abs(late - 0.5) < 0.1) > 0.6
+    # Each study finds this value; 25 random trials come as near in 0.22 of the studies.
+    assert all(x[x >= 0.5].min() < 0.51 for x in late)
 
 
 @pytest.mark.slow
@@ -573,12 +577,12 @@ def test_a_preset_of_ones_own():
         (
             {"gamma": len},
             TypeError,
-            r"^gamma is a setting of the preset: .*partial\(parzax.tpe, split=parzax.Split\(gamma=\.\.\.\)\)",
+            r"^gamma is no argument; .*partial\(PRESET, split=parzax.Split\(gamma=\.\.\.\)\)",
         ),
         (
             {"n_samples": 10},
             TypeError,
-            "^n_samples is a setting.*meta_learn_tpe, task_weights=.*Comparison.n_samples=",
+            "^n_samples is no argument.*Comparison.n_samples=",
         ),
         ({"directions": "maximize"}, TypeError, "^directions is no argument"),
         ({"weights": len}, TypeError, "^weights is no argument.*ages="),

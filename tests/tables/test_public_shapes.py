@@ -34,18 +34,6 @@ def wandb_export() -> pd.DataFrame:
     })  # fmt: skip
 
 
-def grid_search() -> pd.DataFrame:
-    """A table from somebody's own loop: layers as text, four metrics, seconds."""
-    rate, precision = draw(1e-4, 1e-3, 5e-3), 0.77 + 0.01 * RNG.normal(size=N)
-    recall = np.where(rate == 5e-3, 0.85, 0.95) + 0.005 * RNG.normal(size=N)
-    return pd.DataFrame({
-        "Architecture": draw("[64, 32, 16]", "[256, 128, 64]"), "LR": rate, "Dropout": draw(0.4, 0.5),
-        "Batch Size": draw(16, 32, 64), "AUC": 0.97 + 0.01 * RNG.normal(size=N), "Precision": precision,
-        "Recall": recall, "F1-Score": 2 * precision * recall / (precision + recall),
-        "Time": RNG.uniform(100, 500, size=N),
-    })  # fmt: skip
-
-
 def ray_dataframe() -> pd.DataFrame:
     """A data frame of an older Ray Tune: a metric first, `done` for the state, `logdir` last."""
     features, seconds = RNG.uniform(0.5, 1, size=N), RNG.uniform(30, 90, size=N)
@@ -63,7 +51,6 @@ def ray_dataframe() -> pd.DataFrame:
     ("table", "target", "names", "first"),
     [
         (wandb_export, "quant_test_acc", {"act_bits", "weight_bits"}, "act_bits"),
-        (grid_search, "F1-Score", {"Architecture", "LR", "Dropout", "Batch Size"}, "LR"),
         (ray_dataframe, "test_accuracy", {"max_depth", "max_features"}, "max_features"),
     ],
 )
@@ -88,12 +75,6 @@ def test_sizes_that_follow_from_a_setting_are_named() -> None:
         px.Observations.from_dataframe(wandb_export(), "quant_test_acc", directions="maximize", warn=False)
     for name in ("activation_mem_q_mb", "compression_ratio_activations"):
         assert f"'{name}': it follows from 'act_bits'" in str(error.value)
-
-
-def test_precision_of_numbers_is_a_parameter() -> None:
-    df = pd.DataFrame({"precision": draw(16, 32), "x": RNG.uniform(size=N), "loss": RNG.uniform(size=N)})
-    df.loc[:5, "precision"] = np.nan
-    assert px.Observations.from_dataframe(df, "loss", warn=False).space.names == ("precision", "x")
 
 
 def test_costs_of_smac_are_means_over_instances(tmp_path: Path) -> None:

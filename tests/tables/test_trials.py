@@ -150,11 +150,3 @@ def test_trials_of_other_lengths_may_not_compare():
     obs = read(columns, parameters=[*COUNTS], trial="trial", step="epoch")
     assert "losses may not compare: 'epoch' of the rows that count goes from 0 to 4" in obs.report.steps
     assert obs.n == N
-
-
-def test_rows_sorted_by_a_result_are_said():
-    df = pd.DataFrame(
-        {"lr": A, "dropout": B, "loss": np.sort(RNG.random(N)), "val_acc": np.sort(RNG.random(N))}
-    )
-    obs = read(df, parameters=[*COUNTS])
-    assert "rows are sorted by 'val_acc'" in obs.report.order

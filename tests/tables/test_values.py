@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import parzax as px
-from parzax.lens.tables.doubts import rank_correlation, why_by_name, why_by_numbers
+from parzax.lens.tables.doubts import rank_correlation, why_by_numbers
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -18,41 +18,6 @@ LOSS = (LR - 0.4) ** 2 + RNG.normal(0, 0.02, N)
 def read(columns, **options):
     df = pd.DataFrame({**columns, "y": LOSS})
     return px.Observations.from_dataframe(df, "y", directions="minimize", warn=False, **options)
-
-
-@pytest.mark.parametrize(
-    ("name", "values", "why"),
-    [
-        ("val_loss", RNG.random(N), "a result"),
-        ("loss_train", RNG.random(N), "a result"),
-        ("testAccuracy", RNG.random(N), "a result"),
-        ("train time (s)", RNG.random(N), "a time"),
-        ("_timestamp", RNG.random(N), "a time"),
-        ("run_id", RNG.random(N), "an identity"),
-        ("Run #", RNG.permutation(N), "an identity"),
-        ("epoch", DEPTH, "a counter of steps"),
-        ("budget", RNG.random(N), "a counter of steps"),
-        ("Fold", DEPTH, "a fold or a seed"),
-        ("tid", RNG.permutation(N), "a counter of the rows"),
-        ("gain", 3 - 2 * LOSS, "a result (rank correlation 1.00)"),
-        ("place", pd.Series(LOSS).rank().to_numpy(), "a counter of the rows"),
-        ("loss_weight", RNG.random(N), ""),
-        ("score_threshold", RNG.random(N), ""),
-        ("time_steps", RNG.integers(1, 9, N), ""),
-        ("depth", DEPTH, ""),
-    ],
-)
-def test_names_and_values(name, values, why):
-    """A word at the end of a name says what it holds; the same word before another one does not."""
-    numbers = np.asarray(values, float)
-    assert (why_by_name(name, numbers) or why_by_numbers(numbers, LOSS[:, None])) == why
-    if why:
-        with pytest.raises(ValueError, match=r"parameters=\['lr'\]"):
-            read({"lr": LR, name: values})
-    else:
-        assert read({"lr": LR, name: values}).space.names == ("lr", name)
-    # What is asked for is a parameter, whatever it looks like.
-    assert read({"lr": LR, name: values}, parameters=["lr", name]).space.names == ("lr", name)
 
 
 @pytest.mark.parametrize(
@@ -95,9 +60,15 @@ def test_results_are_recognised_by_order():
     loss = (lr - 0.4) ** 2 + 0.03 * depth
     near = np.exp(-10 * loss) + 0.05 * rng.normal(size=N)
     assert why_by_numbers(near, loss[:, None]).startswith("a result (rank correlation 0.9")
-    for weight, asks in ((0.2, True), (0.5, False)):
+    for weight, asks in ((0.2, True), (0.4, False), (0.5, False)):
         alone = lr + weight * depth
-        assert bool(why_by_numbers(lr, alone[:, None])) == asks == (rank_correlation(lr, alone) > 0.95)
+        assert (rank_correlation(lr, alone) > 0.95) == asks
+        assert bool(why_by_numbers(lr, alone[:, None], 0.95)) == asks
+    # A usual name of a setting makes a parameter likelier.
+    df = pd.DataFrame({"depth": depth, "loss": lr + 0.4 * depth})
+    assert px.Observations.from_dataframe(df.assign(lr=lr), "loss", warn=False).space.names == ("depth", "lr")
+    with pytest.raises(ValueError, match=r"'kudos': a result \(rank correlation 0\.9"):
+        px.Observations.from_dataframe(df.assign(kudos=lr), "loss", warn=False)
     assert why_by_numbers(depth, loss[:, None]) == why_by_numbers(lr, loss[:, None]) == ""
 
 

@@ -1,6 +1,7 @@
 """Ask and tell for adapters to other libraries: native rows in and out, few compiled programs."""
 
 import threading
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
@@ -16,7 +17,6 @@ from parzax import _checks
 from parzax._compile import compiled
 from parzax._numerics import capacity
 from parzax._words import plural
-from parzax.adapters.labels import Labels
 from parzax.lens._programs import keep_programs
 from parzax.samplers import Sampler, State
 from parzax.samplers.sampler import warn_of_unseen
@@ -299,3 +299,44 @@ def _mapped(space: Space, function: Callable[[str, Domain, bool], Domain]) -> Sp
     parents = {parent for name in space.names for parent in space.parents(name)}
     domains = {name: tuple(function(name, d, name in parents) for d in space[name]) for name in space}
     return space if tuple(domains.values()) == space.domains else Space(domains)
+
+
+# Smallest distance of two labels. Near 0 float32 has smaller numbers, but devices may round them to 0.
+_LEAST_GAP = 2.0**-20
+
+
+class Labels:
+    """A label for every key, ascending with the keys; equal keys have equal labels.
+
+    A sampler of one objective uses only the order of the losses. So losses in float64, or pairs such as
+    Optuna's order of pruned trials, are sent to the device as labels, which float32 represents exactly: the
+    losses 10^6 + 10^-3 and 10^6 have different labels. A new key gets a label halfway between its neighbours'
+    labels; if no room is left, all labels are spread anew.
+    """
+
+    def __init__(self) -> None:
+        self._keys: list[Any] = []
+        self._labels: list[float] = []
+
+    def add(self, keys: Iterable[Any]) -> bool:
+        """Label new keys; return whether the labels of old keys changed."""
+        crowded = False
+        for key in keys:
+            place = bisect_left(self._keys, key)
+            if self._keys[place : place + 1] == [key]:
+                continue
+            if 0 < place < len(self._keys):
+                below, above = self._labels[place - 1 : place + 1]
+                label = float(np.float32((below + above) / 2))
+                crowded |= not below < label < above or above - below < _LEAST_GAP
+            else:  # the key is smaller or larger than all others, or the first of all
+                label = self._labels[-1] + 1 if place else self._labels[0] - 1 if self._labels else 0.0
+            self._keys.insert(place, key)
+            self._labels.insert(place, label)
+        if crowded:
+            self._labels = [float(place) for place in range(len(self._keys))]
+        return crowded
+
+    def label(self, key: Any) -> float:
+        """The label of a key that was added."""
+        return self._labels[bisect_left(self._keys, key)]

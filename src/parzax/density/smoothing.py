@@ -31,6 +31,7 @@ from parzax.kernels.bandwidth import (
     OptunaTop,
 )
 from parzax.kernels.bandwidth.categorical import as_categorical_bandwidth
+from parzax.kernels.bandwidth.neighbours import FEW
 from parzax.space import INACTIVE, Points, Space
 from parzax.split import SplitRows, State, first_orders, first_rows
 from parzax.status import Status
@@ -121,21 +122,21 @@ class Smoothing(AbstractSmoothing):
         number of rows below; None if it is not known.
         """
         dtype, groups = rows.unit.dtype, masks.reshape(-1, masks.shape[-1])
+        weight = masks.astype(dtype)
 
-        def scales_of(rows: Points, mask: Bool[Array, " n"], order: Any) -> Float[Array, "n d"]:
-            scales, _ = slot_scales(basis, rows, mask.astype(dtype), self.settings, order)
+        def scales_of(rows: Points, weight: Float[Array, " n"], order: Any) -> Float[Array, "n d"]:
+            scales, _ = slot_scales(basis, rows, weight, self.settings, order)
             return by_parameter(basis, rows, scales)
 
-        scale = scales_of(rows, groups[-1], order)
+        scale = scales_of(rows, weight.reshape(groups.shape)[-1], order)
         if masks.ndim == 2 and most is not None and not self.bandwidth.one_scale:
             # Rules that compare rows are faster in arrays that are just long enough for the rows below.
             index, present = first_rows(groups[0], most)
-            orders = None if order is None else first_orders(order, groups[0], most)
-            below = scales_of(rows[index], present, orders)
+            orders = None if order is None or most <= FEW else first_orders(order, groups[0], most)
+            below = scales_of(rows[index], present.astype(dtype), orders)
             scale = scale.at[jnp.where(present, index, len(rows))].set(below, mode="drop")
         elif masks.ndim == 2:
-            scale = jnp.where(groups[0][:, None], scales_of(rows, groups[0], order), scale)
-        weight = masks.astype(dtype)
+            scale = jnp.where(groups[0][:, None], scales_of(rows, weight[0], order), scale)
         if self.ages is not None:
             weight = weight * jax.vmap(partial(self.ages, dtype=dtype))(groups).reshape(weight.shape)
         weight = weight if merit is None else weight * merit.reshape(weight.shape)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from parzax.lens import run as run
     from parzax.lens import similarity as similarity
     from parzax.lens import tables as tables
-    from parzax.lens.logs.large import count as count
+    from parzax.lens.tables.large import count as count
 
 _PACKAGES = {"cli", "logs", "page", "plotting", "problems", "results", "run", "similarity", "tables"}
 
@@ -22,7 +22,7 @@ def __getattr__(name: str) -> Any:  # imported on use: the command starts fast
     if name in _PACKAGES:
         return import_module(f"parzax.lens.{name}")
     if name == "count":
-        return import_module("parzax.lens.logs.large").count
+        return import_module("parzax.lens.tables.large").count
     raise AttributeError(f"module 'parzax.lens' has no attribute {name!r}")
 
 

@@ -1,6 +1,6 @@
 """ConfigSpace: spaces as `parzax.Space`, configurations as observations, ask and tell with configurations."""
 
-from parzax.adapters.configspace.optimizer import Evaluated, Optimizer
+from parzax.adapters.configspace.optimizer import Optimizer
 from parzax.adapters.configspace.translation import observations, space
 
-__all__ = ["Evaluated", "Optimizer", "observations", "space"]
+__all__ = ["Optimizer", "observations", "space"]

@@ -4,7 +4,7 @@ import copy
 import math
 import warnings
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -19,20 +19,6 @@ from parzax.samplers import Sampler, tpe
 
 # Largest number of draws to replace a suggestion that breaks a forbidden clause.
 _MOST_DRAWS = 30
-
-
-class Evaluated(NamedTuple):
-    """A configuration and its values.
-
-    Attributes:
-        configuration: the configuration.
-        objectives: m numbers.
-        constraints: c numbers, satisfied where <= 0.
-    """
-
-    configuration: Configuration
-    objectives: tuple[float, ...]
-    constraints: tuple[float, ...]
 
 
 class Optimizer:
@@ -59,8 +45,8 @@ class Optimizer:
     >>> optimizer = px.adapters.configspace.Optimizer(cs, key=jax.random.key(1))
     >>> for config in optimizer.ask(2):
     ...     optimizer.tell(config, config["x"] ** 2)
-    >>> optimizer.n_told
-    2
+    >>> len(optimizer.best())
+    1
     """
 
     def __init__(
@@ -78,13 +64,8 @@ class Optimizer:
         _checks.check_key(self._key)
         self._session = Session(sampler)
         self._pending: list[Configuration] = []
-        self._told: list[Evaluated] = []
+        self._told: list[tuple[Configuration, tuple[float, ...], tuple[float, ...]]] = []
         self._n_asked = 0
-
-    @property
-    def n_told(self) -> int:
-        """Number of configurations told."""
-        return len(self._told)
 
     def ask(self, n: int = 1) -> list[Configuration]:
         """Suggest ``n`` configurations, which are pending until they are told."""
@@ -111,21 +92,24 @@ class Optimizer:
         if configuration in self._pending:
             self._pending.remove(configuration)
         self._session.tell([row])
-        self._told.append(Evaluated(configuration, losses, excess))
+        self._told.append((configuration, losses, excess))
 
-    def best(self) -> list[Evaluated]:
+    def best(self) -> list[Configuration]:
         """The best feasible configurations so far, in the order in which they were told.
 
         With one objective, it is the first configuration with the smallest loss. With several objectives, it
         is the Pareto front without repeats. The list is empty as long as nothing is feasible.
         """
-        evaluated = (told for told in self._told if not any(map(math.isnan, told.objectives)))
-        feasible = [told for told in evaluated if all(value <= 0 for value in told.constraints)]
-        losses = np.array([told.objectives for told in feasible])
-        front: dict[Any, Evaluated] = {}
-        for told, loss in zip(feasible, losses, strict=True):
+        feasible = [
+            (configuration, losses)
+            for configuration, losses, excess in self._told
+            if not any(map(math.isnan, losses)) and all(value <= 0 for value in excess)
+        ]
+        losses = np.array([losses for _, losses in feasible])
+        front: dict[Any, Configuration] = {}
+        for (configuration, _), loss in zip(feasible, losses, strict=True):
             if not ((losses <= loss).all(axis=1) & (losses < loss).any(axis=1)).any():
-                front.setdefault(told.objectives if len(loss) == 1 else told[:2], told)
+                front.setdefault(configuration if len(loss) > 1 else None, configuration)
         return list(front.values())
 
     def _suggest(self) -> Configuration:

@@ -115,18 +115,12 @@ def _translate(condition: Any) -> Condition:
     if isinstance(parent, (FloatHyperparameter, IntegerHyperparameter)):
         if all(isinstance(part, _EQUALS) for part in parts):
             return In(name, [v for part in parts for v in getattr(part, "values", None) or [part.value]])
-        less, greater = ([part.value for part in parts if isinstance(part, kind)] for kind in _COMPARES)
-        if len(less) + len(greater) == len(parts):
-            high = float(max(less)) if less else math.inf
-            low = _next_value(parent, min(greater)) if greater else -math.inf
-            if not (less and greater):
-                return Between(name, low, high)
-            if low <= high:
-                return Between(name)
+        if isinstance(condition, CS.LessThanCondition):
+            return Between(name, high=float(condition.value))
+        if isinstance(condition, CS.GreaterThanCondition):
+            return Between(name, low=_next_value(parent, condition.value))
     if isinstance(parent, FloatHyperparameter):
-        why = "it excludes a single value of a continuous parent"
-        in_parts = isinstance(condition, CS.OrConjunction)
-        raise _not_expressible(condition, "its alternatives leave a gap" if in_parts else why)
+        raise _not_expressible(condition, "it is no single range of a continuous parent")
     if isinstance(parent, IntegerHyperparameter):
         if parent.size > _MAX_LISTED:
             raise _not_expressible(condition, f"{name!r} has more than {_MAX_LISTED} values")

@@ -3,16 +3,14 @@
 from typing import TYPE_CHECKING, Any
 
 from parzax.adapters.optuna.sampler import TPESampler
-from parzax.adapters.optuna.sources import sources
-from parzax.adapters.optuna.storage import is_optuna_file, study_names
-from parzax.adapters.optuna.trials import observations
+from parzax.adapters.optuna.storage import is_optuna_file
+from parzax.adapters.optuna.studies import observations, sources
 
 if TYPE_CHECKING:
     from parzax.adapters.optuna.evaluator import CondPedAnovaImportanceEvaluator
 
 __all__ = [
     "CondPedAnovaImportanceEvaluator", "TPESampler", "is_optuna_file", "observations", "sources",
-    "study_names",
 ]  # fmt: skip
 
 

@@ -1,15 +1,13 @@
-"""Translate Optuna's distributions to domains, to the regimes of a parameter, and to sampled parameters."""
+"""Translate Optuna's distributions to domains, and to the regimes of a parameter."""
 
-import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-from parzax.space import Categorical, Domain, Float, Int, Ordinal, Recorded, Varying
+from parzax.space import Categorical, Domain, Float, Int, Recorded, Varying
 from parzax.space.axes import STEP_SLACK
 from parzax.space.conditions import choice_key, choice_label
 from parzax.space.domains import MAX_INTEGER
@@ -108,65 +106,3 @@ def nearest_inside(values: np.ndarray, low: Any, high: Any, step: float | None) 
     # A value midway between two steps is rounded down, as on Optuna's grid.
     nearest = low + step * np.ceil((nearest - low) / step - 0.5)
     return np.where(np.abs(values - nearest) > STEP_SLACK * step, nearest, values)
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A parameter: Optuna's distribution and parzax's domains. Codes index ``choices``, empty for numbers."""
-
-    name: str
-    distribution: BaseDistribution
-    domains: tuple[Domain, ...]
-    choices: tuple[Any, ...] = ()
-
-    def to_native(self, value: Any) -> float:
-        """A value of a trial as a number; NaN if the parameter cannot take this value."""
-        if isinstance(domain := self.domains[0], Categorical):
-            return domain.codes.get(choice_key(value), math.nan)
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        return float(value) if is_number else math.nan
-
-    def to_external(self, native: float) -> Any:
-        """The value of the distribution nearest to a number, so that Optuna accepts it despite rounding."""
-        d: Any = self.distribution
-        if self.choices:
-            return self.choices[round(native)]
-        if isinstance(d, CategoricalDistribution):  # the numbers of an `Ordinal`, which are choices in Optuna
-            return d.choices[int(np.abs(np.asarray(d.choices, np.float64) - native).argmin())]
-        value = round(native) if isinstance(d, IntDistribution) else native
-        if d.step is not None:
-            value = d.low + round((value - d.low) / d.step) * d.step
-        return type(d.low)(min(max(value, d.low), d.high))
-
-
-def inferred(name: str, distribution: BaseDistribution) -> Parameter:
-    """The parameter for a distribution that a study asked for."""
-    choices = tuple(distribution.choices) if isinstance(distribution, CategoricalDistribution) else ()
-    return Parameter(name, distribution, (domain_of(distribution, sampled=True),), choices)
-
-
-def declared(name: str, domains: tuple[Domain, ...], distribution: BaseDistribution | None) -> Parameter:
-    """A parameter of a given space, as the study asks for it; ValueError if space and study contradict."""
-    first = domains[0]
-    distribution = distribution or _distribution(first)
-    suggested = f"the study suggests {distribution!r}"
-    choices = distribution.choices if isinstance(distribution, CategoricalDistribution) else ()
-    if not isinstance(first, Categorical):
-        if choices and not (isinstance(first, Ordinal) and set(choices) >= set(first.values)):
-            raise ValueError(f"space: {name!r} is {first!r}, but {suggested}; use Categorical.")
-        return Parameter(name, distribution, domains)
-    if any(not isinstance(d, Categorical) or d.choices != first.choices for d in domains):
-        raise ValueError(f"space: the domains of {name!r} have different choices; use two parameters.")
-    by_identity = {choice_key(choice): choice for choice in choices}
-    if missing := [choice for choice in first.choices if choice_key(choice) not in by_identity]:
-        raise ValueError(f"space: {name!r} has the choice {missing[0]!r}, but {suggested}.")
-    return Parameter(name, distribution, domains, tuple(by_identity[key] for key in first.codes))
-
-
-def _distribution(domain: Domain) -> BaseDistribution:
-    """The distribution that a study will probably ask for, for a domain that it has not asked for yet."""
-    if isinstance(domain, (Categorical, Ordinal)):
-        return CategoricalDistribution(domain.choices if isinstance(domain, Categorical) else domain.values)
-    assert isinstance(domain, (Int, Float))
-    kind: Any = IntDistribution if domain.has_integers else FloatDistribution
-    return kind(domain.low, domain.high, log=domain.log, step=domain.step)

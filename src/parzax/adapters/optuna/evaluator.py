@@ -11,7 +11,7 @@ from optuna.trial import TrialState
 
 from parzax import _checks
 from parzax.adapters.optuna.storage import StudyRecord
-from parzax.adapters.optuna.trials import Target, observations, parameter_names
+from parzax.adapters.optuna.studies import Target, observations, parameter_names
 from parzax.divergence import AbstractDivergence, Pearson
 from parzax.importance import Grid
 from parzax.lens.results import cond_ped_anova
@@ -99,10 +99,9 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
             ValueError: a name that no complete trial has.
             ImportError: four objectives or more, without moocore (``parzax[pareto]``).
         """
-        if params is not None and not isinstance(params, (list, tuple)):
+        names = () if params is None else params
+        if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
             raise TypeError(f"params must be a list of names, got {params!r}.")
-        if not all(isinstance(name, str) for name in params or ()):
-            raise TypeError(f"params must hold names (strings), got {params!r}.")
         trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         names = parameter_names(trials)
         if missing := [repr(name) for name in params or () if name not in names]:

@@ -1,18 +1,14 @@
 """Keep a sampler's rows up to date with the finished and pending trials of a study."""
 
 import math
-import threading
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from itertools import chain, takewhile
 from typing import Any
 
-import jax.numpy as jnp
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from parzax.adapters.optuna.plan import Plan
-from parzax.adapters.optuna.settings import Settings
 from parzax.adapters.session import Row, Session
 from parzax.samplers import Sampler
 from parzax.space import Space
@@ -21,43 +17,6 @@ from parzax.space import Space
 GIVEN_KEY = "parzax:given"
 # The sampler uses the results of trials in these states.
 LEARNED = (TrialState.COMPLETE, TrialState.PRUNED)
-# Cap on the number of stored histories (one per study, bracket and set of fixed parameters), and of fits: a
-# study with two branches may alternate between plans.
-_MOST_HISTORIES, _MOST_FITS = 64, 4
-
-
-class Memory:
-    """The histories and fitted sources of a sampler; a copy, also in another process, has none.
-
-    ``report`` has a line per source task, which says what was used of it in the last fit.
-    """
-
-    def __init__(self, settings: Settings) -> None:
-        self.lock = threading.RLock()
-        self.local = threading.local()
-        # Whether compilation of the program for joint sampling has started.
-        self.prepared = False
-        self.report: tuple[str, ...] = ()
-        self._settings = settings
-        self._fit = lru_cache(maxsize=_MOST_FITS)(lambda _, *args: settings.with_sources(*args))
-        # Pairs of a key (which parameters are sampled) and its history; the pair used last is at the end.
-        self._histories: list[tuple[Any, History]] = []
-
-    def __reduce__(self) -> tuple[type["Memory"], tuple[Settings]]:
-        return Memory, (self._settings,)
-
-    def sampler(self, space: Space, n_objectives: int, n_constraints: int) -> Sampler:
-        """The sampler of a space; if the sources' densities are used, they are fitted once per space."""
-        sampler, self.report = self._fit(jnp.result_type(float), space, n_objectives, n_constraints)
-        return sampler
-
-    def history(self, key: Any, trials: Sequence[FrozenTrial], new: Callable[[], "History"]) -> "History":
-        """The stored history for ``key`` that fits the trials (of a study or a bracket), or a new one."""
-        fitting = (pair for pair in self._histories if pair[0] == key and pair[1].fits(trials))
-        used = next(fitting, None) or (key, new())
-        others = [pair for pair in self._histories if pair is not used]
-        self._histories = [*others[-_MOST_HISTORIES + 1 :], used]
-        return used[1]
 
 
 class History:

@@ -1,20 +1,89 @@
 """The parameters of a study that are sampled jointly: their distributions and their conditions."""
 
+import math
 from collections.abc import Collection, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from decimal import ROUND_FLOOR, Decimal
+from itertools import chain, combinations
+from typing import Any, NamedTuple
 
 import numpy as np
-from optuna.distributions import BaseDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState
 
-from parzax.adapters.optuna.conditions import Presence, explain
-from parzax.adapters.optuna.distributions import Parameter, declared, inferred, nearest_inside
+from parzax.adapters.optuna.distributions import domain_of, nearest_inside
 from parzax.adapters.session import MOST_STEPS, smoothed
-from parzax.space import INACTIVE, Numeric, Space
+from parzax.space import INACTIVE, Between, Categorical, Domain, Float, In, Int, Numeric, Ordinal, Space
+from parzax.space.conditions import choice_key, holds
 
+# A condition lists values of an integer parent only if the parent has at most this many values.
+_MOST_LISTED = 16
 # A parameter that had more ranges than this is left out of the plan.
 _MOST_RANGES = 2
+
+Conditions = tuple[In | Between, ...]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter: Optuna's distribution and parzax's domains. Codes index ``choices``, empty for numbers."""
+
+    name: str
+    distribution: BaseDistribution
+    domains: tuple[Domain, ...]
+    choices: tuple[Any, ...] = ()
+
+    def to_native(self, value: Any) -> float:
+        """A value of a trial as a number; NaN if the parameter cannot take this value."""
+        if isinstance(domain := self.domains[0], Categorical):
+            return domain.codes.get(choice_key(value), math.nan)
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        return float(value) if is_number else math.nan
+
+    def to_external(self, native: float) -> Any:
+        """The value of the distribution nearest to a number, so that Optuna accepts it despite rounding."""
+        d: Any = self.distribution
+        if self.choices:
+            return self.choices[round(native)]
+        if isinstance(d, CategoricalDistribution):  # the numbers of an `Ordinal`, which are choices in Optuna
+            return d.choices[int(np.abs(np.asarray(d.choices, np.float64) - native).argmin())]
+        value = round(native) if isinstance(d, IntDistribution) else native
+        if d.step is not None:
+            value = d.low + round((value - d.low) / d.step) * d.step
+        return type(d.low)(min(max(value, d.low), d.high))
+
+
+def inferred(name: str, distribution: BaseDistribution) -> Parameter:
+    """The parameter for a distribution that a study asked for."""
+    choices = tuple(distribution.choices) if isinstance(distribution, CategoricalDistribution) else ()
+    return Parameter(name, distribution, (domain_of(distribution, sampled=True),), choices)
+
+
+def declared(name: str, domains: tuple[Domain, ...], distribution: BaseDistribution | None) -> Parameter:
+    """A parameter of a given space, as the study asks for it; ValueError if space and study contradict."""
+    first = domains[0]
+    distribution = distribution or _distribution(first)
+    suggested = f"the study suggests {distribution!r}"
+    choices = distribution.choices if isinstance(distribution, CategoricalDistribution) else ()
+    if not isinstance(first, Categorical):
+        if choices and not (isinstance(first, Ordinal) and set(choices) >= set(first.values)):
+            raise ValueError(f"space: {name!r} is {first!r}, but {suggested}; use Categorical.")
+        return Parameter(name, distribution, domains)
+    if any(not isinstance(d, Categorical) or d.choices != first.choices for d in domains):
+        raise ValueError(f"space: the domains of {name!r} have different choices; use two parameters.")
+    by_identity = {choice_key(choice): choice for choice in choices}
+    if missing := [choice for choice in first.choices if choice_key(choice) not in by_identity]:
+        raise ValueError(f"space: {name!r} has the choice {missing[0]!r}, but {suggested}.")
+    return Parameter(name, distribution, domains, tuple(by_identity[key] for key in first.codes))
+
+
+def _distribution(domain: Domain) -> BaseDistribution:
+    """The distribution that a study will probably ask for, for a domain that it has not asked for yet."""
+    if isinstance(domain, (Categorical, Ordinal)):
+        return CategoricalDistribution(domain.choices if isinstance(domain, Categorical) else domain.values)
+    assert isinstance(domain, (Int, Float))
+    kind: Any = IntDistribution if domain.has_integers else FloatDistribution
+    return kind(domain.low, domain.high, log=domain.log, step=domain.step)
 
 
 class Plan:
@@ -156,3 +225,97 @@ def _ranges(trials: Sequence[FrozenTrial]) -> tuple[dict[str, BaseDistribution],
                 if len(seen) <= _MOST_RANGES and distribution not in seen:
                     seen.append(distribution)
     return latest, {name for name, seen in forms.items() if len(seen) > _MOST_RANGES}
+
+
+class Presence(NamedTuple):
+    """A parameter in a log: (n,) native values, NaN where it has none, and which trials are complete."""
+
+    domain: Domain
+    values: np.ndarray
+    complete: np.ndarray
+
+    @property
+    def present(self) -> np.ndarray:
+        """(n,) trials that have a value of the parameter."""
+        return ~np.isnan(self.values)
+
+    @property
+    def absent(self) -> np.ndarray:
+        """(n,) complete trials without a value. A pruned trial may have ended before it asked for one."""
+        return self.complete & np.isnan(self.values)
+
+
+def explain(columns: dict[str, Presence]) -> tuple[dict[str, Conditions], frozenset[tuple[str, str]]]:
+    """Explain every parameter's presence by the values of others, where that is possible exactly.
+
+    A parameter that every trial has is unconditional. For any other, one condition is tried, then two. A
+    condition is the choices of a categorical parent with which it occurred, a threshold of a numeric parent
+    (the roundest number between the values with and without it), or a few values of an integer parent. A
+    parent must itself be explained, occur in all trials that have the child, and in more. The result depends
+    on the log alone, and does not change while new trials agree with it.
+
+    Returns:
+        Conditions of each parameter whose presence is explained, parents first; and undecided pairs of a
+        child and a parent: the parent may explain the child once a trial has the parent without the child.
+    """
+    # Parents occur in more trials than their children, so they come first.
+    conditions: dict[str, Conditions] = {}
+    undecided = []
+    for name in sorted(columns, key=lambda name: -np.count_nonzero(columns[name].present)):
+        child = columns[name]
+        if not child.absent.any():
+            conditions[name] = ()
+            continue
+        candidates = [p for p in conditions if columns[p].present[child.present].all()]
+        parents = {p: columns[p] for p in candidates if (columns[p].present & child.absent).any()}
+        undecided += [(name, p) for p in candidates if p not in parents]
+        if explanation := _explanation(child, parents):
+            conditions[name] = explanation
+    return conditions, frozenset(undecided)
+
+
+def _explanation(child: Presence, parents: dict[str, Presence]) -> Conditions:
+    """One or two conditions that explain the child's presence exactly; empty if no conditions do."""
+    ranked = [pair for name, parent in parents.items() for pair in _conditions_on(name, parent, child)]
+    single = [(condition,) for _, condition in sorted(ranked, key=lambda pair: pair[0])]
+    lists = (condition for _, condition in ranked if isinstance(condition, In))
+    for conditions in chain(single, combinations(lists, 2)):
+        outcomes = [holds(c, parents[c.parent].domain, parents[c.parent].values) for c in conditions]
+        active = np.logical_and.reduce(outcomes)
+        if active[child.present].all() and not active[child.absent].any():
+            return conditions
+    return ()
+
+
+def _conditions_on(name: str, parent: Presence, child: Presence) -> list[tuple[int, In | Between]]:
+    """Conditions on one parent that a child may have, by rank: a threshold explains few trials by chance."""
+    domain, having = parent.domain, parent.values[child.present]
+    values = np.unique(having).astype(int).tolist() if isinstance(domain, (Categorical, Int)) else []
+    if isinstance(domain, Categorical):
+        return [(0, In(name, [domain.choices[value] for value in values]))]
+    conditions: list[tuple[int, In | Between]] = []
+    # The device holds the parent's values in float32: a threshold needs values that differ there.
+    if domain.axis.resolved(np.float32, True):
+        lacking, rank = parent.values[parent.present & child.absent], 1 if isinstance(domain, Int) else 2
+        if lacking.max() < having.min():
+            conditions.append((rank, Between(name, low=roundest(lacking.max(), having.min()))))
+        if having.max() < lacking.min():
+            conditions.append((rank, Between(name, high=roundest(having.max(), lacking.min()))))
+    if isinstance(domain, Int) and (domain.n_values or 0) <= _MOST_LISTED:
+        conditions.append((3, In(name, values)))
+    return conditions
+
+
+def roundest(above: float, upto: float) -> float:
+    """The number in (above, upto] with the fewest decimals; if several have as few, the largest.
+
+    It is likely to be the threshold in the user's code, and stays the same while the gap closes around it.
+    """
+    # Decimal arithmetic is exact: the float 3e-4 is slightly less than 3e-4.
+    exact, largest = Decimal(repr(float(upto))), max(abs(above), abs(upto))
+    exponent = math.ceil(math.log10(largest)) + 1 if largest else 0
+    for power in range(exponent, exponent - 18, -1):
+        candidate = float(exact.quantize(Decimal(1).scaleb(power), ROUND_FLOOR))
+        if above < candidate <= upto:
+            return candidate
+    return float(upto)

@@ -2,12 +2,16 @@
 
 import math
 import secrets
-from collections.abc import Callable, Sequence
-from functools import partial
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
+from inspect import signature
 from itertools import islice
 from typing import Any, Never
 from zlib import crc32
 
+import jax.numpy as jnp
 import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution
@@ -16,19 +20,140 @@ from optuna.samplers._base import _process_constraints_after_trial
 from optuna.trial import FrozenTrial, TrialState
 
 from parzax import _checks
+from parzax.acquisition import Relative
 from parzax.adapters.optuna import plan as plans
-from parzax.adapters.optuna.distributions import Parameter, inferred
-from parzax.adapters.optuna.history import GIVEN_KEY, LEARNED, History, Memory
-from parzax.adapters.optuna.settings import ConstraintsFunc, Preset, Settings, refuse
-from parzax.adapters.optuna.sources import best_rows, sources
+from parzax.adapters.optuna.history import GIVEN_KEY, LEARNED, History
+from parzax.adapters.optuna.plan import Parameter, inferred
+from parzax.adapters.optuna.studies import sources
 from parzax.adapters.session import prepare
+from parzax.lens.logs import Observations
 from parzax.lens.logs.sources import check_log
-from parzax.samplers import tpe
+from parzax.meta import MixedSmoothing
+from parzax.meta.sources import best_of, source_rows
+from parzax.samplers import RandomStart, Sampler, meta_learn_tpe, tpe
 from parzax.samplers.meta_learning import first_suggestions
-from parzax.space import Space
+from parzax.samplers.presets import GUESSES
+from parzax.space import Float, Space
 
+ConstraintsFunc = Callable[[FrozenTrial], Sequence[float]]
+Preset = Callable[..., Sampler]
+
+_PRESET = "use preset=functools.partial(parzax.tpe, smoothing=parzax.density.Smoothing({}))"
+# Arguments of Optuna's sampler that ours lacks, and what to do instead.
+OPTUNAS = {
+    "weights": "it gives older trials less weight, as ages do: " + _PRESET.format("ages=parzax.ages.Ramp()"),
+    "consider_prior": "there is always a prior; its weight is prior_weight",
+    "consider_magic_clip": _PRESET.format("parzax.bandwidth.Neighbours(consider_magic_clip=...)"),
+    "consider_endpoints": _PRESET.format("parzax.bandwidth.Neighbours(consider_endpoints=...)"),
+    "categorical_distance_func": "declare an ordered parameter as parzax.Ordinal in space",
+    "warn_independent_sampling": "there is no such warning",
+    "n_startup": "use n_startup_trials",
+    "n_candidates": "use n_ei_candidates",
+}
 # Number of the random stream of the joint draw. The stream of a single parameter is a hash of its name.
 _JOINT = 0
+# Cap on the number of stored histories (one per study, bracket and set of fixed parameters), and of fits: a
+# study with two branches may alternate between plans.
+_MOST_HISTORIES, _MOST_FITS = 64, 4
+# What to do instead of any argument that the sampler does not have.
+_PARTS = {name: f"{name}=..." for name in signature(meta_learn_tpe).parameters}
+_ADVICE = {
+    name: f"it is a setting of the preset: preset=functools.partial(PRESET, {part})"
+    for name, part in (_PARTS | GUESSES).items()
+} | OPTUNAS
+# The part that has an option of `TPESampler`.
+_HOMES = {"n_candidates": "proposal", "prior_weight": "smoothing"}
+
+
+class Settings:
+    """A preset, and perhaps source tasks; a study adds its numbers of objectives and constraints."""
+
+    def __init__(
+        self, preset: Preset, options: Mapping[str, Any], sources: Mapping[str, Observations] | None = None
+    ) -> None:
+        """Raise for a wrong preset and for wrong options; an option of None is left to the preset."""
+        _checks.instance("preset", preset, Callable, "a function such as parzax.tpe")
+        function, given = partial(preset).func, dict(partial(preset).keywords)
+        parameters = signature(function).parameters
+        for option, value in options.items():
+            if value is not None:
+                part = _HOMES[option]
+                if part not in parameters:
+                    raise TypeError(f"preset has no argument {part!r}, which {option} is a part of.")
+                given[part] = replace(given.get(part, parameters[part].default), **{option: value})
+        self.sources = {} if sources is None else sources
+        takes_sources = "sources" in parameters
+        if takes_sources and sources is None:
+            remedy = "give some, or use another preset, such as parzax.tpe"
+            raise TypeError(f"preset compares source studies, but there are no source_studies; {remedy}.")
+        if sources is not None and function is tpe:  # beside sources `tpe` has the score of `meta_learn_tpe`
+            given.setdefault("acquisition", Relative())
+        if takes_sources and "start" in parameters:
+            given["start"] = RandomStart(0)  # the Optuna sampler itself chooses the first trials
+        arguments = {name: p.default for name, p in parameters.items()} | given
+        # Whether the preset mixes the sources' densities into the study's density. Without task weights
+        # `meta_learn_tpe` takes only the first trials from sources.
+        self.mixes = takes_sources and arguments.get("task_weights", True) is not None
+        self._preset = self._alone = partial(preset, **given)
+        if takes_sources:  # the parts of the same preset without sources
+            kinds = signature(tpe).parameters.items()
+            shared = [name for name, p in kinds if p.kind is p.KEYWORD_ONLY and name in arguments]
+            self._alone = partial(tpe, **{name: arguments[name] for name in shared})
+        self.sampler(Space({"x": Float(0, 1)}), 1, 0)
+
+    def sampler(self, space: Space, n_objectives: int, n_constraints: int) -> Sampler:
+        """The sampler of a study without sources, or of a parameter that is sampled without them."""
+        sampler = self._alone(space, n_objectives=n_objectives, n_constraints=n_constraints)
+        return replace(sampler, start=RandomStart(0))
+
+    def with_sources(
+        self, space: Space, n_objectives: int, n_constraints: int
+    ) -> tuple[Sampler, tuple[str, ...]]:
+        """The sampler of a study with sources, and a line per source on what could be used of it."""
+        logs = self.sources
+        if not self.mixes:
+            # Sources that are used only for the first trials need not have the study's constraints.
+            report = tuple(task.summary for task in source_rows(logs, space, n_objectives, 0))
+            return self.sampler(space, n_objectives, n_constraints), report
+        if not n_constraints:  # constraints may also be unknown so far
+            logs = {name: replace(log, constraints=None) for name, log in logs.items()}
+        sampler = self._preset(space, sources=logs, n_objectives=n_objectives, n_constraints=n_constraints)
+        assert isinstance(sampler.smoothing, MixedSmoothing)
+        return replace(sampler, start=RandomStart(0)), sampler.smoothing.sources.report
+
+
+class Memory:
+    """The histories and fitted sources of a sampler; a copy, also in another process, has none.
+
+    ``report`` has a line per source task, which says what was used of it in the last fit.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.lock = threading.RLock()
+        self.local = threading.local()
+        # Whether compilation of the program for joint sampling has started.
+        self.prepared = False
+        self.report: tuple[str, ...] = ()
+        self._settings = settings
+        self._fit = lru_cache(maxsize=_MOST_FITS)(lambda _, *args: settings.with_sources(*args))
+        # Pairs of a key (which parameters are sampled) and its history; the pair used last is at the end.
+        self._histories: list[tuple[Any, History]] = []
+
+    def __reduce__(self) -> tuple[type["Memory"], tuple[Settings]]:
+        return Memory, (self._settings,)
+
+    def sampler(self, space: Space, n_objectives: int, n_constraints: int) -> Sampler:
+        """The sampler of a space; if the sources' densities are used, they are fitted once per space."""
+        sampler, self.report = self._fit(jnp.result_type(float), space, n_objectives, n_constraints)
+        return sampler
+
+    def history(self, key: Any, trials: Sequence[FrozenTrial], new: Callable[[], History]) -> History:
+        """The stored history for ``key`` that fits the trials (of a study or a bracket), or a new one."""
+        fitting = (pair for pair in self._histories if pair[0] == key and pair[1].fits(trials))
+        used = next(fitting, None) or (key, new())
+        others = [pair for pair in self._histories if pair is not used]
+        self._histories = [*others[-_MOST_HISTORIES + 1 :], used]
+        return used[1]
 
 
 class TPESampler(BaseSampler):
@@ -113,7 +238,12 @@ class TPESampler(BaseSampler):
         constant_liar: bool = True,
         **others: Never,
     ) -> None:
-        refuse(others, {"multivariate": multivariate, "group": group, "constant_liar": constant_liar})
+        for name in others:
+            raise TypeError(f"{name} is no argument; {_ADVICE.get(name, 'docs/optuna.md lists all')}.")
+        flags = {"multivariate": multivariate, "group": group, "constant_liar": constant_liar}
+        for name, value in flags.items():
+            if not _checks.flag(name, value):
+                raise ValueError(f"{name}=False is not possible: the sampler always behaves as with True.")
         logs = None if source_studies is None else sources(source_studies)
         if n_startup_trials is None:
             n_startup_trials = 10 if logs is None else first_suggestions(constraints_func is not None)
@@ -254,3 +384,16 @@ class TPESampler(BaseSampler):
         plan_of = plans.from_log if self._space is None else partial(plans.from_space, self._space)
         new = partial(History, partial(plan_of, only=only), self._memory.sampler)
         return self._memory.history(only, trials, new)
+
+
+def best_rows(logs: Iterable[Observations], n: int) -> list[dict[str, Any]]:
+    """The best rows of all logs as name -> value, without repeats."""
+    logs = list(logs)
+    tasks = [(log.losses, log.feasible, ~np.asarray(np.isnan(log.losses).any(axis=-1))) for log in logs]
+    rows = {}
+    for log, best in zip(logs, best_of(tasks, n), strict=True):
+        for i in best:
+            row = zip(log.space.names, log.values[i].tolist(), log.regime[i].tolist(), strict=True)
+            named = {name: log.space[name][r].interpret(x) for name, x, r in row if r >= 0}
+            rows[tuple(sorted((name, repr(x)) for name, x in named.items()))] = named
+    return list(rows.values())

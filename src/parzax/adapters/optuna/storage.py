@@ -8,18 +8,15 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote
 
 import optuna
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
+from optuna.storages._rdb.models import BaseModel
 from optuna.storages.journal import JournalFileBackend
 
 from parzax import _checks
 
 _SQLITE_MAGIC = b"SQLite format 3\x00"
-# Byte 18 of a sqlite file: its journal mode, 2 for a write-ahead log.
-_WAL_BYTE, _WAL_MODE = 18, 2
-_TABLES = {"studies", "trials", "version_info", "alembic_version"}
 _SQLITE_URL = re.compile(r"sqlite(\+\w+)?:///")
 
 
@@ -41,16 +38,6 @@ def is_optuna_file(path: str | Path) -> bool:
         path = file_path(path)
         return path.is_file() and _opener(path) is not None
     return False
-
-
-def study_names(path: str | Path) -> list[str]:
-    """Names of the studies in an sqlite or journal file, in order of creation; nothing is written.
-
-    Raises:
-        ValueError: if the file is missing or is not an Optuna storage that this Optuna can read.
-    """
-    with _opened(path) as storage:
-        return list(optuna.get_all_study_names(storage))
 
 
 def read_study(path: str | Path, study_name: str | None = None, option: str = "study_name") -> StudyRecord:
@@ -104,11 +91,8 @@ def _opened(path: str | Path) -> Iterator[BaseStorage]:
             raise
         cause = error.__cause__ or error
         first_line = (str(cause).splitlines() or [""])[0]
-        message = f"cannot read {name} as an Optuna storage: {type(cause).__name__}: {first_line}"
-        # errors that come from the limits in `_connect`
-        if "not authorized" in first_line or "prohibited" in first_line:
-            message = f"{name} has a view where Optuna has a table; it is not read."
-        raise ValueError(message) from error
+        kind = type(cause).__name__
+        raise ValueError(f"cannot read {name} as an Optuna storage: {kind}: {first_line}") from error
 
 
 def file_path(path: str | Path) -> Path:
@@ -138,18 +122,16 @@ def _opener(path: Path) -> Callable[[Path], AbstractContextManager[BaseStorage]]
     return _journal if line.startswith(b"{") and b'"op_code"' in line else None
 
 
-# --- sqlite ------------------------------------------------------------------------------------
-
-
 @contextmanager
 def _sqlite(path: Path) -> Iterator[BaseStorage]:
-    with _readable(path) as uri:
-        _check_tables(path, uri)
-        # A creator function opens the file, because an SQLAlchemy URL cannot hold every file name.
-        options = {"creator": lambda: _connect(uri)}
+    """Open a copy: sqlite makes files beside a write-ahead-logged one even to read it."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "study.db"
+        _copy_database(path, copy)
+        _check_tables(path, copy)
         # A RuntimeError is about another version of the schema; its message says how to upgrade.
         with _checks.explain(repr(str(path)), RuntimeError):
-            storage = RDBStorage("sqlite://", options, skip_table_creation=True)
+            storage = RDBStorage(f"sqlite:///{copy}", skip_table_creation=True)
         try:
             yield storage
         finally:
@@ -157,58 +139,38 @@ def _sqlite(path: Path) -> Iterator[BaseStorage]:
             storage.engine.dispose()
 
 
-@contextmanager
-def _readable(path: Path) -> Iterator[str]:
-    """A read-only sqlite URI for ``path`` under which sqlite creates no file next to it."""
+def _copy_database(path: Path, copy: Path) -> None:
+    """Copy a database with its journal or write-ahead log, as they are between two writes of a process."""
     path = path.resolve()
-    wal, uri = path.with_name(path.name + "-wal"), f"file:{quote(str(path))}?mode=ro"
-    with path.open("rb") as file:
-        wal_mode = file.read(_WAL_BYTE + 1)[-1] == _WAL_MODE
-    if not wal_mode:
-        yield uri
-    elif not wal.exists() or wal.stat().st_size == 0:
-        # Reading a write-ahead-logged file makes sqlite create -wal and -shm, unless told that nobody writes.
-        yield f"{uri}&immutable=1"
-    else:
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder) / "study.db"
-            # Another process may be writing: read again until neither file changes during the reading.
-            for _ in range(10):
-                before = [(s.st_mtime_ns, s.st_size) for s in (path.stat(), wal.stat())]
-                shutil.copyfile(path, copy)
-                shutil.copyfile(wal, copy.with_name(copy.name + "-wal"))
-                if before == [(s.st_mtime_ns, s.st_size) for s in (path.stat(), wal.stat())]:
-                    yield f"file:{quote(str(copy))}?mode=ro"
-                    return
-            raise ValueError(f"{str(path)!r} keeps changing; read it when the run is over, or copy it first.")
+
+    def stamps() -> dict[str, tuple[int, int]]:
+        files = [(end, path.with_name(path.name + end)) for end in ("", "-journal", "-wal")]
+        return {end: (s.st_mtime_ns, s.st_size) for end, f in files if f.exists() for s in [f.stat()]}
+
+    for _ in range(10):
+        before = stamps()
+        for end in before:
+            shutil.copyfile(f"{path}{end}", f"{copy}{end}")
+        if before == stamps():
+            return
+    raise ValueError(f"{str(path)!r} keeps changing; read it when the run is over, or copy it first.")
 
 
-def _connect(uri: str) -> sqlite3.Connection:
-    def tables_only(action: int, *names: str | None) -> int:
-        """Refuse to read through a view, which may be endless."""
-        allowed = names[-1] is None and action != sqlite3.SQLITE_RECURSIVE
-        return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
-
-    connection = sqlite3.connect(uri, uri=True)
-    connection.set_authorizer(tables_only)
-    return connection
-
-
-def _check_tables(path: Path, uri: str) -> None:
-    """Refuse a file that is not an Optuna storage, before Optuna tries to create missing tables in it."""
-    with closing(_connect(uri)) as connection:
-        rows = connection.execute("select name from sqlite_master where type = 'table'").fetchall()
-        missing = _TABLES - {name for (name,) in rows}
-        counts = (f"select count(*) from {table}" for table in ("version_info", "alembic_version"))
-        empty = not missing and not all(connection.execute(count).fetchone()[0] for count in counts)
-    if missing == {"alembic_version"} or empty:
-        remedy = "run `optuna storage upgrade` on a copy of it"
-        raise ValueError(f"{str(path)!r} was written by a very old Optuna; {remedy}.")
-    if missing:
-        raise ValueError(f"{str(path)!r} is an sqlite file but not an Optuna storage.")
-
-
-# --- journal -----------------------------------------------------------------------------------
+def _check_tables(path: Path, copy: Path) -> None:
+    """Refuse a database that is not an Optuna storage: Optuna would make its tables in it, or stamp it."""
+    with closing(sqlite3.connect(copy)) as connection:
+        kinds = dict(connection.execute("select lower(name), type from sqlite_master where type != 'index'"))
+        # A view may be endless.
+        if "view" in {kinds.get(table) for table in BaseModel.metadata.tables}:
+            raise ValueError(f"{str(path)!r} has a view where Optuna has a table; it is not read.")
+        if not kinds.keys() >= {"studies", "trials"}:
+            raise ValueError(f"{str(path)!r} is an sqlite file but not an Optuna storage.")
+        queries = (
+            f"select 1 from {table}" for table in ("version_info", "alembic_version") if table in kinds
+        )
+        if sum(connection.execute(query).fetchone() is not None for query in queries) < 2:
+            remedy = "run `optuna storage upgrade` on a copy of it"
+            raise ValueError(f"{str(path)!r} was written by a very old Optuna; {remedy}.")
 
 
 def _journal(path: Path) -> AbstractContextManager[BaseStorage]:

@@ -20,13 +20,13 @@ from parzax.lens.cli.reading import asking, table_arguments
 from parzax.lens.cli.writing import progress, say
 from parzax.lens.logs import ImportReport, Observations
 from parzax.lens.logs.groups import find_groups
-from parzax.lens.logs.large import count, loss_of, scan, total
 from parzax.lens.results.replicates import UNIT, shuffled_counts
 from parzax.lens.results.result import ImportanceResult, Method
 from parzax.lens.results.targets import ranked
 from parzax.lens.results.uncertainty import SHUFFLES, default_shuffles, p_values
 from parzax.lens.tables.files import find_files, open_table
 from parzax.lens.tables.formats import bare_name
+from parzax.lens.tables.large import count, loss_of, scan, total
 
 # Rows up to which a log is read into memory; and rows that say what the columns are.
 _IN_MEMORY, _SAMPLE = 1 << 21, 1 << 17

@@ -144,8 +144,7 @@ def asking(path: Path, args: Namespace) -> Iterator[None]:
     try:
         yield
     except DoubtError as error:
-        hint = "If this guess is right, copy it; else change it:"
-        raise ValueError(f"{str(path)!r}: {error.reasons} {hint} {error.command(args.words)}") from error
+        raise ValueError(f"{str(path)!r}: {error.ask(error.command(args.words))}") from error
 
 
 def table_arguments(table: Table, args: Namespace) -> dict[str, Any]:

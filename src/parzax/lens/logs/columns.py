@@ -145,8 +145,6 @@ def number_of(label: Any) -> float | None:
 
 # Largest share of rows with words, not counting the words for a missing value.
 _MOST_WORDS = 0.2
-# A column with fewer different numbers with a unit may hold names, such as 2D.
-_LEAST_WITH_UNIT = 10
 # Words for a default. Any number of rows may have them, as with words for a missing value.
 _DEFAULTS = ("auto", "default")
 _INTEGER = re.compile(r"[+-]?\d+")
@@ -155,7 +153,6 @@ COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?|[+-]?\d{1,3}(?:\.\d{3})+,\d+"
 # Numbers whose comma can only be a decimal comma: it stands first or after a single 0, before a 0 with at
 # most one more digit, before four or more digits, or after groups of three digits with points.
 SURELY_COMMA = re.compile(r"[+-]?0?,\d+.*|[+-]?\d+,(?:0\d?|\d{4,})(?:[eE].*)?|[+-]?\d{1,3}(?:\.\d{3})+,\d+")
-_UNIT = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?) ?(%|[^\W\d_]+)")
 # Texts that may be no plain numbers: codes such as 007; groups of three digits, such as 1.024; versions.
 _CODE, _GROUPED, _VERSION = map(re.compile, (r"[+-]?0\d+", r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+", r"\d+\.\d+"))
 
@@ -172,21 +169,15 @@ def _write_comma(text: str) -> str | None:
     return text if _INTEGER.fullmatch(text) else None
 
 
-def _write_unit(text: str) -> str | None:
-    return match[1] if (match := _UNIT.fullmatch(text)) else None
-
-
 _NUMPY = "numbers written as NumPy's"
 _WITH_THOUSANDS = "numbers with signs between thousands"
 _WITH_COMMA = "numbers with decimal commas"
-_WITH_UNIT = "numbers with a unit behind, which is left off"
 # How numbers may be written -> a function that writes them plainly. The first one that fits all is used.
 _SPELLINGS: dict[str, Spelling] = {
     "": str,
     _NUMPY: lambda text: re.sub(r"\A(?:np|numpy)\.\w+\((.+)\)\Z", r"\1", text),
     _WITH_THOUSANDS: _write_thousands,
     _WITH_COMMA: _write_comma,
-    _WITH_UNIT: _write_unit,
 }
 
 
@@ -234,20 +225,11 @@ def _find_spelling(texts: Collection[str]) -> str | None:
     fitting = {how for how, write in _SPELLINGS.items() if len(_spell(texts, write)) == len(texts) > 0}
     if not any(map(SURELY_COMMA.fullmatch, bare)):
         fitting.discard(_WITH_COMMA)
-    if not _have_same_unit(bare):
-        fitting.discard(_WITH_UNIT)
     first = next((how for how in _SPELLINGS if how in fitting), None)
     if first == "":
         return None if _may_be_names(bare) else first
     both = {_WITH_THOUSANDS, _WITH_COMMA} <= fitting
     return None if both and any("," in text for text in bare) else first
-
-
-def _have_same_unit(texts: Sequence[str]) -> bool:
-    units = {match[2] for text in texts if (match := _UNIT.fullmatch(text))}
-    return len(units) == 1 and (
-        len(texts) >= _LEAST_WITH_UNIT or any(" " in text or "%" in text for text in texts)
-    )
 
 
 def _may_be_names(texts: Sequence[str]) -> bool:

@@ -13,8 +13,7 @@ from parzax.lens.logs.columns import Column, number_of
 from parzax.space import Categorical, Domain, Float, Int, Ordinal, Recorded, Space
 
 # Largest number of choices of a parameter, and longest text of a label.
-MAX_CHOICES = 100_000
-MAX_LABEL = 10_000
+MAX_CHOICES, MAX_LABEL = 100_000, 10_000
 # Smallest ratio of the largest to the smallest value for a log axis.
 LOG_RATIO = 100.0
 # Smallest log likelihood ratio per value for a log axis: it is about -0.5 for uniform values, and 0.8 or more
@@ -68,7 +67,7 @@ def infer_domain(column: Column, conditional: bool = True) -> tuple[Domain | Non
       are consecutive integers.
     * ``log=True`` if all values are positive, the largest is at least 100 times the smallest, the logarithms
       are less skewed than the values, and a uniform law on a log axis makes them more likely.
-    * Text in 30 rows or more that differs in nearly every row: an id, which is left out.
+    * Text, or dates, in 30 rows or more that differ in nearly every row: an id, which is left out.
     * Missing entries that other columns explain: ``when=Recorded()``, active where a value is recorded. Those
       that nothing explains are the choice None of a `Categorical`, for labels and few numbers, if they are at
       least half as frequent as another value. Else they are taken as inactive too, and the sentence says so.
@@ -80,15 +79,7 @@ def infer_domain(column: Column, conditional: bool = True) -> tuple[Domain | Non
     if missing.all():
         return None, "it has no values"
     rows = f" in {int(missing.sum())} of {len(missing)} rows"
-    # Objects that hold both 1 and 1.0 are two choices.
-    numeric = column.numbers is not None or (
-        not column.categories
-        and {type(x) for x in column.labels} <= {int, float}
-        and len(set(column.labels)) == len(column.labels)
-    )
-    if numeric and column.index is not None:
-        whole = all(isinstance(x, int) for x in column.labels)
-        column = replace(column, numbers=column.as_numbers(), labels=(), index=None, integers=whole)
+    numeric = column.numbers is not None
     if not numeric and _is_id(column):
         reason = "different labels, one in nearly every row, like an id or a path"
         return None, f"{len(column.labels)} {reason}"
@@ -155,10 +146,8 @@ def _few_values(values: np.ndarray) -> np.ndarray:
 def _infer_categorical(column: Column, more: tuple[Any, ...] = ()) -> tuple[Domain, str]:
     if len(column.labels) > MAX_CHOICES:
         raise ValueError(f"it has {len(column.labels)} different labels; drop it, or pass a space.")
-    for i, label in enumerate(column.labels):
-        if isinstance(label, str) and len(label) > MAX_LABEL:
-            row = int(column.rows[np.argmax(column.index == i)])
-            raise ValueError(f"row {row} holds a text of {len(label)} characters, too long for a label.")
+    if (longest := max((len(x) for x in column.labels if isinstance(x, str)), default=0)) > MAX_LABEL:
+        raise ValueError(f"it holds a text of {longest} characters, too long for a label.")
     choices = (*sorted(column.labels, key=lambda x: (type(x).__name__, x)), *more)
     what = f"Categorical, {plural(len(choices), 'choice')} ({listed(choices, 6)})"
     if len(choices) > 2 and all(isinstance(x, str) and number_of(x) is not None for x in choices):

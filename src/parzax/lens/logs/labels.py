@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from parzax import _checks
 from parzax.lens._words import listed, short
 from parzax.lens.logs.columns import Column
 from parzax.space import INACTIVE, Categorical, Space, choice_key
@@ -14,7 +13,7 @@ from parzax.space import INACTIVE, Categorical, Space, choice_key
 _UNKNOWN = -1
 
 
-def _match(label: Any, domain: Categorical) -> int:
+def match_label(label: Any, domain: Categorical) -> int:
     """Code of ``label``: the choice of equal type and value, else the only choice that it may stand for."""
     exact = domain.codes.get(choice_key(label))
     if exact is not None:
@@ -36,20 +35,18 @@ def _fits(label: Any, choice: Any) -> bool:
         return False
 
 
-def encode_columns(
-    space: Space, columns: Mapping[str, Column], used: np.ndarray, given: Mapping[str, np.ndarray]
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """Values (n, d) for `Observations.from_arrays`, and regimes (n, d) if some are given.
+def encode_columns(space: Space, columns: Mapping[str, Column], used: np.ndarray) -> np.ndarray:
+    """Values (n, d) for `Observations.from_arrays`.
 
     A missing entry means inactive, or None if None is a choice and the parameter is active. Only rows
-    ``used`` (n,) are checked; ``given`` has the (n,) regimes of some parameters.
+    ``used`` (n,) are checked.
     """
     values, codes = np.full((len(used), len(space)), np.nan), {}
     for j, (name, domains) in enumerate(zip(space.names, space.domains, strict=True)):
         if isinstance(domains[0], Categorical):
             codes[j] = [_match_labels(columns[name], d) for d in domains if isinstance(d, Categorical)]
         values[:, j] = codes[j][0] if j in codes else columns[name].as_numbers(used)
-    regimes = _find_regimes(space, values, given)
+    regimes = space.derive_regimes(values)
     # The codes of a parameter with several domains depend on its regime, and its regime on the codes of its
     # parents. Each pass settles one more generation.
     for _ in range(len(space)):
@@ -60,12 +57,12 @@ def encode_columns(
             values[(regimes[:, j] == INACTIVE) & columns[space.names[j]].missing(), j] = np.nan
         if np.array_equal(before, values, equal_nan=True):
             break
-        regimes = _find_regimes(space, values, given)
+        regimes = space.derive_regimes(values)
     for j in codes:
         unknown = np.flatnonzero((values[:, j] == _UNKNOWN) & (regimes[:, j] != INACTIVE) & used)
         if len(unknown):
             _refuse(columns[space.names[j]], int(unknown[0]), space.domains[j][regimes[unknown[0], j]])
-    return values, regimes if given else None
+    return values
 
 
 def _match_labels(column: Column, domain: Categorical) -> np.ndarray:
@@ -73,24 +70,7 @@ def _match_labels(column: Column, domain: Categorical) -> np.ndarray:
     column = column.as_labels()
     none = domain.codes.get(choice_key(None), np.nan)
     # The last entry is for missing entries (index -1).
-    return np.array([*(_match(label, domain) for label in column.labels), none], float)[column.index]
-
-
-def _find_regimes(space: Space, values: np.ndarray, given: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Regimes (n, d): the given ones, and for other parameters the regimes that the conditions give."""
-    if not given:
-        return space.derive_regimes(values)
-    regimes = np.empty(values.shape, dtype=np.int16)
-    rest = [name for name in space.names if name not in given]
-    if rest:
-        problem = "if the regime of a parameter is recorded, those of its children must be recorded too"
-        with _checks.explain(problem, ValueError):
-            others = Space({name: space[name] for name in rest})
-        at = [space.index(name) for name in rest]
-        regimes[:, at] = others.derive_regimes(values[:, at])
-    for name, regime in given.items():
-        regimes[:, space.index(name)] = regime
-    return regimes
+    return np.array([*(match_label(label, domain) for label in column.labels), none], float)[column.index]
 
 
 def _refuse(column: Column, i: int, domain: Any) -> None:

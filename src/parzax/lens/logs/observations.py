@@ -74,6 +74,7 @@ class Observations:
         bounds: Mapping[str, tuple[Any, Any]] | None = None,
         groups: Any = None,
         failed: str = "drop",
+        keep: Any = None,
     ) -> "Observations":
         """Check arrays against a space and keep them.
 
@@ -98,6 +99,7 @@ class Observations:
                 samples and shuffles take whole groups. By default exact repeats of a configuration with
                 continuous values are a group, if a tenth of the rows are such repeats.
             failed: "drop" leaves failed rows out, "worst" ranks them last.
+            keep: (..., n) mask of the rows that count; others get no loss, and only weights are checked.
 
         Raises:
             ValueError: for shapes that do not fit. With row and column: for a value outside its domain, a
@@ -110,10 +112,44 @@ class Observations:
         2
         """
         _checks.instance("space", space, Space, "a parzax.Space")
-        given = values, objectives, directions, regime, constraints, weight, failed, bounds, groups
-        obs = check_rows(space, *given)
-        warn_of_normalised(obs.weight)
-        return obs
+        _checks.one_of("failed", failed, ("drop", "worst"))
+        values = _checks.float_array("values", _checks.ordered("values", values, space.names))
+        if values.ndim < 2 or values.shape[-1] != len(space):
+            wanted = f"(..., n, {len(space)}), one column per parameter"
+            raise ValueError(f"values must have shape {wanted}, got {values.shape}.")
+        if 0 in values.shape[:-2]:
+            raise ValueError(f"values must have at least one seed, got shape {values.shape}.")
+        shape = values.shape[:-1]
+        objectives = _with_columns("objectives", objectives, shape)
+        directions = _checks.directions(directions, objectives.shape[-1])
+        losses = np.where([d == "maximize" for d in directions], -objectives, objectives)
+        failing = ~(losses < np.inf)
+        losses = np.where(failing, np.inf if failed == "worst" else np.nan, losses)
+        # Rows of weight 0 are checked too: `with_weight` may bring them back.
+        used = np.ones(shape, dtype=bool) if keep is None else np.asarray(keep, bool)
+        _checks.check_shape("keep", used, *shape)
+        losses = np.where(used[..., None], losses, np.nan)
+        if failed == "drop":
+            used = used & ~failing.all(axis=-1)
+        if constraints is not None:
+            constraints = _with_columns("constraints", constraints, shape)
+            if where := find_first(np.isnan(constraints) & used[..., None]):
+                which = f"{axis_label(where[:-1])}, constraint {where[-1]}"
+                raise ValueError(f"constraints: {which} is NaN; use +inf for a violated one.")
+        weight = None if weight is None else check_weight(weight, shape)
+        warn_of_normalised(weight)
+        regimes = check_regimes(space, values, regime, used)
+
+        def read_parameter(what: str, name: str) -> np.ndarray:
+            return values[..., space.index(_checks.one_of(f"the parameter of {what}", name, space.names))]
+
+        moving = None
+        if bounds is not None:
+            moving = read_bounds(bounds, shape, space.names, read_parameter)
+            moving = check_bounds(space, values, regimes, moving, used)
+        groups = None if groups is None else check_groups(groups, shape)
+        report = ImportReport(shape[-1], directions, failed, _count_failed(losses))
+        return cls(space, values, regimes, losses, constraints, weight, moving, groups, report)
 
     @classmethod
     def from_trace(cls, trace: "Trace", *, pooled: bool = False) -> "Observations":
@@ -187,10 +223,8 @@ class Observations:
                 name ("loss", "accuracy"); else a ValueError asks.
             space: the search space. Its parameters are found by the prefix of the format, or by column name.
                 A label matches the choice of the same type and value. If there is none, it matches the only
-                choice that a file may have turned into it (1 into 1.0, True into "True"). A parameter with
-                several `Recorded` domains takes its regime from the column ``regimes_<name>`` (integers, -1 =
-                inactive). Without a space, one is inferred by the rules of
-                `parzax.lens.logs.inference.infer_domain`.
+                choice that a file may have turned into it (1 into 1.0, True into "True"). Without a space,
+                one is inferred by the rules of `parzax.lens.logs.inference.infer_domain`.
             failed: rows that did not complete, and rows without an objective value, are left out ("drop") or
                 ranked last ("worst"); running and waiting ones are always left out.
             pruned: the same for pruned rows; by default as ``failed``.
@@ -362,58 +396,6 @@ def stack_seeds(logs: Sequence[Observations]) -> Observations:
     # Either all logs of a table have weights, or none has; likewise constraints and bounds.
     stacked = replace(logs[0], report=report, **jax.tree.map(stack, *(log._arrays() for log in logs)))
     return stacked if stacked.weight is None else replace(stacked, weight=np.nan_to_num(stacked.weight))
-
-
-def check_rows(
-    space: Space,
-    values: Any,
-    objectives: Any,
-    directions: Direction | Sequence[Direction],
-    regime: Any,
-    constraints: Any,
-    weight: Any,
-    failed: str,
-    bounds: Any = None,
-    groups: Any = None,
-    keep: np.ndarray | None = None,
-) -> Observations:
-    """`Observations.from_arrays` without a warning; rows outside ``keep`` may hold anything."""
-    _checks.one_of("failed", failed, ("drop", "worst"))
-    values = _checks.float_array("values", _checks.ordered("values", values, space.names))
-    if values.ndim < 2 or values.shape[-1] != len(space):
-        raise ValueError(
-            f"values must have shape (..., n, {len(space)}), one column per parameter, got {values.shape}."
-        )
-    if 0 in values.shape[:-2]:
-        raise ValueError(f"values must have at least one seed, got shape {values.shape}.")
-    shape = values.shape[:-1]
-    objectives = _with_columns("objectives", objectives, shape)
-    directions = _checks.directions(directions, objectives.shape[-1])
-    losses = np.where([d == "maximize" for d in directions], -objectives, objectives)
-    failing = ~(losses < np.inf)
-    losses = np.where(failing, np.inf if failed == "worst" else np.nan, losses)
-    # Rows of weight 0 are checked too: `with_weight` may bring them back.
-    used = np.ones(shape, dtype=bool) if keep is None else keep
-    if failed == "drop":
-        used = used & ~failing.all(axis=-1)
-    if constraints is not None:
-        constraints = _with_columns("constraints", constraints, shape)
-        if where := find_first(np.isnan(constraints) & used[..., None]):
-            which = f"{axis_label(where[:-1])}, constraint {where[-1]}"
-            raise ValueError(f"constraints: {which} is NaN; use +inf for a violated one.")
-    weight = None if weight is None else check_weight(weight, shape)
-    regimes = check_regimes(space, values, regime, used)
-
-    def read_parameter(what: str, name: str) -> np.ndarray:
-        return values[..., space.index(_checks.one_of(f"the parameter of {what}", name, space.names))]
-
-    moving = None
-    if bounds is not None:
-        moving = read_bounds(bounds, shape, space.names, read_parameter)
-        moving = check_bounds(space, values, regimes, moving, used)
-    groups = None if groups is None else check_groups(groups, shape)
-    report = ImportReport(shape[-1], directions, failed, _count_failed(losses))
-    return Observations(space, values, regimes, losses, constraints, weight, moving, groups, report)
 
 
 def _count_failed(losses: np.ndarray) -> int:

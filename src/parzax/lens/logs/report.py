@@ -29,8 +29,6 @@ class ImportReport:
         objectives: names of the objectives; () if they have no names.
         left_out: sentences on columns of a table that are not read as parameters, and why.
         steps: a sentence if the rows that count have different steps or budgets; "" otherwise.
-        order: a sentence if the rows of a table are sorted by a result, which hides whether the search
-            learned; "" otherwise.
         chosen: a sentence on the objective of a table if none was named and its format has one result only.
     """
 
@@ -44,7 +42,6 @@ class ImportReport:
     objectives: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     steps: str = ""
-    order: str = ""
     chosen: str = ""
 
     def lines(self, n_seeds: int = 1) -> list[str]:
@@ -63,7 +60,7 @@ class ImportReport:
         if self.n_failed:
             fate = "left out" if self.failed == "drop" else "ranked last"
             out.append(f"{self.n_failed}{of_all} without a usable objective value, {fate}")
-        out += filter(None, [self.steps, self.order])
+        out += filter(None, [self.steps])
         out += [f"left out, not parameters: {text}" for text in self.left_out]
         # An objective that is minimised by default is said in any case.
         unsaid = [text for text in self.inferred if "--direction" in text]

@@ -6,8 +6,9 @@ import numpy as np
 from jaxtyping import Float
 
 from parzax._words import plural
+from parzax.lens.logs.labels import match_label
 from parzax.meta.sources import SourceRows
-from parzax.space import INACTIVE, Categorical, Domain, Points, Space, choice_key
+from parzax.space import INACTIVE, Categorical, Domain, Points, Space
 
 Observations: TypeAlias = Any  # `parzax.Observations`, whose method `to_source` calls this module
 
@@ -106,21 +107,16 @@ def _translate(log: Observations, name: str, space: Space, regime: np.ndarray) -
         for k, target in enumerate(space[name]):
             # If the target's parameter is inactive, any domain will do, because the value is left out.
             here = (theirs == i) & (np.maximum(regime, 0) == k) & ~np.isnan(values)
-            if isinstance(source, Categorical):
-                native = [_native_choice(choice, target) for choice in source.choices]
-                out[here] = np.array(native, np.float64)[values[here].astype(int)]
-            elif isinstance(target, Categorical):
-                codes = {c: code for code, c in enumerate(target.choices) if _is_number(c)}
-                out[here] = [codes.get(value, -1.0) for value in values[here].tolist()]
+            if not isinstance(source, Categorical) and not isinstance(target, Categorical):
+                continue
+            labels, code = np.unique(values[here], return_inverse=True)
+            native = [_native(source.interpret(label), target) for label in labels.tolist()]
+            out[here] = np.array(native, np.float64)[code]
     return out
 
 
-def _native_choice(choice: Any, domain: Domain) -> float:
-    """A choice as a native value of a domain; a value outside the domain if it has no such choice."""
-    if isinstance(domain, Categorical):
-        return domain.codes.get(choice_key(choice), -1.0)
-    return float(choice) if _is_number(choice) else np.inf
-
-
-def _is_number(choice: Any) -> bool:
-    return isinstance(choice, (int, float)) and not isinstance(choice, bool) and choice == choice
+def _native(value: Any, target: Domain) -> float:
+    """A value of another task's parameter as a native value of a domain, outside it if it has none."""
+    if isinstance(target, Categorical):
+        return match_label(value, target)
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else np.inf

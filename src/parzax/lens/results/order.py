@@ -35,8 +35,6 @@ def shows_learning(obs: Observations, losses: np.ndarray) -> bool:
         False for logs of fewer than 20 different rows, and for tables that are sorted by the losses or by a
         parameter (as grids are), whose order says nothing about the search.
     """
-    if obs.report.order:  # the rows of the table are sorted by a result
-        return False
     values, usable = obs.values.reshape(*losses.shape, obs.values.shape[-1]), ~np.isnan(losses)
     if obs.weight is not None:
         usable &= obs.weight.reshape(losses.shape) > 0

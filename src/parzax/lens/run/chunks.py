@@ -2,10 +2,10 @@
 
 import hashlib
 import io
-import json
 import os
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from operator import getitem
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,9 @@ def map_chunks(
         arrays: the arguments of ``function``: a tuple of pytrees of NumPy or JAX arrays (n, ...).
         size: rows per chunk. The last chunk is filled up with copies of the last row, whose answers are
             dropped, so one program computes all chunks.
-        folder: where to keep the chunks. It is made if it does not exist. One process at a time may use it.
+        folder: where to keep the chunks. It is made if it does not exist. It may hold chunks of other work:
+            other arrays, another ``size`` or program, or another version of JAX or parzax, are other files.
+            Host callbacks are not compared, so changing one goes unnoticed.
         progress: whether to show a progress bar on stderr; None shows one on a terminal.
 
     Returns:
@@ -47,9 +49,7 @@ def map_chunks(
         a resumed call equals that of an uninterrupted one to the last bit. If n is 0, the arrays are empty.
 
     Raises:
-        ValueError: arrays of different lengths; answers without the leading axis of the chunk; a ``folder``
-            with chunks of other work, which differs in its arrays, in ``size``, in the compiled program, or
-            in the version of JAX or parzax. Host callbacks are not compared, so changing one goes unnoticed.
+        ValueError: arrays of different lengths; answers without the leading axis of the chunk.
         OSError: a chunk cannot be written, such as on a full disk. Earlier chunks are kept.
 
     A damaged file is replaced: its chunk is computed again.
@@ -75,8 +75,7 @@ def map_chunks(
         raise ValueError(f"function must answer {size} rows with arrays ({size}, ...), got shapes {shapes}.")
     chunks = None
     if folder is not None:
-        text = compiled.lower(*example).as_text()
-        chunks = Chunks(folder, {"rows": n, "size": size, "arrays": digest(arrays), "function": digest(text)})
+        chunks = Chunks(folder, arrays, size, compiled.lower(*example).as_text())
     return run_chunks(compiled, arrays, n, like, chunks, what="rows", shown=is_shown(progress))
 
 
@@ -115,71 +114,55 @@ def run_chunks(
 class Chunks:
     """Files of the chunks of one piece of work in a folder, without pickle.
 
-    A file appears under its name (``chunk_000003.npz``) when it is complete. Files that end in ``.part`` were
-    left by killed processes, and can be deleted.
+    The name of a file begins with a digest of the work, so a folder may hold chunks of several pieces of
+    work. A file appears under its name when it is complete. Files that end in ``.part`` were left by killed
+    processes, and can be deleted.
 
     Args:
         folder: where the files are. It is made if it does not exist.
-        work: what determines the answers, by name, such as ``{"files": digest(paths)}``. The versions of JAX
-            and parzax are added.
+        work: what determines the answers, such as ``digest(paths)``. The versions of JAX and parzax are
+            added.
 
     OSError if the folder cannot be made, or no file can be written into it.
 
-    >>>     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     chunks = Chunks(folder, {"seed": 0})
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     chunks = Chunks(folder, "seed 0")
     ...     chunks.put(0, {"counts": np.arange(3)})
     ...     chunks.get(0), chunks.get(1)
     ({'counts': array([0, 1, 2])}, None)
     """
 
-    def __init__(self, folder: str | os.PathLike[str], work: Mapping[str, str | int]) -> None:
+    def __init__(self, folder: str | os.PathLike[str], *work: Any) -> None:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         if not can_write_in(self.folder):
             raise PermissionError(f"no chunk can be written into folder={str(folder)!r}; give another one.")
         # Not `import parzax`, because that module imports the layers below this one.
-        versions = {name: sys.modules[name].__version__ for name in ("parzax", "jax")}
-        self.work = {**work, **versions}
+        self._name = digest(work, sys.modules["parzax"].__version__, jax.__version__)[:16]
+
+    def path(self, i: int) -> Path:
+        """The file of chunk i."""
+        return self.folder / f"{self._name}_{i:06d}.npz"
 
     def get(self, i: int) -> dict[str, np.ndarray] | None:
-        """The arrays of chunk i, or None if its file does not exist or is damaged.
-
-        ValueError if the file belongs to other work; it is left as it is.
-        """
-        try:
-            content = self._path(i).read_bytes()
-        except FileNotFoundError:
-            return None
-        try:
-            with np.load(io.BytesIO(content), allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-                work = json.loads(str(arrays.pop("work", "{}")))
-        except UNREADABLE:
-            return None
-        if work == self.work:
-            return arrays
-        work = work if isinstance(work, dict) else {}
-        pairs = {name: (work.get(name), self.work.get(name)) for name in {**self.work, **work}}
-        different = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
-        # A program differs with what it is made of.
-        names = [name for name in different if name != "function" or len(different) == 1]
-        values = {
-            name: " ({}, now {})".format(*pair) for name, pair in different.items() if int in map(type, pair)
-        }
-        problem = (
-            f"{self._path(i).name} differs in {', '.join(name + values.get(name, '') for name in names)}"
-        )
-        remedy = "Give another folder, or the arguments of that work."
-        raise ValueError(f"folder={str(self.folder)!r} holds chunks of other work: {problem}. {remedy}")
+        """The arrays of chunk i, or None if its file does not exist or is damaged."""
+        # Read here, because np.load does not close a truncated file.
+        with (
+            suppress(*UNREADABLE),
+            np.load(io.BytesIO(self.path(i).read_bytes()), allow_pickle=False) as file,
+        ):
+            return dict(file)
+        return None
 
     def put(self, i: int, arrays: Mapping[str, Any]) -> None:
-        """Write the file of chunk i; any names but "work" can be used for the arrays.
+        """Write the file of chunk i.
 
         OSError if it cannot be written, such as on a full disk; the files of other chunks are kept.
         """
-        path, content = self._path(i), io.BytesIO()
+        path, content = self.path(i), io.BytesIO()
         members: dict[str, Any] = {name: _plain(array) for name, array in arrays.items()}
-        np.savez(content, work=np.array(json.dumps(self.work)), **members)
+        np.savez(content, **members)
         part = path.with_suffix(f".{os.urandom(4).hex()}.part")
         try:
             with open(part, "xb") as file:
@@ -189,13 +172,9 @@ class Chunks:
             os.replace(part, path)
         except OSError as error:
             problem = f"{error.strerror}; chunk {i} is not kept, but all earlier ones are"
-            remedy = f"Make room in folder={str(self.folder)!r}, or make it writable, and call again"
-            raise OSError(error.errno, f"{problem}. {remedy}", str(path)) from error
+            raise OSError(error.errno, problem, str(path)) from error
         finally:
             part.unlink(missing_ok=True)
-
-    def _path(self, i: int) -> Path:
-        return self.folder / f"chunk_{i:06d}.npz"
 
 
 def digest(*trees: Any) -> str:

@@ -13,7 +13,7 @@ from jaxtyping import Int
 
 from parzax import _checks
 from parzax._compile import compiled
-from parzax.lens.run.chunks import Chunks, digest, run_chunks
+from parzax.lens.run.chunks import Chunks, run_chunks
 from parzax.lens.run.progress import is_shown
 from parzax.samplers import Sampler, Trace
 from parzax.samplers.loop import RunSize, check_run, replicate, run, with_auto_axis
@@ -54,8 +54,8 @@ def optimize_many(
         round sums differently.
 
     Raises:
-        TypeError, ValueError: as in `parzax.optimize`; also for keys that are not a vector of typed keys, a
-            mesh with several axes, and a folder that holds other runs.
+        TypeError, ValueError: as in `parzax.optimize`; also for keys that are not a vector of typed keys, and
+            a mesh with several axes.
         OSError: a chunk cannot be written, such as on a full disk. Earlier chunks are kept.
 
     >>> import jax
@@ -85,9 +85,7 @@ def optimize_many(
             return _chunk.__wrapped__(keys, sampler, problem, of_run, mesh)
 
         lowered = jax.jit(text).lower(jax.ShapeDtypeStruct((size,), keys.dtype), arrays)
-        work = {"runs": len(keys), "size": size, **of_run._asdict()}
-        digests = {"arrays": digest(arrays, keys), "function": digest(lowered.as_text())}
-        chunks = Chunks(folder, work | digests)
+        chunks = Chunks(folder, keys, arrays, size, lowered.as_text())
     widths, dtype = (len(sampler.space), problem.n_objectives, problem.n_constraints), jnp.result_type(float)
     like = [jax.ShapeDtypeStruct((size, of_run.n_evaluations, width), dtype) for width in widths]
 

@@ -26,7 +26,7 @@ from parzax.lens._files import UNREADABLE
 from parzax.lens._words import listed
 from parzax.lens.logs.columns import COMMA, SURELY_COMMA, Column
 from parzax.lens.tables import formats
-from parzax.lens.tables.records import parse_cell, read_documents, stack_tables, to_table
+from parzax.lens.tables.records import parse_cell, read_documents, stack_tables, to_column, to_table
 from parzax.lens.tables.table import Table, check_unique
 
 # Kind of a file by its ending; for a compressed file, by the ending before ".gz" and the like.
@@ -298,7 +298,7 @@ def _records_in(name: str, series: Any, nw: Any) -> list[dict[str, Any]]:
 
 
 def _column(name: str, series: Any, nw: Any) -> Column:
-    """A narwhals series as a column; ValueError for dates, times and bytes."""
+    """A narwhals series as a column; dates, times and the like are labels, by their text."""
     dtype, rows = series.dtype, np.arange(len(series))
     if dtype.is_numeric():
         values = np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
@@ -306,19 +306,13 @@ def _column(name: str, series: Any, nw: Any) -> Column:
         # pandas turns integers with gaps into floats.
         promoted = bool(missing.any() and (missing | (values == np.floor(values))).all())
         return Column(name, rows, numbers=values, integers=dtype.is_integer() or promoted)
-    if dtype.is_temporal() or dtype == nw.Binary:
-        kind = "dates or times" if dtype.is_temporal() else str(dtype)
-        advice = "if it is a parameter, write it as numbers or text"
-        raise ValueError(f"column {name!r}: it holds {kind}, neither numbers nor labels; {advice}.")
     if dtype == nw.String:
         return _text_column(name, series.to_arrow())
-    labels, null = series.to_list(), series.is_null()
-    if dtype not in (nw.Boolean, nw.Enum):
-        labels = [x.item() if isinstance(x, np.generic) else x for x in labels]
-        labels = [None if isinstance(x, float) and x != x else x for x in labels]
-    if null.any():
-        labels = [None if missing else x for x, missing in zip(labels, null.to_list(), strict=True)]
-    return Column.of_labels(name, rows, labels, categories=dtype in (nw.Categorical, nw.Enum))
+    cells = zip(series.to_list(), series.is_null().to_list(), strict=True)
+    values = [None if missing else x.item() if isinstance(x, np.generic) else x for x, missing in cells]
+    if dtype in (nw.Categorical, nw.Enum):
+        return Column.of_labels(name, rows, values, categories=True)
+    return to_column(name, rows, values)
 
 
 def _text_column(name: str, array: Any) -> Column:

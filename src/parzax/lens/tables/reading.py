@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from functools import cache
@@ -21,7 +20,7 @@ from parzax.lens.logs.bounds import let_bounds_move, read_bounds
 from parzax.lens.logs.columns import Column, parse_numbers, read_letters
 from parzax.lens.logs.inference import infer_space, with_gates
 from parzax.lens.logs.labels import encode_columns
-from parzax.lens.logs.observations import Observations, check_rows
+from parzax.lens.logs.observations import Observations
 from parzax.lens.logs.report import warn_of_inferred
 from parzax.lens.tables import doubts, trials
 from parzax.lens.tables.files import open_table, read_table
@@ -34,8 +33,8 @@ MAX_PARAMETERS = 10_000
 _ROLES = {"trial": 1, "step": 1, "weight": 1, "groups": 1, "constraints": None, "parameters": None}
 # Objectives that an error lists.
 _MOST_LISTED = 8
-# Columns of recorded regimes, and of the index that pandas writes to files.
-_INDEX = re.compile(r"regimes_.*|Unnamed: \d+|__index_level_0__|#|")
+# Columns of the index that pandas writes to files.
+_INDEX = re.compile(r"Unnamed: \d+|__index_level_0__|#|")
 
 
 @dataclass(frozen=True)
@@ -103,7 +102,8 @@ def read_logs(
         kept = np.flatnonzero(rows & (reasons == ""))
         kept = kept[np.argsort(place[kept], kind="stable")]  # rows are sorted by the first row of their trial
         logs[name] = obs.take(kept, n_rows=int(rows.sum()), dropped=dropped, inferred=inferred)
-        warn_of_normalised(logs[name].weight)
+        if len(names) > 1:
+            warn_of_normalised(logs[name].weight)
     warn_of_inferred(inferred if warn else ())
     return logs
 
@@ -116,8 +116,6 @@ def _read(
     Returns the rows, the reason to leave out each row ("" if there is none), the first row of each
     row's trial, and what was inferred.
     """
-    failed = _checks.one_of("failed", given.failed, ("drop", "worst"))
-    fate: str = failed if given.pruned is None else _checks.one_of("pruned", given.pruned, ("drop", "worst"))
     space = given.space
     _checks.instance("space", space, Space | None, "a parzax.Space")
     _checks.one_of("per_trial", given.per_trial, trials.CHOICES)
@@ -148,29 +146,20 @@ def _read(
 
     # Which rows count, by their states and objectives.
     states = None if state is None else trials.read_states(table.read(state), form.states)
-    reasons = _find_reasons(table.n, states, failed, fate, given.exclude or {})
-    _count_dropped(reasons)
-    keep = reasons == ""
-    objectives = _read_numbers(table, targets, keep)
-    if failed == "drop" and states is not None and fate == "worst":
-        # Without an objective only pruned rows can be kept, ranked last.
-        lacking = keep & (states != "PRUNED") & np.isnan(objectives).all(axis=-1)
-        reasons[lacking], keep, failed = "no objective value", keep & ~lacking, "worst"
-        _count_dropped(reasons)
+    reasons, objectives, failed = _choose_rows(table, targets, states, given)
     if states is not None and state not in targets:
         # Rows that failed and are kept have no objective, whatever the table says.
         objectives[states != "COMPLETE"] = np.nan
-    losses, used_rows = np.where(keep[:, None], objectives, np.nan), keep
+    used_rows = reasons == ""
+    losses = np.where(used_rows[:, None], objectives, np.nan)
 
     @cache
     def spelled(column: str) -> tuple[Column, str]:
         return parse_numbers(table.read(column), used_rows)
 
     def numbers_of(column: str) -> np.ndarray | None:
-        """(n,) numbers; None for labels, and for dates and the like."""
-        with suppress(ValueError):
-            return None if spelled(column)[0].categories else spelled(column)[0].numbers
-        return None
+        """(n,) numbers of a column; None for labels."""
+        return None if spelled(column)[0].categories else spelled(column)[0].numbers
 
     # The parameters, and what is not certain.
     aside = [*taken, *(c for c in (given.trial, given.step, state) if c is not None and c not in asked)]
@@ -217,8 +206,6 @@ def _read(
         members = trial if members is None and given.per_trial == "all" else members
     keep = reasons == ""
     at_steps = trials.compare_steps(str(form.step), steps, allowed, keep) if given.per_trial == "last" else ""
-    others = [c for c in table.names if c not in (*aside, *parameters) and form.parameter_of(c) is None]
-    order = trials.find_order(others, numbers_of, keep)
 
     # The space and the values.
     columns = {name: table.read(column) for name, column in column_of.items()}
@@ -243,13 +230,14 @@ def _read(
         moving = {name: (array[:, 0], array[:, 1]) for name, array in arrays.items()}
         space = let_bounds_move(space, moving, keep) if given.space is None else space
     used = keep & ((failed == "worst") | ~np.isnan(objectives).all(axis=-1))
-    values, regime = encode_columns(space, columns, used, _read_regimes(table, space, keep))
+    values = encode_columns(space, columns, used)
     limits = _read_numbers(table, named["constraints"], keep) if named["constraints"] else None
     counts = np.where(keep, _read_numbers(table, named["weight"], keep)[:, 0], 0) if named["weight"] else None
-    obs = check_rows(
-        space, values, objectives, directions, regime, limits, counts, failed, moving, members, keep
-    )
-    facts = {"chosen": chosen, "left_out": tuple(left_out), "steps": at_steps, "order": order}
+    obs = Observations.from_arrays(
+        space, values, objectives, directions, constraints=limits, weight=counts, failed=failed,
+        bounds=moving, groups=members, keep=keep,
+    )  # fmt: skip
+    facts = {"chosen": chosen, "left_out": tuple(left_out), "steps": at_steps}
     obs = replace(obs, report=replace(obs.report, objectives=tuple(targets), **facts))
     return obs, reasons, place, tuple(notes)
 
@@ -294,11 +282,9 @@ def _find_results(table: Table, form: Format) -> list[str]:
     """
 
     def may_be_result(name: str) -> bool:
-        with suppress(ValueError):  # dates, say
-            numbers = parse_numbers(table.read(name), np.ones(table.n, bool))[0].numbers
-            if numbers is not None and np.isfinite(numbers).any():
-                return doubts.why_by_name(name, numbers) in ("", "a result")
-        return False
+        numbers = parse_numbers(table.read(name), np.ones(table.n, bool))[0].numbers
+        has_numbers = numbers is not None and bool(np.isfinite(numbers).any())
+        return has_numbers and doubts.why_by_name(name, numbers) in ("", "a result")
 
     if form.results:
         marked = [c for c in table.names if form.parameter_of(c) is None and re.fullmatch(form.results, c)]
@@ -407,19 +393,25 @@ def _read_numbers(table: Table, names: Sequence[str], keep: np.ndarray) -> np.nd
     return np.stack(arrays, axis=-1)
 
 
-def _read_regimes(table: Table, space: Space, keep: np.ndarray) -> dict[str, np.ndarray]:
-    """Parameter -> (n,) regime, -1 where missing, for parameters with a column ``regimes_<name>``."""
-    given = {}
-    for name in space.names:
-        if f"regimes_{name}" in table.names:
-            column = table.read(f"regimes_{name}")
-            regime = np.nan_to_num(column.as_numbers(keep), nan=-1.0)
-            bad = np.flatnonzero((regime != np.floor(regime)) | (regime < -1) | (regime >= len(space[name])))
-            if len(bad):
-                what = f"{column.where(bad[0])}: {float(regime[bad[0]])!r} is no regime of {name!r}"
-                raise ValueError(f"{what}; use -1 (inactive) to {len(space[name]) - 1}.")
-            given[name] = regime.astype(np.int16)
-    return given
+def _choose_rows(
+    table: Table, targets: Sequence[str], states: np.ndarray | None, given: TableOptions
+) -> tuple[np.ndarray, np.ndarray, str]:
+    """Leave out rows by masks and by their states (n,); None for a table without states.
+
+    Returns the reasons (n,), the objectives (n, m), and what happens to the rows that are kept without one.
+    """
+    failed = _checks.one_of("failed", given.failed, ("drop", "worst"))
+    pruned = failed if given.pruned is None else _checks.one_of("pruned", given.pruned, ("drop", "worst"))
+    reasons = _find_reasons(table.n, states, failed, pruned, given.exclude or {})
+    _count_dropped(reasons)
+    keep = reasons == ""
+    objectives = _read_numbers(table, targets, keep)
+    if states is not None and (failed, pruned) == ("drop", "worst"):
+        # Without an objective only pruned rows can be kept, ranked last.
+        reasons[keep & (states != "PRUNED") & np.isnan(objectives).all(axis=-1)] = "no objective value"
+        _count_dropped(reasons)
+        failed = "worst"
+    return reasons, objectives, failed
 
 
 def _find_reasons(

@@ -50,7 +50,8 @@ def to_column(name: str, rows: np.ndarray, values: Sequence[Any]) -> Column:
     if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in present):
         numbers = np.array([np.nan if value is None else value for value in values], np.float64)
         return Column(name, rows, numbers=numbers, integers=all(isinstance(x, int) for x in present))
-    return Column.of_labels(name, rows, [None if value != value else value for value in values])
+    missing = [isinstance(value, float) and value != value for value in values]
+    return Column.of_labels(name, rows, [None if x else y for x, y in zip(missing, values, strict=True)])
 
 
 def stack_tables(tables: Sequence[Table]) -> Table:

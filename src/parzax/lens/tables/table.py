@@ -3,7 +3,6 @@
 import functools
 import re
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from difflib import get_close_matches
 from typing import Any
 
@@ -27,10 +26,8 @@ class Table:
         return Table((name for name in self.names if name not in names), self.n, self.read)
 
     def codes(self, name: str) -> np.ndarray:
-        """(n,) number of each row's value, -1 where missing; zeros for dates and the like."""
-        with suppress(ValueError):
-            return self.read(name).as_labels().index
-        return np.zeros(self.n, int)
+        """(n,) number of each row's value, -1 where missing."""
+        return self.read(name).as_labels().index
 
 
 def check_unique(names: Sequence[str]) -> None:

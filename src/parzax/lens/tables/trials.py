@@ -1,7 +1,6 @@
 """Rows and trials: how runs ended, which rows are of one trial, and which of them count."""
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from shlex import quote
 
 import numpy as np
@@ -10,7 +9,7 @@ from parzax._words import plural
 from parzax.lens._rows import number_rows
 from parzax.lens._words import short
 from parzax.lens.logs.columns import FAILURES, Column, read_letters, read_word
-from parzax.lens.tables.doubts import sounds_like_result, sounds_like_state
+from parzax.lens.tables.doubts import sounds_like_state
 from parzax.lens.tables.formats import Format
 from parzax.lens.tables.table import Table
 
@@ -62,16 +61,12 @@ def read_states(column: Column, numbered: Sequence[str] = ()) -> np.ndarray:
 
 def _states(table: Table, name: str) -> list[str]:
     """The state of each label of a column, "" for a label that is none."""
-    with suppress(ValueError):  # text that is no number, such as dates
-        return [_STATES.get(read_letters(label), "") for label in table.read(name).labels]
-    return []
+    return [_STATES.get(read_letters(label), "") for label in table.read(name).labels]
 
 
 # --- rows of a trial -----------------------------------------------------------------------------
 
 CHOICES = ("last", "best", "all")
-# A result by which the rows are sorted has on average at most this many rows per different value.
-_PER_VALUE = 5
 
 
 def number_trials(
@@ -163,21 +158,6 @@ def compare_steps(name: str, step: np.ndarray | None, allowed: np.ndarray, keep:
         f"losses may not compare: {short(name)} of the rows that count goes from {ends[0]:g} to "
         f"{ends[-1]:g}; {remedy} leaves {plural(n_rows, 'row')}, all with the same value"
     )
-
-
-def find_order(
-    columns: Sequence[str], numbers_of: Callable[[str], np.ndarray | None], keep: np.ndarray
-) -> str:
-    """A warning if the rows that count are sorted by one of ``columns`` that has a result's name; else ""."""
-    for name in filter(sounds_like_result, columns):
-        numbers = numbers_of(name)
-        values = np.array([]) if numbers is None else numbers[keep & np.isfinite(numbers)]
-        steps = np.diff(values)
-        # A column with the best value so far is sorted too, but has few different values.
-        many = len(np.unique(values)) > len(values) / _PER_VALUE
-        if many and ((steps >= 0).all() or (steps <= 0).all()):
-            return f"rows are sorted by {short(name)}, so their order says nothing about the search"
-    return ""
 
 
 def find_parents(table: Table, form: Format, children: np.ndarray) -> np.ndarray:

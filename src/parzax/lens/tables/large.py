@@ -81,14 +81,14 @@ def count(
     n, status = total(parts), np.zeros(len(target_levels), np.int32)
 
     def read(what: str, columns: dict[str, str]) -> Iterator[tuple[str, int, np.ndarray, Any]]:
-        """Of each block of rows the part, the number of the first row, the losses and the other columns."""
+        """Of each block of rows the part, the number of its first row, the losses and the other columns."""
         done = 0
         with progress_bar(n, what, shown) as update:
             for part, lazy in parts.items():
                 values, first = [_values_of(lazy, *pair) for pair in columns.items()], 0
                 with _readable(part):
                     for block in lazy.select(loss, *values).collect_batches(chunk_size=_BLOCK):
-                        yield part, first, block[_LOSS].to_numpy(), block.drop(_LOSS)
+                        yield part, first, block[_LOSS].to_numpy(), block[:, 1:]
                         first, done = first + block.height, done + block.height
                         update(done)
 
@@ -108,12 +108,23 @@ def count(
         except ValueError as error:
             text = _ROW.sub(lambda row, first=first: f"row {int(row[1]) + first}", str(error), count=1)
             raise ValueError(f"{part!r}: {text}") from error
-        codes, level = host_codes(space, values[None], regime[None], grid)[0], np.searchsorted(ends, losses)
+        codes, level = host_codes(space, values[None], regime[None], grid)[0], _count_below(ends, losses)
         for cells, offset, n_codes in zip(codes, where.offsets, where.n_codes, strict=True):
             counts = np.bincount(level * n_codes + cells, minlength=len(histogram) * n_codes)
             histogram[:, offset : offset + n_codes] += counts.reshape(-1, n_codes)
     counts = Counts.from_histogram(histogram, space, target_levels, region, grid, cutoffs)
     return replace(counts, status=status)
+
+
+def _count_below(ends: np.ndarray, losses: np.ndarray) -> np.ndarray:
+    """(n,) number of the ascending ``ends`` below each of n losses, all of them for NaN.
+
+    Sorting the losses of a block takes half the time of a search for each in about a hundred ends.
+    """
+    order, level = np.argsort(losses), np.empty(len(losses), np.intp)
+    upto = np.searchsorted(losses[order], ends, "right")
+    level[order] = np.repeat(np.arange(len(ends) + 1), np.diff(upto, prepend=0, append=len(losses)))
+    return level
 
 
 def find_cutoffs(
@@ -190,7 +201,7 @@ def _native_values(block: Any, space: Space, used: np.ndarray) -> np.ndarray:
     if not has_choices and all(kind.is_numeric() for kind in block.dtypes):
         return block.to_numpy()
     table = open_table(block)
-    return encode_columns(space, {name: table.read(name) for name in space.names}, used, {})[0]
+    return encode_columns(space, {name: table.read(name) for name in space.names}, used)
 
 
 def _readable(part: str) -> Any:

@@ -1,14 +1,16 @@
-"""Turn Optuna's trials into observations: distributions become regimes, choices become codes."""
+"""Read Optuna's studies as observations: distributions become regimes, choices become codes."""
 
 import math
+import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
@@ -16,7 +18,8 @@ from parzax import _checks
 from parzax._checks import Direction
 from parzax._words import plural
 from parzax.adapters.optuna.distributions import domain_of, nearest_inside, regimes_of
-from parzax.adapters.optuna.storage import StudyRecord, read_study, recorded
+from parzax.adapters.optuna.storage import StudyRecord, read_studies, read_study, recorded
+from parzax.lens._words import listed
 from parzax.lens.logs import Observations
 from parzax.space import INACTIVE, Categorical, Numeric, Recorded, Space, Varying
 from parzax.space.conditions import choice_key, choice_label
@@ -51,8 +54,7 @@ def observations(
             the study has tried, so "worst" compares the best trials with all tried ones.
         target: a function of a COMPLETE trial that returns the only objective. By default the study's m
             objectives.
-        direction: direction of ``target``. It can be left out if ``target`` returns one of the study's
-            objectives.
+        direction: direction of ``target``, which must be given with it.
 
     Returns:
         `Observations` of n trials and d parameters, in order of first appearance. Constraint values are read
@@ -64,7 +66,7 @@ def observations(
             categorical and numeric, and a file that is missing, is not an Optuna storage, or holds several
             studies while ``study_name`` is None.
         TypeError: if ``study`` is neither a study nor a path, if ``target`` is not callable or returns no
-            number, and if only one of ``target`` and ``direction`` is given where both are needed.
+            number, and if only one of ``target`` and ``direction`` is given.
 
     Unlike Optuna, choices keep their type (True is not 1), and the same choices in another order are one
     domain. A choice that is not None, bool, int, float or str is named by its repr. Values outside their
@@ -81,8 +83,8 @@ def observations(
     _checks.instance("study", study, (Study, StudyRecord, str, Path), "an optuna.Study or the path of a file")
     if isinstance(study, (Study, StudyRecord)) and study_name is not None:
         raise ValueError(f"study_name={study_name!r} chooses within a file; study is a Study already.")
-    if direction is not None and target is None:
-        raise TypeError("direction needs target; without target the study's own directions apply.")
+    if (direction is None) != (target is None):
+        raise TypeError("target needs direction= (which values are good), and direction needs target.")
     record = read_study(study, study_name) if isinstance(study, (str, Path)) else study
     trials, directions, names = recorded(record) if isinstance(record, Study) else record
     pruned = failed if pruned is None else _checks.one_of("pruned", pruned, ("drop", "worst"))
@@ -101,14 +103,11 @@ def observations(
     conditional = any(first.conditions for first, *_ in domains)
     constraints, note = _constraints(kept)
     moving = {n: tuple(b.T) for n, b in zip(columns, bounds, strict=True) if not np.isnan(b).all()}
-    objectives = _objectives(kept, len(directions), target)
-    if target is not None:
-        directions = _target_direction(kept, objectives[:, 0], directions) if direction is None else direction
     obs = Observations.from_arrays(
         Space(dict(zip(columns, domains, strict=True))),
         np.stack(values, axis=-1),
-        objectives,
-        directions,
+        _objectives(kept, len(directions), target),
+        direction or directions,
         regime=np.stack(regimes, axis=-1) if conditional else None,
         constraints=constraints,
         bounds=moving or None,
@@ -142,18 +141,6 @@ def _objectives(trials: list[FrozenTrial], n_objectives: int, target: Target | N
             what = f"target must return a number, got {value!r}"
             raise TypeError(f"{what} for trial {trial.number}.") from error
     return objectives
-
-
-def _target_direction(
-    trials: list[FrozenTrial], target: np.ndarray, directions: Sequence[Direction]
-) -> Direction:
-    """The direction of the study's objective that a target returns; TypeError if it returns none of them."""
-    complete = [i for i, trial in enumerate(trials) if trial.state == TrialState.COMPLETE]
-    values = np.array([trials[i].values for i in complete], np.float64)
-    for objective, direction in zip(values.T, directions, strict=True):
-        if np.array_equal(objective, target[complete], equal_nan=True):
-            return direction
-    raise TypeError("target gives none of the study's objectives; say by direction= which values are good.")
 
 
 def _constraints(trials: list[FrozenTrial]) -> tuple[np.ndarray | None, tuple[str, ...]]:
@@ -220,3 +207,59 @@ def _code(domain: Categorical, choice: Any) -> int:
     if code is None:
         raise ValueError(f"value {choice!r} is not among the choices {list(domain.choices)!r}.")
     return code
+
+
+def sources(studies: Any, *, exclude: str | Iterable[str] = ()) -> dict[str, Observations]:
+    """Read several studies, as the sources of `parzax.meta_learn_tpe` or `TPESampler`.
+
+    Args:
+        studies: a list of studies, or a dict of studies by name; either may hold `Observations` instead of
+            studies. It may also be a storage, whose studies are all read: a storage object, or the path (or
+            sqlite URL) of an sqlite or journal file, which is opened read-only.
+        exclude: names of studies to leave out, such as the study you are about to run.
+
+    Returns:
+        Name -> `Observations` of the complete trials, as `observations` reads them. Studies without any are
+        left out, with a warning that names them.
+
+    Raises:
+        TypeError: for an entry that is not a study.
+        ValueError: if there is no study, or no study with a complete trial; for two studies with one name,
+            trials that cannot be read (the error names the study), and a file that is missing or is not an
+            Optuna storage.
+    """
+    excluded = {exclude} if isinstance(exclude, str) else set(exclude)
+    if isinstance(studies, (str, Path, BaseStorage)):
+        studies = read_studies(studies, excluded)
+    elif isinstance(studies, (Study, Observations)) or not isinstance(studies, Iterable):
+        kinds = "a list of studies, a dict of them by name, or a storage"
+        raise TypeError(f"studies must be {kinds}, got {studies!r}.")
+    if isinstance(studies, Mapping):
+        entries = [(str(name), study) for name, study in studies.items()]
+    else:
+        numbered = enumerate(studies, start=1)
+        entries = [(getattr(study, "study_name", f"task {i}"), study) for i, study in numbered]
+    logs: dict[str, Observations] = {}
+    empty = []
+    for name, study in entries:
+        if not isinstance(study, (Study, StudyRecord, Observations)):
+            raise TypeError(f"studies: {name!r} is {study!r}, not an optuna.Study or a parzax.Observations.")
+        if name in excluded:
+            continue
+        if name in logs or name in empty:
+            raise ValueError(f"studies: two are named {name!r}; give a dict, in which names differ.")
+        if isinstance(study, Observations):
+            logs[name] = study
+            continue
+        record = recorded(study) if isinstance(study, Study) else study
+        if not any(trial.state == TrialState.COMPLETE for trial in record.trials):
+            empty.append(name)
+            continue
+        with _checks.explain(f"studies: {name!r}", ValueError):
+            logs[name] = observations(record)
+    if not logs:
+        reason = f"; without a complete trial: {listed(empty)}" if empty else ""
+        raise ValueError(f"studies must have at least one study to learn from, got none{reason}.")
+    if empty:
+        warnings.warn(f"sources leaves out studies without a complete trial: {listed(empty)}", stacklevel=2)
+    return logs
