@@ -86,7 +86,8 @@ def sum_part(
     if sampled is None:
         return mean, mean - error, mean + error
     ends, _ = sampled.interval_of(columns)
-    return mean, *ends.reshape(-1, 2).T
+    low, high = ends.reshape(-1, 2).T
+    return mean, low, high
 
 
 def get_uncertainty(result: ImportanceResult) -> Uncertainty | None:

@@ -231,7 +231,7 @@ def _draw_lines(
     x = np.asarray(x, np.float64)[order]
     for name, columns, look in parts:
         sums = _arguments.sum_part(data, counts, columns, sampled)
-        usable = (counts & defined[..., columns].any(axis=-1)).any(axis=0)[order]
+        usable = np.any(counts & np.any(defined[..., columns], axis=-1), axis=0)[order]
         sure = above[order][:, columns].any(axis=1)
         mean = np.where(usable, sums[0][order], np.nan)
         drawn, low, high = (np.where(sure, line, np.nan) for line in (mean, sums[1][order], sums[2][order]))
