@@ -40,7 +40,6 @@ def pictures(pattern: str = "{}") -> dict[str, Picture]:
     names, d = tuple(map(pattern.format, "xyz")), np.array([[0, 0.3, 1], [0.3, 0, 1], [1, 1, 0]])
     error, report = np.zeros((3, 3)), ("", "", "")
     tasks = TaskSimilarity(names, (1 - d) / (1 + d), d, error, np.array([4, 4, 0]), (a, b, c), report)
-    below, above = (px.ParzenEstimator.fit(space, rows) for rows in (x[:20], x[20:]))
     two = px.Observations.from_arrays(space, x, losses[0])
     two = replace(two, report=replace(two.report, objectives=(first, second)))
     weights = {w: px.cond_ped_anova(two, 0.3, objective=[1 - w, w], **ESTIMATOR) for w in (0, 0.5, 1)}
@@ -49,7 +48,6 @@ def pictures(pattern: str = "{}") -> dict[str, Picture]:
         "acquisition": partial(px.plotting.acquisition, sampler, one, [a, b], size=9),
         "attainment": partial(px.plotting.attainment, runs),
         "convergence": partial(px.plotting.convergence, runs),
-        "density": partial(px.plotting.density, below, above, [a, b]),
         "importance_bars": partial(px.plotting.importance_bars, result),
         "importance_over_weights": partial(px.plotting.importance_over_weights, weights),
         "importance_sweep": partial(px.plotting.importance_sweep, result),

@@ -4,6 +4,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
 from matplotlib.offsetbox import TextArea
 from matplotlib.text import Text
 
@@ -15,14 +16,27 @@ def written(ax: Axes) -> str:
 
 def below(ax: Axes) -> list[str]:
     """Words of the key below the Axes: the sentence, on one line, then those beside the marks."""
-    areas = [area for own in legends(ax)[:1] for area in own.findobj(TextArea)]
+    keys = [own for own in legends(ax) if own._get_loc() == Legend.codes["upper center"]]
+    areas = [area for own in keys for area in own.findobj(TextArea)]
     words = [" ".join(area.get_text().split()) for area in areas]
     return [text for text in words if text]
 
 
 def names_of_lines(ax: Axes) -> list[str]:
     """Names to the right of the Axes, from the top down."""
-    return [text.get_text() for text in legends(ax)[-1].get_texts()]
+    return [text.get_text() for text in legends(ax)[0].get_texts()]
+
+
+def coloured(ax: Axes) -> list[Line2D]:
+    """The lines with a name; pieces that are not above chance have none, and follow their line."""
+    return [line for line in ax.lines if not line.get_label().startswith("_")]
+
+
+def heights(ax: Axes, line: Line2D) -> np.ndarray:
+    """Heights of a line, also where it is grey."""
+    following = ax.lines[list(ax.lines).index(line) + 1 :][:1]
+    grey = [after for after in following if after not in coloured(ax)]
+    return np.asarray((grey or [line])[0].get_ydata())
 
 
 def in_legend(ax: Axes) -> list[str]:
@@ -31,7 +45,7 @@ def in_legend(ax: Axes) -> list[str]:
 
 
 def legends(ax: Axes) -> list[Legend]:
-    """The key below the Axes, and the names of lines beside them."""
+    """The names of lines beside the Axes, and the key below them."""
     return ax.findobj(Legend)
 
 

@@ -92,12 +92,12 @@ def test_colours_are_kept_between_pictures(mixed):
     colours = {name: look["color"] for name, look in choose_looks(mixed).items()}
     assert set(colours) == set(mixed.names)
     assert len(set(colours.values())) == len(PALETTE)
-    line = plotting.importance_sweep(mixed, parameters=["eta"]).lines[0]
-    assert line.get_color() == colours["eta"]
+    line = plotting.importance_sweep(mixed, parameters=["strong"]).lines[0]
+    assert line.get_color() == colours["strong"]
     ax = plotting.importance_bars(mixed)
     for bar, label in zip(ax.patches, ax.get_yticklabels(), strict=True):
-        if label.get_text().startswith("eta"):
-            assert plt.matplotlib.colors.to_hex(bar.get_facecolor()).upper() == colours["eta"]
+        if label.get_text() == "strong":
+            assert plt.matplotlib.colors.to_hex(bar.get_facecolor()).upper() == colours["strong"]
 
 
 @pytest.mark.parametrize(

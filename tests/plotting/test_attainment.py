@@ -96,15 +96,6 @@ def test_what_is_maximised_lies_beyond_the_staircase():
         assert line.get_xdata()[-1] == pytest.approx(ax.get_xlim()[1])
 
 
-def test_objectives_are_chosen():
-    three = two_objectives(RUNS)
-    three = trace(np.stack([RUNS[..., 1], np.zeros(RUNS.shape[:2]), RUNS[..., 0]], axis=-1))
-    (line,) = attainment(three, [0.5], objectives=(2, 0)).lines
-    (expected,) = attainment(two_objectives(RUNS), [0.5]).lines
-    np.testing.assert_array_equal(line.get_xydata(), expected.get_xydata())
-    assert line.axes.get_xlabel() == "objective 3"
-
-
 @pytest.mark.parametrize(
     "runs",
     [
@@ -123,12 +114,11 @@ def test_nothing_to_draw_is_said(runs):
     [
         ({"traces": {}}, ValueError, "traces must hold"),
         ({"traces": RUNS}, TypeError, "traces must be"),
-        ({"traces": trace(RUNS[..., 0])}, ValueError, "two objectives or more"),
+        ({"traces": trace(RUNS[..., 0])}, ValueError, "traces must have two objectives.*one has 1"),
         ({"levels": []}, ValueError, "levels must be a list"),
         ({"levels": 0.5}, ValueError, "levels must be a list"),
         ({"levels": [0.0]}, ValueError, "levels must be above 0, got 0.0"),
-        ({"objectives": (0, 2)}, ValueError, "objectives must be a whole number from 0 to 1"),
-        ({"objectives": (1, 1)}, ValueError, "objectives must be two"),
+        ({"traces": trace(np.zeros((1, 2, 3)))}, ValueError, "one has 3"),
     ],
 )
 def test_refusals(arguments, error, message):

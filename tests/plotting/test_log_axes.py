@@ -57,12 +57,9 @@ def test_labels_of_pictures_are_apart():
     width, drop = np.round(16 * 32 ** rng.uniform(size=40)), 0.2 * 4.5 ** rng.uniform(size=40)
     x = np.stack([width, drop], axis=-1)
     result = analyse(px.Observations.from_arrays(SPACE, x, x[:, 0]), 0.3)
-    below, above = (px.ParzenEstimator.fit(SPACE, rows) for rows in (x[:20], x[20:]))
     trace = Trace(x, 1 + drop[:, None], np.zeros((40, 0)), ("minimize",))
     drawn = {
         "values": plotting.values(result, "width"),
-        "density": plotting.density(below, above, "width"),
-        "map": plotting.density(below, above, ["width", "drop"]),
         "observations": plotting.observations(trace, SPACE, ["width", "drop"]),
         "convergence": plotting.convergence(trace, log=True),
     }
@@ -74,6 +71,5 @@ def test_labels_of_pictures_are_apart():
                 if getattr(ax, f"get_{axis}scale")() == "log" and labels(ax, axis)[0]:
                     check(ax, axis)
                     n_checked += 1
-    # The three panels of a map share the labels of their vertical axis.
-    assert n_checked == 1 + 1 + 4 + 2 + 1
+    assert n_checked == 1 + 2 + 1
     assert labels(panel(drawn["values"], "ratio 0"), "x")[0] == ["30", "100", "300"]

@@ -80,21 +80,6 @@ def test_captions_do_not_lie_on_bars(seeds):
 
 
 @pytest.mark.slow
-def test_many_regimes_are_cut():
-    # Catches a caption of twenty entries over the next bar.
-    space = px.Space(
-        {
-            "c": px.Float(0, 10),
-            "x": tuple(px.Float(i, i + 1, when=px.Between("c", high=i + 1)) for i in range(10)),
-        }
-    )
-    c = np.random.default_rng(0).uniform(0, 10, 300)
-    obs = px.Observations.from_arrays(space, np.stack([c, c], axis=-1), c)
-    found = all_texts(regimes(analyse(obs, 0.5)))
-    assert "4 smaller ones" in found
-
-
-@pytest.mark.slow
 def test_zero_and_parity_zero(zero):
     # Catches an empty picture without a word, and 1/d given to a regime that has not earned it.
     assert any("No parameter has a positive variance" in t for t in all_texts(regimes(zero)))

@@ -7,10 +7,9 @@ from matplotlib.text import Text
 
 import parzax as px
 from parzax.lens.plotting import importance_sweep
-from parzax.lens.plotting._arguments import shorten_names
 
 from .conftest import MIXED_LEVELS, NOISE_LEVELS, analyse, mixed_observations, sampled, uniform, with_status
-from .reading import below, names_of_lines, ribbons
+from .reading import below, coloured, heights, names_of_lines, ribbons
 
 
 def texts(ax):
@@ -47,7 +46,7 @@ def test_one_seed_has_no_ribbon_and_levels_are_put_in_order(single):
     line = ax.lines[0]
     assert (np.diff(line.get_xdata()) > 0).all()
     j = single.names.index(line.get_label())
-    np.testing.assert_allclose(line.get_ydata(), single.importance[::-1, j], rtol=1e-6)
+    np.testing.assert_allclose(heights(ax, line), single.importance[::-1, j], rtol=1e-6)
 
 
 def test_one_level_is_drawn_as_points(one_level):
@@ -71,10 +70,8 @@ def test_names_are_in_the_order_of_the_ends_and_inside(mixed):
     # Catches names of other lines, and names outside the figure.
     ax = importance_sweep(mixed, parameters=mixed.names)
     ax.figure.canvas.draw()
-    ends = {line.get_label(): np.nan_to_num(line.get_ydata()[-1]) for line in ax.lines}
-    wanted = sorted(ends.values(), reverse=True)
-    by_short = {short: ends[name.replace("$", r"\$")] for name, short in shorten_names(mixed.names).items()}
-    assert [by_short[name] for name in names_of_lines(ax)] == wanted
+    ends = {line.get_label(): np.nan_to_num(heights(ax, line)[-1]) for line in coloured(ax)}
+    assert [ends[name] for name in names_of_lines(ax)] == sorted(ends.values(), reverse=True)
     assert max(text.get_window_extent().x1 for text in ax.findobj(Text)) <= ax.figure.bbox.x1
 
 
@@ -91,9 +88,9 @@ def test_undefined_levels_are_gaps():
 def test_the_rest_is_summed(mixed):
     # Catches parameters that vanish without a word, or a rest that is not their sum.
     ax = importance_sweep(mixed, parameters=3)
-    assert len(ax.lines) == 4
+    assert len(coloured(ax)) == 4
     assert "8 others" in names_of_lines(ax)
-    np.testing.assert_allclose(sum(line.get_ydata() for line in ax.lines), 1, rtol=1e-5)
+    np.testing.assert_allclose(sum(heights(ax, line) for line in coloured(ax)), 1, rtol=1e-5)
     ax = importance_sweep(mixed, parameters=10)
     assert "1 others" not in names_of_lines(ax)
 
@@ -105,15 +102,16 @@ def test_lines_at_zero_are_left_out(zero):
     x = np.column_stack([rng.uniform(size=(100, 2)), np.ones(100), np.ones(100)])
     space = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1), "c": px.Int(1, 1), "d": px.Int(1, 1)})
     result = analyse(px.Observations.from_arrays(space, x, x[:, 0] + x[:, 1]), [0.2, 0.4])
-    assert [line.get_label() for line in importance_sweep(result).lines[2:]] == ["2 others"]
+    assert [line.get_label() for line in coloured(importance_sweep(result))[2:]] == ["2 others"]
     assert importance_sweep(zero).lines
 
 
 def test_chosen_parameters_only(mixed):
     # Catches an "others" line that would come in uncalled.
     ax = importance_sweep(mixed, parameters=["units", "strong"])
-    assert [line.get_label() for line in ax.lines] == ["units", "strong"]
-    assert [line.get_label() for line in importance_sweep(mixed, parameters="units").lines] == ["units"]
+    assert [line.get_label() for line in coloured(ax)] == ["units", "strong"]
+    ax = importance_sweep(mixed, parameters="units")
+    assert [line.get_label() for line in coloured(ax)] == ["units"]
 
 
 def test_quantities(seeds):

@@ -35,13 +35,12 @@ def test_curves_are_the_densities(single):
 @pytest.mark.slow
 def test_seeds_are_averaged_with_a_ribbon(seeds, single):
     # Catches a ribbon without seeds, and seeds without one.
-    ax = values(seeds, "x", level=0.7, regime=1)
-    assert [own.get_label() for own in ax.figure.axes] == ["densities 1", "ratio 1"]
+    ax = panel(values(seeds, "x", level=0.7), "densities 1")
     expected = seeds.density("x")[1].target[:, 3].mean(axis=0)
     np.testing.assert_allclose(line(ax, "best").get_ydata(), expected, rtol=1e-5)
     assert len(ribbons(ax)) == 2
     assert len(ribbons(panel(ax, "ratio 1"))) == 1
-    assert not ribbons(values(single, "x", level=0.7, regime=1))
+    assert not ribbons(panel(values(single, "x", level=0.7), "densities 1"))
 
 
 @pytest.mark.slow
@@ -52,7 +51,8 @@ def test_seeds_without_target_rows_do_not_count():
     assert has_rows.any(), "the example must have both kinds of seed"
     assert not has_rows.all(), "the example must have both kinds of seed"
     wanted = result.density("x")[1].target[has_rows, 0].mean(axis=0)
-    np.testing.assert_allclose(line(values(result, "x", regime=1), "best").get_ydata(), wanted, rtol=1e-5)
+    ax = panel(values(result, "x"), "densities 1")
+    np.testing.assert_allclose(line(ax, "best").get_ydata(), wanted, rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_nothing_is_cut_off(seeds):
 
 def test_the_level_is_said(single, mixed):
     # Catches a picture of which nobody can say what its target is; curves, and bars.
-    for ax in (values(single, "x", level=0.7, regime=1), values(mixed, "booster", level=0.6)):
+    for ax in (values(single, "x", level=0.7), values(mixed, "booster", level=0.6)):
         level = 0.7 if ax.lines else 0.6
         assert in_legend(ax)[-1] == f"best {100 * level:g} %  $p_T$"
 
@@ -154,18 +154,7 @@ def test_a_ratio_has_gaps_where_there_are_no_rows():
     np.testing.assert_array_equal(np.isnan(heights), [False, False, True])
 
 
-BAD_REGIMES = [2, -1, [0, 1], 0.5, "0", True]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"parameter": "z"}, "parameter: no parameter 'z'"),
-        *(({"regime": regime}, "regime must be a whole number from 0 to 1") for regime in BAD_REGIMES),
-    ],
-)
-def test_bad_arguments_are_named(seeds, arguments, message):
-    # Catches errors from the depths, and a regime counted from the end by accident.
-    with pytest.raises(ValueError, match=message):
-        values(seeds, **{"parameter": "x", **arguments})
+def test_an_unknown_parameter_is_named(seeds):
+    with pytest.raises(ValueError, match="parameter: no parameter 'z'"):
+        values(seeds, "z")
     assert not plt.get_fignums()

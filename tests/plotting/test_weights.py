@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 
 import parzax as px
 from parzax.lens.plotting import importance_over_weights
 
 from .conftest import ESTIMATOR
-from .reading import ribbons
+from .reading import coloured, heights, ribbons
 
 SPACE = px.Space({name: px.Float(0, 1) for name in "abcd"})
 WEIGHTS = [1, 0.5, 0.25, 0]
@@ -35,33 +36,37 @@ def test_lines_are_the_importances_at_ascending_weights():
     own = sweep()
     ax = importance_over_weights(own, level=1)
     assert not ribbons(ax)
-    for line in ax.lines:
+    for line in coloured(ax):
         j = SPACE.names.index(line.get_label())
         np.testing.assert_allclose(line.get_xdata(), [0, 0.25, 0.5, 1])
-        np.testing.assert_allclose(line.get_ydata(), importances(own)[:, 1, j])
-    assert len(ax.lines) == 4
+        np.testing.assert_allclose(heights(ax, line), importances(own)[:, 1, j])
+        above = [own[w].above[1, j] for w in sorted(own)]
+        np.testing.assert_array_equal(np.isfinite(line.get_ydata()), above)
+    assert len(coloured(ax)) == 4
     assert ax.get_xlabel() == r"weight of second objective (the rest: first objective)"
 
 
 def test_means_and_errors_are_over_seeds_and_never_over_objectives(seeds):
     ax = importance_over_weights(seeds)
-    for line, ribbon in zip(ax.lines, ribbons(ax), strict=True):
+    areas = {tuple(area.get_facecolor()[0, :3]): area for area in ribbons(ax)}
+    assert len(areas) == 4
+    for line in coloured(ax):
         j = SPACE.names.index(line.get_label())
         own = importances(seeds)[:, :, 0, j]
-        np.testing.assert_allclose(line.get_ydata(), own.mean(axis=1), rtol=1e-6)
+        np.testing.assert_allclose(heights(ax, line), own.mean(axis=1), rtol=1e-6)
         error = own.std(axis=1, ddof=1) / np.sqrt(3)
-        heights = ribbon.get_paths()[0].vertices[:, 1]
-        np.testing.assert_allclose(heights.max(), (own.mean(axis=1) + error).max(), rtol=1e-5)
+        tops = [path.vertices[:, 1].max() for path in areas[to_rgb(line.get_color())].get_paths()]
+        above = np.isfinite(line.get_ydata())
+        np.testing.assert_allclose(max(tops), (own.mean(axis=1) + error)[above].max(), rtol=1e-5)
 
 
 def test_the_others_are_summed(seeds):
     ax = importance_over_weights(seeds, parameters=2)
-    assert len(ax.lines) == 3
-    total = sum(line.get_ydata() for line in ax.lines)
-    np.testing.assert_allclose(total, 1, rtol=1e-5)
-    assert ax.lines[-1].get_label() == "2 others"
+    np.testing.assert_allclose(sum(heights(ax, line) for line in coloured(ax)), 1, rtol=1e-5)
+    assert len(coloured(ax)) == 3
+    assert coloured(ax)[-1].get_label() == "2 others"
     chosen = importance_over_weights(seeds, parameters=["d"])
-    assert [line.get_label() for line in chosen.lines] == ["d"]
+    assert [line.get_label() for line in coloured(chosen)] == ["d"]
 
 
 def test_what_cannot_be_drawn(seeds):
@@ -76,5 +81,5 @@ def test_what_cannot_be_drawn(seeds):
 def test_gaps_where_nothing_is_defined():
     # Catches a line at 0 where no importance is known.
     ax = importance_over_weights(sweep(second=np.ones(60)))
-    for line in ax.lines:
-        assert np.isnan(line.get_ydata()).tolist() == [False, False, False, True]
+    for line in coloured(ax):
+        assert np.isnan(heights(ax, line)).tolist() == [False, False, False, True]

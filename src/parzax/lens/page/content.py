@@ -4,7 +4,7 @@ import platform
 from collections.abc import Sequence
 from importlib.metadata import version
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -31,15 +31,6 @@ _MOST_CELLS = 20  # largest number of choices in a picture
 _MOST_NUMBERS = 200_000  # largest count of numbers in all pictures; regimes beyond it have none
 _UNIT = 5000  # masses are whole numbers of 1 / 5000
 _DECIMALS = 4
-
-
-class RegimeValues(NamedTuple):
-    """One regime of one parameter."""
-
-    parameter: int
-    caption: str  # its domain and conditions
-    texts: list[str]  # (q,) which values are good at each level, and how many rows the regime has
-    picture: dict[str, Any] | None  # densities by level as whole numbers; None if there is nothing to draw
 
 
 def content(
@@ -85,8 +76,8 @@ def content(
         "level_labels": [f"{result.best_rows(i)}, γ′ = {result.levels[i]:g}" for i in order],
         "sentences": [list(map(visible, result.sentences(i))) for i in order],
         "rough": (result.usual_status[order] & int(Status.LOW_DATA) != 0).any(axis=1).tolist(),
-        "values": [regime.texts for regime in regimes],
-        "pictures": [regime.picture for regime in regimes],
+        "values": [regime["texts"] for regime in regimes],
+        "pictures": [regime["picture"] for regime in regimes],
         "pairs": interactions and pairs(interactions, result.levels[order], [result.names[j] for j in shown]),
     }
     domains = [[visible(shorten(regime_text(one), _TITLE)) for one in x] for x in result.space.domains]
@@ -98,7 +89,9 @@ def content(
         "full": [shorten(names[j], _TITLE) for j in shown],
         "left_out": left and f"{plural(left, 'further parameter')} with lower importances not shown.",
         # The regimes of each parameter, each numbered among all regimes.
-        "values": [list(group) for _, group in groupby(enumerate(regimes), lambda pair: pair[1].parameter)],
+        "values": [
+            list(group) for _, group in groupby(enumerate(regimes), lambda pair: pair[1]["parameter"])
+        ],
         "more_regimes": sum(max(len(several) - _MOST_REGIMES, 0) for several in domains),
         "advice": [(name.replace("_", " ").capitalize(), text) for name, text in advice],
         "log": _first([shorten(visible(line), _LINE) for line in lines], _MOST_LINES),
@@ -116,11 +109,15 @@ def content(
 
 def _regime_values(
     result: ImportanceResult, order: list[int], parameters: Sequence[int]
-) -> list[RegimeValues]:
-    """The regimes of ``parameters``, at the levels ``order``; pictures of the first ones."""
+) -> list[dict[str, Any]]:
+    """The regimes of ``parameters``, at the levels ``order``; pictures of the first ones.
+
+    ``caption`` is the domain with its conditions. ``texts`` say at each level which values are good, and how
+    many rows the regime has. ``picture`` is None if there is nothing to draw.
+    """
     good = [{(x.parameter, x.regime): x for x in result.good_values(i)} for i in order]
     alpha, beta = (result.mean_over_seeds(x)[order] for x in (result.alpha, result.beta))
-    out: list[RegimeValues] = []
+    out: list[dict[str, Any]] = []
     room = _MOST_NUMBERS
     for j in parameters:
         name = result.names[j]
@@ -136,7 +133,8 @@ def _regime_values(
             has_picture = room > 0 and beta[0, j, k] > 0
             picture = _draw_picture(result, result.density(name)[k], order) if has_picture else None
             room -= np.size(picture["target"]) if picture else 0
-            out.append(RegimeValues(j, visible(shorten(regime_text(domain), _DOMAIN)), texts, picture))
+            caption = visible(shorten(regime_text(domain), _DOMAIN))
+            out.append({"parameter": j, "caption": caption, "texts": texts, "picture": picture})
     return out
 
 

@@ -28,7 +28,6 @@ def report(
     levels: Any = None,
     title: str | None = None,
     interactions: Any = True,
-    max_parameters: int = MAX_PARAMETERS,
     command: str | None = None,
     date: str | None = None,
     **options: Any,
@@ -37,7 +36,8 @@ def report(
 
     The page says what mattered, how sure this is and what to do next, at every level (one slider sets the
     level of all pictures and tables), which values are good, which pairs interact, what limits the answer,
-    how the log was read, and which versions and settings made the page. Equal arguments give equal files.
+    how the log was read, and which versions and settings made the page. Of more than 40 parameters it shows
+    those with the highest importance at any level. Equal arguments give equal files.
 
     With several seeds an interval is one standard error to either side of the mean over the seeds that have
     an importance. With one seed the intervals are those of ``result.uncertainty``.
@@ -53,7 +53,6 @@ def report(
         interactions: a result of `parzax.interactions` for the same log. For observations also True: the
             page then shows the pairs of the eight most important parameters, at the level at which it opens
             and at the level nearest to 0.5. None or False shows no pairs.
-        max_parameters: number of parameters shown: those with the highest importance at any level.
         command, date: texts that say what made the page, and when; they are shown unchanged.
         options: further arguments of `cond_ped_anova`, for observations. By default a single run has 500
             resamples (fewer, or none, if the log is large), and at least 1000 shuffles; many parameters need
@@ -71,7 +70,6 @@ def report(
     # imported first: its error says what to install, before any work is done
     from parzax.lens.page.rendering import render
 
-    most = _checks.whole_number("max_parameters", max_parameters, 1)
     path = Path(path)
     writable = os.access(path, os.W_OK) if path.exists() else can_write_in(path.parent)
     if path.is_dir() or not writable:
@@ -82,7 +80,7 @@ def report(
         interactions = _compute_interactions(source, result, options) if interactions else None
     wanted = "a parzax.lens.results.InteractionResult, True or False"
     _checks.instance("interactions", interactions, (InteractionResult, type(None)), wanted)
-    html = render(content(result, interactions, most, title, command, date))
+    html = render(content(result, interactions, MAX_PARAMETERS, title, command, date))
     path.write_text(html, encoding="utf-8", newline="\n")
     return result
 

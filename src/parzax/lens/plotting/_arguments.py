@@ -19,7 +19,7 @@ from parzax.samplers import Trace
 from parzax.space import Categorical, Space
 
 Look = dict[str, Any]
-# A line or a bar: its name, the columns of the parameters whose sum it is, and its look.
+# A line or a bar: its name as it is drawn, the columns of the parameters whose sum it is, and its look.
 Part = tuple[str, list[int], Look]
 # A line that repeats a colour of the palette gets the next pattern of dashes.
 _DASHES = ("solid", (0, (5, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
@@ -59,40 +59,39 @@ def choose_parts(
 
     A parameter's colour depends on its place in the ranking over all levels.
     """
-    chosen, looks = choose_names(parameters, ranking), choose_looks(result)
-    rest = []
+    chosen, rest = choose_names(parameters, ranking), []
     if not isinstance(parameters, (str, Sequence)):
         chosen = chosen[:most]
         rest = [name for name in ranking if name not in chosen]
     if len(rest) == 1:
         chosen, rest = chosen + rest, []
-    parts: list[Part] = [(name, [result.names.index(name)], looks[name]) for name in chosen]
+    looks, short = choose_looks(result), shorten_names(result.names)
+    parts: list[Part] = [(short[name], [result.names.index(name)], looks[name]) for name in chosen]
     others = [result.names.index(name) for name in rest]
     return parts + [(f"{len(rest)} others", others, _OTHERS)] * bool(rest)
 
 
 def sum_part(
     data: np.ndarray, counts: np.ndarray, columns: list[int], sampled: Uncertainty | None = None
-) -> tuple[np.ndarray, ...]:
-    """(q,) mean of a part over the seeds that count, ends of its interval, and whether it is above chance.
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(q,) mean of a part over the seeds that count, and the low and the high end of its interval.
 
     Args:
         data: (s, q, d) values of all parameters.
         counts: (s, q) whether a seed counts at a level.
         columns: the parameters whose values are added.
-        sampled: intervals and p-values of a single log; None takes one standard error to either side, and
-            everything is above chance.
+        sampled: intervals of a single log; None takes one standard error to either side.
     """
     mean, error = mean_and_error(data[..., columns].sum(axis=-1), counts)
     if sampled is None:
-        return mean, mean - error, mean + error, np.ones(mean.shape, bool)
-    # An importance of 0 is not above chance, whether it was tested or not.
-    ends, above = sampled.interval_of(columns)
-    return mean, *ends.reshape(-1, 2).T, above.reshape(-1) & (mean > 0)
+        return mean, mean - error, mean + error
+    ends, _ = sampled.interval_of(columns)
+    low, high = ends.reshape(-1, 2).T
+    return mean, low, high
 
 
 def get_uncertainty(result: ImportanceResult) -> Uncertainty | None:
-    """Intervals and p-values of a single log, if there are any."""
+    """Intervals of a single log, if there are any."""
     return result.sampled if result.n_seeds == 1 else None
 
 
@@ -185,9 +184,9 @@ def shorten_name(name: Any, length: int = NAME) -> str:
     return escape(shorten(str(name), length))
 
 
-def shorten_names(names: Sequence[str], length: int = 22) -> dict[str, str]:
-    """Names given by the user, as they are drawn: about ``length`` characters each, all different."""
-    return {name: escape(short) for name, short in short_names(names, length).items()}
+def shorten_names(names: Sequence[str]) -> dict[str, str]:
+    """Names given by the user, as they are drawn: about 24 characters each, all different."""
+    return {name: escape(short) for name, short in short_names(names, 24).items()}
 
 
 def describe_settings(space: Space, values: Mapping[str, float], most: int = 4) -> str:

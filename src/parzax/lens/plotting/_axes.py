@@ -1,4 +1,4 @@
-"""Axes to draw on: new ones, panels, scales; notes, maps with a colour bar, ribbons, keys, names of lines."""
+"""Axes to draw on: new ones, panels, scales; notes, maps with a colour bar, ribbons, legends."""
 
 import math
 import textwrap
@@ -23,8 +23,6 @@ except ModuleNotFoundError as error:
 from parzax import _checks
 from parzax.lens.results.result import number
 
-Entry = tuple[Artist, str]
-NamedLine = tuple[str, np.ndarray, dict[str, Any]]  # its name, its heights (NaN is a gap) and its look
 # Limits of decades of a log axis: below the first, labels are evenly spaced; below the second, they are at 1,
 # 2 and 5; below the third, at 1 and 3.
 _FEW_DECADES = (0.7, 1.3, 2.0)
@@ -43,13 +41,13 @@ def get_axes(ax: Any, width: float, height: float) -> Axes:
     return ax
 
 
-def split_axes(ax: Axes, names: Sequence[Sequence[str]], **grid: Any) -> np.ndarray:
-    """Divide a subplot into panels labelled ``names`` that share axes; ``ax`` becomes the first panel."""
+def split_axes(ax: Axes, names: Sequence[Sequence[str]]) -> np.ndarray:
+    """Divide a subplot into two rows of panels labelled ``names`` that share axes; ``ax`` is the first."""
     place = ax.get_subplotspec()
     if place is None:
         raise ValueError("ax cannot be divided into panels: give a subplot, as from plt.subplots().")
-    cells = place.subgridspec(len(names), len(names[0]), **grid)
-    panels: Any = np.empty((len(names), len(names[0])), dtype=object)
+    cells = place.subgridspec(2, len(names[0]), height_ratios=[3, 2])
+    panels: Any = np.empty((2, len(names[0])), dtype=object)
     for i, j in np.ndindex(panels.shape):
         shared = {"sharex": panels[0, j], "sharey": panels[i, 0]}
         panels[i, j] = ax.figure.add_subplot(cells[i, j], **shared) if i or j else ax
@@ -130,40 +128,32 @@ def make_handle(**look: Any) -> Line2D:
     return Line2D([], [], **look)
 
 
-def add_key(ax: Axes, entries: Sequence[Entry], *sentences: str) -> None:
-    """Write a key below the label of the horizontal axis: grey sentences, then marks with words.
+def add_legend(ax: Axes, handles: Sequence[Artist], **look: Any) -> Legend:
+    """Write the labels of ``handles`` beside the Axes; there may be several legends."""
+    words = [str(handle.get_label()) for handle in handles]
+    legend = Legend(ax, handles, words, frameon=False, borderaxespad=0.2, **look)
+    ax.add_artist(legend).set_clip_on(False)  # it counts in the layout, also outside of the Axes
+    return legend
+
+
+def add_key(ax: Axes, handles: Sequence[Artist], *sentences: str) -> None:
+    """Write a key below the label of the horizontal axis: grey sentences, then marks with their labels.
 
     It is the last to be written, since its place depends on the labels.
     """
     # A legend inside the Axes would hide data, and a legend above them would hide the title.
-    if not entries and not any(sentences):
+    if not handles and not any(sentences):
         return
     figure = get_figure(ax)
     figure.draw_without_rendering()  # the place of the label is known only after a layout
     gap = ax.xaxis.label.get_window_extent().y0 - ax.get_window_extent().y0
     shift = ScaledTranslation(0, gap / figure.dpi, figure.dpi_scale_trans)
-    marks, words = zip(*entries, strict=True) if entries else ((), ())
     place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "bbox_transform": ax.transAxes + shift}
-    look = {"fontsize": "small", "title_fontsize": "small", "frameon": False, "borderpad": 0.2}
-    look |= {"borderaxespad": 0.2, "handletextpad": 0.5, "columnspacing": 1.2}
-    title = wrap_text(ax, ";  ".join(filter(None, sentences)))
+    look = {"fontsize": "small", "title_fontsize": "small", "handletextpad": 0.5, "columnspacing": 1.2}
     # A mark is as wide as six characters.
-    n_rows = max(math.ceil(sum(len(text) + 6 for text in words) * CHARACTER / get_size(ax)[0]), 1)
-    n_columns = max(math.ceil(len(words) / n_rows), 1)
-    legend = Legend(ax, marks, words, title=title, ncols=n_columns, **place, **look)
+    n_characters = sum(len(str(handle.get_label())) + 6 for handle in handles)
+    n_rows = max(math.ceil(n_characters * CHARACTER / get_size(ax)[0]), 1)
+    n_columns = max(math.ceil(len(handles) / n_rows), 1)
+    title = wrap_text(ax, ";  ".join(filter(None, sentences)))
+    legend = add_legend(ax, handles, title=title, ncols=n_columns, **place, **look)
     legend.get_title().set_color(GREY)
-    ax.add_artist(legend).set_clip_on(False)  # it counts in the layout, also outside of the Axes
-
-
-def name_lines(ax: Axes, lines: Sequence[NamedLine]) -> None:
-    """Write the names of lines to the right of the Axes, in the order of the lines' ends.
-
-    A line without any point ends at 0.
-    """
-    ends = [heights[np.isfinite(heights)][-1:].sum() for _, heights, _ in lines]
-    ordered = [lines[i] for i in np.argsort(ends, kind="stable")[::-1]]
-    marks = [make_handle(linewidth=1.8, **look) for *_, look in ordered]
-    look = {"labelcolor": "linecolor", "frameon": False, "handlelength": 1.0, "borderaxespad": 0.2}
-    place = {"loc": "center left", "bbox_to_anchor": (1, 0.5)}
-    legend = Legend(ax, marks, [name for name, *_ in ordered], **look, **place)
-    ax.add_artist(legend).set_clip_on(False)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
@@ -13,12 +14,12 @@ from parzax.lens.plotting import _arguments, _axes
 from parzax.lens.plotting._parameters import get_edges
 from parzax.lens.results import ImportanceResult
 from parzax.lens.results.result import MOST_SEEDS, mean_and_error, regime_text, value_text
+from parzax.lens.results.uncertainty import Uncertainty
 from parzax.status import OF_LEVELS, Status
 
 _UNSURE = "0.75"  # grey of bars and of pieces of a line that are not above chance
 _NEVER_SURE = "0.5"  # grey of the name of a line that never is above chance
 _THICKEST = 22.0  # largest thickness of a bar, in points
-_MOST_REGIMES = 6  # with more regimes than this, the parts of the smallest are added
 _CAPTION = 64  # largest number of characters in the caption above a bar
 _FEW_LEVELS = 12  # up to this many levels are marked one by one
 _QUANTITIES = {
@@ -49,9 +50,9 @@ def importance_bars(
 ) -> Axes:
     """Importances at one level: horizontal bars, the largest on top, with their values and remarks.
 
-    If a single log has an uncertainty (`parzax.cond_ped_anova` with ``n_resamples``), whiskers are its
-    intervals, and bars that are not above chance are grey. With several seeds a bar is the mean over the
-    seeds that have an importance at the level, and its whisker is one standard error to either side. Remarks
+    Bars that are not above chance are grey. If a single log has an uncertainty (`parzax.cond_ped_anova` with
+    ``n_resamples``), whiskers are its intervals. With several seeds a bar is the mean over the seeds that
+    have an importance at the level, and its whisker is one standard error to either side. Remarks
     are those of the result's table, for example that a parameter is constant. A sentence below says what is
     unusual about the level. Values have two decimals; positive values below 0.01 are written as "<0.01", and
     "0" is exactly 0.
@@ -65,13 +66,12 @@ def importance_bars(
     index = _arguments.find_level(_arguments.check_result(result), level)
     parts = _arguments.choose_parts(result, parameters, result.ranking(index))
     data, counts = result.by_seed(result.importance), result.by_seed(result.has_importance)
-    short, remarks = _arguments.shorten_names(result.names, 28), result.cells(index)["remarks"]
-    sampled, bars = _arguments.get_uncertainty(result), []
+    remarks, sampled = result.cells(index)["remarks"], _arguments.get_uncertainty(result)
+    bars = []
     for name, columns, look in parts:
-        sums = _arguments.sum_part(data, counts, columns, sampled)
-        *ends, above = np.array(sums)[:, index]
-        remark = remarks[columns[0]] if len(columns) == 1 else ""
-        bars.append(_Bar(short.get(name, name), np.array(ends), look["color"] if above else _UNSURE, remark))
+        ends = np.array(_arguments.sum_part(data, counts, columns, sampled))[:, index]
+        colour = look["color"] if result.above[index, columns].any() else _UNSURE
+        bars.append(_Bar(name, ends, colour, remarks[columns[0]] if len(columns) == 1 else ""))
     return _draw_bars(ax, result, index, bars, "")
 
 
@@ -97,19 +97,16 @@ def regimes(
     ranking = result.ranking(index)
     chosen = _arguments.choose_names(parameters, ranking)
     counts, shares = (result.by_seed(x)[:, index] for x in (result.has_importance, result.regime_importance))
-    short, remarks = _arguments.shorten_names(result.names, 28), result.cells(index)["remarks"]
+    short, remarks = _arguments.shorten_names(result.names), result.cells(index)["remarks"]
     looks, bars = _arguments.choose_looks(result), []
     for name in sorted(chosen, key=ranking.index):
         j, domains = result.names.index(name), result.space[name]
         colour = looks[name]["color"] if result.above[index, j] else _UNSURE
-        by_size = np.argsort(-shares[:, j, : len(domains)].mean(axis=0), kind="stable").tolist()
-        groups, rest = [[i] for i in sorted(by_size[:_MOST_REGIMES])], by_size[_MOST_REGIMES:]
-        labels = [(short[name], remarks[j]), *[("", "")] * len(by_size)]
-        for group, (label, remark) in zip([*groups, *[rest] * bool(rest)], labels, strict=False):
-            mean, error = mean_and_error(shares[:, j, group].sum(axis=1), counts)
-            words = f"{len(rest)} smaller ones" if group is rest else regime_text(domains[group[0]])
-            caption = _arguments.shorten_name(words, _CAPTION)
+        for i, domain in enumerate(domains):
+            mean, error = mean_and_error(shares[:, j, i], counts)
             ends = np.array([mean, mean - error, mean + error])
+            label, remark = ("", "") if i else (short[name], remarks[j])
+            caption = _arguments.shorten_name(regime_text(domain), _CAPTION)
             bars.append(_Bar(label, ends, colour, remark, caption))
     return _draw_bars(ax, result, index, bars, ", by regime")
 
@@ -157,10 +154,10 @@ def importance_sweep(
 ) -> Axes:
     """Importance against the target quantile, one line per parameter.
 
-    If a single log has an uncertainty (`parzax.cond_ped_anova` with ``n_resamples``), the ribbon is its
-    interval, and a line is thin and grey where it is not above chance. The label of the axis says what the
-    ribbon is. p-values are not adjusted for the number of levels: among many levels, some show noise above
-    chance.
+    A line is thin and grey where it is not above chance. If a single log has an uncertainty
+    (`parzax.cond_ped_anova` with ``n_resamples``), the ribbon is its interval. The label of the axis says
+    what the ribbon is. p-values are not adjusted for the number of levels: among many levels, some show noise
+    above chance.
     With several seeds a line is the mean over the seeds that have an importance at the level (see
     `ImportanceResult.over_seeds`), and its ribbon is one standard error to either side; the label of the axis
     says if seeds are left out.
@@ -181,31 +178,24 @@ def importance_sweep(
     _checks.one_of("quantity", quantity, _QUANTITIES)
     n_positive = int((result.mean > 0).any(axis=0).sum())
     parts = _arguments.choose_parts(result, parameters, _arguments.rank_overall(result), max(n_positive, 1))
-    data, sampled = result.by_seed(getattr(result, quantity).astype(np.float64)), None
-    if quantity == "importance":
-        sampled = _arguments.get_uncertainty(result)
-    else:
-        data = relative_importance(data, balance=result.method.balance)
-    counts, defined = np.any(data > 0, axis=-1), result.by_seed(result.is_defined)
-    order = np.argsort(result.levels, kind="stable")
-    levels = np.asarray(result.levels, dtype=np.float64)[order]
+    data, above = result.by_seed(getattr(result, quantity).astype(np.float64)), result.above
+    sampled, defined = _arguments.get_uncertainty(result), result.by_seed(result.is_defined)
+    if quantity != "importance":
+        data, above = relative_importance(data, balance=result.method.balance), np.ones_like(above)
+        sampled = None
     ax = _axes.get_axes(ax, 6.4, 3.8)
-    lines, short = [], _arguments.shorten_names(result.names)
-    for name, columns, look in parts:
-        sums = [x[order] for x in _arguments.sum_part(data, counts, columns, sampled)]
-        usable = (counts & defined[..., columns].any(axis=-1)).any(axis=0)[order]
-        line = _draw_line(ax, levels, usable, sums, label=_arguments.escape(name), **look)
-        lines.append((short.get(name, name), *line))
+    counts = np.any(data > 0, axis=-1)
+    _draw_lines(ax, result.levels, parts, data, counts, defined, above, sampled)
     ax.margins(0.03)
     low, high = ax.get_ylim()
     high = min(high, 1.015) if data.any() else 1.0  # ribbons may reach beyond the possible values
     ax.set(xlim=np.clip(ax.get_xlim(), 0, 1), ylim=(max(low, -0.015), high))
     ax.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     ax.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-    if len(levels) == 1:
-        ax.set_xticks(levels)
+    if len(result.levels) == 1:
+        ax.set_xticks(result.levels)
     alone = [columns[0] for _, columns, _ in parts if len(columns) == 1]
-    entries = _draw_bands(ax, result, order, alone, bool(data.any()))
+    entries = _draw_bands(ax, result, alone, bool(data.any()))
     if not data.any():
         _axes.write_note(ax, "No parameter has a positive variance\nat any of these levels.")
     # A target level is a share of all rows, also if the region is smaller.
@@ -214,50 +204,72 @@ def importance_sweep(
     ax.set_ylabel(_QUANTITIES[quantity] + _arguments.describe_spread(counts, sampled))
     _axes.tidy(ax)
     _axes.add_key(ax, entries)
-    _axes.name_lines(ax, lines)
     return ax
 
 
-def _draw_line(
-    ax: Axes, x: np.ndarray, usable: np.ndarray, sums: Sequence[np.ndarray], **look: Any
-) -> tuple[np.ndarray, dict[str, Any]]:
-    """Draw the mean of a part where it is ``usable``, with a ribbon; ``sums`` are from `sum_part`.
+def _draw_lines(
+    ax: Axes,
+    x: np.ndarray,
+    parts: Sequence[_arguments.Part],
+    data: np.ndarray,
+    counts: np.ndarray,
+    defined: np.ndarray,
+    above: np.ndarray,
+    sampled: Uncertainty | None = None,
+) -> None:
+    """Draw a line with a ribbon for every part at (q,) places ``x``; write the names to the right.
 
-    The line is thin and grey where it is not above chance. At a single place it is a point with a whisker.
-    Returns its heights, and the look of its name.
+    A line is thin and grey where it is not above chance, and has a gap where it is undefined. At a single
+    place it is a point with a whisker.
+
+    Args:
+        data, counts, sampled: as for `sum_part`.
+        defined: (s, q, d) whether a value is defined.
+        above: (q, d) whether a value is above chance.
     """
-    mean, low, high, sure = sums
-    mean = np.where(usable, mean, np.nan)
-    drawn, low, high = (np.where(sure, values, np.nan) for values in (mean, low, high))
-    finite = np.isfinite(drawn)
-    # A single level between two gaps would be invisible as a line.
-    alone = finite & ~np.append(finite[1:], False) & ~np.append(False, finite[:-1])
-    marked = finite if len(x) <= _FEW_LEVELS else alone
-    ax.plot(x, drawn, linewidth=1.8, marker="o", markersize=4, markevery=marked.tolist(), **look)
-    if not sure.all():
-        ax.plot(x, mean, linewidth=0.9, color=_UNSURE, zorder=1.5, marker="o" if len(x) == 1 else None)
-    if len(x) == 1:
-        _axes.draw_whiskers(ax, x, mean, yerr=np.maximum([mean - low, high - mean], 0))
-    _axes.draw_ribbon(ax, x, low, high, look["color"])
-    shown = {"color": look["color"] if sure.any() else _NEVER_SURE, "linestyle": look["linestyle"]}
-    return mean, shown
+    order, ends, handles = np.argsort(x, kind="stable"), [], []
+    x = np.asarray(x, np.float64)[order]
+    for name, columns, look in parts:
+        sums = _arguments.sum_part(data, counts, columns, sampled)
+        usable = np.any(counts & np.any(defined[..., columns], axis=-1), axis=0)[order]
+        sure = above[order][:, columns].any(axis=1)
+        mean = np.where(usable, sums[0][order], np.nan)
+        drawn, low, high = (np.where(sure, line, np.nan) for line in (mean, sums[1][order], sums[2][order]))
+        finite = np.isfinite(drawn)
+        # A single level between two gaps would be invisible as a line.
+        alone = finite & ~np.append(finite[1:], False) & ~np.append(False, finite[:-1])
+        marked = finite if len(x) <= _FEW_LEVELS else alone
+        ax.plot(
+            x, drawn, linewidth=1.8, marker="o", markersize=4, markevery=marked.tolist(), label=name, **look
+        )
+        if not sure.all():
+            ax.plot(x, mean, linewidth=0.9, color=_UNSURE, zorder=1.5, marker="o" if len(x) == 1 else None)
+        if len(x) == 1:
+            _axes.draw_whiskers(ax, x, mean, yerr=np.maximum([mean - low, high - mean], 0))
+        _axes.draw_ribbon(ax, x, low, high, look["color"])
+        grey = {} if sure.any() else {"color": _NEVER_SURE}
+        handles.append(_axes.make_handle(linewidth=1.8, label=name, **look | grey))
+        ends.append(mean[np.isfinite(mean)][-1:].sum())  # a line without any point ends at 0
+    # Names stand in the order of the ends of lines.
+    ordered = [handles[i] for i in np.argsort(ends, kind="stable")[::-1]]
+    look = {"labelcolor": "linecolor", "handlelength": 1.0}
+    _axes.add_legend(ax, ordered, loc="center left", bbox_to_anchor=(1, 0.5), **look)
 
 
-def _draw_bands(
-    ax: Axes, result: ImportanceResult, order: np.ndarray, drawn: list[int], anything: bool
-) -> list[_axes.Entry]:
-    """Hatch levels, in the ``order`` of the lines, half-way to their neighbours; return entries for the key.
+def _draw_bands(ax: Axes, result: ImportanceResult, drawn: list[int], anything: bool) -> list[Artist]:
+    """Hatch levels, half-way to their neighbours; return handles for the key.
 
     Levels get a band if they are rough in some seed, or empty in every seed. A level at a boundary between
     regimes gets a band if most seeds have this status for a ``drawn`` parameter.
     """
+    order = np.argsort(result.levels, kind="stable")
 
     def share(bit: Status, columns: Any = slice(None)) -> np.ndarray:
         return result.share_of_seeds(bit)[:, columns].max(axis=1, initial=0)[order]
 
     # At levels where ties make the target as large as the region, nothing was compared with chance.
     same, all_zero = share(Status.SAME_SETS) == 1, share(Status.ALL_ZERO) == 1
-    entries: list[_axes.Entry] = []
+    entries: list[Artist] = []
     for flagged, words, hatch in (
         (share(Status.LOW_DATA) > 0, "few rows: rough", "////"),
         (share(Status.REGIME_BOUNDARY, drawn) >= MOST_SEEDS, "cut-off between regimes", "||"),
@@ -268,7 +280,7 @@ def _draw_bands(
             look = {"facecolor": ("0.5", 0.12), "edgecolor": "0.75", "linewidth": 0, "zorder": 0}
             place = {"fill": True, "transform": ax.get_xaxis_transform()}
             edges = get_edges(result.levels[order])
-            entries.append((ax.stairs(flagged, edges, hatch=hatch, **place, **look), words))
+            entries.append(ax.stairs(flagged, edges, hatch=hatch, label=words, **place, **look))
     return entries
 
 
@@ -283,8 +295,8 @@ def importance_over_weights(
 
     At the left end only the first objective counts, at the right end only the second. A line is a parameter's
     importance for the weighted combinations. With several seeds it is the mean over the seeds that have an
-    importance, and its ribbon is one standard error to either side. Lines have a gap where they are undefined
-    (`ImportanceResult.is_defined`).
+    importance, and its ribbon is one standard error to either side. Lines are thin and grey where they are
+    not above chance, and have a gap where they are undefined (`ImportanceResult.is_defined`).
 
     Args:
         results: weight of the second objective -> result, such as
@@ -310,17 +322,15 @@ def importance_over_weights(
         np.stack([result.by_seed(getattr(result, name))[:, index] for result in ordered], axis=1)
         for name in ("importance", "is_defined")
     )
+    above = np.stack([result.above[index] for result in ordered])
     ax = _axes.get_axes(ax, 6.4, 3.8)
-    lines, short = [], _arguments.shorten_names(first.names)
-    for name, columns, look in _arguments.choose_parts(first, parameters, ranking):
-        counts = np.any(defined[..., columns], axis=-1)
-        sums = _arguments.sum_part(data, counts, columns)
-        line = _draw_line(ax, weights, np.any(counts, axis=0), sums, label=_arguments.escape(name), **look)
-        lines.append((short.get(name, name), *line))
+    counts = np.any(data > 0, axis=-1)
+    _draw_lines(
+        ax, weights, _arguments.choose_parts(first, parameters, ranking), data, counts, defined, above
+    )
     objectives = first.report.objectives or ("first objective", "second objective")
-    one, other = (_arguments.shorten_name(name, 22) for name in objectives[:2])
+    one, other = (_arguments.shorten_name(name) for name in objectives[:2])
     ax.set(xlabel=f"weight of {other} (the rest: {one})", ylim=(0, None))
-    ax.set_ylabel(_arguments.label_level(first, index) + _arguments.describe_spread(np.any(data, axis=-1)))
+    ax.set_ylabel(_arguments.label_level(first, index) + _arguments.describe_spread(counts))
     _axes.tidy(ax)
-    _axes.name_lines(ax, lines)
     return ax

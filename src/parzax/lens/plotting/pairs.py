@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
@@ -71,18 +72,18 @@ def interactions(
         ax, shown, float(shown.max()) if above.any() else 1.0, texts, "share of the variance of membership"
     )
     _write_names(ax, names[: m - 1], dict(enumerate(names[1:], 1)))
-    entries: list[_axes.Entry] = []
+    entries: list[Artist] = []
     for i, j in np.argwhere(chance):
         ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=_CELL_GREY, edgecolor="white"))
     if chance.any():
         how = f" (p > 0.05, adjusted for {plural(len(result.pairs), 'pair')})" if result.n_draws else ""
-        square = _axes.make_handle(marker="s", markersize=6.5, color=_CELL_GREY)
-        entries.append((square, f"not above chance{how}"))
+        look = {"marker": "s", "markersize": 6.5, "color": _CELL_GREY}
+        entries.append(_axes.make_handle(label=f"not above chance{how}", **look))
     if undefined.any():
         rows, columns = np.nonzero(undefined)
         ax.scatter(columns, rows, 22.0, marker="x", color=_axes.GREY, linewidths=0.9)
-        cross = _axes.make_handle(marker="x", markersize=5, color=_axes.GREY)
-        entries.append((cross, "never active together, or not comparable"))
+        look = {"marker": "x", "markersize": 5, "color": _axes.GREY}
+        entries.append(_axes.make_handle(label="never active together, or not comparable", **look))
     rest = len(result.names) - m
     largest = f"; largest pair there {value_text(hidden.max())}" if hidden.any() else ""
     left_out = f"{plural(rest, 'parameter')} not shown{largest}" if rest else ""

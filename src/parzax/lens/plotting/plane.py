@@ -1,5 +1,6 @@
 """Two parameters: the acquisition function of a sampler as a map, the rows of one run as marks."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -8,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from matplotlib import patheffects
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
@@ -18,7 +20,7 @@ from parzax._words import plural
 from parzax.density.restriction import given_values
 from parzax.lens.plotting import _arguments, _axes
 from parzax.lens.plotting._arguments import flatten_runs, get_signs
-from parzax.lens.plotting._parameters import Parameters, choose_parameters
+from parzax.lens.plotting._parameters import Plane, choose_plane
 from parzax.samplers import AbstractProblem, Sampler, State, Trace
 from parzax.space import INACTIVE, Space
 
@@ -108,7 +110,7 @@ def acquisition(
             parameters that are not given and cannot be taken from a row.
     """
     _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
-    plane = choose_parameters(sampler.space, parameters, {2: _checks.whole_number("size", size, 2)})
+    plane = choose_plane(sampler.space, parameters, _checks.whole_number("size", size, 2))
     on_space = isinstance(problem, AbstractProblem) and problem.space.agrees_with(sampler.space)
     if problem is not None and not on_space:
         raise ValueError("problem must be a parzax.Problem on the sampler's space.")
@@ -137,7 +139,7 @@ def acquisition(
     return ax
 
 
-def _fix_others(plane: Parameters, rows: _Rows, given: Mapping[str, Any] | None) -> tuple[np.ndarray, str]:
+def _fix_others(plane: Plane, rows: _Rows, given: Mapping[str, Any] | None) -> tuple[np.ndarray, str]:
     """(d,) native values of the other parameters, NaN where they are inactive; and a sentence about them."""
     space = plane.space
     try:
@@ -147,6 +149,9 @@ def _fix_others(plane: Parameters, rows: _Rows, given: Mapping[str, Any] | None)
     for name in plane.names:
         if name in fixed:
             raise ValueError(f"given: {name!r} is an axis of the picture, so it cannot have a fixed value.")
+    for name, value in fixed.items():
+        if not math.isnan(value) and all(domain.outside(np.asarray(value)) for domain in space[name]):
+            raise ValueError(f"given: {name!r} = {value:g} is outside its domain.")
     missing = [name for name in space.names if name not in (*plane.names, *fixed)]
     if rows.nearest is None and missing:
         raise ValueError(f"given: there are no rows to take {', '.join(missing)} from; give their values.")
@@ -172,7 +177,7 @@ def _excess(problem: AbstractProblem, key: jax.Array, x: jax.Array) -> jax.Array
     return jax.vmap(lambda row: problem(key, row)[1].max())(x)
 
 
-def _draw_score(ax: Axes, plane: Parameters, score: np.ndarray) -> str:
+def _draw_score(ax: Axes, plane: Plane, score: np.ndarray) -> str:
     """Draw the map; return a sentence about its white cells, "" if no cell is white."""
     finite = score[np.isfinite(score)]
     low = float(np.quantile(finite, _LOWEST)) if finite.size else 0.0
@@ -184,7 +189,7 @@ def _draw_score(ax: Axes, plane: Parameters, score: np.ndarray) -> str:
     return f"white: outside the space{others}" if 0 < finite.size < score.size else ""
 
 
-def _draw_edge(ax: Axes, plane: Parameters, excess: np.ndarray) -> _axes.Entry:
+def _draw_edge(ax: Axes, plane: Plane, excess: np.ndarray) -> Artist:
     """Draw the line at which the largest constraint is 0; return its entry for the key."""
     heights = np.nan_to_num(excess, nan=np.inf, posinf=np.finfo(np.float64).max)
     if any(axis.discrete for axis in plane.axes):
@@ -193,7 +198,7 @@ def _draw_edge(ax: Axes, plane: Parameters, excess: np.ndarray) -> _axes.Entry:
     edge = ax.contour(*(axis.places for axis in plane.axes), heights, levels=[0.0], **look)
     # A white line with a dark edge is visible on every colour of the map.
     edge.set_path_effects([patheffects.withStroke(linewidth=3.2, foreground="0.1")])
-    return _axes.make_handle(color="0.1", linewidth=1.6, linestyle="--"), "edge of the feasible region"
+    return _axes.make_handle(color="0.1", linewidth=1.6, linestyle="--", label="edge of the feasible region")
 
 
 def observations(
@@ -224,7 +229,7 @@ def observations(
     """
     space = getattr(space, "space", space)
     _checks.instance("space", space, Space, "a parzax.Space, or a sampler or problem that has one")
-    plane = choose_parameters(space, parameters, {2: _MOST_BESIDE})
+    plane = choose_plane(space, parameters, _MOST_BESIDE)
     run_rows = _take_rows(rows, run)
     n, d = run_rows.x.shape
     if d != len(space):
@@ -245,12 +250,12 @@ def observations(
     return ax
 
 
-def _draw_rows(ax: Axes, plane: Parameters, rows: _Rows, *, by_order: bool) -> tuple[list[_axes.Entry], str]:
+def _draw_rows(ax: Axes, plane: Plane, rows: _Rows, *, by_order: bool) -> tuple[list[Artist], str]:
     """Draw rows, coloured by order, or white with the best row red; return a key and a sentence."""
     places = plane.places(rows.x)
     lacking = np.isnan(places)
     incomplete = lacking.any(axis=-1)
-    entries: list[_axes.Entry] = []
+    entries: list[Artist] = []
     for kind, (marker, area, *words) in enumerate(_KINDS):
         drawn = np.flatnonzero((rows.kind == kind) & ~incomplete)
         if not len(drawn):
@@ -262,7 +267,7 @@ def _draw_rows(ax: Axes, plane: Parameters, rows: _Rows, *, by_order: bool) -> t
         ax.scatter(places[drawn, 0], places[drawn, 1], area, marker=marker, **look)
         sign = {"markersize": min(area**0.5, 9.0), "markeredgecolor": "0.1", "markeredgewidth": 0.6}
         text = words[0] if rows.constraints.shape[-1] else words[1] or words[0]
-        entries.append((_axes.make_handle(marker=marker, color=face, **sign), text))
+        entries.append(_axes.make_handle(marker=marker, color=face, label=text, **sign))
     n = int(incomplete.sum())
     names = [
         _arguments.shorten_name(name) for name, gap in zip(plane.names, lacking.T, strict=True) if gap.any()

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
@@ -19,7 +20,6 @@ from parzax.samplers import Trace
 
 _BELOW_ALL = 0.3  # on a log axis, a regret of 0 is drawn at this factor times the smallest positive regret
 _ROUNDING = 1e-5  # an optimum may exceed the best value by this share, for rounding in float32
-_MARGIN = 0.05  # share of the axis above and below the data
 _DOT = 4.5  # size of the dot at which a line begins, in points
 _HUGE = 1e300  # stands for infinity where values are interpolated
 
@@ -63,10 +63,15 @@ def convergence(
     if log and not regret and (drawn <= 0).any():
         raise ValueError(f"log: there are values of {drawn.min():g}; give optimum=, or log=False.")
     ax = _axes.get_axes(ax, 6.0, 3.8)
-    limits = _choose_limits(drawn, log)
+    ax.set_yscale("log" if log else "linear")
+    heights = drawn[drawn > 0] if log else drawn
+    ax.update_datalim(np.stack([np.ones_like(heights), heights], axis=-1))
+    ax.autoscale_view()
+    low, high = ax.get_ylim()
+    low *= _BELOW_ALL if log and 0 in drawn else 1
+    ax.set(xlim=(1, max(2, *(values.shape[1] for values in lines.values()))), ylim=(low, high))
     if log:
-        _axes.set_log_scale(ax.yaxis, *limits)
-    ax.set(xlim=(1, max(2, *(values.shape[1] for values in lines.values()))), ylim=limits)
+        _axes.set_log_scale(ax.yaxis, low, high)
     constrained = any(trace.constraints.shape[-1] for trace in runs.values())
     value = "best feasible value" if constrained else "best value"
     value = f"|{value} - optimum|" if regret else value
@@ -83,18 +88,18 @@ def convergence(
         entries += _name_runs(name, remark, looks[name])
         late |= _draw_quartiles(ax, lines[name], n > 1, looks[name])
     if late:
-        dot = _axes.make_handle(marker="o", markersize=_DOT, color=_axes.GREY)
-        entries.append((dot, "half of the runs have a feasible row"))
+        look = {"marker": "o", "markersize": _DOT, "color": _axes.GREY}
+        entries.append(_axes.make_handle(label="half of the runs have a feasible row", **look))
     _axes.add_key(ax, entries)
     if not drawn.size:
         _axes.write_note(ax, "No run has a feasible row.", y=0.4)
     return ax
 
 
-def _name_runs(name: str, remark: str, look: Look) -> list[_axes.Entry]:
+def _name_runs(name: str, remark: str, look: Look) -> list[Artist]:
     """The entry of a key for the runs of one sampler, with a remark; [] if there is nothing to say."""
     words = ": ".join(filter(None, (name, remark)))
-    return [(_axes.make_handle(linewidth=2.0, **look), words)] if words else []
+    return [_axes.make_handle(linewidth=2.0, **look | {"label": words})] if words else []
 
 
 def _find_feasible(trace: Trace) -> np.ndarray:
@@ -122,18 +127,6 @@ def _find_quartiles(trace: Trace, objective: int, optimum: float | None, name: s
     return sign * np.where(quartiles >= 0.1 * _HUGE, np.inf, quartiles)
 
 
-def _choose_limits(drawn: np.ndarray, log: bool) -> tuple[float, float]:
-    """Ends of the vertical axis for the drawn values; on a log axis 0 is drawn at the lower end."""
-    heights = np.log10(drawn[drawn > 0]) if log else drawn
-    if not heights.size:
-        return (1e-3, 1.0) if log else (0.0, 1.0)
-    low, high = float(heights.min()), float(heights.max())
-    margin = _MARGIN * (high - low or abs(high) or 1.0)
-    low += np.log10(_BELOW_ALL) if log and (drawn == 0).any() else -margin
-    high += margin
-    return (10**low, 10**high) if log else (low, high)
-
-
 def _draw_quartiles(ax: Axes, quartiles: np.ndarray, several: bool, look: Look) -> bool:
     """Draw the line, a dot where it begins late, and the band; values of 0 are at the lower edge.
 
@@ -159,7 +152,6 @@ def attainment(
     traces: Trace | Mapping[str, Trace],
     levels: Sequence[float] = (0.25, 0.5, 0.75),
     *,
-    objectives: tuple[int, int] = (0, 1),
     ax: Axes | None = None,
 ) -> Axes:
     """Attainment surfaces of shares of the runs, for two objectives (Fonseca and Fleming 1996).
@@ -173,58 +165,50 @@ def attainment(
     Args:
         traces, ax: as in all pictures.
         levels: shares of the runs in (0, 1].
-        objectives: indices of two objectives.
 
     Raises:
-        ValueError: for an empty mapping, a level outside (0, 1], a trace with fewer than two objectives, or
-            ``objectives`` that are not two different indices.
+        ValueError: for an empty mapping, a level outside (0, 1], or a trace without exactly two objectives.
     """
     runs = check_runs(traces)
     if isinstance(levels, (str, float, int)) or not len(levels):
         raise ValueError(f"levels must be a list of shares in (0, 1], got {levels!r}.")
     shares = sorted({_checks.quantile("levels", level) for level in levels})
-    m = min(trace.losses.shape[-1] for trace in runs.values())
-    if m < 2:
-        raise ValueError("every trace must have two objectives or more, as from px.mo_tpe; one has fewer.")
-    pair = [_checks.whole_number("objectives", j, 0, m - 1) for j in objectives]
-    if len(set(pair)) < 2 or len(pair) > 2:
-        raise ValueError(f"objectives must be two different ones, got {objectives!r}.")
-    stairs = [_find_stairs(trace, pair, shares) for trace in runs.values()]
+    if wrong := {trace.losses.shape[-1] for trace in runs.values()} - {2}:
+        raise ValueError(f"traces must have two objectives, as from px.mo_tpe; one has {min(wrong)}.")
+    stairs = [_find_stairs(trace, shares) for trace in runs.values()]
     ax = _axes.get_axes(ax, 5.2, 4.2)
-    ax.set(xlabel=f"objective {pair[0] + 1}", ylabel=f"objective {pair[1] + 1}")
+    ax.set(xlabel="objective 1", ylabel="objective 2")
     _axes.tidy(ax)
     corners = np.concatenate([corners for by_share in stairs for corners in by_share])
     if not len(corners):
         _axes.write_note(ax, "Too few runs have feasible rows.")
         return ax
-    low, high = corners.min(axis=0), corners.max(axis=0)
-    margin = np.where(high > low, 0.06 * (high - low), 0.05 * np.abs(high) + 1e-3)
-    minimised = get_signs(next(iter(runs.values())))[pair] > 0
-    low, high = low - np.where(minimised, 1, 2) * margin, high + np.where(minimised, 2, 1) * margin
-    ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-    entries: list[_axes.Entry] = []
+    ax.update_datalim(corners)
+    ax.margins(0.08)
+    ax.autoscale_view()
+    low, high = np.transpose([ax.get_xlim(), ax.get_ylim()])
+    ax.autoscale(enable=False)  # lines end at the edges
+    worst = np.where(get_signs(next(iter(runs.values()))) > 0, high, low)
+    entries: list[Artist] = []
     for i, (name, by_share) in enumerate(zip(runs, stairs, strict=True)):
         missing = [f"{share:g}" for share, one in zip(shares, by_share, strict=True) if not len(one)]
         remark = f"not attained at {', '.join(missing)}" if missing else ""
-        look = choose_look(i) | {"label": name}
-        entries += _name_runs(name, remark, look)
-        _draw_stairs(ax, by_share, np.where(minimised, high, low), look)
+        entries += _name_runs(name, remark, choose_look(i))
+        _draw_stairs(ax, by_share, worst, choose_look(i))
     if any(len(trace.losses) > 1 for trace in runs.values()):
-        line = _axes.make_handle(color=_axes.GREY, linewidth=2.0)
-        entries.append((line, f"attained by {shares[(len(shares) - 1) // 2]:.0%} of runs"))
+        words = f"attained by {shares[(len(shares) - 1) // 2]:.0%} of runs"
+        entries.append(_axes.make_handle(color=_axes.GREY, linewidth=2.0, label=words))
         if len(shares) > 1:
             words = f"{shares[0]:.0%} to {shares[-1]:.0%}"
-            entries.append((Patch(facecolor=_axes.GREY, alpha=0.3), words))
+            entries.append(Patch(facecolor=_axes.GREY, alpha=0.3, label=words))
     _axes.add_key(ax, entries)
     return ax
 
 
-def _find_stairs(trace: Trace, pair: list[int], shares: list[float]) -> list[np.ndarray]:
+def _find_stairs(trace: Trace, shares: list[float]) -> list[np.ndarray]:
     """For every share of the runs, the (k, 2) corners of its staircase, left to right; k is 0 if too few."""
-    signs = get_signs(trace)[pair]
-    points = [
-        rows[keep] for rows, keep in zip(signs * trace.losses[..., pair], _find_feasible(trace), strict=True)
-    ]
+    signs = get_signs(trace)
+    points = [rows[keep] for rows, keep in zip(signs * trace.losses, _find_feasible(trace), strict=True)]
     # Dominated rows are left out, since memory grows with the total number of rows.
     fronts = [np.unique(rows[non_domination_rank(rows) == 0], axis=0) for rows in points]
     stairs = []
@@ -263,8 +247,7 @@ def _draw_stairs(ax: Axes, stairs: list[np.ndarray], ends: np.ndarray, look: Loo
         steps.append(np.stack([np.append(x, ends[0]), np.append(ends[1], y)]))
         if len(corners):
             middle = i == (len(stairs) - 1) // 2
-            own: Look = {"linewidth": 2.0} if middle else {"linewidth": 0.8, "alpha": 0.8, "label": ""}
-            ax.plot(*steps[-1], **look | own)
+            ax.plot(*steps[-1], linewidth=2.0 if middle else 0.8, alpha=1 if middle else 0.8, **look)
     if len(stairs) > 1 and len(stairs[0]):
         band = np.concatenate([steps[0], steps[-1][:, ::-1]], axis=1)
         ax.fill(*band, color=look["color"], alpha=0.18, linewidth=0)
