@@ -57,7 +57,7 @@ def level_sets(
         rank, tied = None, end > needed
         all_equal = end[0] == n_usable and np.fmin.reduce(key) == np.fmax.reduce(key)
     else:
-        row, ranked = _sort(key, stable=ranks or weight is not None)
+        row, ranked = _sort(key, stable=weight is not None)
         if weight is None:
             cut_off, end = _cut(ranked, needed - 1)
             tied = end > needed
@@ -67,12 +67,16 @@ def level_sets(
             )
         # The last set has all rows as well if its cut-off is the best loss.
         all_equal = (ranked[0] == cut_off[-1]) & (end[-1] >= n_usable)
-        rank = count_below(ranked, key, -1, n, n).astype(np.int32) if ranks else None
         if xp is np:
-            level = np.empty(n, np.int32)
-            level[row] = np.bincount(end, minlength=n + 1)[:n].cumsum()  # sets that end before each row
+            # Tied rows have the rank of the first; a level is the number of sets that end before the row.
+            first = np.r_[True, ranked[1:] != ranked[:-1]]
+            level, rank = np.empty((2, n), np.int32)
+            rank[row] = np.maximum.accumulate(np.where(first, np.arange(n), 0))
+            level[row] = np.bincount(end, minlength=n + 1)[:n].cumsum()
         else:
             level = count_below(cut_off, key, -1, q + 1, q + 1)
+            rank = count_below(ranked, key, -1, n, n).astype(np.int32)
+        rank = rank if ranks else None
     few = xp.where(n_usable < 2, np.int32(Status.NO_DATA), status_bit(Status.ALL_EQUAL, all_equal))
     status = (few | status_bit(Status.TIED_CUTOFF, tied[:-1] & (n_usable > 0)))[order]
     if xp is np and n_usable == n:

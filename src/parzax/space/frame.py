@@ -72,7 +72,7 @@ class Frame:
     # Axes with the same structure are stacked into one entry; on the host a list of values is not stacked.
     axes: tuple[Axis, ...]
     which: tuple[Int[Any, " _"], ...]  # slots of each entry of ``axes``
-    back: Int[Any, " s"]  # position of each slot in the concatenation of ``which``
+    back: Int[Any, " s"] | None  # position of each slot in the concatenation of ``which``; None if in order
     # (s, d) 1 where a slot belongs to a parameter; None if each parameter has one slot.
     membership: Float[Any, "s d"] | None
     stacked: bool = field(metadata={"static": True})
@@ -103,6 +103,7 @@ class Frame:
         columns = np.arange(n_parameters)
         counted = np.array([axis.discrete for axis in axes])
         tests = _tests(space, parameter, counted, dtype or np.float64)
+        joined = np.concatenate(list(groups.values()))
         frame = cls(
             parameter=parameter,
             regime=regime,
@@ -110,7 +111,7 @@ class Frame:
             counted=counted,
             axes=tuple(stack_axes([axes[s] for s in group], dtype) for group in groups.values()),
             which=tuple(np.array(group, np.int32) for group in groups.values()),
-            back=np.argsort(np.concatenate(list(groups.values()))).astype(np.int32),
+            back=None if (joined == np.arange(len(joined))).all() else np.argsort(joined).astype(np.int32),
             membership=_indicator(parameter, n_parameters) if len(axes) > n_parameters else None,
             stacked=stacked,
             **tests,
@@ -189,7 +190,8 @@ class Frame:
             return function(self.axes[0], *columns)
         groups, xp = zip(self.axes, self.which, strict=True), namespace(columns[0])
         parts = [function(axis, *(x[:, which] for x in columns)) for axis, which in groups]
-        return jax.tree.map(lambda *arrays: xp.concatenate(arrays, axis=-1)[:, self.back], *parts)
+        joined = jax.tree.map(lambda *arrays: xp.concatenate(arrays, axis=-1), *parts)
+        return joined if self.back is None else jax.tree.map(lambda x: x[:, self.back], joined)
 
     def spread(self, x: Shaped[Any, "n d"]) -> Shaped[Any, "n s"]:
         """Values of parameters, repeated for each of their slots."""

@@ -19,6 +19,9 @@ from parzax.space.domains import Categorical, Domain, Numeric
 from parzax.space.frame import INACTIVE, Frame
 from parzax.space.serialization import parameters_from_json, parameters_to_json
 
+# Rows whose regimes the host derives together.
+_BLOCK = 1 << 14
+
 
 class Slot(NamedTuple):
     """One regime of one parameter."""
@@ -189,8 +192,14 @@ class Space:
                         raise ValueError(f"the regime of {self.names[slot.parameter]!r} {problem}")
                 given = frame.spread(~xp.isnan(rows))
             given = given | ~by_log[None]
-        at = frame.encode(rows, given, places=False)
-        return at.regime.astype(np.int16).reshape(values.shape), at.valid.reshape(values.shape)
+        # On the host column by column, of some rows at a time that stay in the cache.
+        size, column_major = (_BLOCK, np.asfortranarray) if xp is np else (max(len(rows), 1), jnp.asarray)
+        at = []
+        for start in range(0, max(len(rows), 1), size):
+            block, of_block = (None if a is None else a[start : start + size] for a in (rows, given))
+            points = frame.encode(column_major(block), of_block, places=False)
+            at.append((points.regime.astype(np.int16), points.valid))
+        return tuple(xp.concatenate(arrays).reshape(values.shape) for arrays in zip(*at, strict=True))
 
     def sample(self, key: PRNGKeyArray, n: int) -> Float[Array, "{n} d"]:
         """n random configurations: (n, d) native values, NaN where inactive, categories as codes.
