@@ -207,7 +207,7 @@ def test_unwritable_outputs_are_found_before_the_work(capsys, monkeypatch, tmp_p
 def test_a_page_that_cannot_be_written_is_refused_before_the_work(monkeypatch, tmp_path):
     # Catches the same in Python.
     obs = px.Observations.from_dataframe("a.csv", "loss", directions="minimize", warn=False)
-    monkeypatch.setattr(import_module("parzax.lens.page.report"), "_compute_result", None)
+    monkeypatch.setattr(import_module("parzax.lens.page.report"), "compute_result", None)
     with pytest.raises(ValueError, match="path: cannot write"):
         px.report(obs, tmp_path)
     monkeypatch.setattr(tempfile, "TemporaryFile", refuse_to_make_files)

@@ -26,7 +26,7 @@ from mixture_cases import (
 from reference.frequencies import Checks
 
 import parzax as px
-from parzax.density import mixture, sampling
+from parzax.density import mixture
 from parzax.kernels import AitchisonAitken
 
 MUTANTS = Checks(5e-7, 500)
@@ -49,26 +49,26 @@ def _with(case: Case, where: Callable, new: Callable) -> tuple[Case, px.ParzenEs
 
 def _key_reused(monkeypatch):
     """The component and every draw from one number."""
-    original = sampling.uniforms
+    original = mixture.open_uniform
 
-    def uniforms(*arguments, **options):
-        components, levels = original(*arguments, **options)
-        return components, jnp.broadcast_to(components[:, :1], levels.shape)
+    def open_uniform(*arguments):
+        levels = original(*arguments)
+        return levels.at[..., 1:].set(levels[..., :1])
 
-    monkeypatch.setattr(mixture, "uniforms", uniforms)
+    monkeypatch.setattr(mixture, "open_uniform", open_uniform)
     pe = CASES["no prior"].fit()
     return CASES["no prior"], pe, _sample_anew(pe, 0)
 
 
 def _one_key_for_all_parameters(monkeypatch):
     """Parameters that share their number: right one by one, dependent within a component."""
-    original = sampling.uniforms
+    original = mixture.open_uniform
 
-    def uniforms(*arguments, **options):
-        components, levels = original(*arguments, **options)
-        return components, jnp.broadcast_to(levels[:, :1], levels.shape)
+    def open_uniform(*arguments):
+        levels = original(*arguments)
+        return levels.at[..., 1:].set(levels[..., 1:2])
 
-    monkeypatch.setattr(mixture, "uniforms", uniforms)
+    monkeypatch.setattr(mixture, "open_uniform", open_uniform)
     case = replace(CASES["clusters"], bandwidth=px.bandwidth.Constant(0.3), scale=0.3)
     pe = case.fit()
     return case, pe, _sample_anew(pe, 1)
@@ -121,7 +121,7 @@ def _linear_axis():
     case = CASES["log"]
     pe = case.fit()
     axis = case.true_law(pe).axes[0, 0]
-    unit = axis.place(x := np.asarray(sample(pe, key(4)), float), axis.index(x))
+    unit = axis.unit(np.asarray(sample(pe, key(4)), float))
     return case, pe, axis.low + unit * (axis.high - axis.low)
 
 
@@ -181,6 +181,7 @@ def _children_forget_the_component():
 
 def _own_category_among_others(monkeypatch):
     def quantile(cls, level, place, scale, n_values):
+        n_values = n_values.astype(level.dtype)
         number = jnp.floor(level / scale * n_values)
         return jnp.where(level < scale, (number + 0.5) / n_values, place)
 

@@ -23,6 +23,7 @@ def weighted_sum(losses: Any, weight: Any) -> Any:
         losses: (..., m) normalised objectives, minimised.
         weight: (m,) weights, summing to 1.
 
+    >>> import numpy as np
     >>> weighted_sum(np.array([[0.0, 1.0], [0.5, 0.25]]), np.array([0.5, 0.5])).tolist()
     [0.5, 0.375]
     """
@@ -35,6 +36,7 @@ def chebyshev(losses: Any, weight: Any) -> Any:
     Unlike a sum, it also selects compromises on concave parts of a front. The arguments are those of
     `weighted_sum`.
 
+    >>> import numpy as np
     >>> chebyshev(np.array([[0.0, 1.0], [0.5, 0.25]]), np.array([0.5, 0.5])).tolist()
     [0.525, 0.26875]
     """

@@ -13,7 +13,7 @@ import parzax
 from parzax.adapters.optuna import observations
 from parzax.lens._palette import PALETTE
 from parzax.lens.page.report import compute_result
-from parzax.lens.results.phrases import short_labels
+from parzax.lens.results.result import short_labels
 import plotly.graph_objects as go
 
 

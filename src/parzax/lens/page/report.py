@@ -75,7 +75,7 @@ def report(
     if path.is_dir() or not writable:
         remedy = "name a file in a folder that exists and can be written to"
         raise ValueError(f"path: cannot write {str(path)!r}; {remedy}.")
-    result = _compute_result(source, levels, options)
+    result = compute_result(source, levels, options)
     if isinstance(interactions, bool):
         interactions = _compute_interactions(source, result, options) if interactions else None
     wanted = "a parzax.lens.results.InteractionResult, True or False"
@@ -85,7 +85,7 @@ def report(
     return result
 
 
-def _compute_result(source: Any, levels: Any, options: dict[str, Any]) -> ImportanceResult:
+def compute_result(source: Any, levels: Any, options: dict[str, Any]) -> ImportanceResult:
     """The importances of a page, by the arguments of `report`."""
     if isinstance(source, ImportanceResult):
         if given := ["levels"] * (levels is not None) + [*options]:
