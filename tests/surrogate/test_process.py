@@ -100,7 +100,6 @@ def test_the_warp_and_the_quality_are_those_of_left_out_rows():
     posterior = GP.fit(SPACE, x, losses)
     best, by, mean, spread = posterior.warp
     assert best == losses.min()
-    assert by / (np.median(losses) - best) == pytest.approx(min(GP.offsets, key=lambda c: abs(c - by)), rel=2)
     assert np.isclose(by / (np.median(losses) - best), GP.offsets).any()
     w = np.log(losses - best + by)
     np.testing.assert_allclose(posterior.w, (w - w.mean()) / w.std(), rtol=1e-10)
