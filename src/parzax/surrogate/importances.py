@@ -45,5 +45,5 @@ def importances(
         def of_draw(both: tuple[PRNGKeyArray, Draw]) -> Importance:
             return of_function(both[0], posterior.space, both[1], levels, region, n=n_points, **how)
 
-        found = jax.lax.map(of_draw, (keys, draws))
-    return jax.tree.map(np.asarray, found) if on_host else found
+        estimates = jax.lax.map(of_draw, (keys, draws))
+    return jax.tree.map(np.asarray, estimates) if on_host else estimates

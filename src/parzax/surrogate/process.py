@@ -37,9 +37,9 @@ class GaussianProcess(eqx.Module):
     each parameter, plus a constant and noise. A number is on its unit axis (the logarithm, if the domain has
     ``log``), so that a length of 1 is the range of the domain. Two different categories are at distance 1.
     An inactive parameter stands in the middle: at 1/2, or at equal distance to all categories. So two rows
-    without it are no nearer for that, the distance to a row with it is at most half the largest one, and the
-    matrix of covariances is positive definite for every set of rows, because configurations are points of a
-    Euclidean space.
+    without it are no nearer for that, and a row with it is at most half the largest distance away (0.71 of it
+    for many categories). The matrix of covariances is positive definite for every set of rows, because
+    configurations are points of a Euclidean space.
 
     Lengths, amplitude and noise have log-normal priors. Draws of the posterior take their values from the
     normal approximation around the mode (Laplace), so that they show what the log leaves open.

@@ -98,8 +98,8 @@ def analyse_counts(
 
     variances = jax.lax.map(variance, jnp.asarray(np.concatenate(shuffled)[:n, places]), batch_size=UNIT)
     p_value = p_values(result.variance[None], np.asarray(variances)[None])[0]
-    known = replace(result.uncertainty, p_value=p_value, n_rows=result.n_region, n_shuffles=n)
-    return replace(result, sampled=known)
+    with_p_values = replace(result.uncertainty, p_value=p_value, n_rows=result.n_region, n_shuffles=n)
+    return replace(result, sampled=with_p_values)
 
 
 def _is_large(path: Path) -> bool:

@@ -562,13 +562,13 @@ class ImportanceResult(AbstractResult):
 
     def cells(self, level: int) -> dict[str, list[str]]:
         """Importance, interval, p, active rows and remarks of each parameter at a level."""
-        known, columns = self.uncertainty, {"importance": self._mean_cells(level)}
+        uncertainty, columns = self.uncertainty, {"importance": self._mean_cells(level)}
         if self.n_seeds == 1:
-            ends = self.by_seed(known.importance_interval)[0, level]
+            ends = self.by_seed(uncertainty.importance_interval)[0, level]
             ends = np.where(self.has_mean[level, :, None], ends, np.nan)
-            columns[f"{100 * known.level:g} % interval"] = [interval_text(*pair) for pair in ends]
-            p, adjusted = (self.by_seed(x)[0, level] for x in (known.p_value, known.p_adjusted))
-            columns["p"] = [p_text(*pair, known.n_shuffles) for pair in zip(p, adjusted, strict=True)]
+            columns[f"{100 * uncertainty.level:g} % interval"] = [interval_text(*pair) for pair in ends]
+            p, adjusted = (self.by_seed(x)[0, level] for x in (uncertainty.p_value, uncertainty.p_adjusted))
+            columns["p"] = [p_text(*pair, uncertainty.n_shuffles) for pair in zip(p, adjusted, strict=True)]
         n_active = self.by_seed(self.regime_region[..., :-1].sum(axis=-1))
         columns["rows"] = [size_text(column) for column in n_active.T]
         chance = ~self.above[level] & (self.usual_status[level] & _NOT_TESTED == 0)
@@ -591,14 +591,16 @@ class ImportanceResult(AbstractResult):
 
     def _sureness(self, level: int, labels: list[str], above: list[int]) -> str:
         """How sure the first sentence is, and what is unusual about the parameters that it names."""
-        known, parts = self.uncertainty, []
+        uncertainty, parts = self.uncertainty, []
         if self.n_seeds > 1:
             parts.append(f"± is the standard error of {plural(int(self.seeds_counted[level]), 'seed')}")
-        elif known.n_resamples:
+        elif uncertainty.n_resamples:
             if above and len(labels) > 1:
-                often = percent(round(float(self.by_seed(known.top())[0, level, above[0]]), 2))
-                parts.append(f"{labels[above[0]]} comes first in {often} of {known.n_resamples} resamples")
-            parts.append(f"intervals are up to {2 * self.by_seed(known.margin)[0, level]:.2f} wide")
+                often = percent(round(float(self.by_seed(uncertainty.top())[0, level, above[0]]), 2))
+                parts.append(
+                    f"{labels[above[0]]} comes first in {often} of {uncertainty.n_resamples} resamples"
+                )
+            parts.append(f"intervals are up to {2 * self.by_seed(uncertainty.margin)[0, level]:.2f} wide")
         else:
             parts.append("unknown, as the rows were not resampled")
         if len(labels) == 1:
@@ -611,8 +613,8 @@ class ImportanceResult(AbstractResult):
 
     def _next_step(self, level: int, labels: list[str], above: list[int]) -> str:
         """What to do: which values to look at, or how to find out more."""
-        known, steps = self.uncertainty, []
-        if self.n_seeds == 1 and not known.n_shuffles:
+        uncertainty, steps = self.uncertainty, []
+        if self.n_seeds == 1 and not uncertainty.n_shuffles:
             return "resample the rows, for intervals and p-values: n_resamples=500 (--resamples 500)"
         if not above:
             half = ", or ask about the better half (level 0.5), which has more of them among the best"
@@ -624,30 +626,32 @@ class ImportanceResult(AbstractResult):
         text = (
             f"look at {'; '.join(steps[:_NAMED])}" if steps else f"look at the values of {labels[above[0]]}"
         )
-        if self.n_seeds > 1 or not self.by_seed(known.margin)[0, level] > TOLERANCE:
+        if self.n_seeds > 1 or not self.by_seed(uncertainty.margin)[0, level] > TOLERANCE:
             return text
-        needed, n_fewer = (self.by_seed(x)[0, level] for x in (known.rows_needed(), known.n_fewer))
+        needed, n_fewer = (
+            self.by_seed(x)[0, level] for x in (uncertainty.rows_needed(), uncertainty.n_fewer)
+        )
         if np.isnan(needed):
             return f"{text}; add rows, as only {size_text(n_fewer)} are on one side of the cut-off"
-        step = 10 ** max(len(str(int(needed - known.n_rows))) - 2, 0)
-        more = int(np.ceil((needed - known.n_rows) / step) * step)  # rounded up to two figures
+        step = 10 ** max(len(str(int(needed - uncertainty.n_rows))) - 2, 0)
+        more = int(np.ceil((needed - uncertainty.n_rows) / step) * step)  # rounded up to two figures
         return f"{text}; about {more} more rows would make intervals {2 * TOLERANCE:g} wide"
 
     def details(self) -> list[str]:
         """How the numbers of the table were made, a line each."""
-        method, known = self.method, self.uncertainty
+        method, uncertainty = self.method, self.uncertainty
         against = "the region" if method.reference == "region" else "the uniform density"
         lines = [
             "importance: by conditional PED-ANOVA (arXiv 2601.20800, Eq. 8); those of a level add up to 1",
             f"compared with {against}: {method.divergence!r} on {method.grid!r}, {self.variance.dtype}",
         ]
-        if known.n_resamples:
-            samples = f"{known.n_resamples} samples of the rows (half-sampling)"
+        if uncertainty.n_resamples:
+            samples = f"{uncertainty.n_resamples} samples of the rows (half-sampling)"
             lines.append(
-                f"interval: {100 * known.level:g} %, from {samples}; it holds 0 where p is above 0.05"
+                f"interval: {100 * uncertainty.level:g} %, from {samples}; it holds 0 where p is above 0.05"
             )
-        if known.n_shuffles:
-            shuffles = f"{known.n_shuffles} shuffles of the losses"
+        if uncertainty.n_shuffles:
+            shuffles = f"{uncertainty.n_shuffles} shuffles of the losses"
             lines.append(f"p: of no effect, by {shuffles}, adjusted for the parameters of a level (Holm)")
         return lines
 
@@ -725,11 +729,11 @@ class ImportanceResult(AbstractResult):
         columns = {"parameter": np.array(self.names, dtype=object)}
         for name in ("importance", "variance", "standard", "inter", "unweighted"):
             columns[name] = getattr(self, name)
-        known = self.uncertainty
-        ends = {"importance": known.importance_interval, "variance": known.variance_interval}
+        uncertainty = self.uncertainty
+        ends = {"importance": uncertainty.importance_interval, "variance": uncertainty.variance_interval}
         columns |= {f"{name}_low": x[..., 0] for name, x in ends.items()}
         columns |= {f"{name}_high": x[..., 1] for name, x in ends.items()}
-        return columns | {"p_value": known.p_value, "p_adjusted": known.p_adjusted}
+        return columns | {"p_value": uncertainty.p_value, "p_adjusted": uncertainty.p_adjusted}
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON values; see `AbstractResult.to_dict`. The good values are of the level shown."""

@@ -146,10 +146,10 @@ def why_by_name(name: str, numbers: np.ndarray | None) -> str:
     if numbers is None:
         return "" if why in ("a time", "a result") else why
     # Whole numbers of bits, or of rows of a data set, are settings.
-    whole = not (np.nan_to_num(numbers, posinf=0, neginf=0) % 1).any()
-    if whole and split_words(name)[0] == "precision":
+    integral = not (np.nan_to_num(numbers, posinf=0, neginf=0) % 1).any()
+    if integral and split_words(name)[0] == "precision":
         return ""
-    return why or "a result" * (counts_parameters(name) or (not whole and _fits(_OF_DATA, name)))
+    return why or "a result" * (counts_parameters(name) or (not integral and _fits(_OF_DATA, name)))
 
 
 def _fits(pattern: re.Pattern[str], name: str) -> bool:
@@ -254,8 +254,8 @@ def _mean_ranks(x: np.ndarray) -> np.ndarray:
 def _counts_rows(numbers: np.ndarray) -> bool:
     """Whether a column may count the rows: different integers, consecutive, in order, or with few gaps."""
     n = len(numbers)
-    whole = n >= _LEAST_VALUES and np.isfinite(numbers).all() and not (numbers % 1).any()
-    if not whole or len(np.unique(numbers)) < n:
+    integral = n >= _LEAST_VALUES and np.isfinite(numbers).all() and not (numbers % 1).any()
+    if not integral or len(np.unique(numbers)) < n:
         return False
     in_order = abs(np.sign(np.diff(numbers)).sum()) == n - 1
     return np.ptp(numbers) == n - 1 or (n >= _LEAST_ROWS and (in_order or np.ptp(numbers) < 2 * n))
