@@ -90,7 +90,7 @@ FILES = [
     ("t.csv", lambda p: p.write_bytes(b"params_x,value\n"), (), "no rows"),
     ("t.csv", lambda p: p.write_bytes(b""), (), "is empty"),
     ("t.csv", lambda p: p.write_bytes(b"\xff\xfe\xfa,value\n\xff,1\n"), (), ""),
-    ("t.csv", lambda p: p.write_bytes(b"params_x,value\n\xff\xfe,1\n"), (), "'t.csv' is not in UTF-8"),
+    ("t.csv", lambda p: p.write_bytes(b"params_x,value\n\xff\xfe,1\n"), (), "it is not in UTF-8"),
     ("t.csv", lambda p: p.mkdir(), (), "there is no table in"),
     ("t.csv", lambda _: None, (), "there is no file"),
     ("t.db", lambda p: p.write_bytes(b""), (), "is empty"),

@@ -10,8 +10,6 @@ import pyarrow as pa
 import pytest
 
 import parzax as px
-from parzax.lens.tables.files import open_table
-from parzax.lens.tables.table import Table
 
 FRAMES = [pd.DataFrame, pl.DataFrame, pa.table]
 frames = pytest.mark.parametrize("frame", FRAMES, ids=["pandas", "polars", "pyarrow"])
@@ -138,22 +136,6 @@ def test_rows_are_left_out_by_reason():
         read(df, **options, exclude={"": exclude["again"]})
     with pytest.raises(TypeError, match=r"exclude\['numbers'\] must be a boolean mask"):
         read(df, **options, exclude={"numbers": [0, 1, 2, 3]})
-
-
-def test_each_column_is_read_once():
-    """Catches a table that is read again for its space, its states or each of its tasks."""
-    data = TRIALS | {"task": ["a", "b", "a", "b"]}
-    reads = []
-
-    def column(name):
-        reads.append(name)
-        return open_table(pd.DataFrame(data)).read(name)
-
-    for build in (read, lambda table: px.Observations.by_task(table, "task", warn=False)):
-        reads.clear()
-        build(Table(list(data), 4, column))
-        assert {"params_x", "params_b", "state", "value"} <= set(reads)
-        assert len(set(reads)) == len(reads)
 
 
 def test_normalised_weights_are_warned_of():

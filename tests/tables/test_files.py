@@ -36,7 +36,7 @@ def test_documents_of_json(tmp_path, shape):
     table = read_table(tmp_path / "t.json")
     assert table.n == N
     for name in FRAME:
-        np.testing.assert_allclose(table.read(name).as_numbers(), FRAME[name], atol=1e-9)
+        np.testing.assert_allclose(table.columns[name].as_numbers(), FRAME[name], atol=1e-9)
     # The table schema of pandas has the index as a column.
     assert set(table.names) - {"index"} == set(FRAME)
 
@@ -94,7 +94,7 @@ def test_packed_files(tmp_path):
     write_zip(tmp_path / "t.csv.zip", "t.csv")
     (tmp_path / "t.csv.bz2").write_bytes(bz2.compress(FRAME.to_csv(index=False).encode()))
     for name in ("t.csv.zip", "t.csv.bz2"):
-        np.testing.assert_array_equal(read_table(tmp_path / name).read("lr").as_numbers(), FRAME["lr"])
+        np.testing.assert_array_equal(read_table(tmp_path / name).columns["lr"].as_numbers(), FRAME["lr"])
 
 
 HISTORY = FRAME.assign(_step=np.arange(N) * 50, _runtime=np.arange(N) + 0.5)

@@ -113,7 +113,7 @@ def test_bad_files(tmp_path):
 
     refused(r"0.parquet' has no column 'z'", target="z")
     refused(r"has no column 'z'", px.Space({"z": px.Float(0, 1)}))
-    refused(r"column 'c' is of type String; write the objective as numbers", target="c")
+    refused(r"column 'c' is of type String; write numbers", target="c")
     refused(r"0.parquet': values: row .* column 0 \('k'\) = .* outside Int", px.Space({"k": px.Int(1, 30)}))
     refused(r"'b' is not one of the choices", px.Space({"c": px.Categorical(["a", "z"])}))
     refused(r"'y'\) = nan is missing", px.Space({"y": px.Float(-2, 3)}))
@@ -280,15 +280,15 @@ def test_bad_arguments(tmp_path):
         refused("frame must be a polars frame, a path, a pattern or a list of paths, got", wrong, TypeError)
     refused("grid must be a parzax.Grid, got 5", error=TypeError, grid=5)
     for column, message in (
-        (RECORDS, "is not a number"),
-        (pa.array([[1, 2]] * 3000), r"row \d+: '\[1, 2\]' is not a number"),
+        (RECORDS, "is of type Struct.*; write numbers or labels"),
+        (pa.array([[1, 2]] * 3000), "is of type List.*; write numbers or labels"),
         (pa.array(np.arange(3000), pa.timestamp("s")), r"'1970-01-01 00:00:0\d' is not a number"),
     ):
         pq.write_table(rows.set_column(0, "k", column), path)
         refused(f"log.parquet': column 'k'.*{message}")
     for column in (pa.array(loss > 0), pa.nulls(3000), pa.array(map(str, loss))):
         pq.write_table(rows.set_column(1, "loss", column), path)
-        refused("log.parquet': column 'loss' is of type .*; write the objective as numbers")
+        refused("log.parquet': column 'loss' is of type .*; write numbers")
     for value, message in (("99", r"= 99.0 is outside Int"), ("x", "'x' is not a number")):
         text = pa.array(["1"] * 2601 + [value] + ["2"] * 398)
         pq.write_table(rows.set_column(0, "k", text), path, row_group_size=256)

@@ -7,7 +7,7 @@ import pytest
 import parzax as px
 from parzax.lens.cli import main
 from parzax.lens.tables.doubts import direction_by_name
-from parzax.lens.tables.records import parse_cell
+from parzax.lens.tables.table import parse_cell
 
 N = 24
 RNG = np.random.default_rng(0)

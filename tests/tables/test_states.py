@@ -33,7 +33,7 @@ def read(columns, **options):
     ],
 )
 def test_words(words, state):
-    column = Column.of_labels("state", np.arange(len(words.split())), words.split())
+    column = Column.of_values("state", words.split())
     assert set(read_states(column)) == {state}
 
 

@@ -24,9 +24,10 @@ from parzax.lens.results.replicates import UNIT, shuffled_counts
 from parzax.lens.results.result import ImportanceResult, Method
 from parzax.lens.results.targets import ranked
 from parzax.lens.results.uncertainty import SHUFFLES, default_shuffles, p_values
-from parzax.lens.tables.files import find_files, open_table
+from parzax.lens.tables.files import find_files
 from parzax.lens.tables.formats import bare_name
 from parzax.lens.tables.large import count, loss_of, scan, total
+from parzax.lens.tables.table import open_table
 
 # Rows up to which a log is read into memory; and rows that say what the columns are.
 _IN_MEMORY, _SAMPLE = 1 << 21, 1 << 17
@@ -57,14 +58,16 @@ def analyse_large(
     if why := _why_rows(obs, sample.columns):
         say(f"parzax: note: all rows are read into memory, because {why}", file=sys.stderr)
         return None
-    (target,), (direction,), n = obs.report.objectives, obs.report.directions, total(parts)
+    (target,), (direction,) = obs.report.objectives, obs.report.directions
+    loss = loss_of(target, direction)
+    n, n_used = total(parts, loss.len()), total(parts, loss.is_not_nan().sum())
     source = f"the space is that of {table.n} rows, and --space gives the real one"
     with _checks.explain(repr(str(path)) if args.space else source, ValueError):
         options = {"directions": direction, "grid": method.grid}
         counts = count(str(path), obs.space, target, levels or [_LEVEL], region, **options)
     note = f"bounds are those of all {n} rows; kinds, choices and repeats were looked for in {table.n} rows"
-    inferred, n_failed = (*obs.report.inferred, note), n - total(parts, loss_of(target, direction))
-    report = replace(obs.report, inferred=inferred, n_rows=n, n_failed=n_failed)
+    inferred = (*obs.report.inferred, note)
+    report = replace(obs.report, inferred=inferred, n_rows=n, n_failed=n - n_used)
     goal = ranked(obs, 0, None, [], raw=False)[1]
     with progress("compiling and computing"), jax.enable_x64(True):
         return analyse_counts(counts, report, goal, method, tested=args.resamples is None)

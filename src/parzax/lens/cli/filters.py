@@ -8,7 +8,8 @@ import numpy as np
 
 from parzax.lens.logs.columns import Column, number_of
 from parzax.lens.tables.formats import bare_name
-from parzax.lens.tables.table import Table, suggest
+from parzax.lens.tables.names import suggest
+from parzax.lens.tables.table import Table
 
 _EQUAL = {"==": operator.eq, "!=": operator.ne}
 _OPERATORS = {**_EQUAL, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -75,5 +76,5 @@ def filter_mask(text: str, table: Table) -> np.ndarray:
         if len(names) != 1:
             hint = suggest([term.column], table.names, "there are")
             raise ValueError(f"--filter: no column {term.column!r}; {hint}")
-        keep &= term.mask(table.read(names[0]))
+        keep &= term.mask(table.columns[names[0]])
     return keep

@@ -1,6 +1,7 @@
 """Columns of a log: numbers or labels, numbers that text spells, and words for a missing value."""
 
 import decimal
+import math
 import numbers
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -35,7 +36,6 @@ class Column:
     """One column of a table: numbers, or labels of any type."""
 
     name: str  # as in the table
-    rows: np.ndarray  # (n,) row in the table of each entry, for error messages
     numbers: Any = None  # (n,) float64, NaN where missing; None for a column of labels
     # The different labels, in order of appearance; labels of different types differ (1 and 1.0).
     labels: tuple[Any, ...] = ()
@@ -44,31 +44,45 @@ class Column:
     integers: bool = False
     # Whether the column has a categorical type, so that numbers are labels too.
     categories: bool = False
+    rows: Any = None  # (n,) row in the table of each entry, for error messages; None for all rows in order
 
     @classmethod
-    def of_labels(
-        cls, name: str, rows: np.ndarray, values: Iterable[Any], categories: bool = False
-    ) -> "Column":
-        """Make a column of n labels, None where missing; a value such as a tuple becomes its text."""
+    def of_values(cls, name: str, values: Sequence[Any], *, categories: bool = False) -> "Column":
+        """A column of numbers if all values are numbers and no ``categories``, else of labels.
+
+        None and NaN are missing; a value such as a tuple becomes its text.
+        """
+        present = [value for value in values if value is not None]
+        if not categories and all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in present):
+            numbers = np.array([np.nan if value is None else value for value in values], np.float64)
+            return cls(name, numbers=numbers, integers=all(isinstance(x, int) for x in present))
         seen: dict[tuple[type, Any], int] = {}
-        index = np.full(len(rows), -1)
+        index = np.full(len(values), -1)
         for i, value in enumerate(values):
-            if value is not None:
+            if value is not None and not (isinstance(value, float) and math.isnan(value)):
                 label = value if isinstance(value, _LABELS) else str(value)
                 index[i] = seen.setdefault((label.__class__, label), len(seen))
         labels = tuple(label for _, label in seen)
-        return cls(name, rows, labels=labels, index=index, categories=categories)
+        return cls(name, labels=labels, index=index, categories=categories)
+
+    def values(self) -> list[Any]:
+        """The entries as Python values, None where missing."""
+        if self.index is not None:
+            return [None if i < 0 else self.labels[i] for i in self.index.tolist()]
+        kind = int if self.integers else float
+        return [None if x != x else kind(x) for x in self.numbers.tolist()]
 
     def take(self, keep: np.ndarray) -> "Column":
         """The entries where ``keep`` (n,) is true; labels that no longer occur are dropped."""
         if keep.all():
             return self
+        rows = np.flatnonzero(keep) if self.rows is None else self.rows[keep]
         if self.index is None:
-            return replace(self, rows=self.rows[keep], numbers=self.numbers[keep])
+            return replace(self, rows=rows, numbers=self.numbers[keep])
         kept = self.index[keep]
         used = np.unique(kept[kept >= 0])
         index = np.where(kept >= 0, np.searchsorted(used, kept), -1)
-        return replace(self, rows=self.rows[keep], labels=tuple(self.labels[i] for i in used), index=index)
+        return replace(self, rows=rows, labels=tuple(self.labels[i] for i in used), index=index)
 
     def missing(self) -> np.ndarray:
         """(n,) mask of the entries without a value."""
@@ -110,9 +124,17 @@ class Column:
             values[code] = np.nan if number is None else number
         return values[index]
 
+    def row(self, i: Any) -> int:
+        """Row in the table of entry ``i``."""
+        return int(i if self.rows is None else self.rows[i])
+
     def where(self, i: Any) -> str:
         """Name entry ``i`` for an error message."""
-        return f"column {self.name!r}, row {int(self.rows[i])}"
+        return f"column {self.name!r}, row {self.row(i)}"
+
+    def codes(self) -> np.ndarray:
+        """(n,) number of each entry's value, -1 where missing."""
+        return self.as_labels().index
 
 
 def says_missing(label: Any) -> bool:

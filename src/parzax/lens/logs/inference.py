@@ -109,7 +109,7 @@ def _infer_numeric(column: Column) -> tuple[Domain, str]:
     values = column.numbers
     infinite = np.flatnonzero(np.isinf(values))
     if len(infinite):
-        where = f"row {int(column.rows[infinite[0]])} is {float(values[infinite[0]])!r}"
+        where = f"row {column.row(infinite[0])} is {float(values[infinite[0]])!r}"
         raise ValueError(f"{where}; leave out such rows, or the column")
     values = values[~np.isnan(values)]
     low, high = float(values.min()), float(values.max())

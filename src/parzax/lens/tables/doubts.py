@@ -208,7 +208,7 @@ def _why_by_values(table: Table, name: str, numbers: np.ndarray | None, losses: 
     """What a column may be by its values, instead of a parameter; "" if nothing."""
     if numbers is not None:
         return why_by_numbers(numbers, losses, _DECIDES_ALONE if _is_setting(name) else _LIKE_OBJECTIVE)
-    column = table.read(name).as_labels()
+    column = table.columns[name].as_labels()
     n = int((column.index >= 0).sum())
     if column.labels and all(_DATE.fullmatch(str(label).strip()) for label in column.labels):
         return "a time"
@@ -293,7 +293,7 @@ def find_doubts(
     Returns:
         Dictionary column -> what it may be; dictionary "trial" or "step" -> its column.
     """
-    codes = {name: table.codes(name) for name in numbers}
+    codes = {name: table.columns[name].codes() for name in numbers}
     doubts: dict[str, str] = {}
     for name, column in numbers.items():
         if why := why_by_name(name, column):
@@ -371,7 +371,7 @@ def why_no_trials(table: Table) -> str:
         return "a row may be a metric of a trial ('metric_name'), and not a trial"
     for name in filter(_COURSE.fullmatch, table.names):
         with suppress(ValueError):  # raised for text that is no number
-            numbers = table.read(name).as_numbers()
+            numbers = table.columns[name].as_numbers()
             if len(numbers) >= _LEAST_ROWS and (np.diff(numbers) > 0).all():
                 return f"the rows may be the course of a single run: {name!r} increases from row to row"
     return ""

@@ -23,9 +23,10 @@ from parzax.lens.logs.labels import encode_columns
 from parzax.lens.logs.observations import Observations
 from parzax.lens.logs.report import warn_of_inferred
 from parzax.lens.tables import doubts, trials
-from parzax.lens.tables.files import open_table, read_table
+from parzax.lens.tables.files import read_table
 from parzax.lens.tables.formats import OPTUNA, PLAIN, Format, bare_name, recognise
-from parzax.lens.tables.table import Table, check_unique, full_name, named_columns, suggest
+from parzax.lens.tables.names import full_name, named_columns, suggest
+from parzax.lens.tables.table import Table, check_unique, open_table
 from parzax.space import Space
 
 MAX_PARAMETERS = 10_000
@@ -78,7 +79,7 @@ def read_logs(
     for what, column in given.items():
         _checks.instance(what, column, str, "a column name")
         named_columns(what, column, table.names)
-        labelled = table.read(column).as_labels()
+        labelled = table.columns[column].as_labels()
         if labelled.missing().any():
             raise ValueError(f"{labelled.where(np.argmax(labelled.missing()))} has no {what}.")
         labels = [str(label) for label in labelled.labels]
@@ -145,7 +146,7 @@ def _read(
     state = trials.find_state(table, replace(form, state=None) if form.state in asked else form, unmarked)
 
     # Which rows count, by their states and objectives.
-    states = None if state is None else trials.read_states(table.read(state), form.states)
+    states = None if state is None else trials.read_states(table.columns[state], form.states)
     reasons, objectives, failed = _choose_rows(table, targets, states, given)
     if states is not None and state not in targets:
         # Rows that failed and are kept have no objective, whatever the table says.
@@ -155,7 +156,7 @@ def _read(
 
     @cache
     def spelled(column: str) -> tuple[Column, str]:
-        return parse_numbers(table.read(column), used_rows)
+        return parse_numbers(table.columns[column], used_rows)
 
     def numbers_of(column: str) -> np.ndarray | None:
         """(n,) numbers of a column; None for labels."""
@@ -182,7 +183,7 @@ def _read(
         guess |= {"directions": directions[0] if len(directions) == 1 else directions} if no_direction else {}
         guess = ({"target": targets[0]} if no_target else {}) | guess
         raise doubts.DoubtError([*filter(None, texts)], guess, call(guess))
-    idle = np.logical_and.reduce([table.read(name).missing() for name in parameters])
+    idle = np.logical_and.reduce([table.columns[name].missing() for name in parameters])
     reasons[(reasons == "") & trials.find_parents(table, form, ~idle)] = "a parent of runs with parameters"
     if space is None:
         complete = (reasons == "") & ~np.isnan(objectives).all(axis=-1)
@@ -197,7 +198,7 @@ def _read(
 
     # Which rows of a trial count.
     allowed, place = reasons == "", np.arange(table.n)
-    members = trials.read_labels(table.read(*named["groups"])) if named["groups"] else None
+    members = trials.read_labels(table.columns[named["groups"][0]]) if named["groups"] else None
     steps = numbers_of(form.step) if form.step in table.names else None
     if trial is not None:
         first = -losses[:, 0] if directions[0] == "maximize" else losses[:, 0]
@@ -208,7 +209,7 @@ def _read(
     at_steps = trials.compare_steps(str(form.step), steps, allowed, keep) if given.per_trial == "last" else ""
 
     # The space and the values.
-    columns = {name: table.read(column) for name, column in column_of.items()}
+    columns = {name: table.columns[column] for name, column in column_of.items()}
     if space is None:
         columns = {name: spelled(column)[0] for name, column in column_of.items()}
         columns = columns if form.prefix else with_gates(columns, keep)
@@ -282,7 +283,7 @@ def _find_results(table: Table, form: Format) -> list[str]:
     """
 
     def may_be_result(name: str) -> bool:
-        numbers = parse_numbers(table.read(name), np.ones(table.n, bool))[0].numbers
+        numbers = parse_numbers(table.columns[name], np.ones(table.n, bool))[0].numbers
         has_numbers = numbers is not None and bool(np.isfinite(numbers).any())
         return has_numbers and doubts.why_by_name(name, numbers) in ("", "a result")
 
@@ -324,7 +325,7 @@ def _said_direction(table: Table | None, form: Format, target: str) -> str:
     """The direction of an objective as stated by the tool; "" if the tool states none."""
     said = next((way for names, way in form.directions.items() if fnmatchcase(target, names)), "")
     if table is not None and said in table.names:
-        words = {read_letters(label)[:3] for label in table.read(said).as_labels().labels}
+        words = {read_letters(label)[:3] for label in table.columns[said].as_labels().labels}
         said = {"MIN": "minimize", "MAX": "maximize"}.get(words.pop(), "") if len(words) == 1 else ""
     return said if said in ("minimize", "maximize") else ""
 
@@ -386,7 +387,7 @@ def _read_numbers(table: Table, names: Sequence[str], keep: np.ndarray) -> np.nd
     """
     arrays = []
     for name in names:
-        column = table.read(name)
+        column = table.columns[name]
         numbers, _ = parse_numbers(column, keep)
         column.as_numbers(keep & numbers.missing())  # raises for words that are no words for a missing value
         arrays.append(numbers.as_numbers(keep))

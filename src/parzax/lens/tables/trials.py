@@ -61,7 +61,7 @@ def read_states(column: Column, numbered: Sequence[str] = ()) -> np.ndarray:
 
 def _states(table: Table, name: str) -> list[str]:
     """The state of each label of a column, "" for a label that is none."""
-    return [_STATES.get(read_letters(label), "") for label in table.read(name).labels]
+    return [_STATES.get(read_letters(label), "") for label in table.columns[name].labels]
 
 
 # --- rows of a trial -----------------------------------------------------------------------------
@@ -78,9 +78,9 @@ def number_trials(
     of trials, or, if the format has a column of steps only, the same values of all ``parameters``.
     """
     if form.trial in table.names:
-        keys = [read_labels(table.read(form.trial))]
+        keys = [read_labels(table.columns[form.trial])]
     elif form.step in table.names:
-        keys = [table.codes(name) for name in parameters if name != form.step]
+        keys = [table.columns[name].codes() for name in parameters if name != form.step]
     else:
         return None
     number = number_rows([log_number, *keys], table.n)
@@ -90,7 +90,7 @@ def number_trials(
 def read_labels(column: Column) -> np.ndarray:
     """(n,) number of the label of each row; each row without a label gets a separate number."""
     labels = column.as_labels()
-    return np.where(labels.missing(), -1 - np.arange(len(labels.rows)), labels.index)
+    return np.where(labels.missing(), -1 - np.arange(len(labels.index)), labels.index)
 
 
 def choose_rows(
@@ -164,6 +164,6 @@ def find_parents(table: Table, form: Format, children: np.ndarray) -> np.ndarray
     """(n,) rows of trials that started the trial of one of the rows ``children`` (n,)."""
     if form.trial not in table.names or form.parent not in table.names:
         return np.zeros(table.n, bool)
-    parents = set(table.read(form.parent).take(children).as_labels().labels)
-    trial = table.read(form.trial).as_labels()
+    parents = set(table.columns[form.parent].take(children).as_labels().labels)
+    trial = table.columns[form.trial].as_labels()
     return np.array([*(label in parents for label in trial.labels), False])[trial.index]
