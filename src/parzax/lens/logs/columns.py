@@ -25,7 +25,8 @@ FAILURES = word_set("""
 """)
 # Types of labels; other values become text.
 _LABELS = (bool, int, float, str)
-# A number with Fortran's exponent.
+# A number as NumPy's repr writes it, and one with Fortran's exponent.
+_NUMPY = re.compile(r"\A(?:np|numpy)\.\w+\((.+)\)\Z")
 _FORTRAN = re.compile(r"([+-]?\d*\.?\d+)[dD]([+-]?\d+)")
 # The error for words in a column of numbers says how to leave out their rows, if there are so few of them.
 _FEW_WORDS = 3
@@ -155,7 +156,8 @@ def read_word(label: Any) -> str:
 def number_of(label: Any) -> float | None:
     """The number that a label is, or spells as text; None for other labels."""
     if isinstance(label, str):
-        label = _FORTRAN.sub(r"\1e\2", label.replace("\N{MINUS SIGN}", "-"))
+        label = _NUMPY.sub(r"\1", label.strip()).replace("\N{MINUS SIGN}", "-")
+        label = _FORTRAN.sub(r"\1e\2", label)
     # float() also reads "1_000", which is more likely a label.
     if isinstance(label, (numbers.Real, decimal.Decimal)) or (isinstance(label, str) and "_" not in label):
         with suppress(ValueError, OverflowError):
@@ -191,13 +193,11 @@ def _write_comma(text: str) -> str | None:
     return text if _INTEGER.fullmatch(text) else None
 
 
-_NUMPY = "numbers written as NumPy's"
 _WITH_THOUSANDS = "numbers with signs between thousands"
 _WITH_COMMA = "numbers with decimal commas"
 # How numbers may be written -> a function that writes them plainly. The first one that fits all is used.
 _SPELLINGS: dict[str, Spelling] = {
     "": str,
-    _NUMPY: lambda text: re.sub(r"\A(?:np|numpy)\.\w+\((.+)\)\Z", r"\1", text),
     _WITH_THOUSANDS: _write_thousands,
     _WITH_COMMA: _write_comma,
 }
@@ -244,14 +244,10 @@ def _spell(texts: Iterable[str], write: Spelling) -> dict[str, float]:
 def _find_spelling(texts: Collection[str]) -> str | None:
     """The spelling in which all texts are numbers; None if there is none, or if they may be names."""
     bare = [text.strip() for text in texts]
-    fitting = {how for how, write in _SPELLINGS.items() if len(_spell(texts, write)) == len(texts) > 0}
-    if not any(map(SURELY_COMMA.fullmatch, bare)):
-        fitting.discard(_WITH_COMMA)
-    first = next((how for how in _SPELLINGS if how in fitting), None)
-    if first == "":
-        return None if _may_be_names(bare) else first
-    both = {_WITH_THOUSANDS, _WITH_COMMA} <= fitting
-    return None if both and any("," in text for text in bare) else first
+    fitting = (how for how, write in _SPELLINGS.items() if len(_spell(texts, write)) == len(texts) > 0)
+    how = next(fitting, None)
+    unclear = _may_be_names(bare) if how == "" else not any(map(SURELY_COMMA.fullmatch, bare))
+    return None if unclear and how != _WITH_THOUSANDS else how
 
 
 def _may_be_names(texts: Sequence[str]) -> bool:

@@ -27,8 +27,10 @@ def full_name(name: str, columns: Sequence[str]) -> str:
 
     Columns that a format calls parameters do not count.
     """
+    if name in columns:
+        return name
     same = [c for c in columns if _last_part(c) == _letters(name) and bare_name(c) == c]
-    return same[0] if len(same) == 1 and name not in columns else name
+    return same[0] if len(same) == 1 else name
 
 
 def suggest(absent: Sequence[str], names: Sequence[str], otherwise: str = "its columns are") -> str:

@@ -1,6 +1,7 @@
 """Read tables as logs: what each column is, which rows count, the space, and the values."""
 
 import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -21,7 +22,6 @@ from parzax.lens.logs.columns import Column, parse_numbers, read_letters
 from parzax.lens.logs.inference import infer_space, with_gates
 from parzax.lens.logs.labels import encode_columns
 from parzax.lens.logs.observations import Observations
-from parzax.lens.logs.report import warn_of_inferred
 from parzax.lens.tables import doubts, trials
 from parzax.lens.tables.files import read_table
 from parzax.lens.tables.formats import OPTUNA, PLAIN, Format, bare_name, recognise
@@ -34,6 +34,8 @@ MAX_PARAMETERS = 10_000
 _ROLES = {"trial": 1, "step": 1, "weight": 1, "groups": 1, "constraints": None, "parameters": None}
 # Objectives that an error lists.
 _MOST_LISTED = 8
+# Sentences that a warning shows; the report has all of them.
+_MOST_WARNED = 30
 # Columns of the index that pandas writes to files.
 _INDEX = re.compile(r"Unnamed: \d+|__index_level_0__|#|")
 
@@ -62,8 +64,7 @@ class TableOptions:
 
     def given(self) -> dict[str, Any]:
         """The arguments that differ from their defaults."""
-        pairs = {each.name: (getattr(self, each.name), each.default) for each in fields(self)}
-        return {name: value for name, (value, default) in pairs.items() if value is not default}
+        return {x.name: getattr(self, x.name) for x in fields(self) if getattr(self, x.name) is not x.default}
 
 
 def read_logs(
@@ -105,7 +106,11 @@ def read_logs(
         logs[name] = obs.take(kept, n_rows=int(rows.sum()), dropped=dropped, inferred=inferred)
         if len(names) > 1:
             warn_of_normalised(logs[name].weight)
-    warn_of_inferred(inferred if warn else ())
+    if warn and inferred:
+        more = [f"... and {len(inferred) - _MOST_WARNED} more in report.inferred"]
+        lines = [*inferred[:_MOST_WARNED], *(more if len(inferred) > _MOST_WARNED else [])]
+        text = "\n  ".join(["parzax inferred from the table:", *lines])
+        warnings.warn(text, UserWarning, stacklevel=_checks.outside())
     return logs
 
 
@@ -139,16 +144,17 @@ def _read(
         raise ValueError(f"parameters: {listed(taken_twice)} is used for something else.")
     said, notes, no_direction = given.directions, [], ""
     if said is None:
-        said, notes, no_direction = find_directions(targets, form, table)
+        said, notes, no_direction = find_directions(targets, form, table.columns)
     directions = _checks.directions(said, len(targets))
     names = () if space is None else space.names
     unmarked = [c for c in table.names if c not in (*taken, *asked, *names) and form.parameter_of(c) is None]
     state = trials.find_state(table, replace(form, state=None) if form.state in asked else form, unmarked)
 
     # Which rows count, by their states and objectives.
-    states = None if state is None else trials.read_states(table.columns[state], form.states)
+    complete = np.full(table.n, "COMPLETE")
+    states = complete if state is None else trials.read_states(table.columns[state], form.states)
     reasons, objectives, failed = _choose_rows(table, targets, states, given)
-    if states is not None and state not in targets:
+    if state not in targets:
         # Rows that failed and are kept have no objective, whatever the table says.
         objectives[states != "COMPLETE"] = np.nan
     used_rows = reasons == ""
@@ -157,10 +163,6 @@ def _read(
     @cache
     def spelled(column: str) -> tuple[Column, str]:
         return parse_numbers(table.columns[column], used_rows)
-
-    def numbers_of(column: str) -> np.ndarray | None:
-        """(n,) numbers of a column; None for labels."""
-        return None if spelled(column)[0].categories else spelled(column)[0].numbers
 
     # The parameters, and what is not certain.
     aside = [*taken, *(c for c in (given.trial, given.step, state) if c is not None and c not in asked)]
@@ -173,7 +175,8 @@ def _read(
         )
     free = [] if certain else [c for c in parameters if c not in (given.bounds or ())]
     states_only = [c for c in free if trials.holds_states(table, c)]
-    why, guess = doubts.find_doubts(table, {c: numbers_of(c) for c in free}, states_only, losses, trial)
+    numbers = {c: spelled(c)[0].numbers for c in free}
+    why, guess = doubts.find_doubts(table, numbers, states_only, losses, trial)
     no_trials = "" if certain else doubts.why_no_trials(table)
     texts = [no_target, no_direction, no_trials, *(f"{name!r}: {text}" for name, text in why.items())]
     if any(texts):
@@ -199,7 +202,7 @@ def _read(
     # Which rows of a trial count.
     allowed, place = reasons == "", np.arange(table.n)
     members = trials.read_labels(table.columns[named["groups"][0]]) if named["groups"] else None
-    steps = numbers_of(form.step) if form.step in table.names else None
+    steps = spelled(form.step)[0].numbers if form.step in table.names else None
     if trial is not None:
         first = -losses[:, 0] if directions[0] == "maximize" else losses[:, 0]
         notes += trials.choose_rows(given.per_trial, trial, steps, first, reasons)
@@ -297,16 +300,20 @@ def _find_results(table: Table, form: Format) -> list[str]:
 
 
 def find_directions(
-    targets: Sequence[str], form: Format = PLAIN, table: Table | None = None
+    targets: Sequence[str], form: Format = PLAIN, columns: Mapping[str, Column] = {}
 ) -> tuple[list[str], list[str], str]:
     """The direction of each objective, sentences for the report, and a doubt.
 
-    The tool says the direction, or the end of the name. If the name has a word for a direction elsewhere, as
-    accuracy_drop has, "minimize" is a guess, and the doubt says so; without any word it is the default.
+    The tool says the direction, perhaps in one of the ``columns``, or the end of the name. If the name has a
+    word for a direction elsewhere, as accuracy_drop has, "minimize" is a guess, and the doubt says so;
+    without any word it is the default.
     """
     directions, notes, unclear = [], [], []
     for name in targets:
-        said = _said_direction(table, form, name)
+        said = next((way for names, way in form.directions.items() if fnmatchcase(name, names)), "")
+        if said not in ("", "minimize", "maximize"):
+            words = {read_letters(x)[:3] for x in columns[said].as_labels().labels} if said in columns else ()
+            said = {"MIN": "minimize", "MAX": "maximize"}.get("".join(words), "")
         way = said or doubts.direction_by_name(name)
         directions.append("maximize" if way == "maximize" else "minimize")
         if way == "unclear":
@@ -319,15 +326,6 @@ def find_directions(
             notes.append(f"direction: not given, so {name!r} is minimised; {hint}")
     doubt = f"nothing says whether {listed(unclear)} should be small or large" if unclear else ""
     return directions, notes, doubt
-
-
-def _said_direction(table: Table | None, form: Format, target: str) -> str:
-    """The direction of an objective as stated by the tool; "" if the tool states none."""
-    said = next((way for names, way in form.directions.items() if fnmatchcase(target, names)), "")
-    if table is not None and said in table.names:
-        words = {read_letters(label)[:3] for label in table.columns[said].as_labels().labels}
-        said = {"MIN": "minimize", "MAX": "maximize"}.get(words.pop(), "") if len(words) == 1 else ""
-    return said if said in ("minimize", "maximize") else ""
 
 
 def find_parameters(
@@ -395,39 +393,31 @@ def _read_numbers(table: Table, names: Sequence[str], keep: np.ndarray) -> np.nd
 
 
 def _choose_rows(
-    table: Table, targets: Sequence[str], states: np.ndarray | None, given: TableOptions
+    table: Table, targets: Sequence[str], states: np.ndarray, given: TableOptions
 ) -> tuple[np.ndarray, np.ndarray, str]:
-    """Leave out rows by masks and by their states (n,); None for a table without states.
+    """Leave out rows by masks and by their states (n,).
 
-    Returns the reasons (n,), the objectives (n, m), and what happens to the rows that are kept without one.
+    Returns the reasons (n,), from ``exclude`` or a state, "" for rows that are kept; the objectives (n, m);
+    and what happens to the rows that are kept without one.
     """
     failed = _checks.one_of("failed", given.failed, ("drop", "worst"))
     pruned = failed if given.pruned is None else _checks.one_of("pruned", given.pruned, ("drop", "worst"))
-    reasons = _find_reasons(table.n, states, failed, pruned, given.exclude or {})
+    reasons = np.full(table.n, "", dtype=object)
+    for reason, mask in (given.exclude or {}).items():
+        if not isinstance(reason, str) or not reason:
+            raise TypeError(f"exclude must have a reason for each mask, in words, got {reason!r}.")
+        reasons[row_mask(f"exclude[{reason!r}]", mask, (table.n,)) & (reasons == "")] = reason
+    for state in sorted({*states} - {"COMPLETE"}):
+        if (pruned if state == "PRUNED" else failed) == "drop" or state in trials.PENDING:
+            reasons[(states == state) & (reasons == "")] = f"state {visible(state)}"
     _count_dropped(reasons)
     keep = reasons == ""
     objectives = _read_numbers(table, targets, keep)
-    if states is not None and (failed, pruned) == ("drop", "worst"):
+    if failed == "drop" and (keep & (states == "PRUNED")).any():
         # Without an objective only pruned rows can be kept, ranked last.
         reasons[keep & (states != "PRUNED") & np.isnan(objectives).all(axis=-1)] = "no objective value"
-        _count_dropped(reasons)
         failed = "worst"
     return reasons, objectives, failed
-
-
-def _find_reasons(
-    n: int, states: np.ndarray | None, failed: str, pruned: str, exclude: Mapping[str, Any]
-) -> np.ndarray:
-    """(n,) first reason to leave out each row, from ``exclude`` or a trial state; "" for none."""
-    reasons = np.full(n, "", dtype=object)
-    for reason, mask in exclude.items():
-        if not isinstance(reason, str) or not reason:
-            raise TypeError(f"exclude must have a reason for each mask, in words, got {reason!r}.")
-        reasons[row_mask(f"exclude[{reason!r}]", mask, (n,)) & (reasons == "")] = reason
-    for state in sorted(set(() if states is None else states) - {"COMPLETE"}):
-        if (pruned if state == "PRUNED" else failed) == "drop" or state in trials.PENDING:
-            reasons[(states == state) & (reasons == "")] = f"state {visible(state)}"
-    return reasons
 
 
 def _count_dropped(reasons: np.ndarray) -> dict[str, int]:
