@@ -64,7 +64,7 @@ def analyse_large(
     source = f"the space is that of {table.n} rows, and --space gives the real one"
     with _checks.explain(repr(str(path)) if args.space else source, ValueError):
         options = {"directions": direction, "grid": method.grid}
-        counts = count(str(path), obs.space, target, levels or [_LEVEL], region, **options)
+        counts = count(str(path), obs.space, target, sorted(levels or [_LEVEL]), region, **options)
     note = f"bounds are those of all {n} rows; kinds, choices and repeats were looked for in {table.n} rows"
     inferred = (*obs.report.inferred, note)
     report = replace(obs.report, inferred=inferred, n_rows=n, n_failed=n - n_used)
@@ -80,7 +80,7 @@ def analyse_counts(
 
     The rows of one parameter do not depend on another one's when losses are shuffled, so counts are enough
     for p-values. They are not for intervals: a sample of the rows has its own cut-offs, and the same rows for
-    all parameters. There are none. ``tested`` says whether p-values are computed.
+    all parameters. There are none. The levels ascend; ``tested`` says whether p-values are computed.
     """
     assert counts.space is not None
     levels = np.array(counts.levels)
@@ -91,15 +91,13 @@ def analyse_counts(
     if not tested or result.n_region >= _MOST_SHUFFLED:
         return result
     n, log = default_shuffles(SHUFFLES, len(counts.space)), jax.tree.map(jnp.asarray, counts)
-    ascending = np.argsort(levels, kind="stable")
-    sets, words = counts.counts[[*ascending, len(levels)]], jax.random.key_data(jax.random.key(0)).tolist()
-    shuffled = [shuffled_counts([*words, 0, start], sets, counts, UNIT) for start in range(0, n, UNIT)]
-    places = [*np.argsort(ascending), len(levels)]
+    words = [*jax.random.key_data(jax.random.key(0)).tolist(), 0]
+    shuffled = [shuffled_counts([*words, i], counts.counts, counts, UNIT) for i in range(0, n, UNIT)]
 
     def variance(shuffled: Shaped[Array, "q1 w"]) -> Float[Array, "q d"]:
         return estimate(replace(log, counts=shuffled), divergence, **how).variance
 
-    variances = jax.lax.map(variance, jnp.asarray(np.concatenate(shuffled)[:n, places]), batch_size=UNIT)
+    variances = jax.lax.map(variance, jnp.asarray(np.concatenate(shuffled)[:n]), batch_size=UNIT)
     p_value = p_values(result.variance[None], np.asarray(variances)[None])[0]
     with_p_values = replace(result.uncertainty, p_value=p_value, n_rows=result.n_region, n_shuffles=n)
     return replace(result, sampled=with_p_values)

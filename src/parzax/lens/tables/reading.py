@@ -19,7 +19,7 @@ from parzax.lens._rows import row_mask
 from parzax.lens._words import listed, split_words
 from parzax.lens.logs.bounds import let_bounds_move, read_bounds
 from parzax.lens.logs.columns import Column, parse_numbers, read_letters
-from parzax.lens.logs.inference import infer_space, with_gates
+from parzax.lens.logs.inference import infer_space
 from parzax.lens.logs.labels import encode_columns
 from parzax.lens.logs.observations import Observations
 from parzax.lens.tables import doubts, trials
@@ -215,11 +215,8 @@ def _read(
     columns = {name: table.columns[column] for name, column in column_of.items()}
     if space is None:
         columns = {name: spelled(column)[0] for name, column in column_of.items()}
-        columns = columns if form.prefix else with_gates(columns, keep)
         spellings = {name: spelled(column)[1] for name, column in column_of.items()}
-        space, guesses, unlikely = infer_space(
-            {name: column.take(keep) for name, column in columns.items()}, spellings
-        )
+        space, columns, guesses, unlikely = infer_space(columns, spellings, keep, gates=not form.prefix)
         left_out += unlikely
         notes += guesses
     moving = None

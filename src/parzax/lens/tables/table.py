@@ -128,11 +128,10 @@ def open_table(df: Any) -> Table:
     if isinstance(df, Table):
         return df
     nw = _checks.optional("narwhals", "Reading tables", "dataframe")
-    library = type(df).__module__.partition(".")[0]
-    names = getattr(df, "column_names" if library == "pyarrow" else "columns", ())
-    if library == "pandas" and not all(isinstance(name, str) for name in names):
+    names = [*getattr(df, "column_names", getattr(df, "columns", ()))]
+    if not all(isinstance(name, str) for name in names):
         raise ValueError("the table's column names must be plain strings (no multi-index, no numbers).")
-    check_unique([name for name in names if isinstance(name, str)])
+    check_unique(names)
     frame = nw.from_native(df, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
