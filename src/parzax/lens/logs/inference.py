@@ -49,9 +49,7 @@ def infer_space(
     """
     conditional = columns_with_conditions({name: column.take(keep) for name, column in columns.items()})
     columns = _add_gates(columns, conditional, keep) if gates else dict(columns)
-    inferred = {
-        name: infer_domain(column.take(keep), name in conditional) for name, column in columns.items()
-    }
+    inferred = {name: infer_domain(x.take(keep), name in conditional) for name, x in columns.items()}
     domains = {name: domain for name, (domain, _) in inferred.items() if domain is not None}
     if not domains:
         names = listed([column.name for column in columns.values()])
