@@ -70,19 +70,6 @@ def test_configurations_of_weights_and_biases(tmp_path):
     assert read_table(tmp_path / "t.json").names == ("config/lr", "config/opt/name", "summary/loss/value")
 
 
-def test_nevergrad(tmp_path):
-    """Its JSON lines mark by "#" what is no parameter."""
-    rows = [
-        {"#parametrization": "Dict", "#optimizer": "NGOpt", "#optimizer#budget": 40, "#uid": f"u{i}",
-         "#lineage": f"l{i % 7}", "#generation": i // 8, "#parents_uids": [f"u{i // 8}"], "#loss": r["loss"],
-         "#num-ask": i, "#pruning_worst": i % 5, "lr": r["lr"], "lr#sigma": 1 + i % 9, "units": r["units"]}
-        for i, r in enumerate(RECORDS)
-    ]  # fmt: skip
-    (tmp_path / "t.json").write_text("\n".join(map(json.dumps, rows)))
-    obs = px.Observations.from_dataframe(tmp_path / "t.json", "#loss", directions="minimize", warn=False)
-    assert obs.space.names == ("lr", "units")
-
-
 def write_zip(path, *names):
     with zipfile.ZipFile(path, "w") as archive:
         for name in names:

@@ -22,6 +22,7 @@ LR, DROPOUT = 10 ** RNG.uniform(-4, -1, N), RNG.uniform(0, 0.8, N)
 OPTIMISER = RNG.choice(["adam", "sgd"], N)
 LOSS = (np.log10(LR) + 2.5) ** 2 + RNG.normal(0, 0.05, N)
 IDS, DATES = [f"{i:08x}" for i in range(N)], pd.date_range("2026-01-01", periods=N, freq="h")
+TIME, STEPS = RNG.uniform(1, 2, N), RNG.integers(5, 20, N)
 FAILED = np.arange(N) % 10 == 3
 
 
@@ -29,89 +30,143 @@ def parameters(i):
     return {"lr": float(LR[i]), "opt": {"name": str(OPTIMISER[i]), "dropout": float(DROPOUT[i])}}
 
 
-def wandb_page():
-    state = np.where(FAILED, "crashed", "finished")
-    return pd.DataFrame(
-        {"Name": IDS, "State": state, "Notes": "-", "User": "u", "Tags": "", "Created": "2026-01-01",
-         "Runtime": np.arange(N) * 7 % 61, "Sweep": "s", "lr": LR, "dropout": DROPOUT, "loss": LOSS}
-    )  # fmt: skip
-
-
-def wandb_runs():
-    """As the documentation's own script writes it: dictionaries as text."""
-    return pd.DataFrame(
-        {"summary": [str({"_runtime": i, "loss": float(LOSS[i]), "acc": 0.1}) for i in range(N)],
-         "config": [str({"lr": float(LR[i]), "dropout": float(DROPOUT[i])}) for i in range(N)],
-         "name": IDS}
-    )  # fmt: skip
-
-
-def ax():
-    return pd.DataFrame(
-        {"trial_index": np.arange(N), "arm_name": [f"{i}_0" for i in range(N)],
-         "trial_status": np.where(FAILED, "FAILED", "COMPLETED"), "generation_node": "Sobol", "loss": LOSS,
-         "lr": LR, "dropout": DROPOUT}
-    )  # fmt: skip
-
-
 def sklearn():
-    order = pd.Series(LOSS).rank(method="min").astype(int)
     return pd.DataFrame(
-        {"mean_fit_time": LR * 3, "param_lr": LR, "param_dropout": DROPOUT,
+        {"mean_fit_time": TIME, "std_fit_time": TIME, "param_lr": LR, "param_dropout": DROPOUT,
          "params": [{"lr": x, "dropout": y} for x, y in zip(LR, DROPOUT, strict=True)],
-         "split0_test_score": -LOSS, "mean_test_score": -LOSS, "rank_test_score": order}
+         "split0_test_score": -LOSS, "mean_test_score": LOSS, "std_test_score": TIME,
+         "rank_test_score": STEPS}
     )  # fmt: skip
 
 
-def trials_dataframe():
-    return pd.DataFrame(
-        {"number": np.arange(N), "value": LOSS, "datetime_start": "2026-01-01", "params_lr": LR,
-         "params_dropout": DROPOUT, "user_attrs_note": IDS, "state": np.where(FAILED, "FAIL", "COMPLETE")}
-    )  # fmt: skip
+def states(failed, complete):
+    return np.where(FAILED, failed, complete)
 
 
-def ray():
-    return pd.DataFrame(
-        {"loss": LOSS, "timestamp": np.arange(N), "done": True, "trial_id": IDS, "date": DATES.astype(str),
-         "time_total_s": LOSS, "pid": np.arange(N), "config/lr": LR, "config/dropout": DROPOUT, "logdir": IDS}
-    )  # fmt: skip
+# The columns of a tool, its only result, the direction, and who says it.
+TOOLS = {
+    "Optuna": (
+        {"number": range(N), "value": LOSS, "datetime_start": "2026-01-01", "params_lr": LR,
+         "params_dropout": DROPOUT, "user_attrs_note": IDS, "state": states("FAIL", "COMPLETE")},
+        "value", "minimize", "",
+    ),
+    "scikit-learn": (sklearn(), "mean_test_score", "maximize", "as scikit-learn says"),
+    "SMAC": (
+        {"config_id": range(N), "instance": None, "seed": 0, "budget": 0, "cost": LOSS, "time": TIME,
+         "status": states("CRASHED", "SUCCESS"), "config/lr": LR, "config/dropout": DROPOUT},
+        "cost", "minimize", "as SMAC says",
+    ),
+    "Hyperopt": (
+        {"tid": range(N), "result/loss": LOSS, "result/loss_variance": TIME, "result/eval_time": TIME,
+         "result/status": states("fail", "ok"), "misc/vals/lr": LR, "misc/vals/dropout": DROPOUT},
+        "result/loss", "minimize", "as Hyperopt says",
+    ),
+    "Keras Tuner": (
+        {"trial_id": IDS, "hyperparameters/values/lr": LR, "hyperparameters/values/dropout": DROPOUT,
+         "score": LOSS, "best_step": STEPS, "status": states("INVALID", "COMPLETED"), "direction": "max"},
+        "score", "maximize", "as Keras Tuner says",
+    ),
+    "MLflow": (
+        {"run_id": IDS, "status": states("FAILED", "FINISHED"), "start_time": DATES,
+         "params.lr": LR.astype(str), "params.dropout": DROPOUT.astype(str), "metrics.epoch": STEPS,
+         "metrics.train_time_s": TIME, "metrics.system/cpu_utilization": TIME, "metrics.val_accuracy": LOSS,
+         "tags.mlflow.runName": IDS},
+        "metrics.val_accuracy", "maximize", "by its name",
+    ),
+    "Ray Tune": (
+        {"trial_id": IDS, "config/lr": LR, "config/dropout": DROPOUT, "rmse": LOSS, "pid": STEPS,
+         "training_iteration": STEPS, "timestamp": TIME, "time_total_s": TIME, "time_since_restore": TIME,
+         "done": True, "date": DATES.astype(str), "iterations_since_restore": STEPS, "timesteps_total": STEPS,
+         "hostname": "h"},
+        "rmse", "minimize", "by its name",
+    ),
+    # As the documentation's own script writes it: dictionaries as text.
+    "Weights & Biases' API": (
+        {"summary": [str({"_runtime": t, "_step": 3, "epoch": 9, "top": x})
+                     for t, x in zip(TIME.tolist(), LOSS.tolist(), strict=True)],
+         "config": [str({"lr": x, "dropout": y}) for x, y in zip(LR.tolist(), DROPOUT.tolist(), strict=True)],
+         "name": IDS},
+        "summary/top", "minimize", "",
+    ),
+    "Weights & Biases": (
+        {"Name": IDS, "State": states("crashed", "finished"), "Notes": "-", "User": "u", "Tags": "",
+         "Created": "2026", "Runtime": STEPS, "Sweep": "s", "lr": LR, "dropout": DROPOUT, "epoch": STEPS,
+         "val_loss": LOSS},
+        "val_loss", "minimize", "by its name",
+    ),
+    "Ax": (
+        {"trial_index": range(N), "arm_name": IDS, "trial_status": states("FAILED", "COMPLETED"),
+         "generation_node": "Sobol", "acc": LOSS, "lr": LR, "dropout": DROPOUT},
+        "acc", "maximize", "by its name",
+    ),
+    "Syne Tune": (
+        {"trial_id": range(N), "config_lr": LR, "config_dropout": DROPOUT, "st_worker_iter": 0,
+         "st_tuner_time": TIME, "epoch": 1, "elapsed_time": TIME, "val_error": LOSS},
+        "val_error", "minimize", "by its name",
+    ),
+    "Nevergrad": (
+        {"#loss": LOSS, "#uid": IDS, "#num-ask": range(N), "lr": LR, "lr#sigma": TIME, "dropout": DROPOUT},
+        "#loss", "minimize", "as Nevergrad says",
+    ),
+    "nested records (config)": (
+        {"config/lr": LR, "config/dropout": DROPOUT, "seconds": TIME, "epoch": STEPS, "best_val_f1": LOSS,
+         "ended": "2026"},
+        "best_val_f1", "maximize", "by its name",
+    ),
+}  # fmt: skip
 
 
-def mlflow():
-    return pd.DataFrame(
-        {"run_id": IDS, "status": np.where(FAILED, "FAILED", "FINISHED"), "start_time": DATES,
-         "metrics.loss": LOSS, "metrics.acc": -LOSS, "params.lr": LR.astype(str),
-         "params.dropout": DROPOUT.astype(str), "tags.mlflow.runName": IDS}
-    )  # fmt: skip
+NO_STATES = ("scikit-learn", "Ray Tune", "Weights & Biases' API", "Syne Tune", "Nevergrad")
+NO_STATES += ("nested records (config)",)
 
 
-# Table, objective, whether some runs failed.
-FRAMES = {
-    "Optuna": (trials_dataframe, "value", True),
-    "Weights & Biases": (wandb_page, "loss", True),
-    "Weights & Biases' API": (wandb_runs, "summary/loss", False),
-    "Ax": (ax, "loss", True),
-    "scikit-learn": (sklearn, "mean_test_score", False),
-    "Ray Tune": (ray, "loss", False),
-    "MLflow": (mlflow, "metrics.loss", True),
-}
-
-
-@pytest.mark.parametrize("tool", FRAMES)
+@pytest.mark.parametrize("tool", TOOLS)
 def test_data_frames(tool):
-    """Catches a state, a second result, a rank or an id taken for a parameter, and failed runs that count.
+    """Catches a state, a time, a rank or an id that is a parameter or a second result, and failed runs.
 
-    The report says which tool and what is left out.
+    The report says which tool, what is left out, the objective and who says its direction.
     """
-    table, target, fails = FRAMES[tool]
-    direction = "maximize" if target == "mean_test_score" else "minimize"
-    obs = px.Observations.from_dataframe(table(), target, directions=direction, warn=False)
+    columns, target, direction, source = TOOLS[tool]
+    df, named = pd.DataFrame(columns), {}
+    if tool in ("Weights & Biases", "Ax"):
+        # Their results have no mark, so a name is a guess alone.
+        with pytest.raises(ValueError, match=f"no objective is named, which may be '{target}'") as error:
+            px.Observations.from_dataframe(df, warn=False)
+        named = error.value.guess
+    obs = px.Observations.from_dataframe(df, **named, warn=False)
+    report = obs.report
     assert obs.space.names == ("lr", "dropout")
     assert obs.space["lr"][0].log
-    assert obs.report.dropped == ({"state FAIL": int(FAILED.sum())} if fails else {})
-    np.testing.assert_allclose(obs.losses[:, 0], LOSS[~FAILED] if fails else LOSS)
-    assert any(f"a table of {tool}" in note for note in obs.report.inferred) == (tool != "Optuna")
-    assert any("left out, not parameters: " in line for line in obs.report.lines()) == (tool != "Optuna")
+    fails = tool not in NO_STATES
+    assert report.dropped == ({"state FAIL": int(FAILED.sum())} if fails else {})
+    losses = LOSS[~FAILED] if fails else LOSS
+    np.testing.assert_allclose(obs.losses[:, 0], losses if direction == "minimize" else -losses)
+    assert (report.objectives, report.directions) == ((target,), (direction,))
+    assert named or target == "value" or f"objective: {target}, the only result" in report.lines()
+    assert any(f"a table of {tool}" in note for note in report.inferred) == (tool != "Optuna")
+    assert any("left out, not parameters: " in line for line in report.lines()) == (tool != "Optuna")
+    (said,) = [note for note in report.inferred if note.startswith("direction:")]
+    assert source in said
+    assert (said in report.lines()) == (not source)
+
+
+def test_of_several_results_one_is_named(tmp_path, capsys, monkeypatch):
+    """The error lists them and prints a command that works; catches std_* and times among them."""
+    monkeypatch.chdir(tmp_path)
+    sklearn().assign(mean_test_f1=LOSS, std_test_f1=TIME).to_csv("my cv.csv", index=False)
+    assert main(["importance", "my cv.csv", "--resamples", "0"]) == 2
+    error = capsys.readouterr().err.strip()
+    said, command = error.split(" If this guess is right, copy it; else change it: ")
+    assert said.endswith("no objective is named, which may be 'mean_test_score', 'mean_test_f1'.")
+    assert "'my cv.csv': The table does not say" in said
+    assert command == "parzax importance 'my cv.csv' --resamples 0 --target mean_test_score"
+    runs = {"params.lr": LR, "run_id": IDS, "metrics.train_loss": TIME, "metrics.q": TIME, "metrics.acc": LR}
+    with pytest.raises(ValueError, match=r"may be 'metrics.acc', 'metrics.train_loss', 'metrics.q'\. If"):
+        px.Observations.from_dataframe(pd.DataFrame(runs), warn=False)
+    clear = px.Observations.from_dataframe(
+        pd.DataFrame(runs), drop=["metrics.train_loss", "metrics.q"], warn=False
+    )
+    assert clear.report.objectives == ("metrics.acc",)
 
 
 def smac(version):
