@@ -101,9 +101,9 @@ def count(
 
     def count_block(losses: np.ndarray, values: np.ndarray) -> Counts:
         """Counts of a block, padded to one length for all blocks by rows without a loss."""
-        pad = 0, _BLOCK - len(losses)
-        losses = np.pad(losses, pad, constant_values=np.nan)
-        values = np.pad(values, (pad, (0, 0)))
+        if pad := _BLOCK - len(losses):
+            losses = np.pad(losses, (0, pad), constant_values=np.nan)
+            values = np.pad(values, ((0, pad), (0, 0)))
         return Counts.of(encode(space, values, losses, target_levels, region, grid=grid, cutoffs=cutoffs))
 
     counts = count_block(np.zeros(0), np.zeros((0, len(space))))
