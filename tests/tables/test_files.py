@@ -38,7 +38,7 @@ def test_documents_of_json(tmp_path, shape):
     for name in FRAME:
         np.testing.assert_allclose(table.columns[name].as_numbers(), FRAME[name], atol=1e-9)
     # The table schema of pandas has the index as a column.
-    assert set(table.names) - {"index"} == set(FRAME)
+    assert set(table.columns) - {"index"} == set(FRAME)
 
 
 def test_cv_results(tmp_path):
@@ -67,7 +67,8 @@ def test_configurations_of_weights_and_biases(tmp_path):
         for r in RECORDS
     ]  # fmt: skip
     (tmp_path / "t.json").write_text(json.dumps(rows))
-    assert read_table(tmp_path / "t.json").names == ("config/lr", "config/opt/name", "summary/loss/value")
+    names = [*read_table(tmp_path / "t.json").columns]
+    assert names == ["config/lr", "config/opt/name", "summary/loss/value"]
 
 
 def write_zip(path, *names):

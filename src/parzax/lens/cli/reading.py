@@ -114,7 +114,7 @@ def _read_space(args: Namespace) -> tuple[Space | None, Any]:
 
 def _from_table(path: Path, args: Namespace) -> Observations:
     table = read_table(path)
-    if args.target is None and {"name", "kind"} <= set(table.names):
+    if args.target is None and {"name", "kind"} <= set(table.columns):
         raise ValueError(f"{str(path)!r} has no objective. A search space goes to --space.")
     with asking(path, args):
         return Observations.from_dataframe(table, seed=args.seed, **table_arguments(table, args))
@@ -128,11 +128,12 @@ def _from_tables(paths: Sequence[Path], args: Namespace) -> list[Observations]:
         log = Column(_LOG, numbers=numbers, integers=True)
         table = Table(together.columns | {_LOG: log}, together.n)
         arguments = table_arguments(together, args)
+        form = recognise(together.columns)
         for path, each in zip(paths, tables, strict=True):
             with _checks.explain(repr(str(path))):
-                find_targets(each.without(*(args.drop or ())), recognise(together.names), arguments["target"])
+                find_targets(each.without(*(args.drop or ())), form, arguments["target"])
                 for option in ("constraints", "group", "seed", "trial", "step"):
-                    named_columns(option, getattr(args, option), each.names)
+                    named_columns(option, getattr(args, option), each.columns)
         with asking(paths[0], args):
             return list(Observations.by_task(table, _LOG, seed=args.seed, **arguments).values())
 

@@ -94,7 +94,7 @@ def infer_domain(column: Column, conditional: bool = True) -> tuple[Domain | Non
     with _checks.explain(f"column {column.name!r}"):
         domain, what = _infer_numeric(column) if numeric else _infer_categorical(column)
         present = (~missing).sum()
-        n_values = len(column.labels) if not numeric else len(_few_values(column.as_numbers()[~missing]))
+        n_values = len(column.labels) if not numeric else len(_few_values(column.numbers[~missing]))
         # None that a search tries is about as frequent as other values; stray gaps are less.
         if not conditional and n_values and 2 * missing.sum() * n_values >= present:
             column = replace(column, integers=domain.has_integers).as_labels()

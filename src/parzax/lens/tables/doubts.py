@@ -355,9 +355,9 @@ _COURSE = re.compile(r"(?:.*[._/])?(?:_step|epoch|global_step|training_iteration
 
 def why_no_trials(table: Table) -> str:
     """Why the rows of a table may be no trials: they are metrics of trials, or steps of one run; else ""."""
-    if {"metric_name", "mean"} <= {*table.names}:
+    if {"metric_name", "mean"} <= {*table.columns}:
         return "a row may be a metric of a trial ('metric_name'), and not a trial"
-    for name in filter(_COURSE.fullmatch, table.names):
+    for name in filter(_COURSE.fullmatch, table.columns):
         with suppress(ValueError):  # raised for text that is no number
             numbers = table.columns[name].as_numbers()
             if len(numbers) >= _LEAST_ROWS and (np.diff(numbers) > 0).all():

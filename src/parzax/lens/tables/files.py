@@ -92,7 +92,7 @@ def read_table(path: Path) -> Table:
     documents = [document for file in paths for document in _read(file, _read_json)]
     with _checks.explain(f"{str(path)!r} cannot be read as a log"):
         table = to_table(_find_records(documents))
-        if not table.names:
+        if not table.columns:
             raise ValueError("it holds no record with named values")
     return table
 
@@ -100,7 +100,7 @@ def read_table(path: Path) -> Table:
 def _with_parameters(path: Path, table: Table) -> Table:
     """The table, with the parameters that its tool writes into a second file next to it."""
     form = next((form for form in formats.FORMATS if form.beside and form.file == path.name), None)
-    if form is None or form.step not in table.names or any(map(form.parameter_of, table.names)):
+    if form is None or form.step not in table.columns or any(map(form.parameter_of, table.columns)):
         return table
     beside = path.parent / str(form.beside)
     if not beside.is_file():

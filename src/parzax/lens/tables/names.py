@@ -1,7 +1,7 @@
 """Names of columns that somebody gives: checked, completed, and suggested where one is not there."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -9,7 +9,7 @@ from parzax.lens._words import listed
 from parzax.lens.tables.formats import bare_name
 
 
-def named_columns(argument: str, names: Any, columns: Sequence[str], most: int | None = None) -> list[str]:
+def named_columns(argument: str, names: Any, columns: Collection[str], most: int | None = None) -> list[str]:
     """Column names as a list, from one name, a list or None (no names); ValueError for a missing column."""
     names = [] if names is None else names
     names = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
@@ -22,7 +22,7 @@ def named_columns(argument: str, names: Any, columns: Sequence[str], most: int |
     return names
 
 
-def full_name(name: str, columns: Sequence[str]) -> str:
+def full_name(name: str, columns: Collection[str]) -> str:
     """The only column whose last part is ``name`` (ignoring capitals and signs); ``name`` if there is none.
 
     Columns that a format calls parameters do not count.
@@ -33,16 +33,16 @@ def full_name(name: str, columns: Sequence[str]) -> str:
     return same[0] if len(same) == 1 else name
 
 
-def suggest(absent: Sequence[str], names: Sequence[str], otherwise: str = "its columns are") -> str:
+def suggest(absent: Sequence[str], names: Collection[str], otherwise: str = "its columns are") -> str:
     """For an error message: at most three of ``names`` that each absent one may stand for, else all names.
 
     Capitals, signs and all but the last part of a name do not count: "LR" may stand for "config/lr".
     """
     alike = [similar for name in absent for similar in _find_similar(name, names)]
-    return f"did you mean {listed(alike)}?" if alike else f"{otherwise} {listed(names, 60)}."
+    return f"did you mean {listed(alike)}?" if alike else f"{otherwise} {listed([*names], 60)}."
 
 
-def _find_similar(wanted: str, names: Sequence[str]) -> list[str]:
+def _find_similar(wanted: str, names: Collection[str]) -> list[str]:
     ends = {name: _last_part(name) for name in names}
     same = [name for name in names if ends[name] == _last_part(wanted)]
     near = get_close_matches(_last_part(wanted), {*ends.values()}, n=3, cutoff=0.8)

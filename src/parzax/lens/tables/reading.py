@@ -79,7 +79,7 @@ def read_logs(
     given = {what: name for what, name in (("task", task), ("seed", options.seed)) if name is not None}
     for what, column in given.items():
         _checks.instance(what, column, str, "a column name")
-        named_columns(what, column, table.names)
+        named_columns(what, column, table.columns)
         labelled = table.columns[column].as_labels()
         if labelled.missing().any():
             raise ValueError(f"{labelled.where(np.argmax(labelled.missing()))} has no {what}.")
@@ -125,13 +125,15 @@ def _read(
     space = given.space
     _checks.instance("space", space, Space | None, "a parzax.Space")
     _checks.one_of("per_trial", given.per_trial, trials.CHOICES)
-    full_table, table = table, table.without(*named_columns("drop", given.drop, table.names))
-    form = recognise(table.names) if given.format is None else given.format
+    failed = _checks.one_of("failed", given.failed, ("drop", "worst"))
+    pruned = failed if given.pruned is None else _checks.one_of("pruned", given.pruned, ("drop", "worst"))
+    full_table, table = table, table.without(*named_columns("drop", given.drop, table.columns))
+    form = recognise(table.columns) if given.format is None else given.format
     _checks.instance("format", form, Format, "a parzax.lens.tables.Format")
 
     # What each column is.
     named = {
-        what: named_columns(what, getattr(given, what), table.names, most) for what, most in _ROLES.items()
+        what: named_columns(what, getattr(given, what), table.columns, most) for what, most in _ROLES.items()
     }
     if given.trial or given.step:
         form = replace(form, trial=given.trial or form.trial, step=given.step or form.step)
@@ -146,14 +148,19 @@ def _read(
     if said is None:
         said, notes, no_direction = find_directions(targets, form, table.columns)
     directions = _checks.directions(said, len(targets))
-    names = () if space is None else space.names
-    unmarked = [c for c in table.names if c not in (*taken, *asked, *names) and form.parameter_of(c) is None]
+    elsewhere = {*taken, *asked, *(() if space is None else space.names)}
+    unmarked = [c for c in table.columns if c not in elsewhere and form.parameter_of(c) is None]
     state = trials.find_state(table, replace(form, state=None) if form.state in asked else form, unmarked)
 
     # Which rows count, by their states and objectives.
     complete = np.full(table.n, "COMPLETE")
     states = complete if state is None else trials.read_states(table.columns[state], form.states)
-    reasons, objectives, failed = _choose_rows(table, targets, states, given)
+    reasons = _find_reasons(states, given.exclude or {}, failed, pruned)
+    objectives = _read_numbers(table, targets, reasons == "")
+    if failed == "drop" and ((reasons == "") & (states == "PRUNED")).any():
+        # Without an objective only pruned rows can be kept, ranked last.
+        lost = (reasons == "") & (states != "PRUNED") & np.isnan(objectives).all(axis=-1)
+        reasons[lost], failed = "no objective value", "worst"
     if state not in targets:
         # Rows that failed and are kept have no objective, whatever the table says.
         objectives[states != "COMPLETE"] = np.nan
@@ -202,7 +209,7 @@ def _read(
     # Which rows of a trial count.
     allowed, place = reasons == "", np.arange(table.n)
     members = trials.read_labels(table.columns[named["groups"][0]]) if named["groups"] else None
-    steps = spelled(form.step)[0].numbers if form.step in table.names else None
+    steps = spelled(form.step)[0].numbers if form.step in table.columns else None
     if trial is not None:
         first = -losses[:, 0] if directions[0] == "maximize" else losses[:, 0]
         notes += trials.choose_rows(given.per_trial, trial, steps, first, reasons)
@@ -223,8 +230,8 @@ def _read(
     if given.bounds is not None:
 
         def read_column(what: str, name: str) -> np.ndarray:
-            column = name if name in full_table.names else column_of.get(name, name)
-            named_columns(what, column, full_table.names)
+            column = name if name in full_table.columns else column_of.get(name, name)
+            named_columns(what, column, full_table.columns)
             return _read_numbers(full_table, [column], keep)[:, 0]
 
         arrays = read_bounds(given.bounds, (table.n,), space.names, read_column)
@@ -254,7 +261,7 @@ def find_targets(table: Table, form: Format, target: Any) -> tuple[list[str], st
     there are several such columns, or if the table is of no tool, the first one is a guess, and the doubt
     says so. ValueError if there is none.
     """
-    columns = table.names
+    columns = [*table.columns]
     if target == "value" and full_name(target, columns) not in columns:
         if several := [c for c in columns if c.startswith("values_")]:
             return sorted(several, key=lambda c: (len(c), c)), "", ""  # values_10 comes after values_2
@@ -288,11 +295,11 @@ def _find_results(table: Table, form: Format) -> list[str]:
         return has_numbers and doubts.why_by_name(name, numbers) in ("", "a result")
 
     if form.results:
-        marked = [c for c in table.names if form.parameter_of(c) is None and re.fullmatch(form.results, c)]
+        marked = [c for c in table.columns if form.parameter_of(c) is None and re.fullmatch(form.results, c)]
         results = list(filter(may_be_result, marked))
     else:
-        results = [c for c in table.names if doubts.sounds_like_result(c) and may_be_result(c)]
-        results = results or [*filter(may_be_result, reversed(table.names))][:1]
+        results = [c for c in table.columns if doubts.sounds_like_result(c) and may_be_result(c)]
+        results = results or [*filter(may_be_result, reversed(table.columns))][:1]
     return sorted(results, key=lambda c: (not doubts.sounds_like_result(c), "train" in split_words(c)))
 
 
@@ -348,26 +355,27 @@ def find_parameters(
     if asked:
         check_unique([bare_name(column) for column in asked])
         return {bare_name(column): column for column in asked}, True, []
-    free = [column for column in table.names if column not in taken]
+    free = [column for column in table.columns if column not in taken]
     marked = {name: c for c in free if (name := form.parameter_of(c)) is not None}
     if space is not None:
         column_of = {name: marked.get(name, name) for name in space.names}
-        if absent := [name for name, column in column_of.items() if column not in table.names]:
+        if absent := [name for name, column in column_of.items() if column not in table.columns]:
             what = f"the parameters {listed(absent)} of the space (params_<name> or <name>)"
-            raise ValueError(f"the table has no column for {what}; {suggest(absent, table.names)}")
+            raise ValueError(f"the table has no column for {what}; {suggest(absent, table.columns)}")
         return column_of, True, []
-    others = form.find_others(table.names)
+    names = [*table.columns]
+    others = form.find_others(names)
     unsaid = {c for c in free if _INDEX.fullmatch(c)} | (others if form.prefix else set())
-    at = table.names.index(target)
-    if form.results_last and not others.issuperset(table.names[:at]):
-        others |= {*table.names[at:]}
+    at = names.index(target)
+    if form.results_last and not others.issuperset(names[:at]):
+        others |= {*names[at:]}
     column_of = marked or {column: column for column in free if column not in (others | unsaid)}
     if len(column_of) > MAX_PARAMETERS:
         what = f"{len(column_of)} columns would be parameters, more than {MAX_PARAMETERS}"
         raise ValueError(f"{what}; name the parameters, or pass a space.")
     if not column_of:
         remedy = "name the parameters (parameters=, --parameters)"
-        raise ValueError(f"no column is left for parameters; columns are {listed(table.names)}; {remedy}.")
+        raise ValueError(f"no column is left for parameters; columns are {listed(names)}; {remedy}.")
     rest = [c for c in free if c not in (unsaid | {*column_of.values()})]
     return column_of, bool(marked), [f"the columns {listed(rest)}"] if rest else []
 
@@ -389,32 +397,18 @@ def _read_numbers(table: Table, names: Sequence[str], keep: np.ndarray) -> np.nd
     return np.stack(arrays, axis=-1)
 
 
-def _choose_rows(
-    table: Table, targets: Sequence[str], states: np.ndarray, given: TableOptions
-) -> tuple[np.ndarray, np.ndarray, str]:
-    """Leave out rows by masks and by their states (n,).
-
-    Returns the reasons (n,), from ``exclude`` or a state, "" for rows that are kept; the objectives (n, m);
-    and what happens to the rows that are kept without one.
-    """
-    failed = _checks.one_of("failed", given.failed, ("drop", "worst"))
-    pruned = failed if given.pruned is None else _checks.one_of("pruned", given.pruned, ("drop", "worst"))
-    reasons = np.full(table.n, "", dtype=object)
-    for reason, mask in (given.exclude or {}).items():
+def _find_reasons(states: np.ndarray, exclude: Mapping[str, Any], failed: str, pruned: str) -> np.ndarray:
+    """(n,) first reason to leave out each row, from ``exclude`` or its state (n,); "" for none."""
+    reasons = np.full(len(states), "", dtype=object)
+    for reason, mask in exclude.items():
         if not isinstance(reason, str) or not reason:
             raise TypeError(f"exclude must have a reason for each mask, in words, got {reason!r}.")
-        reasons[row_mask(f"exclude[{reason!r}]", mask, (table.n,)) & (reasons == "")] = reason
+        reasons[row_mask(f"exclude[{reason!r}]", mask, states.shape) & (reasons == "")] = reason
     for state in sorted({*states} - {"COMPLETE"}):
         if (pruned if state == "PRUNED" else failed) == "drop" or state in trials.PENDING:
             reasons[(states == state) & (reasons == "")] = f"state {visible(state)}"
     _count_dropped(reasons)
-    keep = reasons == ""
-    objectives = _read_numbers(table, targets, keep)
-    if failed == "drop" and (keep & (states == "PRUNED")).any():
-        # Without an objective only pruned rows can be kept, ranked last.
-        reasons[keep & (states != "PRUNED") & np.isnan(objectives).all(axis=-1)] = "no objective value"
-        failed = "worst"
-    return reasons, objectives, failed
+    return reasons
 
 
 def _count_dropped(reasons: np.ndarray) -> dict[str, int]:

@@ -32,11 +32,6 @@ class Table:
     columns: dict[str, Column]
     n: int
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns, in their order."""
-        return tuple(self.columns)
-
     def without(self, *names: str) -> "Table":
         """The table without some columns."""
         return Table({name: x for name, x in self.columns.items() if name not in names}, self.n)
@@ -54,7 +49,7 @@ def stack_tables(tables: Sequence[Table]) -> Table:
     if len(tables) == 1:
         return tables[0]
     columns = {}
-    for name in dict.fromkeys(name for table in tables for name in table.names):
+    for name in dict.fromkeys(name for table in tables for name in table.columns):
         parts = (t.columns[name].values() if name in t.columns else [None] * t.n for t in tables)
         columns[name] = Column.of_values(name, [value for part in parts for value in part])
     return Table(columns, sum(table.n for table in tables))

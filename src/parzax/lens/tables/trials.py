@@ -35,7 +35,7 @@ def find_state(table: Table, form: Format, columns: Iterable[str]) -> str | None
     """
     if form.state == "":
         return None
-    if form.state in table.names and (form.states or any(_states(table, form.state))):
+    if form.state in table.columns and (form.states or any(_states(table, form.state))):
         return form.state
     columns = list(columns)
     by_name = (name for name in columns if sounds_like_state(name) and any(_states(table, name)))
@@ -77,9 +77,9 @@ def number_trials(
     Rows of one log (``log_number``, (n,)) are of one trial if they have the same label in the format's column
     of trials, or, if the format has a column of steps only, the same values of all ``parameters``.
     """
-    if form.trial in table.names:
+    if form.trial in table.columns:
         keys = [read_labels(table.columns[form.trial])]
-    elif form.step in table.names:
+    elif form.step in table.columns:
         keys = [table.columns[name].codes() for name in parameters if name != form.step]
     else:
         return None
@@ -162,7 +162,7 @@ def compare_steps(name: str, step: np.ndarray | None, allowed: np.ndarray, keep:
 
 def find_parents(table: Table, form: Format, children: np.ndarray) -> np.ndarray:
     """(n,) rows of trials that started the trial of one of the rows ``children`` (n,)."""
-    if form.trial not in table.names or form.parent not in table.names:
+    if form.trial not in table.columns or form.parent not in table.columns:
         return np.zeros(table.n, bool)
     parents = set(table.columns[form.parent].take(children).as_labels().labels)
     trial = table.columns[form.trial].as_labels()
