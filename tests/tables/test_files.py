@@ -83,6 +83,11 @@ def test_packed_files(tmp_path):
     (tmp_path / "t.csv.bz2").write_bytes(bz2.compress(FRAME.to_csv(index=False).encode()))
     for name in ("t.csv.zip", "t.csv.bz2"):
         np.testing.assert_array_equal(read_table(tmp_path / name).columns["lr"].as_numbers(), FRAME["lr"])
+    write_zip(tmp_path / "t.csv.zip", "a.csv", "b.csv")
+    with pytest.raises(
+        ValueError, match="t.csv.zip' cannot be unpacked: it holds 2 files; unpack it and give"
+    ):
+        read_table(tmp_path / "t.csv.zip")
 
 
 HISTORY = FRAME.assign(_step=np.arange(N) * 50, _runtime=np.arange(N) + 0.5)
@@ -135,14 +140,6 @@ def test_refused_files(tmp_path, monkeypatch, capsys, name, content, words):
     (line,) = capsys.readouterr().err.splitlines()
     assert all(word in line for word in words), line
     assert f"'{name}'" in line or "rows are trials" in line
-
-
-def test_archives_of_several_files(tmp_path):
-    write_zip(tmp_path / "t.csv.zip", "a.csv", "b.csv")
-    with pytest.raises(
-        ValueError, match=r"t.csv.zip' cannot be unpacked: it holds 2 files; unpack it and give"
-    ):
-        read_table(tmp_path / "t.csv.zip")
 
 
 def test_what_is_no_course_of_a_run():

@@ -26,6 +26,10 @@ TIME, STEPS = RNG.uniform(1, 2, N), RNG.integers(5, 20, N)
 FAILED = np.arange(N) % 10 == 3
 
 
+def read(source, target):
+    return px.Observations.from_dataframe(source, target, directions="minimize", warn=False)
+
+
 def parameters(i):
     return {"lr": float(LR[i]), "opt": {"name": str(OPTIMISER[i]), "dropout": float(DROPOUT[i])}}
 
@@ -201,9 +205,7 @@ def test_smac(tmp_path):
     for version in (1, 2, 3):
         (tmp_path / "runhistory.json").write_text(json.dumps(smac(version)))
         for source in (tmp_path / "runhistory.json", tmp_path):
-            obs = px.Observations.from_dataframe(
-                read_table(source), "cost", directions="minimize", warn=False
-            )
+            obs = read(source, "cost")
             assert obs.space.names == ("lr", "opt/name", "opt/dropout")
             assert obs.report.dropped == {"state FAIL": int(FAILED.sum())}
             np.testing.assert_allclose(obs.losses[:, 0], LOSS[~FAILED])
@@ -214,51 +216,34 @@ def test_hyperopt(tmp_path, lines):
     """Trials as documents of a list or of lines: values in lists of one, and of none where inactive."""
     path = tmp_path / ("trials.jsonl" if lines else "trials.json")
     write_lines(path, hyperopt()) if lines else path.write_text(json.dumps(hyperopt()))
-    obs = px.Observations.from_dataframe(read_table(path), "result/loss", directions="minimize", warn=False)
+    obs = read(path, "result/loss")
     assert obs.space.names == ("lr", "dropout")
     assert obs.report.dropped == {"state FAIL": int(FAILED.sum())}
     np.testing.assert_array_equal(np.isnan(obs.values[:, 1]), (np.arange(N) % 2 == 0)[~FAILED])
 
 
-def test_keras_tuner(tmp_path):
-    """A folder of trials, each with its own file."""
+@pytest.mark.parametrize("way", ["min", "max"])
+def test_keras_tuner(tmp_path, way):
+    """A folder of trials; the direction is that of the metric with the score, unless another is asked for."""
     for i in range(N):
-        folder = tmp_path / f"trial_{i:02d}"
-        folder.mkdir()
+        values = {"accuracy": ("max", 0.5), "loss": ("min", 0.2), "y": (way, LOSS[i])}
+        seen = {name: {"direction": d, "observations": [{"value": [x]}]} for name, (d, x) in values.items()}
         trial = {
             "trial_id": f"{i:02d}",
             "hyperparameters": {"space": [{"class_name": "Float"}], "values": {"lr": LR[i], "units": 32}},
-            "metrics": {"metrics": {"val_loss": {"direction": "min", "observations": []}}},
-            "score": LOSS[i],
+            "metrics": {"metrics": {} if FAILED[i] else seen},
             "best_step": 3,
+            "score": None if FAILED[i] else LOSS[i],
             "status": "INVALID" if FAILED[i] else "COMPLETED",
         }
-        (folder / "trial.json").write_text(json.dumps(trial))
-    obs = px.Observations.from_dataframe(read_table(tmp_path), "score", directions="minimize", warn=False)
+        (tmp_path / f"trial_{i:02d}").mkdir()
+        write_lines(tmp_path / f"trial_{i:02d}" / "trial.json", [trial])
+    obs = px.Observations.from_dataframe(tmp_path, "score", warn=False)
     assert obs.space.names == ("lr", "units")
     assert obs.report.dropped == {"state FAIL": int(FAILED.sum())}
-    np.testing.assert_allclose(obs.losses[:, 0], LOSS[~FAILED])
-
-
-@pytest.mark.parametrize("way", ["min", "max"])
-def test_keras_tuner_says_the_direction(tmp_path, way):
-    """That of the metric with the score, unless another one is asked for."""
-    for i in range(N):
-        values = {"accuracy": ("max", 0.5), "loss": ("min", 0.2), "y": (way, LOSS[i])}
-        seen = {
-            k: {"direction": d, "observations": [{"value": [x], "step": 1}]} for k, (d, x) in values.items()
-        }
-        trial = {
-            "hyperparameters": {"values": {"lr": LR[i]}},
-            "metrics": {"metrics": {} if FAILED[i] else seen},
-        }
-        trial |= {"score": None if FAILED[i] else LOSS[i], "status": "INVALID" if FAILED[i] else "COMPLETED"}
-        write_lines(tmp_path / f"{i:02d}.json", [trial])
-    obs = px.Observations.from_dataframe(tmp_path, "score", warn=False)
-    assert obs.report.directions == (f"{way}imize",)
     assert f"direction: 'score' is {way}imised, as Keras Tuner says" in obs.report.inferred
     np.testing.assert_allclose(obs.losses[:, 0], LOSS[~FAILED] * (1 if way == "min" else -1))
-    asked = px.Observations.from_dataframe(tmp_path, "score", directions="minimize", warn=False)
+    asked = read(tmp_path, "score")
     assert asked.report.directions == ("minimize",)
 
 
@@ -303,7 +288,7 @@ def test_ray(tmp_path, kind):
         else:
             pd.DataFrame(rows).to_csv(folder / kind, index=False)
             (folder / "params.json").write_text(json.dumps(parameters(i)))
-    obs = px.Observations.from_dataframe(read_table(tmp_path), "loss", directions="minimize", warn=False)
+    obs = read(tmp_path, "loss")
     assert obs.space.names == ("lr", "opt/name", "opt/dropout")
     assert obs.report.dropped == {"not the last row of its trial": 2 * N}
     np.testing.assert_allclose(obs.losses[:, 0], LOSS)
@@ -316,12 +301,11 @@ def test_nested_json(tmp_path, key):
     write_lines(tmp_path / "log.jsonl", rows)
     (tmp_path / "log.json").write_text(json.dumps({"study": "s", "trials": rows}))
     for name in ("log.jsonl", "log.json"):
-        table = read_table(tmp_path / name)
-        obs = px.Observations.from_dataframe(table, "loss", directions="minimize", warn=False)
+        obs = read(tmp_path / name, "loss")
         assert obs.space.names == ("lr", "opt/name", "opt/dropout")
         assert any("'seconds'" in line for line in obs.report.lines())
     # A data frame with dictionaries in its cells is the same.
-    obs = px.Observations.from_dataframe(pd.DataFrame(rows), "loss", directions="minimize", warn=False)
+    obs = read(pd.DataFrame(rows), "loss")
     assert obs.space.names == ("lr", "opt/name", "opt/dropout")
 
 
@@ -367,13 +351,13 @@ def test_mlflow_parents():
     )  # fmt: skip
     top = pd.DataFrame({"run_id": ["top"], "params.n_searches": 4, "metrics.loss": LOSS.min()})
     df = pd.concat([children, parents, top])
-    obs = px.Observations.from_dataframe(df, "metrics.loss", directions="minimize", warn=False)
+    obs = read(df, "metrics.loss")
     assert (obs.n, obs.space.names) == (N, ("lr",))
     assert obs.report.dropped == {"a parent of runs with parameters": 5}
     # Runs without parameters, such as folds, leave their parent where it is.
     folds = pd.DataFrame({"run_id": "f", "metrics.loss": LOSS, "tags.mlflow.parentRunId": IDS})
     df = pd.concat([children.drop(columns="tags.mlflow.parentRunId").assign(**{"params.d": DROPOUT}), folds])
-    obs = px.Observations.from_dataframe(df, "metrics.loss", directions="minimize", warn=False)
+    obs = read(df, "metrics.loss")
     assert obs.report.dropped == {"no parameter has a value": N}
 
 
@@ -392,7 +376,7 @@ def syne_tune():
 
 def test_syne_tune():
     """One row a trial, though the decisions differ; trials that stopped early are named."""
-    obs = px.Observations.from_dataframe(syne_tune(), "val_loss", directions="minimize", warn=False)
+    obs = read(syne_tune(), "val_loss")
     assert (obs.n, obs.space.names) == (N, ("lr", "dropout"))
     np.testing.assert_allclose(obs.losses[:, 0], LOSS + 2.0 * (np.arange(N) % 4 == 0))
     assert "'st_worker_iter' of the rows that count goes from 0 to 2" in obs.report.steps

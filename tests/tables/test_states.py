@@ -76,13 +76,6 @@ def test_second_states_and_flags_are_no_parameters():
     assert read(columns, parameters=["lr", "outcome"]).space.names == ("lr", "outcome")
 
 
-def test_no_run_is_complete():
-    """Catches failed runs that are compared with each other."""
-    with pytest.raises(ValueError, match=r"no row of the table is left \(60 state FAIL\)"):
-        read({"status": "FAILED"})
-    assert read({"random_state": RNG.integers(0, 9, N)}).space.names == ("lr", "depth", "random_state")
-
-
 def test_nested_records(tmp_path):
     """Words beside marked parameters, and the numbers that Optuna's trials have for states."""
     rows = [
