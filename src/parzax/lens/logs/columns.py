@@ -133,10 +133,6 @@ class Column:
         """Name entry ``i`` for an error message."""
         return f"column {self.name!r}, row {self.row(i)}"
 
-    def codes(self) -> np.ndarray:
-        """(n,) number of each entry's value, -1 where missing."""
-        return self.as_labels().index
-
 
 def says_missing(label: Any) -> bool:
     """Whether a label is a word for a missing value, such as "n/a" or, of a run that failed, "diverged"."""

@@ -281,7 +281,7 @@ def find_doubts(
     Returns:
         Dictionary column -> what it may be; dictionary "trial" or "step" -> its column.
     """
-    codes = {name: table.columns[name].codes() for name in numbers}
+    codes = {name: table.columns[name].as_labels().index for name in numbers}
     doubts: dict[str, str] = {}
     for name, column in numbers.items():
         if why := why_by_name(name, column):

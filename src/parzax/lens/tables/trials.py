@@ -80,7 +80,7 @@ def number_trials(
     if form.trial in table.columns:
         keys = [read_labels(table.columns[form.trial])]
     elif form.step in table.columns:
-        keys = [table.columns[name].codes() for name in parameters if name != form.step]
+        keys = [table.columns[name].as_labels().index for name in parameters if name != form.step]
     else:
         return None
     number = number_rows([log_number, *keys], table.n)
