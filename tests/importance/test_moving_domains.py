@@ -3,6 +3,7 @@
 import functools
 
 import jax
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from compilations import compilations
@@ -325,6 +326,7 @@ class TestWhatIsShown:
 
         ax = plotting.values(_shown(), "x")
         labels = [a.get_xlabel() for a in ax.figure.axes]
+        plt.close(ax.figure)
         assert any("lower bound (0)" in text for text in labels)
         assert not any("no common grid" in t.get_text() for a in ax.figure.axes for t in a.texts)
 
