@@ -82,7 +82,7 @@ def test_ties_and_rows_without_a_loss_are_said():
     obs = _log(30)
     loss = np.where(np.arange(30) < 28, 0.0, 1.0)
     mattered, sure, _ = _analyse(replace(obs, losses=loss[:, None])).sentences()
-    assert "the best 50 % (28 of 30 rows, smallest objective)" in mattered
+    assert "the best 50 % (28 of 30 rows, smallest loss)" in mattered
     assert "ties with the last row made the target larger than asked" in sure
     assert "ties" not in _analyse(obs).sentences()[1]
     for losses in (np.full((30, 1), np.nan), np.zeros((30, 1))):

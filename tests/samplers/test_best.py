@@ -172,8 +172,7 @@ def test_states_have_losses(direction, several):
 def test_a_direction_is_a_sign(name):
     """To the last bit, as negating by hand."""
     c = int(name == "c_tpe")
-    word = "directions" if name == "tpe" else "direction"
-    sampler, plain = SINGLE[name](MIXED, **{word: "maximize"}), SINGLE[name](MIXED)
+    sampler, plain = SINGLE[name](MIXED, directions="maximize"), SINGLE[name](MIXED)
     assert (sampler.directions, plain.directions) == (("maximize",), ("minimize",))
     x, objectives, constraints = _told(1, c)
     _equal(_outcome(sampler, x, objectives, constraints), _outcome(plain, x, -objectives, constraints))
@@ -245,7 +244,7 @@ def test_tell_grows_on_the_host():
         state = sampler.tell(state, x[i], objectives[i], constraints[i])
     for found in (at_once, state):
         assert (found.capacity, int(found.count), bool(found.overflow)) == (64, N, False)
-        for part in ("x", "objectives", "constraints", "before", "feasible_before", "order"):
+        for part in ("x", "losses", "constraints", "order", "loss_order"):
             np.testing.assert_array_equal(getattr(found, part), getattr(roomy, part), part)
         assert not int(sampler.status(found)) & px.Status.CAPACITY_EXCEEDED
     more = sampler.augment(sampler.tell(sampler.init(N), x, objectives, constraints), x[:1], [-1.0])
@@ -261,5 +260,5 @@ def test_compiled_tell_drops_what_does_not_fit():
     kept = sampler.tell(sampler.init(3), *(part[:3] for part in rows))
     assert (found.capacity, int(found.count), bool(found.overflow)) == (3, 3, True)
     np.testing.assert_array_equal(found.losses, kept.losses)
-    np.testing.assert_array_equal(found.before, kept.before)
+    np.testing.assert_array_equal(found.loss_order, kept.loss_order)
     assert int(sampler.status(found)) & px.Status.CAPACITY_EXCEEDED

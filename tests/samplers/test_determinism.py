@@ -41,7 +41,7 @@ def test_same_key_same_trace_whatever_the_number_of_runs():
 
     `test_engine` has a fast one.
     """
-    run = partial(px.optimize_many, SAMPLER, PROBLEM, n_evaluations=N, lanes=3)
+    run = partial(px.optimize_many, sampler=SAMPLER, problem=PROBLEM, n_evaluations=N, lanes=3)
     every = run(KEYS)
     for n in (1, 2, 3, 4):
         _equal(run(KEYS[:n]), jax.tree.map(lambda a, n=n: a[:n], every))
