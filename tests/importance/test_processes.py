@@ -82,7 +82,7 @@ def _answers(processes):
 
 @pytest.mark.parametrize("n", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_counts_are_those_of_one_process(n):
-    """Every process has the counts of all rows, and its own seeds; importances of these counts have the same bits."""
+    """Every process has the counts of all rows, with importances of the same bits, and its own seeds."""
     answers = _answers(_start(n, estimate=n > 2))
     x = np.random.default_rng(0).uniform(size=(4, 60, 2)).astype(np.float32).round(1)
     space = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)})
