@@ -47,7 +47,7 @@ def improvements() -> Arrays:
     """A unit: log ratios (j,) of (constrained) expected improvements to the exponential of our score.
 
     In the TPE formulation p(x | f) is the density below for a loss f of the group below, else that above.
-    Of the score without constraints, log l - log g, the relative ratio is that of P(f <= f* | x), up to a factor.
+    Without constraints the score is log l - log g; its relative ratio is P(f <= f* | x), up to a factor.
     """
     with jax.enable_x64(True):
         rng, problem = np.random.default_rng(0), toys.discs(radius=3.0)
