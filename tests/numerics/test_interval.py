@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from reference import normal
 
-from parzax._numerics import log_normal_mass
+from parzax._numerics.interval import log_normal_mass
 
 MASS = jax.jit(log_normal_mass)
 GRADIENT = jax.jit(jax.vmap(jax.grad(log_normal_mass, (0, 1))))

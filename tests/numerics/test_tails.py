@@ -6,12 +6,11 @@ import mpmath
 import numpy as np
 import pytest
 
-from parzax import _numerics
 from parzax._numerics import tails
 
 hazard = jax.jit(tails.hazard)
-upper_tail = jax.jit(_numerics.upper_tail)
-unit_cell_tails = jax.jit(_numerics.unit_cell_tails, static_argnums=1)
+upper_tail = jax.jit(tails.upper_tail)
+unit_cell_tails = jax.jit(tails.unit_cell_tails, static_argnums=1)
 
 POINTS = np.concatenate([np.linspace(0, 12, 500), np.geomspace(1e-6, 1e4, 200)])
 

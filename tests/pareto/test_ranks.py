@@ -9,7 +9,7 @@ from optuna.study._multi_objective import _fast_non_domination_rank
 from reference import pareto as reference
 
 from pareto.tables import N, holed, tables
-from parzax._numerics import float_of_key, ordered_key
+from parzax._numerics.keys import float_of_key, ordered_key
 from parzax.pareto import ABSENT, non_domination_rank, order
 
 
