@@ -334,11 +334,9 @@ def checked_counts(name: str, counts: Any) -> jax.Array:
         return jnp.where((host >= 0) & (host < jnp.inf), host, jnp.nan)
     if traced:  # traced integers are widened first, because sums of bytes would wrap round
         return jnp.maximum(host.astype(host.dtype if wide else jnp.int32), 0)
-    bad = np.argwhere(~((host >= 0) & (host < np.inf)))
-    if len(bad):
-        raise ValueError(
-            f"{name}: entry {bad[0].tolist()} is {host[tuple(bad[0])]!r}; counts are at least 0 and finite."
-        )
+    if (bad := ~((host >= 0) & (host < np.inf))).any():
+        entry = f"entry {np.argwhere(bad)[0].tolist()} is {host[bad][0]!r}"
+        raise ValueError(f"{name}: {entry}; counts are at least 0 and finite.")
     if floating:
         return counts if isinstance(counts, jax.Array) else jnp.asarray(host)
     integer = jnp.result_type(int) if wide else jnp.dtype(jnp.int32)

@@ -512,9 +512,7 @@ def _importance(x=X, level=0.1, region=1.0):
 )
 def test_a_host_function_is_not_traced(attempt):
     """Said in plain words: catches an error from the middle of NumPy's conversion."""
-    with pytest.raises(
-        TypeError, match="is traced, but its values are needed"
-    ):
+    with pytest.raises(TypeError, match="is traced, but its values are needed"):
         attempt()
     _tried.append(1)
 

@@ -239,18 +239,6 @@ def test_distribution_function():
             assert abs(laws.truncated_cdf(x, loc, scale, low, high) - float(true)) < 1e-11
 
 
-@pytest.mark.slow
-def test_false_alarms():
-    """True laws are rejected no more often than stated, at a level where that can be seen."""
-    checks, rng, n = Checks(0.02 * 10_000, 10_000), np.random.default_rng(0), 500
-    masses = np.array([0.5, 0.25, 0.2, 0.045, 0.005])
-    alarms = [checks.cells(rng.multinomial(n, masses), masses) > 1 for _ in range(1000)]
-    alarms_line = [checks.line(rng.uniform(size=n), lambda x: np.clip(x, 0, 1)) > 1 for _ in range(1000)]
-    # 0.02 plus 4 sigma of 1000 trials.
-    assert np.mean(alarms) <= 0.038
-    assert np.mean(alarms_line) <= 0.038
-
-
 def test_total_false_alarms(record_property):
     """Last: the budget of this file was kept."""
     assert CHECKS.count * CHECKS.level <= 5e-7

@@ -13,22 +13,7 @@ from parzax._numerics.keys import float_of_key, ordered_key
 from parzax.pareto import ABSENT, non_domination_rank, order
 
 
-def of_each_dtype(m_of_float32: tuple[int, ...], m_of_float64: tuple[int, ...]):
-    """Numbers of objectives that the fast run tries in each dtype; the other pairs are slow."""
-    both = sorted({*m_of_float32, *m_of_float64})
-    pairs = [(m, False, m in m_of_float32) for m in both] + [(m, True, m in m_of_float64) for m in both]
-    return pytest.mark.parametrize(
-        ("m", "x64"),
-        [
-            pytest.param(m, wide, id=f"{m}-{'float64' if wide else 'float32'}",
-                         marks=[] if fast else pytest.mark.slow)
-            for m, wide, fast in pairs
-        ],
-        indirect=["x64"],
-    )  # fmt: skip
-
-
-@of_each_dtype((2, 4), (1, 3))
+@pytest.mark.parametrize(("m", "x64"), [(2, False), (4, False), (1, True), (3, True)], indirect=["x64"])
 def test_equal_loops_and_peers(m, x64):
     """Catches a wrong dominance, duplicates in two fronts, and subnormals or -0.0 compared by XLA."""
     for name, losses in tables(m, np.float64 if x64 else np.float32).items():
@@ -41,7 +26,7 @@ def test_equal_loops_and_peers(m, x64):
             np.testing.assert_array_equal(rank, theirs, err_msg=name)
 
 
-@of_each_dtype((2,), (3,))
+@pytest.mark.parametrize(("m", "x64"), [(2, False), (3, True)], indirect=["x64"])
 def test_absent_and_nan_rows(m, x64):
     """Catches a NaN row in a front, and whatever an absent row holds moving a rank."""
     for seed, losses in enumerate(tables(m, np.float64 if x64 else np.float32).values()):

@@ -51,7 +51,7 @@ def test_equal_loops(convert, m, name, double):
     ],
 )
 def test_equal_optuna(convert, m, double):
-    """Catches a greedy choice other than the published sampler's, on fronts; on the host also by brute force."""
+    """Catches a greedy choice other than the published sampler's, on fronts; by brute force too."""
     front, ref = np.abs(np.random.default_rng(0).normal(size=(N, m))) + 0.1, np.full(m, 1.1)
     front /= np.linalg.norm(front, axis=1, keepdims=True)
     ours, best = chosen(front, ref, convert=convert), []

@@ -9,7 +9,7 @@ from jax.scipy.special import erf
 from jaxtyping import Array, Float
 
 from parzax._numerics.interval import log_normal_mass, log_unit_mass, unit_normal_quantile
-from parzax._numerics.tails import unit_cell_tails, upper_tail
+from parzax._numerics.tails import upper_tail
 from parzax.kernels.kernel import AbstractProductKernel, in_grid
 from parzax.kernels.shapes import Cells, Count, Counts, GridRule, Scalar, Size, Smoother
 
@@ -72,7 +72,8 @@ class TruncatedNormal(AbstractProductKernel):
         All kernels share one bandwidth, so the masses are those of a Toeplitz matrix.
         """
         scale, width = bandwidth(counts, dtype), len(counts)
-        tails = unit_cell_tails(scale, width)
+        # The mass beyond the far edge of a cell, by the cell's distance from the kernel.
+        tails = upper_tail((jnp.arange(width, dtype=scale.dtype) + 0.5) / scale)
         mass = jnp.concatenate([1 - 2 * tails[:1], tails[:-1] - tails[1:]])
         if n_cells is None:
             upper = tails[::-1]

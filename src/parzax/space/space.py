@@ -58,8 +58,8 @@ class Space:
     ...     "booster": px.Categorical(["tree", "linear"]),
     ...     "depth": px.Int(1, 9, when=px.In("booster", ["tree"])),
     ... })
-    >>> space.names, space.n_regimes
-    (('booster', 'depth'), 2)
+    >>> space.names
+    ('booster', 'depth')
     >>> space.as_dict([1, float("nan")])
     {'booster': 'linear'}
     """
@@ -77,11 +77,6 @@ class Space:
         self._columns = {name: j for j, name in enumerate(self._domains)}
         # The hash is stored, because caches need it at every call.
         self._hash = hash(tuple(self._domains.items()))
-
-    @property
-    def n_regimes(self) -> int:
-        """The largest number of domains of a parameter, plus one for "inactive"."""
-        return max(len(domains) for domains in self.domains) + 1
 
     def __len__(self) -> int:
         return len(self._domains)

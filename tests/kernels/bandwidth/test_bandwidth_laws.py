@@ -112,17 +112,6 @@ def test_duplicate_is_weight_two(name, prior, double):
     np.testing.assert_allclose(heavy[0], light[0], rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "rule", [bandwidth.Scott(1e-9, 10.0), bandwidth.Neighbours(maximum=10.0, consider_magic_clip=False)]
-)
-def test_affine_covariance(rule, double):
-    """Where neither the clips nor the ends hold, a + b x has scales b times those of x."""
-    rows, ones = _rows(CAPACITY) * 0.5 + 0.25, jnp.ones(CAPACITY)
-    scale = _compiled(rule, jnp.asarray(rows), ones, None)
-    moved = _compiled(rule, jnp.asarray(0.4 + rows / 4), ones, None)
-    np.testing.assert_allclose(moved, scale / 4, rtol=1e-11)
-
-
 @pytest.mark.parametrize("name", _names(*RULES))
 def test_vmap_is_a_loop(name, double):
     """Over sets of rows, and over domains of which some are discrete; 0 values mean what None means."""

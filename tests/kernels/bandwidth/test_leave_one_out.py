@@ -65,15 +65,6 @@ def test_best_of_brute_force(seed, prior, double):
     assert loops.leave_one_out(found, rows, prior) > loops.leave_one_out(scott, rows, prior) + 1
 
 
-def test_the_slope_is_zero_at_the_best(double):
-    """Found by its gradient: at an inner maximum nothing of it is left."""
-    x, ones = jnp.asarray(_bimodal(14, 0)), jnp.ones(14)
-    best = _rule(bandwidth.LeaveOneOut(), x, ones, 0.5, None)
-    slope = jax.jit(jax.grad(_likelihood))(best, x, ones, 0.5, None, 1.0)
-    assert 0.01 < float(best) < 0.5
-    assert abs(float(slope * best)) < 1e-6
-
-
 @pytest.mark.slow
 def test_never_below_scott(double):
     """Whatever the rows: Scott's scale is among those tried."""
