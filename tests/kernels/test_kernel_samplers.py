@@ -150,17 +150,8 @@ def _discrete_draws(key, domain, centre, scale, dtype) -> np.ndarray:
     return np.asarray(frame.at(drawn[:, None]).index[:, 0])
 
 
-def _grid_cases():
-    """Each axis compiles anew."""
-    for x64 in (False, True):
-        for case, (domain, centre, scale) in enumerate(GRIDS):
-            marks = [] if case in (0, 6, 13) and not x64 else [pytest.mark.slow]
-            label = f"{domain}, {centre}, {scale}, {'float64' if x64 else 'float32'}"
-            yield pytest.param(case, x64, id=label, marks=marks)
-
-
-@pytest.mark.parametrize(("case", "x64"), list(_grid_cases()), indirect=["x64"])
-def test_discrete_normals(case, x64):
+@pytest.mark.parametrize("case", _some(GRIDS, (0, 6, 13)))
+def test_discrete_normals(x64, case):
     """Catches cells of the wrong width, above all the outermost ones and those of a log axis."""
     draws = _discrete_draws(_key(2, x64, case), *GRIDS[case], _dtype(x64))
     assert not _failures(grid_excess(draws, *GRIDS[case], CHECKS))

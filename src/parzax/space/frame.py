@@ -128,12 +128,11 @@ class Frame:
         """
         value = self.spread(x)
 
-        def locate(axis: Axis, value: Any) -> tuple[Any, Any]:
+        def locate(axis: Axis, value: Any) -> tuple[Any, Any, Any]:
             index = axis.index(value)
-            return index, axis.has(value, index)
+            return axis.place(value, index) if places else value, index, axis.has(value, index)
 
-        number, held = self.over(locate, value)
-        unit = self.over(lambda axis, v, i: axis.place(v, i), value, number) if places else value
+        unit, number, held = self.over(locate, value)
         return self._make_points(unit, number, value, held, namespace(x).isnan(x), given)
 
     def nearest(self, x: Float[Any, "n d"]) -> Points:
@@ -153,9 +152,9 @@ class Frame:
         """
         number = self.spread(at.index)
         value = self._native(self.spread(at.unit), number)
-        regime, chosen = self._regimes(number, value, None)
-        if regime is None:
+        if not self.n_rounds:
             return value
+        regime, chosen = self._regimes(number, value, None)
         xp = namespace(value)
         return xp.where(regime == INACTIVE, xp.asarray(np.nan, dtype=value.dtype), chosen(value))
 
@@ -249,13 +248,11 @@ class Frame:
     def _regimes(
         self, number: Any, value: Any, held: Any, given: Any = None
     ) -> tuple[Any, Callable[[Any], Any]]:
-        """The regime of every parameter (None if all are 0), and a function that picks values by slot.
+        """The regime of every parameter, and a function that picks values by slot.
 
         The function returns, for each parameter, the entry of the slot that applies. For an inactive
         parameter the entry is arbitrary.
         """
-        if not self.n_rounds:
-            return None, lambda x: x
         xp, tested = namespace(number), self.tested
         numbers = number[:, tested].astype(value.dtype)
         key = xp.where(self.counted[tested][None], numbers, value[:, tested])
