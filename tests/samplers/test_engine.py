@@ -183,10 +183,11 @@ def test_calls_on_the_host_are_one_program():
     """Catches an ask that is dispatched operation by operation, seconds at every call."""
     sampler = px.papers.tpe(px.Space({"a": px.Categorical([0, 1])}))
     state = sampler.init(8)
-    _suggest.clear()
+    jax.clear_caches()
+    before = _suggest.n_compiled
     for seed in range(3):
         sampler.ask(jax.random.key(seed), state)
-    assert _suggest.n_compiled == 1
+    assert _suggest.n_compiled == before + 1
 
 
 @pytest.mark.slow

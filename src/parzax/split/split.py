@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from parzax import _checks
-from parzax._numerics import running_count
+from parzax._numerics.arrays import running_count
 from parzax.pareto import ABSENT, AbstractTies, Crowding, non_domination_rank
 from parzax.split.gamma import AbstractGamma, Linear
 from parzax.split.merits import AbstractMerit, ByRank

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from parzax._numerics import largest_before
+from parzax._numerics.arrays import largest_before
 from parzax.kernels.bandwidth.rule import AbstractClipped
 
 # Up to this many rows are sorted by comparing all pairs: in batches that takes a tenth of the time of a sort.

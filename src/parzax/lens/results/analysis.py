@@ -217,7 +217,7 @@ def interactions(
         where=where,
         n_draws=_draws(n_draws, where, encoded.groups),
     )
-    _checks.outside_traces(estimates)
+    _checks.on_host("the interaction", estimates)
     estimates = jax.tree.map(lambda a: np.asarray(a).reshape((*seeds, *a.shape[1:])), estimates)
     return InteractionResult(estimates, **log.about)
 
@@ -353,7 +353,7 @@ def estimate_batch(encoded: Encoded, how: How) -> Importance:
     if n_chunks > 1:
         return map_chunks(partial(sweep, how=how), (log,), math.ceil(n_seeds / n_chunks))
     estimates = sweep(log, how=how)
-    _checks.outside_traces(estimates.variance)
+    _checks.on_host("the importance", estimates.variance)
     return estimates
 
 
