@@ -165,15 +165,14 @@ def test_pictures_are_densities():
 
 
 def test_uncertainty():
-    """Intervals, adjusted p-values and chance come from ``result.uncertainty``."""
+    """Intervals, adjusted p-values and chance are those of the result."""
     own = logs.with_uncertainty(logs.result())
-    fake, found = own.uncertainty, made(own)
-    names = own.names
+    found, names = made(own), own.names
     np.testing.assert_allclose(
-        by_name(found.data, "low", names), fake.importance_interval[..., 0], atol=ROUNDING
+        by_name(found.data, "low", names), own.importance_interval[..., 0], atol=ROUNDING
     )
     np.testing.assert_allclose(
-        by_name(found.data, "high", names), fake.importance_interval[..., 1], atol=ROUNDING
+        by_name(found.data, "high", names), own.importance_interval[..., 1], atol=ROUNDING
     )
     titles = found.columns
     assert titles == ["importance", "90 % interval", "p", "rows", "remarks"]
@@ -182,7 +181,7 @@ def test_uncertainty():
         for label, shown in zip(found.data["labels"], found.data["cells"][i], strict=True):
             assert shown == [cells[title][names.index(label)] for title in titles]
         pale = by_name(found.data, "pale", names)[i]
-        assert (pale == ~fake.above_chance[i] | (by_name(found.data, "mean", names)[i] == 0)).all()
+        assert (pale == ~own.above_chance[i] | (by_name(found.data, "mean", names)[i] == 0)).all()
 
 
 def test_interactions():

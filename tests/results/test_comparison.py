@@ -28,7 +28,7 @@ def test_the_difference_is_that_of_the_importances_and_its_interval_that_of_the_
         for log, own in zip((_log(0), _log(1, weights=(0.5, 1.0))), keys, strict=True)
     )
     np.testing.assert_allclose(found.difference, second.importance - first.importance)
-    draws = second.uncertainty.importances - first.uncertainty.importances
+    draws = second.importance_draws - first.importance_draws
     np.testing.assert_allclose(found.interval[..., 0], np.quantile(draws, 0.05, axis=0), atol=1e-6)
     beyond = np.minimum((draws <= 0).mean(axis=0), (draws >= 0).mean(axis=0))
     np.testing.assert_allclose(found.p_value, np.minimum(2 * (300 * beyond + 1) / 301, 1))

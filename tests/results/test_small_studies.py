@@ -130,14 +130,12 @@ def test_what_is_not_above_chance_has_an_interval_that_reaches_0(tmp_path):
     n_chance = 0
     for seed in range(50):
         result = _noisy(seed)
-        sampled = result.uncertainty
-        assert sampled is not None
-        chance = sampled.p_adjusted[0] > 0.05
+        chance = result.p_adjusted[0] > 0.05
         n_chance += chance.sum()
-        assert (sampled.importance_interval[0, chance, 0] == 0).all()
-        low, high = np.moveaxis(sampled.variance_interval[0, chance], -1, 0)
+        assert (result.importance_interval[0, chance, 0] == 0).all()
+        low, high = np.moveaxis(result.variance_interval[0, chance], -1, 0)
         assert ((low <= 0) & (high >= 0)).all()
-        share, (low, high) = result.importance[0], np.moveaxis(sampled.importance_interval[0], -1, 0)
+        share, (low, high) = result.importance[0], np.moveaxis(result.importance_interval[0], -1, 0)
         assert ((low <= share) & (share <= high)).all()
         cells = result.cells(0)
         for remark, ends, cell, is_chance in zip(
@@ -151,17 +149,17 @@ def test_what_is_not_above_chance_has_an_interval_that_reaches_0(tmp_path):
         json_writer(result)(tmp_path / "r.json")
         records = json.loads((tmp_path / "r.json").read_text())["records"]
         intervals = [[record["importance_low"], record["importance_high"]] for record in records]
-        np.testing.assert_array_equal(intervals, sampled.importance_interval[0])
+        np.testing.assert_array_equal(intervals, result.importance_interval[0])
         csv_writer(result)(tmp_path / "r.csv")
         with (tmp_path / "r.csv").open() as file:
             lows = [float(row["importance_low"]) for row in csv.DictReader(file)]
-        np.testing.assert_allclose(lows, sampled.importance_interval[0, :, 0])
+        np.testing.assert_allclose(lows, result.importance_interval[0, :, 0])
     assert n_chance > 80, "the logs must have parameters that are not above chance"
     assert "it holds 0 where p is above 0.05" in _noisy(0).text(verbose=True)
 
 
 def _with_p(result, p_value):
-    return replace(result, sampled=replace(result.uncertainty, p_value=np.array([p_value])))
+    return replace(result, replicates=result.replicates._replace(p_value=np.array([p_value])))
 
 
 def test_what_is_not_above_chance_is_never_called_first():
@@ -195,9 +193,9 @@ def test_the_first_sentence_is_true_of_the_importances():
     """In 50 logs: what mattered is above chance, and no large importance goes without a word."""
     for seed in range(50):
         log = _noisy(seed)
-        for p in (log.uncertainty.p_value[0], np.random.default_rng(seed).choice([0.001, 0.06], 4)):
+        for p in (log.p_value[0], np.random.default_rng(seed).choice([0.001, 0.06], 4)):
             result = _with_p(log, p)
-            share, chance = result.importance[0], result.uncertainty.p_adjusted[0] > 0.05
+            share, chance = result.importance[0], result.p_adjusted[0] > 0.05
             first, sure, then = result.sentences()
             said, _, doubt = first.partition("; chance alone may explain ")
             for j, name in enumerate(result.names):

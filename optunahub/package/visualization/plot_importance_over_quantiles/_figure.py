@@ -123,7 +123,7 @@ def _numbers(result: parzax.ImportanceResult) -> _Numbers:
     if result.n_seeds > 1:
         low, high, interval = mean - error, mean + error, "± standard error"
     else:
-        ends = result.by_seed(result.uncertainty.importance_interval)[0, order]
+        ends = result.by_seed(result.importance_interval)[0, order]
         low, high = (np.where(np.isnan(mean), np.nan, end) for end in np.moveaxis(ends, -1, 0))
         interval = "90 % interval" if np.isfinite(low).any() else ""
     cells = [result.cells(int(i)) for i in order]

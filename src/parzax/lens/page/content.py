@@ -51,7 +51,7 @@ def content(
     labels, short = short_labels(names, _LABEL), short_labels(names, _SHORT)
     mean, error = (np.asarray(x[order], np.float64) for x in (result.mean, result.standard_error))
     mean = np.where(result.by_seed(result.is_defined)[:, order].any(axis=0), mean, np.nan)
-    low, high = np.moveaxis(result.by_seed(result.uncertainty.importance_interval)[0, order], -1, 0)
+    low, high = np.moveaxis(result.by_seed(result.importance_interval)[0, order], -1, 0)
     if result.n_seeds > 1:
         low, high = mean - error, mean + error
     pale = np.asarray(~result.above[order])
