@@ -135,11 +135,10 @@ def cond_ped_anova(
         n_shuffles = default_shuffles(len(obs.space), n_resamples) if n_resamples else 0
     n_shuffles = _checks.whole_number("n_shuffles", n_shuffles, 0)
     key = checked_key(key) if n_resamples or n_shuffles else None
-    estimates, seeds = estimate_batch(log.encoded, how), obs.losses.shape[:-2]
-    estimates = jax.tree.map(lambda x: np.asarray(x).reshape(*seeds, *x.shape[1:]), estimates)
-    replicates = replicate(key, log.losses, log.encoded, estimates, how, (n_resamples, n_shuffles))
-    about = log.about | {"method": method, "learned": partial(shows_learning, log.obs, log.losses)}
-    return ImportanceResult(estimates=estimates, replicates=replicates, **about)
+    about = log.describe(estimate_batch(log.encoded, how))
+    numbers = n_resamples, n_shuffles
+    about["replicates"] = replicate(key, log.losses, log.encoded, about["estimates"], how, numbers)
+    return ImportanceResult(**about, method=method, learned=partial(shows_learning, log.obs, log.losses))
 
 
 def interactions(
@@ -210,17 +209,14 @@ def interactions(
     """
     key = checked_key(key)
     log = encode_ranked(obs, levels, region, objective, rows, _WITHOUT_POOLS)
-    encoded, seeds = log.encoded, obs.losses.shape[:-2]
-    where = pair_layout(encoded.layout, pairs, obs.space.names)
+    encoded, where = log.encoded, pair_layout(log.encoded.layout, pairs, obs.space.names)
     estimates = _interactions(
-        jax.random.split(key, len(log.losses)) if seeds else key[None],
+        jax.random.split(key, len(log.losses)) if obs.batch_shape else key[None],
         without_values(encoded),
         where=where,
         n_draws=_draws(n_draws, where, encoded.groups),
     )
-    _checks.outside_traces(estimates)
-    estimates = jax.tree.map(lambda a: np.asarray(a).reshape((*seeds, *a.shape[1:])), estimates)
-    return InteractionResult(estimates, **log.about)
+    return InteractionResult(**log.describe(estimates))
 
 
 # Full optimisation takes twice as long to compile and does not make the program faster.
@@ -253,11 +249,14 @@ class RankedLog(NamedTuple):
     goal: str
     facts: tuple[str, ...]
 
-    @property
-    def about(self) -> dict[str, Any]:
-        """The fields that all results have, but for the estimates."""
-        about = {"space": self.obs.space, "report": self.obs.report, "goal": self.goal, "facts": self.facts}
-        return about | {"levels": np.array(self.encoded.levels), "region": self.encoded.region}
+    def describe(self, estimates: Any) -> dict[str, Any]:
+        """The fields that all results have; ``estimates`` of s seeds become NumPy arrays."""
+        _checks.outside_traces(estimates)
+        seeds = self.obs.batch_shape
+        estimates = jax.tree.map(lambda x: np.asarray(x).reshape((*seeds, *x.shape[1:])), estimates)
+        fields = {"estimates": estimates, "levels": np.array(self.encoded.levels)}
+        fields |= {"space": self.obs.space, "region": self.encoded.region, "report": self.obs.report}
+        return fields | {"goal": self.goal, "facts": self.facts}
 
 
 def encode_ranked(
@@ -353,9 +352,7 @@ def estimate_batch(encoded: Encoded, how: How) -> Importance:
     n_chunks = min(math.ceil(n_seeds * n_counts / _MOST_COUNTS), n_seeds)
     if n_chunks > 1:
         return map_chunks(partial(sweep, how=how), (log,), math.ceil(n_seeds / n_chunks))
-    estimates = sweep(log, how=how)
-    _checks.outside_traces(estimates.variance)
-    return estimates
+    return sweep(log, how=how)
 
 
 def _size(log: Encoded, **_: Any) -> str:
