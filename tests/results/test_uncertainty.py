@@ -199,16 +199,6 @@ def test_what_was_not_drawn_is_not_a_number_and_not_an_error():
 
 
 @pytest.mark.slow
-def test_a_parameter_that_is_all_there_is_needs_no_more_rows():
-    obs = _noisy().select(np.arange(200) < 150)
-    alone = px.Observations.from_arrays(
-        px.Space({"x": px.Float(0, 1)}), obs.values[:150, :1], obs.losses[:150, 0]
-    )
-    known = px.cond_ped_anova(alone, 0.2, n_resamples=20, key=jax.random.key(0))
-    assert known.rows_needed()[0] <= 200
-
-
-@pytest.mark.slow
 def test_seeds_without_a_loss_do_not_count_as_sure():
     obs = _noisy()
     losses = np.stack([obs.losses[:, 0], np.full(200, np.nan)])

@@ -89,10 +89,10 @@ class ReadTable(NamedTuple):
             columns.append([x + gap if column[0] in _LEFT else gap + x for x, gap in pairs])
         return ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
 
-    def to_html(self) -> str:
-        """The table as HTML, for notebooks."""
+    def to_html(self, notes: Sequence[str]) -> str:
+        """The table as HTML, for notebooks, with notes below."""
         left = [i for i, (header, *_) in enumerate(self.columns) if header in _LEFT]
-        return html_table(self.title, list(zip(*self.columns, strict=True)), left)
+        return html_table(self.title, list(zip(*self.columns, strict=True)), left, notes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -236,10 +236,8 @@ class AbstractResult(abc.ABC):
         if self.has_mean[level].any():
             mattered, sure, step = self._sentences(level)
         else:
-            mattered, sure = (
-                f"nothing can be said of {self.best_rows(level)}",
-                "there is nothing to be sure of",
-            )
+            mattered = f"nothing can be said of {self.best_rows(level)}"
+            sure = "there is nothing to be sure of"
             advice = next((bit.advice for bit in self._level_bits(level)), Status.ALL_ZERO.advice)
             step = f"{advice[0].lower()}{advice[1:].rstrip('.')}"
         return [f"What mattered: {mattered}.", f"How sure: {sure}.", f"Do next: {step}."]
@@ -333,11 +331,8 @@ class AbstractResult(abc.ABC):
         return self.text()
 
     def _repr_html_(self) -> str:
-        above, below = (
-            "".join(f"<div>{escape(visible(line))}</div>" for line in lines)
-            for lines in (self.sentences(), self.notes())
-        )
-        return above + self.table().to_html() + below
+        lines = "".join(f"<div>{escape(visible(line))}</div>" for line in self.sentences())
+        return lines + self.table().to_html(self.notes())
 
     def __repr__(self) -> str:
         """How many entries there are, and which comes first."""
@@ -955,9 +950,7 @@ class InteractionResult(AbstractResult):
 
     def details(self) -> list[str]:
         """How the numbers of the table were made, a line each."""
-        share = (
-            "importance: share of the variance of membership in the target that only both together explain"
-        )
+        share = "importance: share of the variance of being in the target that only both together explain"
         draws = f"by {plural(self.n_draws, 'draw')}, adjusted for the pairs of a level (Holm)"
         p = [f"p: of no interaction, {draws}"] * (self.n_draws > 0)
         return [share, "rows: rows in which both are active", *p]
@@ -1005,13 +998,9 @@ def good_text(good: GoodValues, domains: Sequence[Domain]) -> str:
     if round(good.target, 2) <= round(good.region, 2):
         return ""
     target, region = (percent(round(share, 2)) for share in (good.target, good.region))
-    part = "on this domain" if len(domains) > 1 else "where it is active" if domains[0].conditions else ""
-    shares = (
-        f"of the best rows {part}, {region} of all such rows"
-        if part
-        else f"of the best rows, {region} of all"
-    )
-    return f"{shorten(values_text(good.values, domains[good.regime]), _TEXT)} ({target} {shares})"
+    part = " on this domain" if len(domains) > 1 else " where it is active" * bool(domains[0].conditions)
+    shares = f"{target} of the best rows{part}, {region} of all{' such rows' * bool(part)}"
+    return f"{shorten(values_text(good.values, domains[good.regime]), _TEXT)} ({shares})"
 
 
 def pick_level(levels: np.ndarray, n_target: np.ndarray, n_region: np.ndarray) -> int:
