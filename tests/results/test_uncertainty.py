@@ -30,7 +30,7 @@ def _known(sampled, variance, p=None, n_rows=100, n_fewer=30):
     x = np.full((1, len(space)), 0.5)
     report = px.Observations.from_arrays(space, x, [0.0]).report
     levels = np.arange(1, 1 + variance.shape[-2]) / 10
-    about = {"space": space, "levels": levels, "region": 1.0, "report": report, "method": _RAW}
+    about: dict = {"space": space, "levels": levels, "region": 1.0, "report": report, "method": _RAW}
     return px.ImportanceResult(estimates=estimates, replicates=replicates, **about)
 
 

@@ -36,8 +36,8 @@ from parzax.lens.results.replicates import SIGNIFICANCE, Replicates
 from parzax.space import Between, Categorical, Condition, Domain, In, Int, Numeric, Ordinal, Space, Varying
 from parzax.status import NOT_COMPARED, OF_LEVELS, Status, drop_consequences, set_bits
 
-# Nominal coverage of intervals, and the half-width of an importance interval that is narrow enough.
-COVERAGE, TOLERANCE = 0.9, 0.1
+# An importance interval is narrow enough if its half-width is at most this value.
+TOLERANCE = 0.1
 # Margins fall as 1 / sqrt(rows) only with more rows than this in the target and outside it. With fewer rows
 # nothing is extrapolated.
 _FEW_ROWS = 20
@@ -120,6 +120,7 @@ class AbstractResult(abc.ABC):
     n_target, n_region, status = attributes("n_target", "n_region", "status")
     variance, importance, p_value = attributes("variance", "importance", "p_value")
 
+    coverage: ClassVar[float] = 0.9  # nominal coverage of intervals
     kind: ClassVar[str]  # what an entry is, as the header of a table
     shown: ClassVar[str] = "importance"  # column of `cells` that a table of several levels shows
 
@@ -668,7 +669,7 @@ class ImportanceResult(AbstractResult):
         """(..., 2) quantiles of the draws, extended to contain the estimate, and also 0 where ``chance``."""
         if not len(draws):
             return np.full((*estimate.shape, 2), np.nan)
-        low, high = np.quantile(draws, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2], axis=0)
+        low, high = np.quantile(draws, [(1 - self.coverage) / 2, (1 + self.coverage) / 2], axis=0)
         held = np.stack([estimate, np.where(chance, 0, estimate)])
         ends = np.minimum(low, held.min(axis=0)), np.maximum(high, held.max(axis=0))
         return np.stack(ends, axis=-1).astype(self.variance.dtype)
@@ -679,7 +680,7 @@ class ImportanceResult(AbstractResult):
         if self.n_seeds == 1:
             ends = self.by_seed(self.importance_interval)[0, level]
             ends = np.where(self.has_mean[level, :, None], ends, np.nan)
-            columns[f"{100 * COVERAGE:g} % interval"] = [interval_text(*pair) for pair in ends]
+            columns[f"{percent(self.coverage)} interval"] = [interval_text(*pair) for pair in ends]
             columns["p"] = self._p_cells(level, self.n_shuffles)
         n_active = self.by_seed(self.regime_region[..., :-1].sum(axis=-1))
         columns["rows"] = [size_text(column) for column in n_active.T]
@@ -752,8 +753,8 @@ class ImportanceResult(AbstractResult):
             f"compared with {against}: {method.divergence!r} on {method.grid!r}, {self.variance.dtype}",
         ]
         if self.n_resamples:
-            samples = f"{self.n_resamples} samples of the rows (half-sampling)"
-            lines.append(f"interval: {100 * COVERAGE:g} %, from {samples}; it holds 0 where p is above 0.05")
+            samples = f"{percent(self.coverage)}, from {self.n_resamples} samples of the rows (half-sampling)"
+            lines.append(f"interval: {samples}; it holds 0 where p is above 0.05")
         if self.n_shuffles:
             shuffles = f"{self.n_shuffles} shuffles of the losses"
             lines.append(f"p: of no effect, by {shuffles}, adjusted for the parameters of a level (Holm)")
