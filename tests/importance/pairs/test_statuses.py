@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.lens.results.uncertainty import holm
+from parzax.lens.results.result import holm
 
 from .logs import gated, log_of, product
 
