@@ -190,13 +190,14 @@ def is_near(a: Points, b: Points, continuous: Bool[Any, "*n d"] | bool, reach: A
     """Mask of the points of a that equal those of b, up to ``reach`` on each continuous axis."""
     # Discrete values are compared by number, because their places may differ by rounding.
     same = (a.regime == b.regime) & (a.index == b.index) & (a.valid == b.valid)
-    return (same & ((jnp.abs(a.unit - b.unit) <= reach) | jnp.logical_not(continuous))).all(axis=-1)
+    if continuous is not False:
+        same &= (jnp.abs(a.unit - b.unit) <= reach) | jnp.logical_not(continuous)
+    return same.all(axis=-1)
 
 
 def is_seen(basis: Basis, rows: Points, counts: Bool[Array, " n"], at: Points) -> Bool[Array, " j"]:
     """Mask of the valid points that equal one of the rows in the mask ``counts``."""
-    continuous = basis.frame.on_continuum(at)
-    equal = is_near(at[None], rows[:, None], continuous[None], 0)
+    equal = is_near(at[None], rows[:, None], basis.frame.on_continuum(at), 0)
     return (equal & counts[:, None]).any(axis=0)
 
 
