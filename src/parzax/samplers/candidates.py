@@ -15,8 +15,9 @@ from parzax import _checks
 from parzax._numerics import to_device
 from parzax.density.basis import Basis
 from parzax.meta.sources import Notes
+from parzax.samplers.repeats import first_evaluations
 from parzax.space import INACTIVE, Cells, Points, Space
-from parzax.split.state import State, same_rows
+from parzax.split import State
 
 # For a batch of n suggestions the space is enumerated if it has at most max(_MOST_ENUMERATED, _DRAWS * n)
 # configurations. Otherwise _DRAWS random configurations are drawn per suggestion.
@@ -148,7 +149,6 @@ def enumerate_points(space: Space, n: int, dtype: Any) -> Points | None:
         return to_device(space.frame().encode(rows), dtype)
 
 
-@lru_cache(maxsize=64)
 def enumerate_space(space: Space, most: int) -> np.ndarray | None:
     """All configurations, (j, d), NaN where inactive; None if there are more than ``most``."""
     rows = np.full((1, len(space)), np.nan)
@@ -206,17 +206,13 @@ def find_told(
 ) -> Bool[Array, " j"]:
     """Mask of the native values that equal one of the rows in the mask ``counts``; NaN equals NaN."""
     both = jnp.concatenate([rows, x.astype(rows.dtype)])
-    both = jnp.where(jnp.isnan(both), jnp.inf, both) + 0.0  # -0 sorts before 0
-    order = jnp.lexsort(both.T)
-    new = (both[order][1:] != both[order][:-1]).any(axis=-1)
-    group = jnp.zeros(len(both), jnp.int32).at[order[1:]].set(jnp.cumsum(new, dtype=jnp.int32))
-    is_told = jnp.zeros(len(both), bool).at[group[: len(rows)]].max(counts)
-    return is_told[group[len(rows) :]]
+    counted = jnp.concatenate([counts, jnp.ones(len(x), bool)])
+    return first_evaluations(both, counted)[len(rows) :] < len(rows)
 
 
 def find_members(at: Points, pool: Points) -> Int[Array, " n"]:
     """Index in the pool of each of n points from it; the first index if pool members are equal."""
-    return jnp.argmax(same_rows(at, pool), axis=-1)
+    return jnp.argmax(is_near(at[:, None], pool[None], True, 0), axis=-1)
 
 
 def concatenate(*parts: Points) -> Points:
@@ -227,11 +223,6 @@ def concatenate(*parts: Points) -> Points:
 def select(first: Bool[Array, "n 1"], a: Points, b: Points) -> Points:
     """Points of a where ``first`` is True, else points of b."""
     return jax.tree.map(lambda x, y: jnp.where(first, x, y), a, b)
-
-
-def invert_order(order: Int[Array, " j"]) -> Int[Array, " j"]:
-    """The position of each element in ``order``: the inverse permutation."""
-    return jnp.zeros_like(order).at[order].set(jnp.arange(len(order), dtype=order.dtype))
 
 
 def best_of_candidates(
@@ -247,7 +238,8 @@ def best_of_candidates(
     if n == 1 and seen is None:
         return pool[jnp.argmax(scores)[None]]
     last = () if seen is None else (seen(pool), ~pool.valid.all(axis=-1))
-    place = invert_order(jnp.lexsort((-scores, jnp.arange(len(pool)) >= len(drawn), *last)))
+    order = jnp.lexsort((-scores, jnp.arange(len(pool)) >= len(drawn), *last))
+    place = jnp.zeros_like(order).at[order].set(jnp.arange(len(order), dtype=order.dtype))
     return pool[pick_different(basis, pool, place, n)]
 
 

@@ -174,13 +174,6 @@ def first_equal(arrays: Any, counted: Bool[Array, " n"]) -> Int[Array, " n"]:
     return jnp.where(counted, first[group], len(group))
 
 
-def same_rows(first: Any, second: Any) -> Bool[Array, "n k"]:
-    """[i, j]: whether row i of one tree of arrays equals row j of another tree, in all arrays."""
-    pairs = zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True)
-    equal = [(a[:, None] == b.astype(a.dtype)[None]).all(axis=-1) for a, b in pairs]
-    return jnp.stack(equal).all(axis=0)
-
-
 # --- comparisons that must survive rounding to the dtype of the device ---------------------------
 
 
