@@ -1,7 +1,6 @@
 """Meta-learning TPE: scores against loops, limits, similarity of small tasks exactly, first suggestions."""
 
 import dataclasses
-import itertools
 from functools import cache
 
 import equinox as eqx
@@ -258,24 +257,3 @@ def densities_at(sampler, state, at):
         px.samplers.similarities(sampler, state),
         sampler.score_of(state, at),
     )
-
-
-@pytest.mark.slow
-def test_first_suggestions_are_the_sources_best():
-    space = SPACE_OF["mixed"]
-    logs = [observations(space, t) for t in sources("mixed", 1, 0)]
-    # Not by chance: only later suggestions are random ones.
-    sampler = meta("mixed", logs=logs, epsilon=1.0)
-    best = np.concatenate([log.values[np.argsort(log.losses[:, 0], kind="stable")[:3]] for log in logs])
-    # Compiled, values are rounded otherwise on their way out than on their way back in.
-    ways = sampler.ask, jax.jit(lambda key, state: sampler.ask(key, state))
-    seen = []
-    for seed, ask in itertools.product((0, 1), ways):
-        state = sampler.init(16)
-        for i in range(5):
-            x = ask(jax.random.fold_in(jax.random.key(seed), i), state)
-            assert (np.abs(best - np.asarray(x)) <= 1e-6 * np.abs(best)).all(axis=1).any()
-            state = sampler.tell(state, x, jnp.zeros(1))
-        assert len(np.unique(np.asarray(state.x[:5]), axis=0)) == 5
-        seen.append(np.asarray(state.x[:5]))
-    assert (seen[0] != seen[2]).any()
