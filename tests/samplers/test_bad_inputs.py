@@ -301,9 +301,8 @@ def test_whole_numbers_are_values():
     loss = np.arange(12) % 5
     tell, score = jax.jit(sampler.tell), jax.jit(sampler.score_of)
     wanted = score(tell(empty(sampler, 16), given.astype(float), loss.astype(float)), given.astype(float))
-    for dtype in (np.int64,):
-        state = tell(empty(sampler, 16), given.astype(dtype), loss.astype(dtype))
-        np.testing.assert_array_equal(score(state, given.astype(dtype)), wanted)
+    state = tell(empty(sampler, 16), given, loss)
+    np.testing.assert_array_equal(score(state, given), wanted)
     # On the host no x64 is at hand to hold them: they must not wrap to codes that exist.
     wrapped = np.array([[2**32, 0], [0, 2**33], [-(2**32), 1], [1, 2**62]] * 3)
     with pytest.raises(ValueError, match=r"^x: row 0 .*4294967296"):
@@ -419,6 +418,7 @@ SETTINGS = {
     "epsilon True": ({"epsilon": True}, "epsilon must be a number"),
     "ages 1": ({"ages": 1}, "ages must be a rule of parzax.ages, got 1"),
     "a merit as text": ({"merit": "rank"}, "merit must be a rule of parzax.merits, got 'rank'"),
+    "repeats as text": ({"repeats": "no"}, "repeats must be True or False"),
     "joint as text": ({"joint": "yes"}, "joint must be True or False"),
     "share_power 0": ({"share_power": 0.0}, "share_power must be above 0, got 0.0"),
     "share_power infinite": ({"share_power": np.inf}, "share_power must be finite"),

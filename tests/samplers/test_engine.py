@@ -75,18 +75,6 @@ def test_a_loop_is_ask_and_tell_by_hand(trace):
 
 
 @pytest.mark.slow
-def test_a_pool_is_scored_instead_of_candidates(trace):
-    """The best of the pool, by the score of its members."""
-    state = C_TPE.tell(C_TPE.init(64), trace.x, trace.losses, trace.constraints)
-    pool = C_TPE.ask(jax.random.key(7), C_TPE.init(1), 50)
-    score = jax.jit(C_TPE.score_of)(state, pool)
-    chosen = jax.jit(lambda key: C_TPE.ask(key, state, 3, candidates=pool))(jax.random.key(8))
-    np.testing.assert_array_equal(chosen, np.asarray(pool)[np.argsort(-np.asarray(score), kind="stable")[:3]])
-    gradient = jax.jit(jax.grad(lambda x: C_TPE.score_of(state, jnp.stack([x]))[0]))(pool[0])
-    assert np.isfinite(np.asarray(gradient)[0])
-
-
-@pytest.mark.slow
 def test_a_batch_has_no_duplicates_while_there_are_others():
     space = px.Space({"k": px.Int(1, 3), "x": px.Float(0, 1, when=px.In("k", [2, 3]))})
     pool = jnp.array([[1.0, jnp.nan], [1.0, jnp.nan], [2.0, 0.0], [3.0, 0.0]])
@@ -122,20 +110,6 @@ def test_calls_on_the_host_are_one_program():
     for seed in range(3):
         sampler.ask(jax.random.key(seed), state)
     assert _suggest.n_compiled == 1
-
-
-@pytest.mark.slow
-def test_members_of_a_pool_come_back_as_they_were_given():
-    """Catches one that was rounded on the way through its axis, so that it is no row of a table."""
-    space = px.Space({"a": px.Float(1e-5, 1.0, log=True), "b": px.Float(-3.0, 7.0)})
-    rng = np.random.default_rng(0)
-    pool = np.stack([10 ** rng.uniform(-5, 0, 50), rng.uniform(-3, 7, 50)], axis=1).astype(np.float32)
-    sampler = px.tpe(space)
-    start = sampler.init(16)
-    for state in (start, sampler.tell(start, pool[:12], np.arange(12.0))):
-        compiled = jax.jit(lambda key, state=state: sampler.ask(key, state, 50, jnp.asarray(pool)))
-        for found in (sampler.ask(KEY, state, 50, pool), compiled(KEY)):
-            assert {tuple(row) for row in np.asarray(found).tolist()} == {tuple(row) for row in pool.tolist()}
 
 
 @pytest.mark.slow
@@ -207,4 +181,5 @@ def test_the_start_ends_at_the_same_row_in_eager_and_compiled_code():
             [dataclasses.replace(sampler, start=px.samplers.RandomStart(9)).ask(key, state) for key in keys]
         )
         assert np.array_equal(eager, drawn) == (n_told < 3), n_told
-        state = sampler.tell(state, np.array([[7.0]]), np.array([1.0]), np.array([0.0]))
+        loss = np.nan if n_told == 1 else 1.0  # pending and failed rows count
+        state = sampler.tell(state, np.array([[7.0]]), np.array([loss]), np.array([0.0 * loss]))

@@ -197,7 +197,8 @@ def is_near(a: Points, b: Points, continuous: Bool[Any, "*n d"] | bool, reach: A
 
 def is_seen(basis: Basis, rows: Points, counts: Bool[Array, " n"], at: Points) -> Bool[Array, " j"]:
     """Mask of the valid points that equal one of the rows in the mask ``counts``."""
-    equal = is_near(at[None], rows[:, None], basis.frame.on_continuum(at), 0)
+    continuous = basis.frame.on_continuum(at)
+    equal = jax.vmap(lambda row: is_near(at, row[None], continuous, 0))(rows)
     return (equal & counts[:, None]).any(axis=0)
 
 
