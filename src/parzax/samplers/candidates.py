@@ -120,12 +120,10 @@ class FromRows(AbstractStart):
         reach = 64 * float(jnp.finfo(rows.unit.dtype).eps)
         used = (is_near(rows[:, None], state.points[None], True, reach) & state.present[None]).any(axis=-1)
         used |= jnp.tril(is_near(rows[:, None], rows[None], True, reach), -1).any(axis=-1)
+        # Unused rows in random order, then random configurations, then used rows.
         rank = jnp.where(used, 2.0, jax.random.uniform(choose, used.shape))
-        order = jnp.argsort(rank)[: len(other)]
-        missing = len(other) - len(order)
-        unused = jnp.pad(~used[order], (0, missing))[:, None]
-        ordered = jax.tree.map(lambda a: jnp.pad(a[order], ((0, missing), (0, 0))), rows)
-        return select(unused, ordered, other)
+        order = jnp.argsort(jnp.concatenate([rank, jnp.ones(len(other))]))
+        return concatenate(rows, other)[order[: len(other)]]
 
 
 def draw_fillers(key: PRNGKeyArray, basis: Basis, n: int, every: Points | None, dtype: Any) -> Points:

@@ -117,17 +117,13 @@ class State(eqx.Module):
         return replace(larger, order=order, loss_order=loss_order)
 
     def grown(self, capacity: int) -> "State":
-        """The same rows with a larger capacity, in NumPy or JAX arrays; ValueError for a smaller one."""
+        """The same rows with a larger capacity; ValueError for a smaller one."""
         if capacity < self.capacity:
             raise ValueError(f"capacity must be at least {self.capacity}, got {capacity}.")
         sizes = self.x.shape[1], self.losses.shape[1], self.constraints.shape[1]
 
-        def over(large: np.ndarray, rows: Any) -> Any:
-            large, where = large.astype(rows.dtype), tuple(map(slice, rows.shape))
-            if isinstance(rows, jax.Array):
-                return jnp.asarray(large).at[where].set(rows)
-            large[where] = rows
-            return large
+        def over(large: np.ndarray, rows: Any) -> Array:
+            return jnp.asarray(large, rows.dtype).at[tuple(map(slice, rows.shape))].set(rows)
 
         return jax.tree.map(over, State.empty(*sizes, capacity, self.x.dtype), self)
 
