@@ -366,7 +366,6 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
      "^x: row 0"),
     "a pool outside the space": (lambda: SAMPLER.ask(KEY, STATE, 1, [[9, 0, NAN]]), ValueError,
      "^candidates: row 0"),
-    "a ragged pool": (lambda: SAMPLER.ask(KEY, STATE, 1, [[1], [1, 2]]), ValueError, "^candidates must"),
     "score of other parameters": (lambda: SAMPLER.score_of(STATE, X1[0, :2]), ValueError,
      r"^candidates must have shape \(..., 3\), got \(2,\)"),
     "no space": (lambda: px.tpe({"x": 1}), TypeError, "^space must be a parzax.Space, got dict"),
@@ -411,10 +410,6 @@ SETTINGS = {
     "top 0": ({"top": 0.0}, "top"),
     "a bandwidth as a number": ({"bandwidth": 0.1}, "bandwidth"),
     "a gamma rule as text": ({"gamma": "sqrt"}, "gamma must be a rule of parzax.gamma"),
-    "an unknown option": (
-        {"n_ei_candidates": 24},
-        r"tpe has no argument 'n_ei_candidates'; it has space, ",
-    ),
     "epsilon True": ({"epsilon": True}, "epsilon must be a number"),
     "ages 1": ({"ages": 1}, "ages must be a rule of parzax.ages, got 1"),
     "a merit as text": ({"merit": "rank"}, "merit must be a rule of parzax.merits, got 'rank'"),
