@@ -199,8 +199,10 @@ class Frame:
         """Mask of the slots that apply at the points."""
         return self.spread(at.regime) == self.regime[None]
 
-    def on_continuum(self, at: Points) -> Bool[Any, "n d"]:
-        """Mask of the coordinates of points that are active and on a continuum."""
+    def on_continuum(self, at: Points) -> Bool[Any, "n d"] | bool:
+        """Mask of the coordinates of points that are active and on a continuum; False if no axis is one."""
+        if all(axis.discrete for axis in self.axes):
+            return False
         active = at.regime != INACTIVE
         if self.membership is None:
             return active & ~self.counted[None]
