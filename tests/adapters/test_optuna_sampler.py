@@ -324,9 +324,8 @@ def test_pending_trials_keep_others_away():
     for trial in trials:
         together.append(trial.relative_params["x"])  # nothing is asked for yet
         no_pending = [t for t in study.get_trials() if t.state != TrialState.RUNNING]
-        alone.append(
-            sampler._joint(None, no_pending).suggest(no_pending, trial.number, study.directions, 0, 0)["x"]
-        )
+        history = sampler._history_of(study, no_pending, None)
+        alone.append(history.suggest(no_pending, trial.number, study.directions, 0, 0)["x"])
     assert len(set(together)) == 8
     spread = [np.std(np.array(values)) for values in (together, alone)]
     assert spread[0] > spread[1]
@@ -657,8 +656,8 @@ def test_prepared_once(monkeypatch, choices, first):
     """However the space changes during the start-up; catches a compilation for every trial, or a late one."""
     prepared = []
 
-    def prepare(sampler, n_numbers):
-        prepared.append((len(study.trials) - 1, sampler.space.names))
+    def prepare(session, n_numbers):
+        prepared.append((len(study.trials) - 1, session.sampler.space.names))
 
     monkeypatch.setattr(sampler_module, "prepare", prepare)
 
