@@ -84,8 +84,8 @@ class Session:
         # A sampler may hold fitted densities, so every `ask` computes in the precision that is set now.
         self._dtype = jax.dtypes.canonicalize_dtype(np.float64)
         basis = sampler.smoothing.basis(_without_bounds(self._space, self._dtype), self._dtype)
-        arrays, settings = eqx.partition((sampler.without_space(), basis), _is_array)
-        self._model = eqx.combine(to_device(arrays, self._dtype), settings)
+        arrays, settings = eqx.partition(sampler.without_space(), _has_numbers)
+        self._model = eqx.combine(to_device(arrays, self._dtype), settings), to_device(basis)
 
     def tell(self, rows: Iterable[Row]) -> None:
         """Add rows that are final.
@@ -212,8 +212,11 @@ def suggest(
     return suggest_points(*model, key, state, starting=starting)
 
 
-def _is_array(leaf: Any) -> bool:
-    return isinstance(leaf, (jax.Array, np.ndarray))
+def _has_numbers(leaf: Any) -> bool:
+    """Whether a leaf is an array, but not of random keys."""
+    return isinstance(leaf, (jax.Array, np.ndarray)) and not jax.dtypes.issubdtype(
+        leaf.dtype, jax.dtypes.prng_key
+    )
 
 
 def smoothed(space: Space, most: int = MOST_STEPS) -> Space:
