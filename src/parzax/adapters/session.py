@@ -8,7 +8,6 @@ from functools import reduce
 from itertools import count
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray, UInt32
@@ -84,8 +83,7 @@ class Session:
         # A sampler may hold fitted densities, so every `ask` computes in the precision that is set now.
         self._dtype = jax.dtypes.canonicalize_dtype(np.float64)
         basis = sampler.smoothing.basis(_without_bounds(self._space, self._dtype), self._dtype)
-        arrays, settings = eqx.partition(sampler.without_space(), _has_numbers)
-        self._model = eqx.combine(to_device(arrays, self._dtype), settings), to_device(basis)
+        self._model = to_device((sampler.without_space(), basis))
 
     def tell(self, rows: Iterable[Row]) -> None:
         """Add rows that are final.
@@ -210,13 +208,6 @@ def suggest(
     """
     key = reduce(jax.random.fold_in, numbers, jax.random.key(0) if key is None else key)
     return suggest_points(*model, key, state, starting=starting)
-
-
-def _has_numbers(leaf: Any) -> bool:
-    """Whether a leaf is an array, but not of random keys."""
-    return isinstance(leaf, (jax.Array, np.ndarray)) and not jax.dtypes.issubdtype(
-        leaf.dtype, jax.dtypes.prng_key
-    )
 
 
 def smoothed(space: Space, most: int = MOST_STEPS) -> Space:
