@@ -1,4 +1,4 @@
-"""What adapters share: labels for losses, rows on their way to the device, programs, states that grow."""
+"""What adapters share: rows on their way to the device, ranks of losses, programs."""
 
 import math
 

@@ -125,8 +125,8 @@ class Session:
         """The rows, if they have as many numbers as the sampler."""
         (m, c), rows = self._widths, list(rows)
         for row in rows:
-            several = m > 1 and row.losses is not None
-            if (several and len(row.losses) != m) or (c and len(row.constraints) != c):
+            several = row.losses if m > 1 else None
+            if (several is not None and len(several) != m) or (c and len(row.constraints) != c):
                 wanted = f"{plural(m, 'objective')} and {plural(c, 'constraint')}"
                 raise ValueError(f"the sampler has {wanted}, but a row has other numbers: {row!r}.")
         if not c and (unseen := max([len(row.constraints) for row in rows], default=0)):
@@ -163,7 +163,7 @@ class Session:
         A sampler of one objective uses only the order of the losses. So losses in float64, or pairs such as
         Optuna's order of pruned trials, are replaced by ranks.
         """
-        keys = [row.losses for row in rows]
+        keys: list[Any] = [row.losses for row in rows]
         if self._widths[0] > 1:
             missing = (np.nan,) * self._widths[0]
             return [missing if key is None else np.clip(key, -_LARGEST, _LARGEST) for key in keys]
