@@ -112,7 +112,7 @@ class Session:
             with nullcontext() if program in self._compiled else _compiling():
                 at = suggest(self._model, state, key, folded, starting)
             self._compiled.add(program)
-            _checks.outside_traces(at)
+            _checks.on_host("the suggestion", at)
             # Native values are computed in float64.
             at = jax.tree.map(lambda a: np.asarray(a, np.float64 if a.dtype.kind == "f" else None), at)
             x = self._frame.decode(at)
