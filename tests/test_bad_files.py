@@ -211,23 +211,6 @@ def test_arguments(folder, capsys, record_property):
     record_property("tried", f"bad arguments tried: {len(ARGUMENTS)}")
 
 
-def test_failure_while_writing_leaves_nothing(folder, capsys, monkeypatch):
-    """Catches the first of several outputs left behind when a later one fails."""
-    from parzax.lens.cli import writing
-
-    def fails(_):
-        def write(path):
-            path.write_text("half")
-            raise OSError(28, "No space left on device")
-
-        return write
-
-    TABLE.to_csv("good.csv", index=False)
-    monkeypatch.setattr(writing, "csv_writer", fails)
-    args = ["importance", "good.csv", *QUICK, "--json", "o.json", "--csv", "o.csv"]
-    refused(args, "cannot write 'o.csv': No space left on device", folder, capsys)
-
-
 def test_control_characters_do_not_reach_the_terminal(folder, capsys):
     """Catches a file whose column names carry escape sequences or line ends into the message."""
     Path("t.csv").write_text('"a\x1b[2Jb\rc","d\ne"\n1,2\n')
