@@ -51,7 +51,7 @@ def test_an_order_of_pairs_is_an_order_of_results():
 def test_levels_come_back_in_the_order_asked():
     obs = log_of(product, 60)
     up, down = (px.interactions(obs, levels, n_draws=50) for levels in ([0.1, 0.5], [0.5, 0.1]))
-    for name in ("variance", "p_value", "p_adjusted", "status", "n_target", "slot_variance"):
+    for name in ("variance", "p_value", "p_adjusted", "status", "n_target", "regime_variance"):
         np.testing.assert_array_equal(getattr(up, name)[::-1], getattr(down, name))
 
 

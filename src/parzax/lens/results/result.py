@@ -763,7 +763,7 @@ class InteractionResult(AbstractResult):
     kind: ClassVar[str] = "pair"
 
     variance, importance, joint, main = attributes("variance", "importance", "joint", "main")
-    p_value, slots, slot_variance = attributes("p_value", "slots", "slot_variance")
+    p_value, regime_variance = attributes("p_value", "regime_variance")
     n_active, n_draws = attributes("n_active", "n_draws")
 
     @cached_property
