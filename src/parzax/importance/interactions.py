@@ -166,10 +166,11 @@ def count_larger_draws(
     """
     n_rounds, n_slots = -(-n_draws // _BLOCK), len(fit[0]) // len(least)
     size = -(-n_draws // n_rounds)
-    kind_of_slot = jnp.tile(jnp.arange(n_slots, dtype=jnp.int32), len(least))
+    kinds = jnp.arange(n_slots, dtype=jnp.int32)
+    kind_of_slot = jnp.tile(kinds, len(least))
 
     def count_round(number: Int[Array, ""]) -> Int[Array, "q p"]:
-        keys = jax.vmap(partial(jax.random.fold_in, key))(number * n_slots + jnp.arange(n_slots, dtype=number.dtype))
+        keys = jax.vmap(partial(jax.random.fold_in, key))(number * n_slots + kinds)
         words = jax.vmap(partial(random_words, w=target.shape[-1], n=size))(keys)
         counted = number * size + jnp.arange(size, dtype=number.dtype) < n_draws
 
