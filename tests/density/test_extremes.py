@@ -163,15 +163,6 @@ def test_integers_near_the_end_of_float64(double):
         px.ParzenEstimator.fit(far, jnp.zeros((2, 1), jnp.float32))
 
 
-def test_density_zero_is_minus_infinity_in_every_form():
-    """A category that no kernel allows."""
-    space = px.Space({"kind": px.Categorical(["a", "b", "c"])})
-    pe = px.ParzenEstimator.fit(space, column(0, 1), top=1.0, prior_weight=0.0)
-    for form in ("pairwise", "product"):
-        assert np.isneginf(log_prob_in(form, pe, column(2.0))).all()
-    _tried.append(2)
-
-
 @pytest.mark.slow
 def test_underflow_of_a_mixture():
     """Log densities of -5000 without a prior: no form that sums exponentials as they are."""
@@ -217,7 +208,6 @@ def test_a_bound_on_a_step_is_decided_by_its_number():
     assert px.ParzenEstimator.fit(space, draws).status == 0
 
 
-@pytest.mark.slow
 def test_zero_density_is_minus_infinity_with_several_parameters():
     """One impossible factor among several."""
     space = px.Space({name: px.Categorical(["a", "b"]) for name in "xyz"})
