@@ -73,9 +73,8 @@ def read(problem: str, log: Arrays, n: int) -> Reading:
     single = (px.Observations.from_arrays(space, *run) for run in zip(x, loss, strict=True))
     shown = [shows_learning(run, run.losses[..., 0][None]) for run in single]
     result = px.cond_ped_anova(obs, LEVELS, n_shuffles=N_SHUFFLES, key=jax.random.key(0))
-    assert result.uncertainty is not None
     error = result.importance - true_shares(problem, LEVELS)
-    above = result.uncertainty.above_chance
+    above = result.above_chance
     idle = above.any(axis=-1) if problem == NOISE else above[..., -1]
     return Reading(
         error=np.sqrt((error**2).mean(axis=(0, 2))),

@@ -388,7 +388,7 @@ def test_tables_of_tools(name, capsys, tmp_path, monkeypatch):
     assert names.isdisjoint(wanted.get("not", ()))
     if some:
         assert min(record["p_adjusted"] or 1 for record in written["records"]) > 0.05
-        assert not result.uncertainty.above_chance.any()
+        assert not result.above_chance.any()
         assert "no parameter is above chance" in printed
     else:
         assert max(by_command, key=by_command.__getitem__).rpartition("/")[2] == wanted["top"]

@@ -20,10 +20,9 @@ from parzax.lens.cli.reading import asking, table_arguments
 from parzax.lens.cli.writing import progress, say
 from parzax.lens.logs import ImportReport, Observations
 from parzax.lens.logs.groups import find_groups
-from parzax.lens.results.replicates import UNIT, shuffled_counts
+from parzax.lens.results.replicates import UNIT, Replicates, default_shuffles, p_values, shuffled_counts
 from parzax.lens.results.result import ImportanceResult, Method
 from parzax.lens.results.targets import ranked
-from parzax.lens.results.uncertainty import SHUFFLES, default_shuffles, p_values
 from parzax.lens.tables.files import find_files, open_table
 from parzax.lens.tables.formats import bare_name
 from parzax.lens.tables.large import count, loss_of, scan, total
@@ -84,10 +83,12 @@ def analyse_counts(
     divergence, reference, balance, uniform = method.how
     how = {"reference": reference, "balance": balance, "uniform_when_undefined": uniform}
     estimates = estimate(counts, divergence, **how)
-    result = ImportanceResult(estimates, counts.space, levels, counts.region, report, goal, (), method)
+    none = Replicates.none(estimates.variance.shape)
+    about = {"space": counts.space, "levels": levels, "region": counts.region, "report": report, "goal": goal}
+    result = ImportanceResult(estimates=estimates, replicates=none, method=method, **about)
     if not tested or result.n_region >= _MOST_SHUFFLED:
         return result
-    n, log = default_shuffles(SHUFFLES, len(counts.space)), jax.tree.map(jnp.asarray, counts)
+    n, log = default_shuffles(len(counts.space)), jax.tree.map(jnp.asarray, counts)
     ascending = np.argsort(levels, kind="stable")
     sets, words = counts.counts[[*ascending, len(levels)]], jax.random.key_data(jax.random.key(0)).tolist()
     shuffled = [shuffled_counts([*words, 0, start], sets, counts, UNIT) for start in range(0, n, UNIT)]
@@ -98,8 +99,7 @@ def analyse_counts(
 
     variances = jax.lax.map(variance, jnp.asarray(np.concatenate(shuffled)[:n, places]), batch_size=UNIT)
     p_value = p_values(result.variance[None], np.asarray(variances)[None])[0]
-    with_p_values = replace(result.uncertainty, p_value=p_value, n_rows=result.n_region, n_shuffles=n)
-    return replace(result, sampled=with_p_values)
+    return replace(result, replicates=none._replace(p_value=p_value, n_shuffles=n))
 
 
 def _is_large(path: Path) -> bool:
