@@ -1,6 +1,7 @@
 """Rows and configurations of `parzax.ParzenEstimator`: the host checks, encodes and pads them."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -149,7 +150,7 @@ def _size(_basis: Basis, mixture: Mixture, _: Any, x: Any) -> str:
     return "small" if n_pairs <= _FEW_PAIRS else "middling"
 
 
-@compiled(size=_size)
+@partial(compiled, size=_size)
 def log_prob_at(
     basis: Basis, mixture: Mixture, native: bool, x: Points | tuple[Frame, Array]
 ) -> Float[Array, " n"]:
@@ -162,7 +163,7 @@ def log_prob_at(
     return jnp.where(at.valid.all(axis=-1), out, -jnp.inf)
 
 
-@compiled(size=_size)
+@partial(compiled, size=_size)
 def draws(basis: Basis, mixture: Mixture, key: PRNGKeyArray, n: int) -> Float[Array, "{n} d"]:
     """n native configurations of a mixture."""
     return basis.frame.decode(mixture.sample(key, basis, n))

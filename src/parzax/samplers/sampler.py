@@ -294,8 +294,8 @@ def _size(_sampler: Sampler, _basis: Basis, _key: Any, state: State, *_: Any) ->
 
 
 _score, _status, _grown = compiled(suggestion.score), compiled(suggestion.status), compiled(State.grown)
-_suggest = compiled(size=_size)(suggestion.suggest)
-_suggest_members = compiled(size=_size)(suggestion.suggest_members)
+_suggest = compiled(suggestion.suggest, _size)
+_suggest_members = compiled(suggestion.suggest_members, _size)
 
 
 @compiled
