@@ -212,9 +212,15 @@ def real_array(name: str, values: Any) -> jax.Array:
 
 
 def floating_array(name: str, values: Any) -> jax.Array:
-    """`real_array` that turns integers and booleans into JAX's default float type."""
+    """`real_array` in float32 or float64; numbers of other types get JAX's default float type."""
     array = real_array(name, values)
-    return array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(jnp.result_type(float))
+    return array if array.dtype in (jnp.float32, jnp.float64) else array.astype(jnp.result_type(float))
+
+
+def floats(name: str, values: Any) -> Any:
+    """`floating_array` of a JAX array or of traced numbers, `float_array` of anything else."""
+    on_device = isinstance(values, jax.Array) or is_traced(values)
+    return floating_array(name, values) if on_device else float_array(name, values)
 
 
 def _mask(values: Any) -> Any:

@@ -26,7 +26,8 @@ _FEW_PAIRS = 1 << 16
 
 def checked_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tuple[Any, Any, Any]:
     """Rows and weights as arguments of `parzax.density.fitting.fit`; rows in JAX arrays stay native."""
-    x, on_host = _native_values(space, x), not isinstance(x, jax.Array)
+    x = _native_values(space, x)
+    on_host = not isinstance(x, jax.Array)
     hint = "; x[:, None] for one parameter, x[None] for one row; use jax.vmap for a batch"
     _checks.check_shape("x", x, "n", len(space), hint=hint)
     n, given = len(x), {"weight": weight, "mixture_weight": mixture_weight}
@@ -105,10 +106,9 @@ def encoded(space: Space, x: np.ndarray, size: int, dtype: Any) -> Points:
 
 def _native_values(space: Space, x: Any) -> Any:
     """Native values in float64 on the host, or on the device in a dtype that can represent them."""
-    if not isinstance(x, jax.Array):
-        return _checks.float_array("x", _checks.ordered("x", x, space.names))
-    x = x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(jnp.result_type(float))
-    space.check_dtype(x.dtype, native=True)
+    x = _checks.floats("x", _checks.ordered("x", x, space.names))
+    if isinstance(x, jax.Array):
+        space.check_dtype(x.dtype, native=True)
     return x
 
 

@@ -248,7 +248,7 @@ class Sampler(eqx.Module):
 
     def score_of(self, state: State, candidates: Any) -> Float[Array, "*j"]:
         """Acquisition function at (..., d) candidates, differentiable in them; -inf outside the space."""
-        basis, candidates = self._basis(state), numbers("candidates", candidates)
+        basis, candidates = self._basis(state), _checks.floats("candidates", candidates)
         shape, d = candidates.shape[:-1], len(self.space)
         if candidates.ndim == 0 or candidates.shape[-1] != d:
             raise ValueError(f"candidates must have shape (..., {d}), got {candidates.shape}.")
@@ -325,7 +325,7 @@ _encode = compiled(Frame.encode)
 
 def configurations(name: str, x: Any, space: Space, frame: Frame, dtype: Any) -> tuple[Any, Points]:
     """(n, d) native values, checked unless traced, and their points; NumPy arrays are encoded in float64."""
-    x = numbers(name, x)
+    x = _checks.floats(name, x)
     x = x.reshape(1, -1) if x.ndim == 1 else x
     _checks.check_shape(name, x, "n", len(space))
     if isinstance(x, jax.Array):
@@ -338,20 +338,13 @@ def configurations(name: str, x: Any, space: Space, frame: Frame, dtype: Any) ->
     return x.astype(dtype), to_device(at, dtype)
 
 
-def numbers(name: str, values: Any) -> Any:
-    """Keep JAX arrays, stack traced numbers, and convert all else to NumPy float64, with NaN for masked."""
-    if isinstance(values, jax.Array) or _checks.is_traced(values):
-        return _checks.real_array(name, values)
-    return _checks.float_array(name, values)
-
-
 def columns(name: str, values: Any, n: int, width: int) -> Any:
     """Values as (n, width). A single column may be given as (n,); None stands for no columns."""
     if values is None:
         if width:
             raise ValueError(f"{name} must have shape ({n}, {width}), as the sampler says; got None.")
         return np.zeros((n, 0))
-    values = numbers(name, values)
+    values = _checks.floats(name, values)
     values = values.reshape(n, 1) if values.ndim <= 1 and width == 1 and values.size == n else values
     hint = " (this sampler has none; parzax.tpe(space, n_constraints=...) has)"
     _checks.check_shape(name, values, n, width, hint=hint * (name == "constraints" and not width))
