@@ -265,10 +265,7 @@ class Sampler(eqx.Module):
             if part.shape[-1] != n:
                 has = plural(part.shape[-1], name)
                 raise ValueError(f"the state has {has}, the sampler {n}; use this sampler's init().")
-        _checks.check_precision("the state", state.x.dtype)
-        if state.x.dtype != jnp.result_type(float):
-            remedy = "make it inside jax.enable_x64(True) too, so that losses keep their differences"
-            raise ValueError(f"the state was made in {state.x.dtype}, but is used in float64; {remedy}.")
+        _checks.check_precision("the state", state.x.dtype, jnp.result_type(float))
 
     def _basis(self, state: State) -> Basis:
         """The basis: on the device in an eager call, as NumPy constants in a trace."""
