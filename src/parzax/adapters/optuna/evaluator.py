@@ -122,7 +122,7 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
             return dict.fromkeys(asked, 0.0)
         levels: Any = {"levels": self._target_quantile, "region": self._region_quantile}
         with jax.enable_x64(True):
-            result = cond_ped_anova(obs, **levels, objective="pareto", **self._how)
+            result = cond_ped_anova(obs, **levels, objective="pareto", surrogate=None, **self._how)
         _warn(Status(int(np.bitwise_or.reduce(result.status, axis=None))))
         variance = dict(zip(result.names, np.maximum(result.variance[0], 0.0).tolist(), strict=True))
         return {name: variance[name] for name in sorted(asked, key=lambda name: -variance[name])}

@@ -18,6 +18,7 @@ import parzax
 from parzax._words import visible
 
 _MAX_MESSAGE = 600
+_SURROGATE = "whether a process fitted to the log answers; auto: if a search that learns chose the rows"
 _KINDS = ("sweep", "bars", "regimes", "values")
 
 
@@ -124,6 +125,7 @@ def _add_importance(add: Any) -> None:
     """
     _add_log(add)
     _add_estimation(add)
+    _choose(add, "--surrogate", ("auto", "yes", "no"), _SURROGATE)
     add("--plot", type=Path, metavar="out.png", help="write: figure")
     kinds = "sweep over the levels; or bars, regimes, good values at the level shown first"
     add("--plot-kind", choices=_KINDS, help=f"{kinds} (bars for one level, sweep for several)")
@@ -138,6 +140,7 @@ def _add_report(add: Any) -> None:
     """
     _add_log(add)
     _add_estimation(add)
+    _choose(add, "--surrogate", ("auto", "yes", "no"), _SURROGATE)
     add("-o", "--out", type=Path, default=Path("report.html"), metavar="FILE", help="the page (report.html)")
     add("--level", metavar="LEVELS", help="levels of the slider (0.02:0.98:0.02, below the region's)")
     add("--title", metavar="TEXT", help="title of the page (the name of the file)")

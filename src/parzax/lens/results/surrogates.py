@@ -1,0 +1,191 @@
+"""Answers from a surrogate of the log: importances of the whole space, and effects in units of the objective."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from typing import Any, ClassVar
+
+import jax
+import numpy as np
+
+from parzax import _checks
+from parzax._words import plural
+from parzax.importance import Importance
+from parzax.lens.logs import Observations
+from parzax.lens.results.order import shows_learning
+from parzax.lens.results.replicates import Replicates
+from parzax.lens.results.result import COVERAGE, ImportanceResult, Method, percent
+from parzax.lens.results.targets import Ranking, usable_rows
+from parzax.space import Recorded, Varying
+from parzax.status import Status
+
+# Rows that a surrogate has by default: the time to fit it grows with their cube.
+MOST_ROWS = 500
+# A surrogate answers by default if it predicts this part of the variance of the rows that are left out.
+LEAST_QUALITY = 0.2
+# Draws from the posterior, and random configurations at which the importances of each are measured.
+_DRAWS, _POINTS = 48, 2048
+# A draw with at most this importance says that a parameter does nothing.
+_NEGLIGIBLE = 0.01
+_INSTALL = "; a search that learns chose the rows: importances of the whole space need pip install 'parzax[surrogate]'"
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SurrogateResult(ImportanceResult):
+    """Importances of the whole space: means over draws from the posterior of a surrogate of the log.
+
+    All arrays of ``estimates`` are means over the draws, each measured at random configurations. Intervals
+    are quantiles of the draws. A p-value is (1 + #{importance <= 0.01}) / (n_draws + 1) over the draws; as the
+    posterior probability that a parameter does nothing, it is not adjusted for the number of parameters.
+
+    Attributes:
+        posterior: `parzax.surrogate.Posterior` of the losses.
+        key: random key of further draws.
+    """
+
+    posterior: Any
+    key: Any
+
+    replicates_are: ClassVar[str] = "draws from the posterior"
+
+    @property
+    def p_adjusted(self) -> np.ndarray:
+        """(..., q, d) the p-values, which need no adjustment."""
+        return self.p_value
+
+    def best_rows(self, level: int) -> str:
+        """The target in words: "the best 10 % of the space (smallest loss)"."""
+        of = "the space" if self.region == 1 else f"the best {percent(self.region)} of the space"
+        return f"the best {percent(self.levels[level])} of {of} ({self.goal})"
+
+    def cells(self, level: int) -> dict[str, list[str]]:
+        """Importance, interval, p and remarks of each parameter at a level."""
+        return {name: texts for name, texts in super().cells(level).items() if name != "rows"}
+
+    def details(self) -> list[str]:
+        """How the numbers of the table were made, a line each."""
+        importance, compared, *_ = super().details()
+        draws = f"{self.n_resamples} draws from the posterior of a Gaussian process"
+        return [
+            importance,
+            compared,
+            f"surrogate: means over {draws}, each at {plural(int(self.n_region), 'random configuration')}",
+            f"interval: {100 * COVERAGE:g} % of the draws; it holds 0 where p is above 0.05",
+            f"p: part of the draws in which the importance is at most {_NEGLIGIBLE:g}",
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON values; see `ImportanceResult.to_dict`."""
+        surrogate = {"n_draws": self.n_resamples, "quality": float(self.posterior.quality)}
+        return super().to_dict() | {"surrogate": surrogate}
+
+    def _caveats(self) -> list[str]:
+        quality = percent(round(max(float(self.posterior.quality), 0), 2))
+        return [f"the surrogate explains {quality} of the variance of rows that it is not fitted to"]
+
+    def _add_rows(self, level: int) -> str:
+        return "more trials would narrow the intervals"
+
+    def _recentred(self, estimate: np.ndarray, sampled: np.ndarray) -> np.ndarray:
+        return sampled  # the estimate is their mean
+
+
+def fit_surrogate(
+    surrogate: Any, obs: Observations, losses: np.ndarray, objective: Ranking, rows: Any, method: Method
+) -> tuple[Any, str]:
+    """The posterior of the losses (s, n) that rank a log, or None if the rows alone answer; and a remark.
+
+    Args:
+        surrogate: as in `parzax.cond_ped_anova`.
+        obs, losses: the log; rows that do not count have weight 0.
+        objective, rows, method: as in `parzax.cond_ped_anova`.
+
+    Raises:
+        ValueError: if a surrogate was asked for and cannot answer.
+    """
+    if surrogate is None:
+        return None, ""
+    automatic = isinstance(surrogate, str)
+    if automatic:
+        _checks.one_of("surrogate", surrogate, ("auto",))
+    if problem := _problem(obs, losses, objective, rows, method):
+        if automatic:
+            return None, ""
+        raise ValueError(f"surrogate: {problem}; or read the rows alone, surrogate=None.")
+    if automatic and not shows_learning(obs, losses):
+        return None, ""
+    if automatic and find_spec("tinygp") is None:
+        return None, _INSTALL
+    from parzax.surrogate import GaussianProcess  # imported on use: it needs an extra
+
+    if automatic:
+        surrogate = GaussianProcess(max_rows=MOST_ROWS)
+    wanted = '"auto", None or a parzax.surrogate.GaussianProcess'
+    _checks.instance("surrogate", surrogate, GaussianProcess, wanted)
+    used = usable_rows(obs)
+    posterior = surrogate.fit(obs.space, obs.values[used], losses[0][used])
+    if automatic and not posterior.quality >= LEAST_QUALITY:
+        return None, "; a surrogate predicts too little of the losses to help"
+    return posterior, ", by a surrogate of the rows (surrogate=None, or --surrogate no, reads the rows alone)"
+
+
+def _problem(obs: Observations, losses: np.ndarray, objective: Ranking, rows: Any, method: Method) -> str:
+    """Why a surrogate cannot answer, and what to do instead; "" if it can."""
+    if obs.batch_shape:
+        return "it answers for one log, not for several seeds; give one of them"
+    if isinstance(objective, str) and objective == "pareto" and obs.n_objectives > 1:
+        return "it has no losses to fit in a Pareto order; give an objective or weights"
+    if "feasible" in ([rows] if isinstance(rows, str) else rows):
+        return "it cannot tell which configurations are feasible; give rows='all'"
+    if obs.groups is not None:
+        return "its rows are independent, and those of the log have groups; give one row of each"
+    domains = [domain for domains in obs.space.domains for domain in domains]
+    if any(isinstance(one, (Varying, Recorded)) for domain in domains for one in (domain, *domain.conditions)):
+        return "it cannot draw configurations of domains that only the log tells; give fixed domains"
+    usable = usable_rows(obs)
+    if obs.weight is not None and len(np.unique(obs.weight[usable])) > 1:
+        return "it has no weights of rows; repeat the rows instead"
+    if method.grid.optuna_rounding:
+        return "Optuna's numbers are those of the rows; give another grid"
+    if len(np.unique(losses[0][usable & np.isfinite(losses[0])])) < 2:
+        return "it needs two different losses"
+    return ""
+
+
+def answer_by_surrogate(
+    key: Any, posterior: Any, levels: Sequence[float], region: float, method: Method, **about: Any
+) -> SurrogateResult:
+    """The importances of the whole space at some levels, from draws of a posterior.
+
+    Args:
+        key: random key of the draws.
+        posterior: what `fit_surrogate` gives.
+        levels, region, method: as in `parzax.cond_ped_anova`.
+        about: further fields of the result.
+    """
+    from parzax.surrogate import importances
+
+    of_draws, of_effects = jax.random.split(key)
+    how = {"divergence": method.divergence, "grid": method.grid, "reference": method.reference}
+    numbers = {"n_draws": _DRAWS, "n_points": _POINTS, "balance": method.balance}
+    draws = importances(of_draws, posterior, levels, region, **numbers, **how)
+    means: Importance = jax.tree.map(lambda a: a.mean(axis=0), draws)
+    negligible = (draws.importance <= _NEGLIGIBLE).sum(axis=0)
+    # Statuses of most draws; whether a parameter is above chance is told by its p-value.
+    bits = [int(bit) * ((draws.status & int(bit)) != 0).mean(axis=0).round() for bit in Status if bit]
+    status = np.sum(bits, axis=0).astype(np.int32) & ~int(Status.NOT_ABOVE_CHANCE)
+    if posterior.quality < LEAST_QUALITY:
+        status |= int(Status.POOR_SURROGATE)
+    ones = np.ones(())
+    p_value = (1 + negligible) / (_DRAWS + 1)
+    replicates = Replicates(draws.variance, p_value, ones, ones * posterior.used.sum(), _DRAWS)
+    return SurrogateResult(
+        estimates=replace(means, status=status),
+        replicates=replicates,
+        levels=np.array(levels),
+        region=region,
+        method=method,
+        posterior=posterior,
+        key=of_effects,
+        **about,
+    )
