@@ -1,5 +1,6 @@
 """`GaussianProcess`: the losses of a log as functions of the configuration, and what the log leaves open."""
 
+import math
 from functools import partial
 from typing import Any
 
@@ -12,7 +13,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from parzax import _checks
 from parzax._numerics import namespace
-from parzax.space import INACTIVE, Categorical, Space
+from parzax.space import INACTIVE, Categorical, Points, Space
 
 tinygp: Any = _checks.optional("tinygp", "parzax.surrogate", "surrogate")
 
@@ -114,11 +115,13 @@ class Posterior(eqx.Module):
 
         They are those at the posterior mode of lengths, amplitude and noise.
         """
-        return self._evaluated(_predict, x, quantiles=quantiles)
+        _checks.check_shape("x", x, "m", len(self.space))
+        return evaluate(_predict, self, x, quantiles=quantiles)
 
     def draws(self, key: PRNGKeyArray, x: Any, n: int) -> Float[Any, "n m"]:
         """n joint draws of the losses without noise at (m, d) configurations: (n, m), in their units."""
-        return self._evaluated(_draws, x, key=key, n=n)
+        _checks.check_shape("x", x, "m", len(self.space))
+        return evaluate(_draws, self, x, key, n=n)
 
     def functions(self, key: PRNGKeyArray, n: int, n_features: int = 1024) -> "Draw":
         """n draws of functions, each of which gives the loss of any configuration; see `Draw`.
@@ -132,19 +135,7 @@ class Posterior(eqx.Module):
             A `Draw` whose arrays have a leading axis of n, for `jax.vmap`.
         """
         _checks.check_key(key)
-        with self._precision():
-            return _functions(jax.tree.map(jnp.asarray, self), key, n, n_features)
-
-    def _precision(self) -> Any:
-        """The context in which a posterior of NumPy arrays is computed, or that of JAX arrays as it is."""
-        return jax.enable_x64(isinstance(self.z, np.ndarray) or jax.config.read("jax_enable_x64"))
-
-    def _evaluated(self, function: Any, x: Any, **arguments: Any) -> Any:
-        _checks.check_shape("x", x, "m", len(self.space))
-        on_host = isinstance(self.z, np.ndarray) and not isinstance(x, jax.Array)
-        with self._precision():
-            values = function(jax.tree.map(jnp.asarray, self), jnp.asarray(x, self.z.dtype), **arguments)
-        return np.asarray(values) if on_host else values
+        return evaluate(_functions, self, key, n=n, n_features=n_features)
 
 
 class Draw(eqx.Module):
@@ -157,8 +148,8 @@ class Draw(eqx.Module):
     Attributes:
         scale: (p,) inverse length of each axis of `embed`.
         z: (n, p) the rows, scaled.
-        waves: (f, p) their frequencies.
-        phases, weights: (f,) of the waves.
+        waves: (f, p) their frequencies, in turns per unit.
+        phases, weights: (f,) of the waves, phases in turns.
         constant: () the draw of the constant.
         amplitude: () standard deviation of the function.
         correction: (n,) weight of each row's kernel.
@@ -188,9 +179,22 @@ class Draw(eqx.Module):
 
     def prior(self, at: Float[Array, "m p"]) -> Float[Array, " m"]:
         """The draw from the prior at scaled points, before it knows the rows."""
-        waves = jnp.cos(at @ self.waves.T + self.phases[None])
+        waves = _cosine_of_turns(at @ self.waves.T + self.phases[None])
         size = self.amplitude * (2 / len(self.phases)) ** 0.5
         return size * (waves @ self.weights) + _CONSTANT**0.5 * self.constant
+
+
+# cos(2 pi u) as a polynomial in u^2 (Taylor); its error is below 1e-10 for |u| <= 1/2.
+_COSINE = [(-1) ** k * (2 * math.pi) ** (2 * k) / math.factorial(2 * k) for k in range(11)]
+
+
+def _cosine_of_turns(turns: Float[Array, "..."]) -> Float[Array, "..."]:
+    """cos(2 pi turns). On a CPU it takes a thirtieth of the time of `jnp.cos`."""
+    part = turns - jnp.round(turns)
+    squared, value = part * part, jnp.zeros_like(part)
+    for coefficient in reversed(_COSINE):
+        value = value * squared + coefficient
+    return value
 
 
 class _Matern52(tinygp.kernels.Kernel):
@@ -216,17 +220,32 @@ class _Matern52(tinygp.kernels.Kernel):
         return self.amplitude * decay + _CONSTANT
 
 
+def evaluate(function: Any, posterior: Posterior, *arrays: Any, **static: Any) -> Any:
+    """A function of a posterior and arrays: in float64, and answered in NumPy, if the posterior is NumPy."""
+    on_host = isinstance(posterior.z, np.ndarray)
+    on_device = any(isinstance(a, jax.Array) and jnp.issubdtype(a.dtype, jnp.floating) for a in arrays)
+    with jax.enable_x64(on_host or jax.config.read("jax_enable_x64")):
+        values = function(*jax.tree.map(jnp.asarray, (posterior, *arrays)), **static)
+    keep = on_device or _checks.is_traced(arrays) or not on_host
+    return values if keep else jax.tree.map(np.asarray, values)
+
+
 def embed(space: Space, x: Float[Array, "n d"]) -> Float[Array, "n p"]:
     """Configurations as points of a Euclidean space; see `GaussianProcess`."""
-    at, columns = space.frame(np.dtype(x.dtype)).encode(x), []
+    return embed_points(space, space.frame(np.dtype(x.dtype)).encode(x))
+
+
+def embed_points(space: Space, at: Points) -> Float[Array, "n p"]:
+    """The same of `parzax.space.Points`."""
+    dtype, columns = at.unit.dtype, []
     for j, n_values in enumerate(_n_values(space)):
         column = at.unit[:, j : j + 1]
         if n_values:
-            chosen = (at.index[:, j : j + 1] == jnp.arange(n_values, dtype=np.int32)[None]).astype(x.dtype)
+            chosen = (at.index[:, j : j + 1] == jnp.arange(n_values, dtype=np.int32)[None]).astype(dtype)
             absent = at.regime[:, j : j + 1] == INACTIVE
             # Two different categories have squared distance 2 (1 / sqrt 2)^2 = 1.
             column = jnp.where(absent, 1 / n_values, chosen) / 2**0.5
-        columns.append(column.astype(x.dtype))
+        columns.append(column.astype(dtype))
     return jnp.concatenate(columns, axis=1)
 
 
@@ -362,7 +381,8 @@ def _unwarped(warp: Any, w: Any) -> Any:
 @partial(jax.jit, static_argnames="quantiles")
 def _predict(self: Posterior, x: Any, quantiles: tuple[float, ...]) -> Any:
     process, scale = _process(self.mode, self.z, self.used, _axes(self.space))
-    at, jitter = embed(self.space, x) * scale[None], _JITTER * float(jnp.finfo(x.dtype).eps)
+    at = embed(self.space, x.astype(self.z.dtype)) * scale[None]
+    jitter = _JITTER * float(jnp.finfo(at.dtype).eps)
     given = process.condition(self.w, at, diag=jitter).gp
     deviation = jnp.sqrt(jnp.maximum(jnp.diag(given.covariance) - jitter, 0))
     normal = jax.scipy.stats.norm.ppf(jnp.array(quantiles, deviation.dtype))
@@ -371,7 +391,7 @@ def _predict(self: Posterior, x: Any, quantiles: tuple[float, ...]) -> Any:
 
 @partial(jax.jit, static_argnames="n")
 def _draws(self: Posterior, x: Any, key: Any, n: int) -> Any:
-    z = embed(self.space, x)
+    z = embed(self.space, x.astype(self.z.dtype))
     return jax.lax.map(lambda draw: draw.losses(z), self.functions(key, n))
 
 
@@ -389,8 +409,8 @@ def _functions(self: Posterior, key: Any, n: int, n_features: int) -> Draw:
         prior = Draw(
             scale=scale,
             z=self.z * scale[None],
-            waves=waves,
-            phases=jax.random.uniform(of_phases, (n_features,), dtype, 0, 2 * np.pi),
+            waves=waves / (2 * np.pi),
+            phases=jax.random.uniform(of_phases, (n_features,), dtype),
             weights=jax.random.normal(of_prior, (n_features,), dtype),
             constant=jax.random.normal(jax.random.fold_in(of_prior, 1), (), dtype),
             amplitude=jnp.exp(values[-2]),
