@@ -41,6 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             if isinstance(stream, TextIOWrapper):
                 stream.reconfigure(errors="replace")  # a terminal may be unable to show a sign such as ±
         if argv is None:
+            # Threads of OpenBLAS slow down matrices as small as those of a log, many times beside other work.
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
             # Garbage is collected rarely, and not at exit: that would take a fifth of the time.
             gc.set_threshold(100_000, 50, 100)
             atexit.register(gc.freeze)

@@ -717,7 +717,9 @@ class ImportanceResult(AbstractResult):
         elif self.n_resamples:
             if above and len(labels) > 1:
                 often = percent(round(float(self.by_seed(self.top())[0, level, above[0]]), 2))
-                parts.append(f"{labels[above[0]]} comes first in {often} of {self.n_resamples} {self.replicates_are}")
+                parts.append(
+                    f"{labels[above[0]]} comes first in {often} of {self.n_resamples} {self.replicates_are}"
+                )
             parts.append(f"intervals are up to {2 * self.by_seed(self.margin)[0, level]:.2f} wide")
         else:
             parts.append("unknown, as the rows were not resampled")

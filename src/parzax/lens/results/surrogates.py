@@ -140,7 +140,9 @@ def _problem(obs: Observations, losses: np.ndarray, objective: Ranking, rows: An
     if obs.groups is not None:
         return "its rows are independent, and those of the log have groups; give one row of each"
     domains = [domain for domains in obs.space.domains for domain in domains]
-    if any(isinstance(one, (Varying, Recorded)) for domain in domains for one in (domain, *domain.conditions)):
+    if any(
+        isinstance(one, (Varying, Recorded)) for domain in domains for one in (domain, *domain.conditions)
+    ):
         return "it cannot draw configurations of domains that only the log tells; give fixed domains"
     usable = usable_rows(obs)
     if obs.weight is not None and len(np.unique(obs.weight[usable])) > 1:
