@@ -123,7 +123,7 @@ def _domain_grid(domain: Domain, n_values: int) -> tuple[np.ndarray, np.ndarray,
     return levels, domain.axis.native(*domain.axis.drawn(levels)), shares
 
 
-class _Pool(eqx.Module):
+class RandomRows(eqx.Module):
     """Random configurations, by a level for each slot, and which slots apply in them."""
 
     levels: Float[Array, "n s"]
@@ -131,14 +131,15 @@ class _Pool(eqx.Module):
     z: Float[Array, "n p"]
 
     @classmethod
-    def draw(cls, key: PRNGKeyArray, space: Space, n: int, dtype: Any) -> "_Pool":
+    def draw(cls, key: PRNGKeyArray, space: Space, n: int, dtype: Any) -> "RandomRows":
+        """n configurations, uniform as `parzax.Space.sample` draws them."""
         frame = space.frame(np.dtype(dtype))
         levels = jax.random.uniform(key, (n, len(space.slots)), dtype)
         at = frame.drawn(levels)
         return cls(levels, frame.here(at), embed_points(space, at))
 
 
-def _mean_losses(draw: Draw, pool: _Pool, slots: Any, levels: Any, n_points: int, among: Any) -> Any:
+def _mean_losses(draw: Draw, pool: RandomRows, slots: Any, levels: Any, n_points: int, among: Any) -> Any:
     """Mean loss (g,) with some slots (t,) at levels (g, t), over n_points of the pool's rows ``among``."""
     rows = jnp.argsort(~among, stable=True)[:n_points]
     taken, frame = among[rows], draw.space.frame(np.dtype(levels.dtype))
@@ -158,7 +159,7 @@ def _effects(
     of_points, of_draws = jax.random.split(key)
 
     def of_draw(both: tuple[PRNGKeyArray, Draw]) -> Any:
-        pool, draw = _Pool.draw(both[0], space, _POOL * n_points, dtype), both[1]
+        pool, draw = RandomRows.draw(both[0], space, _POOL * n_points, dtype), both[1]
         losses = draw.losses(pool.z)
         in_target = losses <= jnp.quantile(losses, level.astype(dtype))
 
@@ -184,7 +185,7 @@ def _surface(
     of_points, of_draws = jax.random.split(key)
 
     def of_draw(both: tuple[PRNGKeyArray, Draw]) -> Any:
-        pool = _Pool.draw(both[0], space, _POOL * n_points, dtype)
+        pool = RandomRows.draw(both[0], space, _POOL * n_points, dtype)
         among = pool.here[:, which].all(axis=1)
 
         def of_row(levels: Any) -> Any:
