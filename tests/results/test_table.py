@@ -182,11 +182,9 @@ def test_short_names_stay_different():
         [f"optimizer.group_{i}.{name}_of_the_schedule" for i in range(3) for name in ("warmup", "decay")],
     ]
     for names in cases:
-        labels = short_names(names, 18)
-        assert list(labels) == names
-        assert len(set(labels.values())) == len(names)
-    assert max(map(len, short_names(cases[0], 18).values())) <= 18
-    assert short_names(["lr", "a" * 40], 18) == {"lr": "lr", "a" * 40: "a" * 11 + "…" + "a" * 6}
+        assert len(set(short_names(names, 18))) == len(names)
+    assert max(map(len, short_names(cases[0], 18))) <= 18
+    assert short_names(["lr", "a" * 40], 18) == ["lr", "a" * 11 + "…" + "a" * 6]
 
 
 def test_the_report_says_what_is_of_each_seed_and_what_of_all():

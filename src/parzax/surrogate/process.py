@@ -12,6 +12,7 @@ from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from parzax import _checks
+from parzax._compile import compiled
 from parzax._numerics import namespace
 from parzax.space import INACTIVE, Categorical, Points, Space
 
@@ -285,7 +286,7 @@ def _left_out(process: Any, w: Any) -> tuple[Any, Any]:
     return variance * (inverse.T @ (inverse @ w)), variance
 
 
-@partial(jax.jit, static_argnames=("settings", "space"))
+@compiled(size="middling")
 def _fit(settings: GaussianProcess, space: Space, x: Any, losses: Any) -> Posterior:
     used = losses < jnp.inf
     finite = used & (losses > -jnp.inf)

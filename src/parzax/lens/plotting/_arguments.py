@@ -188,7 +188,7 @@ def shorten_name(name: Any, length: int = NAME) -> str:
 
 def shorten_names(names: Sequence[str]) -> dict[str, str]:
     """Names given by the user, as they are drawn: about 24 characters each, all different."""
-    return {name: escape(short) for name, short in short_names(names, 24).items()}
+    return dict(zip(names, map(escape, short_names(names, 24)), strict=True))
 
 
 def describe_settings(space: Space, values: Mapping[str, float], most: int = 4) -> str:

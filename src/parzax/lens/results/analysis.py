@@ -32,7 +32,7 @@ from parzax.lens.results.result import (
     have_few_rows,
     pick_level,
 )
-from parzax.lens.results.surrogates import answer_by_surrogate, fit_surrogate
+from parzax.lens.results.surrogates import average_draws, draw_logs, fit_surrogate
 from parzax.lens.results.targets import Ranking, counted_rows, ranked
 from parzax.lens.run.chunks import map_chunks
 from parzax.pareto import AbstractTies
@@ -107,10 +107,10 @@ def cond_ped_anova(
             d parameters, because the smallest adjusted p-value is d / (n_shuffles + 1).
         surrogate: None reads the rows alone. A `parzax.surrogate.GaussianProcess` is fitted to the rows, and
             draws from its posterior answer for the whole space: importances are means over the draws,
-            intervals their quantiles; there are no resamples and shuffles then. "auto" does so for a log whose
-            order of rows shows a search that learns, if the surrogate predicts the rows well and can answer
-            for the other arguments; of more than 500 rows it takes 500, spread evenly.
-        key: key of samples, shuffles and draws, such as ``jax.random.key(1)``; ``jax.random.key(0)`` by default.
+            intervals their quantiles, and there are no resamples and shuffles. "auto" does so for a log whose
+            order shows a search that learns, if the surrogate predicts the rows and can answer for the other
+            arguments; of more than 500 rows it takes 500, spread evenly.
+        key: key of samples, shuffles and draws, ``jax.random.key(0)`` by default.
 
     Returns:
         `ImportanceResult` with arrays (..., q, d). Importances sum to 1 at each level. If no parameter has
@@ -139,23 +139,22 @@ def cond_ped_anova(
     log = encode_ranked(obs, levels, region, objective, rows, grid, ties, jittered=n_resamples > 0)
     method = Method(divergence, grid, reference)
     how = checked_how(*method.how)
-    fitted, remark = fit_surrogate(surrogate, log.obs, log.losses, objective, rows, method)
-    if fitted is not None:
-        about = log.about | {"facts": (), "remark": remark}
-        if levels is None:
-            levels = candidate_levels(region)
-            about["levels"] = levels[[np.abs(levels - USUAL_LEVEL).argmin()]]
-        return answer_by_surrogate(checked_key(key), fitted, method=method, **about)
+    posterior, remark = fit_surrogate(surrogate, log.obs, log.losses, objective, rows, method)
+    if posterior is not None:
+        of_draws, of_effects = jax.random.split(checked_key(key))
+        drawn = encode_ranked(draw_logs(of_draws, posterior), levels, region, 0, "all", grid)
+        about = drawn.describe(estimate_batch(drawn.encoded, how)) | {"report": log.obs.report}
+        about |= {"goal": log.goal, "method": method, "remark": remark}
+        return average_draws(**about, posterior=posterior, key=of_effects)
     if n_shuffles is None:
         n_shuffles = default_shuffles(len(obs.space), n_resamples) if n_resamples else 0
     n_shuffles = _checks.whole_number("n_shuffles", n_shuffles, 0)
     key = checked_key(key) if n_resamples or n_shuffles else None
-    estimates, seeds = estimate_batch(log.encoded, how), obs.losses.shape[:-2]
-    estimates = jax.tree.map(lambda x: np.asarray(x).reshape(*seeds, *x.shape[1:]), estimates)
-    replicates = replicate(key, log.losses, log.encoded, estimates, how, (n_resamples, n_shuffles))
+    about = log.describe(estimate_batch(log.encoded, how))
+    numbers = n_resamples, n_shuffles
+    about["replicates"] = replicate(key, log.losses, log.encoded, about["estimates"], how, numbers)
     learned = partial(shows_learning, log.obs, log.losses)
-    about = log.about | {"method": method, "learned": learned, "remark": remark}
-    return ImportanceResult(estimates=estimates, replicates=replicates, **about)
+    return ImportanceResult(**about, method=method, learned=learned, remark=remark)
 
 
 def interactions(
@@ -226,17 +225,14 @@ def interactions(
     """
     key = checked_key(key)
     log = encode_ranked(obs, levels, region, objective, rows, _WITHOUT_POOLS)
-    encoded, seeds = log.encoded, obs.losses.shape[:-2]
-    where = pair_layout(encoded.layout, pairs, obs.space.names)
+    encoded, where = log.encoded, pair_layout(log.encoded.layout, pairs, obs.space.names)
     estimates = _interactions(
-        jax.random.split(key, len(log.losses)) if seeds else key[None],
+        jax.random.split(key, len(log.losses)) if obs.batch_shape else key[None],
         without_values(encoded),
         where=where,
         n_draws=_draws(n_draws, where, encoded.groups),
     )
-    _checks.outside_traces(estimates)
-    estimates = jax.tree.map(lambda a: np.asarray(a).reshape((*seeds, *a.shape[1:])), estimates)
-    return InteractionResult(estimates, **log.about)
+    return InteractionResult(**log.describe(estimates))
 
 
 # Full optimisation takes twice as long to compile and does not make the program faster.
@@ -269,11 +265,14 @@ class RankedLog(NamedTuple):
     goal: str
     facts: tuple[str, ...]
 
-    @property
-    def about(self) -> dict[str, Any]:
-        """The fields that all results have, but for the estimates."""
-        about = {"space": self.obs.space, "report": self.obs.report, "goal": self.goal, "facts": self.facts}
-        return about | {"levels": np.array(self.encoded.levels), "region": self.encoded.region}
+    def describe(self, estimates: Any) -> dict[str, Any]:
+        """The fields that all results have; ``estimates`` of s seeds become NumPy arrays."""
+        _checks.outside_traces(estimates)
+        seeds = self.obs.batch_shape
+        estimates = jax.tree.map(lambda x: np.asarray(x).reshape((*seeds, *x.shape[1:])), estimates)
+        fields = {"estimates": estimates, "levels": np.array(self.encoded.levels)}
+        fields |= {"space": self.obs.space, "region": self.encoded.region, "report": self.obs.report}
+        return fields | {"goal": self.goal, "facts": self.facts}
 
 
 def encode_ranked(
@@ -369,9 +368,7 @@ def estimate_batch(encoded: Encoded, how: How) -> Importance:
     n_chunks = min(math.ceil(n_seeds * n_counts / _MOST_COUNTS), n_seeds)
     if n_chunks > 1:
         return map_chunks(partial(sweep, how=how), (log,), math.ceil(n_seeds / n_chunks))
-    estimates = sweep(log, how=how)
-    _checks.outside_traces(estimates.variance)
-    return estimates
+    return sweep(log, how=how)
 
 
 def _size(log: Encoded, **_: Any) -> str:

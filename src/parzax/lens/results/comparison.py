@@ -155,8 +155,8 @@ def compare(
         first, second: logs of one space. Without a second log, the first and the second half of the rows are
             compared: this shows whether importances change during a search. Rows that belong together in a
             group (see `parzax.Observations.from_arrays`) are in the half of the group's first row.
-        levels, options: as in `cond_ped_anova`, for both logs, without a surrogate. If no level is given, it is chosen for the
-            smaller log.
+        levels, options: as in `cond_ped_anova`, for both logs, whose rows alone are read. If no level is
+            given, it is chosen for the smaller log.
         n_resamples: number of half-samples of each log. With 0, intervals and p-values are NaN.
         key: a typed key; ``jax.random.key(0)`` by default.
 

@@ -27,7 +27,7 @@ from parzax._words import join_names, plural, visible
 from parzax.divergence import AbstractDivergence, Explained, RegimeCounts
 from parzax.importance import Grid, Importance, Interactions, importance
 from parzax.importance.estimate import How
-from parzax.importance.flags import LOW_DATA_ROWS, few_rows
+from parzax.importance.flags import LOW_DATA_ROWS
 from parzax.importance.layout import Block, cell_values, layout
 from parzax.kernels import AbstractKernel
 from parzax.lens.logs import ImportReport
@@ -162,7 +162,7 @@ class AbstractResult(abc.ABC):
     @cached_property
     def labels(self) -> list[str]:
         """The entries as short texts, all different."""
-        return short_labels(self.entries, 40)
+        return short_names(self.entries, 40)
 
     @cached_property
     def p_adjusted(self) -> np.ndarray:
@@ -698,7 +698,7 @@ class ImportanceResult(AbstractResult):
         return columns
 
     def _sentences(self, level: int) -> tuple[str, str, str]:
-        labels, mean = short_labels(self.names, 28), self.mean[level]
+        labels, mean = short_names(self.names, 28), self.mean[level]
         ranked = [j for j in np.argsort(-mean, kind="stable").tolist() if mean[j] > 0]
         above = [j for j in ranked if self.above[level, j]]
         named = {j: f"{labels[j]} ({value_text(mean[j])})" for j in ranked}
@@ -912,7 +912,7 @@ class InteractionResult(AbstractResult):
     @cached_property
     def labels(self) -> list[str]:
         """The pairs as short texts, all different."""
-        names = short_labels(self.names, _PAIR_NAME)
+        names = short_names(self.names, _PAIR_NAME)
         return [f"{names[a]} × {names[b]}" for a, b in self.estimates.pairs]
 
     @cached_property
@@ -1032,7 +1032,7 @@ def good_text(good: GoodValues, domains: Sequence[Domain]) -> str:
         if part
         else f"of the best rows, {region} of all"
     )
-    return f"{visible(shorten(values_text(good.values, domains[good.regime]), _TEXT))} ({target} {shares})"
+    return f"{shorten(values_text(good.values, domains[good.regime]), _TEXT)} ({target} {shares})"
 
 
 def pick_level(levels: np.ndarray, n_target: np.ndarray, n_region: np.ndarray) -> int:
@@ -1053,15 +1053,14 @@ def pick_level(levels: np.ndarray, n_target: np.ndarray, n_region: np.ndarray) -
     few = have_few_rows(n_target, n_region)
     if not few.all():
         return int(np.where(few, np.inf, np.abs(levels - USUAL_LEVEL)).argmin())
-    target, region = n_target.reshape(-1, len(levels)), n_region.reshape(-1, 1)
-    share = (target / np.maximum(region, 1)).mean(axis=0)
+    share = (n_target / np.maximum(n_region, 1)[..., None]).reshape(-1, len(levels)).mean(axis=0)
     return int(np.lexsort((np.abs(levels - 0.5), np.abs(share - 0.5)))[0])
 
 
 def have_few_rows(n_target: np.ndarray, n_region: np.ndarray) -> np.ndarray:
     """(q,) whether half of the seeds or more have ten rows or fewer in the target, or outside it."""
-    target, region = n_target.reshape(-1, n_target.shape[-1]), n_region.reshape(-1, 1)
-    return (few_rows(target, region) | (target == region)).mean(axis=0) >= MOST_SEEDS
+    few = np.minimum(n_target, n_region[..., None] - n_target) <= LOW_DATA_ROWS
+    return few.reshape(-1, few.shape[-1]).mean(axis=0) >= MOST_SEEDS
 
 
 def values_text(values: Sequence[Any], domain: Domain) -> str:
@@ -1233,30 +1232,19 @@ def shorten(text: str, length: int) -> str:
     return f"{text[:head]}…{text[len(text) - (length - 1 - head) :]}"
 
 
-def short_names(names: Sequence[str], length: int) -> dict[str, str]:
-    """Each name in about ``length`` characters, so that all stay different.
+def short_names(names: Sequence[str], length: int) -> list[str]:
+    """Each name in at most ``length`` characters, so that all stay different.
 
     The middle of a long name is left out. If that would make names equal, the beginning that they share is
     left out instead. A name that would still look like another one is written in full.
     """
     labels = {name: shorten(name, length) for name in names}
-    alike = groupby(sorted(labels, key=labels.__getitem__), labels.__getitem__)
-    for group in [list(group) for _, group in alike]:
+    for _, alike in groupby(sorted(labels, key=labels.__getitem__), labels.__getitem__):
+        group = list(alike)
         columns = enumerate(zip(*group, strict=False))
         shared = next((i for i, letters in columns if len(set(letters)) > 1), min(map(len, group)))
         start = shared - length // 2
         if len(group) > 1 and start > 0:
-            labels |= {name: "…" + _head(name[start:], length - 1) for name in group}
+            labels |= {name: f"…{name[start : start + length - 1]}" for name in group}
     uses = Counter(labels.values())
-    return {name: label if uses[label] == 1 else name for name, label in labels.items()}
-
-
-def _head(text: str, length: int) -> str:
-    """The first characters of a text, with an ellipsis if any are left out."""
-    return text if len(text) <= length else text[: length - 1] + "…"
-
-
-def short_labels(names: Sequence[str], length: int) -> list[str]:
-    """`short_names` of the visible names, in their order."""
-    shown = [visible(name) for name in names]
-    return list(map(short_names(shown, length).__getitem__, shown))
+    return [labels[name] if uses[labels[name]] == 1 else name for name in names]

@@ -1,14 +1,15 @@
-"""Answers from a surrogate of the log: importances of the whole space, and effects in units of the objective."""
+"""Answers from a surrogate of the log: importances of the whole space, and effects on the objective."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any, ClassVar
 
 import jax
 import numpy as np
+from jaxtyping import Array, PRNGKeyArray
 
 from parzax import _checks
+from parzax._compile import compiled
 from parzax._words import plural
 from parzax.importance import Importance
 from parzax.lens.logs import Observations
@@ -27,7 +28,8 @@ LEAST_QUALITY = 0.2
 _DRAWS, _POINTS = 48, 2048
 # A draw with at most this importance says that a parameter does nothing.
 _NEGLIGIBLE = 0.01
-_INSTALL = "; a search that learns chose the rows: importances of the whole space need pip install 'parzax[surrogate]'"
+_ANSWERED = ", by a surrogate of the rows (surrogate=None, or --surrogate no, reads the rows alone)"
+_INSTALL = "; rows of a search that learns need a surrogate: pip install 'parzax[surrogate]'"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -35,8 +37,8 @@ class SurrogateResult(ImportanceResult):
     """Importances of the whole space: means over draws from the posterior of a surrogate of the log.
 
     All arrays of ``estimates`` are means over the draws, each measured at random configurations. Intervals
-    are quantiles of the draws. A p-value is (1 + #{importance <= 0.01}) / (n_draws + 1) over the draws; as the
-    posterior probability that a parameter does nothing, it is not adjusted for the number of parameters.
+    are quantiles of the draws. A p-value is (1 + #{importance <= 0.01}) / (n_draws + 1) over the draws; as
+    the probability that a parameter does nothing, it is not adjusted for the number of parameters.
 
     Attributes:
         posterior: `parzax.surrogate.Posterior` of the losses.
@@ -83,10 +85,10 @@ class SurrogateResult(ImportanceResult):
         quality = percent(round(max(float(self.posterior.quality), 0), 2))
         return [f"the surrogate explains {quality} of the variance of rows that it is not fitted to"]
 
-    def _add_rows(self, level: int) -> str:
+    def _add_rows(self, level: int) -> str:  # noqa: ARG002
         return "more trials would narrow the intervals"
 
-    def _recentred(self, estimate: np.ndarray, sampled: np.ndarray) -> np.ndarray:
+    def _recentred(self, estimate: np.ndarray, sampled: np.ndarray) -> np.ndarray:  # noqa: ARG002
         return sampled  # the estimate is their mean
 
 
@@ -126,7 +128,7 @@ def fit_surrogate(
     posterior = surrogate.fit(obs.space, obs.values[used], losses[0][used])
     if automatic and not posterior.quality >= LEAST_QUALITY:
         return None, "; a surrogate predicts too little of the losses to help"
-    return posterior, ", by a surrogate of the rows (surrogate=None, or --surrogate no, reads the rows alone)"
+    return posterior, _ANSWERED
 
 
 def _problem(obs: Observations, losses: np.ndarray, objective: Ranking, rows: Any, method: Method) -> str:
@@ -154,40 +156,35 @@ def _problem(obs: Observations, losses: np.ndarray, objective: Ranking, rows: An
     return ""
 
 
-def answer_by_surrogate(
-    key: Any, posterior: Any, levels: Sequence[float], region: float, method: Method, **about: Any
-) -> SurrogateResult:
-    """The importances of the whole space at some levels, from draws of a posterior.
+def draw_logs(key: Any, posterior: Any) -> Observations:
+    """Random configurations with their losses, one log for each draw from a posterior."""
+    with jax.enable_x64(True):
+        x, losses = _draw_logs(key, posterior, n_draws=_DRAWS, n_points=_POINTS)
+    return Observations.from_arrays(posterior.space, np.asarray(x), np.asarray(losses))
 
-    Args:
-        key: random key of the draws.
-        posterior: what `fit_surrogate` gives.
-        levels, region, method: as in `parzax.cond_ped_anova`.
-        about: further fields of the result.
-    """
-    from parzax.surrogate import importances
 
-    of_draws, of_effects = jax.random.split(key)
-    how = {"divergence": method.divergence, "grid": method.grid, "reference": method.reference}
-    numbers = {"n_draws": _DRAWS, "n_points": _POINTS, "balance": method.balance}
-    draws = importances(of_draws, posterior, levels, region, **numbers, **how)
-    means: Importance = jax.tree.map(lambda a: a.mean(axis=0), draws)
-    negligible = (draws.importance <= _NEGLIGIBLE).sum(axis=0)
-    # Statuses of most draws; whether a parameter is above chance is told by its p-value.
-    bits = [int(bit) * ((draws.status & int(bit)) != 0).mean(axis=0).round() for bit in Status if bit]
+@compiled(size="middling")
+def _draw_logs(key: PRNGKeyArray, posterior: Any, n_draws: int, n_points: int) -> tuple[Array, Array]:
+    of_points, of_draws = jax.random.split(key)
+
+    def draw_log(both: tuple[PRNGKeyArray, Any]) -> tuple[Array, Array]:
+        x = posterior.space.sample(both[0], n_points)
+        return x, jax.vmap(both[1])(x)
+
+    return jax.lax.map(
+        draw_log, (jax.random.split(of_points, n_draws), posterior.functions(of_draws, n_draws))
+    )
+
+
+def average_draws(estimates: Importance, posterior: Any, **about: Any) -> SurrogateResult:
+    """The answer from the importances of logs of `draw_logs`, and further fields of the result."""
+    # Statuses are those of most draws; p-values say what is above chance.
+    bits = [int(bit) * ((estimates.status & int(bit)) != 0).mean(axis=0).round() for bit in Status if bit]
     status = np.sum(bits, axis=0).astype(np.int32) & ~int(Status.NOT_ABOVE_CHANCE)
     if posterior.quality < LEAST_QUALITY:
         status |= int(Status.POOR_SURROGATE)
-    ones = np.ones(())
-    p_value = (1 + negligible) / (_DRAWS + 1)
-    replicates = Replicates(draws.variance, p_value, ones, ones * posterior.used.sum(), _DRAWS)
-    return SurrogateResult(
-        estimates=replace(means, status=status),
-        replicates=replicates,
-        levels=np.array(levels),
-        region=region,
-        method=method,
-        posterior=posterior,
-        key=of_effects,
-        **about,
-    )
+    p_value = (1 + (estimates.importance <= _NEGLIGIBLE).sum(axis=0)) / (_DRAWS + 1)
+    replicates = Replicates(estimates.variance, p_value, np.ones(()), posterior.used.sum(), _DRAWS)
+    means = jax.tree.map(lambda a: a.mean(axis=0), estimates)
+    means = replace(means, status=status)
+    return SurrogateResult(estimates=means, replicates=replicates, posterior=posterior, **about)
