@@ -11,10 +11,10 @@ from matplotlib.axis import XAxis, YAxis
 from parzax.lens.plotting import _axes
 from parzax.lens.plotting._arguments import check_names, shorten_name
 from parzax.lens.results.result import number
-from parzax.space import Categorical, Domain, Float, Int, Numeric, Ordinal, Space, Varying
+from parzax.space import Categorical, Domain, Float, Numeric, Ordinal, Space
 
-# More values than this are not named one by one; more integers than this keep a domain's log axis.
-_MOST_LABELS, _MOST_BESIDE_LOG = 20, 12
+# More values than this are not named one by one; more numbers than this are on the domain's axis.
+_MOST_LABELS, _MOST_BESIDE = 20, 12
 _LEVEL_TEXT = 28  # labels with more characters than this in total are written at an angle
 
 
@@ -68,10 +68,11 @@ def get_edges(places: np.ndarray) -> np.ndarray:
 def parameter_axis(space: Space, name: str, size: int) -> ParameterAxis:
     """The axis of a parameter over all its domains: ``size`` cells, or one per value if those are fewer."""
     domain = _unite(space[name], size)
-    # Drawn side by side, many integers would hide the log scale.
-    most = _MOST_BESIDE_LOG if isinstance(domain, Int) and domain.log else size
-    if isinstance(domain, Numeric) and (domain.n_values or np.inf) > min(size, most):
-        return _cut(domain, size)
+    n_values = domain.n_values or np.inf
+    if isinstance(domain, Numeric) and n_values > min(size, _MOST_BESIDE):
+        places = domain.axis.at((np.arange(size) + 0.5) / size)
+        several = domain.list_values() if n_values <= size else np.unique(domain.axis.native(*places))
+        return on_scale(domain, several)
     values = domain.list_values()
     drawn = np.linspace(0, len(values) - 1, min(size, len(values))).round().astype(int)
     labels = _name_codes(space[name]) if isinstance(domain, Categorical) else [number(v) for v in values]
@@ -86,19 +87,6 @@ def side_by_side(values: np.ndarray, labels: list[str]) -> ParameterAxis:
 def on_scale(domain: Domain, values: np.ndarray) -> ParameterAxis:
     """Make cells around ``values``, on a logarithmic axis if the domain has one."""
     return ParameterAxis(values, values, getattr(domain, "log", False))
-
-
-def _cut(domain: Numeric, size: int) -> ParameterAxis:
-    """Cells of equal width on the domain's axis, or one cell around each value if there are few values."""
-    if (domain.n_values or np.inf) <= size:
-        return on_scale(domain, domain.list_values())
-    step = 0.0 if isinstance(domain, Varying) else getattr(domain, "step", None) or 0.0
-    low, high = domain.low, domain.high
-    cut = np.geomspace if domain.log else np.linspace
-    axis = on_scale(domain, cut(low - step / 2, high + step / 2, 2 * size + 1)[1::2])
-    if not step:
-        return axis
-    return axis._replace(values=np.clip(np.round((axis.places - low) / step) * step + low, low, high))
 
 
 class Plane(NamedTuple):

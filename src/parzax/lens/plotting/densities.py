@@ -68,8 +68,6 @@ def _draw_regime(top: Axes, bottom: Axes, result: ImportanceResult, index: int, 
     axis.label(bottom.xaxis, name)
     top.set_ylabel("probability" if axis.discrete else "probability per cell")
     bottom.set_ylabel("ratio  $p_T\\,/\\,p_R$")
-    for ax in (top, bottom):
-        _axes.tidy(ax)
     if len(result.space[name]) > 1 or domain.conditions:
         others = "all" if result.region == 1 else "the region"
         best, all_rows = (percent(round(float(x.mean()), 2)) for x in (alpha, beta))

@@ -136,7 +136,6 @@ def _draw_bars(ax: Axes | None, result: ImportanceResult, index: int, bars: Sequ
     counts = result.by_seed(result.has_importance)[:, index]
     spread = _arguments.describe_spread(counts, result if result.n_seeds == 1 else None)
     ax.set_xlabel(f"{_arguments.label_level(result, index)}{how}{spread}")
-    _axes.tidy(ax)
     ax.tick_params(axis="y", length=0)
     shares = {bit: float(result.share_of_seeds(bit)[index].max()) for bit in OF_LEVELS & ~Status.ALL_ZERO}
     facts = [bit.fact + " (some seeds)" * (share < 1) for bit, share in shares.items() if share > 0]
@@ -201,7 +200,6 @@ def importance_sweep(
     within = "" if result.region == 1 else f"; region γ = {result.region:g}"
     ax.set_xlabel(f"target quantile γ′ (best share of all rows{within})")
     ax.set_ylabel(_QUANTITIES[quantity] + _arguments.describe_spread(counts, log))
-    _axes.tidy(ax)
     _axes.add_key(ax, entries)
     return ax
 
@@ -331,5 +329,4 @@ def importance_over_weights(
     one, other = (_arguments.shorten_name(name) for name in objectives[:2])
     ax.set(xlabel=f"weight of {other} (the rest: {one})", ylim=(0, None))
     ax.set_ylabel(_arguments.label_level(first, index) + _arguments.describe_spread(counts))
-    _axes.tidy(ax)
     return ax
