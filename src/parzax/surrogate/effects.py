@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from parzax import _checks
+from parzax._compile import compiled
 from parzax._numerics import namespace
 from parzax.space import Categorical, Domain, Space
 from parzax.surrogate.process import Draw, Posterior, embed_points, evaluate
@@ -150,7 +151,7 @@ def _mean_losses(draw: Draw, pool: RandomRows, slots: Any, levels: Any, n_points
     return jnp.where(taken[None], losses, 0).sum(axis=1) / taken.sum().astype(losses.dtype)
 
 
-@partial(jax.jit, static_argnames=("n_draws", "n_points", "n_values"))
+@compiled(size="middling")
 def _effects(
     posterior: Posterior, key: Any, level: Any, n_draws: int, n_points: int, n_values: int
 ) -> Effects:

@@ -33,7 +33,7 @@ from parzax.lens.results.result import (
     pick_level,
 )
 from parzax.lens.results.surrogates import average_draws, draw_logs, fit_surrogate
-from parzax.lens.results.targets import Ranking, counted_rows, ranked
+from parzax.lens.results.targets import Ranking, counted_rows, is_maximised, ranked
 from parzax.lens.run.chunks import map_chunks
 from parzax.pareto import AbstractTies
 from parzax.status import Status
@@ -145,7 +145,8 @@ def cond_ped_anova(
         drawn = encode_ranked(draw_logs(of_draws, posterior), levels, region, 0, "all", grid)
         about = drawn.describe(estimate_batch(drawn.encoded, how)) | {"report": log.obs.report}
         about |= {"goal": log.goal, "method": method, "remark": remark}
-        return average_draws(**about, posterior=posterior, key=of_effects)
+        maximised = is_maximised(log.obs, objective)
+        return average_draws(**about, posterior=posterior, key=of_effects, maximised=maximised)
     if n_shuffles is None:
         n_shuffles = default_shuffles(len(obs.space), n_resamples) if n_resamples else 0
     n_shuffles = _checks.whole_number("n_shuffles", n_shuffles, 0)

@@ -1,8 +1,9 @@
 """Answers from a surrogate of the log: importances of the whole space, and effects on the objective."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib.util import find_spec
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import numpy as np
@@ -15,9 +16,9 @@ from parzax.importance import Importance
 from parzax.lens.logs import Observations
 from parzax.lens.results.order import shows_learning
 from parzax.lens.results.replicates import Replicates
-from parzax.lens.results.result import COVERAGE, ImportanceResult, Method, percent
+from parzax.lens.results.result import COVERAGE, NAME, ImportanceResult, Method, percent, shorten
 from parzax.lens.results.targets import Ranking, usable_rows
-from parzax.space import Recorded, Varying
+from parzax.space import Categorical, In, Recorded, Space, Varying
 from parzax.status import Status
 
 # Rows that a surrogate has by default: the time to fit it grows with their cube.
@@ -32,6 +33,34 @@ _ANSWERED = ", by a surrogate of the rows (surrogate=None, or --surrogate no, re
 _INSTALL = "; rows of a search that learns need a surrogate: pip install 'parzax[surrogate]'"
 
 
+class Effect(NamedTuple):
+    """The mean objective along one domain of one parameter, from draws of a posterior.
+
+    Attributes:
+        parameter, regime: name of the parameter, and number of its domain.
+        values: (g,) numbers or choices.
+        mean, low, high: (g,) mean objective at each value, with the other parameters as in the space, and the
+            ends of its interval.
+        worth: what choosing the value well is worth, and the ends of its interval: by how much the mean
+            objective is better at the best value than at a random one.
+        target_worth: the same with the other parameters as in the target set.
+    """
+
+    parameter: str
+    regime: int
+    values: tuple[Any, ...]
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    worth: tuple[float, float, float]
+    target_worth: tuple[float, float, float]
+
+    def __str__(self) -> str:
+        """ "choosing lr well is worth 1.8 (1.2 to 2.4)"."""
+        worth, low, high = (f"{x:.2g}" for x in self.worth)
+        return f"choosing {shorten(self.parameter, NAME)} well is worth {worth} ({low} to {high})"
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SurrogateResult(ImportanceResult):
     """Importances of the whole space: means over draws from the posterior of a surrogate of the log.
@@ -43,10 +72,12 @@ class SurrogateResult(ImportanceResult):
     Attributes:
         posterior: `parzax.surrogate.Posterior` of the losses.
         key: random key of further draws.
+        maximised: whether large values of the objective are good.
     """
 
     posterior: Any
     key: Any
+    maximised: bool = False
 
     replicates_are: ClassVar[str] = "draws from the posterior"
 
@@ -54,6 +85,35 @@ class SurrogateResult(ImportanceResult):
     def p_adjusted(self) -> np.ndarray:
         """(..., q, d) the p-values, which need no adjustment."""
         return self.p_value
+
+    @cached_property
+    def effects(self) -> tuple[Effect, ...]:
+        """The mean objective along each domain of each parameter, see `Effect`; the most worth first.
+
+        The target set is that of the level shown.
+        """
+        from parzax.surrogate import effects
+
+        level = float(self.levels[self.usual_level])
+        curves, sign = effects(self.key, self.posterior, level=level), -1 if self.maximised else 1
+        listed = []
+        for s, (j, regime, domain) in enumerate(self.space.slots):
+            n = int((curves.shares[s] > 0).sum())
+            values = tuple(map(domain.interpret, curves.values[s, :n].tolist()))
+            numbers = map(_mean_and_ends, (curves.worth[:, s], curves.target_worth[:, s]))
+            worth, target_worth = (tuple(x.tolist()) for x in numbers)
+            curve = _mean_and_ends(sign * curves.losses[:, s, :n])
+            listed.append(Effect(self.names[j], regime, values, *curve, worth, target_worth))
+        return tuple(sorted(listed, key=lambda effect: -np.nan_to_num(effect.worth[0])))
+
+    def next_space(self, probability: float = 0.95) -> Space:
+        """The space around the best configurations, to search next: it holds them with a probability.
+
+        The domains of `parzax.surrogate.region`, of the best hundredth of the space under each draw.
+        """
+        from parzax.surrogate import region
+
+        return region(self.key, self.posterior, probability).narrowed()
 
     def best_rows(self, level: int) -> str:
         """The target in words: "the best 10 % of the space (smallest loss)"."""
@@ -92,6 +152,12 @@ class SurrogateResult(ImportanceResult):
         return sampled  # the estimate is their mean
 
 
+def _mean_and_ends(draws: np.ndarray) -> np.ndarray:
+    """(3, ...) mean of (b, ...) draws, and the ends of its interval."""
+    ends = np.quantile(draws, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2], axis=0)
+    return np.concatenate([draws.mean(axis=0)[None], ends])
+
+
 def fit_surrogate(
     surrogate: Any, obs: Observations, losses: np.ndarray, objective: Ranking, rows: Any, method: Method
 ) -> tuple[Any, str]:
@@ -125,7 +191,7 @@ def fit_surrogate(
     wanted = '"auto", None or a parzax.surrogate.GaussianProcess'
     _checks.instance("surrogate", surrogate, GaussianProcess, wanted)
     used = usable_rows(obs)
-    posterior = surrogate.fit(obs.space, obs.values[used], losses[0][used])
+    posterior = surrogate.fit(declare_conditions(obs), obs.values[used], losses[0][used])
     if automatic and not posterior.quality >= LEAST_QUALITY:
         return None, "; a surrogate predicts too little of the losses to help"
     return posterior, _ANSWERED
@@ -141,11 +207,8 @@ def _problem(obs: Observations, losses: np.ndarray, objective: Ranking, rows: An
         return "it cannot tell which configurations are feasible; give rows='all'"
     if obs.groups is not None:
         return "its rows are independent, and those of the log have groups; give one row of each"
-    domains = [domain for domains in obs.space.domains for domain in domains]
-    if any(
-        isinstance(one, (Varying, Recorded)) for domain in domains for one in (domain, *domain.conditions)
-    ):
-        return "it cannot draw configurations of domains that only the log tells; give fixed domains"
+    if declare_conditions(obs) is None:
+        return "only the log tells where some domains apply; give a space with their conditions"
     usable = usable_rows(obs)
     if obs.weight is not None and len(np.unique(obs.weight[usable])) > 1:
         return "it has no weights of rows; repeat the rows instead"
@@ -154,6 +217,41 @@ def _problem(obs: Observations, losses: np.ndarray, objective: Ranking, rows: An
     if len(np.unique(losses[0][usable & np.isfinite(losses[0])])) < 2:
         return "it needs two different losses"
     return ""
+
+
+def declare_conditions(obs: Observations) -> Space | None:
+    """The space of a log with conditions that say where parameters are active; None if none say so.
+
+    A parameter that the log has in some rows (`parzax.Recorded`) is active where a categorical parameter has
+    certain choices, if it is so in all rows that count.
+    """
+    used, left = usable_rows(obs), {}
+    declared: dict[str, Any] = {}
+    for name, domains in zip(obs.space, obs.space.domains, strict=True):
+        moving = any(isinstance(domain, Varying) for domain in domains)
+        recorded = any(isinstance(one, Recorded) for domain in domains for one in domain.conditions)
+        (left if moving or recorded else declared)[name] = domains
+    columns = dict(zip(obs.space.names, obs.values[used].T, strict=True))
+    while left:
+        for name, (domain, *others) in left.items():
+            active = ~np.isnan(columns[name])
+            when = () if active.all() else _explain(active, declared, columns)
+            if when is not None and not others and not isinstance(domain, Varying):
+                declared[name] = [replace(domain, when=when)]
+        if not (solved := left.keys() & declared.keys()):
+            return None
+        left = {name: domains for name, domains in left.items() if name not in solved}
+    return Space({name: declared[name] for name in obs.space.names})
+
+
+def _explain(active: np.ndarray, declared: dict[str, Any], columns: dict[str, np.ndarray]) -> Any:
+    """The condition on a categorical parameter that holds in the ``active`` rows alone, if there is one."""
+    for parent, (domain, *others) in declared.items():
+        if isinstance(domain, Categorical) and not others:
+            codes = np.unique(columns[parent][active])
+            if (np.isin(columns[parent], codes) == active).all():
+                return In(parent, [domain.interpret(code) for code in codes])
+    return None
 
 
 def draw_logs(key: Any, posterior: Any) -> Observations:
