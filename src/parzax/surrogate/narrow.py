@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -12,6 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, PRNGKeyArray
 
 from parzax import _checks
+from parzax._compile import compiled
 from parzax.space import Between, Categorical, Domain, In, Ordinal, Space, Varying
 from parzax.surrogate.effects import RandomRows
 from parzax.surrogate.process import Draw, Posterior, evaluate
@@ -87,7 +87,7 @@ def region(
     return evaluate(_region, posterior, key, probability, n_best=n_best, n_draws=n_draws, n_points=n_points)
 
 
-@partial(jax.jit, static_argnames=("n_best", "n_draws", "n_points"))
+@compiled(size="middling")
 def _region(
     posterior: Posterior, key: Any, probability: Any, n_best: int, n_draws: int, n_points: int
 ) -> Region:

@@ -143,10 +143,10 @@ def cond_ped_anova(
     if posterior is not None:
         of_draws, of_effects = jax.random.split(checked_key(key))
         drawn = encode_ranked(draw_logs(of_draws, posterior), levels, region, 0, "all", grid)
-        about = drawn.describe(estimate_batch(drawn.encoded, how)) | {"report": log.obs.report}
-        about |= {"goal": log.goal, "method": method, "remark": remark}
-        maximised = is_maximised(log.obs, objective)
-        return average_draws(**about, posterior=posterior, key=of_effects, maximised=maximised)
+        about = drawn.describe(estimate_batch(drawn.encoded, how))
+        about |= {"goal": log.goal, "method": method, "remark": remark, "key": of_effects}
+        about["maximised"] = is_maximised(log.obs, objective)
+        return average_draws(log.obs, posterior=posterior, **about)
     if n_shuffles is None:
         n_shuffles = default_shuffles(len(obs.space), n_resamples) if n_resamples else 0
     n_shuffles = _checks.whole_number("n_shuffles", n_shuffles, 0)

@@ -16,7 +16,7 @@ from parzax.importance import Importance
 from parzax.lens.logs import Observations
 from parzax.lens.results.order import shows_learning
 from parzax.lens.results.replicates import Replicates
-from parzax.lens.results.result import COVERAGE, NAME, ImportanceResult, Method, percent, shorten
+from parzax.lens.results.result import COVERAGE, NAME, ImportanceResult, Method, percent, regime_text, shorten
 from parzax.lens.results.targets import Ranking, usable_rows
 from parzax.space import Categorical, In, Recorded, Space, Varying
 from parzax.status import Status
@@ -135,6 +135,16 @@ class SurrogateResult(ImportanceResult):
             f"interval: {100 * COVERAGE:g} % of the draws; it holds 0 where p is above 0.05",
             f"p: part of the draws in which the importance is at most {_NEGLIGIBLE:g}",
         ]
+
+    def notes(self, *, verbose: bool = False) -> list[str]:
+        """Lines below the table; ``verbose`` adds what choosing well is worth, and the next space."""
+        lines = super().notes(verbose=verbose)
+        if verbose:
+            lines += [f"worth: {effect}" for effect in self.effects]
+            narrowed = self.next_space()
+            domains = (f"{name} {' or '.join(map(regime_text, narrowed[name]))}" for name in narrowed)
+            lines.append(f"space to search next, result.next_space(): {'; '.join(domains)}")
+        return lines
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON values; see `ImportanceResult.to_dict`."""
@@ -274,15 +284,20 @@ def _draw_logs(key: PRNGKeyArray, posterior: Any, n_draws: int, n_points: int) -
     )
 
 
-def average_draws(estimates: Importance, posterior: Any, **about: Any) -> SurrogateResult:
-    """The answer from the importances of logs of `draw_logs`, and further fields of the result."""
+def average_draws(obs: Observations, estimates: Importance, posterior: Any, **about: Any) -> SurrogateResult:
+    """The answer for a log from the importances of logs of `draw_logs`, and further fields of the result."""
+    space, n_rows, n_fitted = posterior.space, int(usable_rows(obs).sum()), int(posterior.used.sum())
+    facts = [f"the surrogate is fitted to {n_fitted} of {n_rows} rows"] * (n_fitted < n_rows)
+    changed = (name for name in space if space[name] != obs.space[name])
+    facts += [f"{name}: taken as {regime_text(space[name][0])}, as in all rows" for name in changed]
     # Statuses are those of most draws; p-values say what is above chance.
     bits = [int(bit) * ((estimates.status & int(bit)) != 0).mean(axis=0).round() for bit in Status if bit]
     status = np.sum(bits, axis=0).astype(np.int32) & ~int(Status.NOT_ABOVE_CHANCE)
     if posterior.quality < LEAST_QUALITY:
         status |= int(Status.POOR_SURROGATE)
     p_value = (1 + (estimates.importance <= _NEGLIGIBLE).sum(axis=0)) / (_DRAWS + 1)
-    replicates = Replicates(estimates.variance, p_value, np.ones(()), posterior.used.sum(), _DRAWS)
+    replicates = Replicates(estimates.variance, p_value, np.ones(()), n_fitted, _DRAWS)
     means = jax.tree.map(lambda a: a.mean(axis=0), estimates)
     means = replace(means, status=status)
+    about |= {"report": obs.report, "facts": tuple(facts)}
     return SurrogateResult(estimates=means, replicates=replicates, posterior=posterior, **about)
