@@ -112,7 +112,7 @@ def test_results_say_so():
     """One clause of the sentence on how sure an answer is, in place of the neutral one."""
     x = learned(np.random.default_rng(2), 100)
     obs = log(x, loss_of(x))
-    result = px.cond_ped_anova(obs, 0.3, **QUICK, n_resamples=20, n_shuffles=20)
+    result = px.cond_ped_anova(obs, 0.3, **QUICK, n_resamples=20, n_shuffles=20, surrogate=None)
     _, sure, _ = result.sentences()
     assert "these rows come from a search that learns" in sure
     assert "less sure if" not in sure

@@ -179,13 +179,12 @@ def fit_surrogate(
         objective, rows, method: as in `parzax.cond_ped_anova`.
 
     Raises:
+        TypeError: for another ``surrogate``.
         ValueError: if a surrogate was asked for and cannot answer.
     """
     if surrogate is None:
         return None, ""
-    automatic = isinstance(surrogate, str)
-    if automatic:
-        _checks.one_of("surrogate", surrogate, ("auto",))
+    automatic = isinstance(surrogate, str) and surrogate == "auto"
     if problem := _problem(obs, losses, objective, rows, method):
         if automatic:
             return None, ""
