@@ -258,7 +258,7 @@ def _explain(active: np.ndarray, declared: dict[str, Any], columns: dict[str, np
     for parent, (domain, *others) in declared.items():
         if isinstance(domain, Categorical) and not others:
             codes = np.unique(columns[parent][active])
-            if (np.isin(columns[parent], codes) == active).all():
+            if len(codes) and (np.isin(columns[parent], codes) == active).all():
                 return In(parent, [domain.interpret(code) for code in codes])
     return None
 
