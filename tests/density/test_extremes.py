@@ -30,11 +30,8 @@ def close(a, b, tolerance):
 @pytest.mark.parametrize(
     "rule",
     [
-        "scott",
-        *(
-            pytest.param(rule, marks=SLOW)
-            for rule in ("neighbours", "hyperopt", "dimension", "leave_one_out")
-        ),
+        "Scott",
+        *(pytest.param(rule, marks=SLOW) for rule in ("Neighbours", "Hyperopt", "Dimension", "LeaveOneOut")),
     ],
 )
 @pytest.mark.slow

@@ -512,7 +512,7 @@ def _importance(x=X, level=0.1, region=1.0):
 )
 def test_a_host_function_is_not_traced(attempt):
     """Said in plain words: catches an error from the middle of NumPy's conversion."""
-    with pytest.raises(TypeError, match=r"(needs its values|runs on the host).*: call it outside jax.jit"):
+    with pytest.raises(TypeError, match="is traced, but its values are needed"):
         attempt()
     _tried.append(1)
 

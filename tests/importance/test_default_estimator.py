@@ -300,7 +300,7 @@ def test_parity_gives_a_constant_a_share():
     )
     grid_spec, as_optuna = px.Grid(max_cells=4), px.Grid(max_cells=4, optuna_rounding=True)
     default = px.cond_ped_anova(obs, 0.1, grid=grid_spec)
-    parity = px.cond_ped_anova(obs, 0.1, estimator=replace(OPTUNA, grid=as_optuna))
+    parity = px.cond_ped_anova(obs, 0.1, **(OPTUNA | {"grid": as_optuna}))
     assert default.importance[0, 1] == 0
     assert parity.importance[0, 1] > 0
 

@@ -4,7 +4,6 @@ All in float64 on the coarse grid, so that a handful of compiled functions serve
 """
 
 import json
-from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -402,7 +401,7 @@ def test_importance_is_a_share(parity):
 def test_debias_lowers_the_variance():
     """The subtracted term is positive wherever something is estimated: catches its sign."""
     values, losses = zoo()
-    raw = replace(coarse_method(False), divergence=Explained(debias=False))
+    raw = coarse_method(False) | {"divergence": Explained(debias=False)}
     plain = px.cond_ped_anova(zoo_observations(values, losses), ZOO_LEVELS, **raw)
     signed = zoo_sweep(values, losses)
     # The fifth parameter's target is all of one regime or none of it at the last level: exactly 0 in both.

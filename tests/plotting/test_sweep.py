@@ -106,14 +106,6 @@ def test_lines_at_zero_are_left_out(zero):
     assert importance_sweep(zero).lines
 
 
-def test_chosen_parameters_only(mixed):
-    # Catches an "others" line that would come in uncalled.
-    ax = importance_sweep(mixed, parameters=["units", "strong"])
-    assert [line.get_label() for line in coloured(ax)] == ["units", "strong"]
-    ax = importance_sweep(mixed, parameters="units")
-    assert [line.get_label() for line in coloured(ax)] == ["units"]
-
-
 def test_quantities(seeds):
     # Catches one ablation drawn as another.
     for quantity in ("variance", "standard", "inter", "unweighted"):

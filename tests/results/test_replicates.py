@@ -169,15 +169,6 @@ def test_bad_settings_are_named(given, message):
         px.cond_ped_anova(_log(), 0.2, **given)
 
 
-def test_a_key_is_not_needed():
-    """As of comparisons and interactions it is ``jax.random.key(0)`` by default."""
-    first, second = (
-        _analyse(_log(), LEVELS, **NUMBERS, **given) for given in ({}, {"key": jax.random.key(0)})
-    )
-    np.testing.assert_array_equal(first.sampled, second.sampled)
-    np.testing.assert_array_equal(first.p_value, second.p_value)
-
-
 def test_fractional_weights_are_refused():
     obs = _log()
     weighted = px.Observations.from_arrays(obs.space, obs.values, obs.losses[:, 0], weight=np.full(N, 0.5))

@@ -58,12 +58,6 @@ def test_long_form(backend):
         )
 
 
-def test_no_seed_column_without_a_seed_axis():
-    """Catches a seed invented for a single log."""
-    assert "seed" not in make_result().to_columns()
-    assert len(make_result().to_dataframe()) == 6
-
-
 def test_backend_errors(monkeypatch):
     """Catches an unknown or missing backend that fails without saying so."""
     result = make_result()

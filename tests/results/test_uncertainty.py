@@ -30,7 +30,7 @@ def _known(sampled, variance, p=None, n_rows=100, n_fewer=30):
     x = np.full((1, len(space)), 0.5)
     report = px.Observations.from_arrays(space, x, [0.0]).report
     levels = np.arange(1, 1 + variance.shape[-2]) / 10
-    about = {"space": space, "levels": levels, "region": 1.0, "report": report, "method": _RAW}
+    about: dict = {"space": space, "levels": levels, "region": 1.0, "report": report, "method": _RAW}
     return px.ImportanceResult(estimates=estimates, replicates=replicates, **about)
 
 
@@ -196,16 +196,6 @@ def test_what_was_not_drawn_is_not_a_number_and_not_an_error():
         assert np.isnan(array).all()
     assert "≤0.020" in str(shuffled)  # of two that were tested
     assert "interval" not in str(shuffled).split("\n\n")[1]
-
-
-@pytest.mark.slow
-def test_a_parameter_that_is_all_there_is_needs_no_more_rows():
-    obs = _noisy().select(np.arange(200) < 150)
-    alone = px.Observations.from_arrays(
-        px.Space({"x": px.Float(0, 1)}), obs.values[:150, :1], obs.losses[:150, 0]
-    )
-    known = px.cond_ped_anova(alone, 0.2, n_resamples=20, key=jax.random.key(0))
-    assert known.rows_needed()[0] <= 200
 
 
 @pytest.mark.slow

@@ -131,7 +131,7 @@ class Session:
             with nullcontext() if needed in self._compiled else _compiling():
                 leaves, at = advance(self._model, self._leaves, *rows, key, folded, bool(starting))
             self._compiled.add(needed)
-            _checks.outside_traces(at)
+            _checks.on_host("the suggestion", at)
             self._leaves, self._n_added = leaves, len(self._rows)
             self._n_usable += rows[1][0]
             # Native values are computed in float64.

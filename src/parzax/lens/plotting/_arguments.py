@@ -12,16 +12,7 @@ from parzax import _checks
 from parzax._words import join_names
 from parzax.lens._palette import PALETTE
 from parzax.lens.results import ImportanceResult
-from parzax.lens.results.result import (
-    CHOICE,
-    COVERAGE,
-    NAME,
-    mean_and_error,
-    number,
-    short_names,
-    shorten,
-    size_text,
-)
+from parzax.lens.results.result import CHOICE, NAME, mean_and_error, number, short_names, shorten, size_text
 from parzax.lens.tables.table import suggest
 from parzax.samplers import Trace
 from parzax.space import Categorical, Space
@@ -106,7 +97,7 @@ def label_level(result: ImportanceResult, index: int) -> str:
 def describe_spread(counts: np.ndarray, log: ImportanceResult | None = None) -> str:
     """A line for the label of an axis: what ribbons and whiskers are, by arguments of `sum_part`; or ""."""
     if log is not None and log.n_resamples:
-        return f"\n({100 * COVERAGE:g} % interval of one log, by resampling)"
+        return f"\n({100 * log.coverage:g} % interval of one log, by resampling)"
     n, counted = len(counts), counts.sum(axis=0)
     if n == 1:
         return ""

@@ -157,7 +157,7 @@ def importance_sweep(
     what the ribbon is. p-values are not adjusted for the number of levels: among many levels, some show noise
     above chance.
     With several seeds a line is the mean over the seeds that have an importance at the level (see
-    `ImportanceResult.over_seeds`), and its ribbon is one standard error to either side; the label of the axis
+    `ImportanceResult.mean`), and its ribbon is one standard error to either side; the label of the axis
     says if seeds are left out.
     Hatched bands cover the levels where some seed has the status LOW_DATA, where most seeds have
     REGIME_BOUNDARY for a line, and where all seeds have ALL_ZERO or SAME_SETS. A single level is drawn as

@@ -268,7 +268,7 @@ class RankedLog(NamedTuple):
 
     def describe(self, estimates: Any) -> dict[str, Any]:
         """The fields that all results have; ``estimates`` of s seeds become NumPy arrays."""
-        _checks.outside_traces(estimates)
+        _checks.on_host("the answer", estimates)
         seeds = self.obs.batch_shape
         estimates = jax.tree.map(lambda x: np.asarray(x).reshape((*seeds, *x.shape[1:])), estimates)
         fields = {"estimates": estimates, "levels": np.array(self.encoded.levels)}

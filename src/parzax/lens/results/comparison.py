@@ -14,7 +14,6 @@ from parzax.lens.logs import Observations
 from parzax.lens.logs.groups import find_groups
 from parzax.lens.results.analysis import checked_key, cond_ped_anova
 from parzax.lens.results.result import (
-    COVERAGE,
     LEARNED,
     AbstractResult,
     ImportanceResult,
@@ -80,7 +79,7 @@ class Comparison(AbstractResult):
 
         If both logs come from the same search, at most one comparison in ten reports any difference.
         """
-        return np.asarray(self.p_adjusted <= 1 - COVERAGE)
+        return np.asarray(self.p_adjusted <= 1 - self.coverage)
 
     @cached_property
     def above(self) -> np.ndarray:
@@ -99,7 +98,8 @@ class Comparison(AbstractResult):
             mean = np.where(result.seeds_counted[level] > 0, result.mean[level], np.nan)
             columns[name] = list(map(mean_text, mean))
         columns["difference"] = ["-" if np.isnan(x) else f"{x:+.2f}" for x in self.difference[level]]
-        columns[f"{100 * COVERAGE:g} % interval"] = [interval_text(*ends) for ends in self.interval[level]]
+        ends = self.interval[level]
+        columns[f"{percent(self.coverage)} interval"] = [interval_text(*pair) for pair in ends]
         return columns | {"remarks": ["differs" if x else "" for x in self.differs[level]]}
 
     def best_rows(self, level: int) -> str:
@@ -125,7 +125,7 @@ class Comparison(AbstractResult):
 
     def details(self) -> list[str]:
         """How the numbers of the table were made, a line each."""
-        least = f"p, adjusted for the parameters of a level (Holm), is at most {1 - COVERAGE:.1g}"
+        least = f"p, adjusted for the parameters of a level (Holm), is at most {1 - self.coverage:.1g}"
         return [*self.first.details(), f"interval: of one parameter by itself; differs: {least}"]
 
     def _columns(self) -> dict[str, np.ndarray]:
@@ -207,7 +207,7 @@ def _interval(
     logs, shape = (first, second), (-1, *difference.shape)
     before, after = (log.importance_draws.reshape(shape) if log.n_resamples else None for log in logs)
     if before is not None and after is not None:
-        between, tail = after - before, (1 - COVERAGE) / 2
+        between, tail = after - before, (1 - first.coverage) / 2
         ends = np.quantile(between, [tail, 1 - tail], axis=0)
         beyond = np.minimum((between <= 0).sum(axis=0), (between >= 0).sum(axis=0))
         p = np.minimum(2 * (1 + beyond) / (len(between) + 1), 1)

@@ -36,8 +36,8 @@ from parzax.lens.results.replicates import SIGNIFICANCE, Replicates
 from parzax.space import Between, Categorical, Condition, Domain, In, Int, Numeric, Ordinal, Space, Varying
 from parzax.status import NOT_COMPARED, OF_LEVELS, Status, drop_consequences, set_bits
 
-# Nominal coverage of intervals, and the half-width of an importance interval that is narrow enough.
-COVERAGE, TOLERANCE = 0.9, 0.1
+# An importance interval is narrow enough if its half-width is at most this value.
+TOLERANCE = 0.1
 # Margins fall as 1 / sqrt(rows) only with more rows than this in the target and outside it. With fewer rows
 # nothing is extrapolated.
 _FEW_ROWS = 20
@@ -89,10 +89,10 @@ class ReadTable(NamedTuple):
             columns.append([x + gap if column[0] in _LEFT else gap + x for x, gap in pairs])
         return ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
 
-    def to_html(self) -> str:
-        """The table as HTML, for notebooks."""
+    def to_html(self, notes: Sequence[str]) -> str:
+        """The table as HTML, for notebooks, with notes below."""
         left = [i for i, (header, *_) in enumerate(self.columns) if header in _LEFT]
-        return html_table(self.title, list(zip(*self.columns, strict=True)), left)
+        return html_table(self.title, list(zip(*self.columns, strict=True)), left, notes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,6 +120,7 @@ class AbstractResult(abc.ABC):
     n_target, n_region, status = attributes("n_target", "n_region", "status")
     variance, importance, p_value = attributes("variance", "importance", "p_value")
 
+    coverage: ClassVar[float] = 0.9  # nominal coverage of intervals
     kind: ClassVar[str]  # what an entry is, as the header of a table
     shown: ClassVar[str] = "importance"  # column of `cells` that a table of several levels shows
 
@@ -236,10 +237,8 @@ class AbstractResult(abc.ABC):
         if self.has_mean[level].any():
             mattered, sure, step = self._sentences(level)
         else:
-            mattered, sure = (
-                f"nothing can be said of {self.best_rows(level)}",
-                "there is nothing to be sure of",
-            )
+            mattered = f"nothing can be said of {self.best_rows(level)}"
+            sure = "there is nothing to be sure of"
             advice = next((bit.advice for bit in self._level_bits(level)), Status.ALL_ZERO.advice)
             step = f"{advice[0].lower()}{advice[1:].rstrip('.')}"
         return [f"What mattered: {mattered}.", f"How sure: {sure}.", f"Do next: {step}."]
@@ -333,11 +332,8 @@ class AbstractResult(abc.ABC):
         return self.text()
 
     def _repr_html_(self) -> str:
-        above, below = (
-            "".join(f"<div>{escape(visible(line))}</div>" for line in lines)
-            for lines in (self.sentences(), self.notes())
-        )
-        return above + self.table().to_html() + below
+        lines = "".join(f"<div>{escape(visible(line))}</div>" for line in self.sentences())
+        return lines + self.table().to_html(self.notes())
 
     def __repr__(self) -> str:
         """How many entries there are, and which comes first."""
@@ -676,7 +672,7 @@ class ImportanceResult(AbstractResult):
         """(..., 2) quantiles of the draws, extended to contain the estimate, and also 0 where ``chance``."""
         if not len(draws):
             return np.full((*estimate.shape, 2), np.nan)
-        low, high = np.quantile(draws, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2], axis=0)
+        low, high = np.quantile(draws, [(1 - self.coverage) / 2, (1 + self.coverage) / 2], axis=0)
         held = np.stack([estimate, np.where(chance, 0, estimate)])
         ends = np.minimum(low, held.min(axis=0)), np.maximum(high, held.max(axis=0))
         return np.stack(ends, axis=-1).astype(self.variance.dtype)
@@ -687,7 +683,7 @@ class ImportanceResult(AbstractResult):
         if self.n_seeds == 1:
             ends = self.by_seed(self.importance_interval)[0, level]
             ends = np.where(self.has_mean[level, :, None], ends, np.nan)
-            columns[f"{100 * COVERAGE:g} % interval"] = [interval_text(*pair) for pair in ends]
+            columns[f"{percent(self.coverage)} interval"] = [interval_text(*pair) for pair in ends]
             columns["p"] = self._p_cells(level, self.n_shuffles)
         n_active = self.by_seed(self.regime_region[..., :-1].sum(axis=-1))
         columns["rows"] = [size_text(column) for column in n_active.T]
@@ -769,8 +765,8 @@ class ImportanceResult(AbstractResult):
             f"compared with {against}: {method.divergence!r} on {method.grid!r}, {self.variance.dtype}",
         ]
         if self.n_resamples:
-            samples = f"{self.n_resamples} samples of the rows (half-sampling)"
-            lines.append(f"interval: {100 * COVERAGE:g} %, from {samples}; it holds 0 where p is above 0.05")
+            samples = f"{percent(self.coverage)}, from {self.n_resamples} samples of the rows (half-sampling)"
+            lines.append(f"interval: {samples}; it holds 0 where p is above 0.05")
         if self.n_shuffles:
             shuffles = f"{self.n_shuffles} shuffles of the losses"
             lines.append(f"p: of no effect, by {shuffles}, adjusted for the parameters of a level (Holm)")
@@ -976,9 +972,7 @@ class InteractionResult(AbstractResult):
 
     def details(self) -> list[str]:
         """How the numbers of the table were made, a line each."""
-        share = (
-            "importance: share of the variance of membership in the target that only both together explain"
-        )
+        share = "importance: share of the variance of being in the target that only both together explain"
         draws = f"by {plural(self.n_draws, 'draw')}, adjusted for the pairs of a level (Holm)"
         p = [f"p: of no interaction, {draws}"] * (self.n_draws > 0)
         return [share, "rows: rows in which both are active", *p]
@@ -1026,13 +1020,9 @@ def good_text(good: GoodValues, domains: Sequence[Domain]) -> str:
     if round(good.target, 2) <= round(good.region, 2):
         return ""
     target, region = (percent(round(share, 2)) for share in (good.target, good.region))
-    part = "on this domain" if len(domains) > 1 else "where it is active" if domains[0].conditions else ""
-    shares = (
-        f"of the best rows {part}, {region} of all such rows"
-        if part
-        else f"of the best rows, {region} of all"
-    )
-    return f"{shorten(values_text(good.values, domains[good.regime]), _TEXT)} ({target} {shares})"
+    part = " on this domain" if len(domains) > 1 else " where it is active" * bool(domains[0].conditions)
+    shares = f"{target} of the best rows{part}, {region} of all{' such rows' * bool(part)}"
+    return f"{shorten(values_text(good.values, domains[good.regime]), _TEXT)} ({shares})"
 
 
 def pick_level(levels: np.ndarray, n_target: np.ndarray, n_region: np.ndarray) -> int:
