@@ -277,6 +277,17 @@ def _prior(settings: GaussianProcess, n_parameters: int, dtype: Any) -> tuple[An
     return jnp.array(mean, dtype), jnp.array(spread, dtype)
 
 
+def _shares_of_space(space: Space, z: Any, used: Any, n: int = 1024) -> Any:
+    """The share of the space of which each row is the nearest: a search crowds where it found low losses.
+
+    Means with these weights are means over the space, from n random configurations.
+    """
+    at = embed_points(space, space.frame(np.dtype(z.dtype)).draw(jax.random.key(0), n, z.dtype))
+    squared = (z * z).sum(axis=1)[None] - 2 * at @ z.T
+    nearest = jnp.argmin(jnp.where(used[None], squared, jnp.inf), axis=1)
+    return jnp.where(used, jnp.zeros(len(z), z.dtype).at[nearest].add(1 / n), 0)
+
+
 def _left_out(process: Any, w: Any) -> tuple[Any, Any]:
     """Mean error and variance of each row, given the others (Rasmussen and Williams 2006, Eq. 5.12)."""
     lower = process.solver.scale_tril
@@ -291,11 +302,12 @@ def _fit(settings: GaussianProcess, space: Space, x: Any, losses: Any) -> Poster
     finite = used & (losses > -jnp.inf)
     best = jnp.where(finite.any(), jnp.min(jnp.where(finite, losses, jnp.inf), initial=jnp.inf), 0)
     losses = jnp.where(used, jnp.maximum(losses, best), best)
-    n_used = jnp.maximum(used.sum(), 1).astype(losses.dtype)
-    # Where half of the rows are tied with the best, the scale is the mean distance.
-    middle = jnp.nanmedian(jnp.where(used, losses, jnp.nan)) - best
-    scale = jnp.where(middle > 0, middle, (losses - best).sum() / n_used)
     z, axes = embed(space, x), _axes(space)
+    share = _shares_of_space(space, z, used)
+    # Where half of the space is tied with the best, the scale is the mean distance.
+    order = jnp.argsort(losses)
+    middle = losses[order[(jnp.cumsum(share[order]) < 0.5).sum()]] - best
+    scale = jnp.where(middle > 0, middle, share @ (losses - best))
     dtype = z.dtype
     prior, prior_spread = _prior(settings, len(space), dtype)
     # Short and long lengths, with much and little noise.
@@ -304,8 +316,8 @@ def _fit(settings: GaussianProcess, space: Space, x: Any, losses: Any) -> Poster
     def warped(offset: Any) -> tuple[Any, Any]:
         by = jnp.maximum(offset * scale, float(jnp.finfo(dtype).tiny))
         w = jnp.log(losses - best + by)
-        mean = jnp.where(used, w, 0).sum() / n_used
-        variance = (jnp.where(used, w - mean, 0) ** 2).sum() / n_used
+        mean = share @ w
+        variance = share @ (w - mean) ** 2
         spread = jnp.where(variance > 0, jnp.sqrt(jnp.where(variance > 0, variance, 1)), 1)
         return jnp.where(used, (w - mean) / spread, 0), jnp.stack([best, by, mean, spread])
 
@@ -313,18 +325,17 @@ def _fit(settings: GaussianProcess, space: Space, x: Any, losses: Any) -> Poster
         process, _ = _process(values, z, used, axes)
         return (((values - prior) / prior_spread) ** 2).sum() / 2 - process.log_probability(w)
 
-    def fitted(offset: Any) -> tuple[Any, ...]:
+    def fitted(starts: Any, offset: Any) -> tuple[Any, tuple[Any, ...]]:
         w, warp = warped(offset)
         modes, heights = jax.vmap(lambda at: _minimise(partial(negative_log_posterior, w=w), at))(starts)
         mode = modes[jnp.nanargmin(heights)]
         error, variance = _left_out(_process(mode, z, used, axes)[0], w)
         log_slope = -jnp.log(losses - best + warp[1]) - jnp.log(warp[3])
         log_density = log_slope - error**2 / variance / 2 - jnp.log(variance) / 2
-        quality = 1 - jnp.where(used, error**2, 0).sum() / n_used
-        return jnp.where(used, log_density, 0).sum(), w, warp, mode, quality
+        return modes, (share @ log_density, w, warp, mode, 1 - share @ error**2)
 
-    offsets = jnp.array(settings.offsets, dtype)
-    log_density, *fits = jax.lax.map(fitted, offsets)
+    # Each offset begins where the one before it ended.
+    _, (log_density, *fits) = jax.lax.scan(fitted, starts, jnp.array(settings.offsets, dtype))
     w, warp, mode, quality = (a[jnp.nanargmax(log_density)] for a in fits)
     slope = jax.grad(partial(negative_log_posterior, w=w))
     # Differences of slopes take half the time to compile of second derivatives.
