@@ -21,8 +21,8 @@ tinygp: Any = _checks.optional("tinygp", "parzax.surrogate", "surrogate")
 _CONSTANT = 1.0
 # Variance of the noise of rows that are left out: they say nothing, and no number loses digits.
 _NO_INFORMATION = 1e8
-# Least variance of the noise, in units of the rounding of the dtype.
-_JITTER = 1e3
+# Least variance of the noise. Many rows near an optimum without noise would make a matrix that is singular.
+_LEAST_NOISE = 1e-4
 # Prior of log amplitude and of log noise, both standard deviations: their means and spreads.
 _AMPLITUDE, _NOISE = (0.0, 0.7), (float(np.log(0.1)), 1.0)
 
@@ -32,7 +32,9 @@ class GaussianProcess(eqx.Module):
 
     The losses of a search have a heavy tail, which no stationary process can follow. The process therefore
     has w = log(y - min y + c (median y - min y)), standardised, for one of several offsets c: the one under
-    which the left-out rows have the highest density (Rasmussen and Williams 2006, Section 5.4.2).
+    which the left-out rows have the highest density (Rasmussen and Williams 2006, Section 5.4.2). Median,
+    mean, standard deviation and density are those over the space, where a row stands for the configurations
+    that it is the nearest of: a search crowds, and what it has not seen is not as good as what it liked.
 
     Its covariance is a Matern 5/2 function of the distance between two configurations, with one length for
     each parameter, plus a constant and noise. A number is on its unit axis (the logarithm, if the domain has
@@ -97,8 +99,8 @@ class Posterior(eqx.Module):
         mode: (h,) logarithms of the inverse lengths, of the amplitude and of the noise at the posterior mode.
         spread: (h, h) a root of their covariance in the normal approximation.
         warp: (4,) best loss, offset, and mean and standard deviation of the logarithm.
-        quality: () part of the variance of the warped losses that the process predicts for left-out rows: 1
-            at best, 0 or less if it predicts no better than their mean.
+        quality: () part of the variance of the warped losses over the space that the process predicts for
+            left-out rows: 1 at best, 0 or less if it predicts no better than their mean.
     """
 
     z: Float[Any, "n p"]
@@ -265,8 +267,7 @@ def _axes(space: Space) -> np.ndarray:
 def _process(values: Any, z: Any, used: Any, axes: np.ndarray) -> tuple[Any, Any]:
     """The process of given logarithms of inverse lengths, amplitude and noise, and the scale of each axis."""
     scale, kernel = jnp.exp(values[:-2])[axes], _Matern52(jnp.exp(2 * values[-2]))
-    jitter = _JITTER * float(jnp.finfo(z.dtype).eps)
-    noise = jnp.where(used, jnp.exp(2 * values[-1]) + jitter, _NO_INFORMATION)
+    noise = jnp.where(used, jnp.exp(2 * values[-1]) + _LEAST_NOISE, _NO_INFORMATION)
     return tinygp.GaussianProcess(kernel, z * scale[None], diag=noise), scale
 
 
@@ -393,9 +394,8 @@ def _unwarped(warp: Any, w: Any) -> Any:
 def _predict(self: Posterior, x: Any, quantiles: tuple[float, ...]) -> Any:
     process, scale = _process(self.mode, self.z, self.used, _axes(self.space))
     at = embed(self.space, x.astype(self.z.dtype)) * scale[None]
-    jitter = _JITTER * float(jnp.finfo(at.dtype).eps)
-    given = process.condition(self.w, at, diag=jitter).gp
-    deviation = jnp.sqrt(jnp.maximum(jnp.diag(given.covariance) - jitter, 0))
+    given = process.condition(self.w, at, diag=_LEAST_NOISE).gp
+    deviation = jnp.sqrt(jnp.maximum(jnp.diag(given.covariance) - _LEAST_NOISE, 0))
     normal = jax.scipy.stats.norm.ppf(jnp.array(quantiles, deviation.dtype))
     return _unwarped(self.warp, given.loc[None] + normal[:, None] * deviation[None])
 
