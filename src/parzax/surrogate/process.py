@@ -22,8 +22,8 @@ tinygp: Any = _checks.optional("tinygp", "parzax.surrogate", "surrogate")
 _CONSTANT = 1.0
 # Variance of the noise of rows that are left out: they say nothing, and no number loses digits.
 _NO_INFORMATION = 1e8
-# Least variance of the noise, in units of the rounding of the dtype.
-_JITTER = 1e3
+# Least variance of the noise. Many rows near an optimum without noise would make a matrix that is singular.
+_LEAST_NOISE = 1e-4
 # Prior of log amplitude and of log noise, both standard deviations: their means and spreads.
 _AMPLITUDE, _NOISE = (0.0, 0.7), (float(np.log(0.1)), 1.0)
 
@@ -33,7 +33,9 @@ class GaussianProcess(eqx.Module):
 
     The losses of a search have a heavy tail, which no stationary process can follow. The process therefore
     has w = log(y - min y + c (median y - min y)), standardised, for one of several offsets c: the one under
-    which the left-out rows have the highest density (Rasmussen and Williams 2006, Section 5.4.2).
+    which the left-out rows have the highest density (Rasmussen and Williams 2006, Section 5.4.2). Median,
+    mean, standard deviation and density are those over the space, where a row stands for the configurations
+    that it is the nearest of: a search crowds, and what it has not seen is not as good as what it liked.
 
     Its covariance is a Matern 5/2 function of the distance between two configurations, with one length for
     each parameter, plus a constant and noise. A number is on its unit axis (the logarithm, if the domain has
@@ -98,8 +100,8 @@ class Posterior(eqx.Module):
         mode: (h,) logarithms of the inverse lengths, of the amplitude and of the noise at the posterior mode.
         spread: (h, h) a root of their covariance in the normal approximation.
         warp: (4,) best loss, offset, and mean and standard deviation of the logarithm.
-        quality: () part of the variance of the warped losses that the process predicts for left-out rows: 1
-            at best, 0 or less if it predicts no better than their mean.
+        quality: () part of the variance of the warped losses over the space that the process predicts for
+            left-out rows: 1 at best, 0 or less if it predicts no better than their mean.
     """
 
     z: Float[Any, "n p"]
@@ -266,8 +268,7 @@ def _axes(space: Space) -> np.ndarray:
 def _process(values: Any, z: Any, used: Any, axes: np.ndarray) -> tuple[Any, Any]:
     """The process of given logarithms of inverse lengths, amplitude and noise, and the scale of each axis."""
     scale, kernel = jnp.exp(values[:-2])[axes], _Matern52(jnp.exp(2 * values[-2]))
-    jitter = _JITTER * float(jnp.finfo(z.dtype).eps)
-    noise = jnp.where(used, jnp.exp(2 * values[-1]) + jitter, _NO_INFORMATION)
+    noise = jnp.where(used, jnp.exp(2 * values[-1]) + _LEAST_NOISE, _NO_INFORMATION)
     return tinygp.GaussianProcess(kernel, z * scale[None], diag=noise), scale
 
 
@@ -276,6 +277,17 @@ def _prior(settings: GaussianProcess, n_parameters: int, dtype: Any) -> tuple[An
     lengths = (-np.log(settings.length), settings.spread)
     mean, spread = zip(*[lengths] * n_parameters, _AMPLITUDE, _NOISE, strict=True)
     return jnp.array(mean, dtype), jnp.array(spread, dtype)
+
+
+def _shares_of_space(space: Space, z: Any, used: Any, n: int = 1024) -> Any:
+    """The share of the space of which each row is the nearest: a search crowds where it found low losses.
+
+    Means with these weights are means over the space, from n random configurations.
+    """
+    at = embed_points(space, space.frame(np.dtype(z.dtype)).draw(jax.random.key(0), n, z.dtype))
+    squared = (z * z).sum(axis=1)[None] - 2 * at @ z.T
+    nearest = jnp.argmin(jnp.where(used[None], squared, jnp.inf), axis=1)
+    return jnp.where(used, jnp.zeros(len(z), z.dtype).at[nearest].add(1 / n), 0)
 
 
 def _left_out(process: Any, w: Any) -> tuple[Any, Any]:
@@ -292,11 +304,12 @@ def _fit(settings: GaussianProcess, space: Space, x: Any, losses: Any) -> Poster
     finite = used & (losses > -jnp.inf)
     best = jnp.where(finite.any(), jnp.min(jnp.where(finite, losses, jnp.inf), initial=jnp.inf), 0)
     losses = jnp.where(used, jnp.maximum(losses, best), best)
-    n_used = jnp.maximum(used.sum(), 1).astype(losses.dtype)
-    # Where half of the rows are tied with the best, the scale is the mean distance.
-    middle = jnp.nanmedian(jnp.where(used, losses, jnp.nan)) - best
-    scale = jnp.where(middle > 0, middle, (losses - best).sum() / n_used)
     z, axes = embed(space, x), _axes(space)
+    share = _shares_of_space(space, z, used)
+    # Where half of the space is tied with the best, the scale is the mean distance.
+    order = jnp.argsort(losses)
+    middle = losses[order[(jnp.cumsum(share[order]) < 0.5).sum()]] - best
+    scale = jnp.where(middle > 0, middle, share @ (losses - best))
     dtype = z.dtype
     prior, prior_spread = _prior(settings, len(space), dtype)
     # Short and long lengths, with much and little noise.
@@ -305,8 +318,8 @@ def _fit(settings: GaussianProcess, space: Space, x: Any, losses: Any) -> Poster
     def warped(offset: Any) -> tuple[Any, Any]:
         by = jnp.maximum(offset * scale, float(jnp.finfo(dtype).tiny))
         w = jnp.log(losses - best + by)
-        mean = jnp.where(used, w, 0).sum() / n_used
-        variance = (jnp.where(used, w - mean, 0) ** 2).sum() / n_used
+        mean = share @ w
+        variance = share @ (w - mean) ** 2
         spread = jnp.where(variance > 0, jnp.sqrt(jnp.where(variance > 0, variance, 1)), 1)
         return jnp.where(used, (w - mean) / spread, 0), jnp.stack([best, by, mean, spread])
 
@@ -314,18 +327,17 @@ def _fit(settings: GaussianProcess, space: Space, x: Any, losses: Any) -> Poster
         process, _ = _process(values, z, used, axes)
         return (((values - prior) / prior_spread) ** 2).sum() / 2 - process.log_probability(w)
 
-    def fitted(offset: Any) -> tuple[Any, ...]:
+    def fitted(starts: Any, offset: Any) -> tuple[Any, tuple[Any, ...]]:
         w, warp = warped(offset)
         modes, heights = jax.vmap(lambda at: _minimise(partial(negative_log_posterior, w=w), at))(starts)
         mode = modes[jnp.nanargmin(heights)]
         error, variance = _left_out(_process(mode, z, used, axes)[0], w)
         log_slope = -jnp.log(losses - best + warp[1]) - jnp.log(warp[3])
         log_density = log_slope - error**2 / variance / 2 - jnp.log(variance) / 2
-        quality = 1 - jnp.where(used, error**2, 0).sum() / n_used
-        return jnp.where(used, log_density, 0).sum(), w, warp, mode, quality
+        return modes, (share @ log_density, w, warp, mode, 1 - share @ error**2)
 
-    offsets = jnp.array(settings.offsets, dtype)
-    log_density, *fits = jax.lax.map(fitted, offsets)
+    # Each offset begins where the one before it ended.
+    _, (log_density, *fits) = jax.lax.scan(fitted, starts, jnp.array(settings.offsets, dtype))
     w, warp, mode, quality = (a[jnp.nanargmax(log_density)] for a in fits)
     slope = jax.grad(partial(negative_log_posterior, w=w))
     # Differences of slopes take half the time to compile of second derivatives.
@@ -383,9 +395,8 @@ def _unwarped(warp: Any, w: Any) -> Any:
 def _predict(self: Posterior, x: Any, quantiles: tuple[float, ...]) -> Any:
     process, scale = _process(self.mode, self.z, self.used, _axes(self.space))
     at = embed(self.space, x.astype(self.z.dtype)) * scale[None]
-    jitter = _JITTER * float(jnp.finfo(at.dtype).eps)
-    given = process.condition(self.w, at, diag=jitter).gp
-    deviation = jnp.sqrt(jnp.maximum(jnp.diag(given.covariance) - jitter, 0))
+    given = process.condition(self.w, at, diag=_LEAST_NOISE).gp
+    deviation = jnp.sqrt(jnp.maximum(jnp.diag(given.covariance) - _LEAST_NOISE, 0))
     normal = jax.scipy.stats.norm.ppf(jnp.array(quantiles, deviation.dtype))
     return _unwarped(self.warp, given.loc[None] + normal[:, None] * deviation[None])
 
