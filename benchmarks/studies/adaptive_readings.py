@@ -39,11 +39,11 @@ def read(problem: str, x: np.ndarray, loss: np.ndarray) -> Arrays:
     x, loss = np.asarray(x, float), np.asarray(loss, float)
     obs = px.Observations.from_arrays(space, x, loss)
     single = [px.Observations.from_arrays(space, *log) for log in zip(x, loss, strict=True)]
-    result = px.cond_ped_anova(obs, LEVELS, n_shuffles=N_SHUFFLES, key=jax.random.key(0))
-    assert result.uncertainty is not None
+    how = {"n_shuffles": N_SHUFFLES, "surrogate": None}
+    result = px.cond_ped_anova(obs, LEVELS, **how, key=jax.random.key(0))
     parts = {
         "rows": result.importance,
-        "above": result.uncertainty.above_chance,
+        "above": result.above_chance,
         "shown": np.array([shows_learning(log, log.losses[..., 0][None]) for log in single]),
     }
     with jax.enable_x64(True):

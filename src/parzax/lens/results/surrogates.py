@@ -16,7 +16,7 @@ from parzax.importance import Importance
 from parzax.lens.logs import Observations
 from parzax.lens.results.order import shows_learning
 from parzax.lens.results.replicates import Replicates
-from parzax.lens.results.result import COVERAGE, NAME, ImportanceResult, Method, percent, regime_text, shorten
+from parzax.lens.results.result import NAME, ImportanceResult, Method, percent, regime_text, shorten
 from parzax.lens.results.targets import Ranking, usable_rows
 from parzax.space import Categorical, In, Recorded, Space, Varying
 from parzax.status import Status
@@ -132,7 +132,7 @@ class SurrogateResult(ImportanceResult):
             importance,
             compared,
             f"surrogate: means over {draws}, each at {plural(int(self.n_region), 'random configuration')}",
-            f"interval: {100 * COVERAGE:g} % of the draws; it holds 0 where p is above 0.05",
+            f"interval: {percent(self.coverage)} of the draws; it holds 0 where p is above 0.05",
             f"p: part of the draws in which the importance is at most {_NEGLIGIBLE:g}",
         ]
 
@@ -164,7 +164,8 @@ class SurrogateResult(ImportanceResult):
 
 def _mean_and_ends(draws: np.ndarray) -> np.ndarray:
     """(3, ...) mean of (b, ...) draws, and the ends of its interval."""
-    ends = np.quantile(draws, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2], axis=0)
+    coverage = SurrogateResult.coverage
+    ends = np.quantile(draws, [(1 - coverage) / 2, (1 + coverage) / 2], axis=0)
     return np.concatenate([draws.mean(axis=0)[None], ends])
 
 
