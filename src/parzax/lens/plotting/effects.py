@@ -4,11 +4,10 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from parzax.lens.plotting import _arguments, _axes
-from parzax.lens.plotting._parameters import on_scale, side_by_side
+from parzax.lens.plotting._parameters import choose_axis
 from parzax.lens.results import ImportanceResult
-from parzax.lens.results.result import number
+from parzax.space import Numeric, Ordinal
 
-_MOST_VALUES = 12  # largest number of values that are drawn side by side
 _PANEL = 2.4, 3.0  # size of a panel in inches
 
 
@@ -35,15 +34,14 @@ def effects(
     looks = _arguments.choose_looks(result)
     for panel, effect in zip(_axes.split_axes(ax, [labels])[0], shown, strict=True):
         domain, colour = result.space[effect.parameter][effect.regime], looks[effect.parameter]["color"]
-        if len(effect.values) <= _MOST_VALUES and len(effect.values) == domain.n_values:
-            texts = [number(v) if isinstance(v, (int, float)) else str(v) for v in effect.values]
-            places = np.arange(len(texts))
-            axis = side_by_side(places, [_arguments.shorten_name(text, 14) for text in texts])
+        # A category has all of its choices.
+        codes = effect.values if isinstance(domain, Numeric | Ordinal) else range(len(effect.values))
+        axis = choose_axis(domain, np.array(codes, float))
+        if axis.discrete:
             errors = np.stack([effect.mean - effect.low, effect.high - effect.mean])
-            _axes.draw_whiskers(panel, places, effect.mean, yerr=np.maximum(errors, 0))
-            panel.plot(places, effect.mean, "o", color=colour)
+            _axes.draw_whiskers(panel, axis.places, effect.mean, yerr=np.maximum(errors, 0))
+            panel.plot(axis.places, effect.mean, "o", color=colour)
         else:
-            axis = on_scale(domain, np.array(effect.values, float))
             panel.plot(axis.places, effect.mean, color=colour)
             _axes.draw_ribbon(panel, axis.places, effect.low, effect.high, colour)
         axis.label(panel.xaxis, effect.parameter)
