@@ -271,7 +271,7 @@ so part of their distance is another question. They do not read conditional para
 TRIED = """## What was tried
 
 Only the last row of this table lowers the error without doing harm elsewhere, by a quarter to three quarters:
-`px.surrogate`, which the analysis of a log does not use yet. The table is an exploration that the command
+`px.surrogate`, which answers for such logs by default. The table is an exploration that the command
 above does not repeat: root mean square errors after 300 trials of other runs, 8 of each, means over `px.tpe`
 and `px.optuna_tpe`. A proposal q is the density of the best of the candidates that the sampler draws, from
 its own mixture and 256 draws.

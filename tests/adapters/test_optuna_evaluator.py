@@ -112,7 +112,7 @@ class TestParity:
 
     def test_a_sampler_that_learns_is_told_once(self):
         study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=0, multivariate=True))
-        study.optimize(lambda t: (t.suggest_float("x", 0, 1) - 0.3) ** 2 + t.suggest_float("y", 0, 1), 60)
+        study.optimize(lambda t: (t.suggest_float("x", 0, 1) - 0.3) ** 2 + t.suggest_float("y", 0, 1), 150)
         evaluator = CondPedAnovaImportanceEvaluator()
         with pytest.warns(UserWarning, match="cond_ped_anova.*answers for the whole space"):
             first = evaluator.evaluate(study)
