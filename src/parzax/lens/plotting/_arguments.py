@@ -13,7 +13,7 @@ from parzax._words import join_names
 from parzax.lens._palette import PALETTE
 from parzax.lens.results import ImportanceResult
 from parzax.lens.results.result import CHOICE, NAME, mean_and_error, number, short_names, shorten, size_text
-from parzax.lens.tables.table import suggest
+from parzax.lens.tables.names import suggest
 from parzax.samplers import Trace
 from parzax.space import Categorical, Space
 
