@@ -255,12 +255,12 @@ best, 1 at worst. The surrogate's shares are the mean of 24 draws. "Random rows"
 search, read as they are: their distance is due to chance alone."""
 RATIO = """The surrogate's distance as a part of that of the rows, geometric mean over the problems without
 `gated` and noise:"""
-INTERVALS = f"""How often the 5 % and 95 % quantiles of the draws enclose the truth (up to {TOLERANCE} of a share,
-or of the largest worth): of a share, and of what it is worth to tune a parameter, with the others as in the
-space or as in its best tenth."""
-IDLE_ABOUT = f"""How often a parameter that does nothing is above chance: by an adjusted p-value of at most 0.05
-from {N_SHUFFLES} shuffles of the rows; under the surrogate, if the lower end of its interval is above
-{CHANCE}. "Effects" are the made-up problems but noise, where any of five parameters counts."""
+INTERVALS = f"""How often the 5 % and 95 % quantiles of the draws enclose the truth, of a share and of what it
+is worth to tune a parameter with the others as in the space or as in its best tenth. A truth also counts as
+enclosed if it is outside by at most {TOLERANCE} of a share, or of the largest worth."""
+IDLE_ABOUT = f"""How often a parameter that does nothing is above chance. For the rows that is an adjusted
+p-value of at most 0.05 from {N_SHUFFLES} shuffles; for the surrogate, a lower end of its interval above {CHANCE}.
+"Effects" are the made-up problems but noise, where any of five parameters counts."""
 SHOWN = """The text and the page of a result warn that the search learned if later rows lie closer to the best
 fifth than earlier rows do (a positive correlation at p = 0.005): the share of such logs. The quality of the
 surrogate is the part of the variance of the warped losses that it predicts for rows left out."""
