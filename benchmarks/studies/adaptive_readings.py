@@ -117,5 +117,5 @@ def _params(space: px.Space, row: np.ndarray) -> Mapping[str, Any]:
     params = space.as_dict(row)
     for name, (domain,) in zip(space.names, space.domains, strict=True):
         if isinstance(domain, px.Ordinal):
-            params[name] = domain.values.index(params[name])
+            params[name] = int(domain.axis.index(np.asarray(params[name])))
     return params

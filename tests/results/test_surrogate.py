@@ -36,7 +36,7 @@ def log(x, losses=None, **options):
     return px.Observations.from_arrays(SPACE, x, losses, **options)
 
 
-PROBLEM = px.Problem(lambda _key, x: loss_of(x, jnp), SPACE)
+PROBLEM = px.Problem(lambda _key, x: loss_of(x, jnp), space=SPACE)
 X = np.asarray(px.optimize(jax.random.key(0), px.tpe(SPACE), PROBLEM, 60).x, float)
 
 
@@ -186,7 +186,9 @@ def test_conditions_that_the_log_implies():
     with pytest.raises(ValueError, match="give a space with their conditions"):
         px.cond_ped_anova(unexplained, surrogate=px.surrogate.GaussianProcess())
     always = px.Observations.from_arrays(space, np.nan_to_num(X, nan=0.5), loss_of(X))
-    assert declare_conditions(always)["inside"] == (px.Float(0, 1),)
+    declared = declare_conditions(always)
+    assert declared is not None
+    assert declared["inside"] == (px.Float(0, 1),)
 
 
 def test_effects_in_units_of_the_objective():

@@ -64,6 +64,11 @@ def test_the_worth_of_tuning(found):
     assert np.median(found.best[:, 2]) == 2
 
 
+def test_what_may_be_fixed(found):
+    np.testing.assert_array_equal(found.negligible(), [False, False, False, True])
+    assert found.negligible(part=1.1).all()
+
+
 def test_a_surface(posterior):
     """Over two slots; along one of them its mean is the curve of the other."""
     both = surrogate.surface(KEY, posterior, (0, 3), n_values=16)

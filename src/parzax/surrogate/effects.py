@@ -55,6 +55,14 @@ class Effects(eqx.Module):
         at = self.target_losses.argmin(axis=-1)[..., None]
         return namespace(at).take_along_axis(self.values[None], at, axis=-1)[..., 0]
 
+    def negligible(self, part: float = 0.05, probability: float = 0.95) -> Bool[Any, " s"]:
+        """Whether a slot may as well be fixed at `best`: with this probability its share of the worth of all
+        slots is below ``part``, where the other parameters are as in the target set.
+        """
+        xp, worth = namespace(self.target_worth), self.target_worth
+        below = worth < part * xp.nansum(worth, axis=1, keepdims=True)
+        return below.mean(axis=0) >= probability
+
 
 def effects(
     key: PRNGKeyArray,

@@ -81,7 +81,7 @@ class SurrogateResult(ImportanceResult):
 
     replicates_are: ClassVar[str] = "draws from the posterior"
 
-    @property
+    @cached_property
     def p_adjusted(self) -> np.ndarray:
         """(..., q, d) the p-values, which need no adjustment."""
         return self.p_value
@@ -102,8 +102,8 @@ class SurrogateResult(ImportanceResult):
             values = tuple(map(domain.interpret, curves.values[s, :n].tolist()))
             numbers = map(_mean_and_ends, (curves.worth[:, s], curves.target_worth[:, s]))
             worth, target_worth = (tuple(x.tolist()) for x in numbers)
-            curve = _mean_and_ends(sign * curves.losses[:, s, :n])
-            listed.append(Effect(self.names[j], regime, values, *curve, worth, target_worth))
+            mean, low, high = _mean_and_ends(sign * curves.losses[:, s, :n])
+            listed.append(Effect(self.names[j], regime, values, mean, low, high, worth, target_worth))
         return tuple(sorted(listed, key=lambda effect: -np.nan_to_num(effect.worth[0])))
 
     def next_space(self, probability: float = 0.95) -> Space:
@@ -196,12 +196,11 @@ def fit_surrogate(
         return None, _INSTALL
     from parzax.surrogate import GaussianProcess  # imported on use: it needs an extra
 
-    if automatic:
-        surrogate = GaussianProcess(max_rows=MOST_ROWS)
     wanted = '"auto", None or a parzax.surrogate.GaussianProcess'
-    _checks.instance("surrogate", surrogate, GaussianProcess, wanted)
+    process = GaussianProcess(max_rows=MOST_ROWS) if automatic else surrogate
+    _checks.instance("surrogate", process, GaussianProcess, wanted)
     used = usable_rows(obs)
-    posterior = surrogate.fit(declare_conditions(obs), obs.values[used], losses[0][used])
+    posterior = process.fit(declare_conditions(obs), obs.values[used], losses[0][used])
     if automatic and not posterior.quality >= LEAST_QUALITY:
         return None, "; a surrogate predicts too little of the losses to help"
     return posterior, _ANSWERED
@@ -296,7 +295,7 @@ def average_draws(obs: Observations, estimates: Importance, posterior: Any, **ab
     if posterior.quality < LEAST_QUALITY:
         status |= int(Status.POOR_SURROGATE)
     p_value = (1 + (estimates.importance <= _NEGLIGIBLE).sum(axis=0)) / (_DRAWS + 1)
-    replicates = Replicates(estimates.variance, p_value, np.ones(()), n_fitted, _DRAWS)
+    replicates = Replicates(estimates.variance, p_value, np.ones(()), np.array(n_fitted), _DRAWS)
     means = jax.tree.map(lambda a: a.mean(axis=0), estimates)
     means = replace(means, status=status)
     about |= {"report": obs.report, "facts": tuple(facts)}
