@@ -36,7 +36,7 @@ def log(x, losses=None, **options):
     return px.Observations.from_arrays(SPACE, x, losses, **options)
 
 
-PROBLEM = px.Problem(lambda _key, x: loss_of(x, jnp), space=SPACE)
+PROBLEM = px.Problem(lambda _key, x: loss_of(x, jnp), SPACE)
 X = np.asarray(px.optimize(jax.random.key(0), px.tpe(SPACE), PROBLEM, 60).x, float)
 
 

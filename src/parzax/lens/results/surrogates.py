@@ -197,7 +197,7 @@ def fit_surrogate(
     from parzax.surrogate import GaussianProcess  # imported on use: it needs an extra
 
     wanted = '"auto", None or a parzax.surrogate.GaussianProcess'
-    process = GaussianProcess(max_rows=MOST_ROWS) if automatic else surrogate
+    process: Any = GaussianProcess(max_rows=MOST_ROWS) if automatic else surrogate
     _checks.instance("surrogate", process, GaussianProcess, wanted)
     used = usable_rows(obs)
     posterior = process.fit(declare_conditions(obs), obs.values[used], losses[0][used])
