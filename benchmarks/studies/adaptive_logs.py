@@ -259,7 +259,8 @@ INTERVALS = f"""How often the 5 % and 95 % quantiles of the draws enclose the tr
 is worth to tune a parameter with the others as in the space or as in its best tenth. A truth also counts as
 enclosed if it is outside by at most {TOLERANCE} of a share, or of the largest worth."""
 IDLE_ABOUT = f"""How often a parameter that does nothing is above chance. For the rows that is an adjusted
-p-value of at most 0.05 from {N_SHUFFLES} shuffles; for the surrogate, a lower end above {CHANCE}. "Effects" are the made-up problems but noise, where any of five parameters counts."""
+p-value of at most 0.05 from {N_SHUFFLES} shuffles; for the surrogate, a lower end above {CHANCE}. "Effects"
+are the made-up problems but noise, where any of five parameters counts."""
 SHOWN = """The text and the page of a result warn that the search learned if later rows lie closer to the best
 fifth than earlier rows do (a positive correlation at p = 0.005): the share of such logs. The quality of the
 surrogate is the part of the variance of the warped losses that it predicts for rows left out."""
@@ -291,11 +292,11 @@ the random first rows is random search of that length: ten rows tell nothing.
 
 The earlier trial of a Gaussian process had two faults. It fitted the losses as they are: those of a search
 have a heavy tail, which no stationary process can follow. `px.surrogate.GaussianProcess` fits the logarithm
-of the distance to the best loss. And it took the mean of the rows for that of the space: a search crowds where
-losses are low, so that a process about their mean expects as much of what the search has not seen. Here each
-row counts as much as the part of the space of which it is the nearest. That alone has brought half the sum of
-absolute differences, after 300 trials of `px.tpe`, from 0.11 / 0.36 to 0.04 / 0.18 on the gated problem and
-from 0.40 / 0.29 to 0.26 / 0.18 on the branching one.
+of the distance to the best loss. And it took the mean of the rows for that of the space: a search crowds
+where losses are low, so that a process about their mean expects as much of what the search has not seen. Here
+each row counts as much as the part of the space of which it is the nearest. That alone has brought half the
+sum of absolute differences, after 300 trials of `px.tpe`, from 0.11 / 0.36 to 0.04 / 0.18 on the gated problem
+and from 0.40 / 0.29 to 0.26 / 0.18 on the branching one.
 
 Under these weights the effective number of rows, (sum of w)^2 / (sum of w^2), is 10 to 13 of 300: hardly more
 than the ten random rows that the search began with. All others crowd in a small part of the space, so no
