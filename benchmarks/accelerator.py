@@ -101,7 +101,7 @@ def _half_samples(n_levels: int) -> Job:
 
     def call() -> np.ndarray:
         found = px.cond_ped_anova(obs, LEVELS[:n_levels], n_resamples=1000, n_shuffles=0, key=key)
-        return np.asarray(found.uncertainty.importance_interval)
+        return np.asarray(found.importance_interval)
 
     return Job(call)
 

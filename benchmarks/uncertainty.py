@@ -54,7 +54,7 @@ def coverage(quick: bool) -> Iterator[str]:
                 n_shuffles=0,
                 key=jax.random.key(3),
             )
-            ends = found.uncertainty.variance_interval
+            ends = found.variance_interval
             inside = 100 * ((ends[..., 0] <= mean) & (mean <= ends[..., 1])).mean(axis=0)
             edge = np.isclose(LEVELS, EDGES.get(problem.name, -1))
             few, between = (
@@ -113,10 +113,10 @@ def dependent(quick: bool) -> Iterator[str]:
         first, rest = slice(0, n_logs), slice(n_logs, None)
         truth = px.cond_ped_anova(px.Observations.from_arrays(problem.space, x[rest], loss[rest]), levels)
         obs, key = px.Observations.from_arrays(problem.space, x[first], loss[first]), jax.random.key(0)
-        shuffled = px.cond_ped_anova(obs, levels, n_resamples=0, n_shuffles=n_shuffles, key=key).uncertainty
+        shuffled = px.cond_ped_anova(obs, levels, n_resamples=0, n_shuffles=n_shuffles, key=key)
         positive = (shuffled.p_value <= 0.05).mean(axis=0)
         # Without shuffles no interval is moved to 0.
-        found = px.cond_ped_anova(obs, levels, n_resamples=n_resamples, n_shuffles=0, key=key).uncertainty
+        found = px.cond_ped_anova(obs, levels, n_resamples=n_resamples, n_shuffles=0, key=key)
         ends, mean = found.variance_interval, truth.variance.mean(axis=0)
         inside = 100 * ((ends[..., 0] <= mean) & (mean <= ends[..., 1])).mean(axis=0)
         for level, row, rates in zip(levels, inside[:, :4], positive[:, 4:], strict=True):
@@ -157,7 +157,7 @@ def noise(quick: bool) -> Iterator[str]:
     for n in (50, 300) if quick else (50, 100, 300, 1000):
         obs = noisy(n, n_logs, 5)
         found = px.cond_ped_anova(obs, 0.1, n_resamples=0, n_shuffles=n_shuffles, key=jax.random.key(0))
-        names, p, share = found.names, found.uncertainty.p_value[:, 0], found.importance[:, 0].mean(axis=0)
+        names, p, share = found.names, found.p_value[:, 0], found.importance[:, 0].mean(axis=0)
         tested = ~np.isnan(p)
         positive = (tested & (p <= 0.05)).sum(axis=0) / np.maximum(tested.sum(axis=0), 1)
         kinds = dict.fromkeys(name.split()[0] for name in names[3:])
@@ -207,7 +207,7 @@ def groups(quick: bool) -> Iterator[str]:
 
     def found(obs: px.Observations) -> np.ndarray:
         result = px.cond_ped_anova(obs, 0.1, n_resamples=0, n_shuffles=n_shuffles, key=key)
-        return result.uncertainty.above_chance[:, 0]
+        return result.above_chance[:, 0]
 
     print("  three parameters of noise, level 0.1, logs with one above chance:")
     for name, obs in {
@@ -233,7 +233,7 @@ def groups(quick: bool) -> Iterator[str]:
         result = px.cond_ped_anova(
             epochs(rng, n_logs, k, effects=effects), 0.3, n_resamples=n_resamples, n_shuffles=0, key=key
         )
-        low, high = np.moveaxis(result.uncertainty.importance_interval[:, 0, :2], -1, 0)
+        low, high = np.moveaxis(result.importance_interval[:, 0, :2], -1, 0)
         inside = 100 * ((low <= truth[:2]) & (truth[:2] <= high)).mean(axis=0)
         print(f"    {k} epoch{'s' * (k > 1)}: {inside[0]:.0f} % and {inside[1]:.0f} %")
         if not (inside >= ASKED[100][0]).all():
@@ -252,7 +252,7 @@ def verdicts(quick: bool) -> Iterator[str]:
                 px.cond_ped_anova(
                     logs(problem, 7, n_logs, int(n)), level, n_resamples=n_resamples, n_shuffles=0,
                     key=jax.random.key(1),
-                ).uncertainty
+                )
                 for n in sizes
             ]  # fmt: skip
             typical = np.array([np.median(known.margin[:, 0]) for known in every])

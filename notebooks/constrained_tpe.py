@@ -117,7 +117,7 @@ ax = px.plotting.convergence(traces, optimum=problem.feasible_optimum)
 
 # %% [markdown]
 # The line is the median over runs, the band goes from the lower to the upper quartile. A run without a
-# feasible row counts as infinitely bad. So a line begins, at a dot, where half of the runs have found one.
+# feasible row counts as infinitely bad. So a line begins where half of the runs have found one.
 # Vanilla TPE heads for (-2, -2), where nothing is feasible: its feasible rows all come from its random
 # start.
 

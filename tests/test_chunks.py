@@ -144,7 +144,7 @@ def test_errors(tmp_path):
         digest(tmp_path)
     with pytest.raises(TypeError, match="must be an array, a number or a string"):
         Chunks(tmp_path).put(0, {"a": np.array([tmp_path])})
-    with pytest.raises(TypeError, match="arrays is traced, but map_chunks needs its values"):
+    with pytest.raises(TypeError, match="arrays is traced, but its values are needed"):
         jax.jit(lambda x: px.lens.run.map_chunks(summary, (x, {"a": x[:, 0]}), 5))(X)
     assert files(tmp_path) == []
 

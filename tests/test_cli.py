@@ -616,7 +616,7 @@ def test_several_objectives_and_rows(tmp_path, capsys):
 
 
 def test_a_log_too_large_for_samples_has_shuffles(logs, capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("parzax.lens.results.uncertainty._MOST_NUMBERS", 1000)
+    monkeypatch.setattr("parzax.lens.results.replicates._MOST_NUMBERS", 1000)
     asked = ["importance", str(logs / "t.csv"), "--target", "value", "--direction", "minimize"]
     assert main([*asked, "--json", str(tmp_path / "a.json")]) == 0
     out = capsys.readouterr().out

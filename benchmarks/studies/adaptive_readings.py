@@ -40,10 +40,9 @@ def read(problem: str, x: np.ndarray, loss: np.ndarray) -> Arrays:
     obs = px.Observations.from_arrays(space, x, loss)
     single = [px.Observations.from_arrays(space, *log) for log in zip(x, loss, strict=True)]
     result = px.cond_ped_anova(obs, LEVELS, n_shuffles=N_SHUFFLES, key=jax.random.key(0))
-    assert result.uncertainty is not None
     parts = {
         "rows": result.importance,
-        "above": result.uncertainty.above_chance,
+        "above": result.above_chance,
         "shown": np.array([shows_learning(log, log.losses[..., 0][None]) for log in single]),
     }
     with jax.enable_x64(True):

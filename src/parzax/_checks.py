@@ -11,7 +11,7 @@ from enum import Enum
 from functools import partial
 from importlib import import_module
 from types import FrameType
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -181,22 +181,13 @@ def float_array(name: str, values: Any) -> np.ndarray:
 
 
 def on_host(name: str, *values: Any) -> None:
-    """Raise TypeError for a traced argument of a function that needs concrete values."""
+    """Raise TypeError for a traced argument, or result, of a function that needs concrete values."""
     if is_traced(*values):
-        _refuse_trace(f"{name} is traced, but {_called_function()} needs its values")
-
-
-def outside_traces(*results: Any) -> None:
-    """Raise TypeError if results are traced, because the public function was called inside `jax.jit`."""
-    if is_traced(*results):
-        _refuse_trace(f"{_called_function()} runs on the host, but was called while JAX traces a function")
-
-
-def _refuse_trace(problem: str) -> NoReturn:
-    raise TypeError(
-        f"{problem}: call it outside jax.jit, jax.vmap and jax.grad. The array functions, such as "
-        "parzax.encode and parzax.importance.estimate, can be called inside."
-    )
+        raise TypeError(
+            f"{name} is traced, but its values are needed: make this call outside jax.jit, jax.vmap and "
+            "jax.grad. The array functions, such as parzax.encode and parzax.importance.estimate, can be "
+            "called inside."
+        )
 
 
 def unmasked(name: str, values: Any) -> np.ndarray:
@@ -257,16 +248,6 @@ def outside() -> int:
     while frame.f_back is not None and _is_in(frame, "parzax", "jaxtyping", "jax", "equinox"):
         frame, level = frame.f_back, level + 1
     return level
-
-
-def _called_function() -> str:
-    """The name of the function that was called from outside the library."""
-    frame, name = sys._getframe(1), ""
-    while frame is not None and _is_in(frame, "parzax", "jaxtyping"):
-        called = frame.f_code.co_name
-        name = name if called.startswith("_") or _is_in(frame, "jaxtyping") else called
-        frame = frame.f_back
-    return name
 
 
 def _is_in(frame: FrameType, *packages: str) -> bool:
@@ -353,16 +334,14 @@ def checked_counts(name: str, counts: Any) -> jax.Array:
         return jnp.where((host >= 0) & (host < jnp.inf), host, jnp.nan)
     if traced:  # traced integers are widened first, because sums of bytes would wrap round
         return jnp.maximum(host.astype(host.dtype if wide else jnp.int32), 0)
-    bad = np.argwhere(~((host >= 0) & (host < np.inf)))
-    if len(bad):
-        raise ValueError(
-            f"{name}: entry {bad[0].tolist()} is {host[tuple(bad[0])]!r}; counts are at least 0 and finite."
-        )
+    if (bad := ~((host >= 0) & (host < np.inf))).any():
+        entry = f"entry {np.argwhere(bad)[0].tolist()} is {host[bad][0]!r}"
+        raise ValueError(f"{name}: {entry}; counts are at least 0 and finite.")
     if floating:
         return counts if isinstance(counts, jax.Array) else jnp.asarray(host)
     integer = jnp.result_type(int) if wide else jnp.dtype(jnp.int32)
-    total = host.astype(object).sum() if wide else host.sum(dtype=np.float64)
-    return jnp.asarray(host, integer if total <= jnp.iinfo(integer).max else float)
+    fits = host.sum(dtype=np.float64) < float(jnp.iinfo(integer).max)
+    return jnp.asarray(host, integer if fits else float)
 
 
 def check_groups(groups: Any, shape: tuple[int, ...]) -> np.ndarray:

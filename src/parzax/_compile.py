@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache, partial, update_wrapper
+from functools import partial, update_wrapper
 from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
 
 import jax
@@ -36,14 +36,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
 def options_for(size: str) -> dict[str, Any]:
     """Compiler options for work of a size; none on an accelerator. Options in ``XLA_FLAGS`` are kept."""
     asked, flags = os.environ.get("PARZAX_COMPILE") or "auto", os.environ.get("XLA_FLAGS", "")
-    return _options(size if asked == "auto" else asked, flags, jax.default_backend())
-
-
-@lru_cache(maxsize=64)
-def _options(asked: str, flags: str, backend: str) -> dict[str, Any]:
-    if asked not in OPTIONS:
+    if asked not in (*OPTIONS, "auto"):
         raise ValueError(f"PARZAX_COMPILE must be one of {', '.join((*OPTIONS, 'auto'))}, got {asked!r}.")
-    options = OPTIONS[asked] if backend == "cpu" else {}
+    options = OPTIONS[size if asked == "auto" else asked] if jax.default_backend() == "cpu" else {}
     return {name: value for name, value in options.items() if name not in flags and name not in _unknown}
 
 
@@ -82,12 +77,6 @@ class Compiled(Generic[P, R]):
                 if not new:
                     raise
                 _unknown.update(new)
-                _options.cache_clear()
-
-    def clear(self) -> None:
-        """Forget the compiled programs."""
-        self.n_compiled = 0
-        self._jitted.clear()
 
     def _jit(self, options: tuple[Any, ...]) -> Any:
         if options not in self._jitted:

@@ -10,7 +10,7 @@ import optuna
 import pytest
 from conftest import OPTUNA
 from optuna.distributions import CategoricalDistribution, FloatDistribution
-from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
+from optuna.importance import PedAnovaImportanceEvaluator
 from optuna.trial import create_trial
 
 import parzax as px
@@ -167,12 +167,6 @@ class TestParity:
         for region in (0.5, 1.0):
             assert_agrees(study, target_quantile=0.2, region_quantile=region)
 
-    def test_infinite_worst_losses_are_left_out(self):
-        study = simple_study()
-        d = {"x": FloatDistribution(0, 1), "z": FloatDistribution(0, 1)}
-        study.add_trial(create_trial(params={"x": 0.5, "z": 0.5}, distributions=d, value=math.inf))
-        assert assert_agrees(study)["z"] == 0.0
-
     def test_values_enqueued_outside_the_domain(self):
         # Optuna counts them in the edge cell.
         study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
@@ -189,14 +183,6 @@ class TestParity:
         assert jnp.zeros(()).dtype == jnp.float32
         with jax.enable_x64(True):
             assert CondPedAnovaImportanceEvaluator().evaluate(study) == reference
-
-    @pytest.mark.slow
-    def test_order_of_rows_does_not_matter(self, study):
-        reference = CondPedAnovaImportanceEvaluator().evaluate(study)
-        turned = optuna.create_study(direction=study.direction)
-        turned.add_trials(study.get_trials(deepcopy=False)[::-1])
-        ours = CondPedAnovaImportanceEvaluator().evaluate(turned)
-        assert ours == pytest.approx(reference, rel=1e-12, abs=0)
 
 
 class TestBetter:
@@ -258,17 +244,6 @@ class TestBetter:
 
 
 class TestInOptuna:
-    def test_get_param_importances(self, study):
-        ours = get_param_importances(study, evaluator=CondPedAnovaImportanceEvaluator())
-        theirs = get_param_importances(study, evaluator=PedAnovaImportanceEvaluator())
-        assert ours == pytest.approx(theirs, rel=1e-12, abs=0)
-
-    def test_plot_param_importances(self, study):
-        figure = optuna.visualization.plot_param_importances(
-            study, evaluator=CondPedAnovaImportanceEvaluator()
-        )
-        assert figure.data[0].y[-1] == next(iter(CondPedAnovaImportanceEvaluator().evaluate(study)))
-
     def test_plot_of_several_objectives(self):
         # Optuna passes one target per objective.
         study = simple_study(directions=("minimize", "minimize"))

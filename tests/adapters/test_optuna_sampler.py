@@ -102,20 +102,6 @@ def test_at_random_is_uniform(distribution):
     assert len(counts) == (5 if isinstance(distribution, FloatDistribution) else 9)
 
 
-def test_single_values_are_left_to_optuna():
-    distributions = {
-        "a": CategoricalDistribution([1]), "b": IntDistribution(1, 1), "c": IntDistribution(1, 1, log=True),
-        "d": FloatDistribution(1, 1), "e": FloatDistribution(1, 1, log=True),
-        "f": FloatDistribution(1, 1, step=1),
-    }  # fmt: skip
-    study = new_study(n_startup=1)
-    for _ in range(3):
-        trial = study.ask(distributions)
-        study.tell(trial, 1.0)
-        assert set(trial.params.values()) == {1}
-        assert trial.params.keys() == distributions.keys()
-
-
 @pytest.mark.parametrize(
     "options", [{"n_startup": 10}, {"n_startup": 0, "space": px.Space({"x": px.Int(0, 9)})}]
 )
@@ -240,30 +226,12 @@ def test_losses_that_are_hardly_numbers(value):
     assert all(0 <= x <= 1 for x in xs(study))
 
 
-def test_nan_losses():
-    """Optuna fails such trials, and others go on."""
-    study = new_study()
-    study.optimize(square, n_trials=5)
-    study.optimize(lambda t: square(t) * math.nan, n_trials=2)
-    study.optimize(square, n_trials=2)
-    states = [t.state for t in study.trials]
-    assert states[5:] == [TrialState.FAIL] * 2 + [TrialState.COMPLETE] * 2
-
-
 def test_directions():
     """Maximising is minimising the negative."""
     studies = [new_study(directions=[d]) for d in ("minimize", "maximize")]
     studies[0].optimize(square, n_trials=12)
     studies[1].optimize(lambda t: -square(t), n_trials=12)
     assert xs(studies[0]) == xs(studies[1])
-
-
-@pytest.mark.parametrize("second", [(0, 5), (0, 20), (20, 30)])
-def test_ranges_that_change(second):
-    study = new_study(n_startup=2)
-    for low, high in ((0, 10), second):
-        study.optimize(lambda t, a=low, b=high: t.suggest_float("x", a, b), n_trials=6)
-    assert all(second[0] <= x <= second[1] for x in xs(study)[6:])
 
 
 def test_a_range_that_moves_in_every_trial():
@@ -275,12 +243,6 @@ def test_a_range_that_moves_in_every_trial():
     assert all(n <= x <= n + 2 for n, x in enumerate(values[:12]))
     assert all(0 <= k <= n for n, k in enumerate(values[12:], 12))
     assert "x" not in study.sampler.infer_relative_search_space(study, study.ask()._get_latest_trial())
-
-
-def test_nothing_moves_while_a_trial_asks_again():
-    study = new_study(n_startup=0)
-    trial = study.ask()
-    assert trial.suggest_float("x", 0, 1) == trial.suggest_float("x", 0, 1)
 
 
 def test_enqueued_trials_and_fixed_distributions():
@@ -297,19 +259,6 @@ def test_enqueued_trials_and_fixed_distributions():
     study.tell(trial, 0.1)
 
 
-def test_partly_fixed():
-    """A fixed parent: its children are found without it, or sampled by themselves."""
-    study = new_study(n_startup=1)
-
-    def objective(trial):
-        return trial.suggest_float("x", 0, 1) + trial.suggest_int("y", -1, 1)
-
-    study.optimize(objective, n_trials=1)
-    study.sampler = optuna.samplers.PartialFixedSampler({"y": 0}, study.sampler)
-    study.optimize(objective, n_trials=3)
-    assert [t.params["y"] for t in study.trials[1:]] == [0, 0, 0]
-
-
 # --- pending, seeds, threads, storages ---------------------------------------------------------
 
 
@@ -324,9 +273,8 @@ def test_pending_trials_keep_others_away():
     for trial in trials:
         together.append(trial.relative_params["x"])  # nothing is asked for yet
         no_pending = [t for t in study.get_trials() if t.state != TrialState.RUNNING]
-        alone.append(
-            sampler._joint(None, no_pending).suggest(no_pending, trial.number, study.directions, 0, 0)["x"]
-        )
+        history = sampler._history_of(study, no_pending, None)
+        alone.append(history.suggest(no_pending, trial.number, study.directions, 0, 0)["x"])
     assert len(set(together)) == 8
     spread = [np.std(np.array(values)) for values in (together, alone)]
     assert spread[0] > spread[1]
@@ -657,8 +605,8 @@ def test_prepared_once(monkeypatch, choices, first):
     """However the space changes during the start-up; catches a compilation for every trial, or a late one."""
     prepared = []
 
-    def prepare(sampler, n_numbers):
-        prepared.append((len(study.trials) - 1, sampler.space.names))
+    def prepare(session, n_numbers):
+        prepared.append((len(study.trials) - 1, session.sampler.space.names))
 
     monkeypatch.setattr(sampler_module, "prepare", prepare)
 

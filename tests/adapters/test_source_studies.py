@@ -15,9 +15,8 @@ from optuna.trial import TrialState
 
 import parzax as px
 from parzax.adapters.optuna.plan import from_log, from_space
-from parzax.adapters.optuna.sampler import Memory, Settings, best_rows
+from parzax.adapters.optuna.sampler import best_rows
 from parzax.meta.sources import Sources
-from parzax.samplers import Sampler
 
 sources = px.adapters.optuna.sources
 TPESampler = px.adapters.optuna.TPESampler
@@ -193,10 +192,12 @@ def test_constraints_of_sources_that_the_study_does_not_have_yet():
 # --- matching ----------------------------------------------------------------------------------
 
 
-def memory_of(logs):
+def session_of(logs, space):
+    """A sampler with these sources, and its session for the joint draw."""
     weights = px.meta.BySimilarity()
     preset = adjusted(px.meta_learn_tpe, n_samples=10, max_candidates=1024, task_weights=weights)
-    return Memory(Settings(preset, {}, logs))
+    sampler = TPESampler(preset=preset, source_studies=logs)
+    return sampler, sampler._session_of(True, space, 1, 0)
 
 
 @pytest.fixture
@@ -247,11 +248,11 @@ def test_rows_are_matched_by_name_label_and_domain(captured, declared):
     )
     plan = from_space(space, trials, None) if declared else from_log(trials, None)
     study = study_of("source", source, 40, seed=1)
-    tasks = memory_of(sources([study]))
-    assert isinstance(tasks.sampler(plan.space, 1, 0), Sampler)
-    assert "; no n; extra not used;" in tasks.report[0]
-    assert tasks.report[0].endswith("; the prior stands for missing values")
-    tasks.sampler(plan.space, 1, 0)
+    sampler, session = session_of([study], plan.space)
+    (report,) = sampler.source_report
+    assert "; no n; extra not used;" in report
+    assert report.endswith("; the prior stands for missing values")
+    assert sampler._session_of(True, plan.space, 1, 0) is session
     (rows,) = captured  # fitted once
     at = {p.name: j for j, p in enumerate(plan.parameters)}
     kinds = ["a", None, True]
@@ -282,11 +283,11 @@ def test_numbers_and_choices_are_matched_by_value(captured):
     study = study_of("a", lambda t: t.suggest_categorical("batch", [64, 16, 32]), 10)
     space = px.Space({"batch": px.Ordinal([16, 32, 64])})
     plan = from_space(space, study.trials, None)
-    memory_of(sources([study])).sampler(plan.space, 1, 0)
+    session_of([study], plan.space)
     assert native(captured[0], plan.space)[:, 0].tolist() == [t.params["batch"] for t in study.trials]
     log = px.Observations.from_arrays(px.Space({"batch": px.Int(1, 64)}), [[64], [17], [16]], [0, 1, 2])
     plan = from_log(study.trials, None)
-    memory_of({"b": log}).sampler(plan.space, 1, 0)
+    session_of({"b": log}, plan.space)
     assert native(captured[1], plan.space)[:, 0].tolist() == [0, 1]  # 17 is no choice
 
 
@@ -470,6 +471,6 @@ def test_one_compilation_up_to_1024_trials():
             for x in rng.random(50)
         )
         study.optimize(square, n_trials=1)
-    assert sum("advance" in str(name) for name in programs) == 1
+    assert sum("suggest" in str(name) for name in programs) == 1
     assert sum(fits) == 1
     assert all(t.state == TrialState.COMPLETE for t in study.trials)

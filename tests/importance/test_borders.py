@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax._numerics import float_of_key, ordered_key
+from parzax._numerics.keys import float_of_key, ordered_key
 from parzax.importance.layout import cell_borders, grid_cells
 
 DOMAINS = {

@@ -53,7 +53,7 @@ def test_samples_are_the_shells(method, double):
     found, fewer = samples(method, 70), samples(method, 5)
     if method == "half-sampling":
         how |= {"n_resamples": 70, "n_shuffles": 0, "key": KEY}
-        sampled = px.cond_ped_anova(obs, LEVELS, **how).uncertainty.sampled
+        sampled = px.cond_ped_anova(obs, LEVELS, **how).sampled
         np.testing.assert_allclose(found.variance, sampled, rtol=1e-11, atol=1e-14)
     np.testing.assert_allclose(found.variance[:5], fewer.variance, rtol=1e-11, atol=1e-14)
     host = px.importance.resample(KEY, obs.encode(LEVELS, grid=COARSE), 5, PEARSON, method=method)
@@ -117,7 +117,7 @@ def test_shuffles_have_the_shells_distribution(double):
     again = px.importance.shuffle(jax.random.key(1), encoded, 4000).variance
     result = px.cond_ped_anova(obs, LEVELS, n_shuffles=4000, key=jax.random.key(2), grid=COARSE)
     p = (1 + (found >= result.variance[None]).sum(axis=0)) / 4001
-    expected = result.uncertainty.p_value
+    expected = result.p_value
     known = ~np.isnan(expected)
     error = np.sqrt(expected * (1 - expected) / 4000)
     assert (np.abs(p - expected)[known] <= (5 * np.sqrt(2) * error + 2e-3)[known]).all()

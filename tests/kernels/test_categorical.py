@@ -27,11 +27,3 @@ def test_matrix(counts, double):
     x = np.random.default_rng(0).uniform(size=len(counts))
     np.testing.assert_allclose(_smoothed(counts, x), matrix @ x, rtol=1e-13)
     np.testing.assert_allclose(matrix.sum(axis=0), 1, rtol=1e-14)
-
-
-def test_relabelling(double):
-    """Permuting categories permutes the answer: no order among them."""
-    counts, x = np.array([3, 0, 1, 7, 0]), np.random.default_rng(1).uniform(size=5)
-    order = np.array([3, 1, 4, 0, 2])
-    a, b = _smoothed(counts, x), _smoothed(counts[order], x[order])
-    np.testing.assert_allclose(b, np.asarray(a)[order], rtol=1e-14)

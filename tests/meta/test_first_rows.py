@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-import parzax as px
 from parzax.meta.sources import best_of
 
 NAN = np.nan
@@ -68,13 +67,3 @@ def test_edges(case):
     tasks, n, wanted = CASES[case]
     assert [index.tolist() for index in best_of(tasks, n)] == wanted
     assert chosen_by_hand(tasks, n) == wanted
-
-
-def test_more_tasks_than_suggestions_in_the_sampler():
-    """Each of twelve sources gives one row; the sampler takes its suggestions from these."""
-    space = px.Space({"x": px.Float(0, 1)})
-    x = np.linspace(0, 1, 30)[:, None]
-    logs = [px.Observations.from_arrays(space, x, (x[:, 0] - k / 29) ** 2) for k in range(12)]
-    sampler = px.meta_learn_tpe(space, logs)
-    np.testing.assert_allclose(sampler.start.rows.unit[:, 0], np.arange(12) / 29, atol=1e-6)
-    assert all(line.endswith("; 1 to begin with") for line in sampler.start.report)

@@ -1,7 +1,6 @@
 """Meta-learning TPE: scores against loops, limits, similarity of small tasks exactly, first suggestions."""
 
 import dataclasses
-import itertools
 from functools import cache
 
 import equinox as eqx
@@ -100,51 +99,6 @@ def test_scores(space, m, c, double, record_property):
     record_property("tried", f"meta scores, {space}, {m}, {c}: {max(worst.values()):.1e}")
 
 
-def frequencies(data) -> np.ndarray:
-    """Of the configurations below."""
-    below = tpe.groups(SETTINGS, data.x, data.losses, data.constraints, data.constraint_only)[0].below
-    rows, counts = np.unique(data.x[below], axis=0, return_counts=True)
-    return {tuple(row): n / counts.sum() for row, n in zip(rows.tolist(), counts, strict=True)}
-
-
-@pytest.mark.parametrize("estimate", ["balanced", pytest.param("uniform", marks=pytest.mark.slow)])
-def test_similarity_of_categories_is_that_of_frequencies(estimate):
-    """The comparison has neither spread nor prior, so that the variation is a sum over six configurations."""
-    logs = [observations(SPACE_OF["categories"], t) for t in sources("categories", 1, 0)]
-    sampler = adjusted(paper, eta=None, n_samples=4000, estimate=estimate)(SPACE_OF["categories"], logs)
-    for data in ("random", "few values", "ties"):
-        own = table("categories", data)
-        p = frequencies(own)
-        found = np.asarray(alike(sampler, told(sampler, own))[0])
-        for t, other in enumerate(sources("categories", 1, 0)):
-            q = frequencies(other)
-            d = 0.5 * sum(abs(p.get(x, 0) - q.get(x, 0)) for x in {*p, *q})
-            assert found[t] == pytest.approx((1 - d) / (1 + d), abs=0.05), (data, t)
-
-
-@pytest.mark.slow
-def test_overlap_of_sets_of_categories():
-    """The sets of the largest densities among the sampler's own points, with all that equal the last one."""
-    space = SPACE_OF["categories"]
-    logs = [observations(space, t) for t in sources("categories", 1, 0)]
-    sampler = meta("categories", logs=logs, eta=None, estimate="overlap")
-    at = sampler.smoothing.sources.comparison.scattered.index.tolist()
-
-    def top(data) -> set[int]:
-        density = [frequencies(data).get(tuple(map(float, x)), 0.0) for x in at]
-        least = sorted(density)[-len(at) // 10]
-        return {i for i, p in enumerate(density) if p >= max(least, 1e-9)}
-
-    for data in ("random", "few values", "ties"):
-        own = table("categories", data)
-        found = alike(sampler, told(sampler, own))[0]
-        for t, other in enumerate(sources("categories", 1, 0)):
-            a, b = top(own), top(other)
-            assert float(found[t]) == pytest.approx(len(a & b) / len(a | b), abs=1e-6), (data, t)
-    scores = score_of(sampler, told(sampler, own), jnp.asarray(candidates("categories"), jnp.float32))
-    assert np.isfinite(scores).all()
-
-
 @pytest.mark.slow
 def test_limits():
     """With nothing in the sources, or no similarity, the score is MO-TPE's."""
@@ -191,34 +145,6 @@ def test_the_target_wins_with_its_rows():
 
 
 @pytest.mark.slow
-def test_identical_tasks_weigh_the_same():
-    """s = 1 for all, so that every task has 1/T."""
-    own = table("categories", "random")
-    log = observations(SPACE_OF["categories"], own)
-    sampler = adjusted(paper, n_samples=100, eta=None)(SPACE_OF["categories"], [log] * 3)
-    s = alike(sampler, told(sampler, own))[0]
-    np.testing.assert_allclose(s, 1, atol=1e-6)
-    found = px.samplers.similarities(sampler, told(sampler, own))
-    np.testing.assert_allclose(px.meta.task_kernel(found), 0.25, atol=1e-6)
-    with pytest.raises(ValueError, match=r"^similarities needs a sampler.*meta_learn_tpe"):
-        px.samplers.similarities(px.mo_tpe(SPACE_OF["categories"]), told(sampler, own))
-
-
-@pytest.mark.slow
-def test_the_order_of_tasks_does_not_matter():
-    logs = [observations(SPACE_OF["categories"], t) for t in sources("categories", 1, 0)]
-    own = table("categories", "random")
-    at = jnp.asarray(candidates("categories"), jnp.float32)
-    one, other = (meta("categories", logs=order) for order in (logs, logs[::-1]))
-    np.testing.assert_allclose(
-        alike(one, told(one, own))[0], alike(other, told(other, own))[0][::-1], rtol=1e-6
-    )
-    np.testing.assert_allclose(
-        score_of(one, told(one, own), at), score_of(other, told(other, own), at), atol=1e-4
-    )
-
-
-@pytest.mark.slow
 def test_log_densities_of_minus_800(record_property):
     """60 coordinates, no prior, candidates far from all rows: finite scores that are right in both dtypes."""
     space = px.Space({f"x{j}": px.Float(0, 1) for j in range(60)})
@@ -258,24 +184,3 @@ def densities_at(sampler, state, at):
         px.samplers.similarities(sampler, state),
         sampler.score_of(state, at),
     )
-
-
-@pytest.mark.slow
-def test_first_suggestions_are_the_sources_best():
-    space = SPACE_OF["mixed"]
-    logs = [observations(space, t) for t in sources("mixed", 1, 0)]
-    # Not by chance: only later suggestions are random ones.
-    sampler = meta("mixed", logs=logs, epsilon=1.0)
-    best = np.concatenate([log.values[np.argsort(log.losses[:, 0], kind="stable")[:3]] for log in logs])
-    # Compiled, values are rounded otherwise on their way out than on their way back in.
-    ways = sampler.ask, jax.jit(lambda key, state: sampler.ask(key, state))
-    seen = []
-    for seed, ask in itertools.product((0, 1), ways):
-        state = sampler.init(16)
-        for i in range(5):
-            x = ask(jax.random.fold_in(jax.random.key(seed), i), state)
-            assert (np.abs(best - np.asarray(x)) <= 1e-6 * np.abs(best)).all(axis=1).any()
-            state = sampler.tell(state, x, jnp.zeros(1))
-        assert len(np.unique(np.asarray(state.x[:5]), axis=0)) == 5
-        seen.append(np.asarray(state.x[:5]))
-    assert (seen[0] != seen[2]).any()

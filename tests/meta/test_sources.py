@@ -13,7 +13,7 @@ from reference import pareto
 from samplers.tables import SPACE_OF, Table, table, told
 
 import parzax as px
-from parzax.meta.sources import Tasks, best, named_sources, place, source_rows
+from parzax.meta.sources import Tasks, named_sources, place, source_rows
 from parzax.pareto import non_domination_rank
 from parzax.split.state import resolved
 
@@ -222,12 +222,3 @@ def test_places_are_compiled_once():
         rank = pareto.ranks(losses[:n], np.ones(n, bool))
         assert (np.diff(np.asarray(rank)[np.argsort(order)]) >= 0).all()
     assert counts[1:] == [0, 0, 0]
-
-
-def test_tasks_without_rows_leave_room_to_others():
-    """5 rows of two tasks, of which one has none: catches ceil(5 / 2)."""
-    x = np.arange(10)[:, None] / 10
-    rows = rows_of(UNIT, log(x, np.arange(10)), log([[0.5]], [NAN]))
-    assert [chosen.tolist() for chosen in best(rows, 5)[1]] == [[0, 1, 2, 3, 4], []]
-    np.testing.assert_array_equal(best(rows, 5)[0].unit, x[:5].astype(np.float32))
-    assert best(rows[1:], 10)[0].unit.shape == (0, 1)

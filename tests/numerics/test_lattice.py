@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from reference import normal
 
-from parzax._numerics import LatticeMasses
+from parzax._numerics.lattice import LatticeMasses
 
 WIDTHS = np.geomspace(1e-6, 1e5, 45).astype(np.float32)
 STEPS = np.array([0, 1, 2, 3, 5, 9, 17, 40, 1000], np.float32)

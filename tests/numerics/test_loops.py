@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from parzax._numerics import capacity, largest_before, running_count
+from parzax._numerics.arrays import capacity, largest_before, running_count
 
 SIZES = [1, 2, 3, 31, 32, 33, 200]
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from reference import normal
 
-from parzax._numerics import open_uniform, unit_normal_quantile
+from parzax._numerics.interval import open_uniform, unit_normal_quantile
 
 QUANTILE = jax.jit(unit_normal_quantile)
 LOCATIONS = (0.0, 1e-3, 0.2, 0.5, 0.9, 1.0)

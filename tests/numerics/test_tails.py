@@ -6,12 +6,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from parzax import _numerics
 from parzax._numerics import tails
 
 hazard = jax.jit(tails.hazard)
-upper_tail = jax.jit(_numerics.upper_tail)
-unit_cell_tails = jax.jit(_numerics.unit_cell_tails, static_argnums=1)
+upper_tail = jax.jit(tails.upper_tail)
 
 POINTS = np.concatenate([np.linspace(0, 12, 500), np.geomspace(1e-6, 1e4, 200)])
 
@@ -44,10 +42,3 @@ def test_upper_tail(x64):
     with mpmath.workdps(40):
         for a, b in zip(mine.tolist(), x.tolist(), strict=True):
             assert a == pytest.approx(float(_upper_tail(b)), rel=(8 + b * b) * eps)
-
-
-def test_unit_cell_tails_telescope(double):
-    """Catches an edge half a cell off: the masses of all cells around a centre add up to 1."""
-    masses_beyond = np.asarray(unit_cell_tails(jnp.asarray(2.5), 60))
-    masses = np.concatenate([1 - 2 * masses_beyond[:1], masses_beyond[:-1] - masses_beyond[1:]])
-    assert float(masses[0] + 2 * masses[1:].sum()) == pytest.approx(1.0, abs=1e-12)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from reference import grid
 
 import parzax as px
-from parzax.importance.levels import level_sets, level_weights
+from parzax.importance.levels import level_sets
 from parzax.lens.logs.encoding import loss_ranks
 
 
@@ -105,17 +105,6 @@ def test_fractional_weights():
     masks, _, _ = _sets(losses, weight, [0.05, 0.2, 0.34, 0.46, 0.47], 1.0, False)
     # Running weight in order of loss: 0.25, 1.0, 1.5, 3.25 of 3.25.
     assert [int(m.sum()) for m in masks] == [1, 2, 3, 3, 4]
-
-
-@pytest.mark.parametrize("n", [7, 100, 1000, 10**9])
-def test_level_weights_take_the_decimal(n):
-    """ceil(q N) of the decimal that was written, for every hundredth; raw takes the float product."""
-    for k in range(1, 100):
-        written = math.ceil(Fraction(k, 100) * n)
-        assert level_weights((k / 100,), np.float64(n), True, False) == written
-        assert level_weights((float(np.arange(0.01, 1, 0.01)[k - 1]),), np.float64(n), True, False) == written
-        assert level_weights((k / 100,), np.float64(n), True, True) == math.ceil((k / 100) * n)
-    assert level_weights((1.0,), np.float64(n), True, False) == n
 
 
 def test_narrow_types():

@@ -12,7 +12,8 @@ import pytest
 import parzax as px
 from parzax.lens.cli.filters import filter_mask
 from parzax.lens.plotting import values
-from parzax.lens.tables.files import open_table, read_table
+from parzax.lens.tables.files import read_table
+from parzax.lens.tables.table import open_table
 
 N, GAPS = 40, [3, 7]
 LR = np.random.default_rng(0).uniform(size=N).round(4)

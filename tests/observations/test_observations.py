@@ -113,11 +113,6 @@ def test_types():
         px.cond_ped_anova(VALUES)
 
 
-def test_a_direction_that_is_none_is_refused_by_name():
-    with pytest.raises(TypeError, match="direction must be"):
-        px.Observations.from_arrays(px.Space({"x": px.Float(0, 1)}), [[0.5]], [1.0], directions=None)
-
-
 class Direction(enum.IntEnum):
     """As Optuna's StudyDirection, which is not imported here."""
 
@@ -135,7 +130,12 @@ def test_directions_of_an_enumeration():
         SPACE, VALUES, np.ones((3, 2)), directions=[Direction.MINIMIZE, Direction.MAXIMIZE]
     )
     assert both.losses[0].tolist() == [1, -1]
-    for bad, error in ((Direction.NOT_SET, ValueError), (2, TypeError), ("MAXIMIZE", ValueError)):
+    for bad, error in (
+        (Direction.NOT_SET, ValueError),
+        (2, TypeError),
+        (None, TypeError),
+        ("MAXIMIZE", ValueError),
+    ):
         with pytest.raises(error, match="direction must be"):
             px.Observations.from_arrays(SPACE, VALUES, [1, 2, 3], directions=bad)
 

@@ -1,11 +1,12 @@
 """Logs for pages, with made-up uncertainty and interactions."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
 import parzax as px
+from parzax.lens.results.replicates import Replicates
 
 LEVELS = np.array([0.1, 0.3, 0.5, 0.7])
 # What would be markup, code or layout in HTML, JSON, JavaScript or plotly's labels.
@@ -57,39 +58,16 @@ def nasty() -> px.ImportanceResult:
     return px.cond_ped_anova(px.Observations.from_arrays(px.Space(space), x, loss), LEVELS)
 
 
-@dataclass
-class FakeUncertainty:
-    """The interface of ``result.uncertainty``, with made-up numbers that differ by level and parameter."""
-
-    mean: np.ndarray
-    n_resamples: int = 100
-    n_shuffles: int = 999
-    level: float = 0.9
-
-    def __post_init__(self) -> None:
-        shape = self.mean.shape
-        self.importance_interval = np.stack([0.5 * self.mean, np.minimum(self.mean + 0.1, 1)], axis=-1)
-        self.variance_interval = self.importance_interval
-        self.p_value = np.linspace(0.0001, 0.2, self.mean.size).reshape(shape)
-        self.p_adjusted = np.minimum(3 * self.p_value, 1)
-        self.above_chance = self.p_adjusted <= 0.05
-        self.margin, self.n_rows = np.full(shape[:-1], 0.25), np.asarray(200)
-        self.n_fewer = np.full(shape[:-1], 30)
-
-    def rows_needed(self) -> np.ndarray:
-        return np.linspace(500, 900, self.margin.size).reshape(self.margin.shape)
-
-    def top(self, r: int = 1) -> np.ndarray:
-        assert r in (1, 3)
-        return np.round((1 - self.p_value) * r / 3, 2)
-
-
-def with_uncertainty(own: px.ImportanceResult) -> px.ImportanceResult:
-    """A copy of the result with made-up uncertainty."""
-    from dataclasses import replace
-
-    copy = replace(own)
-    object.__setattr__(copy, "uncertainty", FakeUncertainty(np.asarray(own.importance, float)))
+def with_uncertainty(result: px.ImportanceResult) -> px.ImportanceResult:
+    """A copy of the result, with made-up intervals and p-values that differ by level and parameter."""
+    mean = np.asarray(result.importance, float)
+    p_value = np.linspace(0.0001, 0.2, mean.size).reshape(mean.shape)
+    ones = np.ones(mean.shape[:-2])
+    replicates = Replicates(np.tile(mean, (100, *[1] * mean.ndim)), p_value, ones, 200 * ones, 999)
+    copy = replace(result, replicates=replicates)
+    interval = np.stack([0.5 * mean, np.minimum(mean + 0.1, 1)], axis=-1)
+    vars(copy).update(importance_interval=interval, variance_interval=interval)
+    vars(copy).update(p_adjusted=np.minimum(3 * p_value, 1), margin=np.full(mean.shape[:-1], 0.25))
     return copy
 
 
@@ -139,9 +117,8 @@ def _interactions(
         n_active=np.zeros(len(pairs)),
         n_target=np.zeros(len(levels)),
         n_region=np.zeros(()),
-        slot_variance=none,
+        regime_variance=none[..., None, None],
         pairs=tuple(pairs),
-        slots=(),
         n_draws=500,
     )
     result = px.lens.results.InteractionResult(estimates, own.space, levels, 1.0, own.report)

@@ -28,7 +28,6 @@ from parzax.status import Status
 S = Status
 NAN, INF = math.nan, math.inf
 ROWS = 5
-_tried: list[str] = []
 
 
 @dataclass
@@ -114,36 +113,29 @@ def _two(losses: jax.Array, reference: jax.Array, mask: jax.Array) -> jax.Array:
     return greedy_hypervolume_order(losses, reference, 2, mask)
 
 
-WAYS = [
-    pytest.param(_compiled, id="jit"),
-    pytest.param(_mapped, id="vmap", marks=pytest.mark.slow),
+OF_TWO = [case for case in CASES if np.shape(case.losses)[1] == 2]
+OTHERS = [case for case in CASES if np.shape(case.losses)[1] != 2]
+SLOW = [
+    ("vmap, two objectives", OF_TWO, _mapped, True),
+    ("jit, other numbers", OTHERS, _compiled, True),
+    ("vmap, other numbers", OTHERS, _mapped, True),
+    ("float32", [case for case in CASES if not case.only64], _compiled, False),
+    # Every operation is dispatched on its own, which takes seconds: every fourth case.
+    ("eagerly", CASES[1::4], lambda f: f, True),
 ]
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_table(way, double):
-    """Every case of two objectives; they are one test, because they share what is compiled."""
-    _try([case for case in CASES if np.shape(case.losses)[1] == 2], way)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("way", WAYS)
-def test_table_of_other_numbers_of_objectives(way, double):
-    """All other cases."""
-    _try([case for case in CASES if np.shape(case.losses)[1] != 2], way)
-
-
-@pytest.mark.slow
-def test_in_float32():
-    """The cases that float32 can hold."""
-    _try([case for case in CASES if not case.only64], _compiled)
-
-
-@pytest.mark.slow
-def test_eagerly(double):
-    """Every operation is dispatched on its own, which takes seconds: every fourth case."""
-    with jax.disable_jit():
-        _try(CASES[1::4], lambda f: f)
+@pytest.mark.parametrize(
+    ("how", "cases", "way", "wide"),
+    [
+        ("jit, two objectives", OF_TWO, _compiled, True),
+        *(pytest.param(*one, marks=pytest.mark.slow) for one in SLOW),
+    ],
+)
+def test_table(how, cases, way, wide):
+    """Cases that share what is compiled are one test."""
+    with jax.enable_x64(wide), jax.disable_jit(how == "eagerly"):
+        _try(cases, way)
 
 
 def _try(cases: list[Case], way: Callable) -> None:
@@ -157,7 +149,6 @@ def _try(cases: list[Case], way: Callable) -> None:
             _ranks(case, way, given, losses, mask)
         if case.reference is not None:
             _volumes(case, way, losses, jnp.asarray(np.asarray(case.reference, dtype=float)), mask)
-        _tried.append(case.name)
 
 
 def _ranks(case, way, given, losses, mask):
@@ -188,11 +179,3 @@ def _volumes(case, way, losses, reference, mask):
     there = int(mask.sum())
     assert sorted(order.tolist())[: min(2, there)] == list(range(min(2, there))), case.name
     assert (np.asarray(order)[there:] == ABSENT).all(), case.name
-
-
-def test_count_of_tries(record_property):
-    """Prints how many cases were tried; comes last."""
-    record_property(
-        "tried", f"bad inputs to ranks and hypervolume: {len(_tried)} tries of {len(CASES)} cases"
-    )
-    assert _tried

@@ -47,11 +47,6 @@ def state(rows):
     return SAMPLER.tell(SAMPLER.init(64), rows.x, rows.losses, rows.constraints)
 
 
-@pytest.fixture(scope="module")
-def score():
-    return lambda state, x: SAMPLER.score_of(state, x)
-
-
 def drawn(ax):
     """The values of the map."""
     return np.ma.asarray(ax.collections[0].get_array()).reshape(-1)
@@ -65,12 +60,14 @@ def centres(low, high, n):
     return low + (high - low) * (np.arange(n) + 0.5) / n
 
 
-def test_the_map_is_the_score_with_the_others_as_in_the_best_row(state, rows, score):
+def test_the_map_is_the_score_with_the_others_as_in_the_best_row(state, rows):
     # Catches swapped axes, cells that are off by a half, another row's values, an axis that is not native.
     ax = acquisition(SAMPLER, state, ["lr", "momentum"], size=N)
     lr, momentum = np.meshgrid(10 ** centres(-4, 0, N), centres(0, 1, N))
     x = np.stack([lr.ravel(), np.zeros(N * N), momentum.ravel(), np.full(N * N, rows.x[4, 3])], axis=-1)
-    np.testing.assert_allclose(drawn(ax), score(state, jnp.asarray(x, jnp.float32)), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(
+        drawn(ax), SAMPLER.score_of(state, jnp.asarray(x, jnp.float32)), rtol=1e-4, atol=1e-4
+    )
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("lr", "momentum")
     assert "opt = sgd, units = 5 as in the best row" in sentence(ax)
@@ -78,7 +75,7 @@ def test_the_map_is_the_score_with_the_others_as_in_the_best_row(state, rows, sc
     assert f"{missing} rows without momentum left out" in sentence(ax)
 
 
-def test_what_is_inactive_has_no_part_in_the_score(state, score):
+def test_what_is_inactive_has_no_part_in_the_score(state):
     # Catches a map over a conditional parameter that is nonsense (or white) where it is inactive.
     ax = acquisition(SAMPLER, state, ["opt", "momentum"], given={"lr": 0.01, "units": 7}, size=N)
     values = drawn(ax).reshape(N, 3)
@@ -86,7 +83,7 @@ def test_what_is_inactive_has_no_part_in_the_score(state, score):
         np.testing.assert_allclose(values[:, column], values[0, column], rtol=1e-6)
     x = np.tile([0.01, 1, np.nan, 7], (N * N, 1))
     np.testing.assert_allclose(
-        values[0, 1], score(state, jnp.asarray(x, jnp.float32))[0], rtol=1e-4, atol=1e-4
+        values[0, 1], SAMPLER.score_of(state, jnp.asarray(x, jnp.float32))[0], rtol=1e-4, atol=1e-4
     )
     assert "lr = 0.01, units = 7" in sentence(ax)
     assert "best row" not in sentence(ax)

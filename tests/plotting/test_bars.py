@@ -5,15 +5,13 @@ import dataclasses
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from conftest import OPTUNA
-from matplotlib.text import Text
 
 import parzax as px
 from parzax.lens.plotting import importance_bars, importance_sweep, regimes
 from parzax.lens.results.result import value_text
 from parzax.status import NOT_COMPARED, OF_LEVELS
 
-from .conftest import activation, analyse, mixed_observations, uniform, with_status
+from .conftest import activation, analyse, uniform, with_status
 from .reading import below, legend, written
 
 
@@ -122,39 +120,6 @@ def test_equal_bars_keep_the_order_of_the_space(zero):
     assert ax.get_xlim()[1] >= 1
 
 
-@pytest.mark.slow
-def test_parity_estimator_draws_equal_shares():
-    # Catches 1/d of the parity estimator drawn as nothing.
-    result = px.cond_ped_anova(mixed_observations(equal=True), 0.3, **OPTUNA)
-    ax = importance_bars(result)
-    assert [bar.get_width() for bar in ax.patches] == pytest.approx([1 / 11] * 11)
-    plt.close()
-
-
-LAYERS = [f"model.encoder.layer_{i}.dropout_probability" for i in range(12)]
-
-
-def layers():
-    rng = np.random.default_rng(0)
-    x = rng.uniform(size=(200, len(LAYERS)))
-    space = px.Space({name: px.Float(0, 1) for name in LAYERS})
-    return analyse(px.Observations.from_arrays(space, x, x[:, 3] + 0.3 * x[:, 11]), [0.1, 0.5])
-
-
-@pytest.mark.slow
-def test_long_names_stay_different():
-    # Catches labels cut to the same text, in each picture that names parameters.
-    result = layers()
-    labels = [label.split(" ")[0] for label in rows(importance_bars(result))]
-    assert len(set(labels)) == len(LAYERS)
-    assert all(len(label) <= 28 for label in labels)
-    assert "layer_3." in labels[0]
-    names = [t.get_text() for t in importance_sweep(result, parameters=12).findobj(Text)]
-    assert sum("layer_11." in name for name in names) == 1
-    names = [t.get_text().split(" ")[0] for t in regimes(result).get_yticklabels()]
-    assert len(set(names)) == len(LAYERS)
-
-
 def test_seeds_without_importance_do_not_count():
     # Catches bars, lines and regimes shortened by a seed about which nothing can be said, or a hidden count.
     obs = activation(4)
@@ -178,12 +143,6 @@ def test_seeds_without_importance_do_not_count():
     ax = regimes(result)
     assert sum(bar.get_width() for bar in ax.patches) == pytest.approx(1)
     assert ax.get_xlabel().endswith(f"by regime\n{words}")
-    # A single seed that counts has a bar with its value and no whisker.
-    losses[:2] = 0.0
-    alone = analyse(dataclasses.replace(obs, losses=losses), levels)
-    ax = importance_bars(alone)
-    assert np.isfinite(ax.get_xlim()).all()
-    assert sorted(bar.get_width() for bar in ax.patches) == pytest.approx(sorted(alone.importance[3, 0]))
 
 
 @pytest.mark.parametrize("n", [1, pytest.param(2, marks=pytest.mark.slow)])

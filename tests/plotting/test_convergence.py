@@ -66,21 +66,19 @@ def test_quartiles_between_runs_are_interpolated():
 
 
 def test_a_line_begins_where_half_of_the_runs_have_a_feasible_row():
-    # Catches a median of few lucky runs drawn as that of all, and a dot without words.
+    # Catches a median of few lucky runs drawn as that of all.
     limit = np.ones((3, 4))
     limit[0], limit[1, 2:] = -1, -1
     ax = convergence({"a": trace(LOSS[:3], limit)})
-    line, dot = ax.lines
+    (line,) = ax.lines
     np.testing.assert_array_equal(np.isnan(line.get_ydata()), [True, True, False, False])
-    assert dot.get_xydata().tolist() == [[3, line.get_ydata()[2]]]
-    assert in_legend(ax) == ["a: nothing feasible in 1 of 3 runs", "half of the runs have a feasible row"]
+    assert in_legend(ax) == ["a: nothing feasible in 1 of 3 runs"]
 
 
 def test_a_single_run_is_a_line_without_a_band():
     ax = convergence(trace(LOSS[0], [1.0, -1, -1, -1]))
     assert not ax.collections
     np.testing.assert_array_equal(ax.lines[0].get_ydata()[1:], [5, 1, 1])
-    assert in_legend(ax) == ["half of the runs have a feasible row"]
     assert ax.get_ylabel() == "best feasible value"
 
 
@@ -94,9 +92,7 @@ def test_several_samplers_by_name_and_by_last_value():
     assert ax.get_ylabel().endswith("(median and quartiles of 1-2 runs)")
     handles = dict(zip(in_legend(ax), legend(ax).legend_handles, strict=True))
     drawn = {line.get_label(): line.get_color() for line in ax.lines}
-    assert {name: handle.get_color() for name, handle in handles.items() if name in drawn}["good"] == drawn[
-        "good"
-    ]
+    assert handles["good"].get_color() == drawn["good"]
 
 
 def test_an_optimum_is_subtracted_on_a_log_axis():
@@ -129,15 +125,6 @@ def test_what_is_maximised_rises():
     np.testing.assert_array_equal(*regret)
     with pytest.raises(ValueError, match="optimum = -2 is below the largest feasible value, -1"):
         convergence(trace(-LOSS, LIMIT, direction="maximize"), optimum=-2)
-
-
-def test_the_key_stands_below_the_axis():
-    # Catches a key over the lines or over the label of the axis.
-    for optimum in (None, 0.0):
-        ax = convergence({f"sampler {i}": trace(LOSS + i) for i in range(5)}, optimum=optimum)
-        ax.figure.canvas.draw()
-        box = legend(ax).get_window_extent()
-        assert 0 <= box.y0 < box.y1 <= ax.xaxis.label.get_window_extent().y0
 
 
 @pytest.mark.parametrize(

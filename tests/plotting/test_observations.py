@@ -53,15 +53,6 @@ def test_marks_say_feasibility_and_colours_the_order():
     assert ax.collections[0].norm.vmax == len(X)
 
 
-def test_axes_are_native():
-    ax = observations(RUN, SPACE, ["lr", "opt"])
-    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("lr", "opt")
-    assert [t.get_text() for t in ax.get_yticklabels()] == ["sgd", "adam", r"\$x\$"]
-    low, high = ax.get_xlim()
-    assert low < 1e-4 < 1 < high < 2
-
-
 def test_rows_without_a_parameter_are_counted_below():
     # Catches rows that are lost without a word.
     ax = observations(RUN, SPACE, ["lr", "momentum"])

@@ -95,8 +95,8 @@ def test_what_is_not_above_chance_is_grey():
     space = px.Space({"x": px.Float(0, 1), "noise": px.Float(0, 1)})
     obs = px.Observations.from_arrays(space, x, (x[:, 0] - 0.3) ** 2)
     result = analyse(obs, 0.3, **coarse_method(False), n_shuffles=9, key=jax.random.key(0))
-    tested = replace(result.uncertainty, p_value=np.array([[0.01, 0.9]]))
-    ax = regimes(replace(result, sampled=tested), parameters=["x", "noise"])
+    tested = result.replicates._replace(p_value=np.array([[0.01, 0.9]]))
+    ax = regimes(replace(result, replicates=tested), parameters=["x", "noise"])
     labels = [text.get_text() for text in ax.get_yticklabels()]
     drawn = {name: to_rgb(bar.get_facecolor()) for name, bar in zip(labels, ax.patches, strict=True)}
     assert len(set(drawn["x"])) > 1

@@ -106,14 +106,6 @@ def test_lines_at_zero_are_left_out(zero):
     assert importance_sweep(zero).lines
 
 
-def test_chosen_parameters_only(mixed):
-    # Catches an "others" line that would come in uncalled.
-    ax = importance_sweep(mixed, parameters=["units", "strong"])
-    assert [line.get_label() for line in coloured(ax)] == ["units", "strong"]
-    ax = importance_sweep(mixed, parameters="units")
-    assert [line.get_label() for line in coloured(ax)] == ["units"]
-
-
 def test_quantities(seeds):
     # Catches one ablation drawn as another.
     for quantity in ("variance", "standard", "inter", "unweighted"):
@@ -202,13 +194,13 @@ def test_intervals_of_one_log_and_what_is_not_above_chance():
     ax = importance_sweep(result, parameters=["x", "noise", "nothing"])
     assert ax.get_ylabel() == "importance\n(90 % interval of one log, by resampling)"
     ribbons = [np.concatenate([p.vertices for p in c.get_paths()]) for c in ax.collections if c.get_paths()]
-    low, high = result.uncertainty.importance_interval[:, 0].T
+    low, high = result.importance_interval[:, 0].T
     assert any(
         np.isclose(r[:, 1].min(), low.min()) and np.isclose(r[:, 1].max(), high.max()) for r in ribbons
     )
     by_label = {line.get_label(): line for line in ax.lines}
     assert np.isfinite(by_label["x"].get_ydata()).all()
-    sure = result.uncertainty.above_chance[:, 1]
+    sure = result.above_chance[:, 1]
     np.testing.assert_array_equal(np.isfinite(by_label["noise"].get_ydata()), sure)
     # A parameter that is 0 without a test is not in colour either.
     assert not sure.all()

@@ -55,32 +55,6 @@ def test_numbers_stand_in_their_cells():
     assert not task_similarity(table(17)).texts
 
 
-@pytest.mark.parametrize(
-    "t", [2, pytest.param(40, marks=pytest.mark.slow), pytest.param(300, marks=pytest.mark.slow)]
-)
-def test_names_are_those_of_the_ticks_and_do_not_overlap(t):
-    # Catches names beside the wrong row once they are thinned out, and names drawn over each other.
-    ax = task_similarity(table(t))
-    ax.figure.canvas.draw()
-    for axis in (ax.xaxis, ax.yaxis):
-        assert names_on(axis) == [f"task {at + 1:.0f}" for at in axis.get_ticklocs()]
-        boxes = [label.get_window_extent() for label in axis.get_ticklabels()]
-        which = "intervalx" if axis is ax.xaxis else "intervaly"
-        ends = np.sort([getattr(box, which) for box in boxes], axis=0)
-        assert (ends[1:, 0] >= ends[:-1, 1]).all()
-
-
-def test_long_names_stay_different():
-    # Catches shortening that makes two tasks one, and dollar signs read as a formula.
-    ax = task_similarity(table(3, [f"${'of a family ' * 6}{i}$" for i in range(3)], tuple("abcdefg")))
-    names = names_on(ax.yaxis)
-    assert len(set(names)) == 3
-    assert max(map(len, names)) <= 26
-    assert names == names_on(ax.xaxis)
-    assert ax.get_title() == "compared by a, b, c, d and 3 more"
-    ax.figure.canvas.draw()
-
-
 def test_what_cannot_be_compared_is_said():
     # Catches a 0 by convention that looks like a measured one.
     assert not below(task_similarity(table(4)))

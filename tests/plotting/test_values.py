@@ -111,16 +111,8 @@ def test_nothing_to_compare_says_why(mixed, name, words):
     assert not ax.lines
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param("strong", marks=pytest.mark.slow),
-        "rare",
-        "constant",
-        pytest.param("noise $a$ with a long name", marks=pytest.mark.slow),
-        pytest.param("op", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize("name", ["rare", "constant", "strong", "noise $a$ with a long name", "op"])
+@pytest.mark.some(2)
 def test_other_parameters_can_be_rendered(mixed, zero, name):
     # Catches degenerate densities and names that Matplotlib would read as formulae.
     for result in (mixed, zero):

@@ -60,15 +60,6 @@ def test_means_and_errors_are_over_seeds_and_never_over_objectives(seeds):
         np.testing.assert_allclose(max(tops), (own.mean(axis=1) + error)[above].max(), rtol=1e-5)
 
 
-def test_the_others_are_summed(seeds):
-    ax = importance_over_weights(seeds, parameters=2)
-    np.testing.assert_allclose(sum(heights(ax, line) for line in coloured(ax)), 1, rtol=1e-5)
-    assert len(coloured(ax)) == 3
-    assert coloured(ax)[-1].get_label() == "2 others"
-    chosen = importance_over_weights(seeds, parameters=["d"])
-    assert [line.get_label() for line in coloured(chosen)] == ["d"]
-
-
 def test_what_cannot_be_drawn(seeds):
     with pytest.raises(ValueError, match="results must be a dictionary"):
         importance_over_weights({})

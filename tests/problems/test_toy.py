@@ -66,11 +66,6 @@ def evaluate(problem, x):
     return jax.vmap(problem, in_axes=(None, 0))(KEY, x)
 
 
-@jax.jit
-def gradient(problem, x):
-    return jax.vmap(jax.grad(lambda v: sum(jnp.sum(part) for part in problem(KEY, v))))(x)
-
-
 def uniform(space, n):
     bounds = np.array([(d.low, d.high) for (d,) in space.domains])
     return RNG.uniform(bounds[:, 0], bounds[:, 1], (n, len(space)))
@@ -128,52 +123,3 @@ def test_fronts(problem, point, front):
     np.testing.assert_allclose(front(np.asarray(on, dtype=np.float64)), 0, atol=1e-5)
     off = evaluate(problem, uniform(problem.space, 1000).astype(np.float32))[0]
     assert (front(np.asarray(off, dtype=np.float64)) > -1e-5).all()
-
-
-def test_tasks_are_a_batch():
-    """vmap over the centre, the radius and the bound = loop: the numbers are leaves, not constants."""
-    centers, x = jnp.arange(4.0), jnp.array([0.5, -1.0])
-    makers = (
-        lambda c: toys.ellipsoid(2, c),
-        lambda c: toys.sphere(2, 0.0, c[None]),
-        lambda c: toys.discs(radius=c),
-        lambda c: toys.ellipsoids(2, jnp.stack([c, -c])),
-    )
-    for make in makers:
-        alone, batch = jax.jit(make), jax.jit(jax.vmap(make))(centers)
-        values = jax.jit(jax.vmap(lambda p: p(KEY, x)))(batch)
-        for i, c in enumerate(centers):
-            problem = alone(c)
-            for one, other in zip(values, evaluate(problem, x[None]), strict=True):
-                np.testing.assert_allclose(one[i], other[0], rtol=1e-5)
-            np.testing.assert_allclose(batch.feasible_optimum[i], problem.feasible_optimum, rtol=1e-5)
-
-
-@each
-def test_gradients_are_finite(problem, formula, best):
-    assert np.isfinite(gradient(problem, uniform(problem.space, 5).astype(np.float32))).all()
-
-
-def test_float64():
-    """dtype follows the input."""
-    with jax.enable_x64(True):
-        x = jnp.array([0.5, 1.0])
-        for problem in (toys.ellipsoid(2), toys.sphere(2, lower=[0.0]), toys.discs()):
-            for given in (x, x.astype(np.float32)):
-                assert {part.dtype for part in jax.eval_shape(problem, KEY, given)} == {given.dtype}
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: toys.ellipsoid(0), "dim must be a whole number"),
-        (lambda: toys.ellipsoid(2, [1.0, 2.0, 3.0]), r"center must be a scalar or have shape \(2,\)"),
-        (lambda: toys.sphere(2, lower=[0.0] * 3), r"lower must have shape \(c,\) with c <= 2"),
-        (lambda: toys.ellipsoids(2, 1.0), "centers must have shape"),
-        (lambda: toys.ellipsoids(2, np.zeros((2, 3))), "centers must have shape"),
-        (lambda: toys.zdt1(1), "dim must be a whole number of at least 2"),
-    ],
-)
-def test_wrong_arguments(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()

@@ -79,16 +79,6 @@ def test_good_values_are_those_of_the_problem(n_seeds):
     assert shares == sorted(shares, reverse=True)
 
 
-def test_nothing_is_good_where_nothing_is_known():
-    """All losses equal: no importance, so no good values."""
-    obs = observations()
-    flat = px.Observations.from_arrays(SPACE, obs.values, np.zeros(N))
-    assert (
-        px.cond_ped_anova(flat, [0.02, 0.5], divergence=px.divergence.Explained((12,), ())).good_values()
-        == []
-    )
-
-
 def test_shares_of_a_domain_say_which_rows_they_are_of():
     """Catches "momentum 0.6 to 1 (71 % of the best rows)" where 7 of 30 of them have a momentum."""
     own = next(own for own in result().good_values() if (own.parameter, own.regime) == ("x", 0))

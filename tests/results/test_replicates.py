@@ -68,7 +68,7 @@ def test_a_half_sample_is_the_analysis_of_the_log_that_has_its_rows(estimator, t
         assert len(rows) == USABLE // 2
         alone = _analyse(obs.select(np.isin(np.arange(N), rows)), LEVELS, region=0.9, **estimator)
         assert alone.variance.any()
-        np.testing.assert_allclose(result.uncertainty.sampled[i], alone.variance, rtol=1e-9, atol=1e-13)
+        np.testing.assert_allclose(result.sampled[i], alone.variance, rtol=1e-9, atol=1e-13)
 
 
 @pytest.mark.slow
@@ -107,13 +107,13 @@ def test_all_halves_are_equally_likely():
 def test_what_is_said_of_a_level_does_not_depend_on_the_other_levels():
     """Catches a page of many levels whose p-values are not those of the command, which has one."""
     obs = _log()
-    several = _analyse(obs, LEVELS, **NUMBERS).uncertainty
-    alone = _analyse(obs, LEVELS[1], **NUMBERS).uncertainty
+    several = _analyse(obs, LEVELS, **NUMBERS)
+    alone = _analyse(obs, LEVELS[1], **NUMBERS)
     np.testing.assert_array_equal(several.p_value[1], alone.p_value[0])
     assert np.unique(alone.p_value).size > 1
     np.testing.assert_allclose(several.importance_interval[1], alone.importance_interval[0], atol=1e-12)
     # More shuffles begin with the same ones.
-    more = _analyse(obs, LEVELS, n_resamples=8, n_shuffles=32).uncertainty
+    more = _analyse(obs, LEVELS, n_resamples=8, n_shuffles=32)
     first, both = 17 * several.p_value - 1, 33 * more.p_value - 1
     assert ((first <= both + 1e-9) & (both <= first + 16 + 1e-9)).all()
 
@@ -121,8 +121,8 @@ def test_what_is_said_of_a_level_does_not_depend_on_the_other_levels():
 @pytest.mark.slow
 def test_padding_seeds_and_order_of_levels_change_nothing():
     obs, key = _log(), jax.random.key(7)
-    one = px.cond_ped_anova(obs, [0.1, 0.5], n_resamples=40, key=key).uncertainty
-    other = px.cond_ped_anova(obs, [0.5, 0.1], n_resamples=40, key=key).uncertainty
+    one = px.cond_ped_anova(obs, [0.1, 0.5], n_resamples=40, key=key)
+    other = px.cond_ped_anova(obs, [0.5, 0.1], n_resamples=40, key=key)
     for name in ("sampled", "p_value", "variance_interval"):
         mine, turned = getattr(one, name), getattr(other, name)
         axis = -3 if name == "variance_interval" else -2
@@ -131,9 +131,9 @@ def test_padding_seeds_and_order_of_levels_change_nothing():
     several = px.cond_ped_anova(
         px.Observations.from_arrays(obs.space, values, losses), [0.1, 0.5], n_resamples=40, key=key
     )
-    assert several.uncertainty.variance_interval.shape == (2, 2, 3, 2)
+    assert several.variance_interval.shape == (2, 2, 3, 2)
     # The same log twice, with draws of their own.
-    assert (several.uncertainty.sampled[:, 0] != several.uncertainty.sampled[:, 1]).any()
+    assert (several.sampled[:, 0] != several.sampled[:, 1]).any()
 
 
 @pytest.mark.slow
@@ -147,9 +147,7 @@ def test_whole_weights_are_repeated_rows():
     rows = np.repeat(np.arange(N), times)
     repeated = px.Observations.from_arrays(space, values[rows], losses[rows])
     with jax.enable_x64(True):
-        a, b = (
-            px.cond_ped_anova(log, 0.2, n_resamples=60, key=key).uncertainty for log in (weighted, repeated)
-        )
+        a, b = (px.cond_ped_anova(log, 0.2, n_resamples=60, key=key) for log in (weighted, repeated))
     # The rows are the same and so is their order: with one key the samples and shuffles are, too.
     np.testing.assert_allclose(a.sampled, b.sampled, rtol=1e-9, atol=1e-13)
     assert (a.sampled[0] != a.sampled[1]).any()
@@ -171,15 +169,6 @@ def test_bad_settings_are_named(given, message):
         px.cond_ped_anova(_log(), 0.2, **given)
 
 
-def test_a_key_is_not_needed():
-    """As of comparisons and interactions it is ``jax.random.key(0)`` by default."""
-    first, second = (
-        _analyse(_log(), LEVELS, **NUMBERS, **given).uncertainty for given in ({}, {"key": jax.random.key(0)})
-    )
-    np.testing.assert_array_equal(first.sampled, second.sampled)
-    np.testing.assert_array_equal(first.p_value, second.p_value)
-
-
 def test_fractional_weights_are_refused():
     obs = _log()
     weighted = px.Observations.from_arrays(obs.space, obs.values, obs.losses[:, 0], weight=np.full(N, 0.5))
@@ -190,7 +179,7 @@ def test_fractional_weights_are_refused():
 @pytest.mark.parametrize("n", [0, 1, 2, 3])
 def test_few_rows_give_intervals_without_an_error(n):
     obs = _log(max(n, 1) + 3).select(np.arange(max(n, 1) + 3) >= 3 + (n == 0))
-    known = _analyse(obs, LEVELS, **NUMBERS).uncertainty
+    known = _analyse(obs, LEVELS, **NUMBERS)
     assert known.variance_interval.shape == (3, 3, 2)
     assert np.isfinite(known.variance_interval).all()
     assert known.margin.shape == (3,)
@@ -207,7 +196,7 @@ def test_logs_that_do_not_fit_one_call_keep_their_places(monkeypatch, counts):
     x = np.random.default_rng(0).uniform(size=(3, N, 3))
     losses = np.stack([x[j, :, j] for j in range(3)])
     obs = px.Observations.from_arrays(px.Space({f"x{j}": px.Float(0, 1) for j in range(3)}), x, losses)
-    known = px.cond_ped_anova(obs, 0.3, n_resamples=6, n_shuffles=22, **QUICK).uncertainty
+    known = px.cond_ped_anova(obs, 0.3, n_resamples=6, n_shuffles=22, **QUICK)
     assert known.sampled.shape == (6, 3, 1, 3)
     assert (known.sampled[:, :, 0].argmax(axis=-1) == np.arange(3)).all()
     # No shuffle reaches the parameter that matters; others that do not matter are reached.

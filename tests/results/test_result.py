@@ -169,9 +169,3 @@ def test_results_can_be_pickled(result):
         np.testing.assert_array_equal(getattr(again, field), getattr(result, field))
     assert (again.space, again.method, again.report) == (result.space, result.method, result.report)
     assert again.text(verbose=True) == result.text(verbose=True)
-
-
-def test_text(result):
-    """The representation names what is inside and fits on a line."""
-    assert "4 seeds, 3 levels, 5 parameters" in repr(result)
-    assert "\n" not in repr(result)

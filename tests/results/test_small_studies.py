@@ -1,7 +1,5 @@
 """Studies of 15 to 300 rows: the level where none is given, intervals beside p-values, what comes first."""
 
-import csv
-import json
 import math
 from dataclasses import replace
 from functools import cache
@@ -12,7 +10,6 @@ import pytest
 from conftest import QUICK
 
 import parzax as px
-from parzax.lens.cli.writing import csv_writer, json_writer
 from parzax.lens.results.result import p_text, size_text
 
 SPACE = px.Space({name: px.Float(0, 1) for name in ("a", "b", "c", "d")})
@@ -32,15 +29,7 @@ def _analyse(obs, levels=None, **options):
 
 @pytest.mark.parametrize(
     ("n", "level", "n_target"),
-    [
-        (15, 0.5, 8),
-        (22, 0.46, 11),
-        (30, 0.34, 11),
-        (60, 0.18, 11),
-        (100, 0.12, 12),
-        (101, 0.1, 11),
-        (300, 0.1, 30),
-    ],
+    [(15, 0.5, 8), (22, 0.46, 11), (60, 0.18, 11), (100, 0.12, 12), (101, 0.1, 11), (300, 0.1, 30)],
 )
 def test_the_level_leaves_more_than_ten_rows(n, level, n_target):
     result = _analyse(_log(n))
@@ -82,7 +71,7 @@ def test_ties_and_rows_without_a_loss_are_said():
     obs = _log(30)
     loss = np.where(np.arange(30) < 28, 0.0, 1.0)
     mattered, sure, _ = _analyse(replace(obs, losses=loss[:, None])).sentences()
-    assert "the best 50 % (28 of 30 rows, smallest objective)" in mattered
+    assert "the best 50 % (28 of 30 rows, smallest loss)" in mattered
     assert "ties with the last row made the target larger than asked" in sure
     assert "ties" not in _analyse(obs).sentences()[1]
     for losses in (np.full((30, 1), np.nan), np.zeros((30, 1))):
@@ -125,19 +114,17 @@ def _noisy(seed):
     return _analyse(_log(80, seed), n_resamples=20, n_shuffles=99, key=jax.random.key(seed))
 
 
-def test_what_is_not_above_chance_has_an_interval_that_reaches_0(tmp_path):
-    """In the result, the table, JSON and CSV, of 50 logs of 80 rows."""
+def test_what_is_not_above_chance_has_an_interval_that_reaches_0():
+    """In the result, the table and JSON, of 50 logs of 80 rows."""
     n_chance = 0
     for seed in range(50):
         result = _noisy(seed)
-        sampled = result.uncertainty
-        assert sampled is not None
-        chance = sampled.p_adjusted[0] > 0.05
+        chance = result.p_adjusted[0] > 0.05
         n_chance += chance.sum()
-        assert (sampled.importance_interval[0, chance, 0] == 0).all()
-        low, high = np.moveaxis(sampled.variance_interval[0, chance], -1, 0)
+        assert (result.importance_interval[0, chance, 0] == 0).all()
+        low, high = np.moveaxis(result.variance_interval[0, chance], -1, 0)
         assert ((low <= 0) & (high >= 0)).all()
-        share, (low, high) = result.importance[0], np.moveaxis(sampled.importance_interval[0], -1, 0)
+        share, (low, high) = result.importance[0], np.moveaxis(result.importance_interval[0], -1, 0)
         assert ((low <= share) & (share <= high)).all()
         cells = result.cells(0)
         for remark, ends, cell, is_chance in zip(
@@ -148,20 +135,14 @@ def test_what_is_not_above_chance_has_an_interval_that_reaches_0(tmp_path):
             assert low <= mean <= high
             assert low == 0 or not is_chance
         assert result.above[0].tolist() == (~chance & (share > 0)).tolist()
-        json_writer(result)(tmp_path / "r.json")
-        records = json.loads((tmp_path / "r.json").read_text())["records"]
-        intervals = [[record["importance_low"], record["importance_high"]] for record in records]
-        np.testing.assert_array_equal(intervals, sampled.importance_interval[0])
-        csv_writer(result)(tmp_path / "r.csv")
-        with (tmp_path / "r.csv").open() as file:
-            lows = [float(row["importance_low"]) for row in csv.DictReader(file)]
-        np.testing.assert_allclose(lows, sampled.importance_interval[0, :, 0])
+        intervals = [[x["importance_low"], x["importance_high"]] for x in result.to_dict()["records"]]
+        np.testing.assert_array_equal(intervals, result.importance_interval[0])
     assert n_chance > 80, "the logs must have parameters that are not above chance"
     assert "it holds 0 where p is above 0.05" in _noisy(0).text(verbose=True)
 
 
 def _with_p(result, p_value):
-    return replace(result, sampled=replace(result.uncertainty, p_value=np.array([p_value])))
+    return replace(result, replicates=result.replicates._replace(p_value=np.array([p_value])))
 
 
 def test_what_is_not_above_chance_is_never_called_first():
@@ -195,9 +176,9 @@ def test_the_first_sentence_is_true_of_the_importances():
     """In 50 logs: what mattered is above chance, and no large importance goes without a word."""
     for seed in range(50):
         log = _noisy(seed)
-        for p in (log.uncertainty.p_value[0], np.random.default_rng(seed).choice([0.001, 0.06], 4)):
+        for p in (log.p_value[0], np.random.default_rng(seed).choice([0.001, 0.06], 4)):
             result = _with_p(log, p)
-            share, chance = result.importance[0], result.uncertainty.p_adjusted[0] > 0.05
+            share, chance = result.importance[0], result.p_adjusted[0] > 0.05
             first, sure, then = result.sentences()
             said, _, doubt = first.partition("; chance alone may explain ")
             for j, name in enumerate(result.names):

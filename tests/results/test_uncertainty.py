@@ -10,7 +10,11 @@ import pytest
 from conftest import QUICK
 
 import parzax as px
-from parzax.lens.results.uncertainty import Uncertainty, holm
+from parzax.lens.results.replicates import Replicates
+from parzax.lens.results.result import Method, holm
+
+# Importances do not subtract negative variances.
+_RAW = Method(grid=px.Grid.optuna())
 
 
 def _known(sampled, variance, p=None, n_rows=100, n_fewer=30):
@@ -21,8 +25,13 @@ def _known(sampled, variance, p=None, n_rows=100, n_fewer=30):
         variance, px.importance.importance(variance), np.zeros(variance.shape), variance, target * 0.0,
         target, 10 * target[..., 0, :, :], np.zeros((*shape, 1, 1)), np.zeros(variance.shape, np.int32),
     )  # fmt: skip
-    spread, rows = np.ones(shape), np.full(shape, n_rows)
-    return Uncertainty(sampled, estimates, p, spread, rows, 999, False)
+    replicates = Replicates(sampled, p, np.ones(shape), np.full(shape, n_rows), 999)
+    space = px.Space({f"p{j}": px.Float(0, 1) for j in range(variance.shape[-1])})
+    x = np.full((1, len(space)), 0.5)
+    report = px.Observations.from_arrays(space, x, [0.0]).report
+    levels = np.arange(1, 1 + variance.shape[-2]) / 10
+    about: dict = {"space": space, "levels": levels, "region": 1.0, "report": report, "method": _RAW}
+    return px.ImportanceResult(estimates=estimates, replicates=replicates, **about)
 
 
 def _recentred(whole: np.ndarray, sampled: np.ndarray, spread: float = 1.0) -> np.ndarray:
@@ -41,20 +50,18 @@ def test_intervals_of_half_samples_are_quantiles_of_recentred_ones():
     sampled, variance = rng.gamma(3, size=(501, 2, 3)), rng.gamma(3, size=(2, 3))
     known = _known(sampled, variance)
     draws = _recentred(variance, sampled)
-    np.testing.assert_allclose(known.draws, draws)
+    np.testing.assert_allclose(known.variance_draws, draws)
     wanted = np.quantile(draws, [0.05, 0.95], axis=0)
     np.testing.assert_allclose(np.moveaxis(known.variance_interval, -1, 0), wanted)
     shares = sampled / sampled.sum(axis=-1, keepdims=True)
-    wanted = np.quantile(_recentred(known.estimates.importance, shares), [0.05, 0.95], axis=0)
+    wanted = np.quantile(_recentred(known.importance, shares), [0.05, 0.95], axis=0)
     np.testing.assert_allclose(np.moveaxis(known.importance_interval, -1, 0), np.clip(wanted, 0, 1))
     # Of two parameters together, from the same samples.
     both = shares[:, 1, [0, 2]].sum(axis=-1)
-    draws = _recentred(known.estimates.importance[1, [0, 2]].sum(), both)
-    np.testing.assert_allclose(
-        known.interval_of([0, 2])[0][1], np.clip(np.quantile(draws, [0.05, 0.95]), 0, 1)
-    )
-    wider = replace(known, spread=np.asarray(1.5))
-    np.testing.assert_allclose(wider.draws, _recentred(variance, sampled, 1.5))
+    draws = _recentred(known.importance[1, [0, 2]].sum(), both)
+    np.testing.assert_allclose(known.interval_of([0, 2])[1], np.clip(np.quantile(draws, [0.05, 0.95]), 0, 1))
+    wider = replace(known, replicates=known.replicates._replace(spread=np.asarray(1.5)))
+    np.testing.assert_allclose(wider.variance_draws, _recentred(variance, sampled, 1.5))
 
 
 def test_ranks_are_those_of_the_draws():
@@ -62,7 +69,7 @@ def test_ranks_are_those_of_the_draws():
     sampled = variance + np.array([[[0, 0, 0, 0]], [[-2, 0, 0, 0]], [[0, -1.5, 0, 0]], [[0.5, 0, 0, 0]]])
     known = _known(sampled, variance)
     draws = _recentred(variance, sampled)
-    np.testing.assert_allclose(known.draws, draws)
+    np.testing.assert_allclose(known.variance_draws, draws)
     first = (draws.argmax(axis=-1)[..., None] == np.arange(4)).mean(axis=0)
     np.testing.assert_allclose(known.top(), first)
     assert known.top(4)[0].tolist() == [1, 1, 1, 0]  # nothing that has no variance
@@ -107,11 +114,9 @@ def test_nothing_is_extrapolated_from_few_rows():
 @pytest.mark.slow
 def test_the_fewer_rows_are_those_of_the_target_or_those_outside_it():
     obs, levels = _noisy(), [0.9, 0.1, 0.5]
-    known = px.cond_ped_anova(obs, levels, n_resamples=4, key=jax.random.key(0)).uncertainty
+    known = px.cond_ped_anova(obs, levels, n_resamples=4, key=jax.random.key(0))
     assert known.n_fewer.tolist() == [20, 20, 100]
-    inside = px.cond_ped_anova(
-        obs, [0.3, 0.1, 0.2], region=0.4, n_resamples=4, key=jax.random.key(0)
-    ).uncertainty
+    inside = px.cond_ped_anova(obs, [0.3, 0.1, 0.2], region=0.4, n_resamples=4, key=jax.random.key(0))
     assert inside.n_fewer.tolist() == [20, 20, 40]
 
 
@@ -134,7 +139,7 @@ def _both_drawn():
 
 
 def test_a_strong_parameter_is_above_chance_and_a_constant_is_not_tested():
-    known = _both_drawn().uncertainty
+    known = _both_drawn()
     np.testing.assert_allclose(known.p_value[:, 0], 1 / 200)
     assert np.isnan(known.p_value[:, 2]).all()
     np.testing.assert_allclose(known.p_adjusted[:, 0], 2 / 200)  # two were tested
@@ -145,7 +150,7 @@ def test_a_strong_parameter_is_above_chance_and_a_constant_is_not_tested():
 
 def test_results_with_an_uncertainty_are_shown_and_listed():
     result = _both_drawn()
-    low, high = result.uncertainty.importance_interval[0, 0]
+    low, high = result.importance_interval[0, 0]
     row = next(line for line in str(result).splitlines() if line.startswith("x "))
     assert row.split()[1:5] == [f"{result.importance[0, 0]:.2f}", f"{low:.2f}", "to", f"{high:.2f}"]
     frame = result.to_dataframe("pandas")
@@ -153,7 +158,7 @@ def test_results_with_an_uncertainty_are_shown_and_listed():
     assert frame["p_adjusted"].isna().sum() == 1
     without = _analyse()
     assert without.to_dataframe("pandas")["p_value"].isna().all()
-    assert np.isnan(without.uncertainty.importance_interval).all()
+    assert np.isnan(without.importance_interval).all()
 
 
 @pytest.mark.slow
@@ -173,9 +178,7 @@ def test_p_values_of_noise_are_uniform():
     loss = x[..., 1] + 0.7 * x[..., 0]
     x[..., 2] = np.where(x[..., 0] == 0, x[..., 2], np.nan)
     obs = px.Observations.from_arrays(space, x, loss)
-    known = px.cond_ped_anova(
-        obs, [0.1, 0.4], n_resamples=0, n_shuffles=99, key=jax.random.key(0)
-    ).uncertainty
+    known = px.cond_ped_anova(obs, [0.1, 0.4], n_resamples=0, n_shuffles=99, key=jax.random.key(0))
     positives = (known.p_value <= 0.05).mean(axis=0)
     assert (positives[:, :2] > 0.5).all()
     assert (positives[:, 2:] < 0.085).all()  # 0.05 with three standard errors
@@ -185,10 +188,10 @@ def test_p_values_of_noise_are_uniform():
 def test_what_was_not_drawn_is_not_a_number_and_not_an_error():
     """Samples without shuffles, and shuffles without samples: tables, pictures and ranks of both."""
     sampled = _analyse(n_resamples=20, n_shuffles=0)
-    assert np.isnan(sampled.uncertainty.p_value).all()
+    assert np.isnan(sampled.p_value).all()
     assert " p " not in str(sampled).split("\n\n")[1]
     shuffled = _analyse(n_shuffles=99)
-    known = shuffled.uncertainty
+    known = shuffled
     for array in (known.top(), known.importance_interval, known.margin):
         assert np.isnan(array).all()
     assert "≤0.020" in str(shuffled)  # of two that were tested
@@ -196,21 +199,11 @@ def test_what_was_not_drawn_is_not_a_number_and_not_an_error():
 
 
 @pytest.mark.slow
-def test_a_parameter_that_is_all_there_is_needs_no_more_rows():
-    obs = _noisy().select(np.arange(200) < 150)
-    alone = px.Observations.from_arrays(
-        px.Space({"x": px.Float(0, 1)}), obs.values[:150, :1], obs.losses[:150, 0]
-    )
-    known = px.cond_ped_anova(alone, 0.2, n_resamples=20, key=jax.random.key(0)).uncertainty
-    assert known.rows_needed()[0] <= 200
-
-
-@pytest.mark.slow
 def test_seeds_without_a_loss_do_not_count_as_sure():
     obs = _noisy()
     losses = np.stack([obs.losses[:, 0], np.full(200, np.nan)])
     both = px.Observations.from_arrays(obs.space, np.stack([obs.values] * 2), losses)
-    known = px.cond_ped_anova(both, 0.2, n_resamples=50, key=jax.random.key(0)).uncertainty
+    known = px.cond_ped_anova(both, 0.2, n_resamples=50, key=jax.random.key(0))
     np.testing.assert_allclose(known.rows_needed()[1], np.nan)
 
 
@@ -221,7 +214,7 @@ def test_many_parameters_can_be_above_chance():
     space = px.Space({f"p{i}": px.Float(0, 1) for i in range(102)})
     obs = px.Observations.from_arrays(space, x, (x[:, 0] - 0.3) ** 2)
     coarse = {"grid": px.Grid(max_cells=6)}
-    known = px.cond_ped_anova(obs, 0.2, **coarse, n_resamples=2, key=jax.random.key(0)).uncertainty
+    known = px.cond_ped_anova(obs, 0.2, **coarse, n_resamples=2, key=jax.random.key(0))
     assert known.above_chance[0, 0]
 
 
@@ -235,10 +228,10 @@ def test_samples_of_a_front_do_not_depend_on_the_order_of_the_objectives():
     def sampled(objectives):
         obs = px.Observations.from_arrays(space, x, objectives, directions=["minimize"] * 2)
         how = {"objective": "pareto", "n_resamples": 400, "n_shuffles": 0, "key": jax.random.key(0)}
-        return px.cond_ped_anova(obs, [0.1, 0.3], **how).uncertainty
+        return px.cond_ped_anova(obs, [0.1, 0.3], **how)
 
     one, other = sampled(f), sampled(f[:, ::-1])
-    np.testing.assert_allclose(one.estimates.variance, other.estimates.variance, rtol=1e-5)
+    np.testing.assert_allclose(one.variance, other.variance, rtol=1e-5)
     # Other rows are drawn, as places in fronts that no level cuts go by the first objective.
     apart = np.abs(one.sampled.mean(axis=0) - other.sampled.mean(axis=0))
     error = np.hypot(one.sampled.std(axis=0), other.sampled.std(axis=0)) / 400**0.5

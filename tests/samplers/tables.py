@@ -192,7 +192,7 @@ FAMILY = {
         oracle.Settings(rule="linear", quantile=0.2, kernel="neighbours", top=None, by_rank=True),
     ),
     "paper_tpe": (lambda s: px.papers.tpe(s), 1, 0, oracle.Settings()),
-    "c_tpe of none": (lambda s: px.c_tpe(s, n_constraints=0), 1, 0, oracle.Settings(score="relative")),
+    "c_tpe of none": (lambda s: px.c_tpe(s, n_constraints=0), 1, 0, oracle.Settings()),
     "c_tpe of one": (lambda s: px.c_tpe(s, n_constraints=1), 1, 1, oracle.Settings(score="relative")),
     "c_tpe": (lambda s: px.c_tpe(s, n_constraints=2), 1, 2, oracle.Settings(score="relative")),
     "c_tpe, every minimum": (

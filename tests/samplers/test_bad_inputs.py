@@ -19,7 +19,6 @@ import parzax as px
 
 from .tables import (
     CAPACITY,
-    DATA,
     FAMILY,
     SPACE_OF,
     add,
@@ -41,7 +40,6 @@ SPACE = px.Space(
 )  # fmt: skip
 SAMPLER, VANILLA = px.c_tpe(SPACE, n_constraints=2), px.papers.tpe(SPACE)
 N = 20
-_tried: list[str] = []
 
 
 def _rows(n: int = N, seed: int = 0) -> np.ndarray:
@@ -172,7 +170,6 @@ def _try(way: Callable, cases: list, tolerance: float) -> None:
         assert np.isfinite(gradient).all(), name
         assert valid(SPACE, suggested).all(), (name, suggested)
         assert len(np.unique(suggested, axis=0)) == 3, name
-        _tried.append(name)
 
 
 def test_table():
@@ -221,7 +218,6 @@ def test_two_objectives_and_a_constraint(ties):
             assert np.flatnonzero(found.below[k]).tolist() == group.below, (name, k)
             assert float(found.gamma[k]) == pytest.approx(group.gamma, abs=1e-6), (name, k)
         assert n_below in (None, len(wanted[0].below)), name
-        _tried.append(f"{name}, {ties}")
 
 
 @pytest.mark.slow
@@ -248,22 +244,6 @@ def test_eagerly():
     jax.tree.map(np.testing.assert_array_equal, told_so, SAMPLER.tell(SAMPLER.init(CAPACITY), *CLEAN))
 
 
-@pytest.mark.slow
-def test_everything_feasible_is_vanilla():
-    """The same order of candidates, and the same choice from a pool."""
-    data = _with(CLEAN, excess=lambda e: -np.abs(e))
-    plain = add(
-        VANILLA,
-        empty(VANILLA, CAPACITY),
-        *(jnp.asarray(p, jnp.float32) for p in (*data[:2], data[2][:, :0])),
-        False,
-    )
-    order = [np.argsort(-score_of(s, t, jnp.asarray(AT, jnp.float32)), kind="stable").tolist()
-             for s, t in ((SAMPLER, _state(data)), (VANILLA, plain))]  # fmt: skip
-    assert order[0] == order[1]
-    _tried.append("everything feasible is vanilla")
-
-
 def test_padding_is_never_seen():
     """Whatever stands in absent rows: values, losses and constraints, of wrong categories and NaN."""
     state = _state(CLEAN)
@@ -286,21 +266,6 @@ def test_padding_is_never_seen():
             ),
         )
         jax.tree.map(np.testing.assert_array_equal, _jit(other), wanted)
-        _tried.append(f"padding of {junk}")
-
-
-def _permuted(family: str, space: str) -> None:
-    make, m, c, _ = FAMILY[family]
-    sampler = make(SPACE_OF[space])
-    own = table(space, "random", m, c)
-    own = own._replace(x=rows(space, 60, 4)[: len(own.x)])
-    at = jnp.asarray(candidates(space))
-    wanted = np.asarray(score_of(sampler, told(sampler, own), at))
-    for seed in range(3):
-        order = np.random.default_rng(seed).permutation(len(own.x))
-        found = score_of(sampler, told(sampler, type(own)(*(part[order] for part in own))), at)
-        np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
-        _tried.append(f"rows permuted, {family}")
 
 
 @pytest.mark.slow
@@ -315,7 +280,16 @@ def test_order_of_rows(family, space, double):
 
     Neighbours among equal values go by the order of rows, so `tpe` and `optuna_tpe` are none of these.
     """
-    _permuted(family, space)
+    make, m, c, _ = FAMILY[family]
+    sampler = make(SPACE_OF[space])
+    own = table(space, "random", m, c)
+    own = own._replace(x=rows(space, 60, 4)[: len(own.x)])
+    at = jnp.asarray(candidates(space))
+    wanted = np.asarray(score_of(sampler, told(sampler, own), at))
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(len(own.x))
+        found = score_of(sampler, told(sampler, type(own)(*(part[order] for part in own))), at)
+        np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.slow
@@ -327,10 +301,8 @@ def test_whole_numbers_are_values():
     loss = np.arange(12) % 5
     tell, score = jax.jit(sampler.tell), jax.jit(sampler.score_of)
     wanted = score(tell(empty(sampler, 16), given.astype(float), loss.astype(float)), given.astype(float))
-    for dtype in (np.int64,):
-        state = tell(empty(sampler, 16), given.astype(dtype), loss.astype(dtype))
-        np.testing.assert_array_equal(score(state, given.astype(dtype)), wanted)
-        _tried.append(f"rows of {np.dtype(dtype)}")
+    state = tell(empty(sampler, 16), given, loss)
+    np.testing.assert_array_equal(score(state, given), wanted)
     # On the host no x64 is at hand to hold them: they must not wrap to codes that exist.
     wrapped = np.array([[2**32, 0], [0, 2**33], [-(2**32), 1], [1, 2**62]] * 3)
     with pytest.raises(ValueError, match=r"^x: row 0 .*4294967296"):
@@ -340,20 +312,6 @@ def test_whole_numbers_are_values():
     assert int(sampler.status(other)) == S.INVALID_ROWS | S.CAPACITY_EXCEEDED
     with pytest.raises(ValueError, match=r"^candidates: row 0 .*4294967296"):
         sampler.ask(KEY, state, 1, wrapped)
-    _tried.extend(["lists", "codes beyond int32"])
-
-
-@pytest.mark.slow
-def test_any_batch_of_the_same_rows():
-    """jit, and vmap over 1 and over 5 states: as close as float32's sums allow."""
-    states = [_state(_clean(seed)) for seed in range(5)]
-    stacked = jax.tree.map(lambda *a: jnp.stack(a), *states)
-    score = jax.jit(jax.vmap(lambda s: SAMPLER.score_of(s, jnp.asarray(AT, jnp.float32))))
-    five, one = score(stacked), score(jax.tree.map(lambda a: a[:1], stacked))
-    np.testing.assert_allclose(one[0], five[0], rtol=2e-5, atol=2e-5)
-    alone = score_of(SAMPLER, states[0], jnp.asarray(AT, jnp.float32))
-    np.testing.assert_allclose(alone, five[0], rtol=2e-5, atol=2e-5)
-    _tried.extend(["a batch of 1", "a batch of 5"])
 
 
 STATE = SAMPLER.init(4)
@@ -387,12 +345,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "extra rows without constraints": (lambda: SAMPLER.augment(STATE, X1, None), ValueError,
      "^constraints must"),
     "a capacity of 0": (lambda: SAMPLER.init(0), ValueError, "^capacity must.*0"),
-    "a capacity of 1.5": (lambda: SAMPLER.init(1.5), ValueError, "^capacity must.*1.5"),  # pyright: ignore
-    "a capacity of True": (lambda: SAMPLER.init(True), ValueError, "^capacity must.*True"),
-    "less room than before": (lambda: STATE.grown(2), ValueError,
-     "^capacity must be at least 4, got 2"),
     "a number as key": (lambda: SAMPLER.ask(0, STATE), TypeError, "^key must be a typed key.*0"),
-    "no key": (lambda: SAMPLER.ask(None, STATE), TypeError, "^key must be a typed key.*None"),
     "an untyped key": (lambda: SAMPLER.ask(jnp.zeros(2, jnp.uint32), STATE), TypeError, "^key must.*uint32"),
     "two keys": (lambda: SAMPLER.ask(jax.random.split(KEY), STATE), ValueError, r"^key must be one.*\(2,\)"),
     "a key to a run": (lambda: px.optimize(3, SAMPLER, PROBLEM, 5), TypeError, "^key must be a typed key"),
@@ -400,8 +353,6 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "seeds to many runs": (lambda: px.optimize_many(np.arange(3), SAMPLER, PROBLEM, 5), TypeError,
      "^keys must"),
     "0 suggestions": (lambda: SAMPLER.ask(KEY, STATE, 0), ValueError, "^n must be.*0"),
-    "-1 suggestions": (lambda: SAMPLER.ask(KEY, STATE, -1), ValueError, "^n must be.*-1"),
-    "1.5 suggestions": (lambda: SAMPLER.ask(KEY, STATE, 1.5), ValueError, "^n must be.*1.5"),
     "a pool smaller than n": (lambda: SAMPLER.ask(KEY, STATE, 2, X1), ValueError, "at least n = 2 rows"),
     "an empty pool": (lambda: SAMPLER.ask(KEY, STATE, 1, X1[:0]), ValueError, "^candidates must"),
     "a pool of another width": (lambda: SAMPLER.ask(KEY, STATE, 1, X1[:, :2]), ValueError,
@@ -415,7 +366,6 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
      "^x: row 0"),
     "a pool outside the space": (lambda: SAMPLER.ask(KEY, STATE, 1, [[9, 0, NAN]]), ValueError,
      "^candidates: row 0"),
-    "a ragged pool": (lambda: SAMPLER.ask(KEY, STATE, 1, [[1], [1, 2]]), ValueError, "^candidates must"),
     "score of other parameters": (lambda: SAMPLER.score_of(STATE, X1[0, :2]), ValueError,
      r"^candidates must have shape \(..., 3\), got \(2,\)"),
     "no space": (lambda: px.tpe({"x": 1}), TypeError, "^space must be a parzax.Space, got dict"),
@@ -429,20 +379,12 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: px.optimize(KEY, px.c_tpe(SPACE, n_constraints=1), PROBLEM, 5), ValueError,
         "^problem.n_constraints is 2"),
     "a share of 0": (lambda: px.gamma.Linear(0.0), ValueError, "^beta must be above 0.*0.0"),
-    "a share of 1.5": (lambda: px.gamma.Linear(1.5), ValueError, "^beta must.*1.5"),
-    "a root times 0": (lambda: px.gamma.Sqrt(0.0), ValueError, "^beta must be above 0.*0.0"),
-    "an unknown rule": (lambda: adjusted(px.mo_tpe, gamma="cubic")(SPACE), TypeError,  # pyright: ignore
-     "^gamma must be a rule of parzax.gamma or None, got 'cubic'"),
     "extra rows without any constraint": (lambda: VANILLA.augment(PLAIN, X1, None), ValueError,
      "^augment adds.*n_constraints=0"),
     "less room than there is": (lambda: SAMPLER.grow(STATE, 2), ValueError, "^capacity must be at least 4"),
-    "room for 8.5": (lambda: SAMPLER.grow(STATE, 8.5), ValueError, "^capacity must be a whole"),  # pyright: ignore
     "lanes 0": (lambda: px.optimize_many(KEY[None], SAMPLER, PROBLEM, 5, lanes=0), ValueError,
      "^lanes must.*0"),
-    "lanes 1.5": (lambda: px.optimize_many(KEY[None], SAMPLER, PROBLEM, 5, lanes=1.5), ValueError,
-     "^lanes must"),  # pyright: ignore
     "a share of True": (lambda: px.gamma.Linear(True), TypeError, "^beta must be a number"),
-    "a share as text": (lambda: px.gamma.Linear("0.1"), TypeError, "^beta must"),  # pyright: ignore
     "a first front of 1": (lambda: adjusted(px.mo_tpe, first_front=1)(SPACE), TypeError, "^first_front must"),  # pyright: ignore
     "every_minimum None": (lambda: adjusted(px.c_tpe, every_minimum=None)(SPACE), TypeError,  # pyright: ignore
      "^every_minimum must be True or False"),
@@ -458,38 +400,23 @@ def test_refused(name):
     call, error, message = REFUSED[name]
     with pytest.raises(error, match=message):
         call()
-    _tried.append(name)
 
 
 SETTINGS = {
     "n_startup -1": ({"n_startup": -1}, "n_startup"),
-    "n_startup 1.5": ({"n_startup": 1.5}, "n_startup"),
     "n_candidates 0": ({"n_candidates": 0}, "n_candidates"),
     "epsilon 2": ({"epsilon": 2.0}, "epsilon"),
-    "epsilon NaN": ({"epsilon": NAN}, "epsilon"),
     "prior_weight -1": ({"prior_weight": -1.0}, "prior_weight"),
-    "prior_weight NaN": ({"prior_weight": NAN}, "prior_weight"),
     "top 0": ({"top": 0.0}, "top"),
-    "top 1.5": ({"top": 1.5}, "top"),
-    "top as text": ({"top": "0.8"}, "top"),
     "a bandwidth as a number": ({"bandwidth": 0.1}, "bandwidth"),
     "a gamma rule as text": ({"gamma": "sqrt"}, "gamma must be a rule of parzax.gamma"),
-    "an unknown option": (
-        {"n_ei_candidates": 24},
-        r"tpe has no argument 'n_ei_candidates'; it has space, ",
-    ),
     "epsilon True": ({"epsilon": True}, "epsilon must be a number"),
-    "epsilon as text": ({"epsilon": "0.1"}, "epsilon must be a number"),
-    "epsilon None": ({"epsilon": None}, "epsilon must be a number"),
-    "top True": ({"top": True}, "top must be a number"),
-    "prior_weight True": ({"prior_weight": True}, "prior_weight must be a number"),
     "ages 1": ({"ages": 1}, "ages must be a rule of parzax.ages, got 1"),
     "a merit as text": ({"merit": "rank"}, "merit must be a rule of parzax.merits, got 'rank'"),
+    "repeats as text": ({"repeats": "no"}, "repeats must be True or False"),
     "joint as text": ({"joint": "yes"}, "joint must be True or False"),
     "share_power 0": ({"share_power": 0.0}, "share_power must be above 0, got 0.0"),
     "share_power infinite": ({"share_power": np.inf}, "share_power must be finite"),
-    "share_power NaN": ({"share_power": NAN}, "share_power must be"),
-    "share_power as text": ({"share_power": "3"}, "share_power must be a number"),
 }
 
 
@@ -500,7 +427,6 @@ def test_settings_refused(name):
     options, message = SETTINGS[name]
     with pytest.raises((TypeError, ValueError), match=message):
         adjusted(px.tpe, **options)(SPACE)
-    _tried.append(name)
 
 
 def test_numpy_scalars_are_numbers():
@@ -561,15 +487,3 @@ def test_advice_fits_samplers_and_importances():
         (S.CAPACITY_EXCEEDED, ("init", "grow")),
     ):
         assert all(word in bit.advice for word in words)
-
-
-def test_all_cases_have_names():
-    assert len({name for name, *_ in TABLES}) == len(TABLES)
-    assert set(DATA) >= {"ties", "none"}
-
-
-def test_count_of_tries(record_property):
-    """Prints how many cases were tried; comes last."""
-    cases = len(TABLES) + len(TWO_OBJECTIVES) + len(REFUSED) + len(SETTINGS)
-    record_property("tried", f"bad inputs to samplers: {len(_tried)} tries, {cases} cases in tables")
-    assert _tried

@@ -108,24 +108,3 @@ def test_fillers_come_after_candidates():
     many = np.asarray(jax.jit(jax.vmap(lambda key: sampler.ask(key, state, 6)))(keys))
     np.testing.assert_array_equal(many[:, 0], one)
     assert [_count(x) for x in many] == [6] * 6
-
-
-@pytest.mark.slow
-def test_startup_counts_no_augmented_rows():
-    """Pending and failed rows end it, so that a parallel start-up ends; cheap constraints do not."""
-    sampler = adjusted(px.c_tpe, n_startup=3)(SPACE)
-    random = adjusted(px.c_tpe, n_startup=99)(SPACE)
-    x = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 1.0]])
-    augment, tell = jax.jit(sampler.augment), jax.jit(sampler.tell)
-    keys = jax.random.split(jax.random.key(0), 8)
-
-    def starting(state):
-        return all(np.array_equal(_ask(sampler, key, state, 1), _ask(random, key, state, 1)) for key in keys)
-
-    state = augment(empty(sampler, 16), x, [-1.0, 1.0, 1.0])
-    assert starting(state)
-    state = tell(state, x[:2], [0.0, np.nan], [0.0, np.nan])
-    assert starting(state)
-    state = tell(state, x[:1], [np.nan], [np.nan])
-    assert not starting(state)
-    assert int(state.count) == 6

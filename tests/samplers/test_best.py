@@ -120,18 +120,6 @@ class Direction(enum.IntEnum):
 
 
 MIXED = px.Space({"x": px.Float(0, 1), "k": px.Categorical(["a", "b", "c"])})
-SINGLE = {"tpe": px.tpe, "c_tpe": lambda space, **own: adjusted(px.c_tpe, **own)(space, n_constraints=1)}
-SEVERAL = {
-    "mo_tpe": lambda **own: adjusted(px.mo_tpe, **own)(MIXED, 2),
-    "mo_tpe, hypervolume": lambda **own: adjusted(px.mo_tpe, ties=px.pareto.Hypervolume(), **own)(MIXED, 2),
-    "optuna_tpe": lambda **own: adjusted(px.optuna_tpe, **own)(MIXED, 2),
-}
-
-
-def _outcome(sampler, x, objectives, constraints):
-    state = sampler.tell(sampler.init(32), x, objectives, constraints)
-    key = jax.random.key(3)
-    return sampler.split(state), sampler.score_of(state, x), sampler.ask(key, state, 3), sampler.best(state).x
 
 
 def _told(m: int, c: int):
@@ -165,32 +153,6 @@ def test_states_have_losses(direction, several):
     best, wanted = sampler.best(state), plain.best(negated)
     _equal((best.x, best.mask), (wanted.x, wanted.mask))
     np.testing.assert_array_equal(np.asarray(best.losses) * signs, wanted.losses)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["tpe", "c_tpe"])
-def test_a_direction_is_a_sign(name):
-    """To the last bit, as negating by hand."""
-    c = int(name == "c_tpe")
-    word = "directions" if name == "tpe" else "direction"
-    sampler, plain = SINGLE[name](MIXED, **{word: "maximize"}), SINGLE[name](MIXED)
-    assert (sampler.directions, plain.directions) == (("maximize",), ("minimize",))
-    x, objectives, constraints = _told(1, c)
-    _equal(_outcome(sampler, x, objectives, constraints), _outcome(plain, x, -objectives, constraints))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SEVERAL)
-def test_directions_are_signs(name):
-    """Of each objective its own, one for all, and as members of an enumeration."""
-    x, objectives, constraints = _told(2, 0)
-    for directions, signs in (
-        (["maximize", "minimize"], [-1, 1]),
-        ((Direction.MINIMIZE, Direction.MAXIMIZE), [1, -1]),
-        ("maximize", [-1, -1]),
-    ):
-        found = _outcome(SEVERAL[name](directions=directions), x, objectives, constraints)
-        _equal(found, _outcome(SEVERAL[name](), x, objectives * signs, constraints))
 
 
 def test_optunas_directions():
@@ -245,7 +207,7 @@ def test_tell_grows_on_the_host():
         state = sampler.tell(state, x[i], objectives[i], constraints[i])
     for found in (at_once, state):
         assert (found.capacity, int(found.count), bool(found.overflow)) == (64, N, False)
-        for part in ("x", "objectives", "constraints", "before", "feasible_before", "order"):
+        for part in ("x", "losses", "constraints", "order", "loss_order"):
             np.testing.assert_array_equal(getattr(found, part), getattr(roomy, part), part)
         assert not int(sampler.status(found)) & px.Status.CAPACITY_EXCEEDED
     more = sampler.augment(sampler.tell(sampler.init(N), x, objectives, constraints), x[:1], [-1.0])
@@ -261,5 +223,5 @@ def test_compiled_tell_drops_what_does_not_fit():
     kept = sampler.tell(sampler.init(3), *(part[:3] for part in rows))
     assert (found.capacity, int(found.count), bool(found.overflow)) == (3, 3, True)
     np.testing.assert_array_equal(found.losses, kept.losses)
-    np.testing.assert_array_equal(found.before, kept.before)
+    np.testing.assert_array_equal(found.loss_order, kept.loss_order)
     assert int(sampler.status(found)) & px.Status.CAPACITY_EXCEEDED

@@ -37,11 +37,8 @@ def _equal(a, b):
 
 @pytest.mark.slow
 def test_same_key_same_trace_whatever_the_number_of_runs():
-    """To the last bit, alone or among others, first or last, in a full chunk or not.
-
-    `test_engine` has a fast one.
-    """
-    run = partial(px.optimize_many, SAMPLER, PROBLEM, n_evaluations=N, lanes=3)
+    """To the last bit, alone or among others, first or last, in a full chunk or not."""
+    run = partial(px.optimize_many, sampler=SAMPLER, problem=PROBLEM, n_evaluations=N, lanes=3)
     every = run(KEYS)
     for n in (1, 2, 3, 4):
         _equal(run(KEYS[:n]), jax.tree.map(lambda a, n=n: a[:n], every))
@@ -97,14 +94,6 @@ _ask = eqx.filter_jit(lambda sampler, key, state, n: sampler.ask(key, state, n))
 
 
 @pytest.mark.slow
-def test_batches_in_a_continuous_space(state):
-    """They differ too, and n = 1 is the first of n = 4."""
-    first, four = (np.asarray(_ask(MIXED_SAMPLER, KEYS[1], state, n)) for n in (1, 4))
-    np.testing.assert_array_equal(first[0], four[0])
-    assert len(np.unique(four[:, 0])) == 4
-
-
-@pytest.mark.slow
 def test_epsilon_one_is_random(state):
     """Whatever the data."""
     key, always = jax.random.key(4), adjusted(px.c_tpe, epsilon=1.0)(MIXED, n_constraints=1)
@@ -154,18 +143,3 @@ def test_settings_are_a_batch_axis(state):
         np.testing.assert_allclose(together[0][i], scores, rtol=1e-4, atol=1e-4)
         np.testing.assert_allclose(together[1][i], asked, rtol=1e-4, atol=1e-4)
     assert len(np.unique(np.asarray(together[0]), axis=0)) == 3
-
-
-@pytest.mark.slow
-def test_runs_over_settings():
-    """Whole runs vmapped over settings and keys are those runs."""
-
-    def run(key, quantile):
-        sampler = adjusted(px.c_tpe, n_startup=5, gamma=px.gamma.Linear(quantile))(SPACE, n_constraints=1)
-        return px.optimize(key, sampler, PROBLEM, N)
-
-    quantiles = jnp.array([0.1, 0.3, 0.5])
-    together = jax.jit(jax.vmap(run))(KEYS[:3], quantiles)
-    for i in range(3):
-        alone = jax.jit(run)(KEYS[i], quantiles[i])
-        np.testing.assert_allclose(together.x[i], alone.x, rtol=1e-4, atol=1e-4)

@@ -75,54 +75,6 @@ def test_a_loop_is_ask_and_tell_by_hand(trace):
 
 
 @pytest.mark.slow
-def test_same_key_same_trace_whatever_the_batch(trace):
-    """A run does not depend on the chunk that it ran in."""
-    keys = jnp.stack([jax.random.key(0), jax.random.key(1), jax.random.key(2)])
-    batches = [px.optimize_many(keys[:n], C_TPE, PROBLEM, 60, lanes=3) for n in (1, 3)]
-    np.testing.assert_array_equal(batches[0].x[0], batches[1].x[0])
-    np.testing.assert_array_equal(RUN(jax.random.key(0)).x, trace.x)
-
-
-@pytest.mark.slow
-def test_groups_are_the_papers(trace):
-    """Everything up to the ceil(sqrt(N)/4)-th feasible row is below; satisfied rows are; others are above."""
-    state = C_TPE.tell(C_TPE.init(64), trace.x, trace.losses, trace.constraints)
-    own = C_TPE.split(state)
-    loss, excess = np.asarray(trace.losses)[:, 0], np.asarray(trace.constraints)[:, 0]
-    order = np.argsort(loss, kind="stable")
-    cut = np.flatnonzero(excess[order] <= 0)[int(np.ceil(np.sqrt(60) / 4)) - 1]
-    expected = np.zeros(64, bool)
-    expected[order[: cut + 1]] = True
-    np.testing.assert_array_equal(own.below[0], expected)
-    np.testing.assert_array_equal(own.below[1][:60], excess <= 0)
-    assert not (own.below & own.above).any()
-    np.testing.assert_array_equal((own.below | own.above).sum(axis=1), [60, 60])
-    np.testing.assert_allclose(own.gamma, own.below.sum(axis=1) / 60)
-
-
-@pytest.mark.slow
-def test_pending_rows_are_above(trace):
-    pending = jnp.full((60, 1), jnp.nan)
-    state = C_TPE.tell(C_TPE.init(128), trace.x, trace.losses, trace.constraints)
-    state = C_TPE.tell(state, trace.x, pending, trace.constraints)
-    own = C_TPE.split(state)
-    assert not own.below[:, 60:].any()
-    assert own.above[:, 60:120].all()
-
-
-@pytest.mark.slow
-def test_a_pool_is_scored_instead_of_candidates(trace):
-    """The best of the pool, by the score of its members."""
-    state = C_TPE.tell(C_TPE.init(64), trace.x, trace.losses, trace.constraints)
-    pool = C_TPE.ask(jax.random.key(7), C_TPE.init(1), 50)
-    score = jax.jit(C_TPE.score_of)(state, pool)
-    chosen = jax.jit(lambda key: C_TPE.ask(key, state, 3, candidates=pool))(jax.random.key(8))
-    np.testing.assert_array_equal(chosen, np.asarray(pool)[np.argsort(-np.asarray(score), kind="stable")[:3]])
-    gradient = jax.jit(jax.grad(lambda x: C_TPE.score_of(state, jnp.stack([x]))[0]))(pool[0])
-    assert np.isfinite(np.asarray(gradient)[0])
-
-
-@pytest.mark.slow
 def test_a_batch_has_no_duplicates_while_there_are_others():
     space = px.Space({"k": px.Int(1, 3), "x": px.Float(0, 1, when=px.In("k", [2, 3]))})
     pool = jnp.array([[1.0, jnp.nan], [1.0, jnp.nan], [2.0, 0.0], [3.0, 0.0]])
@@ -135,37 +87,8 @@ def test_a_batch_has_no_duplicates_while_there_are_others():
     assert choose(1).tolist() == [0]
 
 
-@pytest.mark.slow
-def test_compiled_code_drops_rows_beyond_the_capacity_with_a_flag():
-    rows = jnp.array([[0.0, 1.0, jnp.nan]] * 3)
-    state = jax.jit(C_TPE.tell)(C_TPE.init(2), rows, jnp.arange(3.0), jnp.zeros(3))
-    assert bool(state.overflow)
-    assert int(state.count) == 2
-    assert state.losses[:, 0].tolist() == [0.0, 1.0]
-
-
 KEY = jax.random.key(0)
 ROW, ONE = jnp.array([[0.0, 1.0, jnp.nan]]), jnp.zeros(1)
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: samplers.tpe("space"), TypeError, "space must be"),
-        (lambda: samplers.c_tpe(SPACE, n_constraints=-1), ValueError, "n_constraints"),
-        (lambda: C_TPE.init(0), ValueError, "capacity"),
-        (lambda: C_TPE.tell(C_TPE.init(4), ROW, ONE), ValueError, "constraints must"),
-        (lambda: C_TPE.tell(C_TPE.init(4), ROW[:, :2], ONE, ONE), ValueError, "x must"),
-        (lambda: samplers.optimize(KEY, samplers.c_tpe(SPACE, n_constraints=2), PROBLEM, 5), ValueError,
-         "n_constraints"),
-        (lambda: samplers.optimize(jax.random.key(0), C_TPE, PROBLEM, 0), ValueError, "n_evaluations"),
-        (lambda: C_TPE.ask(KEY, C_TPE.init(4), 1, jnp.zeros((3, 2))), ValueError, "candidates must"),
-        (lambda: px.optimize_many(jax.random.key(0), C_TPE, PROBLEM, 5), ValueError, "keys must"),
-    ],
-)  # fmt: skip
-def test_refusals(call, error, message):
-    with pytest.raises(error, match=message):
-        call()
 
 
 @pytest.mark.slow
@@ -183,24 +106,11 @@ def test_calls_on_the_host_are_one_program():
     """Catches an ask that is dispatched operation by operation, seconds at every call."""
     sampler = px.papers.tpe(px.Space({"a": px.Categorical([0, 1])}))
     state = sampler.init(8)
-    _suggest.clear()
+    jax.clear_caches()
+    before = _suggest.n_compiled
     for seed in range(3):
         sampler.ask(jax.random.key(seed), state)
-    assert _suggest.n_compiled == 1
-
-
-@pytest.mark.slow
-def test_members_of_a_pool_come_back_as_they_were_given():
-    """Catches one that was rounded on the way through its axis, so that it is no row of a table."""
-    space = px.Space({"a": px.Float(1e-5, 1.0, log=True), "b": px.Float(-3.0, 7.0)})
-    rng = np.random.default_rng(0)
-    pool = np.stack([10 ** rng.uniform(-5, 0, 50), rng.uniform(-3, 7, 50)], axis=1).astype(np.float32)
-    sampler = px.tpe(space)
-    start = sampler.init(16)
-    for state in (start, sampler.tell(start, pool[:12], np.arange(12.0))):
-        compiled = jax.jit(lambda key, state=state: sampler.ask(key, state, 50, jnp.asarray(pool)))
-        for found in (sampler.ask(KEY, state, 50, pool), compiled(KEY)):
-            assert {tuple(row) for row in np.asarray(found).tolist()} == {tuple(row) for row in pool.tolist()}
+    assert _suggest.n_compiled == before + 1
 
 
 @pytest.mark.slow
@@ -272,4 +182,5 @@ def test_the_start_ends_at_the_same_row_in_eager_and_compiled_code():
             [dataclasses.replace(sampler, start=px.samplers.RandomStart(9)).ask(key, state) for key in keys]
         )
         assert np.array_equal(eager, drawn) == (n_told < 3), n_told
-        state = sampler.tell(state, np.array([[7.0]]), np.array([1.0]), np.array([0.0]))
+        loss = np.nan if n_told == 1 else 1.0  # pending and failed rows count
+        state = sampler.tell(state, np.array([[7.0]]), np.array([loss]), np.array([0.0 * loss]))

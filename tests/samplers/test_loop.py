@@ -191,7 +191,7 @@ def test_a_run_as_observations():
     assert px.optimize_many(KEYS[:0], sampler(), problem(), N).space == SPACE
     with pytest.raises(ValueError, match="this trace has no space"):
         px.Observations.from_trace(px.samplers.Trace(x, objectives, objectives, ("minimize",)))
-    with pytest.raises(TypeError, match="a run is traced, but from_trace needs its values"):
+    with pytest.raises(TypeError, match="a run is traced, but its values are needed"):
         jax.eval_shape(
             lambda key: px.Observations.from_trace(px.optimize(key, sampler(), problem(), N)).n, KEYS[0]
         )
@@ -219,5 +219,5 @@ def test_the_best_parameters_by_name():
     two = px.samplers.Trace(x, np.tile(objectives, 2), constraints, ("minimize",) * 2, space)
     with pytest.raises(ValueError, match=r"best_params is for one objective; sampler\.best gives the front"):
         two.best_params()
-    with pytest.raises(TypeError, match="a run is traced, but best_params needs its values"):
+    with pytest.raises(TypeError, match="a run is traced, but its values are needed"):
         jax.eval_shape(lambda x: px.samplers.Trace(x, x, x, ("minimize",), space).best_params(), x[..., :1])

@@ -81,7 +81,7 @@ from parzax.lens.run.runs import _chunk
 from parzax.samplers.loop import RunSize
 space = px.Space({"x": px.Float(0, 1)})
 task = px.Problem(lambda key, x: ((x - 0.3) ** 2).sum(), space)
-sampler, keys = px.papers.tpe(space, n_startup=4), jax.random.split(jax.random.key(0), 7)
+sampler, keys = px.papers.tpe(space, start=px.samplers.RandomStart(4)), jax.random.split(jax.random.key(0), 7)
 
 def run(mesh, **folder):
     return jax.tree.leaves(px.optimize_many(keys, sampler, task, 8, lanes=2, mesh=mesh, **folder))

@@ -83,16 +83,6 @@ def test_inactive_parameters():
         assert suggested[1] != 0.5
 
 
-@pytest.mark.slow
-def test_continuous_parameters():
-    """They never repeat, so nothing is compared."""
-    space = px.Space({"u": px.Float(0, 1), "b": px.Categorical(["x", "y"])})
-    sampler = adjusted(px.papers.tpe, repeats=False, n_startup=1)(space)
-    rows = np.array([[0.2, 0.0], [0.7, 1.0]])
-    state = sampler.tell(sampler.init(8), rows, np.array([0.0, 1.0]))
-    assert np.isfinite(np.asarray(sampler.ask(jax.random.key(0), state))).all()
-
-
 TREE = px.Space({"a": px.Categorical(["x", "y", "z"]), "b": px.Int(0, 3, when=px.In("a", ["y"]))})
 
 
@@ -108,19 +98,6 @@ def test_runs_under_vmap(space, n_configurations):
     for run in trace.x:
         assert len(rows_of(run)) == n_configurations
     assert len({run.tobytes() for run in trace.x}) > 1
-
-
-@pytest.mark.slow
-def test_jit_is_eager():
-    sampler = adjusted(px.papers.tpe, repeats=False, n_startup=3, n_candidates=4)(SPACE)
-    state = sampler.tell(sampler.init(32), ALL[:3], loss(ALL[:3]))
-    suggested = jax.jit(lambda key: sampler.ask(key, state))(jax.random.key(0))
-    assert jnp.array_equal(suggested, sampler.ask(jax.random.key(0), state))
-
-
-def test_wrong_values():
-    with pytest.raises(TypeError, match="repeats"):
-        adjusted(px.papers.tpe, repeats="no")(SPACE)  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("as_told", [np.float64, jnp.float32])

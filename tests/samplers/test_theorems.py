@@ -117,7 +117,7 @@ class _StableNumpy:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", ["optuna_tpe", "optuna_tpe, ages"])
+@pytest.mark.parametrize("family", ["optuna_tpe", "optuna_tpe, all ages"])
 def test_the_order_of_optunas_density_ratio(family, double, monkeypatch):
     """Optuna's own estimators of the groups; also the values, as logs of densities cancel their measure."""
     monkeypatch.setattr(optunas, "np", _StableNumpy())

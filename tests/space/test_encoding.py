@@ -30,23 +30,7 @@ OWN = {
 LIKELY = ([-0.5, 0.25], [0, 1, 3], [NAN, 0.5, 3], [NAN, 0.25, 1], [3], [NAN, 0, 1], [0.5, 1e-3, 4, 9])
 # Rounding may have made them of a value.
 NEARLY_INSIDE = [1.0 + 1e-9, 1.0 + 1e-7, 1.001]
-JUNK = [
-    *NEARLY_INSIDE,
-    NAN,
-    INF,
-    -INF,
-    -1.0,
-    0.0,
-    0.25,
-    0.3,
-    0.5,
-    1.0,
-    2.0,
-    3.0,
-    3.5,
-    9.0,
-    1e30,
-]
+JUNK = [*NEARLY_INSIDE, NAN, INF, -INF, *(-1.0, 0.0, 0.25, 0.3, 0.5, 1.0, 2.0, 3.0, 3.5, 9.0, 1e30)]
 
 
 def _is_configuration(parameters, row):

@@ -66,18 +66,16 @@ def test_there_and_back(x64):
         np.testing.assert_array_equal(np.asarray(found)[:, [2, 3, 5]], VALUES[:, [2, 3, 5]])
 
 
-def test_long_arrays_are_encoded_in_blocks():
+def test_long_arrays_are_classified_in_blocks():
     """Catches rows that are lost or mixed up between blocks, and regimes that differ from those of a row."""
     rng = np.random.default_rng(0)
     x = VALUES[rng.integers(0, len(VALUES), 20_000)]
     x = np.where(rng.uniform(size=x.shape) < 0.9, x, rng.choice([np.nan, 0.3, 2.0], x.shape))
-    frame = SPACE.frame()
-    at = frame.encode(x)
-    parts = [frame.encode(x[first : first + 999]) for first in range(0, len(x), 999)]
-    for array, *blocks in zip(*(jax.tree.leaves(points) for points in (at, *parts)), strict=True):
-        np.testing.assert_array_equal(array, np.concatenate(blocks))
-    assert at.valid.any(axis=0).all()
-    assert not at.valid.all(axis=1).all()
+    at, (regime, valid) = SPACE.frame().encode(x), SPACE.classify(x)
+    np.testing.assert_array_equal(regime, at.regime)
+    np.testing.assert_array_equal(valid, at.valid)
+    assert valid.any(axis=0).all()
+    assert not valid.all(axis=1).all()
 
 
 def test_random_ordinals_are_uniform_over_their_values():

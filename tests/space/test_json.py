@@ -10,6 +10,11 @@ import parzax as px
 FLOAT = {"name": "x", "kind": "float", "low": 0, "high": 1}
 
 
+def _when(**condition):
+    """A space with a condition."""
+    return {"parameters": [{**FLOAT, "name": "c"}, {**FLOAT, "conditions": [condition]}]}
+
+
 @pytest.mark.parametrize(
     ("source", "message"),
     [
@@ -37,30 +42,19 @@ FLOAT = {"name": "x", "kind": "float", "low": 0, "high": 1}
         ({"parameters": [{**FLOAT, "log": "yes"}]}, '"log" must be'),
         ({"parameters": [FLOAT] * 2}, "'x' appears twice"),
         ({"parameters": [{"name": "x", "kind": "float", "regimes": []}]}, '"regimes" of'),
-        ({"parameters": [{**FLOAT, "conditions": [{"values": [1]}]}]}, "parent"),
+        (_when(values=[1]), "parent"),
+        # Half of a condition would be dropped without a word.
+        (_when(recorded=True, parent="c"), "a condition with \"recorded\" has no key 'parent'"),
+        (_when(recorded=False, parent="c", lt=0.5), "a condition with \"recorded\" has no key 'parent'"),
+        (_when(recorded="yes"), '"recorded" must be true'),
+        (_when(parent="c", values=[1], lt=0.5), "a condition with \"values\" has no key 'lt'"),
+        (_when(parent="c", vales=[1]), "a condition has no key 'vales'; did you mean 'values'?"),
     ],
 )
 def test_refused(source, message):
     """One ValueError that says where; of two keys the last does not win, and a misspelt one is not lost."""
     with pytest.raises(ValueError, match=re.escape(message)):
         px.Space.from_json(source)
-
-
-@pytest.mark.parametrize(
-    ("condition", "message"),
-    [
-        ({"recorded": True, "parent": "c"}, "a condition with \"recorded\" has no key 'parent'"),
-        ({"recorded": False, "parent": "c", "lt": 0.5}, "a condition with \"recorded\" has no key 'parent'"),
-        ({"recorded": "yes"}, '"recorded" must be true'),
-        ({"parent": "c", "values": [1], "lt": 0.5}, "a condition with \"values\" has no key 'lt'"),
-        ({"parent": "c", "vales": [1]}, "a condition has no key 'vales'; did you mean 'values'?"),
-    ],
-)
-def test_conditions_of_two_forms(condition, message):
-    """Catches half of a condition that is dropped without a word."""
-    parameters = [{**FLOAT, "name": "c"}, {**FLOAT, "conditions": [condition]}]
-    with pytest.raises(ValueError, match=re.escape(message)):
-        px.Space.from_json({"parameters": parameters})
 
 
 def test_what_may_stand_beside_the_parameters():

@@ -16,9 +16,9 @@ nan = math.nan
 
 @pytest.mark.parametrize("problem", problems.SPACES)
 def test_regimes_against_the_loop(problem):
-    """All rows of the papers' spaces: catches closed upper bounds and inactive parents that pass."""
+    """All rows of the papers' spaces, (..., d): catches closed upper bounds, inactive parents that pass."""
     space, values, _ = problems.draw(problem, 1, 300)
-    mine = px.Space.from_json(space).derive_regimes(values[0])
+    mine = px.Space.from_json(space).derive_regimes(values.reshape(3, 100, -1)).reshape(values[0].shape)
     loop = np.array([grid.regimes_of_row(space["parameters"], row) for row in values[0]])
     np.testing.assert_array_equal(mine, loop)
     np.testing.assert_array_equal(mine < 0, np.isnan(values[0]))
@@ -49,7 +49,6 @@ def test_between_is_half_open():
     c = np.array([0.0, np.nextafter(0.5, 0), 0.5, 1.0])
     regimes = space.derive_regimes(np.stack([c, np.zeros(4)], -1))
     assert regimes[:, 1].tolist() == [0, 0, 1, 1]
-    assert space.n_regimes == 3
 
 
 def test_conditions_tell_values_apart_by_type():
@@ -93,14 +92,6 @@ def test_all_conditions_must_hold_and_inactivity_is_inherited():
     assert space.as_dict(rows[0]) == {"a": True, "b": 0.2, "c": 3, "d": 1}
     assert space.as_dict(rows[3]) == {"a": False}
     assert type(space.as_dict(rows[0])["c"]) is int
-
-
-def test_leading_axes():
-    """(..., d): any batch of rows."""
-    space, values, _ = problems.draw("nested-conditions", 2, 12)
-    own = px.Space.from_json(space)
-    nested = own.derive_regimes(values.reshape(2, 3, 4, 5))
-    np.testing.assert_array_equal(nested.reshape(2, 12, 5), own.derive_regimes(values))
 
 
 def test_recorded():
@@ -181,17 +172,6 @@ def test_documented_example():
   {"name": "x", "kind": "float",
    "regimes": [{"low": -7, "high": -2, "conditions": [{"parent": "c", "lt": 0.5}]},
                {"low": 2, "high": 7, "conditions": [{"parent": "c", "ge": 0.5}]}]}]}"""
-    expected = px.Space(
-        {
-            "c": px.Float(0, 1),
-            "eta": px.Float(1e-4, 1, log=True, when=px.In("booster", ["gbtree", "dart"])),
-            "k": px.Int(1, 9, step=2),
-            "units": px.Ordinal([16, 32, 64], log=True),
-            "booster": px.Categorical(["gbtree", "gblinear", "dart"]),
-            "x": (
-                px.Float(-7, -2, when=px.Between("c", high=0.5)),
-                px.Float(2, 7, when=px.Between("c", low=0.5)),
-            ),
-        }
-    )
-    assert px.Space.from_json(text) == expected
+    x = (px.Float(-7, -2, when=px.Between("c", high=0.5)), px.Float(2, 7, when=px.Between("c", low=0.5)))
+    others = {name: EVERYTHING[name] for name in ("c", "eta", "k", "units", "booster")}
+    assert px.Space.from_json(text) == px.Space(others | {"x": x})

@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import optuna
 import pytest
-from benchmarks import toys
 from benchmarks.settings import adjusted
 from optuna.samplers._tpe.sampler import _split_complete_trials_multi_objective as optunas
 from pareto.tables import N, holed, tables
@@ -108,32 +107,6 @@ def test_scan_is_one_by_one():
     for i in (0, 7, 20, N - 1):
         told = np.arange(N) <= i
         assert np.flatnonzero(found[i]).tolist() == _wanted(np.asarray(losses), told, told, (i + 2) // 2)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("c", [0, 1])
-def test_runs(c):
-    """Whole runs under scan and vmap, other than those by crowding, and as good within a few percent."""
-    bowls = toys.ellipsoids(dim=2, base=1.0)
-
-    def both(key, x):
-        losses, _ = bowls(key, x)
-        return losses, x[:c] - 0.5
-
-    problem = px.Problem(both, bowls.space, 2, c)
-    keys = jax.random.split(jax.random.key(0), 8)
-    volumes = {}
-    for ties in ("crowding", "hypervolume"):
-        sampler = adjusted(px.mo_tpe, ties=getattr(px.pareto, ties.capitalize())())(problem.space, 2, c)
-        traces = px.optimize_many(keys, sampler, problem, 80, lanes=8, progress=False)
-        losses, there = jnp.asarray(traces.losses), jnp.asarray(traces.feasible)
-        corner = losses.max(axis=(0, 1)) * 0 + 60
-        volumes[ties] = jax.vmap(partial(px.pareto.hypervolume, reference=corner))(losses, mask=there)
-        alone = px.optimize_many(keys[2:3], sampler, problem, 80, lanes=8, progress=False)
-        np.testing.assert_array_equal(alone.x[0], traces.x[2])
-    crowding, hypervolume = (np.asarray(volumes[ties]) for ties in ("crowding", "hypervolume"))
-    assert (crowding != hypervolume).any()
-    assert np.median(hypervolume) >= 0.95 * np.median(crowding)
 
 
 @pytest.mark.slow

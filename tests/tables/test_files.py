@@ -36,9 +36,9 @@ def test_documents_of_json(tmp_path, shape):
     table = read_table(tmp_path / "t.json")
     assert table.n == N
     for name in FRAME:
-        np.testing.assert_allclose(table.read(name).as_numbers(), FRAME[name], atol=1e-9)
+        np.testing.assert_allclose(table.columns[name].as_numbers(), FRAME[name], atol=1e-9)
     # The table schema of pandas has the index as a column.
-    assert set(table.names) - {"index"} == set(FRAME)
+    assert set(table.columns) - {"index"} == set(FRAME)
 
 
 def test_cv_results(tmp_path):
@@ -67,20 +67,8 @@ def test_configurations_of_weights_and_biases(tmp_path):
         for r in RECORDS
     ]  # fmt: skip
     (tmp_path / "t.json").write_text(json.dumps(rows))
-    assert read_table(tmp_path / "t.json").names == ("config/lr", "config/opt/name", "summary/loss/value")
-
-
-def test_nevergrad(tmp_path):
-    """Its JSON lines mark by "#" what is no parameter."""
-    rows = [
-        {"#parametrization": "Dict", "#optimizer": "NGOpt", "#optimizer#budget": 40, "#uid": f"u{i}",
-         "#lineage": f"l{i % 7}", "#generation": i // 8, "#parents_uids": [f"u{i // 8}"], "#loss": r["loss"],
-         "#num-ask": i, "#pruning_worst": i % 5, "lr": r["lr"], "lr#sigma": 1 + i % 9, "units": r["units"]}
-        for i, r in enumerate(RECORDS)
-    ]  # fmt: skip
-    (tmp_path / "t.json").write_text("\n".join(map(json.dumps, rows)))
-    obs = px.Observations.from_dataframe(tmp_path / "t.json", "#loss", directions="minimize", warn=False)
-    assert obs.space.names == ("lr", "units")
+    names = [*read_table(tmp_path / "t.json").columns]
+    assert names == ["config/lr", "config/opt/name", "summary/loss/value"]
 
 
 def write_zip(path, *names):
@@ -94,7 +82,10 @@ def test_packed_files(tmp_path):
     write_zip(tmp_path / "t.csv.zip", "t.csv")
     (tmp_path / "t.csv.bz2").write_bytes(bz2.compress(FRAME.to_csv(index=False).encode()))
     for name in ("t.csv.zip", "t.csv.bz2"):
-        np.testing.assert_array_equal(read_table(tmp_path / name).read("lr").as_numbers(), FRAME["lr"])
+        np.testing.assert_array_equal(read_table(tmp_path / name).columns["lr"].as_numbers(), FRAME["lr"])
+    write_zip(tmp_path / "t.csv.zip", "a.csv", "b.csv")
+    with pytest.raises(ValueError, match=r"t.csv.zip' cannot be unpacked: it holds 2 files; unpack it"):
+        read_table(tmp_path / "t.csv.zip")
 
 
 HISTORY = FRAME.assign(_step=np.arange(N) * 50, _runtime=np.arange(N) + 0.5)
@@ -147,14 +138,6 @@ def test_refused_files(tmp_path, monkeypatch, capsys, name, content, words):
     (line,) = capsys.readouterr().err.splitlines()
     assert all(word in line for word in words), line
     assert f"'{name}'" in line or "rows are trials" in line
-
-
-def test_archives_of_several_files(tmp_path):
-    write_zip(tmp_path / "t.csv.zip", "a.csv", "b.csv")
-    with pytest.raises(
-        ValueError, match=r"t.csv.zip' cannot be unpacked: it holds 2 files; unpack it and give"
-    ):
-        read_table(tmp_path / "t.csv.zip")
 
 
 def test_what_is_no_course_of_a_run():

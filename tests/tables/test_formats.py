@@ -22,96 +22,155 @@ LR, DROPOUT = 10 ** RNG.uniform(-4, -1, N), RNG.uniform(0, 0.8, N)
 OPTIMISER = RNG.choice(["adam", "sgd"], N)
 LOSS = (np.log10(LR) + 2.5) ** 2 + RNG.normal(0, 0.05, N)
 IDS, DATES = [f"{i:08x}" for i in range(N)], pd.date_range("2026-01-01", periods=N, freq="h")
+TIME, STEPS = RNG.uniform(1, 2, N), RNG.integers(5, 20, N)
 FAILED = np.arange(N) % 10 == 3
+
+
+def read(source, target):
+    return px.Observations.from_dataframe(source, target, directions="minimize", warn=False)
 
 
 def parameters(i):
     return {"lr": float(LR[i]), "opt": {"name": str(OPTIMISER[i]), "dropout": float(DROPOUT[i])}}
 
 
-def wandb_page():
-    state = np.where(FAILED, "crashed", "finished")
-    return pd.DataFrame(
-        {"Name": IDS, "State": state, "Notes": "-", "User": "u", "Tags": "", "Created": "2026-01-01",
-         "Runtime": np.arange(N) * 7 % 61, "Sweep": "s", "lr": LR, "dropout": DROPOUT, "loss": LOSS}
-    )  # fmt: skip
-
-
-def wandb_runs():
-    """As the documentation's own script writes it: dictionaries as text."""
-    return pd.DataFrame(
-        {"summary": [str({"_runtime": i, "loss": float(LOSS[i]), "acc": 0.1}) for i in range(N)],
-         "config": [str({"lr": float(LR[i]), "dropout": float(DROPOUT[i])}) for i in range(N)],
-         "name": IDS}
-    )  # fmt: skip
-
-
-def ax():
-    return pd.DataFrame(
-        {"trial_index": np.arange(N), "arm_name": [f"{i}_0" for i in range(N)],
-         "trial_status": np.where(FAILED, "FAILED", "COMPLETED"), "generation_node": "Sobol", "loss": LOSS,
-         "lr": LR, "dropout": DROPOUT}
-    )  # fmt: skip
-
-
 def sklearn():
-    order = pd.Series(LOSS).rank(method="min").astype(int)
     return pd.DataFrame(
-        {"mean_fit_time": LR * 3, "param_lr": LR, "param_dropout": DROPOUT,
+        {"mean_fit_time": TIME, "std_fit_time": TIME, "param_lr": LR, "param_dropout": DROPOUT,
          "params": [{"lr": x, "dropout": y} for x, y in zip(LR, DROPOUT, strict=True)],
-         "split0_test_score": -LOSS, "mean_test_score": -LOSS, "rank_test_score": order}
+         "split0_test_score": -LOSS, "mean_test_score": LOSS, "std_test_score": TIME,
+         "rank_test_score": STEPS}
     )  # fmt: skip
 
 
-def trials_dataframe():
-    return pd.DataFrame(
-        {"number": np.arange(N), "value": LOSS, "datetime_start": "2026-01-01", "params_lr": LR,
-         "params_dropout": DROPOUT, "user_attrs_note": IDS, "state": np.where(FAILED, "FAIL", "COMPLETE")}
-    )  # fmt: skip
+def states(failed, complete):
+    return np.where(FAILED, failed, complete)
 
 
-def ray():
-    return pd.DataFrame(
-        {"loss": LOSS, "timestamp": np.arange(N), "done": True, "trial_id": IDS, "date": DATES.astype(str),
-         "time_total_s": LOSS, "pid": np.arange(N), "config/lr": LR, "config/dropout": DROPOUT, "logdir": IDS}
-    )  # fmt: skip
+# The columns of a tool, its only result, the direction, and who says it.
+TOOLS = {
+    "Optuna": (
+        {"number": range(N), "value": LOSS, "datetime_start": "2026-01-01", "params_lr": LR,
+         "params_dropout": DROPOUT, "user_attrs_note": IDS, "state": states("FAIL", "COMPLETE")},
+        "value", "minimize", "",
+    ),
+    "scikit-learn": (sklearn(), "mean_test_score", "maximize", "as scikit-learn says"),
+    "SMAC": (
+        {"config_id": range(N), "instance": None, "seed": 0, "budget": 0, "cost": LOSS, "time": TIME,
+         "status": states("CRASHED", "SUCCESS"), "config/lr": LR, "config/dropout": DROPOUT},
+        "cost", "minimize", "as SMAC says",
+    ),
+    "Hyperopt": (
+        {"tid": range(N), "result/loss": LOSS, "result/loss_variance": TIME, "result/eval_time": TIME,
+         "result/status": states("fail", "ok"), "misc/vals/lr": LR, "misc/vals/dropout": DROPOUT},
+        "result/loss", "minimize", "as Hyperopt says",
+    ),
+    "Keras Tuner": (
+        {"trial_id": IDS, "hyperparameters/values/lr": LR, "hyperparameters/values/dropout": DROPOUT,
+         "score": LOSS, "best_step": STEPS, "status": states("INVALID", "COMPLETED"), "direction": "max"},
+        "score", "maximize", "as Keras Tuner says",
+    ),
+    "MLflow": (
+        {"run_id": IDS, "status": states("FAILED", "FINISHED"), "start_time": DATES,
+         "params.lr": LR.astype(str), "params.dropout": DROPOUT.astype(str), "metrics.epoch": STEPS,
+         "metrics.train_time_s": TIME, "metrics.system/cpu_utilization": TIME, "metrics.val_accuracy": LOSS,
+         "tags.mlflow.runName": IDS},
+        "metrics.val_accuracy", "maximize", "by its name",
+    ),
+    "Ray Tune": (
+        {"trial_id": IDS, "config/lr": LR, "config/dropout": DROPOUT, "rmse": LOSS, "pid": STEPS,
+         "training_iteration": STEPS, "timestamp": TIME, "time_total_s": TIME, "time_since_restore": TIME,
+         "done": True, "date": DATES.astype(str), "iterations_since_restore": STEPS, "timesteps_total": STEPS,
+         "hostname": "h"},
+        "rmse", "minimize", "by its name",
+    ),
+    # As the documentation's own script writes it: dictionaries as text.
+    "Weights & Biases' API": (
+        {"summary": [str({"_runtime": t, "_step": 3, "epoch": 9, "top": x})
+                     for t, x in zip(TIME.tolist(), LOSS.tolist(), strict=True)],
+         "config": [str({"lr": x, "dropout": y}) for x, y in zip(LR.tolist(), DROPOUT.tolist(), strict=True)],
+         "name": IDS},
+        "summary/top", "minimize", "",
+    ),
+    "Weights & Biases": (
+        {"Name": IDS, "State": states("crashed", "finished"), "Notes": "-", "User": "u", "Tags": "",
+         "Created": "2026", "Runtime": STEPS, "Sweep": "s", "lr": LR, "dropout": DROPOUT, "epoch": STEPS,
+         "val_loss": LOSS},
+        "val_loss", "minimize", "by its name",
+    ),
+    "Ax": (
+        {"trial_index": range(N), "arm_name": IDS, "trial_status": states("FAILED", "COMPLETED"),
+         "generation_node": "Sobol", "acc": LOSS, "lr": LR, "dropout": DROPOUT},
+        "acc", "maximize", "by its name",
+    ),
+    "Syne Tune": (
+        {"trial_id": range(N), "config_lr": LR, "config_dropout": DROPOUT, "st_worker_iter": 0,
+         "st_tuner_time": TIME, "epoch": 1, "elapsed_time": TIME, "val_error": LOSS},
+        "val_error", "minimize", "by its name",
+    ),
+    "Nevergrad": (
+        {"#loss": LOSS, "#uid": IDS, "#num-ask": range(N), "lr": LR, "lr#sigma": TIME, "dropout": DROPOUT},
+        "#loss", "minimize", "as Nevergrad says",
+    ),
+    "nested records (config)": (
+        {"config/lr": LR, "config/dropout": DROPOUT, "seconds": TIME, "epoch": STEPS, "best_val_f1": LOSS,
+         "ended": "2026"},
+        "best_val_f1", "maximize", "by its name",
+    ),
+}  # fmt: skip
 
 
-def mlflow():
-    return pd.DataFrame(
-        {"run_id": IDS, "status": np.where(FAILED, "FAILED", "FINISHED"), "start_time": DATES,
-         "metrics.loss": LOSS, "metrics.acc": -LOSS, "params.lr": LR.astype(str),
-         "params.dropout": DROPOUT.astype(str), "tags.mlflow.runName": IDS}
-    )  # fmt: skip
+NO_STATES = ("scikit-learn", "Ray Tune", "Weights & Biases' API", "Syne Tune", "Nevergrad")
+NO_STATES += ("nested records (config)",)
 
 
-# Table, objective, whether some runs failed.
-FRAMES = {
-    "Optuna": (trials_dataframe, "value", True),
-    "Weights & Biases": (wandb_page, "loss", True),
-    "Weights & Biases' API": (wandb_runs, "summary/loss", False),
-    "Ax": (ax, "loss", True),
-    "scikit-learn": (sklearn, "mean_test_score", False),
-    "Ray Tune": (ray, "loss", False),
-    "MLflow": (mlflow, "metrics.loss", True),
-}
-
-
-@pytest.mark.parametrize("tool", FRAMES)
+@pytest.mark.parametrize("tool", TOOLS)
 def test_data_frames(tool):
-    """Catches a state, a second result, a rank or an id taken for a parameter, and failed runs that count.
+    """Catches a state, a time, a rank or an id that is a parameter or a second result, and failed runs.
 
-    The report says which tool and what is left out.
+    The report says which tool, what is left out, the objective and who says its direction.
     """
-    table, target, fails = FRAMES[tool]
-    direction = "maximize" if target == "mean_test_score" else "minimize"
-    obs = px.Observations.from_dataframe(table(), target, directions=direction, warn=False)
+    columns, target, direction, source = TOOLS[tool]
+    df, named = pd.DataFrame(columns), {}
+    if tool in ("Weights & Biases", "Ax"):
+        # Their results have no mark, so a name is a guess alone.
+        with pytest.raises(ValueError, match=f"no objective is named, which may be '{target}'") as error:
+            px.Observations.from_dataframe(df, warn=False)
+        named = error.value.guess
+    obs = px.Observations.from_dataframe(df, **named, warn=False)
+    report = obs.report
     assert obs.space.names == ("lr", "dropout")
     assert obs.space["lr"][0].log
-    assert obs.report.dropped == ({"state FAIL": int(FAILED.sum())} if fails else {})
-    np.testing.assert_allclose(obs.losses[:, 0], LOSS[~FAILED] if fails else LOSS)
-    assert any(f"a table of {tool}" in note for note in obs.report.inferred) == (tool != "Optuna")
-    assert any("left out, not parameters: " in line for line in obs.report.lines()) == (tool != "Optuna")
+    fails = tool not in NO_STATES
+    assert report.dropped == ({"state FAIL": int(FAILED.sum())} if fails else {})
+    losses = LOSS[~FAILED] if fails else LOSS
+    np.testing.assert_allclose(obs.losses[:, 0], losses if direction == "minimize" else -losses)
+    assert (report.objectives, report.directions) == ((target,), (direction,))
+    assert named or target == "value" or f"objective: {target}, the only result" in report.lines()
+    assert any(f"a table of {tool}" in note for note in report.inferred) == (tool != "Optuna")
+    assert any("left out, not parameters: " in line for line in report.lines()) == (tool != "Optuna")
+    (said,) = [note for note in report.inferred if note.startswith("direction:")]
+    assert source in said
+    assert (said in report.lines()) == (not source)
+
+
+def test_of_several_results_one_is_named(tmp_path, capsys, monkeypatch):
+    """The error lists them and prints a command that works; catches std_* and times among them."""
+    monkeypatch.chdir(tmp_path)
+    sklearn().assign(mean_test_f1=LOSS, std_test_f1=TIME).to_csv("my cv.csv", index=False)
+    assert main(["importance", "my cv.csv", "--resamples", "0"]) == 2
+    error = capsys.readouterr().err.strip()
+    said, command = error.split(" If this guess is right, copy it; else change it: ")
+    assert said.endswith("no objective is named, which may be 'mean_test_score', 'mean_test_f1'.")
+    assert "'my cv.csv': The table does not say" in said
+    assert command == "parzax importance 'my cv.csv' --resamples 0 --target mean_test_score"
+    runs = {"params.lr": LR, "run_id": IDS, "metrics.train_loss": TIME, "metrics.q": TIME, "metrics.acc": LR}
+    with pytest.raises(ValueError, match=r"may be 'metrics.acc', 'metrics.train_loss', 'metrics.q'\. If"):
+        px.Observations.from_dataframe(pd.DataFrame(runs), warn=False)
+    clear = px.Observations.from_dataframe(
+        pd.DataFrame(runs), drop=["metrics.train_loss", "metrics.q"], warn=False
+    )
+    assert clear.report.objectives == ("metrics.acc",)
 
 
 def smac(version):
@@ -146,9 +205,7 @@ def test_smac(tmp_path):
     for version in (1, 2, 3):
         (tmp_path / "runhistory.json").write_text(json.dumps(smac(version)))
         for source in (tmp_path / "runhistory.json", tmp_path):
-            obs = px.Observations.from_dataframe(
-                read_table(source), "cost", directions="minimize", warn=False
-            )
+            obs = read(source, "cost")
             assert obs.space.names == ("lr", "opt/name", "opt/dropout")
             assert obs.report.dropped == {"state FAIL": int(FAILED.sum())}
             np.testing.assert_allclose(obs.losses[:, 0], LOSS[~FAILED])
@@ -159,51 +216,34 @@ def test_hyperopt(tmp_path, lines):
     """Trials as documents of a list or of lines: values in lists of one, and of none where inactive."""
     path = tmp_path / ("trials.jsonl" if lines else "trials.json")
     write_lines(path, hyperopt()) if lines else path.write_text(json.dumps(hyperopt()))
-    obs = px.Observations.from_dataframe(read_table(path), "result/loss", directions="minimize", warn=False)
+    obs = read(path, "result/loss")
     assert obs.space.names == ("lr", "dropout")
     assert obs.report.dropped == {"state FAIL": int(FAILED.sum())}
     np.testing.assert_array_equal(np.isnan(obs.values[:, 1]), (np.arange(N) % 2 == 0)[~FAILED])
 
 
-def test_keras_tuner(tmp_path):
-    """A folder of trials, each with its own file."""
+@pytest.mark.parametrize("way", ["min", "max"])
+def test_keras_tuner(tmp_path, way):
+    """A folder of trials; the direction is that of the metric with the score, unless another is asked for."""
     for i in range(N):
-        folder = tmp_path / f"trial_{i:02d}"
-        folder.mkdir()
+        values = {"accuracy": ("max", 0.5), "loss": ("min", 0.2), "y": (way, LOSS[i])}
+        seen = {name: {"direction": d, "observations": [{"value": [x]}]} for name, (d, x) in values.items()}
         trial = {
             "trial_id": f"{i:02d}",
             "hyperparameters": {"space": [{"class_name": "Float"}], "values": {"lr": LR[i], "units": 32}},
-            "metrics": {"metrics": {"val_loss": {"direction": "min", "observations": []}}},
-            "score": LOSS[i],
+            "metrics": {"metrics": {} if FAILED[i] else seen},
             "best_step": 3,
+            "score": None if FAILED[i] else LOSS[i],
             "status": "INVALID" if FAILED[i] else "COMPLETED",
         }
-        (folder / "trial.json").write_text(json.dumps(trial))
-    obs = px.Observations.from_dataframe(read_table(tmp_path), "score", directions="minimize", warn=False)
+        (tmp_path / f"trial_{i:02d}").mkdir()
+        write_lines(tmp_path / f"trial_{i:02d}" / "trial.json", [trial])
+    obs = px.Observations.from_dataframe(tmp_path, "score", warn=False)
     assert obs.space.names == ("lr", "units")
     assert obs.report.dropped == {"state FAIL": int(FAILED.sum())}
-    np.testing.assert_allclose(obs.losses[:, 0], LOSS[~FAILED])
-
-
-@pytest.mark.parametrize("way", ["min", "max"])
-def test_keras_tuner_says_the_direction(tmp_path, way):
-    """That of the metric with the score, unless another one is asked for."""
-    for i in range(N):
-        values = {"accuracy": ("max", 0.5), "loss": ("min", 0.2), "y": (way, LOSS[i])}
-        seen = {
-            k: {"direction": d, "observations": [{"value": [x], "step": 1}]} for k, (d, x) in values.items()
-        }
-        trial = {
-            "hyperparameters": {"values": {"lr": LR[i]}},
-            "metrics": {"metrics": {} if FAILED[i] else seen},
-        }
-        trial |= {"score": None if FAILED[i] else LOSS[i], "status": "INVALID" if FAILED[i] else "COMPLETED"}
-        write_lines(tmp_path / f"{i:02d}.json", [trial])
-    obs = px.Observations.from_dataframe(tmp_path, "score", warn=False)
-    assert obs.report.directions == (f"{way}imize",)
     assert f"direction: 'score' is {way}imised, as Keras Tuner says" in obs.report.inferred
     np.testing.assert_allclose(obs.losses[:, 0], LOSS[~FAILED] * (1 if way == "min" else -1))
-    asked = px.Observations.from_dataframe(tmp_path, "score", directions="minimize", warn=False)
+    asked = read(tmp_path, "score")
     assert asked.report.directions == ("minimize",)
 
 
@@ -248,7 +288,7 @@ def test_ray(tmp_path, kind):
         else:
             pd.DataFrame(rows).to_csv(folder / kind, index=False)
             (folder / "params.json").write_text(json.dumps(parameters(i)))
-    obs = px.Observations.from_dataframe(read_table(tmp_path), "loss", directions="minimize", warn=False)
+    obs = read(tmp_path, "loss")
     assert obs.space.names == ("lr", "opt/name", "opt/dropout")
     assert obs.report.dropped == {"not the last row of its trial": 2 * N}
     np.testing.assert_allclose(obs.losses[:, 0], LOSS)
@@ -261,12 +301,11 @@ def test_nested_json(tmp_path, key):
     write_lines(tmp_path / "log.jsonl", rows)
     (tmp_path / "log.json").write_text(json.dumps({"study": "s", "trials": rows}))
     for name in ("log.jsonl", "log.json"):
-        table = read_table(tmp_path / name)
-        obs = px.Observations.from_dataframe(table, "loss", directions="minimize", warn=False)
+        obs = read(tmp_path / name, "loss")
         assert obs.space.names == ("lr", "opt/name", "opt/dropout")
         assert any("'seconds'" in line for line in obs.report.lines())
     # A data frame with dictionaries in its cells is the same.
-    obs = px.Observations.from_dataframe(pd.DataFrame(rows), "loss", directions="minimize", warn=False)
+    obs = read(pd.DataFrame(rows), "loss")
     assert obs.space.names == ("lr", "opt/name", "opt/dropout")
 
 
@@ -312,13 +351,13 @@ def test_mlflow_parents():
     )  # fmt: skip
     top = pd.DataFrame({"run_id": ["top"], "params.n_searches": 4, "metrics.loss": LOSS.min()})
     df = pd.concat([children, parents, top])
-    obs = px.Observations.from_dataframe(df, "metrics.loss", directions="minimize", warn=False)
+    obs = read(df, "metrics.loss")
     assert (obs.n, obs.space.names) == (N, ("lr",))
     assert obs.report.dropped == {"a parent of runs with parameters": 5}
     # Runs without parameters, such as folds, leave their parent where it is.
     folds = pd.DataFrame({"run_id": "f", "metrics.loss": LOSS, "tags.mlflow.parentRunId": IDS})
     df = pd.concat([children.drop(columns="tags.mlflow.parentRunId").assign(**{"params.d": DROPOUT}), folds])
-    obs = px.Observations.from_dataframe(df, "metrics.loss", directions="minimize", warn=False)
+    obs = read(df, "metrics.loss")
     assert obs.report.dropped == {"no parameter has a value": N}
 
 
@@ -337,7 +376,7 @@ def syne_tune():
 
 def test_syne_tune():
     """One row a trial, though the decisions differ; trials that stopped early are named."""
-    obs = px.Observations.from_dataframe(syne_tune(), "val_loss", directions="minimize", warn=False)
+    obs = read(syne_tune(), "val_loss")
     assert (obs.n, obs.space.names) == (N, ("lr", "dropout"))
     np.testing.assert_allclose(obs.losses[:, 0], LOSS + 2.0 * (np.arange(N) % 4 == 0))
     assert "'st_worker_iter' of the rows that count goes from 0 to 2" in obs.report.steps
@@ -388,7 +427,7 @@ def test_tables_of_tools(name, capsys, tmp_path, monkeypatch):
     assert names.isdisjoint(wanted.get("not", ()))
     if some:
         assert min(record["p_adjusted"] or 1 for record in written["records"]) > 0.05
-        assert not result.uncertainty.above_chance.any()
+        assert not result.above_chance.any()
         assert "no parameter is above chance" in printed
     else:
         assert max(by_command, key=by_command.__getitem__).rpartition("/")[2] == wanted["top"]

@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -113,7 +112,7 @@ def test_bad_files(tmp_path):
 
     refused(r"0.parquet' has no column 'z'", target="z")
     refused(r"has no column 'z'", px.Space({"z": px.Float(0, 1)}))
-    refused(r"column 'c' is of type String; write the objective as numbers", target="c")
+    refused(r"column 'c' is of type String; write numbers", target="c")
     refused(r"0.parquet': values: row .* column 0 \('k'\) = .* outside Int", px.Space({"k": px.Int(1, 30)}))
     refused(r"'b' is not one of the choices", px.Space({"c": px.Categorical(["a", "z"])}))
     refused(r"'y'\) = nan is missing", px.Space({"y": px.Float(-2, 3)}))
@@ -129,14 +128,6 @@ def test_bad_files(tmp_path):
     refused(r"2.parquet' cannot be read as parquet; it is damaged, truncated or another")
     file.write_bytes(b"")
     refused(r"2.parquet' is empty")
-
-
-def test_estimates_of_both_ways_under_x64():
-    """`estimate` of int64 counts in float64 equals that of the rows."""
-    rows = encoded(table())
-    with jax.enable_x64(True):
-        one, other = px.importance.estimate(count(rows)), px.importance.estimate(rows)
-    np.testing.assert_array_equal(one.importance, other.importance)
 
 
 RECORDS = pa.array([{"a": -1e6 * i, "x": 1e7} for i in range(3000)])
@@ -199,18 +190,6 @@ def test_command_says_what_it_counts(tmp_path, monkeypatch, capsys):
         assert (status, "all rows are read into memory, because" in error) == (0, True)
 
 
-def test_frames_of_polars(tmp_path):
-    """A lazy query is counted as a file is; px.lens.count is found without an import."""
-    rows = table()
-    path = write(tmp_path, rows)
-    lazy = pl.scan_parquet(path).with_columns(extra=pl.col("x") * 2)
-    wanted = px.lens.count(path, SPACE, "loss", LEVELS)
-    assert (px.lens.count(lazy, SPACE, "loss", LEVELS).counts == wanted.counts).all()
-    assert (
-        px.lens.count(pl.DataFrame(pl.from_arrow(rows)), SPACE, "loss", LEVELS).counts == wanted.counts
-    ).all()
-
-
 def test_the_recipe_of_duckdb(tmp_path):
     """The query of docs/scale.md gives the same counts, for each parameter; catches a NaN or null cell."""
     duckdb = pytest.importorskip("duckdb")
@@ -236,13 +215,21 @@ def test_the_recipe_of_duckdb(tmp_path):
     assert (same.counts == counts.counts).all()
 
 
-def test_no_file_counts_twice(tmp_path):
-    """Also under another name."""
-    path = write(tmp_path, table())
+def test_other_ways_to_name_the_rows(tmp_path):
+    """Frames of polars; a file that is named twice, also under another name, counts once; decimals."""
+    rows = table()
+    path = write(tmp_path, rows)
     (tmp_path / "link").symlink_to(tmp_path / "1.parquet")
     counts = px.lens.count(path, SPACE, "loss", LEVELS).counts
-    for again in (tmp_path / "1.parquet", tmp_path / "link"):
-        assert (px.lens.count([path, again], SPACE, "loss", LEVELS).counts == counts).all()
+    lazy = pl.scan_parquet(path).with_columns(extra=pl.col("x") * 2)
+    frame = pl.DataFrame(pl.from_arrow(rows))
+    for same in (lazy, frame, [path, tmp_path / "1.parquet"], [path, tmp_path / "link"]):
+        assert (px.lens.count(same, SPACE, "loss", LEVELS).counts == counts).all()
+    hundredths = frame.select("k", loss=pl.int_range(pl.len()) % 997 / 100)
+    decimals = hundredths.with_columns(pl.all().cast(pl.Decimal(24, 2)))
+    one = px.Space({"k": SPACE["k"]})
+    wanted, found = (px.lens.count(log, one, "loss", LEVELS).counts for log in (hundredths, decimals))
+    assert (wanted == found).all()
 
 
 def test_cutoffs_of_another_job(tmp_path):
@@ -280,29 +267,16 @@ def test_bad_arguments(tmp_path):
         refused("frame must be a polars frame, a path, a pattern or a list of paths, got", wrong, TypeError)
     refused("grid must be a parzax.Grid, got 5", error=TypeError, grid=5)
     for column, message in (
-        (RECORDS, "is not a number"),
-        (pa.array([[1, 2]] * 3000), r"row \d+: '\[1, 2\]' is not a number"),
+        (RECORDS, "is of type Struct.*; write numbers or labels"),
+        (pa.array([[1, 2]] * 3000), "is of type List.*; write numbers or labels"),
         (pa.array(np.arange(3000), pa.timestamp("s")), r"'1970-01-01 00:00:0\d' is not a number"),
     ):
         pq.write_table(rows.set_column(0, "k", column), path)
         refused(f"log.parquet': column 'k'.*{message}")
     for column in (pa.array(loss > 0), pa.nulls(3000), pa.array(map(str, loss))):
         pq.write_table(rows.set_column(1, "loss", column), path)
-        refused("log.parquet': column 'loss' is of type .*; write the objective as numbers")
+        refused("log.parquet': column 'loss' is of type .*; write numbers")
     for value, message in (("99", r"= 99.0 is outside Int"), ("x", "'x' is not a number")):
         text = pa.array(["1"] * 2601 + [value] + ["2"] * 398)
         pq.write_table(rows.set_column(0, "k", text), path, row_group_size=256)
         refused(f"log.parquet': .*row 2601.*{message}")
-
-
-def test_decimals(tmp_path):
-    """They are numbers, also as the objective."""
-    rows = table().select(["k", "loss"])
-    rows = rows.set_column(1, "loss", pa.array(np.arange(3000) % 997 / 100))
-    cast = pa.schema([("k", pa.decimal128(24, 2)), ("loss", pa.decimal128(24, 2))])
-    paths = tmp_path / "a.parquet", tmp_path / "b.parquet"
-    counts = []
-    for path, log in zip(paths, (rows, rows.cast(cast)), strict=True):
-        pq.write_table(log, path)
-        counts.append(px.lens.count(path, px.Space({"k": SPACE["k"]}), "loss", LEVELS).counts)
-    assert (counts[0] == counts[1]).all()

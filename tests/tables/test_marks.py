@@ -36,20 +36,6 @@ def test_the_size_of_a_model_is_no_mark(size, target):
         read(columns, target)
 
 
-def test_columns_beside_marked_ones_are_named():
-    """Optuna's own columns need no mention, others might be parameters."""
-    columns = {
-        "number": np.arange(N),
-        "params_lr": LR,
-        "dropout": DROPOUT,
-        "state": "COMPLETE",
-        "value": LOSS,
-    }
-    obs = read(columns, "value")
-    assert obs.space.names == ("lr",)
-    assert obs.report.left_out == ("the columns 'dropout'",)
-
-
 def test_values_of_keras_tuner_itself(tmp_path):
     """Hyperband: epochs and brackets are no parameters; a configuration counts where it ran longest."""
     for i in range(N):

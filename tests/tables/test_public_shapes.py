@@ -34,47 +34,20 @@ def wandb_export() -> pd.DataFrame:
     })  # fmt: skip
 
 
-def ray_dataframe() -> pd.DataFrame:
-    """A data frame of an older Ray Tune: a metric first, `done` for the state, `logdir` last."""
-    features, seconds = RNG.uniform(0.5, 1, size=N), RNG.uniform(30, 90, size=N)
-    return pd.DataFrame({
-        "test_accuracy": 0.84 - (features - 0.7) ** 2, "train_time": seconds, "is_bad": False, "done": True,
-        "timesteps_total": "", "training_iteration": draw(1, 3), "date": "2020-09-10_21-18-09",
-        "time_total_s": 3 * seconds, "pid": RNG.integers(20000, 23000, size=N), "hostname": "host",
-        "trial_id": [f"{i:08x}" for i in range(N)], "experiment_tag": [f"{i}_x" for i in range(N)],
-        "config/max_depth": RNG.uniform(10, 20, size=N), "config/max_features": features,
-        "logdir": [f"results/{i}" for i in range(N)],
-    })  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("table", "target", "names", "first"),
-    [
-        (wandb_export, "quant_test_acc", {"act_bits", "weight_bits"}, "act_bits"),
-        (ray_dataframe, "test_accuracy", {"max_depth", "max_features"}, "max_features"),
-    ],
-)
-def test_parameters(table: object, target: str, names: set[str], first: str, tmp_path: Path) -> None:
-    df = table()  # type: ignore[operator]
-    path = tmp_path / "export.csv"
+def test_exports_of_weights_and_biases(tmp_path: Path) -> None:
+    """Names of runs, and sizes that follow from a setting, are asked for; the guess leaves them out."""
+    df, path = wandb_export(), tmp_path / "export.csv"
     df.to_csv(path, index=False)
-    options = {"target": target, "directions": "maximize", "warn": False}
-    if table is not ray_dataframe:
-        with pytest.raises(ValueError, match="The table does not say what its columns are") as error:
-            px.Observations.from_dataframe(path, **options)
-        options |= error.value.guess
-    obs = px.Observations.from_dataframe(path, **options)
-    settings = {"batch_size", "checkpoint", "device", "num_workers", "activation_mem_fp32_mb"}
-    assert set(obs.space.names) - settings == names
-    assert obs.n == (df.get("State", "finished") == np.array(["finished"] * N)).sum()
-    assert px.cond_ped_anova(obs, 0.3).ranking()[0] == first
-
-
-def test_sizes_that_follow_from_a_setting_are_named() -> None:
+    options = {"target": "quant_test_acc", "directions": "maximize", "warn": False}
     with pytest.raises(ValueError, match="'wandb_run_name': an identity, by its name") as error:
-        px.Observations.from_dataframe(wandb_export(), "quant_test_acc", directions="maximize", warn=False)
+        px.Observations.from_dataframe(path, **options)
     for name in ("activation_mem_q_mb", "compression_ratio_activations"):
         assert f"'{name}': it follows from 'act_bits'" in str(error.value)
+    obs = px.Observations.from_dataframe(path, **options, **error.value.guess)
+    settings = {"batch_size", "checkpoint", "device", "num_workers", "activation_mem_fp32_mb"}
+    assert set(obs.space.names) - settings == {"act_bits", "weight_bits"}
+    assert obs.n == N / 2
+    assert px.cond_ped_anova(obs, 0.3).ranking()[0] == "act_bits"
 
 
 def test_costs_of_smac_are_means_over_instances(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def read(columns, **options):
     ],
 )
 def test_words(words, state):
-    column = Column.of_labels("state", np.arange(len(words.split())), words.split())
+    column = Column.of_values("state", words.split())
     assert set(read_states(column)) == {state}
 
 
@@ -74,13 +74,6 @@ def test_second_states_and_flags_are_no_parameters():
     assert "state: job_state" in obs.report.inferred
     # What is asked for is a parameter.
     assert read(columns, parameters=["lr", "outcome"]).space.names == ("lr", "outcome")
-
-
-def test_no_run_is_complete():
-    """Catches failed runs that are compared with each other."""
-    with pytest.raises(ValueError, match=r"no row of the table is left \(60 state FAIL\)"):
-        read({"status": "FAILED"})
-    assert read({"random_state": RNG.integers(0, 9, N)}).space.names == ("lr", "depth", "random_state")
 
 
 def test_nested_records(tmp_path):

@@ -6,6 +6,7 @@ from functools import partial
 import jax
 import numpy as np
 import pytest
+from compilations import compilations
 from conftest import QUICK, synthetic_observations
 
 import parzax as px
@@ -99,27 +100,10 @@ def test_one_dispatch_of_the_whole_sweep(monkeypatch):
     assert result.importance.shape == (10, 99, 3)
     np.testing.assert_allclose(result.importance.sum(axis=-1), 1, rtol=1e-5)
     # A second call compiles nothing at all, in the sweep or around it.
-    with _NoCompilation():
+    with compilations() as seen:
         again = px.cond_ped_anova(obs, levels, **estimator)
+    assert not seen
     np.testing.assert_array_equal(again.variance, result.variance)
-
-
-class _NoCompilation:
-    """Fails if JAX compiles anything inside the block."""
-
-    def __enter__(self):
-        self.seen = []
-        self.active = True
-
-        def listen(event, *_args, **_kwargs):
-            if self.active and "backend_compile" in event:
-                self.seen.append(event)
-
-        jax.monitoring.register_event_duration_secs_listener(listen)
-
-    def __exit__(self, *exception):
-        self.active = False
-        assert not self.seen
 
 
 def test_data_are_traced():

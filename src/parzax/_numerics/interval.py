@@ -1,7 +1,7 @@
 """Normal distributions on an interval: log mass and derivatives without cancellation, and quantiles."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -29,7 +29,8 @@ class _Interval(NamedTuple):
     width: Real
 
 
-# Without this jit, an eager call would dispatch a hundred operations one by one.
+# Without jit, an eager call would dispatch a hundred operations one by one.
+@jax.custom_jvp
 @jax.jit
 def log_normal_mass(a: Real, b: Real) -> Real:
     """log(Phi(b) - Phi(a)) of the standard normal for a <= b, elementwise; the bounds may be infinite.
@@ -46,25 +47,21 @@ def log_normal_mass(a: Real, b: Real) -> Real:
     phi(b)/mass come from the same formulas and can be differentiated again. The value is -inf if a = b or
     b - a underflows, and NaN if a > b; the derivatives are 0 in both cases.
     """
-    return _log_normal_mass(a, b)
-
-
-@jax.custom_jvp
-def _log_normal_mass(a: Real, b: Real) -> Real:
     at = _described(a, b)
     mass, reference, *_ = _relative_mass(at)
     value = jnp.log(mass) - _LOG_SQRT_2PI - 0.5 * jnp.square(reference)
     return jnp.where(at.proper, value, jnp.where(a <= b, -jnp.inf, jnp.nan))
 
 
-@_log_normal_mass.defjvp
-def _log_normal_mass_jvp(primals, tangents):
+@log_normal_mass.defjvp
+@jax.jit
+def _derivative(primals: Any, tangents: Any) -> tuple[Real, Real]:
     (a, b), (da, db) = primals, tangents
     at = _described(a, b)
     mass, _, at_low, at_high = _relative_mass(at)
     slope_a = jnp.where(at.proper, jnp.where(at.flip, at_high, at_low) / mass, 0)
     slope_b = jnp.where(at.proper, jnp.where(at.flip, at_low, at_high) / mass, 0)
-    return _log_normal_mass(a, b), slope_b * db - slope_a * da
+    return log_normal_mass(a, b), slope_b * db - slope_a * da
 
 
 def _described(a: Real, b: Real) -> _Interval:

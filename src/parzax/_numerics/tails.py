@@ -44,13 +44,3 @@ def upper_tail(x: Float[Array, "..."]) -> Float[Array, "..."]:
     in each use instead of storing intermediate values: this is twice as fast in float32.
     """
     return jnp.exp(-0.5 * jnp.square(x)) / hazard(x) * (2 * math.pi) ** -0.5
-
-
-def unit_cell_tails(bandwidth: Float[Array, ""], n: int) -> Float[Array, " {n}"]:
-    """Q((j + 1/2) / bandwidth) for j = 0..n-1: the mass beyond the far edge of the j-th cell from the centre.
-
-    The mass of a cell, or of a range of cells, is a difference of two of these tails, so one table of n tails
-    serves all kernels of a grid.
-    """
-    edges = jnp.arange(n, dtype=bandwidth.dtype) + 0.5
-    return upper_tail(edges / bandwidth)

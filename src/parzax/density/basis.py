@@ -13,7 +13,8 @@ from jax.tree_util import register_dataclass
 from jaxtyping import Bool, Float, Int, Shaped
 
 from parzax import _checks
-from parzax._numerics import ANCHORED_RANGE, to_device
+from parzax._numerics import to_device
+from parzax._numerics.logsumexp import ANCHORED_RANGE
 from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal
 from parzax.space import Categorical, Cells, Domain, Frame, Points, Recorded, Space
 from parzax.space.frame import axis_shape, stack_axes

@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from parzax._numerics import LatticeMasses
+from parzax._numerics.lattice import LatticeMasses
 from parzax.density.basis import Basis, Regimes
 from parzax.density.prior import UserPrior
 from parzax.kernels import AbstractKernel, AbstractProductKernel

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from parzax import _checks
-from parzax._numerics import float_of_key, ordered_key, round_up
+from parzax._numerics import ordered_key, round_up
+from parzax._numerics.keys import float_of_key
 from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal
 from parzax.space import Categorical, Domain, Float, Numeric, Ordinal, Space, Varying
 from parzax.space.axes import BOUND_SLACK, Axis

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 from jax.scipy.special import erf
 from jaxtyping import Array, Float
 
-from parzax import _numerics
+from parzax._numerics.interval import log_normal_mass, log_unit_mass, unit_normal_quantile
+from parzax._numerics.tails import upper_tail
 from parzax.kernels.kernel import AbstractProductKernel, in_grid
 from parzax.kernels.shapes import Cells, Count, Counts, GridRule, Scalar, Size, Smoother
 
@@ -29,7 +30,7 @@ class TruncatedNormal(AbstractProductKernel):
 
     @classmethod
     def around(cls, place: Scalar, scale: Scalar, n_values: Count) -> Self:
-        return cls(place, scale, _numerics.log_unit_mass(place, scale))
+        return cls(place, scale, log_unit_mass(place, scale))
 
     @classmethod
     def wide(cls, n_values: Count, dtype: jnp.dtype) -> tuple[Scalar, Scalar]:
@@ -42,11 +43,11 @@ class TruncatedNormal(AbstractProductKernel):
 
     def log_mass(self, lower: Scalar, upper: Scalar) -> Scalar:
         ends = ((end - self.place) / self.scale for end in (lower, upper))
-        return _numerics.log_normal_mass(*ends) - self.log_inside
+        return log_normal_mass(*ends) - self.log_inside
 
     @classmethod
     def quantile(cls, level: Scalar, place: Scalar, scale: Scalar, n_values: Count) -> Scalar:
-        return _numerics.unit_normal_quantile(level, place, scale)
+        return unit_normal_quantile(level, place, scale)
 
     @classmethod
     def features(cls, place: Scalar) -> Float[Array, " f"]:
@@ -71,13 +72,14 @@ class TruncatedNormal(AbstractProductKernel):
         All kernels share one bandwidth, so the masses are those of a Toeplitz matrix.
         """
         scale, width = bandwidth(counts, dtype), len(counts)
-        tails = _numerics.unit_cell_tails(scale, width)
+        # The mass beyond the far edge of a cell, by the cell's distance from the kernel.
+        tails = upper_tail((jnp.arange(width, dtype=scale.dtype) + 0.5) / scale)
         mass = jnp.concatenate([1 - 2 * tails[:1], tails[:-1] - tails[1:]])
         if n_cells is None:
             upper = tails[::-1]
         else:  # entries beyond the grid's cells are padding
             edges = n_cells.astype(scale.dtype) - 0.5 - jnp.arange(width, dtype=scale.dtype)
-            upper = _numerics.upper_tail(jnp.maximum(edges, 0.5) / scale)
+            upper = upper_tail(jnp.maximum(edges, 0.5) / scale)
         normaliser = 1 - tails - upper
         return lambda x: _toeplitz(mass, x / normaliser)
 

@@ -100,7 +100,7 @@ class Tasks(NamedTuple):
         states = [_state(one, size, dtype) for one in rows]
         states = to_device(jax.tree.map(lambda *arrays: np.stack(arrays), *states))
         groups = _split(split, states)
-        _checks.outside_traces(groups)
+        _checks.on_host("a source task", groups)
         below, above, status = map(np.array, groups)
         lacking = np.array([one.lacks_constraints for one in rows])
         below[lacking, 1:] = above[lacking, 1:] = False

@@ -4,10 +4,9 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Bool, Float, Int
 
 from parzax import _checks
 from parzax._mesh import jit_or_host
@@ -56,7 +55,7 @@ def front_status(losses: Losses, reference: Reference | None = None, mask: Mask 
 
     NO_ROWS: no row is present. NAN_LOSSES and NAN_REFERENCE: NaN in a present row, or in the reference.
     BEYOND_REFERENCE: some rows are not better than the reference and add nothing. OUT_OF_RANGE: the
-    hypervolume is infinite, or there are boxes but it is 0 or has lost digits.
+    hypervolume is infinite, or there are boxes but it is 0 or subnormal.
 
     >>> import jax.numpy as jnp
     >>> from parzax import Status
@@ -92,7 +91,7 @@ def _volume(losses, reference, present, *, log):
         shift = box.exponent.astype(value.dtype) * math.log(2)
         value = xp.where(value > 0, xp.log(xp.where(value > 0, value, 1)) + shift, -xp.inf)
     else:
-        value = scale(value, box.exponent)
+        value = xp.ldexp(value, box.exponent)
     return xp.where(xp.any(xp.isnan(reference)), xp.nan, xp.where(xp.any(box.endless), xp.inf, value))
 
 
@@ -102,15 +101,12 @@ def _status(losses, present, reference):
     bits = {Status.NO_ROWS: ~xp.any(present), Status.NAN_LOSSES: xp.any(present & nan)}
     if reference is not None:
         box, undefined = boxes(losses, reference, present), xp.any(xp.isnan(reference))
-        volume = union(box.width)
-        value, tiny = scale(volume, box.exponent), xp.finfo(volume.dtype).tiny
-        # Products below the smallest normal number become 0; this happens at most once per row.
-        least = len(losses) * tiny / xp.finfo(volume.dtype).eps
-        rounded = (volume < least) | (value < tiny) | (value == xp.inf)
+        value = xp.ldexp(union(box.width), box.exponent)
+        in_range = (value >= xp.finfo(value.dtype).tiny) & (value < xp.inf)
         bits |= {
             Status.NAN_REFERENCE: undefined,
             Status.BEYOND_REFERENCE: ~undefined & xp.any(present & ~nan & ~box.inside),
-            Status.OUT_OF_RANGE: xp.any(box.endless) | box.lost | (xp.any(box.inside) & rounded),
+            Status.OUT_OF_RANGE: xp.any(box.endless) | (xp.any(box.inside) & ~in_range),
         }
     return xp.asarray(sum(xp.where(on, int(bit), 0) for bit, on in bits.items()), np.int32)
 
@@ -122,7 +118,6 @@ class Boxes(NamedTuple):
     exponent: Int[Any, ""]  # sum of the exponents of the objectives
     inside: Bool[Any, " n"]  # rows with a box: present, no NaN, better than the reference in each objective
     endless: Bool[Any, "n m"]  # whether a width is infinite (it is 0 in `width`); the volume is then too
-    lost: Bool[Any, ""]  # whether a box has a width that the dtype cannot represent
 
 
 def boxes(losses: Float[Any, "n m"], reference: Float[Any, " m"], present: Bool[Any, " n"]) -> Boxes:
@@ -135,30 +130,9 @@ def boxes(losses: Float[Any, "n m"], reference: Float[Any, " m"], present: Bool[
     width = xp.where(ends, reference[None], 0) - xp.where(ends, losses, 0)
     endless = inside[:, None] & (~ends | (width == xp.inf))
     width = xp.where(endless, 0, width)
-    lost = xp.any(ends & ~endless & (width < xp.finfo(width.dtype).tiny))
     widest = xp.max(width, axis=0, initial=0)
     _, exponent = xp.frexp(xp.where(widest > 0, widest, 1))
-    return Boxes(scale(width, -exponent[None]), xp.sum(exponent), inside, endless, lost)
-
-
-def scale(x: Float[Any, "..."], exponent: Int[Any, "..."]) -> Float[Any, "..."]:
-    """x times 2^exponent; on a device in four steps, so that the dtype can represent each factor."""
-    if namespace(x) is np:
-        return np.ldexp(x, exponent)
-    most = jnp.finfo(x.dtype).maxexp - 2
-    for _ in range(4):
-        step = jnp.clip(exponent, -most, most)
-        x = x * power_of_two(step, x.dtype)
-        exponent = exponent - step
-    return x
-
-
-def power_of_two(exponent: Int[Array, "..."], dtype: jnp.dtype) -> Float[Array, "..."]:
-    """2^exponent, if it is a normal number, built from its bits, because XLA's exp2 and ldexp round."""
-    info = jnp.finfo(dtype)
-    integer = jnp.int64 if info.bits == 64 else jnp.int32
-    biased = (exponent + (info.maxexp - 1)).astype(integer)
-    return jax.lax.bitcast_convert_type(jnp.left_shift(biased, info.nmant), dtype)
+    return Boxes(xp.ldexp(width, -exponent[None]), xp.sum(exponent), inside, endless)
 
 
 def union(width: Float[Any, "n m"]) -> Float[Any, ""]:
@@ -181,13 +155,20 @@ def union(width: Float[Any, "n m"]) -> Float[Any, ""]:
     return np.asarray(moocore.hypervolume(-inside, ref=np.zeros(m)) if len(inside) else 0.0)
 
 
-def added_volume(box: Float[Any, " 3"], others: Float[Any, "n 3"]) -> Float[Any, ""]:
-    """Volume that a box adds to the union of other boxes, without cancellation; exactly 0 if covered."""
-    # A box of height 0 covers the whole base, so that every column and every slab exists.
+def added_volume(box: Float[Any, " m"], others: Float[Any, "n m"]) -> Float[Any, ""]:
+    """Volume that a box adds to the union of other boxes, for three and more objectives; 0 if covered.
+
+    Three objectives are computed without cancellation. With more the result is rounded to 12 digits of the
+    box's volume, and to 12 of its own, so that equal gains are equal.
+    """
     xp = namespace(box)
+    within = xp.minimum(others, box[None])
+    if len(box) > 3:
+        gain = round(1 - float(union(within / box)), 12) if box.all() else 0.0
+        return np.float64(f"{gain * box.prod():.12g}")
+    # A box of height 0 covers the whole base, so that every column and every slab exists.
     ground = xp.stack([box[0], xp.zeros_like(box[1]), box[2]])[None]
-    widths = xp.concatenate([ground, xp.minimum(others, box[None])])
-    return _by_depth(widths, lambda height: box[1] - height)
+    return _by_depth(xp.concatenate([ground, within]), lambda height: box[1] - height)
 
 
 def _by_depth(width: Float[Any, "n 3"], counted: Callable[[Any], Any]) -> Float[Any, ""]:

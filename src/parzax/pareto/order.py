@@ -119,3 +119,12 @@ def loop(xp: ModuleType, n: Any, step: Callable[[Any, Any], Any], start: Any) ->
     for i in range(int(n)):
         start = step(i, start)
     return start
+
+
+def while_loop(xp: ModuleType, goes_on: Callable[[Any], Any], step: Callable[[Any], Any], start: Any) -> Any:
+    """`jax.lax.while_loop`, or the same loop in Python for NumPy arrays."""
+    if xp is not np:
+        return jax.lax.while_loop(goes_on, step, start)
+    while goes_on(start):
+        start = step(start)
+    return start

@@ -10,12 +10,9 @@ from jaxtyping import Array, Int
 from parzax import _checks
 from parzax._mesh import jit_or_host
 from parzax._numerics import capacity, namespace
-from parzax.pareto.hypervolume import added_volume, boxes, checked_arguments, union
-from parzax.pareto.order import Losses, Mask, Reference, loop, sort_keys
+from parzax.pareto.hypervolume import added_volume, boxes, checked_arguments
+from parzax.pareto.order import Losses, Mask, Reference, loop, sort_keys, while_loop
 from parzax.pareto.ranks import ABSENT
-
-# Gains that differ by less than this fraction of a row's box count as equal, because moocore rounds.
-_ROUNDING = 1e-12
 
 
 def greedy_hypervolume_order(
@@ -38,8 +35,8 @@ def greedy_hypervolume_order(
     O(size^2) for one row. A gain never grows, so it is computed again only for rows whose previous gain is
     the largest (lazy greedy, Minoux 1978). NumPy arrays are ordered in float64: one or two objectives on the
     host, three by the compiled program, and more, which only NumPy arrays may have, on the host by moocore
-    (``parzax[pareto]``), in a time that is exponential in their number. There gains that differ by less than
-    1e-12 of a row's box count as equal, because moocore rounds.
+    (``parzax[pareto]``), in a time that is exponential in their number. There gains are rounded to 12 digits
+    of a row's box, because moocore rounds.
 
     Infinite boxes are chosen first. Ties, and rows without gain (duplicates, dominated rows, rows beyond the
     reference), are in lexicographic order of the losses, then of the index. Rows with a NaN come last.
@@ -94,9 +91,7 @@ def _order(losses, reference, present, n_choices, *, size):
     if m == 1:
         width = xp.stack([width[:, 0], xp.ones(n, width.dtype)], axis=1)
     ordered = (width, present[order], endless, n_choices)
-    if m == 3:
-        return _lazily(*ordered, size)[xp.argsort(order)]
-    return (_by_cuts if m < 3 else _by_volumes)(*ordered)[xp.argsort(order)]
+    return (_by_cuts(*ordered) if m < 3 else _lazily(*ordered, size))[xp.argsort(order)]
 
 
 def _by_cuts(width, present, endless, n_choices):
@@ -122,33 +117,35 @@ def _by_cuts(width, present, endless, n_choices):
 
 
 def _lazily(width, present, endless, n_choices, size):
-    """Greedy choice for three objectives; the last computed gain of a row is an upper bound on its gain."""
-    n = len(width)
+    """Greedy choice for three and more objectives; the last computed gain of a row bounds its gain."""
+    xp, n = namespace(width), len(width)
+    row, place = xp.arange(n), xp.arange(size, dtype=np.int32)
 
     def step(k, carry):
         bound, chosen, chosen_boxes = carry
 
         def candidate(bound):
-            return jnp.argmax(jnp.where(present & (chosen == ABSENT), bound, -1))
+            return xp.argmax(xp.where(present & (chosen == ABSENT), bound, -1))
 
         def look(carry):
             bound, current = carry
-            row = candidate(bound)
-            added = jnp.where(endless[row], jnp.inf, added_volume(width[row], chosen_boxes))
-            return bound.at[row].min(added), current.at[row].set(True)
+            best = candidate(bound)
+            added = xp.where(endless[best], np.inf, added_volume(width[best], chosen_boxes))
+            return xp.where(row == best, xp.minimum(bound, added), bound), current | (row == best)
 
         def is_stale(carry):
             bound, current = carry
-            row = candidate(bound)
-            return ~current[row] & (bound[row] > 0)
+            best = candidate(bound)
+            return ~current[best] & (bound[best] > 0)
 
-        bound, _ = jax.lax.while_loop(is_stale, look, (bound, ~present | (chosen != ABSENT)))
+        bound, _ = while_loop(xp, is_stale, look, (bound, ~present | (chosen != ABSENT)))
         best, chosen = _choose(bound, present, chosen, k)
-        return bound, chosen, chosen_boxes.at[k].set(jnp.where(present[best], width[best], 0))
+        box = xp.where(present[best], width[best], 0)
+        return bound, chosen, xp.where((place == k)[:, None], box[None], chosen_boxes)
 
-    bound = jnp.where(endless, jnp.inf, jnp.prod(width, axis=1))
-    start = (bound, jnp.full(n, ABSENT, jnp.int32), jnp.zeros((size, 3), width.dtype))
-    return jax.lax.fori_loop(0, n_choices, step, start)[1]
+    bound = xp.where(endless, np.inf, xp.prod(width, axis=1))
+    start = (bound, xp.full(n, ABSENT, np.int32), xp.zeros((size, width.shape[1]), width.dtype))
+    return loop(xp, n_choices, step, start)[1]
 
 
 def _choose(added, present, chosen, k):
@@ -156,26 +153,3 @@ def _choose(added, present, chosen, k):
     xp, free = namespace(added), present & (chosen == ABSENT)
     best = xp.argmax(xp.where(free, added, -1))
     return best, xp.where(free & (xp.arange(len(free)) == best), k, chosen).astype(np.int32)
-
-
-def _by_volumes(width: np.ndarray, present: np.ndarray, endless: np.ndarray, n_choices: int) -> np.ndarray:
-    """Greedy choice for more than three objectives, on the host, by differences of moocore's volumes.
-
-    The gain of a row is its box minus the union of the chosen boxes within it. A gain that was computed
-    earlier is an upper bound.
-    """
-    volume = np.prod(width, axis=1)
-    gain, slack = np.where(endless, np.inf, volume), _ROUNDING * volume
-    chosen, free = np.full(len(width), ABSENT, np.int32), present.copy()
-    for k in range(n_choices):
-        top = -1.0
-        for i in np.argsort(np.where(free, -gain, np.inf), kind="stable")[: free.sum()]:
-            if 0 < gain[i] < np.inf and gain[i] + slack[i] >= top:
-                within = np.minimum(width[chosen != ABSENT], width[i])
-                covered = (within == width[i]).all(axis=1).any()
-                gain[i] = 0 if covered else min(gain[i], volume[i] - union(within))
-                gain[i] = gain[i] if gain[i] > slack[i] else 0
-            top = max(top, gain[i])
-        best = int(np.argmax(free & (gain + slack >= top) & ((gain > 0) | (top == 0))))
-        chosen[best], free[best] = k, False
-    return chosen

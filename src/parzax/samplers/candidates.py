@@ -15,8 +15,9 @@ from parzax import _checks
 from parzax._numerics import to_device
 from parzax.density.basis import Basis
 from parzax.meta.sources import Notes
+from parzax.samplers.repeats import first_evaluations
 from parzax.space import INACTIVE, Cells, Points, Space
-from parzax.split.state import State, same_rows
+from parzax.split import State
 
 # For a batch of n suggestions the space is enumerated if it has at most max(_MOST_ENUMERATED, _DRAWS * n)
 # configurations. Otherwise _DRAWS random configurations are drawn per suggestion.
@@ -119,12 +120,10 @@ class FromRows(AbstractStart):
         reach = 64 * float(jnp.finfo(rows.unit.dtype).eps)
         used = (is_near(rows[:, None], state.points[None], True, reach) & state.present[None]).any(axis=-1)
         used |= jnp.tril(is_near(rows[:, None], rows[None], True, reach), -1).any(axis=-1)
+        # Unused rows in random order, then random configurations, then used rows.
         rank = jnp.where(used, 2.0, jax.random.uniform(choose, used.shape))
-        order = jnp.argsort(rank)[: len(other)]
-        missing = len(other) - len(order)
-        unused = jnp.pad(~used[order], (0, missing))[:, None]
-        ordered = jax.tree.map(lambda a: jnp.pad(a[order], ((0, missing), (0, 0))), rows)
-        return select(unused, ordered, other)
+        order = jnp.argsort(jnp.concatenate([rank, jnp.ones(len(other))]))
+        return concatenate(rows, other)[order[: len(other)]]
 
 
 def draw_fillers(key: PRNGKeyArray, basis: Basis, n: int, every: Points | None, dtype: Any) -> Points:
@@ -148,7 +147,6 @@ def enumerate_points(space: Space, n: int, dtype: Any) -> Points | None:
         return to_device(space.frame().encode(rows), dtype)
 
 
-@lru_cache(maxsize=64)
 def enumerate_space(space: Space, most: int) -> np.ndarray | None:
     """All configurations, (j, d), NaN where inactive; None if there are more than ``most``."""
     rows = np.full((1, len(space)), np.nan)
@@ -190,13 +188,15 @@ def is_near(a: Points, b: Points, continuous: Bool[Any, "*n d"] | bool, reach: A
     """Mask of the points of a that equal those of b, up to ``reach`` on each continuous axis."""
     # Discrete values are compared by number, because their places may differ by rounding.
     same = (a.regime == b.regime) & (a.index == b.index) & (a.valid == b.valid)
-    return (same & ((jnp.abs(a.unit - b.unit) <= reach) | jnp.logical_not(continuous))).all(axis=-1)
+    if continuous is not False:
+        same &= (jnp.abs(a.unit - b.unit) <= reach) | jnp.logical_not(continuous)
+    return same.all(axis=-1)
 
 
 def is_seen(basis: Basis, rows: Points, counts: Bool[Array, " n"], at: Points) -> Bool[Array, " j"]:
     """Mask of the valid points that equal one of the rows in the mask ``counts``."""
     continuous = basis.frame.on_continuum(at)
-    equal = is_near(at[None], rows[:, None], continuous[None], 0)
+    equal = jax.vmap(lambda row: is_near(at, row[None], continuous, 0))(rows)
     return (equal & counts[:, None]).any(axis=0)
 
 
@@ -205,17 +205,13 @@ def find_told(
 ) -> Bool[Array, " j"]:
     """Mask of the native values that equal one of the rows in the mask ``counts``; NaN equals NaN."""
     both = jnp.concatenate([rows, x.astype(rows.dtype)])
-    both = jnp.where(jnp.isnan(both), jnp.inf, both) + 0.0  # -0 sorts before 0
-    order = jnp.lexsort(both.T)
-    new = (both[order][1:] != both[order][:-1]).any(axis=-1)
-    group = jnp.zeros(len(both), jnp.int32).at[order[1:]].set(jnp.cumsum(new, dtype=jnp.int32))
-    is_told = jnp.zeros(len(both), bool).at[group[: len(rows)]].max(counts)
-    return is_told[group[len(rows) :]]
+    counted = jnp.concatenate([counts, jnp.ones(len(x), bool)])
+    return first_evaluations(both, counted)[len(rows) :] < len(rows)
 
 
 def find_members(at: Points, pool: Points) -> Int[Array, " n"]:
     """Index in the pool of each of n points from it; the first index if pool members are equal."""
-    return jnp.argmax(same_rows(at, pool), axis=-1)
+    return jnp.argmax(is_near(at[:, None], pool[None], True, 0), axis=-1)
 
 
 def concatenate(*parts: Points) -> Points:
@@ -226,11 +222,6 @@ def concatenate(*parts: Points) -> Points:
 def select(first: Bool[Array, "n 1"], a: Points, b: Points) -> Points:
     """Points of a where ``first`` is True, else points of b."""
     return jax.tree.map(lambda x, y: jnp.where(first, x, y), a, b)
-
-
-def invert_order(order: Int[Array, " j"]) -> Int[Array, " j"]:
-    """The position of each element in ``order``: the inverse permutation."""
-    return jnp.zeros_like(order).at[order].set(jnp.arange(len(order), dtype=order.dtype))
 
 
 def best_of_candidates(
@@ -246,7 +237,8 @@ def best_of_candidates(
     if n == 1 and seen is None:
         return pool[jnp.argmax(scores)[None]]
     last = () if seen is None else (seen(pool), ~pool.valid.all(axis=-1))
-    place = invert_order(jnp.lexsort((-scores, jnp.arange(len(pool)) >= len(drawn), *last)))
+    order = jnp.lexsort((-scores, jnp.arange(len(pool)) >= len(drawn), *last))
+    place = jnp.zeros_like(order).at[order].set(jnp.arange(len(order), dtype=order.dtype))
     return pool[pick_different(basis, pool, place, n)]
 
 

@@ -1,6 +1,5 @@
 """Complete optimisation runs: ask, evaluate and tell, compiled as one program."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -224,9 +223,7 @@ def replicate(mesh: Mesh, tree: Any) -> Any:
 def _count_operations(problem: Any, key: Any, x: Any) -> float:
     """XLA's count of operations of one evaluation; infinite if it is unknown, or with a `jax.lax` loop."""
     arrays, static = eqx.partition(problem, eqx.is_array)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the trace of the run has given them
-        traced = jax.jit(lambda arrays, key, x: eqx.combine(arrays, static)(key, x)).trace(arrays, key, x)
+    traced = jax.jit(lambda arrays, key, x: eqx.combine(arrays, static)(key, x)).trace(arrays, key, x)
     # XLA counts the body of a loop once.
     text, cost = str(traced.jaxpr), traced.lower().cost_analysis()
     if cost is None or "scan[" in text or "while[" in text:

@@ -102,13 +102,11 @@ class Continuum:
     def resolved(self, dtype: Any, native: bool) -> bool:
         """Whether a dtype tells apart the places of all values, and with ``native`` the native values too."""
         info = np.finfo(dtype)
-        eps, tiny, largest = float(info.eps), float(info.tiny), float(info.max)
-        if not native:
-            return True
-        if self.log:
+        tiny, largest = float(info.tiny), float(info.max)
+        if native and self.log:
             return bool(tiny <= self.low and self.high <= largest)
-        rounding = max(abs(self.low) * eps, abs(self.high) * eps, tiny)
-        return bool(self.length <= largest and rounding <= _LENGTH_SLACK * self.length)
+        rounding = max(float(info.eps) * max(abs(self.low), abs(self.high)), tiny)
+        return not native or bool(self.length <= largest and rounding <= _LENGTH_SLACK * self.length)
 
     def _at(self, position: Any) -> Any:
         return namespace(position).exp(position) if self.log else position

@@ -83,7 +83,7 @@ class Between:
         if isinstance(axis, Cells):
             low, high = (_first_from(bound, axis) for bound in (low, high))
             return ((low, high),) if low < high else ()
-        lowest, highest = axis.native(np.array([0.0, 1.0]), np.array([0, 0])).tolist()
+        lowest, highest = domain.ends().tolist()
         return ((low, high),) if low <= highest and lowest < high else ()
 
 
@@ -119,23 +119,21 @@ def common_intervals(several: Sequence[tuple[Interval, ...]]) -> tuple[Interval,
     return common
 
 
-def is_inside(counted: Any, number: Any, value: Any, first: Any, last: Any, low: Any, high: Any) -> Any:
-    """Whether a parent's key (its number if ``counted``, else its value) is in an interval."""
-    xp = namespace(value)
+def is_inside(key: Any, low: Any, high: Any) -> Any:
+    """Whether the key of a parent's value is in an interval; a single key has a tolerance."""
+    xp = namespace(key)
     only = low == high
-    slack = xp.where(only, UNITS * float(np.finfo(value.dtype).eps) * xp.abs(low), 0)
+    slack = xp.where(only, UNITS * float(np.finfo(key.dtype).eps) * xp.abs(low), 0)
     end = xp.where(only, low + slack, high)
-    at_value = (value >= low - slack) & ((value < end) | (only & (value == end)))
-    return xp.where(counted, (number >= first) & (number < last), at_value)
+    return (key >= low - slack) & ((key < end) | (only & (key == end)))
 
 
 def holds(condition: Condition, domain: Any, x: Float[Any, "..."]) -> Bool[Any, "..."]:
     """Whether a condition holds at native values of a parent (codes of a category); False at NaN."""
     at = np.asarray(x, np.float64)[..., None]
+    key = domain.axis.index(at).astype(np.float64) if domain.axis.discrete else at
     ends = np.array(condition.intervals(domain), np.float64).reshape(-1, 2).T
-    first, last = (np.where(domain.axis.discrete, end, 0).astype(np.int64) for end in ends)
-    counted, number = np.asarray(domain.axis.discrete), domain.axis.index(at)
-    return (is_inside(counted, number, at, first, last, *ends) & ~domain.outside(at)).any(axis=-1)
+    return (is_inside(key, *ends) & ~domain.outside(at)).any(axis=-1)
 
 
 def plain_values(name: str, values: Any) -> tuple[Any, ...]:

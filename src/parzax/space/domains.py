@@ -83,6 +83,10 @@ class Domain(ABC):
             return None
         return float(self.axis.index(at)) if self.axis.discrete else float(at)
 
+    def ends(self) -> np.ndarray:
+        """The smallest and the largest native value."""
+        return self.axis.native(np.array([0.0, 1.0]), np.array([0, max(int(self.axis.n_values) - 1, 0)]))
+
     def list_values(self) -> np.ndarray:
         """The native values of a domain with discrete values, ascending; codes for categories."""
         numbers = np.arange(self.axis.n_values)

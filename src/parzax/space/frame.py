@@ -78,9 +78,8 @@ class Frame:
     stacked: bool = field(metadata={"static": True})
     # The tests of conditions; None, and no rounds, if all slots always apply.
     tested: Any = None  # (t,) the slot whose value a test reads
-    first_number: Any = None  # (t,) a test of a number holds if first_number <= number < last_number
-    last_number: Any = None  # (t,)
-    # (t,) a test of a value on a continuum holds if low <= value < high, or at ``low`` if both are equal
+    # (t,) a test holds if low <= key < high, or at ``low`` if both are equal; the key is the number of a
+    # discrete value, or a value on a continuum
     low: Any = None
     high: Any = None
     any_of: Any = None  # (t, c) 1 if the test belongs to the condition
@@ -102,7 +101,7 @@ class Frame:
         parameter, regime = np.array([(slot.parameter, slot.regime) for slot in slots], np.int32).T
         columns = np.arange(n_parameters)
         counted = np.array([axis.discrete for axis in axes])
-        tests = _tests(space, parameter, counted, dtype or np.float64)
+        tests = _tests(space, parameter, dtype or np.float64)
         joined = np.concatenate(list(groups.values()))
         frame = cls(
             parameter=parameter,
@@ -129,12 +128,11 @@ class Frame:
         """
         value = self.spread(x)
 
-        def locate(axis: Axis, value: Any) -> tuple[Any, Any]:
+        def locate(axis: Axis, value: Any) -> tuple[Any, Any, Any]:
             index = axis.index(value)
-            return index, axis.has(value, index)
+            return axis.place(value, index) if places else value, index, axis.has(value, index)
 
-        number, held = self.over(locate, value)
-        unit = self.over(lambda axis, v, i: axis.place(v, i), value, number) if places else value
+        unit, number, held = self.over(locate, value)
         return self._make_points(unit, number, value, held, namespace(x).isnan(x), given)
 
     def nearest(self, x: Float[Any, "n d"]) -> Points:
@@ -154,9 +152,9 @@ class Frame:
         """
         number = self.spread(at.index)
         value = self._native(self.spread(at.unit), number)
-        regime, chosen = self._regimes(number, value, None)
-        if regime is None:
+        if not self.n_rounds:
             return value
+        regime, chosen = self._regimes(number, value, None)
         xp = namespace(value)
         return xp.where(regime == INACTIVE, xp.asarray(np.nan, dtype=value.dtype), chosen(value))
 
@@ -201,8 +199,10 @@ class Frame:
         """Mask of the slots that apply at the points."""
         return self.spread(at.regime) == self.regime[None]
 
-    def on_continuum(self, at: Points) -> Bool[Any, "n d"]:
-        """Mask of the coordinates of points that are active and on a continuum."""
+    def on_continuum(self, at: Points) -> Bool[Any, "n d"] | bool:
+        """Mask of the coordinates of points that are active and on a continuum; False if no axis is one."""
+        if all(axis.discrete for axis in self.axes):
+            return False
         active = at.regime != INACTIVE
         if self.membership is None:
             return active & ~self.counted[None]
@@ -250,17 +250,15 @@ class Frame:
     def _regimes(
         self, number: Any, value: Any, held: Any, given: Any = None
     ) -> tuple[Any, Callable[[Any], Any]]:
-        """The regime of every parameter (None if all are 0), and a function that picks values by slot.
+        """The regime of every parameter, and a function that picks values by slot.
 
         The function returns, for each parameter, the entry of the slot that applies. For an inactive
         parameter the entry is arbitrary.
         """
-        if not self.n_rounds:
-            return None, lambda x: x
         xp, tested = namespace(number), self.tested
-        ends = (end[None] for end in (self.first_number, self.last_number, self.low, self.high))
-        of_parents = number[:, tested].astype(self.first_number.dtype)
-        inside = is_inside(self.counted[tested][None], of_parents, value[:, tested], *ends)
+        numbers = number[:, tested].astype(value.dtype)
+        key = xp.where(self.counted[tested][None], numbers, value[:, tested])
+        inside = is_inside(key, self.low[None], self.high[None])
         applies = self.applied(inside if held is None else inside & held[:, tested], given)
         if self.membership is None:
             return xp.where(applies, np.int32(0), np.int32(INACTIVE)), lambda x: x
@@ -313,7 +311,7 @@ def _narrowed(a: np.ndarray, dtype: Any) -> np.ndarray:
         return a.astype(dtype) if a.dtype == np.float64 else a
 
 
-def _tests(space: Any, parameter: np.ndarray, counted: np.ndarray, dtype: Any) -> dict[str, Any]:
+def _tests(space: Any, parameter: np.ndarray, dtype: Any) -> dict[str, Any]:
     """The fields of a frame from ``tested`` to ``n_rounds``; {} if all slots always apply.
 
     Thresholds are rounded up, so that a value of ``dtype`` is on the side on which it is in float64.
@@ -331,7 +329,6 @@ def _tests(space: Any, parameter: np.ndarray, counted: np.ndarray, dtype: Any) -
                 tests += [(len(conditional), p, *ends) for ends in intervals]
             conditional.append(s)
     number, tested, low, high = np.array(tests, np.float64).reshape(-1, 4).T
-    tested = tested.astype(np.int32)
     # For `Recorded` domains the log says which one applied, so there is no search for the first possible
     # domain.
     several = any(
@@ -339,9 +336,7 @@ def _tests(space: Any, parameter: np.ndarray, counted: np.ndarray, dtype: Any) -
         for first, second in pairwise(space.slots)
     )
     return {
-        "tested": tested,
-        "first_number": np.where(counted[tested], low, 0).astype(np.int64),
-        "last_number": np.where(counted[tested], high, 0).astype(np.int64),
+        "tested": tested.astype(np.int32),
         "low": round_up(low, dtype),
         "high": round_up(high, dtype),
         "any_of": _indicator(number, len(conditional)),

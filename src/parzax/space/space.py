@@ -15,7 +15,7 @@ from parzax._mesh import jit_on_meshes
 from parzax._numerics import namespace
 from parzax._words import plural
 from parzax.space.conditions import Between, In, Recorded, common_intervals
-from parzax.space.domains import Categorical, Domain, Numeric
+from parzax.space.domains import Categorical, Domain
 from parzax.space.frame import INACTIVE, Frame
 from parzax.space.serialization import parameters_from_json, parameters_to_json
 
@@ -58,8 +58,8 @@ class Space:
     ...     "booster": px.Categorical(["tree", "linear"]),
     ...     "depth": px.Int(1, 9, when=px.In("booster", ["tree"])),
     ... })
-    >>> space.names, space.n_regimes
-    (('booster', 'depth'), 2)
+    >>> space.names
+    ('booster', 'depth')
     >>> space.as_dict([1, float("nan")])
     {'booster': 'linear'}
     """
@@ -77,11 +77,6 @@ class Space:
         self._columns = {name: j for j, name in enumerate(self._domains)}
         # The hash is stored, because caches need it at every call.
         self._hash = hash(tuple(self._domains.items()))
-
-    @property
-    def n_regimes(self) -> int:
-        """The largest number of domains of a parameter, plus one for "inactive"."""
-        return max(len(domains) for domains in self.domains) + 1
 
     def __len__(self) -> int:
         return len(self._domains)
@@ -309,7 +304,7 @@ class Space:
         """Per parameter: its value while inactive, and its largest absolute value; inf if not an integer."""
         fillers = {}
         for name, domains in self._domains.items():
-            ends = np.array([_ends(domain) for domain in domains])
+            ends = np.array([domain.ends() for domain in domains])
             is_integer = all(d.has_integers or isinstance(d, Categorical) for d in domains)
             fillers[name] = ends[0, 0], np.abs(ends).max() if is_integer else np.inf
         return fillers
@@ -449,14 +444,6 @@ def _is_parameter(node: Any) -> bool:
     """Whether a node is one parameter: a domain, or a plain tuple of domains. A NamedTuple is a branch."""
     several = type(node) is tuple and bool(node) and all(isinstance(part, Domain) for part in node)
     return isinstance(node, Domain) or several
-
-
-def _ends(domain: Domain) -> tuple[float, float]:
-    """The smallest and the largest value of a domain."""
-    if isinstance(domain, Numeric):
-        return float(domain.low), float(domain.high)
-    values = domain.list_values()
-    return float(values[0]), float(values[-1])
 
 
 def _part(key: Any) -> str:

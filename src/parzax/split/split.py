@@ -2,7 +2,7 @@
 
 import abc
 from functools import partial
-from typing import final
+from typing import Any, final
 
 import equinox as eqx
 import jax
@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from parzax import _checks
-from parzax._numerics import running_count
+from parzax._numerics.arrays import running_count
 from parzax.pareto import ABSENT, AbstractTies, Crowding, non_domination_rank
 from parzax.split.gamma import AbstractGamma, Linear
 from parzax.split.merits import AbstractMerit, ByRank
@@ -53,6 +53,10 @@ class AbstractSplit(eqx.Module):
         """Bits of `parzax.Status` that describe unusual groups."""
 
 
+def _flag(name: str, default: bool) -> Any:
+    return eqx.field(static=True, default=default, converter=partial(_checks.flag, name))
+
+
 @final
 class Split(AbstractSplit):
     """The splits of the TPE family; the defaults are those of `parzax.tpe`.
@@ -83,9 +87,9 @@ class Split(AbstractSplit):
     """
 
     gamma: AbstractGamma | None = None
-    up_to_feasible: bool = eqx.field(static=True, default=True, converter=_checks.plain)
-    first_front: bool = eqx.field(static=True, default=False, converter=_checks.plain)
-    every_minimum: bool = eqx.field(static=True, default=False, converter=_checks.plain)
+    up_to_feasible: bool = _flag("up_to_feasible", True)
+    first_front: bool = _flag("first_front", False)
+    every_minimum: bool = _flag("every_minimum", False)
     ties: AbstractTies = Crowding()
     merit: AbstractMerit | None = ByRank()
 
@@ -94,8 +98,6 @@ class Split(AbstractSplit):
         _checks.instance("gamma", self.gamma, AbstractGamma | None, "a rule of parzax.gamma or None")
         _checks.instance("ties", self.ties, AbstractTies, "a rule of parzax.pareto, such as Crowding()")
         _checks.instance("merit", self.merit, AbstractMerit | None, "a rule of parzax.merits")
-        for name in ("up_to_feasible", "first_front", "every_minimum"):
-            _checks.flag(name, getattr(self, name))
 
     def __call__(self, state: State) -> SplitRows:
         losses, points, evaluated = state.losses, state.points, state.evaluated

@@ -117,17 +117,13 @@ class State(eqx.Module):
         return replace(larger, order=order, loss_order=loss_order)
 
     def grown(self, capacity: int) -> "State":
-        """The same rows with a larger capacity, in NumPy or JAX arrays; ValueError for a smaller one."""
+        """The same rows with a larger capacity; ValueError for a smaller one."""
         if capacity < self.capacity:
             raise ValueError(f"capacity must be at least {self.capacity}, got {capacity}.")
         sizes = self.x.shape[1], self.losses.shape[1], self.constraints.shape[1]
 
-        def over(large: np.ndarray, rows: Any) -> Any:
-            large, where = large.astype(rows.dtype), tuple(map(slice, rows.shape))
-            if isinstance(rows, jax.Array):
-                return jnp.asarray(large).at[where].set(rows)
-            large[where] = rows
-            return large
+        def over(large: np.ndarray, rows: Any) -> Array:
+            return jnp.asarray(large, rows.dtype).at[tuple(map(slice, rows.shape))].set(rows)
 
         return jax.tree.map(over, State.empty(*sizes, capacity, self.x.dtype), self)
 
@@ -172,13 +168,6 @@ def first_equal(arrays: Any, counted: Bool[Array, " n"]) -> Int[Array, " n"]:
     number = jnp.arange(len(group), dtype=group.dtype)
     first = jnp.full_like(group, len(group)).at[group].min(jnp.where(counted, number, len(group)))
     return jnp.where(counted, first[group], len(group))
-
-
-def same_rows(first: Any, second: Any) -> Bool[Array, "n k"]:
-    """[i, j]: whether row i of one tree of arrays equals row j of another tree, in all arrays."""
-    pairs = zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True)
-    equal = [(a[:, None] == b.astype(a.dtype)[None]).all(axis=-1) for a, b in pairs]
-    return jnp.stack(equal).all(axis=0)
 
 
 # --- comparisons that must survive rounding to the dtype of the device ---------------------------

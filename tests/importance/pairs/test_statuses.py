@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.lens.results.uncertainty import holm
+from parzax.lens.results.result import holm
 
 from .logs import gated, log_of, product
 
@@ -174,7 +174,7 @@ def test_text_says_what_is_above_chance():
     assert tests in found.text(verbose=True).splitlines()
     assert "<table>" in found._repr_html_()
     several = px.interactions(gated(600), np.arange(1, 20) / 20, n_draws=0)
-    assert len(several.table().columns) == 1 + 6
+    assert len(several.table().columns) == 1 + 7
     assert "p: of no interaction" not in several.text(verbose=True)
     seeds = [gated(200, seed) for seed in range(2)]
     arrays = [np.stack([getattr(own, name) for own in seeds]) for name in ("values", "losses")]

@@ -112,47 +112,15 @@ def test_duplicate_is_weight_two(name, prior, double):
     np.testing.assert_allclose(heavy[0], light[0], rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "rule",
-    [
-        bandwidth.Scott(1e-9, 10.0),
-        bandwidth.Neighbours(maximum=10.0, consider_magic_clip=False),
-        pytest.param(bandwidth.LeaveOneOut(1e-3, 0.3), marks=pytest.mark.slow),
-    ],
-    ids=["scott", "neighbours", "leave_one_out"],
-)
-def test_affine_covariance(rule, double):
-    """Where neither the clips nor the ends hold, a + b x has scales b times those of x."""
-    rows = _rows(CAPACITY) * 0.5 + 0.25
-    if "LeaveOneOut" in type(rule).__name__:
-        # The truncation to [0, 1] must not be felt, and the clips move along.
-        rows = 0.5 + 0.05 * np.random.default_rng(3).normal(size=CAPACITY)
-        shrunk = bandwidth.LeaveOneOut(1e-3 / 4, 0.3 / 4)
-    else:
-        shrunk = rule
-    ones = jnp.ones(CAPACITY)
-    scale = np.asarray(_compiled(rule, jnp.asarray(rows), ones, None))
-    moved = _compiled(shrunk, jnp.asarray(0.4 + rows / 4), ones, None)
-    np.testing.assert_allclose(moved, scale / 4, rtol=1e-6 if shrunk is not rule else 1e-11)
-
-
-@pytest.mark.parametrize("name", _names("scott", "neighbours", "dimension"))
-def test_no_values_are_continuous(name, double):
-    """0 values mean what None means."""
-    x, ones = jnp.asarray(_rows(CAPACITY)), jnp.ones(CAPACITY)
-    found = _compiled(RULES[name], x, ones, 0.5, 0)
-    np.testing.assert_array_equal(found, _compiled(RULES[name], x, ones))
-
-
 @pytest.mark.parametrize("name", _names(*RULES))
 def test_vmap_is_a_loop(name, double):
-    """Over sets of rows, and over domains of which some are discrete."""
+    """Over sets of rows, and over domains of which some are discrete; 0 values mean what None means."""
     sets = jnp.asarray(np.stack([_rows(CAPACITY, seed) for seed in range(3)]))
     weight = jnp.asarray(np.random.default_rng(4).integers(0, 3, sets.shape), float)
     values = jnp.array([0, 7, 100])
     batch = jax.jit(jax.vmap(lambda x, w, m: _call(RULES[name], x, w, n_values=m)))(sets, weight, values)
     for i, n_values in enumerate((0, 7, 100)):
-        alone = _compiled(RULES[name], sets[i], weight[i], 0.5, n_values)
+        alone = _compiled(RULES[name], sets[i], weight[i], 0.5, n_values or None)
         np.testing.assert_allclose(batch[i], alone, rtol=1e-12)
 
 
@@ -176,13 +144,16 @@ def test_settings_are_leaves(double):
     assert len(traces) == 1
 
 
+# One program for all rules, as above.
+_slopes = jax.jit(jax.grad(lambda x, rule, w: _call(rule, x, w).sum()))
+
+
 @pytest.mark.parametrize("name", _names(*RULES))
 def test_gradients_are_finite(name, x64):
     """At ties, clips, one row and none; 0 in absent rows, even where NaN stands: catches sqrt at 0."""
-    gradient = jax.jit(jax.grad(lambda x, rule, w: _call(rule, x, w).sum()))
     for rows in ([], [0.5], [0.25] * 16, [0.0, 0.0, 1.0, 1.0], _rows(12)):
         position, weight, place = _padded(rows, filler=np.nan)
-        found = np.asarray(gradient(position, RULES[name], weight))
+        found = np.asarray(_slopes(position, RULES[name], weight))
         assert np.isfinite(found).all(), rows
         absent = np.setdiff1d(np.arange(CAPACITY), place)
         np.testing.assert_array_equal(found[absent], 0)
@@ -191,12 +162,10 @@ def test_gradients_are_finite(name, x64):
 @pytest.mark.slow
 def test_gradient_of_scott(double):
     """Against finite differences where a spread, not a clip, decides."""
-    x, ones = jnp.asarray(_rows(CAPACITY)), jnp.ones(CAPACITY)
-    rule = bandwidth.Scott(1e-6, 10.0)
-    found = jax.grad(lambda x: _call(rule, x, ones)[0])(x)
-    step = 1e-6
+    x, ones, rule, step = jnp.asarray(_rows(CAPACITY)), jnp.ones(CAPACITY), bandwidth.Scott(1e-6, 10.0), 1e-6
+    found = np.asarray(_slopes(x, rule, ones)) / CAPACITY
     for i in range(0, CAPACITY, 5):
-        up, down = (_call(rule, x.at[i].add(s), ones)[0] for s in (step, -step))
+        up, down = (_compiled(rule, x.at[i].add(s), ones)[0] for s in (step, -step))
         assert float(found[i]) == pytest.approx(float((up - down) / (2 * step)), abs=1e-8)
 
 
@@ -256,27 +225,15 @@ def test_scott_of_weights_beyond_float32_integers():
         (lambda: bandwidth.Scott(np.asarray(0.6)), "must not exceed"),
         (lambda: bandwidth.LeaveOneOut(prior_weight=-1.0), "LeaveOneOut: prior_weight"),
         (lambda: RULES["scott"](jnp.zeros(3), jnp.ones(2)), "vectors of one length"),
+        (lambda: bandwidth.Scott("0.1"), "minimum must be a number"),
     ],
 )
 def test_refused(make, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         make()
 
 
-@pytest.mark.usefixtures("as_installed")
-def test_refused_types():
-    with pytest.raises(TypeError, match="minimum must be a number"):
-        bandwidth.Scott("0.1")
-
-
-@pytest.mark.parametrize(
-    "n",
-    [
-        5,
-        pytest.param(65, marks=pytest.mark.slow),
-        *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 64, 200)),
-    ],
-)
+@pytest.mark.parametrize("n", [5, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 64, 65, 200))])
 def test_neighbours_with_and_without_an_order(n):
     """Catches pairs of rows that see another neighbour than the sorted ones, among equal and absent rows."""
     rng, rule = np.random.default_rng(n), jax.jit(bandwidth.Neighbours())

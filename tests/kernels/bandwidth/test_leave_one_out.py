@@ -65,36 +65,17 @@ def test_best_of_brute_force(seed, prior, double):
     assert loops.leave_one_out(found, rows, prior) > loops.leave_one_out(scott, rows, prior) + 1
 
 
-def test_the_slope_is_zero_at_the_best(double):
-    """Found by its gradient: at an inner maximum nothing of it is left."""
-    x, ones = jnp.asarray(_bimodal(14, 0)), jnp.ones(14)
-    best = _rule(bandwidth.LeaveOneOut(), x, ones, 0.5, None)
-    slope = jax.jit(jax.grad(_likelihood))(best, x, ones, 0.5, None, 1.0)
-    assert 0.01 < float(best) < 0.5
-    assert abs(float(slope * best)) < 1e-6
-
-
 @pytest.mark.slow
 def test_never_below_scott(double):
     """Whatever the rows: Scott's scale is among those tried."""
+    ones = jnp.ones(14)
     for seed in range(20):
         rows = jnp.asarray(np.random.default_rng(seed).beta(0.4, 0.9, 14))
-        values = [
-            float(_likelihood(_rule(rule, rows, jnp.ones(14), 0.5, None), rows, jnp.ones(14), 0.5, None, 1.0))
+        best, scott = (
+            float(_likelihood(_rule(rule, rows, ones, 0.5, None), rows, ones, 0.5, None, 1.0))
             for rule in (bandwidth.LeaveOneOut(), bandwidth.Scott())
-        ]
-        assert values[0] >= values[1] - 1e-12
-
-
-@pytest.mark.slow
-def test_recovers_the_width_of_a_normal(double):
-    """On many normal rows the best scale is near Scott's, which is derived for them: catches a wrong unit."""
-    rows = jnp.asarray(np.random.default_rng(5).normal(0.5, 0.08, 200).clip(0, 1))
-    found, scott = (
-        float(_rule(rule, rows, jnp.ones(200), 0.5, None))
-        for rule in (bandwidth.LeaveOneOut(), bandwidth.Scott())
-    )
-    assert 0.5 * scott < found < 2 * scott
+        )
+        assert best >= scott - 1e-12
 
 
 def test_ties_and_too_few_rows(double):

@@ -31,19 +31,6 @@ def test_against_the_loop(floor, double):
         assert float(_scott[floor](counts)) == pytest.approx(grid.scott(counts, floor), rel=1e-12)
 
 
-def test_deviation_is_that_of_the_rows(double):
-    """ddof 1 over rows, weights as repetitions: where the deviation is the smaller spread."""
-    counts = np.array([0, 1, 0, 8, 9, 8, 0, 0, 0, 1, 0, 0])
-    rows = np.repeat(np.arange(12), counts)
-    quartiles = (5 - 3) / 1.34
-    expected = 1.059 * min(quartiles, rows.std(ddof=1)) * len(rows) ** -0.2
-    assert float(_scott[False](counts)) == pytest.approx(expected, rel=1e-12)
-    even = np.array([6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 6])
-    rows = np.repeat(np.arange(12), even)
-    expected = 1.059 * min(11 / 1.34, rows.std(ddof=1)) * 12**-0.2
-    assert float(_scott[False](even)) == pytest.approx(expected, rel=1e-12)
-
-
 def test_mirror(double):
     """Read from either end the default rule is the same; catches a right-sided third quartile."""
     for counts in _examples():

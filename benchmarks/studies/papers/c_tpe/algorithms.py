@@ -60,9 +60,9 @@ def candidates() -> Arrays:
     masses = density.reshape(3, 2, half, 2, half).mean(axis=(2, 4)) / 4
     found, keys = {"masses": masses}, jax.random.split(jax.random.key(0), N_KEYS)
     for name, preset in PRESETS.items():
-        sampler = preset(space, 2)
+        sampler = preset(space, n_constraints=2)
         state = sampler.tell(sampler.init(len(x)), x, cluster + rng.random(len(x)), excess)
-        n = (1 + sampler.n_constraints) * sampler.n_candidates
+        n = (1 + sampler.n_constraints) * sampler.proposal.n_candidates
         first = np.asarray(_asked(sampler, state, keys[:1], 2 * n))[0]
         found[f"{name}/count"] = np.array(len(np.unique(first, axis=0)))
         found[name] = np.asarray(_asked(sampler, state, keys, n))

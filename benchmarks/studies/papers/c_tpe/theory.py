@@ -12,7 +12,7 @@ import parzax as px
 from benchmarks import toys
 from benchmarks.studies.papers.rows import Range, Row, Verdict, judged
 from benchmarks.studies.papers.runs import Arrays
-from parzax.acquisition import constrained_score
+from parzax.acquisition import constrained_score, log_relative_ratio
 
 N_DRAWS, N_ROWS = 4000, 60
 N_LOGS, SIZES = 300, (1, 2, 9, 16, 17, 40, 100, 200)
@@ -47,7 +47,7 @@ def improvements() -> Arrays:
     """A unit: log ratios (j,) of (constrained) expected improvements to the exponential of our score.
 
     In the TPE formulation p(x | f) is the density below for a loss f of the group below, else that above.
-    The score without constraints is that of P(f <= f* | x), up to a factor.
+    Without constraints the score is log l - log g; its relative ratio is P(f <= f* | x), up to a factor.
     """
     with jax.enable_x64(True):
         rng, problem = np.random.default_rng(0), toys.discs(radius=3.0)
@@ -66,7 +66,10 @@ def improvements() -> Arrays:
             of_losses = np.where(below[0][:, None], low[0], high[0])
             improvement = (gains[:, None] * of_losses).mean(axis=0) / every[0]
             feasible = (share * low / every)[1:].prod(axis=0)
-            found[name] = np.log(improvement * feasible) - np.asarray(sampler.score_of(state, at))
+            score = sampler.score_of(state, at)
+            if n == 0:  # the score is log l - log g
+                score = log_relative_ratio(score, jnp.zeros_like(score), jnp.asarray(share[0]))
+            found[name] = np.log(improvement * feasible) - np.asarray(score)
         return found
 
 

@@ -92,7 +92,7 @@ def steps() -> Arrays:
     state = sampler.tell(sampler.init(128), rows[0], losses[0])
     basis = sampler.smoothing.basis(problem.space, jnp.result_type(float))
     densities, _ = sampler.smoothing.fit(basis, state, sampler.split(state))
-    drawn = densities.below.sample(jax.random.key(1), basis, sampler.n_candidates)
+    drawn = densities.below.sample(jax.random.key(1), basis, sampler.proposal.n_candidates)
     nearest = np.abs(np.asarray(basis.frame.decode(drawn))[:, None] - corners).max(axis=-1).argmin(axis=-1)
     return {
         "missing": n_first - different,

@@ -13,7 +13,7 @@ import parzax
 from parzax.adapters.optuna import observations
 from parzax.lens._palette import PALETTE
 from parzax.lens.page.report import compute_result
-from parzax.lens.results.result import short_labels
+from parzax.lens.results.result import short_names
 import plotly.graph_objects as go
 
 
@@ -80,7 +80,7 @@ def plot_importance_over_quantiles(
         raise TypeError(f"source must be {wanted}, got {type(source).__name__}.")
     result = compute_result(source, target_quantile, options)
     stats = _numbers(result)
-    names = [escape(name, quote=False) for name in short_labels(result.names, _LABEL)]
+    names = [escape(name, quote=False) for name in short_names(result.names, _LABEL)]
     max_parameters += len(names) == max_parameters + 1  # a single other parameter has a name
     traces = []
     for rank, j in enumerate(stats.ranking[:max_parameters]):
@@ -123,7 +123,7 @@ def _numbers(result: parzax.ImportanceResult) -> _Numbers:
     if result.n_seeds > 1:
         low, high, interval = mean - error, mean + error, "± standard error"
     else:
-        ends = result.by_seed(result.uncertainty.importance_interval)[0, order]
+        ends = result.by_seed(result.importance_interval)[0, order]
         low, high = (np.where(np.isnan(mean), np.nan, end) for end in np.moveaxis(ends, -1, 0))
         interval = "90 % interval" if np.isfinite(low).any() else ""
     cells = [result.cells(int(i)) for i in order]

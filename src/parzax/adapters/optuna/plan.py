@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_FLOOR, Decimal
 from itertools import chain, combinations
 from typing import Any, NamedTuple
@@ -29,9 +29,9 @@ class Parameter:
     """A parameter: Optuna's distribution and parzax's domains. Codes index ``choices``, empty for numbers."""
 
     name: str
-    distribution: BaseDistribution
+    distribution: BaseDistribution = field(hash=False)
     domains: tuple[Domain, ...]
-    choices: tuple[Any, ...] = ()
+    choices: tuple[Any, ...] = field(default=(), hash=False)  # they may be unhashable
 
     def to_native(self, value: Any) -> float:
         """A value of a trial as a number; NaN if the parameter cannot take this value."""
@@ -139,16 +139,11 @@ class Plan:
         complete = np.array([trial.state == TrialState.COMPLETE for trial in trials])
         return not ((active != present) & (complete[:, None] | present)).any()
 
-    def reads_like(self, other: "Plan") -> bool:
-        """Whether this plan and the other plan turn trials into the same rows."""
-        ours, theirs = ([(p.name, p.domains) for p in plan.parameters] for plan in (self, other))
-        return ours == theirs
-
     def given(self, params: dict[str, Any]) -> dict[str, float]:
         """The parameters as numbers that an Optuna storage can hold."""
         return {name: float(self.distributions[name].to_internal_repr(x)) for name, x in params.items()}
 
-    def row(self, params: dict[str, Any], given: dict[str, float] | None = None) -> list[float]:
+    def row(self, params: dict[str, Any], given: dict[str, float] | None = None) -> np.ndarray:
         """A trial's values in the space, NaN where it has none; ``given`` replaces missing values."""
         distributions, given = self.distributions, given or {}
         reserve = {n: distributions[n].to_external_repr(given[n]) for n in given if n in distributions}
@@ -209,8 +204,8 @@ def from_space(space: Space, trials: Sequence[FrozenTrial], only: Collection[str
     return Plan(parameters, latest=latest, ignored=latest.keys() - kept)
 
 
-def _row(parameters: Sequence[Parameter], params: dict[str, Any]) -> list[float]:
-    return [p.to_native(params[p.name]) if p.name in params else np.nan for p in parameters]
+def _row(parameters: Sequence[Parameter], params: dict[str, Any]) -> np.ndarray:
+    return np.array([p.to_native(params[p.name]) if p.name in params else np.nan for p in parameters])
 
 
 def _ranges(trials: Sequence[FrozenTrial]) -> tuple[dict[str, BaseDistribution], set[str]]:

@@ -25,7 +25,7 @@ from parzax.adapters.optuna import plan as plans
 from parzax.adapters.optuna.history import GIVEN_KEY, LEARNED, History
 from parzax.adapters.optuna.plan import Parameter, inferred
 from parzax.adapters.optuna.studies import sources
-from parzax.adapters.session import prepare
+from parzax.adapters.session import Session, prepare
 from parzax.lens.logs import Observations
 from parzax.lens.logs.sources import check_log
 from parzax.meta import MixedSmoothing
@@ -52,9 +52,10 @@ OPTUNAS = {
 }
 # Number of the random stream of the joint draw. The stream of a single parameter is a hash of its name.
 _JOINT = 0
-# Cap on the number of stored histories (one per study, bracket and set of fixed parameters), and of fits: a
-# study with two branches may alternate between plans.
-_MOST_HISTORIES, _MOST_FITS = 64, 4
+# Cap on the number of histories (one per study, bracket and set of fixed parameters) and of sessions.
+_MOST_KEPT = 64
+# Attributes of a sampler that its copies have.
+_SETTINGS = "_n_startup", "_seed", "_space", "_constraints_func", "_settings", "_first_rows"
 # What to do instead of any argument that the sampler does not have.
 _PARTS = {name: f"{name}=..." for name in signature(meta_learn_tpe).parameters}
 _ADVICE = {
@@ -120,40 +121,6 @@ class Settings:
         sampler = self._preset(space, sources=logs, n_objectives=n_objectives, n_constraints=n_constraints)
         assert isinstance(sampler.smoothing, MixedSmoothing)
         return replace(sampler, start=RandomStart(0)), sampler.smoothing.sources.report
-
-
-class Memory:
-    """The histories and fitted sources of a sampler; a copy, also in another process, has none.
-
-    ``report`` has a line per source task, which says what was used of it in the last fit.
-    """
-
-    def __init__(self, settings: Settings) -> None:
-        self.lock = threading.RLock()
-        self.local = threading.local()
-        # Whether compilation of the program for joint sampling has started.
-        self.prepared = False
-        self.report: tuple[str, ...] = ()
-        self._settings = settings
-        self._fit = lru_cache(maxsize=_MOST_FITS)(lambda _, *args: settings.with_sources(*args))
-        # Pairs of a key (which parameters are sampled) and its history; the pair used last is at the end.
-        self._histories: list[tuple[Any, History]] = []
-
-    def __reduce__(self) -> tuple[type["Memory"], tuple[Settings]]:
-        return Memory, (self._settings,)
-
-    def sampler(self, space: Space, n_objectives: int, n_constraints: int) -> Sampler:
-        """The sampler of a space; if the sources' densities are used, they are fitted once per space."""
-        sampler, self.report = self._fit(jnp.result_type(float), space, n_objectives, n_constraints)
-        return sampler
-
-    def history(self, key: Any, trials: Sequence[FrozenTrial], new: Callable[[], History]) -> History:
-        """The stored history for ``key`` that fits the trials (of a study or a bracket), or a new one."""
-        fitting = (pair for pair in self._histories if pair[0] == key and pair[1].fits(trials))
-        used = next(fitting, None) or (key, new())
-        others = [pair for pair in self._histories if pair is not used]
-        self._histories = [*others[-_MOST_HISTORIES + 1 :], used]
-        return used[1]
 
 
 class TPESampler(BaseSampler):
@@ -263,15 +230,28 @@ class TPESampler(BaseSampler):
         for name, log in self._settings.sources.items():
             check_log("source_studies", name, log, log.n_objectives)
         self._first_rows = best_rows(self._settings.sources.values(), self._n_startup)
-        self._memory = Memory(self._settings)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Begin without sessions and histories."""
+        # A line per source study: what was used of it in the space sampled last; empty before that.
+        self.source_report: tuple[str, ...] = ()
+        self._lock, self._of_thread = threading.RLock(), threading.local()
+        # Whether compilation of the program for joint sampling has started.
+        self._prepared = False
+        self._session = lru_cache(_MOST_KEPT)(self._make_session)
+        self._history = lru_cache(_MOST_KEPT)(self._make_history)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The settings: a copy, also in another process, has no sessions and histories."""
+        return {name: vars(self)[name] for name in _SETTINGS}
+
+    def __setstate__(self, settings: dict[str, Any]) -> None:
+        vars(self).update(settings)
+        self._forget()
 
     def reseed_rng(self) -> None:
         """Do nothing: random keys depend on the trial's number, so copies of the sampler never repeat."""
-
-    @property
-    def source_report(self) -> tuple[str, ...]:
-        """A line per source study: what was used of it in the space sampled last; empty before that."""
-        return self._memory.report
 
     def infer_relative_search_space(
         self, study: optuna.Study, trial: FrozenTrial
@@ -287,11 +267,11 @@ class TPESampler(BaseSampler):
         if self._starting(trials):
             for name, log in self._settings.sources.items():
                 check_log("source_studies", name, log, len(study.directions))
-            self._prepare(trials, len(study.directions))
+            self._prepare(study, trials)
             return {}
-        with self._memory.lock:
+        with self._lock:
             # A copy, because other samplers delete the parameters that they fix from it.
-            return dict(self._joint(None, trials).plan(trials).distributions)
+            return dict(self._history_of(study, trials, None).plan(trials).distributions)
 
     def sample_relative(
         self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -302,12 +282,12 @@ class TPESampler(BaseSampler):
         trials = self._trials(study, trial)
         if self._starting(trials):
             return {}
-        with self._memory.lock:
-            history = self._joint(None, trials)
+        with self._lock:
+            history = self._history_of(study, trials, None)
             if history.plan(trials).distributions != search_space:
                 # ``search_space`` may lack parameters that another sampler fixed, and the space may have
                 # changed.
-                history = self._joint(tuple(search_space), trials)
+                history = self._history_of(study, trials, tuple(search_space))
             params = history.suggest(trials, trial.number, study.directions, self._seed, _JOINT)
             given = history.plan(trials).given(params)
         if given:
@@ -327,26 +307,25 @@ class TPESampler(BaseSampler):
                 return parameter.to_external(value)
             level = np.random.default_rng([self._seed, trial.number, stream]).random()
             return plans.single(parameter).draw(level)[param_name]
-        new = partial(History, partial(plans.single, parameter), self._settings.sampler)
-        with self._memory.lock:
-            history = self._memory.history(parameter, trials, new)
+        with self._lock:
+            history = self._history_of(study, trials, parameter)
             return history.suggest(trials, trial.number, study.directions, self._seed, stream)[param_name]
 
     def after_trial(
         self, study: optuna.Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
         """Store the trial's constraint values as Optuna's samplers do; ValueError for what are no numbers."""
-        self._memory.local.snapshot = None
+        self._of_thread.snapshot = None
         if self._constraints_func is not None:
             with _checks.explain(f"constraints_func, trial {trial.number}"):
                 _process_constraints_after_trial(self._constraints_func, study, trial, state)
 
     def _trials(self, study: optuna.Study, trial: FrozenTrial, *, refresh: bool = False) -> list[FrozenTrial]:
         """The study's trials, read from the storage once per trial and thread."""
-        snapshot = getattr(self._memory.local, "snapshot", None)
+        snapshot = getattr(self._of_thread, "snapshot", None)
         if refresh or snapshot is None or snapshot[0] is not study or snapshot[1] != trial.number:
             snapshot = (study, trial.number, study.get_trials(deepcopy=False))
-            self._memory.local.snapshot = snapshot
+            self._of_thread.snapshot = snapshot
         return snapshot[2]
 
     def _starting(self, trials: Sequence[FrozenTrial]) -> bool:
@@ -362,7 +341,7 @@ class TPESampler(BaseSampler):
         value = parameter.to_native(row[parameter.name]) if parameter.name in row else math.nan
         return math.nan if parameter.domains[0].outside(np.asarray(value)) else value
 
-    def _prepare(self, trials: list[FrozenTrial], n_objectives: int) -> None:
+    def _prepare(self, study: optuna.Study, trials: list[FrozenTrial]) -> None:
         """Compile the program of the first suggestion in the background, once the space is probably complete.
 
         It is expected to change until half of the start-up if it has choices. A suggestion does not depend on
@@ -370,20 +349,42 @@ class TPESampler(BaseSampler):
         """
         finished = [trial for trial in trials if trial.state in LEARNED]
         # If sources are mixed in, their densities would have to be fitted first.
-        if self._settings.mixes or self._memory.prepared or not finished:
+        if self._settings.mixes or self._prepared or not finished:
             return
-        with self._memory.lock:
-            plan = self._joint(None, trials).plan(trials)
+        with self._lock:
+            plan = self._history_of(study, trials, None).plan(trials)
             if plan.space is not None and (not plan.has_choices or len(finished) >= self._n_startup // 2):
-                self._memory.prepared = True
+                self._prepared = True
                 constraints = {name for trial in finished for name in trial.constraints}
-                prepare(self._memory.sampler(plan.space, n_objectives, len(constraints)), n_numbers=3)
+                session = self._session_of(True, plan.space, len(study.directions), len(constraints))
+                prepare(session, n_numbers=3)
 
-    def _joint(self, only: tuple[str, ...] | None, trials: Sequence[FrozenTrial]) -> History:
-        """The history of the parameters that are sampled jointly, or of some of them."""
+    def _history_of(
+        self, study: optuna.Study, trials: Sequence[FrozenTrial], sampled: Parameter | tuple[str, ...] | None
+    ) -> History:
+        """The history of one parameter, or of those among some names (None: all) that are sampled jointly."""
+        # A pruner may show us a part of a study; parts differ in their first trial.
+        return self._history(study._study_id, trials[0].number if trials else None, sampled)
+
+    def _make_history(self, _study: int, _first: int | None, sampled: Any) -> History:
+        if isinstance(sampled, Parameter):
+            return History(partial(plans.single, sampled), partial(self._session_of, False))
         plan_of = plans.from_log if self._space is None else partial(plans.from_space, self._space)
-        new = partial(History, partial(plan_of, only=only), self._memory.sampler)
-        return self._memory.history(only, trials, new)
+        return History(partial(plan_of, only=sampled), partial(self._session_of, True))
+
+    def _session_of(self, joint: bool, space: Space, n_objectives: int, n_constraints: int) -> Session:
+        """The session of a space; joint ones use the sources, which are fitted once per space."""
+        dtype = jnp.result_type(float)
+        session, report = self._session(dtype, joint, space, n_objectives, n_constraints)
+        self.source_report = report if joint else self.source_report
+        return session
+
+    def _make_session(self, _dtype: Any, joint: bool, *space_and_counts: Any) -> tuple[Session, Any]:
+        settings = self._settings
+        if not joint:
+            return Session(settings.sampler(*space_and_counts)), ()
+        sampler, report = settings.with_sources(*space_and_counts)
+        return Session(sampler), report
 
 
 def best_rows(logs: Iterable[Observations], n: int) -> list[dict[str, Any]]:

@@ -137,8 +137,6 @@ def leave_one_out_log_likelihood(
         return w * jnp.where((w > 0) & ~alone, log_prob, 0)
 
     rows = (index[: position.shape[0]], position, frequency)
-    if position.shape[0] <= _CHUNK:
-        return jax.vmap(term)(rows).sum()
     return jax.lax.map(term, rows, batch_size=_CHUNK).sum()
 
 

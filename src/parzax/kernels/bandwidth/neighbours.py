@@ -7,7 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from parzax._numerics import largest_before
+from parzax._numerics.arrays import largest_before
 from parzax.kernels.bandwidth.rule import AbstractClipped
 
 # Up to this many rows are sorted by comparing all pairs: in batches that takes a tenth of the time of a sort.
@@ -96,16 +96,17 @@ def neighbour_distance(
     rows keep their order. Absent rows get finite distances without meaning. `AbstractBandwidth` explains
     ``order``.
     """
-    if order is None:
-        order = _order_of(jnp.where(present, position, jnp.inf))
-    key, here = (x.at[order].get(mode="promise_in_bounds") for x in (position, present))
+    key = jnp.where(present, position, jnp.inf)
+    order = _order_of(key) if order is None else order
+    key = key.at[order].get(mode="promise_in_bounds")
+    here = key < jnp.inf
     before = largest_before(jnp.where(here, key, -jnp.inf))
-    after = -largest_before(jnp.where(here, -key, -jnp.inf)[::-1])[::-1]
+    after = -largest_before(-key[::-1])[::-1]
     # An infinite neighbour is missing: the end of the range replaces it, or it is ignored.
     to_ends = endpoints | (present.sum() <= 1)
     below = jnp.where(jnp.isfinite(before), key - before, jnp.where(to_ends, key, 0))
     above = jnp.where(jnp.isfinite(after), after - key, jnp.where(to_ends, 1 - key, 0))
-    distance = jnp.maximum(below, above)
+    distance = jnp.where(here, jnp.maximum(below, above), 1)
     return jnp.zeros_like(distance).at[order].set(distance, unique_indices=True, mode="promise_in_bounds")
 
 

@@ -170,10 +170,9 @@ def check_settings(rule: AbstractBandwidth) -> None:
         label, value = f"{name}: {field.name}", getattr(rule, field.name)
         if field.metadata.get("static"):
             flag(label, value)
-            continue
-        if isinstance(value, (bool, str, bytes, list, tuple)):
+        elif isinstance(value, (bool, str, bytes, list, tuple)):
             raise TypeError(f"{label} must be a number or an array with one per parameter, got {value!r}.")
-        if isinstance(value, (*NUMBER, np.ndarray, jax.Array)) and not is_traced(value):
+        elif isinstance(value, (*NUMBER, np.ndarray, jax.Array)) and not is_traced(value):
             settings[field.name] = value = np.asarray(value)
             if not ((value > 0) & (value < math.inf)).all():
                 raise ValueError(f"{label} must be positive and finite, got {value.tolist()!r}.")

@@ -1,12 +1,10 @@
 """Scott's rule: one scale per parameter, from rows or from counts on a grid."""
 
-import math
 from dataclasses import KW_ONLY
 from typing import ClassVar, final
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Int, Shaped
 
 from parzax._numerics import divisor, total
@@ -65,24 +63,17 @@ class Scott(AbstractClipped):
         if self.magic_exponent is not None:
             lower = jnp.maximum(lower, size ** -jnp.asarray(self.magic_exponent, position.dtype))
         interquartile = interquartile_range(position, frequency, prior_position, order)
-        width = scott_scale(interquartile, deviation(position, frequency, prior_position), size)
+        if prior_position is not None:
+            position, frequency = jnp.append(position, prior_position), jnp.append(frequency, 1)
+        width = scott_scale(interquartile, deviation(position, frequency), size)
         return self.clipped(width, lower)
 
 
-def deviation(
-    position: Float[Array, " n"], frequency: Float[Array, " n"], also: Scalar | None = None
-) -> Scalar:
-    """Standard deviation (ddof 1) of rows repeated ``frequency`` times, plus the value ``also``.
-
-    0 for fewer than two values.
-    """
-    size, position_sum = frequency.sum(), (frequency * position).sum()
-    if also is not None:
-        size, position_sum = size + 1, position_sum + also
-    mean = position_sum / divisor(size)
+def deviation(position: Float[Array, " n"], frequency: Float[Array, " n"]) -> Scalar:
+    """Standard deviation (ddof 1) of rows repeated ``frequency`` times; 0 for fewer than two values."""
+    size = frequency.sum()
+    mean = (frequency * position).sum() / divisor(size)
     squares = (frequency * jnp.square(position - mean)).sum()
-    if also is not None:
-        squares = squares + jnp.square(also - mean)
     # Fractional weights may sum to 1 or less; size - 1 would then be 0 or negative.
     variance = squares / jnp.where(size > 1, size - 1, 1)
     # sqrt has an infinite gradient at 0.
@@ -172,19 +163,6 @@ def _quartile_cells(counts: Array, n: Array, floor: bool) -> tuple[Array, Array]
     else:
         first, third = (jnp.floor(n / 4), jnp.floor(n * 0.75)) if floor else (n / 4, n * 0.75)
         first = jnp.where(first > 0, first, jnp.finfo(counts.dtype).tiny)
-    # A loop goes over the cells within a block, for all blocks at once, and counts the cells before each
-    # quartile. XLA fuses the loop into one pass. jnp.cumsum over a short axis is several times slower on a
-    # CPU, and a loop over all cells takes six times as long to trace.
-    n_cells = counts.shape[0]
-    n_blocks = math.isqrt(n_cells - 1) + 1
-    blocks = jnp.pad(counts, (0, n_blocks**2 - n_cells)).reshape(n_blocks, n_blocks)
-    sums = blocks.sum(axis=1, dtype=counts.dtype)
-    earlier = jnp.asarray(np.tri(n_blocks, k=-1, dtype=bool))
-    running = jnp.where(earlier, sums, 0).sum(axis=1, dtype=counts.dtype)
-    low = high = jnp.zeros(n_blocks, jnp.int32)
-    for cell in range(n_blocks):
-        running = running + blocks[:, cell]
-        low = low + (running < first).astype(low.dtype)
-        high = high + (running <= third).astype(high.dtype)
-    low, high, last = low.sum(dtype=low.dtype), high.sum(dtype=high.dtype), n_cells - 1
+    running, last = jnp.cumsum(counts, dtype=counts.dtype), len(counts) - 1
+    low, high = (before.sum(dtype=jnp.int32) for before in (running < first, running <= third))
     return jnp.minimum(low, last), jnp.minimum(high, last)

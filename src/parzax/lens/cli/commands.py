@@ -22,9 +22,9 @@ from parzax.lens.cli.reading import log_path, read_log, read_logs
 from parzax.lens.cli.writing import Writer, progress, say
 from parzax.lens.logs import Observations
 from parzax.lens.results import compare, cond_ped_anova, interactions
+from parzax.lens.results.replicates import choose_counts
 from parzax.lens.results.result import Method
 from parzax.lens.results.targets import objective_index
-from parzax.lens.results.uncertainty import choose_counts
 
 MAX_LEVELS = 10_000
 # How importances are computed, by the names of --estimator.

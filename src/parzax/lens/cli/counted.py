@@ -20,13 +20,13 @@ from parzax.lens.cli.reading import asking, table_arguments
 from parzax.lens.cli.writing import progress, say
 from parzax.lens.logs import ImportReport, Observations
 from parzax.lens.logs.groups import find_groups
-from parzax.lens.results.replicates import UNIT, shuffled_counts
+from parzax.lens.results.replicates import UNIT, Replicates, default_shuffles, p_values, shuffled_counts
 from parzax.lens.results.result import ImportanceResult, Method
 from parzax.lens.results.targets import ranked
-from parzax.lens.results.uncertainty import SHUFFLES, default_shuffles, p_values
-from parzax.lens.tables.files import find_files, open_table
+from parzax.lens.tables.files import find_files
 from parzax.lens.tables.formats import bare_name
 from parzax.lens.tables.large import count, loss_of, scan, total
+from parzax.lens.tables.table import open_table
 
 # Rows up to which a log is read into memory; and rows that say what the columns are.
 _IN_MEMORY, _SAMPLE = 1 << 21, 1 << 17
@@ -57,14 +57,16 @@ def analyse_large(
     if why := _why_rows(obs, sample.columns):
         say(f"parzax: note: all rows are read into memory, because {why}", file=sys.stderr)
         return None
-    (target,), (direction,), n = obs.report.objectives, obs.report.directions, total(parts)
+    (target,), (direction,) = obs.report.objectives, obs.report.directions
+    loss = loss_of(target, direction)
+    n, n_used = total(parts, loss.len()), total(parts, loss.is_not_nan().sum())
     source = f"the space is that of {table.n} rows, and --space gives the real one"
     with _checks.explain(repr(str(path)) if args.space else source, ValueError):
         options = {"directions": direction, "grid": method.grid}
-        counts = count(str(path), obs.space, target, levels or [_LEVEL], region, **options)
+        counts = count(str(path), obs.space, target, sorted(levels or [_LEVEL]), region, **options)
     note = f"bounds are those of all {n} rows; kinds, choices and repeats were looked for in {table.n} rows"
-    inferred, n_failed = (*obs.report.inferred, note), n - total(parts, loss_of(target, direction))
-    report = replace(obs.report, inferred=inferred, n_rows=n, n_failed=n_failed)
+    inferred = (*obs.report.inferred, note)
+    report = replace(obs.report, inferred=inferred, n_rows=n, n_failed=n - n_used)
     goal = ranked(obs, 0, None, [], raw=False)[1]
     with progress("compiling and computing"), jax.enable_x64(True):
         return analyse_counts(counts, report, goal, method, tested=args.resamples is None)
@@ -77,29 +79,28 @@ def analyse_counts(
 
     The rows of one parameter do not depend on another one's when losses are shuffled, so counts are enough
     for p-values. They are not for intervals: a sample of the rows has its own cut-offs, and the same rows for
-    all parameters. There are none. ``tested`` says whether p-values are computed.
+    all parameters. There are none. The levels ascend; ``tested`` says whether p-values are computed.
     """
     assert counts.space is not None
     levels = np.array(counts.levels)
     divergence, reference, balance, uniform = method.how
     how = {"reference": reference, "balance": balance, "uniform_when_undefined": uniform}
     estimates = estimate(counts, divergence, **how)
-    result = ImportanceResult(estimates, counts.space, levels, counts.region, report, goal, (), method)
+    none = Replicates.none(estimates.variance.shape)
+    about = {"space": counts.space, "levels": levels, "region": counts.region, "report": report, "goal": goal}
+    result = ImportanceResult(estimates=estimates, replicates=none, method=method, **about)
     if not tested or result.n_region >= _MOST_SHUFFLED:
         return result
-    n, log = default_shuffles(SHUFFLES, len(counts.space)), jax.tree.map(jnp.asarray, counts)
-    ascending = np.argsort(levels, kind="stable")
-    sets, words = counts.counts[[*ascending, len(levels)]], jax.random.key_data(jax.random.key(0)).tolist()
-    shuffled = [shuffled_counts([*words, 0, start], sets, counts, UNIT) for start in range(0, n, UNIT)]
-    places = [*np.argsort(ascending), len(levels)]
+    n, log = default_shuffles(len(counts.space)), jax.tree.map(jnp.asarray, counts)
+    words = [*jax.random.key_data(jax.random.key(0)).tolist(), 0]
+    shuffled = [shuffled_counts([*words, i], counts.counts, counts, UNIT) for i in range(0, n, UNIT)]
 
     def variance(shuffled: Shaped[Array, "q1 w"]) -> Float[Array, "q d"]:
         return estimate(replace(log, counts=shuffled), divergence, **how).variance
 
-    variances = jax.lax.map(variance, jnp.asarray(np.concatenate(shuffled)[:n, places]), batch_size=UNIT)
+    variances = jax.lax.map(variance, jnp.asarray(np.concatenate(shuffled)[:n]), batch_size=UNIT)
     p_value = p_values(result.variance[None], np.asarray(variances)[None])[0]
-    with_p_values = replace(result.uncertainty, p_value=p_value, n_rows=result.n_region, n_shuffles=n)
-    return replace(result, sampled=with_p_values)
+    return replace(result, replicates=none._replace(p_value=p_value, n_shuffles=n))
 
 
 def _is_large(path: Path) -> bool:

@@ -8,7 +8,8 @@ import numpy as np
 
 from parzax.lens.logs.columns import Column, number_of
 from parzax.lens.tables.formats import bare_name
-from parzax.lens.tables.table import Table, suggest
+from parzax.lens.tables.names import suggest
+from parzax.lens.tables.table import Table
 
 _EQUAL = {"==": operator.eq, "!=": operator.ne}
 _OPERATORS = {**_EQUAL, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -70,10 +71,10 @@ def filter_mask(text: str, table: Table) -> np.ndarray:
     """(n,) rows of a log that pass the filter ``text``; "params_x" and "x" both name the parameter x."""
     keep = np.ones(table.n, dtype=bool)
     for term in parse_filter(text):
-        names = [name for name in table.names if bare_name(name) == bare_name(term.column)]
-        names = [term.column] if term.column in table.names else names
+        names = [name for name in table.columns if bare_name(name) == bare_name(term.column)]
+        names = [term.column] if term.column in table.columns else names
         if len(names) != 1:
-            hint = suggest([term.column], table.names, "there are")
+            hint = suggest([term.column], table.columns, "there are")
             raise ValueError(f"--filter: no column {term.column!r}; {hint}")
-        keep &= term.mask(table.read(names[0]))
+        keep &= term.mask(table.columns[names[0]])
     return keep

@@ -23,9 +23,9 @@ from parzax.lens.logs.columns import Column
 from parzax.lens.tables import recognise
 from parzax.lens.tables.doubts import DoubtError
 from parzax.lens.tables.files import KINDS, find_files, kind_of, read_table
+from parzax.lens.tables.names import named_columns, suggest
 from parzax.lens.tables.reading import find_directions, find_targets
-from parzax.lens.tables.records import stack_tables
-from parzax.lens.tables.table import Table, named_columns, suggest
+from parzax.lens.tables.table import Table, stack_tables
 from parzax.space import Space
 from parzax.space.serialization import parse
 
@@ -114,7 +114,7 @@ def _read_space(args: Namespace) -> tuple[Space | None, Any]:
 
 def _from_table(path: Path, args: Namespace) -> Observations:
     table = read_table(path)
-    if args.target is None and {"name", "kind"} <= set(table.names):
+    if args.target is None and {"name", "kind"} <= set(table.columns):
         raise ValueError(f"{str(path)!r} has no objective. A search space goes to --space.")
     with asking(path, args):
         return Observations.from_dataframe(table, seed=args.seed, **table_arguments(table, args))
@@ -125,15 +125,15 @@ def _from_tables(paths: Sequence[Path], args: Namespace) -> list[Observations]:
         tables = [read_table(path) for path in paths]
         together = stack_tables(tables)
         numbers = np.repeat(np.arange(float(len(tables))), [table.n for table in tables])
-        log = Column(_LOG, np.arange(together.n), numbers=numbers, integers=True)
-        names = [*together.names, _LOG]
-        table = Table(names, together.n, lambda name: log if name == _LOG else together.read(name))
+        log = Column(_LOG, numbers=numbers, integers=True)
+        table = Table(together.columns | {_LOG: log}, together.n)
         arguments = table_arguments(together, args)
+        form = recognise(together.columns)
         for path, each in zip(paths, tables, strict=True):
             with _checks.explain(repr(str(path))):
-                find_targets(each.without(*(args.drop or ())), recognise(together.names), arguments["target"])
+                find_targets(each.without(*(args.drop or ())), form, arguments["target"])
                 for option in ("constraints", "group", "seed", "trial", "step"):
-                    named_columns(option, getattr(args, option), each.names)
+                    named_columns(option, getattr(args, option), each.columns)
         with asking(paths[0], args):
             return list(Observations.by_task(table, _LOG, seed=args.seed, **arguments).values())
 
@@ -213,19 +213,14 @@ def _from_optuna(path: Path, args: Namespace) -> Observations:
 
 def _table_of_trials(trials: list[Any], n_objectives: int) -> Table:
     """The columns by which Optuna's trials can be filtered: state, number, objectives, parameters."""
-    objectives = ["value"] if n_objectives == 1 else [f"values_{i}" for i in range(n_objectives)]
-    parameters = dict.fromkeys(f"params_{name}" for trial in trials for name in trial.params)
-    rows = np.array([trial.number for trial in trials], dtype=int)
-
-    def column(name: str) -> Column:
-        if name == "state":
-            return Column.of_labels(name, rows, (trial.state.name for trial in trials))
-        if name in parameters:
-            parameter = name.removeprefix("params_")
-            return Column.of_labels(name, rows, (trial.params.get(parameter) for trial in trials))
-        if name == "number":
-            return Column(name, rows, numbers=rows.astype(float))
-        i = objectives.index(name)
-        return Column(name, rows, numbers=np.array([t.values[i] if t.values else math.nan for t in trials]))
-
-    return Table(["state", "number", *objectives, *parameters], len(trials), column)
+    columns: dict[str, list[Any]] = {
+        "state": [trial.state.name for trial in trials],
+        "number": [trial.number for trial in trials],
+    }
+    for i, name in enumerate(
+        ["value"] if n_objectives == 1 else [f"values_{i}" for i in range(n_objectives)]
+    ):
+        columns[name] = [trial.values[i] if trial.values else math.nan for trial in trials]
+    for name in dict.fromkeys(name for trial in trials for name in trial.params):
+        columns[f"params_{name}"] = [trial.params.get(name) for trial in trials]
+    return Table({name: Column.of_values(name, values) for name, values in columns.items()}, len(trials))

@@ -129,7 +129,7 @@ def _check(
 def assign_pools(codes: np.ndarray, obs: Any, grid: Grid, in_region: np.ndarray) -> dict[str, str]:
     """Put the rows of domains whose bounds move into pools; return a sentence for each parameter.
 
-    The sentence lists the pools of the first seed.
+    The sentence says how many rows the pools of the first seed have.
 
     Rows outside the region, rows without bounds, and rows whose bounds leave one value get no pool.
 
@@ -140,14 +140,16 @@ def assign_pools(codes: np.ndarray, obs: Any, grid: Grid, in_region: np.ndarray)
         in_region: (s, n) mask of the rows of the region.
     """
     where, shape, bounds = layout(obs.space, grid), in_region.shape, obs.bounds or {}
+    if not where.varying.any():
+        return {}
     weight = np.where(in_region, 1.0 if obs.weight is None else obs.weight.reshape(shape), 0.0)
     n_cells, find_cells = grid_cells(PLACES, grid)[1], cell_search(PLACES, grid)
-    pooled_rows: dict[str, list[tuple[np.ndarray, ...]]] = {}
+    pools: dict[str, list[float]] = {}
     for block in where.blocks:
         if not block.varying or block.is_pool:
             continue
         name, j = obs.space.names[block.parameter], block.parameter
-        pooled_rows.setdefault(name, [])
+        pools.setdefault(name, [])
         if name not in bounds or not grid.max_pools:
             continue
         # The first pool follows the cell of rows without a pool.
@@ -158,13 +160,13 @@ def assign_pools(codes: np.ndarray, obs: Any, grid: Grid, in_region: np.ndarray)
         for seed in range(shape[0]):
             rows = np.flatnonzero(here[seed] & ~np.isnan(place[seed]))
             if len(rows):
-                sides = low[seed, rows], high[seed, rows]
-                pool = find_pools(*_ends(*sides, domain), weight[seed, rows], grid.max_pools)
+                ends = _ends(low[seed, rows], high[seed, rows], domain)
+                pool = find_pools(*ends, weight[seed, rows], grid.max_pools)
                 cells = start + pool * n_cells + find_cells(place[seed, rows])
                 codes[seed, j, rows] = cells.astype(codes.dtype)
                 if seed == 0:
-                    pooled_rows[name].append((pool, *sides, weight[seed, rows]))
-    return {name: _describe_pools(rows, shape[0], given=name in bounds) for name, rows in pooled_rows.items()}
+                    pools[name] += [n for n in np.bincount(pool, weight[seed, rows]).tolist() if n]
+    return {name: _describe_pools(sizes, shape[0], given=name in bounds) for name, sizes in pools.items()}
 
 
 def relative_places(values: np.ndarray, low: np.ndarray, high: np.ndarray, domain: Varying) -> np.ndarray:
@@ -247,34 +249,16 @@ def _split(ranks: np.ndarray, n: int) -> np.ndarray:
     return np.minimum((ranks * n).astype(np.int64), n - 1)
 
 
-def _describe_pools(rows: list[tuple[np.ndarray, ...]], n_seeds: int, *, given: bool) -> str:
-    """How values between bounds that move are compared: "... in 2 pools: high 0.1 to 0.5 (20 rows), ...".
+def _describe_pools(sizes: list[float], n_seeds: int, *, given: bool) -> str:
+    """How values between bounds that move are compared; ``given`` says whether the log has the bounds.
 
-    ``rows`` are the pool, low, high and weight of the rows of each domain; ``given`` says whether the log has
-    bounds.
+    ``sizes`` are the numbers of rows of the pools.
     """
-    if not rows:
+    if not sizes:
         return f"bounds move, {'' if given else 'and are not given, '}so its values are not compared"
-    seed = " of the first seed" * (n_seeds > 1)
-    pools = [
-        {"low": low[pool == number], "high": high[pool == number], "weight": weight[pool == number]}
-        for pool, low, high, weight in rows
-        for number in np.unique(pool)
-    ]
-    ends = {side: np.concatenate([pool[side] for pool in pools]) for side in ("low", "high")}
-    fixed = [f"{side} {bounds[0]:.4g}, " for side, bounds in ends.items() if np.ptp(bounds) == 0]
-    moving = [side for side, bounds in ends.items() if np.ptp(bounds) > 0]
-
-    def describe(pool: dict[str, np.ndarray]) -> str:
-        reach = (f"{side} {span_text(pool[side].min(), pool[side].max())}" for side in moving)
-        rows = plural(f"{pool['weight'].sum():.6g}", "row")
-        return f"{' and '.join(reach)} ({rows})".strip()
-
-    n = f"{plural(len(pools), 'pool')}{seed}"
-    return (
-        f"bounds move, {''.join(fixed)}values compared by their places between them in {n}: "
-        f"{', '.join(map(describe, pools))}"
-    )
+    pools = f"{plural(len(sizes), 'pool')} of rows with similar bounds"
+    n_rows = f"{', '.join(f'{size:.6g}' for size in sizes)} rows{' in the first seed' * (n_seeds > 1)}"
+    return f"bounds move, values compared by their places between them in {pools} ({n_rows})"
 
 
 def span_text(low: float, high: float) -> str:

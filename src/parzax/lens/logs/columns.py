@@ -1,6 +1,7 @@
 """Columns of a log: numbers or labels, numbers that text spells, and words for a missing value."""
 
 import decimal
+import math
 import numbers
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -24,7 +25,8 @@ FAILURES = word_set("""
 """)
 # Types of labels; other values become text.
 _LABELS = (bool, int, float, str)
-# A number with Fortran's exponent.
+# A number as NumPy's repr writes it, and one with Fortran's exponent.
+_NUMPY = re.compile(r"\A(?:np|numpy)\.\w+\((.+)\)\Z")
 _FORTRAN = re.compile(r"([+-]?\d*\.?\d+)[dD]([+-]?\d+)")
 # The error for words in a column of numbers says how to leave out their rows, if there are so few of them.
 _FEW_WORDS = 3
@@ -35,7 +37,6 @@ class Column:
     """One column of a table: numbers, or labels of any type."""
 
     name: str  # as in the table
-    rows: np.ndarray  # (n,) row in the table of each entry, for error messages
     numbers: Any = None  # (n,) float64, NaN where missing; None for a column of labels
     # The different labels, in order of appearance; labels of different types differ (1 and 1.0).
     labels: tuple[Any, ...] = ()
@@ -44,31 +45,45 @@ class Column:
     integers: bool = False
     # Whether the column has a categorical type, so that numbers are labels too.
     categories: bool = False
+    rows: Any = None  # (n,) row in the table of each entry, for error messages; None for all rows in order
 
     @classmethod
-    def of_labels(
-        cls, name: str, rows: np.ndarray, values: Iterable[Any], categories: bool = False
-    ) -> "Column":
-        """Make a column of n labels, None where missing; a value such as a tuple becomes its text."""
+    def of_values(cls, name: str, values: Sequence[Any], *, categories: bool = False) -> "Column":
+        """A column of numbers if all values are numbers and no ``categories``, else of labels.
+
+        None and NaN are missing; a value such as a tuple becomes its text.
+        """
+        present = [value for value in values if value is not None]
+        if not categories and all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in present):
+            numbers = np.array([np.nan if value is None else value for value in values], np.float64)
+            return cls(name, numbers=numbers, integers=all(isinstance(x, int) for x in present))
         seen: dict[tuple[type, Any], int] = {}
-        index = np.full(len(rows), -1)
+        index = np.full(len(values), -1)
         for i, value in enumerate(values):
-            if value is not None:
+            if value is not None and not (isinstance(value, float) and math.isnan(value)):
                 label = value if isinstance(value, _LABELS) else str(value)
                 index[i] = seen.setdefault((label.__class__, label), len(seen))
         labels = tuple(label for _, label in seen)
-        return cls(name, rows, labels=labels, index=index, categories=categories)
+        return cls(name, labels=labels, index=index, categories=categories)
+
+    def values(self) -> list[Any]:
+        """The entries as Python values, None where missing."""
+        if self.index is not None:
+            return [None if i < 0 else self.labels[i] for i in self.index.tolist()]
+        kind = int if self.integers else float
+        return [None if x != x else kind(x) for x in self.numbers.tolist()]
 
     def take(self, keep: np.ndarray) -> "Column":
         """The entries where ``keep`` (n,) is true; labels that no longer occur are dropped."""
         if keep.all():
             return self
+        rows = np.flatnonzero(keep) if self.rows is None else self.rows[keep]
         if self.index is None:
-            return replace(self, rows=self.rows[keep], numbers=self.numbers[keep])
+            return replace(self, rows=rows, numbers=self.numbers[keep])
         kept = self.index[keep]
         used = np.unique(kept[kept >= 0])
         index = np.where(kept >= 0, np.searchsorted(used, kept), -1)
-        return replace(self, rows=self.rows[keep], labels=tuple(self.labels[i] for i in used), index=index)
+        return replace(self, rows=rows, labels=tuple(self.labels[i] for i in used), index=index)
 
     def missing(self) -> np.ndarray:
         """(n,) mask of the entries without a value."""
@@ -110,9 +125,13 @@ class Column:
             values[code] = np.nan if number is None else number
         return values[index]
 
+    def row(self, i: Any) -> int:
+        """Row in the table of entry ``i``."""
+        return int(i if self.rows is None else self.rows[i])
+
     def where(self, i: Any) -> str:
         """Name entry ``i`` for an error message."""
-        return f"column {self.name!r}, row {int(self.rows[i])}"
+        return f"column {self.name!r}, row {self.row(i)}"
 
 
 def says_missing(label: Any) -> bool:
@@ -133,7 +152,8 @@ def read_word(label: Any) -> str:
 def number_of(label: Any) -> float | None:
     """The number that a label is, or spells as text; None for other labels."""
     if isinstance(label, str):
-        label = _FORTRAN.sub(r"\1e\2", label.replace("\N{MINUS SIGN}", "-"))
+        label = _NUMPY.sub(r"\1", label.strip()).replace("\N{MINUS SIGN}", "-")
+        label = _FORTRAN.sub(r"\1e\2", label)
     # float() also reads "1_000", which is more likely a label.
     if isinstance(label, (numbers.Real, decimal.Decimal)) or (isinstance(label, str) and "_" not in label):
         with suppress(ValueError, OverflowError):
@@ -169,13 +189,11 @@ def _write_comma(text: str) -> str | None:
     return text if _INTEGER.fullmatch(text) else None
 
 
-_NUMPY = "numbers written as NumPy's"
 _WITH_THOUSANDS = "numbers with signs between thousands"
 _WITH_COMMA = "numbers with decimal commas"
 # How numbers may be written -> a function that writes them plainly. The first one that fits all is used.
 _SPELLINGS: dict[str, Spelling] = {
     "": str,
-    _NUMPY: lambda text: re.sub(r"\A(?:np|numpy)\.\w+\((.+)\)\Z", r"\1", text),
     _WITH_THOUSANDS: _write_thousands,
     _WITH_COMMA: _write_comma,
 }
@@ -222,14 +240,10 @@ def _spell(texts: Iterable[str], write: Spelling) -> dict[str, float]:
 def _find_spelling(texts: Collection[str]) -> str | None:
     """The spelling in which all texts are numbers; None if there is none, or if they may be names."""
     bare = [text.strip() for text in texts]
-    fitting = {how for how, write in _SPELLINGS.items() if len(_spell(texts, write)) == len(texts) > 0}
-    if not any(map(SURELY_COMMA.fullmatch, bare)):
-        fitting.discard(_WITH_COMMA)
-    first = next((how for how in _SPELLINGS if how in fitting), None)
-    if first == "":
-        return None if _may_be_names(bare) else first
-    both = {_WITH_THOUSANDS, _WITH_COMMA} <= fitting
-    return None if both and any("," in text for text in bare) else first
+    fitting = (how for how, write in _SPELLINGS.items() if len(_spell(texts, write)) == len(texts) > 0)
+    how = next(fitting, None)
+    unclear = _may_be_names(bare) if how == "" else not any(map(SURELY_COMMA.fullmatch, bare))
+    return None if unclear and how != _WITH_THOUSANDS else how
 
 
 def _may_be_names(texts: Sequence[str]) -> bool:

@@ -2,7 +2,6 @@
 
 import math
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -12,30 +11,31 @@ from parzax.space import Space
 
 # A log has groups of repeats if at least this share of its rows repeat the configuration of another row.
 _REPEATED = 0.1
-# Logs -> their groups of repeats.
-_known: "WeakKeyDictionary[Any, np.ndarray | None]" = WeakKeyDictionary()
 
 
 def find_groups(obs: Any) -> np.ndarray | None:
     """(s, n) int32 numbers of the groups of rows that belong together; None if every row is a group.
 
-    They are the log's ``groups``, if given. Otherwise rows with the same configuration belong together, if
-    the configuration has an active parameter with continuous values, at least a tenth of the rows are such
-    repeats, and there are several configurations.
+    They are the log's ``groups``, if given, else its ``repeats``.
+    """
+    return obs.repeats if obs.groups is None else obs.groups.reshape(-1, obs.n)
+
+
+def find_repeats(obs: Any) -> np.ndarray | None:
+    """(s, n) int32 numbers of the configurations of the rows; None if repeats make no groups.
+
+    Rows with the same configuration belong together, if the configuration has an active parameter with
+    continuous values, at least a tenth of the rows are such repeats, and there are several configurations.
     """
     *batch, n, d = obs.values.shape
     n_seeds = math.prod(batch)
-    if obs.groups is not None:
-        return obs.groups.reshape(n_seeds, n)
-    if obs not in _known:
-        usable = ~np.isnan(obs.losses).all(axis=-1) & (obs.weight is None or obs.weight > 0)
-        values, regime = (x.reshape(n_seeds, n, d) for x in (obs.values, obs.regime))
-        continuous = usable.reshape(n_seeds, n)[..., None] & _continuous(obs.space, regime)
-        repeats = [_find_repeats(*seed) for seed in zip(values, regime, continuous, strict=True)]
-        numbers = [np.arange(n) if seed is None else seed for seed in repeats]
-        alone = all(seed is None for seed in repeats)
-        _known[obs] = None if alone else np.stack(numbers).astype(np.int32)
-    return _known[obs]
+    usable = ~np.isnan(obs.losses).all(axis=-1) & (obs.weight is None or obs.weight > 0)
+    values, regime = (x.reshape(n_seeds, n, d) for x in (obs.values, obs.regime))
+    continuous = usable.reshape(n_seeds, n)[..., None] & _continuous(obs.space, regime)
+    repeats = [_number_repeats(*seed) for seed in zip(values, regime, continuous, strict=True)]
+    if all(seed is None for seed in repeats):
+        return None
+    return np.stack([np.arange(n) if seed is None else seed for seed in repeats]).astype(np.int32)
 
 
 def describe_groups(groups: np.ndarray | None, losses: np.ndarray, *, raw: bool = False) -> str:
@@ -85,7 +85,7 @@ def _continuous(space: Space, regime: np.ndarray) -> np.ndarray:
     return is_continuous[np.arange(len(space)), regime]
 
 
-def _find_repeats(values: np.ndarray, regime: np.ndarray, continuous: np.ndarray) -> np.ndarray | None:
+def _number_repeats(values: np.ndarray, regime: np.ndarray, continuous: np.ndarray) -> np.ndarray | None:
     """(n,) numbers of the configurations of one log; None if too few rows are repeats.
 
     ``values``, ``regime`` and ``continuous`` are (n, d).

@@ -34,14 +34,22 @@ _ZEROS, _DECADES = 0.05, 1e3
 
 
 def infer_space(
-    columns: Mapping[str, Column], spelled: Mapping[str, str]
-) -> tuple[Space, list[str], list[str]]:
-    """The space of some columns, sentences on what was inferred, and sentences on columns left out.
+    columns: Mapping[str, Column], spelled: Mapping[str, str], keep: np.ndarray, *, gates: bool
+) -> tuple[Space, dict[str, Column], list[str], list[str]]:
+    """The space of some columns in the rows to ``keep`` (n,), by `infer_domain`.
 
-    See `infer_domain`. ``spelled`` says how the numbers of a column were written, "" for plain numbers.
+    Args:
+        columns: parameter -> its column.
+        spelled: how the numbers of a column were written, "" for plain numbers.
+        keep: (n,) rows that count.
+        gates: whether `_add_gates` adds parameters for whether a number is given.
+
+    Returns:
+        The space, its columns, sentences on what was inferred, and sentences on columns left out.
     """
-    conditional = columns_with_conditions(columns)
-    inferred = {name: infer_domain(column, name in conditional) for name, column in columns.items()}
+    conditional = columns_with_conditions({name: column.take(keep) for name, column in columns.items()})
+    columns = _add_gates(columns, conditional, keep) if gates else dict(columns)
+    inferred = {name: infer_domain(x.take(keep), name in conditional) for name, x in columns.items()}
     domains = {name: domain for name, (domain, _) in inferred.items() if domain is not None}
     if not domains:
         names = listed([column.name for column in columns.values()])
@@ -50,7 +58,7 @@ def infer_space(
     hows = {name: f"; {how}" for name, how in spelled.items() if how}
     notes += [f"{visible(name)}: {inferred[name][1]}{hows.get(name, '')}" for name in domains]
     left_out = [f"{visible(name)}: {why}" for name, (domain, why) in inferred.items() if domain is None]
-    return Space(domains), notes, left_out
+    return Space(domains), columns, notes, left_out
 
 
 def infer_domain(column: Column, conditional: bool = True) -> tuple[Domain | None, str]:
@@ -86,7 +94,7 @@ def infer_domain(column: Column, conditional: bool = True) -> tuple[Domain | Non
     with _checks.explain(f"column {column.name!r}"):
         domain, what = _infer_numeric(column) if numeric else _infer_categorical(column)
         present = (~missing).sum()
-        n_values = len(column.labels) if not numeric else len(_few_values(column.as_numbers()[~missing]))
+        n_values = len(column.labels) if not numeric else len(_few_values(column.numbers[~missing]))
         # None that a search tries is about as frequent as other values; stray gaps are less.
         if not conditional and n_values and 2 * missing.sum() * n_values >= present:
             column = replace(column, integers=domain.has_integers).as_labels()
@@ -109,7 +117,7 @@ def _infer_numeric(column: Column) -> tuple[Domain, str]:
     values = column.numbers
     infinite = np.flatnonzero(np.isinf(values))
     if len(infinite):
-        where = f"row {int(column.rows[infinite[0]])} is {float(values[infinite[0]])!r}"
+        where = f"row {column.row(infinite[0])} is {float(values[infinite[0]])!r}"
         raise ValueError(f"{where}; leave out such rows, or the column")
     values = values[~np.isnan(values)]
     low, high = float(values.min()), float(values.max())
@@ -164,23 +172,23 @@ def _skewness(values: np.ndarray) -> float:
 # --- empty cells ---------------------------------------------------------------------------------
 
 
-def with_gates(columns: Mapping[str, Column], keep: np.ndarray) -> dict[str, Column]:
+def _add_gates(columns: Mapping[str, Column], conditional: set[str], keep: np.ndarray) -> dict[str, Column]:
     """The columns, with a column of its own for whether a number is given, or is zero.
 
     A number that is missing in some rows, although no other column says when, is a choice between none and a
     number; so is one that is often zero and else spread over decades. The new column, such as "wd (zero or
-    not)", stands before that of the number, which is inactive without one. Only rows to ``keep`` (n,) count.
+    not)", stands before that of the number, which is ``conditional`` from then on: inactive without a number.
     """
     gated: dict[str, Column] = {}
-    explained = columns_with_conditions({name: column.take(keep) for name, column in columns.items()})
     for name, column in columns.items():
-        gate = None if column.index is not None or name in explained else _gate(column.numbers, keep)
+        gate = None if column.index is not None or name in conditional else _gate(column.numbers, keep)
         if gate is not None:
             absent, words = gate
             codes = np.where(column.missing() & ~absent, -1, ~absent)
             title = f"{name} ({words[0]} or {'not' if words[0] == 'zero' else words[1]})"
             gated[title] = replace(column, name=title, numbers=None, labels=words, index=codes)
             column = replace(column, numbers=np.where(absent, np.nan, column.numbers))
+            conditional.add(name)
         gated[name] = column
     return gated
 

@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -18,6 +19,7 @@ from parzax.importance.levels import checked_levels
 from parzax.lens._rows import row_mask
 from parzax.lens.logs.bounds import check_bounds, read_bounds
 from parzax.lens.logs.encoding import encode_log
+from parzax.lens.logs.groups import find_repeats
 from parzax.lens.logs.report import ImportReport
 from parzax.space import INACTIVE, Categorical, Space
 from parzax.space.checks import check_regimes
@@ -324,6 +326,11 @@ class Observations:
     def batch_shape(self) -> tuple[int, ...]:
         """Leading axes before the rows: () for one log, (s,) for s seeds."""
         return self.values.shape[:-2]
+
+    @cached_property
+    def repeats(self) -> np.ndarray | None:
+        """(s, n) numbers of the configurations of the rows, if enough rows repeat one to make groups."""
+        return find_repeats(self)
 
     @property
     def feasible(self) -> np.ndarray:

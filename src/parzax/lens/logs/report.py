@@ -1,17 +1,12 @@
 """The report on how a log was read: rows read, rows dropped and why, direction, and what was inferred."""
 
-import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from parzax import _checks
 from parzax._words import plural
 
 # Plain words for those reasons in ``dropped`` that are states.
 _STATES = {f"state {name.upper()}": name for name in ("pruned", "running", "waiting")}
 _STATES["state FAIL"] = "failed"
-# A warning shows this many sentences; the report has all of them.
-_SHOWN = 30
 
 
 @dataclass(frozen=True)
@@ -68,12 +63,3 @@ class ImportReport:
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
-
-
-def warn_of_inferred(inferred: Sequence[str]) -> None:
-    """Give one warning that says what was inferred, if anything was."""
-    if inferred:
-        lines = ["parzax inferred from the table:", *inferred[:_SHOWN]]
-        if len(inferred) > _SHOWN:
-            lines.append(f"... and {len(inferred) - _SHOWN} more in report.inferred")
-        warnings.warn("\n  ".join(lines), UserWarning, stacklevel=_checks.outside())

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import parzax
-from parzax._words import plural, visible
+from parzax._words import plural
 from parzax.lens._palette import PALETTE
 from parzax.lens.results import ImportanceResult, InteractionResult
 from parzax.lens.results.result import (
@@ -18,7 +18,7 @@ from parzax.lens.results.result import (
     number,
     percent,
     regime_text,
-    short_labels,
+    short_names,
     shorten,
 )
 from parzax.space import Categorical
@@ -47,11 +47,11 @@ def content(
     and ``date`` are printed on the page.
     """
     order = np.argsort(result.levels, kind="stable").tolist()
-    start, names = order.index(result.usual_level), [visible(name) for name in result.names]
-    labels, short = short_labels(names, _LABEL), short_labels(names, _SHORT)
+    start, names = order.index(result.usual_level), result.names
+    labels, short = short_names(names, _LABEL), short_names(names, _SHORT)
     mean, error = (np.asarray(x[order], np.float64) for x in (result.mean, result.standard_error))
-    mean = np.where(result.by_seed(result.is_defined)[:, order].any(axis=0), mean, np.nan)
-    low, high = np.moveaxis(result.by_seed(result.uncertainty.importance_interval)[0, order], -1, 0)
+    mean = np.where(result.has_mean[order], mean, np.nan)
+    low, high = np.moveaxis(result.by_seed(result.importance_interval)[0, order], -1, 0)
     if result.n_seeds > 1:
         low, high = mean - error, mean + error
     pale = np.asarray(~result.above[order])
@@ -62,7 +62,7 @@ def content(
     cells = [result.cells(i) for i in order]
     columns = [name for name in cells[0] if name == "remarks" or any(any(x[name]) for x in cells)]
     regimes = _regime_values(result, order, shown)
-    advice = [visible(line).split(": ", 1) for line in result.advice()]
+    advice = [line.split(": ", 1) for line in result.advice()]
     data = {
         "levels": result.levels[order].tolist(),
         "start": start,
@@ -74,17 +74,17 @@ def content(
         "lines": [shown.index(j) for j in colour_of if j in shown],
         "cells": [[[of_level[name][j] for name in columns] for j in shown] for of_level in cells],
         "level_labels": [f"{result.best_rows(i)}, γ′ = {result.levels[i]:g}" for i in order],
-        "sentences": [list(map(visible, result.sentences(i))) for i in order],
+        "sentences": [result.sentences(i) for i in order],
         "rough": (result.usual_status[order] & int(Status.LOW_DATA) != 0).any(axis=1).tolist(),
         "values": [regime["texts"] for regime in regimes],
         "pictures": [regime["picture"] for regime in regimes],
         "pairs": interactions and pairs(interactions, result.levels[order], [result.names[j] for j in shown]),
     }
-    domains = [[visible(shorten(regime_text(one), _TITLE)) for one in x] for x in result.space.domains]
+    domains = [[shorten(regime_text(one), _TITLE) for one in x] for x in result.space.domains]
     left, lines = len(names) - len(shown), result.report.lines(result.n_seeds)
     return {
         "data": data,
-        "title": visible(shorten(title or "Hyperparameter importance", _TITLE)),
+        "title": shorten(title or "Hyperparameter importance", _TITLE),
         "columns": columns,
         "full": [shorten(names[j], _TITLE) for j in shown],
         "left_out": left and f"{plural(left, 'further parameter')} with lower importances not shown.",
@@ -94,13 +94,13 @@ def content(
         ],
         "more_regimes": sum(max(len(several) - _MOST_REGIMES, 0) for several in domains),
         "advice": [(name.replace("_", " ").capitalize(), text) for name, text in advice],
-        "log": _first([shorten(visible(line), _LINE) for line in lines], _MOST_LINES),
+        "log": _first([shorten(line, _LINE) for line in lines], _MOST_LINES),
         "space": [
             (shorten(name, _TITLE), _first(texts, _MOST_DOMAINS), cells[start]["rows"][j])
             for j, (name, texts) in enumerate(zip(names, domains, strict=True))
         ],
-        "command": command and visible(command),
-        "date": date and visible(date),
+        "command": command,
+        "date": date,
         "settings": [line.split(": ", 1) for line in result.details()] + [("facts", x) for x in result.facts],
         "versions": {"parzax": parzax.__version__, "jax": version("jax"), "numpy": version("numpy")}
         | {"Python": platform.python_version()},
@@ -133,7 +133,7 @@ def _regime_values(
             has_picture = room > 0 and beta[0, j, k] > 0
             picture = _draw_picture(result, result.density(name)[k], order) if has_picture else None
             room -= np.size(picture["target"]) if picture else 0
-            caption = visible(shorten(regime_text(domain), _DOMAIN))
+            caption = shorten(regime_text(domain), _DOMAIN)
             out.append({"parameter": j, "caption": caption, "texts": texts, "picture": picture})
     return out
 
@@ -150,7 +150,7 @@ def _draw_picture(
     if choices and len(values) > _MOST_CELLS:
         most = np.maximum(target.max(axis=0), region[0])
         kept = np.sort(np.argsort(-most, kind="stable")[:_MOST_CELLS])
-    named = [visible(shorten(str(values[i]) if choices else number(float(values[i])), 14)) for i in kept]
+    named = [shorten(str(values[i]) if choices else number(float(values[i])), 14) for i in kept]
     return {
         "region": np.round(region[0, kept] * _UNIT).astype(int).tolist(),
         "target": np.round(target[:, kept] * _UNIT).astype(int).tolist(),
@@ -172,8 +172,7 @@ def pairs(interactions: InteractionResult, levels: np.ndarray, names: list[str])
         return None
     nearest = np.abs(levels[:, None] - interactions.levels).argmin(axis=1)
     at, level = np.unique(nearest, return_inverse=True)
-    defined = interactions.by_seed(interactions.is_defined).any(axis=0)
-    mean = np.where(defined, interactions.mean, np.nan)[at][:, kept]
+    mean = np.where(interactions.has_mean, interactions.mean, np.nan)[at][:, kept]
     tables = []
     for q in at.tolist():
         cells, place = interactions.cells(q), {i: number for number, i in enumerate(kept)}

@@ -7,6 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from parzax import _checks
+from parzax._words import visible
 
 jinja2, markupsafe, offline = (
     _checks.optional(module, "parzax.report", "report")
@@ -29,12 +30,21 @@ def render(content: dict[str, Any]) -> str:
     if any("</script" in script.lower() for script in scripts):
         raise ValueError("this version of plotly.js cannot stand within a page; install another plotly.")
     return _environment.from_string(template).render(
-        content | {"versions": content["versions"] | {"plotly": version("plotly")}},
+        _write_out(content) | {"versions": content["versions"] | {"plotly": version("plotly")}},
         policy=_policy(scripts),
         style=markupsafe.Markup(style),
         plotly=markupsafe.Markup(scripts[0]),
         script=markupsafe.Markup(scripts[1]),
     )
+
+
+def _write_out(value: Any) -> Any:
+    """The value with all its texts as by `visible`."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, dict):
+        return {name: _write_out(item) for name, item in value.items()}
+    return [_write_out(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _policy(scripts: list[str]) -> str:

@@ -14,7 +14,7 @@ from parzax.lens.page.content import content
 from parzax.lens.results import ImportanceResult, InteractionResult, cond_ped_anova
 from parzax.lens.results import interactions as pairs_of
 from parzax.lens.results.analysis import candidate_levels
-from parzax.lens.results.uncertainty import choose_counts
+from parzax.lens.results.replicates import choose_counts
 
 MAX_PARAMETERS = 40
 # Parameters whose pairs are computed by default, and the level of pairs besides the usual one.
@@ -40,7 +40,7 @@ def report(
     those with the highest importance at any level. Equal arguments give equal files.
 
     With several seeds an interval is one standard error to either side of the mean over the seeds that have
-    an importance. With one seed the intervals are those of ``result.uncertainty``.
+    an importance. With one seed the intervals are ``result.importance_interval``.
     Observations of a single run are resampled unless ``options`` say otherwise.
 
     Args:

@@ -13,8 +13,7 @@ from parzax._words import join_names
 from parzax.lens._palette import PALETTE
 from parzax.lens.results import ImportanceResult
 from parzax.lens.results.result import CHOICE, NAME, mean_and_error, number, short_names, shorten, size_text
-from parzax.lens.results.uncertainty import Uncertainty
-from parzax.lens.tables.table import suggest
+from parzax.lens.tables.names import suggest
 from parzax.samplers import Trace
 from parzax.space import Categorical, Space
 
@@ -72,7 +71,7 @@ def choose_parts(
 
 
 def sum_part(
-    data: np.ndarray, counts: np.ndarray, columns: list[int], sampled: Uncertainty | None = None
+    data: np.ndarray, counts: np.ndarray, columns: list[int], log: ImportanceResult | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(q,) mean of a part over the seeds that count, and the low and the high end of its interval.
 
@@ -80,19 +79,13 @@ def sum_part(
         data: (s, q, d) values of all parameters.
         counts: (s, q) whether a seed counts at a level.
         columns: the parameters whose values are added.
-        sampled: intervals of a single log; None takes one standard error to either side.
+        log: result of a single log, which has intervals; None takes one standard error to either side.
     """
     mean, error = mean_and_error(data[..., columns].sum(axis=-1), counts)
-    if sampled is None:
+    if log is None:
         return mean, mean - error, mean + error
-    ends, _ = sampled.interval_of(columns)
-    low, high = ends.reshape(-1, 2).T
+    low, high = log.interval_of(columns).reshape(-1, 2).T
     return mean, low, high
-
-
-def get_uncertainty(result: ImportanceResult) -> Uncertainty | None:
-    """Intervals of a single log, if there are any."""
-    return result.sampled if result.n_seeds == 1 else None
 
 
 def label_level(result: ImportanceResult, index: int) -> str:
@@ -101,10 +94,10 @@ def label_level(result: ImportanceResult, index: int) -> str:
     return f"importance for the best {100 * quantile:g} %, γ′ = {quantile:g}"
 
 
-def describe_spread(counts: np.ndarray, sampled: Uncertainty | None = None) -> str:
+def describe_spread(counts: np.ndarray, log: ImportanceResult | None = None) -> str:
     """A line for the label of an axis: what ribbons and whiskers are, by arguments of `sum_part`; or ""."""
-    if sampled is not None and sampled.n_resamples:
-        return f"\n({100 * sampled.level:g} % interval of one log, by resampling)"
+    if log is not None and log.n_resamples:
+        return f"\n({100 * log.coverage:g} % interval of one log, by resampling)"
     n, counted = len(counts), counts.sum(axis=0)
     if n == 1:
         return ""
@@ -186,7 +179,7 @@ def shorten_name(name: Any, length: int = NAME) -> str:
 
 def shorten_names(names: Sequence[str]) -> dict[str, str]:
     """Names given by the user, as they are drawn: about 24 characters each, all different."""
-    return {name: escape(short) for name, short in short_names(names, 24).items()}
+    return dict(zip(names, map(escape, short_names(names, 24)), strict=True))
 
 
 def describe_settings(space: Space, values: Mapping[str, float], most: int = 4) -> str:

@@ -31,13 +31,14 @@ CHARACTER = 4.7  # usual width of a character in points, in a small font
 
 
 def get_axes(ax: Any, width: float, height: float) -> Axes:
-    """The given Axes, or those of a new figure of ``width`` x ``height`` inches."""
+    """The given Axes, or those of a new figure of ``width`` x ``height`` inches, without a frame."""
     if ax is None:
         # pyplot chooses the backend, so it loads only when a figure has to be made.
         import matplotlib.pyplot as plt
 
-        return plt.subplots(figsize=(width, height), layout="constrained")[1]
+        ax = plt.subplots(figsize=(width, height), layout="constrained")[1]
     _checks.instance("ax", ax, Axes, "a matplotlib Axes or None")
+    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
@@ -51,7 +52,7 @@ def split_axes(ax: Axes, names: Sequence[Sequence[str]]) -> np.ndarray:
     for i, j in np.ndindex(panels.shape):
         shared = {"sharex": panels[0, j], "sharey": panels[i, 0]}
         panels[i, j] = ax.figure.add_subplot(cells[i, j], **shared) if i or j else ax
-        panels[i, j].set_label(names[i][j])
+        get_axes(panels[i, j], 0, 0).set_label(names[i][j])
     ax.set_subplotspec(cells[0, 0])
     return panels
 
@@ -76,11 +77,6 @@ def set_log_scale(which: XAxis | YAxis, low: float, high: float) -> None:
     elif decades < _FEW_DECADES[2]:
         which.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < _FEW_DECADES[1] else (1, 3)))
         which.set_major_formatter(FuncFormatter(lambda x, _: number(x)))
-
-
-def tidy(ax: Axes) -> None:
-    """Leave only the left and the bottom spine."""
-    ax.spines[["top", "right"]].set_visible(False)
 
 
 def write_note(ax: Axes, text: str, y: float = 0.6) -> None:

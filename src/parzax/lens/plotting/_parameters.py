@@ -11,10 +11,10 @@ from matplotlib.axis import XAxis, YAxis
 from parzax.lens.plotting import _axes
 from parzax.lens.plotting._arguments import check_names, shorten_name
 from parzax.lens.results.result import number
-from parzax.space import Categorical, Domain, Float, Int, Numeric, Ordinal, Space, Varying
+from parzax.space import Categorical, Domain, Float, Numeric, Ordinal, Space
 
-# More values than this are not named one by one; more integers than this keep a domain's log axis.
-_MOST_LABELS, _MOST_BESIDE_LOG = 20, 12
+# More values than this are not named one by one.
+_MOST_LABELS = 20
 _LEVEL_TEXT = 28  # labels with more characters than this in total are written at an angle
 
 
@@ -22,7 +22,6 @@ class ParameterAxis(NamedTuple):
     """The values of one parameter in a picture."""
 
     values: np.ndarray  # (g,) native values (codes of categories), one per cell
-    places: np.ndarray  # (g,) positions of the values on the axis
     log: bool = False  # whether the axis is logarithmic
     labels: Sequence[str] = ()  # (g,) names of values that stand side by side; none on a continuous axis
 
@@ -30,6 +29,11 @@ class ParameterAxis(NamedTuple):
     def discrete(self) -> bool:
         """Whether values are drawn side by side, each in a cell of width 1."""
         return len(self.labels) > 0
+
+    @property
+    def places(self) -> np.ndarray:
+        """(g,) positions of the values on the axis."""
+        return np.arange(len(self.values), dtype=float) if self.discrete else self.values
 
     @property
     def edges(self) -> np.ndarray:
@@ -68,37 +72,19 @@ def get_edges(places: np.ndarray) -> np.ndarray:
 def parameter_axis(space: Space, name: str, size: int) -> ParameterAxis:
     """The axis of a parameter over all its domains: ``size`` cells, or one per value if those are fewer."""
     domain = _unite(space[name], size)
-    # Drawn side by side, many integers would hide the log scale.
-    most = _MOST_BESIDE_LOG if isinstance(domain, Int) and domain.log else size
-    if isinstance(domain, Numeric) and (domain.n_values or np.inf) > min(size, most):
-        return _cut(domain, size)
-    values = domain.list_values()
-    drawn = np.linspace(0, len(values) - 1, min(size, len(values))).round().astype(int)
-    labels = _name_codes(space[name]) if isinstance(domain, Categorical) else [number(v) for v in values]
-    return side_by_side(values[drawn], [labels[i] for i in drawn])
-
-
-def side_by_side(values: np.ndarray, labels: list[str]) -> ParameterAxis:
-    """Make cells of width 1 for ``values``, so that no cell is too thin to see."""
-    return ParameterAxis(values, np.arange(len(values), dtype=float), labels=labels)
-
-
-def on_scale(domain: Domain, values: np.ndarray) -> ParameterAxis:
-    """Make cells around ``values``, on a logarithmic axis if the domain has one."""
-    return ParameterAxis(values, values, getattr(domain, "log", False))
-
-
-def _cut(domain: Numeric, size: int) -> ParameterAxis:
-    """Cells of equal width on the domain's axis, or one cell around each value if there are few values."""
     if (domain.n_values or np.inf) <= size:
-        return on_scale(domain, domain.list_values())
-    step = 0.0 if isinstance(domain, Varying) else getattr(domain, "step", None) or 0.0
-    low, high = domain.low, domain.high
-    cut = np.geomspace if domain.log else np.linspace
-    axis = on_scale(domain, cut(low - step / 2, high + step / 2, 2 * size + 1)[1::2])
-    if not step:
-        return axis
-    return axis._replace(values=np.clip(np.round((axis.places - low) / step) * step + low, low, high))
+        return choose_axis(domain, domain.list_values())
+    places = domain.axis.drawn((np.arange(size) + 0.5) / size)
+    return choose_axis(domain, np.unique(domain.axis.native(*places)))
+
+
+def choose_axis(domain: Domain, values: np.ndarray) -> ParameterAxis:
+    """Cells for ``values``: side by side if they are codes, or all of a few numbers; else on the scale."""
+    if isinstance(domain, Categorical):
+        return ParameterAxis(values, labels=[shorten_name(domain.choices[int(i)], 14) for i in values])
+    if len(values) == domain.n_values and len(values) <= _MOST_LABELS:
+        return ParameterAxis(values, labels=list(map(number, values)))
+    return ParameterAxis(values, getattr(domain, "log", False))
 
 
 class Plane(NamedTuple):
@@ -140,21 +126,18 @@ def choose_plane(space: Space, parameters: Any, size: int) -> Plane:
 
 
 def _unite(domains: Sequence[Domain], size: int) -> Domain:
-    """One domain with the values of all domains; of more than ``size`` numbers, their range."""
+    """One domain with the values of all domains; of more than ``size`` numbers, their range.
+
+    A code of a category gets several names if the domains differ.
+    """
     if len(domains) == 1:
         return domains[0]
     if isinstance(domains[0], Categorical):
-        return max(domains, key=lambda domain: domain.n_values or 0)
+        # Lists may have different lengths; a name that occurs in several lists is written once.
+        by_code = zip_longest(*[map(str, d.choices) for d in domains if isinstance(d, Categorical)])
+        return Categorical([" / ".join(dict.fromkeys(filter(None, names))) for names in by_code])
     if sum(domain.n_values or np.inf for domain in domains) <= size:
         return Ordinal(np.unique(np.concatenate([domain.list_values() for domain in domains])).tolist())
     ends = np.concatenate([[d.low, d.high] if isinstance(d, Numeric) else d.list_values() for d in domains])
     log = all(getattr(domain, "log", False) for domain in domains)
     return Float(float(ends.min()), float(ends.max()), log=log)
-
-
-def _name_codes(domains: Sequence[Domain]) -> list[str]:
-    """Name of every code of a category; several names for a code if the domains differ."""
-    lists = [[shorten_name(c, 14) for c in d.choices] for d in domains if isinstance(d, Categorical)]
-    # Lists may have different lengths; a name that occurs in several lists is written once.
-    by_code = (dict.fromkeys(filter(None, names)) for names in zip_longest(*lists))
-    return [" / ".join(names) for names in by_code]

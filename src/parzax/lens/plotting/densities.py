@@ -7,9 +7,9 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from parzax.lens.plotting import _arguments, _axes
-from parzax.lens.plotting._parameters import ParameterAxis, on_scale, side_by_side
+from parzax.lens.plotting._parameters import ParameterAxis, choose_axis
 from parzax.lens.results import ImportanceResult
-from parzax.lens.results.result import RegimeDensity, mean_and_error, number, percent, regime_text
+from parzax.lens.results.result import RegimeDensity, mean_and_error, percent, regime_text
 from parzax.space import Categorical, Float, Varying
 
 _EQUAL: dict[str, Any] = {"color": _axes.GREY, "linewidth": 1, "linestyle": (0, (4, 2)), "zorder": 2.5}
@@ -68,8 +68,6 @@ def _draw_regime(top: Axes, bottom: Axes, result: ImportanceResult, index: int, 
     axis.label(bottom.xaxis, name)
     top.set_ylabel("probability" if axis.discrete else "probability per cell")
     bottom.set_ylabel("ratio  $p_T\\,/\\,p_R$")
-    for ax in (top, bottom):
-        _axes.tidy(ax)
     if len(result.space[name]) > 1 or domain.conditions:
         others = "all" if result.region == 1 else "the region"
         best, all_rows = (percent(round(float(x.mean()), 2)) for x in (alpha, beta))
@@ -127,9 +125,6 @@ def _choose_cells(density: RegimeDensity, masses: np.ndarray) -> tuple[Parameter
     domain, values = density.domain, np.arange(len(density.values))
     if isinstance(domain, Categorical):
         cells = np.sort(np.argsort(-masses, kind="stable")[:_MOST_CHOICES])
-        return side_by_side(cells, [_arguments.shorten_name(density.values[i], 14) for i in cells]), cells
-    native = np.asarray(density.values)
-    if len(native) == domain.n_values and len(native) <= _MOST_CHOICES:
-        return side_by_side(native, [number(value) for value in native]), values
-    between_bounds = isinstance(domain, Varying) and len(native) > 1
-    return on_scale(Float(0, 1) if between_bounds else domain, native), values
+        return choose_axis(domain, cells), cells
+    between_bounds = isinstance(domain, Varying) and len(values) > 1
+    return choose_axis(Float(0, 1) if between_bounds else domain, np.asarray(density.values)), values

@@ -14,7 +14,6 @@ from parzax.lens.plotting import _arguments, _axes
 from parzax.lens.plotting._parameters import get_edges
 from parzax.lens.results import ImportanceResult
 from parzax.lens.results.result import MOST_SEEDS, mean_and_error, regime_text, value_text
-from parzax.lens.results.uncertainty import Uncertainty
 from parzax.status import OF_LEVELS, Status
 
 _UNSURE = "0.75"  # grey of bars and of pieces of a line that are not above chance
@@ -66,10 +65,10 @@ def importance_bars(
     index = _arguments.find_level(_arguments.check_result(result), level)
     parts = _arguments.choose_parts(result, parameters, result.ranking(index))
     data, counts = result.by_seed(result.importance), result.by_seed(result.has_importance)
-    remarks, sampled = result.cells(index)["remarks"], _arguments.get_uncertainty(result)
+    remarks, log = result.cells(index)["remarks"], result if result.n_seeds == 1 else None
     bars = []
     for name, columns, look in parts:
-        ends = np.array(_arguments.sum_part(data, counts, columns, sampled))[:, index]
+        ends = np.array(_arguments.sum_part(data, counts, columns, log))[:, index]
         colour = look["color"] if result.above[index, columns].any() else _UNSURE
         bars.append(_Bar(name, ends, colour, remarks[columns[0]] if len(columns) == 1 else ""))
     return _draw_bars(ax, result, index, bars, "")
@@ -135,9 +134,8 @@ def _draw_bars(ax: Axes | None, result: ImportanceResult, index: int, bars: Sequ
     if not mean.any():
         _axes.write_note(ax, "No parameter has a positive variance\nat this level.", 0.5)
     counts = result.by_seed(result.has_importance)[:, index]
-    spread = _arguments.describe_spread(counts, _arguments.get_uncertainty(result))
+    spread = _arguments.describe_spread(counts, result if result.n_seeds == 1 else None)
     ax.set_xlabel(f"{_arguments.label_level(result, index)}{how}{spread}")
-    _axes.tidy(ax)
     ax.tick_params(axis="y", length=0)
     shares = {bit: float(result.share_of_seeds(bit)[index].max()) for bit in OF_LEVELS & ~Status.ALL_ZERO}
     facts = [bit.fact + " (some seeds)" * (share < 1) for bit, share in shares.items() if share > 0]
@@ -159,7 +157,7 @@ def importance_sweep(
     what the ribbon is. p-values are not adjusted for the number of levels: among many levels, some show noise
     above chance.
     With several seeds a line is the mean over the seeds that have an importance at the level (see
-    `ImportanceResult.over_seeds`), and its ribbon is one standard error to either side; the label of the axis
+    `ImportanceResult.mean`), and its ribbon is one standard error to either side; the label of the axis
     says if seeds are left out.
     Hatched bands cover the levels where some seed has the status LOW_DATA, where most seeds have
     REGIME_BOUNDARY for a line, and where all seeds have ALL_ZERO or SAME_SETS. A single level is drawn as
@@ -179,13 +177,13 @@ def importance_sweep(
     n_positive = int((result.mean > 0).any(axis=0).sum())
     parts = _arguments.choose_parts(result, parameters, _arguments.rank_overall(result), max(n_positive, 1))
     data, above = result.by_seed(getattr(result, quantity).astype(np.float64)), result.above
-    sampled, defined = _arguments.get_uncertainty(result), result.by_seed(result.is_defined)
+    log, defined = result if result.n_seeds == 1 else None, result.by_seed(result.is_defined)
     if quantity != "importance":
         data, above = relative_importance(data, balance=result.method.balance), np.ones_like(above)
-        sampled = None
+        log = None
     ax = _axes.get_axes(ax, 6.4, 3.8)
     counts = np.any(data > 0, axis=-1)
-    _draw_lines(ax, result.levels, parts, data, counts, defined, above, sampled)
+    _draw_lines(ax, result.levels, parts, data, counts, defined, above, log)
     ax.margins(0.03)
     low, high = ax.get_ylim()
     high = min(high, 1.015) if data.any() else 1.0  # ribbons may reach beyond the possible values
@@ -201,8 +199,7 @@ def importance_sweep(
     # A target level is a share of all rows, also if the region is smaller.
     within = "" if result.region == 1 else f"; region γ = {result.region:g}"
     ax.set_xlabel(f"target quantile γ′ (best share of all rows{within})")
-    ax.set_ylabel(_QUANTITIES[quantity] + _arguments.describe_spread(counts, sampled))
-    _axes.tidy(ax)
+    ax.set_ylabel(_QUANTITIES[quantity] + _arguments.describe_spread(counts, log))
     _axes.add_key(ax, entries)
     return ax
 
@@ -215,7 +212,7 @@ def _draw_lines(
     counts: np.ndarray,
     defined: np.ndarray,
     above: np.ndarray,
-    sampled: Uncertainty | None = None,
+    log: ImportanceResult | None = None,
 ) -> None:
     """Draw a line with a ribbon for every part at (q,) places ``x``; write the names to the right.
 
@@ -223,14 +220,14 @@ def _draw_lines(
     place it is a point with a whisker.
 
     Args:
-        data, counts, sampled: as for `sum_part`.
+        data, counts, log: as for `sum_part`.
         defined: (s, q, d) whether a value is defined.
         above: (q, d) whether a value is above chance.
     """
     order, ends, handles = np.argsort(x, kind="stable"), [], []
     x = np.asarray(x, np.float64)[order]
     for name, columns, look in parts:
-        sums = _arguments.sum_part(data, counts, columns, sampled)
+        sums = _arguments.sum_part(data, counts, columns, log)
         usable = np.any(counts & np.any(defined[..., columns], axis=-1), axis=0)[order]
         sure = above[order][:, columns].any(axis=1)
         mean = np.where(usable, sums[0][order], np.nan)
@@ -332,5 +329,4 @@ def importance_over_weights(
     one, other = (_arguments.shorten_name(name) for name in objectives[:2])
     ax.set(xlabel=f"weight of {other} (the rest: {one})", ylim=(0, None))
     ax.set_ylabel(_arguments.label_level(first, index) + _arguments.describe_spread(counts))
-    _axes.tidy(ax)
     return ax

@@ -146,10 +146,9 @@ def _fix_others(plane: Plane, rows: _Rows, given: Mapping[str, Any] | None) -> t
         fixed = given_values(space, given) if given else {}
     except (TypeError, ValueError) as error:
         raise type(error)(f"given: {error}") from error
-    for name in plane.names:
-        if name in fixed:
-            raise ValueError(f"given: {name!r} is an axis of the picture, so it cannot have a fixed value.")
     for name, value in fixed.items():
+        if name in plane.names:
+            raise ValueError(f"given: {name!r} is an axis of the picture, so it cannot have a fixed value.")
         if not math.isnan(value) and all(domain.outside(np.asarray(value)) for domain in space[name]):
             raise ValueError(f"given: {name!r} = {value:g} is outside its domain.")
     missing = [name for name in space.names if name not in (*plane.names, *fixed)]

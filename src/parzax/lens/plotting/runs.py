@@ -20,7 +20,6 @@ from parzax.samplers import Trace
 
 _BELOW_ALL = 0.3  # on a log axis, a regret of 0 is drawn at this factor times the smallest positive regret
 _ROUNDING = 1e-5  # an optimum may exceed the best value by this share, for rounding in float32
-_DOT = 4.5  # size of the dot at which a line begins, in points
 _HUGE = 1e300  # stands for infinity where values are interpolated
 
 
@@ -35,9 +34,9 @@ def convergence(
     """The best feasible value so far against the number of evaluations.
 
     A line is the median over runs, and its band goes from the lower to the upper quartile; a single run is a
-    line. The value of a run without a feasible row is infinite. So the median begins (at a dot) when half of
-    the runs have a feasible row, and a band is open at the top while the upper quartile is infinite. The
-    key says how many runs never had a feasible row. Without feasible rows a sentence says so.
+    line. The value of a run without a feasible row is infinite. So the median begins when half of the runs
+    have a feasible row, and a band is open at the top while the upper quartile is infinite. The key says how
+    many runs never had a feasible row. Without feasible rows a sentence says so.
 
     Args:
         traces, ax: as in all pictures.
@@ -79,17 +78,13 @@ def convergence(
     spread = f"\n(median and quartiles of {size_text(n_runs)} runs)" if n_runs.max() > 1 else ""
     ax.set(xlabel="evaluations", ylabel=value + " (0: lower edge)" * (log and 0 in drawn) + spread)
     ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    _axes.tidy(ax)
-    looks, late, entries = {name: choose_look(i) | {"label": name} for i, name in enumerate(runs)}, False, []
+    looks, entries = {name: choose_look(i) | {"label": name} for i, name in enumerate(runs)}, []
     # Names stand in the order of the ends of lines.
     for name in sorted(lines, key=lambda name: -lines[name][1, -1] if lines[name].size else -np.inf):
         n, never = len(runs[name].losses), int((~_find_feasible(runs[name]).any(axis=-1)).sum())
         remark = f"nothing feasible in {never} of {plural(n, 'run')}" if never else ""
         entries += _name_runs(name, remark, looks[name])
-        late |= _draw_quartiles(ax, lines[name], n > 1, looks[name])
-    if late:
-        look = {"marker": "o", "markersize": _DOT, "color": _axes.GREY}
-        entries.append(_axes.make_handle(label="half of the runs have a feasible row", **look))
+        _draw_quartiles(ax, lines[name], n > 1, looks[name])
     _axes.add_key(ax, entries)
     if not drawn.size:
         _axes.write_note(ax, "No run has a feasible row.", y=0.4)
@@ -127,25 +122,17 @@ def _find_quartiles(trace: Trace, objective: int, optimum: float | None, name: s
     return sign * np.where(quartiles >= 0.1 * _HUGE, np.inf, quartiles)
 
 
-def _draw_quartiles(ax: Axes, quartiles: np.ndarray, several: bool, look: Look) -> bool:
-    """Draw the line, a dot where it begins late, and the band; values of 0 are at the lower edge.
-
-    Returns whether the median is finite, but not from the first evaluation on.
-    """
+def _draw_quartiles(ax: Axes, quartiles: np.ndarray, several: bool, look: Look) -> None:
+    """Draw the line and the band; values of 0 are at the lower edge."""
     (bottom, top), x = ax.get_ylim(), np.arange(1, quartiles.shape[1] + 1)
     better, median, worse = quartiles
     y = np.where(np.isfinite(median), np.maximum(median, bottom), np.nan)
     ax.plot(x, y, linewidth=1.8, drawstyle="steps-post", **look)
-    late = bool(np.isfinite(y).any() and np.isnan(y[0]))
-    if late:
-        first = np.isnan(y).argmin()
-        ax.plot(x[first], y[first], "o", color=look["color"], markersize=_DOT, clip_on=False)
     if several:
         # If the worse quartile is infinite, the band reaches the edge.
         area = {"step": "post", "color": look["color"], "alpha": 0.2, "linewidth": 0}
         ends = np.clip(better, bottom, top), np.clip(worse, bottom, top)
         ax.fill_between(x, *ends, where=np.isfinite(better).tolist(), **area)
-    return late
 
 
 def attainment(
@@ -178,7 +165,6 @@ def attainment(
     stairs = [_find_stairs(trace, shares) for trace in runs.values()]
     ax = _axes.get_axes(ax, 5.2, 4.2)
     ax.set(xlabel="objective 1", ylabel="objective 2")
-    _axes.tidy(ax)
     corners = np.concatenate([corners for by_share in stairs for corners in by_share])
     if not len(corners):
         _axes.write_note(ax, "Too few runs have feasible rows.")

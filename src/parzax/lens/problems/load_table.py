@@ -28,14 +28,10 @@ class Oracle(NamedTuple):
         best: (m,) smallest value of each objective over feasible entries; NaN without feasible entries.
         worst: (m,) largest value of each objective over feasible entries; without constraints it can serve
             as reference point of the hypervolume.
-        best_mean: (m,) smallest mean over seeds, among configurations whose entries are all feasible.
-        feasible_fraction: fraction of the existing entries that are feasible.
     """
 
     best: np.ndarray
     worst: np.ndarray
-    best_mean: np.ndarray
-    feasible_fraction: np.ndarray
 
 
 def load_table(
@@ -126,19 +122,11 @@ def _round_excess(excess: np.ndarray, dtype: Any) -> np.ndarray:
 
 
 def _find_oracle(losses: np.ndarray, excess: np.ndarray, n_seeds: np.ndarray) -> Oracle:
-    def extreme(function: Any, rows: np.ndarray) -> np.ndarray:
-        return function(rows, axis=0) if len(rows) else np.full(rows.shape[1:], np.nan)
-
     exists = np.arange(losses.shape[1]) < n_seeds[:, None]
-    feasible = exists & (excess <= 0).all(axis=-1)
-    always = (feasible == exists).all(axis=1) & (n_seeds > 0)
-    total = np.where(exists[..., None], losses, 0.0).sum(axis=1)
-    return Oracle(
-        best=extreme(np.min, losses[feasible]),
-        worst=extreme(np.max, losses[feasible]),
-        best_mean=extreme(np.min, total[always] / n_seeds[always, None]),
-        feasible_fraction=np.asarray(feasible.sum() / max(exists.sum(), 1)),
-    )
+    feasible = losses[exists & (excess <= 0).all(axis=-1)]
+    if not len(feasible):
+        feasible = np.full((1, losses.shape[2]), np.nan)
+    return Oracle(best=feasible.min(axis=0), worst=feasible.max(axis=0))
 
 
 class _Table(NamedTuple):

@@ -18,11 +18,12 @@ from parzax.importance.encode import without_values
 from parzax.importance.estimate import How, checked_how, estimate_seeds
 from parzax.importance.interactions import estimate_interactions
 from parzax.importance.levels import checked_levels, level_sets
-from parzax.importance.pair_slots import PairLayout, pair_layout
+from parzax.importance.pair_slots import checked_pairs
 from parzax.lens.logs import Observations
 from parzax.lens.logs.encoding import encode_log
 from parzax.lens.logs.groups import configuration_shares, describe_groups
 from parzax.lens.results.order import shows_learning
+from parzax.lens.results.replicates import default_shuffles, replicate
 from parzax.lens.results.result import (
     USUAL_LEVEL,
     ImportanceResult,
@@ -32,7 +33,6 @@ from parzax.lens.results.result import (
     pick_level,
 )
 from parzax.lens.results.targets import Ranking, counted_rows, ranked
-from parzax.lens.results.uncertainty import estimate_uncertainty, resolve_counts
 from parzax.lens.run.chunks import map_chunks
 from parzax.pareto import AbstractTies
 from parzax.status import Status
@@ -98,8 +98,8 @@ def cond_ped_anova(
             ``px.divergence.Pearson()`` gives Optuna 5's numbers.
         reference: "region" compares with the region's density (local importance), "uniform" with the
             uniform density of the domain (global importance).
-        n_resamples: number of random halves of the rows that the intervals of ``result.uncertainty`` are
-            computed from, centred at the estimate. With 0, the default, there are none.
+        n_resamples: number of random halves of the rows that ``result.importance_interval`` is computed
+            from, centred at the estimate. With 0, the default, there are no intervals.
         n_shuffles: number of shuffles of the losses that p-values are computed from. The default is 0 if
             ``n_resamples`` is 0. Otherwise it is the largest of ``n_resamples``, 20 d and min(40 d, 2000) for
             d parameters, because the smallest adjusted p-value is d / (n_shuffles + 1).
@@ -127,18 +127,18 @@ def cond_ped_anova(
     >>> result.importance.shape, bool((result.importance[:, 0] > 0.9).all())
     ((2, 2), True)
     """
-    log = encode_ranked(obs, levels, region, objective, rows, grid, ties, jittered=n_resamples != 0)
+    n_resamples = _checks.whole_number("n_resamples", n_resamples, 0)
+    log = encode_ranked(obs, levels, region, objective, rows, grid, ties, jittered=n_resamples > 0)
     method = Method(divergence, grid, reference)
     how = checked_how(*method.how)
-    numbers = resolve_counts(n_resamples, n_shuffles, log.encoded.codes.shape[1])
-    key = checked_key(key) if any(numbers) else None
-    estimates, seeds = estimate_batch(log.encoded, how), obs.losses.shape[:-2]
-    estimates = jax.tree.map(lambda x: np.asarray(x).reshape(*seeds, *x.shape[1:]), estimates)
-    sampled = None
-    if key is not None:
-        sampled = estimate_uncertainty(key, log.losses, log.encoded, estimates, how, numbers)
-    learned = partial(shows_learning, log.obs, log.losses)
-    return ImportanceResult(estimates, **log.about, method=method, sampled=sampled, learned=learned)
+    if n_shuffles is None:
+        n_shuffles = default_shuffles(len(obs.space), n_resamples) if n_resamples else 0
+    n_shuffles = _checks.whole_number("n_shuffles", n_shuffles, 0)
+    key = checked_key(key) if n_resamples or n_shuffles else None
+    about = log.describe(estimate_batch(log.encoded, how))
+    numbers = n_resamples, n_shuffles
+    about["replicates"] = replicate(key, log.losses, log.encoded, about["estimates"], how, numbers)
+    return ImportanceResult(**about, method=method, learned=partial(shows_learning, log.obs, log.losses))
 
 
 def interactions(
@@ -209,26 +209,23 @@ def interactions(
     """
     key = checked_key(key)
     log = encode_ranked(obs, levels, region, objective, rows, _WITHOUT_POOLS)
-    encoded, seeds = log.encoded, obs.losses.shape[:-2]
-    where = pair_layout(encoded.layout, pairs, obs.space.names)
+    encoded, pairs = log.encoded, checked_pairs(pairs, obs.space.names)
     estimates = _interactions(
-        jax.random.split(key, len(log.losses)) if seeds else key[None],
+        jax.random.split(key, len(log.losses)) if obs.batch_shape else key[None],
         without_values(encoded),
-        where=where,
-        n_draws=_draws(n_draws, where, encoded.groups),
+        pairs=pairs,
+        n_draws=_draws(n_draws, len(pairs), encoded.groups),
     )
-    _checks.outside_traces(estimates)
-    estimates = jax.tree.map(lambda a: np.asarray(a).reshape((*seeds, *a.shape[1:])), estimates)
-    return InteractionResult(estimates, **log.about)
+    return InteractionResult(**log.describe(estimates))
 
 
 # Full optimisation takes twice as long to compile and does not make the program faster.
 _interactions = compiled(size="middling")(estimate_interactions)
 
 
-def _draws(n_draws: Any, where: PairLayout, groups: Any) -> int:
+def _draws(n_draws: Any, n_pairs: int, groups: Any) -> int:
     if n_draws is None:
-        return 0 if groups is not None else max(_DRAWS, _DRAWS_PER_PAIR * len(where.pairs))
+        return 0 if groups is not None else max(_DRAWS, _DRAWS_PER_PAIR * n_pairs)
     n_draws = _checks.whole_number("n_draws", n_draws, 0)
     if n_draws and groups is not None:
         raise ValueError("n_draws must be 0 for a log with groups: the draws treat rows as independent.")
@@ -252,11 +249,14 @@ class RankedLog(NamedTuple):
     goal: str
     facts: tuple[str, ...]
 
-    @property
-    def about(self) -> dict[str, Any]:
-        """The fields that all results have, but for the estimates."""
-        about = {"space": self.obs.space, "report": self.obs.report, "goal": self.goal, "facts": self.facts}
-        return about | {"levels": np.array(self.encoded.levels), "region": self.encoded.region}
+    def describe(self, estimates: Any) -> dict[str, Any]:
+        """The fields that all results have; ``estimates`` of s seeds become NumPy arrays."""
+        _checks.on_host("the answer", estimates)
+        seeds = self.obs.batch_shape
+        estimates = jax.tree.map(lambda x: np.asarray(x).reshape((*seeds, *x.shape[1:])), estimates)
+        fields = {"estimates": estimates, "levels": np.array(self.encoded.levels)}
+        fields |= {"space": self.obs.space, "region": self.encoded.region, "report": self.obs.report}
+        return fields | {"goal": self.goal, "facts": self.facts}
 
 
 def encode_ranked(
@@ -352,9 +352,7 @@ def estimate_batch(encoded: Encoded, how: How) -> Importance:
     n_chunks = min(math.ceil(n_seeds * n_counts / _MOST_COUNTS), n_seeds)
     if n_chunks > 1:
         return map_chunks(partial(sweep, how=how), (log,), math.ceil(n_seeds / n_chunks))
-    estimates = sweep(log, how=how)
-    _checks.outside_traces(estimates.variance)
-    return estimates
+    return sweep(log, how=how)
 
 
 def _size(log: Encoded, **_: Any) -> str:

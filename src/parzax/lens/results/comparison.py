@@ -25,10 +25,9 @@ from parzax.lens.results.result import (
     size_text,
 )
 from parzax.lens.results.targets import usable_rows
-from parzax.lens.results.uncertainty import holm
 
-# Nominal coverage of intervals, and the half-width of a normal interval in standard errors.
-_LEVEL, _NORMAL = 0.9, 1.6448536269514722
+# Half-width of a normal interval with this coverage, in standard errors.
+_NORMAL = 1.6448536269514722
 
 
 class Differences(NamedTuple):
@@ -67,7 +66,7 @@ class Comparison(AbstractResult):
     kind: ClassVar[str] = "parameter"
     shown: ClassVar[str] = "difference"
 
-    difference, interval, p_value = attributes("variance", "interval", "p_value")
+    difference, interval = attributes("variance", "interval")
 
     @cached_property
     def is_defined(self) -> np.ndarray:
@@ -80,7 +79,7 @@ class Comparison(AbstractResult):
 
         If both logs come from the same search, at most one comparison in ten reports any difference.
         """
-        return holm(self.p_value) <= 1 - _LEVEL
+        return np.asarray(self.p_adjusted <= 1 - self.coverage)
 
     @cached_property
     def above(self) -> np.ndarray:
@@ -99,7 +98,8 @@ class Comparison(AbstractResult):
             mean = np.where(result.seeds_counted[level] > 0, result.mean[level], np.nan)
             columns[name] = list(map(mean_text, mean))
         columns["difference"] = ["-" if np.isnan(x) else f"{x:+.2f}" for x in self.difference[level]]
-        columns[f"{100 * _LEVEL:g} % interval"] = [interval_text(*ends) for ends in self.interval[level]]
+        ends = self.interval[level]
+        columns[f"{percent(self.coverage)} interval"] = [interval_text(*pair) for pair in ends]
         return columns | {"remarks": ["differs" if x else "" for x in self.differs[level]]}
 
     def best_rows(self, level: int) -> str:
@@ -125,7 +125,7 @@ class Comparison(AbstractResult):
 
     def details(self) -> list[str]:
         """How the numbers of the table were made, a line each."""
-        least = f"p, adjusted for the parameters of a level (Holm), is at most {1 - _LEVEL:.1g}"
+        least = f"p, adjusted for the parameters of a level (Holm), is at most {1 - self.coverage:.1g}"
         return [*self.first.details(), f"interval: of one parameter by itself; differs: {least}"]
 
     def _columns(self) -> dict[str, np.ndarray]:
@@ -148,8 +148,8 @@ def compare(
     """Compare the importances of two logs, or of the first and the second half of one.
 
     The result has the difference of importances (Eq. 8 of arXiv 2601.20800) at every level, with intervals.
-    For single logs an interval comes from recentred half-samples, as in `Uncertainty`, drawn separately for
-    each log. For logs with several seeds it is the difference ± 1.64 standard errors.
+    For single logs an interval comes from recentred half-samples, `ImportanceResult.importance_draws`, drawn
+    separately for each log. For logs with several seeds it is the difference ± 1.64 standard errors.
 
     Args:
         first, second: logs of one space. Without a second log, the first and the second half of the rows are
@@ -205,9 +205,9 @@ def _interval(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(q, d, 2) ends of intervals and (q, d) p-values, from differences of draws or from standard errors."""
     logs, shape = (first, second), (-1, *difference.shape)
-    before, after = (log.sampled and log.sampled.importances.reshape(shape) for log in logs)
+    before, after = (log.importance_draws.reshape(shape) if log.n_resamples else None for log in logs)
     if before is not None and after is not None:
-        between, tail = after - before, (1 - _LEVEL) / 2
+        between, tail = after - before, (1 - first.coverage) / 2
         ends = np.quantile(between, [tail, 1 - tail], axis=0)
         beyond = np.minimum((between <= 0).sum(axis=0), (between >= 0).sum(axis=0))
         p = np.minimum(2 * (1 + beyond) / (len(between) + 1), 1)

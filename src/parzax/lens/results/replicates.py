@@ -1,4 +1,4 @@
-"""Random samples of a log, and logs with shuffled losses: their variances, in one compiled function."""
+"""Replicates of a log, random samples and logs with shuffled losses: their variances, and p-values."""
 
 import math
 import os
@@ -6,22 +6,42 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
+from parzax import _checks
 from parzax._compile import compiled
 from parzax.divergence import AbstractDivergence
-from parzax.importance import Counts, Encoded
+from parzax.importance import Counts, Encoded, Importance
 from parzax.importance.counts import count_configurations
 from parzax.importance.encode import without_values
-from parzax.importance.estimate import from_counts
+from parzax.importance.estimate import How, from_counts
 from parzax.importance.levels import level_weights
 from parzax.importance.resample import sample_counter, sample_size
+from parzax.lens.logs import Observations
+from parzax.lens.logs.encoding import loss_ranks
+from parzax.lens.logs.groups import find_groups
 
+# Family-wise error rate of the tests of all parameters at one level.
+SIGNIFICANCE = 0.05
+# Smallest number of shuffles on the page and the command line.
+SHUFFLES = 1000
+# Number of samples of a single log on the page and the command line. It does not depend on the number of
+# levels, so that results for a level agree.
+_SAMPLES = 500
+# Limit of rows times parameters times samples, which takes some seconds; and the smallest useful number of
+# samples. A log that is too large for so many samples gets none.
+_MOST_NUMBERS, _FEWEST_SAMPLES = 100_000_000, 50
+# Cap on the default number of shuffles, unless p-values of many parameters need more.
+_MOST_SHUFFLES = 2000
+# Largest number of rows after each row is repeated as often as its weight says.
+_MOST_REPEATED = 1 << 24
+# Relative tolerance for equal variances: samples, shuffles and the log may be rounded differently.
+_SAME = 1e-5
 # Limits of a batch: scattered entries, and counts; and approximate number of counts of a call.
 _ROWS, _COUNTS, _CALL = 1 << 18, 1 << 16, 1 << 22
 # Replicates are drawn in units of so many; one unit of shuffles has one seed. The number is fixed, so that
@@ -31,6 +51,98 @@ UNIT = 16
 _METHOD = "half-sampling"
 # The rows of a regime are shuffled if there are at most this many.
 _MOST_ROWS = 3000
+
+
+class Replicates(NamedTuple):
+    """Variances of samples of a log, and p-values from shuffles of its losses.
+
+    Attributes:
+        sampled: (b, ..., q, d) variances v* of the samples (Eq. 11 of arXiv 2601.20800).
+        p_value: (..., q, d) (1 + #{v* >= v}) / (n_shuffles + 1), where v* are the variances of logs whose
+            losses were shuffled within the parameter's regimes; NaN where no shuffle was possible.
+        spread: (...,) factor by which deviations of the samples are multiplied: sqrt(m / (n - m)) for samples
+            of m of n rows without replacement, which is about 1 for halves.
+        n_rows: (...,) number n of rows that have a loss.
+        n_shuffles: number of shuffles.
+    """
+
+    sampled: np.ndarray
+    p_value: np.ndarray
+    spread: np.ndarray
+    n_rows: np.ndarray
+    n_shuffles: int = 0
+
+    @property
+    def n_resamples(self) -> int:
+        """Number of samples, b."""
+        return len(self.sampled)
+
+    @classmethod
+    def none(cls, shape: tuple[int, ...]) -> "Replicates":
+        """No samples and no shuffles of estimates of a shape (..., q, d)."""
+        nothing = np.full(shape[:-2], np.nan)
+        return cls(np.zeros((0, *shape)), np.full(shape, np.nan), nothing, nothing)
+
+
+def choose_counts(obs: Observations, n_resamples: int | None) -> dict[str, int]:
+    """Choose ``n_resamples`` and ``n_shuffles`` of `cond_ped_anova` for the page and the command line.
+
+    If ``n_resamples`` is None, only a single log without fractional weights is resampled. A log that is too
+    large for samples gets only shuffles, whose time does not grow with the number of rows. If its rows belong
+    together in groups, shuffles take as long as samples, so it gets neither.
+    """
+    n_parameters = obs.values.shape[-1]
+    if n_resamples is None:
+        integral = obs.weight is None or bool((obs.weight == np.floor(obs.weight)).all())
+        fitting = min(_SAMPLES, _MOST_NUMBERS // max(obs.n * n_parameters, 1))
+        n_resamples = fitting if fitting >= _FEWEST_SAMPLES else 0
+        if obs.batch_shape or not integral or (not n_resamples and find_groups(obs) is not None):
+            return {}
+    elif not _checks.whole_number("n_resamples", n_resamples, 0):
+        return {}
+    n_shuffles = default_shuffles(n_parameters, max(n_resamples, SHUFFLES))
+    return {"n_resamples": n_resamples, "n_shuffles": n_shuffles}
+
+
+def default_shuffles(n_parameters: int, n_samples: int = SHUFFLES) -> int:
+    """Default number of shuffles: at least the number of samples, and enough for adjusted p-values."""
+    least = round(n_parameters / SIGNIFICANCE)  # with fewer no adjusted p-value can be 0.05 or less
+    return max(n_samples, least, min(2 * least, _MOST_SHUFFLES))
+
+
+def replicate(
+    key: Any,
+    losses: np.ndarray,
+    log: Encoded,
+    estimates: Importance,
+    how: How,
+    numbers: Sequence[int],
+) -> Replicates:
+    """Samples of the rows and shuffles of the losses of a log.
+
+    ``log`` and ``estimates`` belong to the ``losses`` (s, n), which are NaN in unusable rows. ``numbers`` has
+    the number of samples and the number of shuffles.
+    """
+    shape, counts = estimates.variance.shape, estimates.counts
+    if not any(numbers):
+        return Replicates.none(shape)
+    if log.weight is not None:
+        log, losses = _repeat_rows(log, losses, log.weight)
+    log = replace(log, rank=loss_ranks(losses, log.codes.shape[2]))
+    counts = np.rint(counts).astype(np.int64).reshape(-1, *counts.shape[-2:])
+    sampled, shuffled = draw_replicates(key, log, counts, numbers, how[0], how[1])
+    usable = ~np.isnan(losses)
+    n_rows = n_groups = usable.sum(axis=1)
+    if log.groups is not None:
+        seeds = zip(log.groups[:, : usable.shape[1]], usable, strict=True)
+        n_groups = np.array([len(np.unique(numbers[rows])) for numbers, rows in seeds])
+    # The mean of m of n rows, drawn without replacement, deviates sqrt((n - m) / m) times as much as the mean
+    # of n new rows.
+    spread = np.sqrt(n_groups // 2 / np.maximum(n_groups - n_groups // 2, 1))
+    p_value = p_values(estimates.variance.reshape(-1, *shape[-2:]), shuffled).reshape(shape)
+    spread, n_rows = (x.reshape(shape[:-2]) for x in (spread, n_rows))
+    sampled = np.moveaxis(sampled, 1, 0).reshape(-1, *shape)
+    return Replicates(sampled, p_value, spread, n_rows, numbers[1])
 
 
 def draw_replicates(
@@ -216,3 +328,36 @@ def _shuffled_groups(rng: np.random.Generator, log: Encoded, n: int) -> np.ndarr
         columns = slice(block.start, block.start + block.n_cells)
         counts[:, :, columns] = added.reshape(n, n_sets, block.n_cells).cumsum(axis=1, dtype=np.int32)
     return counts
+
+
+def p_values(variance: np.ndarray, shuffled: np.ndarray) -> np.ndarray:
+    """(s, q, d) p-values from (s, b, q, d) shuffled variances; NaN without shuffles, or if none can vary."""
+    if not shuffled.shape[1]:
+        return np.full(variance.shape, np.nan)
+    reached = (shuffled >= variance[:, None] - _SAME * np.abs(variance[:, None])).sum(axis=1)
+    p = (1 + reached) / (shuffled.shape[1] + 1)
+    return np.where((shuffled == 0).all(axis=1) & (variance == 0), np.nan, p)
+
+
+def _repeat_rows(log: Encoded, losses: np.ndarray, weight: np.ndarray) -> tuple[Encoded, np.ndarray]:
+    """Repeat each row of a log, and its loss, as often as its weight says."""
+    if (weight != np.floor(weight)).any():
+        raise ValueError(
+            "resampling needs weights that are whole numbers, as a row of weight 2 is two rows; leave the "
+            "weights out, or set n_resamples=0."
+        )
+    times = weight.astype(np.int64)
+    longest = int(times.sum(axis=1).max(initial=0))
+    if longest > _MOST_REPEATED:
+        raise ValueError(
+            f"the weights stand for {longest} rows, too many to resample (at most {_MOST_REPEATED}); divide "
+            "them, or set n_resamples=0."
+        )
+    rows = np.full((len(times), 1 << max(longest - 1, 0).bit_length()), -1)
+    for filled, counts in zip(rows, times, strict=True):
+        filled[: counts.sum()] = np.repeat(np.arange(len(counts)), counts)
+    repeated = np.where(rows < 0, np.nan, np.take_along_axis(losses, rows, axis=1))
+    groups = None if log.groups is None else np.take_along_axis(log.groups, rows, axis=1)
+    codes = np.take_along_axis(log.codes, rows[:, None], axis=2)
+    level = np.where(rows < 0, len(log.levels) + 1, np.take_along_axis(log.level, rows, axis=1))
+    return replace(log, codes=codes, level=level, weight=None, groups=groups), repeated

@@ -25,17 +25,22 @@ from parzax._compile import compiled
 from parzax._html import table as html_table
 from parzax._words import join_names, plural, visible
 from parzax.divergence import AbstractDivergence, Explained, RegimeCounts
-from parzax.importance import Grid, Importance, Interactions
+from parzax.importance import Grid, Importance, Interactions, importance
 from parzax.importance.estimate import How
-from parzax.importance.flags import few_rows
+from parzax.importance.flags import LOW_DATA_ROWS
 from parzax.importance.layout import Block, cell_values, layout
 from parzax.kernels import AbstractKernel
 from parzax.lens.logs import ImportReport
 from parzax.lens.logs.bounds import span_text
-from parzax.lens.results.uncertainty import SIGNIFICANCE, TOLERANCE, Uncertainty, holm
+from parzax.lens.results.replicates import SIGNIFICANCE, Replicates
 from parzax.space import Between, Categorical, Condition, Domain, In, Int, Numeric, Ordinal, Space, Varying
 from parzax.status import NOT_COMPARED, OF_LEVELS, Status, drop_consequences, set_bits
 
+# An importance interval is narrow enough if its half-width is at most this value.
+TOLERANCE = 0.1
+# Margins fall as 1 / sqrt(rows) only with more rows than this in the target and outside it. With fewer rows
+# nothing is extrapolated.
+_FEW_ROWS = 20
 # A property holds for the result if at least this share of the seeds has it.
 MOST_SEEDS = 0.5
 # The level that is shown, or one near it.
@@ -59,11 +64,11 @@ _CHOICES_SHOWN, _TEXT = 6, 120  # number of choices, and of characters, of good 
 _EXPLAINED, _GRID = Explained(), Grid()
 
 
-def attributes(*names: str) -> Any:
-    """Properties that return the attributes ``names`` of the result's ``estimates``."""
+def attributes(*names: str, of: str = "estimates") -> Any:
+    """Properties that return the attributes ``names`` of a field of the result."""
 
-    def attribute(name: str) -> property:
-        return property(lambda self: getattr(self.estimates, name), doc=f"``estimates.{name}``.")
+    def attribute(name: str) -> Any:
+        return cached_property(lambda self: getattr(getattr(self, of), name))
 
     return map(attribute, names)
 
@@ -84,10 +89,10 @@ class ReadTable(NamedTuple):
             columns.append([x + gap if column[0] in _LEFT else gap + x for x, gap in pairs])
         return ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
 
-    def to_html(self) -> str:
-        """The table as HTML, for notebooks."""
+    def to_html(self, notes: Sequence[str]) -> str:
+        """The table as HTML, for notebooks, with notes below."""
         left = [i for i, (header, *_) in enumerate(self.columns) if header in _LEFT]
-        return html_table(self.title, list(zip(*self.columns, strict=True)), left)
+        return html_table(self.title, list(zip(*self.columns, strict=True)), left, notes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,7 +118,9 @@ class AbstractResult(abc.ABC):
     facts: tuple[str, ...] = ()
 
     n_target, n_region, status = attributes("n_target", "n_region", "status")
+    variance, importance, p_value = attributes("variance", "importance", "p_value")
 
+    coverage: ClassVar[float] = 0.9  # nominal coverage of intervals
     kind: ClassVar[str]  # what an entry is, as the header of a table
     shown: ClassVar[str] = "importance"  # column of `cells` that a table of several levels shows
 
@@ -126,11 +133,6 @@ class AbstractResult(abc.ABC):
     @abc.abstractmethod
     def above(self) -> np.ndarray:
         """(q, e) entries above chance; entries above 0 where this was not tested."""
-
-    @cached_property
-    @abc.abstractmethod
-    def _over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
-        """``mean`` and ``standard_error``."""
 
     @abc.abstractmethod
     def cells(self, level: int) -> dict[str, list[str]]:
@@ -161,7 +163,21 @@ class AbstractResult(abc.ABC):
     @cached_property
     def labels(self) -> list[str]:
         """The entries as short texts, all different."""
-        return short_labels(self.entries, 40)
+        return short_names(self.entries, 40)
+
+    @cached_property
+    def p_adjusted(self) -> np.ndarray:
+        """(..., q, e) p-values, adjusted for the number of entries (Holm 1979)."""
+        return holm(self.p_value)
+
+    @property
+    def above_chance(self) -> np.ndarray:
+        """(..., q, e) whether the adjusted p-value is at most 0.05."""
+        return np.asarray(self.p_adjusted <= SIGNIFICANCE)
+
+    @cached_property
+    def _over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
+        return mean_and_error(self.by_seed(self.importance), self.by_seed(self.is_defined))
 
     @cached_property
     def mean(self) -> np.ndarray:
@@ -221,10 +237,8 @@ class AbstractResult(abc.ABC):
         if self.has_mean[level].any():
             mattered, sure, step = self._sentences(level)
         else:
-            mattered, sure = (
-                f"nothing can be said of {self.best_rows(level)}",
-                "there is nothing to be sure of",
-            )
+            mattered = f"nothing can be said of {self.best_rows(level)}"
+            sure = "there is nothing to be sure of"
             advice = next((bit.advice for bit in self._level_bits(level)), Status.ALL_ZERO.advice)
             step = f"{advice[0].lower()}{advice[1:].rstrip('.')}"
         return [f"What mattered: {mattered}.", f"How sure: {sure}.", f"Do next: {step}."]
@@ -242,6 +256,11 @@ class AbstractResult(abc.ABC):
     def _level_facts(self, level: int) -> list[str]:
         """What is unusual about a level that has importances."""
         return [bit.fact for bit in self._level_bits(level) & ~Status.ALL_ZERO]
+
+    def _p_cells(self, level: int, n_draws: int) -> list[str]:
+        """The texts of the adjusted p-values of a single log at a level."""
+        p, adjusted = (self.by_seed(x)[0, level] for x in (self.p_value, self.p_adjusted))
+        return [p_text(*pair, n_draws) for pair in zip(p, adjusted, strict=True)]
 
     def _mean_cells(self, level: int) -> list[str]:
         """The texts of the importances at a level."""
@@ -313,11 +332,8 @@ class AbstractResult(abc.ABC):
         return self.text()
 
     def _repr_html_(self) -> str:
-        above, below = (
-            "".join(f"<div>{escape(visible(line))}</div>" for line in lines)
-            for lines in (self.sentences(), self.notes())
-        )
-        return above + self.table().to_html() + below
+        lines = "".join(f"<div>{escape(visible(line))}</div>" for line in self.sentences())
+        return lines + self.table().to_html(self.notes())
 
     def __repr__(self) -> str:
         """How many entries there are, and which comes first."""
@@ -449,7 +465,7 @@ class RegimeDensity(NamedTuple):
     rows: np.ndarray
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class ImportanceResult(AbstractResult):
     """Importances at q levels for d parameters, with the counts and densities from which they were computed.
 
@@ -468,29 +484,23 @@ class ImportanceResult(AbstractResult):
         goal: what the best rows have, such as "smallest loss".
         facts: sentences on how the result was computed.
         method: how it was computed: divergence, grid and reference.
-        sampled: `Uncertainty` from samples and shuffles of the log; see ``uncertainty``.
+        replicates: `parzax.lens.results.replicates.Replicates`, samples and shuffles of the log; its arrays
+            are attributes of the result too. Without samples the ends of intervals are NaN, without shuffles
+            the p-values.
         learned: function that returns whether the order of the rows shows a search that learns.
     """
 
     estimates: Importance
+    replicates: Replicates
     method: Method = field(default_factory=Method)
-    sampled: Uncertainty | None = None
     learned: Callable[[], bool] = field(default_factory=lambda: bool)
 
     kind: ClassVar[str] = "parameter"
 
-    variance, importance, inter = attributes("variance", "importance", "inter")
-    unweighted, divergence, counts = attributes("unweighted", "divergence", "counts")
+    inter, unweighted, divergence, counts = attributes("inter", "unweighted", "divergence", "counts")
     regime_target, regime_region = attributes("regime_target", "regime_region")
-
-    @cached_property
-    def uncertainty(self) -> Uncertainty:
-        """Intervals and p-values; NaN where no samples or shuffles were asked for."""
-        if self.sampled is not None:
-            return self.sampled
-        shape = self.variance.shape
-        sampled, p_value, none = np.zeros((0, *shape)), np.full(shape, np.nan), np.zeros(shape[:-2])
-        return Uncertainty(sampled, self.estimates, p_value, none, none, balance=self.method.balance)
+    sampled, p_value, spread = attributes("sampled", "p_value", "spread", of="replicates")
+    n_rows, n_resamples, n_shuffles = attributes("n_rows", "n_resamples", "n_shuffles", of="replicates")
 
     @property
     def alpha(self) -> np.ndarray:
@@ -556,19 +566,122 @@ class ImportanceResult(AbstractResult):
         """
         chance = self.usual_status & int(Status.NOT_ABOVE_CHANCE) != 0
         if self.n_seeds == 1:
-            p = self.by_seed(self.uncertainty.p_adjusted)[0]
-            chance |= ~self.by_seed(self.uncertainty.above_chance)[0] & ~np.isnan(p)
+            chance |= self.by_seed(self.p_adjusted)[0] > SIGNIFICANCE
         return (self.mean > 0) & ~chance
+
+    @cached_property
+    def n_fewer(self) -> np.ndarray:
+        """(..., q) rows in the target, or in the region outside it if there are fewer."""
+        return np.minimum(self.n_target, self.n_region[..., None] - self.n_target)
+
+    @property
+    def variance_draws(self) -> np.ndarray:
+        """(b, ..., q, d) variances that other logs of this size might have.
+
+        v + spread (v* - m), where v is the variance of the log and m the mean of the middle three fifths of
+        the v*.
+        """
+        return self._recentred(self.variance, self.sampled)
+
+    @property
+    def importance_draws(self) -> np.ndarray:
+        """(b, ..., q, d) importances (Eq. 8) that other logs might have, in [0, 1], centred as variances."""
+        return np.clip(self._recentred(self.importance, self._shares), 0, 1)
+
+    @cached_property
+    def variance_interval(self) -> np.ndarray:
+        """(..., q, d, 2) ends of the intervals of the variances; debiased variances may be negative.
+
+        An interval holds the variance of the log, and 0 where the parameter is not above chance.
+        """
+        return self._interval(self.variance_draws, self.variance, self.p_adjusted > SIGNIFICANCE)
+
+    @cached_property
+    def importance_interval(self) -> np.ndarray:
+        """(..., q, d, 2) ends of the intervals of the importances.
+
+        An interval contains the importance of the log. It also contains 0 if the parameter is not above
+        chance, because another log may then give it no importance. In tests (docs/uncertainty.md) intervals
+        had the nominal coverage for importances of at least 5 %.
+        """
+        return self._interval(self.importance_draws, self.importance, self.p_adjusted > SIGNIFICANCE)
+
+    def interval_of(self, parameters: Sequence[int]) -> np.ndarray:
+        """(..., q, 2) ends of the interval of a sum of importances.
+
+        Like `importance_interval`, it holds 0 unless one of the ``parameters`` (indices) is above chance, or
+        none of them was tested.
+        """
+        share, sampled = (x[..., parameters].sum(axis=-1) for x in (self.importance, self._shares))
+        p = self.p_adjusted[..., parameters]
+        chance = np.asarray((p > SIGNIFICANCE).any(axis=-1) & ~(p <= SIGNIFICANCE).any(axis=-1))
+        return self._interval(np.clip(self._recentred(share, sampled), 0, 1), share, chance)
+
+    def top(self, r: int = 1) -> np.ndarray:
+        """(..., q, d) share of the draws in which a parameter is among the ``r`` with the highest variance.
+
+        If variances are equal, the first parameter in the order of the space ranks higher. A parameter whose
+        variance is 0 or less is never counted. The share is NaN without samples.
+        """
+        r = _checks.whole_number("r", r, 1)
+        if not len(self.sampled):
+            return np.full(self.variance.shape, np.nan)
+        draws = self.variance_draws
+        rank = np.argsort(np.argsort(-draws, axis=-1, kind="stable"), axis=-1)
+        return ((rank < r) & (draws > 0)).mean(axis=0)
+
+    @cached_property
+    def margin(self) -> np.ndarray:
+        """(..., q) half the width of the widest interval of an importance; NaN where there is none."""
+        widths = np.diff(self.importance_interval)[..., 0]
+        return np.where(self.has_importance, widths.max(axis=-1) / 2, np.nan)
+
+    def rows_needed(self, tolerance: float = TOLERANCE) -> np.ndarray:
+        """(..., q) total number of rows at which `margin` would be ``tolerance``.
+
+        The number is extrapolated: `margin` is assumed proportional to 1 / sqrt(rows). If the margin is at
+        most ``tolerance`` already, the number is at most the present number of rows. With few rows margins do
+        not follow this law, so the number is NaN if ten rows or fewer are in the target or outside it. If the
+        margin is above ``tolerance``, this limit is 20 rows instead of ten.
+        """
+        if not 0 < tolerance < 1:
+            raise ValueError(f"tolerance must lie between 0 and 1, got {tolerance!r}.")
+        least = np.where(self.margin <= tolerance, LOW_DATA_ROWS, _FEW_ROWS)
+        needed = np.asarray(self.n_rows)[..., None] * np.square(self.margin / tolerance)
+        return np.where(self.n_fewer > least, needed, np.nan)
+
+    @cached_property
+    def _shares(self) -> np.ndarray:
+        """(b, ..., q, d) importances of the samples, not recentred."""
+        return importance(self.sampled, balance=self.method.balance)
+
+    def _recentred(self, estimate: np.ndarray, sampled: np.ndarray) -> np.ndarray:
+        if not len(sampled):
+            return sampled
+        spread = self.spread.reshape(*self.spread.shape, *(1,) * (estimate.ndim - self.spread.ndim))
+        # The distribution is skewed: intervals around its mean are too short on one side, and around its
+        # median on the other. So the mean leaves out a fifth of the samples at either end.
+        cut = len(sampled) // 5
+        middle = np.sort(sampled, axis=0)[cut : len(sampled) - cut].mean(axis=0)
+        return estimate + spread.astype(estimate.dtype) * (sampled - middle)
+
+    def _interval(self, draws: np.ndarray, estimate: np.ndarray, chance: np.ndarray) -> np.ndarray:
+        """(..., 2) quantiles of the draws, extended to contain the estimate, and also 0 where ``chance``."""
+        if not len(draws):
+            return np.full((*estimate.shape, 2), np.nan)
+        low, high = np.quantile(draws, [(1 - self.coverage) / 2, (1 + self.coverage) / 2], axis=0)
+        held = np.stack([estimate, np.where(chance, 0, estimate)])
+        ends = np.minimum(low, held.min(axis=0)), np.maximum(high, held.max(axis=0))
+        return np.stack(ends, axis=-1).astype(self.variance.dtype)
 
     def cells(self, level: int) -> dict[str, list[str]]:
         """Importance, interval, p, active rows and remarks of each parameter at a level."""
-        uncertainty, columns = self.uncertainty, {"importance": self._mean_cells(level)}
+        columns = {"importance": self._mean_cells(level)}
         if self.n_seeds == 1:
-            ends = self.by_seed(uncertainty.importance_interval)[0, level]
+            ends = self.by_seed(self.importance_interval)[0, level]
             ends = np.where(self.has_mean[level, :, None], ends, np.nan)
-            columns[f"{100 * uncertainty.level:g} % interval"] = [interval_text(*pair) for pair in ends]
-            p, adjusted = (self.by_seed(x)[0, level] for x in (uncertainty.p_value, uncertainty.p_adjusted))
-            columns["p"] = [p_text(*pair, uncertainty.n_shuffles) for pair in zip(p, adjusted, strict=True)]
+            columns[f"{percent(self.coverage)} interval"] = [interval_text(*pair) for pair in ends]
+            columns["p"] = self._p_cells(level, self.n_shuffles)
         n_active = self.by_seed(self.regime_region[..., :-1].sum(axis=-1))
         columns["rows"] = [size_text(column) for column in n_active.T]
         chance = ~self.above[level] & (self.usual_status[level] & _NOT_TESTED == 0)
@@ -578,7 +691,7 @@ class ImportanceResult(AbstractResult):
         return columns
 
     def _sentences(self, level: int) -> tuple[str, str, str]:
-        labels, mean = short_labels(self.names, 28), self.mean[level]
+        labels, mean = short_names(self.names, 28), self.mean[level]
         ranked = [j for j in np.argsort(-mean, kind="stable").tolist() if mean[j] > 0]
         above = [j for j in ranked if self.above[level, j]]
         named = {j: f"{labels[j]} ({value_text(mean[j])})" for j in ranked}
@@ -591,16 +704,14 @@ class ImportanceResult(AbstractResult):
 
     def _sureness(self, level: int, labels: list[str], above: list[int]) -> str:
         """How sure the first sentence is, and what is unusual about the parameters that it names."""
-        uncertainty, parts = self.uncertainty, []
+        parts = []
         if self.n_seeds > 1:
             parts.append(f"± is the standard error of {plural(int(self.seeds_counted[level]), 'seed')}")
-        elif uncertainty.n_resamples:
+        elif self.n_resamples:
             if above and len(labels) > 1:
-                often = percent(round(float(self.by_seed(uncertainty.top())[0, level, above[0]]), 2))
-                parts.append(
-                    f"{labels[above[0]]} comes first in {often} of {uncertainty.n_resamples} resamples"
-                )
-            parts.append(f"intervals are up to {2 * self.by_seed(uncertainty.margin)[0, level]:.2f} wide")
+                often = percent(round(float(self.by_seed(self.top())[0, level, above[0]]), 2))
+                parts.append(f"{labels[above[0]]} comes first in {often} of {self.n_resamples} resamples")
+            parts.append(f"intervals are up to {2 * self.by_seed(self.margin)[0, level]:.2f} wide")
         else:
             parts.append("unknown, as the rows were not resampled")
         if len(labels) == 1:
@@ -613,45 +724,39 @@ class ImportanceResult(AbstractResult):
 
     def _next_step(self, level: int, labels: list[str], above: list[int]) -> str:
         """What to do: which values to look at, or how to find out more."""
-        uncertainty, steps = self.uncertainty, []
-        if self.n_seeds == 1 and not uncertainty.n_shuffles:
+        if self.n_seeds == 1 and not self.n_shuffles:
             return "resample the rows, for intervals and p-values: n_resamples=500 (--resamples 500)"
         if not above:
             half = ", or ask about the better half (level 0.5), which has more of them among the best"
             return "add rows" + half * bool(len(self.levels) == 1 and self.levels[level] < _NEAR_HALF)
+        steps = []
         for good in self.good_values(level):
             j = self.names.index(good.parameter)
             if j in above[:_NAMED] and (text := good_text(good, self.space.domains[j])):
                 steps.append(f"{labels[j]} {text}")
-        text = (
-            f"look at {'; '.join(steps[:_NAMED])}" if steps else f"look at the values of {labels[above[0]]}"
-        )
-        if self.n_seeds > 1 or not self.by_seed(uncertainty.margin)[0, level] > TOLERANCE:
+        text = f"look at {'; '.join(steps[:_NAMED]) or f'the values of {labels[above[0]]}'}"
+        if self.n_seeds > 1 or not self.by_seed(self.margin)[0, level] > TOLERANCE:
             return text
-        needed, n_fewer = (
-            self.by_seed(x)[0, level] for x in (uncertainty.rows_needed(), uncertainty.n_fewer)
-        )
+        needed, n_fewer = (self.by_seed(x)[0, level] for x in (self.rows_needed(), self.n_fewer))
         if np.isnan(needed):
             return f"{text}; add rows, as only {size_text(n_fewer)} are on one side of the cut-off"
-        step = 10 ** max(len(str(int(needed - uncertainty.n_rows))) - 2, 0)
-        more = int(np.ceil((needed - uncertainty.n_rows) / step) * step)  # rounded up to two figures
+        step = 10 ** max(len(str(int(needed - self.n_rows))) - 2, 0)
+        more = int(np.ceil((needed - self.n_rows) / step) * step)  # rounded up to two figures
         return f"{text}; about {more} more rows would make intervals {2 * TOLERANCE:g} wide"
 
     def details(self) -> list[str]:
         """How the numbers of the table were made, a line each."""
-        method, uncertainty = self.method, self.uncertainty
+        method = self.method
         against = "the region" if method.reference == "region" else "the uniform density"
         lines = [
             "importance: by conditional PED-ANOVA (arXiv 2601.20800, Eq. 8); those of a level add up to 1",
             f"compared with {against}: {method.divergence!r} on {method.grid!r}, {self.variance.dtype}",
         ]
-        if uncertainty.n_resamples:
-            samples = f"{uncertainty.n_resamples} samples of the rows (half-sampling)"
-            lines.append(
-                f"interval: {100 * uncertainty.level:g} %, from {samples}; it holds 0 where p is above 0.05"
-            )
-        if uncertainty.n_shuffles:
-            shuffles = f"{uncertainty.n_shuffles} shuffles of the losses"
+        if self.n_resamples:
+            samples = f"{percent(self.coverage)}, from {self.n_resamples} samples of the rows (half-sampling)"
+            lines.append(f"interval: {samples}; it holds 0 where p is above 0.05")
+        if self.n_shuffles:
+            shuffles = f"{self.n_shuffles} shuffles of the losses"
             lines.append(f"p: of no effect, by {shuffles}, adjusted for the parameters of a level (Holm)")
         return lines
 
@@ -729,11 +834,10 @@ class ImportanceResult(AbstractResult):
         columns = {"parameter": np.array(self.names, dtype=object)}
         for name in ("importance", "variance", "standard", "inter", "unweighted"):
             columns[name] = getattr(self, name)
-        uncertainty = self.uncertainty
-        ends = {"importance": uncertainty.importance_interval, "variance": uncertainty.variance_interval}
+        ends = {"importance": self.importance_interval, "variance": self.variance_interval}
         columns |= {f"{name}_low": x[..., 0] for name, x in ends.items()}
         columns |= {f"{name}_high": x[..., 1] for name, x in ends.items()}
-        return columns | {"p_value": uncertainty.p_value, "p_adjusted": uncertainty.p_adjusted}
+        return columns | {"p_value": self.p_value, "p_adjusted": self.p_adjusted}
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON values; see `AbstractResult.to_dict`. The good values are of the level shown."""
@@ -762,8 +866,7 @@ class InteractionResult(AbstractResult):
 
     kind: ClassVar[str] = "pair"
 
-    variance, importance, joint, main = attributes("variance", "importance", "joint", "main")
-    p_value, slots, slot_variance = attributes("p_value", "slots", "slot_variance")
+    joint, main, regime_variance = attributes("joint", "main", "regime_variance")
     n_active, n_draws = attributes("n_active", "n_draws")
 
     @cached_property
@@ -784,18 +887,8 @@ class InteractionResult(AbstractResult):
     @cached_property
     def labels(self) -> list[str]:
         """The pairs as short texts, all different."""
-        names = short_labels(self.names, _PAIR_NAME)
+        names = short_names(self.names, _PAIR_NAME)
         return [f"{names[a]} × {names[b]}" for a, b in self.estimates.pairs]
-
-    @cached_property
-    def p_adjusted(self) -> np.ndarray:
-        """(..., q, p) p-values, adjusted for the number of pairs (Holm 1979)."""
-        return holm(self.p_value)
-
-    @property
-    def above_chance(self) -> np.ndarray:
-        """(..., q, p) whether the adjusted p-value is at most 0.05."""
-        return np.asarray(self.p_adjusted <= SIGNIFICANCE)
 
     @cached_property
     def above(self) -> np.ndarray:
@@ -803,10 +896,6 @@ class InteractionResult(AbstractResult):
         if not self.n_draws:
             return self.mean > 0
         return self.mean_over_seeds(self.above_chance) > MOST_SEEDS
-
-    @cached_property
-    def _over_seeds(self) -> tuple[np.ndarray, np.ndarray]:
-        return mean_and_error(self.by_seed(self.importance), self.by_seed(self.is_defined))
 
     def matrix(self, level: int | None = None) -> np.ndarray:
         """(d, d) symmetric: mean importance at a level, as in `ranking`.
@@ -835,8 +924,7 @@ class InteractionResult(AbstractResult):
         """Importance, p, rows with both parameters active and remarks of each pair at a level."""
         columns = {"importance": self._mean_cells(level)}
         if self.n_seeds == 1:
-            p, adjusted = (self.by_seed(x)[0, level] for x in (self.p_value, self.p_adjusted))
-            columns["p"] = [p_text(*pair, self.n_draws) for pair in zip(p, adjusted, strict=True)]
+            columns["p"] = self._p_cells(level, self.n_draws)
         columns["rows"] = [size_text(column) for column in self.by_seed(self.n_active).T]
         return columns | {"remarks": ["; ".join(facts) for facts in self._facts(level)]}
 
@@ -863,9 +951,7 @@ class InteractionResult(AbstractResult):
 
     def details(self) -> list[str]:
         """How the numbers of the table were made, a line each."""
-        share = (
-            "importance: share of the variance of membership in the target that only both together explain"
-        )
+        share = "importance: share of the variance of being in the target that only both together explain"
         draws = f"by {plural(self.n_draws, 'draw')}, adjusted for the pairs of a level (Holm)"
         p = [f"p: of no interaction, {draws}"] * (self.n_draws > 0)
         return [share, "rows: rows in which both are active", *p]
@@ -913,13 +999,9 @@ def good_text(good: GoodValues, domains: Sequence[Domain]) -> str:
     if round(good.target, 2) <= round(good.region, 2):
         return ""
     target, region = (percent(round(share, 2)) for share in (good.target, good.region))
-    part = "on this domain" if len(domains) > 1 else "where it is active" if domains[0].conditions else ""
-    shares = (
-        f"of the best rows {part}, {region} of all such rows"
-        if part
-        else f"of the best rows, {region} of all"
-    )
-    return f"{visible(shorten(values_text(good.values, domains[good.regime]), _TEXT))} ({target} {shares})"
+    part = " on this domain" if len(domains) > 1 else " where it is active" * bool(domains[0].conditions)
+    shares = f"{target} of the best rows{part}, {region} of all{' such rows' * bool(part)}"
+    return f"{shorten(values_text(good.values, domains[good.regime]), _TEXT)} ({shares})"
 
 
 def pick_level(levels: np.ndarray, n_target: np.ndarray, n_region: np.ndarray) -> int:
@@ -940,15 +1022,14 @@ def pick_level(levels: np.ndarray, n_target: np.ndarray, n_region: np.ndarray) -
     few = have_few_rows(n_target, n_region)
     if not few.all():
         return int(np.where(few, np.inf, np.abs(levels - USUAL_LEVEL)).argmin())
-    target, region = n_target.reshape(-1, len(levels)), n_region.reshape(-1, 1)
-    share = (target / np.maximum(region, 1)).mean(axis=0)
+    share = (n_target / np.maximum(n_region, 1)[..., None]).reshape(-1, len(levels)).mean(axis=0)
     return int(np.lexsort((np.abs(levels - 0.5), np.abs(share - 0.5)))[0])
 
 
 def have_few_rows(n_target: np.ndarray, n_region: np.ndarray) -> np.ndarray:
     """(q,) whether half of the seeds or more have ten rows or fewer in the target, or outside it."""
-    target, region = n_target.reshape(-1, n_target.shape[-1]), n_region.reshape(-1, 1)
-    return (few_rows(target, region) | (target == region)).mean(axis=0) >= MOST_SEEDS
+    few = np.minimum(n_target, n_region[..., None] - n_target) <= LOW_DATA_ROWS
+    return few.reshape(-1, few.shape[-1]).mean(axis=0) >= MOST_SEEDS
 
 
 def values_text(values: Sequence[Any], domain: Domain) -> str:
@@ -982,6 +1063,22 @@ def mean_and_error(x: np.ndarray, counts: np.ndarray | None = None) -> tuple[np.
     squares = np.where(counts, np.square(x - mean), 0).sum(axis=0)
     error = np.sqrt(squares / np.maximum(n - 1, 1) / np.maximum(n, 1))
     return mean, np.where(n > 1, error, np.nan)
+
+
+def holm(p: np.ndarray) -> np.ndarray:
+    """p-values (..., d) adjusted for d tests, max over j <= i of (d - j + 1) p_(j), at most 1 (Holm 1979).
+
+    NaN stands for a test that was not made: it stays NaN and is not counted in d.
+
+    >>> holm(np.array([0.01, 0.04, np.nan, 0.03])).tolist()
+    [0.03, 0.06, nan, 0.06]
+    """
+    order = np.argsort(p, axis=-1, kind="stable")  # NaN comes last
+    ranked = np.take_along_axis(p, order, axis=-1)
+    tests = (~np.isnan(p)).sum(axis=-1, keepdims=True)
+    steps = ranked * np.maximum(tests - np.arange(p.shape[-1]), 1)
+    adjusted = np.where(np.isnan(ranked), np.nan, np.minimum(np.maximum.accumulate(steps, axis=-1), 1))
+    return np.take_along_axis(adjusted, np.argsort(order, axis=-1), axis=-1)
 
 
 def _divisor(total: np.ndarray) -> np.ndarray:
@@ -1104,30 +1201,19 @@ def shorten(text: str, length: int) -> str:
     return f"{text[:head]}…{text[len(text) - (length - 1 - head) :]}"
 
 
-def short_names(names: Sequence[str], length: int) -> dict[str, str]:
-    """Each name in about ``length`` characters, so that all stay different.
+def short_names(names: Sequence[str], length: int) -> list[str]:
+    """Each name in at most ``length`` characters, so that all stay different.
 
     The middle of a long name is left out. If that would make names equal, the beginning that they share is
     left out instead. A name that would still look like another one is written in full.
     """
     labels = {name: shorten(name, length) for name in names}
-    alike = groupby(sorted(labels, key=labels.__getitem__), labels.__getitem__)
-    for group in [list(group) for _, group in alike]:
+    for _, alike in groupby(sorted(labels, key=labels.__getitem__), labels.__getitem__):
+        group = list(alike)
         columns = enumerate(zip(*group, strict=False))
         shared = next((i for i, letters in columns if len(set(letters)) > 1), min(map(len, group)))
         start = shared - length // 2
         if len(group) > 1 and start > 0:
-            labels |= {name: "…" + _head(name[start:], length - 1) for name in group}
+            labels |= {name: f"…{name[start : start + length - 1]}" for name in group}
     uses = Counter(labels.values())
-    return {name: label if uses[label] == 1 else name for name, label in labels.items()}
-
-
-def _head(text: str, length: int) -> str:
-    """The first characters of a text, with an ellipsis if any are left out."""
-    return text if len(text) <= length else text[: length - 1] + "…"
-
-
-def short_labels(names: Sequence[str], length: int) -> list[str]:
-    """`short_names` of the visible names, in their order."""
-    shown = [visible(name) for name in names]
-    return list(map(short_names(shown, length).__getitem__, shown))
+    return [labels[name] if uses[labels[name]] == 1 else name for name in names]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from parzax.lens._rows import number_rows
-from parzax.lens._words import listed, split_words, word_set
+from parzax.lens._words import listed, split_words
 from parzax.lens.tables.formats import counts_parameters
 from parzax.lens.tables.table import Table
 
@@ -189,14 +189,8 @@ def direction_by_name(name: str) -> str:
 _LEAST_ROWS, _LEAST_VALUES = 12, 5
 # A longer log is judged by about this many rows.
 _PART = 4096
-# A column with at least this rank correlation with the objective may be a result; one with a usual name of a
-# setting may be a parameter that decides nearly alone.
-_LIKE_OBJECTIVE, _DECIDES_ALONE = 0.9, 0.95
-_SETTINGS = word_set("""
-    lr rate decay momentum dropout depth layers units width size batch hidden alpha beta gamma lambda eta eps
-    epsilon tau sigma temperature weight estimators leaves leaf samples features bins neighbors neighbours
-    warmup epochs steps heads dim iter threshold scale clip rank lambd
-""")
+# A column with at least this rank correlation with the objective may be a result.
+_LIKE_OBJECTIVE = 0.95
 # Choices repeat. If more than this share of a column's labels are different, they identify the rows.
 _NEARLY_ALL = 0.8
 # The rows of a trial are told only if different trials are at most this share of the rows.
@@ -207,8 +201,8 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d([ T_].*)?|\d\d?[./]\d\d?[./]\d{4}.*")
 def _why_by_values(table: Table, name: str, numbers: np.ndarray | None, losses: np.ndarray) -> str:
     """What a column may be by its values, instead of a parameter; "" if nothing."""
     if numbers is not None:
-        return why_by_numbers(numbers, losses, _DECIDES_ALONE if _is_setting(name) else _LIKE_OBJECTIVE)
-    column = table.read(name).as_labels()
+        return why_by_numbers(numbers, losses)
+    column = table.columns[name].as_labels()
     n = int((column.index >= 0).sum())
     if column.labels and all(_DATE.fullmatch(str(label).strip()) for label in column.labels):
         return "a time"
@@ -216,24 +210,18 @@ def _why_by_values(table: Table, name: str, numbers: np.ndarray | None, losses: 
     return "an identity" if many else ""
 
 
-def _is_setting(name: str) -> bool:
-    """Whether a column has a usual name of a parameter, or one of a single letter, such as x2."""
-    words = split_words(name)
-    return any(word in _SETTINGS for word in words) or len(words[-1].rstrip("0123456789")) == 1
-
-
-def why_by_numbers(numbers: np.ndarray, losses: np.ndarray, like: float = _LIKE_OBJECTIVE) -> str:
+def why_by_numbers(numbers: np.ndarray, losses: np.ndarray) -> str:
     """What a column of numbers (n,) may be, instead of a parameter; "" if nothing.
 
     ``losses`` are the objectives (n, m), NaN in rows that are not used. A column may be a result if its rank
-    correlation with one of them is at least ``like``.
+    correlation with one of them is at least 0.95.
     """
     if _counts_rows(numbers):
         return "a counter of the rows"
     if _holds_times(numbers):
         return "a time"
     likeness = max((rank_correlation(numbers, loss) for loss in losses.T), default=0.0)
-    return f"a result (rank correlation {likeness:.2f})" if likeness >= like else ""
+    return f"a result (rank correlation {likeness:.2f})" if likeness >= _LIKE_OBJECTIVE else ""
 
 
 def rank_correlation(x: np.ndarray, y: np.ndarray) -> float:
@@ -293,7 +281,7 @@ def find_doubts(
     Returns:
         Dictionary column -> what it may be; dictionary "trial" or "step" -> its column.
     """
-    codes = {name: table.codes(name) for name in numbers}
+    codes = {name: table.columns[name].as_labels().index for name in numbers}
     doubts: dict[str, str] = {}
     for name, column in numbers.items():
         if why := why_by_name(name, column):
@@ -367,11 +355,11 @@ _COURSE = re.compile(r"(?:.*[._/])?(?:_step|epoch|global_step|training_iteration
 
 def why_no_trials(table: Table) -> str:
     """Why the rows of a table may be no trials: they are metrics of trials, or steps of one run; else ""."""
-    if {"metric_name", "mean"} <= {*table.names}:
+    if {"metric_name", "mean"} <= {*table.columns}:
         return "a row may be a metric of a trial ('metric_name'), and not a trial"
-    for name in filter(_COURSE.fullmatch, table.names):
+    for name in filter(_COURSE.fullmatch, table.columns):
         with suppress(ValueError):  # raised for text that is no number
-            numbers = table.read(name).as_numbers()
+            numbers = table.columns[name].as_numbers()
             if len(numbers) >= _LEAST_ROWS and (np.diff(numbers) > 0).all():
                 return f"the rows may be the course of a single run: {name!r} increases from row to row"
     return ""

@@ -1,4 +1,4 @@
-"""Open data frames and files as tables: CSV, TSV, Parquet, Feather and Arrow by pyarrow; JSON by Python.
+"""Open files as tables: CSV, TSV, Parquet, Feather and Arrow by pyarrow; JSON by Python.
 
 A text file may have semicolons and decimal commas, and may be in UTF-16. Any file may be compressed. A
 folder, or a pattern such as ``runs/*.csv``, stands for all its files, which must be of one kind.
@@ -12,22 +12,19 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from glob import glob
 from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
-
 from parzax import _checks
 from parzax.lens._files import UNREADABLE
 from parzax.lens._words import listed
-from parzax.lens.logs.columns import COMMA, SURELY_COMMA, Column
+from parzax.lens.logs.columns import COMMA, SURELY_COMMA
 from parzax.lens.tables import formats
-from parzax.lens.tables.records import parse_cell, read_documents, stack_tables, to_column, to_table
-from parzax.lens.tables.table import Table, check_unique
+from parzax.lens.tables.table import Table, open_table, stack_tables, to_table
 
 # Kind of a file by its ending; for a compressed file, by the ending before ".gz" and the like.
 KINDS = {
@@ -92,10 +89,10 @@ def read_table(path: Path) -> Table:
     if (kind := KINDS[suffix]) != "json":
         _checks.optional("pyarrow", f"Reading {suffix} files", "dataframe")
         return stack_tables([_with_parameters(file, _read(file, _READERS[kind])) for file in paths])
-    documents = [document for file in paths for document in _read(file, _json_documents)]
+    documents = [document for file in paths for document in _read(file, _read_json)]
     with _checks.explain(f"{str(path)!r} cannot be read as a log"):
-        table = to_table(read_documents(documents))
-        if not table.names:
+        table = to_table(_find_records(documents))
+        if not table.columns:
             raise ValueError("it holds no record with named values")
     return table
 
@@ -103,18 +100,15 @@ def read_table(path: Path) -> Table:
 def _with_parameters(path: Path, table: Table) -> Table:
     """The table, with the parameters that its tool writes into a second file next to it."""
     form = next((form for form in formats.FORMATS if form.beside and form.file == path.name), None)
-    if form is None or form.step not in table.names or any(map(form.parameter_of, table.names)):
+    if form is None or form.step not in table.columns or any(map(form.parameter_of, table.columns)):
         return table
     beside = path.parent / str(form.beside)
     if not beside.is_file():
         lack = f"{str(path)!r} lacks the parameters of its run"
         raise ValueError(f"{lack}; put the file {form.beside!r} of {form.name} into the same folder.")
-    (parameters,) = _read(beside, _json_documents)
+    (parameters,) = _read(beside, _read_json)
     constants = to_table([{"config": parameters, "trial_id": path.parent.name}] * table.n)
-    names = [name for name in constants.names if name not in table.names]
-    return Table(
-        [*table.names, *names], table.n, lambda name: (table if name in table.names else constants).read(name)
-    )
+    return Table(constants.columns | table.columns, table.n)
 
 
 # --- the content of a file -----------------------------------------------------------------------
@@ -122,8 +116,7 @@ def _with_parameters(path: Path, table: Table) -> Table:
 
 def _read(path: Path, read: Callable[[BinaryIO], Any]) -> Any:
     """Read a file by ``read``; errors name the file."""
-    with path.open("rb") as packed, _unpacked(path, packed) as content:
-        file = _in_utf8(path, content) if KINDS[kind_of(path)] in ("csv", "json") else content
+    with path.open("rb") as packed, _unpacked(path, packed) as file:
         try:
             return read(file)
         except Exception as error:  # each library has its own errors for a damaged file
@@ -136,6 +129,8 @@ def _read(path: Path, read: Callable[[BinaryIO], Any]) -> Any:
                 message += f"; the first line must name all columns: {remedy}"
             if "straddling" in message:
                 message = f"a row is longer than {_MAX_ROW >> 20} MiB"
+            if isinstance(error, UnicodeDecodeError):
+                message = f"it is not in UTF-8 ({error}); save it in UTF-8, from a spreadsheet as CSV UTF-8"
             raise ValueError(f"{str(path)!r} cannot be read as {kind_of(path)[1:]}: {message}.") from error
 
 
@@ -151,38 +146,15 @@ def _unpacked(path: Path, file: BinaryIO) -> BinaryIO:
     return io.BytesIO(content)
 
 
-def _in_utf8(path: Path, file: BinaryIO) -> BinaryIO:
-    """A text file, checked to be in UTF-8, or translated from UTF-16."""
-    start = file.read(8192)
-    file.seek(0)
-    if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        with _checks.explain(f"{str(path)!r} begins as UTF-16 but is not", UnicodeDecodeError):
-            return io.BytesIO(file.read().decode("utf-16").encode())
-    if b"\0" in start:
-        raise ValueError(f"{str(path)!r} is not a text file; export the log as CSV.")
-    remedy = "save it in UTF-8, from a spreadsheet as CSV UTF-8"
-    with _checks.explain(f"{str(path)!r} is not in UTF-8; {remedy}", UnicodeDecodeError):
-        for _ in codecs.iterdecode(iter(lambda: file.read(1 << 20), b""), "utf-8"):
-            pass
-    file.seek(0)
-    return file
-
-
-def _json_documents(file: BinaryIO) -> list[Any]:
-    """The single JSON document of a file, or one document per line."""
-    text = file.read().decode("utf-8-sig")
-    with suppress(json.JSONDecodeError):
-        return [json.loads(text)]
-    documents, lines = [], text.splitlines()
-    for number, line in enumerate(lines, start=1):
-        try:
-            documents += [json.loads(line)] if line.strip() else []
-        except json.JSONDecodeError as error:
-            # a last line that is cut off: the writer was stopped, or is writing now
-            if number == len(lines) > 1:
-                break
-            raise ValueError(f"line {number}: {error}") from error
-    return documents
+def _read_text(file: BinaryIO) -> bytes:
+    """The content of a text file in UTF-8; it may be in UTF-16 instead, or begin with a byte order mark."""
+    content = file.read()
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content.decode("utf-16").encode()
+    if b"\0" in content[:8192]:
+        raise ValueError("it is not a text file; export the log as CSV")
+    content.decode()  # raises for another encoding
+    return content.removeprefix(codecs.BOM_UTF8)
 
 
 def _read_csv(file: BinaryIO) -> Table:
@@ -190,23 +162,20 @@ def _read_csv(file: BinaryIO) -> Table:
     from pyarrow import csv as arrow_csv
     from pyarrow import string
 
-    header, *lines = [file.readline(1 << 24).decode(errors="replace") for _ in range(50)]
+    content = _read_text(file)
+    start = io.BytesIO(content)
+    header, *lines = [start.readline(1 << 24).decode(errors="replace") for _ in range(50)]
     separator = max(",;\t", key=re.sub(r'"[^"]*"', "", header).count)
     if (n_columns := header.count(separator) + 1) > MAX_COLUMNS:
         limit = f"more than {MAX_COLUMNS}"
         raise ValueError(f"it has {n_columns} columns, {limit}; keep only the columns of parameters.")
-    file.seek(0)
-    text = io.TextIOWrapper(file, "utf-8-sig", newline="")
-    names = next(csv.reader(text, delimiter=separator))
-    text.detach()
+    names = next(csv.reader(io.TextIOWrapper(io.BytesIO(content), "utf-8", newline=""), delimiter=separator))
     # One block if possible, so that a row may be long.
-    block = min(max(file.seek(0, io.SEEK_END) + 1, 1 << 20), _MAX_ROW)
-    file.seek(0)
-    reading = arrow_csv.ReadOptions(block_size=block)
+    reading = arrow_csv.ReadOptions(block_size=min(max(len(content) + 1, 1 << 20), _MAX_ROW))
     parsing = arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True)
     types = dict.fromkeys(names, string())
     converting = arrow_csv.ConvertOptions(null_values=_NULLS, strings_can_be_null=True, column_types=types)
-    table = arrow_csv.read_csv(file, reading, parsing, converting)
+    table = arrow_csv.read_csv(io.BytesIO(content), reading, parsing, converting)
     cells = [cell.strip(' "') for line in lines for cell in line.strip().split(separator)]
     points = any(re.fullmatch(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?", cell) for cell in cells)
     commas = separator != "," and not points and any(map(SURELY_COMMA.fullmatch, cells))
@@ -244,96 +213,73 @@ _READERS: dict[str, Callable[[BinaryIO], Table]] = {
 }  # fmt: skip
 
 
-# --- data frames ---------------------------------------------------------------------------------
+# --- JSON ----------------------------------------------------------------------------------------
 
-# Columns whose text may be a record, as in files with tables of Weights & Biases.
-_NESTED = ("config", "summary", "params", "hyperparameters")
-# Columns with more different plain numbers are read at once.
-_MANY = 256
+# Advice for a document that holds no records.
+_REMEDY = 'write one record per trial, such as {"lr": 0.1, "loss": 0.3}, or export the trials as CSV'
 
 
-def open_table(df: Any) -> Table:
-    """A data frame (pandas, polars, pyarrow, anything narwhals reads) as a table; a `Table` as it is.
+def _read_json(file: BinaryIO) -> list[Any]:
+    """The single JSON document of a file, or one document per line."""
+    content = _read_text(file)
+    with suppress(json.JSONDecodeError):
+        return [json.loads(content)]
+    documents, lines = [], content.splitlines()
+    for number, line in enumerate(lines, start=1):
+        try:
+            documents += [json.loads(line)] if line.strip() else []
+        except json.JSONDecodeError as error:
+            # a last line that is cut off: the writer was stopped, or is writing now
+            if number == len(lines) > 1:
+                break
+            raise ValueError(f"line {number}: {error}") from error
+    return documents
 
-    Cells that hold records become columns.
+
+def _find_records(documents: Sequence[Any]) -> list[Mapping[str, Any]]:
+    """The records of JSON documents: each document has a tool's shape, is a list of records, or is a record.
+
+    ValueError for any other document.
     """
-    if isinstance(df, Table):
-        return df
-    nw = _checks.optional("narwhals", "Reading tables", "dataframe")
-    library = type(df).__module__.partition(".")[0]
-    names = getattr(df, "column_names" if library == "pyarrow" else "columns", ())
-    if library == "pandas" and not all(isinstance(name, str) for name in names):
-        raise ValueError("the table's column names must be plain strings (no multi-index, no numbers).")
-    check_unique([name for name in names if isinstance(name, str)])
-    frame = nw.from_native(df, pass_through=True)
-    if isinstance(frame, nw.LazyFrame):
-        frame = frame.collect()
-    _checks.instance("df", frame, nw.DataFrame, "a table (pandas, polars, pyarrow, ...)")
-    if not frame.columns:
-        raise ValueError("the table has no columns.")
-    if len(frame) == 0:
-        raise ValueError(f"the table has no rows; its columns are {listed(frame.columns)}.")
-    records = {name: _records_in(name, frame.get_column(name), nw) for name in frame.columns}
-    parts = {name: to_table(cells) for name, cells in records.items() if cells}
-    part_of = {column: part for part in parts.values() for column in part.names}
-    names = [column for name in frame.columns for column in (parts[name].names if name in parts else (name,))]
-    check_unique(names)
-
-    def read(name: str) -> Column:
-        return part_of[name].read(name) if name in part_of else _column(name, frame.get_column(name), nw)
-
-    return Table(names, len(frame), read)
+    records: list[Mapping[str, Any]] = []
+    readers = [form.records for form in formats.FORMATS if form.records is not None]
+    for document in documents:
+        of_tool = (rows for read in readers if (rows := read(document)) is not None)
+        records += next(of_tool, None) or _general_records(document, alone=len(documents) == 1)
+    return records
 
 
-def _records_in(name: str, series: Any, nw: Any) -> list[dict[str, Any]]:
-    """A column of records as {name: record}, None where a cell is empty; [] for any other column."""
-    if not isinstance(series.dtype, nw.Struct):
-        if series.dtype != nw.Object and not (series.dtype == nw.String and name in _NESTED):
-            return []
-        first = series.drop_nulls().head(1).to_list()
-        if not first or not isinstance(parse_cell(first[0]), Mapping):
-            return []
-    cells = map(parse_cell, series.to_list())
-    return [{name: cell if isinstance(cell, Mapping) else None} for cell in cells]
+def _general_records(document: Any, alone: bool) -> list[Mapping[str, Any]]:
+    """The records of a document that no tool's shape fits; each of several documents is one record."""
+    if isinstance(document, Mapping):
+        if not alone:
+            return [document]
+        if (rows := _read_columns(document) if document else []) is not None:
+            return rows
+        lists = [value for value in document.values() if _is_rows(value)]
+        if len(lists) == 1:  # such as {"trials": [...]}
+            return lists[0]
+        raise ValueError(f"it holds a single record, with the names {listed(list(document), 6)}; {_REMEDY}")
+    if not _is_rows(document):
+        raise ValueError(f"it holds a {type(document).__name__}, not records with named values; {_REMEDY}")
+    return document
 
 
-def _column(name: str, series: Any, nw: Any) -> Column:
-    """A narwhals series as a column; dates, times and the like are labels, by their text."""
-    dtype, rows = series.dtype, np.arange(len(series))
-    if dtype.is_numeric():
-        values = np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
-        missing = np.isnan(values)
-        # pandas turns integers with gaps into floats.
-        promoted = bool(missing.any() and (missing | (values == np.floor(values))).all())
-        return Column(name, rows, numbers=values, integers=dtype.is_integer() or promoted)
-    if dtype == nw.String:
-        return _text_column(name, series.to_arrow())
-    cells = zip(series.to_list(), series.is_null().to_list(), strict=True)
-    values = [None if missing else x.item() if isinstance(x, np.generic) else x for x, missing in cells]
-    if dtype in (nw.Categorical, nw.Enum):
-        return Column.of_labels(name, rows, values, categories=True)
-    return to_column(name, rows, values)
+def _read_columns(document: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
+    """The records of a document that holds columns, or numbered records; None for any other document.
 
-
-def _text_column(name: str, array: Any) -> Column:
-    """A pyarrow array of text as a column: booleans, many different plain numbers, or labels.
-
-    Numbers in text are labels here, which `parse_numbers` reads; it takes long for many.
+    The columns are as pandas writes them: the values of each, in a list or by the numbers of their rows, or
+    "columns" (all names) and "data" (all rows).
     """
-    from pyarrow import ArrowInvalid, ChunkedArray, float64, string
+    if {"columns", "data"} <= document.keys():
+        return [dict(zip(document["columns"], row, strict=True)) for row in document["data"]]
+    parts: list[Any] = [dict(enumerate(x)) if isinstance(x, list) else x for x in document.values()]
+    if len(parts) < 2 or not all(isinstance(x, Mapping) and x.keys() == parts[0].keys() for x in parts):
+        return None
+    if all(name.isdigit() for name in document) or not all(str(row).isdigit() for row in parts[0]):
+        return parts  # {"0": {...}, "1": {...}}
+    return [{name: part[row] for name, part in zip(document, parts, strict=True)} for row in parts[0]]
 
-    compute: Any = import_module("pyarrow.compute")
-    array = array.combine_chunks() if isinstance(array, ChunkedArray) else array
-    codes, rows = array.cast(string()).dictionary_encode(), np.arange(len(array))
-    texts, index = codes.dictionary, codes.indices.fill_null(-1).to_numpy().astype(np.int64)
-    if len(texts) > _MANY and not compute.any(compute.match_substring_regex(texts, r"^[+-]?0\d")).as_py():
-        with suppress(ArrowInvalid):
-            numbers = texts.cast(float64()).to_numpy()
-            if len(np.unique(numbers)) == len(texts):
-                whole = compute.all(compute.match_substring_regex(texts, r"^[+-]?\d+$")).as_py()
-                return Column(name, rows, numbers=np.append(numbers, np.nan)[index], integers=bool(whole))
-    labels = texts.to_pylist()
-    if labels and {label.lower() for label in labels} <= {"true", "false"}:
-        flags = [label.lower() == "true" for label in labels]
-        return Column.of_labels(name, rows, [None if i < 0 else flags[i] for i in index])
-    return Column(name, rows, labels=tuple(labels), index=index)
+
+def _is_rows(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(row, Mapping) for row in value)

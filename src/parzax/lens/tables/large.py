@@ -10,22 +10,21 @@ import numpy as np
 
 from parzax import _checks
 from parzax._checks import Direction
-from parzax.importance import Counts, Grid
-from parzax.importance.encode import check_encodable, host_codes
-from parzax.importance.layout import layout
-from parzax.importance.levels import checked_cutoffs, checked_levels, level_weights
+from parzax.importance import Counts, Grid, encode
+from parzax.importance.encode import check_encodable
+from parzax.importance.levels import checked_levels, level_weights
 from parzax.lens._words import listed
 from parzax.lens.logs.labels import encode_columns
 from parzax.lens.run.progress import is_shown, progress_bar
-from parzax.lens.tables.files import find_files, open_table
+from parzax.lens.tables.files import find_files
 from parzax.lens.tables.formats import bare_name
-from parzax.lens.tables.table import suggest
+from parzax.lens.tables.names import suggest
+from parzax.lens.tables.table import open_table
 from parzax.space import Categorical, Space
-from parzax.space.checks import check_regimes
 from parzax.status import Status
 
 # Rows of a block, which fits a cache.
-_BLOCK = 1 << 16
+_BLOCK = 1 << 17
 # Column of the losses, beside those of the parameters.
 _LOSS = "parzax: loss"
 _ROW = re.compile(r"\brow (\d+)")
@@ -73,21 +72,21 @@ def count(
     """
     grid = Grid() if grid is None else grid
     check_encodable(space, grid)
-    _checks.instance("target", target, str, "a column name")
     (direction,) = _checks.directions(directions, 1)
     target_levels, region = checked_levels(levels, region)
-    parts, shown = scan(frame), is_shown(progress)
+    pl, parts, shown = _polars(), scan(frame), is_shown(progress)
+    numbers = pl.selectors.numeric().cast(pl.Float64).fill_null(np.nan)
     columns, loss = find_columns(parts, space, target), loss_of(target, direction)
-    n, status = total(parts), np.zeros(len(target_levels), np.int32)
+    n, status = total(parts, pl.len()), np.zeros(len(target_levels), np.int32)
 
     def read(what: str, columns: dict[str, str]) -> Iterator[tuple[str, int, np.ndarray, Any]]:
         """Of each block of rows the part, the number of its first row, the losses and the other columns."""
-        done = 0
         with progress_bar(n, what, shown) as update:
+            done, values = 0, [pl.col(column).alias(name) for name, column in columns.items()]
             for part, lazy in parts.items():
-                values, first = [_values_of(lazy, *pair) for pair in columns.items()], 0
+                first, selected = 0, lazy.select(loss, *values).with_columns(numbers)
                 with _readable(part):
-                    for block in lazy.select(loss, *values).collect_batches(chunk_size=_BLOCK):
+                    for block in selected.collect_batches(chunk_size=_BLOCK):
                         yield part, first, block[_LOSS].to_numpy(), block[:, 1:]
                         first, done = first + block.height, done + block.height
                         update(done)
@@ -99,32 +98,22 @@ def count(
         losses.sort()
         ranked = losses[: np.searchsorted(losses, np.nan)]
         cutoffs, status = find_cutoffs(ranked, (*target_levels, region), grid.optuna_rounding)
-    cutoffs, where = checked_cutoffs(cutoffs, target_levels.tolist()), layout(space, grid)
-    ends, histogram = np.sort(cutoffs), np.zeros((len(target_levels) + 2, where.n_columns), np.int64)
+
+    def count_block(losses: np.ndarray, values: np.ndarray) -> Counts:
+        """Counts of a block, padded to one length for all blocks by rows without a loss."""
+        if pad := _BLOCK - len(losses):
+            losses = np.pad(losses, (0, pad), constant_values=np.nan)
+            values = np.pad(values, ((0, pad), (0, 0)))
+        return Counts.of(encode(space, values, losses, target_levels, region, grid=grid, cutoffs=cutoffs))
+
+    counts = count_block(np.zeros(0), np.zeros((0, len(space))))
     for part, first, losses, block in read("rows counted", columns):
         try:
-            values = _native_values(block, space, used := ~np.isnan(losses))
-            regime = check_regimes(space, values, None, used)
+            counts = counts.merge(count_block(losses, _native_values(block, space, ~np.isnan(losses))))
         except ValueError as error:
             text = _ROW.sub(lambda row, first=first: f"row {int(row[1]) + first}", str(error), count=1)
             raise ValueError(f"{part!r}: {text}") from error
-        codes, level = host_codes(space, values[None], regime[None], grid)[0], _count_below(ends, losses)
-        for cells, offset, n_codes in zip(codes, where.offsets, where.n_codes, strict=True):
-            counts = np.bincount(level * n_codes + cells, minlength=len(histogram) * n_codes)
-            histogram[:, offset : offset + n_codes] += counts.reshape(-1, n_codes)
-    counts = Counts.from_histogram(histogram, space, target_levels, region, grid, cutoffs)
-    return replace(counts, status=status)
-
-
-def _count_below(ends: np.ndarray, losses: np.ndarray) -> np.ndarray:
-    """(n,) number of the ascending ``ends`` below each of n losses, all of them for NaN.
-
-    Sorting the losses of a block takes half the time of a search for each in about a hundred ends.
-    """
-    order, level = np.argsort(losses), np.empty(len(losses), np.intp)
-    upto = np.searchsorted(losses[order], ends, "right")
-    level[order] = np.repeat(np.arange(len(ends) + 1), np.diff(upto, prepend=0, append=len(losses)))
-    return level
+    return replace(counts, status=status, space=space)
 
 
 def find_cutoffs(
@@ -157,10 +146,9 @@ def scan(frame: Any) -> dict[str, Any]:
     return {str(file): pl.scan_parquet(file, glob=False) for file in files}
 
 
-def total(parts: dict[str, Any], loss: Any = None) -> int:
-    """Number of rows of all parts, or of those with a ``loss``, see `loss_of`."""
-    rows = _polars().len() if loss is None else loss.is_not_nan().sum()
-    return sum(lazy.select(rows).collect(engine="streaming").item() for lazy in parts.values())
+def total(parts: dict[str, Any], number: Any) -> int:
+    """Sum over all parts of a polars expression that is one number."""
+    return sum(lazy.select(number).collect(engine="streaming").item() for lazy in parts.values())
 
 
 def loss_of(target: str, direction: str) -> Any:
@@ -182,17 +170,11 @@ def find_columns(parts: dict[str, Any], space: Space, target: str) -> dict[str, 
         if absent := [name for name in (*columns.values(), target) if name not in kinds]:
             hint = suggest(absent, kinds.names(), "there are")
             raise ValueError(f"{part!r} has no column {listed(absent)}; {hint}")
-        if not kinds[target].is_numeric():
-            problem = f"is of type {kinds[target]}; write the objective as numbers"
-            raise ValueError(f"{part!r}: column {target!r} {problem}.")
+        for name in (*columns.values(), target):
+            if kinds[name].is_nested() or (name == target and not kinds[name].is_numeric()):
+                plain = "numbers" if name == target else "numbers or labels"
+                raise ValueError(f"{part!r}: column {name!r} is of type {kinds[name]}; write {plain}.")
     return columns
-
-
-def _values_of(lazy: Any, parameter: str, column: str) -> Any:
-    """Polars expression of a parameter's values: float64 with NaN where missing, or labels."""
-    pl = _polars()
-    is_numeric, values = lazy.collect_schema()[column].is_numeric(), pl.col(column).alias(parameter)
-    return values.cast(pl.Float64).fill_null(np.nan) if is_numeric else values
 
 
 def _native_values(block: Any, space: Space, used: np.ndarray) -> np.ndarray:
@@ -200,8 +182,7 @@ def _native_values(block: Any, space: Space, used: np.ndarray) -> np.ndarray:
     has_choices = any(isinstance(domain, Categorical) for domains in space.domains for domain in domains)
     if not has_choices and all(kind.is_numeric() for kind in block.dtypes):
         return block.to_numpy()
-    table = open_table(block)
-    return encode_columns(space, {name: table.read(name) for name in space.names}, used)
+    return encode_columns(space, open_table(block).columns, used)
 
 
 def _readable(part: str) -> Any:

@@ -1,6 +1,7 @@
 """Read tables as logs: what each column is, which rows count, the space, and the values."""
 
 import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -18,14 +19,14 @@ from parzax.lens._rows import row_mask
 from parzax.lens._words import listed, split_words
 from parzax.lens.logs.bounds import let_bounds_move, read_bounds
 from parzax.lens.logs.columns import Column, parse_numbers, read_letters
-from parzax.lens.logs.inference import infer_space, with_gates
+from parzax.lens.logs.inference import infer_space
 from parzax.lens.logs.labels import encode_columns
 from parzax.lens.logs.observations import Observations
-from parzax.lens.logs.report import warn_of_inferred
 from parzax.lens.tables import doubts, trials
-from parzax.lens.tables.files import open_table, read_table
+from parzax.lens.tables.files import read_table
 from parzax.lens.tables.formats import OPTUNA, PLAIN, Format, bare_name, recognise
-from parzax.lens.tables.table import Table, check_unique, full_name, named_columns, suggest
+from parzax.lens.tables.names import full_name, named_columns, suggest
+from parzax.lens.tables.table import Table, check_unique, open_table
 from parzax.space import Space
 
 MAX_PARAMETERS = 10_000
@@ -33,6 +34,8 @@ MAX_PARAMETERS = 10_000
 _ROLES = {"trial": 1, "step": 1, "weight": 1, "groups": 1, "constraints": None, "parameters": None}
 # Objectives that an error lists.
 _MOST_LISTED = 8
+# Sentences that a warning shows; the report has all of them.
+_MOST_WARNED = 30
 # Columns of the index that pandas writes to files.
 _INDEX = re.compile(r"Unnamed: \d+|__index_level_0__|#|")
 
@@ -61,8 +64,7 @@ class TableOptions:
 
     def given(self) -> dict[str, Any]:
         """The arguments that differ from their defaults."""
-        pairs = {each.name: (getattr(self, each.name), each.default) for each in fields(self)}
-        return {name: value for name, (value, default) in pairs.items() if value is not default}
+        return {x.name: getattr(self, x.name) for x in fields(self) if getattr(self, x.name) is not x.default}
 
 
 def read_logs(
@@ -77,8 +79,8 @@ def read_logs(
     given = {what: name for what, name in (("task", task), ("seed", options.seed)) if name is not None}
     for what, column in given.items():
         _checks.instance(what, column, str, "a column name")
-        named_columns(what, column, table.names)
-        labelled = table.read(column).as_labels()
+        named_columns(what, column, table.columns)
+        labelled = table.columns[column].as_labels()
         if labelled.missing().any():
             raise ValueError(f"{labelled.where(np.argmax(labelled.missing()))} has no {what}.")
         labels = [str(label) for label in labelled.labels]
@@ -104,7 +106,11 @@ def read_logs(
         logs[name] = obs.take(kept, n_rows=int(rows.sum()), dropped=dropped, inferred=inferred)
         if len(names) > 1:
             warn_of_normalised(logs[name].weight)
-    warn_of_inferred(inferred if warn else ())
+    if warn and inferred:
+        more = [f"... and {len(inferred) - _MOST_WARNED} more in report.inferred"]
+        lines = [*inferred[:_MOST_WARNED], *(more if len(inferred) > _MOST_WARNED else [])]
+        text = "\n  ".join(["parzax inferred from the table:", *lines])
+        warnings.warn(text, UserWarning, stacklevel=_checks.outside())
     return logs
 
 
@@ -119,13 +125,15 @@ def _read(
     space = given.space
     _checks.instance("space", space, Space | None, "a parzax.Space")
     _checks.one_of("per_trial", given.per_trial, trials.CHOICES)
-    full_table, table = table, table.without(*named_columns("drop", given.drop, table.names))
-    form = recognise(table.names) if given.format is None else given.format
+    failed = _checks.one_of("failed", given.failed, ("drop", "worst"))
+    pruned = failed if given.pruned is None else _checks.one_of("pruned", given.pruned, ("drop", "worst"))
+    full_table, table = table, table.without(*named_columns("drop", given.drop, table.columns))
+    form = recognise(table.columns) if given.format is None else given.format
     _checks.instance("format", form, Format, "a parzax.lens.tables.Format")
 
     # What each column is.
     named = {
-        what: named_columns(what, getattr(given, what), table.names, most) for what, most in _ROLES.items()
+        what: named_columns(what, getattr(given, what), table.columns, most) for what, most in _ROLES.items()
     }
     if given.trial or given.step:
         form = replace(form, trial=given.trial or form.trial, step=given.step or form.step)
@@ -138,16 +146,22 @@ def _read(
         raise ValueError(f"parameters: {listed(taken_twice)} is used for something else.")
     said, notes, no_direction = given.directions, [], ""
     if said is None:
-        said, notes, no_direction = find_directions(targets, form, table)
+        said, notes, no_direction = find_directions(targets, form, table.columns)
     directions = _checks.directions(said, len(targets))
-    names = () if space is None else space.names
-    unmarked = [c for c in table.names if c not in (*taken, *asked, *names) and form.parameter_of(c) is None]
+    elsewhere = {*taken, *asked, *(() if space is None else space.names)}
+    unmarked = [c for c in table.columns if c not in elsewhere and form.parameter_of(c) is None]
     state = trials.find_state(table, replace(form, state=None) if form.state in asked else form, unmarked)
 
     # Which rows count, by their states and objectives.
-    states = None if state is None else trials.read_states(table.read(state), form.states)
-    reasons, objectives, failed = _choose_rows(table, targets, states, given)
-    if states is not None and state not in targets:
+    complete = np.full(table.n, "COMPLETE")
+    states = complete if state is None else trials.read_states(table.columns[state], form.states)
+    reasons = _find_reasons(states, given.exclude or {}, failed, pruned)
+    objectives = _read_numbers(table, targets, reasons == "")
+    if failed == "drop" and ((reasons == "") & (states == "PRUNED")).any():
+        # Without an objective only pruned rows can be kept, ranked last.
+        lost = (reasons == "") & (states != "PRUNED") & np.isnan(objectives).all(axis=-1)
+        reasons[lost], failed = "no objective value", "worst"
+    if state not in targets:
         # Rows that failed and are kept have no objective, whatever the table says.
         objectives[states != "COMPLETE"] = np.nan
     used_rows = reasons == ""
@@ -155,11 +169,7 @@ def _read(
 
     @cache
     def spelled(column: str) -> tuple[Column, str]:
-        return parse_numbers(table.read(column), used_rows)
-
-    def numbers_of(column: str) -> np.ndarray | None:
-        """(n,) numbers of a column; None for labels."""
-        return None if spelled(column)[0].categories else spelled(column)[0].numbers
+        return parse_numbers(table.columns[column], used_rows)
 
     # The parameters, and what is not certain.
     aside = [*taken, *(c for c in (given.trial, given.step, state) if c is not None and c not in asked)]
@@ -172,7 +182,8 @@ def _read(
         )
     free = [] if certain else [c for c in parameters if c not in (given.bounds or ())]
     states_only = [c for c in free if trials.holds_states(table, c)]
-    why, guess = doubts.find_doubts(table, {c: numbers_of(c) for c in free}, states_only, losses, trial)
+    numbers = {c: spelled(c)[0].numbers for c in free}
+    why, guess = doubts.find_doubts(table, numbers, states_only, losses, trial)
     no_trials = "" if certain else doubts.why_no_trials(table)
     texts = [no_target, no_direction, no_trials, *(f"{name!r}: {text}" for name, text in why.items())]
     if any(texts):
@@ -182,7 +193,7 @@ def _read(
         guess |= {"directions": directions[0] if len(directions) == 1 else directions} if no_direction else {}
         guess = ({"target": targets[0]} if no_target else {}) | guess
         raise doubts.DoubtError([*filter(None, texts)], guess, call(guess))
-    idle = np.logical_and.reduce([table.read(name).missing() for name in parameters])
+    idle = np.logical_and.reduce([table.columns[name].missing() for name in parameters])
     reasons[(reasons == "") & trials.find_parents(table, form, ~idle)] = "a parent of runs with parameters"
     if space is None:
         complete = (reasons == "") & ~np.isnan(objectives).all(axis=-1)
@@ -197,8 +208,8 @@ def _read(
 
     # Which rows of a trial count.
     allowed, place = reasons == "", np.arange(table.n)
-    members = trials.read_labels(table.read(*named["groups"])) if named["groups"] else None
-    steps = numbers_of(form.step) if form.step in table.names else None
+    members = trials.read_labels(table.columns[named["groups"][0]]) if named["groups"] else None
+    steps = spelled(form.step)[0].numbers if form.step in table.columns else None
     if trial is not None:
         first = -losses[:, 0] if directions[0] == "maximize" else losses[:, 0]
         notes += trials.choose_rows(given.per_trial, trial, steps, first, reasons)
@@ -208,22 +219,19 @@ def _read(
     at_steps = trials.compare_steps(str(form.step), steps, allowed, keep) if given.per_trial == "last" else ""
 
     # The space and the values.
-    columns = {name: table.read(column) for name, column in column_of.items()}
+    columns = {name: table.columns[column] for name, column in column_of.items()}
     if space is None:
         columns = {name: spelled(column)[0] for name, column in column_of.items()}
-        columns = columns if form.prefix else with_gates(columns, keep)
         spellings = {name: spelled(column)[1] for name, column in column_of.items()}
-        space, guesses, unlikely = infer_space(
-            {name: column.take(keep) for name, column in columns.items()}, spellings
-        )
+        space, columns, guesses, unlikely = infer_space(columns, spellings, keep, gates=not form.prefix)
         left_out += unlikely
         notes += guesses
     moving = None
     if given.bounds is not None:
 
         def read_column(what: str, name: str) -> np.ndarray:
-            column = name if name in full_table.names else column_of.get(name, name)
-            named_columns(what, column, full_table.names)
+            column = name if name in full_table.columns else column_of.get(name, name)
+            named_columns(what, column, full_table.columns)
             return _read_numbers(full_table, [column], keep)[:, 0]
 
         arrays = read_bounds(given.bounds, (table.n,), space.names, read_column)
@@ -253,7 +261,7 @@ def find_targets(table: Table, form: Format, target: Any) -> tuple[list[str], st
     there are several such columns, or if the table is of no tool, the first one is a guess, and the doubt
     says so. ValueError if there is none.
     """
-    columns = table.names
+    columns = [*table.columns]
     if target == "value" and full_name(target, columns) not in columns:
         if several := [c for c in columns if c.startswith("values_")]:
             return sorted(several, key=lambda c: (len(c), c)), "", ""  # values_10 comes after values_2
@@ -282,30 +290,34 @@ def _find_results(table: Table, form: Format) -> list[str]:
     """
 
     def may_be_result(name: str) -> bool:
-        numbers = parse_numbers(table.read(name), np.ones(table.n, bool))[0].numbers
+        numbers = parse_numbers(table.columns[name], np.ones(table.n, bool))[0].numbers
         has_numbers = numbers is not None and bool(np.isfinite(numbers).any())
         return has_numbers and doubts.why_by_name(name, numbers) in ("", "a result")
 
     if form.results:
-        marked = [c for c in table.names if form.parameter_of(c) is None and re.fullmatch(form.results, c)]
+        marked = [c for c in table.columns if form.parameter_of(c) is None and re.fullmatch(form.results, c)]
         results = list(filter(may_be_result, marked))
     else:
-        results = [c for c in table.names if doubts.sounds_like_result(c) and may_be_result(c)]
-        results = results or [*filter(may_be_result, reversed(table.names))][:1]
+        results = [c for c in table.columns if doubts.sounds_like_result(c) and may_be_result(c)]
+        results = results or [*filter(may_be_result, reversed(table.columns))][:1]
     return sorted(results, key=lambda c: (not doubts.sounds_like_result(c), "train" in split_words(c)))
 
 
 def find_directions(
-    targets: Sequence[str], form: Format = PLAIN, table: Table | None = None
+    targets: Sequence[str], form: Format = PLAIN, columns: Mapping[str, Column] = {}
 ) -> tuple[list[str], list[str], str]:
     """The direction of each objective, sentences for the report, and a doubt.
 
-    The tool says the direction, or the end of the name. If the name has a word for a direction elsewhere, as
-    accuracy_drop has, "minimize" is a guess, and the doubt says so; without any word it is the default.
+    The tool says the direction, perhaps in one of the ``columns``, or the end of the name. If the name has a
+    word for a direction elsewhere, as accuracy_drop has, "minimize" is a guess, and the doubt says so;
+    without any word it is the default.
     """
     directions, notes, unclear = [], [], []
     for name in targets:
-        said = _said_direction(table, form, name)
+        said = next((way for names, way in form.directions.items() if fnmatchcase(name, names)), "")
+        if said not in ("", "minimize", "maximize"):
+            words = {read_letters(x)[:3] for x in columns[said].as_labels().labels} if said in columns else ()
+            said = {"MIN": "minimize", "MAX": "maximize"}.get("".join(words), "")
         way = said or doubts.direction_by_name(name)
         directions.append("maximize" if way == "maximize" else "minimize")
         if way == "unclear":
@@ -318,15 +330,6 @@ def find_directions(
             notes.append(f"direction: not given, so {name!r} is minimised; {hint}")
     doubt = f"nothing says whether {listed(unclear)} should be small or large" if unclear else ""
     return directions, notes, doubt
-
-
-def _said_direction(table: Table | None, form: Format, target: str) -> str:
-    """The direction of an objective as stated by the tool; "" if the tool states none."""
-    said = next((way for names, way in form.directions.items() if fnmatchcase(target, names)), "")
-    if table is not None and said in table.names:
-        words = {read_letters(label)[:3] for label in table.read(said).as_labels().labels}
-        said = {"MIN": "minimize", "MAX": "maximize"}.get(words.pop(), "") if len(words) == 1 else ""
-    return said if said in ("minimize", "maximize") else ""
 
 
 def find_parameters(
@@ -352,26 +355,27 @@ def find_parameters(
     if asked:
         check_unique([bare_name(column) for column in asked])
         return {bare_name(column): column for column in asked}, True, []
-    free = [column for column in table.names if column not in taken]
+    free = [column for column in table.columns if column not in taken]
     marked = {name: c for c in free if (name := form.parameter_of(c)) is not None}
     if space is not None:
         column_of = {name: marked.get(name, name) for name in space.names}
-        if absent := [name for name, column in column_of.items() if column not in table.names]:
+        if absent := [name for name, column in column_of.items() if column not in table.columns]:
             what = f"the parameters {listed(absent)} of the space (params_<name> or <name>)"
-            raise ValueError(f"the table has no column for {what}; {suggest(absent, table.names)}")
+            raise ValueError(f"the table has no column for {what}; {suggest(absent, table.columns)}")
         return column_of, True, []
-    others = form.find_others(table.names)
+    names = [*table.columns]
+    others = form.find_others(names)
     unsaid = {c for c in free if _INDEX.fullmatch(c)} | (others if form.prefix else set())
-    at = table.names.index(target)
-    if form.results_last and not others.issuperset(table.names[:at]):
-        others |= {*table.names[at:]}
+    at = names.index(target)
+    if form.results_last and not others.issuperset(names[:at]):
+        others |= {*names[at:]}
     column_of = marked or {column: column for column in free if column not in (others | unsaid)}
     if len(column_of) > MAX_PARAMETERS:
         what = f"{len(column_of)} columns would be parameters, more than {MAX_PARAMETERS}"
         raise ValueError(f"{what}; name the parameters, or pass a space.")
     if not column_of:
         remedy = "name the parameters (parameters=, --parameters)"
-        raise ValueError(f"no column is left for parameters; columns are {listed(table.names)}; {remedy}.")
+        raise ValueError(f"no column is left for parameters; columns are {listed(names)}; {remedy}.")
     rest = [c for c in free if c not in (unsaid | {*column_of.values()})]
     return column_of, bool(marked), [f"the columns {listed(rest)}"] if rest else []
 
@@ -386,46 +390,24 @@ def _read_numbers(table: Table, names: Sequence[str], keep: np.ndarray) -> np.nd
     """
     arrays = []
     for name in names:
-        column = table.read(name)
+        column = table.columns[name]
         numbers, _ = parse_numbers(column, keep)
         column.as_numbers(keep & numbers.missing())  # raises for words that are no words for a missing value
         arrays.append(numbers.as_numbers(keep))
     return np.stack(arrays, axis=-1)
 
 
-def _choose_rows(
-    table: Table, targets: Sequence[str], states: np.ndarray | None, given: TableOptions
-) -> tuple[np.ndarray, np.ndarray, str]:
-    """Leave out rows by masks and by their states (n,); None for a table without states.
-
-    Returns the reasons (n,), the objectives (n, m), and what happens to the rows that are kept without one.
-    """
-    failed = _checks.one_of("failed", given.failed, ("drop", "worst"))
-    pruned = failed if given.pruned is None else _checks.one_of("pruned", given.pruned, ("drop", "worst"))
-    reasons = _find_reasons(table.n, states, failed, pruned, given.exclude or {})
-    _count_dropped(reasons)
-    keep = reasons == ""
-    objectives = _read_numbers(table, targets, keep)
-    if states is not None and (failed, pruned) == ("drop", "worst"):
-        # Without an objective only pruned rows can be kept, ranked last.
-        reasons[keep & (states != "PRUNED") & np.isnan(objectives).all(axis=-1)] = "no objective value"
-        _count_dropped(reasons)
-        failed = "worst"
-    return reasons, objectives, failed
-
-
-def _find_reasons(
-    n: int, states: np.ndarray | None, failed: str, pruned: str, exclude: Mapping[str, Any]
-) -> np.ndarray:
-    """(n,) first reason to leave out each row, from ``exclude`` or a trial state; "" for none."""
-    reasons = np.full(n, "", dtype=object)
+def _find_reasons(states: np.ndarray, exclude: Mapping[str, Any], failed: str, pruned: str) -> np.ndarray:
+    """(n,) first reason to leave out each row, from ``exclude`` or its state (n,); "" for none."""
+    reasons = np.full(len(states), "", dtype=object)
     for reason, mask in exclude.items():
         if not isinstance(reason, str) or not reason:
             raise TypeError(f"exclude must have a reason for each mask, in words, got {reason!r}.")
-        reasons[row_mask(f"exclude[{reason!r}]", mask, (n,)) & (reasons == "")] = reason
-    for state in sorted(set(() if states is None else states) - {"COMPLETE"}):
+        reasons[row_mask(f"exclude[{reason!r}]", mask, states.shape) & (reasons == "")] = reason
+    for state in sorted({*states} - {"COMPLETE"}):
         if (pruned if state == "PRUNED" else failed) == "drop" or state in trials.PENDING:
             reasons[(states == state) & (reasons == "")] = f"state {visible(state)}"
+    _count_dropped(reasons)
     return reasons
 
 

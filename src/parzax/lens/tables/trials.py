@@ -35,7 +35,7 @@ def find_state(table: Table, form: Format, columns: Iterable[str]) -> str | None
     """
     if form.state == "":
         return None
-    if form.state in table.names and (form.states or any(_states(table, form.state))):
+    if form.state in table.columns and (form.states or any(_states(table, form.state))):
         return form.state
     columns = list(columns)
     by_name = (name for name in columns if sounds_like_state(name) and any(_states(table, name)))
@@ -61,7 +61,7 @@ def read_states(column: Column, numbered: Sequence[str] = ()) -> np.ndarray:
 
 def _states(table: Table, name: str) -> list[str]:
     """The state of each label of a column, "" for a label that is none."""
-    return [_STATES.get(read_letters(label), "") for label in table.read(name).labels]
+    return [_STATES.get(read_letters(label), "") for label in table.columns[name].labels]
 
 
 # --- rows of a trial -----------------------------------------------------------------------------
@@ -77,10 +77,10 @@ def number_trials(
     Rows of one log (``log_number``, (n,)) are of one trial if they have the same label in the format's column
     of trials, or, if the format has a column of steps only, the same values of all ``parameters``.
     """
-    if form.trial in table.names:
-        keys = [read_labels(table.read(form.trial))]
-    elif form.step in table.names:
-        keys = [table.codes(name) for name in parameters if name != form.step]
+    if form.trial in table.columns:
+        keys = [read_labels(table.columns[form.trial])]
+    elif form.step in table.columns:
+        keys = [table.columns[name].as_labels().index for name in parameters if name != form.step]
     else:
         return None
     number = number_rows([log_number, *keys], table.n)
@@ -90,7 +90,7 @@ def number_trials(
 def read_labels(column: Column) -> np.ndarray:
     """(n,) number of the label of each row; each row without a label gets a separate number."""
     labels = column.as_labels()
-    return np.where(labels.missing(), -1 - np.arange(len(labels.rows)), labels.index)
+    return np.where(labels.missing(), -1 - np.arange(len(labels.index)), labels.index)
 
 
 def choose_rows(
@@ -162,8 +162,8 @@ def compare_steps(name: str, step: np.ndarray | None, allowed: np.ndarray, keep:
 
 def find_parents(table: Table, form: Format, children: np.ndarray) -> np.ndarray:
     """(n,) rows of trials that started the trial of one of the rows ``children`` (n,)."""
-    if form.trial not in table.names or form.parent not in table.names:
+    if form.trial not in table.columns or form.parent not in table.columns:
         return np.zeros(table.n, bool)
-    parents = set(table.read(form.parent).take(children).as_labels().labels)
-    trial = table.read(form.trial).as_labels()
+    parents = set(table.columns[form.parent].take(children).as_labels().labels)
+    trial = table.columns[form.trial].as_labels()
     return np.array([*(label in parents for label in trial.labels), False])[trial.index]

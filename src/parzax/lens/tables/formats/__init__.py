@@ -4,7 +4,7 @@ For another tool, write a `Format` and pass it as ``Observations.from_dataframe(
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from parzax.lens._words import split_words
 from parzax.lens.tables.formats.ax import AX
@@ -34,7 +34,7 @@ _SIZE, _PARAMETERS = (
 _SIZES = re.compile(rf"(?:{_SIZE} )+{_PARAMETERS}(?: {_SIZE})*|{_PARAMETERS}(?: {_SIZE})+")
 
 
-def recognise(columns: Sequence[str]) -> Format:
+def recognise(columns: Iterable[str]) -> Format:
     """The format of a table with these columns; `PLAIN` if no tool is recognised.
 
     A column such as params_total is the size of a model, and no sign of a tool.
