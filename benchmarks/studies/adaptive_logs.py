@@ -210,7 +210,7 @@ def _exponentials(cell: str) -> str:
 
 
 def _peer_distance(log: Log, reading: str) -> np.ndarray | None:
-    """(1,) distance at the first level of the first logs; None where Optuna's evaluators did not read them."""
+    """(1,) distance at the first level of the first logs; None where Optuna has not read them."""
     problem, arrays, n = log
     if f"{n}/{next(iter(PEER_EVALUATORS))}" not in arrays:
         return None
@@ -297,8 +297,8 @@ each row counts as much as the part of the space of which it is the nearest. Tha
 sum of absolute differences, after 300 trials of `px.tpe`, from 0.11 / 0.36 to 0.04 / 0.18 on the gated
 problem and from 0.40 / 0.29 to 0.26 / 0.18 on the branching one.
 
-Under these weights the effective number of rows, (sum of w)^2 / (sum of w^2), is 10 to 13 of 300: hardly more
-than the ten random rows that the search began with. All others crowd in a small part of the space, so no
+Under the weights 1 / q the effective number of rows, (sum of w)^2 / (sum of w^2), is 10 to 13 of 300: hardly
+more than the ten random rows that the search began with. All others crowd in a small part of the space, so no
 weights can bring the rest back."""
 
 
