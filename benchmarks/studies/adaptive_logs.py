@@ -112,15 +112,15 @@ def written(found: Mapping[str, Arrays]) -> Page:
     heads = [f"{n} trials" for n in sizes]
 
     def cells(
-        searcher: str, among: Sequence[str], measure: Callable[[Log], np.ndarray], form: str
+        searcher: str, among: Sequence[str], measure: Callable[[Log], np.ndarray | None], form: str
     ) -> list[str]:
         """A cell for each size, with one number a level: means over the problems."""
         means = []
         for n in sizes:
-            of = [measure(logs[key]) for p in among if (key := (searcher, p, n)) in logs]
-            means.append(
-                " / ".join(form.format(x).replace("%", " %") for x in np.mean(of, axis=0)) if of else ""
-            )
+            measured = [measure(logs[key]) for p in among if (key := (searcher, p, n)) in logs]
+            numbers = [number for number in measured if number is not None]
+            cell = " / ".join(map(form.format, np.mean(numbers, axis=0))) if numbers else ""
+            means.append(cell.replace("%", " %"))
         return means
 
     def beside(problem: str, searcher: str) -> list[list[str]]:
@@ -209,11 +209,11 @@ def _exponentials(cell: str) -> str:
     return " / ".join(f"{np.exp(float(x)):.2f}" for x in cell.split(" / ")) if cell else ""
 
 
-def _peer_distance(log: Log, reading: str) -> np.ndarray:
-    """(1,) distance at the first level of the first logs, or of one of Optuna's evaluators; NaN without."""
+def _peer_distance(log: Log, reading: str) -> np.ndarray | None:
+    """(1,) distance at the first level of the first logs; None where Optuna has not read them."""
     problem, arrays, n = log
     if f"{n}/{next(iter(PEER_EVALUATORS))}" not in arrays:
-        return np.array([np.nan])
+        return None
     if reading == "draws":
         shares = arrays[f"{n}/draws"][:PEER_LOGS, :, 0].mean(axis=1)
     else:
@@ -223,7 +223,7 @@ def _peer_distance(log: Log, reading: str) -> np.ndarray:
 
 def _filled(heads: list[str], rows: list[list[str]], n: int) -> str:
     """The table without rows whose last n cells have no numbers."""
-    return table(heads, [row for row in rows if any(cell not in ("", "nan") for cell in row[-n:])])
+    return table(heads, [row for row in rows if any(row[-n:])])
 
 
 def _about_problems(names: list[str]) -> str:
@@ -259,7 +259,8 @@ INTERVALS = f"""How often the 5 % and 95 % quantiles of the draws enclose the tr
 is worth to tune a parameter with the others as in the space or as in its best tenth. A truth also counts as
 enclosed if it is outside by at most {TOLERANCE} of a share, or of the largest worth."""
 IDLE_ABOUT = f"""How often a parameter that does nothing is above chance. For the rows that is an adjusted
-p-value of at most 0.05 from {N_SHUFFLES} shuffles; for the surrogate, a lower end above {CHANCE}. "Effects" are the made-up problems but noise, where any of five parameters counts."""
+p-value of at most 0.05 from {N_SHUFFLES} shuffles; for the surrogate, a lower end above {CHANCE}. "Effects"
+are the made-up problems but noise, where any of five parameters counts."""
 SHOWN = """The text and the page of a result warn that the search learned if later rows lie closer to the best
 fifth than earlier rows do (a positive correlation at p = 0.005): the share of such logs. The quality of the
 surrogate is the part of the variance of the warped losses that it predicts for rows left out."""
@@ -271,9 +272,8 @@ TRIED = """## What was tried
 
 Only the last row of this table lowers the error without doing harm elsewhere, by a third to nine tenths. The
 table is an exploration that the command above does not repeat: root mean square errors after 300 trials of
-other runs, 8 of each (4 for the last row), means over `px.tpe` and `px.optuna_tpe` (the first for the last
-row). A proposal q is the density of the best of the candidates that the sampler draws, from its own mixture
-and 256 draws.
+other runs, 8 of each, means over `px.tpe` and `px.optuna_tpe`, for the last row of `px.tpe` alone. A proposal
+q is the density of the best of the candidates that the sampler draws, from its own mixture and 256 draws.
 
 | | quadratic | gated | interacting |
 | --- | --- | --- | --- |
@@ -283,7 +283,7 @@ and 256 draws.
 | weights 1 / mean q over all proposals | 0.22 / 0.22 | 0.24 / 0.26 | 0.15 / 0.25 |
 | logistic regression of membership on all parameters | 0.21 / 0.18 | 0.19 / 0.24 | 0.21 / 0.34 |
 | a Gaussian process on losses, at 2048 uniform points (4 runs) | 0.20 / 0.20 | 0.16 / 0.34 | 0.26 / 0.26 |
-| **`px.surrogate.GaussianProcess`**, mean of 24 draws | **0.04 / 0.07** | **0.07 / 0.19** | **0.12 / 0.07** |
+| **`px.surrogate.GaussianProcess`**, mean of 24 draws | **0.01 / 0.01** | **0.03 / 0.11** | **0.11 / 0.04** |
 
 `reference="uniform"` helps on the ridge but more than doubles the error of CMA-ES on the gated problem (level
 0.3, 0.12 to 0.29). A random forest and weights from a Parzen density of the rows did not help. Reading only
@@ -291,14 +291,14 @@ the random first rows is random search of that length: ten rows tell nothing.
 
 The earlier trial of a Gaussian process had two faults. It fitted the losses as they are: those of a search
 have a heavy tail, which no stationary process can follow. `px.surrogate.GaussianProcess` fits the logarithm
-of the distance to the best loss. And it took the mean of the rows for that of the space: a search crowds where
-losses are low, so that a process about their mean expects as much of what the search has not seen. Here each
-row counts as much as the part of the space of which it is the nearest. That alone has brought half the sum of
-absolute differences, after 300 trials of `px.tpe`, from 0.11 / 0.36 to 0.04 / 0.18 on the gated problem and
-from 0.40 / 0.29 to 0.26 / 0.18 on the branching one.
+of the distance to the best loss. And it took the mean of the rows for that of the space: a search crowds
+where losses are low, so that a process about their mean expects as much of what the search has not seen. Here
+each row counts as much as the part of the space of which it is the nearest. That alone has brought half the
+sum of absolute differences, after 300 trials of `px.tpe`, from 0.11 / 0.36 to 0.04 / 0.18 on the gated
+problem and from 0.40 / 0.29 to 0.26 / 0.18 on the branching one.
 
-Under these weights the effective number of rows, (sum of w)^2 / (sum of w^2), is 10 to 13 of 300: hardly more
-than the ten random rows that the search began with. All others crowd in a small part of the space, so no
+Under the weights 1 / q the effective number of rows, (sum of w)^2 / (sum of w^2), is 10 to 13 of 300: hardly
+more than the ten random rows that the search began with. All others crowd in a small part of the space, so no
 weights can bring the rest back."""
 
 

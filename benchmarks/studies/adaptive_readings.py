@@ -39,8 +39,7 @@ def read(problem: str, x: np.ndarray, loss: np.ndarray) -> Arrays:
     x, loss = np.asarray(x, float), np.asarray(loss, float)
     obs = px.Observations.from_arrays(space, x, loss)
     single = [px.Observations.from_arrays(space, *log) for log in zip(x, loss, strict=True)]
-    how = {"n_shuffles": N_SHUFFLES, "surrogate": None}
-    result = px.cond_ped_anova(obs, LEVELS, **how, key=jax.random.key(0))
+    result = px.cond_ped_anova(obs, LEVELS, n_shuffles=N_SHUFFLES, key=jax.random.key(0))
     parts = {
         "rows": result.importance,
         "above": result.above_chance,
