@@ -105,7 +105,8 @@ def written(found: Mapping[str, Arrays]) -> Page:
     for name, arrays in found.items():
         searcher, problem = name.split("/")
         logs |= {(searcher, problem, n): (problem, arrays, n) for n in SIZES if f"{n}/rows" in arrays}
-    searchers, problems = (list(dict.fromkeys(key[i] for key in logs)) for i in (0, 1))
+    searchers = list(dict.fromkeys(searcher for searcher, _, _ in logs))
+    problems = list(dict.fromkeys(problem for _, problem, _ in logs))
     known = [problem for problem in problems if problem != NOISE]
     made_up = [problem for problem in known if problem not in TABLES]
     sizes = [n for n in SIZES if any(key[2] == n for key in logs)]

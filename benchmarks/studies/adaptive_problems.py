@@ -135,8 +135,9 @@ def _native(space: px.Space, at: Mapping[str, float]) -> np.ndarray:
     values = []
     for name, (domain,) in zip(space.names, space.domains, strict=True):
         value = at.get(name, np.nan)
-        ordinal = isinstance(domain, px.Ordinal) and not np.isnan(value)
-        values.append(domain.values[int(value)] if ordinal else value)
+        if isinstance(domain, px.Ordinal) and not np.isnan(value):
+            value = domain.values[int(value)]
+        values.append(value)
     return np.array(values, float)
 
 

@@ -103,16 +103,16 @@ def _peer(name: str, space: px.Space, x: np.ndarray, loss: np.ndarray) -> np.nda
 def _distribution(domains: Sequence[Any]) -> Any:
     from optuna import distributions as optuna
 
-    (domain,) = domains
+    domain: Any = domains[0]
     if isinstance(domain, px.Categorical):
         return optuna.CategoricalDistribution(domain.choices)
     if isinstance(domain, px.Ordinal):
-        return optuna.IntDistribution(0, domain.n_values - 1)
-    kind = optuna.IntDistribution if isinstance(domain, px.Int) else optuna.FloatDistribution
+        return optuna.IntDistribution(0, len(domain.values) - 1)
+    kind: Any = optuna.IntDistribution if isinstance(domain, px.Int) else optuna.FloatDistribution
     return kind(domain.low, domain.high, log=domain.log)
 
 
-def _params(space: px.Space, row: np.ndarray) -> Mapping[str, Any]:
+def _params(space: px.Space, row: np.ndarray) -> dict[str, Any]:
     params = space.as_dict(row)
     for name, (domain,) in zip(space.names, space.domains, strict=True):
         if isinstance(domain, px.Ordinal):

@@ -329,7 +329,7 @@ def _fit(settings: GaussianProcess, space: Space, x: Any, losses: Any) -> Poster
 
     def fitted(starts: Any, offset: Any) -> tuple[Any, tuple[Any, ...]]:
         w, warp = warped(offset)
-        modes, heights = jax.vmap(lambda at: _minimise(partial(negative_log_posterior, w=w), at))(starts)
+        modes, heights = jax.lax.map(lambda at: _minimise(partial(negative_log_posterior, w=w), at), starts)
         mode = modes[jnp.nanargmin(heights)]
         error, variance = _left_out(_process(mode, z, used, axes)[0], w)
         log_slope = -jnp.log(losses - best + warp[1]) - jnp.log(warp[3])
