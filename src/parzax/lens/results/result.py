@@ -843,9 +843,9 @@ class ImportanceResult(AbstractResult):
         return good
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("effects", "next_space"):
+        if name in ("effects", "next_space") and not hasattr(type(self), name):
             raise AttributeError(f"{name} is of a surrogate: surrogate=px.surrogate.GaussianProcess().")
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return self.__getattribute__(name)  # raises what has failed
 
     def _columns(self) -> dict[str, np.ndarray]:
         columns = {"parameter": np.array(self.names, dtype=object)}
