@@ -150,6 +150,35 @@ def test_single_level_plot_and_options(logs, capsys, tmp_path):
     assert (tmp_path / "bars.pdf").read_bytes().startswith(b"%PDF")
 
 
+def test_surrogate(capsys, tmp_path):
+    """The option decides who answers, and the files say who did."""
+    space = px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1)})
+    problem = px.Problem(lambda _key, x: (x[0] - 0.3) ** 2 + 0.1 * x[1], space)
+    trace = px.optimize(jax.random.key(0), px.tpe(space), problem, 40)
+    rows = np.column_stack([trace.x, trace.losses])
+    np.savetxt("log.csv", rows, delimiter=",", header="x,y,loss", comments="")
+    answers = {}
+    for who in ("auto", "yes", "no"):
+        status, out, err = run(
+            capsys,
+            "importance",
+            "log.csv",
+            "--target",
+            "loss",
+            "--surrogate",
+            who,
+            "--json",
+            "o.json",
+            *QUICK,
+        )
+        assert status == 0, err
+        answers[who] = json.loads((tmp_path / "o.json").read_text())["surrogate"]
+        assert ("by a surrogate of the rows" in out) == (who != "no")
+    assert answers["auto"] == answers["yes"]
+    assert answers["auto"]["quality"] > 0.5
+    assert answers["no"] is None
+
+
 def test_notes_say_what_was_inferred(logs, capsys):
     """Catches a guessed space or direction that nobody is told of."""
     status, out, err = run(capsys, "importance", logs / "t.csv", "--verbose")

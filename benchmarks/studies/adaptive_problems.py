@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,7 @@ import numpy as np
 import parzax as px
 from benchmarks.studies.optimisers.peers import PEERS
 from benchmarks.studies.papers.runs import Arrays
+from parzax.surrogate.effects import value_grid
 
 # The last parameter of each problem does nothing.
 IDLE = "idle"
@@ -36,6 +37,15 @@ def interacting(_key: jax.Array, x: jax.Array) -> jax.Array:
     return 4 * (x[0] + x[1] - 0.7) ** 2 + 0.5 * (x[2] - 0.4) ** 2 + 0.2 * (x[3] - 0.8) ** 2
 
 
+def branching(_key: jax.Array, x: jax.Array) -> jax.Array:
+    """Two parameters of three models, one for all of them; a model's parameters matter if it is chosen."""
+    model, depth, leaves, rate, layers, cost, gamma, rows, _ = jnp.nan_to_num(x)
+    tree = 0.3 + 0.02 * (depth - 6) ** 2 + 0.2 * (jnp.log(leaves / 20) / 3) ** 2
+    net = 0.1 + 0.5 * (jnp.log10(rate) + 2.5) ** 2 + 0.1 * (layers - 3) ** 2
+    machine = 0.5 + 0.3 * (jnp.log10(cost) - 1) ** 2 + 0.2 * (jnp.log10(gamma) + 2) ** 2
+    return jnp.stack([tree, net, machine])[model.astype(np.int32)] + 0.5 * (1 - rows) ** 2
+
+
 def noise(key: jax.Array, _x: jax.Array) -> jax.Array:
     """No parameter does anything."""
     return jax.random.normal(key)
@@ -46,11 +56,31 @@ def _problem(loss: Callable, *names: str, **domains: Any) -> px.Problem:
     return px.Problem(loss, px.Space(space), name=loss.__name__)
 
 
+def _when(model: str) -> px.In:
+    return px.In("model", [model])
+
+
 PROBLEMS: Mapping[str, px.Problem] = {
     "quadratic": _problem(quadratic, "x1", "x2", "x3", "x4"),
     "gated": _problem(gated, "gate", "first", "second", "always", gate=px.Categorical(["first", "second"])),
     "interacting": _problem(interacting, "x1", "x2", "x3", "x4"),
+    "branching": _problem(
+        branching,
+        "model", "depth", "leaves", "rate", "layers", "cost", "gamma", "rows",
+        model=px.Categorical(["tree", "net", "machine"]),
+        depth=px.Int(1, 12, when=_when("tree")), leaves=px.Float(1, 400, log=True, when=_when("tree")),
+        rate=px.Float(1e-5, 1, log=True, when=_when("net")), layers=px.Int(1, 6, when=_when("net")),
+        cost=px.Float(1e-2, 1e3, log=True, when=_when("machine")),
+        gamma=px.Float(1e-5, 10, log=True, when=_when("machine")),
+    ),
     "noise": _problem(noise, "x1", "x2", "x3", "x4"),
+}  # fmt: skip
+# Tables of trainings, and the metric that is minimised; they need PARZAX_DATA.
+TABLES = {
+    "slice": ("hpolib/slice_localization.npz", "valid_mse"),
+    "parkinsons": ("hpolib/parkinsons_telemonitoring.npz", "valid_mse"),
+    "naval": ("hpolib/naval_propulsion.npz", "valid_mse"),
+    "cells": ("nasbench201/cifar10.npz", "valid_error"),
 }
 RANDOM = "random search"
 SAMPLERS: Mapping[str, Callable[[px.Space], Any]] = {
@@ -58,16 +88,29 @@ SAMPLERS: Mapping[str, Callable[[px.Space], Any]] = {
     "px.optuna_tpe": px.optuna_tpe,
 }
 # Searchers of `benchmarks.studies.optimisers.peers`, which run in Optuna studies.
-PEER_NAMES = ("Optuna TPE, independent", "Optuna CMA-ES", "Optuna GP")
+PEER_NAMES = ("Optuna TPE", "Optuna CMA-ES", "Optuna GP", "Hyperopt")
+
+
+@cache
+def problem_of(name: str) -> Any:
+    """The function or the table of that name."""
+    if name not in TABLES:
+        return PROBLEMS[name]
+    path, metric = TABLES[name]
+    return px.problems.load_table(path, [metric])
 
 
 def search(searcher: str, problem: str, n_seeds: int, n: int) -> Arrays:
     """A unit: "x" (s, n, d) native values and "loss" (s, n) of runs of n trials."""
     seed = zlib.crc32(f"{searcher}/{problem}".encode())
-    own, keys = PROBLEMS[problem], jax.random.split(jax.random.key(seed), n_seeds)
+    own, keys = problem_of(problem), jax.random.split(jax.random.key(seed), n_seeds)
     if searcher == RANDOM:
-        runs = [uniform(problem, n, seed + i) for i in range(n_seeds)]
-        return {name: np.stack([run[name] for run in runs]) for name in ("x", "loss")}
+        x = jax.vmap(lambda key: own.space.sample(key, n))(keys)
+        trials = jax.vmap(lambda key: jax.random.split(key, n))(keys)
+        return {
+            "x": np.asarray(x),
+            "loss": np.asarray(jax.jit(jax.vmap(jax.vmap(own)))(trials, x)[0][..., 0]),
+        }
     if searcher in SAMPLERS:
         trace = px.optimize_many(keys, SAMPLERS[searcher](own.space), own, n)
         return {"x": np.asarray(trace.x), "loss": np.asarray(trace.losses[..., 0])}
@@ -77,7 +120,7 @@ def search(searcher: str, problem: str, n_seeds: int, n: int) -> Arrays:
         losses: list[float] = []
 
         def told(at: Mapping[str, float], key=key, rows=rows, losses=losses) -> tuple[list, list]:
-            rows.append(np.array([at[name] for name in own.space.names]))
+            rows.append(_native(own.space, at))
             losses.append(float(evaluate(jax.random.fold_in(key, len(rows)), rows[-1])[0][0]))
             return losses[-1:], []
 
@@ -87,21 +130,68 @@ def search(searcher: str, problem: str, n_seeds: int, n: int) -> Arrays:
     return {"x": x, "loss": loss}
 
 
-def uniform(problem: str, n: int, seed: int) -> Arrays:
-    """One random search: "x" (n, d) and "loss" (n,)."""
-    own = PROBLEMS[problem]
-    x = np.random.default_rng(seed).uniform(size=(n, len(own.space)))
-    for j, (domain,) in enumerate(own.space.domains):
-        if isinstance(domain, px.Categorical):
-            x[:, j] = np.floor(x[:, j] * domain.n_values)
-    keys = jax.random.split(jax.random.key(seed), n)
-    loss = jax.jit(jax.vmap(own))(keys, jnp.asarray(x))[0][:, 0]
-    return {"x": x, "loss": np.asarray(loss)}
+def _native(space: px.Space, at: Mapping[str, float]) -> np.ndarray:
+    """A row of native values from what peers suggest: for an ordinal the number of its value."""
+    values = []
+    for name, (domain,) in zip(space.names, space.domains, strict=True):
+        value = at.get(name, np.nan)
+        if isinstance(domain, px.Ordinal) and not np.isnan(value):
+            value = domain.values[int(value)]
+        values.append(value)
+    return np.array(values, float)
+
+
+class Truth(NamedTuple):
+    """What logs should say of a problem.
+
+    Attributes:
+        shares: (q, d) importances at the levels.
+        worth: (s,) of tuning each parameter, others as in the space.
+        target_worth: (s,) others as in the best tenth.
+    """
+
+    shares: np.ndarray
+    worth: np.ndarray
+    target_worth: np.ndarray
 
 
 @cache
-def true_shares(problem: str, levels: tuple[float, ...], n: int = N_TRUTH) -> np.ndarray:
-    """(q, d) shares of one uniform sample of ``n`` rows, by the estimator of the logs."""
-    log = uniform(problem, n, 0)
-    obs = px.Observations.from_arrays(PROBLEMS[problem].space, log["x"], log["loss"])
-    return px.cond_ped_anova(obs, levels).importance
+def truth(problem: str, levels: tuple[float, ...], n: int = N_TRUTH) -> Truth:
+    """From n random configurations, or from all of a table, without noise."""
+    space, mean_loss = problem_of(problem).space, _mean_loss(problem)
+    if problem in TABLES:
+        own = problem_of(problem)
+        x = np.asarray(jax.jit(jax.vmap(own.decode))(np.arange(len(own.losses))), float)
+    else:
+        x = np.asarray(space.sample(jax.random.key(0), n), float)
+    losses = mean_loss(x)
+    some = np.isfinite(losses)
+    estimate = px.importance.estimate(px.encode(space, x[some], losses[some], levels))
+    return Truth(np.asarray(estimate.importance), *_true_worth(space, mean_loss))
+
+
+def _mean_loss(problem: str) -> Callable[[np.ndarray], np.ndarray]:
+    own = problem_of(problem)
+    if problem not in TABLES:
+        losses = jax.jit(jax.vmap(own, in_axes=(None, 0)))
+        return lambda x: np.asarray(losses(jax.random.key(0), jnp.asarray(x))[0][:, 0], float)
+    rows, means = jax.jit(jax.vmap(own.encode)), np.nanmean(np.asarray(own.losses)[..., 0], axis=1)
+    return lambda x: means[np.asarray(rows(jnp.asarray(x)))]
+
+
+def _true_worth(
+    space: px.Space, mean_loss: Callable, n: int = 1 << 15, n_rows: int = 1024
+) -> list[np.ndarray]:
+    """Worth of tuning each slot, as in `px.surrogate.Effects`."""
+    frame, (levels, _, shares) = space.frame(), value_grid(space, 16)
+    pool = np.random.default_rng(0).uniform(size=(n, len(space.slots)))
+    at = frame.drawn(pool)
+    losses, here, worths = mean_loss(frame.decode(at)), frame.here(at), []
+    for best in (np.inf, np.nanquantile(losses, 0.1)):
+        curves = np.empty(levels.shape)
+        for s, g in np.ndindex(levels.shape):
+            rows = pool[here[:, s] & (losses <= best)][:n_rows]
+            rows[:, s] = levels[s, g]
+            curves[s, g] = np.nanmean(mean_loss(frame.decode(frame.drawn(rows))))
+        worths.append((curves * shares).sum(axis=1) - curves.min(axis=1))
+    return worths

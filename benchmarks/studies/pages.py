@@ -49,12 +49,17 @@ def main(
     parser.add_argument("--quick", action="store_true", help="few runs of few problems")
     parser.add_argument("--out", type=Path, help="the page")
     parser.add_argument("--resume", action="store_true", help="go on with what a killed run left behind")
+    parser.add_argument(
+        "--only", nargs="+", default=[""], help="parts whose names contain one of these texts"
+    )
     options = parser.parse_args(argv)
     start, quick = time.perf_counter(), " --quick" * options.quick
     with tempfile.TemporaryDirectory() as scratch:
         path = options.out or (Path(scratch) if options.quick else DOCS) / f"{name}.md"
         parts = path.parent / f".{name}{'-quick' * options.quick}"
-        found = runs.run(units(options.quick), parts, resume=options.resume, say=runs.progress)
+        found = runs.run(
+            units(options.quick), parts, resume=options.resume, say=runs.progress, only=options.only
+        )
         runs.progress("")
         page = written({name: arrays for name, arrays in found.items() if arrays})
         took = runs.clock(parts, time.perf_counter() - start, resume=options.resume)

@@ -53,6 +53,10 @@ class Status(enum.IntFlag):
     NEVER_TOGETHER = 1 << 27, "Never active in the same row of the region, so no interaction."
     CROWDED = 1 << 28, "Most rows at one end of the range, in 2 % of it: narrow it, or use log."
     REGIME_BOUNDARY = 1 << 29, "The cut-off lies between two domains: compare the levels on either side."
+    POOR_SURROGATE = (
+        1 << 30,
+        "The surrogate hardly predicts rows it is not fitted to: add rows, or read them alone.",
+    )
 
     @property
     def advice(self) -> str:
@@ -71,7 +75,7 @@ class Status(enum.IntFlag):
 
 # Statuses of a level; the other statuses of an importance concern single parameters.
 OF_LEVELS = Status.NO_DATA | Status.ALL_EQUAL | Status.SAME_SETS | Status.TIED_CUTOFF
-OF_LEVELS |= Status.LOW_DATA | Status.ALL_ZERO | Status.NONE_FEASIBLE
+OF_LEVELS |= Status.LOW_DATA | Status.ALL_ZERO | Status.NONE_FEASIBLE | Status.POOR_SURROGATE
 # Parameters with one of these statuses were not compared with chance.
 NOT_COMPARED = Status.CONSTANT | Status.SINGLE_VALUE | Status.NEVER_ACTIVE | Status.NOT_IN_TARGET
 NOT_COMPARED |= Status.UNIDENTIFIABLE | Status.UNIQUE_LABELS

@@ -110,6 +110,17 @@ class TestParity:
         assert ours["fixed"] == 0.0
         assert sum(value > 0 for value in ours.values()) >= 9
 
+    def test_a_sampler_that_learns_is_told_once(self):
+        study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=0, multivariate=True))
+        study.optimize(lambda t: (t.suggest_float("x", 0, 1) - 0.3) ** 2 + t.suggest_float("y", 0, 1), 150)
+        evaluator = CondPedAnovaImportanceEvaluator()
+        with pytest.warns(UserWarning, match="cond_ped_anova.*answers for the whole space"):
+            first = evaluator.evaluate(study)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert evaluator.evaluate(study) == first
+        assert_agrees(study)
+
     def test_target(self, study):
         assert_agrees(study, target=lambda t: -t.params["x"], target_quantile=0.2)
 

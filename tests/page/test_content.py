@@ -300,6 +300,22 @@ def test_observations_of_one_run(tmp_path):
     assert "less sure" not in short
 
 
+def test_effects(tmp_path):
+    """An answer of a surrogate says what choosing well is worth, with a curve for each domain."""
+    obs = logs.activation()
+    surrogate = px.surrogate.GaussianProcess(max_rows=60)
+    result = px.cond_ped_anova(obs, [0.1, 0.5], surrogate=surrogate)
+    html = page(tmp_path, result)
+    texts = Texts(html)
+    assert "by a surrogate of the rows" in texts.ids["short"]
+    for effect in result.effects:
+        assert str(effect) in texts.ids["effects"]
+    curves = re.findall(r'class="best" d="(M[^"]*)"', html)
+    assert len(curves) == len(result.effects)
+    assert all(0 <= float(y) <= 60 for curve in curves for y in re.findall(r"[ML][0-9.]+ ([0-9.]+)", curve))
+    assert "effects" not in Texts(page(tmp_path, logs.result())).ids
+
+
 def test_nothing_to_say(tmp_path):
     """All losses are equal: no importance, no interval, and the page says why."""
     obs = logs.activation()

@@ -43,11 +43,13 @@ def pictures(pattern: str = "{}") -> dict[str, Picture]:
     two = px.Observations.from_arrays(space, x, losses[0])
     two = replace(two, report=replace(two.report, objectives=(first, second)))
     weights = {w: px.cond_ped_anova(two, 0.3, objective=[1 - w, w], **ESTIMATOR) for w in (0, 0.5, 1)}
+    answer = px.cond_ped_anova(obs, 0.3, surrogate=px.surrogate.GaussianProcess())
     runs = {pattern.format("one"): trace, pattern.format("two"): trace}
     return {
         "acquisition": partial(px.plotting.acquisition, sampler, one, [a, b], size=9),
         "attainment": partial(px.plotting.attainment, runs),
         "convergence": partial(px.plotting.convergence, runs),
+        "effects": partial(px.plotting.effects, answer),
         "importance_bars": partial(px.plotting.importance_bars, result),
         "importance_over_weights": partial(px.plotting.importance_over_weights, weights),
         "importance_sweep": partial(px.plotting.importance_sweep, result),

@@ -53,11 +53,17 @@ class Unit:
 
 
 def run(
-    units: Sequence[Unit], folder: Path, *, resume: bool, say: Callable[[str], None]
+    units: Sequence[Unit],
+    folder: Path,
+    *,
+    resume: bool,
+    say: Callable[[str], None],
+    only: Sequence[str] = ("",),
 ) -> dict[str, Arrays]:
     """The arrays of all units by name, from their files where ``resume`` finds them.
 
-    A unit whose package is missing is left out, and is ``{}``. Warns where the code is not that of the files.
+    A unit is left out, and is ``{}``, if its package is missing, or if it has no file yet and its name
+    contains none of the texts ``only``. Warns where the code is not that of the files.
     """
     if not resume and folder.exists():
         shutil.rmtree(folder)
@@ -75,6 +81,8 @@ def run(
             found[unit.name] = {}
         elif path.is_file():
             found[unit.name] = _load(path)
+        elif not any(text in unit.name for text in only):
+            found[unit.name] = {}
         else:
             left.append(unit)
     n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2

@@ -3,11 +3,10 @@
 from typing import Any
 
 import jax
-import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from parzax.importance import Importance, of_function
-from parzax.surrogate.process import Draw, Posterior
+from parzax.surrogate.process import Draw, Posterior, evaluate
 
 
 def importances(
@@ -37,13 +36,14 @@ def importances(
     Returns:
         `parzax.importance.Importance` with a leading axis of draws.
     """
-    on_host = isinstance(posterior.z, np.ndarray)
-    of_points, of_draws = jax.random.split(key)
-    with jax.enable_x64(on_host or jax.config.read("jax_enable_x64")):
+
+    def of_draws(posterior: Posterior, key: Any) -> Importance:
+        of_points, of_draws = jax.random.split(key)
         keys, draws = jax.random.split(of_points, n_draws), posterior.functions(of_draws, n_draws)
 
         def of_draw(both: tuple[PRNGKeyArray, Draw]) -> Importance:
             return of_function(both[0], posterior.space, both[1], levels, region, n=n_points, **how)
 
-        estimates = jax.lax.map(of_draw, (keys, draws))
-    return jax.tree.map(np.asarray, estimates) if on_host else estimates
+        return jax.lax.map(of_draw, (keys, draws))
+
+    return evaluate(of_draws, posterior, key)

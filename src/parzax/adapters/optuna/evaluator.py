@@ -29,7 +29,8 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
     1), the same choices in another order are one domain, and equal importances come in the order of the
     parameters' first appearance. Trials with an infinite value are left out, as in Optuna; elsewhere in
     parzax -inf is a legal best loss. Trials with several objectives are ranked as in Optuna, by
-    non-domination rank and greedy hypervolume subset selection.
+    non-domination rank and greedy hypervolume subset selection. It reads the trials alone, and warns once if
+    their order shows a sampler that learns.
 
     Args:
         target_quantile: level gamma' in (0, 1), below ``region_quantile``.
@@ -75,6 +76,7 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
                 "density is then uniform.",
                 stacklevel=_checks.outside(),
             )
+        self._has_warned = False
         reference = "region" if evaluate_on_local else "uniform"
         self._how: dict[str, Any] = {"divergence": divergence, "grid": grid, "reference": reference}
 
@@ -122,10 +124,21 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
             return dict.fromkeys(asked, 0.0)
         levels: Any = {"levels": self._target_quantile, "region": self._region_quantile}
         with jax.enable_x64(True):
-            result = cond_ped_anova(obs, **levels, objective="pareto", **self._how)
+            result = cond_ped_anova(obs, **levels, objective="pareto", surrogate=None, **self._how)
+        self._warn_of_learning(result.learned())
         _warn(Status(int(np.bitwise_or.reduce(result.status, axis=None))))
         variance = dict(zip(result.names, np.maximum(result.variance[0], 0.0).tolist(), strict=True))
         return {name: variance[name] for name in sorted(asked, key=lambda name: -variance[name])}
+
+    def _warn_of_learning(self, learned: bool) -> None:
+        """Say once that the trials of a search that learns mislead, and what answers instead."""
+        if learned and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                "a sampler that learns chose the trials, which this evaluator reads alone, as Optuna does; "
+                "px.cond_ped_anova(px.adapters.optuna.observations(study)) answers for the whole space.",
+                stacklevel=_checks.outside(),
+            )
 
 
 def _warn(status: Status) -> None:

@@ -24,6 +24,7 @@ from parzax.lens.logs import Observations
 from parzax.lens.results import compare, cond_ped_anova, interactions
 from parzax.lens.results.replicates import choose_counts
 from parzax.lens.results.result import Method
+from parzax.lens.results.surrogates import MOST_ROWS
 from parzax.lens.results.targets import objective_index
 
 MAX_LEVELS = 10_000
@@ -60,6 +61,8 @@ def run(args: Namespace) -> None:
     how = {"region": region[0], "rows": args.rows}
     if "estimator" in args:
         how |= METHODS[args.estimator] | {"reference": args.reference}
+    if "surrogate" in args:
+        how["surrogate"] = _surrogate(args.surrogate)
     logs = [sources[name] for name in ("the log", "the other log") if name in sources]
     results = _COMPUTE[args.command](logs, levels, how, args)
     if "out" in paths:
@@ -72,7 +75,7 @@ def run(args: Namespace) -> None:
 
 
 def _importance(logs: list[Path], levels: Any, how: dict[str, Any], args: Namespace) -> list[Any]:
-    method = Method(**{name: how[name] for name in how if name not in ("region", "rows")})
+    method = Method(**{name: how[name] for name in how if name not in ("region", "rows", "surrogate")})
     if (counted := analyse_large(logs[0], args, levels, how["region"], method)) is not None:
         return [counted]
     obs = read_log(logs[0], args)
@@ -117,6 +120,15 @@ def _report(logs: list[Path], levels: Any, how: dict[str, Any], args: Namespace)
 
     writing.write_all([(args.out, write)])
     return []
+
+
+def _surrogate(text: str) -> Any:
+    """The argument of `cond_ped_anova` that --surrogate stands for."""
+    if text == "yes":
+        from parzax.surrogate import GaussianProcess  # imported on use: it needs an extra
+
+        return GaussianProcess(max_rows=MOST_ROWS)
+    return None if text == "no" else text
 
 
 _COMPUTE = {"importance": _importance, "interactions": _interactions, "compare": _compare, "report": _report}

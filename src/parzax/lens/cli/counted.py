@@ -47,7 +47,13 @@ def analyse_large(
     None if the log is another one, or its rows are needed.
     """
     options = {name: getattr(args, name) for name in _USUAL}
-    if options != _USUAL or args.resamples or len(args.target or ()) > 1 or not _is_large(path):
+    if (
+        options != _USUAL
+        or args.resamples
+        or args.surrogate == "yes"
+        or len(args.target or ()) > 1
+        or not _is_large(path)
+    ):
         return None
     parts = scan(str(path))
     with progress(f"reading {path}"):

@@ -18,6 +18,7 @@ import parzax
 from parzax._words import visible
 
 _MAX_MESSAGE = 600
+_SURROGATE = "whether a process fitted to the log answers; auto: if a search that learns chose the rows"
 _KINDS = ("sweep", "bars", "regimes", "values")
 
 
@@ -40,6 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             if isinstance(stream, TextIOWrapper):
                 stream.reconfigure(errors="replace")  # a terminal may be unable to show a sign such as ±
         if argv is None:
+            # Threads of OpenBLAS slow down matrices as small as those of a log, many times beside other work.
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
             # Garbage is collected rarely, and not at exit: that would take a fifth of the time.
             gc.set_threshold(100_000, 50, 100)
             atexit.register(gc.freeze)
@@ -124,6 +127,7 @@ def _add_importance(add: Any) -> None:
     """
     _add_log(add)
     _add_estimation(add)
+    _choose(add, "--surrogate", ("auto", "yes", "no"), _SURROGATE)
     add("--plot", type=Path, metavar="out.png", help="write: figure")
     kinds = "sweep over the levels; or bars, regimes, good values at the level shown first"
     add("--plot-kind", choices=_KINDS, help=f"{kinds} (bars for one level, sweep for several)")
@@ -138,6 +142,7 @@ def _add_report(add: Any) -> None:
     """
     _add_log(add)
     _add_estimation(add)
+    _choose(add, "--surrogate", ("auto", "yes", "no"), _SURROGATE)
     add("-o", "--out", type=Path, default=Path("report.html"), metavar="FILE", help="the page (report.html)")
     add("--level", metavar="LEVELS", help="levels of the slider (0.02:0.98:0.02, below the region's)")
     add("--title", metavar="TEXT", help="title of the page (the name of the file)")

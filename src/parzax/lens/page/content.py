@@ -26,6 +26,7 @@ from parzax.status import Status
 
 _LABEL, _SHORT, _TITLE, _DOMAIN, _LINE = 28, 15, 200, 120, 400  # longest texts, in characters
 _MOST_LINES, _MOST_DOMAINS, _MOST_PAIRS = 100, 4, 20
+_MOST_EFFECTS = 12  # largest number of curves of effects, those worth most
 _MOST_REGIMES = 6  # largest number of regimes shown per parameter
 _MOST_CELLS = 20  # largest number of choices in a picture
 _MOST_NUMBERS = 200_000  # largest count of numbers in all pictures; regimes beyond it have none
@@ -92,11 +93,14 @@ def content(
         "values": [
             list(group) for _, group in groupby(enumerate(regimes), lambda pair: pair[1]["parameter"])
         ],
+        "effects": [
+            _draw_effect(result, effect) for effect in getattr(result, "effects", ())[:_MOST_EFFECTS]
+        ],
         "more_regimes": sum(max(len(several) - _MOST_REGIMES, 0) for several in domains),
         "advice": [(name.replace("_", " ").capitalize(), text) for name, text in advice],
         "log": _first([shorten(line, _LINE) for line in lines], _MOST_LINES),
         "space": [
-            (shorten(name, _TITLE), _first(texts, _MOST_DOMAINS), cells[start]["rows"][j])
+            (shorten(name, _TITLE), _first(texts, _MOST_DOMAINS), cells[start].get("rows", [""] * (j + 1))[j])
             for j, (name, texts) in enumerate(zip(names, domains, strict=True))
         ],
         "command": command,
@@ -156,6 +160,31 @@ def _draw_picture(
         "target": np.round(target[:, kept] * _UNIT).astype(int).tolist(),
         "ticks": named if len(named) <= 8 else [named[0], named[-1]],
         "hidden": len(values) - len(kept),
+    }
+
+
+def _draw_effect(result: ImportanceResult, effect: Any) -> dict[str, Any]:
+    """The sentence, the curve and its band of one `parzax.lens.results.surrogates.Effect`.
+
+    All curves share one scale: that of the means, and a tenth of it to either side.
+    """
+    means = np.concatenate([one.mean for one in result.effects])
+    low, high = np.nanmin(means), np.nanmax(means)
+    margin = 0.1 * (high - low) or 1.0
+    heights = (
+        60 * (high + margin - np.stack([effect.mean, effect.low, effect.high])) / (high - low + 2 * margin)
+    )
+    y, bottom, top = np.nan_to_num(np.clip(heights, 0, 60), nan=60).round(1)
+    ends = np.linspace(0, 300, len(y) + 1).round(1)
+    x = np.repeat(ends, 2)[1:-1]
+    line, low, high = (np.column_stack([x, np.repeat(at, 2)]).tolist() for at in (y, bottom, top))
+    line, band = ("L".join(f"{x} {y}" for x, y in points) for points in (line, low + high[::-1]))
+    values = [shorten(number(v) if isinstance(v, (int, float)) else str(v), 14) for v in effect.values]
+    return {
+        "text": str(effect),
+        "line": f"M{line}",
+        "band": f"M{band}Z",
+        "ticks": values if len(values) <= 8 else [values[0], values[-1]],
     }
 
 

@@ -1,4 +1,4 @@
-"""Pictures of importances, interactions, good values, runs and tasks.
+"""Pictures of importances, effects, interactions, good values, runs and tasks.
 
 Every function draws on the Axes ``ax``, or on those of a new figure, and returns them; a picture of several
 panels returns the first. No function shows or saves: call ``plt.show()`` or ``plt.savefig(path)``. Install
@@ -15,6 +15,7 @@ raise a ValueError.
 
 from parzax.lens.plotting import _axes as _axes  # first: says what to install
 from parzax.lens.plotting.densities import values as values
+from parzax.lens.plotting.effects import effects as effects
 from parzax.lens.plotting.importances import importance_bars as importance_bars
 from parzax.lens.plotting.importances import importance_over_weights as importance_over_weights
 from parzax.lens.plotting.importances import importance_sweep as importance_sweep

@@ -43,12 +43,15 @@ def get_axes(ax: Any, width: float, height: float) -> Axes:
 
 
 def split_axes(ax: Axes, names: Sequence[Sequence[str]]) -> np.ndarray:
-    """Divide a subplot into two rows of panels labelled ``names`` that share axes; ``ax`` is the first."""
+    """Divide a subplot into one or two rows of panels labelled ``names``; ``ax`` is the first.
+
+    Panels of a row share their vertical axis, panels of a column their horizontal one.
+    """
     place = ax.get_subplotspec()
     if place is None:
         raise ValueError("ax cannot be divided into panels: give a subplot, as from plt.subplots().")
-    cells = place.subgridspec(2, len(names[0]), height_ratios=[3, 2])
-    panels: Any = np.empty((2, len(names[0])), dtype=object)
+    cells = place.subgridspec(len(names), len(names[0]), height_ratios=[3, 2][: len(names)])
+    panels: Any = np.empty((len(names), len(names[0])), dtype=object)
     for i, j in np.ndindex(panels.shape):
         shared = {"sharex": panels[0, j], "sharey": panels[i, 0]}
         panels[i, j] = ax.figure.add_subplot(cells[i, j], **shared) if i or j else ax

@@ -32,7 +32,8 @@ from parzax.lens.results.result import (
     have_few_rows,
     pick_level,
 )
-from parzax.lens.results.targets import Ranking, counted_rows, ranked
+from parzax.lens.results.surrogates import average_draws, draw_logs, fit_surrogate
+from parzax.lens.results.targets import Ranking, counted_rows, is_maximised, ranked
 from parzax.lens.run.chunks import map_chunks
 from parzax.pareto import AbstractTies
 from parzax.status import Status
@@ -65,6 +66,7 @@ def cond_ped_anova(
     reference: str = "region",
     n_resamples: int = 0,
     n_shuffles: int | None = None,
+    surrogate: Any = "auto",
     key: Any = None,
 ) -> ImportanceResult:
     """Conditional PED-ANOVA: how much each parameter matters for reaching the best rows of a region.
@@ -103,7 +105,12 @@ def cond_ped_anova(
         n_shuffles: number of shuffles of the losses that p-values are computed from. The default is 0 if
             ``n_resamples`` is 0. Otherwise it is the largest of ``n_resamples``, 20 d and min(40 d, 2000) for
             d parameters, because the smallest adjusted p-value is d / (n_shuffles + 1).
-        key: key of samples and shuffles, such as ``jax.random.key(1)``; ``jax.random.key(0)`` by default.
+        surrogate: None reads the rows alone. A `parzax.surrogate.GaussianProcess` is fitted to the rows, and
+            draws from its posterior answer for the whole space: importances are means over the draws,
+            intervals their quantiles, and there are no resamples and shuffles. "auto" does so for a log whose
+            order shows a search that learns, if the surrogate predicts the rows and can answer for the other
+            arguments; of more than 500 rows it takes 500, spread evenly.
+        key: key of samples, shuffles and draws, ``jax.random.key(0)`` by default.
 
     Returns:
         `ImportanceResult` with arrays (..., q, d). Importances sum to 1 at each level. If no parameter has
@@ -113,7 +120,8 @@ def cond_ped_anova(
         ValueError: levels outside (0, 1], repeated, or not below the region's; an unknown objective; weights
             of another shape, below 0 or all 0; ``rows="feasible"`` for a log without constraints. A log with
             constraints but without a feasible row raises no error; its status is NONE_FEASIBLE.
-        ImportError: for a front of four objectives or more without moocore (``parzax[pareto]``).
+        ImportError: for a front of four objectives or more without moocore (``parzax[pareto]``); for a
+            surrogate without tinygp (``parzax[surrogate]``).
 
     -inf is a legal best loss, and ties, few rows and constant parameters set a status.
 
@@ -131,6 +139,14 @@ def cond_ped_anova(
     log = encode_ranked(obs, levels, region, objective, rows, grid, ties, jittered=n_resamples > 0)
     method = Method(divergence, grid, reference)
     how = checked_how(*method.how)
+    posterior, remark = fit_surrogate(surrogate, log.obs, log.losses, objective, rows, method)
+    if posterior is not None:
+        of_draws, of_effects = jax.random.split(checked_key(key))
+        drawn = encode_ranked(draw_logs(of_draws, posterior), levels, region, 0, "all", grid)
+        about = drawn.describe(estimate_batch(drawn.encoded, how))
+        about |= {"goal": log.goal, "method": method, "remark": remark, "key": of_effects}
+        about["maximised"] = is_maximised(log.obs, objective)
+        return average_draws(log.obs, posterior=posterior, **about)
     if n_shuffles is None:
         n_shuffles = default_shuffles(len(obs.space), n_resamples) if n_resamples else 0
     n_shuffles = _checks.whole_number("n_shuffles", n_shuffles, 0)
@@ -138,7 +154,8 @@ def cond_ped_anova(
     about = log.describe(estimate_batch(log.encoded, how))
     numbers = n_resamples, n_shuffles
     about["replicates"] = replicate(key, log.losses, log.encoded, about["estimates"], how, numbers)
-    return ImportanceResult(**about, method=method, learned=partial(shows_learning, log.obs, log.losses))
+    learned = partial(shows_learning, log.obs, log.losses)
+    return ImportanceResult(**about, method=method, learned=learned, remark=remark)
 
 
 def interactions(

@@ -155,8 +155,8 @@ def compare(
         first, second: logs of one space. Without a second log, the first and the second half of the rows are
             compared: this shows whether importances change during a search. Rows that belong together in a
             group (see `parzax.Observations.from_arrays`) are in the half of the group's first row.
-        levels, options: as in `cond_ped_anova`, for both logs. If no level is given, it is chosen for the
-            smaller log.
+        levels, options: as in `cond_ped_anova`, for both logs, whose rows alone are read. If no level is
+            given, it is chosen for the smaller log.
         n_resamples: number of half-samples of each log. With 0, intervals and p-values are NaN.
         key: a typed key; ``jax.random.key(0)`` by default.
 
@@ -183,7 +183,7 @@ def compare(
     for i in sorted(range(2), key=lambda i: logs[i].n):
         single = math.prod(logs[i].batch_shape) == 1
         sampled = {"n_resamples": n_resamples, "n_shuffles": 0, "key": keys[i]} if single else {}
-        results[i] = cond_ped_anova(logs[i], levels, **sampled, **options)
+        results[i] = cond_ped_anova(logs[i], levels, surrogate=None, **sampled, **options)
         levels = results[i].levels
     before, after = results[0], results[1]
     undefined = ((before.seeds_counted == 0) | (after.seeds_counted == 0))[:, None]

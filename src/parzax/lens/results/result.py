@@ -488,14 +488,17 @@ class ImportanceResult(AbstractResult):
             are attributes of the result too. Without samples the ends of intervals are NaN, without shuffles
             the p-values.
         learned: function that returns whether the order of the rows shows a search that learns.
+        remark: a part of the first sentence: that a surrogate answers, or why it does not.
     """
 
     estimates: Importance
     replicates: Replicates
     method: Method = field(default_factory=Method)
     learned: Callable[[], bool] = field(default_factory=lambda: bool)
+    remark: str = ""
 
     kind: ClassVar[str] = "parameter"
+    replicates_are: ClassVar[str] = "resamples"
 
     inter, unweighted, divergence, counts = attributes("inter", "unweighted", "divergence", "counts")
     regime_target, regime_region = attributes("regime_target", "regime_region")
@@ -696,7 +699,7 @@ class ImportanceResult(AbstractResult):
         above = [j for j in ranked if self.above[level, j]]
         named = {j: f"{labels[j]} ({value_text(mean[j])})" for j in ranked}
         mattered = join_some(named[j] for j in above) if above else "no parameter is above chance"
-        mattered += f" for being among {self.best_rows(level)}"
+        mattered += f" for being among {self.best_rows(level)}{self.remark}"
         doubtful = [named[j] for j in ranked if mean[j] >= _LARGE and j not in above]
         if doubtful:
             mattered += f"; chance alone may explain {join_some(doubtful)}"
@@ -710,7 +713,9 @@ class ImportanceResult(AbstractResult):
         elif self.n_resamples:
             if above and len(labels) > 1:
                 often = percent(round(float(self.by_seed(self.top())[0, level, above[0]]), 2))
-                parts.append(f"{labels[above[0]]} comes first in {often} of {self.n_resamples} resamples")
+                parts.append(
+                    f"{labels[above[0]]} comes first in {often} of {self.n_resamples} {self.replicates_are}"
+                )
             parts.append(f"intervals are up to {2 * self.by_seed(self.margin)[0, level]:.2f} wide")
         else:
             parts.append("unknown, as the rows were not resampled")
@@ -719,8 +724,11 @@ class ImportanceResult(AbstractResult):
         parts += self._level_facts(level)
         facts = self._facts(level)
         parts += [f"{labels[j]}: {fact}" for j in above[:_NAMED] for fact in facts[j]]
-        learned = [LEARNED] if self.learned() else [MAY_LEARN] * (self.n_seeds == 1)
-        return "; ".join(parts + learned)
+        return "; ".join(parts + self._caveats())
+
+    def _caveats(self) -> list[str]:
+        """What the search that chose the rows means for the importances."""
+        return [LEARNED] if self.learned() else [MAY_LEARN] * (self.n_seeds == 1)
 
     def _next_step(self, level: int, labels: list[str], above: list[int]) -> str:
         """What to do: which values to look at, or how to find out more."""
@@ -737,12 +745,16 @@ class ImportanceResult(AbstractResult):
         text = f"look at {'; '.join(steps[:_NAMED]) or f'the values of {labels[above[0]]}'}"
         if self.n_seeds > 1 or not self.by_seed(self.margin)[0, level] > TOLERANCE:
             return text
+        return f"{text}; {self._add_rows(level)}"
+
+    def _add_rows(self, level: int) -> str:
+        """How many rows a single log lacks for narrow intervals."""
         needed, n_fewer = (self.by_seed(x)[0, level] for x in (self.rows_needed(), self.n_fewer))
         if np.isnan(needed):
-            return f"{text}; add rows, as only {size_text(n_fewer)} are on one side of the cut-off"
+            return f"add rows, as only {size_text(n_fewer)} are on one side of the cut-off"
         step = 10 ** max(len(str(int(needed - self.n_rows))) - 2, 0)
         more = int(np.ceil((needed - self.n_rows) / step) * step)  # rounded up to two figures
-        return f"{text}; about {more} more rows would make intervals {2 * TOLERANCE:g} wide"
+        return f"about {more} more rows would make intervals {2 * TOLERANCE:g} wide"
 
     def details(self) -> list[str]:
         """How the numbers of the table were made, a line each."""
@@ -830,6 +842,11 @@ class ImportanceResult(AbstractResult):
                     good.append(GoodValues(self.names[j], regime, values, *numbers))
         return good
 
+    def __getattr__(self, name: str) -> Any:
+        if name in ("effects", "next_space") and not hasattr(type(self), name):
+            raise AttributeError(f"{name} is of a surrogate: surrogate=px.surrogate.GaussianProcess().")
+        return self.__getattribute__(name)  # raises what has failed
+
     def _columns(self) -> dict[str, np.ndarray]:
         columns = {"parameter": np.array(self.names, dtype=object)}
         for name in ("importance", "variance", "standard", "inter", "unweighted"):
@@ -840,8 +857,12 @@ class ImportanceResult(AbstractResult):
         return columns | {"p_value": self.p_value, "p_adjusted": self.p_adjusted}
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON values; see `AbstractResult.to_dict`. The good values are of the level shown."""
-        return super().to_dict() | {"good_values": [good._asdict() for good in self.good_values()]}
+        """The result as JSON values; see `AbstractResult.to_dict`. The good values are of the level shown.
+
+        ``surrogate`` is None, or has its number of draws and its leave-one-out quality.
+        """
+        good_values = [good._asdict() for good in self.good_values()]
+        return super().to_dict() | {"good_values": good_values, "surrogate": None}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

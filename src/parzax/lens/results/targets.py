@@ -79,6 +79,14 @@ def objective_index(obs: Observations, objective: int | str) -> int:
     return _checks.whole_number("objective", objective, 0, obs.n_objectives - 1)
 
 
+def is_maximised(obs: Observations, objective: Ranking) -> bool:
+    """Whether one objective ranks the rows, and large values of it are good."""
+    if callable(objective) or np.ndim(objective) or (objective == "pareto" and obs.n_objectives > 1):
+        return False
+    number = 0 if objective == "pareto" else objective_index(obs, cast(int | str, objective))
+    return obs.report.directions[number] == "maximize"
+
+
 def ranked(
     obs: Observations, objective: Ranking, ties: Any, levels: Sequence[float], raw: bool
 ) -> tuple[np.ndarray, str]:
@@ -104,7 +112,7 @@ def ranked(
         loss = _combined(obs, losses, weights, partial(weighted_sum, weight=weights[weights > 0]))
         return loss, f"smallest {' + '.join(terms)}"
     number = 0 if by_front else objective_index(obs, cast(int | str, objective))
-    best = "largest" if obs.report.directions[number] == "maximize" else "smallest"
+    best = "largest" if is_maximised(obs, number) else "smallest"
     unnamed = len(names) == 1 and not obs.report.objectives
     name = {"smallest": "loss", "largest": "value"}[best] if unnamed else shorten(names[number], NAME)
     return losses[..., number], f"{best} {name}"

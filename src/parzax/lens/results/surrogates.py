@@ -1,0 +1,302 @@
+"""Answers from a surrogate of the log: importances of the whole space, and effects on the objective."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib.util import find_spec
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Array, PRNGKeyArray
+
+from parzax import _checks
+from parzax._compile import compiled
+from parzax._words import plural
+from parzax.importance import Importance
+from parzax.lens.logs import Observations
+from parzax.lens.results.order import shows_learning
+from parzax.lens.results.replicates import Replicates
+from parzax.lens.results.result import NAME, ImportanceResult, Method, percent, regime_text, shorten
+from parzax.lens.results.targets import Ranking, usable_rows
+from parzax.space import Categorical, In, Recorded, Space, Varying
+from parzax.status import Status
+
+# Rows that a surrogate has by default: the time to fit it grows with their cube.
+MOST_ROWS = 500
+# A surrogate answers by default if it predicts this part of the variance of the rows that are left out.
+LEAST_QUALITY = 0.2
+# Draws from the posterior, and random configurations at which the importances of each are measured.
+_DRAWS, _POINTS = 48, 2048
+# A draw with at most this importance says that a parameter does nothing.
+_NEGLIGIBLE = 0.01
+_ANSWERED = ", by a surrogate of the rows (surrogate=None, or --surrogate no, reads the rows alone)"
+_INSTALL = "; rows of a search that learns need a surrogate: pip install 'parzax[surrogate]'"
+
+
+class Effect(NamedTuple):
+    """The mean objective along one domain of one parameter, from draws of a posterior.
+
+    Attributes:
+        parameter, regime: name of the parameter, and number of its domain.
+        values: (g,) numbers or choices.
+        mean, low, high: (g,) mean objective at each value, with the other parameters as in the space, and the
+            ends of its interval.
+        worth: what choosing the value well is worth, and the ends of its interval: by how much the mean
+            objective is better at the best value than at a random one.
+        target_worth: the same with the other parameters as in the target set.
+    """
+
+    parameter: str
+    regime: int
+    values: tuple[Any, ...]
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    worth: tuple[float, float, float]
+    target_worth: tuple[float, float, float]
+
+    def __str__(self) -> str:
+        """ "choosing lr well is worth 1.8 (1.2 to 2.4)"."""
+        worth, low, high = (f"{x:.2g}" for x in self.worth)
+        return f"choosing {shorten(self.parameter, NAME)} well is worth {worth} ({low} to {high})"
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SurrogateResult(ImportanceResult):
+    """Importances of the whole space: means over draws from the posterior of a surrogate of the log.
+
+    All arrays of ``estimates`` are means over the draws, each measured at random configurations. Intervals
+    are quantiles of the draws. A p-value is (1 + #{importance <= 0.01}) / (n_draws + 1) over the draws; as
+    the probability that a parameter does nothing, it is not adjusted for the number of parameters.
+
+    Attributes:
+        posterior: `parzax.surrogate.Posterior` of the losses.
+        key: random key of further draws.
+        maximised: whether large values of the objective are good.
+    """
+
+    posterior: Any
+    key: Any
+    maximised: bool = False
+
+    replicates_are: ClassVar[str] = "draws from the posterior"
+
+    @cached_property
+    def p_adjusted(self) -> np.ndarray:
+        """(..., q, d) the p-values, which need no adjustment."""
+        return self.p_value
+
+    @cached_property
+    def effects(self) -> tuple[Effect, ...]:
+        """The mean objective along each domain of each parameter, see `Effect`; the most worth first.
+
+        The target set is that of the level shown.
+        """
+        from parzax.surrogate import effects
+
+        level = float(self.levels[self.usual_level])
+        curves, sign = effects(self.key, self.posterior, level=level), -1 if self.maximised else 1
+        listed = []
+        for s, (j, regime, domain) in enumerate(self.space.slots):
+            n = int((curves.shares[s] > 0).sum())
+            values = tuple(map(domain.interpret, curves.values[s, :n].tolist()))
+            numbers = map(_mean_and_ends, (curves.worth[:, s], curves.target_worth[:, s]))
+            worth, target_worth = (tuple(x.tolist()) for x in numbers)
+            mean, low, high = _mean_and_ends(sign * curves.losses[:, s, :n])
+            listed.append(Effect(self.names[j], regime, values, mean, low, high, worth, target_worth))
+        return tuple(sorted(listed, key=lambda effect: -np.nan_to_num(effect.worth[0])))
+
+    def next_space(self, probability: float = 0.95) -> Space:
+        """The space around the best configurations, to search next: it holds them with a probability.
+
+        The domains of `parzax.surrogate.region`, of the best hundredth of the space under each draw.
+        """
+        from parzax.surrogate import region
+
+        return region(self.key, self.posterior, probability).narrowed()
+
+    def best_rows(self, level: int) -> str:
+        """The target in words: "the best 10 % of the space (smallest loss)"."""
+        of = "the space" if self.region == 1 else f"the best {percent(self.region)} of the space"
+        return f"the best {percent(self.levels[level])} of {of} ({self.goal})"
+
+    def cells(self, level: int) -> dict[str, list[str]]:
+        """Importance, interval, p and remarks of each parameter at a level."""
+        return {name: texts for name, texts in super().cells(level).items() if name != "rows"}
+
+    def details(self) -> list[str]:
+        """How the numbers of the table were made, a line each."""
+        importance, compared, *_ = super().details()
+        draws = f"{self.n_resamples} draws from the posterior of a Gaussian process"
+        return [
+            importance,
+            compared,
+            f"surrogate: means over {draws}, each at {plural(int(self.n_region), 'random configuration')}",
+            f"interval: {percent(self.coverage)} of the draws; it holds 0 where p is above 0.05",
+            f"p: part of the draws in which the importance is at most {_NEGLIGIBLE:g}",
+        ]
+
+    def notes(self, *, verbose: bool = False) -> list[str]:
+        """Lines below the table; ``verbose`` adds what choosing well is worth, and the next space."""
+        lines = super().notes(verbose=verbose)
+        if verbose:
+            lines += [f"worth: {effect}" for effect in self.effects]
+            narrowed = self.next_space()
+            domains = (f"{name} {' or '.join(map(regime_text, narrowed[name]))}" for name in narrowed)
+            lines.append(f"space to search next, result.next_space(): {'; '.join(domains)}")
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON values; see `ImportanceResult.to_dict`."""
+        surrogate = {"n_draws": self.n_resamples, "quality": float(self.posterior.quality)}
+        return super().to_dict() | {"surrogate": surrogate}
+
+    def _caveats(self) -> list[str]:
+        quality = percent(round(max(float(self.posterior.quality), 0), 2))
+        return [f"the surrogate explains {quality} of the variance of rows that it is not fitted to"]
+
+    def _add_rows(self, level: int) -> str:  # noqa: ARG002
+        return "more trials would narrow the intervals"
+
+    def _recentred(self, estimate: np.ndarray, sampled: np.ndarray) -> np.ndarray:  # noqa: ARG002
+        return sampled  # the estimate is their mean
+
+
+def _mean_and_ends(draws: np.ndarray) -> np.ndarray:
+    """(3, ...) mean of (b, ...) draws, and the ends of its interval."""
+    coverage = SurrogateResult.coverage
+    ends = np.quantile(draws, [(1 - coverage) / 2, (1 + coverage) / 2], axis=0)
+    return np.concatenate([draws.mean(axis=0)[None], ends])
+
+
+def fit_surrogate(
+    surrogate: Any, obs: Observations, losses: np.ndarray, objective: Ranking, rows: Any, method: Method
+) -> tuple[Any, str]:
+    """The posterior of the losses (s, n) that rank a log, or None if the rows alone answer; and a remark.
+
+    Args:
+        surrogate: as in `parzax.cond_ped_anova`.
+        obs, losses: the log; rows that do not count have weight 0.
+        objective, rows, method: as in `parzax.cond_ped_anova`.
+
+    Raises:
+        TypeError: for another ``surrogate``.
+        ValueError: if a surrogate was asked for and cannot answer.
+    """
+    if surrogate is None:
+        return None, ""
+    automatic = isinstance(surrogate, str) and surrogate == "auto"
+    if problem := _problem(obs, losses, objective, rows, method):
+        if automatic:
+            return None, ""
+        raise ValueError(f"surrogate: {problem}; or read the rows alone, surrogate=None.")
+    if automatic and not shows_learning(obs, losses):
+        return None, ""
+    if automatic and find_spec("tinygp") is None:
+        return None, _INSTALL
+    from parzax.surrogate import GaussianProcess  # imported on use: it needs an extra
+
+    wanted = '"auto", None or a parzax.surrogate.GaussianProcess'
+    process: Any = GaussianProcess(max_rows=MOST_ROWS) if automatic else surrogate
+    _checks.instance("surrogate", process, GaussianProcess, wanted)
+    used = usable_rows(obs)
+    posterior = process.fit(declare_conditions(obs), obs.values[used], losses[0][used])
+    if automatic and not posterior.quality >= LEAST_QUALITY:
+        return None, "; a surrogate predicts too little of the losses to help"
+    return posterior, _ANSWERED
+
+
+def _problem(obs: Observations, losses: np.ndarray, objective: Ranking, rows: Any, method: Method) -> str:
+    """Why a surrogate cannot answer, and what to do instead; "" if it can."""
+    if obs.batch_shape:
+        return "it answers for one log, not for several seeds; give one of them"
+    if isinstance(objective, str) and objective == "pareto" and obs.n_objectives > 1:
+        return "it has no losses to fit in a Pareto order; give an objective or weights"
+    if "feasible" in ([rows] if isinstance(rows, str) else rows):
+        return "it cannot tell which configurations are feasible; give rows='all'"
+    if obs.groups is not None:
+        return "its rows are independent, and those of the log have groups; give one row of each"
+    if declare_conditions(obs) is None:
+        return "only the log tells where some domains apply; give a space with their conditions"
+    usable = usable_rows(obs)
+    if obs.weight is not None and len(np.unique(obs.weight[usable])) > 1:
+        return "it has no weights of rows; repeat the rows instead"
+    if method.grid.optuna_rounding:
+        return "Optuna's numbers are those of the rows; give another grid"
+    if len(np.unique(losses[0][usable & np.isfinite(losses[0])])) < 2:
+        return "it needs two different losses"
+    return ""
+
+
+def declare_conditions(obs: Observations) -> Space | None:
+    """The space of a log with conditions that say where parameters are active; None if none say so.
+
+    A parameter that the log has in some rows (`parzax.Recorded`) is active where a categorical parameter has
+    certain choices, if it is so in all rows that count.
+    """
+    used, left = usable_rows(obs), {}
+    declared: dict[str, Any] = {}
+    for name, domains in zip(obs.space, obs.space.domains, strict=True):
+        moving = any(isinstance(domain, Varying) for domain in domains)
+        recorded = any(isinstance(one, Recorded) for domain in domains for one in domain.conditions)
+        (left if moving or recorded else declared)[name] = domains
+    columns = dict(zip(obs.space.names, obs.values[used].T, strict=True))
+    while left:
+        for name, (domain, *others) in left.items():
+            active = ~np.isnan(columns[name])
+            when = () if active.all() else _explain(active, declared, columns)
+            if when is not None and not others and not isinstance(domain, Varying):
+                declared[name] = [replace(domain, when=when)]
+        if not (solved := left.keys() & declared.keys()):
+            return None
+        left = {name: domains for name, domains in left.items() if name not in solved}
+    return Space({name: declared[name] for name in obs.space.names})
+
+
+def _explain(active: np.ndarray, declared: dict[str, Any], columns: dict[str, np.ndarray]) -> Any:
+    """The condition on a categorical parameter that holds in the ``active`` rows alone, if there is one."""
+    for parent, (domain, *others) in declared.items():
+        if isinstance(domain, Categorical) and not others:
+            codes = np.unique(columns[parent][active])
+            if len(codes) and (np.isin(columns[parent], codes) == active).all():
+                return In(parent, [domain.interpret(code) for code in codes])
+    return None
+
+
+def draw_logs(key: Any, posterior: Any) -> Observations:
+    """Random configurations with their losses, one log for each draw from a posterior."""
+    with jax.enable_x64(True):
+        x, losses = _draw_logs(key, posterior, n_draws=_DRAWS, n_points=_POINTS)
+    return Observations.from_arrays(posterior.space, np.asarray(x), np.asarray(losses))
+
+
+@compiled(size="middling")
+def _draw_logs(key: PRNGKeyArray, posterior: Any, n_draws: int, n_points: int) -> tuple[Array, Array]:
+    of_points, of_draws = jax.random.split(key)
+
+    def draw_log(both: tuple[PRNGKeyArray, Any]) -> tuple[Array, Array]:
+        x = posterior.space.sample(both[0], n_points)
+        return x, jax.vmap(both[1])(x)
+
+    return jax.lax.map(
+        draw_log, (jax.random.split(of_points, n_draws), posterior.functions(of_draws, n_draws))
+    )
+
+
+def average_draws(obs: Observations, estimates: Importance, posterior: Any, **about: Any) -> SurrogateResult:
+    """The answer for a log from the importances of logs of `draw_logs`, and further fields of the result."""
+    space, n_rows, n_fitted = posterior.space, int(usable_rows(obs).sum()), int(posterior.used.sum())
+    facts = [f"the surrogate is fitted to {n_fitted} of {n_rows} rows"] * (n_fitted < n_rows)
+    changed = (name for name in space if space[name] != obs.space[name])
+    facts += [f"{name}: taken as {regime_text(space[name][0])}, as in all rows" for name in changed]
+    # Statuses are those of most draws; p-values say what is above chance.
+    bits = [int(bit) * ((estimates.status & int(bit)) != 0).mean(axis=0).round() for bit in Status if bit]
+    status = np.sum(bits, axis=0).astype(np.int32) & ~int(Status.NOT_ABOVE_CHANCE)
+    if posterior.quality < LEAST_QUALITY:
+        status |= int(Status.POOR_SURROGATE)
+    p_value = (1 + (estimates.importance <= _NEGLIGIBLE).sum(axis=0)) / (_DRAWS + 1)
+    replicates = Replicates(estimates.variance, p_value, np.ones(()), np.array(n_fitted), _DRAWS)
+    means = jax.tree.map(lambda a: a.mean(axis=0), estimates)
+    means = replace(means, status=status)
+    about |= {"report": obs.report, "facts": tuple(facts)}
+    return SurrogateResult(estimates=means, replicates=replicates, posterior=posterior, **about)

@@ -1,0 +1,206 @@
+"""Effects of parameters in units of the loss, from draws of the posterior of a surrogate."""
+
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from parzax import _checks
+from parzax._compile import compiled
+from parzax._numerics import namespace
+from parzax.space import Categorical, Domain, Space
+from parzax.surrogate.process import Draw, Posterior, embed_points, evaluate
+
+# Random configurations for each that a mean is over: enough of them are in the target set, or have a
+# parameter that is seldom active.
+_POOL = 16
+
+
+class Effects(eqx.Module):
+    """The mean loss along each slot (regime of a parameter, as in `parzax.Space.slots`) for b draws.
+
+    The other parameters are as in the space, or as in its target set under the draw. A mean is over the
+    configurations in which the slot applies, and NaN if none is among them. Parameters that depend on the
+    slot follow its value.
+
+    Attributes:
+        values: (s, g) native values, categories as codes; NaN beyond the last value of a slot.
+        shares: (s, g) the share of the space that a value stands for; 0 beyond the last value.
+        losses: (b, s, g) mean loss at each value, with the other parameters as in the space.
+        target_losses: (b, s, g) the same, with the other parameters as in the target set.
+    """
+
+    values: Float[Any, "s g"]
+    shares: Float[Any, "s g"]
+    losses: Float[Any, "b s g"]
+    target_losses: Float[Any, "b s g"]
+
+    @property
+    def worth(self) -> Float[Any, "b s"]:
+        """What tuning is worth: mean loss at a random value minus that at the best value."""
+        return (self.losses * self.shares[None]).sum(axis=-1) - self.losses.min(axis=-1)
+
+    @property
+    def target_worth(self) -> Float[Any, "b s"]:
+        """The same where the other parameters are as in the target set."""
+        return (self.target_losses * self.shares[None]).sum(axis=-1) - self.target_losses.min(axis=-1)
+
+    @property
+    def best(self) -> Float[Any, "b s"]:
+        """The value with the least mean loss where the other parameters are as in the target set."""
+        at = self.target_losses.argmin(axis=-1)[..., None]
+        return namespace(at).take_along_axis(self.values[None], at, axis=-1)[..., 0]
+
+    def negligible(self, part: float = 0.05, probability: float = 0.95) -> Bool[Any, " s"]:
+        """Whether a slot may as well be fixed at `best`: with this probability its share of the worth of all
+        slots is below ``part``, where the other parameters are as in the target set.
+        """
+        xp, worth = namespace(self.target_worth), self.target_worth
+        below = worth < part * xp.nansum(worth, axis=1, keepdims=True)
+        return below.mean(axis=0) >= probability
+
+
+def effects(
+    key: PRNGKeyArray,
+    posterior: Posterior,
+    *,
+    level: float = 0.1,
+    n_draws: int = 24,
+    n_points: int = 128,
+    n_values: int = 16,
+) -> Effects:
+    """The mean loss along each parameter, in units of the loss, one curve for each draw from a posterior.
+
+    The mean of `Effects.worth` over the draws says what it is worth to choose a parameter well, and its
+    quantiles how far the log leaves that open.
+
+    Args:
+        key: random key.
+        posterior: what `GaussianProcess.fit` gives.
+        level: share of the space that is its target set, for `Effects.target_losses`.
+        n_draws: number of draws.
+        n_points: number of configurations that a mean is over; the same for all values of a slot.
+        n_values: number of values of a slot; a categorical has all of its choices.
+    """
+    _checks.check_key(key)
+    return evaluate(_effects, posterior, key, level, n_draws=n_draws, n_points=n_points, n_values=n_values)
+
+
+def surface(
+    key: PRNGKeyArray,
+    posterior: Posterior,
+    slots: tuple[int, int],
+    *,
+    n_draws: int = 24,
+    n_points: int = 64,
+    n_values: int = 12,
+) -> Float[Any, "b g g"]:
+    """The mean loss over two slots, with the other parameters as in the space, for b draws.
+
+    The values along both axes are the ``values`` of `effects` with the same ``n_values``. A mean is NaN if
+    the two slots never apply together.
+    """
+    _checks.check_key(key)
+    return evaluate(
+        _surface, posterior, key, slots=slots, n_draws=n_draws, n_points=n_points, n_values=n_values
+    )
+
+
+def value_grid(space: Space, n_values: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Per slot: levels for `parzax.space.Frame.drawn`, native values, and shares of the space; (s, g)."""
+    grids = [_domain_grid(slot.domain, n_values) for slot in space.slots]
+    n = max(len(levels) for levels, _, _ in grids)
+    # Padding repeats the last level, so that a minimum needs no mask.
+    levels = np.stack([np.pad(row, (0, n - len(row)), mode="edge") for row, _, _ in grids])
+    values, shares = (np.full(levels.shape, fill) for fill in (np.nan, 0.0))
+    for j, (row, native, share) in enumerate(grids):
+        values[j, : len(row)], shares[j, : len(row)] = native, share
+    return levels, values, shares
+
+
+def _domain_grid(domain: Domain, n_values: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    n = domain.n_values
+    if n and (n <= n_values or isinstance(domain, Categorical)):
+        shares = np.exp(domain.axis.log_uniform(np.arange(n), np.float64))
+    else:
+        shares = np.full(n_values, 1 / n_values)
+    levels = np.cumsum(shares) - shares / 2
+    return levels, domain.axis.native(*domain.axis.drawn(levels)), shares
+
+
+class RandomRows(eqx.Module):
+    """Random configurations, by a level for each slot, and which slots apply in them."""
+
+    levels: Float[Array, "n s"]
+    here: Bool[Array, "n s"]
+    z: Float[Array, "n p"]
+
+    @classmethod
+    def draw(cls, key: PRNGKeyArray, space: Space, n: int, dtype: Any) -> "RandomRows":
+        """n configurations, uniform as `parzax.Space.sample` draws them."""
+        frame = space.frame(np.dtype(dtype))
+        levels = jax.random.uniform(key, (n, len(space.slots)), dtype)
+        at = frame.drawn(levels)
+        return cls(levels, frame.here(at), embed_points(space, at))
+
+
+def _mean_losses(draw: Draw, pool: RandomRows, slots: Any, levels: Any, n_points: int, among: Any) -> Any:
+    """Mean loss (g,) with some slots (t,) at levels (g, t), over n_points of the pool's rows ``among``."""
+    rows = jnp.argsort(~among, stable=True)[:n_points]
+    taken, frame = among[rows], draw.space.frame(np.dtype(levels.dtype))
+    moved = jnp.broadcast_to(pool.levels[rows], (len(levels), n_points, pool.levels.shape[1]))
+    moved = moved.at[:, :, slots].set(levels[:, None])
+    at = frame.drawn(moved.reshape(-1, moved.shape[-1]))
+    losses = draw.losses(embed_points(draw.space, at)).reshape(len(levels), n_points)
+    return jnp.where(taken[None], losses, 0).sum(axis=1) / taken.sum().astype(losses.dtype)
+
+
+@compiled(size="middling")
+def _effects(
+    posterior: Posterior, key: Any, level: Any, n_draws: int, n_points: int, n_values: int
+) -> Effects:
+    space, dtype = posterior.space, posterior.z.dtype
+    levels, values, shares = (jnp.asarray(a, dtype) for a in value_grid(space, n_values))
+    of_points, of_draws = jax.random.split(key)
+
+    def of_draw(both: tuple[PRNGKeyArray, Draw]) -> Any:
+        pool, draw = RandomRows.draw(both[0], space, _POOL * n_points, dtype), both[1]
+        losses = draw.losses(pool.z)
+        in_target = losses <= jnp.quantile(losses, level.astype(dtype))
+
+        def of_slot(slot: Any) -> Any:
+            here, on_grid = jnp.take(pool.here, slot, axis=1), levels[slot][:, None]
+            curve = partial(_mean_losses, draw, pool, slot[None], on_grid, n_points)
+            return jax.lax.map(curve, jnp.stack([here, here & in_target]))
+
+        return jax.lax.map(of_slot, jnp.arange(len(space.slots)))
+
+    draws = jax.random.split(of_points, n_draws), posterior.functions(of_draws, n_draws)
+    losses = jax.lax.map(of_draw, draws)
+    return Effects(values, shares, losses[:, :, 0], losses[:, :, 1])
+
+
+@partial(jax.jit, static_argnames=("slots", "n_draws", "n_points", "n_values"))
+def _surface(
+    posterior: Posterior, key: Any, slots: tuple[int, int], n_draws: int, n_points: int, n_values: int
+) -> Any:
+    space, dtype = posterior.space, posterior.z.dtype
+    levels, which = jnp.asarray(value_grid(space, n_values)[0], dtype), np.array(slots)
+    grid = jnp.stack(jnp.meshgrid(*levels[which], indexing="ij"), axis=-1)
+    of_points, of_draws = jax.random.split(key)
+
+    def of_draw(both: tuple[PRNGKeyArray, Draw]) -> Any:
+        pool = RandomRows.draw(both[0], space, _POOL * n_points, dtype)
+        among = pool.here[:, which].all(axis=1)
+
+        def of_row(levels: Any) -> Any:
+            return _mean_losses(both[1], pool, which, levels, n_points, among)
+
+        return jax.lax.map(of_row, grid)
+
+    draws = jax.random.split(of_points, n_draws), posterior.functions(of_draws, n_draws)
+    return jax.lax.map(of_draw, draws)

@@ -1,0 +1,152 @@
+"""The part of a space in which its best configurations are, from draws of the posterior of a surrogate."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Bool, Float, PRNGKeyArray
+
+from parzax import _checks
+from parzax._compile import compiled
+from parzax.space import Between, Categorical, Domain, In, Ordinal, Space, Varying
+from parzax.surrogate.effects import RandomRows
+from parzax.surrogate.process import Draw, Posterior, evaluate
+
+
+class Region(eqx.Module):
+    """A box around the best configurations; for each slot, see `parzax.Space.slots`.
+
+    Attributes:
+        low, high: (s,) the smallest and the largest native value; NaN if the slot applies to none of them.
+        choices: (s, c) which choices of a categorical slot they have.
+    """
+
+    low: Float[Any, " s"]
+    high: Float[Any, " s"]
+    choices: Bool[Any, "s c"]
+    space: Space = eqx.field(static=True)
+
+    def narrowed(self) -> Space:
+        """The space within the region: a sampler can start on it.
+
+        Domains, choices and conditions that cannot apply in the region are left out, and so are parameters
+        without a domain. A `parzax.Varying` domain stays as it is.
+
+        >>> import jax, numpy as np, parzax as px
+        >>> space = px.Space({"a": px.Float(0, 1), "b": px.Categorical(["x", "y"])})
+        >>> region = px.surrogate.Region(
+        ...     np.array([0.2, 0]), np.array([0.4, 0]), np.array([[False, False], [True, False]]), space
+        ... )
+        >>> region.narrowed()
+        Space({
+            'a': Float(0.2, 0.4),
+            'b': Categorical(['x']),
+        })
+        """
+        low, high, choices = (np.asarray(a) for a in (self.low, self.high, self.choices))
+        inside: dict[str, list[Domain]] = {name: [] for name in self.space}
+        for s, slot in enumerate(self.space.slots):
+            if not np.isnan(low[s]):
+                part = _within(slot.domain, float(low[s]), float(high[s]), choices[s])
+                inside[self.space.names[slot.parameter]].append(part)
+        # Parents first: a condition is about what is left of its parent.
+        for name in self.space.order:
+            inside[name] = [domain for part in inside[name] for domain in _reachable(part, inside)]
+        return Space({name: domains for name, domains in inside.items() if domains})
+
+
+def region(
+    key: PRNGKeyArray,
+    posterior: Posterior,
+    probability: float = 0.95,
+    *,
+    level: float = 0.01,
+    n_draws: int = 64,
+    n_points: int = 2048,
+) -> Region:
+    """A box that holds a configuration of the target set with a given probability.
+
+    Each draw has its own target set, the best of random configurations. The configurations that lie furthest
+    out along any parameter are left out (for a category, those with the rarest choices), until the stated
+    share is left; the box is what they span.
+
+    Args:
+        key: random key.
+        posterior: what `GaussianProcess.fit` gives.
+        probability: share of the target sets' configurations that the box holds.
+        level: share of the space that is the target set.
+        n_draws: number of draws.
+        n_points: number of random configurations for each draw.
+    """
+    _checks.check_key(key)
+    n_best = max(round(level * n_points), 1)
+    return evaluate(_region, posterior, key, probability, n_best=n_best, n_draws=n_draws, n_points=n_points)
+
+
+@compiled(size="middling")
+def _region(
+    posterior: Posterior, key: Any, probability: Any, n_best: int, n_draws: int, n_points: int
+) -> Region:
+    space, dtype = posterior.space, posterior.z.dtype
+    of_points, of_draws = jax.random.split(key)
+
+    def best_of(both: tuple[PRNGKeyArray, Draw]) -> Any:
+        rows = RandomRows.draw(both[0], space, n_points, dtype)
+        best = jnp.argsort(both[1].losses(rows.z))[:n_best]
+        return rows.levels[best], rows.here[best]
+
+    draws = jax.random.split(of_points, n_draws), posterior.functions(of_draws, n_draws)
+    levels, here = (a.reshape(n_draws * n_best, -1) for a in jax.lax.map(best_of, draws))
+    frame = space.frame(np.dtype(dtype))
+    place, number = frame.over(lambda axis, level: axis.drawn(level), levels)
+    value = frame.over(lambda axis, place, number: axis.native(place, number), place, number)
+    categorical = np.array([isinstance(slot.domain, Categorical) for slot in space.slots])
+    n_choices = max(s.domain.n_values or 0 if isinstance(s.domain, Categorical) else 0 for s in space.slots)
+    has = here[..., None] & (number[..., None] == np.arange(n_choices, dtype=number.dtype)[None, None])
+    n_rows = jnp.maximum(here.sum(axis=0), 1).astype(dtype)
+
+    def share_further_out(place: Any, here: Any) -> Any:
+        distance = jnp.abs(place - jnp.nanmedian(jnp.where(here, place, jnp.nan)))
+        nearer = jnp.searchsorted(jnp.sort(jnp.where(here, distance, jnp.inf)), distance)
+        return 1 - nearer.astype(dtype) / jnp.maximum(here.sum(), 1).astype(dtype)
+
+    depth = jax.vmap(share_further_out, in_axes=1, out_axes=1)(place, here)
+    commonness = jnp.where(has, (has.sum(axis=0).astype(dtype) / n_rows[:, None])[None], 0).max(
+        axis=-1, initial=0
+    )
+    outermost = jnp.where(here, jnp.where(categorical[None], commonness, depth), 1).min(axis=1)
+    kept = here & (outermost >= jnp.quantile(outermost, 1 - probability))[:, None]
+    low, high = (
+        jnp.where(kept.any(axis=0), f(jnp.where(kept, value, fill), axis=0), jnp.nan)
+        for f, fill in ((jnp.min, jnp.inf), (jnp.max, -jnp.inf))
+    )
+    return Region(low, high, (has & kept[..., None]).any(axis=0), space)
+
+
+def _within(domain: Domain, low: float, high: float, choices: np.ndarray) -> Domain:
+    """The domain from ``low`` to ``high``, or with some of its choices."""
+    if isinstance(domain, Categorical):
+        return replace(domain, choices=[c for c, kept in zip(domain.choices, choices, strict=False) if kept])
+    if isinstance(domain, Ordinal):
+        return replace(domain, values=[v for v in domain.values if low <= v <= high])
+    return domain if isinstance(domain, Varying) else replace(domain, low=low, high=high)
+
+
+def _reachable(domain: Domain, inside: Mapping[str, list[Domain]]) -> list[Domain]:
+    """The domain with conditions on values that its parents still have; nothing if it never applies."""
+    conditions = []
+    for condition in domain.conditions:
+        if isinstance(condition, In):
+            parents = inside[condition.parent]
+            values = [v for v in condition.values if any(parent.key(v) is not None for parent in parents)]
+            condition = In(condition.parent, values) if values else None
+        elif isinstance(condition, Between):
+            condition = condition if any(map(condition.intervals, inside[condition.parent])) else None
+        if condition is None:
+            return []
+        conditions.append(condition)
+    return [replace(domain, when=tuple(conditions))]

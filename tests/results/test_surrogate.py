@@ -1,0 +1,219 @@
+"""Answers from a surrogate: when one answers, what it says, and what is refused."""
+
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import parzax as px
+from parzax.lens.results import surrogates
+from parzax.lens.results.surrogates import SurrogateResult, declare_conditions
+from parzax.status import Status
+
+SPACE = px.Space(
+    {
+        "rate": px.Float(1e-4, 1, log=True),
+        "kind": px.Categorical(["a", "b"]),
+        "inside": px.Float(0, 1, when=px.In("kind", ["a"])),
+        "idle": px.Float(0, 1),
+    }
+)
+
+
+def loss_of(x, xp=np):
+    within = xp.where(xp.isnan(x[..., 2]), 0.0, x[..., 2] - 0.5) ** 2
+    return (xp.log10(x[..., 0]) + 2) ** 2 + 0.3 * x[..., 1] + within
+
+
+def uniform(n, seed):
+    return np.asarray(SPACE.sample(jax.random.key(seed), n), float)
+
+
+def log(x, losses=None, **options):
+    losses = loss_of(x) if losses is None else losses
+    return px.Observations.from_arrays(SPACE, x, losses, **options)
+
+
+PROBLEM = px.Problem(lambda _key, x: loss_of(x, jnp), SPACE)
+X = np.asarray(px.optimize(jax.random.key(0), px.tpe(SPACE), PROBLEM, 60).x, float)
+
+
+@pytest.fixture(scope="module")
+def answer():
+    return px.cond_ped_anova(log(X), [0.1, 0.3])
+
+
+def test_the_whole_space_is_answered(answer):
+    """Near the truth of many uniform rows, where the rows alone are far from it; intervals hold it."""
+    x = uniform(1 << 14, 9)
+    truth = px.cond_ped_anova(log(x), [0.1, 0.3], surrogate=None).importance
+    rows = px.cond_ped_anova(log(X), [0.1, 0.3], surrogate=None).importance
+    assert isinstance(answer, SurrogateResult)
+    assert np.abs(answer.importance - truth).sum() < 0.5 * np.abs(rows - truth).sum()
+    low, high = np.moveaxis(answer.importance_interval, -1, 0)
+    assert ((low - 0.02 <= truth) & (truth <= high + 0.02)).all()
+    np.testing.assert_allclose(answer.importance.sum(axis=-1), 1, rtol=1e-6)
+    assert answer.above[:, 0].all()
+    assert not answer.above[:, 3].any()
+
+
+def test_the_first_sentence_says_so(answer):
+    mattered, sure, _ = answer.sentences()
+    assert (
+        "of the space (smallest loss), by a surrogate of the rows (surrogate=None, or --surrogate no"
+        in mattered
+    )
+    assert "48 draws from the posterior" in sure
+    assert "% of the variance of rows that it is not fitted to" in sure
+    assert "search that learns" not in sure
+    assert "resamples" not in answer.text()
+    assert answer.to_dict()["surrogate"]["n_draws"] == 48
+    assert px.cond_ped_anova(log(X), surrogate=None).to_dict()["surrogate"] is None
+    json.dumps(answer.to_dict(), default=np.ndarray.tolist, allow_nan=False)
+
+
+def test_no_level_is_given(answer):
+    """Rows are few, random configurations are not: the level is 0.1."""
+    result = px.cond_ped_anova(log(X))
+    assert result.levels.tolist() == [0.1]
+    np.testing.assert_allclose(result.importance[0], answer.importance[0], atol=1e-7)
+    assert result.facts == ()
+
+
+def test_p_values_are_parts_of_the_draws(answer):
+    shares = answer.importance_draws
+    np.testing.assert_allclose(shares.mean(axis=0), answer.importance, atol=1e-7)
+    np.testing.assert_allclose(answer.p_value, (1 + (shares <= 0.01).sum(axis=0)) / 49)
+    np.testing.assert_array_equal(answer.p_adjusted, answer.p_value)
+
+
+@pytest.mark.parametrize("kind", ["random", "noise", "no extra"])
+def test_auto_reads_the_rows_alone(kind, monkeypatch):
+    """Where no search learned, where the surrogate predicts nothing, and without its packages."""
+    x, losses = X, None
+    if kind == "random":
+        x = uniform(60, 1)
+    elif kind == "noise":
+        # The order shows a search that learns, but a loss has nothing to do with its neighbours.
+        losses = np.random.default_rng(0).normal(size=60)
+        monkeypatch.setattr(surrogates, "shows_learning", lambda obs, losses: True)
+    else:
+        monkeypatch.setattr(surrogates, "find_spec", lambda name: None)
+    result = px.cond_ped_anova(log(x, losses))
+    assert not isinstance(result, SurrogateResult)
+    alone = px.cond_ped_anova(log(x, losses), surrogate=None)
+    np.testing.assert_array_equal(result.importance, alone.importance)
+    told = {"random": "", "noise": "predicts too little", "no extra": "pip install 'parzax[surrogate]'"}[kind]
+    assert told in result.sentences()[0]
+    with pytest.raises(AttributeError, match=r"effects is of a surrogate: surrogate=px.surrogate"):
+        _ = result.effects
+
+
+def test_a_poor_surrogate_that_was_asked_for():
+    losses = np.random.default_rng(0).normal(size=60)
+    result = px.cond_ped_anova(log(X, losses), 0.2, surrogate=px.surrogate.GaussianProcess())
+    assert (result.status & int(Status.POOR_SURROGATE) != 0).all()
+    assert "the surrogate hardly predicts rows it is not fitted to" in result.sentences()[1]
+
+
+def two_objectives(x):
+    return log(x, np.stack([loss_of(x), x[:, 3]], axis=-1))
+
+
+REFUSED = {
+    "several seeds": (lambda: log(np.stack([X, X])), {}, "one log, not for several seeds"),
+    "pareto": (lambda: two_objectives(X), {"objective": "pareto"}, "give an objective or weights"),
+    "groups": (lambda: log(X, groups=np.arange(60) // 2), {}, "give one row of each"),
+    "weights": (lambda: log(X, weight=np.arange(60) + 1.0), {}, "repeat the rows instead"),
+    "feasible": (
+        lambda: log(X, constraints=np.zeros((60, 1))), {"rows": "feasible"}, "give rows='all'",
+    ),
+    "parity": (lambda: log(X), {"grid": px.Grid.optuna()}, "give another grid"),
+    "equal": (lambda: log(X, np.zeros(60)), {}, "two different losses"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_a_surrogate_cannot_answer(kind):
+    """It is refused with the remedy, and "auto" reads the rows alone."""
+    make, options, remedy = REFUSED[kind]
+    with pytest.raises(ValueError, match=f"surrogate: .*{remedy}.*; or read the rows alone, surrogate=None"):
+        px.cond_ped_anova(make(), 0.2, surrogate=px.surrogate.GaussianProcess(), **options)
+    assert not isinstance(px.cond_ped_anova(make(), 0.2, **options), SurrogateResult)
+
+
+def test_what_is_no_surrogate():
+    for wrong in ("yes", 3):
+        with pytest.raises(TypeError, match='surrogate must be "auto", None or a parzax'):
+            px.cond_ped_anova(log(X), surrogate=wrong)
+
+
+def test_objectives_regions_and_divergences(answer):
+    """Weights of objectives, a region and the papers' divergence go through the same road."""
+    result = px.cond_ped_anova(
+        two_objectives(X), 0.1, region=0.5, objective=[1, 0], divergence=px.divergence.Pearson()
+    )
+    assert isinstance(result, SurrogateResult)
+    assert "of the best 50 % of the space" in result.sentences()[0]
+    assert result.ranking()[0] == answer.ranking()[0]
+
+
+def test_failed_rows_and_thinning():
+    losses = loss_of(X)
+    losses[40:45] = np.inf
+    few = px.surrogate.GaussianProcess(max_rows=40)
+    result = px.cond_ped_anova(log(X, losses), 0.1, surrogate=few)
+    assert len(result.posterior.z) == 40
+    n_fitted = int(result.posterior.used.sum())
+    assert 30 < n_fitted <= 40
+    assert result.facts == (f"the surrogate is fitted to {n_fitted} of 55 rows",)
+
+
+def test_conditions_that_the_log_implies():
+    """A parameter that is recorded in the rows of one choice is active with that choice."""
+    recorded = dict(zip(SPACE, SPACE.domains, strict=True)) | {"inside": px.Float(0, 1, when=px.Recorded())}
+    space = px.Space(recorded)
+    obs = px.Observations.from_arrays(space, X, loss_of(X))
+    assert declare_conditions(obs) == SPACE
+    result = px.cond_ped_anova(obs, 0.1)
+    assert "inside: taken as [0, 1] if kind = a, as in all rows" in result.facts
+    x = X.copy()
+    x[x[:, 1] == 0, 2] = np.where(np.arange((x[:, 1] == 0).sum()) % 2, np.nan, 0.5)
+    unexplained = px.Observations.from_arrays(space, x, loss_of(x))
+    assert declare_conditions(unexplained) is None
+    with pytest.raises(ValueError, match="give a space with their conditions"):
+        px.cond_ped_anova(unexplained, surrogate=px.surrogate.GaussianProcess())
+    always = px.Observations.from_arrays(space, np.nan_to_num(X, nan=0.5), loss_of(X))
+    declared = declare_conditions(always)
+    assert declared is not None
+    assert declared["inside"] == (px.Float(0, 1),)
+
+
+def test_effects_in_units_of_the_objective():
+    """The mean over each parameter and the worth of choosing it, of an accuracy too."""
+    accuracy = px.Observations.from_arrays(SPACE, X, 90 - loss_of(X), directions="maximize")
+    result = px.cond_ped_anova(accuracy, 0.1)
+    effects = {effect.parameter: effect for effect in result.effects}
+    rate = effects["rate"]
+    assert result.effects[0] is rate
+    # Mean of (log10 rate + 2)^2 over [-4, 0] is 4 / 3.
+    assert rate.worth[1] <= 4 / 3 <= rate.worth[2]
+    assert rate.worth[1] <= rate.worth[0] <= rate.worth[2]
+    assert -3 < np.log10(rate.values[int(rate.mean.argmax())]) < -1
+    assert 88 < rate.mean.max() < 90.5
+    assert effects["kind"].values == ("a", "b")
+    assert effects["idle"].worth[0] < 0.2
+    assert str(rate).startswith("choosing rate well is worth 1.")
+    verbose = result.text(verbose=True)
+    assert f"worth: {rate}" in verbose
+    assert "space to search next, result.next_space(): rate [" in verbose
+
+
+def test_the_next_space_is_searched(answer):
+    space = answer.next_space()
+    (rate,) = space["rate"]
+    assert 1e-4 < rate.low < 1e-2 < rate.high < 1
+    assert px.Space.from_json(space.to_json()) == space
+    assert px.tpe(space).init().x.shape[-1] == len(space)

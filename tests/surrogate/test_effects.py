@@ -1,0 +1,123 @@
+"""Effects in units of the loss, beside the truth of functions that the process knows well."""
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import parzax as px
+from parzax import surrogate
+
+SPACE = px.Space(
+    {
+        "lr": px.Float(1e-4, 1, log=True),
+        "gate": px.Categorical(["on", "off", "half"]),
+        "depth": px.Int(1, 5, when=px.In("gate", ["on"])),
+        "idle": px.Ordinal([1, 10, 20]),
+    }
+)
+KEY = jax.random.key(0)
+
+
+def loss(lr, gate, depth):
+    """Accuracy in points, say: the best is 0."""
+    return (np.log10(lr) + 2) ** 2 + np.where(gate == 0, 0.5 * (depth - 2) ** 2, 1.5 * gate)
+
+
+@pytest.fixture(scope="module")
+def posterior():
+    x = np.asarray(SPACE.sample(KEY, 150), np.float64)
+    return surrogate.GaussianProcess().fit(SPACE, x, loss(*x[:, :3].T))
+
+
+@pytest.fixture(scope="module")
+def found(posterior):
+    return surrogate.effects(KEY, posterior)
+
+
+# The mean over the depths that the gate makes active: (1 + 0 + 1 + 4 + 9) / 2 / 5.
+ON, OTHERS = 1.5, (1.5 + 1.5 + 3.0) / 3
+PLACES = np.array([-4 + 4 * (k + 0.5) / 16 for k in range(16)])
+
+
+def test_curves_are_those_of_the_function(found):
+    curves = found.losses.mean(axis=0)
+    np.testing.assert_allclose(found.values[0], 10**PLACES)
+    np.testing.assert_allclose(curves[0], (PLACES + 2) ** 2 + OTHERS, atol=0.2)
+    np.testing.assert_array_equal(found.values[1], [0, 1, 2] + [np.nan] * 13)
+    squares = np.mean((PLACES + 2) ** 2)
+    np.testing.assert_allclose(curves[1, :3], squares + np.array([ON, 1.5, 3.0]), atol=0.25)
+    np.testing.assert_allclose(curves[2, :5], squares + np.array([0.5, 0, 0.5, 2, 4.5]), atol=0.35)
+    np.testing.assert_array_equal(found.values[3, :3], [1, 10, 20])
+    assert np.ptp(curves[3]) < 0.1
+
+
+def test_the_worth_of_tuning(found):
+    """The mean over the values minus the least, where the parameter is active; nothing for the idle one."""
+    for worth in (found.worth, found.target_worth):
+        wanted = [np.mean((PLACES + 2) ** 2), 1.5, 0]
+        np.testing.assert_allclose(worth[:, [0, 2, 3]].mean(axis=0), wanted, atol=0.15)
+        assert (worth >= 0).all()
+    assert found.worth[:, 1].mean() == pytest.approx(OTHERS - 1.5, abs=0.2)
+    np.testing.assert_allclose(np.log10(np.median(found.best[:, 0])), -2, atol=0.2)
+    assert np.median(found.best[:, 2]) == 2
+
+
+def test_what_may_be_fixed(found):
+    np.testing.assert_array_equal(found.negligible(), [False, False, False, True])
+    assert found.negligible(part=1.1).all()
+
+
+def test_a_surface(posterior):
+    """Over two slots; along one of them its mean is the curve of the other."""
+    both = surrogate.surface(KEY, posterior, (0, 3), n_values=16)
+    assert both.shape == (24, 16, 16)
+    mean = both.mean(axis=0)
+    np.testing.assert_allclose(mean[:, 0] - mean[:, 0].min(), (PLACES + 2) ** 2, atol=0.2)
+    assert np.isfinite(surrogate.surface(KEY, posterior, (1, 2), n_draws=2)).all()
+
+
+def test_slots_that_never_apply_have_no_mean():
+    space = px.Space(
+        {
+            "gate": px.Categorical(["on", "off"]),
+            "a": px.Float(0, 1, when=px.In("gate", ["on"])),
+            "b": px.Float(0, 1, when=px.In("gate", ["off"])),
+        }
+    )
+    x = np.asarray(space.sample(KEY, 30), np.float64)
+    posterior = surrogate.GaussianProcess().fit(space, x, np.nansum(x, axis=1))
+    assert np.isnan(surrogate.surface(KEY, posterior, (1, 2), n_draws=2)).all()
+    assert np.isfinite(surrogate.effects(KEY, posterior, n_draws=2).worth).all()
+
+
+def test_a_parameter_with_two_domains_has_a_curve_for_each():
+    gate = px.Float(0, 1)
+    low, high = px.Float(-7, -2, when=px.Between("c", high=0.5)), px.Float(2, 7, when=px.Between("c", 0.5))
+    space = px.Space({"c": gate, "x": (low, high)})
+    x = np.asarray(space.sample(KEY, 60), np.float64)
+    posterior = surrogate.GaussianProcess().fit(space, x, np.abs(x[:, 1]))
+    effects = surrogate.effects(KEY, posterior, n_draws=8)
+    assert (effects.values[1] < 0).all()
+    assert (effects.values[2] > 0).all()
+    np.testing.assert_allclose(effects.losses[:, 1:].mean(axis=0), np.abs(effects.values[1:]), atol=0.6)
+
+
+def test_jax_arrays_and_batches(posterior):
+    x = np.asarray(SPACE.sample(KEY, 30), np.float64)
+    losses = loss(*x[:, :3].T)
+
+    def of_log(scale):
+        fit = surrogate.GaussianProcess().fit(SPACE, jnp.asarray(x, scale.dtype), scale * losses)
+        return surrogate.effects(KEY, fit, n_draws=2, n_points=16, n_values=4)
+
+    with jax.enable_x64(True):
+        worth = jax.jit(jax.vmap(of_log))(jnp.array([1.0, 10.0])).worth
+    assert isinstance(worth, jax.Array)
+    np.testing.assert_allclose(worth[1], 10 * np.asarray(worth[0]), rtol=1e-3, atol=1e-3)
+    host = surrogate.effects(KEY, posterior, n_draws=2, n_points=16, n_values=4)
+    with jax.enable_x64(True):
+        on_device = jax.tree.map(jnp.asarray, posterior)
+        device = surrogate.effects(KEY, on_device, n_draws=2, n_points=16, n_values=4)
+    chex.assert_trees_all_close(host, jax.tree.map(np.asarray, device), rtol=1e-6, atol=1e-9)

@@ -1,0 +1,105 @@
+"""The region of the best configurations, and the space within it."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import parzax as px
+from parzax import surrogate
+
+KEY = jax.random.key(0)
+SPACE = px.Space(
+    {
+        "lr": px.Float(1e-4, 1, log=True),
+        "model": px.Categorical(["tree", "line", "net"]),
+        "depth": px.Int(1, 99, when=px.In("model", ["tree"])),
+        "units": px.Ordinal([8, 16, 32, 64], when=px.In("model", ["line", "net"])),
+        "high": px.Float(0, 1),
+        "idle": px.Float(0, 1, step=0.25),
+    }
+)
+
+
+def loss(x):
+    """Least for trees of depth 20 at lr = 0.01 and the upper bound of "high"."""
+    model = np.where(x[:, 1] == 0, 0.1 * np.abs(np.nan_to_num(x[:, 2]) - 20), 9 + x[:, 1])
+    return 2 * (np.log10(x[:, 0]) + 2) ** 2 + model + 6 * (1 - x[:, 4])
+
+
+@pytest.fixture(scope="module")
+def narrowed():
+    x = np.asarray(SPACE.sample(KEY, 120), np.float64)
+    posterior = surrogate.GaussianProcess().fit(SPACE, x, loss(x))
+    return surrogate.region(KEY, posterior, n_draws=16).narrowed()
+
+
+def test_the_narrowed_space_holds_the_optimum_and_little_else(narrowed):
+    assert narrowed.names == ("lr", "model", "depth", "high", "idle")
+    (lr,), (model,), (depth,), (high,), (idle,) = narrowed.domains
+    assert lr.log
+    assert 1e-3 < lr.low < 0.01 < lr.high < 0.1
+    assert model.choices == ("tree",)
+    assert depth == px.Int(depth.low, depth.high, when=px.In("model", ["tree"]))
+    assert 1 <= depth.low < 20 < depth.high < 70
+    assert 0.5 < high.low < 0.9 < 0.99 < high.high <= 1
+    assert idle == px.Float(0, 1, step=0.25)
+    assert px.Space.from_json(narrowed.to_json()) == narrowed
+
+
+def test_a_sampler_starts_on_it(narrowed):
+    at = px.tpe(narrowed).ask(KEY, px.tpe(narrowed).init(), 4)
+    assert at.shape == (4, 5)
+
+
+def test_a_larger_share_has_a_larger_box():
+    x = np.asarray(SPACE.sample(KEY, 60), np.float64)
+    posterior = surrogate.GaussianProcess().fit(SPACE, x, loss(x))
+    low, high = zip(
+        *[(r.low, r.high) for p in (0.5, 0.9, 1.0) for r in [surrogate.region(KEY, posterior, p, n_draws=8)]],
+        strict=True,
+    )
+    assert (np.nan_to_num(np.diff(low, axis=0)) <= 0).all()
+    assert (np.nan_to_num(np.diff(high, axis=0)) >= 0).all()
+
+
+def test_conditions_on_what_is_left_of_a_parent():
+    space = px.Space(
+        {
+            "c": px.Float(0, 1),
+            "gate": px.Categorical(["a", "b", "c"]),
+            "x": (
+                px.Float(-7, -2, when=px.Between("c", high=0.5)),
+                px.Float(2, 7, when=px.Between("c", 0.5)),
+            ),
+            "y": px.Float(0, 1, when=px.In("gate", ["b"])),
+            "z": px.Float(0, 1, when=px.In("gate", ["a", "b"])),
+            "bound": px.Varying(0, 1),
+        }
+    )
+    low = np.array([0.6, 0, -3, 4, 0, 0.5, 0.3])
+    choices = np.zeros((7, 3), bool)
+    choices[1] = [True, False, True]
+    narrowed = surrogate.Region(low, low + 0.1, choices, space).narrowed()
+    wanted = {
+        "c": px.Float(0.6, 0.7),
+        "gate": px.Categorical(["a", "c"]),
+        "x": px.Float(4, 4.1, when=px.Between("c", 0.5)),
+        "z": px.Float(0.5, 0.6, when=px.In("gate", ["a"])),
+        "bound": px.Varying(0, 1),
+    }
+    assert narrowed == px.Space(wanted)
+
+
+def test_in_a_batch_under_jit():
+    space = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)})
+
+    def of_log(key, center):
+        x = space.sample(key, 30)
+        fit = surrogate.GaussianProcess().fit(space, x, (x[:, 0] - center) ** 2)
+        return surrogate.region(key, fit, n_draws=4, n_points=256)
+
+    found = jax.jit(jax.vmap(of_log))(jax.random.split(KEY, 2), jnp.array([0.3, 0.7]))
+    assert (found.low[:, 0] < jnp.array([0.31, 0.71])).all()
+    assert (found.high[:, 0] > jnp.array([0.29, 0.69])).all()
+    assert (found.high[:, 0] - found.low[:, 0] < 0.4).all()
