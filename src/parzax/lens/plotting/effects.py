@@ -45,8 +45,7 @@ def effects(
             panel.plot(axis.places, effect.mean, color=colour)
             _axes.draw_ribbon(panel, axis.places, effect.low, effect.high, colour)
         axis.label(panel.xaxis, effect.parameter)
-        worth, low, high = (f"{x:.2g}" for x in effect.worth)
-        panel.set_title(f"worth {worth}\n({low} to {high})", fontsize="small")
+        panel.set_title(f"worth about {effect.worth[0]:.2g}", fontsize="small")
         panel.label_outer()
     unnamed = result.report.objectives[0] if len(result.report.objectives) == 1 else "objective"
     ax.set_ylabel(_arguments.shorten_name(f"mean {unnamed}"))
