@@ -205,7 +205,7 @@ def test_effects_in_units_of_the_objective():
     assert 88 < rate.mean.max() < 90.5
     assert effects["kind"].values == ("a", "b")
     assert effects["idle"].worth[0] < 0.2
-    assert str(rate).startswith("choosing rate well is worth 1.")
+    assert str(rate).startswith("choosing rate well is worth about 1.")
     verbose = result.text(verbose=True)
     assert f"worth: {rate}" in verbose
     assert "space to search next, result.next_space(): rate [" in verbose
