@@ -334,7 +334,8 @@ class TPESampler(BaseSampler):
             return
         with self._lock:
             plan = self._history_of(study, trials, None).plan(trials)
-            if plan.space is not None and (not plan.has_choices or len(finished) >= self._n_startup // 2):
+            has_choices = any(parameter.choices for parameter in plan.parameters)
+            if plan.space is not None and (not has_choices or len(finished) >= self._n_startup // 2):
                 self._prepared = True
                 constraints = {name for trial in finished for name in trial.constraints}
                 session = self._session_of(True, plan.space, len(study.directions), len(constraints))

@@ -22,7 +22,7 @@ from parzax.lens.tables.doubts import DoubtError
 from parzax.lens.tables.files import KINDS, find_files, kind_of, read_table
 from parzax.lens.tables.names import named_columns
 from parzax.lens.tables.reading import find_targets
-from parzax.lens.tables.table import Table, stack_tables
+from parzax.lens.tables.table import Table, stack_tables, to_table
 from parzax.space import Space
 from parzax.space.serialization import parse
 
@@ -165,14 +165,12 @@ def _from_optuna(path: Path, args: Namespace) -> Observations:
 
 def _table_of_trials(trials: list[Any], n_objectives: int) -> Table:
     """The columns by which Optuna's trials can be filtered: state, number, objectives, parameters."""
-    columns: dict[str, list[Any]] = {
-        "state": [trial.state.name for trial in trials],
-        "number": [trial.number for trial in trials],
-    }
-    for i, name in enumerate(
-        ["value"] if n_objectives == 1 else [f"values_{i}" for i in range(n_objectives)]
-    ):
-        columns[name] = [trial.values[i] if trial.values else math.nan for trial in trials]
-    for name in dict.fromkeys(name for trial in trials for name in trial.params):
-        columns[f"params_{name}"] = [trial.params.get(name) for trial in trials]
-    return Table({name: Column.of_values(name, values) for name, values in columns.items()}, len(trials))
+    names = ["value"] if n_objectives == 1 else [f"values_{i}" for i in range(n_objectives)]
+    return to_table(
+        [
+            {"state": trial.state.name, "number": trial.number}
+            | dict(zip(names, trial.values or [math.nan] * n_objectives, strict=True))
+            | {f"params_{name}": value for name, value in trial.params.items()}
+            for trial in trials
+        ]
+    )
