@@ -453,36 +453,22 @@ def test_constraints_of_one_objective(preset):
     assert all(x[x >= 0.5].min() < 0.51 for x in late)
 
 
-@pytest.mark.slow
-def test_settings_of_the_presets():
-    for options in (
-        {"preset": px.papers.tpe},
-        {"n_ei_candidates": 64, "preset": adjusted(px.tpe, joint=False)},
-        {"preset": adjusted(px.tpe, top=0.9, epsilon=0.1)},
-    ):
-        study = new_study(**options)
-        study.optimize(square, n_trials=20)
-        assert study.best_value < 0.02
-
-
 def test_the_preset_of_a_study():
     """Which engine settings stand behind the arguments."""
-    space = px.Space({"x": px.Float(0, 1)})
+    space, options = px.Space({"x": px.Float(0, 1)}), {"n_candidates": 7, "prior_weight": 2.0}
     sampler = TPESampler(n_ei_candidates=7, prior_weight=2.0)._settings.sampler
-    assert sampler(space, 1, 0) == adjusted(px.tpe, n_startup=0, n_candidates=7, prior_weight=2.0)(space)
-    assert sampler(space, 2, 1) == adjusted(px.tpe, n_startup=0, n_candidates=7, prior_weight=2.0)(
-        space, 2, 1
-    )
-    sampler = TPESampler(preset=px.optuna_tpe)._settings.sampler
-    assert sampler(space, 1, 0) == adjusted(px.optuna_tpe, n_startup=0)(space)
-    assert sampler(space, 2, 1) == adjusted(px.optuna_tpe, n_startup=0)(space, 2, 1)
-    sampler = TPESampler(preset=px.papers.tpe)._settings.sampler
-    assert sampler(space, 1, 0) == adjusted(px.papers.tpe, n_startup=0)(space)
-    assert sampler(space, 1, 2) == adjusted(px.c_tpe, n_startup=0)(space, n_constraints=2)
-    sampler = TPESampler(preset=px.c_tpe)._settings.sampler
-    assert sampler(space, 1, 2) == adjusted(px.c_tpe, n_startup=0)(space, n_constraints=2)
-    sampler = TPESampler(preset=px.mo_tpe)._settings.sampler
-    assert sampler(space, 3, 1) == adjusted(px.mo_tpe, n_startup=0)(space, 3, 1)
+    for m, c in ((1, 0), (2, 1)):
+        assert sampler(space, m, c) == adjusted(px.tpe, n_startup=0, **options)(space, m, c)
+    for preset, wanted, m, c in (
+        (px.optuna_tpe, px.optuna_tpe, 1, 0),
+        (px.optuna_tpe, px.optuna_tpe, 2, 1),
+        (px.papers.tpe, px.papers.tpe, 1, 0),
+        (px.papers.tpe, px.c_tpe, 1, 2),
+        (px.c_tpe, px.c_tpe, 1, 2),
+        (px.mo_tpe, px.mo_tpe, 3, 1),
+    ):
+        sampler = TPESampler(preset=preset)._settings.sampler
+        assert sampler(space, m, c) == adjusted(wanted, n_startup=0)(space, n_objectives=m, n_constraints=c)
 
 
 def test_a_preset_of_ones_own():
