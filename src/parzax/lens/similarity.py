@@ -90,11 +90,11 @@ def task_similarity(
     """
     logs = named_sources(tasks, "tasks")
     first = next(iter(logs.values()))
-    space = first.space if space is None else space
-    space.check_dtype(jnp.result_type(float), native=True, arrays=False)
+    target = first.space if space is None else space
+    target.check_dtype(jnp.result_type(float), native=True, arrays=False)
     n_constraints = _checks.whole_number("n_constraints", n_constraints, 0)
-    rows = source_rows(logs, space, first.n_objectives, n_constraints)
-    estimator, every = SimilarityEstimator.of(space, smoothing, comparison), Tasks.of(rows, split)
+    rows = source_rows(logs, target, first.n_objectives, n_constraints)
+    estimator, every = SimilarityEstimator.of(target, smoothing, comparison), Tasks.of(rows, split)
     compared, n_below = every.compared(estimator), every.below[:, 0].sum(axis=-1)
     least = min(n_below[n_below > 0].tolist(), default=1)
     n_kept = max(int((np.asarray(estimator.least) <= least).sum()), 1)
@@ -107,7 +107,7 @@ def task_similarity(
         np.where(same_task, 0.0, np.where(both_below, variation.value, 1.0)),
         np.where(both_below & ~same_task, variation.error, 0.0),
         n_below,
-        tuple(name for name, keep in zip(space.names, np.asarray(kept), strict=True) if keep),
+        tuple(name for name, keep in zip(target.names, np.asarray(kept), strict=True) if keep),
         every.report,
     )
 
