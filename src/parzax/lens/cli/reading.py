@@ -156,9 +156,8 @@ def _from_optuna(path: Path, args: Namespace) -> Observations:
         passing = filter_mask(args.filter, _table_of_trials(trials, len(study.directions)))
         if not passing.any():
             raise ValueError("--filter: no trial is left.")
-    to_observations = import_module(f"{_OPTUNA}.studies").observations
-    kept = study._replace(trials=list(compress(trials, passing)))
-    obs = to_observations(kept, failed=args.failed, pruned=args.pruned)
+    kept, read = study._replace(trials=list(compress(trials, passing))), import_module(f"{_OPTUNA}.studies")
+    obs = read.observations(kept, failed=args.failed, pruned=args.pruned)
     dropped = obs.report.dropped | ({} if passing.all() else {"filter": int((~passing).sum())})
     return replace(obs, report=replace(obs.report, n_rows=len(trials), dropped=dropped))
 

@@ -107,9 +107,8 @@ def read_logs(
         if len(names) > 1:
             warn_of_normalised(logs[name].weight)
     if warn and inferred:
-        more = [f"... and {len(inferred) - _MOST_WARNED} more in report.inferred"]
-        lines = [*inferred[:_MOST_WARNED], *(more if len(inferred) > _MOST_WARNED else [])]
-        text = "\n  ".join(["parzax inferred from the table:", *lines])
+        more = ["... and more: report.inferred has all"] * (len(inferred) > _MOST_WARNED)
+        text = "\n  ".join(["parzax inferred from the table:", *inferred[:_MOST_WARNED], *more])
         warnings.warn(text, UserWarning, stacklevel=_checks.outside())
     return logs
 
