@@ -1,8 +1,9 @@
-"""Attainment surfaces: corners against a count by hand, edges, what is refused."""
+"""Attainment surfaces: corners against a loop, edges, what is refused."""
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from reference import pareto as reference
 
 from parzax.lens.plotting import attainment
 from parzax.lens.plotting.runs import attained_corners
@@ -20,6 +21,27 @@ RUNS = np.array(
     ],
     float,
 )
+
+
+@pytest.mark.parametrize("name", ["random", "grid", "all equal", "extreme"])
+def test_corners_equal_loops(name):
+    """Catches uneven runs, points that count for another run, and a run without points that attains."""
+    rng = np.random.default_rng(0)
+    shape = s, n, _ = 5, 8, 2
+    losses = {
+        "random": rng.normal(size=shape),
+        "grid": rng.integers(0, 4, shape) * 1.0,
+        "all equal": np.ones(shape),
+        "extreme": rng.choice([-np.inf, -1e200, -1e-320, 0.0, 1e-320, 1e-200, 1e200], shape),
+    }[name]
+    uneven = rng.random((s, n)) < 0.6
+    uneven[2] = False
+    for mask in (np.ones((s, n), bool), uneven):
+        runs = [run[here] for run, here in zip(losses, mask, strict=True)]
+        for level in range(1, s + 1):
+            corners = list(map(tuple, attained_corners(runs, level).tolist()))
+            assert corners == reference.attainment(losses, level, mask), level
+    assert attained_corners([np.zeros((0, 2))], 1).shape == (0, 2)
 
 
 def stairs(line):

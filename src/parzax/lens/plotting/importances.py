@@ -43,7 +43,7 @@ class _Bar(NamedTuple):
 def importance_bars(
     result: ImportanceResult,
     *,
-    level: int | float | None = None,
+    level: float | None = None,
     parameters: int | str | Sequence[str] = 20,
     ax: Axes | None = None,
 ) -> Axes:
@@ -77,7 +77,7 @@ def importance_bars(
 def regimes(
     result: ImportanceResult,
     *,
-    level: int | float | None = None,
+    level: float | None = None,
     parameters: int | str | Sequence[str] = 12,
     ax: Axes | None = None,
 ) -> Axes:
@@ -284,7 +284,7 @@ def _draw_bands(ax: Axes, result: ImportanceResult, drawn: list[int], anything: 
 def importance_over_weights(
     results: Mapping[float, ImportanceResult],
     *,
-    level: int | float | None = None,
+    level: float | None = None,
     parameters: int | str | Sequence[str] = 7,
     ax: Axes | None = None,
 ) -> Axes:

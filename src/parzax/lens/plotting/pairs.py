@@ -26,7 +26,7 @@ _CELL_GREY = "0.87"  # colour of cells whose value means nothing
 def interactions(
     result: InteractionResult,
     *,
-    level: int | float | None = None,
+    level: float | None = None,
     parameters: int | str | Sequence[str] = 12,
     ax: Axes | None = None,
 ) -> Axes:

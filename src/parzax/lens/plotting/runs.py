@@ -15,7 +15,6 @@ from parzax._words import plural
 from parzax.lens.plotting import _axes
 from parzax.lens.plotting._arguments import Look, check_runs, choose_look, get_signs
 from parzax.lens.results.result import size_text
-from parzax.pareto import non_domination_rank
 from parzax.samplers import Trace
 
 _BELOW_ALL = 0.3  # on a log axis, a regret of 0 is drawn at this factor times the smallest positive regret
@@ -155,6 +154,7 @@ def attainment(
 
     Raises:
         ValueError: for an empty mapping, a level outside (0, 1], or a trace without exactly two objectives.
+        ImportError: without moocore (the extra ``parzax[pareto]``).
     """
     runs = check_runs(traces)
     if isinstance(levels, (str, float, int)) or not len(levels):
@@ -195,11 +195,9 @@ def _find_stairs(trace: Trace, shares: list[float]) -> list[np.ndarray]:
     """For every share of the runs, the (k, 2) corners of its staircase, left to right; k is 0 if too few."""
     signs = get_signs(trace)
     points = [rows[keep] for rows, keep in zip(signs * trace.losses, _find_feasible(trace), strict=True)]
-    # Dominated rows are left out, since memory grows with the total number of rows.
-    fronts = [np.unique(rows[non_domination_rank(rows) == 0], axis=0) for rows in points]
     stairs = []
     for share in shares:
-        corners = attained_corners(fronts, max(math.ceil(round(share * len(fronts), 9)), 1))
+        corners = attained_corners(points, max(math.ceil(round(share * len(points), 9)), 1))
         stairs.append(signs * corners[np.isfinite(corners).all(axis=1)])
     return stairs
 
@@ -208,21 +206,15 @@ def attained_corners(runs: Sequence[np.ndarray], level: int) -> np.ndarray:
     """(k, 2) lower left corners of the region that at least ``level`` of the runs attain, left to right.
 
     A run, (n, 2) points without NaN, both objectives minimised, attains (x, y) if it has a point with first
-    objective at most x and second objective at most y (Fonseca and Fleming 1996). At each x every run has a
-    smallest y among its points up to x, and the boundary of the region is the ``level``-th smallest of these.
+    objective at most x and second objective at most y (Fonseca and Fleming 1996).
     """
-    if level > len(runs):
+    moocore = _checks.optional("moocore", "An attainment surface", "pareto")
+    reaching = [points for points in runs if len(points)]
+    if level > len(reaching):
         return np.empty((0, 2))
-    x, y = np.concatenate(runs).T
-    run = np.repeat(np.arange(len(runs)), [len(points) for points in runs])
-    order = np.argsort(x)
-    x, y, run = x[order], y[order], run[order]
-    each_y = np.where(run == np.arange(len(runs))[:, None], y, np.inf)
-    surface = np.sort(np.minimum.accumulate(each_y, axis=1), axis=0)[level - 1]
-    last = x != np.append(x[1:], np.nan)  # the last of the points with the same x
-    x, surface = x[last], surface[last]
-    corner = surface < np.append(np.inf, surface[:-1])
-    return np.stack([x, surface], axis=1)[corner]
+    run = np.repeat(np.arange(len(reaching)), list(map(len, reaching)))
+    share = 100 * level / len(reaching)
+    return moocore.eaf(np.concatenate(reaching), sets=run, percentiles=[share])[:, :2]
 
 
 def _draw_stairs(ax: Axes, stairs: list[np.ndarray], ends: np.ndarray, look: Look) -> None:
