@@ -41,7 +41,7 @@ def test_only_results_are_drawn(draw):
 )
 def test_bad_levels_are_named(draw, seeds, level, error):
     # Catches another level than the one asked for, drawn without a word, and an index taken for a level.
-    with pytest.raises(error, match="level must|level: the result has none near"):
+    with pytest.raises(error, match=r"level must|level: the result has none near"):
         draw(seeds, level=level)
     assert not plt.get_fignums(), "a refused call must not leave an empty figure"
 

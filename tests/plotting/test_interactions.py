@@ -46,7 +46,7 @@ def cells(ax) -> dict[tuple[str, str], float]:
     )
     values = mesh.get_array()
     return {
-        (rows[i - 1], columns[j]): float(values[i, j]) for i, j in np.argwhere(~np.ma.getmaskarray(values))
+        (rows[i], columns[j]): float(values[i, j]) for i, j in np.argwhere(~np.ma.getmaskarray(values))
     }
 
 

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
 
 from parzax import _checks
 from parzax.importance import importance as relative_importance
@@ -188,8 +187,6 @@ def importance_sweep(
     low, high = ax.get_ylim()
     high = min(high, 1.015) if data.any() else 1.0  # ribbons may reach beyond the possible values
     ax.set(xlim=np.clip(ax.get_xlim(), 0, 1), ylim=(max(low, -0.015), high))
-    ax.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-    ax.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     if len(result.levels) == 1:
         ax.set_xticks(result.levels)
     alone = [columns[0] for _, columns, _ in parts if len(columns) == 1]

@@ -431,8 +431,6 @@ class GoodValues(NamedTuple):
             move (`parzax.Varying`), the ends are places between the bounds, from 0 to 1.
         target: share of the target's rows in this regime that have such values.
         region: share of the region's rows in this regime that have such values.
-        importance: the parameter's mean importance over seeds.
-        n_target: mean number of rows of the target in the regime.
     """
 
     parameter: str
@@ -440,8 +438,6 @@ class GoodValues(NamedTuple):
     values: tuple[Any, ...]
     target: float
     region: float
-    importance: float
-    n_target: float
 
 
 class RegimeDensity(NamedTuple):
@@ -826,8 +822,7 @@ class ImportanceResult(AbstractResult):
                     values, cells = _best_values(density.domain, density.values, *masses)
                     counts = self.by_seed(density.rows).sum(axis=0)[[level, -1]]
                     target, region = (counts[:, cells].sum(axis=1) / counts.sum(axis=1)).tolist()
-                    numbers = target, region, float(self.mean[level, j]), float(rows[j, regime])
-                    good.append(GoodValues(self.names[j], regime, values, *numbers))
+                    good.append(GoodValues(self.names[j], regime, values, target, region))
         return good
 
     def _columns(self) -> dict[str, np.ndarray]:
