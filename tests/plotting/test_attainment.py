@@ -9,7 +9,7 @@ from parzax.lens.plotting import attainment
 from parzax.lens.plotting.runs import attained_corners
 from parzax.samplers import Trace
 
-from .reading import in_legend
+from .reading import below, in_legend
 from .runs import trace, two_objectives
 
 RUNS = np.array(
@@ -64,7 +64,7 @@ def test_lines_are_steps_that_reach_the_edges_and_a_band_lies_between_them():
     best, worst = ax.lines[0].get_xydata(), ax.lines[2].get_xydata()
     np.testing.assert_array_equal(band.get_xy()[: len(best)], best)
     np.testing.assert_array_equal(band.get_xy()[len(best) : -1], worst[::-1])
-    assert in_legend(ax) == ["attained by 50% of runs", "25% to 75%"]
+    assert below(ax) == ["thick line: attained by 50% of the runs, band: 25% to 75%"]
 
 
 @pytest.mark.parametrize("level", [1, 2, 4])

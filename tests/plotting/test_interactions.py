@@ -45,9 +45,7 @@ def cells(ax) -> dict[tuple[str, str], float]:
         own for own in ax.collections if own.get_array() is not None and np.ndim(own.get_array()) == 2
     )
     values = mesh.get_array()
-    return {
-        (rows[i], columns[j]): float(values[i, j]) for i, j in np.argwhere(~np.ma.getmaskarray(values))
-    }
+    return {(rows[i], columns[j]): float(values[i, j]) for i, j in np.argwhere(~np.ma.getmaskarray(values))}
 
 
 def test_pairs_above_chance_have_a_colour_and_their_number(found):

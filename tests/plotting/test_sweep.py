@@ -1,6 +1,5 @@
 """The picture of the sweep."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.text import Text
@@ -104,22 +103,6 @@ def test_lines_at_zero_are_left_out(zero):
     result = analyse(px.Observations.from_arrays(space, x, x[:, 0] + x[:, 1]), [0.2, 0.4])
     assert [line.get_label() for line in coloured(importance_sweep(result))[2:]] == ["2 others"]
     assert importance_sweep(zero).lines
-
-
-def test_quantities(seeds):
-    # Catches one ablation drawn as another.
-    for quantity in ("variance", "standard", "inter", "unweighted"):
-        ax = importance_sweep(seeds, quantity=quantity)
-        variance = np.maximum(getattr(seeds, quantity), 0)
-        wanted = (variance / variance.sum(axis=-1, keepdims=True)).mean(axis=0)
-        for line in ax.lines:
-            np.testing.assert_allclose(
-                line.get_ydata(), wanted[:, seeds.names.index(line.get_label())], rtol=1e-5
-            )
-        assert f"share of {quantity}".removesuffix("variance") in ax.get_ylabel()
-        plt.close()
-    with pytest.raises(ValueError, match="quantity must be one of"):
-        importance_sweep(seeds, quantity="importances")
 
 
 def test_low_data_is_marked(mixed, seeds):

@@ -74,6 +74,8 @@ def sum_part(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(q,) mean of a part over the seeds that count, and the low and the high end of its interval.
 
+    A sum of several parameters of a single log has no interval (NaN).
+
     Args:
         data: (s, q, d) values of all parameters.
         counts: (s, q) whether a seed counts at a level.
@@ -83,7 +85,8 @@ def sum_part(
     mean, error = mean_and_error(data[..., columns].sum(axis=-1), counts)
     if log is None:
         return mean, mean - error, mean + error
-    low, high = log.interval_of(columns).reshape(-1, 2).T
+    interval = log.by_seed(log.importance_interval)[0, :, columns[0]]
+    low, high = (interval if len(columns) == 1 else np.full(interval.shape, np.nan)).T
     return mean, low, high
 
 

@@ -176,10 +176,8 @@ def _draw_score(ax: Axes, plane: Plane, score: np.ndarray) -> str:
     low = float(np.quantile(finite, _LOWEST)) if finite.size else 0.0
     bar, edges = {"label": "acquisition score", "extend": "min"}, [axis.edges for axis in plane.axes]
     _axes.draw_map(ax, edges, np.ma.masked_invalid(score), bar, cmap="viridis", vmin=low)
-    if not finite.size:
-        _axes.write_note(ax, "No score is finite here.")
     others = ", or another parameter would need a value" if len(plane.space) > 2 else ""
-    return f"white: outside the space{others}" if 0 < finite.size < score.size else ""
+    return f"white: outside the space{others}" if finite.size < score.size else ""
 
 
 def _draw_edge(ax: Axes, plane: Plane, excess: np.ndarray) -> Artist:

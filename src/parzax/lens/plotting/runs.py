@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from parzax import _checks
@@ -75,7 +74,7 @@ def convergence(
     value = f"|{value} - optimum|" if regret else value
     n_runs = np.array([len(trace.losses) for trace in runs.values()])
     spread = f"\n(median and quartiles of {size_text(n_runs)} runs)" if n_runs.max() > 1 else ""
-    ax.set(xlabel="evaluations", ylabel=value + " (0: lower edge)" * (log and 0 in drawn) + spread)
+    ax.set(xlabel="evaluations", ylabel=value + spread)
     ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     looks, entries = {name: choose_look(i) | {"label": name} for i, name in enumerate(runs)}, []
     # Names stand in the order of the ends of lines.
@@ -84,7 +83,7 @@ def convergence(
         remark = f"nothing feasible in {never} of {plural(n, 'run')}" if never else ""
         entries += _name_runs(name, remark, looks[name])
         _draw_quartiles(ax, lines[name], n > 1, looks[name])
-    _axes.add_key(ax, entries)
+    _axes.add_key(ax, entries, "0 is at the lower edge" if log and 0 in drawn else "")
     if not drawn.size:
         _axes.write_note(ax, "No run has a feasible row.", y=0.4)
     return ax
@@ -181,13 +180,9 @@ def attainment(
         remark = f"not attained at {', '.join(missing)}" if missing else ""
         entries += _name_runs(name, remark, choose_look(i))
         _draw_stairs(ax, by_share, worst, choose_look(i))
-    if any(len(trace.losses) > 1 for trace in runs.values()):
-        words = f"attained by {shares[(len(shares) - 1) // 2]:.0%} of runs"
-        entries.append(_axes.make_handle(color=_axes.GREY, linewidth=2.0, label=words))
-        if len(shares) > 1:
-            words = f"{shares[0]:.0%} to {shares[-1]:.0%}"
-            entries.append(Patch(facecolor=_axes.GREY, alpha=0.3, label=words))
-    _axes.add_key(ax, entries)
+    band = f", band: {shares[0]:.0%} to {shares[-1]:.0%}" if len(shares) > 1 else ""
+    sentence = f"thick line: attained by {shares[(len(shares) - 1) // 2]:.0%} of the runs{band}"
+    _axes.add_key(ax, entries, sentence if any(len(trace.losses) > 1 for trace in runs.values()) else "")
     return ax
 
 

@@ -602,17 +602,6 @@ class ImportanceResult(AbstractResult):
         """
         return self._interval(self.importance_draws, self.importance, self.p_adjusted > SIGNIFICANCE)
 
-    def interval_of(self, parameters: Sequence[int]) -> np.ndarray:
-        """(..., q, 2) ends of the interval of a sum of importances.
-
-        Like `importance_interval`, it holds 0 unless one of the ``parameters`` (indices) is above chance, or
-        none of them was tested.
-        """
-        share, sampled = (x[..., parameters].sum(axis=-1) for x in (self.importance, self._shares))
-        p = self.p_adjusted[..., parameters]
-        chance = np.asarray((p > SIGNIFICANCE).any(axis=-1) & ~(p <= SIGNIFICANCE).any(axis=-1))
-        return self._interval(np.clip(self._recentred(share, sampled), 0, 1), share, chance)
-
     def top(self, r: int = 1) -> np.ndarray:
         """(..., q, d) share of the draws in which a parameter is among the ``r`` with the highest variance.
 
