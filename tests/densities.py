@@ -5,11 +5,16 @@ Numbers of points are few and fixed, so that the tests share what they compile.
 
 import functools
 import math
+from dataclasses import replace
+from typing import Any
 
+import jax
 import numpy as np
 from reference import mixture
 
 import parzax as px
+from parzax.density.basis import basis_of
+from parzax.density.rows import configurations, encoded, log_prob_at
 
 SPACES = {
     "flat": px.Space(
@@ -91,3 +96,16 @@ def rows(name: str) -> np.ndarray:
 def points(name: str) -> np.ndarray:
     """Points of a space, the last two on rows of `rows`."""
     return np.concatenate([draw(name, N_POINTS - 2, 2), rows(name)[:2]])
+
+
+def log_prob_in(form: str | None, pe: px.ParzenEstimator, x: Any) -> jax.Array:
+    """`ParzenEstimator.log_prob` with kernels in the form "product" or "pairwise"; None leaves the choice."""
+    if form is None:
+        return pe.log_prob(x)
+    x, shape = configurations(pe.space, x)
+    if isinstance(x, np.ndarray):
+        at = encoded(pe.space, x, len(x), pe.scale.dtype)
+    else:
+        at = basis_of(pe.space, x.dtype).frame, x
+    basis = replace(pe.basis, pairwise=form == "pairwise")
+    return log_prob_at(basis, pe.mixture, True, at).reshape(shape)

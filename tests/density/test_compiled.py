@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from densities import log_prob_in
 from devices import run_on_devices
 
 import parzax as px
@@ -126,9 +127,9 @@ def test_blocks_do_not_show(n):
     few = np.r_[0:60, n // 2 : n // 2 + 60, n - 60 : n]
 
     def value_and_slope(x):
-        return jax.value_and_grad(lambda x: (pe.log_prob(x, form="product") ** 2).sum())(x)
+        return jax.value_and_grad(lambda x: (log_prob_in("product", pe, x) ** 2).sum())(x)
 
-    every, some = (np.asarray(pe.log_prob(at, form="product")) for at in (x, x[few]))
+    every, some = (np.asarray(log_prob_in("product", pe, at)) for at in (x, x[few]))
     np.testing.assert_allclose(every[few], some, rtol=1e-5, atol=1e-5)
     every, some = (np.asarray(jax.jit(value_and_slope)(at)[1]) for at in (x, x[few]))
     np.testing.assert_allclose(every[few], some, rtol=1e-3, atol=1e-3)
@@ -140,6 +141,7 @@ import json, re
 import jax, jax.numpy as jnp, numpy as np
 from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
 import parzax as px
+from densities import log_prob_in
 
 space = px.Space({
     "x": px.Float(0, 1), "c": px.Categorical(["a", "b"]), "k": px.Int(1, 9),
@@ -159,7 +161,7 @@ for n, forms in CASES.items():
     x = jnp.asarray(rows(n))
     sharded = jax.device_put(x, NamedSharding(mesh, P("points")))
     for form in forms:
-        log_prob = jax.jit(lambda x: pe.log_prob(x, form=form))
+        log_prob = jax.jit(lambda x: log_prob_in(form, pe, x))
         compiled = log_prob.lower(sharded).compile()
         collective = "all-reduce|all-gather|all-to-all|collective-permute|reduce-scatter"
         value = compiled(sharded)

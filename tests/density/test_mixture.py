@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from densities import N_ROWS, SPACES, points, rows
+from densities import N_ROWS, SPACES, log_prob_in, points, rows
 from reference import mixture
 
 import parzax as px
@@ -78,7 +78,7 @@ def test_log_prob(name, double, form, data, record_property):
     with jax.enable_x64(double):
         pe = px.ParzenEstimator.fit(SPACES[name], observed, **given)
         assert bool(pe.status & px.Status.NO_ROWS) == (data == "none")
-        found = pe.log_prob(points(name), form=form)
+        found = log_prob_in(form, pe, points(name))
     assert found.dtype == (jnp.float64 if double else jnp.float32)
     error = (np.abs(np.asarray(found, float) - wanted) / np.maximum(1, np.abs(wanted))).max()
     assert error <= TOLERANCE[found.dtype.name, form]
@@ -116,4 +116,4 @@ def test_own_prior(form, double):
     prior = {"x": lambda x: np.log(2 * x)}
     wanted = [mixture.log_density(parameters, oracle, x, prior=prior) for x in at]
     pe = px.ParzenEstimator.fit(space, observed, prior={"x": _Ramp()}, prior_weight=2.0)
-    np.testing.assert_allclose(pe.log_prob(at, form=form), wanted, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(log_prob_in(form, pe, at), wanted, rtol=1e-10, atol=1e-10)

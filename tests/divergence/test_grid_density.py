@@ -32,17 +32,6 @@ def test_against_the_loops(kind, size, double):
         np.testing.assert_allclose(functions[1](counts).sum(), 1, rtol=1e-13)
 
 
-def test_fifty_cells(x64):
-    """The size that is used: sums to 1 (plus the floor), positive, symmetric for symmetric counts."""
-    counts = np.zeros(50, int)
-    counts[[3, 46]] = 5
-    density = np.asarray(jax.jit(px.divergence.grid_density)(counts))
-    tolerance = 1e-13 if x64 else 1e-5
-    assert density.sum() == pytest.approx(1, rel=tolerance)
-    assert (density > 0).all()
-    np.testing.assert_allclose(density, density[::-1], rtol=10 * tolerance)
-
-
 def test_prior_weight():
     """Twice the prior weight is twice the prior's share."""
     counts = np.array([0, 0, 8, 0, 0])

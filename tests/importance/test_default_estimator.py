@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from array_functions import KERNELS
-from conftest import OPTUNA, TWENTIETHS, ZOO, ZOO_LEVELS, coarse_method, synthetic_sweep, zoo, zoo_sweep
+from conftest import TWENTIETHS, ZOO, ZOO_LEVELS, coarse_method, synthetic_sweep, zoo, zoo_sweep
 from reference import grid, logs, problems, resolutions
 
 import parzax as px
@@ -238,22 +238,6 @@ def test_coarse_grid_equals_its_loops(double, n):
         np.testing.assert_allclose(getattr(result, field), loop[field], rtol=RTOL, atol=1e-14, err_msg=field)
 
 
-@pytest.mark.slow
-def test_mean_is_zero_under_a_random_target(double):
-    """Monte Carlo, with weights that follow the target: the remaining bias is small against D itself."""
-    rng = np.random.default_rng(1)
-    region_cells = rng.integers(0, 50, 300)
-    region = np.bincount(region_cells, minlength=50)
-    draws = np.stack(
-        [np.bincount(rng.choice(region_cells, 60, replace=False), minlength=50) for _ in range(4000)]
-    )
-    signed = np.asarray(jax.jit(jax.vmap(lambda t: _divergence(t, region, "numeric")))(draws))
-    raw = Explained(debias=False)
-    plain = np.asarray(jax.jit(jax.vmap(lambda t: _divergence(t, region, "numeric", raw)))(draws))
-    error = signed.std() / np.sqrt(len(signed))
-    assert abs(signed.mean()) <= 0.1 * plain.mean() + 4 * error
-
-
 @pytest.mark.parametrize("kind", ["numeric", "categorical"])
 @pytest.mark.parametrize(
     ("precise", "size"),
@@ -288,21 +272,6 @@ def test_constant_inside_one_regime_is_exactly_zero(x64):
     result = zoo_sweep(values, losses)
     assert (result.divergence[:, 4, 1] == 0).all()
     assert (result.divergence[:, 4, 0] != 0).any()
-
-
-@pytest.mark.slow
-def test_parity_gives_a_constant_a_share():
-    """The documented difference: with the references' estimator a constant is not 0."""
-    rng = np.random.default_rng(0)
-    values = np.stack([rng.uniform(size=60), np.full(60, 0.5)], axis=-1)
-    obs = px.Observations.from_arrays(
-        px.Space({"x": px.Float(0, 1), "z": px.Float(0, 1)}), values, values[:, 0]
-    )
-    grid_spec, as_optuna = px.Grid(max_cells=4), px.Grid(max_cells=4, optuna_rounding=True)
-    default = px.cond_ped_anova(obs, 0.1, grid=grid_spec)
-    parity = px.cond_ped_anova(obs, 0.1, **(OPTUNA | {"grid": as_optuna}))
-    assert default.importance[0, 1] == 0
-    assert parity.importance[0, 1] > 0
 
 
 # --- integer mirror ----------------------------------------------------------------------------

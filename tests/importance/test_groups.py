@@ -129,23 +129,6 @@ def test_noise_is_above_chance_in_a_twentieth_of_logs_on_a_device() -> None:
     assert (holm(np.asarray(p)) <= 0.05).any(axis=-1).sum() <= 9
 
 
-@pytest.mark.slow  # the test above tries noise too
-@pytest.mark.parametrize(("together", "n_logs", "n_above"), [(True, 100, (0, 9)), (False, 10, (10, 10))])
-def test_noise_over_100_configurations_of_20_epochs(
-    together: bool, n_logs: int, n_above: tuple[int, int]
-) -> None:
-    space, rng, count = px.Space({name: px.Float(0, 1) for name in "abc"}), np.random.default_rng(0), 0
-    for _ in range(n_logs):
-        rows = np.repeat(np.arange(100), 20)
-        x, loss = rng.uniform(size=(100, 3))[rows], rng.normal(size=100)[rows] + 0.1 * rng.normal(size=2000)
-        groups = rows if together else np.arange(2000)
-        result = px.cond_ped_anova(
-            px.Observations.from_arrays(space, x, loss, groups=groups), 0.1, n_shuffles=99
-        )
-        count += result.above_chance.any()
-    assert n_above[0] <= count <= n_above[1]
-
-
 def test_one_rule_for_numpy_and_jax_arrays() -> None:
     x, loss, groups = (np.asarray(a) for a in noise(KEY, 25, 4))
     space = px.Space({name: px.Float(0, 1) for name in "abc"})

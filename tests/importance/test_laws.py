@@ -239,41 +239,6 @@ def test_fractional_weights_follow_the_loops(parity):
 # --- identities --------------------------------------------------------------------------------
 
 
-def _random_counts(rng, size):
-    region = rng.integers(0, 6, size)
-    region[rng.integers(size)] += 2
-    return rng.binomial(region, rng.uniform(0.1, 0.9, size)), region
-
-
-@pytest.mark.slow
-def test_lemma_f2():
-    """within + inter = divergence of the extended marginal over (regime, cell), on raw masses.
-
-    Catches a wrong factor in Eq. 11, a regime left out of inter, and inter taken with the wrong shares.
-    """
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        parts = [_random_counts(rng, size) for size in (4, 1, 7)]
-        targets, regions = zip(*parts, strict=True)
-        n_t, n_r = np.array([t.sum() for t in targets]), np.array([r.sum() for r in regions])
-        if n_t.sum() == 0:
-            continue
-        divergence = [
-            px.divergence.pearson_divergence(jnp.asarray(t / max(t.sum(), 1)), jnp.asarray(r / r.sum()))
-            if t.sum()
-            else 0.0
-            for t, r in parts
-        ]
-        within = px.importance.within_regime_variance(jnp.asarray(divergence), n_t, n_r, n_r.sum())
-        inter = inter_regime_variance(jnp.asarray(n_t), jnp.asarray(n_r), dtype=jnp.float64)
-        p = np.concatenate(targets) / n_t.sum()
-        q = np.concatenate(regions) / n_r.sum()
-        extended = (n_t.sum() / n_r.sum()) ** 2 * sum(
-            (pb - qb) ** 2 / qb for pb, qb in zip(p, q, strict=True) if qb
-        )
-        np.testing.assert_allclose(within + inter, extended, rtol=1e-12)
-
-
 def test_theorem_f1():
     """Eq. 45: where c acts only through d's regime, standard(d) = within(d) + variance(c), on raw masses.
 
@@ -395,16 +360,3 @@ def test_importance_is_a_share(parity):
     np.testing.assert_allclose(result.standard, result.variance + result.inter)
     np.testing.assert_allclose(result.alpha.sum(axis=-1), 1, rtol=1e-12)
     np.testing.assert_allclose(result.beta.sum(axis=-1), 1, rtol=1e-12)
-
-
-@pytest.mark.slow
-def test_debias_lowers_the_variance():
-    """The subtracted term is positive wherever something is estimated: catches its sign."""
-    values, losses = zoo()
-    raw = coarse_method(False) | {"divergence": Explained(debias=False)}
-    plain = px.cond_ped_anova(zoo_observations(values, losses), ZOO_LEVELS, **raw)
-    signed = zoo_sweep(values, losses)
-    # The fifth parameter's target is all of one regime or none of it at the last level: exactly 0 in both.
-    assert (signed.variance[:, :4] < plain.variance[:, :4]).all()
-    assert (signed.variance <= plain.variance).all()
-    assert (plain.variance >= 0).all()

@@ -7,7 +7,7 @@ import pytest
 from conftest import COARSE
 
 import parzax as px
-from parzax.importance.levels import level_sets, level_weights
+from parzax.importance.levels import level_weights
 
 
 def test_size_of_the_target():
@@ -36,17 +36,6 @@ def test_place_of_each_level():
     )
     assert encoded.place == (2, 0, 3, 1)
     assert encoded.level.tolist() == [0, 1, 1, 2, 2, 3, 3, 3, 3]
-
-
-@pytest.mark.slow
-def test_every_fraction_of_some_numbers_of_rows():
-    """The sets themselves, for all N up to 200 and some up to 10^4."""
-    some = np.random.default_rng(0).integers(201, 10_000, 40).tolist()
-    for n in [*range(2, 201), *some, 10_000]:
-        losses, levels = np.arange(float(n)), tuple((np.arange(1, n) / n).tolist())
-        level, *_ = level_sets(losses, None, levels, 1.0, False)
-        # One more row per level, so the row of loss i enters with the level of i + 1 rows.
-        np.testing.assert_array_equal(level, np.arange(n))
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 import functools
 
-import jax
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -158,24 +157,6 @@ def test_one_pool_is_the_problem_of_places(double, log, pooled):
     assert (found.status == wanted.status).all()
 
 
-@pytest.mark.slow
-def test_discrete_regimes_do_not_know_of_pools(double):
-    """Bit for bit: where no domain moves, the number of pools makes no difference."""
-    rng = np.random.default_rng(0)
-    space = px.Space({
-        "c": px.Float(0, 1),
-        "x": (px.Float(-7, -2, when=px.Between("c", high=0.5)), px.Int(2, 7, when=px.Between("c", low=0.5))),
-    })  # fmt: skip
-    c = rng.uniform(size=200)
-    x = np.where(c < 0.5, rng.uniform(-7, -2, 200), rng.integers(2, 8, 200))
-    obs = px.Observations.from_arrays(space, np.stack([c, x], -1), x + c)
-    estimator = {}
-    without = {"grid": px.Grid(max_pools=0)}
-    results = [px.cond_ped_anova(obs, LEVELS, **own) for own in (estimator, without)]
-    for name in ("importance", "variance", "inter", "unweighted", "divergence", "counts", "status"):
-        np.testing.assert_array_equal(*(getattr(result, name) for result in results))
-
-
 def test_laws(double):
     """Order of rows, a row twice, units and the direction of the axis: none makes a difference."""
     low, high, x, losses = _rows("both", 100, seed=2)
@@ -203,18 +184,6 @@ def test_laws(double):
     np.testing.assert_allclose(
         found(_space("both", -high, -low), mirrored, losses, -high, -low), wanted, rtol=1e-9, atol=1e-13
     )
-
-
-@pytest.mark.slow
-def test_float32_is_near_float64():
-    """Pools and cells are of the host, so that only sums are rounded."""
-    low, high, x, losses = _rows("log", 300)
-    obs = px.Observations.from_arrays(_space("log", low, high), x, losses, bounds={"x": (low, high)})
-    single = px.cond_ped_anova(obs, LEVELS)
-    with jax.enable_x64(True):
-        double = px.cond_ped_anova(obs, LEVELS)
-    np.testing.assert_array_equal(single.counts, double.counts)
-    np.testing.assert_allclose(single.importance, double.importance, atol=1e-4)
 
 
 def test_the_number_of_pools_compiles_nothing():

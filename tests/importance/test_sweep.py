@@ -5,10 +5,8 @@ import importlib
 import jax
 import numpy as np
 import pytest
-from conftest import ZOO_LEVELS, coarse_method, zoo, zoo_sweep
+from conftest import ZOO_LEVELS, zoo, zoo_sweep
 from reference import grid
-
-import parzax as px
 
 
 @pytest.mark.parametrize("padded", [64, pytest.param(256, marks=pytest.mark.slow)])
@@ -36,14 +34,6 @@ def test_float32_is_near_float64():
     np.testing.assert_array_equal(single.status, double_.status)
     np.testing.assert_allclose(single.variance, double_.variance, atol=2e-5 * np.abs(double_.variance).max())
     np.testing.assert_allclose(single.importance, double_.importance, atol=1e-4)
-
-
-def test_losses_are_ranked_in_float64():
-    """Losses that float32 cannot tell apart, in a float32 computation: catches ties made by a cast."""
-    values, _ = zoo()
-    rank = np.random.default_rng(0).permutation(60)
-    a = zoo_sweep(values, 1 + 1e-12 * rank)
-    assert a.n_target.tolist() == [6, 15, 30]
 
 
 def test_values_are_binned_in_float64():
@@ -86,28 +76,6 @@ def test_counts_past_2_to_the_31(double):
         max_cells=12,
     )
     np.testing.assert_allclose(result.variance[:, :1], loop["variance"], rtol=1e-10)
-
-
-@pytest.mark.parametrize("n_choices", [257, pytest.param(1000, marks=pytest.mark.slow)])
-def test_many_choices(double, n_choices):
-    """A categorical with many choices beside a float: catches codes that wrap at 256."""
-    rng = np.random.default_rng(0)
-    space = {
-        "parameters": [
-            {"name": "a", "kind": "categorical", "choices": [f"choice {i}" for i in range(n_choices)]},
-            {"name": "x", "kind": "float", "low": 0, "high": 1},
-        ]
-    }
-    values = np.stack([rng.integers(0, n_choices, 200), rng.uniform(size=200)], axis=-1)
-    values[0, 0], values[1, 0] = n_choices - 1, 255
-    losses = (values[:, 0] % 7) + values[:, 1]
-    obs = px.Observations.from_arrays(px.Space.from_json(space), values, losses)
-    result = px.cond_ped_anova(obs, [0.1, 0.25, 0.5], **coarse_method(False))
-    loop = grid.analyse(space, values, losses, [0.1, 0.25, 0.5], max_cells=12)
-    np.testing.assert_allclose(result.variance, loop["variance"], rtol=1e-10)
-    np.testing.assert_array_equal(
-        result.counts[-1, :n_choices], np.bincount(values[:, 0].astype(int), minlength=n_choices)
-    )
 
 
 def test_many_seeds_are_computed_in_chunks(double, monkeypatch):

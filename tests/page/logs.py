@@ -117,9 +117,8 @@ def _interactions(
         n_active=np.zeros(len(pairs)),
         n_target=np.zeros(len(levels)),
         n_region=np.zeros(()),
-        slot_variance=none,
+        regime_variance=none[..., None, None],
         pairs=tuple(pairs),
-        slots=(),
         n_draws=500,
     )
     result = px.lens.results.InteractionResult(estimates, own.space, levels, 1.0, own.report)

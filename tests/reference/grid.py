@@ -186,30 +186,6 @@ def optuna_divergence(target: np.ndarray, region: np.ndarray, kind: str, uniform
     return pearson(p, q)
 
 
-def smoothed_parts(target: np.ndarray, region: np.ndarray, kind: str) -> tuple[float, float, float]:
-    """D, A and the factor of A; D - A * factor is the estimate."""
-    n_t, n_r = target.sum(), region.sum()
-    q_t, q_r = target / n_t, region / n_r
-    kernels = kernel_matrix(target, kind, False)
-    e = 1 / (n_r + 1)
-    smooth_r = kernels @ q_r
-    p_r = (1 - e) * smooth_r + e * prior(len(region), kind)
-    delta = (1 - e) * (kernels @ (q_t - q_r))
-    d = sum(delta[b] ** 2 / p_r[b] for b in range(len(p_r)))
-    a = 0.0
-    for b in range(len(p_r)):
-        spread = sum(q_r[m] * (kernels[b, m] - smooth_r[b]) ** 2 for m in range(len(q_r)))
-        a += (1 - e) ** 2 * spread / p_r[b]
-    return float(d), float(a), (n_r - n_t) / ((n_r - 1) * n_t)
-
-
-def smoothed_divergence(target: np.ndarray, region: np.ndarray, kind: str, debias: bool = True) -> float:
-    if target.sum() in (0, region.sum()) or np.count_nonzero(region) <= 1:
-        return 0.0
-    d, a, factor = smoothed_parts(target, region, kind)
-    return d - a * factor if debias else d
-
-
 # --- level sets --------------------------------------------------------------------------------
 
 
@@ -247,7 +223,6 @@ def analyse(
     weight: np.ndarray | None = None,
     regimes: np.ndarray | None = None,
     uniform: bool = False,
-    debias: bool = True,
     max_cells: int | None = None,
 ) -> dict[str, np.ndarray]:
     """One log (n, d) at several levels; arrays (q, d), counts of regimes (q, d, k) with inactive last."""
@@ -295,10 +270,8 @@ def analyse(
                 kind = "categorical" if domain["kind"] == "categorical" else "numeric"
                 if optuna:
                     d = optuna_divergence(target, region, kind, uniform)
-                elif estimator == "smoothed":
-                    d = smoothed_divergence(target, region, kind, debias)
                 else:
-                    d = resolutions.divergence(target, region, kind, debias, uniform)
+                    d = resolutions.divergence(target, region, kind, uniform=uniform)
                 out["divergence"][(*at, place)] = d
                 out["variance"][at] += n_t**2 / (n_region * n_r) * d
                 out["unweighted"][at] += (n_target / n_region) ** 2 * d

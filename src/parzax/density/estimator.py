@@ -24,7 +24,6 @@ from parzax.space import Points, Space
 from parzax.status import describe
 
 Measure = Literal["native", "unit"]
-Form = Literal["product", "pairwise"]
 # In float32 up to this many pairs of a point and a kernel are evaluated one by one: a product loses digits.
 _FEW_PAIRS = 1 << 14
 
@@ -162,17 +161,7 @@ class ParzenEstimator:
         """The arrays of the space that densities at many points need."""
         return basis_of(self.space, self.scale.dtype, self.families, self.smallest)
 
-    def _basis_for(self, n_points: Any, form: Form | None) -> Basis:
-        """The basis for the density at some number of points, see `log_prob`."""
-        # A symbolic number of points counts as many.
-        few = isinstance(n_points, int) and n_points * self.scale.shape[-2] <= _FEW_PAIRS
-        if form is None and few and self.scale.dtype.itemsize <= 4:
-            form = "pairwise"
-        return self.basis if form is None else replace(self.basis, pairwise=form == "pairwise")
-
-    def log_prob(
-        self, x: Any, measure: Measure = "native", *, form: Form | None = None
-    ) -> Float[Array, "..."]:
+    def log_prob(self, x: Any, measure: Measure = "native") -> Float[Array, "..."]:
         """log density of configurations.
 
         Args:
@@ -180,23 +169,20 @@ class ParzenEstimator:
             measure: "native" gives a density per native unit of the active continuous parameters (for a log
                 parameter, per unit of its value, not of its logarithm). "unit" gives a density per unit of
                 the kernel axes. Discrete parameters have masses under both.
-            form: how kernels of continuous parameters are evaluated: "product" by a matrix product, which
-                loses digits, or "pairwise", which takes 5 to 70 times as long. None takes the product unless
-                it would leave fewer than two (float32) or nine (float64) correct decimals, or unless there
-                are at most 2^14 pairs of a point and a kernel in float32.
 
         Returns:
             (...,) log densities; -inf outside the space, that is for a value out of bounds or off its steps,
             an unknown category, NaN in an active parameter, or a value in an inactive parameter.
         """
         _checks.one_of("measure", measure, ("native", "unit"))
-        if form is not None:
-            _checks.one_of("form", form, ("product", "pairwise"))
         self._check()
         x, shape = rows.configurations(self.space, x)
         values = self, x
-        # Rows are padded below, so few shapes are compiled. The form depends on the number before padding.
-        basis = on_device(self._basis_for(x.shape[0], form), *values)
+        basis = on_device(self.basis, *values)
+        # A symbolic number of points counts as many.
+        few = isinstance(x.shape[0], int) and x.shape[0] * self.scale.shape[0] <= _FEW_PAIRS
+        if few and self.scale.dtype.itemsize <= 4:
+            basis = replace(basis, pairwise=True)
         log_prob = partial(rows.log_prob_at, basis, self.mixture, measure == "native")
         if isinstance(x, np.ndarray) and not _checks.is_traced(self):
             return rows.in_buckets(log_prob, self.space, x, self.scale.dtype).reshape(shape)
@@ -254,7 +240,7 @@ class ParzenEstimator:
         if any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0 for n in shape):
             raise ValueError(f"shape must consist of integers of at least 0, got {shape!r}.")
         self.space.check_dtype(self.scale.dtype, native=True)
-        basis = on_device(self._basis_for(0, "product"), self, key)
+        basis = on_device(self.basis, self, key)
         mixture = replace(self.mixture, joint=_checks.flag("joint", joint))
         drawn = rows.draws(basis, mixture, key, math.prod(shape))
         return drawn.reshape(*shape, len(self.space))

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -20,25 +20,6 @@ _MIDPOINTS = 4096
 _MASS_ERROR, _INTEGRAL_ERROR = 1e-3, 0.02
 
 
-@runtime_checkable
-class NativeDensity(Protocol):
-    """A density of one parameter in native units (codes of categories), written with jax.numpy.
-
-    ``log_prob`` is elementwise and normalised over the domain: the log density of a continuous parameter, or
-    the log mass of a discrete parameter. ``sample`` draws native values within the domain. If the density is
-    a pytree, such as an equinox module, its arrays may be traced and batched. The arrays of any other object
-    are constants.
-    """
-
-    def log_prob(self, x: Array) -> Array:
-        """log density or log mass of native values."""
-        ...
-
-    def sample(self, key: jax.Array, shape: tuple[int, ...] = ()) -> Array:
-        """Draw native values of the given shape."""
-        ...
-
-
 class _Opaque(eqx.Module):
     """A density that is not a pytree; compiled code treats it as a constant."""
 
@@ -54,7 +35,7 @@ class _Opaque(eqx.Module):
 class UserPrior(eqx.Module):
     """A user's density on the axis of one regime."""
 
-    density: Any  # a `NativeDensity`
+    density: Any  # with ``log_prob`` and ``sample`` in native units
     axis: Axis
     family: type[AbstractKernel] = eqx.field(static=True)  # kernel family in this regime
     slot: int = eqx.field(static=True)
@@ -87,7 +68,7 @@ class UserPrior(eqx.Module):
 def user_priors(
     space: Space, given: Mapping[str, Any] | None, dtype: Any, families: Families = ()
 ) -> tuple[UserPrior, ...]:
-    """The user's priors, from name -> `NativeDensity`, or a tuple with one density per domain.
+    """The user's priors, from name -> density, or a tuple with one density per domain.
 
     Raises ValueError for an unknown name or a wrong number of densities, TypeError for an object without
     ``log_prob`` and ``sample``.
@@ -99,7 +80,7 @@ def user_priors(
         n_domains, n_given = len(space[name]), len(by_regime)
         if n_given != n_domains:
             raise ValueError(f"prior: {name!r} needs one density per domain ({n_domains}), got {n_given}.")
-        if not all(isinstance(density, NativeDensity) for density in by_regime):
+        if not all(hasattr(density, method) for density in by_regime for method in ("log_prob", "sample")):
             raise TypeError(f"prior: {name!r} must have log_prob and sample, got {densities!r}.")
         for s, (parameter, regime, domain) in enumerate(space.slots):
             if parameter == space.index(name) and domain.n_values != 1:

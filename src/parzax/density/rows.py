@@ -25,13 +25,9 @@ _FEW_PAIRS = 1 << 16
 
 def checked_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tuple[Any, Any, Any]:
     """Rows and weights as arguments of `parzax.density.fitting.fit`; rows in JAX arrays stay native."""
-    on_host = not isinstance(x, jax.Array)
-    x = _checks.float_array("x", _checks.ordered("x", x, space.names)) if on_host else _floating(space, x)
-    if x.ndim != 2 or x.shape[1] != len(space):
-        columns = "one column per parameter"
-        remedies = {0: columns, 1: "x[:, None] for one parameter, x[None] for one row", 2: columns}
-        remedy = remedies.get(x.ndim, "use jax.vmap for a batch")
-        raise ValueError(f"x must have shape (n, {len(space)}), got {x.shape}; {remedy}.")
+    x, on_host = _native_values(space, x), not isinstance(x, jax.Array)
+    hint = "; x[:, None] for one parameter, x[None] for one row; use jax.vmap for a batch"
+    _checks.check_shape("x", x, "n", len(space), hint=hint)
     n, given = len(x), {"weight": weight, "mixture_weight": mixture_weight}
     if on_host and not _checks.is_traced(given):
         given = {name: jax.device_get(values) for name, values in given.items()}
@@ -106,8 +102,10 @@ def encoded(space: Space, x: np.ndarray, size: int, dtype: Any) -> Points:
     return jax.tree.map(padded, space.frame().encode(x))
 
 
-def _floating(space: Space, x: jax.Array) -> jax.Array:
-    """Native values on the device, in a dtype that can represent them."""
+def _native_values(space: Space, x: Any) -> Any:
+    """Native values in float64 on the host, or on the device in a dtype that can represent them."""
+    if not isinstance(x, jax.Array):
+        return _checks.float_array("x", _checks.ordered("x", x, space.names))
     x = x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(jnp.result_type(float))
     space.check_dtype(x.dtype, native=True)
     return x
@@ -121,10 +119,7 @@ def configurations(space: Space, x: Any) -> tuple[Any, tuple[int, ...]]:
     """
     if isinstance(x, np.ndarray) and x.dtype == np.float32:
         x = jnp.asarray(x)
-    if isinstance(x, jax.Array):
-        x = _floating(space, x)
-    else:
-        x = _checks.float_array("x", _checks.ordered("x", x, space.names))
+    x = _native_values(space, x)
     if x.ndim < 1 or x.shape[-1] != len(space):
         raise ValueError(f"x must have shape (..., {len(space)}), got {x.shape}.")
     return x.reshape(-1, len(space)), x.shape[:-1]

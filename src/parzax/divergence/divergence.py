@@ -8,7 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Shaped
 
 from parzax import _checks
-from parzax._numerics import total
+from parzax._numerics import divisor, total
+from parzax.divergence.density import smoothed
 from parzax.kernels import AbstractKernel
 from parzax.kernels.kernel import uniform_on_grid
 
@@ -69,9 +70,27 @@ class AbstractDivergence(abc.ABC):
     def estimate(self, counts: RegimeCounts) -> Float[Array, " q"]:
         """Estimates of D_PE, one per level; callers ignore those of empty targets. Pure and unbatched."""
 
-    @abc.abstractmethod
     def densities(self, counts: RegimeCounts) -> tuple[Float[Array, "q g"], Float[Array, "q g"]]:
-        """p_T and p_R per cell and level, for pictures; ``counts`` have no padding."""
+        """p_T and p_R per cell and level, smoothed for pictures; ``counts`` have no padding.
+
+        Both have the bandwidth of the target, and the prior has the share 1 / (n_R + 1) of both.
+        """
+        dtype = jnp.result_type(float)
+        region = counts.region.astype(dtype)
+        n_region = total(region)
+        if counts.uniform:
+            region = n_region * counts.uniform_density(dtype)
+
+        def densities(target: Float[Array, " g"]) -> tuple[Float[Array, " g"], Float[Array, " g"]]:
+            n_target = total(target)
+            # An empty target has no bandwidth; the region's bandwidth shows its density best.
+            like = jnp.where(n_target > 0, target, counts.region.astype(dtype))
+            how = 0.0, False, dtype, like
+            prior = jnp.where(n_target > 0, n_target / divisor(n_region), 1)
+            p_target = smoothed(target, counts.n_cells, counts.kernel, prior, *how)
+            return p_target, smoothed(region, counts.n_cells, counts.kernel, 1.0, *how)
+
+        return jax.vmap(densities)(counts.target.astype(dtype))
 
 
 def regime_divergence(divergence: AbstractDivergence, counts: RegimeCounts) -> Float[Array, " q"]:

@@ -15,13 +15,11 @@ otherwise, since the variance of membership differs between groups.
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from parzax import _checks
-from parzax._numerics import divisor, total
-from parzax.divergence.density import smoothed
+from parzax._numerics import divisor
 from parzax.divergence.divergence import AbstractDivergence, RegimeCounts
 from parzax.divergence.fits import Fits, Membership, fit_partitions, fit_polynomials, partition_cells, product
 
@@ -95,28 +93,6 @@ class Explained(AbstractDivergence):
         if self.debias:
             above = above - _explained_by_chance(rows, fits, weight, self)
         return rows.n_region * (weight * above).sum(axis=-1) / jnp.square(divisor(rows.n_target))
-
-    def densities(self, counts: RegimeCounts) -> tuple[Float[Array, "q g"], Float[Array, "q g"]]:
-        """Smoothed densities, for pictures; `Explained` itself compares no densities.
-
-        Both have the bandwidth of the target, and the prior has the share 1 / (n_R + 1) of both.
-        """
-        dtype = jnp.result_type(float)
-        region = counts.region.astype(dtype)
-        n_region = total(region)
-        if counts.uniform:
-            region = n_region * counts.uniform_density(dtype)
-
-        def densities(target: Float[Array, " g"]) -> tuple[Float[Array, " g"], Float[Array, " g"]]:
-            n_target = total(target)
-            # An empty target has no bandwidth; the region's bandwidth shows its density best.
-            like = jnp.where(n_target > 0, target, counts.region.astype(dtype))
-            how = 0.0, False, dtype, like
-            prior = jnp.where(n_target > 0, n_target / divisor(n_region), 1)
-            p_target = smoothed(target, counts.n_cells, counts.kernel, prior, *how)
-            return p_target, smoothed(region, counts.n_cells, counts.kernel, 1.0, *how)
-
-        return jax.vmap(densities)(counts.target.astype(dtype))
 
 
 def _ascending(name: str, values: Any, least: int) -> tuple[int, ...]:

@@ -219,13 +219,11 @@ def encode_seeds(
     Losses are NaN in rows that are left out. The arrays are padded to ``rows`` rows; padding is in no set.
     ``ranks`` says whether they are needed.
     """
-    n = losses.shape[1]
-    size = n if rows is None else rows
-    pad = (0, 0), (0, size - n)
+    size = losses.shape[1] if rows is None else rows
     n_failed = np.isnan(losses).sum(axis=1, dtype=np.int32)
-    losses = np.pad(losses, pad, constant_values=np.nan) if size > n else losses
+    losses = _padded(losses, size, np.nan)
     if weight is not None:
-        weight = np.where(np.isnan(losses), 0.0, np.pad(weight, pad))
+        weight = np.where(np.isnan(losses), 0.0, _padded(weight, size))
         if (weight == np.floor(weight)).all() and (weight.sum(axis=1) < 2**31).all():
             weight = weight.astype(np.int32)  # so that counts are exact
     sets = []
@@ -238,7 +236,7 @@ def encode_seeds(
         level=np.stack(level).astype(np.min_scalar_type(len(levels) + 1)),
         rank=None if rank[0] is None else np.stack(rank),
         weight=weight,
-        groups=None if groups is None else np.pad(groups, pad),
+        groups=None if groups is None else _padded(groups, size),
         status=np.stack(status),
         n_failed=n_failed,
         cutoffs=cutoffs,
@@ -247,6 +245,13 @@ def encode_seeds(
         region=region,
         grid=grid,
     )
+
+
+def _padded(x: Shaped[np.ndarray, "s n"], rows: int, value: float = 0) -> Shaped[np.ndarray, "s {rows}"]:
+    """``x`` with further columns of one value; `numpy.pad` would take as long as the level sets."""
+    out = np.full((len(x), rows), value, x.dtype)
+    out[:, : x.shape[1]] = x
+    return out
 
 
 def host_codes(

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
-from parzax._numerics import divisor, namespace, total
+from parzax._numerics import divisor, total
 from parzax.importance.layout import Layout
 from parzax.status import Status
 
@@ -27,7 +27,10 @@ def level_status(
     target, region = regime_target[:, :-1], regime_region[:, :-1]
     low = few_rows(n_target, n_region)
     absent = (target == 0).all(axis=-1) & (region > 0).any(axis=-1)
-    rough = jnp.where(low_regimes(target, region, n_target, n_region), region, 0).sum(axis=-1)
+    # A target with few rows counts as large enough if a random target would have enough rows there: then the
+    # few rows are a result, not a lack of data.
+    expected = region * (n_target / divisor(n_region))
+    rough = jnp.where(few_rows(jnp.maximum(target, expected), region), region, 0).sum(axis=-1)
     much = (rough > 0) & (_LOW_SHARE * rough >= region.sum(axis=-1)) & ~low & ~absent
     bits = status_bit(Status.SAME_SETS, n_target == n_region) | status_bit(Status.LOW_DATA, low)
     bits |= status_bit(Status.ALL_ZERO, ~(variance > 0).any()) | status_bit(Status.LOW_REGIME_DATA, much)
@@ -41,19 +44,6 @@ def few_rows(n_target: Shaped[Any, "*#n"], n_region: Shaped[Any, "*#n"]) -> Bool
     """Whether the target, or the region outside it, has ten rows or fewer."""
     outside = n_region - n_target
     return (n_target <= LOW_DATA_ROWS) | ((outside <= LOW_DATA_ROWS) & (outside > 0))
-
-
-def low_regimes(
-    target: Shaped[Any, "*d k"], region: Shaped[Any, "*#d k"], n_target: Any, n_region: Any
-) -> Bool[Any, "*d k"]:
-    """(d, k) which regimes have few rows.
-
-    A target with few rows counts as large enough if a random target would have enough rows there: then the
-    few rows are a result, not a lack of data.
-    """
-    xp = namespace(region)
-    expected = region * (n_target / xp.where(n_region > 0, n_region, xp.ones_like(n_region)))
-    return few_rows(xp.maximum(target, expected), region) & (region > 0)
 
 
 def between_regimes(

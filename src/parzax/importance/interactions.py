@@ -34,7 +34,8 @@ from parzax._numerics import divisor
 from parzax.importance.counts import configuration_share
 from parzax.importance.encode import Encoded, check_encoded, without_values
 from parzax.importance.flags import few_rows, status_bit
-from parzax.importance.pair_slots import PairCounts, PairLayout, PairSlot, pair_counts, pair_layout
+from parzax.importance.layout import Layout
+from parzax.importance.pair_slots import PairCounts, Pairs, checked_pairs, pair_counts
 from parzax.status import Status
 
 # Rounds of the fit. If the parameters have correlation rho, k rounds reduce the error by the factor rho^2k.
@@ -155,7 +156,6 @@ def count_larger_draws(
     rows: SlotRows,
     target: Float[Array, "q r w w"],
     fit: Float[Array, "q r w w"],
-    where: PairLayout,
     n_draws: int,
 ) -> Int[Array, "q p"]:
     """Number of draws under the null hypothesis with an interaction of at least ``least``.
@@ -164,17 +164,18 @@ def count_larger_draws(
     draws. The slots of one pair use different words; the words of a cell depend only on the regimes of the
     slot and the position of the cell. ``rows``, ``target`` and ``fit`` are as in `null_interactions`.
     """
-    n_rounds, k = -(-n_draws // _BLOCK), where.layout.n_regimes
+    n_rounds, n_slots = -(-n_draws // _BLOCK), len(fit[0]) // len(least)
     size = -(-n_draws // n_rounds)
-    kinds, kind_of_slot = np.unique([i * k + j for _, (i, j) in where.slots], return_inverse=True)
+    kinds = jnp.arange(n_slots, dtype=jnp.int32)
+    kind_of_slot = jnp.tile(kinds, len(least))
 
     def count_round(number: Int[Array, ""]) -> Int[Array, "q p"]:
-        keys = jax.vmap(partial(jax.random.fold_in, key))(number * k**2 + jnp.asarray(kinds, number.dtype))
+        keys = jax.vmap(partial(jax.random.fold_in, key))(number * n_slots + kinds)
         words = jax.vmap(partial(random_words, w=target.shape[-1], n=size))(keys)
         counted = number * size + jnp.arange(size, dtype=number.dtype) < n_draws
 
         def draw_slot(kind: Array, rows: SlotRows, target: Array, fit: Array) -> Float[Array, " b"]:
-            return null_interactions(rows, target, fit, words[kind] if len(kinds) > 1 else words[0])
+            return null_interactions(rows, target, fit, words[kind] if n_slots > 1 else words[0])
 
         def draw_defined(slot: tuple[Any, ...]) -> Float[Array, " b"]:
             nothing = jnp.zeros(size, target.dtype)
@@ -185,14 +186,19 @@ def count_larger_draws(
 
         def count_level(level: tuple[Array, ...]) -> Int[Array, " p"]:
             least, target, fit = level
-            slots = jnp.asarray(kind_of_slot), rows, target, fit
+            slots = kind_of_slot, rows, target, fit
             drawn = jax.lax.platform_dependent(*slots, cpu=draw_in_turn, default=jax.vmap(draw_slot))
-            larger = (where.pair_sums(drawn) >= least[:, None]) & counted[None]
+            larger = (pair_sums(drawn, len(least)) >= least[:, None]) & counted[None]
             return larger.sum(axis=1, dtype=jnp.int32)
 
         return jax.lax.map(count_level, (least.T, target, fit))
 
     return jax.lax.map(count_round, jnp.arange(n_rounds, dtype=jnp.int32)).sum(axis=0, dtype=jnp.int32)
+
+
+def pair_sums(x: Shaped[Array, " r *b"], n_pairs: int) -> Shaped[Array, " p *b"]:
+    """Sums over the slots of each pair, in the dtype of x."""
+    return x.reshape(n_pairs, len(x) // max(n_pairs, 1), *x.shape[1:]).sum(axis=1, dtype=x.dtype)
 
 
 # An interaction with one of these bits says nothing, so it has no p-value.
@@ -205,10 +211,9 @@ _ROUNDING = 64
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
 class Interactions:
-    """Interactions of p pairs of parameters at q levels, in r slots; leading axes are batches.
+    """Interactions of p pairs of parameters with k regimes at q levels; leading axes are batches.
 
-    A slot is a combination of two regimes, one for each parameter of a pair; its rows are active in both. The
-    arrays of this pytree are all JAX's or all NumPy's.
+    The arrays of this pytree are all JAX's or all NumPy's.
 
     Attributes:
         variance: (..., q, p) I = v_xy - v_x - v_y, signed.
@@ -221,9 +226,9 @@ class Interactions:
         status: (..., q, p) int32 bits of `parzax.Status`.
         n_active: (..., p) rows (weight) of the region in which both parameters are active.
         n_target, n_region: (..., q) and (...,) rows (weight) of target sets and region, ties included.
-        slot_variance: (..., q, r) contribution of each slot to the variance of its pair; 0 without rows.
-        pairs, slots, n_draws: indices of both parameters of each pair; pair and regimes of each slot; number
-            of draws from the null; static.
+        regime_variance: (..., q, p, k, k) contribution to the variance of the rows in which the first
+            parameter is in one regime and the second in another; 0 without rows.
+        pairs, n_draws: indices of both parameters of each pair; number of draws from the null; static.
     """
 
     variance: Float[Any, "*s q p"]
@@ -235,9 +240,8 @@ class Interactions:
     n_active: Shaped[Any, "*s p"]
     n_target: Shaped[Any, "*s q"]
     n_region: Shaped[Any, "*s"]
-    slot_variance: Float[Any, "*s q r"]
+    regime_variance: Float[Any, "*s q p k k"]
     pairs: tuple[tuple[int, int], ...] = field(metadata={"static": True})
-    slots: tuple[PairSlot, ...] = field(metadata={"static": True})
     n_draws: int = field(metadata={"static": True})
 
 
@@ -279,19 +283,19 @@ def interactions(
     n_draws = _checks.whole_number("n_draws", n_draws, 0)
     if key is not None:
         _checks.check_key(key)
-    where = pair_layout(encoded.layout, pairs)
+    pairs = checked_pairs(pairs, range(len(encoded.layout.offsets)))
     log = without_values(encoded, rank=None, cutoffs=None)
-    estimates = _estimate_log(key, log, where=where, n_draws=n_draws)
+    estimates = _estimate_log(key, log, pairs=pairs, n_draws=n_draws)
     return jax.tree.map(np.asarray, estimates) if isinstance(encoded.codes, np.ndarray) else estimates
 
 
-def estimate_interactions(key: Any, log: Encoded, where: PairLayout, n_draws: int) -> Interactions:
+def estimate_interactions(key: Any, log: Encoded, pairs: Pairs, n_draws: int) -> Interactions:
     """`interactions` of s seeds: a key for each, or None, and encoded logs.
 
     On a CPU seeds and slots are computed one after the other, so that counts and draws stay in its caches.
     """
     # A jitted function is traced once for both platforms.
-    estimate_log = partial(_estimate_log, where=where, n_draws=n_draws)
+    estimate_log = partial(_estimate_log, pairs=pairs, n_draws=n_draws)
 
     def in_turn(*seeds: Any) -> Interactions:
         return jax.lax.map(lambda seed: estimate_log(*seed), seeds)
@@ -299,53 +303,58 @@ def estimate_interactions(key: Any, log: Encoded, where: PairLayout, n_draws: in
     return jax.lax.platform_dependent(key, log, cpu=in_turn, default=jax.vmap(estimate_log))
 
 
-@jit_on_meshes("where", "n_draws")
-def _estimate_log(key: PRNGKeyArray | None, log: Encoded, *, where: PairLayout, n_draws: int) -> Interactions:
+@jit_on_meshes("pairs", "n_draws")
+def _estimate_log(key: PRNGKeyArray | None, log: Encoded, *, pairs: Pairs, n_draws: int) -> Interactions:
     log = jax.tree.map(jnp.asarray, log)
     if log.groups is not None:
         share = configuration_share(log)
         weight = jnp.ones_like(log.level, share.dtype) if log.weight is None else log.weight
         log = replace(log, weight=share * weight)
-    counts, dtype = pair_counts(log, where), jnp.result_type(float)
-    sets, n_slot, cells = (x.astype(dtype) for x in (counts.sets, counts.slots, counts.cells))
-    n_region, target = divisor(sets[-1]), cells[:-1]
+    counts, dtype = pair_counts(log, pairs), jnp.result_type(float)
+    sets, cells = (x.astype(dtype) for x in (counts.sets, counts.cells))
+    n_region, n_slot, target = divisor(sets[-1]), cells.sum(axis=(-1, -2)), cells[:-1]
     rows = SlotRows.from_counts(cells[-1], n_region)
     share = n_slot[:-1] / divisor(n_slot[-1:])
     excess, squares = target - share[..., None, None] * rows.cells[None], share * (1 - share) * n_slot[-1:]
     slot_variances = jax.vmap(explained, in_axes=(0, 0, 1))(rows, jnp.moveaxis(excess, 0, -1), squares)
-    pair_variances = where.pair_sums(slot_variances)
+    pair_variances = pair_sums(slot_variances, len(pairs))
     variance, membership = interaction(pair_variances), sets[:-1] / n_region * (1 - sets[:-1] / n_region)
-    status = _status(counts, variance, where) | log.status[:, None]
+    status = _status(counts, variance, pairs, log.layout) | log.status[:, None]
     importance = jnp.where(membership[None] > 0, jnp.maximum(variance, 0) / divisor(membership)[None], 0)
     p_value = jnp.full(status.shape, jnp.nan, dtype)
-    if n_draws and where.slots:
+    if n_draws and pairs:
         # Sums of the same numbers in another order may differ by a few roundings.
         least = variance - _ROUNDING * jnp.finfo(dtype).eps * membership[None]
         fit = jax.vmap(jax.vmap(additive_fit), in_axes=(None, 0))(rows, excess)
         key = jax.random.key(0) if key is None else key
-        larger = count_larger_draws(key, least, rows, target, fit, where, n_draws)
+        larger = count_larger_draws(key, least, rows, target, fit, n_draws)
         defined = status & np.int32(_UNDEFINED) == 0
         p_value = jnp.where(defined, (1 + larger).astype(dtype) / (n_draws + 1), jnp.nan)
     joint, main = pair_variances[:, 0].T, pair_variances[:, 1:].transpose(2, 0, 1)
+    k = log.layout.n_regimes - 1
+    by_regime = interaction(slot_variances).T.reshape(len(target), len(pairs), k, k)
     return Interactions(
         variance.T, importance.T, joint, main, p_value, status, counts.active, counts.sets[:-1],
-        counts.sets[-1], interaction(slot_variances).T, pairs=where.pairs, slots=where.slots, n_draws=n_draws,
+        counts.sets[-1], by_regime, pairs=pairs, n_draws=n_draws,
     )  # fmt: skip
 
 
-def _status(counts: PairCounts, variance: Float[Array, "p q"], where: PairLayout) -> Int[Array, "q p"]:
+def _status(
+    counts: PairCounts, variance: Float[Array, "p q"], pairs: Pairs, layout: Layout
+) -> Int[Array, "q p"]:
     """Status bits of every level and pair that follow from the counts."""
-    pairs, layout = np.array(where.pairs, np.int64).reshape(-1, 2).T, where.layout
-    region, together, n_region = counts.cells[-1], counts.active > 0, counts.sets[-1]
+    members, region, n_region = np.array(pairs, np.int64).reshape(-1, 2).T, counts.cells[-1], counts.sets[-1]
+    together = counts.active > 0
     lines = [((region > 0).any(axis=axis).sum(axis=1) > 1) for axis in (1, 2)]
-    varied = where.pair_sums((lines[0] & lines[1]).astype(jnp.int32)) > 0
-    rows = where.pair_sums(counts.slots.T).T
+    varied = pair_sums((lines[0] & lines[1]).astype(jnp.int32), len(pairs)) > 0
+    n_slot = counts.cells.sum(axis=(-1, -2), dtype=counts.cells.dtype)
+    rows = pair_sums(n_slot.T, len(pairs)).T
     low_data = few_rows(rows[:-1], jnp.broadcast_to(rows[-1:], rows[:-1].shape)) & (together & varied)[None]
     level_bits = status_bit(Status.SAME_SETS, counts.sets[:-1] == n_region)[:, None]
     level_bits |= status_bit(Status.LOW_DATA, low_data) | status_bit(Status.NOT_ABOVE_CHANCE, variance.T < 0)
-    has_cells = ~(layout.varying | layout.single_valued)[pairs].any(axis=0)
-    pair_bits = status_bit(Status.UNIDENTIFIABLE, layout.varying[pairs].any(axis=0))
-    pair_bits |= status_bit(Status.SINGLE_VALUE, layout.single_valued[pairs].any(axis=0))
+    has_cells = ~(layout.varying | layout.single_valued)[members].any(axis=0)
+    pair_bits = status_bit(Status.UNIDENTIFIABLE, layout.varying[members].any(axis=0))
+    pair_bits |= status_bit(Status.SINGLE_VALUE, layout.single_valued[members].any(axis=0))
     pair_bits |= status_bit(Status.CONSTANT, together & ~varied & has_cells)
     pair_bits |= status_bit(Status.NEVER_TOGETHER, ~together & (n_region > 0))
     return level_bits | pair_bits[None]

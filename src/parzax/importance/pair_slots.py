@@ -1,8 +1,11 @@
-"""Pairs of parameters, their slots (pairs of regimes), and row counts in the cells of each slot."""
+"""Pairs of parameters, their slots (pairs of regimes), and row counts in the cells of each slot.
+
+A pair of parameters with k regimes has k^2 slots. The rows of a slot are active in one regime of each of the
+two parameters; a slot without rows adds nothing.
+"""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
 import jax
@@ -14,7 +17,7 @@ from parzax import _checks
 from parzax._numerics import divisor
 from parzax.importance.counts import sweep_counts
 from parzax.importance.encode import Encoded
-from parzax.importance.layout import Block, Layout
+from parzax.importance.layout import Layout
 
 # Possible numbers of cells along an axis. For each cell of a slot, a size needs 15 rows of the region and 5
 # rows of the slot.
@@ -115,69 +118,20 @@ def _cut(
     return jnp.clip(nearest, 0, n - 1)
 
 
-# Number of the pair, and one regime of each of its parameters; the rows of a slot are active in both.
-PairSlot: TypeAlias = tuple[int, tuple[int, int]]
+# Indices of the two parameters of each pair.
+Pairs: TypeAlias = tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True)
-class PairLayout:
-    """Pairs of indices of parameters; hashable, static under jit."""
-
-    layout: Layout
-    pairs: tuple[tuple[int, int], ...]
-
-    @property
-    def blocks(self) -> list[list[Block]]:
-        """For each parameter, its regimes that have cells."""
-        return [[block for block in blocks if block.has_cells] for blocks in self.layout.by_parameter]
-
-    @property
-    def slots(self) -> tuple[PairSlot, ...]:
-        """All slots; the slots of a pair follow each other."""
-        blocks = self.blocks
-        regimes = [product(blocks[first], blocks[second]) for first, second in self.pairs]
-        return tuple((i, (a.regime, b.regime)) for i, pair in enumerate(regimes) for a, b in pair)
-
-    @property
-    def first_slot(self) -> Int[np.ndarray, " p1"]:
-        """The first slot of each pair, and the number of slots."""
-        pair_of_slot = [pair for pair, _ in self.slots]
-        return np.searchsorted(pair_of_slot, np.arange(len(self.pairs) + 1)).astype(np.int32)
-
-    @property
-    def block_of_column(self) -> Int[np.ndarray, " w"]:
-        """Index of each column's block in its parameter's `blocks`; the number of blocks if it has none."""
-        number = np.repeat([len(blocks) for blocks in self.blocks], self.layout.n_codes).astype(np.int32)
-        for blocks in self.blocks:
-            for i, block in enumerate(blocks):
-                number[block.start : block.start + block.n_cells] = i
-        return number
-
-    def columns(self, n_cells: int) -> tuple[Layout, Int[np.ndarray, " c"]]:
-        """A layout with ``n_cells`` columns per slot and one per pair for other rows; the slots' columns."""
-        widths = np.diff(self.first_slot) * n_cells + 1
-        ends = np.cumsum(widths)
-        slot_columns = np.delete(np.arange(ends[-1]), ends - 1)
-        return Layout((), tuple((ends - widths).tolist()), int(ends[-1])), slot_columns
-
-    def pair_sums(self, x: Shaped[Array, " r *b"]) -> Shaped[Array, " p *b"]:
-        """Sums over the slots of each pair, in the dtype of x."""
-        begin, end = self.first_slot[:-1, None], self.first_slot[1:, None]
-        slot = begin + np.arange((end - begin).max(initial=1))[None]
-        padded = jnp.concatenate([x, jnp.zeros((1, *x.shape[1:]), x.dtype)])
-        return padded[jnp.asarray(np.where(slot < end, slot, len(x)))].sum(axis=1, dtype=x.dtype)
-
-
-def pair_layout(layout: Layout, pairs: Any, names: Any = None) -> PairLayout:
-    """Pairs of parameters, given by ``names`` or (if these are None) by index; None or "all" is all pairs.
+def checked_pairs(pairs: Any, names: Sequence[Any]) -> Pairs:
+    """Indices of pairs of parameters, which are given by their ``names``; None or "all" is all pairs.
 
     Raises:
         TypeError, ValueError: for an entry that is not a pair of two parameters, and for a repeated pair.
     """
-    names, chosen = range(len(layout.offsets)) if names is None else names, []
+    chosen = []
     if pairs is None or isinstance(pairs, str):
         _checks.one_of("pairs", pairs, (None, "all"))
-        return PairLayout(layout, tuple(combinations(range(len(names)), 2)))
+        return tuple(combinations(range(len(names)), 2))
     _checks.instance("pairs", pairs, Iterable, '"all" or a list of pairs of parameters')
     for pair in pairs:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
@@ -193,53 +147,52 @@ def pair_layout(layout: Layout, pairs: Any, names: Any = None) -> PairLayout:
             raise ValueError(f"pairs holds {tuple(pair)!r} twice (in either order).")
     if not chosen:
         raise ValueError('pairs is empty; give at least one, or "all".')
-    return PairLayout(layout, tuple(chosen))
+    return tuple(chosen)
 
 
 class PairCounts(NamedTuple):
-    """Rows (weight) of q level sets, and of the region last."""
+    """Rows (weight) of q level sets, and of the region last; the r = p k^2 slots follow pair after pair."""
 
     sets: Shaped[Array, " q1"]  # rows in each set
     active: Shaped[Array, " p"]  # rows of the region in which both parameters of a pair are active
-    slots: Shaped[Array, "q1 r"]  # rows in each slot
     # Rows per cell of the slots, by the cells of the first and of the second parameter.
     cells: Shaped[Array, "q1 r w w"]
 
 
-def pair_counts(log: Encoded, where: PairLayout) -> PairCounts:
+def pair_counts(log: Encoded, pairs: Pairs) -> PairCounts:
     """Counts of all slots of one log. The rows of the region decide which grid cells are merged."""
-    layout, (first, second) = where.layout, np.array(where.pairs, np.int32).reshape(-1, 2).T
+    layout, (first, second) = log.layout, np.array(pairs, np.int32).reshape(-1, 2).T
     codes, level, weight, place = log.codes.astype(jnp.int32), log.level, log.weight, log.place
-    q, weights = len(place), None if weight is None else weight[None]
+    p, k, weights = len(pairs), layout.n_regimes - 1, None if weight is None else weight[None]
 
     def count(codes: Int[Array, "c n"], layout: Layout) -> Shaped[Array, "q1 w"]:
         return sweep_counts(codes[None], level[None], weights, place=place, layout=layout)[0]
 
-    def count_slots(cell: Int[Array, "p n"] | int, n: int) -> Shaped[Array, "q1 c"]:
-        columns, slot_columns = where.columns(n)
-        return count(jnp.where(slot < n_slots, slot * n + cell, n_slots * n), columns)[:, slot_columns]
+    def count_slots(cell: Int[Array, "p n"] | int, n: int) -> Shaped[Array, "q1 r c"]:
+        # The last column of a pair counts the rows that are in none of its slots.
+        width = k**2 * n + 1
+        columns = Layout((), tuple(range(0, p * width, width)), p * width)
+        counts = count(jnp.where(is_in_slot, slot * n + cell, width - 1), columns)
+        return counts.reshape(len(place) + 1, p, width)[..., :-1].reshape(len(place) + 1, p * k**2, n)
 
     grid = count(codes, layout)
     # Every row is in exactly one column of the first parameter, so its columns sum to the size of a set.
     sets = grid[:, : layout.n_codes[0]].sum(axis=1, dtype=grid.dtype)
     active = codes < jnp.asarray(layout.n_codes, jnp.int32)[:, None] - 1
-    mass = jnp.where(level <= q, jnp.ones((), grid.dtype) if weight is None else weight, 0)
+    mass = jnp.where(level <= len(place), jnp.ones((), grid.dtype) if weight is None else weight, 0)
     n_active = jnp.where(active[first] & active[second], mass[None], 0).sum(axis=1, dtype=grid.dtype)
-    sizes = count_sizes(len(level) if weight is None else np.inf)
-    w, r = slot_width(layout, sizes), len(where.slots)
-    if not r:
-        empty = jnp.zeros((q + 1, 0), grid.dtype)
-        return PairCounts(sets, n_active, empty, empty[..., None, None])
-
     # The slot of every row, numbered within its pair; then the cell of the row in this slot.
     column = codes + jnp.asarray(layout.offsets, jnp.int32)[:, None]
-    block = jnp.asarray(where.block_of_column)[column]
-    n_blocks = jnp.asarray([len(blocks) for blocks in where.blocks], jnp.int32)[:, None]
-    begin, n_slots = (jnp.asarray(x)[:, None] for x in (where.first_slot[:-1], np.diff(where.first_slot)))
-    inside = (block < n_blocks)[first] & (block < n_blocks)[second]
-    slot = jnp.where(inside, block[first] * n_blocks[second] + block[second], n_slots)
-    rows = count_slots(0, 1)
-    size = slot_sizes(sets[-1], rows[-1])[jnp.minimum(begin + slot, r - 1)]
-    merged, start = merged_cells(grid[-1], layout, sizes).reshape(-1), size * layout.n_columns
+    regime_of_column = np.full(layout.n_columns, k, np.int32)
+    for block in layout.blocks:
+        if block.has_cells:
+            regime_of_column[block.start : block.start + block.n_cells] = block.regime
+    regime = jnp.asarray(regime_of_column)[column]
+    is_in_slot = (regime[first] < k) & (regime[second] < k)
+    slot = jnp.where(is_in_slot, regime[first] * k + regime[second], 0)
+    sizes = count_sizes(len(level) if weight is None else np.inf)
+    w, merged = slot_width(layout, sizes), merged_cells(grid[-1], layout, sizes).reshape(-1)
+    size = slot_sizes(sets[-1], count_slots(0, 1)[-1, :, 0]).reshape(p, k**2)
+    start = jnp.take_along_axis(size, slot, axis=1) * layout.n_columns
     cells = count_slots(merged[start + column[first]] * w + merged[start + column[second]], w**2)
-    return PairCounts(sets, n_active, rows, cells.reshape(q + 1, r, w, w))
+    return PairCounts(sets, n_active, cells.reshape(*cells.shape[:2], w, w))

@@ -33,25 +33,10 @@ def test_an_order_of_parameters_is_an_order_of_results():
     np.testing.assert_allclose(again.main[:, 2], found.main[:, places[2]], atol=1e-7)
 
 
-@pytest.mark.slow
-def test_an_order_of_pairs_is_an_order_of_results():
-    # Catches pairs that are read off in another order than they were counted in.
-    obs = gated(400)
-    found, names = without_draws(obs), list(obs.space.names)
-    order = [4, 1, 0, 3, 2]
-    domains = {names[j]: obs.space.domains[j] for j in order}
-    other = px.Observations.from_arrays(px.Space(domains), obs.values[:, order], obs.losses)
-    again = without_draws(other, pairs=[(b, a) for a, b in found.pairs][::-1])
-    assert again.pairs == tuple((b, a) for a, b in found.pairs)[::-1]
-    for name in MEASURES:
-        np.testing.assert_allclose(getattr(again, name)[..., ::-1], getattr(found, name), atol=1e-7)
-    np.testing.assert_allclose(again.main[:, ::-1, ::-1], found.main, atol=1e-7)
-
-
 def test_levels_come_back_in_the_order_asked():
     obs = log_of(product, 60)
     up, down = (px.interactions(obs, levels, n_draws=50) for levels in ([0.1, 0.5], [0.5, 0.1]))
-    for name in ("variance", "p_value", "p_adjusted", "status", "n_target", "slot_variance"):
+    for name in ("variance", "p_value", "p_adjusted", "status", "n_target", "regime_variance"):
         np.testing.assert_array_equal(getattr(up, name)[::-1], getattr(down, name))
 
 

@@ -114,7 +114,7 @@ def test_regimes_add_up_and_are_told_apart():
     space = px.Space({"c": px.Float(0, 1), "x": domains, "y": px.Float(-1, 1)})
     obs = px.Observations.from_arrays(space, np.stack([c, x, y], -1), np.where(c < 0.5, x * y, noise))
     found = px.interactions(obs, 0.5, pairs=[("y", "x")], n_draws=0)
-    assert [regimes for _, regimes in found.slots] == [(0, 0), (0, 1)]
-    np.testing.assert_allclose(found.slot_variance.sum(-1), found.variance[:, 0], atol=1e-7)
-    assert found.slot_variance[0, 0] == pytest.approx(0.125, rel=0.1)
-    assert abs(found.slot_variance[0, 1]) < 2e-3
+    np.testing.assert_allclose(found.regime_variance.sum((-2, -1)), found.variance, atol=1e-7)
+    assert found.regime_variance[0, 0, 0, 0] == pytest.approx(0.125, rel=0.1)
+    assert abs(found.regime_variance[0, 0, 0, 1]) < 2e-3
+    assert not found.regime_variance[0, 0, 1].any()

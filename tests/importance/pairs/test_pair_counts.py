@@ -4,7 +4,7 @@ import jax
 import numpy as np
 
 import parzax as px
-from parzax.importance.pair_slots import pair_counts, pair_layout
+from parzax.importance.pair_slots import checked_pairs, pair_counts
 
 SPACE = px.Space(
     {
@@ -22,19 +22,20 @@ def test_against_a_loop():
     x = rng.integers(0, np.where(c == 0, 3, 2))
     obs = px.Observations.from_arrays(SPACE, np.stack([c, x, k], axis=1).astype(float), rng.normal(size=60))
     encoded = obs.encode([0.5, 0.2], 0.8)
-    where = pair_layout(encoded.layout, [(0, 1), (1, 2)])
-    found = jax.jit(lambda log: pair_counts(log, where))(jax.device_put(encoded))
+    pairs = checked_pairs([("c", "x"), ("x", "k")], SPACE.names)
+    assert pairs == ((0, 1), (1, 2))
+    found = jax.jit(lambda log: pair_counts(log, pairs))(jax.device_put(encoded))
     loss_rank = obs.losses[:, 0].argsort().argsort()
     sets = [loss_rank < 30, loss_rank < 12, loss_rank < 48]
     assert found.sets.tolist() == [30, 12, 48]
     assert found.active.tolist() == [48, 48]
-    assert where.slots == ((0, (0, 0)), (0, (0, 1)), (1, (0, 0)), (1, (1, 0)))
     # Cells of a slot are the occupied ones: categories by their rows in the region, numbers in order.
     label = np.where(c == np.bincount(c[sets[2]]).argmax(), 0, 1)
-    slots = [(c == 0, label, x), (c == 1, label, x), (c == 0, x, k), (c == 1, x, k)]
+    # Four slots of each pair: its parameters are in regimes 0 and 0, 0 and 1, 1 and 0, 1 and 1.
+    slots = {0: (c == 0, label, x), 1: (c == 1, label, x), 4: (c == 0, x, k), 6: (c == 1, x, k)}
     for s, member in enumerate(sets):
-        for r, (inside, first, second) in enumerate(slots):
-            assert found.slots[s, r] == (member & inside).sum()
+        assert found.cells[s].sum() == 2 * member.sum()
+        for r, (inside, first, second) in slots.items():
             expected = np.zeros(found.cells.shape[2:], int)
             np.add.at(expected, (first[member & inside], second[member & inside]), 1)
             np.testing.assert_array_equal(found.cells[s, r], expected)

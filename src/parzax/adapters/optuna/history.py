@@ -34,20 +34,22 @@ class History:
         self._plan_of, self._session_of = plan_of, session_of
         self._plan: Plan | None = None
         self._seen: Sequence[FrozenTrial] = ()
-        # By the identity of the trials: storages return the same objects for finished trials.
-        self._learned: dict[int, FrozenTrial] = {}
-        self._rows: dict[int, tuple[Row, dict[str, float]]] = {}
+        # Rows, with constraints, of the learned trials among the first ``_n_read``, which are all finished.
+        self._read: list[tuple[Row, dict[str, float]]] = []
+        self._n_read = 0
 
     def plan(self, trials: Sequence[FrozenTrial]) -> Plan:
         """The plan that agrees with all finished trials."""
         if trials is self._seen and self._plan is not None:
             return self._plan
-        learned = {id(trial): trial for trial in trials if trial.state in LEARNED}
-        new = [trial for key, trial in learned.items() if key not in self._learned]
-        same_study = self._learned.keys() <= learned.keys()
+        # Storages return the same objects for finished trials, so the last one stands for those before it.
+        last = slice(max(self._n_read - 1, 0), self._n_read)
+        same_study = list(map(id, trials[last])) == list(map(id, self._seen[last]))
+        new = [trial for trial in trials[self._n_read :] if trial.state in LEARNED]
         if self._plan is None or not same_study or not self._plan.agrees_with(new):
-            self._plan, self._rows = self._plan_of(list(learned.values())), {}
-        self._learned, self._seen = learned, trials
+            self._plan = self._plan_of([trial for trial in trials if trial.state in LEARNED])
+            self._read, self._n_read = [], 0
+        self._seen = trials
         return self._plan
 
     def suggest(
@@ -57,21 +59,31 @@ class History:
         plan = self.plan(trials)
         if plan.space is None:
             return {}
-        read = []
-        for trial in trials:
-            if trial.state in LEARNED:
-                if id(trial) not in self._rows:
-                    row = Row(plan.row(trial.params), _loss(trial, directions))
-                    self._rows[id(trial)] = row, trial.constraints
-                read.append(self._rows[id(trial)])
-            elif trial.state == TrialState.RUNNING and trial.number != number:
-                read.append((Row(plan.row(trial.params, trial.system_attrs.get(GIVEN_KEY)), None), {}))
+        unfinished = (i for i in range(self._n_read, len(trials)) if not trials[i].state.is_finished())
+        n_finished = next(unfinished, len(trials))
+        self._read += self._rows(plan, trials[self._n_read : n_finished], directions)
+        self._n_read = n_finished
+        later = [trial for trial in trials[n_finished:] if trial.number != number]
+        read = self._read + self._rows(plan, later, directions)
         rows = [row for row, _ in read]
         if names := dict.fromkeys(chain.from_iterable(constraints for _, constraints in read)):
             excess = [tuple(values.get(name, math.nan) for name in names) for _, values in read]
             rows = [row._replace(constraints=c) for row, c in zip(rows, excess, strict=True)]
         session = self._session_of(plan.space, len(directions), len(names))
         return plan.params(session.ask(seed, number, stream, pending=rows))
+
+    @staticmethod
+    def _rows(
+        plan: Plan, trials: Sequence[FrozenTrial], directions: Sequence[StudyDirection]
+    ) -> list[tuple[Row, dict[str, float]]]:
+        """Rows of learned and of running trials, with the constraints of the former by name."""
+        rows = []
+        for trial in trials:
+            if trial.state in LEARNED:
+                rows.append((Row(plan.row(trial.params), _loss(trial, directions)), trial.constraints))
+            elif trial.state == TrialState.RUNNING:
+                rows.append((Row(plan.row(trial.params, trial.system_attrs.get(GIVEN_KEY)), None), {}))
+        return rows
 
 
 def _loss(trial: FrozenTrial, directions: Sequence[StudyDirection]) -> tuple[float, ...] | None:

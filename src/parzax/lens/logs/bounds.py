@@ -140,6 +140,8 @@ def assign_pools(codes: np.ndarray, obs: Any, grid: Grid, in_region: np.ndarray)
         in_region: (s, n) mask of the rows of the region.
     """
     where, shape, bounds = layout(obs.space, grid), in_region.shape, obs.bounds or {}
+    if not where.varying.any():
+        return {}
     weight = np.where(in_region, 1.0 if obs.weight is None else obs.weight.reshape(shape), 0.0)
     n_cells, find_cells = grid_cells(PLACES, grid)[1], cell_search(PLACES, grid)
     pools: dict[str, list[float]] = {}

@@ -18,7 +18,7 @@ from parzax.importance.encode import without_values
 from parzax.importance.estimate import How, checked_how, estimate_seeds
 from parzax.importance.interactions import estimate_interactions
 from parzax.importance.levels import checked_levels, level_sets
-from parzax.importance.pair_slots import PairLayout, pair_layout
+from parzax.importance.pair_slots import checked_pairs
 from parzax.lens.logs import Observations
 from parzax.lens.logs.encoding import encode_log
 from parzax.lens.logs.groups import configuration_shares, describe_groups
@@ -209,12 +209,12 @@ def interactions(
     """
     key = checked_key(key)
     log = encode_ranked(obs, levels, region, objective, rows, _WITHOUT_POOLS)
-    encoded, where = log.encoded, pair_layout(log.encoded.layout, pairs, obs.space.names)
+    encoded, pairs = log.encoded, checked_pairs(pairs, obs.space.names)
     estimates = _interactions(
         jax.random.split(key, len(log.losses)) if obs.batch_shape else key[None],
         without_values(encoded),
-        where=where,
-        n_draws=_draws(n_draws, where, encoded.groups),
+        pairs=pairs,
+        n_draws=_draws(n_draws, len(pairs), encoded.groups),
     )
     return InteractionResult(**log.describe(estimates))
 
@@ -223,9 +223,9 @@ def interactions(
 _interactions = compiled(size="middling")(estimate_interactions)
 
 
-def _draws(n_draws: Any, where: PairLayout, groups: Any) -> int:
+def _draws(n_draws: Any, n_pairs: int, groups: Any) -> int:
     if n_draws is None:
-        return 0 if groups is not None else max(_DRAWS, _DRAWS_PER_PAIR * len(where.pairs))
+        return 0 if groups is not None else max(_DRAWS, _DRAWS_PER_PAIR * n_pairs)
     n_draws = _checks.whole_number("n_draws", n_draws, 0)
     if n_draws and groups is not None:
         raise ValueError("n_draws must be 0 for a log with groups: the draws treat rows as independent.")

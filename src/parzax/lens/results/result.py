@@ -850,7 +850,7 @@ class InteractionResult(AbstractResult):
 
     kind: ClassVar[str] = "pair"
 
-    joint, main, slots, slot_variance = attributes("joint", "main", "slots", "slot_variance")
+    joint, main, regime_variance = attributes("joint", "main", "regime_variance")
     n_active, n_draws = attributes("n_active", "n_draws")
 
     @cached_property
