@@ -63,6 +63,8 @@ def test_labels(seeds):
     assert ax.get_xlabel() == "target quantile γ′ (best share of all rows)"
     assert ax.get_ylabel() == "importance\n(mean ± standard error, 4 seeds)"
     assert ax.get_title() == ""
+    # Few levels are marked.
+    assert all(line.get_marker() == "o" for line in ax.lines)
 
 
 def test_names_are_in_the_order_of_the_ends_and_inside(mixed):
@@ -164,11 +166,6 @@ def test_smaller_region_is_named():
     # Catches a label that calls the level a share of a region that is not the whole.
     result = analyse(mixed_observations(), MIXED_LEVELS, region=0.9)
     assert "region γ = 0.9" in importance_sweep(result).get_xlabel()
-
-
-def test_few_levels_are_marked(seeds):
-    # Catches lines that hide where a handful of levels lie.
-    assert all(line.get_marker() == "o" for line in importance_sweep(seeds).lines)
 
 
 def test_intervals_of_one_log_and_what_is_not_above_chance():

@@ -51,15 +51,15 @@ def interactions(
     importance, above = result.matrix(index), result.to_matrix(result.above[index]) == 1
     asked, defined = ~np.isnan(result.to_matrix(np.zeros(len(result.pairs)))), ~np.isnan(importance)
     importance = np.nan_to_num(importance)
-    hidden = np.where(above, importance, 0)
-    strongest = np.argsort(-(hidden + 1e-6 * importance).max(axis=1, initial=0), kind="stable")
+    strength = np.where(above, importance, 1e-6 * importance).max(axis=1, initial=0)
+    strongest = np.argsort(-strength, kind="stable")
     ranking = [result.names[j] for j in strongest if asked[j].any()] or list(result.names)
     chosen = choose_names(parameters, ranking)
     order, m = [result.names.index(name) for name in chosen], len(chosen)
     pick, lower = np.ix_(order, order), np.tri(m, k=-1, dtype=bool)
     masks = above, defined & ~above, asked & ~defined
     above, chance, undefined = (mask[pick] & lower for mask in masks)
-    hidden[pick], shown = 0, np.ma.masked_array(importance[pick], ~above)
+    shown = np.ma.masked_array(importance[pick], ~above)
 
     names = list(_arguments.shorten_names(chosen).values())
     top = float(shown.max()) if above.any() else 1.0
@@ -82,8 +82,7 @@ def interactions(
         look = {"marker": "x", "markersize": 5, "color": _axes.GREY}
         entries.append(_axes.make_handle(label="never active together, or not comparable", **look))
     rest = len(result.names) - m
-    largest = f"; largest pair there {value_text(hidden.max())}" if hidden.any() else ""
-    left_out = f"{plural(rest, 'parameter')} not shown{largest}" if rest else ""
+    left_out = f"{plural(rest, 'parameter')} not shown" if rest else ""
     _axes.add_key(ax, entries, f"mean of {result.n_seeds} seeds" if result.n_seeds > 1 else "", left_out)
     return ax
 
