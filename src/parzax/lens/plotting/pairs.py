@@ -120,7 +120,7 @@ def _draw_matrix(
     names: Sequence[str],
     values: np.ma.MaskedArray,
     top: float,
-    write: Callable[[float], str],
+    write: Callable[..., str],
     label: str,
 ) -> Axes:
     """Draw (n, n) values from 0 to ``top`` as colours, and as texts if there are few; write the n names."""
