@@ -32,7 +32,7 @@ import parzax as px
 from benchmarks import command, rustuna_peer
 from benchmarks.rows import Row
 from parzax._numerics.logsumexp import power_of_two
-from parzax.samplers.problem import AbstractProblem
+from parzax.samplers.problem import Problem
 
 SUGGESTION, VMAPPED = 10.0, 40.0
 RUNS, SHARE = 200.0, 0.5
@@ -98,7 +98,7 @@ def suggestions(n: int, d: int, *, repeats: int) -> list[Row]:
     ]
 
 
-def table() -> AbstractProblem:
+def table() -> Problem:
     """NAS-Bench-201, or without it a function of the same shape."""
     if os.environ.get("PARZAX_DATA"):
         return px.problems.load_table(

@@ -163,7 +163,7 @@ def _n_runs(n_tasks: int, choose: bool, quick: bool, limited: bool = False) -> t
 
 
 def _searches(
-    target: px.samplers.AbstractProblem,
+    target: px.Problem,
     logs: Sequence[Logs],
     kind: str,
     first: int,
@@ -182,7 +182,7 @@ def _searches(
     return {f"{method}/{kind}": losses for method, losses in found.items()}
 
 
-def log_of(problem: px.samplers.AbstractProblem, seed: tuple[int, int]) -> px.Observations:
+def log_of(problem: px.Problem, seed: tuple[int, int]) -> px.Observations:
     """A log of random rows."""
     x, objectives, constraints = _random_rows(problem, jax.random.fold_in(jax.random.key(seed[0]), seed[1]))
     x, losses = (np.asarray(a, np.float64) for a in (x, objectives))
@@ -191,16 +191,14 @@ def log_of(problem: px.samplers.AbstractProblem, seed: tuple[int, int]) -> px.Ob
 
 
 @eqx.filter_jit
-def _random_rows(problem: px.samplers.AbstractProblem, key: jax.Array) -> tuple[jax.Array, ...]:
+def _random_rows(problem: px.Problem, key: jax.Array) -> tuple[jax.Array, ...]:
     draw, evaluate = jax.random.split(key)
     anything = px.tpe(problem.space)
     x = jax.vmap(lambda key: anything.ask(key, anything.init(1))[0])(jax.random.split(draw, N_ROWS))
     return x, *jax.vmap(problem)(jax.random.split(evaluate, N_ROWS), x)
 
 
-def best_losses(
-    samplers: Sequence[px.samplers.Sampler], problem: px.samplers.AbstractProblem, key: int = 0
-) -> np.ndarray:
+def best_losses(samplers: Sequence[px.samplers.Sampler], problem: px.Problem, key: int = 0) -> np.ndarray:
     """(s, n) smallest feasible loss so far; before there is one, the largest loss of the run."""
     keys = jax.random.split(jax.random.key(key), len(samplers))
     # Settings that are numbers stay constants of the program, which is then faster.
@@ -229,7 +227,7 @@ def _padded(sampler: px.samplers.Sampler, n: int) -> px.samplers.Sampler:
 
 
 @eqx.filter_jit
-def _runs(samplers: px.samplers.Sampler, problem: px.samplers.AbstractProblem, keys: jax.Array) -> jax.Array:
+def _runs(samplers: px.samplers.Sampler, problem: px.Problem, keys: jax.Array) -> jax.Array:
     def run(sampler: px.samplers.Sampler, key: jax.Array) -> jax.Array:
         trace = px.optimize(key, sampler, problem, N_EVALUATIONS)
         best = trace.best_losses()

@@ -212,9 +212,15 @@ def real_array(name: str, values: Any) -> jax.Array:
 
 
 def floating_array(name: str, values: Any) -> jax.Array:
-    """`real_array` that turns integers and booleans into JAX's default float type."""
+    """`real_array` in float32 or float64; numbers of other types get JAX's default float type."""
     array = real_array(name, values)
-    return array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(jnp.result_type(float))
+    return array if array.dtype in (jnp.float32, jnp.float64) else array.astype(jnp.result_type(float))
+
+
+def floats(name: str, values: Any) -> Any:
+    """`floating_array` of a JAX array or of traced numbers, `float_array` of anything else."""
+    on_device = isinstance(values, jax.Array) or is_traced(values)
+    return floating_array(name, values) if on_device else float_array(name, values)
 
 
 def _mask(values: Any) -> Any:
@@ -272,11 +278,11 @@ def check_key(key: Any) -> None:
         raise ValueError(f"key must be one key, got shape {key.shape}; use jax.vmap for a batch.")
 
 
-def check_precision(name: str, dtype: Any) -> None:
-    """Raise for float64 arrays while JAX computes in float32, because it would round them silently."""
-    if jnp.dtype(dtype) == np.float64 and jnp.result_type(float) != np.float64:
-        what = f"{name} was made in float64, inside jax.enable_x64(True), but is used outside"
-        raise ValueError(f"{what}; use it inside too, or make it again outside.")
+def check_precision(name: str, made: Any, used: Any) -> None:
+    """Raise unless arrays are used in the dtype that they were made in: JAX would round them silently."""
+    if made != used:
+        remedy = "make and use it inside jax.enable_x64(True), or both outside"
+        raise ValueError(f"{name} was made in {made}, but is used in {used}; {remedy}.")
 
 
 def check_shape(name: str, array: Any, *wanted: int | str, hint: str = "") -> None:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, update_wrapper
-from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar, overload
+from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar
 
 import jax
 import numpy as np
@@ -94,13 +94,9 @@ class Compiled(Generic[P, R]):
         return self._jitted[options]
 
 
-@overload
-def compiled(function: Callable[P, R]) -> Compiled[P, R]: ...
-@overload
-def compiled(*, size: _Size = ...) -> Callable[[Callable[P, R]], Compiled[P, R]]: ...
-def compiled(function: Any = None, **settings: Any) -> Any:
-    """Decorator that turns a function into a `Compiled`."""
-    return Compiled(function, **settings) if function else partial(Compiled, **settings)
+def compiled(function: Callable[P, R], size: _Size = "small") -> Compiled[P, R]:
+    """Compile a function, see `Compiled`; as a decorator of larger work ``@partial(compiled, size=...)``."""
+    return Compiled(function, size)
 
 
 def _parted(tree: Any) -> tuple[Any, list[Any]]:

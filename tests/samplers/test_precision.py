@@ -53,7 +53,7 @@ def test_of_float64_outside(kind):
     make, uses = ALL[kind]
     with jax.enable_x64(True):
         made = make()
-    message = r"made in float64, inside jax.enable_x64.* use it inside too, or make it again"
+    message = r"made in float64, but is used in float32; make and use it inside jax.enable_x64"
     for use in uses.values():
         with pytest.raises(ValueError, match=message):
             use(made)
@@ -113,7 +113,7 @@ def test_sources_of_another_precision(inside):
         state = SAMPLER.tell(SAMPLER.init(16), X, LOSS)  # sources that do not fit are refused by `tell` too
         for use in META.values():
             with pytest.raises(
-                ValueError, match=r"fitted in float.*both .* inside jax.enable_x64\(True\), or both out"
+                ValueError, match=r"made in float.*used in float.* inside jax.enable_x64\(True\), or both out"
             ):
                 use(sampler, state)
 

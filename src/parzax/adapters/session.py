@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -193,7 +193,7 @@ def _compiling() -> Iterator[None]:
 
 
 # In a study of normal length a faster program would not save the time of its longer compilation.
-@compiled(size="middling")
+@partial(compiled, size="middling")
 def suggest(
     model: tuple[Any, Any],
     state: State,

@@ -272,4 +272,5 @@ class ParzenEstimator:
         shape = self.scale.shape[:-2]
         if self.scale.ndim != 2:
             raise ValueError(f"this is a batch of estimators of shape {shape}; use jax.vmap over them.")
-        _checks.check_precision("this estimator", self.scale.dtype)
+        if self.scale.dtype == np.float64:
+            _checks.check_precision("this estimator", self.scale.dtype, jnp.result_type(float))

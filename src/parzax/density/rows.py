@@ -1,6 +1,7 @@
 """Rows and configurations of `parzax.ParzenEstimator`: the host checks, encodes and pads them."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -25,7 +26,8 @@ _FEW_PAIRS = 1 << 16
 
 def checked_rows(space: Space, x: Any, weight: Any, mixture_weight: Any) -> tuple[Any, Any, Any]:
     """Rows and weights as arguments of `parzax.density.fitting.fit`; rows in JAX arrays stay native."""
-    x, on_host = _native_values(space, x), not isinstance(x, jax.Array)
+    x = _native_values(space, x)
+    on_host = not isinstance(x, jax.Array)
     hint = "; x[:, None] for one parameter, x[None] for one row; use jax.vmap for a batch"
     _checks.check_shape("x", x, "n", len(space), hint=hint)
     n, given = len(x), {"weight": weight, "mixture_weight": mixture_weight}
@@ -104,10 +106,9 @@ def encoded(space: Space, x: np.ndarray, size: int, dtype: Any) -> Points:
 
 def _native_values(space: Space, x: Any) -> Any:
     """Native values in float64 on the host, or on the device in a dtype that can represent them."""
-    if not isinstance(x, jax.Array):
-        return _checks.float_array("x", _checks.ordered("x", x, space.names))
-    x = x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(jnp.result_type(float))
-    space.check_dtype(x.dtype, native=True)
+    x = _checks.floats("x", _checks.ordered("x", x, space.names))
+    if isinstance(x, jax.Array):
+        space.check_dtype(x.dtype, native=True)
     return x
 
 
@@ -149,7 +150,7 @@ def _size(_basis: Basis, mixture: Mixture, _: Any, x: Any) -> str:
     return "small" if n_pairs <= _FEW_PAIRS else "middling"
 
 
-@compiled(size=_size)
+@partial(compiled, size=_size)
 def log_prob_at(
     basis: Basis, mixture: Mixture, native: bool, x: Points | tuple[Frame, Array]
 ) -> Float[Array, " n"]:
@@ -162,7 +163,7 @@ def log_prob_at(
     return jnp.where(at.valid.all(axis=-1), out, -jnp.inf)
 
 
-@compiled(size=_size)
+@partial(compiled, size=_size)
 def draws(basis: Basis, mixture: Mixture, key: PRNGKeyArray, n: int) -> Float[Array, "{n} d"]:
     """n native configurations of a mixture."""
     return basis.frame.decode(mixture.sample(key, basis, n))

@@ -15,14 +15,7 @@ from parzax._checks import check_groups, check_weight
 from parzax._mesh import jit_on_meshes
 from parzax._numerics import count_below, ordered_key
 from parzax.importance.flags import status_bit
-from parzax.importance.layout import (
-    CellRule,
-    Grid,
-    Layout,
-    border_table,
-    cell_search,
-    layout,
-)
+from parzax.importance.layout import CellRule, Grid, Layout, border_table, cell_search, layout
 from parzax.importance.levels import checked_cutoffs, checked_levels, level_sets, rank_levels
 from parzax.space import INACTIVE, Recorded, Space, Varying
 from parzax.space.checks import check_regimes, refuse_rows
@@ -153,7 +146,7 @@ def encode(
     levels = tuple(target.tolist())
     settings: dict[str, Any] = {"levels": levels, "region": region, "grid": grid}
     on_device = any(isinstance(array, jax.Array) for array in (x, losses, weight, groups))
-    as_floats = wide_floats if on_device else _checks.float_array
+    as_floats = _checks.floating_array if on_device else _checks.float_array
     x, losses = (as_floats(name, a) for name, a in (("x", x), ("losses", losses)))
     _checks.check_shape("x", x, "n", len(space), hint="; one log at a time, or use jax.vmap for a batch")
     _checks.check_shape("losses", losses, len(x))
@@ -165,8 +158,7 @@ def encode(
         # JAX would convert 64 bits to 32, so that different labels could become equal.
         groups = check_groups(groups, losses.shape) if on_host else _device_groups(groups, len(x))
     if cutoffs is not None:
-        cutoffs = wide_floats("cutoffs", cutoffs) if isinstance(cutoffs, jax.Array) else cutoffs
-        cutoffs = checked_cutoffs(cutoffs, levels)
+        cutoffs = checked_cutoffs(_checks.floats("cutoffs", cutoffs), levels)
     if on_device:
         if weight is not None and weight.dtype.kind in "ub":
             weight = weight.astype(jnp.int32)
@@ -349,12 +341,6 @@ def compute_codes(
     cell = count_below(keys, ordered_key(x), start, size, max(columns.n_codes))
     codes = jnp.where(valid & (regime != INACTIVE), first_cell + cell, jnp.asarray(inactive, jnp.int32)[None])
     return codes.astype(np.min_scalar_type(inactive.max())).T, valid
-
-
-def wide_floats(name: str, x: Any) -> Array:
-    """An array of float32 or float64; others become JAX's default floats."""
-    x = _checks.real_array(name, x)
-    return x if x.dtype in (jnp.float32, jnp.float64) else x.astype(jnp.result_type(float))
 
 
 def check_encodable(space: Any, grid: Any) -> None:

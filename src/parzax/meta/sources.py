@@ -153,14 +153,6 @@ class Sources(eqx.Module):
         compared = tuple(tasks.compared(estimator, group) for group in range(masks.shape[1]))
         return cls(densities, n_rows, compared, estimator, tasks.shared, Notes(tasks.report))
 
-    def check_precision(self, dtype: Any) -> None:
-        """Raise ValueError if the state has another precision than the densities."""
-        fitted = self.n_rows.dtype
-        if fitted != dtype:
-            remedy = "make both the sampler and the state inside jax.enable_x64(True), or both outside"
-            precisions = f"fitted in {fitted}, but the state is {jnp.dtype(dtype)}"
-            raise ValueError(f"the sources were {precisions}; {remedy}.")
-
     @property
     def report(self) -> tuple[str, ...]:
         """(t,) one line per task, which says which rows and parameters could be used."""

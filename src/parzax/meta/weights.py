@@ -240,7 +240,7 @@ class MixedSmoothing(AbstractSmoothing):
         _checks.instance("task_weights", self.weights, AbstractTaskWeights, "a rule of parzax.meta")
 
     def basis(self, space: Space, dtype: Any) -> Basis:
-        self.sources.check_precision(dtype)
+        _checks.check_precision("the fit of the sources", self.sources.n_rows.dtype, dtype)
         return self.target.basis(space, dtype)
 
     def fit(self, basis: Basis, state: State, split: SplitRows) -> tuple[TaskMixture, Float[Array, " c1"]]:

@@ -16,7 +16,6 @@ from parzax.samplers.presets import c_tpe as c_tpe
 from parzax.samplers.presets import mo_tpe as mo_tpe
 from parzax.samplers.presets import optuna_tpe as optuna_tpe
 from parzax.samplers.presets import tpe as tpe
-from parzax.samplers.problem import AbstractProblem as AbstractProblem
 from parzax.samplers.problem import Problem as Problem
 from parzax.samplers.repeats import Best as Best
 from parzax.samplers.sampler import Sampler as Sampler

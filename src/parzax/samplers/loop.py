@@ -243,4 +243,4 @@ def _size_of_run(
 
 
 # JAX would compile a new scan body in every call; `compiled` finds the earlier executable.
-_run_alone = compiled(size=_size_of_run)(run)
+_run_alone = compiled(run, _size_of_run)

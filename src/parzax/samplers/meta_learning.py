@@ -154,7 +154,7 @@ def similarities(sampler: Sampler, state: State) -> Float[Array, " t"]:
     if not isinstance(smoothing, MixedSmoothing):
         remedy = "give task_weights to parzax.meta_learn_tpe"
         raise ValueError(f"similarities needs a sampler whose densities mix source tasks: {remedy}.")
-    smoothing.sources.check_precision(state.x.dtype)
+    _checks.check_precision("the fit of the sources", smoothing.sources.n_rows.dtype, state.x.dtype)
     return _similarities(sampler.split, smoothing, state)
 
 

@@ -1,6 +1,5 @@
 """Problem: a function to optimise, with its search space and its numbers of objectives and constraints."""
 
-import abc
 import inspect
 import warnings
 from collections.abc import Callable
@@ -27,52 +26,6 @@ _TRACED = (
 )
 
 
-class AbstractProblem(eqx.Module):
-    """A pure function of a key and one configuration, on a search space.
-
-    A problem is a pytree whose leaves are the numbers that it depends on (thresholds, tables, shifts), so
-    `jax.vmap` works over problems of equal shape, as it does over keys.
-
-    Attributes:
-        space: search space with d parameters; static.
-        n_objectives: m; static.
-        n_constraints: c; static. A constraint is satisfied if it is <= 0.
-        name: name for titles and tables; static.
-        feasible_optimum: (m,) smallest feasible value of each objective; None if it is unknown. With several
-            objectives it is the ideal point, which a single configuration may not reach.
-    """
-
-    space: eqx.AbstractVar[Space]
-    n_objectives: eqx.AbstractVar[int]
-    n_constraints: eqx.AbstractVar[int]
-    name: eqx.AbstractVar[str]
-    feasible_optimum: eqx.AbstractVar[Any]
-
-    def __call__(self, key: PRNGKeyArray, x: Any) -> Evaluation:
-        """Evaluate one configuration; pure, jit- and vmap-able.
-
-        Args:
-            key: a typed key (`jax.random.key`), the only source of noise.
-            x: (d,) native values, NaN where inactive, categories as codes.
-
-        Returns:
-            Losses (m,), which the sampler minimises (or maximises, by its directions), and constraints (c,),
-            satisfied if <= 0.
-
-        Raises:
-            ValueError, TypeError: while tracing, if the key, x or the results have another shape or type.
-        """
-        _checks.check_key(key)
-        x = _checks.floating_array("x", x)
-        d = "d" if self.space is None else len(self.space)
-        _checks.check_shape("x", x, d, hint="; use jax.vmap for a batch")
-        return self._evaluate(key, x)
-
-    @abc.abstractmethod
-    def _evaluate(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Evaluation:
-        """Losses and constraints of a configuration whose shape was checked."""
-
-
 def _as_pytree(fn: Callable[..., Any]) -> Callable[..., Any]:
     _checks.instance("fn", fn, Callable, "a function of (key, x)", "; px.Problem(fn, space)")
     # JAX cannot trace a leaf that is a plain function. In a Partial the function is static, not a leaf.
@@ -85,8 +38,11 @@ def _as_pytree(fn: Callable[..., Any]) -> Callable[..., Any]:
     return jax.tree_util.Partial(fn)
 
 
-class Problem(AbstractProblem):
-    """A problem made from a user's function.
+class Problem(eqx.Module):
+    """A pure function of a key and one configuration, on a search space.
+
+    A problem is a pytree whose leaves are the numbers that it depends on (thresholds, tables, shifts), so
+    `jax.vmap` works over problems of equal shape, as it does over keys.
 
     Args:
         fn: function ``fn(key, x)`` of one configuration x (d,) in native units (NaN where inactive,
@@ -94,9 +50,13 @@ class Problem(AbstractProblem):
             a number stands for shape (1,). It must be pure and traceable by JAX. If it is a pytree (an
             `equinox.Module`, ``jax.tree_util.Partial(f, threshold)``), its arrays are leaves of the problem,
             which can be traced and batched. Any other callable is static.
-        space: as in `AbstractProblem`; None is the space of the sampler that the problem is given to.
-        n_objectives, n_constraints, feasible_optimum: as in `AbstractProblem`; m >= 1, c >= 0.
-        name: name for titles; by default the name of the function.
+        space: search space with d parameters, static; None is that of the sampler that the problem is given
+            to.
+        n_objectives: m, at least 1; static.
+        n_constraints: c; static. A constraint is satisfied if it is <= 0.
+        name: name for titles and tables, by default that of the function; static.
+        feasible_optimum: (m,) smallest feasible value of each objective; None if it is unknown. With several
+            objectives it is the ideal point, which a single configuration may not reach.
 
     Raises:
         ValueError, TypeError: invalid arguments; in a call, while tracing, if ``fn`` returns other shapes.
@@ -181,9 +141,26 @@ class Problem(AbstractProblem):
         sizes = {"n_objectives": n_objectives, "n_constraints": n_constraints}
         return cls(fn=fn, space=space, **sizes, **optional)
 
-    def _evaluate(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Evaluation:
+    def __call__(self, key: PRNGKeyArray, x: Any) -> Evaluation:
+        """Evaluate one configuration; pure, jit- and vmap-able.
+
+        Args:
+            key: a typed key (`jax.random.key`), the only source of noise.
+            x: (d,) native values, NaN where inactive, categories as codes.
+
+        Returns:
+            Losses (m,), which the sampler minimises (or maximises, by its directions), and constraints (c,),
+            satisfied if <= 0.
+
+        Raises:
+            ValueError, TypeError: while tracing, if the key, x or the results have another shape or type.
+        """
+        _checks.check_key(key)
+        x = _checks.floating_array("x", x)
+        d = "d" if self.space is None else len(self.space)
+        _checks.check_shape("x", x, d, hint="; use jax.vmap for a batch")
         m, c = self.n_objectives, self.n_constraints
-        result = self._of_vector(key, x) if self.takes == "x" else self._of_params(key, x)
+        result = self._evaluate(key, x)
         if not isinstance(result, tuple):
             result = (result, ()) if c == 0 else (result,)
         if len(result) != 2:
@@ -204,7 +181,10 @@ class Problem(AbstractProblem):
         # An empty array of constraints gets the dtype of the losses.
         return losses, constraints if c else constraints.astype(losses.dtype)
 
-    def _of_vector(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Any:
+    def _evaluate(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Any:
+        """The result of fn for a configuration whose shape was checked."""
+        if self.takes != "x":
+            return self._of_params(key, x)
         try:
             return self.fn(key, x)
         except (TypeError, IndexError) as error:
@@ -260,7 +240,7 @@ class Problem(AbstractProblem):
 
 def bind(problem: Any, space: Space, n_objectives: int, n_constraints: int) -> Any:
     """A problem with its space: a function, or a `Problem` without a space, gets that of the sampler."""
-    if isinstance(problem, AbstractProblem):
+    if isinstance(problem, Problem):
         if problem.space is not None:
             return problem
         return replace(problem, space=space)

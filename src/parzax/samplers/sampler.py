@@ -248,7 +248,7 @@ class Sampler(eqx.Module):
 
     def score_of(self, state: State, candidates: Any) -> Float[Array, "*j"]:
         """Acquisition function at (..., d) candidates, differentiable in them; -inf outside the space."""
-        basis, candidates = self._basis(state), numbers("candidates", candidates)
+        basis, candidates = self._basis(state), _checks.floats("candidates", candidates)
         shape, d = candidates.shape[:-1], len(self.space)
         if candidates.ndim == 0 or candidates.shape[-1] != d:
             raise ValueError(f"candidates must have shape (..., {d}), got {candidates.shape}.")
@@ -265,10 +265,7 @@ class Sampler(eqx.Module):
             if part.shape[-1] != n:
                 has = plural(part.shape[-1], name)
                 raise ValueError(f"the state has {has}, the sampler {n}; use this sampler's init().")
-        _checks.check_precision("the state", state.x.dtype)
-        if state.x.dtype != jnp.result_type(float):
-            remedy = "make it inside jax.enable_x64(True) too, so that losses keep their differences"
-            raise ValueError(f"the state was made in {state.x.dtype}, but is used in float64; {remedy}.")
+        _checks.check_precision("the state", state.x.dtype, jnp.result_type(float))
 
     def _basis(self, state: State) -> Basis:
         """The basis: on the device in an eager call, as NumPy constants in a trace."""
@@ -294,8 +291,8 @@ def _size(_sampler: Sampler, _basis: Basis, _key: Any, state: State, *_: Any) ->
 
 
 _score, _status, _grown = compiled(suggestion.score), compiled(suggestion.status), compiled(State.grown)
-_suggest = compiled(size=_size)(suggestion.suggest)
-_suggest_members = compiled(size=_size)(suggestion.suggest_members)
+_suggest = compiled(suggestion.suggest, _size)
+_suggest_members = compiled(suggestion.suggest_members, _size)
 
 
 @compiled
@@ -325,7 +322,7 @@ _encode = compiled(Frame.encode)
 
 def configurations(name: str, x: Any, space: Space, frame: Frame, dtype: Any) -> tuple[Any, Points]:
     """(n, d) native values, checked unless traced, and their points; NumPy arrays are encoded in float64."""
-    x = numbers(name, x)
+    x = _checks.floats(name, x)
     x = x.reshape(1, -1) if x.ndim == 1 else x
     _checks.check_shape(name, x, "n", len(space))
     if isinstance(x, jax.Array):
@@ -338,20 +335,13 @@ def configurations(name: str, x: Any, space: Space, frame: Frame, dtype: Any) ->
     return x.astype(dtype), to_device(at, dtype)
 
 
-def numbers(name: str, values: Any) -> Any:
-    """Keep JAX arrays, stack traced numbers, and convert all else to NumPy float64, with NaN for masked."""
-    if isinstance(values, jax.Array) or _checks.is_traced(values):
-        return _checks.real_array(name, values)
-    return _checks.float_array(name, values)
-
-
 def columns(name: str, values: Any, n: int, width: int) -> Any:
     """Values as (n, width). A single column may be given as (n,); None stands for no columns."""
     if values is None:
         if width:
             raise ValueError(f"{name} must have shape ({n}, {width}), as the sampler says; got None.")
         return np.zeros((n, 0))
-    values = numbers(name, values)
+    values = _checks.floats(name, values)
     values = values.reshape(n, 1) if values.ndim <= 1 and width == 1 and values.size == n else values
     hint = " (this sampler has none; parzax.tpe(space, n_constraints=...) has)"
     _checks.check_shape(name, values, n, width, hint=hint * (name == "constraints" and not width))

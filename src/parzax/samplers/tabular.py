@@ -10,11 +10,11 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from parzax import _checks
-from parzax.samplers.problem import AbstractProblem, Evaluation
+from parzax.samplers.problem import Evaluation, Problem
 from parzax.space import Ordinal, Space
 
 
-class Tabular(AbstractProblem):
+class Tabular(Problem):
     """A benchmark table as a problem: HPOlib, NAS-Bench-201, NMT-Bench, or any table in the same format.
 
     An evaluation looks up its configuration and draws one of its recorded training seeds uniformly; the seed
@@ -40,18 +40,17 @@ class Tabular(AbstractProblem):
         objective_names, constraint_names: names of the metrics; static.
     """
 
-    losses: Float[Array, "n s m"]
-    excess: Float[Array, "n s c"]
-    n_seeds: Int[Array, " n"]
-    thresholds: np.ndarray
-    oracle: Any
-    feasible_optimum: np.ndarray
-    space: Space = eqx.field(static=True)
-    name: str = eqx.field(static=True)
-    n_objectives: int = eqx.field(static=True)
-    n_constraints: int = eqx.field(static=True)
-    objective_names: tuple[str, ...] = eqx.field(static=True)
-    constraint_names: tuple[str, ...] = eqx.field(static=True)
+    losses: Float[Array, "n s m"] = eqx.field(kw_only=True)
+    excess: Float[Array, "n s c"] = eqx.field(kw_only=True)
+    n_seeds: Int[Array, " n"] = eqx.field(kw_only=True)
+    thresholds: np.ndarray = eqx.field(kw_only=True)
+    oracle: Any = eqx.field(kw_only=True)
+    objective_names: tuple[str, ...] = eqx.field(static=True, kw_only=True)
+    constraint_names: tuple[str, ...] = eqx.field(static=True, kw_only=True)
+    fn: Any = eqx.field(init=False, default=None)  # evaluations read a row instead
+
+    def __post_init__(self) -> None:
+        """Nothing to convert: the values of a file were checked, and stay in float64 on the host."""
 
     def encode(self, x: Any) -> Int[Array, ""]:
         """Row index of one configuration x (d,) in native units; -1 for NaN or an invalid category code.

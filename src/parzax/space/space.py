@@ -311,7 +311,7 @@ class Space:
 
     def _columns_of(self, x: Any) -> Any:
         """Native values as floats, (..., d); JAX arrays stay where they are."""
-        x = _checks.floating_array("x", x) if isinstance(x, jax.Array) else _checks.float_array("x", x)
+        x = _checks.floats("x", x)
         if not x.ndim or x.shape[-1] != len(self):
             raise ValueError(
                 f"x must have shape (..., {len(self)}), one column per parameter, got {x.shape}."

@@ -63,7 +63,7 @@ def plain(problem: str, variant: str, source: str) -> Arrays:
     with jax.enable_x64(True):
         logs = unconditional(problem, variant, source)
         for name, estimator in ESTIMATORS.items():
-            variance = _variances(logs, estimator())
+            variance = _variances(logs, estimator)
             found[f"{name}/variance"], found[f"{name}/importance"] = variance, _shares(variance)
     theirs = np.array([_optunas(logs, level) for level in COMPARED])
     ours = found["parity/variance"][0, [int(np.abs(LEVELS - level).argmin()) for level in COMPARED]]
@@ -99,7 +99,7 @@ def middle() -> Arrays:
                 column = values[..., obs.space.names.index(parameter)]
                 column[column == value] += sign * 1e-9
             moved = dataclasses.replace(obs, values=values)
-            found[name] = _shares(_variances([moved], ESTIMATORS["parity"]()))
+            found[name] = _shares(_variances([moved], ESTIMATORS["parity"]))
     return found
 
 

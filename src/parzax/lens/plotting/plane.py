@@ -21,7 +21,7 @@ from parzax.density.restriction import given_values
 from parzax.lens.plotting import _arguments, _axes
 from parzax.lens.plotting._arguments import get_signs
 from parzax.lens.plotting._parameters import Plane, choose_plane
-from parzax.samplers import AbstractProblem, Sampler, State, Trace
+from parzax.samplers import Problem, Sampler, State, Trace
 from parzax.space import INACTIVE, Space
 
 # The lowest cells, this share of all, have one colour: far from all rows the score falls without bound.
@@ -79,7 +79,7 @@ def acquisition(
     parameters: Sequence[str] | None = None,
     *,
     given: Mapping[str, Any] | None = None,
-    problem: AbstractProblem | None = None,
+    problem: Problem | None = None,
     size: int = 101,
     ax: Axes | None = None,
 ) -> Axes:
@@ -105,7 +105,7 @@ def acquisition(
     """
     _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
     plane = choose_plane(sampler.space, parameters, _checks.whole_number("size", size, 2))
-    on_space = isinstance(problem, AbstractProblem) and problem.space.agrees_with(sampler.space)
+    on_space = isinstance(problem, Problem) and problem.space.agrees_with(sampler.space)
     if problem is not None and not on_space:
         raise ValueError("problem must be a parzax.Problem on the sampler's space.")
     rows = _take_rows(state)
@@ -165,7 +165,7 @@ def _evaluate_cells(function: Callable[..., jax.Array], cells: np.ndarray, size:
 
 
 @compiled
-def _excess(problem: AbstractProblem, key: jax.Array, x: jax.Array) -> jax.Array:
+def _excess(problem: Problem, key: jax.Array, x: jax.Array) -> jax.Array:
     """The largest constraint value of every configuration."""
     return jax.vmap(lambda row: problem(key, row)[1].max())(x)
 

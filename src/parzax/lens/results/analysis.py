@@ -220,7 +220,7 @@ def interactions(
 
 
 # Full optimisation takes twice as long to compile and does not make the program faster.
-_interactions = compiled(size="middling")(estimate_interactions)
+_interactions = compiled(estimate_interactions, "middling")
 
 
 def _draws(n_draws: Any, n_pairs: int, groups: Any) -> int:
@@ -363,4 +363,4 @@ def _size(log: Encoded, **_: Any) -> str:
     return "small" if n_counts <= _SMALL else "middling" if n_counts <= _MIDDLING else "large"
 
 
-sweep = compiled(size=_size)(estimate_seeds)
+sweep = compiled(estimate_seeds, _size)

@@ -5,6 +5,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -206,7 +207,7 @@ def draw_replicates(
     return sampled, shuffled
 
 
-@compiled(size="middling")
+@partial(compiled, size="middling")
 def compiled_replicates(
     key: PRNGKeyArray,
     first: Int[Any, ""],

@@ -1,6 +1,7 @@
 """Thousands of optimisation runs in chunks, with a progress bar and a folder to resume from."""
 
 import os
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -102,7 +103,7 @@ def _lane_keys(keys: jax.Array, rows: Int[Any, " lanes"]) -> jax.Array:
     return keys[rows]
 
 
-@compiled(size="large")
+@partial(compiled, size="large")
 def _chunk(keys: jax.Array, sampler: Sampler, problem: Any, size: RunSize, mesh: Mesh | None) -> Any:
     runs = jax.vmap(lambda key: run(key, sampler, problem, size, 1, None))
     if mesh is None:
