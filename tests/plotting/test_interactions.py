@@ -75,7 +75,7 @@ def test_the_strongest_of_many_are_shown_and_the_rest_is_counted():
     assert len(names) == 6
     assert "8 parameters not shown" in " ".join(below(ax))
     chosen = interactions(result, parameters=["x3", "x2", "x1"])
-    assert [label.get_text() for label in chosen.get_xticklabels()] == ["x3", "x2"]
+    assert [label.get_text() for label in chosen.get_xticklabels()] == ["x3", "x2", "x1"]
 
 
 @pytest.mark.parametrize("d", [1, pytest.param(2, marks=pytest.mark.slow), 14])
