@@ -80,8 +80,9 @@ def samplers() -> None:
     plt.savefig(HERE / "convergence.png", dpi=110)
 
     _, axes = plt.subplots(1, 2, figsize=(9.6, 4.2), layout="constrained")
-    px.plotting.acquisition(c_tpe, traces["c-TPE"], run=4, problem=problem, ax=axes[0])
-    px.plotting.observations(traces["c-TPE"], problem, run=4, ax=axes[1])
+    run = traces["c-TPE"].runs()[4]
+    px.plotting.acquisition(c_tpe, run, problem=problem, ax=axes[0])
+    px.plotting.observations(run, problem, ax=axes[1])
     plt.savefig(HERE / "acquisition.png", dpi=100)
 
     bowls = toys.ellipsoids(dim=2, base=1.0)

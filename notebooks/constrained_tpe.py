@@ -139,7 +139,7 @@ assert share["vanilla TPE"] < share["c-TPE"]
 
 # %% tags=["runs"]
 one = int(np.argmin(np.abs(np.asarray(runs.best_losses())[:, -1] - optimum - median["c-TPE"])))
-ax = px.plotting.observations(runs, problem, run=one)
+ax = px.plotting.observations(runs.runs()[one], problem)
 
 # %% [markdown]
 # ## Figure 2: what the scores prefer

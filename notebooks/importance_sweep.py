@@ -94,8 +94,11 @@ titles = {
 }
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained", sharey=True)
 for ax, (quantity, title) in zip(axes, titles.items(), strict=True):
-    px.plotting.importance_sweep(result, quantity=quantity, ax=ax)
+    variance = np.maximum(getattr(result, quantity), 0)
+    share = (variance / variance.sum(axis=-1, keepdims=True)).mean(axis=0)
+    ax.plot(result.levels, share, label=result.names)
     ax.set(title=title, xlabel="target quantile γ′", ylabel="share")
+axes[0].legend()
 assert np.allclose(result.standard, result.variance + result.inter)
 at_half = result.standard[:, level[0.5]].mean(axis=0)
 assert at_half[1] > 0.2 * at_half[0], "the standard variance credits x"

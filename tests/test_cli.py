@@ -1,6 +1,5 @@
 """The command `parzax`: what it prints, writes and refuses."""
 
-import gzip
 import io
 import json
 import os
@@ -53,8 +52,7 @@ def logs(tmp_path_factory):
     df.to_csv(folder / "t.tsv", index=False, sep="\t")
     df.to_parquet(folder / "t.parquet")
     df.to_feather(folder / "t.feather")
-    np.savez(folder / "t.npz", values=values, objective=objective, names=list("cxy"))
-    np.savez(folder / "seeds.npz", values=values.reshape(2, -1, 3), objective=objective.reshape(2, -1))
+    df.assign(rep=np.arange(N) % 2).to_csv(folder / "seeds.csv", index=False)
     (folder / "space.json").write_text(problems.activation().space.to_json())
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     for name in ("a", "b"):
@@ -87,7 +85,7 @@ QUICK = ("--resamples", "0")
 SEVERAL = "0.01,0.03,0.2,0.5"
 
 
-@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.parquet", "t.feather", "t.npz", "study.db"])
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.parquet", "t.feather", "study.db"])
 def test_every_format_gives_the_same_numbers(logs, capsys, tmp_path, name):
     """Catches a format that loses rows, gaps or precision on the way, and float32 arithmetic."""
     options = ["--study", "a"] if name == "study.db" else ["--space", logs / "space.json"]
@@ -95,15 +93,16 @@ def test_every_format_gives_the_same_numbers(logs, capsys, tmp_path, name):
     status, out, err = run(capsys, "importance", logs / name, *options, "--json", "out.json")
     assert status == 0, err
     got = json.loads((tmp_path / "out.json").read_text())
-    space = problems.activation().space
-    with np.load(logs / "t.npz") as data, jax.enable_x64(True):
-        expected = px.cond_ped_anova(px.Observations.from_arrays(space, data["values"], data["objective"]))
+    space, table = problems.activation().space, pd.read_csv(logs / "t.csv")
+    with jax.enable_x64(True):
+        values = table[["params_c", "params_x", "params_y"]]
+        expected = px.cond_ped_anova(px.Observations.from_arrays(space, values.to_numpy(), table["value"]))
     # A study's parameters stand in the order in which trials first had them.
     variance = {record["parameter"]: record["variance"] for record in got["records"]}
     by_name = [variance[name] for name in expected.names]
     np.testing.assert_allclose(by_name, expected.variance[0], rtol=1e-12, atol=1e-15)
     assert f"{N} rows, minimize" in out
-    assert ("direction: not given, so 'value' is minimised" in out) == (name not in ("study.db", "t.npz"))
+    assert ("direction: not given, so 'value' is minimised" in out) == (name != "study.db")
     assert out.startswith("What mattered: ")
     assert "the best 10 % (" in out.split("\n")[0]
     assert "\n\nparameter " in out
@@ -117,7 +116,7 @@ def test_outputs(logs, capsys, tmp_path):
     """Catches a missing, partial or unreadable output, and stray temporary files."""
     args = ["--json", "o.json", "--csv", "o.csv", "--plot", "o.png"]
     status, out, err = run(
-        capsys, "importance", logs / "seeds.npz", "--space", logs / "space.json", "--direction", "minimize",
+        capsys, "importance", logs / "seeds.csv", "--seed", "rep", "--space", logs / "space.json",
         "--level", "0.1:0.9:0.1", *args,
     )  # fmt: skip
     assert status == 0, err
@@ -195,10 +194,9 @@ def test_direction_of_the_space_file(logs, capsys, tmp_path):
     """Catches a log of accuracies that is minimised although its space says otherwise."""
     text = json.loads((logs / "space.json").read_text()) | {"direction": "maximize"}
     (tmp_path / "s.json").write_text(json.dumps(text))
-    for name in ("t.csv", "t.npz"):
-        status, out, err = run(capsys, "importance", logs / name, "--space", "s.json")
-        assert (status, err) == (0, "")
-        assert f"{N} rows, maximize" in out
+    status, out, err = run(capsys, "importance", logs / "t.csv", "--space", "s.json")
+    assert (status, err) == (0, "")
+    assert f"{N} rows, maximize" in out
 
 
 def test_optuna_filter_and_study(logs, capsys):
@@ -206,8 +204,7 @@ def test_optuna_filter_and_study(logs, capsys):
     asked = ["--study", "a", "--filter", "number >= 50 and params_c > 0.3", *QUICK]
     status, out, _ = run(capsys, "importance", logs / "study.db", *asked)
     assert status == 0
-    with np.load(logs / "t.npz") as data:
-        kept = int((data["values"][50:, 0] > 0.3).sum())
+    kept = int((pd.read_csv(logs / "t.csv")["params_c"][50:] > 0.3).sum())
     assert f"left out: {N - kept} (filter)" in out
     status, _, err = run(capsys, "importance", logs / "study.db")
     assert status == 2
@@ -238,19 +235,6 @@ def test_arrow_streams(logs, capsys, tmp_path):
     status, out, err = run(capsys, "importance", "t.arrow", *QUICK)
     assert status == 0, err
     assert f"{N} rows, minimize" in out
-
-
-def test_sqlite_urls(logs, capsys, tmp_path):
-    """Catches slashes that collapse, so that a relative namesake of an absolute file is read."""
-    namesake = tmp_path.joinpath(*(logs / "study.db").parts[1:])
-    namesake.parent.mkdir(parents=True)
-    study = optuna.create_study(storage=f"sqlite:///{namesake}", study_name="a")
-    study.add_trials([_trial([0.01 * i, -3, np.nan] if i < 50 else [0.6, np.nan, 4], i) for i in range(70)])
-    relative = namesake.relative_to(tmp_path)
-    for url, n in ((f"sqlite:///{logs}/study.db", N), (f"sqlite:///{relative}", 70), (relative, 70)):
-        status, out, err = run(capsys, "importance", url, "--study", "a", *QUICK)
-        assert status == 0, err
-        assert f"{n} rows, minimize" in out
 
 
 BAD = "a\x1b[2J\nb\u202e"
@@ -393,17 +377,6 @@ def test_help_imports_nothing_that_computes():
     assert found.stdout == "False\n"
 
 
-def test_damaged_packed_files(tmp_path, capsys):
-    """Truncated gzip and half a UTF-16 character: one line that names the file."""
-    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"x,value\n1,2\n" * 99)[:-9])
-    (tmp_path / "u.csv").write_bytes("x,value\n1,2\n".encode("utf-16")[:-1])
-    for name in ("t.csv.gz", "u.csv"):
-        assert main(["importance", str(tmp_path / name)]) == 2
-        (line,) = capsys.readouterr().err.splitlines()
-        assert line.startswith("parzax: error: ")
-        assert name in line
-
-
 def test_demo(capsys, tmp_path, monkeypatch):
     """Catches a demo without table, times or figure, and one that keeps no programs."""
     with programs_in(tmp_path / "cache", monkeypatch):
@@ -451,16 +424,11 @@ def test_as_a_process(logs, tmp_path):
     assert bad.stderr == "parzax: error: there is no file 'nothing.csv'.\n"
 
 
-def test_version_and_help(capsys):
-    """Catches a help text that does not render (a stray % is enough)."""
-    for args, expected in (
-        (["--version"], f"parzax {px.__version__}"),
-        (["importance", "--help"], "--space"),
-    ):
-        with pytest.raises(SystemExit) as stop:
-            main(args)
-        assert stop.value.code == 0
-        assert expected in capsys.readouterr().out
+def test_version(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    assert f"parzax {px.__version__}" in capsys.readouterr().out
 
 
 LEVELS = [

@@ -167,6 +167,7 @@ def test_each_log_has_the_columns(capsys, option, column):
 
 @pytest.mark.parametrize("command", ["importance", "report", "interactions", "compare"])
 def test_help_has_an_example(capsys, command):
+    # Catches a help text that does not render (a stray % is enough), too.
     with pytest.raises(SystemExit):
         main([command, "--help"])
     words = " ".join(capsys.readouterr().out.split())

@@ -106,9 +106,7 @@ def test_names_load_late_and_are_what_type_checkers_see():
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    packages = {
-        name: (home.rpartition(".")[0], home.rpartition(".")[2]) for name, home in px._PACKAGES.items()
-    }
+    packages = {name: (home.rpartition(".")[0], home.rpartition(".")[2]) for name, home in px._PATHS.items()}
     assert seen == packages | {name: (home, name) for name, home in px._HOMES.items()}
     assert set(dir(px)) >= seen.keys() == {name for name in seen if hasattr(px, name)}
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):

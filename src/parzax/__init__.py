@@ -6,32 +6,15 @@ from typing import Any as _Any
 
 __version__ = "0.1.0"
 
-# Public names, loaded when they are first used: packages, and the members of each package.
+# Public names, loaded when they are first used: modules and members by their home.
 # `__init__.pyi` says the same to type checkers.
-_PACKAGES = {
-    "acquisition": "parzax.acquisition",
-    "adapters": "parzax.adapters",
-    "ages": "parzax.density.ages",
-    "bandwidth": "parzax.kernels.bandwidth",
-    "density": "parzax.density",
-    "divergence": "parzax.divergence",
-    "gamma": "parzax.split.gamma",
-    "importance": "parzax.importance",
-    "kernels": "parzax.kernels",
-    "lens": "parzax.lens",
-    "merits": "parzax.split.merits",
-    "meta": "parzax.meta",
-    "page": "parzax.lens.page",
-    "papers": "parzax.papers",
-    "pareto": "parzax.pareto",
-    "plotting": "parzax.lens.plotting",
-    "problems": "parzax.lens.problems",
-    "results": "parzax.lens.results",
-    "samplers": "parzax.samplers",
-    "space": "parzax.space",
-    "split": "parzax.split",
-    "status": "parzax.status",
-    "surrogate": "parzax.surrogate",
+_MODULES = {
+    "parzax": "acquisition adapters density divergence importance kernels lens meta papers pareto samplers "
+    "space split status surrogate",
+    "parzax.density": "ages",
+    "parzax.kernels": "bandwidth",
+    "parzax.lens": "page plotting problems results",
+    "parzax.split": "gamma merits",
 }
 _MEMBERS = {
     "parzax.density": "ParzenEstimator",
@@ -45,26 +28,16 @@ _MEMBERS = {
     "parzax.split": "Split",
     "parzax.status": "Status",
 }
+_PATHS = {name: f"{home}.{name}" for home, names in _MODULES.items() for name in names.split()}
 _HOMES = {name: home for home, names in _MEMBERS.items() for name in names.split()}
 # Packages beside the parts that presets are made of: of results, and those that need optional packages.
-_BESIDE = {
-    "acquisition",
-    "adapters",
-    "page",
-    "plotting",
-    "problems",
-    "results",
-    "space",
-    "split",
-    "status",
-    "surrogate",
-}
-__all__ = sorted({*_PACKAGES, *_HOMES} - _BESIDE)  # pyright: ignore
+_BESIDE = "acquisition adapters page plotting problems results space split status surrogate"
+__all__ = sorted({*_PATHS, *_HOMES}.difference(_BESIDE.split()))  # pyright: ignore
 
 
 def __getattr__(name: str) -> _Any:
-    if name in _PACKAGES:
-        member = _import_module(_PACKAGES[name])
+    if name in _PATHS:
+        member = _import_module(_PATHS[name])
     elif name in _HOMES:
         member = getattr(_import_module(_HOMES[name]), name)
     else:
@@ -75,4 +48,4 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PACKAGES, *_HOMES})
+    return sorted({*globals(), *_PATHS, *_HOMES})

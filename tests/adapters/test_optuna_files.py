@@ -146,13 +146,6 @@ def test_a_storage_without_studies(path):
         assert not adapter.is_optuna_file(path)
 
 
-def test_an_sqlite_url_is_a_path(tmp_path):
-    write(tmp_path / "study.db")
-    assert adapter.observations(f"sqlite:///{tmp_path / 'study.db'}").n == 12
-    with pytest.raises(ValueError, match=r"optuna\.load_study"):
-        adapter.observations("mysql://localhost/studies")
-
-
 def test_sqlite_urls_are_relative_or_absolute(tmp_path, monkeypatch):
     # Catches slashes that collapse, so that a relative namesake of an absolute path is read.
     folder, elsewhere = tmp_path / "there", tmp_path / "here"
@@ -174,6 +167,8 @@ def test_sqlite_urls_are_relative_or_absolute(tmp_path, monkeypatch):
         assert not adapter.is_optuna_file(lost)
         with pytest.raises(ValueError, match="is no sqlite URL"):
             adapter.observations(lost)
+    with pytest.raises(ValueError, match=r"optuna\.load_study"):
+        adapter.observations("mysql://localhost/studies")
 
 
 def test_a_file_is_known_by_its_content(path, tmp_path):

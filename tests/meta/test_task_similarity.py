@@ -165,7 +165,7 @@ def test_a_table_with_empty_cells(remedy):
     x = np.where(np.arange(40) % 4 == 2, np.nan, np.random.default_rng(0).random(40))
     table = {"task": ["u", "v"] * 20, "kind": ["a", "b", "c", "a"] * 10, "x": x, "loss": range(40)}
     logs = px.Observations.by_task(pd.DataFrame(table), "task", "loss", warn=False)
-    with pytest.raises(ValueError, match=r"^tasks: 'x' is missing in some rows of 'u'.*Give space="):
+    with pytest.raises(ValueError, match=r"^space: 'x' is active where the log says so"):
         px.lens.similarity.task_similarity(logs)
     found = adjusted(px.lens.similarity.task_similarity, n_samples=100)(logs, px.Space(REMEDIES[remedy]))
     assert found.names == ("u", "v")

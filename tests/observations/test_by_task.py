@@ -40,16 +40,13 @@ def test_options_are_those_of_a_table():
     """A given space leaves nothing to warn of; direction, weight and constraints reach every task."""
     df = pd.DataFrame(TABLE | {"w": [1, 0, 2, 3, 1], "c": [-1.0, 1.0, 2.0, 0.0, 0.5]})
     space = px.Space({"x": px.Float(0, 1)})
-    logs = px.Observations.by_task(
-        df, "data", space=space, directions="maximize", weight="w", constraints="c"
-    )
+    logs = by_task(df, space=space, directions="maximize", weight="w", constraints="c")
     assert logs["a"].space is logs["b"].space is space
     assert logs["a"].losses[:, 0].tolist() == [-1, -4]
     assert logs["a"].weight.tolist() == [0, 3]
     assert logs["b"].constraints[:, 0].tolist() == [-1, 2]
-    several = by_task(
-        df, target=["value", "x"], space=px.Space({"kind": px.Categorical(["u", "v"], when=px.Recorded())})
-    )
+    kinds = px.Space({"kind": px.Categorical(["u", "v"], when=px.Recorded())})
+    several = by_task(df, target=["value", "x"], space=kinds)
     assert several["b"].losses.tolist() == [[3, 0.1], [2, 0.9]]
 
 

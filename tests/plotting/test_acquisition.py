@@ -168,10 +168,8 @@ def test_no_rows_and_nothing_feasible(rows):
         ({"given": 3}, TypeError, "given: values must be a mapping of names"),
         ({"size": 0}, ValueError, "size must be"),
         ({"problem": toys.discs()}, ValueError, "problem must be a parzax.Problem on"),
-        ({"run": 0, "state": Trace(np.zeros((2, 3, 4)), *np.zeros((2, 2, 3, 1)), ("minimize",)),
-          "parameters": ["z"]}, ValueError, "parameters: no parameter"),
     ],
-)  # fmt: skip
+)
 def test_refusals(state, arguments, error, message):
     with pytest.raises(error, match=message):
         acquisition(**{"sampler": SAMPLER, "state": state, "size": N, **arguments})

@@ -37,28 +37,20 @@ def test_only_results_are_drawn(draw):
 @pytest.mark.parametrize("draw", OF_LEVELS)
 @pytest.mark.parametrize(
     ("level", "error"),
-    [(4, ValueError), (-5, ValueError), (1.5, ValueError), (True, ValueError), ("1", TypeError)],
+    [(0, ValueError), (-1, ValueError), (1.5, ValueError), (0.9, ValueError), ("1", TypeError)],
 )
 def test_bad_levels_are_named(draw, seeds, level, error):
-    # Catches silent wrapping, and a quantile taken for an index.
-    with pytest.raises(error, match="level must"):
+    # Catches another level than the one asked for, drawn without a word, and an index taken for a level.
+    with pytest.raises(error, match=r"level must|level: the result has none near"):
         draw(seeds, level=level)
     assert not plt.get_fignums(), "a refused call must not leave an empty figure"
 
 
-def test_levels_by_index_and_by_quantile(seeds, single):
-    # Catches a float read as an index, and a nearest level found in the wrong order.
-    asked = {0: 0, -1: 3, 0.1: 0, 0.46: 2, 0.7: 3, np.float32(0.5): 2, np.int64(2): 2}
+def test_the_nearest_level_is_drawn(seeds, single):
+    # Catches a nearest level found in the wrong order.
+    asked = {0.1: 0, 0.46: 2, 0.7: 3, 0.75: 3, np.float32(0.5): 2}
     assert {level: find_level(seeds, level) for level in asked} == asked
     assert find_level(single, 0.7) == 0
-
-
-@pytest.mark.parametrize("draw", OF_LEVELS)
-def test_a_level_that_is_not_there_is_told(seeds, draw):
-    # Catches another level than the one asked for, drawn without a word.
-    with pytest.warns(UserWarning, match=r"no level 0\.9: the nearest one, 0\.7") as caught:
-        draw(seeds, level=0.9)
-    assert [own.filename for own in caught] == [__file__]
 
 
 @pytest.mark.parametrize("draw", [plotting.importance_sweep, plotting.regimes])

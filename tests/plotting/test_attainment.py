@@ -1,14 +1,15 @@
-"""Attainment surfaces: corners against a count by hand, edges, what is refused."""
+"""Attainment surfaces: corners against a loop, edges, what is refused."""
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from reference import pareto as reference
 
 from parzax.lens.plotting import attainment
 from parzax.lens.plotting.runs import attained_corners
 from parzax.samplers import Trace
 
-from .reading import in_legend
+from .reading import below, in_legend
 from .runs import trace, two_objectives
 
 RUNS = np.array(
@@ -20,6 +21,27 @@ RUNS = np.array(
     ],
     float,
 )
+
+
+@pytest.mark.parametrize("name", ["random", "grid", "all equal", "extreme"])
+def test_corners_equal_loops(name):
+    """Catches uneven runs, points that count for another run, and a run without points that attains."""
+    rng = np.random.default_rng(0)
+    shape = s, n, _ = 5, 8, 2
+    losses = {
+        "random": rng.normal(size=shape),
+        "grid": rng.integers(0, 4, shape) * 1.0,
+        "all equal": np.ones(shape),
+        "extreme": rng.choice([-np.inf, -1e200, -1e-320, 0.0, 1e-320, 1e-200, 1e200], shape),
+    }[name]
+    uneven = rng.random((s, n)) < 0.6
+    uneven[2] = False
+    for mask in (np.ones((s, n), bool), uneven):
+        runs = [run[here] for run, here in zip(losses, mask, strict=True)]
+        for level in range(1, s + 1):
+            corners = list(map(tuple, attained_corners(runs, level).tolist()))
+            assert corners == reference.attainment(losses, level, mask), level
+    assert attained_corners([np.zeros((0, 2))], 1).shape == (0, 2)
 
 
 def stairs(line):
@@ -42,7 +64,7 @@ def test_lines_are_steps_that_reach_the_edges_and_a_band_lies_between_them():
     best, worst = ax.lines[0].get_xydata(), ax.lines[2].get_xydata()
     np.testing.assert_array_equal(band.get_xy()[: len(best)], best)
     np.testing.assert_array_equal(band.get_xy()[len(best) : -1], worst[::-1])
-    assert in_legend(ax) == ["attained by 50% of runs", "25% to 75%"]
+    assert below(ax) == ["thick line: attained by 50% of the runs, band: 25% to 75%"]
 
 
 @pytest.mark.parametrize("level", [1, 2, 4])

@@ -6,7 +6,7 @@ import pytest
 
 from parzax.lens.plotting import convergence
 
-from .reading import in_legend, legend
+from .reading import below, in_legend, legend
 from .runs import trace
 
 # Five runs of four evaluations; in the last two nothing is feasible until the third, or ever.
@@ -96,13 +96,14 @@ def test_several_samplers_by_name_and_by_last_value():
 
 
 def test_an_optimum_is_subtracted_on_a_log_axis():
-    # Catches a regret of 0 lost from the picture: it stands at the lower edge, and the label says so.
+    # Catches a regret of 0 lost from the picture: it stands at the lower edge, and the key says so.
     ax = convergence(trace([[3.0, 2, 1]]), optimum=np.array([1.0]))
     assert ax.get_yscale() == "log"
     y = ax.lines[0].get_ydata()
     assert y[:2].tolist() == [2, 1]
     assert y[2] == ax.get_ylim()[0] < 1
-    assert ax.get_ylabel() == "|best value - optimum| (0: lower edge)"
+    assert ax.get_ylabel() == "|best value - optimum|"
+    assert below(ax) == ["0 is at the lower edge"]
     assert convergence(trace([[3.0, 2, 1]]), optimum=0.5, log=False).get_yscale() == "linear"
     # Rounding in float32 is no error.
     convergence(trace([[3.0, 0.9999999]]), optimum=1.0)

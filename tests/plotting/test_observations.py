@@ -93,14 +93,10 @@ def test_the_best_is_the_largest_where_that_is_asked_for():
     assert marks(ax)["best feasible"][1] == marks(observations(RUN, SPACE, ["lr", "opt"]))["best feasible"][1]
 
 
-def test_one_of_several_runs():
-    two = trace(np.stack([LOSS, LOSS[::-1]]), None, np.stack([X, X]))
-    ax = observations(two, SPACE, run=1)
+def test_without_constraints_nothing_is_called_feasible():
+    ax = observations(trace(LOSS[::-1], None, X), SPACE)
     assert marks(ax)["best"][1] == [3]
     assert "evaluated" in marks(ax)
-    for run, message in ((None, "choose one with run="), (2, "run must be"), (True, "run must be")):
-        with pytest.raises(ValueError, match=message):
-            observations(two, SPACE, run=run)
 
 
 def test_domains_of_two_regimes_share_an_axis():
@@ -141,10 +137,10 @@ def test_of_many_choices_some_are_named():
     assert [t.get_text() for t in ax.get_yticklabels()] == [f"choice {i}" for i in (0, 12, 24, 35, 47, 59)]
 
 
-def test_a_batch_of_states_is_refused():
-    state = jax.tree.map(lambda a: np.stack([a, a]), px.c_tpe(SPACE).init(64))
-    with pytest.raises(ValueError, match=r"batch of states of shape \(2,\)"):
-        observations(state, SPACE)
+def test_several_runs_are_refused():
+    for one in (px.c_tpe(SPACE).init(64), RUN):
+        with pytest.raises(ValueError, match=r"rows must be one run, got a batch of shape \(2,\)"):
+            observations(jax.tree.map(lambda a: np.stack([a, a]), one), SPACE)
 
 
 @pytest.mark.parametrize(

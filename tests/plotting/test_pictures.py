@@ -2,10 +2,8 @@
 
 import functools
 import io
-import re
 import subprocess
 import sys
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
@@ -92,20 +90,6 @@ def test_panels_need_a_subplot_and_share_its_place():
     assert all(place.x0 - 0.01 <= ax.get_position().x0 < place.x1 for ax in others)
     with pytest.raises(ValueError, match="ax cannot be divided into panels"):
         drawn()["values"](ax=plt.figure().add_axes((0, 0, 1, 1)))
-
-
-def test_documents_save_in_a_form_that_type_checkers_accept():
-    # Catches `ax.figure.savefig`: Axes may stand in a subfigure, which has no such method.
-    root = Path(__file__).parents[2]
-    pages = [
-        root / "README.md",
-        *root.glob("docs/*.md"),
-        *root.glob("docs/*.py"),
-        *root.glob("notebooks/*.py"),
-    ]
-    found = [who for page in pages for who in re.findall(r"([\w.()]+)\.savefig\(", page.read_text("utf-8"))]
-    assert found
-    assert set(found) <= {"plt", "figure"}
 
 
 def test_without_matplotlib_it_says_what_to_install():

@@ -1,6 +1,5 @@
 """The picture of the sweep."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.text import Text
@@ -64,6 +63,8 @@ def test_labels(seeds):
     assert ax.get_xlabel() == "target quantile γ′ (best share of all rows)"
     assert ax.get_ylabel() == "importance\n(mean ± standard error, 4 seeds)"
     assert ax.get_title() == ""
+    # Few levels are marked.
+    assert all(line.get_marker() == "o" for line in ax.lines)
 
 
 def test_names_are_in_the_order_of_the_ends_and_inside(mixed):
@@ -104,22 +105,6 @@ def test_lines_at_zero_are_left_out(zero):
     result = analyse(px.Observations.from_arrays(space, x, x[:, 0] + x[:, 1]), [0.2, 0.4])
     assert [line.get_label() for line in coloured(importance_sweep(result))[2:]] == ["2 others"]
     assert importance_sweep(zero).lines
-
-
-def test_quantities(seeds):
-    # Catches one ablation drawn as another.
-    for quantity in ("variance", "standard", "inter", "unweighted"):
-        ax = importance_sweep(seeds, quantity=quantity)
-        variance = np.maximum(getattr(seeds, quantity), 0)
-        wanted = (variance / variance.sum(axis=-1, keepdims=True)).mean(axis=0)
-        for line in ax.lines:
-            np.testing.assert_allclose(
-                line.get_ydata(), wanted[:, seeds.names.index(line.get_label())], rtol=1e-5
-            )
-        assert f"share of {quantity}".removesuffix("variance") in ax.get_ylabel()
-        plt.close()
-    with pytest.raises(ValueError, match="quantity must be one of"):
-        importance_sweep(seeds, quantity="importances")
 
 
 def test_low_data_is_marked(mixed, seeds):
@@ -181,11 +166,6 @@ def test_smaller_region_is_named():
     # Catches a label that calls the level a share of a region that is not the whole.
     result = analyse(mixed_observations(), MIXED_LEVELS, region=0.9)
     assert "region γ = 0.9" in importance_sweep(result).get_xlabel()
-
-
-def test_few_levels_are_marked(seeds):
-    # Catches lines that hide where a handful of levels lie.
-    assert all(line.get_marker() == "o" for line in importance_sweep(seeds).lines)
 
 
 def test_intervals_of_one_log_and_what_is_not_above_chance():

@@ -213,15 +213,6 @@ def test_a_p_value_just_above_the_limit_does_not_read_as_the_limit():
     assert p_text(math.nan, math.nan, 1000) == ""
 
 
-def test_a_comparison_says_what_differs_or_that_nothing_does():
-    same = px.compare(_log(60), n_resamples=8, **QUICK)
-    other = replace(same, estimates=same.estimates._replace(p_value=np.full((1, 4), 0.001)))
-    assert same.sentences()[0].startswith("What mattered: no parameter's importance changed beyond chance")
-    assert " changed, for being among the best " in other.sentences()[0]
-    assert same.cells(0)["remarks"] == [""] * 4
-    assert other.cells(0)["remarks"] == ["differs"] * 4
-
-
 def test_few_rows_in_a_domain_are_said_beside_what_mattered():
     """Catches a sentence that is surer than the status beside it."""
     result = _with_p(_noisy(0), np.full(4, 0.001))

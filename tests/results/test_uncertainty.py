@@ -56,10 +56,6 @@ def test_intervals_of_half_samples_are_quantiles_of_recentred_ones():
     shares = sampled / sampled.sum(axis=-1, keepdims=True)
     wanted = np.quantile(_recentred(known.importance, shares), [0.05, 0.95], axis=0)
     np.testing.assert_allclose(np.moveaxis(known.importance_interval, -1, 0), np.clip(wanted, 0, 1))
-    # Of two parameters together, from the same samples.
-    both = shares[:, 1, [0, 2]].sum(axis=-1)
-    draws = _recentred(known.importance[1, [0, 2]].sum(), both)
-    np.testing.assert_allclose(known.interval_of([0, 2])[1], np.clip(np.quantile(draws, [0.05, 0.95]), 0, 1))
     wider = replace(known, replicates=known.replicates._replace(spread=np.asarray(1.5)))
     np.testing.assert_allclose(wider.variance_draws, _recentred(variance, sampled, 1.5))
 

@@ -89,10 +89,6 @@ def test_the_error_can_be_copied(name, tmp_path, monkeypatch, capsys):
     assert obs.n == rows
 
 
-def test_there_are_thirty():
-    assert len(TABLES) >= 30
-
-
 def test_what_is_named_is_not_asked():
     """With parameters, a space or bounds nothing is doubted; drop= leaves a column out."""
     df = pd.DataFrame(TABLES["kudos"])

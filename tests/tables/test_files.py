@@ -121,7 +121,6 @@ REFUSED = [
     ("t.csv", HISTORY.to_csv(index=False), ["single run", "'_step' increases", "--parameters lr units"]),
     ("t.csv", LONG.to_csv(index=False), ["a row may be a metric", "'metric_name'", "--parameters"]),
     ("progress.csv", RAY.to_csv(index=False), ["lacks the parameters of its run", "'params.json'"]),
-    ("t.txt", CSV, ["of no known kind", "export the log as CSV"]),
     ("t.xlsx", b"PK\3\4" + bytes(99), ["of no known kind", "export the log as CSV"]),
     ("t.csv", b"PK\3\4" + bytes(99), ["not a text file", "export the log as CSV"]),
     ("t.csv.zip", b"PK\3\4" + bytes(99), ["cannot be unpacked"]),

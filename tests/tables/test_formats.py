@@ -55,21 +55,6 @@ TOOLS = {
         "value", "minimize", "",
     ),
     "scikit-learn": (sklearn(), "mean_test_score", "maximize", "as scikit-learn says"),
-    "SMAC": (
-        {"config_id": range(N), "instance": None, "seed": 0, "budget": 0, "cost": LOSS, "time": TIME,
-         "status": states("CRASHED", "SUCCESS"), "config/lr": LR, "config/dropout": DROPOUT},
-        "cost", "minimize", "as SMAC says",
-    ),
-    "Hyperopt": (
-        {"tid": range(N), "result/loss": LOSS, "result/loss_variance": TIME, "result/eval_time": TIME,
-         "result/status": states("fail", "ok"), "misc/vals/lr": LR, "misc/vals/dropout": DROPOUT},
-        "result/loss", "minimize", "as Hyperopt says",
-    ),
-    "Keras Tuner": (
-        {"trial_id": IDS, "hyperparameters/values/lr": LR, "hyperparameters/values/dropout": DROPOUT,
-         "score": LOSS, "best_step": STEPS, "status": states("INVALID", "COMPLETED"), "direction": "max"},
-        "score", "maximize", "as Keras Tuner says",
-    ),
     "MLflow": (
         {"run_id": IDS, "status": states("FAILED", "FINISHED"), "start_time": DATES,
          "params.lr": LR.astype(str), "params.dropout": DROPOUT.astype(str), "metrics.epoch": STEPS,
@@ -205,7 +190,8 @@ def test_smac(tmp_path):
     for version in (1, 2, 3):
         (tmp_path / "runhistory.json").write_text(json.dumps(smac(version)))
         for source in (tmp_path / "runhistory.json", tmp_path):
-            obs = read(source, "cost")
+            obs = px.Observations.from_dataframe(source, warn=False)
+            assert "direction: 'cost' is minimised, as SMAC says" in obs.report.inferred
             assert obs.space.names == ("lr", "opt/name", "opt/dropout")
             assert obs.report.dropped == {"state FAIL": int(FAILED.sum())}
             np.testing.assert_allclose(obs.losses[:, 0], LOSS[~FAILED])
@@ -216,7 +202,8 @@ def test_hyperopt(tmp_path, lines):
     """Trials as documents of a list or of lines: values in lists of one, and of none where inactive."""
     path = tmp_path / ("trials.jsonl" if lines else "trials.json")
     write_lines(path, hyperopt()) if lines else path.write_text(json.dumps(hyperopt()))
-    obs = read(path, "result/loss")
+    obs = px.Observations.from_dataframe(path, warn=False)
+    assert "direction: 'result/loss' is minimised, as Hyperopt says" in obs.report.inferred
     assert obs.space.names == ("lr", "dropout")
     assert obs.report.dropped == {"state FAIL": int(FAILED.sum())}
     np.testing.assert_array_equal(np.isnan(obs.values[:, 1]), (np.arange(N) % 2 == 0)[~FAILED])
@@ -238,7 +225,7 @@ def test_keras_tuner(tmp_path, way):
         }
         (tmp_path / f"trial_{i:02d}").mkdir()
         write_lines(tmp_path / f"trial_{i:02d}" / "trial.json", [trial])
-    obs = px.Observations.from_dataframe(tmp_path, "score", warn=False)
+    obs = px.Observations.from_dataframe(tmp_path, warn=False)
     assert obs.space.names == ("lr", "units")
     assert obs.report.dropped == {"state FAIL": int(FAILED.sum())}
     assert f"direction: 'score' is {way}imised, as Keras Tuner says" in obs.report.inferred
@@ -272,13 +259,7 @@ def test_ray(tmp_path, kind):
         folder = tmp_path / f"train_{i:02d}"
         folder.mkdir()
         rows = [
-            {
-                "loss": LOSS[i] + 2 - e,
-                "training_iteration": e + 1,
-                "time_total_s": 0.5 * e,
-                "pid": 7,
-                "done": e > 1,
-            }
+            {"loss": LOSS[i] + 2 - e, "training_iteration": e + 1, "time_total_s": 0.5 * e, "done": e > 1}
             for e in range(3)
         ]
         if kind == "result.json":

@@ -1,24 +1,13 @@
 """Around the arrays: logs, tables, results, pictures, the page, the command, long runs on the host."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from parzax.lens import cli as cli
-    from parzax.lens import logs as logs
-    from parzax.lens import page as page
-    from parzax.lens import plotting as plotting
-    from parzax.lens import problems as problems
-    from parzax.lens import results as results
-    from parzax.lens import run as run
-    from parzax.lens import similarity as similarity
-    from parzax.lens import tables as tables
-    from parzax.lens.tables.large import count as count
-
+# Loaded when they are first used, so that the command starts fast; `__init__.pyi` is for type checkers.
 _PACKAGES = {"cli", "logs", "page", "plotting", "problems", "results", "run", "similarity", "tables"}
 
 
-def __getattr__(name: str) -> Any:  # imported on use: the command starts fast
+def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
         return import_module(f"parzax.lens.{name}")
     if name == "count":
@@ -27,4 +16,4 @@ def __getattr__(name: str) -> Any:  # imported on use: the command starts fast
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PACKAGES, "count"} - {"Any", "TYPE_CHECKING", "import_module"})
+    return sorted([*_PACKAGES, "count"])

@@ -13,11 +13,10 @@ from parzax._compile import compiled
 from parzax._words import plural, visible
 from parzax.density.smoothing import Smoothing
 from parzax.kernels.bandwidth import Scott
-from parzax.lens.logs import Observations
 from parzax.meta import Comparison
 from parzax.meta.comparison import SimilarityEstimator, kept_parameters
 from parzax.meta.sources import Tasks, named_sources, source_rows
-from parzax.space import Recorded, Space
+from parzax.space import Space
 from parzax.split import AbstractSplit, Split
 from parzax.split.gamma import Linear
 
@@ -90,11 +89,12 @@ def task_similarity(
             ``space`` that says when the parameter is active.
     """
     logs = named_sources(tasks, "tasks")
-    space = _read_space(*next(iter(logs.items()))) if space is None else space
-    space.check_dtype(jnp.result_type(float), native=True, arrays=False)
+    first = next(iter(logs.values()))
+    target = first.space if space is None else space
+    target.check_dtype(jnp.result_type(float), native=True, arrays=False)
     n_constraints = _checks.whole_number("n_constraints", n_constraints, 0)
-    rows = source_rows(logs, space, next(iter(logs.values())).n_objectives, n_constraints)
-    estimator, every = SimilarityEstimator.of(space, smoothing, comparison), Tasks.of(rows, split)
+    rows = source_rows(logs, target, first.n_objectives, n_constraints)
+    estimator, every = SimilarityEstimator.of(target, smoothing, comparison), Tasks.of(rows, split)
     compared, n_below = every.compared(estimator), every.below[:, 0].sum(axis=-1)
     least = min(n_below[n_below > 0].tolist(), default=1)
     n_kept = max(int((np.asarray(estimator.least) <= least).sum()), 1)
@@ -107,21 +107,9 @@ def task_similarity(
         np.where(same_task, 0.0, np.where(both_below, variation.value, 1.0)),
         np.where(both_below & ~same_task, variation.error, 0.0),
         n_below,
-        tuple(name for name, keep in zip(space.names, np.asarray(kept), strict=True) if keep),
+        tuple(name for name, keep in zip(target.names, np.asarray(kept), strict=True) if keep),
         every.report,
     )
-
-
-def _read_space(name: str, log: Observations) -> Space:
-    """The space of a log; ValueError if densities cannot be defined on it."""
-    for parameter, domains in zip(log.space.names, log.space.domains, strict=True):
-        if any(isinstance(condition, Recorded) for domain in domains for condition in domain.conditions):
-            raise ValueError(
-                f"tasks: {parameter!r} is missing in some rows of {name!r}, and its space does not say when. "
-                f"Give space=, a parzax.Space where {parameter!r} has conditions (In, Between), is always "
-                "active, or is left out."
-            )
-    return log.space
 
 
 _compare_pairs = compiled(SimilarityEstimator.compare_pairs)

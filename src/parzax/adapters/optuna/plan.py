@@ -110,11 +110,6 @@ class Plan:
         self.distributions = {p.name: p.distribution for p in parameters}
         self._latest, self._ignored, self._undecided = latest, frozenset(ignored), undecided
 
-    @property
-    def has_choices(self) -> bool:
-        """Whether a parameter is categorical."""
-        return any(parameter.choices for parameter in self.parameters)
-
     def agrees_with(self, trials: Sequence[FrozenTrial]) -> bool:
         """Whether some finished trials agree with the plan. If not, a new plan must be made from all trials.
 

@@ -30,38 +30,19 @@ from parzax.lens.logs import Observations
 from parzax.lens.logs.sources import check_log
 from parzax.meta import MixedSmoothing
 from parzax.meta.sources import best_of, source_rows
-from parzax.samplers import RandomStart, Sampler, meta_learn_tpe, tpe
+from parzax.samplers import RandomStart, Sampler, tpe
 from parzax.samplers.meta_learning import first_suggestions
-from parzax.samplers.presets import GUESSES
 from parzax.space import Float, Space
 
 ConstraintsFunc = Callable[[FrozenTrial], Sequence[float]]
 Preset = Callable[..., Sampler]
 
-_PRESET = "use preset=functools.partial(parzax.tpe, smoothing=parzax.density.Smoothing({}))"
-# Arguments of Optuna's sampler that ours lacks, and what to do instead.
-OPTUNAS = {
-    "weights": "it gives older trials less weight, as ages do: " + _PRESET.format("ages=parzax.ages.Ramp()"),
-    "consider_prior": "there is always a prior; its weight is prior_weight",
-    "consider_magic_clip": _PRESET.format("parzax.bandwidth.Neighbours(consider_magic_clip=...)"),
-    "consider_endpoints": _PRESET.format("parzax.bandwidth.Neighbours(consider_endpoints=...)"),
-    "categorical_distance_func": "declare an ordered parameter as parzax.Ordinal in space",
-    "warn_independent_sampling": "there is no such warning",
-    "n_startup": "use n_startup_trials",
-    "n_candidates": "use n_ei_candidates",
-}
 # Number of the random stream of the joint draw. The stream of a single parameter is a hash of its name.
 _JOINT = 0
 # Cap on the number of histories (one per study, bracket and set of fixed parameters) and of sessions.
 _MOST_KEPT = 64
 # Attributes of a sampler that its copies have.
 _SETTINGS = "_n_startup", "_seed", "_space", "_constraints_func", "_settings", "_first_rows"
-# What to do instead of any argument that the sampler does not have.
-_PARTS = {name: f"{name}=..." for name in signature(meta_learn_tpe).parameters}
-_ADVICE = {
-    name: f"it is a setting of the preset: preset=functools.partial(PRESET, {part})"
-    for name, part in (_PARTS | GUESSES).items()
-} | OPTUNAS
 # The part that has an option of `TPESampler`.
 _HOMES = {"n_candidates": "proposal", "prior_weight": "smoothing"}
 
@@ -172,8 +153,7 @@ class TPESampler(BaseSampler):
             name (also of `parzax.Observations`), or a storage. They are read once, here.
         multivariate, group, constant_liar: arguments of Optuna's sampler. They are always True here; False
             raises a ValueError.
-        **others: not allowed. The error names the replacement of an argument of Optuna's sampler, or says
-            that the argument is an option of the preset.
+        **others: not allowed. docs/optuna.md says what replaces other arguments of Optuna's sampler.
 
     Raises:
         TypeError, ValueError: for wrong arguments, and for a preset that compares sources without
@@ -206,7 +186,8 @@ class TPESampler(BaseSampler):
         **others: Never,
     ) -> None:
         for name in others:
-            raise TypeError(f"{name} is no argument; {_ADVICE.get(name, 'docs/optuna.md lists all')}.")
+            remedy = f"parts of a preset are given by preset=functools.partial(parzax.tpe, {name}=...)"
+            raise TypeError(f"{name} is no argument; {remedy}; docs/optuna.md says what replaces Optuna's.")
         flags = {"multivariate": multivariate, "group": group, "constant_liar": constant_liar}
         for name, value in flags.items():
             if not _checks.flag(name, value):
@@ -353,7 +334,8 @@ class TPESampler(BaseSampler):
             return
         with self._lock:
             plan = self._history_of(study, trials, None).plan(trials)
-            if plan.space is not None and (not plan.has_choices or len(finished) >= self._n_startup // 2):
+            has_choices = any(parameter.choices for parameter in plan.parameters)
+            if plan.space is not None and (not has_choices or len(finished) >= self._n_startup // 2):
                 self._prepared = True
                 constraints = {name for trial in finished for name in trial.constraints}
                 session = self._session_of(True, plan.space, len(study.directions), len(constraints))

@@ -4,7 +4,7 @@ import re
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -57,10 +57,10 @@ def read_study(path: str | Path, study_name: str | None = None, option: str = "s
         return recorded(optuna.load_study(study_name=study_name or names[0], storage=storage))
 
 
-def read_studies(source: str | Path | BaseStorage, exclude: Collection[str] = ()) -> dict[str, StudyRecord]:
-    """All studies of a file or a storage by name, without the excluded ones."""
+def read_studies(source: str | Path | BaseStorage) -> dict[str, StudyRecord]:
+    """All studies of a file or a storage by name."""
     with nullcontext(source) if isinstance(source, BaseStorage) else _opened(source) as storage:
-        names = [name for name in optuna.get_all_study_names(storage) if name not in exclude]
+        names = optuna.get_all_study_names(storage)
         return {name: recorded(optuna.load_study(study_name=name, storage=storage)) for name in names}
 
 

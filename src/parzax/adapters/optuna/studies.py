@@ -230,7 +230,7 @@ def sources(studies: Any, *, exclude: str | Iterable[str] = ()) -> dict[str, Obs
     """
     excluded = {exclude} if isinstance(exclude, str) else set(exclude)
     if isinstance(studies, (str, Path, BaseStorage)):
-        studies = read_studies(studies, excluded)
+        studies = read_studies(studies)
     elif isinstance(studies, (Study, Observations)) or not isinstance(studies, Iterable):
         kinds = "a list of studies, a dict of them by name, or a storage"
         raise TypeError(f"studies must be {kinds}, got {studies!r}.")
@@ -239,27 +239,24 @@ def sources(studies: Any, *, exclude: str | Iterable[str] = ()) -> dict[str, Obs
     else:
         numbered = enumerate(studies, start=1)
         entries = [(getattr(study, "study_name", f"task {i}"), study) for i, study in numbered]
-    logs: dict[str, Observations] = {}
-    empty = []
-    for name, study in entries:
+    logs: dict[str, Observations | None] = {}
+    for name, study in (entry for entry in entries if entry[0] not in excluded):
         if not isinstance(study, (Study, StudyRecord, Observations)):
             raise TypeError(f"studies: {name!r} is {study!r}, not an optuna.Study or a parzax.Observations.")
-        if name in excluded:
-            continue
-        if name in logs or name in empty:
+        if name in logs:
             raise ValueError(f"studies: two are named {name!r}; give a dict, in which names differ.")
-        if isinstance(study, Observations):
-            logs[name] = study
-            continue
         record = recorded(study) if isinstance(study, Study) else study
-        if not any(trial.state == TrialState.COMPLETE for trial in record.trials):
-            empty.append(name)
-            continue
-        with _checks.explain(f"studies: {name!r}", ValueError):
-            logs[name] = observations(record)
-    if not logs:
+        if isinstance(record, Observations):
+            logs[name] = record
+        elif any(trial.state == TrialState.COMPLETE for trial in record.trials):
+            with _checks.explain(f"studies: {name!r}", ValueError):
+                logs[name] = observations(record)
+        else:
+            logs[name] = None
+    empty = [name for name, log in logs.items() if log is None]
+    if len(empty) == len(logs):
         reason = f"; without a complete trial: {listed(empty)}" if empty else ""
         raise ValueError(f"studies must have at least one study to learn from, got none{reason}.")
     if empty:
         warnings.warn(f"sources leaves out studies without a complete trial: {listed(empty)}", stacklevel=2)
-    return logs
+    return {name: log for name, log in logs.items() if log is not None}

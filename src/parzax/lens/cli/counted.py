@@ -1,6 +1,8 @@
 """``parzax importance "big/*.parquet"``: the rows of large files are counted, and not held in memory.
 
-Counts alone give importances, and p-values from shuffles of the counts.
+The rows of one parameter do not depend on another one's when losses are shuffled, so counts are enough for
+importances and p-values. They are not for intervals: a sample of the rows has its own cut-offs, and the same
+rows for all parameters.
 """
 
 import sys
@@ -10,15 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Shaped
 
 from parzax import _checks
 from parzax.importance import Counts, estimate
+from parzax.importance.estimate import from_counts
 from parzax.lens.cli.reading import asking, table_arguments
 from parzax.lens.cli.writing import progress, say
-from parzax.lens.logs import ImportReport, Observations
+from parzax.lens.logs import Observations
 from parzax.lens.logs.groups import find_groups
 from parzax.lens.results.replicates import UNIT, Replicates, default_shuffles, p_values, shuffled_counts
 from parzax.lens.results.result import ImportanceResult, Method
@@ -42,7 +43,7 @@ _USUAL = dict.fromkeys(_NONE) | {"failed": "drop", "rows": "all", "objective": "
 def analyse_large(
     path: Path, args: Namespace, levels: list[float] | None, region: float, method: Method
 ) -> ImportanceResult | None:
-    """Count the rows of large Parquet files, and analyse the counts.
+    """Count the rows of large Parquet files, and analyse the counts as `parzax.cond_ped_anova` does.
 
     None if the log is another one, or its rows are needed.
     """
@@ -68,45 +69,37 @@ def analyse_large(
     n, n_used = total(parts, loss.len()), total(parts, loss.is_not_nan().sum())
     source = f"the space is that of {table.n} rows, and --space gives the real one"
     with _checks.explain(repr(str(path)) if args.space else source, ValueError):
-        options = {"directions": direction, "grid": method.grid}
-        counts = count(str(path), obs.space, target, sorted(levels or [_LEVEL]), region, **options)
+        ascending, grid = sorted(levels or [_LEVEL]), method.grid
+        counts = count(str(path), obs.space, target, ascending, region, directions=direction, grid=grid)
     note = f"bounds are those of all {n} rows; kinds, choices and repeats were looked for in {table.n} rows"
     inferred = (*obs.report.inferred, note)
-    report = replace(obs.report, inferred=inferred, n_rows=n, n_failed=n - n_used)
-    goal = ranked(obs, 0, None, [], raw=False)[1]
     with progress("compiling and computing"), jax.enable_x64(True):
-        return analyse_counts(counts, report, goal, method, tested=args.resamples is None)
+        divergence, reference, balance, uniform = method.how
+        how = {"reference": reference, "balance": balance, "uniform_when_undefined": uniform}
+        estimates = estimate(counts, divergence, **how)
+        replicates = Replicates.none(estimates.variance.shape)
+        if args.resamples is None and estimates.n_region < _MOST_SHUFFLED:
+            shuffles = default_shuffles(len(obs.space))
+            p_value = _shuffled_p_values(counts, estimates.variance, method, shuffles)
+            replicates = replicates._replace(p_value=p_value, n_shuffles=shuffles)
+    return ImportanceResult(
+        space=obs.space,
+        levels=np.array(counts.levels),
+        region=region,
+        estimates=estimates,
+        replicates=replicates,
+        method=method,
+        report=replace(obs.report, inferred=inferred, n_rows=n, n_failed=n - n_used),
+        goal=ranked(obs, 0, None, [], raw=False)[1],
+    )
 
 
-def analyse_counts(
-    counts: Counts, report: ImportReport, goal: str, method: Method, *, tested: bool = True
-) -> ImportanceResult:
-    """Conditional PED-ANOVA of a log of which only the counts are known, as in `parzax.cond_ped_anova`.
-
-    The rows of one parameter do not depend on another one's when losses are shuffled, so counts are enough
-    for p-values. They are not for intervals: a sample of the rows has its own cut-offs, and the same rows for
-    all parameters. There are none. The levels ascend; ``tested`` says whether p-values are computed.
-    """
-    assert counts.space is not None
-    levels = np.array(counts.levels)
-    divergence, reference, balance, uniform = method.how
-    how = {"reference": reference, "balance": balance, "uniform_when_undefined": uniform}
-    estimates = estimate(counts, divergence, **how)
-    none = Replicates.none(estimates.variance.shape)
-    about = {"space": counts.space, "levels": levels, "region": counts.region, "report": report, "goal": goal}
-    result = ImportanceResult(estimates=estimates, replicates=none, method=method, **about)
-    if not tested or result.n_region >= _MOST_SHUFFLED:
-        return result
-    n, log = default_shuffles(len(counts.space)), jax.tree.map(jnp.asarray, counts)
-    words = [*jax.random.key_data(jax.random.key(0)).tolist(), 0]
-    shuffled = [shuffled_counts([*words, i], counts.counts, counts, UNIT) for i in range(0, n, UNIT)]
-
-    def variance(shuffled: Shaped[Array, "q1 w"]) -> Float[Array, "q d"]:
-        return estimate(replace(log, counts=shuffled), divergence, **how).variance
-
-    variances = jax.lax.map(variance, jnp.asarray(np.concatenate(shuffled)[:n]), batch_size=UNIT)
-    p_value = p_values(result.variance[None], np.asarray(variances)[None])[0]
-    return replace(result, replicates=none._replace(p_value=p_value, n_shuffles=n))
+def _shuffled_p_values(counts: Counts, variance: np.ndarray, method: Method, n: int) -> np.ndarray:
+    """(q, d) p-values of variances, by ``n`` shuffles of the losses."""
+    words, status = jax.random.key_data(jax.random.key(0)).tolist(), np.zeros((UNIT, len(variance)), np.int32)
+    variances = jax.jit(lambda unit: from_counts(unit, status, counts.layout, method.how).variance)
+    shuffled = (shuffled_counts([*words, 0, i], counts.counts, counts, UNIT) for i in range(0, n, UNIT))
+    return p_values(variance[None], np.concatenate([*map(variances, shuffled)])[None, :n])[0]
 
 
 def _is_large(path: Path) -> bool:

@@ -121,7 +121,7 @@ def _add_demo(add: Any) -> None:
 
 
 def _add_importance(add: Any) -> None:
-    """Read a log (an Optuna sqlite or journal file, CSV, TSV, JSON lines, Parquet, Feather, Arrow, or npz),
+    """Read a log (an Optuna sqlite or journal file, CSV, TSV, JSON lines, Parquet, Feather or Arrow),
     compute the importance of every parameter in float64, and print it. Files are only read, and without
     executing anything in them.
     """

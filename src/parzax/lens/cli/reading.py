@@ -2,7 +2,7 @@
 
 import math
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
@@ -13,9 +13,6 @@ from typing import Any
 import numpy as np
 
 from parzax import _checks
-from parzax._words import plural
-from parzax.lens._files import UNREADABLE
-from parzax.lens._words import listed
 from parzax.lens.cli.filters import filter_mask
 from parzax.lens.cli.writing import progress
 from parzax.lens.logs import Observations
@@ -23,17 +20,17 @@ from parzax.lens.logs.columns import Column
 from parzax.lens.tables import recognise
 from parzax.lens.tables.doubts import DoubtError
 from parzax.lens.tables.files import KINDS, find_files, kind_of, read_table
-from parzax.lens.tables.names import named_columns, suggest
-from parzax.lens.tables.reading import find_directions, find_targets
-from parzax.lens.tables.table import Table, stack_tables
+from parzax.lens.tables.names import named_columns
+from parzax.lens.tables.reading import find_targets
+from parzax.lens.tables.table import Table, stack_tables, to_table
 from parzax.space import Space
 from parzax.space.serialization import parse
 
-# Formats whose reading may run code from the file.
-_REFUSED = (".pkl", ".pickle", ".joblib", ".npy", ".yaml", ".yml", ".pt", ".pth", ".dill")
-
 # Options that are allowed for tables only.
-_TABLES = ("parameters", "drop", "seed", "constraints", "trial", "step", "per_trial", "group")
+_TABLES = (
+    "target", "direction", "space", "parameters", "drop", "seed", "constraints", "trial", "step", "per_trial",
+    "group",
+)  # fmt: skip
 # The adapter of Optuna stands above the lens, and is imported where a file needs it.
 _OPTUNA = "parzax.adapters.optuna"
 # Column that numbers the logs in a table made of several logs.
@@ -48,15 +45,15 @@ def log_path(text: str) -> Path:
 
 
 def read_log(path: Path, args: Namespace) -> Observations:
-    """Read a log of any supported kind, as the arguments say; errors are one sentence that names the file."""
-    read = _choose_reader(path, args)
+    """Read a table or an Optuna file, as the arguments say; errors are one sentence that names the file."""
+    read = _from_table if _is_table(path, args) else _from_optuna
     with progress(f"reading {path}"):
         return read(path, args)
 
 
 def read_logs(paths: Sequence[Path], args: Namespace) -> list[Observations]:
     """Read several logs. If they are tables, one space is inferred from all of them together."""
-    if len(paths) > 1 and all(_choose_reader(path, args) is _from_table for path in paths):
+    if len(paths) > 1 and all(_is_table(path, args) for path in paths):
         return _from_tables(paths, args)
     # The user names one study for all files, or one study per file.
     studies = (args.study or [None]) * len(paths)
@@ -64,31 +61,21 @@ def read_logs(paths: Sequence[Path], args: Namespace) -> list[Observations]:
     return [read_log(path, of_log) for path, of_log in zip(paths, separate, strict=False)]
 
 
-def _choose_reader(path: Path, args: Namespace) -> Callable[[Path, Namespace], Observations]:
-    """The function that reads a log of this kind; ValueError for unknown kinds and for unsuitable options."""
-    suffix, name = kind_of(path), repr(str(path))
-    if suffix in _REFUSED:
-        reason = "are never read, since that could run code from them"
-        raise ValueError(f"{name}: {suffix} files {reason}; export the log as CSV or Parquet.")
-    files = find_files(path)
-    suffix = kind_of(files[0])
-    if suffix == ".npz":
-        read, kind, unfit = _from_npz, "an npz file", ("study", "pruned", "filter", *_TABLES)
-    elif suffix in KINDS and not _is_journal(files[0]):
-        read, kind, unfit = _from_table, "a table", ("study",)
-    else:
-        if not import_module(f"{_OPTUNA}.storage").is_optuna_file(path):
-            raise ValueError(
-                f"{name} is of no known kind: an Optuna sqlite or journal file, .csv, .tsv, .json, .jsonl, "
-                ".parquet, .feather, .arrow (also packed, as .csv.gz, .bz2 or .zip) or .npz; "
-                "export the log as CSV."
-            )
-        read, kind = _from_optuna, "an Optuna file, which says it itself"
-        unfit = ("target", "direction", "space", *_TABLES)
+def _is_table(path: Path, args: Namespace) -> bool:
+    """Whether a log is a table, or else an Optuna file; ValueError for other files and unsuitable options."""
+    files, name = find_files(path), repr(str(path))
+    is_table = kind_of(files[0]) in KINDS and not _is_journal(files[0])
+    if not is_table and not import_module(f"{_OPTUNA}.storage").is_optuna_file(path):
+        raise ValueError(
+            f"{name} is of no known kind: an Optuna sqlite or journal file, .csv, .tsv, .json, .jsonl, "
+            ".parquet, .feather or .arrow (also packed, as .csv.gz, .bz2 or .zip); export the log as CSV. "
+            "Pickle, joblib and YAML files are never read, since that could run code from them."
+        )
+    kind, unfit = ("a table", ("study",)) if is_table else ("an Optuna file, which says it itself", _TABLES)
     for option in unfit:
         if getattr(args, option) is not None:
             raise ValueError(f"--{option.replace('_', '-')} does not go with {kind} ({name}).")
-    return read
+    return is_table
 
 
 def _is_journal(path: Path) -> bool:
@@ -159,41 +146,6 @@ def table_arguments(table: Table, args: Namespace) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _from_npz(path: Path, args: Namespace) -> Observations:
-    """Read an npz file: arrays ``values``, objectives, ``names`` and perhaps ``regime``, also with seeds."""
-    space, direction = _read_space(args)
-    if space is None:
-        raise ValueError(f"{str(path)!r} needs --space: an npz file does not say what its numbers mean.")
-    targets = args.target or ["objective"]
-    file = repr(str(path))
-    with (
-        _checks.explain(f"{file} cannot be read as npz", UNREADABLE),
-        # opened here, because NumPy does not close a damaged file that it opened itself
-        path.open("rb") as opened,
-        np.load(opened, allow_pickle=False) as data,
-    ):
-        if absent := [name for name in ("values", *targets) if name not in data]:
-            raise ValueError(f"it has no array {listed(absent)}; {suggest(absent, list(data), 'there are')}")
-        values, regime = data["values"], data.get("regime")
-        names = [str(name) for name in np.ravel(data.get("names", space.names))]
-        losses = np.stack([data[target] for target in targets], axis=-1)
-    if absent := [name for name in space.names if name not in names]:
-        raise ValueError(f"{file} has no column {listed(absent)}; {suggest(absent, names, 'there are')}")
-    if values.ndim < 2 or values.shape[-1] != len(names):
-        raise ValueError(f"{file}: values has shape {values.shape} for {plural(len(names), 'name')}.")
-    order = [names.index(name) for name in space.names]
-    if regime is not None and regime.shape == values.shape:
-        regime = regime[..., order]
-    notes: list[str] = []
-    if direction is None:
-        direction, notes, doubt = find_directions(targets)
-        if doubt:
-            raise ValueError(f"{file}: {doubt}; say it: --direction minimize, or maximize.")
-    settings = {"regime": regime, "failed": args.failed}
-    obs = Observations.from_arrays(space, values[..., order], losses, direction, **settings)
-    return replace(obs, report=replace(obs.report, inferred=tuple(notes)))
-
-
 def _from_optuna(path: Path, args: Namespace) -> Observations:
     storage, optuna = import_module(f"{_OPTUNA}.storage"), import_module("optuna")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -204,23 +156,20 @@ def _from_optuna(path: Path, args: Namespace) -> Observations:
         passing = filter_mask(args.filter, _table_of_trials(trials, len(study.directions)))
         if not passing.any():
             raise ValueError("--filter: no trial is left.")
-    to_observations = import_module(f"{_OPTUNA}.studies").observations
-    kept = study._replace(trials=list(compress(trials, passing)))
-    obs = to_observations(kept, failed=args.failed, pruned=args.pruned)
+    kept, read = study._replace(trials=list(compress(trials, passing))), import_module(f"{_OPTUNA}.studies")
+    obs = read.observations(kept, failed=args.failed, pruned=args.pruned)
     dropped = obs.report.dropped | ({} if passing.all() else {"filter": int((~passing).sum())})
     return replace(obs, report=replace(obs.report, n_rows=len(trials), dropped=dropped))
 
 
 def _table_of_trials(trials: list[Any], n_objectives: int) -> Table:
     """The columns by which Optuna's trials can be filtered: state, number, objectives, parameters."""
-    columns: dict[str, list[Any]] = {
-        "state": [trial.state.name for trial in trials],
-        "number": [trial.number for trial in trials],
-    }
-    for i, name in enumerate(
-        ["value"] if n_objectives == 1 else [f"values_{i}" for i in range(n_objectives)]
-    ):
-        columns[name] = [trial.values[i] if trial.values else math.nan for trial in trials]
-    for name in dict.fromkeys(name for trial in trials for name in trial.params):
-        columns[f"params_{name}"] = [trial.params.get(name) for trial in trials]
-    return Table({name: Column.of_values(name, values) for name, values in columns.items()}, len(trials))
+    names = ["value"] if n_objectives == 1 else [f"values_{i}" for i in range(n_objectives)]
+    return to_table(
+        [
+            {"state": trial.state.name, "number": trial.number}
+            | dict(zip(names, trial.values or [math.nan] * n_objectives, strict=True))
+            | {f"params_{name}": value for name, value in trial.params.items()}
+            for trial in trials
+        ]
+    )

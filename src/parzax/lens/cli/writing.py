@@ -94,12 +94,11 @@ def figure_writer(result: Any, kind: str | None = None) -> Writer:
     """
     from parzax import plotting  # imported here: its error says what to install
 
-    level = result.usual_level
     draw = {
         "sweep": lambda: plotting.importance_sweep(result),
-        "bars": lambda: plotting.importance_bars(result, level=level),
-        "regimes": lambda: plotting.regimes(result, level=level),
-        "values": lambda: plotting.values(result, result.ranking(level)[0], level=level),
+        "bars": lambda: plotting.importance_bars(result),
+        "regimes": lambda: plotting.regimes(result),
+        "values": lambda: plotting.values(result, result.ranking()[0]),
         "pairs": lambda: plotting.interactions(result),
     }
     usual = "pairs" if result.kind == "pair" else "bars" if len(result.levels) == 1 else "sweep"

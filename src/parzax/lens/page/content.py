@@ -29,7 +29,6 @@ _MOST_LINES, _MOST_DOMAINS, _MOST_PAIRS = 100, 4, 20
 _MOST_EFFECTS = 12  # largest number of curves of effects, those worth most
 _MOST_REGIMES = 6  # largest number of regimes shown per parameter
 _MOST_CELLS = 20  # largest number of choices in a picture
-_MOST_NUMBERS = 200_000  # largest count of numbers in all pictures; regimes beyond it have none
 _UNIT = 5000  # masses are whole numbers of 1 / 5000
 _DECIMALS = 4
 
@@ -114,7 +113,7 @@ def content(
 def _regime_values(
     result: ImportanceResult, order: list[int], parameters: Sequence[int]
 ) -> list[dict[str, Any]]:
-    """The regimes of ``parameters``, at the levels ``order``; pictures of the first ones.
+    """The regimes of ``parameters``, at the levels ``order``.
 
     ``caption`` is the domain with its conditions. ``texts`` say at each level which values are good, and how
     many rows the regime has. ``picture`` is None if there is nothing to draw.
@@ -122,7 +121,6 @@ def _regime_values(
     good = [{(x.parameter, x.regime): x for x in result.good_values(i)} for i in order]
     alpha, beta = (result.mean_over_seeds(x)[order] for x in (result.alpha, result.beta))
     out: list[dict[str, Any]] = []
-    room = _MOST_NUMBERS
     for j in parameters:
         name = result.names[j]
         domains = result.space[name]
@@ -134,9 +132,7 @@ def _regime_values(
                 target, region = (percent(round(share, 2)) for share in (alpha[i, j, k], beta[i, j, k]))
                 part = f"; here are {target} of the best rows, {region} of all" if shared else ""
                 texts.append(((values and good_text(values, domains)) or nothing) + part)
-            has_picture = room > 0 and beta[0, j, k] > 0
-            picture = _draw_picture(result, result.density(name)[k], order) if has_picture else None
-            room -= np.size(picture["target"]) if picture else 0
+            picture = _draw_picture(result, result.density(name)[k], order) if beta[0, j, k] > 0 else None
             caption = shorten(regime_text(domain), _DOMAIN)
             out.append({"parameter": j, "caption": caption, "texts": texts, "picture": picture})
     return out

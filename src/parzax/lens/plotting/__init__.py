@@ -5,8 +5,8 @@ panels returns the first. No function shows or saves: call ``plt.show()`` or ``p
 the extra ``parzax[plot]``.
 
 Common arguments: ``result`` comes from `parzax.cond_ped_anova`, except that `interactions` takes the result
-of `parzax.interactions`. ``level`` is the index of one of its levels, or a float for the nearest target
-quantile (with a warning if that is more than 0.05 away). By default it is the level nearest to 0.1 that
+of `parzax.interactions`. ``level`` is a target quantile: the nearest level of the result is drawn, and
+a ValueError says if none is within 0.05 of it. By default it is the level nearest to 0.1 that
 leaves more than ten rows in the target and outside it (``result.usual_level``). ``traces`` comes from
 `parzax.optimize` or `parzax.optimize_many` (all leading axes are runs), or maps names to such traces. An
 argument of another type raises a TypeError. Unknown names, levels and runs, and empty or repeated names,

@@ -1,7 +1,6 @@
 """Arguments of pictures as they are drawn: names, levels, colours and sums of parameters; runs; texts."""
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,7 +22,7 @@ Part = tuple[str, list[int], Look]
 # A line that repeats a colour of the palette gets the next pattern of dashes.
 _DASHES = ("solid", (0, (5, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
 _OTHERS = {"color": "0.5", "linestyle": "solid"}
-_NEAR = 0.05  # A float level that is further than this from the nearest target quantile gives a warning.
+_NEAR = 0.05 + 1e-9  # largest distance between a level that is asked for and the one that is drawn
 
 
 def check_result(result: Any) -> ImportanceResult:
@@ -75,6 +74,8 @@ def sum_part(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(q,) mean of a part over the seeds that count, and the low and the high end of its interval.
 
+    A sum of several parameters of a single log has no interval (NaN).
+
     Args:
         data: (s, q, d) values of all parameters.
         counts: (s, q) whether a seed counts at a level.
@@ -84,7 +85,8 @@ def sum_part(
     mean, error = mean_and_error(data[..., columns].sum(axis=-1), counts)
     if log is None:
         return mean, mean - error, mean + error
-    low, high = log.interval_of(columns).reshape(-1, 2).T
+    interval = log.by_seed(log.importance_interval)[0, :, columns[0]]
+    low, high = (interval if len(columns) == 1 else np.full(interval.shape, np.nan)).T
     return mean, low, high
 
 
@@ -107,21 +109,13 @@ def describe_spread(counts: np.ndarray, log: ImportanceResult | None = None) -> 
 
 
 def find_level(result: Any, level: Any) -> int:
-    """Index of the requested level: an index, or a float for the nearest target quantile.
-
-    None stands for the level that tables and the page show first, `AbstractResult.usual_level`.
-    """
-    quantiles = result.levels
+    """Index of the level nearest to ``level``; None stands for `AbstractResult.usual_level`."""
     if level is None:
         return result.usual_level
-    if isinstance(level, (int, np.integer)):
-        n = len(quantiles)
-        return _checks.whole_number("level", level, -n, n - 1) % n
     wanted = _checks.quantile("level", level)
-    nearest = int(np.abs(quantiles - wanted).argmin())
-    if abs(quantiles[nearest] - wanted) > _NEAR + 1e-9:
-        text = f"there is no level {wanted:g}: the nearest one, {quantiles[nearest]:g}, is drawn."
-        warnings.warn(text, UserWarning, stacklevel=_checks.outside())
+    nearest = int(np.abs(result.levels - wanted).argmin())
+    if abs(result.levels[nearest] - wanted) > _NEAR:
+        raise ValueError(f"level: the result has none near {wanted:g}; try {result.levels[nearest]:g}.")
     return nearest
 
 

@@ -20,7 +20,7 @@ _REGIME = 60  # largest number of characters of the text of a regime
 
 
 def values(
-    result: ImportanceResult, parameter: str, *, level: int | float | None = None, ax: Axes | None = None
+    result: ImportanceResult, parameter: str, *, level: float | None = None, ax: Axes | None = None
 ) -> Axes:
     """Which values of a parameter are good: for each regime p_T and p_R, and below them the ratio p_T / p_R.
 

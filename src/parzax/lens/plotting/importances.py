@@ -6,10 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
 
 from parzax import _checks
-from parzax.importance import importance as relative_importance
 from parzax.lens.plotting import _arguments, _axes
 from parzax.lens.plotting._parameters import get_edges
 from parzax.lens.results import ImportanceResult
@@ -21,13 +19,6 @@ _NEVER_SURE = "0.5"  # grey of the name of a line that never is above chance
 _THICKEST = 22.0  # largest thickness of a bar, in points
 _CAPTION = 64  # largest number of characters in the caption above a bar
 _FEW_LEVELS = 12  # up to this many levels are marked one by one
-_QUANTITIES = {
-    "importance": "importance",
-    "variance": "share of within-regime variance",
-    "standard": "share of standard variance",
-    "inter": "share of inter-regime variance",
-    "unweighted": "share of unweighted variance",
-}
 
 
 class _Bar(NamedTuple):
@@ -43,7 +34,7 @@ class _Bar(NamedTuple):
 def importance_bars(
     result: ImportanceResult,
     *,
-    level: int | float | None = None,
+    level: float | None = None,
     parameters: int | str | Sequence[str] = 20,
     ax: Axes | None = None,
 ) -> Axes:
@@ -77,7 +68,7 @@ def importance_bars(
 def regimes(
     result: ImportanceResult,
     *,
-    level: int | float | None = None,
+    level: float | None = None,
     parameters: int | str | Sequence[str] = 12,
     ax: Axes | None = None,
 ) -> Axes:
@@ -147,7 +138,6 @@ def importance_sweep(
     result: ImportanceResult,
     *,
     parameters: int | str | Sequence[str] = 7,
-    quantity: str = "importance",
     ax: Axes | None = None,
 ) -> Axes:
     """Importance against the target quantile, one line per parameter.
@@ -169,27 +159,19 @@ def importance_sweep(
         result, ax: as in all pictures.
         parameters: the parameters to draw, or their number: those with the largest importances (mean over the
             levels), and the sum of the others in grey. Lines that are 0 everywhere are among the others.
-        quantity: "importance"; or the ablations "variance" (within regimes), "standard", "inter" and
-            "unweighted", each normalised at every level, as importances are.
     """
     _arguments.check_result(result)
-    _checks.one_of("quantity", quantity, _QUANTITIES)
     n_positive = int((result.mean > 0).any(axis=0).sum())
     parts = _arguments.choose_parts(result, parameters, _arguments.rank_overall(result), max(n_positive, 1))
-    data, above = result.by_seed(getattr(result, quantity).astype(np.float64)), result.above
-    log, defined = result if result.n_seeds == 1 else None, result.by_seed(result.is_defined)
-    if quantity != "importance":
-        data, above = relative_importance(data, balance=result.method.balance), np.ones_like(above)
-        log = None
+    data, defined = result.by_seed(result.importance), result.by_seed(result.is_defined)
+    log = result if result.n_seeds == 1 else None
     ax = _axes.get_axes(ax, 6.4, 3.8)
     counts = np.any(data > 0, axis=-1)
-    _draw_lines(ax, result.levels, parts, data, counts, defined, above, log)
+    _draw_lines(ax, result.levels, parts, data, counts, defined, result.above, log)
     ax.margins(0.03)
     low, high = ax.get_ylim()
     high = min(high, 1.015) if data.any() else 1.0  # ribbons may reach beyond the possible values
     ax.set(xlim=np.clip(ax.get_xlim(), 0, 1), ylim=(max(low, -0.015), high))
-    ax.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-    ax.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     if len(result.levels) == 1:
         ax.set_xticks(result.levels)
     alone = [columns[0] for _, columns, _ in parts if len(columns) == 1]
@@ -199,7 +181,7 @@ def importance_sweep(
     # A target level is a share of all rows, also if the region is smaller.
     within = "" if result.region == 1 else f"; region γ = {result.region:g}"
     ax.set_xlabel(f"target quantile γ′ (best share of all rows{within})")
-    ax.set_ylabel(_QUANTITIES[quantity] + _arguments.describe_spread(counts, log))
+    ax.set_ylabel("importance" + _arguments.describe_spread(counts, log))
     _axes.add_key(ax, entries)
     return ax
 
@@ -284,7 +266,7 @@ def _draw_bands(ax: Axes, result: ImportanceResult, drawn: list[int], anything: 
 def importance_over_weights(
     results: Mapping[float, ImportanceResult],
     *,
-    level: int | float | None = None,
+    level: float | None = None,
     parameters: int | str | Sequence[str] = 7,
     ax: Axes | None = None,
 ) -> Axes:

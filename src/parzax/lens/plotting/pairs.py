@@ -1,6 +1,6 @@
 """Maps with one cell per pair: interactions of parameters, similarities of tasks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -26,7 +26,7 @@ _CELL_GREY = "0.87"  # colour of cells whose value means nothing
 def interactions(
     result: InteractionResult,
     *,
-    level: int | float | None = None,
+    level: float | None = None,
     parameters: int | str | Sequence[str] = 12,
     ax: Axes | None = None,
 ) -> Axes:
@@ -51,27 +51,24 @@ def interactions(
     importance, above = result.matrix(index), result.to_matrix(result.above[index]) == 1
     asked, defined = ~np.isnan(result.to_matrix(np.zeros(len(result.pairs)))), ~np.isnan(importance)
     importance = np.nan_to_num(importance)
-    hidden = np.where(above, importance, 0)
-    strongest = np.argsort(-(hidden + 1e-6 * importance).max(axis=1, initial=0), kind="stable")
+    strength = np.where(above, importance, 1e-6 * importance).max(axis=1, initial=0)
+    strongest = np.argsort(-strength, kind="stable")
     ranking = [result.names[j] for j in strongest if asked[j].any()] or list(result.names)
     chosen = choose_names(parameters, ranking)
     order, m = [result.names.index(name) for name in chosen], len(chosen)
     pick, lower = np.ix_(order, order), np.tri(m, k=-1, dtype=bool)
     masks = above, defined & ~above, asked & ~defined
     above, chance, undefined = (mask[pick] & lower for mask in masks)
-    hidden[pick], shown = 0, np.ma.masked_array(importance[pick], ~above)
+    shown = np.ma.masked_array(importance[pick], ~above)
 
     names = list(_arguments.shorten_names(chosen).values())
-    ax = _make_axes(ax, names, 1.9)
+    top = float(shown.max()) if above.any() else 1.0
+    ax = _draw_matrix(ax, names, shown, top, value_text, "share of the variance of membership")
     ax.set_title(f"interactions at γ′ = {result.levels[index]:g}", fontsize="medium")
-    if m < 2:
+    if m > 1:
+        ax.set(xlim=(-0.5, m - 1.5), ylim=(m - 0.5, 0.5))
+    else:
         _axes.write_note(ax, "A single parameter has no pairs.", y=0.5)
-    ax.set(xlim=(-0.5, max(m - 1, 1) - 0.5), ylim=(max(m, 2) - 0.5, 0.5))
-    texts = np.vectorize(value_text, otypes=[object])(shown.filled(0))
-    _draw_cells(
-        ax, shown, float(shown.max()) if above.any() else 1.0, texts, "share of the variance of membership"
-    )
-    _write_names(ax, names[: m - 1], dict(enumerate(names[1:], 1)))
     entries: list[Artist] = []
     for i, j in np.argwhere(chance):
         ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=_CELL_GREY, edgecolor="white"))
@@ -85,8 +82,7 @@ def interactions(
         look = {"marker": "x", "markersize": 5, "color": _axes.GREY}
         entries.append(_axes.make_handle(label="never active together, or not comparable", **look))
     rest = len(result.names) - m
-    largest = f"; largest pair there {value_text(hidden.max())}" if hidden.any() else ""
-    left_out = f"{plural(rest, 'parameter')} not shown{largest}" if rest else ""
+    left_out = f"{plural(rest, 'parameter')} not shown" if rest else ""
     _axes.add_key(ax, entries, f"mean of {result.n_seeds} seeds" if result.n_seeds > 1 else "", left_out)
     return ax
 
@@ -107,44 +103,43 @@ def task_similarity(result: TaskSimilarity, *, ax: Axes | None = None) -> Axes:
     wanted = "a parzax.meta.TaskSimilarity (px.lens.similarity.task_similarity)"
     _checks.instance("result", result, TaskSimilarity, wanted)
     t, names = len(result.names), list(_arguments.shorten_names(result.names).values())
-    ax = _make_axes(ax, names, 2.4)
+    similarity = np.ma.masked_array(np.asarray(result.similarity, np.float64), np.eye(t, dtype=bool))
+    label = "similarity s = (1 - d) / (1 + d)"
+    ax = _draw_matrix(ax, names, similarity, 1.0, "{:.2f}".format, label)
     parameters = join_names(list(_arguments.shorten_names(result.parameters).values()), 4)
     ax.set_title(_axes.wrap_text(ax, f"compared by {parameters}"), fontsize="medium")
-    ax.set(xlim=(-0.5, t - 0.5), ylim=(t - 0.5, -0.5), facecolor=_CELL_GREY)
-    similarity = np.ma.masked_array(np.asarray(result.similarity, np.float64), np.eye(t, dtype=bool))
-    texts = np.vectorize("{:.2f}".format, otypes=[object])(similarity.data)
-    _draw_cells(ax, similarity, 1.0, texts, "similarity s = (1 - d) / (1 + d)")
-    _write_names(ax, names, dict(enumerate(names)))
+    ax.set_facecolor(_CELL_GREY)
     lost = join_names([name for name, n in zip(names, result.n_below, strict=True) if n == 0], 4)
     sentence = f"no rows below the split, so similarity 0 to all others: {lost}" if lost else ""
     _axes.add_key(ax, [], "a single task: nothing to compare with" if t == 1 else sentence)
     return ax
 
 
-def _make_axes(ax: Axes | None, names: Sequence[str], margin: float) -> Axes:
-    """Make Axes for one cell per pair of names, with room for the names, a colour bar and a title."""
-    side = float(np.clip(margin + 0.42 * len(names), 3.0, 8.0)) + max(0.06 * max(map(len, names)) - 0.5, 0.0)
-    return _axes.get_axes(ax, side + 1.0, side + 0.3)
-
-
-def _draw_cells(ax: Axes, values: np.ma.MaskedArray, top: float, texts: np.ndarray, label: str) -> None:
-    """Draw (n, n) values from 0 to ``top`` as colours, with ``texts`` if there are few of them."""
-    edges = np.arange(len(values) + 1) - 0.5
-    look = {"cmap": "viridis", "vmin": 0, "vmax": top}
-    _axes.draw_map(ax, [edges, edges], values, {"label": label}, **look)
+def _draw_matrix(
+    ax: Axes | None,
+    names: Sequence[str],
+    values: np.ma.MaskedArray,
+    top: float,
+    write: Callable[..., str],
+    label: str,
+) -> Axes:
+    """Draw (n, n) values from 0 to ``top`` as colours, and as texts if there are few; write the n names."""
+    n, longest = len(names), max(map(len, names))
+    side = float(np.clip(2.2 + 0.42 * n, 3.0, 8.0)) + max(0.06 * longest - 0.5, 0.0)
+    ax = _axes.get_axes(ax, side + 1.0, side + 0.3)
+    edges = np.arange(n + 1) - 0.5
+    _axes.draw_map(ax, [edges, edges], values, {"label": label}, cmap="viridis", vmin=0, vmax=top)
+    ax.invert_yaxis()
     ax.spines[:].set_visible(False)
-    size = min(_NUMBER * _axes.get_size(ax).min() / len(values), _FONTS[1])
-    if len(values) <= _MOST_NUMBERS and size >= _FONTS[0]:
+    width, height = _axes.get_size(ax)
+    size = min(_NUMBER * min(width, height) / n, _FONTS[1])
+    if n <= _MOST_NUMBERS and size >= _FONTS[0]:
         for i, j in np.argwhere(~np.ma.getmaskarray(values)):
             colour = "0.1" if values[i, j] > _BRIGHT * top else "white"
-            ax.text(j, i, str(texts[i, j]), ha="center", va="center", fontsize=size, color=colour)
-
-
-def _write_names(ax: Axes, columns: Sequence[str], rows: dict[int, str]) -> None:
-    """Write names of the columns 0, 1, ... and of ``rows``; of very many only some."""
-    every = -(-len(rows) // _MOST_NAMES) or 1
-    longest = _axes.CHARACTER * max(map(len, columns), default=0)
-    rotation = 90 if longest > 0.8 * every * _axes.get_size(ax)[0] / max(len(columns), 1) else 0
-    ax.set_xticks(range(0, len(columns), every), columns[::every], rotation=rotation)
-    ax.set_yticks(list(rows)[::every], list(rows.values())[::every])
-    ax.tick_params(length=0, labelsize="medium" if len(rows) <= _MOST_NUMBERS else "small")
+            ax.text(j, i, write(values[i, j]), ha="center", va="center", fontsize=size, color=colour)
+    every = -(-n // _MOST_NAMES)
+    overlap = _axes.CHARACTER * longest > 0.8 * every * width / n
+    ax.set_xticks(range(0, n, every), names[::every], rotation=90 if overlap else 0)
+    ax.set_yticks(range(0, n, every), names[::every])
+    ax.tick_params(length=0, labelsize="medium" if n <= _MOST_NUMBERS else "small")
+    return ax

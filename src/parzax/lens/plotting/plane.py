@@ -19,7 +19,7 @@ from parzax._numerics import capacity
 from parzax._words import plural
 from parzax.density.restriction import given_values
 from parzax.lens.plotting import _arguments, _axes
-from parzax.lens.plotting._arguments import flatten_runs, get_signs
+from parzax.lens.plotting._arguments import get_signs
 from parzax.lens.plotting._parameters import Plane, choose_plane
 from parzax.samplers import Problem, Sampler, State, Trace
 from parzax.space import INACTIVE, Space
@@ -50,20 +50,16 @@ class _Rows(NamedTuple):
     nearest: int | None  # first row that violates fewest constraints, then with the least first objective
 
 
-def _take_rows(rows: Any, run: int | None) -> _Rows:
-    """The rows of a state, or of one run of a trace."""
+def _take_rows(rows: Any) -> _Rows:
+    """The rows of a state or of a trace, in NumPy float64."""
     _checks.instance("rows", rows, (State, Trace), "a sampler's State or a parzax.samplers.Trace")
-    batch, is_state = np.shape(rows.x)[:-2], isinstance(rows, State)
-    if batch and is_state:
-        hint = "choose one, as in jax.tree.map(lambda a: a[0], state)"
-        raise ValueError(f"this is a batch of states of shape {batch}; {hint}.")
-    if batch and run is None:
-        raise ValueError(f"this trace has runs of shape {batch}; choose one with run=.")
-    runs = rows if isinstance(rows, Trace) else Trace(rows.x, rows.losses, rows.constraints, ())
-    runs = flatten_runs(runs)
-    chosen = _checks.whole_number("run", run, -len(runs.x), len(runs.x) - 1) if batch else 0
-    n = int(rows.count) if is_state else runs.x.shape[1]
-    x, losses, constraints = (a[chosen, :n] for a in (runs.x, runs.losses, runs.constraints))
+    _checks.on_host("a run", rows)
+    if batch := np.shape(rows.x)[:-2]:
+        hint = "trace.runs()[0], or jax.tree.map(lambda a: a[0], state)"
+        raise ValueError(f"rows must be one run, got a batch of shape {batch}; choose one, as in {hint}.")
+    is_state = isinstance(rows, State)
+    n = int(rows.count) if is_state else len(rows.x)
+    x, losses, constraints = (np.asarray(a, np.float64)[:n] for a in (rows.x, rows.losses, rows.constraints))
     evaluated = ~np.isnan(losses).any(axis=-1)
     n_violated = np.where(evaluated, (~(constraints <= 0)).sum(axis=-1), np.inf)
     kind = np.where(n_violated > 0, _VIOLATING, _FEASIBLE)
@@ -84,7 +80,6 @@ def acquisition(
     *,
     given: Mapping[str, Any] | None = None,
     problem: Problem | None = None,
-    run: int | None = None,
     size: int = 101,
     ax: Axes | None = None,
 ) -> Axes:
@@ -95,13 +90,12 @@ def acquisition(
 
     Args:
         sampler: such as `parzax.tpe`.
-        state: a state of the sampler, or a trace whose rows it is told.
+        state: a state of the sampler, or the trace of one run, whose rows it is told.
         parameters: names of two parameters; by default the first two of the space.
         given: values of the other parameters, name -> native value (or choice); by default the values of the
             best feasible row (smallest first objective; if no row is feasible, a row that violates the fewest
             constraints).
         problem: the problem whose feasible region gets an edge, evaluated with a fixed key.
-        run: index of the run, for a trace with several.
         size: cells along a continuous axis; discrete parameters have a cell per value, up to this many.
         ax: where to draw. The meaning of the marks and the values of other parameters are written below.
 
@@ -114,7 +108,7 @@ def acquisition(
     on_space = isinstance(problem, Problem) and problem.space.agrees_with(sampler.space)
     if problem is not None and not on_space:
         raise ValueError("problem must be a parzax.Problem on the sampler's space.")
-    rows = _take_rows(state, run)
+    rows = _take_rows(state)
     if isinstance(state, Trace):
         empty = sampler.init(capacity(max(len(rows.x), 1)))
         state = sampler.tell(empty, rows.x, rows.losses, rows.constraints)
@@ -182,10 +176,8 @@ def _draw_score(ax: Axes, plane: Plane, score: np.ndarray) -> str:
     low = float(np.quantile(finite, _LOWEST)) if finite.size else 0.0
     bar, edges = {"label": "acquisition score", "extend": "min"}, [axis.edges for axis in plane.axes]
     _axes.draw_map(ax, edges, np.ma.masked_invalid(score), bar, cmap="viridis", vmin=low)
-    if not finite.size:
-        _axes.write_note(ax, "No score is finite here.")
     others = ", or another parameter would need a value" if len(plane.space) > 2 else ""
-    return f"white: outside the space{others}" if 0 < finite.size < score.size else ""
+    return f"white: outside the space{others}" if finite.size < score.size else ""
 
 
 def _draw_edge(ax: Axes, plane: Plane, excess: np.ndarray) -> Artist:
@@ -205,7 +197,6 @@ def observations(
     space: Any,
     parameters: Sequence[str] | None = None,
     *,
-    run: int | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """The rows of one run in two of its parameters: the colour is the order, the mark the feasibility.
@@ -216,20 +207,19 @@ def observations(
     out and counted below the Axes; if no row remains, a sentence says so.
 
     Args:
-        rows: a sampler's state, or a trace.
+        rows: a sampler's state, or the trace of one run, such as ``traces.runs()[0]``.
         space: the search space, or a sampler or problem that has it.
         parameters: names of two parameters; by default the first two of the space.
-        run: index of the run, for a trace with several.
         ax: as in all pictures.
 
     Raises:
         ValueError: for an unknown parameter, a space with one parameter, a space whose size differs from the
-            rows, and a run that does not exist.
+            rows, and several runs.
     """
     space = getattr(space, "space", space)
     _checks.instance("space", space, Space, "a parzax.Space, or a sampler or problem that has one")
     plane = choose_plane(space, parameters, _MOST_BESIDE)
-    run_rows = _take_rows(rows, run)
+    run_rows = _take_rows(rows)
     n, d = run_rows.x.shape
     if d != len(space):
         raise ValueError(f"space has {plural(len(space), 'parameter')}, but the rows have {d}.")

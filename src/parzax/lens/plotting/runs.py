@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from parzax import _checks
@@ -15,7 +14,6 @@ from parzax._words import plural
 from parzax.lens.plotting import _axes
 from parzax.lens.plotting._arguments import Look, check_runs, choose_look, get_signs
 from parzax.lens.results.result import size_text
-from parzax.pareto import non_domination_rank
 from parzax.samplers import Trace
 
 _BELOW_ALL = 0.3  # on a log axis, a regret of 0 is drawn at this factor times the smallest positive regret
@@ -76,7 +74,7 @@ def convergence(
     value = f"|{value} - optimum|" if regret else value
     n_runs = np.array([len(trace.losses) for trace in runs.values()])
     spread = f"\n(median and quartiles of {size_text(n_runs)} runs)" if n_runs.max() > 1 else ""
-    ax.set(xlabel="evaluations", ylabel=value + " (0: lower edge)" * (log and 0 in drawn) + spread)
+    ax.set(xlabel="evaluations", ylabel=value + spread)
     ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     looks, entries = {name: choose_look(i) | {"label": name} for i, name in enumerate(runs)}, []
     # Names stand in the order of the ends of lines.
@@ -85,7 +83,7 @@ def convergence(
         remark = f"nothing feasible in {never} of {plural(n, 'run')}" if never else ""
         entries += _name_runs(name, remark, looks[name])
         _draw_quartiles(ax, lines[name], n > 1, looks[name])
-    _axes.add_key(ax, entries)
+    _axes.add_key(ax, entries, "0 is at the lower edge" if log and 0 in drawn else "")
     if not drawn.size:
         _axes.write_note(ax, "No run has a feasible row.", y=0.4)
     return ax
@@ -155,6 +153,7 @@ def attainment(
 
     Raises:
         ValueError: for an empty mapping, a level outside (0, 1], or a trace without exactly two objectives.
+        ImportError: without moocore (the extra ``parzax[pareto]``).
     """
     runs = check_runs(traces)
     if isinstance(levels, (str, float, int)) or not len(levels):
@@ -181,13 +180,9 @@ def attainment(
         remark = f"not attained at {', '.join(missing)}" if missing else ""
         entries += _name_runs(name, remark, choose_look(i))
         _draw_stairs(ax, by_share, worst, choose_look(i))
-    if any(len(trace.losses) > 1 for trace in runs.values()):
-        words = f"attained by {shares[(len(shares) - 1) // 2]:.0%} of runs"
-        entries.append(_axes.make_handle(color=_axes.GREY, linewidth=2.0, label=words))
-        if len(shares) > 1:
-            words = f"{shares[0]:.0%} to {shares[-1]:.0%}"
-            entries.append(Patch(facecolor=_axes.GREY, alpha=0.3, label=words))
-    _axes.add_key(ax, entries)
+    band = f", band: {shares[0]:.0%} to {shares[-1]:.0%}" if len(shares) > 1 else ""
+    sentence = f"thick line: attained by {shares[(len(shares) - 1) // 2]:.0%} of the runs{band}"
+    _axes.add_key(ax, entries, sentence if any(len(trace.losses) > 1 for trace in runs.values()) else "")
     return ax
 
 
@@ -195,11 +190,9 @@ def _find_stairs(trace: Trace, shares: list[float]) -> list[np.ndarray]:
     """For every share of the runs, the (k, 2) corners of its staircase, left to right; k is 0 if too few."""
     signs = get_signs(trace)
     points = [rows[keep] for rows, keep in zip(signs * trace.losses, _find_feasible(trace), strict=True)]
-    # Dominated rows are left out, since memory grows with the total number of rows.
-    fronts = [np.unique(rows[non_domination_rank(rows) == 0], axis=0) for rows in points]
     stairs = []
     for share in shares:
-        corners = attained_corners(fronts, max(math.ceil(round(share * len(fronts), 9)), 1))
+        corners = attained_corners(points, max(math.ceil(round(share * len(points), 9)), 1))
         stairs.append(signs * corners[np.isfinite(corners).all(axis=1)])
     return stairs
 
@@ -208,21 +201,15 @@ def attained_corners(runs: Sequence[np.ndarray], level: int) -> np.ndarray:
     """(k, 2) lower left corners of the region that at least ``level`` of the runs attain, left to right.
 
     A run, (n, 2) points without NaN, both objectives minimised, attains (x, y) if it has a point with first
-    objective at most x and second objective at most y (Fonseca and Fleming 1996). At each x every run has a
-    smallest y among its points up to x, and the boundary of the region is the ``level``-th smallest of these.
+    objective at most x and second objective at most y (Fonseca and Fleming 1996).
     """
-    if level > len(runs):
+    moocore = _checks.optional("moocore", "An attainment surface", "pareto")
+    reaching = [points for points in runs if len(points)]
+    if level > len(reaching):
         return np.empty((0, 2))
-    x, y = np.concatenate(runs).T
-    run = np.repeat(np.arange(len(runs)), [len(points) for points in runs])
-    order = np.argsort(x)
-    x, y, run = x[order], y[order], run[order]
-    each_y = np.where(run == np.arange(len(runs))[:, None], y, np.inf)
-    surface = np.sort(np.minimum.accumulate(each_y, axis=1), axis=0)[level - 1]
-    last = x != np.append(x[1:], np.nan)  # the last of the points with the same x
-    x, surface = x[last], surface[last]
-    corner = surface < np.append(np.inf, surface[:-1])
-    return np.stack([x, surface], axis=1)[corner]
+    run = np.repeat(np.arange(len(reaching)), list(map(len, reaching)))
+    share = 100 * level / len(reaching)
+    return moocore.eaf(np.concatenate(reaching), sets=run, percentiles=[share])[:, :2]
 
 
 def _draw_stairs(ax: Axes, stairs: list[np.ndarray], ends: np.ndarray, look: Look) -> None:

@@ -68,12 +68,7 @@ def _trend(values: np.ndarray, loss: np.ndarray) -> float:
 
 def _ranks(x: np.ndarray) -> np.ndarray:
     """(n, d) number of smaller entries in each column."""
-    order = np.argsort(x, axis=0)
-    ascending, place = np.take_along_axis(x, order, axis=0), np.arange(len(x))[:, None]
-    is_first = np.concatenate([np.ones((1, x.shape[1]), bool), ascending[1:] != ascending[:-1]])
-    ranks = np.empty(x.shape, np.int64)
-    np.put_along_axis(ranks, order, np.maximum.accumulate(np.where(is_first, place, 0)), axis=0)
-    return ranks
+    return np.stack([np.searchsorted(np.sort(column), column) for column in x.T], axis=1)
 
 
 def _any_sorted(x: np.ndarray) -> bool:

@@ -431,8 +431,6 @@ class GoodValues(NamedTuple):
             move (`parzax.Varying`), the ends are places between the bounds, from 0 to 1.
         target: share of the target's rows in this regime that have such values.
         region: share of the region's rows in this regime that have such values.
-        importance: the parameter's mean importance over seeds.
-        n_target: mean number of rows of the target in the regime.
     """
 
     parameter: str
@@ -440,8 +438,6 @@ class GoodValues(NamedTuple):
     values: tuple[Any, ...]
     target: float
     region: float
-    importance: float
-    n_target: float
 
 
 class RegimeDensity(NamedTuple):
@@ -608,17 +604,6 @@ class ImportanceResult(AbstractResult):
         had the nominal coverage for importances of at least 5 %.
         """
         return self._interval(self.importance_draws, self.importance, self.p_adjusted > SIGNIFICANCE)
-
-    def interval_of(self, parameters: Sequence[int]) -> np.ndarray:
-        """(..., q, 2) ends of the interval of a sum of importances.
-
-        Like `importance_interval`, it holds 0 unless one of the ``parameters`` (indices) is above chance, or
-        none of them was tested.
-        """
-        share, sampled = (x[..., parameters].sum(axis=-1) for x in (self.importance, self._shares))
-        p = self.p_adjusted[..., parameters]
-        chance = np.asarray((p > SIGNIFICANCE).any(axis=-1) & ~(p <= SIGNIFICANCE).any(axis=-1))
-        return self._interval(np.clip(self._recentred(share, sampled), 0, 1), share, chance)
 
     def top(self, r: int = 1) -> np.ndarray:
         """(..., q, d) share of the draws in which a parameter is among the ``r`` with the highest variance.
@@ -838,8 +823,7 @@ class ImportanceResult(AbstractResult):
                     values, cells = _best_values(density.domain, density.values, *masses)
                     counts = self.by_seed(density.rows).sum(axis=0)[[level, -1]]
                     target, region = (counts[:, cells].sum(axis=1) / counts.sum(axis=1)).tolist()
-                    numbers = target, region, float(self.mean[level, j]), float(rows[j, regime])
-                    good.append(GoodValues(self.names[j], regime, values, *numbers))
+                    good.append(GoodValues(self.names[j], regime, values, target, region))
         return good
 
     def __getattr__(self, name: str) -> Any:

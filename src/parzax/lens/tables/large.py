@@ -28,6 +28,7 @@ _BLOCK = 1 << 17
 # Column of the losses, beside those of the parameters.
 _LOSS = "parzax: loss"
 _ROW = re.compile(r"\brow (\d+)")
+_GRID = Grid()
 
 
 def count(
@@ -38,7 +39,7 @@ def count(
     region: float = 1.0,
     *,
     directions: Direction | Sequence[Direction] = "minimize",
-    grid: Grid | None = None,
+    grid: Grid = _GRID,
     cutoffs: Any = None,
     progress: bool | None = None,
 ) -> Counts:
@@ -70,7 +71,6 @@ def count(
             ``cutoffs``; a space that `parzax.encode` does not take.
         ImportError: without polars (``pip install 'parzax[large]'``).
     """
-    grid = Grid() if grid is None else grid
     check_encodable(space, grid)
     (direction,) = _checks.directions(directions, 1)
     target_levels, region = checked_levels(levels, region)

@@ -1,4 +1,4 @@
-"""Names of columns that somebody gives: checked, completed, and suggested where one is not there."""
+"""Names of columns that somebody gives: checked, and suggested where one is not there."""
 
 import re
 from collections.abc import Collection, Iterable, Sequence
@@ -20,17 +20,6 @@ def named_columns(argument: str, names: Any, columns: Collection[str], most: int
     if absent := [name for name in names if name not in columns]:
         raise ValueError(f"{argument}: the table has no column {listed(absent)}; {suggest(absent, columns)}")
     return names
-
-
-def full_name(name: str, columns: Collection[str]) -> str:
-    """The only column whose last part is ``name`` (ignoring capitals and signs); ``name`` if there is none.
-
-    Columns that a format calls parameters do not count.
-    """
-    if name in columns:
-        return name
-    same = [c for c in columns if _last_part(c) == _letters(name) and bare_name(c) == c]
-    return same[0] if len(same) == 1 else name
 
 
 def suggest(absent: Sequence[str], names: Collection[str], otherwise: str = "its columns are") -> str:

@@ -25,7 +25,7 @@ from parzax.lens.logs.observations import Observations
 from parzax.lens.tables import doubts, trials
 from parzax.lens.tables.files import read_table
 from parzax.lens.tables.formats import OPTUNA, PLAIN, Format, bare_name, recognise
-from parzax.lens.tables.names import full_name, named_columns, suggest
+from parzax.lens.tables.names import named_columns, suggest
 from parzax.lens.tables.table import Table, check_unique, open_table
 from parzax.space import Space
 
@@ -107,9 +107,8 @@ def read_logs(
         if len(names) > 1:
             warn_of_normalised(logs[name].weight)
     if warn and inferred:
-        more = [f"... and {len(inferred) - _MOST_WARNED} more in report.inferred"]
-        lines = [*inferred[:_MOST_WARNED], *(more if len(inferred) > _MOST_WARNED else [])]
-        text = "\n  ".join(["parzax inferred from the table:", *lines])
+        more = ["... and more: report.inferred has all"] * (len(inferred) > _MOST_WARNED)
+        text = "\n  ".join(["parzax inferred from the table:", *inferred[:_MOST_WARNED], *more])
         warnings.warn(text, UserWarning, stacklevel=_checks.outside())
     return logs
 
@@ -257,12 +256,11 @@ def find_targets(table: Table, form: Format, target: Any) -> tuple[list[str], st
     """The objective columns, a sentence for the report, and a doubt.
 
     "value", the default, also stands for all of ``values_*``, or for the only column that can be the
-    objective in the format of a tool, which the sentence names; "loss" also stands for "metrics.loss". If
-    there are several such columns, or if the table is of no tool, the first one is a guess, and the doubt
-    says so. ValueError if there is none.
+    objective in the format of a tool, which the sentence names. If there are several such columns, or if the
+    table is of no tool, the first one is a guess, and the doubt says so. ValueError if there is none.
     """
     columns = [*table.columns]
-    if target == "value" and full_name(target, columns) not in columns:
+    if target == "value" and target not in columns:
         if several := [c for c in columns if c.startswith("values_")]:
             return sorted(several, key=lambda c: (len(c), c)), "", ""  # values_10 comes after values_2
         results = _find_results(table, form)
@@ -272,9 +270,6 @@ def find_targets(table: Table, form: Format, target: Any) -> tuple[list[str], st
             which = f"name the objective (target=, --target COL), one of {listed(columns)}"
             raise ValueError(f"no column 'value' or 'values_*'; {which}.")
         return results[:1], "", f"no objective is named, which may be {listed(results, _MOST_LISTED)}"
-    names = [target] if isinstance(target, str) else target
-    if isinstance(names, Sequence) and all(isinstance(name, str) for name in names):
-        target = [full_name(name, columns) for name in names]
     targets = named_columns("target", target, columns)
     if not targets:
         raise TypeError(f"target must be a column name or a list of them, got {target!r}.")

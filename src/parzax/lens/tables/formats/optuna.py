@@ -9,7 +9,9 @@ OPTUNA = Format(
     others=r"number|duration|trial_id|value|values_.*|datetime_.*|user_attrs_.*|system_attrs_.*",
     state="state",
 )
-DASHBOARD = Format("optuna-dashboard", needs=("Number", "State", "Param *"), prefix="Param ", state="State")
+DASHBOARD = Format(
+    "optuna-dashboard", ("Number", "State", "Param *"), prefix="Param ", results="Value.*", state="State"
+)
 # Trials written to JSON, where a state is a number.
 OPTUNA_TRIALS = Format(
     "Optuna's trials",
