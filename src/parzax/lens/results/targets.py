@@ -61,11 +61,6 @@ def usable_rows(obs: Observations) -> np.ndarray:
     return np.asarray(~np.isnan(obs.losses).all(axis=-1) & (obs.weight is None or obs.weight > 0))
 
 
-def losses_by_seed(obs: Observations) -> np.ndarray:
-    """(s, n, m) losses; a log without a seed axis is one seed."""
-    return obs.losses.reshape(math.prod(obs.losses.shape[:-2]), *obs.losses.shape[-2:])
-
-
 def objective_names(obs: Observations) -> tuple[str, ...]:
     """Names of the objectives: the names of their columns if known, else objective_0, objective_1, ..."""
     return obs.report.objectives or tuple(f"objective_{i}" for i in range(obs.n_objectives))
@@ -94,7 +89,9 @@ def ranked(
 
     Sets end at ``levels``: they decide which fronts ``ties`` orders. ``raw`` rounds and orders as in Optuna.
     """
-    losses, names = losses_by_seed(obs), objective_names(obs)
+    # (s, n, m): a log without a seed axis is one seed.
+    losses = obs.losses.reshape(math.prod(obs.losses.shape[:-2]), *obs.losses.shape[-2:])
+    names = objective_names(obs)
     by_front = isinstance(objective, str) and objective == "pareto"
     if ties is not None:
         _checks.instance("ties", ties, AbstractTies, "Hypervolume() or Crowding() of parzax.pareto")

@@ -15,11 +15,7 @@ def is_shown(progress: bool | None) -> bool:
 
 
 @contextmanager
-def progress_bar(total: int, what: str, shown: bool = True) -> Iterator[Callable[[int], None]]:
+def progress_bar(total: int, what: str, shown: bool = True) -> Iterator[Callable[[int], object]]:
     """Yield a function that draws the bar for a given number of finished parts; the last bar stays."""
     with tqdm(total=total, desc=what, disable=not shown) as bar:
-
-        def update(n_done: int) -> None:
-            bar.update(n_done - bar.n)
-
-        yield update
+        yield lambda n_done: bar.update(n_done - bar.n)

@@ -39,8 +39,5 @@ def _find_similar(wanted: str, names: Collection[str]) -> list[str]:
 
 
 def _last_part(name: str) -> str:
-    return _letters(re.split(r"[./]", bare_name(name))[-1])
-
-
-def _letters(name: str) -> str:
-    return re.sub(r"[\W_]", "", name.lower()) or name
+    last = re.split(r"[./]", bare_name(name))[-1]
+    return re.sub(r"[\W_]", "", last.lower()) or last
