@@ -159,7 +159,7 @@ def _mean_losses(draw: Draw, pool: RandomRows, slots: Any, levels: Any, n_points
     return jnp.where(taken[None], losses, 0).sum(axis=1) / taken.sum().astype(losses.dtype)
 
 
-@compiled(size="middling")
+@partial(compiled, size="middling")
 def _effects(
     posterior: Posterior, key: Any, level: Any, n_draws: int, n_points: int, n_values: int
 ) -> Effects:

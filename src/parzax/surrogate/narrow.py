@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -87,7 +88,7 @@ def region(
     return evaluate(_region, posterior, key, probability, n_best=n_best, n_draws=n_draws, n_points=n_points)
 
 
-@compiled(size="middling")
+@partial(compiled, size="middling")
 def _region(
     posterior: Posterior, key: Any, probability: Any, n_best: int, n_draws: int, n_points: int
 ) -> Region:

@@ -298,7 +298,7 @@ def _left_out(process: Any, w: Any) -> tuple[Any, Any]:
     return variance * (inverse.T @ (inverse @ w)), variance
 
 
-@compiled(size="middling")
+@partial(compiled, size="middling")
 def _fit(settings: GaussianProcess, space: Space, x: Any, losses: Any) -> Posterior:
     used = losses < jnp.inf
     finite = used & (losses > -jnp.inf)

@@ -1,7 +1,7 @@
 """Answers from a surrogate of the log: importances of the whole space, and effects on the objective."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.util import find_spec
 from typing import Any, ClassVar, NamedTuple
 
@@ -270,7 +270,7 @@ def draw_logs(key: Any, posterior: Any) -> Observations:
     return Observations.from_arrays(posterior.space, np.asarray(x), np.asarray(losses))
 
 
-@compiled(size="middling")
+@partial(compiled, size="middling")
 def _draw_logs(key: PRNGKeyArray, posterior: Any, n_draws: int, n_points: int) -> tuple[Array, Array]:
     of_points, of_draws = jax.random.split(key)
 
