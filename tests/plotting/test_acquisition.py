@@ -117,11 +117,6 @@ def test_cells_that_need_a_value_nobody_has_stay_white(state):
     assert "white: outside the space" in sentence(ax)
 
 
-def test_a_trace_is_told_first(state, rows):
-    first, second = (drawn(acquisition(SAMPLER, own, ["lr", "momentum"], size=N)) for own in (state, rows))
-    np.testing.assert_allclose(first, second, rtol=1e-4, atol=1e-4)
-
-
 def test_rows_are_marked(state, rows):
     ax = acquisition(SAMPLER, state, ["lr", "units"], size=N)
     _, violating, feasible, best = ax.collections

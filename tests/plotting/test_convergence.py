@@ -75,13 +75,6 @@ def test_a_line_begins_where_half_of_the_runs_have_a_feasible_row():
     assert in_legend(ax) == ["a: nothing feasible in 1 of 3 runs"]
 
 
-def test_a_single_run_is_a_line_without_a_band():
-    ax = convergence(trace(LOSS[0], [1.0, -1, -1, -1]))
-    assert not ax.collections
-    np.testing.assert_array_equal(ax.lines[0].get_ydata()[1:], [5, 1, 1])
-    assert ax.get_ylabel() == "best feasible value"
-
-
 def test_several_samplers_by_name_and_by_last_value():
     # Catches a legend in another order than the lines end, and dollar signs read as formulas.
     ax = convergence(

@@ -120,23 +120,6 @@ def test_domains_of_two_regimes_share_an_axis():
     assert sorted(np.round(places(ax)[:, 1])) == [2, 4]
 
 
-def test_choices_of_two_regimes_and_single_values_have_axes():
-    # Catches a code with the name of another regime's choice, and limits that collapse around a single value.
-    choices = (px.Categorical(["a", "b"], when=px.Between("c", high=0.5)), px.Categorical(["a", "z", "y"]))
-    space = px.Space({"c": px.Float(0, 1), "opt": choices, "one": px.Float(3, 3)})
-    ax = observations(trace(np.ones(2), None, [[0.1, 1, 3], [0.9, 2, 3]]), space, ["opt", "one"])
-    assert [t.get_text() for t in ax.get_xticklabels()] == ["a", "b / z", "y"]
-    assert [t.get_text() for t in ax.get_yticklabels()] == ["3"]
-    assert ax.get_ylim() == pytest.approx((-0.53, 0.53))
-
-
-def test_of_many_choices_some_are_named():
-    # Catches codes in place of names, and 60 names over each other.
-    space = px.Space({"c": px.Float(0, 1), "opt": px.Categorical([f"choice {i}" for i in range(60)])})
-    ax = observations(trace(np.ones(1), None, [[0.1, 59]]), space)
-    assert [t.get_text() for t in ax.get_yticklabels()] == [f"choice {i}" for i in (0, 12, 24, 35, 47, 59)]
-
-
 def test_several_runs_are_refused():
     for one in (px.c_tpe(SPACE).init(64), RUN):
         with pytest.raises(ValueError, match=r"rows must be one run, got a batch of shape \(2,\)"):

@@ -7,7 +7,7 @@ from matplotlib.text import Text
 import parzax as px
 from parzax.lens.plotting import importance_sweep
 
-from .conftest import MIXED_LEVELS, NOISE_LEVELS, analyse, mixed_observations, sampled, uniform, with_status
+from .conftest import MIXED_LEVELS, analyse, mixed_observations, sampled, uniform, with_status
 from .reading import below, coloured, heights, names_of_lines, ribbons
 
 
@@ -86,16 +86,6 @@ def test_undefined_levels_are_gaps():
     np.testing.assert_array_equal(np.isnan(drawn), undefined)
 
 
-def test_the_rest_is_summed(mixed):
-    # Catches parameters that vanish without a word, or a rest that is not their sum.
-    ax = importance_sweep(mixed, parameters=3)
-    assert len(coloured(ax)) == 4
-    assert "8 others" in names_of_lines(ax)
-    np.testing.assert_allclose(sum(heights(ax, line) for line in coloured(ax)), 1, rtol=1e-5)
-    ax = importance_sweep(mixed, parameters=10)
-    assert "1 others" not in names_of_lines(ax)
-
-
 @pytest.mark.slow
 def test_lines_at_zero_are_left_out(zero):
     # Catches constants that are drawn over lines that matter; something is drawn all the same.
@@ -140,18 +130,6 @@ def test_levels_without_importance_are_marked():
     (band,) = (p for p in ax.patches if p.get_hatch() == "....")
     assert covered(band, result.levels) == flagged.tolist()
     assert below(ax).count("nothing above chance") == 1
-
-
-@pytest.mark.slow
-def test_ties_are_not_chance():
-    # Catches "nothing above chance" where ties put all rows into the target, so that nothing was compared.
-    x = np.random.default_rng(0).uniform(size=(200, 2))
-    loss = np.where(x[:, 0] < 0.1, x[:, 0], 1.0)
-    space = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)})
-    result = analyse(px.Observations.from_arrays(space, x, loss), NOISE_LEVELS)
-    ax = importance_sweep(result)
-    assert "nothing above chance" not in below(ax)
-    assert "ties: all rows in the target" in below(ax)
 
 
 def test_all_zero_says_so(zero):

@@ -22,10 +22,6 @@ def table(t: int, names=None, parameters=("x", "y"), lost=()) -> TaskSimilarity:
     return TaskSimilarity(names, (1 - d) / (1 + d), d, np.full((t, t), 0.01), n_below, parameters, ())
 
 
-def names_on(axis) -> list[str]:
-    return [label.get_text() for label in axis.get_ticklabels()]
-
-
 @pytest.mark.parametrize("t", [1, 2, 5, 12, 40, 120])
 @pytest.mark.some(2)
 def test_cells_have_the_values_of_the_table(t):

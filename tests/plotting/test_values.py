@@ -111,20 +111,6 @@ def test_nothing_to_compare_says_why(mixed, name, words):
     assert not ax.lines
 
 
-@pytest.mark.parametrize("name", ["rare", "constant", "strong", "noise $a$ with a long name", "op"])
-@pytest.mark.some(2)
-def test_other_parameters_can_be_rendered(mixed, zero, name):
-    # Catches degenerate densities and names that Matplotlib would read as formulae.
-    for result in (mixed, zero):
-        values(result, name).figure.canvas.draw()
-
-
-def test_nothing_is_cut_off(seeds):
-    # Catches limits set from one panel where panels share an axis.
-    for ax in values(seeds, "x", level=0.7).figure.axes:
-        assert max(np.max(own.get_ydata()) for own in ax.lines) <= ax.get_ylim()[1]
-
-
 def test_the_level_is_said(single, mixed):
     # Catches a picture of which nobody can say what its target is; curves, and bars.
     for ax in (values(single, "x", level=0.7), values(mixed, "booster", level=0.6)):

@@ -67,10 +67,3 @@ def test_what_cannot_be_drawn(seeds):
         importance_over_weights(seeds[0])
     with pytest.raises(ValueError, match="no parameter 'z'"):
         importance_over_weights(seeds, parameters="z")
-
-
-def test_gaps_where_nothing_is_defined():
-    # Catches a line at 0 where no importance is known.
-    ax = importance_over_weights(sweep(second=np.ones(60)))
-    for line in coloured(ax):
-        assert np.isnan(heights(ax, line)).tolist() == [False, False, False, True]

@@ -1,7 +1,6 @@
 """Programs: what compiles anew, and what the command and the adapters keep for the next process."""
 
 import os
-import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +16,6 @@ from parzax import _compile
 from parzax._compile import Compiled, compiled
 from parzax.lens import _programs
 from parzax.lens._programs import keep_programs
-from parzax.space import Float, Space
 
 TRACES: list[tuple] = []
 
@@ -148,15 +146,6 @@ def test_a_cache_of_the_user_is_used(cache, tmp_path):
     assert not cache.exists()
 
 
-def test_damaged_programs_are_replaced(cache):
-    """Catches a damaged file that raises, or that stays."""
-    call_anew()
-    for path in files(cache):
-        path.write_bytes(b"not a program")
-    with pytest.warns(UserWarning, match="persistent compilation cache"):
-        call_anew()
-
-
 @pytest.mark.parametrize("spoil", ["mode", "link"])
 def test_a_folder_of_others_is_not_used(cache, tmp_path, spoil):
     """Whoever can write to the folder can run code as the user."""
@@ -203,14 +192,6 @@ def test_the_next_process_reads(tmp_path):
         kept.append({path.name for path in files(tmp_path)})
     assert kept[0]
     assert kept[0] == kept[1]
-
-
-def test_spaces_survive_a_pickle():
-    """A loaded space equals the one that was saved, and so does its hash."""
-    space = Space({"y": Float(0, 1), "z": Float(1, 2, log=True)})
-    again = pickle.loads(pickle.dumps(space))
-    assert again == space
-    assert hash(again) == hash(space)
 
 
 def test_unknown_options_are_left_out(monkeypatch):

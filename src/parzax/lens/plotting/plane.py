@@ -105,8 +105,8 @@ def acquisition(
     """
     _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
     plane = choose_plane(sampler.space, parameters, _checks.whole_number("size", size, 2))
-    on_space = isinstance(problem, Problem) and problem.space.agrees_with(sampler.space)
-    if problem is not None and not on_space:
+    of_problem = problem.space if isinstance(problem, Problem) else None
+    if problem is not None and not (of_problem and of_problem.agrees_with(sampler.space)):
         raise ValueError("problem must be a parzax.Problem on the sampler's space.")
     rows = _take_rows(state)
     if isinstance(state, Trace):
