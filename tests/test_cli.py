@@ -205,7 +205,7 @@ def test_optuna_filter_and_study(logs, capsys):
     status, out, _ = run(capsys, "importance", logs / "study.db", *asked)
     assert status == 0
     kept = int((pd.read_csv(logs / "t.csv")["params_c"][50:] > 0.3).sum())
-    assert f"left out: {N - kept} (filter)" in out
+    assert f"left out: {N - kept} of them (filter)" in out
     status, _, err = run(capsys, "importance", logs / "study.db")
     assert status == 2
     assert "choose one with --study: 'a', 'b'" in err
@@ -598,7 +598,7 @@ def test_several_objectives_and_rows(tmp_path, capsys):
         assert "\n90 rows, minimize and minimize" in part
     status, out, _ = run(*base, "--rows", "feasible")
     assert f"of {(x <= 0.7).sum()} rows, " in out
-    assert f"left out: {(x > 0.7).sum()} (not feasible)" in out
+    assert f"left out: {(x > 0.7).sum()} of them (not feasible)" in out
     for extra, message in (
         (("--objective", "cost"), "'loss', 'time', got 'cost'"),
         (("--objective", "2"), "from 0 to 1, got 2"),

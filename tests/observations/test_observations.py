@@ -45,7 +45,7 @@ def test_failed_rows():
     np.testing.assert_array_equal(dropped.losses[:, 0], [1, np.nan, np.nan])
     np.testing.assert_array_equal(worst.losses[:, 0], [1, np.inf, np.inf])
     assert dropped.report.n_failed == worst.report.n_failed == 2
-    assert "2 without a usable objective value, left out" in str(dropped.report)
+    assert "2 of them without a usable objective value, left out" in str(dropped.report)
     assert "ranked last" in str(worst.report)
 
 

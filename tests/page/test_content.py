@@ -288,7 +288,12 @@ def test_observations_of_one_run(tmp_path):
     obs = dataclasses.replace(obs, report=report)
     html = page(tmp_path, obs, levels=logs.LEVELS, title="study.db", command="parzax report", date="someday")
     texts = Texts(html)
-    read = {"230 rows, minimize", "left out: 20 (pruned)", "left out: 10 (failed)", "inferred: c: guessed"}
+    read = {
+        "230 rows, minimize",
+        "left out: 20 of them (pruned)",
+        "left out: 10 of them (failed)",
+        "inferred: c: guessed",
+    }
     assert read | {"parzax report", "someday", px.__version__, np.__version__} <= {*texts.items}
     assert "<title>study.db</title>" in html
     assert '<a href="#pairs">' in html

@@ -150,7 +150,7 @@ def test_intervals_of_one_log_and_what_is_not_above_chance():
     """Catches a ribbon of another quantity, lines that stay coloured, labels of another spread."""
     result = sampled()
     ax = importance_sweep(result, parameters=["x", "noise", "nothing"])
-    assert ax.get_ylabel() == "importance\n(90 % interval of one log, by resampling)"
+    assert ax.get_ylabel() == f"importance\n(90 % interval, {result.n_resamples} resamples)"
     ribbons = [np.concatenate([p.vertices for p in c.get_paths()]) for c in ax.collections if c.get_paths()]
     low, high = result.importance_interval[:, 0].T
     assert any(
@@ -166,6 +166,7 @@ def test_intervals_of_one_log_and_what_is_not_above_chance():
     assert nothing.get_color() != "0.75"
     assert np.isnan(nothing.get_ydata()).all()
     bars = px.plotting.importance_bars(result)
-    assert "90 % interval of one log" in bars.get_xlabel()
+    assert "(90 % interval, 99 resamples)" in bars.get_xlabel()
+    assert px.plotting.regimes(result).get_xlabel().endswith("by regime")  # its bars have no intervals
     greys = [len(set(bar.get_facecolor()[:3])) == 1 for bar in bars.patches]
     assert greys == [False, not sure[0], True]

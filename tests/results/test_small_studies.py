@@ -228,7 +228,7 @@ def test_rows_that_do_not_count_are_said():
     result = _noisy(0)
     report = replace(result.report, n_rows=120, dropped={"state PRUNED": 38, "state FAIL": 2})
     line = str(replace(result, report=report)).splitlines()[9]
-    assert line.startswith("120 rows, minimize; left out: 38 (pruned); left out: 2 (failed)")
+    assert line.startswith("120 rows, minimize; left out: 38 of them (pruned); left out: 2 of them (failed)")
     assert size_text(np.array([10.4])) == "about 10"
     assert size_text(np.array([0.3])) == "0.3"
     assert size_text(np.array([0, 2_969_820])) == "0-2969820"

@@ -107,7 +107,7 @@ def test_auto_reads_the_rows_alone(kind, monkeypatch):
     np.testing.assert_array_equal(result.importance, alone.importance)
     told = {"random": "", "noise": "predicts too little", "no extra": "pip install 'parzax[surrogate]'"}[kind]
     assert told in result.sentences()[0]
-    with pytest.raises(AttributeError, match=r"effects is of a surrogate: surrogate=px.surrogate"):
+    with pytest.raises(AttributeError, match=r"effects needs a surrogate: surrogate=px.surrogate"):
         _ = result.effects
 
 
@@ -178,7 +178,7 @@ def test_conditions_that_the_log_implies():
     obs = px.Observations.from_arrays(space, X, loss_of(X))
     assert declare_conditions(obs) == SPACE
     result = px.cond_ped_anova(obs, 0.1)
-    assert "inside: taken as [0, 1] if kind = a, as in all rows" in result.facts
+    assert "inside: taken as [0, 1] if kind = a, which holds in all rows" in result.facts
     x = X.copy()
     x[x[:, 1] == 0, 2] = np.where(np.arange((x[:, 1] == 0).sum()) % 2, np.nan, 0.5)
     unexplained = px.Observations.from_arrays(space, x, loss_of(x))

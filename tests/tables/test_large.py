@@ -156,7 +156,7 @@ def test_command_counts_or_reads(tmp_path, monkeypatch, capsys, more):
     same = ("parameter", "level", "status", "n_target", "n_region", *["p_value"] * (not more))
     assert {name: log[name] for name in same} == {name: read[name] for name in same}
     np.testing.assert_allclose(log["importance"], read["importance"], rtol=1e-12)
-    without = "89 without a usable objective value, left out"
+    without = "89 of them without a usable objective value, left out"
     assert all(without in answer["report"] for answer in answers)
     capsys.readouterr()
     monkeypatch.setattr(counted, "_SAMPLE", 300)

@@ -65,6 +65,10 @@ def test_places_of_results():
     assert read(api).space.names == ("lr", "dropout")
     first = {name: api[name] for name in ("_runtime", "_step", "_timestamp", "loss", "lr", "dropout")}
     assert read(first).space.names == ("lr", "dropout")
+    # As `pandas.json_normalize` names the records of W&B.
+    dots = {"name": IDS, "state": "finished", "config.lr": LR, "config.dropout": DROPOUT,
+            "summary.loss": LOSS, "summary.quux": OTHER, "summary._step": 3}  # fmt: skip
+    assert read(dots, "summary.loss").space.names == ("lr", "dropout")
     # Older versions of Ax write metrics before its own columns.
     ax = {"arm_name": IDS, "trial_index": np.arange(N), "branin": LOSS, "l2norm": OTHER,
           "trial_status": "COMPLETED", "generation_node": "Sobol", "lr": LR, "dropout": DROPOUT}  # fmt: skip

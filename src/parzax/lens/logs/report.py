@@ -46,7 +46,7 @@ class ImportReport:
         ['100 rows in each of 5 seeds, minimize', '7 of all 500 without a usable objective value, left out']
         """
         n_total = n_seeds * self.n_rows if self.n_total is None else self.n_total
-        of_all = f" of all {n_total}" if n_seeds > 1 else ""
+        of_all = f" of all {n_total}" if n_seeds > 1 else " of them"
         rows = plural(self.n_rows, "row") + f" in each of {n_seeds} seeds" * (n_seeds > 1)
         rows = rows if self.n_total is None else f"{n_total} rows in {n_seeds} seeds"
         out = [*filter(None, [self.chosen]), f"{rows}, {' and '.join(self.directions)}"]

@@ -99,7 +99,7 @@ def label_level(result: ImportanceResult, index: int) -> str:
 def describe_spread(counts: np.ndarray, log: ImportanceResult | None = None) -> str:
     """A line for the label of an axis: what ribbons and whiskers are, by arguments of `sum_part`; or ""."""
     if log is not None and log.n_resamples:
-        return f"\n({100 * log.coverage:g} % interval of one log, by resampling)"
+        return f"\n({100 * log.coverage:g} % interval, {log.n_resamples} {log.replicates_are})"
     n, counted = len(counts), counts.sum(axis=0)
     if n == 1:
         return ""

@@ -125,7 +125,7 @@ def _draw_bars(ax: Axes | None, result: ImportanceResult, index: int, bars: Sequ
     if not mean.any():
         _axes.write_note(ax, "No parameter has a positive variance\nat this level.", 0.5)
     counts = result.by_seed(result.has_importance)[:, index]
-    spread = _arguments.describe_spread(counts, result if result.n_seeds == 1 else None)
+    spread = _arguments.describe_spread(counts, result if result.n_seeds == 1 and not how else None)
     ax.set_xlabel(f"{_arguments.label_level(result, index)}{how}{spread}")
     ax.tick_params(axis="y", length=0)
     shares = {bit: float(result.share_of_seeds(bit)[index].max()) for bit in OF_LEVELS & ~Status.ALL_ZERO}

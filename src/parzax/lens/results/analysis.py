@@ -292,7 +292,8 @@ def encode_ranked(
     If no ``levels`` are given, `choose_level` chooses one. ``jittered`` says that samples of the rows will be
     ranked too, which may cut fronts at slightly different levels.
     """
-    _checks.instance("obs", obs, Observations, "parzax.Observations")
+    makers = " (made by Observations.from_trace, px.adapters.optuna.observations, ...)"
+    _checks.instance("obs", obs, Observations, "parzax.Observations" + makers)
     _checks.instance("grid", grid, Grid, "a parzax.Grid")
     target, region = checked_levels(candidate_levels(region) if levels is None else levels, region)
     obs = counted_rows(obs, rows)

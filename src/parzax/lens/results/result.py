@@ -828,7 +828,7 @@ class ImportanceResult(AbstractResult):
 
     def __getattr__(self, name: str) -> Any:
         if name in ("effects", "next_space") and not hasattr(type(self), name):
-            raise AttributeError(f"{name} is of a surrogate: surrogate=px.surrogate.GaussianProcess().")
+            raise AttributeError(f"{name} needs a surrogate: surrogate=px.surrogate.GaussianProcess().")
         return self.__getattribute__(name)  # raises what has failed
 
     def _columns(self) -> dict[str, np.ndarray]:

@@ -288,7 +288,7 @@ def average_draws(obs: Observations, estimates: Importance, posterior: Any, **ab
     space, n_rows, n_fitted = posterior.space, int(usable_rows(obs).sum()), int(posterior.used.sum())
     facts = [f"the surrogate is fitted to {n_fitted} of {n_rows} rows"] * (n_fitted < n_rows)
     changed = (name for name in space if space[name] != obs.space[name])
-    facts += [f"{name}: taken as {regime_text(space[name][0])}, as in all rows" for name in changed]
+    facts += [f"{name}: taken as {regime_text(space[name][0])}, which holds in all rows" for name in changed]
     # Statuses are those of most draws; p-values say what is above chance.
     bits = [int(bit) * ((estimates.status & int(bit)) != 0).mean(axis=0).round() for bit in Status if bit]
     status = np.sum(bits, axis=0).astype(np.int32) & ~int(Status.NOT_ABOVE_CHANCE)

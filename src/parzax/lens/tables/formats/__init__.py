@@ -17,11 +17,11 @@ from parzax.lens.tables.formats.ray import RAY, RAY_PROGRESS
 from parzax.lens.tables.formats.sklearn import SKLEARN
 from parzax.lens.tables.formats.smac import SMAC
 from parzax.lens.tables.formats.syne_tune import SYNE_TUNE
-from parzax.lens.tables.formats.wandb import WANDB_API, WANDB_PAGE, WANDB_RUNS
+from parzax.lens.tables.formats.wandb import WANDB_API, WANDB_DF, WANDB_PAGE, WANDB_RUNS
 
 FORMATS = (
     OPTUNA, DASHBOARD, MLFLOW, SMAC, RAY, RAY_PROGRESS, WANDB_RUNS, SYNE_TUNE, SKLEARN, HYPEROPT, KERAS_TUNER,
-    OPTUNA_TRIALS, *NESTED, AX, WANDB_PAGE, WANDB_API, MLFLOW_PAGE, NEVERGRAD,
+    OPTUNA_TRIALS, *NESTED, WANDB_DF, AX, WANDB_PAGE, WANDB_API, MLFLOW_PAGE, NEVERGRAD,
 )  # fmt: skip
 PLAIN = Format("a plain table", needs=(), state="state")
 

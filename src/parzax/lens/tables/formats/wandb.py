@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from parzax.lens.tables.formats.format import Format
 
@@ -44,3 +45,5 @@ WANDB_RUNS = Format(
     results="summary/(?!_).*",
     state="state",
 )
+# The same as a data frame, by `pandas.json_normalize`.
+WANDB_DF = replace(WANDB_RUNS, needs=("config.*", "summary.*"), prefix="config.", results=r"summary\.[^_].*")
