@@ -92,6 +92,7 @@ def test_halves_of_one_log(capsys):
     assert status == 0, err
     assert "first is the first half of a.csv, second is the second half" in out
     assert f"\n{N} rows, minimize" in out
+    assert "second: " not in out  # a half does not have all rows
     assert "How sure: unknown: it takes resamples, or several seeds." in out
     assert "differs" not in out
 

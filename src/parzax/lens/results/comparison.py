@@ -195,7 +195,8 @@ def compare(
     sizes = smaller.n_target, smaller.n_region
     estimates = Differences(np.where(undefined, np.nan, difference), interval, p, status, *sizes)
     facts = [f"first: {fact}" for fact in before.facts] + [f"second: {fact}" for fact in after.facts]
-    facts.insert(0, f"second: {'; '.join(after.report.lines(after.n_seeds)[:1])}")
+    # The halves of one log have its report.
+    facts[:0] = [f"second: {after.report.lines(after.n_seeds)[0]}"] * (second.report is not first.report)
     about = {name: getattr(before, name) for name in ("space", "levels", "region", "report", "goal")}
     return Comparison(estimates=estimates, **about, facts=tuple(facts), first=before, second=after)
 

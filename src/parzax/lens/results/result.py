@@ -951,7 +951,7 @@ class InteractionResult(AbstractResult):
             sure = "not tested against chance"
         sure = "; ".join([sure, *self._level_facts(level), MAY_LEARN])
         both = f"look at both parameters of {labels[order[0]]} together"
-        step = both if named else "tune each parameter by itself"
+        step = both if named else "tune each parameter by itself, or add rows to see weaker pairs"
         return f"{mattered} for being among {self.best_rows(level)}", sure, step
 
     def details(self) -> list[str]:
