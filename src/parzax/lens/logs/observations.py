@@ -249,7 +249,7 @@ class Observations:
         Raises:
             ValueError: for values that do not fit, with row (counted from 0 in ``df``) and column; for
                 missing or repeated columns, and tables without rows or without any row to use; for columns
-                that may be no parameters, an objective that is not named, and a direction that nothing says
+                that may not be parameters, an objective that is not named, and an unclear direction
                 (`parzax.lens.tables.doubts.DoubtError`, with the call to copy).
             ImportError: without narwhals (``pip install 'parzax[dataframe]'``).
 
