@@ -46,8 +46,8 @@ class GaussianProcess(eqx.Module):
     positive definite for every set of rows, because configurations are points of a Euclidean space.
 
     Lengths, amplitude and noise have log-normal priors. Draws of the posterior take their values from the
-    normal approximation around the mode (Laplace), so the draws differ where
-    the log does not determine them.
+    normal approximation around the mode (Laplace), so the draws differ where the log does not determine
+    these values.
 
     Attributes:
         offsets: candidates for c.
