@@ -214,8 +214,8 @@ class Observations:
         The format of the tool that wrote the table says which columns are parameters, states of trials and
         bookkeeping: see `parzax.lens.tables.formats` and docs/tables.md. In any other table all columns
         without another role are parameters, unless ``parameters`` names them. If one of these looks like a
-        result, a time, an identity, a counter or a copy, a ValueError lists all of them, with the call to copy.
-        ``report.left_out`` names the columns left out. A missing value means inactive, or None.
+        result, a time, an identity, a counter or a copy, a ValueError lists all of these, with the call to
+        copy. ``report.left_out`` names the columns left out. A missing value means inactive, or None.
 
         Args:
             df: the table, n rows; or the path of a file, a folder, or a pattern of files.
