@@ -602,7 +602,7 @@ def test_several_objectives_and_rows(tmp_path, capsys):
     for extra, message in (
         (("--objective", "cost"), "'loss', 'time', got 'cost'"),
         (("--objective", "2"), "from 0 to 1, got 2"),
-        (("--objective", "all", "--json", tmp_path / "o.json"), "all else is of one"),
+        (("--objective", "all", "--json", tmp_path / "o.json"), "else give a name, or pareto"),
     ):
         status, out, err = run(*base, *extra)
         assert (status, out) == (2, "")

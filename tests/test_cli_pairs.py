@@ -136,10 +136,10 @@ def test_two_studies_of_one_file(capsys):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("interactions a.csv --target loss --objective all", "all else is of one"),
+        ("interactions a.csv --target loss --objective all", "else give a name, or pareto"),
         ("interactions a.csv --target loss --estimator optuna", "unrecognized arguments: --estimator"),
         ("interactions a.csv --target los", "did you mean 'loss'?"),
-        ("compare a.csv b.csv --target loss --objective all", "all else is of one"),
+        ("compare a.csv b.csv --target loss --objective all", "else give a name, or pareto"),
         ("compare a.csv none.csv --target loss", "there is no file 'none.csv'"),
         ("compare a.csv b.csv --target loss --json a.csv", "'a.csv' is the log itself"),
         ("compare a.csv b.csv --target loss --csv b.csv", "'b.csv' is the other log itself"),

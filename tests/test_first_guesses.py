@@ -1,6 +1,7 @@
 """Calls of samplers as a new user would type them, and errors that name what was probably meant."""
 
 import copy
+from inspect import signature
 
 import jax
 import jax.numpy as jnp
@@ -32,6 +33,32 @@ def test_the_key_comes_first():
         px.optimize(px.tpe(SPACE), loss, KEY, 5)  # pyright: ignore
     with pytest.raises(TypeError, match=r"keys must be typed, .*and come first"):
         px.optimize_many(px.tpe(SPACE), loss, KEY[None], 5)  # pyright: ignore
+
+
+def test_random_search_and_importance():
+    """Random configurations, and importances of arrays and of a log, with levels, a region and directions."""
+    x = SPACE.sample(KEY, 60)
+    assert x.shape == (60, 2)
+    losses = x[:, 0] ** 2
+    encoded = px.encode(SPACE, x, losses, levels=[0.1, 0.2], region=0.9)
+    assert px.importance.estimate(encoded).importance.shape == (2, 2)
+    obs = px.Observations.from_arrays(SPACE, x, losses, directions="minimize")
+    result = px.cond_ped_anova(obs, levels=[0.1, 0.2], region=0.9, key=KEY)
+    assert (result.levels.tolist(), result.region) == ([0.1, 0.2], 0.9)
+    assert result.importance[0].argmax() == 0
+    assert px.Observations.from_trace(px.optimize(KEY, px.tpe(SPACE), loss, 5)).values.shape == (5, 2)
+
+
+def test_presets_take_the_same_values():
+    """What `tpe` takes in its order, at most eleven, each a value; rules are classes by their names."""
+    names = list(signature(px.tpe).parameters)
+    assert len(names) <= 11
+    for preset in (px.c_tpe, px.mo_tpe, px.optuna_tpe, px.papers.tpe, px.papers.c_tpe, px.papers.mo_tpe):
+        assert list(signature(preset).parameters) == names
+    assert px.c_tpe(SPACE, 1, 2).n_constraints == 2
+    smoothing = px.density.Smoothing(bandwidth=px.bandwidth.Scott())
+    sampler = px.tpe(SPACE, split=px.Split(gamma=px.gamma.Linear(0.1)), smoothing=smoothing)
+    assert (sampler.split.gamma.beta, sampler.smoothing.bandwidth) == (0.1, px.bandwidth.Scott())
 
 
 @pytest.mark.parametrize(("guess", "meant"), [("Observation", "Observations"), ("optimise", "optimize")])

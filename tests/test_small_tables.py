@@ -38,7 +38,7 @@ def test_one_row(capsys):
     status, lines, err = run(capsys, TABLE[:1])
     assert (status, err) == (0, "")
     assert lines[:2] == [
-        "What mattered: nothing can be said of the best 50 % (1 of 1 row, smallest value).",
+        "What mattered: nothing can be said about the best 50 % (1 of 1 row, smallest value).",
         "How sure: there is nothing to be sure of.",
     ]
     assert lines[2].startswith("Do next: too few usable rows")
@@ -105,8 +105,8 @@ def test_pages_and_comparisons_of_single_rows():
     space = px.Space({"lr": px.Float(0, 1), "depth": px.Int(1, 9)})
     logs = [px.Observations.from_arrays(space, TABLE[["lr", "depth"]][i : i + 1], [0.5]) for i in (0, 1)]
     data = content(px.cond_ped_anova(logs[0]), None, 10)["data"]
-    assert data["sentences"][0][0].startswith("What mattered: nothing can be said of the best 50 %")
+    assert data["sentences"][0][0].startswith("What mattered: nothing can be said about the best 50 %")
     assert data["level_labels"] == ["the best 50 % (1 of 1 row, smallest loss), γ′ = 0.5"]
     text = str(px.compare(logs[0], logs[1], n_resamples=0))
-    assert "nothing can be said of the best 50 %" in text
+    assert "nothing can be said about the best 50 %" in text
     assert text.splitlines()[5].split() == ["lr", "-", "-", "-"]

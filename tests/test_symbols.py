@@ -85,6 +85,16 @@ def test_what_a_reader_looks_for_is_there():
     assert [word for word in words if word not in equations] == []
 
 
+def test_folders_exist():
+    """Catches a table of folders that a change has left behind."""
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("\n## Folders\n")[1]
+    cells = re.findall(r"^\| (`[^|]*) \|", page.split("\n## ")[0], re.MULTILINE)
+    folders = {f"parzax.{name}" for cell in cells for name in _names(cell) if "/" not in name}
+    assert {name for name in folders if find_spec(name) is None} == set()
+    paths = {p for p in (ROOT / "src/parzax").iterdir() if p.suffix == ".py" or (p / "__init__.py").is_file()}
+    assert {f"parzax.{p.stem}" for p in paths if not p.stem.startswith("__")} == folders
+
+
 def test_recipes_exist():
     """Catches a recipe that has moved."""
     recipes = re.findall(

@@ -271,9 +271,9 @@ def optional(module: str, purpose: str, extra: str) -> Any:
 
 def check_key(key: Any) -> None:
     """Raise unless ``key`` is a single typed PRNG key."""
-    if not isinstance(key, jax.Array) or not jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
-        kind = f"an array of dtype {key.dtype}" if isinstance(key, jax.Array) else repr(key)
-        raise TypeError(f"key must be a typed key such as jax.random.key(0), got {kind}.")
+    wanted = "a typed key such as jax.random.key(0)"
+    if not jnp.issubdtype(instance("key", key, jax.Array, wanted).dtype, jax.dtypes.prng_key):
+        raise TypeError(f"key must be {wanted}, got an array of dtype {key.dtype}.")
     if key.shape != ():
         raise ValueError(f"key must be one key, got shape {key.shape}; use jax.vmap for a batch.")
 

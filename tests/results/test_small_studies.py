@@ -78,7 +78,7 @@ def test_ties_and_rows_without_a_loss_are_said():
         result = _analyse(replace(obs, losses=losses))
         why = "0.5 is as good as any other, as none has both best rows and others"
         assert result.facts == (f"no level was given: {why}",)
-        assert result.sentences()[0].startswith("What mattered: nothing can be said of the best 50 %")
+        assert result.sentences()[0].startswith("What mattered: nothing can be said about the best 50 %")
         assert result.sentences()[1] == "How sure: there is nothing to be sure of."
 
 

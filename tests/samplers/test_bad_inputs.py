@@ -346,6 +346,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
      "^constraints must"),
     "a capacity of 0": (lambda: SAMPLER.init(0), ValueError, "^capacity must.*0"),
     "a number as key": (lambda: SAMPLER.ask(0, STATE), TypeError, "^key must be a typed key.*0"),
+    "a state as key": (lambda: SAMPLER.ask(STATE, STATE), TypeError, "^key must.*, got State\\.$"),
     "an untyped key": (lambda: SAMPLER.ask(jnp.zeros(2, jnp.uint32), STATE), TypeError, "^key must.*uint32"),
     "two keys": (lambda: SAMPLER.ask(jax.random.split(KEY), STATE), ValueError, r"^key must be one.*\(2,\)"),
     "a key to a run": (lambda: px.optimize(3, SAMPLER, PROBLEM, 5), TypeError, "^key must be a typed key"),

@@ -77,6 +77,8 @@ def test_an_argument_that_there_is_not():
     for name, home in homes.items():
         with pytest.raises(TypeError, match=f"has no argument '{name}'; use {home}"):
             px.tpe(SPACE, **{name: 1})
+    with pytest.raises(TypeError, match=r"no argument 'n_startup'; use start=\.\.\., a number"):
+        px.meta_learn_tpe(SPACE, [LOG], n_startup=3)  # pyright: ignore
 
 
 def test_a_sampler_changes_by_its_parts():

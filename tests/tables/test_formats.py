@@ -119,7 +119,7 @@ def test_data_frames(tool):
     df, named = pd.DataFrame(columns), {}
     if tool in ("Weights & Biases", "Ax"):
         # Their results have no mark, so a name is a guess alone.
-        with pytest.raises(ValueError, match=f"no objective is named, which may be '{target}'") as error:
+        with pytest.raises(ValueError, match=f"no objective is named, but it may be '{target}'") as error:
             px.Observations.from_dataframe(df, warn=False)
         named = error.value.guess
     obs = px.Observations.from_dataframe(df, **named, warn=False)
@@ -146,7 +146,7 @@ def test_of_several_results_one_is_named(tmp_path, capsys, monkeypatch):
     assert main(["importance", "my cv.csv", "--resamples", "0"]) == 2
     error = capsys.readouterr().err.strip()
     said, command = error.split(" If this guess is right, copy it; else change it: ")
-    assert said.endswith("no objective is named, which may be 'mean_test_score', 'mean_test_f1'.")
+    assert said.endswith("no objective is named, but it may be 'mean_test_score', 'mean_test_f1'.")
     assert "'my cv.csv': The table does not say" in said
     assert command == "parzax importance 'my cv.csv' --resamples 0 --target mean_test_score"
     runs = {"params.lr": LR, "run_id": IDS, "metrics.train_loss": TIME, "metrics.q": TIME, "metrics.acc": LR}

@@ -17,11 +17,11 @@ LR, TIME, RESULT = 10 ** RNG.uniform(-4, 0, N), RNG.uniform(1, 2, N), RNG.unifor
 def test_a_plain_table_has_no_objective_by_itself():
     """Even with one result, as others may be results too; nor has a format with none, or with several."""
     for columns, said in (
-        ({"lr": LR, "loss": RESULT}, "no objective is named, which may be 'loss'"),
-        ({"lr": LR, "y": RESULT}, "no objective is named, which may be 'y'"),
+        ({"lr": LR, "loss": RESULT}, "no objective is named, but it may be 'loss'"),
+        ({"lr": LR, "y": RESULT}, "no objective is named, but it may be 'y'"),
         ({"param_lr": LR, "mean_fit_time": TIME}, "no column 'value'.* one of 'param_lr', 'mean_fit_time'"),
         ({"config/lr": LR, "config_id": 1, "seed": 0, "cost": None, "cost_0": LR, "cost_1": LR},
-         "which may be 'cost_0', 'cost_1'"),
+         "it may be 'cost_0', 'cost_1'"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=said):
             px.Observations.from_dataframe(pd.DataFrame(columns), warn=False)

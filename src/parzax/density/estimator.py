@@ -95,7 +95,7 @@ class ParzenEstimator:
                 the derivative at weight 0 is one-sided, and it leaves out the effect on the bandwidth.
             bandwidth: a rule of `parzax.bandwidth`, Scott's by default. For each regime of each parameter it
                 uses the rows in that regime. Its settings are numbers, or arrays (d,) with one number per
-                parameter, such as ``constant(jnp.array([0.1, 0.3]))``; they may be traced.
+                parameter, such as ``Constant(jnp.array([0.1, 0.3]))``; they may be traced.
             top: probability that an Aitchison-Aitken kernel gives to its category, in (0, 1], or an array
                 (d,) of probabilities. It does not depend on the number of rows;
                 `parzax.bandwidth.OptunaTop()` is a rule that grows with it.

@@ -44,7 +44,7 @@ class Grid:
             `parzax.lens.logs.bounds`. If 0, such a domain has no grid and no importance (the references'
             rule).
         optuna_rounding: whether level sets are sized as in Optuna: ceil(q * N) rows for the raw
-            floating-point product, and with ``selection="pareto"`` exactly this number of rows.
+            floating-point product, and with ``objective="pareto"`` exactly this number of rows.
     """
 
     max_cells: int = 96

@@ -49,7 +49,7 @@ def pareto_losses(
 ) -> Float[Array, " n"]:
     """One loss that orders rows by Pareto front; ``ties`` orders the rows of each front that a level cuts.
 
-    Pass it to `parzax.encode` with the same levels; the host form is ``selection="pareto"`` of
+    Pass it to `parzax.encode` with the same levels; the host form is ``objective="pareto"`` of
     `parzax.cond_ped_anova`. Pure and unbatched; `jax.jit` and `jax.vmap` apply.
 
     Args:

@@ -109,12 +109,14 @@ class State(eqx.Module):
         )
         unit, loss = larger.points.unit, jnp.where(jnp.isnan(larger.losses), jnp.inf, larger.losses)
         if k == 1:
-            orders = self._inserted(self.order, unit), self._inserted(self.loss_order, loss)
+            order, loss_order = self._inserted(self.order, unit), self._inserted(self.loss_order, loss)
         else:
-            keys = (jnp.where(larger.present[:, None], key, jnp.inf) for key in (unit, loss))
-            orders = (jnp.argsort(key, axis=0).T.astype(jnp.int32) for key in keys)
-        order, loss_order = orders
+            order, loss_order = larger.sort_rows(unit), larger.sort_rows(loss)
         return replace(larger, order=order, loss_order=loss_order)
+
+    def sort_rows(self, keys: Float[Array, "n k"]) -> Int[Array, "k n"]:
+        """Rows by each of k keys, the smallest first, absent ones last; by losses it is TPE's sort."""
+        return jnp.argsort(jnp.where(self.present[:, None], keys, jnp.inf), axis=0).T.astype(jnp.int32)
 
     def grown(self, capacity: int) -> "State":
         """The same rows with a larger capacity; ValueError for a smaller one."""

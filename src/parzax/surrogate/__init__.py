@@ -1,6 +1,6 @@
-"""A Gaussian process on the logarithm of regret, and what draws from its posterior say of the space.
+"""A Gaussian process on the logarithm of regret, and what draws from its posterior say about the space.
 
-It needs the packages of the extra ``surrogate``: tinygp and optax.
+It needs tinygp, the package of the extra ``surrogate``.
 """
 
 from parzax.surrogate.effects import Effects, effects, surface

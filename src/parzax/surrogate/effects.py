@@ -75,15 +75,15 @@ def effects(
 ) -> Effects:
     """The mean loss along each parameter, in units of the loss, one curve for each draw from a posterior.
 
-    The mean of `Effects.worth` over the draws says what it is worth to choose a parameter well, and its
-    quantiles how far the log leaves that open.
+    The mean of `Effects.worth` over the draws says what it is worth to choose a parameter well; its quantiles
+    are an interval of this worth.
 
     Args:
         key: random key.
         posterior: what `GaussianProcess.fit` gives.
         level: share of the space that is its target set, for `Effects.target_losses`.
         n_draws: number of draws.
-        n_points: number of configurations that a mean is over; the same for all values of a slot.
+        n_points: number of configurations in each mean; they are the same for all values of a slot.
         n_values: number of values of a slot; a categorical has all of its choices.
     """
     _checks.check_key(key)

@@ -21,16 +21,16 @@ def importances(
 ) -> Importance:
     """Importances of the whole space, one for each of several draws from a posterior.
 
-    A draw is a function; its importances are those of `parzax.importance.of_function`, at configurations of
-    its own, so that their chance is part of the interval. Their mean is the estimate. Their quantiles are its
-    interval: they say how far the log leaves the answer open.
+    A draw is a function; its importances are those of `parzax.importance.of_function`. Each draw has separate
+    random configurations, so that their sampling error is part of the interval. The estimate is the mean over
+    the draws, and its interval is their quantiles: what the log does not determine makes it wide.
 
     Args:
         key: random key.
         posterior: what `GaussianProcess.fit` gives.
         levels, region: as in `parzax.encode`.
         n_draws: number of draws.
-        n_points: number of configurations.
+        n_points: number of random configurations for each draw.
         how: further arguments of `parzax.importance.estimate`.
 
     Returns:

@@ -34,25 +34,26 @@ class GaussianProcess(eqx.Module):
     The losses of a search have a heavy tail, which no stationary process can follow. The process therefore
     has w = log(y - min y + c (median y - min y)), standardised, for one of several offsets c: the one under
     which the left-out rows have the highest density (Rasmussen and Williams 2006, Section 5.4.2). Median,
-    mean, standard deviation and density are those over the space, where a row stands for the configurations
-    that it is the nearest of: a search crowds, and what it has not seen is not as good as what it liked.
+    mean, standard deviation and density are taken over the space: the weight of a row is the share of the
+    space to which it is the nearest row, because the rows of a search crowd where losses are low.
 
     Its covariance is a Matern 5/2 function of the distance between two configurations, with one length for
     each parameter, plus a constant and noise. A number is on its unit axis (the logarithm, if the domain has
     ``log``), so that a length of 1 is the range of the domain. Two different categories are at distance 1.
-    An inactive parameter stands in the middle: at 1/2, or at equal distance to all categories. So two rows
-    without it are no nearer for that, and a row with it is at most half the largest distance away (0.71 of it
-    for many categories). The matrix of covariances is positive definite for every set of rows, because
-    configurations are points of a Euclidean space.
+    An inactive parameter stands in the middle: at 1/2, or at equal distance to all categories. So its
+    absence brings two rows no nearer to each other, and a row with it is at most half the largest distance
+    away from a row without it (0.71 of this distance for many categories). The matrix of covariances is
+    positive definite for every set of rows, because configurations are points of a Euclidean space.
 
     Lengths, amplitude and noise have log-normal priors. Draws of the posterior take their values from the
-    normal approximation around the mode (Laplace), so that they show what the log leaves open.
+    normal approximation around the mode (Laplace), so the draws differ where the log does not determine
+    these values.
 
     Attributes:
-        offsets: the values of c among which is chosen.
+        offsets: candidates for c.
         length: prior median of a length.
         spread: standard deviation of the logarithm of a length under the prior.
-        max_rows: a log with more rows is thinned to so many, evenly; the cost grows with their cube.
+        max_rows: of a longer log only so many rows are used, evenly spread; the cost grows with their cube.
     """
 
     offsets: tuple[float, ...] = eqx.field(default=(0.01, 0.03, 0.1, 0.3), static=True)
@@ -116,7 +117,7 @@ class Posterior(eqx.Module):
     def predict(self, x: Any, quantiles: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Float[Any, "q m"]:
         """Quantiles of the loss without noise at (m, d) configurations, (q, m), in units of the loss.
 
-        They are those at the posterior mode of lengths, amplitude and noise.
+        Lengths, amplitude and noise have their values at the posterior mode.
         """
         _checks.check_shape("x", x, "m", len(self.space))
         return evaluate(_predict, self, x, quantiles=quantiles)
@@ -144,9 +145,9 @@ class Posterior(eqx.Module):
 class Draw(eqx.Module):
     """A function drawn from a posterior: ``draw(x)`` is the loss without noise of a configuration x (d,).
 
-    A draw from the prior, as a sum of random waves, is moved by the kernel to where the rows want it
-    (Wilson et al. 2020, arXiv 2002.09309, Eq. 9). So it costs the same at every configuration, and it is a
-    pure function: `parzax.importance.of_function` and `jax.vmap` take it.
+    It is a draw from the prior, a sum of random waves, plus kernels at the rows that make it agree with their
+    losses (Wilson et al. 2020, arXiv 2002.09309, Eq. 9). It is a pure function, so
+    `parzax.importance.of_function` and `jax.vmap` take it.
 
     Attributes:
         scale: (p,) inverse length of each axis of `embed`.
@@ -175,13 +176,13 @@ class Draw(eqx.Module):
         return self.losses(embed(self.space, x[None]))[0]
 
     def losses(self, z: Float[Array, "m p"]) -> Float[Array, " m"]:
-        """Losses of configurations that `embed` has made points."""
+        """Losses of configurations, given as points of `embed`."""
         at = z * self.scale[None]
         kernel = _Matern52(self.amplitude**2)
         return _unwarped(self.warp, self.prior(at) + kernel(at, self.z) @ self.correction)
 
     def prior(self, at: Float[Array, "m p"]) -> Float[Array, " m"]:
-        """The draw from the prior at scaled points, before it knows the rows."""
+        """The draw from the prior at scaled points, without the correction by the rows."""
         waves = _cosine_of_turns(at @ self.waves.T + self.phases[None])
         size = self.amplitude * (2 / len(self.phases)) ** 0.5
         return size * (waves @ self.weights) + _CONSTANT**0.5 * self.constant
@@ -239,7 +240,7 @@ def embed(space: Space, x: Float[Array, "n d"]) -> Float[Array, "n p"]:
 
 
 def embed_points(space: Space, at: Points) -> Float[Array, "n p"]:
-    """The same of `parzax.space.Points`."""
+    """The same for encoded configurations, `parzax.space.Points`."""
     dtype, columns = at.unit.dtype, []
     for j, n_values in enumerate(_n_values(space)):
         column = at.unit[:, j : j + 1]
@@ -280,7 +281,7 @@ def _prior(settings: GaussianProcess, n_parameters: int, dtype: Any) -> tuple[An
 
 
 def _shares_of_space(space: Space, z: Any, used: Any, n: int = 1024) -> Any:
-    """The share of the space of which each row is the nearest: a search crowds where it found low losses.
+    """The share of the space to which each row is the nearest: a search crowds where it found low losses.
 
     Means with these weights are means over the space, from n random configurations.
     """

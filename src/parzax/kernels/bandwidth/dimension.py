@@ -41,7 +41,7 @@ class Dimension(AbstractClipped):
     """magnitude * max(n, 1)^(-1 / (D + 4)), clipped: one scale for all rows and parameters.
 
     n is the total weight, so a row of weight w equals w rows. D is the number of parameters. The defaults
-    are those of Optuna 2.2 to 4 with ``multivariate=True``; Optuna 5 uses the rule ``neighbours`` instead.
+    are those of Optuna 2.2 to 4 with ``multivariate=True``; Optuna 5 uses `Neighbours` instead.
 
     Attributes:
         minimum, maximum, discrete_minimum, consider_magic_clip: see `AbstractClipped`.

@@ -30,7 +30,7 @@ class LeaveOneOut(AbstractClipped):
 
     The rule maximises ``leave_one_out_log_likelihood`` (Duin 1976; Habbema, Hermans and van den Broek 1974)
     by bisection of its slope, beside the best of nine scales, because there may be several maxima. The scale
-    of ``scott`` with the same clips is tried too, so the likelihood is never below Scott's. With fewer than
+    of `Scott` with the same clips is tried too, so the likelihood is never below Scott's. With fewer than
     two rows the scale is Scott's.
 
     The rule needs 40 evaluations with slopes, each of n^2 kernels. Use it for analysis rather than in each

@@ -63,7 +63,7 @@ class Hyperopt(AbstractClipped):
     observation has scale 0.5. Scales are then clipped to [1 / min(100, n + 2), 1]. Quantised parameters
     follow the same rule.
 
-    A row is a neighbour whatever its weight, and n is the total weight; see ``neighbours``.
+    A row is a neighbour whatever its weight, and n is the total weight; see `Neighbours`.
 
     Attributes:
         minimum, maximum, discrete_minimum, consider_magic_clip: see `AbstractClipped`.

@@ -53,7 +53,7 @@ def run(args: Namespace) -> None:
     if len(region := parse_levels("--region", args.region)) != 1:
         raise ValueError(f"--region must be one level, got {args.region!r}.")
     if args.objective == "all" and (paths or args.command != "importance"):
-        raise ValueError("--objective all prints a table for each; all else is of one: a name, or pareto.")
+        raise ValueError("--objective all only prints, in parzax importance; else give a name, or pareto.")
     if "plot" in paths:
         from parzax import plotting as plotting  # raises before any work if pictures cannot be drawn
     if "out" in paths:

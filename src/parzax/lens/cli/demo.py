@@ -14,7 +14,7 @@ from parzax.lens.results import cond_ped_anova
 
 _LEVELS = np.arange(1, 100) / 100
 _PROBLEM = """The activation problem of the conditional PED-ANOVA paper: where c < 0.5, x is active and is the
-objective, elsewhere y is. The best half is where c < 0.5: so c decides at level 0.5, and y is nothing below.
+objective, elsewhere y is. The best half has c < 0.5: c decides at level 0.5, and y does not matter below.
 """
 
 

@@ -18,7 +18,7 @@ import parzax
 from parzax._words import visible
 
 _MAX_MESSAGE = 600
-_SURROGATE = "whether a process fitted to the log answers; auto: if a search that learns chose the rows"
+_SURROGATE = "whether a Gaussian process of the log answers; auto: if a search that learns chose the rows"
 _KINDS = ("sweep", "bars", "regimes", "values")
 
 
@@ -177,7 +177,7 @@ def _add_output(add: Any, entry: str) -> None:
     usual = "0.1, or the nearest that leaves more than ten rows on both sides"
     text = f"part of the rows that counts as the best: 0.1, or 0.1,0.5, or 0.01:0.99:0.01 ({usual})"
     add("--level", metavar="LEVELS", help=text)
-    add("--verbose", action="store_true", help="print also how the log was read and the numbers were made")
+    add("--verbose", action="store_true", help="also print how the log was read and numbers were made")
     add("--json", type=Path, metavar="out.json", help="write: sentences, advice and the numbers as records")
     add("--csv", type=Path, metavar="out.csv", help=f"write: one line per seed, level and {entry}")
 

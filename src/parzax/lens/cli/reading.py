@@ -67,8 +67,8 @@ def _is_table(path: Path, args: Namespace) -> bool:
     is_table = kind_of(files[0]) in KINDS and not _is_journal(files[0])
     if not is_table and not import_module(f"{_OPTUNA}.storage").is_optuna_file(path):
         raise ValueError(
-            f"{name} is of no known kind: an Optuna sqlite or journal file, .csv, .tsv, .json, .jsonl, "
-            ".parquet, .feather or .arrow (also packed, as .csv.gz, .bz2 or .zip); export the log as CSV. "
+            f"{name} is of no known kind. Give an Optuna sqlite or journal file, .csv, .tsv, .json, .jsonl, "
+            ".parquet, .feather or .arrow (also packed, as .csv.gz, .bz2 or .zip), or export the log as CSV. "
             "Pickle, joblib and YAML files are never read, since that could run code from them."
         )
     kind, unfit = ("a table", ("study",)) if is_table else ("an Optuna file, which says it itself", _TABLES)

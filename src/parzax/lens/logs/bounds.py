@@ -134,7 +134,7 @@ def assign_pools(codes: np.ndarray, obs: Any, grid: Grid, in_region: np.ndarray)
     Rows outside the region, rows without bounds, and rows whose bounds leave one value get no pool.
 
     Args:
-        codes: (s, d, rows) `grid_codes` of the observations, padded or not; changed in place.
+        codes: (s, d, rows) cells as in `parzax.Encoded`, padded or not; changed in place.
         obs: the log, `parzax.Observations`.
         grid: its ``max_pools`` limits the number of pools.
         in_region: (s, n) mask of the rows of the region.

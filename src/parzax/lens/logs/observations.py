@@ -212,17 +212,18 @@ class Observations:
         """Read a table (pandas, polars, pyarrow, anything narwhals reads) or a file of one.
 
         The format of the tool that wrote the table says which columns are parameters, states of trials and
-        bookkeeping: see `parzax.lens.tables.formats` and docs/tables.md. In any other table the columns named
-        are the parameters, or all that have no other role. Where one of these looks like a result, a time, an
-        identity, a counter or a copy, a ValueError lists them all, with the call to copy. ``report.left_out``
-        names the columns left out. A missing value means inactive, or None.
+        bookkeeping: see `parzax.lens.tables.formats` and docs/tables.md. In any other table all columns
+        without another role are parameters, unless ``parameters`` names them. If one of these looks like a
+        result, a time, an identity, a counter or a copy, a ValueError lists all of these, with the call to
+        copy. ``report.left_out`` names the columns left out. A missing value means inactive, or None.
 
         Args:
             df: the table, n rows; or the path of a file, a folder, or a pattern of files.
             target: the objective column, or several. If no column is named "value", the default is all
                 ``values_*``, or the only column that can be the objective in the format of a tool.
             directions: as in `from_arrays`; None takes them from the tool, or from the end of the objective's
-                name ("loss", "accuracy"); else a ValueError asks.
+                name ("loss", "accuracy"), else "minimize"; a name that says both, as accuracy_drop, is a
+                ValueError.
             space: the search space. Its parameters are found by the prefix of the format, or by column name.
                 A label matches the choice of the same type and value. If there is none, it matches the only
                 choice that a file may have turned into it (1 into 1.0, True into "True"). Without a space,
@@ -249,7 +250,7 @@ class Observations:
         Raises:
             ValueError: for values that do not fit, with row (counted from 0 in ``df``) and column; for
                 missing or repeated columns, and tables without rows or without any row to use; for columns
-                that may be no parameters, an objective that is not named, and a direction that nothing says
+                that may not be parameters, an objective that is not named, and an unclear direction
                 (`parzax.lens.tables.doubts.DoubtError`, with the call to copy).
             ImportError: without narwhals (``pip install 'parzax[dataframe]'``).
 

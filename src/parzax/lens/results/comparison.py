@@ -194,9 +194,8 @@ def compare(
     status = np.bitwise_or(*(result.usual_status for result in (before, after)))
     sizes = smaller.n_target, smaller.n_region
     estimates = Differences(np.where(undefined, np.nan, difference), interval, p, status, *sizes)
-    facts = [f"first: {fact}" for fact in before.facts] + [f"second: {fact}" for fact in after.facts]
-    # The halves of one log have its report.
-    facts[:0] = [f"second: {after.report.lines(after.n_seeds)[0]}"] * (second.report is not first.report)
+    facts = [f"second: {after.report.lines(after.n_seeds)[0]}"] * (after.report is not before.report)
+    facts += [f"first: {fact}" for fact in before.facts] + [f"second: {fact}" for fact in after.facts]
     about = {name: getattr(before, name) for name in ("space", "levels", "region", "report", "goal")}
     return Comparison(estimates=estimates, **about, facts=tuple(facts), first=before, second=after)
 

@@ -237,7 +237,7 @@ class AbstractResult(abc.ABC):
         if self.has_mean[level].any():
             mattered, sure, step = self._sentences(level)
         else:
-            mattered = f"nothing can be said of {self.best_rows(level)}"
+            mattered = f"nothing can be said about {self.best_rows(level)}"
             sure = "there is nothing to be sure of"
             advice = next((bit.advice for bit in self._level_bits(level)), Status.ALL_ZERO.advice)
             step = f"{advice[0].lower()}{advice[1:].rstrip('.')}"

@@ -1,6 +1,6 @@
-"""Columns that may be no parameters: one error lists them, with a command to copy that has the best guess.
+"""Columns that may not be parameters: one error lists them, with a command to copy that has the best guess.
 
-Names and values of columns only suggest; nothing is decided by them but whether to ask.
+Names and values of columns decide only whether to ask the user, and what to suggest.
 """
 
 import re
@@ -47,7 +47,7 @@ class DoubtError(ValueError):
 
 
 def python_call(function: str, source: Any, arguments: Mapping[str, Any]) -> str:
-    """A call of Python to copy; arguments that are no text or numbers are not shown."""
+    """A call of Python to copy; only arguments that are text or numbers are shown."""
     first = repr(str(source)) if isinstance(source, str) or hasattr(source, "__fspath__") else "df"
     shown = {name: list(x) if isinstance(x, tuple) else x for name, x in arguments.items()}
     texts = [f"{name}={x!r}" for name, x in shown.items() if isinstance(x, (str, list, bool, int, float))]
@@ -138,7 +138,7 @@ _REASONS = {
 
 
 def why_by_name(name: str, numbers: np.ndarray | None) -> str:
-    """What the name of a column says that it is, instead of a parameter; "" if nothing.
+    """What a column is by its name, if not a parameter; "" if the name says nothing.
 
     ``numbers`` (n,) is the column as numbers; None for labels.
     """
@@ -199,7 +199,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d([ T_].*)?|\d\d?[./]\d\d?[./]\d{4}.*")
 
 
 def _why_by_values(table: Table, name: str, numbers: np.ndarray | None, losses: np.ndarray) -> str:
-    """What a column may be by its values, instead of a parameter; "" if nothing."""
+    """What a column may be by its values, if not a parameter; "" if they say nothing."""
     if numbers is not None:
         return why_by_numbers(numbers, losses)
     column = table.columns[name].as_labels()
@@ -211,7 +211,7 @@ def _why_by_values(table: Table, name: str, numbers: np.ndarray | None, losses: 
 
 
 def why_by_numbers(numbers: np.ndarray, losses: np.ndarray) -> str:
-    """What a column of numbers (n,) may be, instead of a parameter; "" if nothing.
+    """What a column of numbers (n,) may be, if not a parameter; "" if they say nothing.
 
     ``losses`` are the objectives (n, m), NaN in rows that are not used. A column may be a result if its rank
     correlation with one of them is at least 0.95.
@@ -269,7 +269,7 @@ def find_doubts(
     losses: np.ndarray,
     trial: np.ndarray | None,
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Which columns may be no parameters, and the columns that may name a trial or count its rows.
+    """Which columns may not be parameters, and the columns that may name a trial or count its rows.
 
     Args:
         table: all columns except those to drop.
@@ -354,7 +354,7 @@ _COURSE = re.compile(r"(?:.*[._/])?(?:_step|epoch|global_step|training_iteration
 
 
 def why_no_trials(table: Table) -> str:
-    """Why the rows of a table may be no trials: they are metrics of trials, or steps of one run; else ""."""
+    """Why the rows of a table may not be trials: they are metrics of trials, or steps of one run; else ""."""
     if {"metric_name", "mean"} <= {*table.columns}:
         return "a row may be a metric of a trial ('metric_name'), and not a trial"
     for name in filter(_COURSE.fullmatch, table.columns):

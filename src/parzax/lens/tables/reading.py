@@ -269,7 +269,7 @@ def find_targets(table: Table, form: Format, target: Any) -> tuple[list[str], st
         if not results:
             which = f"name the objective (target=, --target COL), one of {listed(columns)}"
             raise ValueError(f"no column 'value' or 'values_*'; {which}.")
-        return results[:1], "", f"no objective is named, which may be {listed(results, _MOST_LISTED)}"
+        return results[:1], "", f"no objective is named, but it may be {listed(results, _MOST_LISTED)}"
     targets = named_columns("target", target, columns)
     if not targets:
         raise TypeError(f"target must be a column name or a list of them, got {target!r}.")
