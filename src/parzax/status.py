@@ -26,10 +26,7 @@ class Status(enum.IntFlag):
     NO_DATA = 1 << 0, "Too few usable rows: an importance needs two rows with losses, a sampler one."
     ALL_EQUAL = 1 << 1, "All losses are equal, so no level set stands out; check the target column."
     SAME_SETS = 1 << 2, "Target and region are the same rows: choose a lower level."
-    TIED_CUTOFF = (
-        1 << 3,
-        "Ties with the last row made the target larger than asked; the first sentence counts it.",
-    )
+    TIED_CUTOFF = 1 << 3, "Ties with the last row made the target larger than asked; see how many it has."
     LOW_DATA = 1 << 4, "Ten rows or fewer among the best or among the others: add rows (not seeds)."
     LOW_REGIME_DATA = 1 << 5, "Few rows on one of its domains: its importance may be far off; add rows."
     SPARSE_REGIME = 1 << 6, "A domain with a single row was left out: add rows, or narrow it."
@@ -58,7 +55,7 @@ class Status(enum.IntFlag):
     REGIME_BOUNDARY = 1 << 29, "The cut-off lies between two domains: compare the levels on either side."
     POOR_SURROGATE = (
         1 << 30,
-        "The surrogate hardly predicts rows it is not fitted to: add rows, or read the rows without it.",
+        "The surrogate hardly predicts rows it is not fitted to: add rows, or read them without it.",
     )
 
     @property
