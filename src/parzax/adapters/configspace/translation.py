@@ -118,7 +118,9 @@ def _translate(condition: Any) -> Condition:
         if isinstance(condition, CS.LessThanCondition):
             return Between(name, high=float(condition.value))
         if isinstance(condition, CS.GreaterThanCondition):
-            return Between(name, low=_next_value(parent, condition.value))
+            # The lowest value above: `Between` includes its low end.
+            whole, value = isinstance(parent, IntegerHyperparameter), condition.value
+            return Between(name, low=float(value + 1 if whole else np.nextafter(value, math.inf)))
     if isinstance(parent, FloatHyperparameter):
         raise _not_expressible(condition, "it is no single range of a continuous parent")
     if isinstance(parent, IntegerHyperparameter):
@@ -134,11 +136,6 @@ def _translate(condition: Any) -> Condition:
     if not allowed:
         raise _not_expressible(condition, "it never holds")
     return In(name, allowed)
-
-
-def _next_value(parent: Any, value: Any) -> float:
-    """The lowest value of a numeric parent above ``value``: `Between` includes its low end."""
-    return float(value + 1 if isinstance(parent, IntegerHyperparameter) else np.nextafter(value, math.inf))
 
 
 def _not_expressible(condition: Any, why: str) -> ValueError:

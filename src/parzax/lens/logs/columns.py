@@ -179,10 +179,6 @@ _CODE, _GROUPED, _VERSION = map(re.compile, (r"[+-]?0\d+", r"[+-]?[1-9]\d{0,2}(?
 Spelling = Callable[[str], str | None]
 
 
-def _write_thousands(text: str) -> str:
-    return re.sub("[,_]", "", text) if _THOUSANDS.fullmatch(text) else text
-
-
 def _write_comma(text: str) -> str | None:
     if COMMA.fullmatch(text):
         return text.replace(".", "").replace(",", ".")
@@ -194,7 +190,7 @@ _WITH_COMMA = "numbers with decimal commas"
 # How numbers may be written -> a function that writes them plainly. The first one that fits all is used.
 _SPELLINGS: dict[str, Spelling] = {
     "": str,
-    _WITH_THOUSANDS: _write_thousands,
+    _WITH_THOUSANDS: lambda text: re.sub("[,_]", "", text) if _THOUSANDS.fullmatch(text) else text,
     _WITH_COMMA: _write_comma,
 }
 
