@@ -195,13 +195,11 @@ for name, share in zip(space.names, result.importance[levels.index(0.1)], strict
 never_random = px.samplers.Proposal(epsilon=jnp.asarray(0.0))
 hidden = problem_of(images.at[:, 32:].set(0.0))
 sampler = px.meta_learn_tpe(space, {"digits": log}, n_constraints=1, proposal=never_random)
-again, importance_again, *_ = search(sampler, hidden, jax.random.key(1))
+again, *_ = search(sampler, hidden, jax.random.key(1))
 alone, *_ = search(px.tpe(space, n_constraints=1, proposal=never_random), hidden, jax.random.key(1))
 print("best feasible loss after   with the source   without")
 for n in (7, 64, 128, 640):
     print(f"{n:>24} {again.best_losses()[n - 1]:>17.3f} {alone.best_losses()[n - 1]:>9.3f}")
-shares = dict(zip(space.names, importance_again.importance[levels.index(0.1)], strict=True))
-assert shares["rate"] + shares["units"] > 0.5, "what mattered before matters again"
 
 # %%
 assert float(trace.constraints[best, 0]) <= 0
