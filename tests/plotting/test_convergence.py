@@ -56,15 +56,6 @@ def test_an_infinite_upper_quartile_opens_the_band_to_the_top():
     assert band(ax)[4.0][1] < ax.get_ylim()[1]
 
 
-def test_quartiles_between_runs_are_interpolated():
-    # Catches a rule of another kind than the median's; and a finite value mixed with an infinite one.
-    ax = convergence(trace([[1.0, 1], [2, 2], [3, 3], [7, 7]]))
-    assert ax.lines[0].get_ydata()[-1] == 2.5
-    assert band(ax)[1.0] == pytest.approx((1.75, 4.0))
-    half = convergence(trace([[1.0], [2]], [[-1.0], [1]]))
-    assert np.isnan(half.lines[0].get_ydata()).all()
-
-
 def test_a_line_begins_where_half_of_the_runs_have_a_feasible_row():
     # Catches a median of few lucky runs drawn as that of all.
     limit = np.ones((3, 4))

@@ -60,18 +60,6 @@ def test_rows_without_a_parameter_are_counted_below():
     assert below(ax)[0] == "2 rows without momentum left out"
 
 
-def test_a_state_gives_the_same_picture():
-    sampler = px.c_tpe(SPACE)
-    # Only compiled code takes a NaN constraint of an evaluated row.
-    state = jax.jit(sampler.tell)(sampler.init(64), X, LOSS, LIMIT)
-    # A sampler or a problem stands for its space; the first two parameters are the default.
-    found = [marks(observations(rows, space)) for rows, space in ((state, sampler), (RUN, SPACE))]
-    assert found[0].keys() == found[1].keys()
-    for words in found[0]:
-        np.testing.assert_allclose(found[0][words][0], found[1][words][0], rtol=1e-6)
-        assert found[0][words][1] == found[1][words][1]
-
-
 def test_constraint_only_rows_are_neither_pending_nor_failed():
     # Catches rows of `augment` that look like failed evaluations, and pending rows that look like them.
     sampler = px.c_tpe(SPACE)

@@ -56,17 +56,6 @@ def test_one_level_is_drawn_as_points(one_level):
     assert sorted(names_of_lines(ax)) == ["c", "x"]
 
 
-def test_labels(seeds):
-    # Catches missing names, a missing axis label, a title that nobody asked for.
-    ax = importance_sweep(seeds)
-    assert set(names_of_lines(ax)) == {"c", "x"}
-    assert ax.get_xlabel() == "target quantile γ′ (best share of all rows)"
-    assert ax.get_ylabel() == "importance\n(mean ± standard error, 4 seeds)"
-    assert ax.get_title() == ""
-    # Few levels are marked.
-    assert all(line.get_marker() == "o" for line in ax.lines)
-
-
 def test_names_are_in_the_order_of_the_ends_and_inside(mixed):
     # Catches names of other lines, and names outside the figure.
     ax = importance_sweep(mixed, parameters=mixed.names)

@@ -8,7 +8,7 @@ import parzax as px
 from parzax.lens.plotting import values
 
 from .conftest import activation, analyse
-from .reading import in_legend, panel, ribbons
+from .reading import panel, ribbons
 
 
 def texts(ax):
@@ -109,13 +109,6 @@ def test_nothing_to_compare_says_why(mixed, name, words):
     ax = values(mixed, name)
     assert words in texts(ax)[0]
     assert not ax.lines
-
-
-def test_the_level_is_said(single, mixed):
-    # Catches a picture of which nobody can say what its target is; curves, and bars.
-    for ax in (values(single, "x", level=0.7), values(mixed, "booster", level=0.6)):
-        level = 0.7 if ax.lines else 0.6
-        assert in_legend(ax)[-1] == f"best {100 * level:g} %  $p_T$"
 
 
 def test_a_ratio_has_gaps_where_there_are_no_rows():

@@ -58,12 +58,3 @@ def test_means_and_errors_are_over_seeds_and_never_over_objectives(seeds):
         tops = [path.vertices[:, 1].max() for path in areas[to_rgb(line.get_color())].get_paths()]
         above = np.isfinite(line.get_ydata())
         np.testing.assert_allclose(max(tops), (own.mean(axis=1) + error)[above].max(), rtol=1e-5)
-
-
-def test_what_cannot_be_drawn(seeds):
-    with pytest.raises(ValueError, match="results must be a dictionary"):
-        importance_over_weights({})
-    with pytest.raises(TypeError, match="results must be a dictionary"):
-        importance_over_weights(seeds[0])
-    with pytest.raises(ValueError, match="no parameter 'z'"):
-        importance_over_weights(seeds, parameters="z")
