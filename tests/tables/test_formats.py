@@ -381,7 +381,7 @@ def shared_tables():
 @pytest.mark.data
 @pytest.mark.parametrize("name", shared_tables())
 def test_tables_of_tools(name, capsys, tmp_path, monkeypatch):
-    """By the command and from a frame: the parameters and the first of them, or that nothing is above chance."""
+    """By the command and from a frame: the first parameters, or that nothing is above chance."""
     folder, wanted = logs.data_path(), shared_tables()[name]
     assert folder is not None
     path = Path(folder) / "tables" / name
