@@ -374,8 +374,7 @@ def test_halving_of_scikit_learn():
 
 def shared_tables():
     path = logs.data_path()
-    folder = None if path is None else path / "tables"
-    return {} if folder is None else json.loads((folder / "expected.json").read_text())
+    return {} if path is None else json.loads((path / "tables" / "expected.json").read_text())
 
 
 @pytest.mark.data
