@@ -7,7 +7,7 @@ ablation of c-TPE). The same formulas are array functions: `log_ratio`; `constra
 
 import abc
 from functools import partial
-from typing import final
+from typing import Any, final
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -138,7 +138,7 @@ def log_relative_ratio(
 
 
 def constrained_score(
-    below: Float[Array, " c1 *j"], above: Float[Array, " c1 *j"], gamma: Float[Array, " c1"]
+    below: Float[Array, " c1 *j"], above: Float[Array, " c1 *j"], gamma: Float[Any, " c1"]
 ) -> Float[Array, "*j"]:
     """Sum of `log_relative_ratio` over the objective and the constraints: the score of c-TPE.
 

@@ -29,7 +29,7 @@ class TruncatedNormal(AbstractProductKernel):
     log_inside: Scalar
 
     @classmethod
-    def around(cls, place: Scalar, scale: Scalar, n_values: Count) -> Self:
+    def around(cls, place: Scalar, scale: Scalar, n_values: Any) -> Self:
         return cls(place, scale, log_unit_mass(place, scale))
 
     @classmethod

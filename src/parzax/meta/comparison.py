@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
 from parzax import _checks
 from parzax._compile import compiled
@@ -110,7 +110,7 @@ class SimilarityEstimator(eqx.Module):
     basis: Basis  # basis for points that leave parameters out
     smoothing: Smoothing  # of the densities
     # Every call uses the same random numbers, so that similarities change only if the data change.
-    keys: PRNGKeyArray  # (2,), for draws from the sources and from the target
+    keys: Key[Any, "2"]  # for draws from the sources and from the target
     scattered: Points  # (s, d) uniform points, for the estimates that use them
     nodes: tuple[Points, Int[Any, " q"], Float[Any, " q"]]  # see `quadrature`
     ancestors: Bool[Any, "d d"]  # [i, j]: whether parameter i depends on parameter j

@@ -19,7 +19,7 @@ _EPSILON = 1e-12
 _Losses = Float[Any, "n m"]
 _Rows = Bool[Any, " n"]
 _Places = Int[Any, " n"]
-_Count = Int[Any, ""]
+_Count = Int[Any, ""] | int
 
 
 class AbstractTies(eqx.Module):

@@ -40,12 +40,12 @@ class Effects(eqx.Module):
     target_losses: Float[Any, "b s g"]
 
     @property
-    def worth(self) -> Float[Any, "b s"]:
+    def worth(self) -> Float[Any, "*k b s"]:
         """What tuning is worth: mean loss at a random value minus that at the best value."""
         return (self.losses * self.shares[None]).sum(axis=-1) - self.losses.min(axis=-1)
 
     @property
-    def target_worth(self) -> Float[Any, "b s"]:
+    def target_worth(self) -> Float[Any, "*k b s"]:
         """The same where the other parameters are as in the target set."""
         return (self.target_losses * self.shares[None]).sum(axis=-1) - self.target_losses.min(axis=-1)
 
