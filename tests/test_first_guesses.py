@@ -115,7 +115,7 @@ def test_second_derivatives_of_the_score():
         return -jnp.log(gamma + (1 - gamma) * jnp.exp(above - b)).sum()
 
     with jax.enable_x64(True):
-        below, above, gamma = (np.asarray(a, np.float64) for a in (below, above, gamma))
+        below, above, gamma = (jnp.asarray(np.asarray(a), jnp.float64) for a in (below, above, gamma))
         found = jax.jacfwd(jax.grad(lambda b: constrained_score(b, above, jnp.asarray(gamma))))(below)
         np.testing.assert_allclose(found, jax.jacfwd(jax.grad(plain))(below), rtol=1e-10, atol=1e-14)
     for share in (0.0, 1.0):

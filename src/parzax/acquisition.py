@@ -138,7 +138,7 @@ def log_relative_ratio(
 
 
 def constrained_score(
-    below: Float[Array, " c1 *j"], above: Float[Array, " c1 *j"], gamma: Float[Any, " c1"]
+    below: Float[Any, " c1 *j"], above: Float[Any, " c1 *j"], gamma: Float[Any, " c1"]
 ) -> Float[Array, "*j"]:
     """Sum of `log_relative_ratio` over the objective and the constraints: the score of c-TPE.
 
