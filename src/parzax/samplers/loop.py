@@ -41,7 +41,7 @@ class RunSize(NamedTuple):
 
 
 def optimize(
-    key: PRNGKeyArray,
+    key: Array,
     sampler: Sampler,
     problem: Any,
     n_evaluations: int,

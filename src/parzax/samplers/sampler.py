@@ -11,7 +11,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from parzax import _checks, _html
 from parzax._compile import compiled
@@ -201,7 +201,7 @@ class Sampler(eqx.Module):
         n: int = 1,
         candidates: Any = None,
         *,
-        confirm: bool | Bool[Array, "*n"] = False,
+        confirm: bool | Array = False,
     ) -> Float[Array, "{n} d"]:
         """Suggest configurations.
 

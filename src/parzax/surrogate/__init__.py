@@ -5,8 +5,8 @@ It needs tinygp, the package of the extra ``surrogate``.
 
 from parzax.surrogate.effects import Effects, effects, surface
 from parzax.surrogate.importances import importances
-from parzax.surrogate.narrow import Region, region
 from parzax.surrogate.process import Draw, GaussianProcess, Posterior
+from parzax.surrogate.region import Region, region
 
 __all__ = [
     "Draw",

@@ -13,7 +13,7 @@ from parzax import _checks
 from parzax._compile import compiled
 from parzax._numerics import namespace
 from parzax.space import Categorical, Domain, Space
-from parzax.surrogate.process import Draw, Posterior, embed_points, evaluate
+from parzax.surrogate.process import Draw, Posterior, embed_points, evaluate, map_draws
 
 # Random configurations for each that a mean is over: enough of them are in the target set, or have a
 # parameter that is seldom active.
@@ -75,8 +75,8 @@ def effects(
 ) -> Effects:
     """The mean loss along each parameter, in units of the loss, one curve for each draw from a posterior.
 
-    The mean of `Effects.worth` over the draws says what it is worth to choose a parameter well; its quantiles
-    are an interval of this worth.
+    The mean of `Effects.worth` over the draws says what it is worth to choose a parameter well. Its quantiles
+    are too narrow an interval: in tests they held the truth in 35 to 90 % of the cases.
 
     Args:
         key: random key.
@@ -165,10 +165,9 @@ def _effects(
 ) -> Effects:
     space, dtype = posterior.space, posterior.z.dtype
     levels, values, shares = (jnp.asarray(a, dtype) for a in value_grid(space, n_values))
-    of_points, of_draws = jax.random.split(key)
 
-    def of_draw(both: tuple[PRNGKeyArray, Draw]) -> Any:
-        pool, draw = RandomRows.draw(both[0], space, _POOL * n_points, dtype), both[1]
+    def of_draw(key: PRNGKeyArray, draw: Draw) -> Any:
+        pool = RandomRows.draw(key, space, _POOL * n_points, dtype)
         losses = draw.losses(pool.z)
         in_target = losses <= jnp.quantile(losses, level.astype(dtype))
 
@@ -179,8 +178,7 @@ def _effects(
 
         return jax.lax.map(of_slot, jnp.arange(len(space.slots)))
 
-    draws = jax.random.split(of_points, n_draws), posterior.functions(of_draws, n_draws)
-    losses = jax.lax.map(of_draw, draws)
+    losses = map_draws(of_draw, posterior, key, n_draws)
     return Effects(values, shares, losses[:, :, 0], losses[:, :, 1])
 
 
@@ -191,16 +189,14 @@ def _surface(
     space, dtype = posterior.space, posterior.z.dtype
     levels, which = jnp.asarray(value_grid(space, n_values)[0], dtype), np.array(slots)
     grid = jnp.stack(jnp.meshgrid(*levels[which], indexing="ij"), axis=-1)
-    of_points, of_draws = jax.random.split(key)
 
-    def of_draw(both: tuple[PRNGKeyArray, Draw]) -> Any:
-        pool = RandomRows.draw(both[0], space, _POOL * n_points, dtype)
+    def of_draw(key: PRNGKeyArray, draw: Draw) -> Any:
+        pool = RandomRows.draw(key, space, _POOL * n_points, dtype)
         among = pool.here[:, which].all(axis=1)
 
         def of_row(levels: Any) -> Any:
-            return _mean_losses(both[1], pool, which, levels, n_points, among)
+            return _mean_losses(draw, pool, which, levels, n_points, among)
 
         return jax.lax.map(of_row, grid)
 
-    draws = jax.random.split(of_points, n_draws), posterior.functions(of_draws, n_draws)
-    return jax.lax.map(of_draw, draws)
+    return map_draws(of_draw, posterior, key, n_draws)

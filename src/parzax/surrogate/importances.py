@@ -2,11 +2,10 @@
 
 from typing import Any
 
-import jax
 from jaxtyping import PRNGKeyArray
 
 from parzax.importance import Importance, of_function
-from parzax.surrogate.process import Draw, Posterior, evaluate
+from parzax.surrogate.process import Draw, Posterior, evaluate, map_draws
 
 
 def importances(
@@ -38,12 +37,9 @@ def importances(
     """
 
     def of_draws(posterior: Posterior, key: Any) -> Importance:
-        of_points, of_draws = jax.random.split(key)
-        keys, draws = jax.random.split(of_points, n_draws), posterior.functions(of_draws, n_draws)
+        def of_draw(key: PRNGKeyArray, draw: Draw) -> Importance:
+            return of_function(key, posterior.space, draw, levels, region, n=n_points, **how)
 
-        def of_draw(both: tuple[PRNGKeyArray, Draw]) -> Importance:
-            return of_function(both[0], posterior.space, both[1], levels, region, n=n_points, **how)
-
-        return jax.lax.map(of_draw, (keys, draws))
+        return map_draws(of_draw, posterior, key, n_draws)
 
     return evaluate(of_draws, posterior, key)

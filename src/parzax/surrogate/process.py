@@ -224,6 +224,13 @@ class _Matern52(tinygp.kernels.Kernel):
         return self.amplitude * decay + _CONSTANT
 
 
+def map_draws(function: Any, posterior: Posterior, key: PRNGKeyArray, n: int) -> Any:
+    """What ``function(key, draw)`` gives for n draws, one after the other, each with a key of its own."""
+    of_points, of_draws = jax.random.split(key)
+    pairs = jax.random.split(of_points, n), posterior.functions(of_draws, n)
+    return jax.lax.map(lambda pair: function(*pair), pairs)
+
+
 def evaluate(function: Any, posterior: Posterior, *arrays: Any, **static: Any) -> Any:
     """A function of a posterior and arrays: in float64, and answered in NumPy, if the posterior is NumPy."""
     on_host = isinstance(posterior.z, np.ndarray)

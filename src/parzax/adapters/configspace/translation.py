@@ -119,8 +119,8 @@ def _translate(condition: Any) -> Condition:
             return Between(name, high=float(condition.value))
         if isinstance(condition, CS.GreaterThanCondition):
             # The lowest value above: `Between` includes its low end.
-            whole, value = isinstance(parent, IntegerHyperparameter), condition.value
-            return Between(name, low=float(value + 1 if whole else np.nextafter(value, math.inf)))
+            value, counts = condition.value, isinstance(parent, IntegerHyperparameter)
+            return Between(name, low=float(value + 1 if counts else np.nextafter(value, math.inf)))
     if isinstance(parent, FloatHyperparameter):
         raise _not_expressible(condition, "it is no single range of a continuous parent")
     if isinstance(parent, IntegerHyperparameter):

@@ -264,7 +264,11 @@ def _explain(active: np.ndarray, declared: dict[str, Any], columns: dict[str, np
 
 
 def draw_logs(key: Any, posterior: Any) -> Observations:
-    """Random configurations with their losses, one log for each draw from a posterior."""
+    """Random configurations with their losses, one log for each draw from a posterior.
+
+    They are read as other logs are: the program for that compiles faster than the one of
+    `parzax.surrogate.importances`, which is the same as a pure function.
+    """
     with jax.enable_x64(True):
         x, losses = _draw_logs(key, posterior, n_draws=_DRAWS, n_points=_POINTS)
     return Observations.from_arrays(posterior.space, np.asarray(x), np.asarray(losses))
@@ -272,15 +276,13 @@ def draw_logs(key: Any, posterior: Any) -> Observations:
 
 @partial(compiled, size="middling")
 def _draw_logs(key: PRNGKeyArray, posterior: Any, n_draws: int, n_points: int) -> tuple[Array, Array]:
-    of_points, of_draws = jax.random.split(key)
+    from parzax.surrogate.process import map_draws
 
-    def draw_log(both: tuple[PRNGKeyArray, Any]) -> tuple[Array, Array]:
-        x = posterior.space.sample(both[0], n_points)
-        return x, jax.vmap(both[1])(x)
+    def draw_log(key: PRNGKeyArray, draw: Any) -> tuple[Array, Array]:
+        x = posterior.space.sample(key, n_points)
+        return x, jax.vmap(draw)(x)
 
-    return jax.lax.map(
-        draw_log, (jax.random.split(of_points, n_draws), posterior.functions(of_draws, n_draws))
-    )
+    return map_draws(draw_log, posterior, key, n_draws)
 
 
 def average_draws(obs: Observations, estimates: Importance, posterior: Any, **about: Any) -> SurrogateResult:

@@ -15,7 +15,7 @@ from parzax import _checks
 from parzax._compile import compiled
 from parzax.space import Between, Categorical, Domain, In, Ordinal, Space, Varying
 from parzax.surrogate.effects import RandomRows
-from parzax.surrogate.process import Draw, Posterior, evaluate
+from parzax.surrogate.process import Draw, Posterior, evaluate, map_draws
 
 
 class Region(eqx.Module):
@@ -93,15 +93,14 @@ def _region(
     posterior: Posterior, key: Any, probability: Any, n_best: int, n_draws: int, n_points: int
 ) -> Region:
     space, dtype = posterior.space, posterior.z.dtype
-    of_points, of_draws = jax.random.split(key)
 
-    def best_of(both: tuple[PRNGKeyArray, Draw]) -> Any:
-        rows = RandomRows.draw(both[0], space, n_points, dtype)
-        best = jnp.argsort(both[1].losses(rows.z))[:n_best]
+    def best_of(key: PRNGKeyArray, draw: Draw) -> Any:
+        rows = RandomRows.draw(key, space, n_points, dtype)
+        best = jnp.argsort(draw.losses(rows.z))[:n_best]
         return rows.levels[best], rows.here[best]
 
-    draws = jax.random.split(of_points, n_draws), posterior.functions(of_draws, n_draws)
-    levels, here = (a.reshape(n_draws * n_best, -1) for a in jax.lax.map(best_of, draws))
+    drawn = map_draws(best_of, posterior, key, n_draws)
+    levels, here = (a.reshape(n_draws * n_best, -1) for a in drawn)
     frame = space.frame(np.dtype(dtype))
     place, number = frame.over(lambda axis, level: axis.drawn(level), levels)
     value = frame.over(lambda axis, place, number: axis.native(place, number), place, number)
