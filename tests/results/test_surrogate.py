@@ -60,11 +60,14 @@ def test_the_whole_space_is_answered(answer):
 
 
 def test_the_first_sentence_says_so(answer):
-    mattered, sure, _ = answer.sentences()
+    step, mattered, sure = answer.sentences()
     assert (
         "of the space (smallest loss), by a surrogate of the rows (surrogate=None, or --surrogate no"
         in mattered
     )
+    assert step.startswith("Do next: try rate ")
+    assert "leave idle as it is" in step
+    assert "; not idle" in mattered
     assert "48 draws from the posterior" in sure
     assert "% of the variance of rows that it is not fitted to" in sure
     assert "search that learns" not in sure
@@ -106,7 +109,7 @@ def test_auto_reads_the_rows_alone(kind, monkeypatch):
     alone = px.cond_ped_anova(log(x, losses), surrogate=None)
     np.testing.assert_array_equal(result.importance, alone.importance)
     told = {"random": "", "noise": "predicts too little", "no extra": "pip install 'parzax[surrogate]'"}[kind]
-    assert told in result.sentences()[0]
+    assert told in result.sentences()[1]
     with pytest.raises(AttributeError, match=r"effects needs a surrogate: surrogate=px.surrogate"):
         _ = result.effects
 
@@ -115,7 +118,7 @@ def test_a_poor_surrogate_that_was_asked_for():
     losses = np.random.default_rng(0).normal(size=60)
     result = px.cond_ped_anova(log(X, losses), 0.2, surrogate=px.surrogate.GaussianProcess())
     assert (result.status & int(Status.POOR_SURROGATE) != 0).all()
-    assert "the surrogate hardly predicts rows it is not fitted to" in result.sentences()[1]
+    assert "the surrogate hardly predicts rows it is not fitted to" in result.sentences()[2]
 
 
 def two_objectives(x):
@@ -156,7 +159,7 @@ def test_objectives_regions_and_divergences(answer):
         two_objectives(X), 0.1, region=0.5, objective=[1, 0], divergence=px.divergence.Pearson()
     )
     assert isinstance(result, SurrogateResult)
-    assert "of the best 50 % of the space" in result.sentences()[0]
+    assert "of the best 50 % of the space" in result.sentences()[1]
     assert result.ranking()[0] == answer.ranking()[0]
 
 

@@ -22,7 +22,6 @@ from parzax.lens.cli.reading import log_path, read_log, read_logs
 from parzax.lens.cli.writing import Writer, progress, say
 from parzax.lens.logs import Observations
 from parzax.lens.results import compare, cond_ped_anova, interactions
-from parzax.lens.results.replicates import choose_counts
 from parzax.lens.results.result import Method
 from parzax.lens.results.surrogates import MOST_ROWS
 from parzax.lens.results.targets import objective_index
@@ -81,7 +80,7 @@ def _importance(logs: list[Path], levels: Any, how: dict[str, Any], args: Namesp
     obs = read_log(logs[0], args)
     with progress("compiling and computing"), jax.enable_x64(True):
         asked = [str(i) for i in range(obs.n_objectives)] if args.objective == "all" else [args.objective]
-        how = choose_counts(obs, args.resamples) | how
+        how["n_resamples"] = args.resamples
         return [cond_ped_anova(obs, levels, objective=objective_of(name, obs), **how) for name in asked]
 
 

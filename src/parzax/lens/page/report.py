@@ -14,7 +14,6 @@ from parzax.lens.page.content import content
 from parzax.lens.results import ImportanceResult, InteractionResult, cond_ped_anova
 from parzax.lens.results import interactions as pairs_of
 from parzax.lens.results.analysis import candidate_levels
-from parzax.lens.results.replicates import choose_counts
 
 MAX_PARAMETERS = 40
 # Parameters whose pairs are computed by default, and the level of pairs besides the usual one.
@@ -41,7 +40,6 @@ def report(
 
     With several seeds an interval is one standard error to either side of the mean over the seeds that have
     an importance. With one seed the intervals are ``result.importance_interval``.
-    Observations of a single run are resampled unless ``options`` say otherwise.
 
     Args:
         source: the log, or a result of `cond_ped_anova`.
@@ -54,9 +52,7 @@ def report(
             page then shows the pairs of the eight most important parameters, at the level at which it opens
             and at the level nearest to 0.5. None or False shows no pairs.
         command, date: texts that say what made the page, and when; they are shown unchanged.
-        options: further arguments of `cond_ped_anova`, for observations. By default a single run has 500
-            resamples (fewer, or none, if the log is large), and at least 1000 shuffles; many parameters need
-            more.
+        options: further arguments of `cond_ped_anova`, for observations.
 
     Returns:
         The result that the page shows.
@@ -94,9 +90,7 @@ def compute_result(source: Any, levels: Any, options: dict[str, Any]) -> Importa
     wanted = "parzax.Observations or a parzax.ImportanceResult"
     _checks.instance("the source of a report", source, Observations, wanted)
     levels = candidate_levels(options.get("region", 1.0)) if levels is None else levels
-    given = {name: value for name, value in options.items() if value is not None}
-    numbers: dict[str, Any] = {**choose_counts(source, given.get("n_resamples"))}
-    return cond_ped_anova(source, levels, **numbers | given)
+    return cond_ped_anova(source, levels, **options)
 
 
 def _compute_interactions(source: Any, result: ImportanceResult, options: dict[str, Any]) -> Any:

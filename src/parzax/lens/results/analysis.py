@@ -23,8 +23,9 @@ from parzax.lens.logs import Observations
 from parzax.lens.logs.encoding import encode_log
 from parzax.lens.logs.groups import configuration_shares, describe_groups
 from parzax.lens.results.order import shows_learning
-from parzax.lens.results.replicates import default_shuffles, replicate
+from parzax.lens.results.replicates import choose_counts, replicate
 from parzax.lens.results.result import (
+    NO_LEVEL,
     USUAL_LEVEL,
     ImportanceResult,
     InteractionResult,
@@ -64,7 +65,7 @@ def cond_ped_anova(
     divergence: AbstractDivergence = _DEFAULT.divergence,
     grid: Grid = _DEFAULT.grid,
     reference: str = "region",
-    n_resamples: int = 0,
+    n_resamples: int | None = None,
     n_shuffles: int | None = None,
     surrogate: Any = "auto",
     key: Any = None,
@@ -101,10 +102,12 @@ def cond_ped_anova(
         reference: "region" compares with the region's density (local importance), "uniform" with the
             uniform density of the domain (global importance).
         n_resamples: number of random halves of the rows that ``result.importance_interval`` is computed
-            from, centred at the estimate. With 0, the default, there are no intervals.
+            from, centred at the estimate; with 0 there are no intervals. The default is 500 for a single log:
+            fewer, or 0, if it is large, and 0 if weights of rows are not whole numbers. Several seeds have
+            standard errors instead.
         n_shuffles: number of shuffles of the losses that p-values are computed from. The default is 0 if
-            ``n_resamples`` is 0. Otherwise it is the largest of ``n_resamples``, 20 d and min(40 d, 2000) for
-            d parameters, because the smallest adjusted p-value is d / (n_shuffles + 1).
+            ``n_resamples`` is 0, and for several seeds. Otherwise it is at least 1000, ``n_resamples``, 20 d
+            and min(40 d, 2000) for d parameters: the smallest adjusted p-value is d / (n_shuffles + 1).
         surrogate: None reads the rows alone. A `parzax.surrogate.GaussianProcess` is fitted to the rows, and
             draws from its posterior answer for the whole space: importances are means over the draws,
             intervals their quantiles, and there are no resamples and shuffles. "auto" does so for a log whose
@@ -135,8 +138,8 @@ def cond_ped_anova(
     >>> result.importance.shape, bool((result.importance[:, 0] > 0.9).all())
     ((2, 2), True)
     """
-    n_resamples = _checks.whole_number("n_resamples", n_resamples, 0)
-    log = encode_ranked(obs, levels, region, objective, rows, grid, ties, jittered=n_resamples > 0)
+    log = encode_ranked(obs, levels, region, objective, rows, grid, ties, jittered=n_resamples != 0)
+    numbers = choose_counts(log.obs, n_resamples, n_shuffles)
     method = Method(divergence, grid, reference)
     how = checked_how(*method.how)
     posterior, remark = fit_surrogate(surrogate, log.obs, log.losses, objective, rows, method)
@@ -147,12 +150,8 @@ def cond_ped_anova(
         about |= {"goal": log.goal, "method": method, "remark": remark, "key": of_effects}
         about["maximised"] = is_maximised(log.obs, objective)
         return average_draws(log.obs, posterior=posterior, **about)
-    if n_shuffles is None:
-        n_shuffles = default_shuffles(len(obs.space), n_resamples) if n_resamples else 0
-    n_shuffles = _checks.whole_number("n_shuffles", n_shuffles, 0)
-    key = checked_key(key) if n_resamples or n_shuffles else None
+    key = checked_key(key) if any(numbers) else None
     about = log.describe(estimate_batch(log.encoded, how))
-    numbers = n_resamples, n_shuffles
     about["replicates"] = replicate(key, log.losses, log.encoded, about["estimates"], how, numbers)
     learned = partial(shows_learning, log.obs, log.losses)
     return ImportanceResult(**about, method=method, learned=learned, remark=remark)
@@ -349,7 +348,7 @@ def choose_level(
         return USUAL_LEVEL, ""
     else:
         why = f"the nearest to {USUAL_LEVEL:g} with more than ten best rows and more than ten others"
-    return float(levels[i]), f"no level was given: {levels[i]:g} is {why}"
+    return float(levels[i]), f"{NO_LEVEL}: {levels[i]:g} is {why}"
 
 
 def checked_key(key: Any) -> Any:

@@ -182,7 +182,7 @@ def compare(
     # If no level is given, the level chosen for the smaller log is used for both.
     for i in sorted(range(2), key=lambda i: logs[i].n):
         single = math.prod(logs[i].batch_shape) == 1
-        sampled = {"n_resamples": n_resamples, "n_shuffles": 0, "key": keys[i]} if single else {}
+        sampled = {"n_resamples": n_resamples if single else 0, "n_shuffles": 0, "key": keys[i]}
         results[i] = cond_ped_anova(logs[i], levels, surrogate=None, **sampled, **options)
         levels = results[i].levels
     before, after = results[0], results[1]

@@ -29,10 +29,10 @@ from parzax.lens.logs.groups import find_groups
 
 # Family-wise error rate of the tests of all parameters at one level.
 SIGNIFICANCE = 0.05
-# Smallest number of shuffles on the page and the command line.
+# Smallest default number of shuffles.
 SHUFFLES = 1000
-# Number of samples of a single log on the page and the command line. It does not depend on the number of
-# levels, so that results for a level agree.
+# Default number of samples of a single log. It does not depend on the number of levels, so that results for a
+# level agree.
 _SAMPLES = 500
 # Limit of rows times parameters times samples, which takes some seconds; and the smallest useful number of
 # samples. A log that is too large for so many samples gets none.
@@ -85,24 +85,27 @@ class Replicates(NamedTuple):
         return cls(np.zeros((0, *shape)), np.full(shape, np.nan), nothing, nothing)
 
 
-def choose_counts(obs: Observations, n_resamples: int | None) -> dict[str, int]:
-    """Choose ``n_resamples`` and ``n_shuffles`` of `cond_ped_anova` for the page and the command line.
+def choose_counts(
+    obs: Observations, n_resamples: int | None = None, n_shuffles: int | None = None
+) -> tuple[int, int]:
+    """Numbers of samples and of shuffles of a log, where they are not given.
 
-    If ``n_resamples`` is None, only a single log without fractional weights is resampled. A log that is too
-    large for samples gets only shuffles, whose time does not grow with the number of rows. If its rows belong
-    together in groups, shuffles take as long as samples, so it gets neither.
+    By default, only a single log without fractional weights is resampled. A log that is too large for samples
+    gets only shuffles, whose time does not grow with the number of rows. If its rows belong together in
+    groups, shuffles take as long as samples, so it gets neither.
     """
-    n_parameters = obs.values.shape[-1]
+    is_tested = True
     if n_resamples is None:
         integral = obs.weight is None or bool((obs.weight == np.floor(obs.weight)).all())
-        fitting = min(_SAMPLES, _MOST_NUMBERS // max(obs.n * n_parameters, 1))
+        fitting = min(_SAMPLES, _MOST_NUMBERS // max(obs.n * len(obs.space), 1))
         n_resamples = fitting if fitting >= _FEWEST_SAMPLES else 0
-        if obs.batch_shape or not integral or (not n_resamples and find_groups(obs) is not None):
-            return {}
+        is_tested = integral and not obs.batch_shape and (n_resamples > 0 or find_groups(obs) is None)
+        n_resamples *= is_tested
     elif not _checks.whole_number("n_resamples", n_resamples, 0):
-        return {}
-    n_shuffles = default_shuffles(n_parameters, max(n_resamples, SHUFFLES))
-    return {"n_resamples": n_resamples, "n_shuffles": n_shuffles}
+        is_tested = False
+    if n_shuffles is None:
+        n_shuffles = default_shuffles(len(obs.space), max(n_resamples, SHUFFLES)) * is_tested
+    return n_resamples, _checks.whole_number("n_shuffles", n_shuffles, 0)
 
 
 def default_shuffles(n_parameters: int, n_samples: int = SHUFFLES) -> int:

@@ -51,9 +51,18 @@ _BACKENDS = ("pandas", "polars", "pyarrow")
 _ROWS, _LEVELS, _NAMES = 30, 6, 3  # most rows and levels of a table, and names beside a status
 _LEFT = ("parameter", "pair", "remarks")  # columns of words, flush left
 _NAMED = 3  # entries that a sentence names
-_LARGE = 0.1  # importances from here on are mentioned even if chance may explain them
+# What an answer says of a parameter; see `ImportanceResult.verdicts`.
+VERDICTS = ("matters", "cannot tell yet", "does not matter")
+MATTERS, UNDECIDED, NEGLIGIBLE = range(3)
+# A parameter does not matter if the interval of its importance ends at most here.
+_SMALL = 0.05
+# Importances of rows that a search chose may be off by this much.
+_LEARNED_ERROR = 0.3
+# Standard errors to either side of a mean that make its interval.
+_NORMAL = 1.645
 _NEAR_HALF = 0.4  # with half of the rows in the target, hardly more are in it than at this level
-LEARNED = "these rows come from a search that learns, so importances may be off by 0.3, whatever p says"
+LEARNED = f"a search that learns chose these rows: shares may be off by {_LEARNED_ERROR}, whatever p says"
+NO_LEVEL = "no level was given"  # how the fact about a level that was chosen begins
 MAY_LEARN = "less sure if a search that learns (such as TPE) chose the rows"
 # Parameters with one of these statuses, or at a level with one of them, are not compared with chance.
 _NOT_TESTED = int(NOT_COMPARED | Status.NO_DATA | Status.ALL_EQUAL | Status.SAME_SETS)
@@ -222,17 +231,22 @@ class AbstractResult(abc.ABC):
         """(q, e) whether the importance is defined in any seed."""
         return np.asarray(self.by_seed(self.is_defined).any(axis=0))
 
+    @cached_property
+    def verdicts(self) -> np.ndarray:
+        """(q, e) index in `VERDICTS` for each entry: 0 if it is above chance, else 1."""
+        return np.where(self.above, MATTERS, UNDECIDED)
+
     def order(self, level: int | None = None) -> list[int]:
-        """Indices of the entries at a level: those above chance first, then by mean importance."""
+        """Indices of the entries at a level: by verdict, then by mean importance."""
         level = self.usual_level if level is None else level
-        return np.lexsort((-self.mean[level], ~self.above[level], ~self.has_mean[level])).tolist()
+        return np.lexsort((-self.mean[level], self.verdicts[level], ~self.has_mean[level])).tolist()
 
     def ranking(self, level: int | None = None) -> list[Any]:
         """The entries in their `order` at the ``level``-th level, by default `usual_level`."""
         return [self.entries[j] for j in self.order(level)]
 
     def sentences(self, level: int | None = None) -> list[str]:
-        """What mattered, how sure that is, and what to do next, at a level (by default `usual_level`)."""
+        """What to do next, what mattered, and how sure that is, at a level (by default `usual_level`)."""
         level = self.usual_level if level is None else level
         if self.has_mean[level].any():
             mattered, sure, step = self._sentences(level)
@@ -241,7 +255,7 @@ class AbstractResult(abc.ABC):
             sure = "there is nothing to be sure of"
             advice = next((bit.advice for bit in self._level_bits(level)), Status.ALL_ZERO.advice)
             step = f"{advice[0].lower()}{advice[1:].rstrip('.')}"
-        return [f"What mattered: {mattered}.", f"How sure: {sure}.", f"Do next: {step}."]
+        return [f"Do next: {step}.", f"What mattered: {mattered}.", f"How sure: {sure}."]
 
     def best_rows(self, level: int) -> str:
         """The target in words: "the best 10 % (30 of 300 rows, smallest loss)"."""
@@ -308,7 +322,7 @@ class AbstractResult(abc.ABC):
         return lines
 
     def notes(self, *, verbose: bool = False) -> list[str]:
-        """Lines below the table: how the log was read, and advice for what is unusual."""
+        """Lines below the table: which rows were read; ``verbose`` adds how, and advice on statuses."""
         every = self.report.lines(self.n_seeds)
         lines = every if verbose else [line for line in every if not line.startswith("inferred: ")]
         more, left = len(every) - len(lines), len(self.entries) - _ROWS
@@ -316,11 +330,14 @@ class AbstractResult(abc.ABC):
         rest += [f"{plural(left, f'more {self.kind}')} in to_dataframe()"] * (left > 0)
         if verbose:
             return [*self.details(), *lines, *rest, *self.facts, *self.advice()]
-        advice = [line for line in self.advice(self.usual_level) if not line.startswith("NOT_ABOVE_CHANCE")]
-        return ["; ".join([*lines, *rest]), *self.facts, *advice]
+        facts = [fact for fact in self.facts if not fact.startswith(NO_LEVEL)]
+        return ["; ".join([*lines, *facts, *rest])]
 
     def text(self, *, verbose: bool = False) -> str:
-        """Sentences, table and notes for a terminal; ``verbose`` adds how everything was computed."""
+        """Sentences, table and notes for a terminal; ``verbose`` adds how everything was computed.
+
+        The answer for six parameters has at most twelve lines.
+        """
         table, several = self.table(), len(self.levels) > 1
         lines = [*self.sentences(), "", *[table.title] * several, *table.to_lines()]
         if several and verbose:
@@ -360,11 +377,11 @@ class AbstractResult(abc.ABC):
         """One row per seed, level and parameter (or pair of parameters).
 
         The first columns are seed (if there is a seed axis) and level. A result of importances adds
-        parameter, importance, variance, standard, inter, unweighted, the ends of intervals (importance_low,
-        importance_high, variance_low, variance_high), p_value and p_adjusted; they are NaN where nothing was
-        sampled or shuffled. A result of interactions adds first, second, importance, variance, joint,
-        main_first, main_second, p_value, p_adjusted and n_active. The last columns are n_target, n_region,
-        status and status_names.
+        parameter, verdict, importance, variance, standard, inter, unweighted, the ends of intervals
+        (importance_low, importance_high, variance_low, variance_high), p_value and p_adjusted; they are NaN
+        where nothing was sampled or shuffled. A result of interactions adds first, second, importance,
+        variance, joint, main_first, main_second, p_value, p_adjusted and n_active. The last columns are
+        n_target, n_region, status and status_names.
 
         Args:
             backend: "pandas", "polars" or "pyarrow"; by default the first of these that is installed.
@@ -561,12 +578,34 @@ class ImportanceResult(AbstractResult):
         """(q, d) parameters with an importance that are above chance.
 
         A single log decides by its p-values, if it was tested. Otherwise a parameter is above chance if its
-        variance is not below that of a random target in most seeds.
+        variance is not below that of a random target in most seeds. If the order of the rows shows a search
+        that learns, the interval of the importance must lie above 0.3 too.
         """
         chance = self.usual_status & int(Status.NOT_ABOVE_CHANCE) != 0
         if self.n_seeds == 1:
             chance |= self.by_seed(self.p_adjusted)[0] > SIGNIFICANCE
-        return (self.mean > 0) & ~chance
+        return (self.mean > 0) & ~chance & ((self._mean_interval[0] > _LEARNED_ERROR) | (not self.learned()))
+
+    @cached_property
+    def verdicts(self) -> np.ndarray:
+        """(q, d) index in `VERDICTS` of what the result says of each parameter.
+
+        It matters if it is `above` chance. It does not matter if the interval of its importance ends at 0.05
+        or lower, provided that more than twenty rows are on both sides of the cut-off, no status makes the
+        importance doubtful, and no search that learns chose the rows. Otherwise more rows would have to tell.
+        """
+        doubtful = self.usual_status & ~int(Status.NOT_ABOVE_CHANCE | Status.TIED_CUTOFF) != 0
+        enough = self.by_seed(self.n_fewer).sum(axis=0)[:, None] > _FEW_ROWS
+        small = (self._mean_interval[1] <= _SMALL) & self.has_mean & enough & ~doubtful
+        other = np.where(small & (not self.learned()), NEGLIGIBLE, UNDECIDED)
+        return np.where(self.above, MATTERS, other)
+
+    @cached_property
+    def _mean_interval(self) -> np.ndarray:
+        """(2, q, d) ends of the interval of ``mean``: of a single log, or by standard errors of seeds."""
+        if self.n_seeds == 1:
+            return np.moveaxis(self.by_seed(self.importance_interval)[0], -1, 0)
+        return self.mean + np.array([-_NORMAL, _NORMAL])[:, None, None] * self.standard_error
 
     @cached_property
     def n_fewer(self) -> np.ndarray:
@@ -672,23 +711,30 @@ class ImportanceResult(AbstractResult):
             columns["p"] = self._p_cells(level, self.n_shuffles)
         n_active = self.by_seed(self.regime_region[..., :-1].sum(axis=-1))
         columns["rows"] = [size_text(column) for column in n_active.T]
-        chance = ~self.above[level] & (self.usual_status[level] & _NOT_TESTED == 0)
-        remarks = zip(chance, self._facts(level), strict=True)
-        texts = [["not above chance"] * bool(one) + facts for one, facts in remarks]
-        columns["remarks"] = ["; ".join(dict.fromkeys(text)) for text in texts]
+        tested = self.usual_status[level] & _NOT_TESTED == 0
+        remarks = zip(self.verdicts[level], tested, self._facts(level), strict=True)
+        texts = [[VERDICTS[i]] * bool(i != MATTERS and one) + facts for i, one, facts in remarks]
+        columns["remarks"] = list(map("; ".join, texts))
         return columns
 
     def _sentences(self, level: int) -> tuple[str, str, str]:
         labels, mean = short_names(self.names, 28), self.mean[level]
-        ranked = [j for j in np.argsort(-mean, kind="stable").tolist() if mean[j] > 0]
-        above = [j for j in ranked if self.above[level, j]]
-        named = {j: f"{labels[j]} ({value_text(mean[j])})" for j in ranked}
-        mattered = join_some(named[j] for j in above) if above else "no parameter is above chance"
+        tested = self.usual_status[level] & _NOT_TESTED == 0
+        above, undecided, negligible = (
+            [j for j in self.order(level) if self.verdicts[level, j] == i and (tested[j] or i == MATTERS)]
+            for i in range(len(VERDICTS))
+        )
+        named = [f"{labels[j]} ({value_text(mean[j])})" for j in above]
+        mattered = join_some(named) if above else "no parameter is above chance"
         mattered += f" for being among {self.best_rows(level)}{self.remark}"
-        doubtful = [named[j] for j in ranked if mean[j] >= _LARGE and j not in above]
-        if doubtful:
-            mattered += f"; chance alone may explain {join_some(doubtful)}"
-        return mattered, self._sureness(level, labels, above), self._next_step(level, labels, above)
+        idle, open_ = (join_some(labels[j] for j in group) for group in (negligible, undecided))
+        mattered += f"; not {idle}" * bool(idle) + f"; cannot tell yet about {open_}" * bool(open_)
+        steps = [self._values_to_try(level, labels, above)]
+        if negligible:
+            steps.append(f"leave {idle} as {'it is' if len(negligible) == 1 else 'they are'}")
+        steps.append(self._more(level, above))
+        step = "; ".join(filter(None, steps)) or "stop here: nothing is open"
+        return mattered, self._sureness(level, labels, above), step
 
     def _sureness(self, level: int, labels: list[str], above: list[int]) -> str:
         """How sure the first sentence is, and what is unusual about the parameters that it names."""
@@ -715,31 +761,38 @@ class ImportanceResult(AbstractResult):
         """What the search that chose the rows means for the importances."""
         return [LEARNED] if self.learned() else [MAY_LEARN] * (self.n_seeds == 1)
 
-    def _next_step(self, level: int, labels: list[str], above: list[int]) -> str:
-        """What to do: which values to look at, or how to find out more."""
+    def _values_to_try(self, level: int, labels: list[str], above: list[int]) -> str:
+        """The good values of the first parameters that matter; "" if there are none."""
+        values: dict[int, list[str]] = {}
+        for good in self.good_values(level):
+            j = self.names.index(good.parameter)
+            if j in above[:_NAMED] and round(good.target, 2) > round(good.region, 2):
+                values.setdefault(j, []).append(values_text(good.values, self.space.domains[j][good.regime]))
+        ranges = [f"{labels[j]} {' or '.join(texts)}" for j, texts in values.items()]
+        return f"try {', '.join(ranges)}" if ranges else ""
+
+    def _more(self, level: int, above: list[int]) -> str:
+        """How to find out more; "" where intervals are narrow, or several seeds have an answer."""
         if self.n_seeds == 1 and not self.n_shuffles:
             return "resample the rows, for intervals and p-values: n_resamples=500 (--resamples 500)"
         if not above:
-            half = ", or ask about the better half (level 0.5), which has more of them among the best"
-            return "add rows" + half * bool(len(self.levels) == 1 and self.levels[level] < _NEAR_HALF)
-        steps = []
-        for good in self.good_values(level):
-            j = self.names.index(good.parameter)
-            if j in above[:_NAMED] and (text := good_text(good, self.space.domains[j])):
-                steps.append(f"{labels[j]} {text}")
-        text = f"look at {'; '.join(steps[:_NAMED]) or f'the values of {labels[above[0]]}'}"
-        if self.n_seeds > 1 or not self.by_seed(self.margin)[0, level] > TOLERANCE:
-            return text
-        return f"{text}; {self._add_rows(level)}"
+            can_ask = len(self.levels) == 1 and bool(self.levels[level] < _NEAR_HALF)
+            return self._add_rows(level) + ", or ask about the better half (level 0.5)" * can_ask
+        wide = self.n_seeds == 1 and self.by_seed(self.margin)[0, level] > TOLERANCE
+        return self._add_rows(level) if wide else ""
 
     def _add_rows(self, level: int) -> str:
-        """How many rows a single log lacks for narrow intervals."""
+        """How many rows a log lacks for narrow intervals, or for any that can be relied on."""
+        if self.n_seeds > 1:
+            return "add rows"
         needed, n_fewer = (self.by_seed(x)[0, level] for x in (self.rows_needed(), self.n_fewer))
+        least, why = "about", f"would make intervals {2 * TOLERANCE:g} wide"
         if np.isnan(needed):
-            return f"add rows, as only {size_text(n_fewer)} are on one side of the cut-off"
-        step = 10 ** max(len(str(int(needed - self.n_rows))) - 2, 0)
-        more = int(np.ceil((needed - self.n_rows) / step) * step)  # rounded up to two figures
-        return f"about {more} more rows would make intervals {2 * TOLERANCE:g} wide"
+            needed, least = self.n_rows * (_FEW_ROWS + 1) / max(n_fewer, 1), "at least"
+            why = f"are needed, as only {size_text(n_fewer)} are on one side of the cut-off"
+        lacking = max(float(needed - self.n_rows), 1.0)
+        step = 10 ** max(len(str(int(lacking))) - 2, 0)
+        return f"{least} {math.ceil(lacking / step) * step} more rows {why}"  # rounded up to two figures
 
     def details(self) -> list[str]:
         """How the numbers of the table were made, a line each."""
@@ -833,6 +886,7 @@ class ImportanceResult(AbstractResult):
 
     def _columns(self) -> dict[str, np.ndarray]:
         columns = {"parameter": np.array(self.names, dtype=object)}
+        columns["verdict"] = np.array(VERDICTS, dtype=object)[self.verdicts]
         for name in ("importance", "variance", "standard", "inter", "unweighted"):
             columns[name] = getattr(self, name)
         ends = {"importance": self.importance_interval, "variance": self.variance_interval}
@@ -934,7 +988,7 @@ class InteractionResult(AbstractResult):
         return columns | {"remarks": ["; ".join(facts) for facts in self._facts(level)]}
 
     def sentences(self, level: int | None = None) -> list[str]:
-        """Which pairs interact, how sure that is, and what to do next; by default at the `usual_level`."""
+        """What to do next, which pairs interact, and how sure that is; by default at the `usual_level`."""
         if not self.pairs:
             return ["What mattered: there are no pairs, as the space has a single parameter."]
         return super().sentences(level)
@@ -1045,8 +1099,10 @@ def values_text(values: Sequence[Any], domain: Domain) -> str:
 
 
 def join_some(texts: Iterable[str]) -> str:
-    """ "a, b and c"; of more texts the first three, and how many more there are."""
+    """ "a, b and c"; of more texts the first three, and how many more there are; "" of none."""
     texts = list(texts)
+    if not texts:
+        return ""
     *before, last = [*texts[:_NAMED], f"{len(texts) - _NAMED} more"] if len(texts) > _NAMED else texts
     return f"{', '.join(before)} and {last}" if before else last
 
