@@ -16,7 +16,7 @@ from parzax.divergence import AbstractDivergence, Pearson
 from parzax.importance import Grid
 from parzax.lens.results import ImportanceResult, cond_ped_anova
 from parzax.lens.results.result import size_text
-from parzax.status import Status
+from parzax.status import Status, set_bits
 
 # Statuses that make every importance meaningless; the others are in the result of `cond_ped_anova`.
 _WORTH_A_WARNING = (Status.NO_DATA, Status.ALL_EQUAL, Status.SAME_SETS)
@@ -49,7 +49,7 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
     >>> import optuna, parzax as px
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
     >>> study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
-    >>> study.optimize(lambda t: t.suggest_float("x", 0, 1) ** 2 + 0 * t.suggest_int("k", 1, 9), n_trials=100)
+    >>> study.optimize(lambda t: t.suggest_float("x", 0, 1) ** 2 + 0 * t.suggest_int("k", 1, 9), n_trials=200)
     >>> evaluator = px.adapters.optuna.CondPedAnovaImportanceEvaluator()
     >>> list(optuna.importance.get_param_importances(study, evaluator=evaluator))
     ['x', 'k']
@@ -137,7 +137,7 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
         """Say once why the command, the page and `parzax.cond_ped_anova` may answer otherwise."""
         few = f"only {size_text(result.n_target)} of {size_text(result.n_region)} trials are among the best"
         reasons = ["a sampler that learns chose the trials"] * result.learned()
-        reasons += [few] * bool((result.status & int(Status.LOW_DATA)).any())
+        reasons += [few] * bool(set_bits(result.status) & Status.LOW_DATA)
         if reasons and not self._has_warned:
             self._has_warned = True
             warnings.warn(
