@@ -122,14 +122,14 @@ def _add_demo(add: Any) -> None:
 
 def _add_importance(add: Any) -> None:
     """Read a log (an Optuna sqlite or journal file, CSV, TSV, JSON lines, Parquet, Feather or Arrow),
-    compute the importance of every parameter in float64, and print it. Files are only read, and without
-    executing anything in them.
+    and print what to do next, which parameters matter and how sure that is, in float64. Files are only read,
+    and without executing anything in them.
     """
     _add_log(add)
     _add_estimation(add)
     _choose(add, "--surrogate", ("auto", "yes", "no"), _SURROGATE)
     add("--plot", type=Path, metavar="out.png", help="write: figure")
-    kinds = "sweep over the levels; or bars, regimes, good values at the level shown first"
+    kinds = "sweep over the levels; or bars, bars by domain, good values at the level shown first"
     add("--plot-kind", choices=_KINDS, help=f"{kinds} (bars for one level, sweep for several)")
     _add_output(add, "parameter")
     add("--write-space", type=Path, metavar="space.json", help="write: the search space, given or inferred")
@@ -137,8 +137,7 @@ def _add_importance(add: Any) -> None:
 
 def _add_report(add: Any) -> None:
     """Read a log, as parzax importance does, and write one HTML file that opens without a network: which
-    parameters matter at which level, which values are good, what is not above chance, and how the log was
-    read.
+    parameters matter at which level, which do not, which values are good, and how the log was read.
     """
     _add_log(add)
     _add_estimation(add)
@@ -184,9 +183,9 @@ def _add_output(add: Any, entry: str) -> None:
 
 def _add_estimation(add: Any, n_samples: int = 500) -> None:
     """Add the options that say how importances are computed."""
-    text = f"samples of the log for intervals; 0: no intervals or p-values ({n_samples})"
+    text = f"random halves of the rows, for intervals; 0: no intervals or p-values ({n_samples})"
     add("--resamples", type=partial(_whole_number, 0), metavar="N", help=text)
-    _choose(add, "--reference", ("region", "uniform"), "local or global importance")
+    _choose(add, "--reference", ("region", "uniform"), "compare the best rows with all rows, or with all values equally")
     _choose(add, "--estimator", ("default", "optuna"), "optuna: Optuna 5's numbers")
 
 
