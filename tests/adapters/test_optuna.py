@@ -93,11 +93,11 @@ class TestDomains:
         obs = read(study)
         assert obs.space["x"] == (px.Varying(0.0, 1.0, when=px.Recorded()),)
         np.testing.assert_array_equal(obs.bounds["x"], np.stack([np.zeros(30), c], axis=-1))
-        result = px.cond_ped_anova(obs)
+        result = px.cond_ped_anova(obs, n_resamples=0)
         assert not result.status.ravel()[0] & px.Status.UNIDENTIFIABLE
         assert any("2 pools" in fact for fact in result.facts if fact.startswith("x: "))
         assert any("30 domains" in text for text in obs.report.inferred)
-        parity = px.cond_ped_anova(obs, **OPTUNA)
+        parity = px.cond_ped_anova(obs, **OPTUNA, n_resamples=0)
         assert (parity.variance == 0).all()
         assert parity.status.ravel()[0] & px.Status.UNIDENTIFIABLE
 
@@ -246,8 +246,8 @@ class TestRows:
         obs = read(self.study(), pruned="worst")
         np.testing.assert_array_equal(obs.losses[:, 0], [1, np.inf, 3])
         assert obs.report.dropped == {"state FAIL": 1, "state RUNNING": 1, "state WAITING": 1}
-        assert px.cond_ped_anova(obs, 0.5).n_region == 3
-        assert px.cond_ped_anova(obs, 0.5, rows="complete").n_region == 2
+        assert px.cond_ped_anova(obs, 0.5, n_resamples=0).n_region == 3
+        assert px.cond_ped_anova(obs, 0.5, rows="complete", n_resamples=0).n_region == 2
         obs = read(self.study(), failed="worst", pruned="drop")
         np.testing.assert_array_equal(obs.losses[:, 0], [1, np.inf, 3])
         assert obs.report.dropped == {"state PRUNED": 1, "state RUNNING": 1, "state WAITING": 1}

@@ -164,7 +164,7 @@ def test_repeated_rows_count_once(repeats: np.ndarray) -> None:
         device = px.encode(
             SPACE, jnp.asarray(x[rows]), jnp.asarray(loss[rows]), LEVELS, groups=jnp.asarray(rows)
         )
-        shell = px.cond_ped_anova(several, LEVELS)
+        shell = px.cond_ped_anova(several, LEVELS, n_resamples=0)
         np.testing.assert_allclose(px.importance.estimate(device).variance, shell.variance, rtol=1e-9)
         np.testing.assert_allclose(
             px.importance.interactions(device).variance, px.interactions(several, LEVELS).variance, rtol=1e-9
@@ -178,7 +178,7 @@ def test_parity_counts_every_row() -> None:
     alone = px.Observations.from_arrays(SPACE, x, loss, groups=np.arange(len(loss)))
     together = px.Observations.from_arrays(SPACE, x, loss, groups=groups)
     parity = OPTUNA
-    expected, result = (px.cond_ped_anova(obs, LEVELS, **parity) for obs in (alone, together))
+    expected, result = (px.cond_ped_anova(obs, LEVELS, **parity, n_resamples=0) for obs in (alone, together))
     np.testing.assert_array_equal(result.variance, expected.variance)
 
 

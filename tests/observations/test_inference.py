@@ -112,7 +112,7 @@ def test_none_or_a_number_is_a_choice(absent: str | None) -> None:
     depth[~limited] = absent
     df = pd.DataFrame({"max_depth": depth, "y": y, "loss": limited + 0.01 * y})
     obs = px.Observations.from_dataframe(df, "loss", warn=False, parameters=["max_depth", "y"])
-    importance = px.cond_ped_anova(obs, 0.1).importance[0]
+    importance = px.cond_ped_anova(obs, 0.1, n_resamples=0).importance[0]
     assert importance[obs.space.index("max_depth (none or number)")] > 0.6
 
 
@@ -127,8 +127,10 @@ def test_zero_or_a_number_is_a_choice() -> None:
     assert obs.space["wd"][0].log
     labelled = df.assign(wd=np.where(wd == 0, "zero", "other"))
     by_labels = px.Observations.from_dataframe(labelled, "loss", warn=False, parameters=["wd", "y"])
-    gate, _, y = px.cond_ped_anova(obs, 0.1).importance[0]
-    np.testing.assert_allclose([gate, y], px.cond_ped_anova(by_labels, 0.1).importance[0], atol=1e-5)
+    gate, _, y = px.cond_ped_anova(obs, 0.1, n_resamples=0).importance[0]
+    np.testing.assert_allclose(
+        [gate, y], px.cond_ped_anova(by_labels, 0.1, n_resamples=0).importance[0], atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("n", [15, 60, 300])

@@ -42,7 +42,9 @@ def pictures(pattern: str = "{}") -> dict[str, Picture]:
     tasks = TaskSimilarity(names, (1 - d) / (1 + d), d, error, np.array([4, 4, 0]), (a, b, c), report)
     two = px.Observations.from_arrays(space, x, losses[0])
     two = replace(two, report=replace(two.report, objectives=(first, second)))
-    weights = {w: px.cond_ped_anova(two, 0.3, objective=[1 - w, w], **ESTIMATOR) for w in (0, 0.5, 1)}
+    weights = {
+        w: px.cond_ped_anova(two, 0.3, objective=[1 - w, w], **ESTIMATOR, n_resamples=0) for w in (0, 0.5, 1)
+    }
     answer = px.cond_ped_anova(obs, 0.3, surrogate=px.surrogate.GaussianProcess())
     runs = {pattern.format("one"): trace, pattern.format("two"): trace}
     return {

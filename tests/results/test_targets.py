@@ -67,7 +67,7 @@ class TestRows:
     def test_feasible_without_constraints(self):
         assert log().feasible.all()
         with pytest.raises(ValueError, match="needs constraints"):
-            px.cond_ped_anova(log(), rows="feasible")
+            px.cond_ped_anova(log(), rows="feasible", n_resamples=0)
 
     def test_failed_rows_of_the_log_need_not_count(self):
         f = np.arange(60.0)
