@@ -291,7 +291,7 @@ class TestWhatIsShown:
 
     def test_report_names_the_pools(self):
         """With their numbers of rows."""
-        (line,) = [text for text in str(_shown()).splitlines() if text.startswith("x: ")]
+        (line,) = [text for text in _shown().text(verbose=True).splitlines() if text.startswith("x: ")]
         assert "bounds move, values compared by their places between them in 4 pools of rows with" in line
         assert (line.count("100"), line.count("50")) == (2, 2)
 
