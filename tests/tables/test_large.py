@@ -179,7 +179,7 @@ def test_command_counts_or_reads(tmp_path, monkeypatch, capsys, more):
     status, error = command(path, capsys)
     assert status == 2
     assert "'z' is not one of the choices" in error
-    assert "with the space of 302 rows, as --space is not given: " in error
+    assert "with the space of 302 rows (--space gives the real one): " in error
 
 
 def test_command_says_what_it_counts(tmp_path, monkeypatch, capsys):

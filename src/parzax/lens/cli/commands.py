@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 
 from parzax import _checks
 from parzax.divergence import Pearson
@@ -100,7 +101,7 @@ def _of_counts(
 
     method = Method(**{name: how[name] for name in how if name not in ("region", "rows", "surrogate")})
     log = encode_ranked(sample, levels, how["region"], 0, "all", method.grid)
-    source = args.space or f"{sample.n} rows, as --space is not given"
+    source = args.space or f"{sample.n} rows (--space gives the real one)"
     with _checks.explain(f"{str(path)!r}, with the space of {source}", ValueError):
         asked = sample.space, *sample.report.objectives, log.encoded.levels, how["region"]
         counts = count(str(path), *asked, directions=sample.report.directions, grid=method.grid)
@@ -111,9 +112,9 @@ def _of_counts(
         numbers = 0, default_shuffles(len(sample.space)) if shuffled else 0
         # Shuffles need no rows beside the counts.
         few = replace(log.encoded, codes=log.encoded.codes[..., :1], level=log.encoded.level[..., :1])
-        of_few = jax.random.key(0), log.losses[:, :1], few
-        about["replicates"] = replicate(*of_few, about["estimates"], method.how, numbers)
-    return ImportanceResult(**about, method=method)
+        drawn = replicate(jax.random.key(0), log.losses[:, :1], few, about["estimates"], method.how, numbers)
+    n_rows = np.array(sample.report.n_rows - sample.report.n_failed)
+    return ImportanceResult(**about, replicates=drawn._replace(n_rows=n_rows), method=method)
 
 
 def _interactions(logs: list[Path], levels: Any, how: dict[str, Any], args: Namespace) -> list[Any]:
