@@ -90,6 +90,7 @@ def test_cutoffs():
         log = px.lens.count(
             pl.DataFrame({"k": np.ones(len(losses)), "loss": losses}), one, "loss", levels, 0.98
         )
+        assert log.cutoffs is not None
         wanted, _, wanted_status = level_sets(losses, None, levels, 0.98, False)
         assert ((losses[:, None] > log.cutoffs).sum(axis=1) == wanted).all()
         assert (log.counts[:, 0] == np.bincount(wanted, minlength=21).cumsum()[:20]).all()

@@ -103,7 +103,7 @@ def _of_counts(
     log = encode_ranked(sample, levels, how["region"], 0, "all", method.grid)
     source = args.space or f"{sample.n} rows (--space gives the real one)"
     with _checks.explain(f"{str(path)!r}, with the space of {source}", ValueError):
-        asked = sample.space, *sample.report.objectives, log.encoded.levels, how["region"]
+        asked = sample.space, sample.report.objectives[0], log.encoded.levels, how["region"]
         counts = count(str(path), *asked, directions=sample.report.directions, grid=method.grid)
     with progress("compiling and computing"), jax.enable_x64(True):
         batch = counts.counts[None], counts.status[None], counts.layout, method.how
