@@ -602,10 +602,17 @@ class ImportanceResult(AbstractResult):
 
     @cached_property
     def _mean_interval(self) -> np.ndarray:
-        """(2, q, d) ends of the interval of ``mean``: of a single log, or by standard errors of seeds."""
-        if self.n_seeds == 1:
+        """(2, q, d) ends of the interval of ``mean``.
+
+        They are those of a single log, or by the standard error of seeds. A single log without resamples has
+        wider ones, by the number of rows in the target or outside it.
+        """
+        if self.n_seeds == 1 and self.n_resamples:
             return np.moveaxis(self.by_seed(self.importance_interval)[0], -1, 0)
-        return self.mean + np.array([-_NORMAL, _NORMAL])[:, None, None] * self.standard_error
+        error = self.standard_error
+        if self.n_seeds == 1:
+            error = 1 / np.sqrt(np.maximum(self.by_seed(self.n_fewer)[0, :, None], 1))
+        return self.mean + np.array([-_NORMAL, _NORMAL])[:, None, None] * error
 
     @cached_property
     def n_fewer(self) -> np.ndarray:
