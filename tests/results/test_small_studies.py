@@ -170,7 +170,7 @@ def test_what_is_not_above_chance_is_never_called_first():
     assert mattered.startswith("What mattered: no parameter is above chance")
     assert doubtful in mattered
     assert " comes first in " not in sure
-    lacking = "60 more rows are needed, as only 12 are on one side of the cut-off"
+    lacking = "60 more rows are needed, as only 12 are among the best"
     assert then == f"Do next: at least {lacking}, or ask about the better half (level 0.5)."
 
 

@@ -1,5 +1,6 @@
 """Results as tables and text."""
 
+import re
 import sys
 from dataclasses import replace
 from functools import cache
@@ -83,9 +84,16 @@ def test_text_of_one_level_is_sorted_and_says_what_is_unusual():
 
 
 def test_the_default_answer_for_six_parameters_fits_a_screen():
-    result = make_result(n_parameters=6, levels=(0.3,), n_resamples=20)
+    """Also if much is to be said: rows left out, a level that was chosen, a status, a search that learns."""
+    result = make_result(n_parameters=6, levels=None, n_resamples=20)
+    report = replace(result.report, dropped={"state PRUNED": 3}, inferred=("p0: Int",), steps="steps differ")
+    status = result.status | int(px.Status.LOW_DATA | px.Status.TIED_CUTOFF | px.Status.CROWDED)
+    result = replace(_with_status(result, status), report=report, learned=lambda: True)
     lines = str(result).splitlines()
     assert len(lines) <= 12
+    for text in ("3 of them (pruned)", "steps differ", "a search that learns", "ties with the last row"):
+        assert text in str(result)
+    assert not re.search("[A-Z]{2,}_[A-Z]|half-sampl", str(result))
     assert "regime" not in str(result)
     assert len(result.text(verbose=True).splitlines()) > len(lines)
 

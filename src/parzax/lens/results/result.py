@@ -796,7 +796,8 @@ class ImportanceResult(AbstractResult):
         least, why = "about", f"would make intervals {2 * TOLERANCE:g} wide"
         if np.isnan(needed):
             needed, least = self.n_rows * (_FEW_ROWS + 1) / max(n_fewer, 1), "at least"
-            why = f"are needed, as only {size_text(n_fewer)} are on one side of the cut-off"
+            side = "best" if n_fewer == self.by_seed(self.n_target)[0, level] else "others"
+            why = f"are needed, as only {size_text(n_fewer)} are among the {side}"
         lacking = max(float(needed - self.n_rows), 1.0)
         step = 10 ** max(len(str(int(lacking))) - 2, 0)
         return f"{least} {math.ceil(lacking / step) * step} more rows {why}"  # rounded up to two figures
