@@ -9,7 +9,7 @@ from jaxtyping import Array, ArrayLike, Float, Num, Shaped
 
 from parzax._checks import checked_counts, flag, floating_array, is_traced, real_array, vectors
 from parzax._mesh import with_auto_axes
-from parzax._numerics import divisor, namespace
+from parzax._numerics import divisor
 
 
 def within_regime_variance(
@@ -106,7 +106,7 @@ def importance(
 
 
 def _importance(variance: Any, balance: bool, uniform_when_undefined: bool) -> Any:
-    xp = namespace(variance)
+    xp = variance.__array_namespace__()
     positive = xp.maximum(variance, 0)
     if balance and positive.shape[-1]:
         positive = xp.maximum(positive - _taken(variance, positive, xp), 0)

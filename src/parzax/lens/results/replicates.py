@@ -21,10 +21,9 @@ from parzax.importance import Counts, Encoded, Importance
 from parzax.importance.counts import count_configurations
 from parzax.importance.encode import without_values
 from parzax.importance.estimate import How, from_counts
-from parzax.importance.levels import level_weights
+from parzax.importance.levels import level_sets, level_weights
 from parzax.importance.resample import sample_counter, sample_size
 from parzax.lens.logs import Observations
-from parzax.lens.logs.encoding import loss_ranks
 from parzax.lens.logs.groups import find_groups
 
 # Family-wise error rate of the tests of all parameters at one level.
@@ -72,11 +71,6 @@ class Replicates(NamedTuple):
     spread: np.ndarray
     n_rows: np.ndarray
     n_shuffles: int = 0
-
-    @property
-    def n_resamples(self) -> int:
-        """Number of samples, b."""
-        return len(self.sampled)
 
     @classmethod
     def none(cls, shape: tuple[int, ...]) -> "Replicates":
@@ -146,6 +140,15 @@ def replicate(
     return Replicates(sampled, p_value, spread, n_rows, numbers[1])
 
 
+def loss_ranks(losses: np.ndarray, rows: int) -> np.ndarray:
+    """(s, rows) int32 number of usable rows with a smaller loss; ``rows`` for rows that are left out."""
+    ranks = np.full((len(losses), rows), rows, np.int32)
+    for rank, loss in zip(ranks, losses, strict=True):
+        places = level_sets(loss, None, (0.5,), 1.0, False)[1]
+        rank[: len(loss)] = np.where(np.isnan(loss), rows, places)
+    return ranks
+
+
 def draw_replicates(
     key: PRNGKeyArray,
     encoded: Encoded,
@@ -172,7 +175,7 @@ def draw_replicates(
     (s, d, m), (_, q1, w) = encoded.codes.shape, counts.shape
     keys = key[None] if s == 1 else jax.vmap(lambda seed: jax.random.fold_in(key, seed))(np.arange(s))
     # The levels are sorted, so that one program serves all orders of levels.
-    counts = counts[:, [*np.argsort(encoded.levels, kind="stable"), q1 - 1]]
+    counts, place = counts[:, [*np.argsort(encoded.levels, kind="stable"), q1 - 1]], encoded.place
     levels, raw = (*sorted(encoded.levels), encoded.region), encoded.grid.optuna_rounding
     logs, needed = replace(encoded, levels=levels[:-1]), [None] * s
     if encoded.groups is None:  # one program for all values of the levels
@@ -201,7 +204,7 @@ def draw_replicates(
     parts = [variances(0)]  # the first call compiles
     with ThreadPoolExecutor(max(min(s * n_calls - 1, os.cpu_count() or 1), 1)) as pool:
         parts += pool.map(variances, range(1, s * n_calls))
-    by_call = np.stack(parts).reshape(s, n_calls, -1, q1 - 1, d)[..., encoded.place, :]
+    by_call = np.stack(parts).reshape(s, n_calls, -1, q1 - 1, d)[..., place, :]
     split = np.split(by_call, [n_sampled], axis=2)
     sampled, shuffled = (x.reshape(s, -1, q1 - 1, d)[:, :n] for x, n in zip(split, numbers, strict=True))
     return sampled, shuffled

@@ -499,7 +499,12 @@ class ImportanceResult(AbstractResult):
     inter, unweighted, divergence, counts = attributes("inter", "unweighted", "divergence", "counts")
     regime_target, regime_region = attributes("regime_target", "regime_region")
     sampled, p_value, spread = attributes("sampled", "p_value", "spread", of="replicates")
-    n_rows, n_resamples, n_shuffles = attributes("n_rows", "n_resamples", "n_shuffles", of="replicates")
+    n_rows, n_shuffles = attributes("n_rows", "n_shuffles", of="replicates")
+
+    @property
+    def n_resamples(self) -> int:
+        """Number of samples, b."""
+        return len(self.sampled)
 
     @property
     def alpha(self) -> np.ndarray:
@@ -1163,7 +1168,7 @@ def regime_text(domain: Domain) -> str:
         assert isinstance(domain, Numeric)
         ends = f"[{number(domain.low)}, {number(domain.high)}]"
         text = f"within {ends}" if isinstance(domain, Varying) else ends + " log" * domain.log
-        text = number(domain.low) if domain.n_values == 1 else text
+        text = number(domain.low) if domain.low == domain.high else text
     conditions = " and ".join(filter(None, map(_condition, domain.conditions)))
     return f"{text} if {conditions}" if conditions else text
 
