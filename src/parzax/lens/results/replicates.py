@@ -14,7 +14,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
-from parzax import _checks
 from parzax._compile import compiled
 from parzax.divergence import AbstractDivergence
 from parzax.importance import Counts, Encoded, Importance
@@ -93,7 +92,7 @@ def choose_counts(obs: Observations, n_resamples: int | None) -> dict[str, int]:
         n_resamples = fitting if fitting >= _FEWEST_SAMPLES else 0
         if obs.batch_shape or not integral or (not n_resamples and find_groups(obs) is not None):
             return {}
-    elif not _checks.whole_number("n_resamples", n_resamples, 0):
+    elif not n_resamples:
         return {}
     n_shuffles = default_shuffles(n_parameters, max(n_resamples, SHUFFLES))
     return {"n_resamples": n_resamples, "n_shuffles": n_shuffles}
@@ -175,13 +174,14 @@ def draw_replicates(
     (s, d, m), (_, q1, w) = encoded.codes.shape, counts.shape
     keys = key[None] if s == 1 else jax.vmap(lambda seed: jax.random.fold_in(key, seed))(np.arange(s))
     # The levels are sorted, so that one program serves all orders of levels.
-    counts, place = counts[:, [*np.argsort(encoded.levels, kind="stable"), q1 - 1]], encoded.place
+    counts = counts[:, [*np.argsort(encoded.levels, kind="stable"), q1 - 1]]
     levels, raw = (*sorted(encoded.levels), encoded.region), encoded.grid.optuna_rounding
     logs, needed = replace(encoded, levels=levels[:-1]), [None] * s
     if encoded.groups is None:  # one program for all values of the levels
         sizes = sample_size((np.asarray(encoded.rank) < m).sum(axis=1), _METHOD).tolist()
         needed = [level_weights(levels, np.float64(n), True, raw).astype(np.int32) for n in sizes]
         logs = without_values(logs)
+    place = encoded.place
     # A call computes a part of the replicates of one seed; calls run side by side.
     n_units, size = [math.ceil(n / UNIT) for n in numbers], q1 * w
     size = size if encoded.groups is None else max(size, m)

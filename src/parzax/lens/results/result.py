@@ -25,10 +25,11 @@ from parzax._compile import compiled
 from parzax._html import table as html_table
 from parzax._words import join_names, plural, visible
 from parzax.divergence import AbstractDivergence, Explained, RegimeCounts
-from parzax.importance import Grid, Importance, Interactions, importance
+from parzax.importance import Grid, Importance, Interactions
 from parzax.importance.estimate import How
 from parzax.importance.flags import LOW_DATA_ROWS
 from parzax.importance.layout import Block, cell_values, layout
+from parzax.importance.variance import compute_shares
 from parzax.kernels import AbstractKernel
 from parzax.lens.logs import ImportReport
 from parzax.lens.logs.bounds import span_text
@@ -646,7 +647,7 @@ class ImportanceResult(AbstractResult):
     @cached_property
     def _shares(self) -> np.ndarray:
         """(b, ..., q, d) importances of the samples, not recentred."""
-        return importance(self.sampled, balance=self.method.balance)
+        return compute_shares(self.sampled, self.method.balance, False)
 
     def _recentred(self, estimate: np.ndarray, sampled: np.ndarray) -> np.ndarray:
         if not len(sampled):

@@ -1,5 +1,6 @@
 """Answers from a surrogate of the log: importances of the whole space, and effects on the objective."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib.util import find_spec
@@ -14,7 +15,6 @@ from parzax._compile import compiled
 from parzax._words import plural
 from parzax.importance import Importance
 from parzax.lens.logs import Observations
-from parzax.lens.results.order import shows_learning
 from parzax.lens.results.replicates import Replicates
 from parzax.lens.results.result import NAME, ImportanceResult, Method, percent, regime_text, shorten
 from parzax.lens.results.targets import Ranking, usable_rows
@@ -170,13 +170,20 @@ def _mean_and_ends(draws: np.ndarray) -> np.ndarray:
 
 
 def fit_surrogate(
-    surrogate: Any, obs: Observations, losses: np.ndarray, objective: Ranking, rows: Any, method: Method
+    surrogate: Any,
+    obs: Observations,
+    losses: np.ndarray,
+    learned: Callable[[], bool],
+    objective: Ranking,
+    rows: Any,
+    method: Method,
 ) -> tuple[Any, str]:
     """The posterior of the losses (s, n) that rank a log, or None if the rows alone answer; and a remark.
 
     Args:
         surrogate: as in `parzax.cond_ped_anova`.
         obs, losses: the log; rows that do not count have weight 0.
+        learned: says whether the order of the rows shows a search that learns.
         objective, rows, method: as in `parzax.cond_ped_anova`.
 
     Raises:
@@ -186,12 +193,12 @@ def fit_surrogate(
     if surrogate is None:
         return None, ""
     automatic = isinstance(surrogate, str) and surrogate == "auto"
+    if automatic and not learned():
+        return None, ""
     if problem := _problem(obs, losses, objective, rows, method):
         if automatic:
             return None, ""
         raise ValueError(f"surrogate: {problem}; or read the rows alone, surrogate=None.")
-    if automatic and not shows_learning(obs, losses):
-        return None, ""
     if automatic and find_spec("tinygp") is None:
         return None, _INSTALL
     from parzax.surrogate import GaussianProcess  # imported on use: it needs an extra

@@ -215,7 +215,9 @@ def _read(
         place = np.unique(trial, return_index=True)[1][trial]
         members = trial if members is None and given.per_trial == "all" else members
     keep = reasons == ""
-    at_steps = trials.compare_steps(str(form.step), steps, allowed, keep) if given.per_trial == "last" else ""
+    at_steps = ""
+    if steps is not None and given.per_trial == "last":
+        at_steps = trials.compare_steps(str(form.step), steps, allowed, keep)
 
     # The space and the values.
     columns = {name: table.columns[column] for name, column in column_of.items()}
