@@ -143,7 +143,9 @@ def cond_ped_anova(
         n_shuffles = default_shuffles(len(obs.space.names), n_resamples) if n_resamples else 0
     n_shuffles = _checks.whole_number("n_shuffles", n_shuffles, 0)
     learned = cache(partial(shows_learning, log.obs, log.losses))
-    posterior, remark = fit_surrogate(surrogate, log.obs, log.losses, learned, objective, rows, method)
+    if isinstance(surrogate, str) and surrogate == "auto" and not learned():
+        surrogate = None
+    posterior, remark = fit_surrogate(surrogate, log.obs, log.losses, objective, rows, method)
     if posterior is not None:
         of_draws, of_effects = jax.random.split(checked_key(key))
         drawn = encode_ranked(draw_logs(of_draws, posterior), levels, region, 0, "all", grid)
@@ -295,8 +297,8 @@ def encode_ranked(
     makers = " (made by Observations.from_trace, px.adapters.optuna.observations, ...)"
     _checks.instance("obs", obs, Observations, "parzax.Observations" + makers)
     _checks.instance("grid", grid, Grid, "a parzax.Grid")
-    region = _checks.quantile("region", region)
-    target, region = checked_levels(candidate_levels(region) if levels is None else levels, region)
+    candidates = candidate_levels(_checks.quantile("region", region)) if levels is None else levels
+    target, region = checked_levels(candidates, region)
     obs = counted_rows(obs, rows)
     ends = np.array([*target.tolist(), region])
     if jittered:

@@ -1,6 +1,5 @@
 """Answers from a surrogate of the log: importances of the whole space, and effects on the objective."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib.util import find_spec
@@ -170,20 +169,13 @@ def _mean_and_ends(draws: np.ndarray) -> np.ndarray:
 
 
 def fit_surrogate(
-    surrogate: Any,
-    obs: Observations,
-    losses: np.ndarray,
-    learned: Callable[[], bool],
-    objective: Ranking,
-    rows: Any,
-    method: Method,
+    surrogate: Any, obs: Observations, losses: np.ndarray, objective: Ranking, rows: Any, method: Method
 ) -> tuple[Any, str]:
     """The posterior of the losses (s, n) that rank a log, or None if the rows alone answer; and a remark.
 
     Args:
-        surrogate: as in `parzax.cond_ped_anova`.
+        surrogate: as in `parzax.cond_ped_anova`; "auto" only for a log of a search that learns.
         obs, losses: the log; rows that do not count have weight 0.
-        learned: says whether the order of the rows shows a search that learns.
         objective, rows, method: as in `parzax.cond_ped_anova`.
 
     Raises:
@@ -193,8 +185,6 @@ def fit_surrogate(
     if surrogate is None:
         return None, ""
     automatic = isinstance(surrogate, str) and surrogate == "auto"
-    if automatic and not learned():
-        return None, ""
     if problem := _problem(obs, losses, objective, rows, method):
         if automatic:
             return None, ""
@@ -215,7 +205,7 @@ def fit_surrogate(
 
 def _problem(obs: Observations, losses: np.ndarray, objective: Ranking, rows: Any, method: Method) -> str:
     """Why a surrogate cannot answer, and what to do instead; "" if it can."""
-    if obs.batch_shape:
+    if obs.values.ndim > 2:
         return "it answers for one log, not for several seeds; give one of them"
     if isinstance(objective, str) and objective == "pareto" and obs.n_objectives > 1:
         return "it has no losses to fit in a Pareto order; give an objective or weights"
