@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -142,8 +142,8 @@ def cond_ped_anova(
     if n_shuffles is None:
         n_shuffles = default_shuffles(len(obs.space.names), n_resamples) if n_resamples else 0
     n_shuffles = _checks.whole_number("n_shuffles", n_shuffles, 0)
-    learned = cache(partial(shows_learning, log.obs, log.losses))
-    if isinstance(surrogate, str) and surrogate == "auto" and not learned():
+    learned = partial(shows_learning, log.obs, log.losses)
+    if isinstance(surrogate, str) and surrogate == "auto" and (len(log.losses) > 1 or not learned()):
         surrogate = None
     posterior, remark = fit_surrogate(surrogate, log.obs, log.losses, objective, rows, method)
     if posterior is not None:

@@ -174,7 +174,7 @@ def fit_surrogate(
     """The posterior of the losses (s, n) that rank a log, or None if the rows alone answer; and a remark.
 
     Args:
-        surrogate: as in `parzax.cond_ped_anova`; "auto" only for a log of a search that learns.
+        surrogate: as in `parzax.cond_ped_anova`; "auto" only for one log of a search that learns.
         obs, losses: the log; rows that do not count have weight 0.
         objective, rows, method: as in `parzax.cond_ped_anova`.
 
