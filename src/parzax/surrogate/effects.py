@@ -11,7 +11,6 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from parzax import _checks
 from parzax._compile import compiled
-from parzax._numerics import namespace
 from parzax.space import Categorical, Domain, Space
 from parzax.surrogate.process import Draw, Posterior, embed_points, evaluate, map_draws
 
@@ -53,13 +52,13 @@ class Effects(eqx.Module):
     def best(self) -> Float[Any, "b s"]:
         """The value with the least mean loss where the other parameters are as in the target set."""
         at = self.target_losses.argmin(axis=-1)[..., None]
-        return namespace(at).take_along_axis(self.values[None], at, axis=-1)[..., 0]
+        return at.__array_namespace__().take_along_axis(self.values[None], at, axis=-1)[..., 0]
 
     def negligible(self, part: float = 0.05, probability: float = 0.95) -> Bool[Any, " s"]:
         """Whether a slot may as well be fixed at `best`: with this probability its share of the worth of all
         slots is below ``part``, where the other parameters are as in the target set.
         """
-        xp, worth = namespace(self.target_worth), self.target_worth
+        xp, worth = self.target_worth.__array_namespace__(), self.target_worth
         below = worth < part * xp.nansum(worth, axis=1, keepdims=True)
         return below.mean(axis=0) >= probability
 
