@@ -155,7 +155,7 @@ def _mean_losses(draw: Draw, pool: RandomRows, slots: Any, levels: Any, n_points
     moved = jnp.broadcast_to(pool.levels[rows], (len(levels), n_points, pool.levels.shape[1]))
     moved = moved.at[:, :, slots].set(levels[:, None])
     at = frame.drawn(moved.reshape(-1, moved.shape[-1]))
-    losses = draw.losses(embed_points(draw.space, at)).reshape(len(levels), n_points)
+    losses = jnp.minimum(draw.losses(embed_points(draw.space, at)), draw.worst).reshape(len(levels), n_points)
     return jnp.where(taken[None], losses, 0).sum(axis=1) / taken.sum().astype(losses.dtype)
 
 
