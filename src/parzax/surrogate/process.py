@@ -27,6 +27,10 @@ _LEAST_NOISE = 1e-4
 # Priors of the logarithms of amplitude and noise, both standard deviations, and of the place of the offset
 # between its ends: means and spreads.
 _AMPLITUDE, _NOISE, _OFFSET = (0.0, 0.7), (float(np.log(0.1)), 1.0), (0.0, 0.5)
+# Probability that a draw has a length from the prior instead of the posterior; see `GaussianProcess`.
+_ELSEWHERE = 0.15
+# Degrees of freedom of the deviations of draws from the posterior mean.
+_DEVIATIONS = 5
 
 
 class GaussianProcess(eqx.Module):
@@ -47,9 +51,12 @@ class GaussianProcess(eqx.Module):
     away from a row without it (0.71 of this distance for many categories). The matrix of covariances is
     positive definite for every set of rows, because configurations are points of a Euclidean space.
 
-    Lengths, amplitude and noise have log-normal priors, and log c = a + b tanh v with a normal v. Draws of the
+    Lengths, amplitude and noise have log-normal priors; log c = a + b tanh v with a normal v. Draws of the
     posterior take their values from the normal approximation around the mode (Laplace), so the draws differ
-    where the log does not determine these values.
+    where the log does not determine these values. Two things make draws differ more, because a log says
+    little of the part of the space that a search left early: with probability 0.15 a draw has a length from
+    the prior, since the function may change faster there than among the rows; and deviations from the
+    posterior mean have the tails of Student's t with 5 degrees of freedom.
 
     Attributes:
         offsets: least and largest c.
@@ -58,7 +65,7 @@ class GaussianProcess(eqx.Module):
         max_rows: of a longer log only so many rows are used, evenly spread; the cost grows with their cube.
     """
 
-    offsets: tuple[float, float] = eqx.field(default=(0.003, 3.0), static=True)
+    offsets: tuple[float, float] = eqx.field(default=(0.01, 3.0), static=True)
     length: float = eqx.field(default=1.35, static=True)
     spread: float = eqx.field(default=1.0, static=True)
     max_rows: int = eqx.field(default=2000, static=True)
@@ -103,7 +110,7 @@ class Warp(eqx.Module):
 
     @classmethod
     def of_place(cls, place: Any, offsets: tuple[float, float], losses: Any, share: Any) -> "Warp":
-        """The warp of losses (n,) with shares of the space (n,), for the place of the offset; see `_OFFSET`."""
+        """The warp of losses (n,) with shares of the space (n,), given the place of the offset."""
         best, order = losses.min(), jnp.argsort(losses)
         # Where half of the space is tied with the best, the scale is the mean distance.
         middle = losses[order[(jnp.cumsum(share[order]) < 0.5).sum()]] - best
@@ -388,9 +395,7 @@ def _fit(settings: GaussianProcess, space: Space, x: Any, losses: Any) -> Poster
     of_axis, axis = jnp.linalg.eigh((curvature + curvature.T) / 2)
     # No direction is less certain than under a prior that is half as wide again.
     of_axis = jnp.maximum(of_axis, (1.5 * prior_spread.max()) ** -2)
-    return Posterior(
-        z, losses, used, share, mode, axis / jnp.sqrt(of_axis)[None], quality, settings, space
-    )
+    return Posterior(z, losses, used, share, mode, axis / jnp.sqrt(of_axis)[None], quality, settings, space)
 
 
 def _minimise(function: Any, start: Any, n_steps: int = 80) -> tuple[Any, Any]:
@@ -449,10 +454,16 @@ def _draws(self: Posterior, x: Any, key: Any, n: int) -> Any:
 @partial(jax.jit, static_argnames=("n", "n_features"))
 def _functions(self: Posterior, key: Any, n: int, n_features: int) -> Draw:
     dtype, n_rows = self.z.dtype, len(self.z)
+    mean, deviation = _prior(self.process, len(self.space), dtype)
 
     def draw(key: Any) -> Draw:
-        of_values, of_waves, of_lengths, of_phases, of_prior, of_noise = jax.random.split(key, 6)
-        values = self.mode + self.spread @ jax.random.normal(of_values, self.mode.shape, dtype)
+        of_values, of_waves, of_lengths, of_phases, of_prior, of_noise, of_tail, of_which = jax.random.split(
+            key, 8
+        )
+        normal, from_prior = jax.random.normal(of_values, (2, len(self.mode)), dtype)
+        elsewhere = jax.random.bernoulli(of_which, _ELSEWHERE, normal.shape).at[len(self.space) :].set(False)
+        values = jnp.where(elsewhere, mean + deviation * from_prior, self.mode + self.spread @ normal)
+        tail = jnp.sqrt(_DEVIATIONS / jax.random.chisquare(of_tail, _DEVIATIONS, dtype=dtype))
         process, scale = _process(values, self.z, self.used, _axes(self.space))
         warp = self.warp(values)
         # The spectral density of the Matern 5/2 kernel is Student's t with 5 degrees of freedom.
@@ -463,15 +474,15 @@ def _functions(self: Posterior, key: Any, n: int, n_features: int) -> Draw:
             z=self.z * scale[None],
             waves=waves / (2 * np.pi),
             phases=jax.random.uniform(of_phases, (n_features,), dtype),
-            weights=jax.random.normal(of_prior, (n_features,), dtype),
-            constant=jax.random.normal(jax.random.fold_in(of_prior, 1), (), dtype),
+            weights=tail * jax.random.normal(of_prior, (n_features,), dtype),
+            constant=tail * jax.random.normal(jax.random.fold_in(of_prior, 1), (), dtype),
             amplitude=jnp.exp(values[-3]),
             correction=jnp.zeros(n_rows, dtype),
             warp=warp,
             worst=self.losses.max(),
             space=self.space,
         )
-        noise = jax.random.normal(of_noise, (n_rows,), dtype) * jnp.sqrt(process.noise.diagonal())
+        noise = tail * jax.random.normal(of_noise, (n_rows,), dtype) * jnp.sqrt(process.noise.diagonal())
         gap = jnp.where(self.used, warp(self.losses) - prior.prior(prior.z) - noise, 0)
         half = process.solver.solve_triangular(gap)
         return eqx.tree_at(
