@@ -117,7 +117,7 @@ class Warp(eqx.Module):
         scale = jnp.where(middle > 0, middle, share @ (losses - best))
         middle, half = np.log(offsets).mean(), np.diff(np.log(offsets))[0] / 2
         offset = jnp.exp(middle + half * jnp.tanh(place)) * scale
-        offset = jnp.maximum(offset, float(jnp.finfo(losses.dtype).tiny))
+        offset = jnp.maximum(offset, float(jnp.finfo(losses.dtype).tiny) ** 0.5)
         logs = jnp.log(losses - best + offset)
         mean = share @ logs
         variance = share @ (logs - mean) ** 2
