@@ -73,12 +73,12 @@ class Effects(eqx.Module):
 
 def _worth(losses: Any, shares: Any) -> Any:
     xp, n_draws = namespace(losses), losses.shape[-3]
-    mean = (losses * shares[None]).sum(axis=-1)
+    mean = (losses * shares[..., None, :, :]).sum(axis=-1)
     at = xp.nansum(losses, axis=-3, keepdims=True).argmin(axis=-1)[..., None]
     at = xp.broadcast_to(at, (*losses.shape[:-1], 1))
     best_on_average = xp.take_along_axis(losses, at, axis=-1)[..., 0]
     low, high = (xp.sort(mean - best, axis=-2) for best in (best_on_average, losses.min(axis=-1)))
-    part = xp.linspace(0, 1, n_draws, dtype=losses.dtype)[:, None]
+    part = xp.linspace(0, 1, n_draws, dtype=losses.dtype).reshape(*[1] * (low.ndim - 2), n_draws, 1)
     return low * (1 - part) + high * part
 
 

@@ -28,7 +28,7 @@ _LEAST_NOISE = 1e-4
 # between its ends: means and spreads.
 _AMPLITUDE, _NOISE, _OFFSET = (0.0, 0.7), (float(np.log(0.1)), 1.0), (0.0, 0.5)
 # Probability that a draw has a length from the prior instead of the posterior; see `GaussianProcess`.
-_ELSEWHERE = 0.15
+ELSEWHERE = 0.15
 # Degrees of freedom of the deviations of draws from the posterior mean.
 _DEVIATIONS = 5
 
@@ -180,19 +180,22 @@ class Posterior(eqx.Module):
         _checks.check_shape("x", x, "m", len(self.space))
         return evaluate(_draws, self, x, key, n=n)
 
-    def functions(self, key: PRNGKeyArray, n: int, n_features: int = 1024) -> "Draw":
+    def functions(
+        self, key: PRNGKeyArray, n: int, n_features: int = 1024, *, elsewhere: float = ELSEWHERE
+    ) -> "Draw":
         """n draws of functions, each of which gives the loss of any configuration; see `Draw`.
 
         Args:
             key: random key.
             n: number of draws.
             n_features: number of random waves that make up a draw from the prior (Rahimi and Recht 2007).
+            elsewhere: probability that a draw has a length from the prior; see `GaussianProcess`.
 
         Returns:
             A `Draw` whose arrays have a leading axis of n, for `jax.vmap`.
         """
         _checks.check_key(key)
-        return evaluate(_functions, self, key, n=n, n_features=n_features)
+        return evaluate(_functions, self, key, elsewhere, n=n, n_features=n_features)
 
 
 class Draw(eqx.Module):
@@ -279,10 +282,12 @@ class _Matern52(tinygp.kernels.Kernel):
         return self.amplitude * decay + _CONSTANT
 
 
-def map_draws(function: Any, posterior: Posterior, key: PRNGKeyArray, n: int) -> Any:
+def map_draws(
+    function: Any, posterior: Posterior, key: PRNGKeyArray, n: int, elsewhere: float = ELSEWHERE
+) -> Any:
     """What ``function(key, draw)`` gives for n draws, one after the other, each with a key of its own."""
     of_points, of_draws = jax.random.split(key)
-    pairs = jax.random.split(of_points, n), posterior.functions(of_draws, n)
+    pairs = jax.random.split(of_points, n), posterior.functions(of_draws, n, elsewhere=elsewhere)
     return jax.lax.map(lambda pair: function(*pair), pairs)
 
 
@@ -452,7 +457,7 @@ def _draws(self: Posterior, x: Any, key: Any, n: int) -> Any:
 
 
 @partial(jax.jit, static_argnames=("n", "n_features"))
-def _functions(self: Posterior, key: Any, n: int, n_features: int) -> Draw:
+def _functions(self: Posterior, key: Any, elsewhere: Any, n: int, n_features: int) -> Draw:
     dtype, n_rows = self.z.dtype, len(self.z)
     mean, deviation = _prior(self.process, len(self.space), dtype)
 
@@ -461,8 +466,10 @@ def _functions(self: Posterior, key: Any, n: int, n_features: int) -> Draw:
             key, 8
         )
         normal, from_prior = jax.random.normal(of_values, (2, len(self.mode)), dtype)
-        elsewhere = jax.random.bernoulli(of_which, _ELSEWHERE, normal.shape).at[len(self.space) :].set(False)
-        values = jnp.where(elsewhere, mean + deviation * from_prior, self.mode + self.spread @ normal)
+        prior_length = (
+            jax.random.bernoulli(of_which, elsewhere, normal.shape).at[len(self.space) :].set(False)
+        )
+        values = jnp.where(prior_length, mean + deviation * from_prior, self.mode + self.spread @ normal)
         tail = jnp.sqrt(_DEVIATIONS / jax.random.chisquare(of_tail, _DEVIATIONS, dtype=dtype))
         process, scale = _process(values, self.z, self.used, _axes(self.space))
         warp = self.warp(values)
