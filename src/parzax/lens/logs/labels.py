@@ -46,6 +46,8 @@ def encode_columns(space: Space, columns: Mapping[str, Column], used: np.ndarray
         if isinstance(domains[0], Categorical):
             codes[j] = [_match_labels(columns[name], d) for d in domains if isinstance(d, Categorical)]
         values[:, j] = codes[j][0] if j in codes else columns[name].as_numbers(used)
+    if not codes:
+        return values
     regimes = space.derive_regimes(values)
     # The codes of a parameter with several domains depend on its regime, and its regime on the codes of its
     # parents. Each pass settles one more generation.
