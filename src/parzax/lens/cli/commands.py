@@ -168,7 +168,7 @@ _COMPUTE = {"importance": _importance, "interactions": _interactions, "compare":
 
 def objective_of(text: str, obs: Observations) -> int | str:
     """The argument of `cond_ped_anova` that --objective stands for: a number, or "pareto"."""
-    if obs.n_objectives > 1:
+    if obs.losses.shape[-1] > 1:
         say("parzax: note: --objective takes a number, a name, all or pareto", file=sys.stderr)
     if text == "pareto":
         return text

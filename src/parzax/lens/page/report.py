@@ -89,7 +89,8 @@ def compute_result(source: Any, levels: Any, options: dict[str, Any]) -> Importa
         return source
     wanted = "parzax.Observations or a parzax.ImportanceResult"
     _checks.instance("the source of a report", source, Observations, wanted)
-    levels = candidate_levels(options.get("region", 1.0)) if levels is None else levels
+    region = _checks.quantile("region", options.get("region", 1.0))
+    levels = candidate_levels(region) if levels is None else levels
     return cond_ped_anova(source, levels, **options)
 
 
