@@ -42,7 +42,7 @@ def main() -> None:
     for label, estimator in estimators.items():
         for n_rows, n_seeds in SIZES.items():
             with jax.enable_x64(True):
-                result = px.cond_ped_anova(observations(n_rows, n_seeds), 0.1, **estimator)
+                result = px.cond_ped_anova(observations(n_rows, n_seeds), 0.1, **estimator, n_resamples=0)
             variance = result.variance[:, 0]
             share = 100 * variance[:, 3:] / variance[:, :3].sum(axis=-1).mean()
             mean, error = share.mean(axis=0), share.std(axis=0) / np.sqrt(n_seeds)

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
+from parzax import _checks
 from parzax._compile import compiled
 from parzax.divergence import AbstractDivergence
 from parzax.importance import Counts, Encoded, Importance
