@@ -89,6 +89,15 @@ def test_shares_of_a_domain_say_which_rows_they_are_of():
     assert good_text(own, (px.Float(-1, 0),)).endswith(" of all)")
 
 
+def test_nothing_is_good_without_a_test():
+    """Of forty rows of noise and one parameter that decides, read by the default call."""
+    x = np.random.default_rng(1).uniform(size=(40, 4))
+    space = px.Space({name: px.Float(0, 1) for name in "abcd"})
+    answer = px.cond_ped_anova(px.Observations.from_arrays(space, x, (x[:, 1] - 0.3) ** 2))
+    assert [good.parameter for good in answer.good_values()] == ["b"]
+    assert (answer.p_adjusted[0, [0, 2, 3]] > 0.05).all()
+
+
 @pytest.mark.slow
 def test_command_line(tmp_path, capsys):
     """The sentences name them, and JSON has them and null where an importance is not defined."""
