@@ -71,7 +71,7 @@ class Effects(eqx.Module):
 
 
 def _worth(losses: Any, shares: Any) -> Any:
-    xp, n_draws = namespace(losses), losses.shape[-3]
+    xp, n_draws = losses.__array_namespace__(), losses.shape[-3]
     mean = (losses * shares[..., None, :, :]).sum(axis=-1)
     at = xp.nansum(losses, axis=-3, keepdims=True).argmin(axis=-1)[..., None]
     at = xp.broadcast_to(at, (*losses.shape[:-1], 1))
