@@ -143,7 +143,8 @@ def cond_ped_anova(
     how = checked_how(*method.how)
     numbers = choose_counts(log.obs, n_resamples, n_shuffles)
     learned = partial(shows_learning, log.obs, log.losses)
-    if isinstance(surrogate, str) and surrogate == "auto" and (len(log.losses) > 1 or not learned()):
+    by_rows = grid.optuna_rounding or len(log.losses) > 1
+    if isinstance(surrogate, str) and surrogate == "auto" and (by_rows or not learned()):
         surrogate = None
     posterior, remark = fit_surrogate(surrogate, log.obs, log.losses, objective, rows, method)
     if posterior is not None:
