@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import jax
 import numpy as np
@@ -23,8 +24,8 @@ def _log(n, seed=0, round_to=None, weight=None):
     return px.Observations.from_arrays(SPACE, x, loss, weight=weight)
 
 
-def _analyse(obs, levels=None, **options):
-    return px.cond_ped_anova(obs, levels, **QUICK, **{"n_resamples": 0} | options)
+def _analyse(obs, levels=None, n_resamples: Any = 0, **options):
+    return px.cond_ped_anova(obs, levels, **QUICK, n_resamples=n_resamples, **options)
 
 
 @pytest.mark.parametrize(

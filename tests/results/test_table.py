@@ -4,6 +4,7 @@ import re
 import sys
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,9 @@ FIFTIETHS, HUNDREDTHS = (tuple(np.arange(1, n) / n) for n in (50, 100))
 
 
 @cache
-def make_result(n_seeds=None, n_parameters=3, levels=(0.1, 0.5), some_failed=False, **options):
+def make_result(
+    n_seeds=None, n_parameters=3, levels: Any = (0.1, 0.5), some_failed=False, n_resamples=0, **options
+):
     """An analysis of whole numbers of 0 and 1; of the failed rows the first parameter is 0."""
     rng = np.random.default_rng(0)
     shape = (60,) if n_seeds is None else (n_seeds, 60)
@@ -27,7 +30,7 @@ def make_result(n_seeds=None, n_parameters=3, levels=(0.1, 0.5), some_failed=Fal
     if some_failed:
         losses = np.where(x[..., 0] < 0.3, np.nan, losses)
     obs = px.Observations.from_arrays(space, values, losses)
-    return px.cond_ped_anova(obs, levels=levels, **QUICK, **{"n_resamples": 0} | options)
+    return px.cond_ped_anova(obs, levels=levels, **QUICK, n_resamples=n_resamples, **options)
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
