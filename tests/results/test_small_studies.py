@@ -172,7 +172,8 @@ def test_what_is_not_above_chance_is_never_called_first():
     assert doubtful in mattered
     assert " comes first in " not in sure
     lacking = "60 more rows are needed, as only 12 are among the best"
-    assert then == f"Do next: at least {lacking}, or ask about the better half (level 0.5)."
+    asked = "about the better half (level 0.5) or a surrogate of the rows (--surrogate yes)"
+    assert then == f"Do next: at least {lacking}, or ask {asked}."
 
 
 def test_verdicts_take_evidence():

@@ -790,7 +790,9 @@ class ImportanceResult(AbstractResult):
             return "resample the rows, for intervals and p-values: n_resamples=500 (--resamples 500)"
         if not above:
             can_ask = len(self.levels) == 1 and bool(self.levels[level] < _NEAR_HALF)
-            return self._add_rows(level) + ", or ask about the better half (level 0.5)" * can_ask
+            asked = [" about the better half (level 0.5)"] * can_ask
+            asked += [" a surrogate of the rows (--surrogate yes)"] * (self.n_seeds == 1 and not self.remark)
+            return self._add_rows(level) + (", or ask" + " or".join(asked)) * bool(asked)
         wide = self.n_seeds == 1 and self.by_seed(self.margin)[0, level] > TOLERANCE
         return self._add_rows(level) if wide else ""
 
