@@ -95,13 +95,15 @@ def content(
         "effects": [
             _draw_effect(result, effect) for effect in getattr(result, "effects", ())[:_MOST_EFFECTS]
         ],
+        "next_steps": getattr(result, "next_steps", list)(),
         "more_regimes": sum(max(len(several) - _MOST_REGIMES, 0) for several in domains),
         "advice": [(name.replace("_", " ").capitalize(), text) for name, text in advice],
         "log": _first([shorten(line, _LINE) for line in lines], _MOST_LINES),
         "space": [
-            (shorten(name, _TITLE), _first(texts, _MOST_DOMAINS), cells[start].get("rows", [""] * (j + 1))[j])
-            for j, (name, texts) in enumerate(zip(names, domains, strict=True))
+            (shorten(name, _TITLE), _first(texts, _MOST_DOMAINS))
+            for name, texts in zip(names, domains, strict=True)
         ],
+        "active_rows": cells[start].get("rows", []),
         "command": command,
         "date": date,
         "settings": [line.split(": ", 1) for line in result.details()] + [("facts", x) for x in result.facts],

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from parzax.lens.plotting import _arguments, _axes
 from parzax.lens.plotting._parameters import ParameterAxis, check_pair, choose_axis
 from parzax.lens.results import ImportanceResult
+from parzax.lens.results.surrogates import N_VALUES
 from parzax.space import Domain, Numeric, Ordinal
 
 _PANEL = 2.4, 3.0  # size of a panel in inches
@@ -46,7 +47,7 @@ def effects(
             panel.plot(axis.places, effect.mean, color=colour)
             _axes.draw_ribbon(panel, axis.places, effect.low, effect.high, colour)
         axis.label(panel.xaxis, effect.parameter)
-        panel.set_title(effect.worth_text, fontsize="small")
+        panel.set_title(_arguments.escape(effect.worth_text), fontsize="small")
         panel.label_outer()
     ax.set_ylabel(_arguments.shorten_name(f"mean {result.objective}"))
     return ax
@@ -57,23 +58,29 @@ def effect_map(
 ) -> Axes:
     """The mean objective over two parameters, with the others as in the whole space.
 
-    The map is a mean over draws from the posterior of the surrogate, ``result.effect_map``. Of a parameter
-    with several domains it shows the first.
+    The map is a mean over draws from the posterior of the surrogate, `parzax.surrogate.surface`. It is white
+    where the two parameters are not active together. Of a parameter with several domains it shows the first.
 
     Args:
         result: an answer of a surrogate (else AttributeError).
         parameters: names of two parameters; by default those that are worth most.
         ax: where to draw; give its figure ``layout="constrained"``, so that names fit.
     """
-    ranking = dict.fromkeys(effect.parameter for effect in _arguments.check_result(result).effects)
-    names = check_pair([*ranking][:2] if parameters is None else parameters, result.space)
-    drawn = result.effect_map(*names)
-    axes = [_axis_of(result.space[name][0], values) for name, values in zip(names, drawn.values, strict=True)]
+    from parzax.surrogate import surface
+
+    answer: Any = _arguments.check_result(result)
+    first = {effect.parameter: effect.values for effect in answer.effects if effect.regime == 0}
+    names = check_pair([*first][:2] if parameters is None else parameters, result.space)
+    x, y = (_axis_of(result.space[name][0], first[name]) for name in names)
+    owners = [slot.parameter for slot in result.space.slots]
+    slots = owners.index(result.space.index(names[0])), owners.index(result.space.index(names[1]))
+    losses = surface(answer.key, answer.posterior, slots, n_values=N_VALUES).mean(axis=0)
+    means = (-losses if answer.maximised else losses)[: len(x.values), : len(y.values)]
     ax = _axes.get_axes(ax, 5.0, 3.8)
     label = {"label": _arguments.shorten_name(f"mean {result.objective}")}
-    _axes.draw_map(ax, [axis.edges for axis in axes], drawn.mean.T, label, cmap="viridis")
-    for which, axis, name in zip((ax.xaxis, ax.yaxis), axes, names, strict=True):
-        axis.label(which, name)
+    _axes.draw_map(ax, [x.edges, y.edges], np.ma.masked_invalid(means.T), label, cmap="viridis")
+    x.label(ax.xaxis, names[0])
+    y.label(ax.yaxis, names[1])
     return ax
 
 

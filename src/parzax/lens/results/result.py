@@ -833,8 +833,9 @@ class ImportanceResult(AbstractResult):
         return good
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("effects", "effect_map", "next_space", "next_steps") and not hasattr(type(self), name):
-            raise AttributeError(f"{name} needs a surrogate: surrogate=px.surrogate.GaussianProcess().")
+        if name in ("effects", "next_space", "next_steps") and not hasattr(type(self), name):
+            how = "surrogate=px.surrogate.GaussianProcess(), or --surrogate yes"
+            raise AttributeError(f"{name} needs a surrogate: {how}.")
         return self.__getattribute__(name)  # raises what has failed
 
     def _columns(self) -> dict[str, np.ndarray]:

@@ -28,7 +28,7 @@ from parzax.lens.results.result import (
     shorten,
 )
 from parzax.lens.results.targets import Ranking, usable_rows
-from parzax.space import Categorical, Domain, In, Int, Numeric, Ordinal, Recorded, Space, Varying
+from parzax.space import Categorical, Float, In, Int, Recorded, Space, Varying
 from parzax.status import Status
 
 # Rows that a surrogate has by default: the time to fit it grows with their cube.
@@ -41,7 +41,7 @@ _DRAWS, _POINTS = 48, 2048
 _NEGLIGIBLE = 0.01
 # Share of the space around which to search next; number of values along each axis of effects; share of the
 # draws whose best value is at a bound, from which on the search should go beyond it.
-_BEST, _VALUES, _AT_BOUND = 0.002, 16, 0.8
+_BEST, N_VALUES, _AT_BOUND = 0.002, 16, 0.8
 _ANSWERED = ", by a surrogate of the rows (surrogate=None, or --surrogate no, reads the rows alone)"
 _INSTALL = "; rows of a search that learns need a surrogate: pip install 'parzax[surrogate]'"
 
@@ -80,23 +80,6 @@ class Effect(NamedTuple):
         return f"worth about {self.worth[0]:.2g} of {self.objective}"
 
 
-class EffectMap(NamedTuple):
-    """The mean objective over two parameters, with the others as in the space, from draws of a posterior.
-
-    Attributes:
-        parameters: their names.
-        values: numbers or choices of the first, g of them, and of the second, h.
-        mean, low, high: (g, h) mean objective, and the ends of its interval; NaN where the two are never
-            active together.
-    """
-
-    parameters: tuple[str, str]
-    values: tuple[tuple[Any, ...], tuple[Any, ...]]
-    mean: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-
-
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SurrogateResult(ImportanceResult):
     """Importances of the whole space: means over draws from the posterior of a surrogate of the log.
@@ -130,7 +113,7 @@ class SurrogateResult(ImportanceResult):
         from parzax.surrogate import effects
 
         level = float(self.levels[self.usual_level])
-        return effects(self.key, self.posterior, level=level, n_values=_VALUES)
+        return effects(self.key, self.posterior, level=level, n_values=N_VALUES)
 
     def _values(self, slot: int) -> tuple[Any, ...]:
         """Numbers or choices along a slot of the space."""
@@ -154,28 +137,11 @@ class SurrogateResult(ImportanceResult):
             listed.append(Effect(*about, worth, target_worth, self.objective))
         return tuple(sorted(listed, key=lambda effect: -np.nan_to_num(effect.worth[0])))
 
-    def effect_map(self, first: str, second: str) -> EffectMap:
-        """The mean objective over two parameters, see `EffectMap`: over the first domain of each.
-
-        Raises:
-            ValueError: for an unknown parameter.
-        """
-        from parzax.surrogate import surface
-
-        parameters = [slot.parameter for slot in self.space.slots]
-        slots: Any = tuple(parameters.index(self.space.index(name)) for name in (first, second))
-        values: Any = tuple(map(self._values, slots))
-        losses = surface(self.key, self.posterior, slots, n_values=_VALUES)
-        losses = -losses if self.maximised else losses
-        means = _mean_and_ends(losses[:, : len(values[0]), : len(values[1])])
-        return EffectMap((first, second), values, *means)
-
     @cached_property
-    def _without_effect(self) -> np.ndarray:
-        """(s,) the slots of parameters that may as well have one value."""
-        negligible = self._curves.negligible()
-        parameters = np.array([slot.parameter for slot in self.space.slots])
-        return np.array([(parameters == j).sum() == 1 and negligible[s] for s, j in enumerate(parameters)])
+    def _best(self) -> np.ndarray:
+        """(s,) number of the best value of each slot, with the others as in the target set."""
+        means = self._curves.target_losses.mean(axis=0)
+        return np.where(self._curves.shares > 0, means, np.inf).argmin(axis=1)
 
     def next_space(self, probability: float = 0.95, *, fix: bool = False) -> Space:
         """The space around the best configurations, to search next: `parzax.tpe` can start on it.
@@ -191,19 +157,16 @@ class SurrogateResult(ImportanceResult):
         from parzax.surrogate import region
 
         box = region(self.key, self.posterior, probability, level=_BEST)
-        if not fix:
-            return box.narrowed()
-        kept, best = ~self._without_effect, self._curves.values[np.arange(len(box.low)), self._best]
-        low, high = (np.where(kept | np.isnan(ends), ends, best) for ends in (box.low, box.high))
-        chosen = np.arange(box.choices.shape[1]) == best[:, None]
-        choices = np.where(kept[:, None], box.choices, chosen & box.choices.any(axis=1)[:, None])
-        return replace(box, low=low, high=high, choices=choices).narrowed()
-
-    @cached_property
-    def _best(self) -> np.ndarray:
-        """(s,) number of the best value of each slot, with the others as in the target set."""
-        means = self._curves.target_losses.mean(axis=0)
-        return np.where(self._curves.shares > 0, means, np.inf).argmin(axis=1)
+        if fix:
+            idle, best = (
+                self._curves.negligible(),
+                self._curves.values[np.arange(len(self._best)), self._best],
+            )
+            low, high = (np.where(idle & ~np.isnan(end), best, end) for end in (box.low, box.high))
+            chosen = box.choices.any(axis=1)[:, None] & (np.arange(box.choices.shape[1]) == best[:, None])
+            choices = np.where(idle[:, None], chosen, box.choices)
+            box = replace(box, low=low, high=high, choices=choices)
+        return box.narrowed()
 
     def next_steps(self) -> list[str]:
         """Sentences on what to search next: narrower ranges, parameters to fix, and wider ranges.
@@ -211,45 +174,25 @@ class SurrogateResult(ImportanceResult):
         Wider is advised where the best value, with the others as in the target set, is at a bound in 80 % of
         the draws.
         """
-        narrowed, changed = self.next_space(), []
-        short = [shorten(name, NAME) for name in self.names]
-        for label, name, domains in zip(short, self.names, self.space.domains, strict=True):
-            if name not in narrowed:
-                changed.append(f"no {label}")
-            elif narrowed[name] != domains:
-                changed.append(f"{label} {' or '.join(map(regime_text, narrowed[name]))}")
-        rest = ", the others as before" if len(changed) < len(short) else ""
-        steps = [f"search next: {'; '.join(changed)}{rest} (result.next_space())"] * bool(changed)
-        slots = list(enumerate(self.space.slots))
-        fixed = [
-            f"{short[slot.parameter]} at {label_text(self._values(s)[self._best[s]])}"
-            for s, slot in slots
-            if self._without_effect[s]
+        narrowed, short = self.next_space(), [shorten(name, NAME) for name in self.names]
+        changed = [
+            f"{label} {' or '.join(map(regime_text, narrowed[name]))}" if name in narrowed else f"no {label}"
+            for label, name in zip(short, self.names, strict=True)
+            if name not in narrowed or narrowed[name] != self.space[name]
         ]
-        if fixed:
-            steps.append(f"could be fixed, as they hardly matter: {'; '.join(fixed)} (fix=True)")
-        wider = (self._wider_text(s, short[slot.parameter], slot.domain) for s, slot in slots)
-        return steps + [text for text in wider if text]
-
-    def _wider_text(self, slot: int, name: str, domain: Domain) -> str:
-        """Advice to search beyond a bound of a slot, if its best value is there; "" if it is not."""
-        values, losses = self._values(slot), self._curves.target_losses[:, slot]
-        at = losses[:, : len(values)].argmin(axis=1)
-        upper = (at == len(values) - 1).mean() >= _AT_BOUND
-        if self._without_effect[slot] or not (upper or (at == 0).mean() >= _AT_BOUND):
-            return ""
-        if isinstance(domain, Ordinal):
-            largest, larger = ("largest", "larger") if upper else ("smallest", "smaller")
-            value = label_text(values[-1 if upper else 0])
-            return f"the best {name} is the {largest}, {value}: try {larger} ones, if there are any"
-        if not isinstance(domain, Numeric) or isinstance(domain, Varying):
-            return ""
-        bound, end = _reach(domain, upper)
-        if end == bound:
-            return ""
-        side, far, large = ("upper", "up", "large") if upper else ("lower", "down", "small")
-        text = f"the best {name} is at its {side} bound, {number(bound)}"
-        return f"{text}: search {far} to {number(end)} too, if it can be that {large}"
+        rest = "; the others as before" if len(changed) < len(short) else ""
+        steps = [f"search next: {'; '.join(changed)}{rest} (result.next_space())"] * bool(changed)
+        fixed, wider, idle = [], [], self._curves.negligible()
+        for s, (j, _, domain) in enumerate(self.space.slots):
+            values, losses = self._values(s), self._curves.target_losses[:, s]
+            at = losses[:, : len(values)].argmin(axis=1)
+            upper, lower = ((at == end).mean() >= _AT_BOUND for end in (len(values) - 1, 0))
+            if idle[s]:
+                fixed.append(f"{short[j]} at {label_text(values[self._best[s]])}")
+            elif isinstance(domain, Float | Int) and (upper or lower):
+                wider += _wider_text(short[j], domain, upper)
+        steps += [f"could be fixed, as they hardly matter: {'; '.join(fixed)} (fix=True)"] * bool(fixed)
+        return steps + wider
 
     def best_rows(self, level: int) -> str:
         """The target in words: "the best 10 % of the space (smallest loss)"."""
@@ -292,13 +235,15 @@ class SurrogateResult(ImportanceResult):
         return sampled  # the estimate is their mean
 
 
-def _reach(domain: Numeric, upper: bool) -> tuple[float, float]:
-    """A bound, and where a domain ends that is a quarter wider there; it has the same sign."""
+def _wider_text(name: str, domain: Float | Int, upper: bool) -> list[str]:
+    """Advice to search a quarter of the range beyond a bound, but not beyond 0; none if it is 0."""
     bound, other = (domain.high, domain.low) if upper else (domain.low, domain.high)
     end = bound * (bound / other) ** 0.25 if domain.log else bound + (bound - other) / 4
     end = end if end * bound > 0 else bound / 2
     end = math.ceil(end) if isinstance(domain, Int) else float(f"{end:.2g}")
-    return bound, end
+    side, far = ("upper", "up") if upper else ("lower", "down")
+    place = f"the best {name} is at its {side} bound, {number(bound)}"
+    return [f"{place}: search {far} to {number(end)}, if you can"] * (end != bound)
 
 
 def _mean_and_ends(draws: np.ndarray) -> np.ndarray:
