@@ -1003,16 +1003,16 @@ def _ends(domain: Domain, values: list, start: int, stop: int) -> tuple[Any, Any
 
 
 def good_text(good: GoodValues, domains: Sequence[Domain]) -> str:
-    """ "0.2 to 0.4 (80 % of the best rows, 20 % of all)"; "" if both rounded shares are equal.
+    """ "0.2 to 0.4 (80 % of the best, 20 % of all)"; "" if both rounded shares are equal.
 
     For one of several domains, or a parameter with conditions, shares are of its rows: "80 % of the best
-    rows where it is active, 20 % of all such rows".
+    where it is active, 20 % of all there".
     """
     if round(good.target, 2) <= round(good.region, 2):
         return ""
     target, region = (percent(round(share, 2)) for share in (good.target, good.region))
     part = " on this domain" if len(domains) > 1 else " where it is active" * bool(domains[0].conditions)
-    shares = f"{target} of the best rows{part}, {region} of all{' such rows' * bool(part)}"
+    shares = f"{target} of the best{part}, {region} of all{' there' * bool(part)}"
     return f"{shorten(values_text(good.values, domains[good.regime]), _TEXT)} ({shares})"
 
 
