@@ -52,7 +52,11 @@ _SMALL, _MIDDLING = 1 << 13, 1 << 16
 # With more cells of rows than this, a program without all optimisations takes twice as long.
 _MOST_ROWS = 1 << 18
 
+# Arguments that belong where a log is read.
+_GUESSES = dict.fromkeys(("direction", "directions"), "directions=... where the log is read")
 
+
+@_checks.known_arguments(_GUESSES)
 def cond_ped_anova(
     obs: Observations,
     levels: Any = None,
@@ -161,6 +165,7 @@ def cond_ped_anova(
     return ImportanceResult(**about, method=method, learned=learned, remark=remark)
 
 
+@_checks.known_arguments(_GUESSES)
 def interactions(
     obs: Observations,
     levels: Any = None,

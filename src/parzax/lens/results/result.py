@@ -8,7 +8,7 @@ import abc
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from html import escape
 from importlib.util import find_spec
@@ -496,6 +496,7 @@ class ImportanceResult(AbstractResult):
 
     kind: ClassVar[str] = "parameter"
     replicates_are: ClassVar[str] = "resamples"
+    further_rows: ClassVar[str] = "more rows"
 
     inter, unweighted, divergence, counts = attributes("inter", "unweighted", "divergence", "counts")
     regime_target, regime_region = attributes("regime_target", "regime_region")
@@ -506,6 +507,11 @@ class ImportanceResult(AbstractResult):
     def n_resamples(self) -> int:
         """Number of samples, b."""
         return len(self.sampled)
+
+    @property
+    def objective(self) -> str:
+        """What the losses are called, such as "val_loss"."""
+        return "the objective" if self.goal.startswith("by ") else self.goal.split(" ", 1)[1]
 
     @property
     def alpha(self) -> np.ndarray:
@@ -745,15 +751,15 @@ class ImportanceResult(AbstractResult):
             return f"add rows, as only {size_text(n_fewer)} are on one side of the cut-off"
         step = 10 ** max(len(str(int(needed - self.n_rows))) - 2, 0)
         more = int(np.ceil((needed - self.n_rows) / step) * step)  # rounded up to two figures
-        return f"about {more} more rows would make intervals {2 * TOLERANCE:g} wide"
+        return f"about {more} {self.further_rows} would make intervals {2 * TOLERANCE:g} wide"
 
     def details(self) -> list[str]:
         """How the numbers of the table were made, a line each."""
-        method = self.method
+        method, dtype = self.method, self.variance.dtype
         against = "the region" if method.reference == "region" else "the uniform density"
         lines = [
             "importance: by conditional PED-ANOVA (arXiv 2601.20800, Eq. 8); those of a level add up to 1",
-            f"compared with {against}: {method.divergence!r} on {method.grid!r}, {self.variance.dtype}",
+            f"compared with {against}: {_call(method.divergence)} on {_call(method.grid)}, {dtype}",
         ]
         if self.n_resamples:
             samples = f"{percent(self.coverage)}, from {self.n_resamples} samples of the rows (half-sampling)"
@@ -833,8 +839,9 @@ class ImportanceResult(AbstractResult):
         return good
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("effects", "next_space") and not hasattr(type(self), name):
-            raise AttributeError(f"{name} needs a surrogate: surrogate=px.surrogate.GaussianProcess().")
+        if name in ("effects", "next_space", "next_steps") and not hasattr(type(self), name):
+            how = "surrogate=px.surrogate.GaussianProcess(), or --surrogate yes"
+            raise AttributeError(f"{name} needs a surrogate: {how}.")
         return self.__getattribute__(name)  # raises what has failed
 
     def _columns(self) -> dict[str, np.ndarray]:
@@ -1002,16 +1009,16 @@ def _ends(domain: Domain, values: list, start: int, stop: int) -> tuple[Any, Any
 
 
 def good_text(good: GoodValues, domains: Sequence[Domain]) -> str:
-    """ "0.2 to 0.4 (80 % of the best rows, 20 % of all)"; "" if both rounded shares are equal.
+    """ "0.2 to 0.4 (80 % of the best, 20 % of all)"; "" if both rounded shares are equal.
 
     For one of several domains, or a parameter with conditions, shares are of its rows: "80 % of the best
-    rows where it is active, 20 % of all such rows".
+    where it is active, 20 % of all there".
     """
     if round(good.target, 2) <= round(good.region, 2):
         return ""
     target, region = (percent(round(share, 2)) for share in (good.target, good.region))
     part = " on this domain" if len(domains) > 1 else " where it is active" * bool(domains[0].conditions)
-    shares = f"{target} of the best rows{part}, {region} of all{' such rows' * bool(part)}"
+    shares = f"{target} of the best{part}, {region} of all{' there' * bool(part)}"
     return f"{shorten(values_text(good.values, domains[good.regime]), _TEXT)} ({shares})"
 
 
@@ -1126,7 +1133,9 @@ def mean_text(mean: float, error: float = math.nan) -> str:
 
 def interval_text(low: float, high: float) -> str:
     """The ends of an interval as text, "0.20 to 0.35"; "" if there is none."""
-    return "" if math.isnan(low) or math.isnan(high) else f"{low:.2f} to {high:.2f}"
+    if math.isnan(low) or math.isnan(high):
+        return ""
+    return " to ".join(f"{round(float(end), 2) + 0.0:.2f}" for end in (low, high))  # no -0.00
 
 
 def percent(share: float) -> str:
@@ -1157,6 +1166,19 @@ def p_text(p_value: float, p_adjusted: float, n_draws: int) -> str:
     if round(p_adjusted, 3) <= SIGNIFICANCE < p_adjusted:
         return f">{SIGNIFICANCE:.3f}"  # rounding would make it look significant
     return "<0.001" if p_adjusted < 0.001 else f"{sign}{p_adjusted:.3f}"
+
+
+def _call(settings: Any) -> str:
+    """The call that makes a dataclass, with the fields that are not as by default."""
+    usual, kind = type(settings)(), type(settings)
+    changed = [x.name for x in fields(kind) if getattr(settings, x.name) != getattr(usual, x.name)]
+    return f"{kind.__name__}({', '.join(f'{name}={getattr(settings, name)!r}' for name in changed)})"
+
+
+def label_text(value: Any) -> str:
+    """A value of a parameter as a short text."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return shorten(number(value) if is_number else str(value), CHOICE)
 
 
 def regime_text(domain: Domain) -> str:

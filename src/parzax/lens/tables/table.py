@@ -116,12 +116,14 @@ def parse_cell(value: Any) -> Any:
 
 
 def open_table(df: Any) -> Table:
-    """A data frame (pandas, polars, pyarrow, anything narwhals reads) as a table; a `Table` as it is.
+    """A data frame (pandas, polars, pyarrow, anything narwhals reads) or a dictionary of columns as a table.
 
-    Cells that hold records become columns.
+    Cells that hold records become columns. A `Table` stays as it is.
     """
     if isinstance(df, Table):
         return df
+    if isinstance(df, Mapping):
+        return _read_columns(df)
     names = [*getattr(df, "column_names", getattr(df, "columns", ()))]
     if not all(isinstance(name, str) for name in names):
         raise ValueError("the table's column names must be plain strings (no multi-index, no numbers).")
@@ -138,6 +140,17 @@ def open_table(df: Any) -> Table:
     columns = [column for name in frame.columns for column in _read_series(name, frame.get_column(name), nw)]
     check_unique([column.name for column in columns])
     return Table({column.name: column for column in columns}, len(frame))
+
+
+def _read_columns(columns: Mapping[str, Any]) -> Table:
+    """A dictionary of columns as a table, such as ``cv_results_`` of scikit-learn; masked is missing."""
+    lists = [getattr(column, "tolist", lambda column=column: list(column))() for column in columns.values()]
+    sizes = {len(column) for column in lists}
+    if len(sizes) > 1:
+        raise ValueError(f"the columns have different lengths: {listed(sorted(sizes))}.")
+    if sizes <= {0}:
+        raise ValueError("the table has no rows.")
+    return to_table([dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)])
 
 
 def _read_series(name: str, series: Any, nw: Any) -> list[Column]:
