@@ -28,6 +28,10 @@ _LABELS = (bool, int, float, str)
 # A number as NumPy's repr writes it, and one with Fortran's exponent.
 _NUMPY = re.compile(r"\A(?:np|numpy)\.\w+\((.+)\)\Z")
 _FORTRAN = re.compile(r"([+-]?\d*\.?\d+)[dD]([+-]?\d+)")
+# Numbers are few if there are at most this many different ones, in so many rows each on average.
+MOST_LISTED, _ROWS_PER_VALUE = 10, 3
+# The word for an empty cell beside numbers.
+_NONE = "none"
 # The error for words in a column of numbers says how to leave out their rows, if there are so few of them.
 _FEW_WORDS = 3
 
@@ -161,10 +165,35 @@ def number_of(label: Any) -> float | None:
     return None
 
 
+def few_values(values: np.ndarray) -> np.ndarray:
+    """The different values in ascending order; none if there are many."""
+    part = values[: MOST_LISTED * MOST_LISTED]
+    if len(np.unique(part)) > MOST_LISTED:
+        return np.zeros(0)
+    different = np.unique(values)
+    few = len(different) <= min(MOST_LISTED, len(values) // _ROWS_PER_VALUE)
+    return different if few else np.zeros(0)
+
+
+def words_beside(column: Column, text: Column) -> np.ndarray:
+    """(n,) words where a column has no number, "none" for a missing value; "" where it has one.
+
+    ``text`` is the column before its numbers were read.
+    """
+    missing = np.isnan(column.numbers)
+    if text.index is None:
+        return np.where(missing, _NONE, "")
+    labels = [_NONE if says_missing(label) else str(label).strip() for label in text.labels]
+    return np.where(missing, np.array([*labels, _NONE], dtype=object)[text.index], "")
+
+
 # --- numbers in text -----------------------------------------------------------------------------
 
-# Largest share of rows with words, not counting the words for a missing value.
-_MOST_WORDS = 0.2
+# Words are special values beside numbers, not mistakes, if so large a share of the rows has each.
+OFTEN = 0.05
+# Largest share of rows with words, not counting those for a missing value; and the most different words that
+# more rows may have beside many numbers.
+_MOST_WORDS, _MOST_SPECIAL = 0.2, 3
 # Words for a default. Any number of rows may have them, as with words for a missing value.
 _DEFAULTS = ("auto", "default")
 _INTEGER = re.compile(r"[+-]?\d+")
@@ -200,7 +229,8 @@ def parse_numbers(column: Column, used: np.ndarray) -> tuple[Column, str]:
 
     A column without numbers in the rows ``used`` (n,) is returned unchanged, with "". All texts with a digit
     must be numbers in the same unambiguous spelling: 1.1 and 1.10 may be versions, and 01 is no number. Words
-    such as "None" may be frequent, other words must be rare.
+    such as "None" may be frequent, and three other words beside many numbers; more words must be rare.
+    Frequent words beside few numbers are choices, as these are.
     """
     if column.index is None or column.categories:
         return column, ""
@@ -214,15 +244,21 @@ def parse_numbers(column: Column, used: np.ndarray) -> tuple[Column, str]:
     spelled = rows.keys() - infinite.keys() - {*words}
     rare = [word for word in words if not says_missing(word) and word.strip().lower() not in _DEFAULTS]
     how = _find_spelling(spelled)
-    if how is None or sum(rows[word] for word in rare) > _MOST_WORDS * sum(rows.values()):
+    n_rows, n_rare = sum(rows.values()), sum(rows[word] for word in rare)
+    mostly_words = len(rare) > _MOST_SPECIAL or len(spelled) <= MOST_LISTED
+    if how is None or (n_rare > _MOST_WORDS * n_rows and mostly_words):
         return column, ""
     # In rows that are not used, any spelling of a number is accepted.
     number_by_text = _spell(set(texts) - set(words), _SPELLINGS[how]) | infinite
     values = np.array([*(number_by_text.get(text, np.nan) for text in texts), np.nan])[column.index]
+    if any(not says_missing(word) and rows[word] >= OFTEN * n_rows for word in words):
+        present = values[used & np.isfinite(values)]
+        if len(few_values(present)):
+            return column, ""
     sentences = [how] * bool(how)
     if words:
         n = plural(sum(rows[word] for word in words), "row")
-        sentences.append(f"no number in {n} ({listed(words, 4)}), so it is empty there")
+        sentences.append(f"no number in {n} ({listed(words, 4)})")
     integers = all(_INTEGER.fullmatch(text.strip()) for text in spelled)
     return replace(column, numbers=values, labels=(), index=None, integers=integers), "; ".join(sentences)
 

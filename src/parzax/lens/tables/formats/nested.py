@@ -21,6 +21,7 @@ def _read_hyperopt(document: Any) -> Records | None:
 HYPEROPT = Format(
     "Hyperopt",
     needs=("misc/vals/*", "result/*"),
+    empty_is_inactive=True,
     prefix="misc/vals/",
     results="result/loss",
     directions={"result/loss": "minimize"},
