@@ -36,8 +36,8 @@ _MOST_SHUFFLED = 10**9
 # The level if none is given, which leaves enough rows of so many.
 _LEVEL = 0.1
 # Options that need the rows if they have another value than this.
-_NONE = ["filter", "constraints", "seed", "group", "trial", "step", "per_trial", "pruned", "study"]
-_USUAL = dict.fromkeys(_NONE) | {"failed": "drop", "rows": "all", "objective": "0"}
+_NONE = ["filter", "constraints", "seed", "group", "trial", "step", "per_trial", "pruned", "study", "rows"]
+_USUAL = dict.fromkeys(_NONE) | {"failed": "drop", "objective": "0"}
 
 
 def analyse_large(

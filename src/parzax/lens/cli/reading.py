@@ -28,8 +28,7 @@ from parzax.space.serialization import parse
 
 # Options that are allowed for tables only.
 _TABLES = (
-    "target", "direction", "space", "parameters", "drop", "seed", "constraints", "trial", "step", "per_trial",
-    "group",
+    "target", "direction", "space", "seed", "constraints", "trial", "step", "per_trial", "group",
 )  # fmt: skip
 # The adapter of Optuna stands above the lens, and is imported where a file needs it.
 _OPTUNA = "parzax.adapters.optuna"
@@ -157,7 +156,8 @@ def _from_optuna(path: Path, args: Namespace) -> Observations:
         if not passing.any():
             raise ValueError("--filter: no trial is left.")
     kept, read = study._replace(trials=list(compress(trials, passing))), import_module(f"{_OPTUNA}.studies")
-    obs = read.observations(kept, failed=args.failed, pruned=args.pruned)
+    columns = {"parameters": args.parameters, "drop": args.drop}
+    obs = read.observations(kept, failed=args.failed, pruned=args.pruned, **columns)
     dropped = obs.report.dropped | ({} if passing.all() else {"filter": int((~passing).sum())})
     return replace(obs, report=replace(obs.report, n_rows=len(trials), dropped=dropped))
 

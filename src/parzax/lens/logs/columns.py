@@ -23,6 +23,8 @@ FAILURES = word_set("""
     MEMOUT MEMORYOUT OOM OUTOFMEMORY DIVERGED ABORT ABORTED ABANDONED INVALID INFEASIBLE BROKEN INTERRUPTED
     CANCELED CANCELLED USERCANCELED SYSCANCELED NODEFAIL
 """)
+# Largest integer from which on float64 does not hold all.
+MAX_WHOLE = 2.0**53
 # Types of labels; other values become text.
 _LABELS = (bool, int, float, str)
 # A number as NumPy's repr writes it, and one with Fortran's exponent.
@@ -55,12 +57,14 @@ class Column:
     def of_values(cls, name: str, values: Sequence[Any], *, categories: bool = False) -> "Column":
         """A column of numbers if all values are numbers and no ``categories``, else of labels.
 
-        None and NaN are missing; a value such as a tuple becomes its text.
+        Integers are labels if float64 cannot tell some of them apart. None and NaN are missing; a value such
+        as a tuple becomes its text.
         """
         present = [value for value in values if value is not None]
         if not categories and all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in present):
             numbers = np.array([np.nan if value is None else value for value in values], np.float64)
-            return cls(name, numbers=numbers, integers=all(isinstance(x, int) for x in present))
+            if max(map(abs, present), default=0) <= MAX_WHOLE or not _are_merged(present):
+                return cls(name, numbers=numbers, integers=all(isinstance(x, int) for x in present))
         seen: dict[tuple[type, Any], int] = {}
         index = np.full(len(values), -1)
         for i, value in enumerate(values):
@@ -136,6 +140,12 @@ class Column:
     def where(self, i: Any) -> str:
         """Name entry ``i`` for an error message."""
         return f"column {self.name!r}, row {self.row(i)}"
+
+
+def _are_merged(values: Iterable[Any]) -> bool:
+    """Whether different numbers are equal as float64."""
+    different = {*values}
+    return len({*map(float, different)}) < len(different)
 
 
 def says_missing(label: Any) -> bool:
@@ -284,4 +294,5 @@ def _may_be_names(texts: Sequence[str]) -> bool:
     long = any("." not in text and len(text.strip("+-0 ")) >= 3 for text in texts)
     grouped = long and len(pointed) > 0 and all(map(_GROUPED.fullmatch, pointed))
     versions = all(map(_VERSION.fullmatch, pointed)) and len({*map(number_of, pointed)}) < len({*pointed})
-    return grouped or versions or any(map(_CODE.fullmatch, texts))
+    merged = _are_merged(int(text) for text in texts if _INTEGER.fullmatch(text))
+    return grouped or versions or merged or any(map(_CODE.fullmatch, texts))

@@ -13,7 +13,15 @@ import numpy as np
 from parzax import _checks
 from parzax._words import plural, visible
 from parzax.lens._words import listed
-from parzax.lens.logs.columns import MOST_LISTED, OFTEN, Column, few_values, number_of, words_beside
+from parzax.lens.logs.columns import (
+    MAX_WHOLE,
+    MOST_LISTED,
+    OFTEN,
+    Column,
+    few_values,
+    number_of,
+    words_beside,
+)
 from parzax.space import Categorical, Domain, Float, In, Int, Ordinal, Recorded, Space
 
 # Largest number of choices of a parameter, and longest text of a label.
@@ -23,7 +31,6 @@ LOG_RATIO = 100.0
 # Smallest log likelihood ratio per value for a log axis: it is about -0.5 for uniform values, and 0.8 or more
 # for log-uniform ones.
 _LOG_EVIDENCE = 0.4
-_MAX_WHOLE = 2.0**53
 # Text is an id if the log has at least this many rows, and at least this share of the texts are different.
 _LEAST_IDS, _NEARLY_ALL = 30, 0.95
 # Rows that are looked at; and different values up to which a column's values are looked at one by one.
@@ -143,7 +150,7 @@ def _infer_numeric(column: Column) -> tuple[Domain, str]:
         raise ValueError(f"{where}; leave out such rows, or the column")
     values = values[~np.isnan(values)]
     low, high = float(values.min()), float(values.max())
-    integers = column.integers and max(-low, high) <= _MAX_WHOLE
+    integers = column.integers and max(-low, high) <= MAX_WHOLE
     # The division prevents overflow.
     log = bool(low > 0 and high / LOG_RATIO >= low and _looks_logarithmic(values / high))
     scale = " on a log scale" * log

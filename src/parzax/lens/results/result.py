@@ -243,11 +243,14 @@ class AbstractResult(abc.ABC):
             sure = "there is nothing to be sure of"
             advice = next((bit.advice for bit in self._level_bits(level)), Status.ALL_ZERO.advice)
             step = f"{advice[0].lower()}{advice[1:].rstrip('.')}"
+        if self.report.unread:
+            mattered += f"; left out, although it may matter: {join_some(map(repr, self.report.unread))}"
         return [f"What mattered: {mattered}.", f"How sure: {sure}.", f"Do next: {step}."]
 
     def best_rows(self, level: int) -> str:
         """The target in words: "the best 10 % (30 of 300 rows, smallest loss)"."""
-        target, region = size_text(self.n_target[..., level]), plural(size_text(self.n_region), "row")
+        row = "feasible row" if self.report.dropped.get("not feasible") else "row"
+        target, region = size_text(self.n_target[..., level]), plural(size_text(self.n_region), row)
         of = f"{target} of {'the best ' * (self.region < 1)}{region}"
         return f"the best {percent(self.levels[level])} ({of}, {self.goal})"
 

@@ -177,7 +177,7 @@ def direction_by_name(name: str) -> str:
     text = " ".join(split_words(name))
     more, less = (re.search(rf"\b{words}\d*\b", text) for words in (_MORE, _LESS))
     at_end = re.fullmatch(rf"(?:.* )?(?:{_MORE}|{_LESS})\d*(?: {_OF_WHAT})*", text)
-    negated = re.search(r"\b(?:neg|negative|minus|inverse|1)\b", text)
+    negated = re.search(r"\b(?:neg|negative|minus|inverse|1|std|sem)\b", text)
     if (more or less) and ((more and less) or negated or not at_end):
         return "unclear"
     return "maximize" if more else "minimize" if less else ""
@@ -296,7 +296,7 @@ def find_doubts(
     repeats = repeats if len(repeats) > 1 else []
     group, rows, guess = trial, "a trial", {}
     if trial is None:
-        group, rows, guess = _guess_trials(codes, doubts, repeats)
+        group, rows, guess = _guess_trials(codes, numbers, doubts, repeats)
     if group is not None:
         changing = {name for name in codes if number_rows([group, codes[name]], table.n).max() > group.max()}
         doubts |= dict.fromkeys(changing - doubts.keys(), f"it changes within {rows}")
@@ -327,15 +327,22 @@ def _repeats(code: np.ndarray, column: np.ndarray | None) -> bool:
 
 
 def _guess_trials(
-    codes: Mapping[str, np.ndarray], doubts: Mapping[str, str], repeats: Sequence[str]
+    codes: Mapping[str, np.ndarray],
+    numbers: Mapping[str, np.ndarray | None],
+    doubts: Mapping[str, str],
+    repeats: Sequence[str],
 ) -> tuple[np.ndarray | None, str, dict[str, str]]:
     """(n,) number of each row's trial, if rows share one; words for such rows; columns of trials and steps.
 
-    Rows of a trial have the same entry in a column whose name says that it names trials, or equal settings.
+    Rows of a trial have the same entry in a column whose name says that it names trials, or equal settings,
+    unless a column names each row as a trial.
     """
     n = max(map(len, codes.values()), default=0)
     n_values = {name: len(np.unique(code)) for name, code in codes.items()}
     trials = [c for c in codes if _fits(_TRIAL, c) and 1 < n_values[c] <= _MOST_TRIALS * n]
+    named = [c for c in codes if n_values[c] == n and doubts.get(c, "").startswith("an identity")]
+    if not trials and any(_fits(_TRIAL, c) or numbers[c] is None for c in named):
+        return None, "", {}
     settings = trials[:1] or repeats or [c for c in codes if c not in doubts or _fits(_REPEAT, c)]
     group = number_rows([codes[name] for name in settings], n)
     counts = np.bincount(group)
@@ -344,9 +351,20 @@ def _guess_trials(
     # A column of steps tells the rows of a trial apart.
     apart = [c for c, code in codes.items() if number_rows([group, code], n).max() == n - 1]
     steps = [c for c in apart if _fits(_STEP, c) or (n_values[c] == counts.max() and not _fits(_REPEAT, c))]
+    steps = [c for c in steps if _counts_steps(group, numbers[c])]
     guess = {"trial": trials[0]} if trials else {}
     guess |= {"step": steps[0]} if steps else {}
     return group, "a trial" if trials else f"rows of equal {listed(settings, 3)}", guess
+
+
+def _counts_steps(group: np.ndarray, numbers: np.ndarray | None) -> bool:
+    """Whether numbers start alike in most groups of rows, or mostly go up by the same step within them."""
+    if numbers is None:
+        return False
+    order = np.lexsort((numbers, group))
+    is_first = np.diff(group[order], prepend=-1) > 0
+    starts, steps = numbers[order][is_first], np.diff(numbers[order])[~is_first[1:]]
+    return any(np.unique(x, return_counts=True)[1].max() > len(x) / 2 for x in (starts, steps) if len(x))
 
 
 # Columns that count the steps of a run, not the trials of a search.

@@ -220,6 +220,7 @@ def _read(
 
     # The space and the values.
     columns = {name: table.columns[column] for name, column in column_of.items()}
+    unread: tuple[str, ...] = ()
     if space is None:
         numeric = {name: spelled(column)[0] for name, column in column_of.items()}
         spellings = {name: spelled(column)[1] for name, column in column_of.items()}
@@ -227,6 +228,7 @@ def _read(
             numeric, columns, spellings, keep, gates=not form.empty_is_inactive
         )
         left_out += [f"{visible(name)}: {why}" for name, why in unlikely.items()]
+        unread = tuple(name for name in unlikely if not columns[name].missing().all())
         notes += guesses
     moving = None
     if given.bounds is not None:
@@ -247,7 +249,7 @@ def _read(
         space, values, objectives, directions, constraints=limits, weight=counts, failed=failed,
         bounds=moving, groups=members, keep=keep,
     )  # fmt: skip
-    facts = {"chosen": chosen, "left_out": tuple(left_out), "steps": at_steps}
+    facts = {"chosen": chosen, "left_out": tuple(left_out), "steps": at_steps, "unread": unread}
     obs = replace(obs, report=replace(obs.report, objectives=tuple(targets), **facts))
     return obs, reasons, place, tuple(notes)
 
@@ -270,6 +272,11 @@ def find_targets(table: Table, form: Format, target: Any) -> tuple[list[str], st
         if len(results) == 1 and form.results:
             return results, f"objective: {results[0]}, the only result", ""
         if not results:
+            marked = [c for c in columns if form.results and re.fullmatch(form.results, c)]
+            if marked and form.state in columns:
+                ends = Counter(trials.read_states(table.columns[form.state], form.states))
+                counts = ", ".join(f"{count} {visible(state)}" for state, count in sorted(ends.items()))
+                raise ValueError(f"no trial has a number in {listed(marked, _MOST_LISTED)}: {counts}.")
             which = f"name the objective (target=, --target COL), one of {listed(columns)}"
             raise ValueError(f"no column 'value' or 'values_*'; {which}.")
         return results[:1], "", f"no objective is named, but it may be {listed(results, _MOST_LISTED)}"
