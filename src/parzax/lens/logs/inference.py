@@ -174,7 +174,7 @@ def _infer_categorical(column: Column, more: tuple[Any, ...] = ()) -> tuple[Doma
     if len(column.labels) > MAX_CHOICES:
         raise ValueError(f"it has {len(column.labels)} different labels; drop it, or pass a space.")
     if (longest := max((len(x) for x in column.labels if isinstance(x, str)), default=0)) > MAX_LABEL:
-        raise ValueError(f"it holds a text of {longest} characters, too long for a label.")
+        raise ValueError(f"it holds a text of {longest} characters, too long for a label; drop it.")
     choices = (*sorted(column.labels, key=lambda x: (type(x).__name__, x)), *more)
     what = f"Categorical, {plural(len(choices), 'choice')} ({listed(choices, 6)})"
     if len(choices) > 2 and all(isinstance(x, str) and number_of(x) is not None for x in choices):
@@ -205,9 +205,9 @@ def find_special(column: Column, text: Column, keep: np.ndarray, *, empty: bool)
     special = [f"{x:g}" for x in (-np.inf, np.inf) if (numbers == x).any() and len(finite)]
     if not len(finite) or len(few_values(finite)):
         return special
-    words, counts = np.unique(words_beside(column, text)[keep].astype(str), return_counts=True)
-    often = zip(words.tolist(), counts.tolist(), strict=True)
-    special += [word for word, count in often if word and empty and count >= OFTEN * len(numbers)]
+    if empty:
+        number, words = words_beside(column, text)
+        special += [w for i, w in enumerate(words) if (number[keep] == i).sum() >= OFTEN * len(numbers)]
     for value in _SPECIAL:
         if _stands_out(value, finite):
             special, finite = [*special, f"{value:g}"], finite[finite != value]
@@ -216,11 +216,11 @@ def find_special(column: Column, text: Column, keep: np.ndarray, *, empty: bool)
 
 def _stands_out(value: float, numbers: np.ndarray) -> bool:
     """Whether a value is the smallest of some numbers, and much more frequent than the next ones."""
-    others = numbers[numbers > value]
-    n_rows = np.count_nonzero(numbers == value)
+    n_rows, others = np.count_nonzero(numbers == value), numbers[numbers > value]
+    if n_rows < OFTEN * len(numbers) or not np.isin(numbers[numbers < value], _SPECIAL).all():
+        return False
     different, counts = np.unique(others, return_counts=True)
-    smallest = np.isin(numbers[numbers < value], _SPECIAL).all()
-    if not smallest or len(different) <= MOST_LISTED or n_rows < OFTEN * len(numbers):
+    if len(different) <= MOST_LISTED:
         return False
     repeats = counts[:_NEXT].mean() - 1
     is_next = different[0] - value < 1.5 * np.diff(different).min()
@@ -231,8 +231,12 @@ def _stands_out(value: float, numbers: np.ndarray) -> bool:
 
 def split_special(column: Column, text: Column, special: Sequence[str]) -> tuple[Column, Column]:
     """The gate of a column with special values, which says which one a row has; and the other numbers."""
-    numbers, words, values = column.numbers, words_beside(column, text), map(number_of, special)
-    rows = [words == name if x is None else numbers == x for name, x in zip(special, values, strict=True)]
+    numbers, (number, words) = column.numbers, words_beside(column, text)
+    place, values = (
+        {word: i for i, word in enumerate(words)},
+        zip(special, map(number_of, special), strict=True),
+    )
+    rows = [number == place.get(word, len(words)) if x is None else numbers == x for word, x in values]
     is_special = np.logical_or.reduce(rows)
     index = np.select([*rows, ~np.isnan(numbers)], range(len(rows) + 1), -1)
     gate = replace(column, numbers=None, labels=(*special, NUMBER), index=index)

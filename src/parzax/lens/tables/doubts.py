@@ -281,7 +281,10 @@ def find_doubts(
     Returns:
         Dictionary column -> what it may be; dictionary "trial" or "step" -> its column.
     """
-    codes = {name: table.columns[name].as_labels().index for name in numbers}
+    labelled = {name: table.columns[name].as_labels() for name in numbers}
+    codes = {name: column.index for name, column in labelled.items()}
+    # A missing value counts as one more value.
+    n_values = {name: len(x.labels) + bool((x.index < 0).any()) for name, x in labelled.items()}
     doubts: dict[str, str] = {}
     for name, column in numbers.items():
         if why := why_by_name(name, column):
@@ -290,13 +293,15 @@ def find_doubts(
             doubts[name] = f"{why}, by its values"
     alike: dict[bytes, list[str]] = {}
     for name, code in codes.items():
-        alike.setdefault(_pattern(name, code, numbers[name]), []).append(name)
-    repeating = [[n for n in names if _repeats(codes[n], numbers[n])] for names in alike.values()]
+        alike.setdefault(_pattern(name, code, n_values[name], numbers[name]), []).append(name)
+    repeating = [
+        [name for name in names if _repeats(n_values[name], numbers[name])] for names in alike.values()
+    ]
     repeats = max(repeating, key=len, default=[])
     repeats = repeats if len(repeats) > 1 else []
     group, rows, guess = trial, "a trial", {}
     if trial is None:
-        group, rows, guess = _guess_trials(codes, numbers, doubts, repeats)
+        group, rows, guess = _guess_trials(codes, n_values, numbers, doubts, repeats)
     if group is not None:
         changing = {name for name in codes if number_rows([group, codes[name]], table.n).max() > group.max()}
         doubts |= dict.fromkeys(changing - doubts.keys(), f"it changes within {rows}")
@@ -306,12 +311,11 @@ def find_doubts(
     return {name: doubts[name] for name in codes if name in doubts}, guess
 
 
-def _pattern(name: str, code: np.ndarray, column: np.ndarray | None) -> bytes:
+def _pattern(name: str, code: np.ndarray, n_values: int, column: np.ndarray | None) -> bytes:
     """A key that two columns share if one follows from the other.
 
     They have equal values in the same rows, if values repeat; or they order the rows in the same way.
     """
-    n_values = len(np.unique(code))
     if len(code) >= _LEAST_ROWS and 1 < n_values <= len(code) / 2:
         return code.tobytes()
     if len(code) < _LEAST_ROWS or column is None or n_values < _LEAST_VALUES:
@@ -320,14 +324,16 @@ def _pattern(name: str, code: np.ndarray, column: np.ndarray | None) -> bytes:
     return b"order" + min(place.tobytes(), (place.max() - place).tobytes())
 
 
-def _repeats(code: np.ndarray, column: np.ndarray | None) -> bool:
+def _repeats(n_values: int, column: np.ndarray | None) -> bool:
     """Whether a column has continuous values that repeat, as a setting has in the rows of its trial."""
-    fractions = column is not None and (np.nan_to_num(column, posinf=0, neginf=0) % 1).any()
-    return bool(fractions) and _LEAST_VALUES <= len(np.unique(code)) <= len(code) / 2
+    if column is None or not _LEAST_VALUES <= n_values <= len(column) / 2:
+        return False
+    return bool((np.nan_to_num(column, posinf=0, neginf=0) % 1).any())
 
 
 def _guess_trials(
     codes: Mapping[str, np.ndarray],
+    n_values: Mapping[str, int],
     numbers: Mapping[str, np.ndarray | None],
     doubts: Mapping[str, str],
     repeats: Sequence[str],
@@ -338,7 +344,6 @@ def _guess_trials(
     unless a column names each row as a trial.
     """
     n = max(map(len, codes.values()), default=0)
-    n_values = {name: len(np.unique(code)) for name, code in codes.items()}
     trials = [c for c in codes if _fits(_TRIAL, c) and 1 < n_values[c] <= _MOST_TRIALS * n]
     named = [c for c in codes if n_values[c] == n and doubts.get(c, "").startswith("an identity")]
     if not trials and any(_fits(_TRIAL, c) or numbers[c] is None for c in named):
