@@ -206,6 +206,8 @@ def test_optuna_filter_and_study(logs, capsys):
     assert status == 0
     kept = int((pd.read_csv(logs / "t.csv")["params_c"][50:] > 0.3).sum())
     assert f"left out: {N - kept} of them (filter)" in out
+    _, out, _ = run(capsys, "importance", logs / "study.db", "--study", "a", "--drop", "c", *QUICK)
+    assert "left out, not parameters: 'c'" in out
     status, _, err = run(capsys, "importance", logs / "study.db")
     assert status == 2
     assert "choose one with --study: 'a', 'b'" in err
