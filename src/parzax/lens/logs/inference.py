@@ -203,7 +203,8 @@ def find_special(column: Column, text: Column, keep: np.ndarray, *, empty: bool)
     numbers = column.numbers[keep]
     finite = numbers[np.isfinite(numbers)]
     special = [f"{x:g}" for x in (-np.inf, np.inf) if (numbers == x).any() and len(finite)]
-    if not len(finite) or len(few_values(finite)):
+    few_at_first = len(np.unique(finite[: MOST_LISTED * MOST_LISTED])) <= MOST_LISTED
+    if few_at_first and len(np.unique(finite)) <= MOST_LISTED:
         return special
     if empty:
         number, words = words_beside(column, text)
