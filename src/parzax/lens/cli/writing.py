@@ -30,16 +30,14 @@ def say(*lines: str, file: TextIO | None = None) -> None:
 @contextmanager
 def progress(what: str) -> Iterator[None]:
     """Show ``what ...`` on stderr during the work, if stderr is a terminal; the text is erased afterwards."""
-
-    def show(text: str) -> None:
-        if sys.stderr.isatty():
-            print(text, end="", file=sys.stderr, flush=True)
-
-    show(f"{visible(what)} ...")
+    shown = sys.stderr.isatty()
+    if shown:
+        print(f"{visible(what)} ...", end="", file=sys.stderr, flush=True)
     try:
         yield
     finally:
-        show("\r\033[K")
+        if shown:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
 def check_outputs(outputs: Mapping[str, Path], inputs: Mapping[str, Path]) -> None:

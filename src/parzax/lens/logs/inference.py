@@ -68,7 +68,8 @@ def infer_space(
     Returns:
         The space, its columns, sentences on what was inferred, and parameter that is left out -> why.
     """
-    conditional = columns_with_conditions({name: column.take(keep) for name, column in columns.items()})
+    kept = {name: column.take(keep) for name, column in columns.items()}
+    conditional = columns_with_conditions(kept, {name: column.missing() for name, column in kept.items()})
     all_columns, gate_of = {}, {}
     for name, column in columns.items():
         special = find_special(column, texts[name], keep, empty=name not in conditional) if gates else []
@@ -122,6 +123,8 @@ def infer_domain(column: Column, conditional: bool = True) -> tuple[Domain | Non
         return None, f"{len(column.labels)} {reason}"
     with _checks.explain(f"column {column.name!r}"):
         domain, what = _infer_numeric(column) if numeric else _infer_categorical(column)
+        if not missing.any():
+            return domain, what
         present = (~missing).sum()
         n_values = len(column.labels) if not numeric else len(few_values(column.numbers[~missing]))
         # None that a search tries is about as frequent as other values; stray gaps are less.
@@ -129,8 +132,6 @@ def infer_domain(column: Column, conditional: bool = True) -> tuple[Domain | Non
             column = replace(column, integers=domain.has_integers).as_labels()
             domain, what = _infer_categorical(column, (None,))
             return domain, f"{what}; empty{rows}, taken as the choice None, as no other column says when"
-    if not missing.any():
-        return domain, what
     doubt = "" if conditional else ", although no other column says when; if empty is a choice, write a word"
     return replace(domain, when=Recorded()), f"{what}; inactive{rows}{doubt}"
 
@@ -233,10 +234,8 @@ def _stands_out(value: float, numbers: np.ndarray) -> bool:
 def split_special(column: Column, text: Column, special: Sequence[str]) -> tuple[Column, Column]:
     """The gate of a column with special values, which says which one a row has; and the other numbers."""
     numbers, (number, words) = column.numbers, words_beside(column, text)
-    place, values = (
-        {word: i for i, word in enumerate(words)},
-        zip(special, map(number_of, special), strict=True),
-    )
+    place = {word: i for i, word in enumerate(words)}
+    values = zip(special, map(number_of, special), strict=True)
     rows = [number == place.get(word, len(words)) if x is None else numbers == x for word, x in values]
     is_special = np.logical_or.reduce(rows)
     index = np.select([*rows, ~np.isnan(numbers)], range(len(rows) + 1), -1)
@@ -247,15 +246,14 @@ def split_special(column: Column, text: Column, special: Sequence[str]) -> tuple
     return gate, replace(column, numbers=np.where(is_special, np.nan, numbers), integers=integers)
 
 
-def columns_with_conditions(columns: Mapping[str, Column]) -> set[str]:
-    """Names of the columns with gaps that another column explains.
+def columns_with_conditions(columns: Mapping[str, Column], missing: Mapping[str, np.ndarray]) -> set[str]:
+    """Names of the columns with gaps (entries that are ``missing``) that another column explains.
 
     Another column explains the gaps if it has gaps in the same rows, as parameters of one branch do; if its
     value, or a threshold, decides where the gaps are; or if one of its values comes with gaps alone, in more
     rows than chance explains. A column whose gaps nothing explains holds empty cells that may be a choice,
     such as None for scikit-learn's ``class_weight``.
     """
-    missing = {name: column.missing() for name, column in columns.items()}
     gaps = {name: mask for name, mask in missing.items() if mask.any() and not mask.all()}
     if not gaps:
         return set()
