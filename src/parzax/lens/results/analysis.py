@@ -144,7 +144,8 @@ def cond_ped_anova(
         n_shuffles = default_shuffles(len(obs.space.names), n_resamples) if n_resamples else 0
     n_shuffles = _checks.whole_number("n_shuffles", n_shuffles, 0)
     learned = partial(shows_learning, log.obs, log.losses)
-    if isinstance(surrogate, str) and surrogate == "auto" and (len(log.losses) > 1 or not learned()):
+    by_rows = grid.optuna_rounding or len(log.losses) > 1
+    if isinstance(surrogate, str) and surrogate == "auto" and (by_rows or not learned()):
         surrogate = None
     posterior, remark = fit_surrogate(surrogate, log.obs, log.losses, objective, log.rows, method)
     if posterior is not None:
