@@ -56,7 +56,11 @@ def content(
         low, high = mean - error, mean + error
     pale = np.asarray(~result.above[order])
     highest = set(np.argsort(-np.nan_to_num(mean).max(axis=0), kind="stable")[:most].tolist())
-    shown = [j for j in result.order() if j in highest]
+    place = np.argsort(result.order())
+    # A parameter stands beside the gate of its special values.
+    for j, gate in result.gates.items():
+        place[[j, gate]] = place[[j, gate]].min()
+    shown = [j for j in np.argsort(place, kind="stable").tolist() if j in highest]
     overall = np.argsort(-np.nan_to_num(mean).mean(axis=0), kind="stable").tolist()
     colour_of = dict(zip(overall, PALETTE, strict=False))
     cells = [result.cells(i) for i in order]

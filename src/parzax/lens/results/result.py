@@ -58,6 +58,8 @@ LEARNED = "these rows come from a search that learns, so importances may be off 
 MAY_LEARN = "less sure if a search that learns (such as TPE) chose the rows"
 # Parameters with one of these statuses, or at a level with one of them, are not compared with chance.
 _NOT_TESTED = int(NOT_COMPARED | Status.NO_DATA | Status.ALL_EQUAL | Status.SAME_SETS)
+# Parameters with one of these statuses may matter more than their importance says.
+_MISLEADING = Status.CROWDED, Status.NOT_IN_TARGET
 # Statuses of pairs whose interaction is undefined.
 _UNDEFINED = Status.NEVER_TOGETHER | Status.UNIDENTIFIABLE | Status.NO_DATA
 _PAIR_NAME = 20  # longest name of a parameter in the label of a pair
@@ -242,11 +244,14 @@ class AbstractResult(abc.ABC):
             sure = "there is nothing to be sure of"
             advice = next((bit.advice for bit in self._level_bits(level)), Status.ALL_ZERO.advice)
             step = f"{advice[0].lower()}{advice[1:].rstrip('.')}"
+        if self.report.unread:
+            mattered += f"; left out, although it may matter: {join_some(map(repr, self.report.unread))}"
         return [f"What mattered: {mattered}.", f"How sure: {sure}.", f"Do next: {step}."]
 
     def best_rows(self, level: int) -> str:
         """The target in words: "the best 10 % (30 of 300 rows, smallest loss)"."""
-        target, region = size_text(self.n_target[..., level]), plural(size_text(self.n_region), "row")
+        row = "feasible row" if self.report.dropped.get("not feasible") else "row"
+        target, region = size_text(self.n_target[..., level]), plural(size_text(self.n_region), row)
         of = f"{target} of {'the best ' * (self.region < 1)}{region}"
         return f"the best {percent(self.levels[level])} ({of}, {self.goal})"
 
@@ -581,6 +586,16 @@ class ImportanceResult(AbstractResult):
         return (self.mean > 0) & ~chance
 
     @cached_property
+    def gates(self) -> dict[int, int]:
+        """Number of a parameter -> that of its gate, as "wd (0 or number)" is the gate of "wd"."""
+        return {
+            j: self.space.index(condition.parent)
+            for j, (name, (domain, *_)) in enumerate(zip(self.names, self.space.domains, strict=True))
+            for condition in domain.conditions
+            if isinstance(condition, In) and condition.parent.startswith(f"{name} (")
+        }
+
+    @cached_property
     def n_fewer(self) -> np.ndarray:
         """(..., q) rows in the target, or in the region outside it if there are fewer."""
         return np.minimum(self.n_target, self.n_region[..., None] - self.n_target)
@@ -687,6 +702,9 @@ class ImportanceResult(AbstractResult):
         chance = ~self.above[level] & (self.usual_status[level] & _NOT_TESTED == 0)
         remarks = zip(chance, self._facts(level), strict=True)
         texts = [["not above chance"] * bool(one) + facts for one, facts in remarks]
+        for j, gate in self.gates.items():
+            in_all = f"{self.labels[j]} in all: {value_text(self.mean[level, [j, gate]].sum())}"
+            texts[j], texts[gate] = [in_all, *texts[j]], [in_all, *texts[gate]]
         columns["remarks"] = ["; ".join(dict.fromkeys(text)) for text in texts]
         return columns
 
@@ -721,6 +739,11 @@ class ImportanceResult(AbstractResult):
         parts += self._level_facts(level)
         facts = self._facts(level)
         parts += [f"{labels[j]}: {fact}" for j in above[:_NAMED] for fact in facts[j]]
+        for bit in _MISLEADING:
+            of_others = np.flatnonzero(self.usual_status[level] & int(bit))
+            names = [labels[j] for j in of_others.tolist() if j not in above[:_NAMED] and j not in self.gates]
+            if names:
+                parts.append(f"{join_some(names)}: {bit.fact}")
         return "; ".join(parts + self._caveats())
 
     def _caveats(self) -> list[str]:

@@ -293,7 +293,7 @@ def _problem(obs: Observations, losses: np.ndarray, objective: Ranking, rows: An
         return "it answers for one log, not for several seeds; give one of them"
     if isinstance(objective, str) and objective == "pareto" and obs.n_objectives > 1:
         return "it has no losses to fit in a Pareto order; give an objective or weights"
-    if "feasible" in ([rows] if isinstance(rows, str) else rows):
+    if "feasible" in rows:
         return "it cannot tell which configurations are feasible; give rows='all'"
     if obs.groups is not None:
         return "its rows are independent, and those of the log have groups; give one row of each"

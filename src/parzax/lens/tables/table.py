@@ -15,7 +15,7 @@ import numpy as np
 
 from parzax import _checks
 from parzax.lens._words import listed, short
-from parzax.lens.logs.columns import Column
+from parzax.lens.logs.columns import MAX_WHOLE, Column
 
 # Keys of the record that Weights & Biases makes of each value of a configuration.
 _WRAPPED = {"value", "desc"}
@@ -161,6 +161,8 @@ def _read_series(name: str, series: Any, nw: Any) -> list[Column]:
     dtype = series.dtype
     if dtype.is_numeric():
         numbers = np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+        if dtype.is_integer() and np.nanmax(np.abs(numbers), initial=0) > MAX_WHOLE:
+            return [Column.of_values(name, series.to_list())]
         missing = np.isnan(numbers)
         # pandas turns integers with gaps into floats.
         promoted = bool(missing.any() and (missing | (numbers == np.floor(numbers))).all())
