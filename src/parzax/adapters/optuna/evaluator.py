@@ -124,7 +124,7 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
         if obs is None or obs.weight is None or np.count_nonzero(obs.weight) < 2:
             _warn(Status.NO_DATA)
             return dict.fromkeys(asked, 0.0)
-        levels: Any = {"levels": self._target_quantile, "region": self._region_quantile}
+        levels: Any = {"levels": self._target_quantile, "region": self._region_quantile, "rows": "all"}
         with jax.enable_x64(True):
             how = {"objective": "pareto", "n_resamples": 0, "surrogate": None, **self._how}
             result = cond_ped_anova(obs, **levels, **how)
