@@ -65,7 +65,7 @@ def report(
         TypeError: a source or interactions of another kind; ``levels`` or ``options`` together
             with a result.
         ValueError: as in `cond_ped_anova`; also if the path cannot be written, which is tried first.
-        ImportError: without plotly or jinja2 (the extra ``parzax[report]``).
+        ImportError: without jinja2 (the extra ``parzax[report]``).
     """
     # imported first: its error says what to install, before any work is done
     from parzax.lens.page.rendering import render
