@@ -128,8 +128,8 @@ def test_first_questions(tmp_path):
     short = Texts(page(tmp_path, obs, rows="feasible", **asked)).ids["short"]
     assert f"objective 39 with lr = {x[37, 0]:.4g}, kind = b, n = 39" in short
     assert "40 rows, maximize; left out: 1 of them (not feasible); 1 of them without a usable" in short
-    assert "the largest value; if that is wrong, read the table with --direction minimize" in short
-    assert "1 row of 40 violate one" in short
+    assert "the largest value; if that is wrong, read the log again with another direction" in short
+    assert "1 of 40 rows violate one" in short
     html = page(tmp_path, logs.activation(3), **asked)
     assert 'id="course"' not in html
     assert "the log has none" in Texts(html).ids["short"]

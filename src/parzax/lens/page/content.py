@@ -12,7 +12,7 @@ import parzax
 from parzax._words import plural
 from parzax.lens._palette import PALETTE
 from parzax.lens.logs import Observations
-from parzax.lens.page.search import answer_first_questions, describe_search, read_course, value_text
+from parzax.lens.page.search import answer_first_questions, describe_search, value_text
 from parzax.lens.results import ImportanceResult, InteractionResult
 from parzax.lens.results.result import (
     RegimeDensity,
@@ -22,7 +22,7 @@ from parzax.lens.results.result import (
     short_names,
     shorten,
 )
-from parzax.lens.results.targets import Ranking
+from parzax.lens.results.targets import Ranking, read_course
 from parzax.space import Categorical, Domain, Numeric, Varying
 from parzax.status import Status
 
@@ -52,6 +52,7 @@ def content(
     and ``date`` are printed on the page. The log ``obs``, if there is one, has the course of the search.
     """
     course = None if obs is None else read_course(obs, objective)
+    search = describe_search(obs, course) if obs is not None and course is not None else None
     order = np.argsort(result.levels, kind="stable").tolist()
     start, names = order.index(result.usual_level), result.names
     labels, short = short_names(names, _LABEL), short_names(names, _SHORT)
@@ -84,7 +85,7 @@ def content(
         "rough": (result.usual_status[order] & int(Status.LOW_DATA) != 0).any(axis=1).tolist(),
         "values": [regime["texts"] for regime in regimes],
         "pictures": [regime["picture"] for regime in regimes],
-        "course": describe_search(obs, course) if obs is not None and course is not None else None,
+        "course": search,
         "pairs": interactions and pairs(interactions, result.levels[order], [result.names[j] for j in shown]),
     }
     domains = [[shorten(regime_text(one), _TITLE) for one in x] for x in result.space.domains]
@@ -92,7 +93,7 @@ def content(
     return {
         "data": data,
         "title": shorten(title or "Hyperparameter importance", _TITLE),
-        "answers": answer_first_questions(result, obs, course),
+        "answers": answer_first_questions(result, obs, search),
         "names": [shorten(name, _LABEL) for name in names],
         "above": [
             f"{labels[j]} at {n} of {len(order)}" for j in shown if (n := int(result.above[:, j].sum())) > 0

@@ -10,6 +10,7 @@ import numpy as np
 from parzax import _checks
 from parzax.lens._files import can_write_in
 from parzax.lens.logs import Observations
+from parzax.lens.logs.observations import checked_log
 from parzax.lens.page.content import content
 from parzax.lens.results import ImportanceResult, InteractionResult, cond_ped_anova
 from parzax.lens.results import interactions as pairs_of
@@ -24,7 +25,7 @@ _PAIRED, _PAIR_LEVEL = 8, 0.5
 
 def report(
     source: Observations | ImportanceResult,
-    path: str | Path,
+    path: str | Path = "report.html",
     *,
     levels: Any = None,
     title: str | None = None,
@@ -46,7 +47,7 @@ def report(
 
     Args:
         source: the log, or a result of `cond_ped_anova`.
-        path: where the file is written; an existing file is replaced.
+        path: where the file is written, report.html by default; an existing file is replaced.
         levels: levels, for observations. The default is 0.02 to 0.98 in steps of 0.02, as far as
             they are below the region's, and the level that `cond_ped_anova` chooses by default. A page with
             one level has no slider.
@@ -94,8 +95,7 @@ def compute_result(source: Any, levels: Any, options: dict[str, Any]) -> Importa
         if given := ["levels"] * (levels is not None) + [*options]:
             raise TypeError(f"{given[0]} goes with observations: this result was computed already.")
         return source
-    wanted = "parzax.Observations or a parzax.ImportanceResult"
-    _checks.instance("the source of a report", source, Observations, wanted)
+    checked_log("the source of a report", source)
     levels = candidate_levels(options.get("region", 1.0)) if levels is None else levels
     given = {name: value for name, value in options.items() if value is not None}
     numbers: dict[str, Any] = {**choose_counts(source, given.get("n_resamples"))}

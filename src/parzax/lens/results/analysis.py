@@ -22,6 +22,7 @@ from parzax.importance.pair_slots import checked_pairs
 from parzax.lens.logs import Observations
 from parzax.lens.logs.encoding import encode_log
 from parzax.lens.logs.groups import configuration_shares, describe_groups
+from parzax.lens.logs.observations import checked_log
 from parzax.lens.results.order import shows_learning
 from parzax.lens.results.replicates import default_shuffles, replicate
 from parzax.lens.results.result import (
@@ -292,8 +293,7 @@ def encode_ranked(
     If no ``levels`` are given, `choose_level` chooses one. ``jittered`` says that samples of the rows will be
     ranked too, which may cut fronts at slightly different levels.
     """
-    makers = " (made by Observations.from_trace, px.adapters.optuna.observations, ...)"
-    _checks.instance("obs", obs, Observations, "parzax.Observations" + makers)
+    checked_log("obs", obs)
     _checks.instance("grid", grid, Grid, "a parzax.Grid")
     target, region = checked_levels(candidate_levels(region) if levels is None else levels, region)
     obs = counted_rows(obs, rows)

@@ -64,6 +64,17 @@ _CHOICES_SHOWN, _TEXT = 6, 120  # number of choices, and of characters, of good 
 _EXPLAINED, _GRID = Explained(), Grid()
 
 
+class ByName(np.ndarray):
+    """An array of a result: ``array["lr"]`` is its part along the last axis for one parameter."""
+
+    names: tuple[str, ...] = ()
+
+    def __getitem__(self, item: Any) -> Any:
+        if isinstance(item, str) and self.names:
+            item = ..., self.names.index(_checks.one_of("the parameter", item, self.names))
+        return np.asarray(self)[item]
+
+
 def attributes(*names: str, of: str = "estimates") -> Any:
     """Properties that return the attributes ``names`` of a field of the result."""
 
@@ -500,6 +511,13 @@ class ImportanceResult(AbstractResult):
     regime_target, regime_region = attributes("regime_target", "regime_region")
     sampled, p_value, spread = attributes("sampled", "p_value", "spread", of="replicates")
     n_rows, n_resamples, n_shuffles = attributes("n_rows", "n_resamples", "n_shuffles", of="replicates")
+
+    @cached_property
+    def importance(self) -> np.ndarray:
+        """(..., q, d) importances (Eq. 8); ``importance["lr"]`` has those of one parameter."""
+        array = self.estimates.importance.view(ByName)
+        array.names = self.names
+        return array
 
     @property
     def alpha(self) -> np.ndarray:

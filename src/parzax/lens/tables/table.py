@@ -116,12 +116,14 @@ def parse_cell(value: Any) -> Any:
 
 
 def open_table(df: Any) -> Table:
-    """A data frame (pandas, polars, pyarrow, anything narwhals reads) as a table; a `Table` as it is.
+    """A data frame (pandas, polars, pyarrow, anything narwhals reads) or a list of records as a table.
 
-    Cells that hold records become columns.
+    Cells that hold records become columns. A `Table` stays as it is.
     """
     if isinstance(df, Table):
         return df
+    if isinstance(df, list) and df and all(isinstance(record, Mapping) for record in df):
+        return to_table(df)
     nw = _checks.optional("narwhals", "Reading tables", "dataframe")
     names = [*getattr(df, "column_names", getattr(df, "columns", ()))]
     if not all(isinstance(name, str) for name in names):
