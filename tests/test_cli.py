@@ -1,11 +1,13 @@
 """The command `parzax`: what it prints, writes and refuses."""
 
+import inspect
 import io
 import json
 import os
 import re
 import subprocess
 import sys
+import time
 
 import jax
 import matplotlib.pyplot as plt
@@ -22,7 +24,8 @@ from parzax.lens import problems
 from parzax.lens.cli import main
 from parzax.lens.cli.commands import parse_levels
 from parzax.lens.cli.filters import parse_filter
-from parzax.lens.cli.writing import progress, write_all
+from parzax.lens.cli.writing import write_all
+from parzax.lens.run.progress import progress, says_that_it_compiles
 from parzax.lens.tables import files
 
 N = 200
@@ -290,6 +293,24 @@ def test_progress_is_cleaned_too(capsys, monkeypatch):
     with progress("reading \x1b[2J"):
         pass
     assert capsys.readouterr().err == "reading \\x1b[2J ...\r\033[K"
+
+
+def test_the_first_call_says_that_it_compiles(capsys, monkeypatch):
+    """On a terminal and in a notebook, after a moment; neither in a file nor in a call that is fast."""
+    said = "parzax compiles and computes; the next such call is fast ..."
+    slow, fast = says_that_it_compiles(lambda: time.sleep(0.6)), says_that_it_compiles(lambda: None)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    fast()
+    assert capsys.readouterr().err == ""
+    slow()
+    assert capsys.readouterr().err == f"{said}\r\033[K"
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: False)
+    slow()
+    assert capsys.readouterr().err == ""
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    slow()
+    assert capsys.readouterr().err == f"{said}\r\033[K"
+    assert "levels" in inspect.signature(px.cond_ped_anova).parameters
 
 
 @pytest.mark.slow

@@ -18,12 +18,13 @@ from parzax import _checks
 from parzax.importance import Counts, estimate
 from parzax.importance.estimate import from_counts
 from parzax.lens.cli.reading import asking, table_arguments
-from parzax.lens.cli.writing import progress, say
+from parzax.lens.cli.writing import say
 from parzax.lens.logs import Observations
 from parzax.lens.logs.groups import find_groups
 from parzax.lens.results.replicates import UNIT, Replicates, default_shuffles, p_values, shuffled_counts
 from parzax.lens.results.result import ImportanceResult, Method
 from parzax.lens.results.targets import ranked
+from parzax.lens.run.progress import progress
 from parzax.lens.tables.files import find_files
 from parzax.lens.tables.formats import bare_name
 from parzax.lens.tables.large import count, loss_of, scan, total

@@ -7,10 +7,11 @@ import jax
 import numpy as np
 
 from parzax._words import plural
-from parzax.lens.cli.writing import check_outputs, figure_writer, progress, say, write_all
+from parzax.lens.cli.writing import check_outputs, figure_writer, say, write_all
 from parzax.lens.logs import Observations
 from parzax.lens.problems import activation
 from parzax.lens.results import cond_ped_anova
+from parzax.lens.run.progress import progress
 
 _LEVELS = np.arange(1, 100) / 100
 _PROBLEM = """The activation problem of the conditional PED-ANOVA paper: where c < 0.5, x is active and is the

@@ -36,6 +36,7 @@ from parzax.lens.results.result import (
 from parzax.lens.results.surrogates import average_draws, draw_logs, fit_surrogate
 from parzax.lens.results.targets import Ranking, counted_rows, is_maximised, ranked
 from parzax.lens.run.chunks import map_chunks
+from parzax.lens.run.progress import says_that_it_compiles
 from parzax.pareto import AbstractTies
 from parzax.status import Status
 
@@ -54,6 +55,7 @@ _SMALL, _MIDDLING = 1 << 13, 1 << 16
 _MOST_ROWS = 1 << 18
 
 
+@says_that_it_compiles
 def cond_ped_anova(
     obs: Observations,
     levels: Any = None,
@@ -159,6 +161,7 @@ def cond_ped_anova(
     return ImportanceResult(**about, method=method, learned=learned, remark=remark)
 
 
+@says_that_it_compiles
 def interactions(
     obs: Observations,
     levels: Any = None,

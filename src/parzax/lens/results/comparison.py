@@ -25,6 +25,7 @@ from parzax.lens.results.result import (
     size_text,
 )
 from parzax.lens.results.targets import usable_rows
+from parzax.lens.run.progress import says_that_it_compiles
 
 # Half-width of a normal interval with this coverage, in standard errors.
 _NORMAL = 1.6448536269514722
@@ -136,6 +137,7 @@ class Comparison(AbstractResult):
         return columns | {"p_value": self.p_value, "differs": self.differs}
 
 
+@says_that_it_compiles
 def compare(
     first: Observations,
     second: Observations | None = None,
