@@ -4,7 +4,6 @@ import inspect
 import io
 import json
 import os
-import re
 import subprocess
 import sys
 import time
@@ -318,9 +317,11 @@ def test_a_terminal_without_the_signs(monkeypatch):
     """Catches a failure, after the files are written, because of the sign of a standard error."""
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
-    assert main(["demo", "--seeds", "3", "--n", "200", "--out", "d.png"]) == 0
+    data = {"params_學習率": np.linspace(0, 1, 60), "value": np.linspace(0, 1, 60)}
+    pd.DataFrame(data).to_csv("wide.csv", index=False)
+    assert main(["importance", "wide.csv", "--resamples", "0"]) == 0
     sys.stdout.flush()
-    assert b"? is the standard error of 3 seeds" in written.getvalue()
+    assert b"???" in written.getvalue()
 
 
 TEXTS = {
@@ -399,15 +400,16 @@ def test_help_imports_nothing_that_computes():
 
 
 def test_demo(capsys, tmp_path, monkeypatch):
-    """Catches a demo without table, times or figure, and one that keeps no programs."""
+    """Catches a demo without table, figure or the next command, and one that keeps no programs."""
     with programs_in(tmp_path / "cache", monkeypatch):
-        status, out, err = run(capsys, "demo", "--seeds", "3", "--n", "200", "--out", "d.png")
+        status, out, err = run(capsys, "demo", "--out", "d.png")
     assert (status, err) == (0, "")
-    assert "± is the standard error of 3 seeds" in out
-    assert "600 configurations, 891 importances" in out
-    assert re.search(r"\n  first call.* \d", out)
-    assert re.search(r"\n  again +\d", out)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["cache", "d.png"]
+    assert "$ parzax importance d.csv --target val_loss --plot d.png\nWhat mattered: dropout" in out
+    assert (
+        out.splitlines()[-4]
+        == "A page with all pictures:  parzax report d.csv --target val_loss -o report.html"
+    )
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["cache", "d.csv", "d.png"]
 
 
 def test_demo_without_matplotlib(capsys, monkeypatch, tmp_path):
@@ -418,11 +420,13 @@ def test_demo_without_matplotlib(capsys, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.axes", None)
     monkeypatch.setitem(sys.modules, "matplotlib.backends.backend_agg", None)
-    status, out, _ = run(capsys, "demo", "--seeds", "3", "--n", "200")
+    monkeypatch.setattr("parzax.lens.cli.demo.find_spec", lambda name: None)
+    status, out, _ = run(capsys, "demo")
     assert status == 0
+    assert "What mattered: dropout" in out
     assert "no figure: " in out
     assert "parzax[plot]" in out
-    assert list(tmp_path.iterdir()) == []
+    assert [p.name for p in tmp_path.iterdir()] == ["parzax-demo.csv"]
 
 
 @pytest.mark.slow

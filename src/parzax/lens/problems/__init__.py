@@ -1,4 +1,4 @@
-"""Benchmark tables as problems, and a synthetic log for the demo."""
+"""Benchmark tables as problems, synthetic problems, and the log of the demo."""
 
 from parzax.lens.problems.load_table import load_table as load_table
 from parzax.lens.problems.synthetic import SyntheticProblem as SyntheticProblem
