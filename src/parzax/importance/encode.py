@@ -225,11 +225,11 @@ def encode_seeds(
     level, rank, status = zip(*sets, strict=True)
     return Encoded(
         codes=host_codes(space, values, regime, grid, size),
-        level=np.stack(level).astype(np.min_scalar_type(len(levels) + 1)),
-        rank=None if rank[0] is None else np.stack(rank),
+        level=np.array(level, np.min_scalar_type(len(levels) + 1)),
+        rank=None if rank[0] is None else np.array(rank),
         weight=weight,
         groups=None if groups is None else _padded(groups, size),
-        status=np.stack(status),
+        status=np.array(status),
         n_failed=n_failed,
         cutoffs=cutoffs,
         layout=layout(space, grid),

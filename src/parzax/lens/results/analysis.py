@@ -12,7 +12,7 @@ import numpy as np
 from parzax import _checks
 from parzax._compile import compiled
 from parzax._numerics import capacity
-from parzax.divergence import AbstractDivergence
+from parzax.divergence import AbstractDivergence, Pearson
 from parzax.importance import Encoded, Grid, Importance
 from parzax.importance.encode import without_values
 from parzax.importance.estimate import How, checked_how, estimate_seeds
@@ -376,12 +376,14 @@ def estimate_batch(encoded: Encoded, how: How) -> Importance:
     return sweep(log, how=how)
 
 
-def _size(log: Encoded, **_: Any) -> str:
-    """Size of the work, by the numbers of rows and of counts."""
+def _size(log: Encoded, how: How) -> str:
+    """Size of the work, by the numbers of rows and of counts; passes over kernels count as more work."""
     if log.codes.size > _MOST_ROWS:
         return "large"
     n_counts = len(log.codes) * (len(log.levels) + 2) * log.layout.n_columns
-    return "small" if n_counts <= _SMALL else "middling" if n_counts <= _MIDDLING else "large"
+    if n_counts <= _SMALL and not isinstance(how[0], Pearson):
+        return "small"
+    return "middling" if n_counts <= _MIDDLING else "large"
 
 
 sweep = compiled(estimate_seeds, _size)
