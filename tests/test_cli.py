@@ -16,10 +16,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pytest
+from benchmarks.synthetic import activation
 from caches import programs_in
 
 import parzax as px
-from parzax.lens import problems
 from parzax.lens.cli import main
 from parzax.lens.cli.commands import parse_levels
 from parzax.lens.cli.filters import parse_filter
@@ -55,7 +55,7 @@ def logs(tmp_path_factory):
     df.to_parquet(folder / "t.parquet")
     df.to_feather(folder / "t.feather")
     df.assign(rep=np.arange(N) % 2).to_csv(folder / "seeds.csv", index=False)
-    (folder / "space.json").write_text(problems.activation().space.to_json())
+    (folder / "space.json").write_text(activation().space.to_json())
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     for name in ("a", "b"):
         study = optuna.create_study(storage=f"sqlite:///{folder}/study.db", study_name=name)
@@ -95,7 +95,7 @@ def test_every_format_gives_the_same_numbers(logs, capsys, tmp_path, name):
     status, out, err = run(capsys, "importance", logs / name, *options, "--json", "out.json")
     assert status == 0, err
     got = json.loads((tmp_path / "out.json").read_text())
-    space, table = problems.activation().space, pd.read_csv(logs / "t.csv")
+    space, table = activation().space, pd.read_csv(logs / "t.csv")
     with jax.enable_x64(True):
         values = table[["params_c", "params_x", "params_y"]]
         expected = px.cond_ped_anova(px.Observations.from_arrays(space, values.to_numpy(), table["value"]))

@@ -54,16 +54,15 @@ def test_slices():
     ax = slices(obs)
     panels = {panel.get_label(): panel for panel in ax.figure.axes}
     for j, name in enumerate(SPACE.names):
-        rows, star = (points.get_offsets().filled(np.nan) for points in panels[name].collections)
+        rows = panels[name].collections[0].get_offsets().filled(np.nan)
         shift = 0.3 if name == "kind" else 0
         expected = np.where(np.isnan(values), np.nan, obs.values[:, j])
         np.testing.assert_allclose(rows[:, 0], expected, rtol=1e-6, atol=shift)
-        np.testing.assert_array_equal(rows[:, 1], values)
-        assert star[0, 1] == np.nanmin(values)
+        np.testing.assert_array_equal(rows[:, 1], np.where(np.isnan(expected), np.nan, values))
     ax.figure.canvas.draw()
     assert panels["lr"].get_xscale() == "log"
     assert all(tick == round(tick) for tick in panels["width"].get_xticks())
-    assert len(slices(obs, parameters=["width"]).collections) == 2
+    assert slices(obs, parameters="width").get_label() == "width"
 
 
 def test_parallel_coordinates():

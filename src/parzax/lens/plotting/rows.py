@@ -20,8 +20,9 @@ from parzax.lens.results.targets import Course, Ranking, read_course
 _CELLS = 64  # more values than this are not drawn side by side
 _MOST_TICKS = 8  # largest number of values that are named along a line of parallel coordinates
 _INACTIVE = -0.12  # height of parameters that are inactive, below the axis from 0 to 1
-_BEST = "#D55E00"
-_BESIDE = {"facecolor": "white", "alpha": 0.75, "linewidth": 0, "pad": 0.6}  # behind texts on lines
+_BACK = {"facecolor": "white", "alpha": 0.75, "linewidth": 0, "pad": 0.6}  # behind texts on lines
+# Names of parameters, or the number of the first ones.
+_Names = int | str | Sequence[str]
 
 
 def history(obs: Observations, *, objective: Ranking = 0, ax: Axes | None = None) -> Axes:
@@ -48,15 +49,11 @@ def history(obs: Observations, *, objective: Ranking = 0, ax: Axes | None = None
 
 
 def slices(
-    obs: Observations,
-    *,
-    parameters: int | str | Sequence[str] = 6,
-    objective: Ranking = 0,
-    ax: Axes | None = None,
+    obs: Observations, *, parameters: _Names = 6, objective: Ranking = 0, ax: Axes | None = None
 ) -> Axes:
     """The objective of every row against each parameter, one panel each; colours are the order of the rows.
 
-    The best row is a star. Rows without a value of a parameter are not in its panel. Equal values of discrete
+    Rows without a value of a parameter are not in its panel. Equal values of discrete
     parameters are shifted a little.
 
     Args:
@@ -74,26 +71,15 @@ def slices(
         x = plane.places(obs.values)[:, 0]
         look = {"cmap": "viridis", "vmin": 1, "vmax": max(obs.n, 2), "linewidths": 0}
         points = panel.scatter(x, course.values, 18, c=np.arange(1, obs.n + 1), **look)
-        best = course.order[:1]
-        panel.scatter(
-            x[best], course.values[best], 130, marker="*", c=_BEST, edgecolors="0.1", linewidths=0.6
-        )
         plane.axes[0].label(panel.xaxis, name)
         panel.label_outer()
         if panel is panels[-1]:
-            bar = _axes.add_colour_bar(panel, points, label="row")
-            bar.yaxis.set_major_locator(MaxNLocator(6, integer=True))
-    handle = _axes.make_handle(marker="*", color=_BEST, markersize=9, markeredgecolor="0.1", label="best row")
-    _axes.add_key(ax, [handle])
+            _axes.add_colour_bar(panel, points, label="row", ticks=[1, obs.n])
     return ax
 
 
 def parallel(
-    obs: Observations,
-    *,
-    parameters: int | str | Sequence[str] = 8,
-    objective: Ranking = 0,
-    ax: Axes | None = None,
+    obs: Observations, *, parameters: _Names = 8, objective: Ranking = 0, ax: Axes | None = None
 ) -> Axes:
     """Parallel coordinates: a line for each row through its values; the darker, the better the row.
 
@@ -118,19 +104,17 @@ def parallel(
         whole = (np.ceil(ends[0]), np.floor(ends[1])) if axis.integer else ends.round(12)
         for text, place in ticks or [(number(end), end) for end in whole]:
             at = float((scale(place) - low) / (high - low))
-            ax.text(i + 0.04, at, text, fontsize="x-small", va="center", zorder=4, bbox=_BESIDE)
+            ax.text(i + 0.04, at, text, fontsize="x-small", va="center", zorder=4, bbox=_BACK)
         ax.axvline(i, color=_axes.GREY, linewidth=0.8, zorder=3)
-    points = np.stack(
-        [np.broadcast_to(np.arange(len(names)), (obs.n, len(names))), np.transpose(heights)], -1
-    )
     # The best rows are drawn last.
-    lines = LineCollection(points[course.order[::-1]], cmap="viridis", linewidths=1.1, alpha=0.8)
+    segments = [list(enumerate(row)) for row in np.transpose(heights)[course.order[::-1]]]
+    lines = LineCollection(segments, cmap="viridis", linewidths=1.1, alpha=0.8)
     lines.set_array(np.linspace(1, 0, len(course.order)))
     ax.add_collection(lines, autolim=False)
     bar = _axes.add_colour_bar(ax, lines, label=f"rank by {shorten_name(course.name)}", ticks=[0, 1])
     bar.set_yticklabels(["best", "worst"])
     bar.invert_yaxis()
-    inactive = any((height == _INACTIVE).any() for height in heights)
+    inactive = bool((np.array(heights) == _INACTIVE).any())
     ax.set(xlim=(-0.1, len(names) - 0.6), ylim=(1.5 * _INACTIVE if inactive else -0.04, 1.04), yticks=[])
     ax.set_xticks(range(len(names)), shorten_names(names).values(), rotation=30, ha="right")
     ax.spines[:].set_visible(False)
