@@ -731,7 +731,7 @@ class ImportanceResult(AbstractResult):
 
     def _caveats(self) -> list[str]:
         """What the search that chose the rows means for the importances."""
-        return [LEARNED] if self.learned() else [MAY_LEARN] * (self.n_seeds == 1)
+        return [LEARNED if self.learned() else MAY_LEARN]
 
     def _next_step(self, level: int, labels: list[str], above: list[int]) -> str:
         """What to do: which values to look at, or how to find out more."""
