@@ -7,6 +7,7 @@ All networks are trained at once, as one program: layers and units beyond those 
 
 import csv
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -31,7 +32,7 @@ SPACE = px.Space(
 
 
 def main() -> None:
-    digits = load_digits()
+    digits: Any = load_digits()
     order = np.random.default_rng(0).permutation(len(digits.target))
     x, y = jnp.asarray(digits.data[order] / 16, jnp.float32), jnp.asarray(digits.target[order])
     train, valid = slice(0, 1200), slice(1200, None)

@@ -204,8 +204,9 @@ def _ticks(domain: Domain, values: Sequence[Any]) -> list[str]:
     """The texts below a picture: of few values all, of a range of numbers its ends."""
     ends: Sequence[Any] = values
     if len(values) > _MOST_TICKS:
-        numeric = isinstance(domain, Numeric) and not isinstance(domain, Varying)
-        ends = (domain.low, domain.high) if numeric else (values[0], values[-1])
+        ends = values[0], values[-1]
+        if isinstance(domain, Numeric) and not isinstance(domain, Varying):
+            ends = domain.low, domain.high
     return list(map(value_text, ends))
 
 

@@ -14,7 +14,8 @@ _MOST_ROWS, _LENGTH = 5, 14  # largest number of rows in the table, and of chara
 
 def value_text(value: Any) -> str:
     """A value of a parameter as a short text."""
-    return number(value) if type(value) in (int, float) else shorten(str(value), _LENGTH)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number(float(value)) if is_number else shorten(str(value), _LENGTH)
 
 
 def describe_search(obs: Observations, course: Course) -> dict[str, Any]:

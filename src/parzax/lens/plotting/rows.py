@@ -100,7 +100,7 @@ def parallel(
         low, high = scale(ends)
         heights.append(np.nan_to_num((scale(places) - low) / (high - low), nan=_INACTIVE))
         shown = np.linspace(0, len(axis.labels) - 1, min(len(axis.labels), _MOST_TICKS)).round().astype(int)
-        ticks = [(axis.labels[j], axis.places[j]) for j in shown]
+        ticks: list[tuple[Any, Any]] = [(axis.labels[j], axis.places[j]) for j in shown.tolist()]
         whole = (np.ceil(ends[0]), np.floor(ends[1])) if axis.integer else ends.round(12)
         for text, place in ticks or [(number(end), end) for end in whole]:
             at = float((scale(place) - low) / (high - low))

@@ -129,13 +129,9 @@ def _find_quartiles(trace: Trace, objective: int, optimum: float | None, name: s
 
 def _find_reached(runs: Mapping[str, Trace], lines: Mapping[str, np.ndarray], objective: int) -> float | None:
     """The best value of all runs, if a line of values would be flat after a fifth of the evaluations."""
-    best = []
-    for trace in runs.values():
-        sign = float(get_signs(trace)[objective])
-        best.append(
-            np.where(_find_feasible(trace), sign * trace.losses[..., objective], np.inf).min(initial=np.inf)
-        )
-    reached = sign * min(best)
+    sign = float(get_signs(next(iter(runs.values())))[objective])
+    losses = [sign * trace.losses[_find_feasible(trace)][:, objective] for trace in runs.values()]
+    reached = sign * float(np.concatenate(losses).min(initial=np.inf))
     gaps = [np.abs(line[1] - reached) for line in lines.values() if np.isfinite(line[1, :1]).all()]
     flat = any(gap.size and gap[0] > 0 and gap[gap.size // 5] <= 0.05 * gap[0] for gap in gaps)
     return reached if flat else None
