@@ -22,7 +22,7 @@ def describe_search(obs: Observations, course: Course) -> dict[str, Any]:
     """The data of the picture of a course, and the table of the best rows, with texts of their values."""
     rows = []
     for i in course.order[:_MOST_ROWS].tolist():
-        shown = [str(i + 1), number(course.values[i])]
+        shown = [str(i + 1), number(float(course.values[i]))]
         for domains, value, regime in zip(obs.space.domains, obs.values[i], obs.regime[i], strict=True):
             shown.append("" if regime < 0 else value_text(domains[regime].interpret(value)))
         rows.append(shown)
