@@ -194,7 +194,7 @@ def test_unwritable_outputs_are_found_before_the_work(capsys, monkeypatch, tmp_p
     def read(*_):
         raise AssertionError("the log is read")
 
-    for name in ("read_log", "read_logs", "analyse_large"):
+    for name in ("read_log", "read_logs", "read_sample"):
         monkeypatch.setattr(commands, name, read)
     ending = {"--json": "json", "--plot": "png", "-o": "html", "--csv": "csv"}[line.split()[-1]]
     status, _, err = run(capsys, *line.split(), f"{'x' * 300}.{ending}")

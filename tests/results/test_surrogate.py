@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.lens.results import surrogates
+from parzax.lens.results import analysis, surrogates
 from parzax.lens.results.surrogates import SurrogateResult, declare_conditions
 from parzax.status import Status
 
@@ -98,7 +98,7 @@ def test_auto_reads_the_rows_alone(kind, monkeypatch):
     elif kind == "noise":
         # The order shows a search that learns, but a loss has nothing to do with its neighbours.
         losses = np.random.default_rng(0).normal(size=60)
-        monkeypatch.setattr(surrogates, "shows_learning", lambda obs, losses: True)
+        monkeypatch.setattr(analysis, "shows_learning", lambda obs, losses: True)
     else:
         monkeypatch.setattr(surrogates, "find_spec", lambda name: None)
     result = px.cond_ped_anova(log(x, losses))

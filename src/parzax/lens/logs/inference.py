@@ -47,7 +47,8 @@ def infer_space(
     Returns:
         The space, its columns, sentences on what was inferred, and sentences on columns left out.
     """
-    conditional = columns_with_conditions({name: column.take(keep) for name, column in columns.items()})
+    kept = {name: column.take(keep) for name, column in columns.items()}
+    conditional = columns_with_conditions(kept, {name: column.missing() for name, column in kept.items()})
     columns = _add_gates(columns, conditional, keep) if gates else dict(columns)
     inferred = {name: infer_domain(x.take(keep), name in conditional) for name, x in columns.items()}
     domains = {name: domain for name, (domain, _) in inferred.items() if domain is not None}
@@ -93,6 +94,8 @@ def infer_domain(column: Column, conditional: bool = True) -> tuple[Domain | Non
         return None, f"{len(column.labels)} {reason}"
     with _checks.explain(f"column {column.name!r}"):
         domain, what = _infer_numeric(column) if numeric else _infer_categorical(column)
+        if not missing.any():
+            return domain, what
         present = (~missing).sum()
         n_values = len(column.labels) if not numeric else len(_few_values(column.numbers[~missing]))
         # None that a search tries is about as frequent as other values; stray gaps are less.
@@ -100,8 +103,6 @@ def infer_domain(column: Column, conditional: bool = True) -> tuple[Domain | Non
             column = replace(column, integers=domain.has_integers).as_labels()
             domain, what = _infer_categorical(column, (None,))
             return domain, f"{what}; empty{rows}, taken as the choice None, as no other column says when"
-    if not missing.any():
-        return domain, what
     doubt = "" if conditional else ", although no other column says when; if empty is a choice, write a word"
     return replace(domain, when=Recorded()), f"{what}; inactive{rows}{doubt}"
 
@@ -207,15 +208,14 @@ def _gate(numbers: np.ndarray, keep: np.ndarray) -> tuple[np.ndarray, tuple[str,
     return (zero, ("zero", "other")) if spread and often and len(np.unique(positive)) > _MOST_LISTED else None
 
 
-def columns_with_conditions(columns: Mapping[str, Column]) -> set[str]:
-    """Names of the columns with gaps that another column explains.
+def columns_with_conditions(columns: Mapping[str, Column], missing: Mapping[str, np.ndarray]) -> set[str]:
+    """Names of the columns with gaps (entries that are ``missing``) that another column explains.
 
     Another column explains the gaps if it has gaps in the same rows, as parameters of one branch do; if its
     value, or a threshold, decides where the gaps are; or if one of its values comes with gaps alone, in more
     rows than chance explains. A column whose gaps nothing explains holds empty cells that may be a choice,
     such as None for scikit-learn's ``class_weight``.
     """
-    missing = {name: column.missing() for name, column in columns.items()}
     gaps = {name: mask for name, mask in missing.items() if mask.any() and not mask.all()}
     if not gaps:
         return set()

@@ -117,8 +117,8 @@ class Observations:
         _checks.instance("space", space, Space, "a parzax.Space")
         _checks.one_of("failed", failed, ("drop", "worst"))
         values = _checks.float_array("values", _checks.ordered("values", values, space.names))
-        if values.ndim < 2 or values.shape[-1] != len(space):
-            wanted = f"(..., n, {len(space)}), one column per parameter"
+        if values.ndim < 2 or values.shape[-1] != len(space.names):
+            wanted = f"(..., n, {len(space.names)}), one column per parameter"
             raise ValueError(f"values must have shape {wanted}, got {values.shape}.")
         if 0 in values.shape[:-2]:
             raise ValueError(f"values must have at least one seed, got shape {values.shape}.")
@@ -330,10 +330,7 @@ class Observations:
         """Leading axes before the rows: () for one log, (s,) for s seeds."""
         return self.values.shape[:-2]
 
-    @cached_property
-    def repeats(self) -> np.ndarray | None:
-        """(s, n) numbers of the configurations of the rows, if enough rows repeat one to make groups."""
-        return find_repeats(self)
+    repeats = cached_property(find_repeats)
 
     @property
     def feasible(self) -> np.ndarray:

@@ -136,7 +136,7 @@ def _regime_values(
     out: list[dict[str, Any]] = []
     for j in parameters:
         name = result.names[j]
-        domains = result.space[name]
+        domains = result.space.domains[j]
         for k, domain in enumerate(domains[:_MOST_REGIMES]):
             shared, texts = len(domains) > 1 or bool(domain.conditions), []
             for i, at_level in enumerate(good):

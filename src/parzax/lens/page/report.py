@@ -96,10 +96,12 @@ def compute_result(source: Any, levels: Any, options: dict[str, Any]) -> Importa
             raise TypeError(f"{given[0]} goes with observations: this result was computed already.")
         return source
     checked_log("the source of a report", source)
-    levels = candidate_levels(options.get("region", 1.0)) if levels is None else levels
+    region = _checks.quantile("region", options.get("region", 1.0))
     given = {name: value for name, value in options.items() if value is not None}
-    numbers: dict[str, Any] = {**choose_counts(source, given.get("n_resamples"))}
-    return cond_ped_anova(source, levels, **numbers | given)
+    _checks.whole_number("n_resamples", given.get("n_resamples", 0), 0)
+    counts: dict[str, Any] = {**choose_counts(source, given.get("n_resamples"))}
+    levels = candidate_levels(region) if levels is None else levels
+    return cond_ped_anova(source, levels, **counts | given)
 
 
 def _compute_interactions(source: Any, result: ImportanceResult, options: dict[str, Any]) -> Any:

@@ -138,10 +138,17 @@ def cond_ped_anova(
     >>> result.importance.shape, bool((result.importance[:, 0] > 0.9).all())
     ((2, 2), True)
     """
-    n_resamples = _checks.whole_number("n_resamples", n_resamples, 0)
-    log = encode_ranked(obs, levels, region, objective, rows, grid, ties, jittered=n_resamples > 0)
+    log = encode_ranked(obs, levels, region, objective, rows, grid, ties, jittered=bool(n_resamples))
     method = Method(divergence, grid, reference)
     how = checked_how(*method.how)
+    n_resamples = _checks.whole_number("n_resamples", n_resamples, 0)
+    if n_shuffles is None:
+        n_shuffles = default_shuffles(len(obs.space.names), n_resamples) if n_resamples else 0
+    n_shuffles = _checks.whole_number("n_shuffles", n_shuffles, 0)
+    learned = partial(shows_learning, log.obs, log.losses)
+    by_rows = grid.optuna_rounding or len(log.losses) > 1
+    if isinstance(surrogate, str) and surrogate == "auto" and (by_rows or not learned()):
+        surrogate = None
     posterior, remark = fit_surrogate(surrogate, log.obs, log.losses, objective, rows, method)
     if posterior is not None:
         of_draws, of_effects = jax.random.split(checked_key(key))
@@ -150,14 +157,10 @@ def cond_ped_anova(
         about |= {"goal": log.goal, "method": method, "remark": remark, "key": of_effects}
         about["maximised"] = is_maximised(log.obs, objective)
         return average_draws(log.obs, posterior=posterior, **about)
-    if n_shuffles is None:
-        n_shuffles = default_shuffles(len(obs.space), n_resamples) if n_resamples else 0
-    n_shuffles = _checks.whole_number("n_shuffles", n_shuffles, 0)
     key = checked_key(key) if n_resamples or n_shuffles else None
     about = log.describe(estimate_batch(log.encoded, how))
     numbers = n_resamples, n_shuffles
     about["replicates"] = replicate(key, log.losses, log.encoded, about["estimates"], how, numbers)
-    learned = partial(shows_learning, log.obs, log.losses)
     return ImportanceResult(**about, method=method, learned=learned, remark=remark)
 
 
@@ -232,7 +235,7 @@ def interactions(
     log = encode_ranked(obs, levels, region, objective, rows, _WITHOUT_POOLS)
     encoded, pairs = log.encoded, checked_pairs(pairs, obs.space.names)
     estimates = _interactions(
-        jax.random.split(key, len(log.losses)) if obs.batch_shape else key[None],
+        jax.random.split(key, len(log.losses)) if obs.values.ndim > 2 else key[None],
         without_values(encoded),
         pairs=pairs,
         n_draws=_draws(n_draws, len(pairs), encoded.groups),
@@ -273,7 +276,7 @@ class RankedLog(NamedTuple):
     def describe(self, estimates: Any) -> dict[str, Any]:
         """The fields that all results have; ``estimates`` of s seeds become NumPy arrays."""
         _checks.on_host("the answer", estimates)
-        seeds = self.obs.batch_shape
+        seeds = self.obs.values.shape[:-2]
         estimates = jax.tree.map(lambda x: np.asarray(x).reshape((*seeds, *x.shape[1:])), estimates)
         fields = {"estimates": estimates, "levels": np.array(self.encoded.levels)}
         fields |= {"space": self.obs.space, "region": self.encoded.region, "report": self.obs.report}
@@ -298,7 +301,8 @@ def encode_ranked(
     """
     checked_log("obs", obs)
     _checks.instance("grid", grid, Grid, "a parzax.Grid")
-    target, region = checked_levels(candidate_levels(region) if levels is None else levels, region)
+    candidates = candidate_levels(_checks.quantile("region", region)) if levels is None else levels
+    target, region = checked_levels(candidates, region)
     obs = counted_rows(obs, rows)
     ends = np.array([*target.tolist(), region])
     if jittered:
@@ -320,9 +324,8 @@ def encode_ranked(
     return RankedLog(obs, losses, encoded, goal, tuple(filter(None, facts)))
 
 
-def candidate_levels(region: Any) -> np.ndarray:
+def candidate_levels(region: float) -> np.ndarray:
     """Candidates for the level: 0.02, 0.04, ... below the region's level, or fiftieths of that level."""
-    region = _checks.quantile("region", region)
     below = _LEVELS[region - 1e-9 > _LEVELS]
     return below if len(below) else _LEVELS * region
 
@@ -357,7 +360,8 @@ def choose_level(
 
 def checked_key(key: Any) -> Any:
     """A typed key, ``jax.random.key(0)`` by default."""
-    key = jax.random.key(0) if key is None else key
+    if key is None:
+        return jax.random.key(0)
     _checks.check_key(key)
     return key
 

@@ -25,10 +25,11 @@ from parzax._compile import compiled
 from parzax._html import table as html_table
 from parzax._words import join_names, plural, visible
 from parzax.divergence import AbstractDivergence, Explained, RegimeCounts
-from parzax.importance import Grid, Importance, Interactions, importance
+from parzax.importance import Grid, Importance, Interactions
 from parzax.importance.estimate import How
 from parzax.importance.flags import LOW_DATA_ROWS
 from parzax.importance.layout import Block, cell_values, layout
+from parzax.importance.variance import compute_shares
 from parzax.kernels import AbstractKernel
 from parzax.lens.logs import ImportReport
 from parzax.lens.logs.bounds import span_text
@@ -510,7 +511,12 @@ class ImportanceResult(AbstractResult):
     inter, unweighted, divergence, counts = attributes("inter", "unweighted", "divergence", "counts")
     regime_target, regime_region = attributes("regime_target", "regime_region")
     sampled, p_value, spread = attributes("sampled", "p_value", "spread", of="replicates")
-    n_rows, n_resamples, n_shuffles = attributes("n_rows", "n_resamples", "n_shuffles", of="replicates")
+    n_rows, n_shuffles = attributes("n_rows", "n_shuffles", of="replicates")
+
+    @property
+    def n_resamples(self) -> int:
+        """Number of samples, b."""
+        return len(self.sampled)
 
     @cached_property
     def importance(self) -> np.ndarray:
@@ -659,7 +665,7 @@ class ImportanceResult(AbstractResult):
     @cached_property
     def _shares(self) -> np.ndarray:
         """(b, ..., q, d) importances of the samples, not recentred."""
-        return importance(self.sampled, balance=self.method.balance)
+        return compute_shares(self.sampled, self.method.balance, False)
 
     def _recentred(self, estimate: np.ndarray, sampled: np.ndarray) -> np.ndarray:
         if not len(sampled):
@@ -1181,7 +1187,7 @@ def regime_text(domain: Domain) -> str:
         assert isinstance(domain, Numeric)
         ends = f"[{number(domain.low)}, {number(domain.high)}]"
         text = f"within {ends}" if isinstance(domain, Varying) else ends + " log" * domain.log
-        text = number(domain.low) if domain.n_values == 1 else text
+        text = number(domain.low) if domain.low == domain.high else text
     conditions = " and ".join(filter(None, map(_condition, domain.conditions)))
     return f"{text} if {conditions}" if conditions else text
 

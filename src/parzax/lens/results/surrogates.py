@@ -14,7 +14,6 @@ from parzax._compile import compiled
 from parzax._words import plural
 from parzax.importance import Importance
 from parzax.lens.logs import Observations
-from parzax.lens.results.order import shows_learning
 from parzax.lens.results.replicates import Replicates
 from parzax.lens.results.result import NAME, ImportanceResult, Method, percent, regime_text, shorten
 from parzax.lens.results.targets import Ranking, usable_rows
@@ -42,8 +41,8 @@ class Effect(NamedTuple):
         mean, low, high: (g,) mean objective at each value, with the other parameters as in the space, and the
             ends of its interval.
         worth: what choosing the value well is worth, and the ends of its interval: by how much the mean
-            objective is better at the best value than at a random one. The intervals are too narrow: in tests
-            they held the truth in 35 to 90 % of the cases, so that texts leave them out.
+            objective is better at the best value than at a random one. Losses beyond the worst of the
+            log count as the worst. See `parzax.surrogate.Effects.worth`.
         target_worth: the same with the other parameters as in the target set.
     """
 
@@ -175,7 +174,7 @@ def fit_surrogate(
     """The posterior of the losses (s, n) that rank a log, or None if the rows alone answer; and a remark.
 
     Args:
-        surrogate: as in `parzax.cond_ped_anova`.
+        surrogate: as in `parzax.cond_ped_anova`; "auto" only for one log of a search that learns.
         obs, losses: the log; rows that do not count have weight 0.
         objective, rows, method: as in `parzax.cond_ped_anova`.
 
@@ -190,8 +189,6 @@ def fit_surrogate(
         if automatic:
             return None, ""
         raise ValueError(f"surrogate: {problem}; or read the rows alone, surrogate=None.")
-    if automatic and not shows_learning(obs, losses):
-        return None, ""
     if automatic and find_spec("tinygp") is None:
         return None, _INSTALL
     from parzax.surrogate import GaussianProcess  # imported on use: it needs an extra
@@ -208,7 +205,7 @@ def fit_surrogate(
 
 def _problem(obs: Observations, losses: np.ndarray, objective: Ranking, rows: Any, method: Method) -> str:
     """Why a surrogate cannot answer, and what to do instead; "" if it can."""
-    if obs.batch_shape:
+    if obs.values.ndim > 2:
         return "it answers for one log, not for several seeds; give one of them"
     if isinstance(objective, str) and objective == "pareto" and obs.n_objectives > 1:
         return "it has no losses to fit in a Pareto order; give an objective or weights"

@@ -71,7 +71,7 @@ def objective_index(obs: Observations, objective: int | str) -> int:
     if isinstance(objective, str):
         names = objective_names(obs)
         return names.index(_checks.one_of("objective", objective, names))
-    return _checks.whole_number("objective", objective, 0, obs.n_objectives - 1)
+    return _checks.whole_number("objective", objective, 0, obs.losses.shape[-1] - 1)
 
 
 def is_maximised(obs: Observations, objective: Ranking) -> bool:

@@ -215,7 +215,6 @@ def _read(
         place = np.unique(trial, return_index=True)[1][trial]
         members = trial if members is None and given.per_trial == "all" else members
     keep = reasons == ""
-    at_steps = trials.compare_steps(str(form.step), steps, allowed, keep) if given.per_trial == "last" else ""
 
     # The space and the values.
     columns = {name: table.columns[column] for name, column in column_of.items()}
@@ -244,7 +243,9 @@ def _read(
         space, values, objectives, directions, constraints=limits, weight=counts, failed=failed,
         bounds=moving, groups=members, keep=keep,
     )  # fmt: skip
-    facts = {"chosen": chosen, "left_out": tuple(left_out), "steps": at_steps}
+    facts: dict[str, Any] = {"chosen": chosen, "left_out": tuple(left_out)}
+    if steps is not None and given.per_trial == "last":
+        facts["steps"] = trials.compare_steps(str(form.step), steps, allowed, keep)
     obs = replace(obs, report=replace(obs.report, objectives=tuple(targets), **facts))
     return obs, reasons, place, tuple(notes)
 

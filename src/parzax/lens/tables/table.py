@@ -124,11 +124,11 @@ def open_table(df: Any) -> Table:
         return df
     if isinstance(df, list) and df and all(isinstance(record, Mapping) for record in df):
         return to_table(df)
-    nw = _checks.optional("narwhals", "Reading tables", "dataframe")
     names = [*getattr(df, "column_names", getattr(df, "columns", ()))]
     if not all(isinstance(name, str) for name in names):
         raise ValueError("the table's column names must be plain strings (no multi-index, no numbers).")
     check_unique(names)
+    nw = _checks.optional("narwhals", "Reading tables", "dataframe")
     frame = nw.from_native(df, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
