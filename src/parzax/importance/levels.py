@@ -74,14 +74,14 @@ def level_sets(
         all_equal = (ranked[0] == cut_off[-1]) & (end[-1] >= n_usable)
         if xp is np:
             # Tied rows have the rank of the first; a level is the number of sets that end before the row.
-            first = np.r_[True, ranked[1:] != ranked[:-1]]
-            level, rank = np.empty((2, n), np.int32)
-            rank[row] = np.maximum.accumulate(np.where(first, np.arange(n), 0))
+            level, rank = np.empty(n, np.int32), np.empty(n, np.int32) if ranks else None
             level[row] = np.bincount(end, minlength=n + 1)[:n].cumsum()
+            if rank is not None:
+                first = np.r_[True, ranked[1:] != ranked[:-1]]
+                rank[row] = np.maximum.accumulate(np.where(first, np.arange(n), 0))
         else:
             level = count_below(cut_off, key, -1, q + 1, q + 1)
-            rank = count_below(ranked, key, -1, n, n).astype(np.int32)
-        rank = rank if ranks else None
+            rank = count_below(ranked, key, -1, n, n).astype(np.int32) if ranks else None
     few = xp.where(n_usable < 2, np.int32(Status.NO_DATA), status_bit(Status.ALL_EQUAL, all_equal))
     status = (few | status_bit(Status.TIED_CUTOFF, tied[:-1] & (n_usable > 0)))[order]
     if xp is np and n_usable == n:
