@@ -82,6 +82,11 @@ def test_names_of_other_libraries(name, line):
         getattr(px, name)
 
 
+def test_the_module_of_importances_is_no_function():
+    with pytest.raises(TypeError, match=r"is a module; write parzax\.cond_ped_anova\(obs\)"):
+        px.importance(SPACE)  # pyright: ignore
+
+
 def test_what_is_no_log_is_answered_with_the_line_that_reads_it(tmp_path):
     """A frame, records, a study, a trace and a path, in every function that takes a log."""
     optuna, pandas = pytest.importorskip("optuna"), pytest.importorskip("pandas")

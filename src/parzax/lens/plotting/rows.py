@@ -116,7 +116,7 @@ def parallel(
     bar.invert_yaxis()
     inactive = bool((np.array(heights) == _INACTIVE).any())
     ax.set(xlim=(-0.1, len(names) - 0.6), ylim=(1.5 * _INACTIVE if inactive else -0.04, 1.04), yticks=[])
-    ax.set_xticks(range(len(names)), shorten_names(names).values(), rotation=30, ha="right")
+    ax.set_xticks(range(len(names)), list(shorten_names(names).values()), rotation=30, ha="right")
     ax.spines[:].set_visible(False)
     _axes.add_key(ax, [], "below the axis: inactive" if inactive else "")
     return ax

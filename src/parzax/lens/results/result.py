@@ -518,7 +518,7 @@ class ImportanceResult(AbstractResult):
         """Number of samples, b."""
         return len(self.sampled)
 
-    @cached_property
+    @property
     def importance(self) -> np.ndarray:
         """(..., q, d) importances (Eq. 8); ``importance["lr"]`` has those of one parameter."""
         array = self.estimates.importance.view(ByName)
