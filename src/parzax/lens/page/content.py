@@ -22,7 +22,7 @@ from parzax.lens.results.result import (
     short_names,
     shorten,
 )
-from parzax.lens.results.targets import Ranking, read_course
+from parzax.lens.results.targets import Ranking
 from parzax.space import Categorical, Domain, Numeric, Varying
 from parzax.status import Status
 
@@ -51,8 +51,7 @@ def content(
     The script draws ``data``, at all levels; the template shows the level ``start``. ``title``, ``command``
     and ``date`` are printed on the page. The log ``obs``, if there is one, has the course of the search.
     """
-    course = None if obs is None else read_course(obs, objective)
-    search = describe_search(obs, course) if obs is not None and course is not None else None
+    search = describe_search(obs, objective)
     order = np.argsort(result.levels, kind="stable").tolist()
     start, names = order.index(result.usual_level), result.names
     labels, short = short_names(names, _LABEL), short_names(names, _SHORT)
@@ -93,7 +92,7 @@ def content(
     return {
         "data": data,
         "title": shorten(title or "Hyperparameter importance", _TITLE),
-        "answers": answer_first_questions(result, obs, search),
+        "answers": answer_first_questions(result, lines, obs, search),
         "names": [shorten(name, _LABEL) for name in names],
         "above": [
             f"{labels[j]} at {n} of {len(order)}" for j in shown if (n := int(result.above[:, j].sum())) > 0

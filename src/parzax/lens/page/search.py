@@ -7,7 +7,7 @@ import numpy as np
 from parzax._words import plural
 from parzax.lens.logs import Observations
 from parzax.lens.results.result import ImportanceResult, number, shorten
-from parzax.lens.results.targets import Course
+from parzax.lens.results.targets import Ranking, read_course
 
 _MOST_ROWS, _LENGTH = 5, 14  # largest number of rows in the table, and of characters of a value
 
@@ -18,8 +18,10 @@ def value_text(value: Any) -> str:
     return number(float(value)) if is_number else shorten(str(value), _LENGTH)
 
 
-def describe_search(obs: Observations, course: Course) -> dict[str, Any]:
-    """The data of the picture of a course, and the table of the best rows, with texts of their values."""
+def describe_search(obs: Observations | None, objective: Ranking) -> dict[str, Any] | None:
+    """The data of the picture of a search, and the table of its best rows; None if there is no `Course`."""
+    if obs is None or (course := read_course(obs, objective)) is None:
+        return None
     rows = []
     for i in course.order[:_MOST_ROWS].tolist():
         shown = [str(i + 1), number(float(course.values[i]))]
@@ -33,19 +35,24 @@ def describe_search(obs: Observations, course: Course) -> dict[str, Any]:
 
 
 def answer_first_questions(
-    result: ImportanceResult, obs: Observations | None, search: dict[str, Any] | None
+    result: ImportanceResult, read: list[str], obs: Observations | None, search: dict[str, Any] | None
 ) -> dict[str, str]:
-    """What a reader asks first, with short answers: the best row, the rows that count, the direction."""
-    read = [line for line in result.report.lines(result.n_seeds) if "inferred: " not in line]
-    answers = {"rows": "; ".join(read)}
+    """What a reader asks first, with short answers: the best row, the rows that count, the direction.
+
+    ``read`` says how the log was read.
+    """
+    answers = {"rows": "; ".join(line for line in read if "inferred: " not in line)}
     if search and search["rows"]:
         _, value, *texts = search["rows"][0]
         named = (f"{name} = {text}" for name, text in zip(result.names, texts, strict=True) if text)
         answers = {"best row": f"{search['name']} {value} with {', '.join(named)}"} | answers
     if obs is not None:
         answers["best is"] = f"the {result.goal}; if that is wrong, read the log again with another direction"
-        broken = f"{int((~obs.feasible).sum())} of {plural(obs.feasible.size, 'row')} violate one"
-        answers["constraints"] = "the log has none" if obs.constraints is None else broken
+        answers["constraints"] = "the log has none"
+        if obs.constraints is not None:
+            feasible = obs.feasible
+            n_rows = plural(feasible.size, "row")
+            answers["constraints"] = f"{int((~feasible).sum())} of {n_rows} violate one"
     return answers | {
         "more": "pictures and tables below; parzax importance FILE --verbose; px.plotting in Python"
     }
