@@ -208,6 +208,8 @@ def test_optuna_filter_and_study(logs, capsys):
     assert status == 0
     kept = int((pd.read_csv(logs / "t.csv")["params_c"][50:] > 0.3).sum())
     assert f"left out: {N - kept} of them (filter)" in out
+    _, out, _ = run(capsys, "importance", logs / "study.db", "--study", "a", "--drop", "c", *QUICK)
+    assert "left out, not parameters: 'c'" in out
     status, _, err = run(capsys, "importance", logs / "study.db")
     assert status == 2
     assert "choose one with --study: 'a', 'b'" in err
@@ -617,13 +619,12 @@ def test_several_objectives_and_rows(tmp_path, capsys):
     parts = out.split("What mattered: ")[1:]
     assert [top(part) for part in parts] == ["x", "y"]
     for part, name, best in zip(parts, ("loss", "time"), "xy", strict=True):
-        assert f"(27 of 90 rows, smallest {name})" in part
+        assert f"(19 of {(x <= 0.7).sum()} feasible rows, smallest {name})" in part
         assert f"How sure: {best} comes first in " in part
         assert f"Do next: look at {best} " in part
         assert "\n90 rows, minimize and minimize" in part
-    status, out, _ = run(*base, "--rows", "feasible")
-    assert f"of {(x <= 0.7).sum()} rows, " in out
-    assert f"left out: {(x > 0.7).sum()} of them (not feasible)" in out
+        assert f"left out: {(x > 0.7).sum()} of them (not feasible)" in part
+    assert "(27 of 90 rows, " in run(*base, "--rows", "all")[1]
     for extra, message in (
         (("--objective", "cost"), "'loss', 'time', got 'cost'"),
         (("--objective", "2"), "from 0 to 1, got 2"),

@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, update_wrapper
-from itertools import compress
 from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar
 
 import jax
@@ -104,9 +103,8 @@ def compiled(function: Callable[P, R], size: _Size = "small") -> Compiled[P, R]:
 def _parted(tree: Any) -> tuple[Any, list[Any]]:
     """What of a tree is no array (its structure, and leaves with `_SLOT` for each array), and the arrays."""
     leaves, structure = jax.tree.flatten(tree)
-    arrays = [isinstance(x, _ARRAYS) for x in leaves]
-    static = tuple(_SLOT if one else (type(x), x) for x, one in zip(leaves, arrays, strict=True))
-    return (structure, static), list(compress(leaves, arrays))
+    static = tuple(_SLOT if isinstance(x, _ARRAYS) else (type(x), x) for x in leaves)
+    return (structure, static), [x for x in leaves if isinstance(x, _ARRAYS)]
 
 
 def _joined(static: Any, *arrays: Any) -> Any:

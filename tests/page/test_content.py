@@ -186,7 +186,7 @@ def test_good_values():
             for k, (_, of) in enumerate(regimes):
                 values = good.get((name, k))
                 text = good_text(values, own.space[name]) if values else ""
-                nothing = ("nothing stands out", "no rows among the best")
+                nothing = ("nothing stands out", "none of the best is here")
                 assert of["texts"][i].startswith(text or nothing)
                 assert ("; here are " in of["texts"][i]) == (name == "x")
 
@@ -375,6 +375,7 @@ def test_effects(tmp_path):
     assert "by a surrogate of the rows" in texts.ids["short"]
     for effect in result.effects:
         assert str(effect) in texts.ids["effects"]
+    assert all(step in texts.ids["next"] for step in result.next_steps())
     curves = re.findall(r'class="best" d="(M[^"]*)"', html)
     assert len(curves) == len(result.effects)
     assert all(0 <= float(y) <= 60 for curve in curves for y in re.findall(r"[ML][0-9.]+ ([0-9.]+)", curve))

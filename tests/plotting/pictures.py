@@ -49,6 +49,7 @@ def pictures(pattern: str = "{}") -> dict[str, Picture]:
         "acquisition": partial(px.plotting.acquisition, sampler, one, [a, b], size=9),
         "attainment": partial(px.plotting.attainment, runs),
         "convergence": partial(px.plotting.convergence, runs),
+        "effect_map": partial(px.plotting.effect_map, answer, parameters=[a, c]),
         "effects": partial(px.plotting.effects, answer),
         "history": partial(px.plotting.history, two),
         "importance_bars": partial(px.plotting.importance_bars, result),

@@ -102,6 +102,7 @@ def test_nothing_differs_from_a_log_about_which_nothing_can_be_said():
     assert np.isnan(found.difference).all()
     assert not found.differs.any()
     assert "ALL_EQUAL: " in str(found)
+    assert "-0.00" not in str(px.compare(log, log, n_resamples=20))
     # Rows that do not count are in neither half.
     first = px.compare(log.select(np.arange(log.n) < 200), n_resamples=20)
     assert first.first.n_region == first.second.n_region == 100

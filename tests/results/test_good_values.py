@@ -79,11 +79,11 @@ def test_good_values_are_those_of_the_problem(n_seeds):
 
 
 def test_shares_of_a_domain_say_which_rows_they_are_of():
-    """Catches "momentum 0.6 to 1 (71 % of the best rows)" where 7 of 30 of them have a momentum."""
+    """Catches "momentum 0.6 to 1 (71 % of the best)" where 7 of 30 of them have a momentum."""
     own = next(own for own in result().good_values() if (own.parameter, own.regime) == ("x", 0))
     text = good_text(own, SPACE["x"])
-    assert " of the best rows on this domain, " in text
-    assert text.endswith(" of all such rows)")
+    assert " of the best on this domain, " in text
+    assert text.endswith(" of all there)")
     one = (px.Float(-1, 0, when=px.In("c", ["a"])),)
     assert text.replace("on this domain", "where it is active") == good_text(own, one)
     assert good_text(own, (px.Float(-1, 0),)).endswith(" of all)")

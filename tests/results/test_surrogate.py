@@ -1,6 +1,7 @@
 """Answers from a surrogate: when one answers, what it says, and what is refused."""
 
 import json
+import re
 
 import jax
 import jax.numpy as jnp
@@ -118,6 +119,25 @@ def test_a_poor_surrogate_that_was_asked_for():
     assert "the surrogate hardly predicts rows it is not fitted to" in result.sentences()[1]
 
 
+BOUNDED = px.Space(
+    {
+        "high": px.Float(0, 1),
+        "low": px.Float(1e-4, 1, log=True),
+        "layers": px.Int(1, 8),
+        "kind": px.Categorical(["a", "b", "c"]),
+    }
+)
+
+
+def test_where_the_best_values_are_at_a_bound():
+    x = np.asarray(BOUNDED.sample(jax.random.key(3), 80), float)
+    losses = 3 * (1 - x[:, 0]) + np.log10(x[:, 1]) + (1 - x[:, 2]) / -3 + x[:, 3]
+    obs = px.Observations.from_arrays(BOUNDED, x, losses)
+    *_, high, low = px.cond_ped_anova(obs, 0.1, surrogate=px.surrogate.GaussianProcess()).next_steps()
+    assert high == "the best high is at its upper bound, 1: search up to 1.2, if you can"
+    assert low == "the best low is at its lower bound, 0.0001: search down to 1e-05, if you can"
+
+
 def two_objectives(x):
     return log(x, np.stack([loss_of(x), x[:, 3]], axis=-1))
 
@@ -205,15 +225,22 @@ def test_effects_in_units_of_the_objective():
     assert 88 < rate.mean.max() < 90.5
     assert effects["kind"].values == ("a", "b")
     assert effects["idle"].worth[0] < 0.2
-    assert str(rate).startswith("choosing rate well is worth about 1.")
-    verbose = result.text(verbose=True)
-    assert f"worth: {rate}" in verbose
-    assert "space to search next, result.next_space(): rate [" in verbose
+    assert re.fullmatch(r"choosing rate well is worth about 1\.\d of value", str(rate))
+    assert f"worth: {rate}" in result.text(verbose=True)
 
 
 def test_the_next_space_is_searched(answer):
-    space = answer.next_space()
-    (rate,) = space["rate"]
+    """Around the best rate; "idle" may have one value."""
+    space, fixed = answer.next_space(), answer.next_space(fix=True)
+    (rate,), (idle,) = space["rate"], fixed["idle"]
     assert 1e-4 < rate.low < 1e-2 < rate.high < 1
+    assert space["idle"] == SPACE["idle"]
+    assert idle.low == idle.high
+    assert fixed["rate"] == space["rate"]
+    steps = answer.next_steps()
+    assert steps[0].startswith("search next: rate [")
+    assert f"idle at {idle.low:.4g}" in steps[1]
+    assert len(steps) == 2
+    assert set(steps) < set(answer.text(verbose=True).split("\n"))
     assert px.Space.from_json(space.to_json()) == space
     assert px.tpe(space).init().x.shape[-1] == len(space)

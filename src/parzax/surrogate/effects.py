@@ -118,7 +118,7 @@ def surface(
 ) -> Float[Any, "b g g"]:
     """The mean loss over two slots, with the other parameters as in the space, for b draws.
 
-    The values along both axes are the ``values`` of `effects` with the same ``n_values``. A mean is NaN if
+    The values along both axes are the ``values`` of `effects` with the same ``n_values``. A mean is NaN where
     the two slots never apply together.
     """
     _checks.check_key(key)
@@ -173,7 +173,9 @@ def _mean_losses(draw: Draw, pool: RandomRows, slots: Any, levels: Any, n_points
     moved = moved.at[:, :, slots].set(levels[:, None])
     at = frame.drawn(moved.reshape(-1, moved.shape[-1]))
     losses = jnp.minimum(draw.losses(embed_points(draw.space, at)), draw.worst).reshape(len(levels), n_points)
-    return jnp.where(taken[None], losses, 0).sum(axis=1) / taken.sum().astype(losses.dtype)
+    # One slot may decide whether another applies.
+    counted = taken[None] & frame.here(at)[:, slots].all(axis=1).reshape(losses.shape)
+    return jnp.where(counted, losses, 0).sum(axis=1) / counted.sum(axis=1).astype(losses.dtype)
 
 
 @partial(compiled, size="middling")

@@ -122,7 +122,7 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
         if obs is None or obs.weight is None or np.count_nonzero(obs.weight) < 2:
             _warn(Status.NO_DATA)
             return dict.fromkeys(asked, 0.0)
-        levels: Any = {"levels": self._target_quantile, "region": self._region_quantile}
+        levels: Any = {"levels": self._target_quantile, "region": self._region_quantile, "rows": "all"}
         with jax.enable_x64(True):
             result = cond_ped_anova(obs, **levels, objective="pareto", surrogate=None, **self._how)
         self._warn_of_learning(result.learned())

@@ -19,7 +19,7 @@ from parzax._words import visible
 
 _MAX_MESSAGE = 600
 _SURROGATE = "whether a Gaussian process of the log answers; auto: if a search that learns chose the rows"
-_KINDS = ("sweep", "bars", "regimes", "values")
+_KINDS = ("sweep", "bars", "regimes", "values", "effects", "effect-map")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -126,7 +126,7 @@ def _add_importance(add: Any) -> None:
     _add_estimation(add)
     _choose(add, "--surrogate", ("auto", "yes", "no"), _SURROGATE)
     add("--plot", type=Path, metavar="out.png", help="write: figure")
-    kinds = "sweep over the levels; or bars, regimes, good values at the level shown first"
+    kinds = "sweep over the levels; bars, regimes or good values at one level; effects by a surrogate"
     add("--plot-kind", choices=_KINDS, help=f"{kinds} (bars for one level, sweep for several)")
     _add_output(add, "parameter")
     add("--write-space", type=Path, metavar="space.json", help="write: the search space, given or inferred")
@@ -196,8 +196,8 @@ def _add_log(add: Any, name: str = "FILE", n_studies: str | None = None) -> None
     add("file", metavar=name, help="the log; sqlite:/// URLs too")
     text = "objective column(s) of a table (value, values_*, or the only result in a tool's table)"
     add("--target", metavar="COL", nargs="+", help=text)
-    add("--parameters", metavar="COL", nargs="+", help="columns of a table that are parameters (all others)")
-    add("--drop", metavar="COL", nargs="+", help="columns of a table to leave out")
+    add("--parameters", metavar="COL", nargs="+", help="the parameters, or their columns (all others)")
+    add("--drop", metavar="COL", nargs="+", help="columns of a table, or parameters, to leave out")
     add("--trial", metavar="COL", help="column that says to which trial a row belongs")
     add("--step", metavar="COL", help="column that counts the rows of a trial, such as its epochs")
     add("--per-trial", choices=("last", "best", "all"), help="which of a trial's rows count (last)")
@@ -215,7 +215,8 @@ def _add_log(add: Any, name: str = "FILE", n_studies: str | None = None) -> None
     add("--direction", choices=senses, nargs="+", help=text, type=lambda x: full.get(x, x))
     _choose(add, "--failed", ("drop", "worst"), "what happens to failed rows, and pruned ones")
     add("--pruned", choices=("drop", "worst"), help="the same for pruned rows alone (as --failed)")
-    _choose(add, "--rows", ("all", "feasible"), "feasible: those that satisfy all constraints")
+    text = "rows that count; feasible: those that satisfy all constraints (if there are some, else all)"
+    add("--rows", choices=("all", "feasible"), help=text)
 
 
 def _whole_number(least: int, text: str) -> int:

@@ -32,12 +32,11 @@ from parzax.space.serialization import parse
 
 # Options that are allowed for tables only.
 _TABLES = (
-    "target", "direction", "space", "parameters", "drop", "seed", "constraints", "trial", "step", "per_trial",
-    "group",
+    "target", "direction", "space", "seed", "constraints", "trial", "step", "per_trial", "group",
 )  # fmt: skip
 # Options that need all rows if they have another value than this.
-_NONE = ["filter", "constraints", "seed", "group", "trial", "step", "per_trial", "pruned", "study"]
-_USUAL = dict.fromkeys(_NONE) | {"failed": "drop", "rows": "all", "objective": "0"}
+_NONE = ["filter", "constraints", "seed", "group", "trial", "step", "per_trial", "pruned", "study", "rows"]
+_USUAL = dict.fromkeys(_NONE) | {"failed": "drop", "objective": "0"}
 # Parquet files of up to so many bytes are read into memory.
 _IN_MEMORY, _PARQUET = 1 << 27, (".parquet", ".pq")
 # The adapter of Optuna stands above the lens, and is imported where a file needs it.
@@ -193,7 +192,8 @@ def _from_optuna(path: Path, args: Namespace) -> Observations:
         if not passing.any():
             raise ValueError("--filter: no trial is left.")
     kept, read = study._replace(trials=list(compress(trials, passing))), import_module(f"{_OPTUNA}.studies")
-    obs = read.observations(kept, failed=args.failed, pruned=args.pruned)
+    columns = {"parameters": args.parameters, "drop": args.drop}
+    obs = read.observations(kept, failed=args.failed, pruned=args.pruned, **columns)
     dropped = obs.report.dropped | ({} if passing.all() else {"filter": int((~passing).sum())})
     return replace(obs, report=replace(obs.report, n_rows=len(trials), dropped=dropped))
 

@@ -84,6 +84,8 @@ def figure_writer(result: Any, kind: str | None = None) -> Writer:
         "bars": lambda: plotting.importance_bars(result),
         "regimes": lambda: plotting.regimes(result),
         "values": lambda: plotting.values(result, result.ranking()[0]),
+        "effects": lambda: plotting.effects(result),
+        "effect-map": lambda: plotting.effect_map(result),
         "pairs": lambda: plotting.interactions(result),
     }
     usual = "pairs" if result.kind == "pair" else "bars" if len(result.levels) == 1 else "sweep"

@@ -64,6 +64,7 @@ class Observations:
     report: ImportReport
 
     @classmethod
+    @_checks.known_arguments({})
     def from_arrays(
         cls,
         space: Space,
@@ -187,6 +188,7 @@ class Observations:
         return to_source(self, name, space, n_objectives, n_constraints)
 
     @classmethod
+    @_checks.known_arguments({})
     def from_dataframe(
         cls,
         df: Any,
@@ -219,8 +221,8 @@ class Observations:
         copy. ``report.left_out`` names the columns left out. A missing value means inactive, or None.
 
         Args:
-            df: the table, n rows, or a list of dictionaries; or the path of a file, a folder, or a pattern
-                of files.
+            df: the table, n rows; or a dictionary of columns, such as ``cv_results_`` of scikit-learn; or a
+                list of dictionaries; or the path of a file, a folder, or a pattern of files.
             target: the objective column, or several. If no column is named "value", the default is all
                 ``values_*``, or the only column that can be the objective in the format of a tool.
             directions: as in `from_arrays`; None takes them from the tool, or from the end of the objective's

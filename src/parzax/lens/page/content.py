@@ -62,7 +62,11 @@ def content(
         low, high = mean - error, mean + error
     pale = np.asarray(~result.above[order])
     highest = set(np.argsort(-np.nan_to_num(mean).max(axis=0), kind="stable")[:most].tolist())
-    shown = [j for j in result.order() if j in highest]
+    place = np.argsort(result.order())
+    # A parameter stands beside the gate of its special values.
+    for j, gate in result.gates.items():
+        place[[j, gate]] = place[[j, gate]].min()
+    shown = [j for j in np.argsort(place, kind="stable").tolist() if j in highest]
     overall = np.argsort(-np.nan_to_num(mean).mean(axis=0), kind="stable").tolist()
     colour_of = dict(zip(overall, PALETTE, strict=False))
     cells = [result.cells(i) for i in order]
@@ -107,13 +111,15 @@ def content(
         "effects": [
             _draw_effect(result, effect) for effect in getattr(result, "effects", ())[:_MOST_EFFECTS]
         ],
+        "next_steps": getattr(result, "next_steps", list)(),
         "more_regimes": sum(max(len(several) - _MOST_REGIMES, 0) for several in domains),
         "advice": [(name.replace("_", " ").capitalize(), text) for name, text in advice],
         "log": _first([shorten(line, _LINE) for line in lines], _MOST_LINES),
         "space": [
-            (shorten(name, _TITLE), _first(texts, _MOST_DOMAINS), cells[start].get("rows", [""] * (j + 1))[j])
-            for j, (name, texts) in enumerate(zip(names, domains, strict=True))
+            (shorten(name, _TITLE), _first(texts, _MOST_DOMAINS))
+            for name, texts in zip(names, domains, strict=True)
         ],
+        "active_rows": cells[start].get("rows", []),
         "command": command,
         "date": date,
         "settings": [line.split(": ", 1) for line in result.details()] + [("facts", x) for x in result.facts],
@@ -140,9 +146,9 @@ def _regime_values(
             shared, texts = len(domains) > 1 or bool(domain.conditions), []
             for i, at_level in enumerate(good):
                 values = at_level.get((name, k))
-                nothing = "nothing stands out" if alpha[i, j, k] > 0 else "no rows among the best"
+                nothing = "nothing stands out" if alpha[i, j, k] > 0 else "none of the best is here"
                 target, region = (percent(round(share, 2)) for share in (alpha[i, j, k], beta[i, j, k]))
-                part = f"; here are {target} of the best rows, {region} of all" if shared else ""
+                part = f"; here are {target} of the best, {region} of all" if shared else ""
                 texts.append(((values and good_text(values, domains)) or nothing) + part)
             density, has_rows = result.density(name)[k], alpha[:, j, k] > 0
             picture = _draw_picture(result, density, order, has_rows) if beta[0, j, k] > 0 else None

@@ -16,7 +16,7 @@ from parzax.lens.results import ImportanceResult, InteractionResult, cond_ped_an
 from parzax.lens.results import interactions as pairs_of
 from parzax.lens.results.analysis import candidate_levels
 from parzax.lens.results.replicates import choose_counts
-from parzax.lens.results.targets import counted_rows
+from parzax.lens.results.targets import counted_rows, row_words
 
 MAX_PARAMETERS = 40
 # Parameters whose pairs are computed by default, and the level of pairs besides the usual one.
@@ -82,7 +82,9 @@ def report(
         interactions = _compute_interactions(source, result, options) if interactions else None
     wanted = "a parzax.lens.results.InteractionResult, True or False"
     _checks.instance("interactions", interactions, (InteractionResult, type(None)), wanted)
-    obs = counted_rows(source, options.get("rows", "all")) if isinstance(source, Observations) else None
+    obs = None
+    if isinstance(source, Observations):
+        obs = counted_rows(source, row_words(source, options.get("rows")))
     about = title, command, date, obs, options.get("objective", 0)
     html = render(content(result, interactions, MAX_PARAMETERS, *about))
     path.write_text(html, encoding="utf-8", newline="\n")

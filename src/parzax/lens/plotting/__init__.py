@@ -16,6 +16,7 @@ raise a ValueError.
 
 from parzax.lens.plotting import _axes as _axes  # first: says what to install
 from parzax.lens.plotting.densities import values as values
+from parzax.lens.plotting.effects import effect_map as effect_map
 from parzax.lens.plotting.effects import effects as effects
 from parzax.lens.plotting.importances import importance_bars as importance_bars
 from parzax.lens.plotting.importances import importance_over_weights as importance_over_weights

@@ -120,12 +120,18 @@ class Plane(NamedTuple):
             axis.label(which, name)
 
 
-def choose_plane(space: Space, parameters: Any, size: int) -> Plane:
-    """The two named parameters, by default the first two; continuous ones have ``size`` cells."""
-    names = check_names("parameters", space.names[:2] if parameters is None else parameters, space.names)
+def check_pair(parameters: Any, space: Space) -> list[str]:
+    """Return ``parameters`` if they are the names of two parameters, or raise."""
+    names = check_names("parameters", parameters, space.names)
     if len(names) != 2:
         has_one = f"; the space has one parameter, {space.names[0]!r}" if len(space) == 1 else ""
         raise ValueError(f"parameters must be 2 names, got {names!r}{has_one}.")
+    return names
+
+
+def choose_plane(space: Space, parameters: Any, size: int) -> Plane:
+    """The two named parameters, by default the first two; continuous ones have ``size`` cells."""
+    names = check_pair(space.names[:2] if parameters is None else parameters, space)
     return Plane(space, names, [parameter_axis(space, name, size) for name in names])
 
 

@@ -34,7 +34,7 @@ from parzax.lens.results.result import (
     pick_level,
 )
 from parzax.lens.results.surrogates import average_draws, draw_logs, fit_surrogate
-from parzax.lens.results.targets import Ranking, counted_rows, is_maximised, ranked
+from parzax.lens.results.targets import Ranking, counted_rows, is_maximised, ranked, row_words
 from parzax.lens.run.chunks import map_chunks
 from parzax.lens.run.progress import says_that_it_compiles
 from parzax.pareto import AbstractTies
@@ -54,7 +54,11 @@ _SMALL, _MIDDLING = 1 << 13, 1 << 16
 # With more cells of rows than this, a program without all optimisations takes twice as long.
 _MOST_ROWS = 1 << 18
 
+# Arguments that belong where a log is read.
+_GUESSES = dict.fromkeys(("direction", "directions"), "directions=... where the log is read")
 
+
+@_checks.known_arguments(_GUESSES)
 @says_that_it_compiles
 def cond_ped_anova(
     obs: Observations,
@@ -63,7 +67,7 @@ def cond_ped_anova(
     region: float = 1.0,
     objective: Ranking = 0,
     ties: AbstractTies | None = None,
-    rows: str | Sequence[str] = "all",
+    rows: str | Sequence[str] | None = None,
     divergence: AbstractDivergence = _DEFAULT.divergence,
     grid: Grid = _DEFAULT.grid,
     reference: str = "region",
@@ -97,7 +101,8 @@ def cond_ped_anova(
             the set becomes larger, the status is TIED_CUTOFF. On Optuna's grid a set has the exact number of
             rows instead.
         rows: which rows count: "all"; "feasible", those that satisfy every constraint; "complete", without
-            the failed and pruned rows that a log may keep; or several of these, which must all hold.
+            the failed and pruned rows that a log may keep; or several of these, which must all hold. By
+            default "feasible" for a log with constraints, and else "all".
         divergence: how target and region are compared, `parzax.divergence.Explained()` by default.
         grid: where rows are counted, `parzax.Grid()` by default. ``px.Grid.optuna()`` with
             ``px.divergence.Pearson()`` gives Optuna 5's numbers.
@@ -149,7 +154,7 @@ def cond_ped_anova(
     by_rows = grid.optuna_rounding or len(log.losses) > 1
     if isinstance(surrogate, str) and surrogate == "auto" and (by_rows or not learned()):
         surrogate = None
-    posterior, remark = fit_surrogate(surrogate, log.obs, log.losses, objective, rows, method)
+    posterior, remark = fit_surrogate(surrogate, log.obs, log.losses, objective, log.rows, method)
     if posterior is not None:
         of_draws, of_effects = jax.random.split(checked_key(key))
         drawn = encode_ranked(draw_logs(of_draws, posterior), levels, region, 0, "all", grid)
@@ -164,6 +169,7 @@ def cond_ped_anova(
     return ImportanceResult(**about, method=method, learned=learned, remark=remark)
 
 
+@_checks.known_arguments(_GUESSES)
 @says_that_it_compiles
 def interactions(
     obs: Observations,
@@ -172,7 +178,7 @@ def interactions(
     region: float = 1.0,
     pairs: Any = "all",
     objective: Ranking = 0,
-    rows: str | Sequence[str] = "all",
+    rows: str | Sequence[str] | None = None,
     n_draws: int | None = None,
     key: Any = None,
 ) -> InteractionResult:
@@ -263,6 +269,7 @@ class RankedLog(NamedTuple):
         obs: the log. Rows that do not count have weight 0.
         losses: (s, n) losses that rank the rows; NaN in rows that are left out.
         encoded: s seeds on the grid.
+        rows: words for the rows that count, see `row_words`.
         goal: what the best rows have, in words.
         facts: sentences on how the rows were ranked and encoded.
     """
@@ -270,6 +277,7 @@ class RankedLog(NamedTuple):
     obs: Observations
     losses: np.ndarray
     encoded: Encoded
+    rows: tuple[str, ...]
     goal: str
     facts: tuple[str, ...]
 
@@ -303,7 +311,8 @@ def encode_ranked(
     _checks.instance("grid", grid, Grid, "a parzax.Grid")
     candidates = candidate_levels(_checks.quantile("region", region)) if levels is None else levels
     target, region = checked_levels(candidates, region)
-    obs = counted_rows(obs, rows)
+    words = row_words(obs, rows)
+    obs = counted_rows(obs, words)
     ends = np.array([*target.tolist(), region])
     if jittered:
         near = np.linspace(-1, 1, 25) * min(2 / max(obs.losses.shape[-2], 1) ** 0.5, 0.5)
@@ -317,11 +326,11 @@ def encode_ranked(
     encoded, pools = encode_log(obs, losses, target, region, grid, rows=capacity(losses.shape[1]))
     groups = describe_groups(encoded.groups, losses, raw=grid.optuna_rounding)
     facts = [groups, *(f"{name}: {text}" for name, text in pools.items()), *facts]
-    if "feasible" in ([rows] if isinstance(rows, str) else rows):
+    if "feasible" in words:
         feasible = (obs.feasible & (obs.weight is None or obs.weight > 0)).any(axis=-1).reshape(-1, 1)
         infeasible = np.where(feasible, np.int32(0), np.int32(Status.NONE_FEASIBLE))
         encoded = replace(encoded, status=encoded.status | infeasible)
-    return RankedLog(obs, losses, encoded, goal, tuple(filter(None, facts)))
+    return RankedLog(obs, losses, encoded, words, goal, tuple(filter(None, facts)))
 
 
 def candidate_levels(region: float) -> np.ndarray:

@@ -98,7 +98,7 @@ class Comparison(AbstractResult):
         for name, result in (("first", self.first), ("second", self.second)):
             mean = np.where(result.seeds_counted[level] > 0, result.mean[level], np.nan)
             columns[name] = list(map(mean_text, mean))
-        columns["difference"] = ["-" if np.isnan(x) else f"{x:+.2f}" for x in self.difference[level]]
+        columns["difference"] = ["-" if np.isnan(x) else _signed(x) for x in self.difference[level]]
         ends = self.interval[level]
         columns[f"{percent(self.coverage)} interval"] = [interval_text(*pair) for pair in ends]
         return columns | {"remarks": ["differs" if x else "" for x in self.differs[level]]}
@@ -109,7 +109,7 @@ class Comparison(AbstractResult):
 
     def _sentences(self, level: int) -> tuple[str, str, str]:
         labels, change = self.labels, self.difference[level]
-        named = [f"{labels[j]} ({change[j]:+.2f})" for j in self.order(level) if self.differs[level, j]]
+        named = [f"{labels[j]} ({_signed(change[j])})" for j in self.order(level) if self.differs[level, j]]
         if named:
             mattered, step = f"{join_some(named)} changed", "tune anew what changed"
         else:
@@ -222,6 +222,11 @@ def _interval(
     # NaN where the standard error is not known: no test is possible.
     away = np.where(np.isnan(error), np.nan, np.where(difference == 0, 0, away))
     return ends, np.vectorize(math.erfc, otypes=[float])(away / math.sqrt(2))
+
+
+def _signed(x: float) -> str:
+    """A difference with two decimals; 0 is not negative."""
+    return f"{round(float(x), 2) + 0.0:+.2f}"
 
 
 def _halves(obs: Observations) -> tuple[Observations, Observations]:

@@ -8,7 +8,7 @@ import abc
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from html import escape
 from importlib.util import find_spec
@@ -58,6 +58,8 @@ LEARNED = "these rows come from a search that learns, so importances may be off 
 MAY_LEARN = "less sure if a search that learns (such as TPE) chose the rows"
 # Parameters with one of these statuses, or at a level with one of them, are not compared with chance.
 _NOT_TESTED = int(NOT_COMPARED | Status.NO_DATA | Status.ALL_EQUAL | Status.SAME_SETS)
+# Parameters with one of these statuses may matter more than their importance says.
+_MISLEADING = Status.CROWDED, Status.NOT_IN_TARGET
 # Statuses of pairs whose interaction is undefined.
 _UNDEFINED = Status.NEVER_TOGETHER | Status.UNIDENTIFIABLE | Status.NO_DATA
 _PAIR_NAME = 20  # longest name of a parameter in the label of a pair
@@ -253,11 +255,14 @@ class AbstractResult(abc.ABC):
             sure = "there is nothing to be sure of"
             advice = next((bit.advice for bit in self._level_bits(level)), Status.ALL_ZERO.advice)
             step = f"{advice[0].lower()}{advice[1:].rstrip('.')}"
+        if self.report.unread:
+            mattered += f"; left out, although it may matter: {join_some(map(repr, self.report.unread))}"
         return [f"What mattered: {mattered}.", f"How sure: {sure}.", f"Do next: {step}."]
 
     def best_rows(self, level: int) -> str:
         """The target in words: "the best 10 % (30 of 300 rows, smallest loss)"."""
-        target, region = size_text(self.n_target[..., level]), plural(size_text(self.n_region), "row")
+        row = "feasible row" if self.report.dropped.get("not feasible") else "row"
+        target, region = size_text(self.n_target[..., level]), plural(size_text(self.n_region), row)
         of = f"{target} of {'the best ' * (self.region < 1)}{region}"
         return f"the best {percent(self.levels[level])} ({of}, {self.goal})"
 
@@ -507,6 +512,7 @@ class ImportanceResult(AbstractResult):
 
     kind: ClassVar[str] = "parameter"
     replicates_are: ClassVar[str] = "resamples"
+    further_rows: ClassVar[str] = "more rows"
 
     inter, unweighted, divergence, counts = attributes("inter", "unweighted", "divergence", "counts")
     regime_target, regime_region = attributes("regime_target", "regime_region")
@@ -524,6 +530,11 @@ class ImportanceResult(AbstractResult):
         array = self.estimates.importance.view(ByName)
         array.names = self.names
         return array
+
+    @property
+    def objective(self) -> str:
+        """What the losses are called, such as "val_loss"."""
+        return "the objective" if self.goal.startswith("by ") else self.goal.split(" ", 1)[1]
 
     @property
     def alpha(self) -> np.ndarray:
@@ -591,6 +602,16 @@ class ImportanceResult(AbstractResult):
         if self.n_seeds == 1:
             chance |= self.by_seed(self.p_adjusted)[0] > SIGNIFICANCE
         return (self.mean > 0) & ~chance
+
+    @cached_property
+    def gates(self) -> dict[int, int]:
+        """Number of a parameter -> that of its gate, as "wd (0 or number)" is the gate of "wd"."""
+        return {
+            j: self.space.index(condition.parent)
+            for j, (name, (domain, *_)) in enumerate(zip(self.names, self.space.domains, strict=True))
+            for condition in domain.conditions
+            if isinstance(condition, In) and condition.parent.startswith(f"{name} (")
+        }
 
     @cached_property
     def n_fewer(self) -> np.ndarray:
@@ -699,6 +720,9 @@ class ImportanceResult(AbstractResult):
         chance = ~self.above[level] & (self.usual_status[level] & _NOT_TESTED == 0)
         remarks = zip(chance, self._facts(level), strict=True)
         texts = [["not above chance"] * bool(one) + facts for one, facts in remarks]
+        for j, gate in self.gates.items():
+            in_all = f"{self.labels[j]} in all: {value_text(self.mean[level, [j, gate]].sum())}"
+            texts[j], texts[gate] = [in_all, *texts[j]], [in_all, *texts[gate]]
         columns["remarks"] = ["; ".join(dict.fromkeys(text)) for text in texts]
         return columns
 
@@ -733,6 +757,11 @@ class ImportanceResult(AbstractResult):
         parts += self._level_facts(level)
         facts = self._facts(level)
         parts += [f"{labels[j]}: {fact}" for j in above[:_NAMED] for fact in facts[j]]
+        for bit in _MISLEADING:
+            of_others = np.flatnonzero(self.usual_status[level] & int(bit))
+            names = [labels[j] for j in of_others.tolist() if j not in above[:_NAMED] and j not in self.gates]
+            if names:
+                parts.append(f"{join_some(names)}: {bit.fact}")
         return "; ".join(parts + self._caveats())
 
     def _caveats(self) -> list[str]:
@@ -763,15 +792,15 @@ class ImportanceResult(AbstractResult):
             return f"add rows, as only {size_text(n_fewer)} are on one side of the cut-off"
         step = 10 ** max(len(str(int(needed - self.n_rows))) - 2, 0)
         more = int(np.ceil((needed - self.n_rows) / step) * step)  # rounded up to two figures
-        return f"about {more} more rows would make intervals {2 * TOLERANCE:g} wide"
+        return f"about {more} {self.further_rows} would make intervals {2 * TOLERANCE:g} wide"
 
     def details(self) -> list[str]:
         """How the numbers of the table were made, a line each."""
-        method = self.method
+        method, dtype = self.method, self.variance.dtype
         against = "the region" if method.reference == "region" else "the uniform density"
         lines = [
             "importance: by conditional PED-ANOVA (arXiv 2601.20800, Eq. 8); those of a level add up to 1",
-            f"compared with {against}: {method.divergence!r} on {method.grid!r}, {self.variance.dtype}",
+            f"compared with {against}: {_call(method.divergence)} on {_call(method.grid)}, {dtype}",
         ]
         if self.n_resamples:
             samples = f"{percent(self.coverage)}, from {self.n_resamples} samples of the rows (half-sampling)"
@@ -851,8 +880,9 @@ class ImportanceResult(AbstractResult):
         return good
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("effects", "next_space") and not hasattr(type(self), name):
-            raise AttributeError(f"{name} needs a surrogate: surrogate=px.surrogate.GaussianProcess().")
+        if name in ("effects", "next_space", "next_steps") and not hasattr(type(self), name):
+            how = "surrogate=px.surrogate.GaussianProcess(), or --surrogate yes"
+            raise AttributeError(f"{name} needs a surrogate: {how}.")
         return self.__getattribute__(name)  # raises what has failed
 
     def _columns(self) -> dict[str, np.ndarray]:
@@ -1020,16 +1050,16 @@ def _ends(domain: Domain, values: list, start: int, stop: int) -> tuple[Any, Any
 
 
 def good_text(good: GoodValues, domains: Sequence[Domain]) -> str:
-    """ "0.2 to 0.4 (80 % of the best rows, 20 % of all)"; "" if both rounded shares are equal.
+    """ "0.2 to 0.4 (80 % of the best, 20 % of all)"; "" if both rounded shares are equal.
 
     For one of several domains, or a parameter with conditions, shares are of its rows: "80 % of the best
-    rows where it is active, 20 % of all such rows".
+    where it is active, 20 % of all there".
     """
     if round(good.target, 2) <= round(good.region, 2):
         return ""
     target, region = (percent(round(share, 2)) for share in (good.target, good.region))
     part = " on this domain" if len(domains) > 1 else " where it is active" * bool(domains[0].conditions)
-    shares = f"{target} of the best rows{part}, {region} of all{' such rows' * bool(part)}"
+    shares = f"{target} of the best{part}, {region} of all{' there' * bool(part)}"
     return f"{shorten(values_text(good.values, domains[good.regime]), _TEXT)} ({shares})"
 
 
@@ -1144,7 +1174,9 @@ def mean_text(mean: float, error: float = math.nan) -> str:
 
 def interval_text(low: float, high: float) -> str:
     """The ends of an interval as text, "0.20 to 0.35"; "" if there is none."""
-    return "" if math.isnan(low) or math.isnan(high) else f"{low:.2f} to {high:.2f}"
+    if math.isnan(low) or math.isnan(high):
+        return ""
+    return " to ".join(f"{round(float(end), 2) + 0.0:.2f}" for end in (low, high))  # no -0.00
 
 
 def percent(share: float) -> str:
@@ -1175,6 +1207,19 @@ def p_text(p_value: float, p_adjusted: float, n_draws: int) -> str:
     if round(p_adjusted, 3) <= SIGNIFICANCE < p_adjusted:
         return f">{SIGNIFICANCE:.3f}"  # rounding would make it look significant
     return "<0.001" if p_adjusted < 0.001 else f"{sign}{p_adjusted:.3f}"
+
+
+def _call(settings: Any) -> str:
+    """The call that makes a dataclass, with the fields that are not as by default."""
+    usual, kind = type(settings)(), type(settings)
+    changed = [x.name for x in fields(kind) if getattr(settings, x.name) != getattr(usual, x.name)]
+    return f"{kind.__name__}({', '.join(f'{name}={getattr(settings, name)!r}' for name in changed)})"
+
+
+def label_text(value: Any) -> str:
+    """A value of a parameter as a short text."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return shorten(number(value) if is_number else str(value), CHOICE)
 
 
 def regime_text(domain: Domain) -> str:

@@ -24,28 +24,33 @@ _ROUNDING = 1e-9
 Ranking = int | str | Sequence[float] | np.ndarray | Callable[[Any], Any]
 
 
-def counted_rows(obs: Observations, rows: str | Sequence[str]) -> Observations:
-    """The log with weight 0 for rows that do not count; the report has the number of these rows.
-
-    Args:
-        rows: "all"; "complete", rows with a loss, so that rows kept by ``failed="worst"`` or
-            ``pruned="worst"`` do not count; "feasible", rows whose constraints are all given and <= 0; or
-            several of these words, which must all hold.
+def row_words(obs: Observations, rows: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The argument ``rows`` of `parzax.cond_ped_anova` as words, checked; "feasible" or "all" for None.
 
     Raises:
         TypeError, ValueError: for other ``rows``, and for "feasible" with a log without constraints.
     """
+    if rows is None:
+        return ("all",) if obs.constraints is None else ("feasible",)
     words = [rows] if isinstance(rows, str) else rows
     if not isinstance(words, Sequence) or not words:
         raise TypeError(f"rows must be one of {', '.join(map(repr, ROWS))}, or several, got {rows!r}.")
-    if rows == "all":
-        return obs
-    keep, dropped = np.ones(obs.losses.shape[:-1], dtype=bool), dict(obs.report.dropped)
     for word in words:
         _checks.one_of("rows", word, ROWS)
-        if word == "feasible" and obs.constraints is None:
-            remedy = "give them when it is read (constraints=, feasible where <= 0), or take rows='all'"
-            raise ValueError(f"rows='feasible' needs constraints, and the log has none: {remedy}.")
+    if "feasible" in words and obs.constraints is None:
+        remedy = "give them when it is read (constraints=, feasible where <= 0), or take rows='all'"
+        raise ValueError(f"rows='feasible' needs constraints, and the log has none: {remedy}.")
+    return tuple(words)
+
+
+def counted_rows(obs: Observations, words: tuple[str, ...]) -> Observations:
+    """The log with weight 0 for rows that do not count; the report has the number of these rows.
+
+    ``words`` must all hold: "all"; "complete", rows with a loss, so that rows kept by ``failed="worst"`` or
+    ``pruned="worst"`` do not count; "feasible", rows whose constraints are all given and <= 0.
+    """
+    keep, dropped = np.ones(obs.losses.shape[:-1], dtype=bool), dict(obs.report.dropped)
+    for word in words:
         if word != "all":
             fits = obs.feasible if word == "feasible" else np.asarray((obs.losses < np.inf).all(axis=-1))
             n_dropped = int((keep & usable_rows(obs) & ~fits).sum())
