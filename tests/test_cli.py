@@ -132,7 +132,8 @@ def test_outputs(logs, capsys, tmp_path):
     assert len(table) == 2 * 9 * 3
     np.testing.assert_allclose(table["importance"], [record["importance"] for record in records])
     assert (tmp_path / "o.png").read_bytes().startswith(b"\x89PNG")
-    assert "± is the standard error of 2 seeds; less sure if a search that learns" in out
+    (sure,) = [line for line in out.splitlines() if line.startswith("How sure: ± is the standard error of 2")]
+    assert sure.endswith("less sure if a search that learns (such as TPE) chose the rows.")
 
 
 def test_single_level_plot_and_options(logs, capsys, tmp_path):
