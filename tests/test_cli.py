@@ -1,11 +1,12 @@
 """The command `parzax`: what it prints, writes and refuses."""
 
+import inspect
 import io
 import json
 import os
-import re
 import subprocess
 import sys
+import time
 
 import jax
 import matplotlib.pyplot as plt
@@ -15,14 +16,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pytest
+from benchmarks.synthetic import activation
 from caches import programs_in
 
 import parzax as px
-from parzax.lens import problems
 from parzax.lens.cli import main
 from parzax.lens.cli.commands import parse_levels
 from parzax.lens.cli.filters import parse_filter
-from parzax.lens.cli.writing import progress, write_all
+from parzax.lens.cli.writing import write_all
+from parzax.lens.run.progress import progress, says_that_it_compiles
 from parzax.lens.tables import files
 
 N = 200
@@ -53,7 +55,7 @@ def logs(tmp_path_factory):
     df.to_parquet(folder / "t.parquet")
     df.to_feather(folder / "t.feather")
     df.assign(rep=np.arange(N) % 2).to_csv(folder / "seeds.csv", index=False)
-    (folder / "space.json").write_text(problems.activation().space.to_json())
+    (folder / "space.json").write_text(activation().space.to_json())
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     for name in ("a", "b"):
         study = optuna.create_study(storage=f"sqlite:///{folder}/study.db", study_name=name)
@@ -93,7 +95,7 @@ def test_every_format_gives_the_same_numbers(logs, capsys, tmp_path, name):
     status, out, err = run(capsys, "importance", logs / name, *options, "--json", "out.json")
     assert status == 0, err
     got = json.loads((tmp_path / "out.json").read_text())
-    space, table = problems.activation().space, pd.read_csv(logs / "t.csv")
+    space, table = activation().space, pd.read_csv(logs / "t.csv")
     with jax.enable_x64(True):
         values = table[["params_c", "params_x", "params_y"]]
         obs = px.Observations.from_arrays(space, values.to_numpy(), table["value"])
@@ -135,7 +137,8 @@ def test_outputs(logs, capsys, tmp_path):
     assert len(table) == 2 * 9 * 3
     np.testing.assert_allclose(table["importance"], [record["importance"] for record in records])
     assert (tmp_path / "o.png").read_bytes().startswith(b"\x89PNG")
-    assert "± is the standard error of 2 seeds" in out
+    (sure,) = [line for line in out.splitlines() if line.startswith("How sure: ± is the standard error of 2")]
+    assert sure.endswith("less sure if a search that learns (such as TPE) chose the rows.")
 
 
 def test_single_level_plot_and_options(logs, capsys, tmp_path):
@@ -299,14 +302,34 @@ def test_progress_is_cleaned_too(capsys, monkeypatch):
     assert capsys.readouterr().err == "reading \\x1b[2J ...\r\033[K"
 
 
+def test_the_first_call_says_that_it_compiles(capsys, monkeypatch):
+    """On a terminal and in a notebook, after a moment; neither in a file nor in a call that is fast."""
+    said = "parzax compiles and computes; the next such call is fast ..."
+    slow, fast = says_that_it_compiles(lambda: time.sleep(0.6)), says_that_it_compiles(lambda: None)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    fast()
+    assert capsys.readouterr().err == ""
+    slow()
+    assert capsys.readouterr().err == f"{said}\r\033[K"
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: False)
+    slow()
+    assert capsys.readouterr().err == ""
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    slow()
+    assert capsys.readouterr().err == f"{said}\r\033[K"
+    assert "levels" in inspect.signature(px.cond_ped_anova).parameters
+
+
 @pytest.mark.slow
 def test_a_terminal_without_the_signs(monkeypatch):
     """Catches a failure, after the files are written, because of the sign of a standard error."""
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
-    assert main(["demo", "--seeds", "3", "--n", "200", "--out", "d.png"]) == 0
+    data = {"params_學習率": np.linspace(0, 1, 60), "value": np.linspace(0, 1, 60)}
+    pd.DataFrame(data).to_csv("wide.csv", index=False)
+    assert main(["importance", "wide.csv", "--resamples", "0"]) == 0
     sys.stdout.flush()
-    assert b"? is the standard error of 3 seeds" in written.getvalue()
+    assert b"???" in written.getvalue()
 
 
 TEXTS = {
@@ -384,15 +407,16 @@ def test_help_imports_nothing_that_computes():
 
 
 def test_demo(capsys, tmp_path, monkeypatch):
-    """Catches a demo without table, times or figure, and one that keeps no programs."""
+    """Catches a demo without table, figure or the next command, and one that keeps no programs."""
     with programs_in(tmp_path / "cache", monkeypatch):
-        status, out, err = run(capsys, "demo", "--seeds", "3", "--n", "200", "--out", "d.png")
+        status, out, err = run(capsys, "demo", "--out", "d.png")
     assert (status, err) == (0, "")
-    assert "± is the standard error of 3 seeds" in out
-    assert "600 configurations, 891 importances" in out
-    assert re.search(r"\n  first call.* \d", out)
-    assert re.search(r"\n  again +\d", out)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["cache", "d.png"]
+    assert "$ parzax importance d.csv --target val_loss --plot d.png\nWhat mattered: dropout" in out
+    assert (
+        out.splitlines()[-4]
+        == "A page with all pictures:  parzax report d.csv --target val_loss -o report.html"
+    )
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["cache", "d.csv", "d.png"]
 
 
 def test_demo_without_matplotlib(capsys, monkeypatch, tmp_path):
@@ -403,11 +427,13 @@ def test_demo_without_matplotlib(capsys, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.axes", None)
     monkeypatch.setitem(sys.modules, "matplotlib.backends.backend_agg", None)
-    status, out, _ = run(capsys, "demo", "--seeds", "3", "--n", "200")
+    monkeypatch.setattr("parzax.lens.cli.demo.find_spec", lambda name: None)
+    status, out, _ = run(capsys, "demo")
     assert status == 0
+    assert "What mattered: dropout" in out
     assert "no figure: " in out
     assert "parzax[plot]" in out
-    assert list(tmp_path.iterdir()) == []
+    assert [p.name for p in tmp_path.iterdir()] == ["parzax-demo.csv"]
 
 
 @pytest.mark.slow

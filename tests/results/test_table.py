@@ -114,7 +114,10 @@ def test_text_of_a_sweep_shows_some_levels_and_the_standard_error():
     mean, error = result.mean, result.standard_error
     j, i = result.names.index(result.ranking()[0]), result.usual_level
     assert f"{mean[i, j]:.2f} ± {error[i, j]:.2f}" in lines[6]
-    assert "± is the standard error of 3 seeds" in lines[2]
+    assert (
+        "± is the standard error of 3 seeds; less sure if a search that learns (such as TPE) chose the rows"
+        in lines[2]
+    )
 
 
 def test_what_is_not_above_chance_is_in_brackets():

@@ -218,22 +218,23 @@ def encode_seeds(
         weight = np.where(unusable, 0.0, weight)
         if (weight == np.floor(weight)).all() and (weight.sum(axis=1) < 2**31).all():
             weight = weight.astype(np.int32)  # so that counts are exact
-    level, status = np.full((len(losses), size), q1, np.min_scalar_type(q1)), []
+    level = np.full((len(losses), size), q1, np.min_scalar_type(q1))
+    status = np.empty((len(losses), len(levels)), np.int32)
     rank = np.full(level.shape, size, np.int32) if ranks and cutoffs is None else None
     for i, loss in enumerate(losses):
         row_weight, cutoff = (a if a is None else a[i] for a in (weight, cutoffs))
-        sets = level_sets(loss, row_weight, levels, region, grid.optuna_rounding, ranks, cutoff)
-        level[i, :n] = sets[0]
+        level[i, :n], places, status[i] = level_sets(
+            loss, row_weight, levels, region, grid.optuna_rounding, ranks, cutoff
+        )
         if rank is not None:
-            rank[i, :n] = np.where(sets[1] < n, sets[1], size)
-        status.append(sets[2])
+            rank[i, :n] = np.where(places < n, places, size)
     return Encoded(
         codes=host_codes(space, values, regime, grid, size),
         level=level,
         rank=rank,
         weight=None if weight is None else _padded(weight, size),
         groups=None if groups is None else _padded(groups, size),
-        status=np.array(status),
+        status=status,
         n_failed=unusable.sum(axis=1, dtype=np.int32),
         cutoffs=cutoffs,
         layout=layout(space, grid),

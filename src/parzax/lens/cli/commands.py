@@ -20,7 +20,7 @@ from parzax.importance import Grid
 from parzax.importance.estimate import from_counts
 from parzax.lens.cli import writing
 from parzax.lens.cli.reading import log_path, read_log, read_logs, read_sample
-from parzax.lens.cli.writing import Writer, progress, say
+from parzax.lens.cli.writing import Writer, say
 from parzax.lens.logs import Observations
 from parzax.lens.results import compare, cond_ped_anova, interactions
 from parzax.lens.results.analysis import encode_ranked
@@ -28,6 +28,7 @@ from parzax.lens.results.replicates import default_shuffles, replicate
 from parzax.lens.results.result import ImportanceResult, Method
 from parzax.lens.results.surrogates import MOST_ROWS
 from parzax.lens.results.targets import objective_index
+from parzax.lens.run.progress import progress
 
 MAX_LEVELS = 10_000
 # NumPy draws shuffles of fewer rows than this.
@@ -82,7 +83,7 @@ def _importance(logs: list[Path], levels: Any, how: dict[str, Any], args: Namesp
     if (sample := read_sample(logs[0], args)) is not None:
         return [_of_counts(sample, logs[0], levels, how, args)]
     obs = read_log(logs[0], args)
-    with progress("compiling and computing"), jax.enable_x64(True):
+    with jax.enable_x64(True):
         asked = [str(i) for i in range(obs.n_objectives)] if args.objective == "all" else [args.objective]
         how["n_resamples"] = args.resamples
         return [cond_ped_anova(obs, levels, objective=objective_of(name, obs), **how) for name in asked]
@@ -119,7 +120,7 @@ def _of_counts(
 
 def _interactions(logs: list[Path], levels: Any, how: dict[str, Any], args: Namespace) -> list[Any]:
     obs = read_log(logs[0], args)
-    with progress("compiling and computing"), jax.enable_x64(True):
+    with jax.enable_x64(True):
         objective = objective_of(args.objective, obs)
         return [interactions(obs, levels, objective=objective, n_draws=args.draws, **how)]
 
@@ -127,7 +128,7 @@ def _interactions(logs: list[Path], levels: Any, how: dict[str, Any], args: Name
 def _compare(logs: list[Path], levels: Any, how: dict[str, Any], args: Namespace) -> list[Any]:
     both = read_logs(logs, args)
     how |= {} if args.resamples is None else {"n_resamples": args.resamples}
-    with progress("compiling and computing"), jax.enable_x64(True):
+    with jax.enable_x64(True):
         result = compare(*both, levels=levels, objective=objective_of(args.objective, both[0]), **how)
     names = [f"the first half of {logs[0].name}", "the second half"]
     if len(logs) > 1:
@@ -146,7 +147,7 @@ def _report(logs: list[Path], levels: Any, how: dict[str, Any], args: Namespace)
     about = {"command": _command(args, logs[0]), "title": title, "date": date}
 
     def write(file: Path) -> None:
-        with progress("computing and writing the page"), jax.enable_x64(True):
+        with jax.enable_x64(True):
             result = report(obs, file, levels=levels, **about, **how)
         say(*result.sentences())
 

@@ -111,13 +111,10 @@ def _run(name: str, args: argparse.Namespace) -> None:
 
 
 def _add_demo(add: Any) -> None:
-    """Draw random searches on the activation problem, compute the importance of all parameters at 99 levels
-    for all seeds in one compiled call, print a table and save the figure.
+    """Write the log of a random search over a small network, print the importance of its hyperparameters,
+    save a figure, and say what to type for another log.
     """
-    add("--seeds", type=partial(_whole_number, 1), default=10, help="number of searches (10)")
-    add("--n", type=partial(_whole_number, 1), default=1000, help="configurations in each (1000)")
-    add("--seed", type=int, default=0, help="seed of the random numbers (0)")
-    add("--out", type=Path, default=Path("parzax-demo.png"), help="figure (parzax-demo.png)")
+    add("--out", type=Path, default=Path("parzax-demo.png"), help="figure (parzax-demo.png); the log is .csv")
 
 
 def _add_importance(add: Any) -> None:

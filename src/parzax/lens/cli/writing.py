@@ -4,8 +4,8 @@ import csv
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
@@ -25,19 +25,6 @@ def say(*lines: str, file: TextIO | None = None) -> None:
     """Print lines; characters that would move the cursor, or break a line, are printed as escapes."""
     for line in lines:
         print(visible(line), file=file)
-
-
-@contextmanager
-def progress(what: str) -> Iterator[None]:
-    """Show ``what ...`` on stderr during the work, if stderr is a terminal; the text is erased afterwards."""
-    shown = sys.stderr.isatty()
-    if shown:
-        print(f"{visible(what)} ...", end="", file=sys.stderr, flush=True)
-    try:
-        yield
-    finally:
-        if shown:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
 def check_outputs(outputs: Mapping[str, Path], inputs: Mapping[str, Path]) -> None:

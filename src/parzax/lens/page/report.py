@@ -10,10 +10,12 @@ import numpy as np
 from parzax import _checks
 from parzax.lens._files import can_write_in
 from parzax.lens.logs import Observations
+from parzax.lens.logs.observations import checked_log
 from parzax.lens.page.content import content
 from parzax.lens.results import ImportanceResult, InteractionResult, cond_ped_anova
 from parzax.lens.results import interactions as pairs_of
 from parzax.lens.results.analysis import candidate_levels
+from parzax.lens.results.targets import counted_rows, row_words
 
 MAX_PARAMETERS = 40
 # Parameters whose pairs are computed by default, and the level of pairs besides the usual one.
@@ -22,7 +24,7 @@ _PAIRED, _PAIR_LEVEL = 8, 0.5
 
 def report(
     source: Observations | ImportanceResult,
-    path: str | Path,
+    path: str | Path = "report.html",
     *,
     levels: Any = None,
     title: str | None = None,
@@ -43,7 +45,7 @@ def report(
 
     Args:
         source: the log, or a result of `cond_ped_anova`.
-        path: where the file is written; an existing file is replaced.
+        path: where the file is written, report.html by default; an existing file is replaced.
         levels: levels, for observations. The default is 0.02 to 0.98 in steps of 0.02, as far as
             they are below the region's, and the level that `cond_ped_anova` chooses by default. A page with
             one level has no slider.
@@ -61,7 +63,7 @@ def report(
         TypeError: a source or interactions of another kind; ``levels`` or ``options`` together
             with a result.
         ValueError: as in `cond_ped_anova`; also if the path cannot be written, which is tried first.
-        ImportError: without plotly or jinja2 (the extra ``parzax[report]``).
+        ImportError: without jinja2 (the extra ``parzax[report]``).
     """
     # imported first: its error says what to install, before any work is done
     from parzax.lens.page.rendering import render
@@ -76,7 +78,11 @@ def report(
         interactions = _compute_interactions(source, result, options) if interactions else None
     wanted = "a parzax.lens.results.InteractionResult, True or False"
     _checks.instance("interactions", interactions, (InteractionResult, type(None)), wanted)
-    html = render(content(result, interactions, MAX_PARAMETERS, title, command, date))
+    obs = None
+    if isinstance(source, Observations):
+        obs = counted_rows(source, row_words(source, options.get("rows")))
+    about = title, command, date, obs, options.get("objective", 0)
+    html = render(content(result, interactions, MAX_PARAMETERS, *about))
     path.write_text(html, encoding="utf-8", newline="\n")
     return result
 
@@ -87,8 +93,7 @@ def compute_result(source: Any, levels: Any, options: dict[str, Any]) -> Importa
         if given := ["levels"] * (levels is not None) + [*options]:
             raise TypeError(f"{given[0]} goes with observations: this result was computed already.")
         return source
-    wanted = "parzax.Observations or a parzax.ImportanceResult"
-    _checks.instance("the source of a report", source, Observations, wanted)
+    checked_log("the source of a report", source)
     region = _checks.quantile("region", options.get("region", 1.0))
     levels = candidate_levels(region) if levels is None else levels
     return cond_ped_anova(source, levels, **options)

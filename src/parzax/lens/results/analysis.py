@@ -22,6 +22,7 @@ from parzax.importance.pair_slots import checked_pairs
 from parzax.lens.logs import Observations
 from parzax.lens.logs.encoding import encode_log
 from parzax.lens.logs.groups import configuration_shares, describe_groups
+from parzax.lens.logs.observations import checked_log
 from parzax.lens.results.order import shows_learning
 from parzax.lens.results.replicates import choose_counts, replicate
 from parzax.lens.results.result import (
@@ -36,6 +37,7 @@ from parzax.lens.results.result import (
 from parzax.lens.results.surrogates import average_draws, draw_logs, fit_surrogate
 from parzax.lens.results.targets import Ranking, counted_rows, is_maximised, ranked, row_words
 from parzax.lens.run.chunks import map_chunks
+from parzax.lens.run.progress import says_that_it_compiles
 from parzax.pareto import AbstractTies
 from parzax.status import Status
 
@@ -58,6 +60,7 @@ _GUESSES = dict.fromkeys(("direction", "directions"), "directions=... where the 
 
 
 @_checks.known_arguments(_GUESSES)
+@says_that_it_compiles
 def cond_ped_anova(
     obs: Observations,
     levels: Any = None,
@@ -166,6 +169,7 @@ def cond_ped_anova(
 
 
 @_checks.known_arguments(_GUESSES)
+@says_that_it_compiles
 def interactions(
     obs: Observations,
     levels: Any = None,
@@ -302,8 +306,7 @@ def encode_ranked(
     If no ``levels`` are given, `choose_level` chooses one. ``jittered`` says that samples of the rows will be
     ranked too, which may cut fronts at slightly different levels.
     """
-    makers = " (made by Observations.from_trace, px.adapters.optuna.observations, ...)"
-    _checks.instance("obs", obs, Observations, "parzax.Observations" + makers)
+    checked_log("obs", obs)
     _checks.instance("grid", grid, Grid, "a parzax.Grid")
     candidates = candidate_levels(_checks.quantile("region", region)) if levels is None else levels
     target, region = checked_levels(candidates, region)

@@ -8,10 +8,10 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import numpy as np
 
-from parzax import _checks
 from parzax._words import plural
 from parzax.lens.logs import Observations
 from parzax.lens.logs.groups import find_groups
+from parzax.lens.logs.observations import checked_log
 from parzax.lens.results.analysis import checked_key, cond_ped_anova
 from parzax.lens.results.result import (
     LEARNED,
@@ -25,6 +25,7 @@ from parzax.lens.results.result import (
     size_text,
 )
 from parzax.lens.results.targets import usable_rows
+from parzax.lens.run.progress import says_that_it_compiles
 
 # Half-width of a normal interval with this coverage, in standard errors.
 _NORMAL = 1.6448536269514722
@@ -136,6 +137,7 @@ class Comparison(AbstractResult):
         return columns | {"p_value": self.p_value, "differs": self.differs}
 
 
+@says_that_it_compiles
 def compare(
     first: Observations,
     second: Observations | None = None,
@@ -171,10 +173,10 @@ def compare(
     >>> comparison.difference.round().tolist(), comparison.differs.tolist()
     ([[-1.0, 1.0]], [[True, True]])
     """
-    _checks.instance("first", first, Observations, "parzax.Observations")
+    checked_log("first", first)
     if second is None:
         first, second = _halves(first)
-    _checks.instance("second", second, Observations, "parzax.Observations")
+    checked_log("second", second)
     if not first.space.agrees_with(second.space):
         names = f"{list(first.space.names)} and {list(second.space.names)}, or other domains of these"
         raise ValueError(f"the logs have different spaces, {names}; read both with one space=.")

@@ -76,6 +76,17 @@ _CHOICES_SHOWN, _TEXT = 6, 120  # number of choices, and of characters, of good 
 _EXPLAINED, _GRID = Explained(), Grid()
 
 
+class ByName(np.ndarray):
+    """An array of a result: ``array["lr"]`` is its part along the last axis for one parameter."""
+
+    names: tuple[str, ...] = ()
+
+    def __getitem__(self, item: Any) -> Any:
+        if isinstance(item, str) and self.names:
+            item = ..., self.names.index(_checks.one_of("the parameter", item, self.names))
+        return np.asarray(self)[item]
+
+
 def attributes(*names: str, of: str = "estimates") -> Any:
     """Properties that return the attributes ``names`` of a field of the result."""
 
@@ -531,6 +542,13 @@ class ImportanceResult(AbstractResult):
         return len(self.sampled)
 
     @property
+    def importance(self) -> np.ndarray:
+        """(..., q, d) importances (Eq. 8); ``importance["lr"]`` has those of one parameter."""
+        array = self.estimates.importance.view(ByName)
+        array.names = self.names
+        return array
+
+    @property
     def objective(self) -> str:
         """What the losses are called, such as "val_loss"."""
         return "the objective" if self.goal.startswith("by ") else self.goal.split(" ", 1)[1]
@@ -801,7 +819,7 @@ class ImportanceResult(AbstractResult):
 
     def _caveats(self) -> list[str]:
         """What the search that chose the rows means for the importances."""
-        return [LEARNED] if self.learned() else [MAY_LEARN] * (self.n_seeds == 1)
+        return [LEARNED if self.learned() else MAY_LEARN]
 
     def _values_to_try(self, level: int, labels: list[str], above: list[int]) -> str:
         """The good values of the first parameters that matter; "" if there are none."""

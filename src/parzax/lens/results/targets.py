@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -85,6 +85,38 @@ def is_maximised(obs: Observations, objective: Ranking) -> bool:
         return False
     number = 0 if objective == "pareto" else objective_index(obs, cast(int | str, objective))
     return obs.report.directions[number] == "maximize"
+
+
+class Course(NamedTuple):
+    """One objective of a log of one run, in the order of its rows.
+
+    Attributes:
+        name: the objective.
+        values: (n,) the objective as it was given, NaN in rows that do not count.
+        best: (n,) the best value so far.
+        order: the rows that count, the best first.
+        wide: whether the values are drawn on a log axis: positive numbers that span two powers of ten.
+    """
+
+    name: str
+    values: np.ndarray
+    best: np.ndarray
+    order: np.ndarray
+    wide: bool
+
+
+def read_course(obs: Observations, objective: Ranking) -> Course | None:
+    """The course of a search; None for several runs, and where not one objective ranks the rows."""
+    if obs.batch_shape or not isinstance(objective, int | str) or objective == "pareto":
+        return None
+    j, sign = objective_index(obs, objective), -1 if is_maximised(obs, objective) else 1
+    losses = np.where(usable_rows(obs), obs.losses[:, j], np.nan)
+    order = np.argsort(losses, kind="stable")[: int((~np.isnan(losses)).sum())]
+    name = objective_names(obs)[j] if obs.report.objectives else "objective"
+    values = sign * losses
+    finite = values[np.isfinite(values)]
+    wide = finite.size > 0 and bool(finite.min() > 0 and finite.max() >= 100 * finite.min())
+    return Course(name, values, sign * np.fmin.accumulate(losses), order, wide)
 
 
 def ranked(

@@ -116,12 +116,16 @@ def parse_cell(value: Any) -> Any:
 
 
 def open_table(df: Any) -> Table:
-    """A data frame (pandas, polars, pyarrow, anything narwhals reads) or a dictionary of columns as a table.
+    """A data frame (pandas, polars, pyarrow, anything narwhals reads) as a table, or plain Python values.
+
+    Those are a dictionary of columns, or a list of records.
 
     Cells that hold records become columns. A `Table` stays as it is.
     """
     if isinstance(df, Table):
         return df
+    if isinstance(df, list) and df and all(isinstance(record, Mapping) for record in df):
+        return to_table(df)
     if isinstance(df, Mapping):
         return _read_columns(df)
     names = [*getattr(df, "column_names", getattr(df, "columns", ()))]

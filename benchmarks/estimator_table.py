@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 import parzax as px
+from benchmarks import synthetic
 
 SIZES = {50: 800, 100: 800, 1000: 200}  # rows: seeds
 USELESS = ("constant", "uniform", "skewed")
@@ -16,7 +17,7 @@ USELESS = ("constant", "uniform", "skewed")
 
 def observations(n_rows: int, n_seeds: int) -> px.Observations:
     """``n_seeds`` random searches of ``n_rows`` configurations."""
-    problem = px.problems.activation()
+    problem = synthetic.activation()
     keys = jax.random.split(jax.random.key(n_rows), n_seeds)
     values, losses = jax.vmap(lambda key: problem.sample(key, n_rows))(keys)
     rng = np.random.default_rng(n_rows)
