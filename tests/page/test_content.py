@@ -269,7 +269,7 @@ def test_the_usual_level_of_several_seeds_is_one_for_all():
     """One bad seed of four rules no level out, neither of the page nor of the command line."""
     obs = activation_with(60, n_seeds=4)
     obs.losses[0, 1:] = np.nan
-    result = px.cond_ped_anova(obs, logs.LEVELS)
+    result = px.cond_ped_anova(obs, logs.LEVELS, n_resamples=0)
     found = result.usual_level
     assert found == made(result).data["start"]
     assert logs.LEVELS[found] == 0.3
