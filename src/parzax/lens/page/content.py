@@ -12,11 +12,12 @@ import parzax
 from parzax._words import plural
 from parzax.lens._palette import PALETTE
 from parzax.lens.logs import Observations
-from parzax.lens.page.search import answer_first_questions, describe_search, value_text
+from parzax.lens.page.search import answer_first_questions, describe_search
 from parzax.lens.results import ImportanceResult, InteractionResult
 from parzax.lens.results.result import (
     RegimeDensity,
     good_text,
+    label_text,
     percent,
     regime_text,
     short_names,
@@ -212,7 +213,7 @@ def _ticks(domain: Domain, values: Sequence[Any]) -> list[str]:
         ends = values[0], values[-1]
         if isinstance(domain, Numeric) and not isinstance(domain, Varying):
             ends = domain.low, domain.high
-    return list(map(value_text, ends))
+    return list(map(label_text, ends))
 
 
 def pairs(interactions: InteractionResult, levels: np.ndarray, names: list[str]) -> dict[str, Any] | None:

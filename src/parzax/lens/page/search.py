@@ -6,16 +6,10 @@ import numpy as np
 
 from parzax._words import plural
 from parzax.lens.logs import Observations
-from parzax.lens.results.result import ImportanceResult, number, shorten
+from parzax.lens.results.result import ImportanceResult, label_text, number
 from parzax.lens.results.targets import Ranking, read_course
 
-_MOST_ROWS, _LENGTH = 5, 14  # largest number of rows in the table, and of characters of a value
-
-
-def value_text(value: Any) -> str:
-    """A value of a parameter as a short text."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number(float(value)) if is_number else shorten(str(value), _LENGTH)
+_MOST_ROWS = 5  # largest number of rows in the table
 
 
 def describe_search(obs: Observations | None, objective: Ranking) -> dict[str, Any] | None:
@@ -26,7 +20,7 @@ def describe_search(obs: Observations | None, objective: Ranking) -> dict[str, A
     for i in course.order[:_MOST_ROWS].tolist():
         shown = [str(i + 1), number(float(course.values[i]))]
         for domains, value, regime in zip(obs.space.domains, obs.values[i], obs.regime[i], strict=True):
-            shown.append("" if regime < 0 else value_text(domains[regime].interpret(value)))
+            shown.append("" if regime < 0 else label_text(domains[regime].interpret(value)))
         rows.append(shown)
     values, best = (
         [float(f"{x:.6g}") if np.isfinite(x) else None for x in line] for line in (course.values, course.best)

@@ -1278,9 +1278,9 @@ def p_text(p_value: float, p_adjusted: float, n_draws: int) -> str:
 
 def _call(settings: Any) -> str:
     """The call that makes a dataclass, with the fields that are not as by default."""
-    usual, kind = type(settings)(), type(settings)
-    changed = [x.name for x in fields(kind) if getattr(settings, x.name) != getattr(usual, x.name)]
-    return f"{kind.__name__}({', '.join(f'{name}={getattr(settings, name)!r}' for name in changed)})"
+    values = {field.name: getattr(settings, field.name) for field in fields(settings)}
+    changed = [f"{x.name}={values[x.name]!r}" for x in fields(settings) if values[x.name] != x.default]
+    return f"{type(settings).__name__}({', '.join(changed)})"
 
 
 def label_text(value: Any) -> str:
