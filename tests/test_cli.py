@@ -411,7 +411,8 @@ def test_demo(capsys, tmp_path, monkeypatch):
     with programs_in(tmp_path / "cache", monkeypatch):
         status, out, err = run(capsys, "demo", "--out", "d.png")
     assert (status, err) == (0, "")
-    assert "$ parzax importance d.csv --target val_loss --plot d.png\nWhat mattered: dropout" in out
+    assert "$ parzax importance d.csv --target val_loss --plot d.png\nDo next: try dropout " in out
+    assert "\nWhat mattered: dropout" in out
     assert (
         out.splitlines()[-4]
         == "A page with all pictures:  parzax report d.csv --target val_loss -o report.html"
