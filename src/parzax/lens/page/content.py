@@ -190,9 +190,8 @@ def _draw_effect(result: ImportanceResult, effect: Any) -> dict[str, Any]:
     means = np.concatenate([one.mean for one in result.effects])
     low, high = np.nanmin(means), np.nanmax(means)
     margin = 0.1 * (high - low) or 1.0
-    heights = (
-        60 * (high + margin - np.stack([effect.mean, effect.low, effect.high])) / (high - low + 2 * margin)
-    )
+    below = high + margin - np.stack([effect.mean, effect.low, effect.high])
+    heights = 60 * below / (high - low + 2 * margin)
     y, bottom, top = np.nan_to_num(np.clip(heights, 0, 60), nan=60).round(1)
     ends = np.linspace(0, 300, len(y) + 1).round(1)
     x = np.repeat(ends, 2)[1:-1]

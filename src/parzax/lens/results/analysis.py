@@ -150,11 +150,10 @@ def cond_ped_anova(
     method = Method(divergence, grid, reference)
     how = checked_how(*method.how)
     numbers = choose_counts(log.obs, n_resamples, n_shuffles)
-    learned = partial(shows_learning, log.obs, log.losses)
-    by_rows = grid.optuna_rounding or len(log.losses) > 1
-    if isinstance(surrogate, str) and surrogate == "auto" and (by_rows or not learned()):
-        surrogate = None
-    posterior, remark = fit_surrogate(surrogate, log.obs, log.losses, objective, log.rows, method)
+    learned, posterior, remark = shows_learning(log.obs, log.losses), None, ""
+    is_unneeded = isinstance(surrogate, str) and surrogate == "auto" and not learned
+    if surrogate is not None and not is_unneeded:
+        posterior, remark = fit_surrogate(surrogate, log.obs, log.losses, objective, log.rows, method)
     if posterior is not None:
         of_draws, of_effects = jax.random.split(checked_key(key))
         drawn = encode_ranked(draw_logs(of_draws, posterior), levels, region, 0, "all", grid)
@@ -308,10 +307,9 @@ def encode_ranked(
     """
     checked_log("obs", obs)
     _checks.instance("grid", grid, Grid, "a parzax.Grid")
-    candidates = candidate_levels(_checks.quantile("region", region)) if levels is None else levels
+    candidates = candidate_levels(region) if levels is None else levels
     target, region = checked_levels(candidates, region)
-    words = row_words(obs, rows)
-    obs = counted_rows(obs, words)
+    words, obs = row_words(obs, rows), counted_rows(obs, rows)
     ends = np.array([*target.tolist(), region])
     if jittered:
         near = np.linspace(-1, 1, 25) * min(2 / max(obs.losses.shape[-2], 1) ** 0.5, 0.5)
@@ -332,8 +330,9 @@ def encode_ranked(
     return RankedLog(obs, losses, encoded, words, goal, tuple(filter(None, facts)))
 
 
-def candidate_levels(region: float) -> np.ndarray:
+def candidate_levels(region: Any) -> np.ndarray:
     """Candidates for the level: 0.02, 0.04, ... below the region's level, or fiftieths of that level."""
+    region = _checks.quantile("region", region)
     below = _LEVELS[region - 1e-9 > _LEVELS]
     return below if len(below) else _LEVELS * region
 
