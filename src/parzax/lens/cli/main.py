@@ -182,12 +182,8 @@ def _add_estimation(add: Any, n_samples: int = 500) -> None:
     """Add the options that say how importances are computed."""
     text = f"random halves of the rows, for intervals; 0: no intervals or p-values ({n_samples})"
     add("--resamples", type=_whole_number, metavar="N", help=text)
-    _choose(
-        add,
-        "--reference",
-        ("region", "uniform"),
-        "compare the best rows with all rows, or with all values equally",
-    )
+    text = "compare the best rows with all rows, or with all values equally"
+    _choose(add, "--reference", ("region", "uniform"), text)
     _choose(add, "--estimator", ("default", "optuna"), "optuna: Optuna 5's numbers")
 
 
