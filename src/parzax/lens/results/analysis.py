@@ -305,7 +305,7 @@ def encode_ranked(
     If no ``levels`` are given, `choose_level` chooses one. ``jittered`` says that samples of the rows will be
     ranked too, which may cut fronts at slightly different levels.
     """
-    checked_log("obs", obs)
+    checked_log("the log", obs)
     _checks.instance("grid", grid, Grid, "a parzax.Grid")
     candidates = candidate_levels(region) if levels is None else levels
     target, region = checked_levels(candidates, region)

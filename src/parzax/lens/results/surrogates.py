@@ -375,7 +375,6 @@ def average_draws(obs: Observations, estimates: Importance, posterior: Any, **ab
         status |= int(Status.POOR_SURROGATE)
     p_value = (1 + (estimates.importance <= _NEGLIGIBLE).sum(axis=0)) / (_DRAWS + 1)
     replicates = Replicates(estimates.variance, p_value, np.ones(()), np.array(n_fitted), _DRAWS)
-    means = jax.tree.map(lambda a: a.mean(axis=0), estimates)
-    means = replace(means, status=status)
+    means = replace(jax.tree.map(lambda a: a.mean(axis=0), estimates), status=status)
     about |= {"report": obs.report, "facts": tuple(facts)}
     return SurrogateResult(estimates=means, replicates=replicates, posterior=posterior, **about)
