@@ -107,7 +107,7 @@ class Course(NamedTuple):
 
 def read_course(obs: Observations, objective: Ranking) -> Course | None:
     """The course of a search; None for several runs, and where not one objective ranks the rows."""
-    if obs.batch_shape or not isinstance(objective, int | str) or objective == "pareto":
+    if obs.values.ndim > 2 or not isinstance(objective, int | str) or objective == "pareto":
         return None
     j, sign = objective_index(obs, objective), -1 if is_maximised(obs, objective) else 1
     losses = np.where(usable_rows(obs), obs.losses[:, j], np.nan)
