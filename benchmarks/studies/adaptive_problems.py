@@ -1,6 +1,5 @@
-"""Problems whose importances are known, and searches on them, for `benchmarks.studies.adaptive_logs`."""
+"""Problems whose importances are known, for `benchmarks.studies.adaptive_logs`."""
 
-import zlib
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
@@ -10,8 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
-from benchmarks.studies.optimisers.peers import PEERS
-from benchmarks.studies.papers.runs import Arrays
+from benchmarks.studies.adaptive_networks import NETWORKS, network_problem
 from parzax.surrogate.effects import value_grid
 
 # The last parameter of each problem does nothing.
@@ -81,64 +79,17 @@ TABLES = {
     "parkinsons": ("hpolib/parkinsons_telemonitoring.npz", "valid_mse"),
     "naval": ("hpolib/naval_propulsion.npz", "valid_mse"),
     "cells": ("nasbench201/cifar10.npz", "valid_error"),
+    "images": ("nasbench201/imagenet16_120.npz", "valid_error"),
 }
-RANDOM = "random search"
-SAMPLERS: Mapping[str, Callable[[px.Space], Any]] = {
-    "px.tpe": px.tpe,
-    "px.optuna_tpe": px.optuna_tpe,
-}
-# Searchers of `benchmarks.studies.optimisers.peers`, which run in Optuna studies.
-PEER_NAMES = ("Optuna TPE", "Optuna CMA-ES", "Optuna GP", "Hyperopt")
-
-
 @cache
 def problem_of(name: str) -> Any:
-    """The function or the table of that name."""
-    if name not in TABLES:
+    """The function, the network or the table of that name."""
+    if name in PROBLEMS:
         return PROBLEMS[name]
+    if name in NETWORKS:
+        return network_problem(name)
     path, metric = TABLES[name]
     return px.problems.load_table(path, [metric])
-
-
-def search(searcher: str, problem: str, n_seeds: int, n: int) -> Arrays:
-    """A unit: "x" (s, n, d) native values and "loss" (s, n) of runs of n trials."""
-    seed = zlib.crc32(f"{searcher}/{problem}".encode())
-    own, keys = problem_of(problem), jax.random.split(jax.random.key(seed), n_seeds)
-    if searcher == RANDOM:
-        x = jax.vmap(lambda key: own.space.sample(key, n))(keys)
-        trials = jax.vmap(lambda key: jax.random.split(key, n))(keys)
-        return {
-            "x": np.asarray(x),
-            "loss": np.asarray(jax.jit(jax.vmap(jax.vmap(own)))(trials, x)[0][..., 0]),
-        }
-    if searcher in SAMPLERS:
-        trace = px.optimize_many(keys, SAMPLERS[searcher](own.space), own, n)
-        return {"x": np.asarray(trace.x), "loss": np.asarray(trace.losses[..., 0])}
-    evaluate, runs = jax.jit(own), []
-    for i, key in enumerate(keys):
-        rows: list[np.ndarray] = []
-        losses: list[float] = []
-
-        def told(at: Mapping[str, float], key=key, rows=rows, losses=losses) -> tuple[list, list]:
-            rows.append(_native(own.space, at))
-            losses.append(float(evaluate(jax.random.fold_in(key, len(rows)), rows[-1])[0][0]))
-            return losses[-1:], []
-
-        PEERS[searcher].optimise(own.space, told, n, i, 1)
-        runs.append((rows, losses))
-    x, loss = map(np.array, zip(*runs, strict=True))
-    return {"x": x, "loss": loss}
-
-
-def _native(space: px.Space, at: Mapping[str, float]) -> np.ndarray:
-    """A row of native values from what peers suggest: for an ordinal the number of its value."""
-    values = []
-    for name, (domain,) in zip(space.names, space.domains, strict=True):
-        value = at.get(name, np.nan)
-        if isinstance(domain, px.Ordinal) and not np.isnan(value):
-            value = domain.values[int(value)]
-        values.append(value)
-    return np.array(values, float)
 
 
 class Truth(NamedTuple):

@@ -6,7 +6,7 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import jax
@@ -157,8 +157,9 @@ def _hyperopt(space: px.Space, evaluate: Evaluate, n: int, seed: int, _: int) ->
 
     pairs = dict(_domains(space))
 
+    @cache
     def node(name: str) -> Any:
-        """With the children of a label in its branch."""
+        """With the children of a label in its branch; branches share a node, as its name must be unique."""
         domain = pairs[name]
         if isinstance(domain, px.Categorical):
             branches = []
