@@ -14,6 +14,7 @@ from parzax.surrogate.effects import value_grid
 
 # The last parameter of each problem does nothing.
 IDLE = "idle"
+LEVELS = (0.1, 0.3)
 # Rows of the uniform sample that the true shares come from.
 N_TRUTH = 1 << 19
 

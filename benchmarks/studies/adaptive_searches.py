@@ -24,6 +24,8 @@ from benchmarks.studies.papers.runs import Arrays
 
 FOLDER = DOCS / ".adaptive_searches"
 RANDOM = "random search"
+# More logs of px.tpe on tables, for the space to search next.
+NEXT = "for the next space"
 # Searchers of `benchmarks.studies.optimisers.peers`, which run in Optuna studies, and their packages.
 PEER_PACKAGES = {
     "Optuna TPE": ("optuna",),
@@ -43,22 +45,19 @@ def _with_random(part: float) -> Callable[[px.Space], Any]:
 
 # px.tpe with more random rows, at its start or throughout.
 RANDOM_PARTS: Mapping[str, Callable[[px.Space], Any]] = {
-    "25 rows of a start": _with_start(25),
-    "50 rows of a start": _with_start(50),
-    "epsilon 0.1": _with_random(0.1),
+    "25 random rows first": _with_start(25),
+    "50 random rows first": _with_start(50),
     "epsilon 0.25": _with_random(0.25),
     "epsilon 0.5": _with_random(0.5),
 }
 SAMPLERS: Mapping[str, Callable[[px.Space], Any]] = {
     "px.tpe": px.tpe,
     "px.optuna_tpe": px.optuna_tpe,
-    # More logs of px.tpe, in which the next space is sought.
-    "for the next space": px.tpe,
+    NEXT: px.tpe,
     **RANDOM_PARTS,
 }
-# Problems for the tables of the next space and of random parts.
-NEXT_PROBLEMS = tuple(TABLES)
-RANDOM_PART_PROBLEMS = ("quadratic", "branching", "slice", "parkinsons", "cells")
+# Problems on which parts of random rows are compared.
+RANDOM_PART_PROBLEMS = ("quadratic", "branching", "slice", "cells")
 
 
 class Logs(NamedTuple):
@@ -70,20 +69,30 @@ class Logs(NamedTuple):
     n: int
 
     @property
+    def name(self) -> str:
+        """Of search and problem."""
+        return f"{self.searcher}/{self.problem}"
+
+    @property
+    def installed(self) -> bool:
+        """Whether the packages of the search are there."""
+        return all(map(find_spec, PEER_PACKAGES.get(self.searcher, ())))
+
+    @property
     def path(self) -> Path:
         """The file."""
-        return FOLDER / self.searcher / f"{self.problem}.npz"
+        return FOLDER / f"{self.name}.npz"
 
 
 # Logs of each search: of how many seeds, and of how many trials.
 SEEDS = {
     RANDOM: (12, 300),
     "px.tpe": (12, 300),
-    "Optuna TPE": (12, 300),
     "px.optuna_tpe": (12, 300),
-    "Optuna CMA-ES": (12, 300),
-    "Hyperopt": (12, 100),
-    "Optuna GP": (3, 100),
+    "Optuna TPE": (6, 300),
+    "Optuna CMA-ES": (6, 300),
+    "Hyperopt": (6, 100),
+    "Optuna GP": (2, 100),
 }
 
 
@@ -93,8 +102,8 @@ def all_logs() -> Iterator[Logs]:
         for problem in (*PROBLEMS, *TABLES, *NETWORKS):
             if searcher != "Optuna CMA-ES" or problem not in ("cells", "images"):
                 yield Logs(searcher, problem, n_seeds, n)
-    yield from (Logs("for the next space", problem, 40, 100) for problem in NEXT_PROBLEMS)
-    yield from (Logs(part, problem, 12, 100) for part in RANDOM_PARTS for problem in RANDOM_PART_PROBLEMS)
+    yield from (Logs(NEXT, problem, 40, 100) for problem in TABLES)
+    yield from (Logs(part, problem, 6, 100) for part in RANDOM_PARTS for problem in RANDOM_PART_PROBLEMS)
 
 
 def load(logs: Logs) -> Arrays:
@@ -152,12 +161,10 @@ def _native(space: px.Space, at: Mapping[str, float]) -> np.ndarray:
 def main(chosen: list[str]) -> int:
     """Make the logs whose names contain one of the texts; a search whose package is missing makes none."""
     for logs in all_logs():
-        name = f"{logs.searcher}/{logs.problem}"
-        installed = all(map(find_spec, PEER_PACKAGES.get(logs.searcher, ())))
-        if installed and not logs.path.is_file() and any(text in name for text in chosen or [""]):
+        if logs.installed and not logs.path.is_file() and any(text in logs.name for text in chosen or [""]):
             start = time.process_time()
             load(logs)
-            print(f"{name}: {time.process_time() - start:.0f} s", flush=True)
+            print(f"{logs.name}: {time.process_time() - start:.0f} s", flush=True)
     return 0
 
 
