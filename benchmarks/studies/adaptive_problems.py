@@ -82,6 +82,8 @@ TABLES = {
     "cells": ("nasbench201/cifar10.npz", "valid_error"),
     "images": ("nasbench201/imagenet16_120.npz", "valid_error"),
 }
+
+
 @cache
 def problem_of(name: str) -> Any:
     """The function, the network or the table of that name."""

@@ -53,9 +53,7 @@ def read_rows(logs: Logs, sizes: Sequence[int]) -> Arrays:
         obs = px.Observations.from_arrays(space, x, loss)
         single = [px.Observations.from_arrays(space, *log) for log in zip(x, loss, strict=True)]
         n_shuffles = N_SHUFFLES if logs.problem in PROBLEMS else 0
-        result = px.cond_ped_anova(
-            obs, LEVELS, n_shuffles=n_shuffles, key=jax.random.key(0), surrogate=None
-        )
+        result = px.cond_ped_anova(obs, LEVELS, n_shuffles=n_shuffles, key=jax.random.key(0), surrogate=None)
         part = {
             "rows": result.importance,
             "shown": [shows_learning(log, log.losses[..., 0][None]) for log in single],

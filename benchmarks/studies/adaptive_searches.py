@@ -89,10 +89,10 @@ SEEDS = {
     RANDOM: (12, 300),
     "px.tpe": (12, 300),
     "px.optuna_tpe": (12, 300),
-    "Optuna TPE": (6, 300),
-    "Optuna CMA-ES": (6, 300),
-    "Hyperopt": (6, 100),
-    "Optuna GP": (2, 100),
+    "Optuna TPE": (4, 300),
+    "Optuna CMA-ES": (4, 300),
+    "Hyperopt": (4, 100),
+    "Optuna GP": (1, 100),
 }
 
 
@@ -103,11 +103,11 @@ def all_logs() -> Iterator[Logs]:
             if searcher != "Optuna CMA-ES" or problem not in ("cells", "images"):
                 yield Logs(searcher, problem, n_seeds, n)
     yield from (Logs(NEXT, problem, 40, 100) for problem in TABLES)
-    yield from (Logs(part, problem, 6, 100) for part in RANDOM_PARTS for problem in RANDOM_PART_PROBLEMS)
+    yield from (Logs(part, problem, 4, 100) for part in RANDOM_PARTS for problem in RANDOM_PART_PROBLEMS)
 
 
 def load(logs: Logs) -> Arrays:
-    """"x" (s, n, d) native values and "loss" (s, n) of runs of n trials, from the file or from `search`."""
+    """ "x" (s, n, d) native values and "loss" (s, n) of runs of n trials, from the file or from `search`."""
     if not logs.path.is_file():
         arrays = search(*logs)
         logs.path.parent.mkdir(parents=True, exist_ok=True)
@@ -120,7 +120,7 @@ def load(logs: Logs) -> Arrays:
 
 
 def search(searcher: str, problem: str, n_seeds: int, n: int) -> Arrays:
-    """"x" (s, n, d) native values and "loss" (s, n) of runs of n trials."""
+    """ "x" (s, n, d) native values and "loss" (s, n) of runs of n trials."""
     seed = zlib.crc32(f"{searcher}/{problem}".encode())
     objective, keys = problem_of(problem), jax.random.split(jax.random.key(seed), n_seeds)
     evaluate = jax.jit(lambda key, x: objective(key, x)[0][0])
