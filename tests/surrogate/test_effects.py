@@ -58,10 +58,30 @@ def test_the_worth_of_tuning(found):
     for worth in (found.worth, found.target_worth):
         wanted = [np.mean((PLACES + 2) ** 2), 1.5, 0]
         np.testing.assert_allclose(worth[:, [0, 2, 3]].mean(axis=0), wanted, atol=0.15)
-        assert (worth >= 0).all()
+        # One is idle: the value that is the best on average is worth nothing, or less.
+        assert np.quantile(worth[:, 3], 0.05) <= 0 < np.quantile(worth[:, 0], 0.05)
     assert found.worth[:, 1].mean() == pytest.approx(OTHERS - 1.5, abs=0.2)
     np.testing.assert_allclose(np.log10(np.median(found.best[:, 0])), -2, atol=0.2)
     assert np.median(found.best[:, 2]) == 2
+
+
+def test_worth_lies_between_the_best_on_average_and_the_best_of_each_draw():
+    curves = np.array([[0.0, 1, 2], [3, 1, 2], [1, 0, 2]])[:, None]
+    found = surrogate.Effects(np.arange(3.0)[None], np.full((1, 3), 1 / 3), curves, curves + 1)
+    # Means are 1, 2 and 1; the second value is the best on average.
+    low, high = np.sort([1 - 1, 2 - 1, 1 - 0]), np.sort([1 - 0, 2 - 1, 1 - 0])
+    wanted = [low[0], (low[1] + high[1]) / 2, high[2]]
+    np.testing.assert_allclose(found.worth[:, 0], wanted)
+    np.testing.assert_allclose(found.target_worth[:, 0], wanted)
+
+
+def test_no_loss_counts_as_worse_than_the_worst_of_the_log():
+    """A log that has not seen the steep end cannot say how bad it is."""
+    x = np.asarray(SPACE.sample(KEY, 80), np.float64)
+    x = x[np.log10(x[:, 0]) < -1]
+    losses = 100 ** (np.log10(x[:, 0]) + 2)
+    posterior = surrogate.GaussianProcess().fit(SPACE, x, losses)
+    assert surrogate.effects(KEY, posterior).losses.max() <= losses.max() * (1 + 1e-9)
 
 
 def test_what_may_be_fixed(found):
@@ -96,9 +116,9 @@ def test_a_parameter_with_two_domains_has_a_curve_for_each():
     gate = px.Float(0, 1)
     low, high = px.Float(-7, -2, when=px.Between("c", high=0.5)), px.Float(2, 7, when=px.Between("c", 0.5))
     space = px.Space({"c": gate, "x": (low, high)})
-    x = np.asarray(space.sample(KEY, 60), np.float64)
+    x = np.asarray(space.sample(KEY, 90), np.float64)
     posterior = surrogate.GaussianProcess().fit(space, x, np.abs(x[:, 1]))
-    effects = surrogate.effects(KEY, posterior, n_draws=8)
+    effects = surrogate.effects(KEY, posterior)
     assert (effects.values[1] < 0).all()
     assert (effects.values[2] > 0).all()
     np.testing.assert_allclose(effects.losses[:, 1:].mean(axis=0), np.abs(effects.values[1:]), atol=0.6)

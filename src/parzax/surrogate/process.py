@@ -24,18 +24,24 @@ _CONSTANT = 1.0
 _NO_INFORMATION = 1e8
 # Least variance of the noise. Many rows near an optimum without noise would make a matrix that is singular.
 _LEAST_NOISE = 1e-4
-# Prior of log amplitude and of log noise, both standard deviations: their means and spreads.
-_AMPLITUDE, _NOISE = (0.0, 0.7), (float(np.log(0.1)), 1.0)
+# Priors of the logarithms of amplitude and noise, both standard deviations, and of the place of the offset
+# between its ends: means and spreads.
+_AMPLITUDE, _NOISE, _OFFSET = (0.0, 0.7), (float(np.log(0.1)), 1.0), (0.0, 0.5)
+# Probability that a draw has a length from the prior instead of the posterior; see `GaussianProcess`.
+ELSEWHERE = 0.15
+# Degrees of freedom of the deviations of draws from the posterior mean.
+_DEVIATIONS = 5
 
 
 class GaussianProcess(eqx.Module):
     """A Gaussian process on the logarithm of the distance of a loss to the best loss.
 
     The losses of a search have a heavy tail, which no stationary process can follow. The process therefore
-    has w = log(y - min y + c (median y - min y)), standardised, for one of several offsets c: the one under
-    which the left-out rows have the highest density (Rasmussen and Williams 2006, Section 5.4.2). Median,
-    mean, standard deviation and density are taken over the space: the weight of a row is the share of the
-    space to which it is the nearest row, because the rows of a search crowd where losses are low.
+    has w = log(y - min y + c (median y - min y)), standardised. The offset c is a parameter of the process
+    like the others (Snelson, Rasmussen and Ghahramani 2003): a small one spreads the best losses, and under a
+    large one w is nearly linear. Median, mean and standard deviation are taken over the space: the weight of
+    a row is the share of the space to which it is the nearest row, because the rows of a search crowd where
+    losses are low.
 
     Its covariance is a Matern 5/2 function of the distance between two configurations, with one length for
     each parameter, plus a constant and noise. A number is on its unit axis (the logarithm, if the domain has
@@ -45,18 +51,21 @@ class GaussianProcess(eqx.Module):
     away from a row without it (0.71 of this distance for many categories). The matrix of covariances is
     positive definite for every set of rows, because configurations are points of a Euclidean space.
 
-    Lengths, amplitude and noise have log-normal priors. Draws of the posterior take their values from the
-    normal approximation around the mode (Laplace), so the draws differ where the log does not determine
-    these values.
+    Lengths, amplitude and noise have log-normal priors; log c = a + b tanh v with a normal v. Draws of the
+    posterior take their values from the normal approximation around the mode (Laplace), so the draws differ
+    where the log does not determine these values. Two things make draws differ more, because a log says
+    little of the part of the space that a search left early: with probability 0.15 a draw has a length from
+    the prior, since the function may change faster there than among the rows; and deviations from the
+    posterior mean have the tails of Student's t with 5 degrees of freedom.
 
     Attributes:
-        offsets: candidates for c.
+        offsets: least and largest c.
         length: prior median of a length.
         spread: standard deviation of the logarithm of a length under the prior.
         max_rows: of a longer log only so many rows are used, evenly spread; the cost grows with their cube.
     """
 
-    offsets: tuple[float, ...] = eqx.field(default=(0.01, 0.03, 0.1, 0.3), static=True)
+    offsets: tuple[float, float] = eqx.field(default=(0.01, 3.0), static=True)
     length: float = eqx.field(default=1.35, static=True)
     spread: float = eqx.field(default=1.0, static=True)
     max_rows: int = eqx.field(default=2000, static=True)
@@ -91,28 +100,72 @@ class GaussianProcess(eqx.Module):
         return jax.tree.map(np.asarray, posterior)
 
 
+class Warp(eqx.Module):
+    """w = (log(y - best + offset) - mean) / deviation; see `GaussianProcess`."""
+
+    best: Float[Any, ""]
+    offset: Float[Any, ""]
+    mean: Float[Any, ""]
+    deviation: Float[Any, ""]
+
+    @classmethod
+    def of_place(cls, place: Any, offsets: tuple[float, float], losses: Any, share: Any) -> "Warp":
+        """The warp of losses (n,) with shares of the space (n,), given the place of the offset."""
+        best, order = losses.min(), jnp.argsort(losses)
+        # Where half of the space is tied with the best, the scale is the mean distance.
+        middle = losses[order[(jnp.cumsum(share[order]) < 0.5).sum()]] - best
+        scale = jnp.where(middle > 0, middle, share @ (losses - best))
+        middle, half = np.log(offsets).mean(), np.diff(np.log(offsets))[0] / 2
+        offset = jnp.exp(middle + half * jnp.tanh(place)) * scale
+        offset = jnp.maximum(offset, float(jnp.finfo(losses.dtype).tiny) ** 0.5)
+        logs = jnp.log(losses - best + offset)
+        mean = share @ logs
+        variance = share @ (logs - mean) ** 2
+        deviation = jnp.where(variance > 0, jnp.sqrt(jnp.where(variance > 0, variance, 1)), 1)
+        return cls(best, offset, mean, deviation)
+
+    def __call__(self, losses: Any) -> Any:
+        """Warped losses."""
+        return (jnp.log(losses - self.best + self.offset) - self.mean) / self.deviation
+
+    def log_slope(self, losses: Any) -> Any:
+        """Logarithm of the derivative."""
+        return -jnp.log(losses - self.best + self.offset) - jnp.log(self.deviation)
+
+    def losses(self, w: Any) -> Any:
+        """Losses of warped losses."""
+        return self.best + jnp.exp(self.mean + self.deviation * w) - self.offset
+
+
 class Posterior(eqx.Module):
     """The losses of a space's configurations, given a log; made by `GaussianProcess.fit`.
 
     Attributes:
         z: (n, p) the rows as points of a Euclidean space.
-        w: (n,) the warped losses; 0 in rows that are left out.
+        losses: (n,) their losses; the best one in rows that are left out.
         used: (n,) whether a row has a usable loss.
-        mode: (h,) logarithms of the inverse lengths, of the amplitude and of the noise at the posterior mode.
+        share: (n,) share of the space to which a row is the nearest.
+        mode: (h,) logarithms of the inverse lengths, of the amplitude and of the noise, and the place of the
+            offset, at the posterior mode.
         spread: (h, h) a root of their covariance in the normal approximation.
-        warp: (4,) best loss, offset, and mean and standard deviation of the logarithm.
         quality: () part of the variance of the warped losses over the space that the process predicts for
             left-out rows: 1 at best, 0 or less if it predicts no better than their mean.
+        process: the `GaussianProcess`.
     """
 
     z: Float[Any, "n p"]
-    w: Float[Any, " n"]
+    losses: Float[Any, " n"]
     used: Bool[Any, " n"]
+    share: Float[Any, " n"]
     mode: Float[Any, " h"]
     spread: Float[Any, "h h"]
-    warp: Float[Any, " 4"]
     quality: Float[Any, ""]
+    process: GaussianProcess
     space: Space = eqx.field(static=True)
+
+    def warp(self, values: Any) -> Warp:
+        """The warp for values of the parameters, as in ``mode``."""
+        return Warp.of_place(values[-1], self.process.offsets, self.losses, self.share)
 
     def predict(self, x: Any, quantiles: tuple[float, ...] = (0.05, 0.5, 0.95)) -> Float[Any, "q m"]:
         """Quantiles of the loss without noise at (m, d) configurations, (q, m), in units of the loss.
@@ -127,19 +180,22 @@ class Posterior(eqx.Module):
         _checks.check_shape("x", x, "m", len(self.space))
         return evaluate(_draws, self, x, key, n=n)
 
-    def functions(self, key: PRNGKeyArray, n: int, n_features: int = 1024) -> "Draw":
+    def functions(
+        self, key: PRNGKeyArray, n: int, n_features: int = 1024, *, elsewhere: float = ELSEWHERE
+    ) -> "Draw":
         """n draws of functions, each of which gives the loss of any configuration; see `Draw`.
 
         Args:
             key: random key.
             n: number of draws.
             n_features: number of random waves that make up a draw from the prior (Rahimi and Recht 2007).
+            elsewhere: probability that a draw has a length from the prior; see `GaussianProcess`.
 
         Returns:
             A `Draw` whose arrays have a leading axis of n, for `jax.vmap`.
         """
         _checks.check_key(key)
-        return evaluate(_functions, self, key, n=n, n_features=n_features)
+        return evaluate(_functions, self, key, elsewhere, n=n, n_features=n_features)
 
 
 class Draw(eqx.Module):
@@ -157,7 +213,8 @@ class Draw(eqx.Module):
         constant: () the draw of the constant.
         amplitude: () standard deviation of the function.
         correction: (n,) weight of each row's kernel.
-        warp: as in `Posterior`.
+        warp: from losses to what the process has.
+        worst: () the worst loss of the log.
     """
 
     scale: Float[Any, " p"]
@@ -168,7 +225,8 @@ class Draw(eqx.Module):
     constant: Float[Any, ""]
     amplitude: Float[Any, ""]
     correction: Float[Any, " n"]
-    warp: Float[Any, " 4"]
+    warp: Warp
+    worst: Float[Any, ""]
     space: Space = eqx.field(static=True)
 
     def __call__(self, x: Float[Array, " d"]) -> Float[Array, ""]:
@@ -179,7 +237,7 @@ class Draw(eqx.Module):
         """Losses of configurations, given as points of `embed`."""
         at = z * self.scale[None]
         kernel = _Matern52(self.amplitude**2)
-        return _unwarped(self.warp, self.prior(at) + kernel(at, self.z) @ self.correction)
+        return self.warp.losses(self.prior(at) + kernel(at, self.z) @ self.correction)
 
     def prior(self, at: Float[Array, "m p"]) -> Float[Array, " m"]:
         """The draw from the prior at scaled points, without the correction by the rows."""
@@ -224,10 +282,12 @@ class _Matern52(tinygp.kernels.Kernel):
         return self.amplitude * decay + _CONSTANT
 
 
-def map_draws(function: Any, posterior: Posterior, key: PRNGKeyArray, n: int) -> Any:
+def map_draws(
+    function: Any, posterior: Posterior, key: PRNGKeyArray, n: int, elsewhere: float = ELSEWHERE
+) -> Any:
     """What ``function(key, draw)`` gives for n draws, one after the other, each with a key of its own."""
     of_points, of_draws = jax.random.split(key)
-    pairs = jax.random.split(of_points, n), posterior.functions(of_draws, n)
+    pairs = jax.random.split(of_points, n), posterior.functions(of_draws, n, elsewhere=elsewhere)
     return jax.lax.map(lambda pair: function(*pair), pairs)
 
 
@@ -275,15 +335,15 @@ def _axes(space: Space) -> np.ndarray:
 
 def _process(values: Any, z: Any, used: Any, axes: np.ndarray) -> tuple[Any, Any]:
     """The process of given logarithms of inverse lengths, amplitude and noise, and the scale of each axis."""
-    scale, kernel = jnp.exp(values[:-2])[axes], _Matern52(jnp.exp(2 * values[-2]))
-    noise = jnp.where(used, jnp.exp(2 * values[-1]) + _LEAST_NOISE, _NO_INFORMATION)
+    scale, kernel = jnp.exp(values[:-3])[axes], _Matern52(jnp.exp(2 * values[-3]))
+    noise = jnp.where(used, jnp.exp(2 * values[-2]) + _LEAST_NOISE, _NO_INFORMATION)
     return tinygp.GaussianProcess(kernel, z * scale[None], diag=noise), scale
 
 
 def _prior(settings: GaussianProcess, n_parameters: int, dtype: Any) -> tuple[Any, Any]:
-    """Means and standard deviations of the logarithms of inverse lengths, amplitude and noise."""
+    """Means and standard deviations of the parameters in `Posterior.mode`."""
     lengths = (-np.log(settings.length), settings.spread)
-    mean, spread = zip(*[lengths] * n_parameters, _AMPLITUDE, _NOISE, strict=True)
+    mean, spread = zip(*[lengths] * n_parameters, _AMPLITUDE, _NOISE, _OFFSET, strict=True)
     return jnp.array(mean, dtype), jnp.array(spread, dtype)
 
 
@@ -314,40 +374,25 @@ def _fit(settings: GaussianProcess, space: Space, x: Any, losses: Any) -> Poster
     losses = jnp.where(used, jnp.maximum(losses, best), best)
     z, axes = embed(space, x), _axes(space)
     share = _shares_of_space(space, z, used)
-    # Where half of the space is tied with the best, the scale is the mean distance.
-    order = jnp.argsort(losses)
-    middle = losses[order[(jnp.cumsum(share[order]) < 0.5).sum()]] - best
-    scale = jnp.where(middle > 0, middle, share @ (losses - best))
     dtype = z.dtype
     prior, prior_spread = _prior(settings, len(space), dtype)
     # Short and long lengths, with much and little noise.
-    starts = prior[None] + jnp.array([[0.5] * len(space) + [0, 0.7], [-0.5] * len(space) + [0, -0.7]], dtype)
+    starts = [[0.5] * len(space) + [0, 0.7, 0], [-0.5] * len(space) + [0, -0.7, 0]]
+    warp = partial(Warp.of_place, offsets=settings.offsets, losses=losses, share=share)
 
-    def warped(offset: Any) -> tuple[Any, Any]:
-        by = jnp.maximum(offset * scale, float(jnp.finfo(dtype).tiny))
-        w = jnp.log(losses - best + by)
-        mean = share @ w
-        variance = share @ (w - mean) ** 2
-        spread = jnp.where(variance > 0, jnp.sqrt(jnp.where(variance > 0, variance, 1)), 1)
-        return jnp.where(used, (w - mean) / spread, 0), jnp.stack([best, by, mean, spread])
-
-    def negative_log_posterior(values: Any, w: Any) -> Any:
+    def negative_log_posterior(values: Any) -> Any:
         process, _ = _process(values, z, used, axes)
-        return (((values - prior) / prior_spread) ** 2).sum() / 2 - process.log_probability(w)
+        warped = warp(values[-1])
+        w, slopes = jnp.where(used, warped(losses), 0), jnp.where(used, warped.log_slope(losses), 0)
+        return (((values - prior) / prior_spread) ** 2).sum() / 2 - process.log_probability(w) - slopes.sum()
 
-    def fitted(starts: Any, offset: Any) -> tuple[Any, tuple[Any, ...]]:
-        w, warp = warped(offset)
-        modes, heights = jax.lax.map(lambda at: _minimise(partial(negative_log_posterior, w=w), at), starts)
-        mode = modes[jnp.nanargmin(heights)]
-        error, variance = _left_out(_process(mode, z, used, axes)[0], w)
-        log_slope = -jnp.log(losses - best + warp[1]) - jnp.log(warp[3])
-        log_density = log_slope - error**2 / variance / 2 - jnp.log(variance) / 2
-        return modes, (share @ log_density, w, warp, mode, 1 - share @ error**2)
-
-    # Each offset begins where the one before it ended.
-    _, (log_density, *fits) = jax.lax.scan(fitted, starts, jnp.array(settings.offsets, dtype))
-    w, warp, mode, quality = (a[jnp.nanargmax(log_density)] for a in fits)
-    slope = jax.grad(partial(negative_log_posterior, w=w))
+    modes, heights = jax.lax.map(
+        partial(_minimise, negative_log_posterior), prior[None] + jnp.array(starts, dtype)
+    )
+    mode = modes[jnp.nanargmin(heights)]
+    error, _ = _left_out(_process(mode, z, used, axes)[0], jnp.where(used, warp(mode[-1])(losses), 0))
+    quality = 1 - share @ error**2
+    slope = jax.grad(negative_log_posterior)
     # Differences of slopes take half the time to compile of second derivatives.
     step = float(jnp.finfo(dtype).eps) ** (1 / 3)
     steps = step * jnp.eye(len(mode), dtype=dtype)
@@ -355,7 +400,7 @@ def _fit(settings: GaussianProcess, space: Space, x: Any, losses: Any) -> Poster
     of_axis, axis = jnp.linalg.eigh((curvature + curvature.T) / 2)
     # No direction is less certain than under a prior that is half as wide again.
     of_axis = jnp.maximum(of_axis, (1.5 * prior_spread.max()) ** -2)
-    return Posterior(z, w, used, mode, axis / jnp.sqrt(of_axis)[None], warp, quality, space)
+    return Posterior(z, losses, used, share, mode, axis / jnp.sqrt(of_axis)[None], quality, settings, space)
 
 
 def _minimise(function: Any, start: Any, n_steps: int = 80) -> tuple[Any, Any]:
@@ -393,20 +438,16 @@ def _minimise(function: Any, start: Any, n_steps: int = 80) -> tuple[Any, Any]:
     return at, height
 
 
-def _unwarped(warp: Any, w: Any) -> Any:
-    """Losses of warped losses."""
-    best, offset, mean, spread = warp
-    return best + jnp.exp(mean + spread * w) - offset
-
-
 @partial(jax.jit, static_argnames="quantiles")
 def _predict(self: Posterior, x: Any, quantiles: tuple[float, ...]) -> Any:
     process, scale = _process(self.mode, self.z, self.used, _axes(self.space))
     at = embed(self.space, x.astype(self.z.dtype)) * scale[None]
-    given = process.condition(self.w, at, diag=_LEAST_NOISE).gp
+    warp = self.warp(self.mode)
+    w = jnp.where(self.used, warp(self.losses), 0)
+    given = process.condition(w, at, diag=_LEAST_NOISE).gp
     deviation = jnp.sqrt(jnp.maximum(jnp.diag(given.covariance) - _LEAST_NOISE, 0))
     normal = jax.scipy.stats.norm.ppf(jnp.array(quantiles, deviation.dtype))
-    return _unwarped(self.warp, given.loc[None] + normal[:, None] * deviation[None])
+    return warp.losses(given.loc[None] + normal[:, None] * deviation[None])
 
 
 @partial(jax.jit, static_argnames="n")
@@ -416,13 +457,22 @@ def _draws(self: Posterior, x: Any, key: Any, n: int) -> Any:
 
 
 @partial(jax.jit, static_argnames=("n", "n_features"))
-def _functions(self: Posterior, key: Any, n: int, n_features: int) -> Draw:
+def _functions(self: Posterior, key: Any, elsewhere: Any, n: int, n_features: int) -> Draw:
     dtype, n_rows = self.z.dtype, len(self.z)
+    mean, deviation = _prior(self.process, len(self.space), dtype)
 
     def draw(key: Any) -> Draw:
-        of_values, of_waves, of_lengths, of_phases, of_prior, of_noise = jax.random.split(key, 6)
-        values = self.mode + self.spread @ jax.random.normal(of_values, self.mode.shape, dtype)
+        of_values, of_waves, of_lengths, of_phases, of_prior, of_noise, of_tail, of_which = jax.random.split(
+            key, 8
+        )
+        normal, from_prior = jax.random.normal(of_values, (2, len(self.mode)), dtype)
+        prior_length = (
+            jax.random.bernoulli(of_which, elsewhere, normal.shape).at[len(self.space) :].set(False)
+        )
+        values = jnp.where(prior_length, mean + deviation * from_prior, self.mode + self.spread @ normal)
+        tail = jnp.sqrt(_DEVIATIONS / jax.random.chisquare(of_tail, _DEVIATIONS, dtype=dtype))
         process, scale = _process(values, self.z, self.used, _axes(self.space))
+        warp = self.warp(values)
         # The spectral density of the Matern 5/2 kernel is Student's t with 5 degrees of freedom.
         normal = jax.random.normal(of_waves, (n_features, self.z.shape[1]), dtype)
         waves = normal * jnp.sqrt(5 / jax.random.chisquare(of_lengths, 5, (n_features, 1), dtype))
@@ -431,15 +481,16 @@ def _functions(self: Posterior, key: Any, n: int, n_features: int) -> Draw:
             z=self.z * scale[None],
             waves=waves / (2 * np.pi),
             phases=jax.random.uniform(of_phases, (n_features,), dtype),
-            weights=jax.random.normal(of_prior, (n_features,), dtype),
-            constant=jax.random.normal(jax.random.fold_in(of_prior, 1), (), dtype),
-            amplitude=jnp.exp(values[-2]),
+            weights=tail * jax.random.normal(of_prior, (n_features,), dtype),
+            constant=tail * jax.random.normal(jax.random.fold_in(of_prior, 1), (), dtype),
+            amplitude=jnp.exp(values[-3]),
             correction=jnp.zeros(n_rows, dtype),
-            warp=self.warp,
+            warp=warp,
+            worst=self.losses.max(),
             space=self.space,
         )
-        noise = jax.random.normal(of_noise, (n_rows,), dtype) * jnp.sqrt(process.noise.diagonal())
-        gap = jnp.where(self.used, self.w - prior.prior(prior.z) - noise, 0)
+        noise = tail * jax.random.normal(of_noise, (n_rows,), dtype) * jnp.sqrt(process.noise.diagonal())
+        gap = jnp.where(self.used, warp(self.losses) - prior.prior(prior.z) - noise, 0)
         half = process.solver.solve_triangular(gap)
         return eqx.tree_at(
             lambda d: d.correction, prior, process.solver.solve_triangular(half, transpose=True)

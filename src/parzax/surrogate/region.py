@@ -99,7 +99,8 @@ def _region(
         best = jnp.argsort(draw.losses(rows.z))[:n_best]
         return rows.levels[best], rows.here[best]
 
-    drawn = map_draws(best_of, posterior, key, n_draws)
+    # With lengths from the prior, some of the best configurations of a draw may lie anywhere.
+    drawn = map_draws(best_of, posterior, key, n_draws, elsewhere=0.0)
     levels, here = (a.reshape(n_draws * n_best, -1) for a in drawn)
     frame = space.frame(np.dtype(dtype))
     place, number = frame.over(lambda axis, level: axis.drawn(level), levels)

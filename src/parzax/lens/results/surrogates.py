@@ -42,8 +42,8 @@ class Effect(NamedTuple):
         mean, low, high: (g,) mean objective at each value, with the other parameters as in the space, and the
             ends of its interval.
         worth: what choosing the value well is worth, and the ends of its interval: by how much the mean
-            objective is better at the best value than at a random one. The intervals are too narrow: in tests
-            they held the truth in 35 to 90 % of the cases, so that texts leave them out.
+            objective is better at the best value than at a random one. Losses beyond the worst of the
+            log count as the worst. See `parzax.surrogate.Effects.worth`.
         target_worth: the same with the other parameters as in the target set.
     """
 
