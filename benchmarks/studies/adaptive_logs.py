@@ -23,7 +23,6 @@ from benchmarks.studies.adaptive_problems import (
     NETWORKS,
     PROBLEMS,
     TABLES,
-    Truth,
     problem_of,
 )
 from benchmarks.studies.adaptive_readings import FANOVA_LOGS, N_SHUFFLES, PEER_EVALUATORS
@@ -103,7 +102,7 @@ class Sets:
 
     def __init__(self, found: Mapping[str, Arrays]) -> None:
         self.truths = {
-            name.removeprefix("truth/"): Truth(**arrays)
+            name.removeprefix("truth/"): arrays["shares"]
             for name, arrays in found.items()
             if name.startswith("truth/")
         }
@@ -112,7 +111,7 @@ class Sets:
             kind, searcher, *problem = name.split("/")
             if kind != "rows" or (problem[0] != NOISE and problem[0] not in self.truths):
                 continue
-            truth = self.truths.get(problem[0], Truth(*(np.zeros((len(LEVELS), 1)),) * 3))
+            truth = self.truths.get(problem[0], np.zeros((len(LEVELS), 1)))
             read = [
                 found[part]
                 for i in range(N_LOGS)
@@ -491,7 +490,7 @@ def _about_problems(sets: Sets) -> str:
         else:
             about = str(problem_of(name).fn.func.__doc__).splitlines()[0]
         names, cells = problem_of(name).space.names, []
-        for shares in sets.truths[name].shares if name != NOISE else ():
+        for shares in sets.truths[name] if name != NOISE else ():
             largest = np.argsort(-shares)[:4]
             cells.append(", ".join(f"{names[j]} {shares[j]:.2f}" for j in largest))
         rows.append([name, str(len(names)), about, *(cells or [""] * len(LEVELS))])
@@ -561,8 +560,9 @@ rows that is an adjusted p-value of at most 0.05 from {N_SHUFFLES} shuffles; for
 #{{share <= {NEGLIGIBLE}}}) / (1 + #draws) of at most 0.05. On noise any of its five parameters counts, and
 the rows answer where the surrogate predicts nothing."""
 WORTH = f"""Tuning a parameter is worth the mean loss at a random value minus that at its best value, with
-the others as in the space or as in its best tenth. How often the 5 % and 95 % quantiles of the draws
-enclose the truth after 100 trials; outside by at most {TOLERANCE} of the largest worth counts as enclosed."""
+the others as in the space or as in its best tenth; losses beyond the worst of the log count as the worst.
+How often the 5 % and 95 % quantiles of the draws enclose the truth after 100 trials; outside by at most
+{TOLERANCE} of the largest worth counts as enclosed."""
 NEXT_SPACE = f"""From logs of 100 trials of `px.tpe`: whether the next space holds the best configuration of
 the table, which part of the table it has, and by how much the best loss found is above the best of the
 table, as a part of the median's distance from it: after the log, and after {N_MORE} more trials of

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
-from benchmarks.studies.adaptive_problems import LEVELS, PROBLEMS, problem_of, truth
+from benchmarks.studies.adaptive_problems import LEVELS, PROBLEMS, problem_of, true_shares, true_worth
 from benchmarks.studies.adaptive_searches import Logs, load
 from benchmarks.studies.papers.runs import Arrays
 from parzax.lens.results.order import shows_learning
@@ -28,8 +28,8 @@ LEAST_ROWS = 100
 
 
 def read_truth(problem: str) -> Arrays:
-    """A unit: the fields of `truth`."""
-    return truth(problem, LEVELS)._asdict()
+    """A unit: the true shares."""
+    return {"shares": true_shares(problem)}
 
 
 def _parts(logs: Logs, sizes: Sequence[int]) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
@@ -75,7 +75,7 @@ def read_surrogate(logs: Logs, log: int, sizes: Sequence[int], *, effects: bool)
 
     Returns:
         "draws" (b, q, d): shares of draws; "quality" (); with ``effects``, at 100 trials, "worth" and
-        "target_worth" (b, slots) of tuning.
+        "target_worth" (b, slots) of tuning, and "true_worth" and "true_target_worth" (slots,) of them.
     """
     space, arrays = problem_of(logs.problem).space, {}
     fit, read, effects_of = _programs(space)
@@ -86,6 +86,8 @@ def read_surrogate(logs: Logs, log: int, sizes: Sequence[int], *, effects: bool)
             part = {"draws": read(of_draws, posterior), "quality": posterior.quality}
             if effects and size == LEAST_ROWS:
                 part["worth"], part["target_worth"] = effects_of(of_effects, posterior)
+                true = true_worth(logs.problem, np.nanmax(loss[log]))
+                part["true_worth"], part["true_target_worth"] = true
         arrays |= {f"{size}/{name}": np.asarray(array, np.float32) for name, array in part.items()}
     return arrays
 

@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 import scipy.stats
 
-from benchmarks.studies.adaptive_problems import Truth
 from benchmarks.studies.papers.runs import Arrays
 
 ROWS, SURROGATE = "rows", "surrogate"
@@ -25,7 +24,7 @@ class LogSet(NamedTuple):
     Attributes:
         searcher, problem: their names.
         n: number of trials.
-        truth: what the logs should say.
+        truth: (q, d) true shares.
         rows: (s, q, d) shares of the rows.
         above: (s, q, d) whether those are above chance; None if that was not asked.
         shown: (s,) whether the order of the rows shows a search that learns.
@@ -33,13 +32,13 @@ class LogSet(NamedTuple):
         peers: shares (few, d) of Optuna's evaluators, at the first level, of the first logs.
         draws: for each of the first k logs, shares (b, q, d) of draws from its surrogate.
         quality: (k,) of these surrogates.
-        worths: draws (b, slots) of the worth of tuning for each of few logs, by field of the truth.
+        worths: by name, for each of few logs: draws (b, slots) of the worth of tuning, and the truth (slots,).
     """
 
     searcher: str
     problem: str
     n: int
-    truth: Truth
+    truth: np.ndarray
     rows: np.ndarray
     above: np.ndarray | None
     shown: np.ndarray
@@ -47,7 +46,7 @@ class LogSet(NamedTuple):
     peers: Mapping[str, np.ndarray]
     draws: Sequence[np.ndarray]
     quality: np.ndarray
-    worths: Mapping[str, Sequence[np.ndarray]]
+    worths: Mapping[str, Sequence[tuple[np.ndarray, np.ndarray]]]
 
     @property
     def answered(self) -> np.ndarray:
@@ -69,22 +68,22 @@ class LogSet(NamedTuple):
 
     def distances(self, reader: str) -> np.ndarray:
         """(few,) from the truth at the first level."""
-        return distance(self.shares(reader), self.truth.shares[0])
+        return distance(self.shares(reader), self.truth[0])
 
     def rank_correlations(self, reader: str) -> np.ndarray:
         """(few,) with the truth at the first level; 0 if all shares are equal."""
         pairs = [scipy.stats.rankdata(row) for row in self.shares(reader)]
-        true = scipy.stats.rankdata(self.truth.shares[0])
+        true = scipy.stats.rankdata(self.truth[0])
         return np.array([np.corrcoef(row, true)[0, 1] if np.ptp(row) else 0.0 for row in pairs])
 
     def errors(self, reader: str) -> np.ndarray:
         """(k,) mean distance over the levels of the rows or of the answers."""
         shares = self.rows if reader == ROWS else self.answers
-        return distance(shares, self.truth.shares).mean(axis=1)
+        return distance(shares, self.truth).mean(axis=1)
 
     def covered(self, least: float = 0.0) -> np.ndarray:
         """Whether 90 % intervals hold shares of at least ``least``, where the surrogate answers; flat."""
-        some, true = self.truth.shares >= least, self.truth.shares
+        some, true = self.truth >= least, self.truth
         inside = [
             _inside(draws, true, TOLERANCE)[some]
             for draws, by_surrogate in zip(self.draws, self.answered, strict=True)
@@ -92,12 +91,11 @@ class LogSet(NamedTuple):
         ]
         return np.concatenate([*inside, np.zeros(0, bool)])
 
-    def covered_worth(self, field: str) -> np.ndarray:
+    def covered_worth(self, name: str) -> np.ndarray:
         """The same of the worth of tuning, or of ``target_worth``."""
-        true = getattr(self.truth, field)
         inside = [
             _inside(draws, true, TOLERANCE * true.max())
-            for draws, by_surrogate in zip(self.worths[field], self.answered, strict=False)
+            for (draws, true), by_surrogate in zip(self.worths[name], self.answered, strict=False)
             if by_surrogate
         ]
         return np.concatenate([*inside, np.zeros(0, bool)])
@@ -115,23 +113,19 @@ class LogSet(NamedTuple):
 
 
 def gather(
-    searcher: str, problem: str, n: int, truth: Truth, rows: Arrays, surrogates: Iterable[Arrays]
+    searcher: str, problem: str, n: int, truth: np.ndarray, rows: Arrays, surrogates: Iterable[Arrays]
 ) -> LogSet:
     """What units left; those of surrogates may be few."""
-    read = [arrays for arrays in surrogates if f"{n}/draws" in arrays]
+    read = [part for part in surrogates if f"{n}/draws" in part]
+    peers = {name: rows[f"{n}/{name}"] for name in ("PED-ANOVA", "f-ANOVA", "MDI") if f"{n}/{name}" in rows}
+    worths = {
+        name: [(part[f"{n}/{name}"], part[f"{n}/true_{name}"]) for part in read if f"{n}/{name}" in part]
+        for name in ("worth", "target_worth")
+    }
+    draws = [part[f"{n}/draws"] for part in read]
+    quality = np.array([float(part[f"{n}/quality"]) for part in read])
     of_rows = [rows.get(f"{n}/{name}") for name in ("rows", "above", "shown", "best")]
-    return LogSet(
-        searcher, problem, n, truth, *of_rows,
-        peers={
-            name: rows[f"{n}/{name}"] for name in ("PED-ANOVA", "f-ANOVA", "MDI") if f"{n}/{name}" in rows
-        },
-        draws=[arrays[f"{n}/draws"] for arrays in read],
-        quality=np.array([float(arrays[f"{n}/quality"]) for arrays in read]),
-        worths={
-            field: [arrays[f"{n}/{field}"] for arrays in read if f"{n}/{field}" in arrays]
-            for field in ("worth", "target_worth")
-        },
-    )  # fmt: skip
+    return LogSet(searcher, problem, n, truth, *of_rows, peers, draws, quality, worths)
 
 
 def distance(shares: np.ndarray, truth: np.ndarray) -> np.ndarray:

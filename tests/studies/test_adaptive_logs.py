@@ -31,16 +31,19 @@ def test_the_last_parameter_does_nothing(name):
 
 
 def test_true_shares_and_worth():
-    """Of the sum of squares the worths are those of each term."""
-    true = adaptive_problems.truth("quadratic", (0.1,), 1 << 12)
+    """Of the sum of squares the worths are those of each term, unless the worst losses are cut off."""
     places = (np.arange(16) + 0.5) / 16
     weights, centers = [4.0, 2, 1, 0.5], [0.3, 0.6, 0.5, 0.2]
     terms = np.array([w * (places - c) ** 2 for w, c in zip(weights, centers, strict=True)])
-    worth = [*(terms.mean(axis=1) - terms.min(axis=1)), 0]
-    np.testing.assert_allclose(true.worth, worth, atol=1e-5)
-    np.testing.assert_allclose(true.target_worth, worth, atol=1e-5)
-    assert true.shares.shape == (1, 5)
-    assert true.shares[0, 0] > true.shares[0, 1] > 0.1 > true.shares[0, 4]
+    expected = [*(terms.mean(axis=1) - terms.min(axis=1)), 0]
+    for worth in adaptive_problems.true_worth("quadratic"):
+        np.testing.assert_allclose(worth, expected, atol=1e-5)
+    lower = adaptive_problems.true_worth("quadratic", 1.0)[0]
+    assert (lower <= np.array(expected) + 1e-6).all()
+    assert lower[0] < 0.9 * expected[0]
+    shares = adaptive_problems.true_shares("quadratic", 1 << 12)
+    assert shares.shape == (2, 5)
+    assert shares[0, 0] > shares[0, 1] > 0.1 > shares[0, 4]
 
 
 def test_random_search_is_read_rightly(tmp_path, monkeypatch):
@@ -97,11 +100,12 @@ def _made_up() -> dict[str, dict[str, np.ndarray]]:
     of_surrogate = {
         "draws": draws,
         "quality": np.array(0.8),
+        "true_worth": worth,
+        "true_target_worth": worth,
         "worth": worth + np.linspace(-1, 1, 24)[:, None],
         "target_worth": worth + np.linspace(1, 2, 24)[:, None],
     }
-    truth = {"shares": shares, "worth": worth, "target_worth": worth}
-    found = {f"truth/{problem}": truth for problem in ("quadratic", "gated")}
+    found = {f"truth/{problem}": {"shares": shares} for problem in ("quadratic", "gated")}
     for searcher, sizes in {RANDOM: (40, 100), "px.tpe": (40,)}.items():
         for problem in ("quadratic", "gated", NOISE):
             kinds = {"rows": of_rows, "surrogate/0": of_surrogate, "surrogate/1": of_surrogate}
@@ -141,10 +145,16 @@ def test_page():
 def test_rows_answer_where_the_surrogate_predicts_nothing():
     """Their shares, and their p-values."""
     found = _made_up()
-    truth = adaptive_problems.Truth(**found["truth/gated"])
     surrogates = [found[f"surrogate/{i}/{RANDOM}/gated"] for i in (0, 1)]
     poor = surrogates[0] | {"40/quality": np.array(0.1)}
-    logs = gather(RANDOM, "gated", 40, truth, found[f"rows/{RANDOM}/gated"], [poor, surrogates[1]])
+    logs = gather(
+        RANDOM,
+        "gated",
+        40,
+        found["truth/gated"]["shares"],
+        found[f"rows/{RANDOM}/gated"],
+        [poor, surrogates[1]],
+    )
     np.testing.assert_allclose(logs.distances("surrogate"), [0.2, 0.05])
     assert logs.above_chance("surrogate").tolist() == [[True, True], [False, False]]
     ratio = compare([logs], type(logs).distances, "rows")
