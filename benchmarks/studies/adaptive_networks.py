@@ -54,7 +54,7 @@ def _features(space: px.Space) -> Callable[[Any], jax.Array]:
         for j, (domain,) in enumerate(space.domains):
             active = ~jnp.isnan(x[:, j])
             if isinstance(domain, px.Categorical):
-                columns += [active & (at.index[:, j] == code) for code in range(domain.n_values)]
+                columns += [active & (at.index[:, j] == code) for code in range(len(domain.choices))]
             else:
                 columns += [active, jnp.where(active, 2 * at.unit[:, j] - 1, 0)]
         return jnp.stack(columns, axis=1).astype(x.dtype)

@@ -87,7 +87,7 @@ def _recode(space: px.Space, part: px.Space) -> tuple[Callable, Callable]:
     codes = {
         j: np.array([domain.choices.index(choice) for choice in kept.choices])
         for j, ((domain,), (kept,)) in enumerate(zip(space.domains, part.domains, strict=True))
-        if isinstance(domain, px.Categorical)
+        if isinstance(domain, px.Categorical) and isinstance(kept, px.Categorical)
     }
 
     def recoded(x: np.ndarray, *, back: bool) -> np.ndarray:

@@ -37,7 +37,8 @@ def _parts(logs: Logs, sizes: Sequence[int]) -> Iterator[tuple[int, np.ndarray, 
     arrays = load(logs)
     for size in sizes:
         if size <= logs.n:
-            yield size, *(np.asarray(arrays[name][:, :size], float) for name in ("x", "loss"))
+            x, loss = (np.asarray(arrays[name][:, :size], float) for name in ("x", "loss"))
+            yield size, x, loss
 
 
 def read_rows(logs: Logs, sizes: Sequence[int]) -> Arrays:

@@ -32,7 +32,7 @@ class LogSet(NamedTuple):
         peers: shares (few, d) of Optuna's evaluators, at the first level, of the first logs.
         draws: for each of the first k logs, shares (b, q, d) of draws from its surrogate.
         quality: (k,) of these surrogates.
-        worths: by name, for each of few logs: draws (b, slots) of the worth of tuning, and the truth (slots,).
+        worths: by name, for each of few logs: draws (b, slots) of the worth of tuning, and the truth.
     """
 
     searcher: str
@@ -106,10 +106,10 @@ class LogSet(NamedTuple):
         above = self.above > 0
         if reader == SURROGATE:
             above = np.array(above[: len(self.draws)])
-            for log in np.flatnonzero(self.answered):
-                n_negligible = (self.draws[log] <= NEGLIGIBLE).sum(axis=0)
-                above[log] = (1 + n_negligible) / (len(self.draws[log]) + 1) <= 0.05
-        return above[..., parameter].any(axis=-1)
+            for log, draws in enumerate(self.draws):
+                if self.answered[log]:
+                    above[log] = (1 + (draws <= NEGLIGIBLE).sum(axis=0)) / (len(draws) + 1) <= 0.05
+        return np.asarray(above[..., parameter].any(axis=-1))
 
 
 def gather(
@@ -124,8 +124,9 @@ def gather(
     }
     draws = [part[f"{n}/draws"] for part in read]
     quality = np.array([float(part[f"{n}/quality"]) for part in read])
-    of_rows = [rows.get(f"{n}/{name}") for name in ("rows", "above", "shown", "best")]
-    return LogSet(searcher, problem, n, truth, *of_rows, peers, draws, quality, worths)
+    shares, shown, best = (rows[f"{n}/{name}"] for name in ("rows", "shown", "best"))
+    above = rows.get(f"{n}/above")
+    return LogSet(searcher, problem, n, truth, shares, above, shown, best, peers, draws, quality, worths)
 
 
 def distance(shares: np.ndarray, truth: np.ndarray) -> np.ndarray:
@@ -167,8 +168,8 @@ def compare(
         return means[0] / means[1] if ratio else means[0] - means[1]
 
     rows = np.random.default_rng(0).integers(both.shape[1], size=(N_BOOTSTRAP, both.shape[1]))
-    ends = np.quantile(compared(both[:, rows].mean(axis=-1)), (0.05, 0.95))
-    return Comparison(float(compared(both.mean(axis=1))), *map(float, ends), both.shape[1])
+    low, high = np.quantile(compared(both[:, rows].mean(axis=-1)), (0.05, 0.95))
+    return Comparison(float(compared(both.mean(axis=1))), float(low), float(high), both.shape[1])
 
 
 def geometric_mean(ratios: Iterable[float]) -> float:

@@ -56,8 +56,8 @@ SAMPLERS: Mapping[str, Callable[[px.Space], Any]] = {
     NEXT: px.tpe,
     **RANDOM_PARTS,
 }
-# Problems on which parts of random rows are compared.
-RANDOM_PART_PROBLEMS = ("quadratic", "branching", "slice", "cells")
+# Problems on which parts of random rows are compared, and worth is measured.
+FEW_PROBLEMS = ("quadratic", "branching", "slice", "cells")
 
 
 class Logs(NamedTuple):
@@ -103,7 +103,7 @@ def all_logs() -> Iterator[Logs]:
             if searcher != "Optuna CMA-ES" or problem not in ("cells", "images"):
                 yield Logs(searcher, problem, n_seeds, n)
     yield from (Logs(NEXT, problem, 40, 100) for problem in TABLES)
-    yield from (Logs(part, problem, 4, 100) for part in RANDOM_PARTS for problem in RANDOM_PART_PROBLEMS)
+    yield from (Logs(part, problem, 4, 100) for part in RANDOM_PARTS for problem in FEW_PROBLEMS)
 
 
 def load(logs: Logs) -> Arrays:
@@ -113,7 +113,7 @@ def load(logs: Logs) -> Arrays:
         logs.path.parent.mkdir(parents=True, exist_ok=True)
         part = logs.path.with_suffix(".part")
         with part.open("wb") as file:
-            np.savez_compressed(file, **arrays)
+            np.savez_compressed(file, x=arrays["x"], loss=arrays["loss"])
         part.replace(logs.path)
     with np.load(logs.path, allow_pickle=False) as arrays:
         return {name: arrays[name][: logs.n_seeds, : logs.n] for name in ("x", "loss")}

@@ -130,7 +130,7 @@ def test_page():
         "| px.tpe | 40 | 0.30 | 0.05 | 0.17 | quadratic: 0.17 (0.13 to 0.25) |",
         "| px.tpe | 40 | 60 % | 50 % | 60 % | 100 % |",
         "| px.tpe | 40 | 50 % | 0 % | 50 % | 100 % |",
-        "| px.tpe | functions | 100 % | 0 % |",
+        "| random search | quadratic | 100 % | 0 % |",
         "| slice | 2 | 100 % | 20 % | 0.2500 | 0.2000 | 0.1000 |",
         "| 40 trials: distance 0.75 of rows and PED-ANOVA, 0.85 of f-ANOVA and MDI | 0.17 of rows, "
         "0.17 of PED-ANOVA, 0.17 of f-ANOVA, 0.17 of MDI | yes |",
