@@ -38,10 +38,10 @@ from benchmarks.studies.adaptive_scores import (
     geometric_mean,
 )
 from benchmarks.studies.adaptive_searches import (
+    FEW_PROBLEMS,
     NEXT,
     PEER_PACKAGES,
     RANDOM,
-    FEW_PROBLEMS,
     RANDOM_PARTS,
     SEEDS,
     Logs,

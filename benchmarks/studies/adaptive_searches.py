@@ -107,16 +107,24 @@ def all_logs() -> Iterator[Logs]:
 
 
 def load(logs: Logs) -> Arrays:
-    """ "x" (s, n, d) native values and "loss" (s, n) of runs of n trials, from the file or from `search`."""
-    if not logs.path.is_file():
+    """ "x" (s, n, d) native values and "loss" (s, n), from the file if that has so many, else from `search`."""
+    arrays = _stored(logs)
+    if arrays is None:
         arrays = search(*logs)
         logs.path.parent.mkdir(parents=True, exist_ok=True)
         part = logs.path.with_suffix(".part")
         with part.open("wb") as file:
             np.savez_compressed(file, x=arrays["x"], loss=arrays["loss"])
         part.replace(logs.path)
+    return {name: arrays[name][: logs.n_seeds, : logs.n] for name in ("x", "loss")}
+
+
+def _stored(logs: Logs) -> Arrays | None:
+    if not logs.path.is_file():
+        return None
     with np.load(logs.path, allow_pickle=False) as arrays:
-        return {name: arrays[name][: logs.n_seeds, : logs.n] for name in ("x", "loss")}
+        n_seeds, n = arrays["loss"].shape
+        return dict(arrays) if n_seeds >= logs.n_seeds and n >= logs.n else None
 
 
 def search(searcher: str, problem: str, n_seeds: int, n: int) -> Arrays:
