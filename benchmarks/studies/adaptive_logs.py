@@ -56,7 +56,7 @@ NOISE, GATED = "noise", "gated"
 # Rows of these logs are read; more logs have a surrogate only for the next space.
 N_LOGS = 6
 # Worth is read in the first logs of these searches, on `FEW_PROBLEMS`.
-EFFECT_LOGS, EFFECT_SEARCHES = 2, (RANDOM, "px.tpe", "Optuna TPE")
+EFFECT_LOGS, EFFECT_SEARCHES = 1, (RANDOM, "px.tpe")
 # From so many logs of a table the search goes on in the next space.
 N_SEARCHED = 4
 TPE = ("px.tpe", "px.optuna_tpe", "Optuna TPE", "Hyperopt")

@@ -107,7 +107,7 @@ def all_logs() -> Iterator[Logs]:
 
 
 def load(logs: Logs) -> Arrays:
-    """ "x" (s, n, d) native values and "loss" (s, n), from the file if that has so many, else from `search`."""
+    """Arrays x (s, n, d) and loss (s, n): from the file, or from `search` if that has fewer."""
     arrays = _stored(logs)
     if arrays is None:
         arrays = search(*logs)
@@ -128,7 +128,7 @@ def _stored(logs: Logs) -> Arrays | None:
 
 
 def search(searcher: str, problem: str, n_seeds: int, n: int) -> Arrays:
-    """ "x" (s, n, d) native values and "loss" (s, n) of runs of n trials."""
+    """Native values x (s, n, d) and loss (s, n) of runs of n trials."""
     seed = zlib.crc32(f"{searcher}/{problem}".encode())
     objective, keys = problem_of(problem), jax.random.split(jax.random.key(seed), n_seeds)
     evaluate = jax.jit(lambda key, x: objective(key, x)[0][0])
