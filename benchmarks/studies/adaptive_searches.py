@@ -18,7 +18,7 @@ import numpy as np
 
 import parzax as px
 from benchmarks.studies.adaptive_problems import NETWORKS, PROBLEMS, TABLES, problem_of
-from benchmarks.studies.optimisers.peers import PEERS
+from benchmarks.studies.optimisers.peers import PEERS, is_active
 from benchmarks.studies.pages import DOCS
 from benchmarks.studies.papers.runs import Arrays
 
@@ -134,7 +134,8 @@ def search(searcher: str, problem: str, n_seeds: int, n: int) -> Arrays:
     evaluate = jax.jit(lambda key, x: objective(key, x)[0][0])
     if searcher == RANDOM:
         x = jax.vmap(lambda key: objective.space.sample(key, n))(keys)
-        trials = jax.vmap(lambda key: jax.random.split(key, n))(keys)
+        # Other keys than those of the configurations, so that noise does not depend on them.
+        trials = jax.vmap(lambda key: jax.random.split(jax.random.fold_in(key, 1), n))(keys)
         return {"x": np.asarray(x), "loss": np.asarray(jax.vmap(jax.vmap(evaluate))(trials, x))}
     if searcher in SAMPLERS:
         trace = px.optimize_many(keys, SAMPLERS[searcher](objective.space), objective, n)
@@ -156,10 +157,13 @@ def search(searcher: str, problem: str, n_seeds: int, n: int) -> Arrays:
 
 
 def _native(space: px.Space, at: Mapping[str, float]) -> np.ndarray:
-    """A row of native values from what peers suggest: for an ordinal the number of its value."""
+    """A row of native values from what peers suggest: for an ordinal the number of its value.
+
+    Hyperopt also suggests parameters of which not all conditions hold.
+    """
     values = []
     for name, (domain,) in zip(space.names, space.domains, strict=True):
-        value = at.get(name, np.nan)
+        value = at.get(name, np.nan) if is_active(space, at, domain) else np.nan
         if isinstance(domain, px.Ordinal) and not np.isnan(value):
             value = domain.values[int(value)]
         values.append(value)

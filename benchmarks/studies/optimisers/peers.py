@@ -91,7 +91,7 @@ def _domains(space: px.Space) -> list[tuple[str, Any]]:
     return [(name, domain) for name, (domain,) in zip(space.names, space.domains, strict=True)]
 
 
-def _active(space: px.Space, at: Suggestion, domain: Any) -> bool:
+def is_active(space: px.Space, at: Suggestion, domain: Any) -> bool:
     """Whether its conditions hold; all are on labels of a parent that comes before."""
     for condition in domain.conditions:
         parent = dict(_domains(space))[condition.parent]
@@ -120,7 +120,7 @@ def in_study(
     def suggested(trial: Any) -> Iterator[tuple[str, float]]:
         at: Suggestion = {}
         for name, domain in _domains(space):
-            if _active(space, at, domain):
+            if is_active(space, at, domain):
                 at[name] = _suggest(trial, name, domain)
                 yield name, at[name]
 
