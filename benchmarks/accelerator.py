@@ -65,7 +65,7 @@ def _log(n_seeds: int, n: int, d: int) -> px.Observations:
 
 def _sweep(n_seeds: int, n: int, d: int, n_levels: int = len(LEVELS)) -> Job:
     obs, levels = _log(n_seeds, n, d), LEVELS[:n_levels]
-    return Job(lambda: np.asarray(px.cond_ped_anova(obs, levels).importance))
+    return Job(lambda: np.asarray(px.cond_ped_anova(obs, levels, n_resamples=0).importance))
 
 
 def _device_sweep(n_seeds: int, n: int, d: int, bound: float, n_levels: int = len(LEVELS)) -> Job:

@@ -43,7 +43,7 @@ def importance(d: int, q: int) -> Callable[[], Any]:
     obs = px.Observations.from_arrays(
         px.Space({f"x{j}": px.Float(0, 1) for j in range(d)}), x, ((x - 0.3) ** 2).sum(axis=1)
     )
-    return lambda: px.cond_ped_anova(obs, np.arange(1, q + 1) / (q + 1))
+    return lambda: px.cond_ped_anova(obs, np.arange(1, q + 1) / (q + 1), n_resamples=0)
 
 
 def mixed_space() -> Any:

@@ -19,7 +19,7 @@ import jax
 import numpy as np
 
 import parzax as px
-from benchmarks import command, optuna_peer, rustuna_peer
+from benchmarks import command, optuna_peer, rustuna_peer, synthetic
 from benchmarks.rows import Row
 from parzax._numerics import capacity
 from parzax.importance.counts import sweep_counts
@@ -33,7 +33,7 @@ STUDY, ARRAYS = "Optuna, study", "Optuna, arrays"
 
 def activation(n_seeds: int, n: int) -> px.Observations:
     """Random search on the paper's activation problem (arXiv 2601.20800), disjoint domains."""
-    problem = px.problems.activation()
+    problem = synthetic.activation()
     keys = jax.random.split(jax.random.key(0), n_seeds)
     with jax.enable_x64(True):
         values, objectives = jax.vmap(lambda key: problem.sample(key, n))(keys)
@@ -45,7 +45,7 @@ def end_to_end(
 ) -> np.ndarray:
     """Raw variances by the table function, (s, q, d)."""
     with jax.enable_x64(bits == 64):
-        return px.cond_ped_anova(obs, levels, **estimator).variance
+        return px.cond_ped_anova(obs, levels, **estimator, n_resamples=0).variance
 
 
 def on_arrays(obs: px.Observations, levels: np.ndarray, bits: int) -> np.ndarray:

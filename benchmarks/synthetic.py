@@ -4,16 +4,42 @@ In each, one active numeric parameter (or a sum of two) is the objective, and co
 parameters choose which: so what matters, and at which level, is known beforehand. All are minimised.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
-from parzax.lens.problems import SyntheticProblem, activation
-from parzax.lens.problems.synthetic import Sample
 from parzax.space import Between, Space
 from parzax.space import Float as FloatDomain
+
+Sample = tuple[Float[Array, "n d"], Float[Array, " n"]]
+
+
+class SyntheticProblem(NamedTuple):
+    """A search space, and a random search on it: ``sample(key, n)`` draws n configurations uniformly.
+
+    It returns values (n, d) in native units, NaN where inactive, and objectives (n,).
+    """
+
+    name: str
+    space: Space
+    sample: Callable[[PRNGKeyArray, int], Sample]
+
+
+def activation(*, overlap: bool = False) -> SyntheticProblem:
+    """c < 0.5 activates x, and f = x; otherwise y is active, and f = y (arXiv 2601.20800, main text).
+
+    c is uniform on [0, 1]; x on [-5, -2] and y on [2, 5], or with ``overlap`` on [-5, 2] and [-2, 5].
+    """
+    x, y = ((-5, 2), (-2, 5)) if overlap else ((-5, -2), (2, 5))
+    parameters = {
+        "c": [FloatDomain(0, 1)],
+        "x": [FloatDomain(*x, when=Between("c", high=0.5))],
+        "y": [FloatDomain(*y, when=Between("c", low=0.5))],
+    }
+    return _problem(f"activation-{'overlap' if overlap else 'disjoint'}", parameters)
 
 
 def regime_dependent() -> SyntheticProblem:

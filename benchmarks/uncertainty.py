@@ -45,7 +45,7 @@ def coverage(quick: bool) -> Iterator[str]:
             continue
         cells, flagged = [], []
         for problem in PROBLEMS:
-            truth = px.cond_ped_anova(logs(problem, 1, n_truth, n), LEVELS)
+            truth = px.cond_ped_anova(logs(problem, 1, n_truth, n), LEVELS, n_resamples=0)
             mean, active = truth.variance.mean(axis=0), truth.importance.mean(axis=0) >= ACTIVE
             found = px.cond_ped_anova(
                 logs(problem, 2, n_logs, n),
@@ -111,7 +111,9 @@ def dependent(quick: bool) -> Iterator[str]:
         trace = px.optimize_many(keys, sampler, problem, n_evaluations=n)
         x, loss = np.asarray(trace.x, float), np.asarray(trace.losses[..., 0], float)
         first, rest = slice(0, n_logs), slice(n_logs, None)
-        truth = px.cond_ped_anova(px.Observations.from_arrays(problem.space, x[rest], loss[rest]), levels)
+        truth = px.cond_ped_anova(
+            px.Observations.from_arrays(problem.space, x[rest], loss[rest]), levels, n_resamples=0
+        )
         obs, key = px.Observations.from_arrays(problem.space, x[first], loss[first]), jax.random.key(0)
         shuffled = px.cond_ped_anova(obs, levels, n_resamples=0, n_shuffles=n_shuffles, key=key)
         positive = (shuffled.p_value <= 0.05).mean(axis=0)
@@ -226,7 +228,11 @@ def groups(quick: bool) -> Iterator[str]:
         if rate < power[1] - 0.1:
             yield f"{100 * rate:.0f} % power with {k} epochs, {100 * power[1]:.0f} % with one"
     effects = (4.0, 3.0, 0.0)
-    truth = px.cond_ped_anova(epochs(rng, n_truth, 1, effects=effects), 0.3).importance[:, 0].mean(axis=0)
+    truth = (
+        px.cond_ped_anova(epochs(rng, n_truth, 1, effects=effects), 0.3, n_resamples=0)
+        .importance[:, 0]
+        .mean(axis=0)
+    )
     print(f"  a and b have effects of 4 and 3, level 0.3, coverage of their mean importances "
           f"{truth[0]:.2f} and {truth[1]:.2f}:")  # fmt: skip
     for k in numbers:

@@ -173,7 +173,7 @@ assert shares["default"]["constant"] == 0 < 0.01 < shares["Optuna 5"]["constant"
 assert shares["default"]["noise"] < shares["Optuna 5"]["noise"]
 
 # %%
-few_result = px.cond_ped_anova(few, levels=[0.05, 0.15])
+few_result = px.cond_ped_anova(few, levels=[0.05, 0.15], n_resamples=0)
 ax = px.plotting.importance_bars(few_result, level=0.15)
 
 # %% [markdown]

@@ -118,8 +118,6 @@ ARGUMENTS = [
     (["importance", "good.csv", "--csv", "o", "--json", "o"], "name the same file"),
     (["importance", "good.csv", "--plot", "o.exe"], "must end in"),
     (["importance", "good.csv", *QUICK, "--json", "o.json", "--csv", "/proc/o.csv"], "'/proc"),
-    (["demo", "--seeds", "0"], "above 0"),
-    (["demo", "--n", "many"], "above 0"),
     (["demo", "--out", "none/d.png"], "no folder"),
     (["demo", "--out", "folder"], "is a folder"),
 ]

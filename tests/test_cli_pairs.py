@@ -57,7 +57,7 @@ def test_interactions_are_those_of_python(capsys):
     np.testing.assert_allclose(pd.read_csv("i.csv")["p_value"], expected.p_value[0])
     assert Path("i.png").read_bytes().startswith(b"\x89PNG")
     lines = out.splitlines()
-    assert lines[0].startswith("What mattered: ")
+    assert lines[0].startswith("Do next: ")
     assert lines[4].startswith("pair ")
     assert lines[5].startswith("lr × depth")
 
@@ -80,8 +80,7 @@ def test_two_tables_are_compared_in_one_space(capsys):
     np.testing.assert_array_equal(pd.read_csv("c.csv")["differs"], expected.differs[0])
     assert records[0]["difference"] < -0.3 < 0.3 < records[1]["difference"]
     lines = out.splitlines()
-    assert "first is a.csv, second is b.csv" in lines
-
+    assert "; first is a.csv, second is b.csv" in out
     assert sum(line.endswith("differs") for line in lines) == 2
     assert lines[-2:] == ["written: c.json", "written: c.csv"]
 
@@ -194,7 +193,7 @@ def test_unwritable_outputs_are_found_before_the_work(capsys, monkeypatch, tmp_p
     def read(*_):
         raise AssertionError("the log is read")
 
-    for name in ("read_log", "read_logs", "analyse_large"):
+    for name in ("read_log", "read_logs", "read_sample"):
         monkeypatch.setattr(commands, name, read)
     ending = {"--json": "json", "--plot": "png", "-o": "html", "--csv": "csv"}[line.split()[-1]]
     status, _, err = run(capsys, *line.split(), f"{'x' * 300}.{ending}")

@@ -67,6 +67,59 @@ def test_unknown_names(guess, meant):
         getattr(px, guess)
 
 
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("TPESampler", r"px\.tpe\(space\), or px\.adapters\.optuna\.TPESampler\(\)"),
+        ("PedAnovaImportanceEvaluator", r"px\.adapters\.optuna\.CondPedAnovaImportanceEvaluator\(\)"),
+        ("get_param_importances", r"px\.cond_ped_anova\("),
+        ("minimize", r"px\.optimize\("),
+        ("plot", r"px\.plotting, such as px\.plotting\.importance_bars\(result\)"),
+    ],
+)
+def test_names_of_other_libraries(name, line):
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'; write {line}"):
+        getattr(px, name)
+
+
+def test_the_module_of_importances_is_no_function():
+    with pytest.raises(TypeError, match=r"is a module; write parzax\.cond_ped_anova\(obs\)"):
+        px.importance(SPACE)  # pyright: ignore
+
+
+def test_what_is_no_log_is_answered_with_the_line_that_reads_it(tmp_path):
+    """A frame, records, a study, a trace and a path, in every function that takes a log."""
+    optuna, pandas = pytest.importorskip("optuna"), pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    records = [{"lr": lr, "width": int(n), "loss": (lr - 5) ** 2} for lr, n in rng.uniform(1, 9, (40, 2))]
+    table = r"px\.Observations\.from_dataframe\(df, target=\.\.\.\)"
+    logs = {
+        table: [pandas.DataFrame(records), records, records[0]],
+        r"px\.adapters\.optuna\.observations\(study\)": [optuna.create_study()],
+        r"px\.Observations\.from_trace\(trace\)": [px.optimize(KEY, px.tpe(SPACE), loss, 5)],
+        r".*\('a\.db', target=.*px\.adapters\.optuna\.observations\('a\.db'\)": ["a.db"],
+    }
+    functions = (
+        px.cond_ped_anova,
+        px.interactions,
+        px.compare,
+        lambda log: px.report(log, tmp_path / "r.html"),
+    )
+    for line, given in logs.items():
+        for log in given:
+            for function in functions:
+                with pytest.raises(
+                    TypeError, match=f"must be parzax.Observations, got .*; read it with {line}"
+                ):
+                    function(log)  # pyright: ignore
+    obs = px.Observations.from_dataframe(records, target="loss", warn=False)
+    assert (obs.space.names, obs.n) == (("lr", "width"), 40)
+    result = px.cond_ped_anova(obs, [0.1, 0.5])
+    np.testing.assert_array_equal(result.importance["lr"], result.importance[:, 0])
+    with pytest.raises(ValueError, match="the parameter must be one of 'lr', 'width', got 'rate'"):
+        result.importance["rate"]  # pyright: ignore
+
+
 def test_a_pair_of_objectives_is_no_constraint():
     with pytest.raises(ValueError, match=r"for constraints, but n_constraints is 0.*jnp.stack\(\[a, b\]\)"):
         px.optimize(KEY, px.tpe(SPACE, 2), lambda key, x: (x[0], 1 - x[0]), 5)

@@ -26,7 +26,7 @@ def test_optional_packages_load_late():
     code = (
         "import sys, parzax; "
         "late = {'optuna', 'pandas', 'polars', 'narwhals', 'pyarrow', 'matplotlib', 'ConfigSpace', "
-        "'plotly', 'jinja2'}; "
+        "'jinja2'}; "
         "print(sorted(late & set(sys.modules)))"
     )
     result = subprocess.run(

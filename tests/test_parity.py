@@ -49,7 +49,7 @@ def test_every_record(name, bits):
     for region in sorted({r["gamma_region"] for r in log.runs[0]}):
         with jax.enable_x64(bits == 64):
             levels, _ = _levels(log.runs[0], region)
-            result = px.cond_ped_anova(obs, levels, region=region, **OPTUNA)
+            result = px.cond_ped_anova(obs, levels, region=region, **OPTUNA, n_resamples=0)
         assert result.variance.dtype == (np.float64 if bits == 64 else np.float32)
         assert list(result.names) == [p["name"] for p in log.space["parameters"]]
         for seed, run in enumerate(log.runs):
@@ -106,7 +106,7 @@ def test_global_importance_agrees_with_optuna(double):
 
     log, obs = logs.load("generated/mixed"), observations("generated/mixed")
     levels = sorted({t for t, g in logs.LEVELS if g == 1.0})
-    result = px.cond_ped_anova(obs, levels, **OPTUNA, reference="uniform")
+    result = px.cond_ped_anova(obs, levels, **OPTUNA, reference="uniform", n_resamples=0)
     study = logs.optuna_study(0, obs.n)
     for index, level in enumerate(levels):
         evaluator = optuna.importance.PedAnovaImportanceEvaluator(
@@ -124,7 +124,7 @@ def test_level_counts_follow_the_raw_product(level):
     values = np.random.default_rng(0).uniform(size=(100, 2))
     obs = px.Observations.from_arrays(space, values, np.arange(100.0))
     parity, default = (
-        px.cond_ped_anova(obs, level, **QUICK | {"grid": px.Grid(4, optuna_rounding=rounding)})
+        px.cond_ped_anova(obs, level, **QUICK | {"grid": px.Grid(4, optuna_rounding=rounding)}, n_resamples=0)
         for rounding in (True, False)
     )
     assert parity.n_target[0] == np.ceil(level * 100)

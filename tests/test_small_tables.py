@@ -37,13 +37,14 @@ def test_one_row(capsys):
     # Catches six paragraphs of statuses, intervals of nothing, "1 rows" and "more" of what was not listed.
     status, lines, err = run(capsys, TABLE[:1])
     assert (status, err) == (0, "")
-    assert lines[:2] == [
+    assert lines[0].startswith("Do next: too few usable rows")
+    assert lines[1:3] == [
         "What mattered: nothing can be said about the best 50 % (1 of 1 row, smallest value).",
         "How sure: there is nothing to be sure of.",
     ]
-    assert lines[2].startswith("Do next: too few usable rows")
-    assert lines[-3].startswith("1 row, minimize; 3 things inferred")
-    assert lines[-1] == NO_DATA
+    assert lines[-1].startswith("1 row, minimize; ")
+    assert lines[-1].endswith("3 things inferred: --verbose lists them")
+    assert run(capsys, TABLE[:1], "--verbose")[1][-1] == NO_DATA
 
 
 @pytest.mark.parametrize(
@@ -59,11 +60,13 @@ def test_nothing_to_compare(capsys, df, options, advice):
     # Catches sentences that follow from another one, and how sure numbers are that do not exist.
     status, lines, _ = run(capsys, df, *options)
     assert status == 0
-    text = "\n".join(lines)
-    assert [line.split(":")[0].split(" ")[0] for line in lines if re.match("[A-Z_]+( .*)?: ", line)] == advice
+    text, verbose = "\n".join(lines), run(capsys, df, *options, "--verbose")[1]
+    assert [
+        line.split(":")[0].split(" ")[0] for line in verbose if re.match("[A-Z_]+( .*)?: ", line)
+    ] == advice
     for words in ("interval", "comes first", "search that learns", "--level"):
         assert words not in text
-    assert lines[1] == "How sure: there is nothing to be sure of."
+    assert lines[2] == "How sure: there is nothing to be sure of."
     assert not re.search(r"\b1 (rows|parameters|things|levels)\b", text)
 
 
@@ -72,7 +75,7 @@ def test_a_single_parameter(capsys):
     df = pd.DataFrame({"lr": LR, "value": LR + 0.5 * LOSS})
     status, lines, _ = run(capsys, df, "--resamples", "0")
     assert status == 0
-    assert "a single parameter has an importance of 1, whether it matters or not" in lines[1]
+    assert "a single parameter has an importance of 1, whether it matters or not" in lines[2]
 
 
 def test_no_rows_and_no_file(capsys, tmp_path):
@@ -105,7 +108,7 @@ def test_pages_and_comparisons_of_single_rows():
     space = px.Space({"lr": px.Float(0, 1), "depth": px.Int(1, 9)})
     logs = [px.Observations.from_arrays(space, TABLE[["lr", "depth"]][i : i + 1], [0.5]) for i in (0, 1)]
     data = content(px.cond_ped_anova(logs[0]), None, 10)["data"]
-    assert data["sentences"][0][0].startswith("What mattered: nothing can be said about the best 50 %")
+    assert data["sentences"][0][1].startswith("What mattered: nothing can be said about the best 50 %")
     assert data["level_labels"] == ["the best 50 % (1 of 1 row, smallest loss), γ′ = 0.5"]
     text = str(px.compare(logs[0], logs[1], n_resamples=0))
     assert "nothing can be said about the best 50 %" in text

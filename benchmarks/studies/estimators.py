@@ -32,7 +32,7 @@ def errors(problem: Problem, n: int, n_seeds: int, truth: np.ndarray) -> dict[st
     x, losses = (np.stack(arrays) for arrays in zip(*rows, strict=True))
     obs, found = px.Observations.from_arrays(problem.space, x, losses), {}
     for name, estimator in ESTIMATORS.items():
-        shares = np.asarray(px.cond_ped_anova(obs, LEVELS, **estimator).importance)
+        shares = np.asarray(px.cond_ped_anova(obs, LEVELS, **estimator, n_resamples=0).importance)
         found[name] = np.nan_to_num(shares.reshape(n_seeds, *truth.shape), nan=1 / truth.shape[-1])
     found[AVERAGE] = np.mean(list(found.values()), axis=0)
     return {name: np.sqrt(((own - truth) ** 2).mean(axis=(0, 2))).tolist() for name, own in found.items()}

@@ -87,7 +87,7 @@ class Problem:
         values, losses = np.stack([rows.x, a, b, y], axis=-1), np.broadcast_to(self.loss(rows), a.shape)
         bounds = {"x": (rows.low, rows.high)}
         obs = px.Observations.from_arrays(space, values, losses, bounds=bounds)
-        return np.asarray(px.cond_ped_anova(obs, LEVELS, **estimator).importance)
+        return np.asarray(px.cond_ped_anova(obs, LEVELS, **estimator, n_resamples=0).importance)
 
     def broken(self, share: np.ndarray, truth: np.ndarray) -> str:
         """What does not hold of the promises, of mean shares (q, 4) with 1000 rows; "" for nothing."""

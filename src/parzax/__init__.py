@@ -28,6 +28,14 @@ _MEMBERS = {
     "parzax.split": "Split",
     "parzax.status": "Status",
 }
+# What names of other libraries are here.
+_ELSEWHERE = {
+    "TPESampler": "px.tpe(space), or px.adapters.optuna.TPESampler() for a study of Optuna",
+    "PedAnovaImportanceEvaluator": "px.adapters.optuna.CondPedAnovaImportanceEvaluator()",
+    "get_param_importances": "px.cond_ped_anova(px.adapters.optuna.observations(study))",
+    "minimize": "px.optimize(key, px.tpe(space), function, n)",
+    "plot": "px.plotting, such as px.plotting.importance_bars(result)",
+}
 _PATHS = {name: f"{home}.{name}" for home, names in _MODULES.items() for name in names.split()}
 _HOMES = {name: home for home, names in _MEMBERS.items() for name in names.split()}
 # Packages beside the parts that presets are made of: of results, and those that need optional packages.
@@ -42,6 +50,7 @@ def __getattr__(name: str) -> _Any:
         member = getattr(_import_module(_HOMES[name]), name)
     else:
         close = "".join(f"; did you mean {other!r}?" for other in _get_close_matches(name, __all__, n=1))
+        close = f"; write {_ELSEWHERE[name]}" if name in _ELSEWHERE else close
         raise AttributeError(f"module 'parzax' has no attribute {name!r}{close}")
     globals()[name] = member
     return member

@@ -1,17 +1,18 @@
 """Checks on the host. They raise a ValueError or TypeError with the argument, the value and the remedy."""
 
 import difflib
+import inspect
 import math
 import numbers
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
-from functools import partial
+from functools import partial, wraps
 from importlib import import_module
 from types import FrameType
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +21,7 @@ from jax.core import Tracer
 
 from parzax._words import plural
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 Direction = str | Enum
 # Direction of a sampler: type checkers report a wrong string. `Direction` also accepts text from files.
 Sense = Literal["minimize", "maximize"] | Enum
@@ -148,6 +150,29 @@ def suggest(name: Any, options: Iterable[str]) -> str:
     close = [option for option in options if name in _SYNONYMS.get(option, ())]
     close += difflib.get_close_matches(str(name), options, n=1)
     return f"did you mean {close[0]!r}?" if close else f"it has {', '.join(options)}."
+
+
+def known_arguments(guesses: Mapping[str, str]) -> Callable[[_Function], _Function]:
+    """Decorate a function: the error for an argument that it does not have says what was probably meant.
+
+    Args:
+        guesses: for some other arguments, what to write instead.
+    """
+
+    def decorate(function: _Function) -> _Function:
+        names = inspect.signature(function).parameters
+
+        @wraps(function)
+        def checked(*args: Any, **options: Any) -> Any:
+            for name in options:
+                if name not in names:
+                    guess = f"use {guesses[name]}." if name in guesses else suggest(name, names)
+                    raise TypeError(f"{function.__name__} has no argument {name!r}; {guess}")
+            return function(*args, **options)
+
+        return checked  # pyright: ignore[reportReturnType]
+
+    return decorate
 
 
 def directions(direction: Any, n_objectives: int) -> tuple[str, ...]:

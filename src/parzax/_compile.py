@@ -1,7 +1,7 @@
 """`compiled`: a function under `jax.jit`, with options of XLA that suit the size of its work."""
 
 import os
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, update_wrapper
 from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar
@@ -59,27 +59,28 @@ class Compiled(Generic[P, R]):
         self.__wrapped__ = with_auto_axes(function)
         self.n_compiled = 0
         self._size = size
-        self._jitted: dict[Hashable, Any] = {}
+        self._jitted: dict[str | None, Any] = {}
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         static, arrays = _parted((args, kwargs))
         if any(isinstance(x, Tracer) for x in arrays) or _trace_state() != _OUTSIDE:
-            return self._jit(())(static, *arrays)()
+            return self._jit(None)(static, *arrays)()
         size = self._size(*args, **kwargs) if callable(self._size) else self._size
         while True:
-            options = options_for(size)
             try:
                 # NumPy arguments are meant to be transferred, whatever `jax.transfer_guard` says.
                 with jax.transfer_guard_host_to_device("allow"):
-                    return self._jit(tuple(options.items()))(static, *arrays)()
+                    return self._jit(size)(static, *arrays)()
             except jax.errors.JaxRuntimeError as error:
-                new = [name for name in options if name in str(error)]
+                new = [name for name in options_for(size) if name in str(error)]
                 if not new:
                     raise
                 _unknown.update(new)
+                del self._jitted[size]
 
-    def _jit(self, options: tuple[Any, ...]) -> Any:
-        if options not in self._jitted:
+    def _jit(self, size: str | None) -> Any:
+        if size not in self._jitted:
+            options = options_for(size) if size else {}
 
             def flat(static: Any, *arrays: Any) -> Any:
                 self.n_compiled += 1
@@ -90,8 +91,8 @@ class Compiled(Generic[P, R]):
                 return jax.tree_util.Partial(lambda *arrays: _joined(other, *arrays), *results)
 
             flat.__name__ = flat.__qualname__ = self.__wrapped__.__name__
-            self._jitted[options] = jax.jit(flat, static_argnums=0, compiler_options=dict(options) or None)
-        return self._jitted[options]
+            self._jitted[size] = jax.jit(flat, static_argnums=0, compiler_options=options or None)
+        return self._jitted[size]
 
 
 def compiled(function: Callable[P, R], size: _Size = "small") -> Compiled[P, R]:

@@ -93,11 +93,11 @@ class TestDomains:
         obs = read(study)
         assert obs.space["x"] == (px.Varying(0.0, 1.0, when=px.Recorded()),)
         np.testing.assert_array_equal(obs.bounds["x"], np.stack([np.zeros(30), c], axis=-1))
-        result = px.cond_ped_anova(obs)
+        result = px.cond_ped_anova(obs, n_resamples=0)
         assert not result.status.ravel()[0] & px.Status.UNIDENTIFIABLE
         assert any("2 pools" in fact for fact in result.facts if fact.startswith("x: "))
         assert any("30 domains" in text for text in obs.report.inferred)
-        parity = px.cond_ped_anova(obs, **OPTUNA)
+        parity = px.cond_ped_anova(obs, **OPTUNA, n_resamples=0)
         assert (parity.variance == 0).all()
         assert parity.status.ravel()[0] & px.Status.UNIDENTIFIABLE
 
@@ -162,8 +162,27 @@ class TestDomains:
             ({"p": "a"}, {"p": CategoricalDistribution(["a"])}, 1.0),
             ({"p": 1.0}, {"p": FloatDistribution(0, 1)}, 2.0),
         )
-        with pytest.raises(ValueError, match="'p'"):
+        with pytest.raises(ValueError, match=r"'p': is categorical .* leave it out \(drop='p', --drop p\)"):
             read(study)
+        with pytest.raises(ValueError, match="drop leaves out all of them"):
+            read(study, drop="p")
+
+    def test_parameters_are_chosen_and_left_out(self):
+        # Catches integers beyond 2^53 that stop everything, and parameters that are gone without a word.
+        study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+        study.optimize(lambda t: t.suggest_int("seed", 0, 2**63 - 1) * 0 + t.suggest_float("x", 0, 1), 20)
+        obs = read(study)
+        assert isinstance(obs.space["seed"][0], px.Float)
+        assert "seed: integers beyond 2^53 are read as floats" in obs.report.inferred
+        evaluator = px.adapters.optuna.CondPedAnovaImportanceEvaluator()
+        assert list(optuna.importance.get_param_importances(study, evaluator=evaluator, params=["x"])) == [
+            "x"
+        ]
+        for options in ({"drop": "seed"}, {"parameters": ["x"]}):
+            obs = read(study, **options)
+            assert (obs.space.names, obs.report.left_out) == (("x",), ("'seed'",))
+        with pytest.raises(ValueError, match="drop: the table has no column 'sed'; did you mean 'seed'"):
+            read(study, drop="sed")
 
 
 class TestChoices:
@@ -246,8 +265,8 @@ class TestRows:
         obs = read(self.study(), pruned="worst")
         np.testing.assert_array_equal(obs.losses[:, 0], [1, np.inf, 3])
         assert obs.report.dropped == {"state FAIL": 1, "state RUNNING": 1, "state WAITING": 1}
-        assert px.cond_ped_anova(obs, 0.5).n_region == 3
-        assert px.cond_ped_anova(obs, 0.5, rows="complete").n_region == 2
+        assert px.cond_ped_anova(obs, 0.5, n_resamples=0).n_region == 3
+        assert px.cond_ped_anova(obs, 0.5, rows="complete", n_resamples=0).n_region == 2
         obs = read(self.study(), failed="worst", pruned="drop")
         np.testing.assert_array_equal(obs.losses[:, 0], [1, np.inf, 3])
         assert obs.report.dropped == {"state PRUNED": 1, "state RUNNING": 1, "state WAITING": 1}
@@ -306,6 +325,21 @@ class TestRows:
         obs = read(study)
         assert obs.constraints is None
         assert any("1 complete trials lack" in text for text in obs.report.inferred)
+
+    def test_feasible_trials_count_unless_told_otherwise(self):
+        # Catches constraints of a study that are ignored without a word.
+        study, d = optuna.create_study(), {"x": FloatDistribution(0, 1), "y": FloatDistribution(0, 1)}
+        for x, y in np.random.default_rng(0).random((60, 2)).tolist():
+            attributes = {"constraints": [x - 0.7]}
+            study.add_trial(
+                create_trial(params={"x": x, "y": y}, distributions=d, value=-x, system_attrs=attributes)
+            )
+        obs = read(study)
+        n_feasible = int(obs.feasible.sum())
+        feasible, every = (px.cond_ped_anova(obs, 0.3, rows=rows) for rows in (None, "all"))
+        assert (feasible.n_region, every.n_region) == (n_feasible, 60)
+        assert f"of {n_feasible} feasible rows, " in feasible.text()
+        assert f"left out: {60 - n_feasible} of them (not feasible)" in feasible.text()
 
     def test_nothing_to_read_is_a_clear_error(self):
         with pytest.raises(ValueError, match="no COMPLETE trial among its 0"):

@@ -18,6 +18,9 @@ from parzax.adapters.optuna import CondPedAnovaImportanceEvaluator
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
+FEW = "only 6 of 60 trials are among the best, which this evaluator reads alone"
+pytestmark = pytest.mark.filterwarnings("ignore:only .* trials are among the best")
+
 
 def objective(trial):
     x = trial.suggest_float("x", -3, 3)
@@ -114,12 +117,22 @@ class TestParity:
         study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=0, multivariate=True))
         study.optimize(lambda t: (t.suggest_float("x", 0, 1) - 0.3) ** 2 + t.suggest_float("y", 0, 1), 150)
         evaluator = CondPedAnovaImportanceEvaluator()
-        with pytest.warns(UserWarning, match="cond_ped_anova.*answers for the whole space"):
+        with pytest.warns(
+            UserWarning, match="a sampler that learns chose the trials, .*cond_ped_anova.*allows for that"
+        ):
             first = evaluator.evaluate(study)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert evaluator.evaluate(study) == first
         assert_agrees(study)
+
+    def test_few_trials_are_told_once(self):
+        evaluator = CondPedAnovaImportanceEvaluator()
+        with pytest.warns(UserWarning, match=f"{FEW}.*cond_ped_anova.*allows for that"):
+            evaluator.evaluate(simple_study())
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            evaluator.evaluate(simple_study())
 
     def test_target(self, study):
         assert_agrees(study, target=lambda t: -t.params["x"], target_quantile=0.2)

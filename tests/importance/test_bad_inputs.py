@@ -79,7 +79,9 @@ def x_matters(result):
 
 def equals_plain(result):
     """The same as for the log as it is: catches information lost on the way."""
-    plain = px.cond_ped_anova(px.Observations.from_arrays(XZ, X, LOSS), LEVELS, **coarse_method(False))
+    plain = px.cond_ped_anova(
+        px.Observations.from_arrays(XZ, X, LOSS), LEVELS, **coarse_method(False), n_resamples=0
+    )
     np.testing.assert_array_equal(np.broadcast_to(plain.counts, result.counts.shape), result.counts)
     scale = np.abs(plain.variance).max()
     np.testing.assert_allclose(result.variance - plain.variance, 0, atol=1e-5 * scale)
@@ -447,7 +449,7 @@ def test_choices_that_compare_equal_stay_apart(choices):
     space = px.Space({"x": px.Float(0, 1), "z": domain})
     values = np.stack([X[:, 0], np.arange(N) % 2], -1)
     obs = px.Observations.from_arrays(space, values, LOSS)
-    result = px.cond_ped_anova(obs, LEVELS, **coarse_method(False))
+    result = px.cond_ped_anova(obs, LEVELS, **coarse_method(False), n_resamples=0)
     assert result.counts[-1, 13:15].tolist() == [N // 2, N // 2]
     back = px.Space.from_json(space.to_json())
     assert back == space
@@ -460,7 +462,7 @@ def test_choices_that_compare_equal_stay_apart(choices):
 # --- host functions -----------------------------------------------------------------------------
 def _importance(x=X, level=0.1, region=1.0):
     obs = px.Observations.from_arrays(XZ, x, LOSS)
-    return px.cond_ped_anova(obs, level, region=region, **coarse_method(False)).importance
+    return px.cond_ped_anova(obs, level, region=region, **coarse_method(False), n_resamples=0).importance
 
 
 @pytest.mark.parametrize(

@@ -217,7 +217,7 @@ def test_whole_result_equals_its_loops(double):
         px.Space.from_json(log.space), log.values[0], log.objective[0], "maximize"
     )
     levels, region = [0.2, 0.05], 0.8
-    result = px.cond_ped_anova(obs, levels, region=region)
+    result = px.cond_ped_anova(obs, levels, region=region, n_resamples=0)
     loop = grid.analyse(log.space, log.values[0], -log.objective[0], levels, region)
     np.testing.assert_array_equal(result.n_target, loop["n_target"])
     np.testing.assert_array_equal(result.n_region, loop["n_region"])
@@ -309,7 +309,7 @@ def test_integer_mirror_leaves_the_result_alone(double):
 
     def variance(values, parity):
         obs = px.Observations.from_arrays(space, values, loss)
-        return px.cond_ped_anova(obs, [0.1, 0.3], **coarse_method(parity)).variance
+        return px.cond_ped_anova(obs, [0.1, 0.3], **coarse_method(parity), n_resamples=0).variance
 
     # A mirrored sum adds the same numbers in another order.
     np.testing.assert_allclose(variance(high - x, False), variance(x, False), rtol=1e-10)
@@ -415,7 +415,7 @@ def test_useless_parameters(n):
     ]
     px_space = px.Space.from_json({"parameters": space["parameters"] + noise})
     obs = px.Observations.from_arrays(px_space, np.concatenate([values, extra], axis=-1), losses)
-    result = px.cond_ped_anova(obs, 0.1)
+    result = px.cond_ped_anova(obs, 0.1, n_resamples=0)
     variance = result.variance[:, 0]
     assert (variance[:, 4] == 0).all()
     share = variance.mean(axis=0) / variance[:, :3].sum(axis=-1).mean()

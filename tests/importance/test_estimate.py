@@ -73,6 +73,7 @@ def shell(x, loss, encoding, how, weight=None, space=MIXED):
         region=encoding.get("region", 1.0),
         grid=encoding.get("grid", px.Grid()),
         **settings,
+        n_resamples=0,
     )
 
 

@@ -13,7 +13,7 @@ S = px.Status
 def _two(values, losses, levels=(0.1, 0.25, 0.5), space=None, **options):
     space = px.Space({"x": px.Float(0, 1), "z": px.Float(0, 1)}) if space is None else space
     obs = px.Observations.from_arrays(space, values, losses, **options)
-    return px.cond_ped_anova(obs, list(levels), **coarse_method(False))
+    return px.cond_ped_anova(obs, list(levels), **coarse_method(False), n_resamples=0)
 
 
 def _uniform(n=60, seed=0):
@@ -227,7 +227,9 @@ def test_values_of_a_log_axis_on_a_linear_one_are_crowded():
         space = px.Space(
             {name: px.Float(1e-9, 1, log=axes.get(name, False)) for name in ("lr", "u", "constant")}
         )
-        status = px.cond_ped_anova(px.Observations.from_arrays(space, x, loss), [0.1, 0.5]).status
+        status = px.cond_ped_anova(
+            px.Observations.from_arrays(space, x, loss), [0.1, 0.5], n_resamples=0
+        ).status
         return ((status & int(px.Status.CROWDED)) != 0).tolist()
 
     assert flagged() == [[True, False, False]] * 2
@@ -247,7 +249,7 @@ def _branch(n, share, seed):
 @pytest.mark.parametrize("n", [60, *(pytest.param(n, marks=pytest.mark.slow) for n in (100, 1000))])
 def test_a_cutoff_between_regimes(n):
     """Where the level is the branch's share, in nearly every log; not further away, nor of one regime."""
-    levels, estimator = [0.1, 0.4, 0.7], coarse_method(False)
+    levels, estimator = [0.1, 0.4, 0.7], coarse_method(False) | {"n_resamples": 0}
     flagged = np.mean([
         px.cond_ped_anova(_branch(n, 0.4, seed), levels, **estimator).status & S.REGIME_BOUNDARY != 0
         for seed in range(20)

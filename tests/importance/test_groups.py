@@ -164,7 +164,7 @@ def test_repeated_rows_count_once(repeats: np.ndarray) -> None:
         device = px.encode(
             SPACE, jnp.asarray(x[rows]), jnp.asarray(loss[rows]), LEVELS, groups=jnp.asarray(rows)
         )
-        shell = px.cond_ped_anova(several, LEVELS)
+        shell = px.cond_ped_anova(several, LEVELS, n_resamples=0)
         np.testing.assert_allclose(px.importance.estimate(device).variance, shell.variance, rtol=1e-9)
         np.testing.assert_allclose(
             px.importance.interactions(device).variance, px.interactions(several, LEVELS).variance, rtol=1e-9
@@ -178,7 +178,7 @@ def test_parity_counts_every_row() -> None:
     alone = px.Observations.from_arrays(SPACE, x, loss, groups=np.arange(len(loss)))
     together = px.Observations.from_arrays(SPACE, x, loss, groups=groups)
     parity = OPTUNA
-    expected, result = (px.cond_ped_anova(obs, LEVELS, **parity) for obs in (alone, together))
+    expected, result = (px.cond_ped_anova(obs, LEVELS, **parity, n_resamples=0) for obs in (alone, together))
     np.testing.assert_array_equal(result.variance, expected.variance)
 
 
@@ -206,7 +206,7 @@ def test_noise_that_varies_within_groups_is_not_above_chance_more_often() -> Non
         x = rng.uniform(size=(40, 3))[rows] + rng.uniform(-0.2, 0.2, size=(320, 3))
         loss = rng.normal(size=40)[rows] + 0.1 * rng.normal(size=320)
         obs = px.Observations.from_arrays(space, x, loss, groups=rows)
-        result = px.cond_ped_anova(obs, 0.2, n_shuffles=79)
+        result = px.cond_ped_anova(obs, 0.2, n_resamples=0, n_shuffles=79)
         count += result.above_chance.any()
     assert count <= 5
 

@@ -57,7 +57,7 @@ def test_parameters_in_any_order():
     order = [3, 0, 4, 2, 1]
     space = px.Space.from_json({"parameters": [ZOO["parameters"][j] for j in order]})
     obs = px.Observations.from_arrays(space, values[:, order], losses)
-    permuted = px.cond_ped_anova(obs, ZOO_LEVELS, **coarse_method(False))
+    permuted = px.cond_ped_anova(obs, ZOO_LEVELS, **coarse_method(False), n_resamples=0)
     straight = zoo_sweep(values, losses)
     for field in FIELDS:
         mine = getattr(straight, field)[:, order]
@@ -117,7 +117,7 @@ def test_units_do_not_count(parity):
         # A negative power mirrors the log axis; off the edges and on a symmetric grid that changes nothing.
         changed[:, 3] = factor * values[:, 3] ** power
         obs = px.Observations.from_arrays(px.Space.from_json(space), changed, losses)
-        other = px.cond_ped_anova(obs, ZOO_LEVELS, **coarse_method(parity))
+        other = px.cond_ped_anova(obs, ZOO_LEVELS, **coarse_method(parity), n_resamples=0)
         keep = [0, 1, 2, 4] if power < 0 and parity else slice(None)
         np.testing.assert_allclose(other.variance[:, keep], base.variance[:, keep], rtol=1e-10, atol=1e-16)
 
@@ -131,7 +131,7 @@ def test_narrow_domain():
     changed = values.copy()
     changed[:, 3] = 1e-300 * (np.log10(values[:, 3]) + 4) / 4
     obs = px.Observations.from_arrays(px.Space.from_json(space), changed, losses)
-    other = px.cond_ped_anova(obs, ZOO_LEVELS, **coarse_method(False))
+    other = px.cond_ped_anova(obs, ZOO_LEVELS, **coarse_method(False), n_resamples=0)
     np.testing.assert_array_equal(other.counts, base.counts)
 
 
@@ -144,7 +144,7 @@ def test_log_domain_down_to_1e_300():
     changed = values.copy()
     changed[:, 3] = 10 ** (75 * np.log10(values[:, 3]))
     obs = px.Observations.from_arrays(px.Space.from_json(space), changed, losses)
-    other = px.cond_ped_anova(obs, ZOO_LEVELS, **coarse_method(False))
+    other = px.cond_ped_anova(obs, ZOO_LEVELS, **coarse_method(False), n_resamples=0)
     np.testing.assert_array_equal(other.counts, base.counts)
 
 
@@ -154,10 +154,10 @@ def test_levels_do_not_see_each_other():
     obs = zoo_observations(values, losses)
     base = zoo_sweep(values, losses)
     order = [2, 0, 1]
-    shuffled = px.cond_ped_anova(obs, [ZOO_LEVELS[i] for i in order], **coarse_method(False))
+    shuffled = px.cond_ped_anova(obs, [ZOO_LEVELS[i] for i in order], **coarse_method(False), n_resamples=0)
     np.testing.assert_array_equal(shuffled.variance, base.variance[order])
     np.testing.assert_array_equal(shuffled.n_target, base.n_target[order])
-    other = px.cond_ped_anova(obs, [0.33, 0.25, 0.9], **coarse_method(False))
+    other = px.cond_ped_anova(obs, [0.33, 0.25, 0.9], **coarse_method(False), n_resamples=0)
     np.testing.assert_array_equal(other.variance[1], base.variance[1])
 
 
@@ -209,7 +209,7 @@ def test_weight_zero_is_absence():
     _same(a, b)
     np.testing.assert_array_equal(a.status, b.status)
     selected = px.cond_ped_anova(
-        zoo_observations(values, losses).select(keep), ZOO_LEVELS, **coarse_method(False)
+        zoo_observations(values, losses).select(keep), ZOO_LEVELS, **coarse_method(False), n_resamples=0
     )
     _same(selected, b)
 
@@ -292,7 +292,7 @@ def test_one_regime_is_ped_anova(parity):
     values, losses = zoo()
     space = px.Space.from_json({"parameters": ZOO["parameters"][:4]})
     obs = px.Observations.from_arrays(space, values[:, :4], losses)
-    result = px.cond_ped_anova(obs, ZOO_LEVELS, **coarse_method(parity))
+    result = px.cond_ped_anova(obs, ZOO_LEVELS, **coarse_method(parity), n_resamples=0)
     ratio = result.n_target / result.n_region
     np.testing.assert_allclose(result.variance, ratio[:, None] ** 2 * result.divergence[..., 0], rtol=1e-14)
     np.testing.assert_allclose(result.unweighted, result.variance, rtol=1e-14)

@@ -95,7 +95,7 @@ def test_result_equals_its_loops(double, case):
     obs = px.Observations.from_arrays(
         _space(case, low, high), x, losses, weight=weight, bounds={"x": (low, high)}
     )
-    result = px.cond_ped_anova(obs, LEVELS)
+    result = px.cond_ped_anova(obs, LEVELS, n_resamples=0)
     _check(result, _expected(case, low, high, x, losses, weight))
     # The divergence of the whole regime is what Eq. 11 has for all of its pools.
     whole = result.regime_target[..., 0] ** 2 / (result.n_region * result.regime_region[..., 0])
@@ -110,10 +110,10 @@ def test_weights_region_and_reference_follow_the_loops(double):
     weight = np.random.default_rng(0).integers(0, 4, 150).astype(float)
     bounds = {"x": (low, high)}
     obs = px.Observations.from_arrays(_space("upper", low, high), x, losses, weight=weight, bounds=bounds)
-    result = px.cond_ped_anova(obs, LEVELS, region=0.8)
+    result = px.cond_ped_anova(obs, LEVELS, region=0.8, n_resamples=0)
     _check(result, _expected("upper", low, high, x, losses, weight, 0.8))
     obs = px.Observations.from_arrays(_space("upper", low, high), x, losses, bounds=bounds)
-    uniform = px.cond_ped_anova(obs, LEVELS, reference="uniform")
+    uniform = px.cond_ped_anova(obs, LEVELS, reference="uniform", n_resamples=0)
     _check(uniform, _expected("upper", low, high, x, losses, uniform=True))
 
 
@@ -123,7 +123,7 @@ def test_seeds_are_pooled_one_by_one(double):
     logs = [_rows("upper", 90, seed) for seed in range(3)]
     low, high, x, losses = map(np.stack, zip(*logs, strict=True))
     obs = px.Observations.from_arrays(_space("upper", low, high), x, losses, bounds={"x": (low, high)})
-    result = px.cond_ped_anova(obs, LEVELS)
+    result = px.cond_ped_anova(obs, LEVELS, n_resamples=0)
     for seed, one in enumerate(logs):
         np.testing.assert_allclose(result.variance[seed], _expected("upper", *one)["variance"], atol=1e-12)
 
@@ -148,9 +148,12 @@ def test_one_pool_is_the_problem_of_places(double, log, pooled):
     moves = px.Space({"x": px.Varying(1e-3, 1, log=log), "y": px.Float(0, 1)})
     fixed = px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1)})
     obs = px.Observations.from_arrays(moves, np.stack([x, y], -1), losses, bounds={"x": (low, high)})
-    found = px.cond_ped_anova(obs, LEVELS, **estimator)
+    found = px.cond_ped_anova(obs, LEVELS, **estimator, n_resamples=0)
     wanted = px.cond_ped_anova(
-        px.Observations.from_arrays(fixed, np.stack([exact, y], -1), losses), LEVELS, **estimator
+        px.Observations.from_arrays(fixed, np.stack([exact, y], -1), losses),
+        LEVELS,
+        **estimator,
+        n_resamples=0,
     )
     for name in ("importance", "variance", "inter", "unweighted", "divergence"):
         np.testing.assert_allclose(getattr(found, name), getattr(wanted, name), rtol=1e-12, atol=1e-15)
@@ -164,7 +167,7 @@ def test_laws(double):
 
     def found(space, x, losses, low, high, **options):
         obs = px.Observations.from_arrays(space, x, losses, bounds={"x": (low, high)}, **options)
-        return px.cond_ped_anova(obs, LEVELS).variance
+        return px.cond_ped_anova(obs, LEVELS, n_resamples=0).variance
 
     wanted = found(space, x, losses, low, high)
     order = np.random.default_rng(0).permutation(100)
@@ -194,7 +197,9 @@ def test_the_number_of_pools_compiles_nothing():
         obs = px.Observations.from_arrays(
             px.Space({"x": px.Varying(0, 2), "y": px.Float(0, 1)}), x, losses, bounds={"x": (low, high)}
         )
-        (line,) = [fact for fact in px.cond_ped_anova(obs, LEVELS).facts if fact.startswith("x: ")]
+        (line,) = [
+            fact for fact in px.cond_ped_anova(obs, LEVELS, n_resamples=0).facts if fact.startswith("x: ")
+        ]
         return line
 
     assert "2 pools" in run(70)
@@ -208,7 +213,7 @@ class TestStatuses:
         _, _, x, losses = _rows("upper", n)
         space = px.Space({"x": px.Varying(0, 2), "y": px.Float(0, 1)})
         obs = px.Observations.from_arrays(space, x, losses, **options)
-        return px.cond_ped_anova(obs, LEVELS, **estimator or {})
+        return px.cond_ped_anova(obs, LEVELS, **estimator or {}, n_resamples=0)
 
     def test_without_bounds_nothing_is_said(self):
         result = self._result()
@@ -229,7 +234,7 @@ class TestStatuses:
         x = np.random.default_rng(0).uniform(size=(100, 2))
         space = px.Space({"x": px.Varying(0, 1), "y": px.Float(0, 1)})
         obs = px.Observations.from_arrays(space, x, x[:, 1], bounds={"x": (x[:, 0], x[:, 0])})
-        result = px.cond_ped_anova(obs, LEVELS)
+        result = px.cond_ped_anova(obs, LEVELS, n_resamples=0)
         assert (result.status[:, 0] & S.UNIDENTIFIABLE).all()
         assert (result.variance[:, 0] == 0).all()
         assert (result.regime_region[0, 0] == 100).all()
@@ -240,7 +245,7 @@ class TestStatuses:
         high[:30] = x[:30, 0]
         low[:30] = x[:30, 0]
         obs = px.Observations.from_arrays(_space("upper", low, high), x, losses, bounds={"x": (low, high)})
-        result = px.cond_ped_anova(obs, LEVELS)
+        result = px.cond_ped_anova(obs, LEVELS, n_resamples=0)
         _check(result, _expected("upper", low, high, x, losses) | {"inter": result.inter})
         assert (result.regime_region[0, 0] == 150).all()
         assert not (result.status[:, 0] & S.UNIDENTIFIABLE).any()
@@ -250,7 +255,7 @@ class TestStatuses:
         space = px.Space({"x": px.Varying(0, 1), "y": px.Float(0, 1)})
         x = np.stack([high / 4, np.random.default_rng(1).uniform(size=100)], -1)
         result = px.cond_ped_anova(
-            px.Observations.from_arrays(space, x, x[:, 1], bounds={"x": (0, high)}), LEVELS
+            px.Observations.from_arrays(space, x, x[:, 1], bounds={"x": (0, high)}), LEVELS, n_resamples=0
         )
         assert (result.status[:, 0] & S.CONSTANT).all()
         assert (result.variance[:, 0] == 0).all()
@@ -268,7 +273,7 @@ def _shown() -> px.ImportanceResult:
     low, high, x, _ = _rows("upper", 300)
     losses, bounds = (x[:, 0] / high - 0.3) ** 2, {"x": (low, high)}
     obs = px.Observations.from_arrays(_space("upper", low, high), x, losses, bounds=bounds)
-    return px.cond_ped_anova(obs, [0.2, 0.5])
+    return px.cond_ped_anova(obs, [0.2, 0.5], n_resamples=0)
 
 
 class TestWhatIsShown:
@@ -286,7 +291,7 @@ class TestWhatIsShown:
 
     def test_report_names_the_pools(self):
         """With their numbers of rows."""
-        (line,) = [text for text in str(_shown()).splitlines() if text.startswith("x: ")]
+        (line,) = [text for text in _shown().text(verbose=True).splitlines() if text.startswith("x: ")]
         assert "bounds move, values compared by their places between them in 4 pools of rows with" in line
         assert (line.count("100"), line.count("50")) == (2, 2)
 
@@ -313,7 +318,7 @@ def test_shares_are_near_the_integrals(double, loss):
     x, c = map(np.stack, zip(*logs, strict=True))
     space = px.Space({"x": px.Varying(0, 1), "c": px.Float(0, 1)})
     obs = px.Observations.from_arrays(space, np.stack([x, c], -1), losses(x, c), bounds={"x": (0, "c")})
-    share = px.cond_ped_anova(obs, LEVELS).importance[..., 0].mean(axis=0)
+    share = px.cond_ped_anova(obs, LEVELS, n_resamples=0).importance[..., 0].mean(axis=0)
     wanted = moving.shares(loss, LEVELS)
     print(loss, share.round(4), wanted.round(4))
     assert (abs(share - wanted) <= 0.07).all()

@@ -33,9 +33,15 @@ def test_several_objectives_are_a_vmap(double):
 
     found = jax.device_get(importance(losses(objectives)))
     expected = [
-        *(px.cond_ped_anova(obs, LEVELS, objective=i, **estimator) for i in range(obs.n_objectives)),
-        *(px.cond_ped_anova(obs, LEVELS, objective="pareto", ties=rule, **estimator) for rule in ties),
-        *(px.cond_ped_anova(obs, LEVELS, objective=weight, **estimator) for weight in weights),
+        *(
+            px.cond_ped_anova(obs, LEVELS, objective=i, **estimator, n_resamples=0)
+            for i in range(obs.n_objectives)
+        ),
+        *(
+            px.cond_ped_anova(obs, LEVELS, objective="pareto", ties=rule, **estimator, n_resamples=0)
+            for rule in ties
+        ),
+        *(px.cond_ped_anova(obs, LEVELS, objective=weight, **estimator, n_resamples=0) for weight in weights),
     ]
     for i, result in enumerate(expected):
         assert_equal(jax.tree.map(lambda a, i=i: a[i], found), result, 1e-12)

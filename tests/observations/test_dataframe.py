@@ -375,7 +375,6 @@ def test_types_of_arguments():
     """Catches something that is no table, or no space, failing far from its cause."""
     for bad, options in (
         ([1, 2], {}),
-        ({"x": [1]}, {}),
         (GOOD["value"], {}),
         (pa.array([1]), {}),
         (GOOD, {"space": {"x": 1}}),

@@ -93,18 +93,8 @@ def test_gaps_that_no_column_explains_are_a_choice(values: list, expected: px.Ca
     assert space["x"] == (expected,)
 
 
-def test_gaps_of_many_numbers_are_a_choice() -> None:
-    """Whether there is a number is one parameter, the number another one."""
-    x = np.where(np.random.default_rng(0).random(60) < 0.5, np.nan, np.random.default_rng(1).random(60))
-    frame = pd.DataFrame({"x": x, "lr": np.random.default_rng(3).random(60), "value": np.arange(60.0)})
-    obs = px.Observations.from_dataframe(frame, parameters=["x", "lr"], warn=False)
-    assert obs.space.names == ("x (none or number)", "x", "lr")
-    assert obs.space["x (none or number)"] == (px.Categorical(["none", "number"]),)
-    assert obs.space["x"][0].conditions == (px.Recorded(),)
-
-
-@pytest.mark.parametrize("absent", [None, "None", "auto", "unlimited"])
-def test_none_or_a_number_is_a_choice(absent: str | None) -> None:
+@pytest.mark.parametrize("absent", [None, "None", "auto", "unlimited", "sqrt", np.inf, -1, 0])
+def test_none_or_a_number_is_a_choice(absent: Any) -> None:
     """Whether depth is limited decides; catches an importance of 1 of the other parameter."""
     rng = np.random.default_rng(0)
     depth, y = rng.integers(1, 31, 200).astype(object), rng.random(200)
@@ -112,8 +102,11 @@ def test_none_or_a_number_is_a_choice(absent: str | None) -> None:
     depth[~limited] = absent
     df = pd.DataFrame({"max_depth": depth, "y": y, "loss": limited + 0.01 * y})
     obs = px.Observations.from_dataframe(df, "loss", warn=False, parameters=["max_depth", "y"])
-    importance = px.cond_ped_anova(obs, 0.1).importance[0]
-    assert importance[obs.space.index("max_depth (none or number)")] > 0.6
+    gate, depth_itself, other = px.cond_ped_anova(obs, 0.1, n_resamples=0).importance[0]
+    word = "none" if absent in (None, "None") else str(absent)
+    assert obs.space.names == (f"max_depth ({word} or number)", "max_depth", "y")
+    assert obs.space["max_depth"][0] == px.Int(1, 30, when=px.In(obs.space.names[0], ["number"]))
+    np.testing.assert_allclose([gate + depth_itself, other], [0.8, 0.2], atol=0.1)
 
 
 def test_zero_or_a_number_is_a_choice() -> None:
@@ -123,12 +116,76 @@ def test_zero_or_a_number_is_a_choice() -> None:
     df = pd.DataFrame({"wd": wd, "y": rng.random(200)})
     df["loss"] = (wd != 0) + 0.01 * df.y
     obs = px.Observations.from_dataframe(df, "loss", warn=False, parameters=["wd", "y"])
-    assert obs.space.names == ("wd (zero or not)", "wd", "y")
+    assert obs.space.names == ("wd (0 or number)", "wd", "y")
     assert obs.space["wd"][0].log
     labelled = df.assign(wd=np.where(wd == 0, "zero", "other"))
     by_labels = px.Observations.from_dataframe(labelled, "loss", warn=False, parameters=["wd", "y"])
-    gate, _, y = px.cond_ped_anova(obs, 0.1).importance[0]
-    np.testing.assert_allclose([gate, y], px.cond_ped_anova(by_labels, 0.1).importance[0], atol=1e-5)
+    gate, _, y = px.cond_ped_anova(obs, 0.1, n_resamples=0).importance[0]
+    np.testing.assert_allclose(
+        [gate, y], px.cond_ped_anova(by_labels, 0.1, n_resamples=0).importance[0], atol=1e-5
+    )
+    # The space that was inferred reads the same table.
+    space = px.Space.from_json(obs.space.to_json())
+    again = px.Observations.from_dataframe(df, "loss", space=space, warn=False)
+    np.testing.assert_array_equal(again.values, obs.values)
+
+
+NUMBERS = [
+    lambda rng, n: rng.uniform(0.01, 0.9, n),
+    lambda rng, n: 10 ** rng.uniform(-6, 0, n),
+    lambda rng, n: 10 ** rng.uniform(-2, -1, n),
+    lambda rng, n: rng.integers(1, 31, n),
+    lambda rng, n: np.exp(rng.uniform(np.log(16), np.log(1024), n)).astype(int),
+    lambda rng, n: rng.integers(1, 21, n) / 20,
+    lambda rng, n: rng.beta(2, 3, n),
+]
+
+
+@pytest.mark.parametrize("has_effect", [True, False])
+def test_special_values_beside_numbers_are_gates(has_effect: bool) -> None:
+    """One or two special values in a tenth of the rows or more each; catches a rule for one kind alone."""
+    n_found = 0
+    for number in range(60):
+        rng = np.random.default_rng(number)
+        n, share = int(rng.choice([60, 100, 200])), rng.uniform(0.12, 0.35)
+        special = [[None, "auto", "sqrt", 0, -1, np.inf][i] for i in rng.permutation(6)[: 1 + number % 2]]
+        kind = (rng.random(n) // share).astype(int)
+        x = [
+            special[k] if k < len(special) else v
+            for k, v in zip(kind, NUMBERS[number % 7](rng, n).tolist(), strict=True)
+        ]
+        loss = rng.random(n) + 3 * has_effect * (kind == 0)
+        df = pd.DataFrame({"x": pd.Series(x, dtype=object).infer_objects(), "y": rng.random(n), "loss": loss})
+        obs = px.Observations.from_dataframe(df, "loss", parameters=["x", "y"], warn=False)
+        words = {"none" if value is None else str(value) for value in special}
+        gate: Any = obs.space.domains[0][0]
+        n_found += len(obs.space) == 3 and {*gate.choices} == {*words, "number"}
+    assert n_found >= 57
+
+
+PLAIN = [
+    lambda rng, n: rng.uniform(0, 1, n),
+    lambda rng, n: 10 ** rng.uniform(-6, 0, n),
+    lambda rng, n: rng.integers(0, 31, n),
+    lambda rng, n: rng.integers(-1, 21, n),
+    lambda rng, n: rng.integers(0, 101, n),
+    lambda rng, n: rng.integers(0, 21, n) / 20,
+    lambda rng, n: np.exp(rng.uniform(0, np.log(1000), n)).astype(int),
+    lambda rng, n: rng.normal(size=n).round(1),
+    # As in a search that learns, whose best value is 0.
+    lambda rng, n: rng.geometric(0.2, n) - 1,
+    lambda rng, n: np.where(
+        rng.random(n) < 0.6, abs(rng.normal(0, 2, n)).astype(int), rng.integers(0, 31, n)
+    ),
+]
+
+
+def test_plain_numbers_have_no_gate() -> None:
+    """Catches a gate before a 0 that is the first of many values, or the best of them."""
+    for number in range(60):
+        rng = np.random.default_rng(number)
+        x = PLAIN[number % 10](rng, int(rng.choice([40, 100, 200, 500])))
+        assert read(x=x, y=rng.random(len(x))).names == ("x", "y")
 
 
 @pytest.mark.parametrize("n", [15, 60, 300])

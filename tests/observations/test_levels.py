@@ -11,7 +11,7 @@ from reference import grid
 
 import parzax as px
 from parzax.importance.levels import level_sets
-from parzax.lens.logs.encoding import loss_ranks
+from parzax.lens.results.replicates import loss_ranks
 
 
 def _sets(losses, weight, target, region, raw):

@@ -69,16 +69,16 @@ def test_seeds_are_runs_of_their_own():
     assert (~np.isnan(obs.losses[..., 0])).sum(axis=1).tolist() == [30, 28, 30]
     assert "3 seeds of 28 to 30 rows each" in obs.report.inferred
     quick = coarse_method(False)
-    together = px.cond_ped_anova(obs, 0.3, **quick)
+    together = px.cond_ped_anova(obs, 0.3, **quick, n_resamples=0)
     assert together.n_seeds == 3
     own = px.Observations.from_dataframe(
         short[short.rep == 1].drop(columns="rep"), directions="minimize", space=obs.space
     )
     np.testing.assert_allclose(
-        together.importance[1], px.cond_ped_anova(own, 0.3, **quick).importance, rtol=1e-5
+        together.importance[1], px.cond_ped_anova(own, 0.3, **quick, n_resamples=0).importance, rtol=1e-5
     )
     # Weights, given later, do not bring rows that are none.
-    again = px.cond_ped_anova(obs.with_weight(np.ones((3, 30))), 0.3, **quick)
+    again = px.cond_ped_anova(obs.with_weight(np.ones((3, 30))), 0.3, **quick, n_resamples=0)
     np.testing.assert_allclose(again.importance, together.importance, rtol=1e-5)
 
 

@@ -44,7 +44,7 @@ def activation(n_seeds: int | None = None, n: int = 200) -> px.Observations:
 
 @cache
 def result(n_seeds: int | None = None) -> px.ImportanceResult:
-    return px.cond_ped_anova(activation(n_seeds), LEVELS)
+    return px.cond_ped_anova(activation(n_seeds), LEVELS, n_resamples=0)
 
 
 @cache
@@ -55,7 +55,7 @@ def nasty() -> px.ImportanceResult:
     space["kind"] = px.Categorical([*NASTY, "plain"])
     x = np.append(rng.uniform(size=(200, len(NASTY))), rng.integers(0, len(NASTY) + 1, (200, 1)), axis=1)
     loss = x[:, :-1] @ (1 / np.arange(1, len(NASTY) + 1)) + 0.1 * x[:, -1]
-    return px.cond_ped_anova(px.Observations.from_arrays(px.Space(space), x, loss), LEVELS)
+    return px.cond_ped_anova(px.Observations.from_arrays(px.Space(space), x, loss), LEVELS, n_resamples=0)
 
 
 def with_uncertainty(result: px.ImportanceResult) -> px.ImportanceResult:
@@ -74,12 +74,14 @@ def with_uncertainty(result: px.ImportanceResult) -> px.ImportanceResult:
 def fake_interactions(
     own: px.ImportanceResult, levels: np.ndarray = LEVELS
 ) -> px.lens.results.InteractionResult:
-    """All pairs, numbers that differ by level and pair."""
+    """All pairs, numbers that differ by level and pair; the last pair is above chance."""
     n = len(own.names)
     pairs = [(a, b) for a in range(n) for b in range(a + 1, n)]
     importance = np.linspace(-0.01, 0.3, len(levels) * len(pairs)).reshape(len(levels), len(pairs))
     p_value, importance = 0.3 - importance, np.maximum(importance, 0)
-    return _interactions(own, pairs, levels, importance, p_value, p_value + 0.1)
+    p_adjusted = p_value + 0.1
+    p_adjusted[:, -1] = 0.01
+    return _interactions(own, pairs, levels, importance, p_value, p_adjusted)
 
 
 def tested_interactions(own: px.ImportanceResult) -> px.lens.results.InteractionResult:

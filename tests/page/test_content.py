@@ -83,23 +83,67 @@ def test_numbers(tmp_path, n_seeds):
 
 def test_levels_ascend(tmp_path):
     """A result whose levels fall gives the same page as one whose levels rise."""
-    falling = px.cond_ped_anova(logs.activation(), logs.LEVELS[::-1])
+    falling = px.cond_ped_anova(logs.activation(), logs.LEVELS[::-1], n_resamples=0)
     assert page(tmp_path, falling) == page(tmp_path, logs.result())
 
 
 def test_observations_as_results(tmp_path):
-    """From observations with options, and from the result that these give; one level has no slider."""
+    """From observations with options, and from the result that these give; one level has no slider.
+
+    The search itself is in the observations alone: its course, and its best rows.
+    """
     options = {"region": 0.8, **OPTUNA}
-    result = px.cond_ped_anova(logs.activation(), 0.1, **options)
+    result = px.cond_ped_anova(logs.activation(), 0.1, n_resamples=0, **options)
     alone = {"levels": 0.1, "interactions": False, "n_resamples": 0}
     html = page(tmp_path, logs.activation(), **alone, **options)
-    assert html == page(tmp_path, result)
+    of_log, of_result = data_of(html), data_of(page(tmp_path, result))
+    course = of_log.pop("course")
+    assert of_result.pop("course") is None
+    assert of_log == of_result
+    losses = logs.activation().losses[:, 0]
+    np.testing.assert_allclose(course["values"], losses, rtol=1e-5)
+    np.testing.assert_allclose(course["best"], np.minimum.accumulate(losses), rtol=1e-5)
+    assert [int(row[0]) - 1 for row in course["rows"]] == np.argsort(losses)[:5].tolist()
     texts = Texts(html)
     assert any("optuna_rounding=True" in item for item in texts.items)
     assert texts.ids["label"] == "the best 10 % (20 of the best 160 rows, smallest loss), γ′ = 0.1"
     assert 'id="slider"' not in html
     assert 'id="curves"' not in html
     assert data_of(html)["start"] == 0
+
+
+def test_first_questions(tmp_path):
+    """The best row, the rows that count, the direction and the constraints are said in the first section.
+
+    Catches a best row of the wrong end, one that does not count, and values of another row.
+    """
+    space = px.Space(
+        {"lr": px.Float(1e-4, 1, log=True), "kind": px.Categorical(["a", "b"]), "n": px.Int(2, 64)}
+    )
+    x = np.stack([np.geomspace(1e-4, 1, 40), np.arange(40) % 2, np.arange(2, 42)], axis=1)
+    value, excess = x[:, 2].copy(), np.where(np.arange(40) == 38, 1.0, -1.0)
+    value[39] = np.nan
+    obs = px.Observations.from_arrays(space, x, value, "maximize", constraints=excess)
+    asked = {"levels": 0.3, "n_resamples": 0, "interactions": False}
+    short = Texts(page(tmp_path, obs, rows="feasible", **asked)).ids["short"]
+    assert f"objective 39 with lr = {x[37, 0]:.4g}, kind = b, n = 39" in short
+    assert "40 rows, maximize; left out: 1 of them (not feasible); 1 of them without a usable" in short
+    assert "the largest value; if that is wrong, read the log again with another direction" in short
+    assert "1 of 40 rows violate one" in short
+    html = page(tmp_path, logs.activation(3), **asked)
+    assert 'id="course"' not in html
+    assert "the log has none" in Texts(html).ids["short"]
+    course = data_of(page(tmp_path, obs, rows="all", **asked))["course"]
+    assert course["rows"][0] == ["39", "40", f"{x[38, 0]:.4g}", "a", "40"]
+
+
+def test_ends_of_a_range_are_those_of_the_domain():
+    """Catches 3.29 as the smallest of whole numbers from 2 to 64, the middle of a cell of the grid."""
+    rng = np.random.default_rng(0)
+    space = px.Space({"width": px.Int(2, 64), "lr": px.Float(1e-4, 1, log=True)})
+    x = np.stack([rng.integers(2, 65, 300), np.exp(rng.uniform(np.log(1e-4), 0, 300))], axis=1)
+    data = made(px.cond_ped_anova(px.Observations.from_arrays(space, x, x[:, 0]), [0.1, 0.3])).data
+    assert [picture["ticks"] for picture in data["pictures"]] == [["2", "64"], ["0.0001", "1"]]
 
 
 def test_levels_by_default(tmp_path, monkeypatch):
@@ -142,7 +186,7 @@ def test_good_values():
             for k, (_, of) in enumerate(regimes):
                 values = good.get((name, k))
                 text = good_text(values, own.space[name]) if values else ""
-                nothing = ("nothing stands out", "no rows among the best")
+                nothing = ("nothing stands out", "none of the best is here")
                 assert of["texts"][i].startswith(text or nothing)
                 assert ("; here are " in of["texts"][i]) == (name == "x")
 
@@ -155,7 +199,9 @@ def test_pictures_are_densities():
         for k, (number, of) in enumerate(regimes):
             density = own.density(own.names[of["parameter"]])[k]
             if (picture := found.data["pictures"][number]) is not None:
-                for key, masses in (("target", density.target), ("region", density.region[0])):
+                # Without rows among the best the target's density would be the prior.
+                target = density.target * (own.alpha[:, of["parameter"], k, None] > 0)
+                for key, masses in (("target", target), ("region", density.region[0])):
                     np.testing.assert_allclose(np.array(picture[key]) / 5000, masses, atol=1.01e-4)
 
 
@@ -192,6 +238,20 @@ def test_interactions():
     assert made(own).data["pairs"] is None
 
 
+def test_no_empty_section(tmp_path):
+    """Without a pair above chance there is neither a grey map nor a table; the counts are the picture's."""
+    own = logs.with_uncertainty(logs.result())
+    fake = logs.fake_interactions(own)
+    vars(fake)["p_adjusted"] = np.ones(fake.p_value.shape)
+    html = page(tmp_path, own, interactions=fake)
+    assert 'id="heat"' not in html
+    assert "no pair is above chance" in Texts(html).ids["pairs"]
+    for j, name in enumerate(own.names):
+        n = int(own.above[:, j].sum())
+        assert (f"{name} at {n} of 4" in Texts(html).ids["levels"]) == (n > 0)
+    assert "Not above chance" not in Texts(html).ids["beware"]
+
+
 def activation_with(n_ranked, n_seeds=None):
     """The log with so many rows that have a loss, in the shapes of ``logs.result``."""
     obs = logs.activation(n_seeds)
@@ -201,7 +261,7 @@ def activation_with(n_ranked, n_seeds=None):
 @pytest.mark.parametrize(("n_ranked", "level"), [(200, 0.1), (60, 0.3), (10, 0.5)])
 def test_a_page_of_few_rows_opens_where_there_are_more_than_ten(n_ranked, level):
     """Of 60 trials a tenth are 6: it opens at the nearest level that has 11, or at half if none has."""
-    found = made(px.cond_ped_anova(activation_with(n_ranked), logs.LEVELS)).data
+    found = made(px.cond_ped_anova(activation_with(n_ranked), logs.LEVELS, n_resamples=0)).data
     assert found["levels"][found["start"]] == level
 
 
@@ -209,7 +269,7 @@ def test_the_usual_level_of_several_seeds_is_one_for_all():
     """One bad seed of four rules no level out, neither of the page nor of the command line."""
     obs = activation_with(60, n_seeds=4)
     obs.losses[0, 1:] = np.nan
-    result = px.cond_ped_anova(obs, logs.LEVELS)
+    result = px.cond_ped_anova(obs, logs.LEVELS, n_resamples=0)
     found = result.usual_level
     assert found == made(result).data["start"]
     assert logs.LEVELS[found] == 0.3
@@ -232,14 +292,14 @@ def test_what_counts_as_0_is_pale_and_said():
     c, x, noise = rng.integers(0, 2, 200), rng.uniform(size=200), rng.uniform(size=200)
     values = np.stack([c, np.where(c == 1, x, np.nan), np.full(200, 3.0), noise], axis=-1)
     obs = px.Observations.from_arrays(space, values, c + x)
-    data = made(px.cond_ped_anova(obs, 0.1, n_shuffles=99)).data
+    data = made(px.cond_ped_anova(obs, 0.1, n_resamples=0, n_shuffles=99)).data
     by_label = dict(zip(data["labels"], zip(data["pale"][0], data["cells"][0], strict=True), strict=True))
     assert {name: pale for name, (pale, _) in by_label.items()} == {"c": 0, "x": 1, "fixed": 1, "noise": 1}
     remarks = {name: cells[-1] for name, (_, cells) in by_label.items()}
     assert remarks["c"] == ""
     assert remarks["x"] == Status.NOT_IN_TARGET.fact
     assert remarks["fixed"] == Status.SINGLE_VALUE.fact
-    assert remarks["noise"] == "not above chance"
+    assert remarks["noise"] == "cannot tell yet"
 
 
 def test_pairs_above_chance_come_first():
@@ -249,7 +309,7 @@ def test_pairs_above_chance_come_first():
     for q, n_above in enumerate((0, 4)):
         table = found["table"][q]
         assert [bool(found["above"][q][i]) for i, *_ in table] == [True] * n_above + [False] * (10 - n_above)
-        assert found["words"][q][0].startswith(
+        assert found["words"][q][1].startswith(
             "What mattered: no pair is above chance" if not n_above else "What mattered: "
         )
     assert [texts for _, *texts in found["table"][1][:4]] == [
@@ -301,7 +361,7 @@ def test_observations_of_one_run(tmp_path):
     assert "among many levels, some show noise above chance" in texts.ids["levels"]
     learned = dataclasses.replace(logs.result(), learned=lambda: True)
     short = Texts(page(tmp_path, learned)).ids["short"]
-    assert "these rows come from a search that learns" in short
+    assert "a search that learns chose these rows" in short
     assert "less sure" not in short
 
 
@@ -315,6 +375,7 @@ def test_effects(tmp_path):
     assert "by a surrogate of the rows" in texts.ids["short"]
     for effect in result.effects:
         assert str(effect) in texts.ids["effects"]
+    assert all(step in texts.ids["next"] for step in result.next_steps())
     curves = re.findall(r'class="best" d="(M[^"]*)"', html)
     assert len(curves) == len(result.effects)
     assert all(0 <= float(y) <= 60 for curve in curves for y in re.findall(r"[ML][0-9.]+ ([0-9.]+)", curve))

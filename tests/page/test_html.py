@@ -15,7 +15,7 @@ import parzax as px
 from page import logs
 from parzax.lens.page.rendering import _environment
 
-LIMIT = 6 << 20
+LIMIT = 5 << 19
 
 
 class Elements(HTMLParser):
@@ -119,44 +119,42 @@ def test_self_contained(html):
 
 @pytest.mark.slow
 def test_size(tmp_path):
-    """Under 6 MiB for 20 parameters at 99 levels, with uncertainty and all pairs."""
+    """Under 2.5 MiB for 20 parameters at 99 levels, with uncertainty and all pairs."""
     rng = np.random.default_rng(0)
     x = rng.uniform(size=(200, 20))
     space = px.Space({f"parameter {j}": px.Float(0, 1) for j in range(20)})
     obs = px.Observations.from_arrays(space, x, x[:, 0] + x[:, 1])
-    own = logs.with_uncertainty(px.cond_ped_anova(obs, np.arange(1, 100) / 100))
+    own = logs.with_uncertainty(px.cond_ped_anova(obs, np.arange(1, 100) / 100, n_resamples=0))
     path = tmp_path / "page.html"
     px.report(own, path, interactions=logs.fake_interactions(own, own.levels))
     assert path.stat().st_size < LIMIT
 
 
 def test_reproducible(tmp_path, html):
-    """Equal arguments, equal bytes."""
+    """Equal arguments, equal bytes; at most 2 MB, plotly.js with its licence included."""
     path, own = tmp_path / "page.html", logs.with_uncertainty(logs.nasty())
     px.report(
         own, path, title=logs.NASTY[0], command=logs.NASTY[1], date=logs.NASTY[3],
         interactions=logs.fake_interactions(own),
     )  # fmt: skip
     assert path.read_text(encoding="utf-8") == html
+    assert path.stat().st_size < 2_000_000
 
 
-@pytest.mark.parametrize("missing", ["jinja2", "plotly"])
-def test_says_what_to_install(missing, monkeypatch, tmp_path):
+def test_says_what_to_install(monkeypatch, tmp_path):
     """The extra is named, before any work."""
-    for name in [n for n in sys.modules if n == "parzax.lens.page.rendering" or n.split(".")[0] == missing]:
+    for name in [n for n in sys.modules if n == "parzax.lens.page.rendering" or n.split(".")[0] == "jinja2"]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(ImportError, match=r"pip install 'parzax\[report\]'") as raised:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ImportError, match=r"needs jinja2; install it with pip install 'parzax\[report\]'"):
         px.report(None, tmp_path / "page.html")  # pyright: ignore
-    assert missing in str(raised.value)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("missing", ["jinja2", "plotly"])
-def test_parzax_itself_is_imported_without(missing, tmp_path):
-    """In a process of its own: neither is needed before a page is made."""
+def test_parzax_itself_is_imported_without(tmp_path):
+    """In a process of its own: jinja2 is not needed before a page is made."""
     code = (
-        f"import sys; sys.modules['{missing}'] = None\n"
+        "import sys; sys.modules['jinja2'] = None\n"
         "import parzax as px\n"
         "try:\n    px.report(None, 'page.html')\n"
         "except ImportError as error:\n    print(error)"
@@ -164,5 +162,4 @@ def test_parzax_itself_is_imported_without(missing, tmp_path):
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True, cwd=tmp_path
     )
-    assert "pip install 'parzax[report]'" in result.stdout
-    assert missing in result.stdout
+    assert "jinja2; install it with pip install 'parzax[report]'" in result.stdout

@@ -24,7 +24,7 @@ LEVELS = np.array([0.1, 0.3, 0.5, 0.7])
 MIXED_LEVELS = [0.1, 0.3, 0.6]
 NOISE_LEVELS = np.arange(1, 20) / 20
 ESTIMATOR = {"grid": COARSE, "divergence": px.divergence.Explained((4,), ())}
-analyse = functools.partial(px.cond_ped_anova, **ESTIMATOR)
+analyse = functools.partial(px.cond_ped_anova, n_resamples=0, **ESTIMATOR)
 
 
 @pytest.fixture(autouse=True)

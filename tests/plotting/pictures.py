@@ -42,20 +42,26 @@ def pictures(pattern: str = "{}") -> dict[str, Picture]:
     tasks = TaskSimilarity(names, (1 - d) / (1 + d), d, error, np.array([4, 4, 0]), (a, b, c), report)
     two = px.Observations.from_arrays(space, x, losses[0])
     two = replace(two, report=replace(two.report, objectives=(first, second)))
-    weights = {w: px.cond_ped_anova(two, 0.3, objective=[1 - w, w], **ESTIMATOR) for w in (0, 0.5, 1)}
+    weights = {
+        w: px.cond_ped_anova(two, 0.3, objective=[1 - w, w], **ESTIMATOR, n_resamples=0) for w in (0, 0.5, 1)
+    }
     answer = px.cond_ped_anova(obs, 0.3, surrogate=px.surrogate.GaussianProcess())
     runs = {pattern.format("one"): trace, pattern.format("two"): trace}
     return {
         "acquisition": partial(px.plotting.acquisition, sampler, one, [a, b], size=9),
         "attainment": partial(px.plotting.attainment, runs),
         "convergence": partial(px.plotting.convergence, runs),
+        "effect_map": partial(px.plotting.effect_map, answer, parameters=[a, c]),
         "effects": partial(px.plotting.effects, answer),
+        "history": partial(px.plotting.history, two),
         "importance_bars": partial(px.plotting.importance_bars, result),
         "importance_over_weights": partial(px.plotting.importance_over_weights, weights),
         "importance_sweep": partial(px.plotting.importance_sweep, result),
         "interactions": partial(px.plotting.interactions, found),
         "observations": partial(px.plotting.observations, one, space, [b, c]),
+        "parallel": partial(px.plotting.parallel, obs),
         "regimes": partial(px.plotting.regimes, result),
+        "slices": partial(px.plotting.slices, obs),
         "task_similarity": partial(px.plotting.task_similarity, tasks),
         "values": partial(px.plotting.values, result, c),
     }

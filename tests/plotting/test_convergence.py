@@ -144,3 +144,18 @@ def test_refusals(arguments, error, message):
     with pytest.raises(error, match=message):
         convergence(**{"traces": FIVE, **arguments})
     assert not plt.get_fignums(), "a refused call must not leave an empty figure"
+
+
+def test_a_line_that_would_be_flat_is_drawn_as_the_distance_to_the_best_run():
+    """On a log axis, for either direction; not if an axis is asked for, nor while the line still falls."""
+    n = np.arange(40)
+    fast, slow = 3 + 10.0 ** (-n / 5), 43.0 - n
+    for sign, direction in ((1, "minimize"), (-1, "maximize")):
+        runs = {"a": trace(sign * np.stack([fast, fast + 1e-3]), direction=direction)}
+        ax = convergence(runs)
+        best = fast[-1]
+        assert ax.get_yscale() == "log"
+        assert ax.get_ylabel().startswith(f"|best value - {sign * best:.4g}|, the best of all runs")
+        np.testing.assert_allclose(ax.lines[0].get_ydata()[:39], (fast + 5e-4 - best)[:39], rtol=1e-6)
+        assert convergence(runs, log=False).get_ylabel().startswith("best value")
+    assert convergence(trace(slow[None])).get_yscale() == "linear"

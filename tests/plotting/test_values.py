@@ -97,7 +97,7 @@ def test_regimes_without_target_rows_have_a_note(seeds):
     assert not panel(ax, "ratio 1").lines
     assert [own.get_label() for own in panel(ax, "densities 1").lines] == ["all rows  $p_R$"]
     of_region = 100 * seeds.beta[:, 0, 1, 0].mean()
-    assert ax.get_title() == f"[-5, -2] if c < 0.5\n100 % of the best rows, {of_region:.0f} % of all"
+    assert ax.get_title() == f"[-5, -2] if c < 0.5\n100 % of the best, {of_region:.0f} % of all"
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,10 @@ def sweep(seeds=None, second=None):
     x = rng.uniform(size=(*([] if seeds is None else [seeds]), 60, 4))
     f = np.stack([x[..., 0], x[..., 1] if second is None else second], axis=-1)
     obs = px.Observations.from_arrays(SPACE, x, f)
-    return {w: px.cond_ped_anova(obs, [0.3, 0.5], objective=[1 - w, w], **ESTIMATOR) for w in WEIGHTS}
+    return {
+        w: px.cond_ped_anova(obs, [0.3, 0.5], objective=[1 - w, w], **ESTIMATOR, n_resamples=0)
+        for w in WEIGHTS
+    }
 
 
 def importances(results):

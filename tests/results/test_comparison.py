@@ -39,7 +39,7 @@ def test_the_difference_is_that_of_the_importances_and_its_interval_that_of_the_
     assert "<table>" in found._repr_html_()
     assert found.cells(0)["remarks"] == ["differs", "differs", ""]
     same = replace(found, estimates=found.estimates._replace(p_value=np.ones((2, 3))))
-    assert same.sentences()[0].startswith("What mattered: no parameter's importance changed beyond chance")
+    assert same.sentences()[1].startswith("What mattered: no parameter's importance changed beyond chance")
     assert same.cells(0)["remarks"] == [""] * 3
     assert repr(found).startswith("Comparison(2 levels, 3 parameters; first at ")
 
@@ -102,6 +102,7 @@ def test_nothing_differs_from_a_log_about_which_nothing_can_be_said():
     assert np.isnan(found.difference).all()
     assert not found.differs.any()
     assert "ALL_EQUAL: " in str(found)
+    assert "-0.00" not in str(px.compare(log, log, n_resamples=20))
     # Rows that do not count are in neither half.
     first = px.compare(log.select(np.arange(log.n) < 200), n_resamples=20)
     assert first.first.n_region == first.second.n_region == 100

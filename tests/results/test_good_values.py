@@ -42,7 +42,7 @@ def observations(n_seeds: int | None = None) -> px.Observations:
 def result(n_seeds: int | None = None) -> px.ImportanceResult:
     """Of two levels; two resolutions are enough, and compile in half the time of the default ones."""
     estimator = {"divergence": px.divergence.Explained((12,), ())}
-    return px.cond_ped_anova(observations(n_seeds), [0.02, 0.5], **estimator)
+    return px.cond_ped_anova(observations(n_seeds), [0.02, 0.5], n_resamples=20, **estimator)
 
 
 def _check_shares(own, obs, n_target):
@@ -79,14 +79,23 @@ def test_good_values_are_those_of_the_problem(n_seeds):
 
 
 def test_shares_of_a_domain_say_which_rows_they_are_of():
-    """Catches "momentum 0.6 to 1 (71 % of the best rows)" where 7 of 30 of them have a momentum."""
+    """Catches "momentum 0.6 to 1 (71 % of the best)" where 7 of 30 of them have a momentum."""
     own = next(own for own in result().good_values() if (own.parameter, own.regime) == ("x", 0))
     text = good_text(own, SPACE["x"])
-    assert " of the best rows on this domain, " in text
-    assert text.endswith(" of all such rows)")
+    assert " of the best on this domain, " in text
+    assert text.endswith(" of all there)")
     one = (px.Float(-1, 0, when=px.In("c", ["a"])),)
     assert text.replace("on this domain", "where it is active") == good_text(own, one)
     assert good_text(own, (px.Float(-1, 0),)).endswith(" of all)")
+
+
+def test_nothing_is_good_without_a_test():
+    """Of forty rows of noise and one parameter that decides, read by the default call."""
+    x = np.random.default_rng(1).uniform(size=(40, 4))
+    space = px.Space({name: px.Float(0, 1) for name in "abcd"})
+    answer = px.cond_ped_anova(px.Observations.from_arrays(space, x, (x[:, 1] - 0.3) ** 2))
+    assert [good.parameter for good in answer.good_values()] == ["b"]
+    assert (answer.p_adjusted[0, [0, 2, 3]] > 0.05).all()
 
 
 @pytest.mark.slow
@@ -96,7 +105,7 @@ def test_command_line(tmp_path, capsys):
     form = {"delimiter": ",", "header": "x,value", "comments": ""}
     np.savetxt(tmp_path / "t.csv", np.stack([x, (x - 0.3) ** 2], 1), **form)
     assert main(["importance", str(tmp_path / "t.csv"), "--json", str(tmp_path / "o.json")]) == 0
-    found = re.search(r"Do next: look at x (0\.\d+) to (0\.\d+) ", capsys.readouterr().out)
+    found = re.search(r"Do next: try x (0\.\d+) to (0\.\d+)", capsys.readouterr().out)
     assert found
     assert abs(float(found[1]) - 0.25) < 0.06
     assert abs(float(found[2]) - 0.35) < 0.06

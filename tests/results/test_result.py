@@ -17,7 +17,7 @@ TWELVE = QUICK | {"grid": COARSE}
 
 def analyse(values, losses):
     """The zoo where it does not matter how parameters are compared."""
-    return px.cond_ped_anova(zoo_observations(values, losses), ZOO_LEVELS, **QUICK)
+    return px.cond_ped_anova(zoo_observations(values, losses), ZOO_LEVELS, **QUICK, n_resamples=0)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,9 @@ def test_shapes(result):
     assert alone.n_region.shape == ()
     assert alone.n_seeds == 1
     for level in (0.25, [0.25], np.float32(0.25)):  # a level keeps its axis
-        assert px.cond_ped_anova(zoo_observations(*zoo()), level, **QUICK).importance.shape == (1, d)
+        assert px.cond_ped_anova(
+            zoo_observations(*zoo()), level, **QUICK, n_resamples=0
+        ).importance.shape == (1, d)
 
 
 def test_more_than_one_seed_axis(result):
@@ -114,7 +116,7 @@ def test_ranking_is_stable():
 
 def test_densities_are_those_of_the_definition():
     """p_T and p_R per regime against the loops; regimes without a row give the prior."""
-    result = px.cond_ped_anova(zoo_observations(*zoo()), ZOO_LEVELS, **TWELVE)
+    result = px.cond_ped_anova(zoo_observations(*zoo()), ZOO_LEVELS, **TWELVE, n_resamples=0)
     start = 0
     for name, sizes, kind in (("c", [12], "numeric"), ("kind", [4], "categorical"), ("k", [12], "numeric")):
         for regime, size in zip(result.density(name), sizes, strict=True):
@@ -154,7 +156,7 @@ def test_densities_reproduce_the_divergence():
 
 def test_cell_values_are_native():
     """The ends of the grid are the ends of the domain, log and integer ones too."""
-    result = px.cond_ped_anova(zoo_observations(*zoo()), ZOO_LEVELS, **TWELVE)
+    result = px.cond_ped_anova(zoo_observations(*zoo()), ZOO_LEVELS, **TWELVE, n_resamples=0)
     eta = result.density("eta")[0].values
     assert eta[0] == pytest.approx(1e-4)
     assert eta[-1] == pytest.approx(1.0)

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import jax
 import numpy as np
@@ -23,8 +24,8 @@ def _log(n, seed=0, round_to=None, weight=None):
     return px.Observations.from_arrays(SPACE, x, loss, weight=weight)
 
 
-def _analyse(obs, levels=None, **options):
-    return px.cond_ped_anova(obs, levels, **QUICK, **options)
+def _analyse(obs, levels=None, n_resamples: Any = 0, **options):
+    return px.cond_ped_anova(obs, levels, **QUICK, n_resamples=n_resamples, **options)
 
 
 @pytest.mark.parametrize(
@@ -36,14 +37,15 @@ def test_the_level_leaves_more_than_ten_rows(n, level, n_target):
     assert result.levels.tolist() == [level]
     assert result.n_target.tolist() == [n_target]
     assert (result.status & int(px.Status.LOW_DATA) != 0).any() == (n < 22)
-    text = str(result)
+    text = result.text(verbose=True)
     assert ("no level was given" in text) == (level != 0.1)
     assert ("nearest to 0.1 with more than ten best rows and more than ten others" in text) == (
         22 <= n <= 100
     )
     assert ("nearest to half of the rows, as none has more than ten" in text) == (n < 22)
     given = _analyse(_log(n), level)
-    assert "no level was given" not in str(given)
+    assert "no level was given" not in given.text(verbose=True)
+    assert "no level was given" not in str(result)
     np.testing.assert_array_equal(given.importance, result.importance)
 
 
@@ -70,16 +72,16 @@ def test_ties_and_rows_without_a_loss_are_said():
     """Catches "the best 50 % (28 rows)" of 30, and "nearest to half of the rows" of a log that has none."""
     obs = _log(30)
     loss = np.where(np.arange(30) < 28, 0.0, 1.0)
-    mattered, sure, _ = _analyse(replace(obs, losses=loss[:, None])).sentences()
+    _, mattered, sure = _analyse(replace(obs, losses=loss[:, None])).sentences()
     assert "the best 50 % (28 of 30 rows, smallest loss)" in mattered
     assert "ties with the last row made the target larger than asked" in sure
-    assert "ties" not in _analyse(obs).sentences()[1]
+    assert "ties" not in _analyse(obs).sentences()[2]
     for losses in (np.full((30, 1), np.nan), np.zeros((30, 1))):
         result = _analyse(replace(obs, losses=losses))
         why = "0.5 is as good as any other, as none has both best rows and others"
         assert result.facts == (f"no level was given: {why}",)
-        assert result.sentences()[0].startswith("What mattered: nothing can be said about the best 50 %")
-        assert result.sentences()[1] == "How sure: there is nothing to be sure of."
+        assert result.sentences()[1].startswith("What mattered: nothing can be said about the best 50 %")
+        assert result.sentences()[2] == "How sure: there is nothing to be sure of."
 
 
 def test_all_functions_choose_the_same_level():
@@ -91,7 +93,7 @@ def test_all_functions_choose_the_same_level():
     assert _analyse(two, objective="pareto").levels.tolist() == [0.18]
     compared = px.compare(obs, _log(300), n_resamples=4, **QUICK)
     assert compared.levels.tolist() == [0.18]
-    assert "no level was given: 0.18" in str(compared)
+    assert "no level was given: 0.18" in compared.text(verbose=True)
     pairs = px.interactions(obs, [0.02, 0.3], n_draws=0)
     assert pairs.ranking() == pairs.ranking(1)
     np.testing.assert_array_equal(pairs.matrix(), pairs.matrix(1))
@@ -104,7 +106,7 @@ def test_a_sweep_is_shown_first_at_the_nearest_level_with_rows():
     assert f"at 0.3: {sweep.ranking(2)[0]!r}" in repr(sweep)
     assert sweep.good_values() == sweep.good_values(2)
     lines = str(sweep).splitlines()
-    assert "the best 30 %" in lines[0]
+    assert "the best 30 %" in lines[1]
     assert [line.split()[0] for line in lines[6:10]] == sweep.ranking(2)
 
 
@@ -130,7 +132,7 @@ def test_what_is_not_above_chance_has_an_interval_that_reaches_0():
         for remark, ends, cell, is_chance in zip(
             cells["remarks"], cells["90 % interval"], cells["importance"], chance, strict=True
         ):
-            assert ("not above chance" in remark) == is_chance
+            assert ("cannot tell yet" in remark or "does not matter" in remark) == is_chance
             (low, high), mean = map(float, ends.split(" to ")), 0 if cell == "<0.01" else float(cell)
             assert low <= mean <= high
             assert low == 0 or not is_chance
@@ -156,20 +158,48 @@ def test_what_is_not_above_chance_is_never_called_first():
     assert f"first at {level}: {name!r}" in repr(result)
     assert str(result).splitlines()[5].startswith(f"{name} ")
     assert {good.parameter for good in result.good_values()} == {name}
-    first, _, then = result.sentences()
+    then, first, _ = result.sentences()
     assert first.startswith(f"What mattered: {name} (")
-    assert name in then
+    assert then.startswith(f"Do next: try {name} ")
     largest = _noisy(0).names[int(np.argmax(_noisy(0).importance[0]))]
-    doubtful = f"chance alone may explain {largest} ({_noisy(0).importance.max():.2f})"
+    doubtful = f"cannot tell yet about {largest}"
     assert doubtful in first
     nothing = _with_p(_noisy(0), np.full(4, 0.5))
     assert repr(nothing).endswith(f"none above chance at {level})")
     assert nothing.good_values() == []
-    mattered, sure, then = nothing.sentences()
+    then, mattered, sure = nothing.sentences()
     assert mattered.startswith("What mattered: no parameter is above chance")
     assert doubtful in mattered
     assert " comes first in " not in sure
-    assert then.startswith("Do next: add rows, or ask about the better half (level 0.5)")
+    lacking = "60 more rows are needed, as only 12 are among the best"
+    asked = "about the better half (level 0.5) or a surrogate of the rows (--surrogate yes)"
+    assert then == f"Do next: at least {lacking}, or ask {asked}."
+
+
+def test_verdicts_take_evidence():
+    """What does not matter has a small interval, from enough rows that no search chose."""
+    sure = _analyse(_log(600), n_resamples=100, n_shuffles=99)
+    assert sure.above[0].tolist() == [True, True, False, False]
+    assert sure.to_columns()["verdict"].tolist() == ["matters"] * 2 + ["does not matter"] * 2
+    step, mattered, _ = sure.sentences()
+    assert step.endswith("; leave c and d as they are.")
+    assert mattered.endswith("; not c and d.")
+    status = np.where(np.arange(4) == 2, int(px.Status.CROWDED), 0)
+    crowded = replace(sure, estimates=replace(sure.estimates, status=sure.status | status))
+    assert crowded.verdicts[0].tolist() == [0, 0, 1, 2]
+    # Importances of such rows may be off by 0.3.
+    learned = replace(sure, learned=lambda: True)
+    certain = sure.importance_interval[0, :, 0] > 0.3
+    assert certain.tolist() == [False, True, False, False]
+    np.testing.assert_array_equal(learned.above[0], certain)
+    assert learned.verdicts[0].tolist() == [1, 0, 1, 1]
+    assert {good.parameter for good in learned.good_values()} == {"b"}
+    seeds = replace(_log(60), **{n: np.stack([getattr(_log(60, s), n) for s in range(8)])
+                                 for n in ("values", "regime", "losses")})  # fmt: skip
+    many = _analyse(seeds, 0.3)
+    assert many.verdicts[0, 0] == 0
+    assert (replace(many, learned=lambda: True).above[0] <= (many.mean[0] > 0.3)).all()
+    assert (_noisy(0).verdicts < 2).all()  # of 80 rows, 12 are among the best
 
 
 def test_the_first_sentence_is_true_of_the_importances():
@@ -179,11 +209,13 @@ def test_the_first_sentence_is_true_of_the_importances():
         for p in (log.p_value[0], np.random.default_rng(seed).choice([0.001, 0.06], 4)):
             result = _with_p(log, p)
             share, chance = result.importance[0], result.p_adjusted[0] > 0.05
-            first, sure, then = result.sentences()
-            said, _, doubt = first.partition("; chance alone may explain ")
+            then, first, sure = result.sentences()
+            said, _, doubt = first.partition("; cannot tell yet about ")
             for j, name in enumerate(result.names):
                 assert (f"{name} (" in said) == (share[j] > 0 and not chance[j]) or (~chance).sum() > 3
-                assert (f"{name} (" in doubt) == (share[j] >= 0.1 and chance[j])
+                assert (name in doubt.strip(".").replace(",", "").split()) == (
+                    share[j] == 0 or chance[j]
+                ) or " more" in doubt
             assert ("no parameter is above chance" in said) == (chance | (share == 0)).all()
             assert ("(level 0.5)" in then) == (chance | (share == 0)).all()
             assert len(sure.split()) <= 40
@@ -203,7 +235,7 @@ def test_the_goal_is_in_the_first_sentence():
         ({"objective": [1, 3]}, "smallest 0.25 val_loss + 0.75 a\\x1bc"),
     ):
         text = str(_analyse(two, 0.5, **options))
-        assert f"the best 50 % (30 of 60 rows, {goal})" in text.splitlines()[0]
+        assert f"the best 50 % (30 of 60 rows, {goal})" in text.splitlines()[1]
 
 
 def test_a_p_value_just_above_the_limit_does_not_read_as_the_limit():
@@ -219,8 +251,8 @@ def test_few_rows_in_a_domain_are_said_beside_what_mattered():
     name = result.ranking()[0]
     bits = [int(px.Status.LOW_REGIME_DATA) * (own == name) for own in result.names]
     flagged = replace(result, estimates=replace(result.estimates, status=result.status | np.array([bits])))
-    assert f"{name}: {px.Status.LOW_REGIME_DATA.fact}" in flagged.sentences()[1]
-    assert f"{name}: " not in result.sentences()[1]
+    assert f"{name}: {px.Status.LOW_REGIME_DATA.fact}" in flagged.sentences()[2]
+    assert f"{name}: " not in result.sentences()[2]
 
 
 def test_rows_that_do_not_count_are_said():

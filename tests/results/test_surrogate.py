@@ -1,6 +1,7 @@
 """Answers from a surrogate: when one answers, what it says, and what is refused."""
 
 import json
+import re
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.lens.results import surrogates
+from parzax.lens.results import analysis, surrogates
 from parzax.lens.results.surrogates import SurrogateResult, declare_conditions
 from parzax.status import Status
 
@@ -60,11 +61,14 @@ def test_the_whole_space_is_answered(answer):
 
 
 def test_the_first_sentence_says_so(answer):
-    mattered, sure, _ = answer.sentences()
+    step, mattered, sure = answer.sentences()
     assert (
         "of the space (smallest loss), by a surrogate of the rows (surrogate=None, or --surrogate no"
         in mattered
     )
+    assert step.startswith("Do next: try rate ")
+    assert "leave idle as it is" in step
+    assert "; not idle" in mattered
     assert "48 draws from the posterior" in sure
     assert "% of the variance of rows that it is not fitted to" in sure
     assert "search that learns" not in sure
@@ -98,7 +102,7 @@ def test_auto_reads_the_rows_alone(kind, monkeypatch):
     elif kind == "noise":
         # The order shows a search that learns, but a loss has nothing to do with its neighbours.
         losses = np.random.default_rng(0).normal(size=60)
-        monkeypatch.setattr(surrogates, "shows_learning", lambda obs, losses: True)
+        monkeypatch.setattr(analysis, "shows_learning", lambda obs, losses: True)
     else:
         monkeypatch.setattr(surrogates, "find_spec", lambda name: None)
     result = px.cond_ped_anova(log(x, losses))
@@ -106,7 +110,7 @@ def test_auto_reads_the_rows_alone(kind, monkeypatch):
     alone = px.cond_ped_anova(log(x, losses), surrogate=None)
     np.testing.assert_array_equal(result.importance, alone.importance)
     told = {"random": "", "noise": "predicts too little", "no extra": "pip install 'parzax[surrogate]'"}[kind]
-    assert told in result.sentences()[0]
+    assert told in result.sentences()[1]
     with pytest.raises(AttributeError, match=r"effects needs a surrogate: surrogate=px.surrogate"):
         _ = result.effects
 
@@ -115,7 +119,26 @@ def test_a_poor_surrogate_that_was_asked_for():
     losses = np.random.default_rng(0).normal(size=60)
     result = px.cond_ped_anova(log(X, losses), 0.2, surrogate=px.surrogate.GaussianProcess())
     assert (result.status & int(Status.POOR_SURROGATE) != 0).all()
-    assert "the surrogate hardly predicts rows it is not fitted to" in result.sentences()[1]
+    assert "the surrogate hardly predicts rows it is not fitted to" in result.sentences()[2]
+
+
+BOUNDED = px.Space(
+    {
+        "high": px.Float(0, 1),
+        "low": px.Float(1e-4, 1, log=True),
+        "layers": px.Int(1, 8),
+        "kind": px.Categorical(["a", "b", "c"]),
+    }
+)
+
+
+def test_where_the_best_values_are_at_a_bound():
+    x = np.asarray(BOUNDED.sample(jax.random.key(3), 80), float)
+    losses = 3 * (1 - x[:, 0]) + np.log10(x[:, 1]) + (1 - x[:, 2]) / -3 + x[:, 3]
+    obs = px.Observations.from_arrays(BOUNDED, x, losses)
+    *_, high, low = px.cond_ped_anova(obs, 0.1, surrogate=px.surrogate.GaussianProcess()).next_steps()
+    assert high == "the best high is at its upper bound, 1: search up to 1.2, if you can"
+    assert low == "the best low is at its lower bound, 0.0001: search down to 1e-05, if you can"
 
 
 def two_objectives(x):
@@ -156,7 +179,7 @@ def test_objectives_regions_and_divergences(answer):
         two_objectives(X), 0.1, region=0.5, objective=[1, 0], divergence=px.divergence.Pearson()
     )
     assert isinstance(result, SurrogateResult)
-    assert "of the best 50 % of the space" in result.sentences()[0]
+    assert "of the best 50 % of the space" in result.sentences()[1]
     assert result.ranking()[0] == answer.ranking()[0]
 
 
@@ -205,15 +228,22 @@ def test_effects_in_units_of_the_objective():
     assert 88 < rate.mean.max() < 90.5
     assert effects["kind"].values == ("a", "b")
     assert effects["idle"].worth[0] < 0.2
-    assert str(rate).startswith("choosing rate well is worth about 1.")
-    verbose = result.text(verbose=True)
-    assert f"worth: {rate}" in verbose
-    assert "space to search next, result.next_space(): rate [" in verbose
+    assert re.fullmatch(r"choosing rate well is worth about 1\.\d of value", str(rate))
+    assert f"worth: {rate}" in result.text(verbose=True)
 
 
 def test_the_next_space_is_searched(answer):
-    space = answer.next_space()
-    (rate,) = space["rate"]
+    """Around the best rate; "idle" may have one value."""
+    space, fixed = answer.next_space(), answer.next_space(fix=True)
+    (rate,), (idle,) = space["rate"], fixed["idle"]
     assert 1e-4 < rate.low < 1e-2 < rate.high < 1
+    assert space["idle"] == SPACE["idle"]
+    assert idle.low == idle.high
+    assert fixed["rate"] == space["rate"]
+    steps = answer.next_steps()
+    assert steps[0].startswith("search next: rate [")
+    assert f"idle at {idle.low:.4g}" in steps[1]
+    assert len(steps) == 2
+    assert set(steps) < set(answer.text(verbose=True).split("\n"))
     assert px.Space.from_json(space.to_json()) == space
     assert px.tpe(space).init().x.shape[-1] == len(space)

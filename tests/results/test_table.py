@@ -1,8 +1,10 @@
 """Results as tables and text."""
 
+import re
 import sys
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +17,9 @@ FIFTIETHS, HUNDREDTHS = (tuple(np.arange(1, n) / n) for n in (50, 100))
 
 
 @cache
-def make_result(n_seeds=None, n_parameters=3, levels=(0.1, 0.5), some_failed=False, **options):
+def make_result(
+    n_seeds=None, n_parameters=3, levels: Any = (0.1, 0.5), some_failed=False, n_resamples=0, **options
+):
     """An analysis of whole numbers of 0 and 1; of the failed rows the first parameter is 0."""
     rng = np.random.default_rng(0)
     shape = (60,) if n_seeds is None else (n_seeds, 60)
@@ -26,7 +30,7 @@ def make_result(n_seeds=None, n_parameters=3, levels=(0.1, 0.5), some_failed=Fal
     if some_failed:
         losses = np.where(x[..., 0] < 0.3, np.nan, losses)
     obs = px.Observations.from_arrays(space, values, losses)
-    return px.cond_ped_anova(obs, levels=levels, **QUICK, **options)
+    return px.cond_ped_anova(obs, levels=levels, **QUICK, n_resamples=n_resamples, **options)
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
@@ -37,7 +41,7 @@ def test_long_form(backend):
     assert type(table).__module__.startswith(backend)
     names = table.column_names if backend == "pyarrow" else list(table.columns)
     assert names == [
-        "seed", "level", "parameter", "importance", "variance", "standard", "inter", "unweighted",
+        "seed", "level", "parameter", "verdict", "importance", "variance", "standard", "inter", "unweighted",
         "importance_low", "variance_low", "importance_high", "variance_high", "p_value", "p_adjusted",
         "n_target", "n_region", "status", "status_names",
     ]  # fmt: skip
@@ -72,19 +76,27 @@ def test_text_of_one_level_is_sorted_and_says_what_is_unusual():
     """Catches parameters out of order, and statuses or the report left out."""
     result = make_result(levels=(0.1,))
     lines = str(result).splitlines()
-    assert [line.split(":")[0] for line in lines[:3]] == ["What mattered", "How sure", "Do next"]
+    assert [line.split(":")[0] for line in lines[:3]] == ["Do next", "What mattered", "How sure"]
     assert lines[4].split() == ["parameter", "importance", "rows"]
     assert [line.split()[0] for line in lines[5:8]] == result.ranking()
     assert lines[8] == "60 rows, minimize"
-    assert "unknown, as the rows were not resampled" in lines[1]
-    assert any(line.startswith("LOW_DATA: ") for line in lines)
-    assert "ten rows or fewer among the best" in lines[1]
+    assert "unknown, as the rows were not resampled" in lines[2]
+    assert "LOW_DATA" not in str(result)
+    assert "ten rows or fewer among the best" in lines[2]
+    assert "\nLOW_DATA: " in result.text(verbose=True)
 
 
 def test_the_default_answer_for_six_parameters_fits_a_screen():
-    result = make_result(n_parameters=6, levels=(0.3,), n_resamples=20)
+    """Also if much is to be said: rows left out, a level that was chosen, a status, a search that learns."""
+    result = make_result(n_parameters=6, levels=None, n_resamples=20)
+    report = replace(result.report, dropped={"state PRUNED": 3}, inferred=("p0: Int",), steps="steps differ")
+    status = result.status | int(px.Status.LOW_DATA | px.Status.TIED_CUTOFF | px.Status.CROWDED)
+    result = replace(_with_status(result, status), report=report, learned=lambda: True)
     lines = str(result).splitlines()
     assert len(lines) <= 12
+    for text in ("3 of them (pruned)", "steps differ", "a search that learns", "ties with the last row"):
+        assert text in str(result)
+    assert not re.search("[A-Z]{2,}_[A-Z]|half-sampl", str(result))
     assert "regime" not in str(result)
     assert len(result.text(verbose=True).splitlines()) > len(lines)
 
@@ -102,7 +114,10 @@ def test_text_of_a_sweep_shows_some_levels_and_the_standard_error():
     mean, error = result.mean, result.standard_error
     j, i = result.names.index(result.ranking()[0]), result.usual_level
     assert f"{mean[i, j]:.2f} ± {error[i, j]:.2f}" in lines[6]
-    assert "± is the standard error of 3 seeds" in lines[1]
+    assert (
+        "± is the standard error of 3 seeds; less sure if a search that learns (such as TPE) chose the rows"
+        in lines[2]
+    )
 
 
 def test_what_is_not_above_chance_is_in_brackets():
@@ -112,8 +127,8 @@ def test_what_is_not_above_chance_is_in_brackets():
     none = _with_status(result, status)
     cells = [text for column in none.table().columns[1:] for text in column[1:]]
     assert all(text == "0" or (text[0], text[-1]) == ("(", ")") for text in cells)
-    assert none.cells(0)["remarks"] == ["not above chance"] * 3
-    assert none.sentences()[0].startswith("What mattered: no parameter is above chance")
+    assert none.cells(0)["remarks"] == ["cannot tell yet"] * 3
+    assert none.sentences()[1].startswith("What mattered: no parameter is above chance")
 
 
 def test_many_parameters_are_cut():

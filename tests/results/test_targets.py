@@ -1,5 +1,7 @@
 """Which rows count and which loss ranks them, as `cond_ped_anova` takes them."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -67,7 +69,7 @@ class TestRows:
     def test_feasible_without_constraints(self):
         assert log().feasible.all()
         with pytest.raises(ValueError, match="needs constraints"):
-            px.cond_ped_anova(log(), rows="feasible")
+            px.cond_ped_anova(log(), rows="feasible", n_resamples=0)
 
     def test_failed_rows_of_the_log_need_not_count(self):
         f = np.arange(60.0)
@@ -257,3 +259,18 @@ class TestCombined:
     def test_bad_weights(self, weights, message):
         with pytest.raises(ValueError, match=message):
             analyse(log(), objective=weights)
+
+
+def test_an_argument_that_there_is_not():
+    """It is answered with what was probably meant."""
+    space, x = px.Space({"x": px.Float(0, 1)}), np.linspace(0, 1, 40)[:, None]
+    obs = px.Observations.from_arrays(space, x, x[:, 0])
+    for function, name, hint in (
+        (px.cond_ped_anova, "level", "cond_ped_anova has no argument 'level'; did you mean 'levels'?"),
+        (px.compare, "level", "did you mean 'levels'?"),
+        (px.interactions, "objectives", "did you mean 'objective'?"),
+        (px.cond_ped_anova, "direction", "use directions=... where the log is read"),
+        (px.Observations.from_dataframe, "direction", "did you mean 'directions'?"),
+    ):
+        with pytest.raises(TypeError, match=re.escape(hint)):
+            function(obs, **{name: 0.1})

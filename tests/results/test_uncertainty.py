@@ -131,7 +131,7 @@ def _analyse(**options):
 @cache
 def _both_drawn():
     """With samples and shuffles."""
-    return _analyse(n_resamples=199)
+    return _analyse(n_resamples=199, n_shuffles=199)
 
 
 def test_a_strong_parameter_is_above_chance_and_a_constant_is_not_tested():
@@ -152,7 +152,7 @@ def test_results_with_an_uncertainty_are_shown_and_listed():
     frame = result.to_dataframe("pandas")
     assert frame["importance_low"][0] == low
     assert frame["p_adjusted"].isna().sum() == 1
-    without = _analyse()
+    without = _analyse(n_resamples=0)
     assert without.to_dataframe("pandas")["p_value"].isna().all()
     assert np.isnan(without.importance_interval).all()
 
@@ -186,7 +186,7 @@ def test_what_was_not_drawn_is_not_a_number_and_not_an_error():
     sampled = _analyse(n_resamples=20, n_shuffles=0)
     assert np.isnan(sampled.p_value).all()
     assert " p " not in str(sampled).split("\n\n")[1]
-    shuffled = _analyse(n_shuffles=99)
+    shuffled = _analyse(n_resamples=0, n_shuffles=99)
     known = shuffled
     for array in (known.top(), known.importance_interval, known.margin):
         assert np.isnan(array).all()

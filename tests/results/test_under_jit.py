@@ -11,13 +11,13 @@ _X = np.random.default_rng(0).uniform(size=(20, 2))
 OBS = px.Observations.from_arrays(SPACE, _X, np.stack([_X[:, 0], 1 - _X[:, 1]], axis=1))
 QUICK = {"grid": px.Grid(max_cells=4), "divergence": px.divergence.Pearson()}
 CALLS = [
-    ("the answer", lambda _: px.cond_ped_anova(OBS, objective=[0.5, 0.5], **QUICK)),
+    ("the answer", lambda _: px.cond_ped_anova(OBS, objective=[0.5, 0.5], **QUICK, n_resamples=0)),
     ("the answer", lambda _: px.interactions(OBS, n_draws=0)),
     ("a source task", lambda _: px.lens.similarity.task_similarity([OBS])),
     ("the suggestion", lambda _: px.adapters.Session(px.tpe(SPACE)).ask(0)),
     ("keep", lambda t: OBS.select(np.full(20, True) & (t > 0))),
     ("weight", lambda t: OBS.with_weight(t * np.ones(20, np.float32))),
-    ("levels", lambda t: px.cond_ped_anova(OBS, t)),
+    ("levels", lambda t: px.cond_ped_anova(OBS, t, n_resamples=0)),
 ]
 
 

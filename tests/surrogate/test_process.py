@@ -161,7 +161,7 @@ def test_draws_have_the_conditional_mean_and_covariance():
     functions = certain.functions(jax.random.key(0), 4000, elsewhere=0.0)
     with jax.enable_x64(True):
         drawn = jax.lax.map(lambda draw: draw.losses(jnp.asarray(new)), functions)
-    w = (np.log(drawn - losses.min() + by) - center) / scale
+    w = (np.log(np.asarray(drawn) - losses.min() + by) - center) / scale
     across, rows = covariance(posterior.mode, new, z), with_noise(posterior.mode, z)
     mean = across @ np.linalg.solve(rows, warped)
     spread = covariance(posterior.mode, new, new) - across @ np.linalg.solve(rows, across.T)

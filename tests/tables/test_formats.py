@@ -43,6 +43,24 @@ def sklearn():
     )  # fmt: skip
 
 
+def test_a_dictionary_of_columns_is_a_table():
+    """As ``cv_results_``, with masked values; columns of different lengths are refused."""
+    df, absent = sklearn().drop(columns="params"), OPTIMISER[0] == OPTIMISER
+    columns = {name: df[name].to_numpy() for name in df}
+    columns["param_dropout"] = np.ma.masked_array(DROPOUT, absent)
+    obs = px.Observations.from_dataframe(columns, warn=False)
+    frame = df.assign(param_dropout=np.where(absent, np.nan, DROPOUT))
+    same = px.Observations.from_dataframe(frame, warn=False)
+    assert obs.space == same.space
+    assert obs.report == same.report
+    np.testing.assert_array_equal(obs.values, same.values)
+    np.testing.assert_array_equal(obs.losses, same.losses)
+    with pytest.raises(ValueError, match="different lengths: 1, 2"):
+        px.Observations.from_dataframe({"x": [1, 2], "value": [1]})
+    with pytest.raises(ValueError, match="no rows"):
+        px.Observations.from_dataframe({"x": [], "value": []})
+
+
 def states(failed, complete):
     return np.where(FAILED, failed, complete)
 

@@ -13,8 +13,8 @@ import pytest
 
 import parzax as px
 from parzax.importance.levels import level_sets
-from parzax.lens.cli import counted, main
-from parzax.lens.tables.large import find_cutoffs
+from parzax.lens.cli import main, reading
+from parzax.lens.tables import large
 
 LEVELS = [0.5, 0.1, 0.25]
 SPACE = px.Space(
@@ -76,6 +76,7 @@ def test_counts_of_files(tmp_path, direction):
 def test_cutoffs():
     """`level_sets` of all rows; catches a wrong row or status, for ties, signs and infinities."""
     rng, levels = np.random.default_rng(0), tuple(np.arange(1, 20) / 20)
+    one = px.Space({"k": px.Int(1, 2)})
     for losses in (
         rng.normal(size=2003),
         rng.integers(0, 7, 2003) / 7.0,
@@ -86,10 +87,14 @@ def test_cutoffs():
         np.ones(50),
         np.ones(1),
     ):
-        ends, status = find_cutoffs(np.sort(losses), (*levels, 0.98), False)
+        log = px.lens.count(
+            pl.DataFrame({"k": np.ones(len(losses)), "loss": losses}), one, "loss", levels, 0.98
+        )
+        assert log.cutoffs is not None
         wanted, _, wanted_status = level_sets(losses, None, levels, 0.98, False)
-        assert ((losses[:, None] > ends).sum(axis=1) == wanted).all()
-        assert (status == wanted_status).all()
+        assert ((losses[:, None] > log.cutoffs).sum(axis=1) == wanted).all()
+        assert (log.counts[:, 0] == np.bincount(wanted, minlength=21).cumsum()[:20]).all()
+        assert (log.status == wanted_status).all()
 
 
 def test_a_log_without_losses(tmp_path):
@@ -110,10 +115,13 @@ def test_bad_files(tmp_path):
         with pytest.raises(ValueError, match=message):
             px.lens.count(path, space, target, LEVELS)
 
-    refused(r"0.parquet' has no column 'z'", target="z")
-    refused(r"has no column 'z'", px.Space({"z": px.Float(0, 1)}))
-    refused(r"column 'c' is of type String; write numbers", target="c")
-    refused(r"0.parquet': values: row .* column 0 \('k'\) = .* outside Int", px.Space({"k": px.Int(1, 30)}))
+    refused(r"0.parquet', numbers: the table has no column 'z'; its columns are 'x', 'k', 'y'", target="z")
+    refused(r"0.parquet', numbers or labels: the table has no column 'z'", px.Space({"z": px.Float(0, 1)}))
+    refused(r"0.parquet', numbers: the table has no column 'c'", target="c")
+    refused(
+        r"0.parquet', after 0 rows: values: row .* column 0 \('k'\) = .* outside Int",
+        px.Space({"k": px.Int(1, 30)}),
+    )
     refused(r"'b' is not one of the choices", px.Space({"c": px.Categorical(["a", "z"])}))
     refused(r"'y'\) = nan is missing", px.Space({"y": px.Float(-2, 3)}))
     file = tmp_path / "2.parquet"
@@ -121,11 +129,13 @@ def test_bad_files(tmp_path):
     pq.write_table(other, file)
     assert px.lens.count(path, SPACE, "loss", LEVELS).counts.any()
     pq.write_table(rows.drop_columns("k"), file)
-    refused(r"2.parquet' has no column 'k'")
+    refused(r"2.parquet', numbers or labels: the table has no column 'k'")
     pq.write_table(rows, file)
     whole = file.read_bytes()
     file.write_bytes(whole[: len(whole) // 2])
-    refused(r"2.parquet' cannot be read as parquet; it is damaged, truncated or another")
+    refused(r"2.parquet' cannot be read as parquet: .* out of specification")
+    file.write_bytes(bytes(len(whole) // 3) + whole[len(whole) // 3 :])
+    refused(r"2.parquet' cannot be read as parquet: .* out of specification")
     file.write_bytes(b"")
     refused(r"2.parquet' is empty")
 
@@ -147,7 +157,7 @@ def test_command_counts_or_reads(tmp_path, monkeypatch, capsys, more):
     path, answers = write(tmp_path, rows), []
     out = tmp_path / "out.json"
     for in_memory in (1 << 21, 0):
-        monkeypatch.setattr(counted, "_IN_MEMORY", in_memory)
+        monkeypatch.setattr(reading, "_IN_MEMORY", in_memory)
         words = ["importance", path, "--target", "loss", "--direction", "minimize", "--json", str(out)]
         assert main([*words, *more]) == 0
         answers.append(json.loads(out.read_text()))
@@ -159,7 +169,7 @@ def test_command_counts_or_reads(tmp_path, monkeypatch, capsys, more):
     without = "89 of them without a usable objective value, left out"
     assert all(without in answer["report"] for answer in answers)
     capsys.readouterr()
-    monkeypatch.setattr(counted, "_SAMPLE", 300)
+    monkeypatch.setattr(large, "_SAMPLE", 300)
     space = tmp_path / "space.json"
     status, said = command(path, capsys, "--write-space", str(space))
     assert (status, "bounds are those of all 3000 rows; kinds, choices and repeats" in said) == (0, True)
@@ -170,12 +180,12 @@ def test_command_counts_or_reads(tmp_path, monkeypatch, capsys, more):
     status, error = command(path, capsys)
     assert status == 2
     assert "'z' is not one of the choices" in error
-    assert "the space is that of 302 rows, and --space gives the real one" in error
+    assert "with the space of 302 rows (--space gives the real one): " in error
 
 
 def test_command_says_what_it_counts(tmp_path, monkeypatch, capsys):
     """Which logs need the rows; columns in some files alone, and a row that does not fit a given space."""
-    monkeypatch.setattr(counted, "_IN_MEMORY", 0)
+    monkeypatch.setattr(reading, "_IN_MEMORY", 0)
     rows = table().select(["x", "k", "loss"])
     path, space = write(tmp_path, rows), tmp_path / "space.json"
     space.write_text(px.Space({"x": px.Float(0, 1), "k": px.Int(1, 30)}).to_json())
@@ -263,20 +273,23 @@ def test_bad_arguments(tmp_path):
             px.lens.count(paths, x, "loss", LEVELS, **more)
 
     refused("frame must name at least one file", [])
-    for wrong in (5, None, [5]):
+    for wrong in (5, None):
         refused("frame must be a polars frame, a path, a pattern or a list of paths, got", wrong, TypeError)
     refused("grid must be a parzax.Grid, got 5", error=TypeError, grid=5)
     for column, message in (
-        (RECORDS, "is of type Struct.*; write numbers or labels"),
-        (pa.array([[1, 2]] * 3000), "is of type List.*; write numbers or labels"),
-        (pa.array(np.arange(3000), pa.timestamp("s")), r"'1970-01-01 00:00:0\d' is not a number"),
+        (RECORDS, ", numbers or labels: the table has no column 'k'"),
+        (pa.array([[1, 2]] * 3000), ", numbers or labels: the table has no column 'k'"),
+        (
+            pa.array(np.arange(3000), pa.timestamp("s")),
+            r".*column 'k'.*'1970-01-01 00:00:0\d' is not a number",
+        ),
     ):
         pq.write_table(rows.set_column(0, "k", column), path)
-        refused(f"log.parquet': column 'k'.*{message}")
+        refused(f"log.parquet'{message}")
     for column in (pa.array(loss > 0), pa.nulls(3000), pa.array(map(str, loss))):
         pq.write_table(rows.set_column(1, "loss", column), path)
-        refused("log.parquet': column 'loss' is of type .*; write numbers")
+        refused("log.parquet', numbers: the table has no column 'loss'")
     for value, message in (("99", r"= 99.0 is outside Int"), ("x", "'x' is not a number")):
         text = pa.array(["1"] * 2601 + [value] + ["2"] * 398)
         pq.write_table(rows.set_column(0, "k", text), path, row_group_size=256)
-        refused(f"log.parquet': .*row 2601.*{message}")
+        refused(f"log.parquet', after 0 rows: .*row 2601.*{message}")

@@ -31,7 +31,10 @@ def test_few_compilations_over_fifty_sizes():
     for n in sizes:
         values = np.stack([rng.uniform(size=n), rng.integers(0, 5, n)], axis=-1)
         result = px.cond_ped_anova(
-            px.Observations.from_arrays(space, values, rng.normal(size=n)), [0.1, 0.5], **estimator
+            px.Observations.from_arrays(space, values, rng.normal(size=n)),
+            [0.1, 0.5],
+            **estimator,
+            n_resamples=0,
         )
         assert result.n_region == n
         assert result.n_target[0] == -(-n // 10)
@@ -93,7 +96,7 @@ def test_one_dispatch_of_the_whole_sweep(monkeypatch):
     levels = np.arange(1, 100) / 100
     estimator = QUICK | {"grid": px.Grid(max_cells=5)}
     before = original.n_compiled
-    result = px.cond_ped_anova(obs, levels, **estimator)
+    result = px.cond_ped_anova(obs, levels, **estimator, n_resamples=0)
     assert original.n_compiled - before == 1
     assert len(calls) == 1
     assert calls[0][:2] == (10, 3)
@@ -101,7 +104,7 @@ def test_one_dispatch_of_the_whole_sweep(monkeypatch):
     np.testing.assert_allclose(result.importance.sum(axis=-1), 1, rtol=1e-5)
     # A second call compiles nothing at all, in the sweep or around it.
     with compilations() as seen:
-        again = px.cond_ped_anova(obs, levels, **estimator)
+        again = px.cond_ped_anova(obs, levels, **estimator, n_resamples=0)
     assert not seen
     np.testing.assert_array_equal(again.variance, result.variance)
 
@@ -116,7 +119,7 @@ def test_data_are_traced():
         values = np.stack([rng.uniform(size=50), rng.integers(0, 5, 50)], axis=-1)
         obs = px.Observations.from_arrays(space, values, rng.normal(size=50), weight=weight)
         levels = np.sort(rng.uniform(0.05, 0.9, 2))
-        return px.cond_ped_anova(obs, levels, region=0.95, **estimator)
+        return px.cond_ped_anova(obs, levels, region=0.95, **estimator, n_resamples=0)
 
     before = _module.sweep.n_compiled
     for _ in range(3):

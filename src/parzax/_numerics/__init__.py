@@ -2,7 +2,6 @@
 
 from parzax._numerics.arrays import capacity as capacity
 from parzax._numerics.arrays import divisor as divisor
-from parzax._numerics.arrays import namespace as namespace
 from parzax._numerics.arrays import to_device as to_device
 from parzax._numerics.arrays import total as total
 from parzax._numerics.interval import open_uniform as open_uniform

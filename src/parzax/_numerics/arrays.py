@@ -1,22 +1,12 @@
-"""Sums and loops in forms that XLA's CPU backend compiles well, and the choice of NumPy or jax.numpy."""
+"""Sums and loops in forms that XLA's CPU backend compiles well, and moves to the device."""
 
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
-
-
-def namespace(x: Any) -> ModuleType:
-    """NumPy for NumPy arrays and scalars, else jax.numpy, so one formula serves the host and the device.
-
-    >>> namespace(np.float64(1)).__name__, namespace(jnp.ones(1)).__name__
-    ('numpy', 'jax.numpy')
-    """
-    return np if isinstance(x, (np.ndarray, np.generic)) else jnp
 
 
 def to_device(tree: Any, dtype: Any = None) -> Any:

@@ -7,8 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Integer, Shaped
 
-from parzax._numerics.arrays import namespace
-
 _BITS = {8: np.int64, 4: np.int32}
 
 
@@ -22,7 +20,7 @@ def ordered_key(x: Any) -> Any:
     >>> ordered_key(np.array([-1.0, -0.0, 5e-324])).tolist()
     [-4607182418800017408, 0, 1]
     """
-    xp = namespace(x)
+    xp = x.__array_namespace__()
     dtype = _BITS[x.dtype.itemsize]
     bits = x.view(dtype) if xp is np else jax.lax.bitcast_convert_type(x, dtype)
     info = np.iinfo(dtype)
@@ -32,7 +30,7 @@ def ordered_key(x: Any) -> Any:
 
 def float_of_key(key: Any) -> Any:
     """The inverse of `ordered_key`."""
-    xp = namespace(key)
+    xp = key.__array_namespace__()
     bits = xp.where(key < 0, key.dtype.type(np.iinfo(key.dtype).min) - key, key)
     dtype = np.float64 if bits.dtype.itemsize == 8 else np.float32
     return bits.view(dtype) if xp is np else jax.lax.bitcast_convert_type(bits, dtype)
@@ -57,7 +55,7 @@ def count_below(
     ``largest``. ``start`` may be -1. The value of ``table[start]`` does not matter, but the entry must exist
     if the size is 0. With NumPy arrays the whole table is searched.
     """
-    if namespace(x) is np:
+    if x.__array_namespace__() is np:
         if len(table) < _FEW:
             return sum((x > entry for entry in table), np.zeros(x.shape, np.uint8))
         return np.searchsorted(table, x)

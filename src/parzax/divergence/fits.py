@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from parzax._numerics import divisor, namespace
+from parzax._numerics import divisor
 
 # Smallest norm of a polynomial before it is scaled, for ranks with a standard deviation of 1. A polynomial
 # with a smaller norm depends on the few rows outside one or two crowded cells, and float32 soon has no digits
@@ -32,7 +32,7 @@ def partition_cells(sizes: tuple[int, ...], width: int, n_cells: Int[Array, ""] 
     less than an even entry.
     """
     n: Any = np.int64(width) if n_cells is None else n_cells
-    xp = namespace(n)
+    xp = n.__array_namespace__()
     partition = np.repeat(np.arange(len(sizes)), sizes)
     first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     wanted = xp.asarray(sizes)

@@ -1,5 +1,9 @@
 """Importance as pure functions of arrays: encode, estimate, resample, shuffle; see docs/arrays.md."""
 
+import sys
+from types import ModuleType
+from typing import Any, NoReturn
+
 from parzax.importance.counts import Counts as Counts
 from parzax.importance.encode import Encoded as Encoded
 from parzax.importance.encode import encode as encode
@@ -17,3 +21,11 @@ from parzax.importance.resample import resample as resample
 from parzax.importance.resample import shuffle as shuffle
 from parzax.importance.variance import importance as importance
 from parzax.importance.variance import within_regime_variance as within_regime_variance
+
+
+class _Module(ModuleType):
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError("parzax.importance is a module; write parzax.cond_ped_anova(obs) for a log.")
+
+
+sys.modules[__name__].__class__ = _Module

@@ -211,26 +211,31 @@ def encode_seeds(
     Losses are NaN in rows that are left out. The arrays are padded to ``rows`` rows; padding is in no set.
     ``ranks`` says whether they are needed.
     """
-    size = losses.shape[1] if rows is None else rows
-    n_failed = np.isnan(losses).sum(axis=1, dtype=np.int32)
-    losses = _padded(losses, size, np.nan)
+    n = losses.shape[1]
+    size, q1 = n if rows is None else rows, len(levels) + 1
+    unusable = np.isnan(losses)
     if weight is not None:
-        weight = np.where(np.isnan(losses), 0.0, _padded(weight, size))
+        weight = np.where(unusable, 0.0, weight)
         if (weight == np.floor(weight)).all() and (weight.sum(axis=1) < 2**31).all():
             weight = weight.astype(np.int32)  # so that counts are exact
-    sets = []
+    level = np.full((len(losses), size), q1, np.min_scalar_type(q1))
+    status = np.empty((len(losses), len(levels)), np.int32)
+    rank = np.full(level.shape, size, np.int32) if ranks and cutoffs is None else None
     for i, loss in enumerate(losses):
         row_weight, cutoff = (a if a is None else a[i] for a in (weight, cutoffs))
-        sets.append(level_sets(loss, row_weight, levels, region, grid.optuna_rounding, ranks, cutoff))
-    level, rank, status = zip(*sets, strict=True)
+        level[i, :n], places, status[i] = level_sets(
+            loss, row_weight, levels, region, grid.optuna_rounding, ranks, cutoff
+        )
+        if rank is not None:
+            rank[i, :n] = np.where(places < n, places, size)
     return Encoded(
         codes=host_codes(space, values, regime, grid, size),
-        level=np.stack(level).astype(np.min_scalar_type(len(levels) + 1)),
-        rank=None if rank[0] is None else np.stack(rank),
-        weight=weight,
+        level=level,
+        rank=rank,
+        weight=None if weight is None else _padded(weight, size),
         groups=None if groups is None else _padded(groups, size),
-        status=np.stack(status),
-        n_failed=n_failed,
+        status=status,
+        n_failed=unusable.sum(axis=1, dtype=np.int32),
         cutoffs=cutoffs,
         layout=layout(space, grid),
         levels=levels,

@@ -17,7 +17,7 @@ from parzax.importance.encode import Encoded, check_encoded, without_values
 from parzax.importance.flags import level_status, parameter_status
 from parzax.importance.layout import Layout
 from parzax.importance.regimes import estimate_regimes, level_variances, merge_pools
-from parzax.importance.variance import importance
+from parzax.importance.variance import compute_shares
 
 REFERENCES = ("region", "uniform")
 _DEFAULT = Explained()
@@ -158,7 +158,7 @@ def from_counts(
     level_bits = jax.vmap(jax.vmap(level_status, in_axes=(0, 0, None)))(variance, n_target, n_region)
     parameter_bits = jax.vmap(partial(parameter_status, layout=layout, min_rows=divergence.min_rows))
     status = log_status[..., None] | level_bits | parameter_bits(n_region, occupied, crowded)[:, None]
-    share = importance(variance, balance=balance, uniform_when_undefined=uniform_when_undefined)
+    share = compute_shares(variance, balance, uniform_when_undefined)
     return Importance(variance, share, inter, unweighted, divergences, n_target, n_region, counts, status)
 
 

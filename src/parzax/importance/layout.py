@@ -89,7 +89,7 @@ def grid_cells(domain: Domain, grid: Grid) -> tuple[type[AbstractKernel] | None,
     a single value, or its bounds move, the family is None, and there is one cell. The rule serves to make the
     borders (`parzax.importance.layout`); a cell is the number of borders below a value.
     """
-    axis, size = domain.axis, domain.n_values
+    axis, size = domain.axis, int(domain.axis.n_values) or None
     if isinstance(domain, Varying) or size == 1:
         return None, 1, CellRule(scale=np.zeros_like)
     if isinstance(domain, Categorical):

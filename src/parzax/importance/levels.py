@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Integer, Shaped
 
 from parzax import _checks
-from parzax._numerics import count_below, namespace, ordered_key
+from parzax._numerics import count_below, ordered_key
 from parzax.importance.flags import status_bit
 from parzax.status import Status
 
@@ -36,7 +36,7 @@ def level_sets(
     ``cutoffs`` there are none, and the status is 0. With JAX arrays it is a pure function; NumPy arrays are
     computed on the host, with the same answer.
     """
-    xp, n, q = namespace(losses), len(losses), len(levels)
+    xp, n, q = losses.__array_namespace__(), len(losses), len(levels)
     order, levels = np.array(rank_levels(levels)), tuple(sorted(levels))
     if weight is not None:
         losses = xp.where(weight > 0, losses, xp.nan)
@@ -74,14 +74,14 @@ def level_sets(
         all_equal = (ranked[0] == cut_off[-1]) & (end[-1] >= n_usable)
         if xp is np:
             # Tied rows have the rank of the first; a level is the number of sets that end before the row.
-            first = np.r_[True, ranked[1:] != ranked[:-1]]
-            level, rank = np.empty((2, n), np.int32)
-            rank[row] = np.maximum.accumulate(np.where(first, np.arange(n), 0))
+            level, rank = np.empty(n, np.int32), np.empty(n, np.int32) if ranks else None
             level[row] = np.bincount(end, minlength=n + 1)[:n].cumsum()
+            if rank is not None:
+                first = np.r_[True, ranked[1:] != ranked[:-1]]
+                rank[row] = np.maximum.accumulate(np.where(first, np.arange(n), 0))
         else:
             level = count_below(cut_off, key, -1, q + 1, q + 1)
-            rank = count_below(ranked, key, -1, n, n).astype(np.int32)
-        rank = rank if ranks else None
+            rank = count_below(ranked, key, -1, n, n).astype(np.int32) if ranks else None
     few = xp.where(n_usable < 2, np.int32(Status.NO_DATA), status_bit(Status.ALL_EQUAL, all_equal))
     status = (few | status_bit(Status.TIED_CUTOFF, tied[:-1] & (n_usable > 0)))[order]
     if xp is np and n_usable == n:
@@ -127,7 +127,7 @@ def _weighted_cut(
 
     Derivatives treat the rows of a set as independent of the weights.
     """
-    xp = namespace(ranked)
+    xp = ranked.__array_namespace__()
     fixed: Any = weight if xp is np else jax.lax.stop_gradient(weight)
     with wide(xp):
         weight = xp.where(usable, fixed, fixed.dtype.type(0)).astype(np.float64)
@@ -146,7 +146,7 @@ def _weighted_cut(
 
 def _cut(ranked: Shaped[Any, " n"], last_row: Int[Any, " q"]) -> tuple[Any, Any]:
     """Keys of the cut-offs, and the number of rows that are not above them."""
-    xp, n = namespace(ranked), len(ranked)
+    xp, n = ranked.__array_namespace__(), len(ranked)
     cut_off = ranked[xp.maximum(last_row, 0)]
     if xp is np:
         return cut_off, np.searchsorted(ranked, cut_off, side="right")
@@ -176,7 +176,7 @@ def level_weights(
     product is not rounded up. ``optuna_rounding`` uses ceil of the floating-point product itself. ``total``
     and ``integral`` are NumPy's or JAX's.
     """
-    xp = namespace(total)
+    xp = total.__array_namespace__()
     with wide(xp):
         level, total = xp.asarray(np.array(levels, np.float64)), xp.asarray(total).astype(np.float64)
         product = level * total

@@ -9,7 +9,7 @@ from jaxtyping import Array, ArrayLike, Float, Num, Shaped
 
 from parzax._checks import checked_counts, flag, floating_array, is_traced, real_array, vectors
 from parzax._mesh import with_auto_axes
-from parzax._numerics import divisor, namespace
+from parzax._numerics import divisor
 
 
 def within_regime_variance(
@@ -101,12 +101,13 @@ def importance(
     flag("balance", balance)
     flag("uniform_when_undefined", uniform_when_undefined)
     if isinstance(variance, np.ndarray) and variance.dtype.kind == "f":
-        return _importance(variance, balance, uniform_when_undefined)
+        return compute_shares(variance, balance, uniform_when_undefined)
     return _on_device(real_array("variance", variance), balance, uniform_when_undefined)
 
 
-def _importance(variance: Any, balance: bool, uniform_when_undefined: bool) -> Any:
-    xp = namespace(variance)
+def compute_shares(variance: Any, balance: bool, uniform_when_undefined: bool) -> Any:
+    """`importance` of NumPy's or JAX's floats, unchecked."""
+    xp = variance.__array_namespace__()
     positive = xp.maximum(variance, 0)
     if balance and positive.shape[-1]:
         positive = xp.maximum(positive - _taken(variance, positive, xp), 0)
@@ -115,7 +116,7 @@ def _importance(variance: Any, balance: bool, uniform_when_undefined: bool) -> A
     return xp.where(total > 0, positive / xp.where(total > 0, total, 1), fallback)
 
 
-_on_device = jax.jit(with_auto_axes(_importance), static_argnums=(1, 2))
+_on_device = jax.jit(with_auto_axes(compute_shares), static_argnums=(1, 2))
 
 
 def _taken(variance: Any, positive: Any, xp: Any) -> Any:

@@ -7,7 +7,6 @@ from jaxtyping import Float, Int
 
 from parzax import _checks
 from parzax._mesh import jit_or_host
-from parzax._numerics import namespace
 from parzax.pareto.order import Losses, Mask, changes, checked_rows, latest, value_ranks
 
 
@@ -43,14 +42,14 @@ def crowding_distance(losses: Losses, rank: Int[Any, " n"], mask: Mask = None) -
     [inf, 2.0, inf, inf]
     """
     rows, present = checked_rows(losses, mask, rank)
-    rank = namespace(rows).asarray(rank)
+    rank = rows.__array_namespace__().asarray(rank)
     _checks.check_shape("rank", rank, len(rows))
     return _distance(rows, rank, present)
 
 
 @jit_or_host()
 def _distance(losses, rank, present):
-    (n, m), xp = losses.shape, namespace(losses)
+    (n, m), xp = losses.shape, losses.__array_namespace__()
     if n == 0:
         return xp.zeros(0, losses.dtype)
     columns, proper = value_ranks(losses, present)
@@ -66,7 +65,7 @@ def _distance(losses, rank, present):
 
 def _neighbour_gaps(half, value, rank, proper):
     """(n,) contribution of one objective to the distance of each row; rows are sorted by rank and value."""
-    n, xp = len(half), namespace(half)
+    n, xp = len(half), half.__array_namespace__()
 
     def count(where):
         total = xp.cumsum(where, dtype=np.int32)

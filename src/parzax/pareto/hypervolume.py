@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 
 from parzax import _checks
 from parzax._mesh import jit_or_host
-from parzax._numerics import namespace, ordered_key
+from parzax._numerics import ordered_key
 from parzax.pareto.order import Losses, Mask, Reference, checked_rows, loop, running_max
 from parzax.status import Status
 
@@ -71,7 +71,7 @@ def front_status(losses: Losses, reference: Reference | None = None, mask: Mask 
 def checked_arguments(losses: Any, reference: Any, mask: Any) -> tuple[Any, Any, Any]:
     """Losses and reference in one dtype, and the mask of rows; see `checked_rows`."""
     rows, present = checked_rows(losses, mask, reference)
-    xp = namespace(rows)
+    xp = rows.__array_namespace__()
     reference = jnp.asarray(reference) if xp is jnp else _checks.float_array("reference", reference)
     if reference.shape != rows.shape[1:]:
         expected = "(n, m) with at least one objective and reference (m,)"
@@ -85,7 +85,7 @@ def checked_arguments(losses: Any, reference: Any, mask: Any) -> tuple[Any, Any,
 
 @jit_or_host("log")
 def _volume(losses, reference, present, *, log):
-    xp, box = namespace(losses), boxes(losses, reference, present)
+    xp, box = losses.__array_namespace__(), boxes(losses, reference, present)
     value = union(box.width)
     if log:
         shift = box.exponent.astype(value.dtype) * math.log(2)
@@ -97,7 +97,7 @@ def _volume(losses, reference, present, *, log):
 
 @jit_or_host()
 def _status(losses, present, reference):
-    xp, nan = namespace(losses), namespace(losses).isnan(losses).any(axis=1)
+    xp, nan = losses.__array_namespace__(), losses.__array_namespace__().isnan(losses).any(axis=1)
     bits = {Status.NO_ROWS: ~xp.any(present), Status.NAN_LOSSES: xp.any(present & nan)}
     if reference is not None:
         box, undefined = boxes(losses, reference, present), xp.any(xp.isnan(reference))
@@ -122,7 +122,7 @@ class Boxes(NamedTuple):
 
 def boxes(losses: Float[Any, "n m"], reference: Float[Any, " m"], present: Bool[Any, " n"]) -> Boxes:
     """The boxes of the present rows, in NumPy for NumPy arrays. Scaling by powers of two is exact."""
-    xp = namespace(losses)
+    xp = losses.__array_namespace__()
     # The key of a NaN is the largest, so a row with a NaN is not inside.
     better = xp.all(ordered_key(losses) < ordered_key(reference)[None], axis=1)
     inside = present & better & ~xp.any(xp.isnan(reference))
@@ -140,7 +140,7 @@ def union(width: Float[Any, "n m"]) -> Float[Any, ""]:
 
     More than three objectives are computed on the host by moocore; the time is exponential in their number.
     """
-    (n, m), xp = width.shape, namespace(width)
+    (n, m), xp = width.shape, width.__array_namespace__()
     if n == 0:
         return xp.zeros((), width.dtype)
     if m == 1:
@@ -161,7 +161,7 @@ def added_volume(box: Float[Any, " m"], others: Float[Any, "n m"]) -> Float[Any,
     Three objectives are computed without cancellation. With more the result is rounded to 12 digits of the
     box's volume, and to 12 of its own, so that equal gains are equal.
     """
-    xp = namespace(box)
+    xp = box.__array_namespace__()
     within = xp.minimum(others, box[None])
     if len(box) > 3:
         gain = round(1 - float(union(within / box)), 12) if box.all() else 0.0
@@ -173,7 +173,7 @@ def added_volume(box: Float[Any, " m"], others: Float[Any, "n m"]) -> Float[Any,
 
 def _by_depth(width: Float[Any, "n 3"], counted: Callable[[Any], Any]) -> Float[Any, ""]:
     """Sum over slabs and columns of base area times ``counted``, a function of the column's height."""
-    xp = namespace(width)
+    xp = width.__array_namespace__()
     along = xp.argsort(-width[:, 0])
     x, step = width[along, 0], _steps(width[along, 0])
     depth = xp.argsort(-width[:, 2])
@@ -189,4 +189,4 @@ def _by_depth(width: Float[Any, "n 3"], counted: Callable[[Any], Any]) -> Float[
 
 def _steps(descending: Float[Any, " n"]) -> Float[Any, " n"]:
     """(n,) differences of descending numbers: each minus the next one, and the last minus 0."""
-    return descending - namespace(descending).append(descending[1:], 0)
+    return descending - descending.__array_namespace__().append(descending[1:], 0)

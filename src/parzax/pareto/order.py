@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int, Num, Shaped
 
 from parzax import _checks
-from parzax._numerics import namespace, ordered_key
+from parzax._numerics import ordered_key
 
 Losses = Num[ArrayLike, "n m"]
 Reference = Num[ArrayLike, " m"]
@@ -41,7 +41,7 @@ def checked_rows(losses: Any, mask: Any = None, *others: Any) -> tuple[Float[Any
 
 def sort_keys(losses: Float[Any, "n m"], present: Bool[Any, " n"]) -> tuple[Int[Any, "n m"], Bool[Any, " n"]]:
     """Losses as integers in the same order, and a mask of proper rows: present and without NaN."""
-    xp = namespace(losses)
+    xp = losses.__array_namespace__()
     proper = present & ~xp.any(xp.isnan(losses), axis=1)
     keys = ordered_key(losses)
     # All other rows are equal, and every proper row dominates them.
@@ -101,13 +101,13 @@ def running_max(x: Shaped[Any, " n"]) -> Shaped[Any, " n"]:
 
 def latest(where: Bool[Any, " n"]) -> Int[Any, " n"]:
     """Index of the last row, up to each row, where the condition holds."""
-    xp = namespace(where)
+    xp = where.__array_namespace__()
     return running_max(xp.where(where, xp.arange(len(where), dtype=np.int32), 0))
 
 
 def changes(columns: Sequence[Shaped[Any, " n"]]) -> Bool[Any, " n"]:
     """Mask of the rows that differ from the row before them."""
-    xp = namespace(columns[0])
+    xp = columns[0].__array_namespace__()
     changed = functools.reduce(xp.logical_or, (column[1:] != column[:-1] for column in columns))
     return xp.concatenate([xp.ones(1, bool), changed])
 

@@ -9,7 +9,7 @@ from jaxtyping import Array, Int
 
 from parzax import _checks
 from parzax._mesh import jit_or_host
-from parzax._numerics import capacity, namespace
+from parzax._numerics import capacity
 from parzax.pareto.hypervolume import added_volume, boxes, checked_arguments
 from parzax.pareto.order import Losses, Mask, Reference, loop, sort_keys, while_loop
 from parzax.pareto.ranks import ABSENT
@@ -59,7 +59,7 @@ def greedy_hypervolume_order(
     """
     rows, corner, present = checked_arguments(losses, reference, mask)
     size = min(_checks.whole_number("size", size, 0), len(rows))
-    xp, m = namespace(rows), len(corner)
+    xp, m = rows.__array_namespace__(), len(corner)
     if len(rows) == 0 or size == 0:
         return xp.full(len(rows), ABSENT, np.int32)
     n_choices = xp.asarray(size if stop is None else xp.minimum(size, stop), np.int32)
@@ -80,7 +80,7 @@ def greedy_hypervolume_order(
 
 @jit_or_host("size")
 def _order(losses, reference, present, n_choices, *, size):
-    (n, m), xp = losses.shape, namespace(losses)
+    (n, m), xp = losses.shape, losses.__array_namespace__()
     # Rows are sorted in the order that breaks ties, because argmax takes the first maximum.
     keys, _ = sort_keys(losses, present)
     order = xp.lexsort((*keys.T[::-1], ~present))
@@ -101,7 +101,7 @@ def _by_cuts(width, present, endless, n_choices):
     is right for dominated rows too, because a row comes before all rows that it dominates and adds at least
     as much.
     """
-    xp = namespace(width)
+    xp = width.__array_namespace__()
     index = xp.arange(len(width))
 
     def step(k, carry):
@@ -118,7 +118,7 @@ def _by_cuts(width, present, endless, n_choices):
 
 def _lazily(width, present, endless, n_choices, size):
     """Greedy choice for three and more objectives; the last computed gain of a row bounds its gain."""
-    xp, n = namespace(width), len(width)
+    xp, n = width.__array_namespace__(), len(width)
     row, place = xp.arange(n), xp.arange(size, dtype=np.int32)
 
     def step(k, carry):
@@ -150,6 +150,6 @@ def _lazily(width, present, endless, n_choices, size):
 
 def _choose(added, present, chosen, k):
     """The row with the largest gain among present rows that are not chosen yet, and the updated choices."""
-    xp, free = namespace(added), present & (chosen == ABSENT)
+    xp, free = added.__array_namespace__(), present & (chosen == ABSENT)
     best = xp.argmax(xp.where(free, added, -1))
     return best, xp.where(free & (xp.arange(len(free)) == best), k, chosen).astype(np.int32)

@@ -8,7 +8,6 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from parzax._numerics import namespace
 from parzax.pareto.crowding import crowding_distance
 from parzax.pareto.ranks import ABSENT
 from parzax.pareto.subset import greedy_hypervolume_order
@@ -51,7 +50,7 @@ class Crowding(AbstractTies):
     def order(
         self, losses: _Losses, rank: _Places, evaluated: _Rows, counted: _Rows, count: _Count, most: int
     ) -> _Places:
-        xp = namespace(losses)
+        xp = losses.__array_namespace__()
         return xp.lexsort((-crowding_distance(losses, rank, evaluated), rank)).astype(np.int32)
 
 
@@ -68,7 +67,7 @@ class Hypervolume(AbstractTies):
     def order(
         self, losses: _Losses, rank: _Places, evaluated: _Rows, counted: _Rows, count: _Count, most: int
     ) -> _Places:
-        xp = namespace(losses)
+        xp = losses.__array_namespace__()
         size = partial(xp.sum, dtype=np.int32)
         place = xp.argsort(rank)
         last = xp.searchsorted(xp.cumsum(counted[place], dtype=np.int32), count)
@@ -97,7 +96,7 @@ def reference_point(losses: Float[Any, "n m"], front: Bool[Any, " n"]) -> Float[
     all other rows would have infinite volumes. Without finite values w = 0. NumPy arrays are handled on the
     host.
     """
-    xp = namespace(losses)
+    xp = losses.__array_namespace__()
     finite = front[:, None] & xp.isfinite(losses)
     worst = xp.max(xp.where(finite, losses, -xp.inf), axis=0)
     worst = xp.where(xp.isfinite(worst), worst, 0)

@@ -42,19 +42,10 @@ GUESSES["direction"] = "directions=..."
 
 def names_guesses(preset: Preset) -> Preset:
     """Decorate a preset: the error for an argument that it does not have names where the setting is."""
-    names, guesses = signature(preset).parameters, GUESSES
-    if "sources" in names:
+    guesses = GUESSES
+    if "sources" in signature(preset).parameters:
         guesses = GUESSES | {"n_startup": "start=..., a number"}
-
-    @wraps(preset)
-    def checked(*args: Any, **options: Any) -> Sampler:
-        for name in options:
-            if name not in names:
-                guess = f"; use {guesses[name]}" if name in guesses else f"; it has {', '.join(names)}"
-                raise TypeError(f"{preset.__name__} has no argument {name!r}{guess}.")
-        return preset(*args, **options)
-
-    return checked  # pyright: ignore[reportReturnType]
+    return _checks.known_arguments(guesses)(preset)
 
 
 def variant(of: Preset, **defaults: Any) -> Callable[[Callable[[], None]], Preset]:

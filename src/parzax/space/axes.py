@@ -13,8 +13,6 @@ from typing import Any, ClassVar, TypeAlias, final
 import numpy as np
 from jax.tree_util import register_dataclass
 
-from parzax._numerics import namespace
-
 # Logged values carry rounding errors: a value may exceed a bound by this share of the bound (in float32, by
 # four units in the last place).
 BOUND_SLACK = 64 * 2.0**-52
@@ -59,11 +57,11 @@ class Continuum:
 
     def index(self, x: Any) -> Any:
         """0 for any x."""
-        return namespace(x).zeros(x.shape, self.n_values.dtype)
+        return x.__array_namespace__().zeros(x.shape, self.n_values.dtype)
 
     def place(self, x: Any, index: Any) -> Any:
         """Place of x in [0, 1], given its ``index``; finite, with a finite slope, for any x."""
-        xp = namespace(x)
+        xp = x.__array_namespace__()
         number = xp.where(xp.isnan(x), self._at(self.start + self.length / 2), x)
         inside = _clipped(number, self.low, self.high)
         position = xp.log(inside) if self.log else inside
@@ -75,16 +73,18 @@ class Continuum:
         slack = BOUND_SLACK if x.dtype == np.float64 else _BOUND_SLACK_32
         low, high = abs(self.low), abs(self.high)
         if not self.log:
-            low = high = namespace(x).maximum(low, high)
+            low = high = x.__array_namespace__().maximum(low, high)
         return (x >= self.low - slack * low) & (x <= self.high + slack * high)
 
     def native(self, unit: Any, index: Any) -> Any:
         """The native value at place ``unit``, in the dtype of ``unit``."""
-        return namespace(unit).clip(self._at(self.start + unit * self.length), self.low, self.high)
+        return unit.__array_namespace__().clip(self._at(self.start + unit * self.length), self.low, self.high)
 
     def log_jacobian(self, unit: Any) -> Any:
         """log |d unit / d native|: converts a density on [0, 1] to one of native values."""
-        position = self.start + unit * self.length if self.log else namespace(unit).zeros_like(unit)
+        position = (
+            self.start + unit * self.length if self.log else unit.__array_namespace__().zeros_like(unit)
+        )
         return -self.log_length - position
 
     def at(self, unit: Any) -> tuple[Any, Any]:
@@ -97,7 +97,7 @@ class Continuum:
 
     def log_uniform(self, index: Any, dtype: Any) -> Any:
         """log density of the values that `drawn` draws, in unit coordinates."""
-        return namespace(index).zeros(index.shape, dtype)
+        return index.__array_namespace__().zeros(index.shape, dtype)
 
     def resolved(self, dtype: Any, native: bool) -> bool:
         """Whether a dtype tells apart the places of all values, and with ``native`` the native values too."""
@@ -109,7 +109,7 @@ class Continuum:
         return not native or bool(self.length <= largest and rounding <= _LENGTH_SLACK * self.length)
 
     def _at(self, position: Any) -> Any:
-        return namespace(position).exp(position) if self.log else position
+        return position.__array_namespace__().exp(position) if self.log else position
 
 
 @final
@@ -183,7 +183,7 @@ class Cells:
 
     def index(self, x: Any) -> Any:
         """Index of the value nearest to x; arbitrary if x is not finite."""
-        xp = namespace(x)
+        xp = x.__array_namespace__()
         if self.values is not None:
             return xp.searchsorted(self.middles, x).astype(self.n_values.dtype)
         steps = xp.round(self._steps(x))
@@ -191,7 +191,7 @@ class Cells:
 
     def has(self, x: Any, index: Any) -> Any:
         """Whether the domain contains x, given its ``index``, up to rounding of the dtype; False for NaN."""
-        xp = namespace(x)
+        xp = x.__array_namespace__()
         if self.values is not None:
             value = self.value(_limited(index, self.n_values), x.dtype)
             return xp.abs(x - value) <= _VALUE_SLACK * _widened(x) * xp.abs(value)
@@ -215,12 +215,12 @@ class Cells:
             edges = self.edges.astype(dtype)
             return edges[index], edges[index + 1]
         lower, upper = self._place(index, dtype, -0.5), self._place(index, dtype, 0.5)
-        xp = namespace(lower)
+        xp = lower.__array_namespace__()
         return lower, xp.maximum(upper, xp.nextafter(lower, xp.full_like(lower, 2)))
 
     def width(self, index: Any, dtype: Any) -> Any:
         """Width of the ``index``-th cell, more precise than the difference of its ends."""
-        xp = namespace(index)
+        xp = index.__array_namespace__()
         if self.values is not None:
             lower, upper = self.cell(index, dtype)
             return upper - lower
@@ -230,11 +230,11 @@ class Cells:
 
     def log_jacobian(self, unit: Any) -> Any:
         """0: masses are the same in unit coordinates and in native values."""
-        return namespace(unit).zeros_like(unit)
+        return unit.__array_namespace__().zeros_like(unit)
 
     def at(self, unit: Any) -> tuple[Any, Any]:
         """Place and number of the value whose cell contains ``unit``."""
-        xp = namespace(unit)
+        xp = unit.__array_namespace__()
         if self.values is not None:
             number = xp.searchsorted(self.edges, unit, side="right") - 1
         elif self.log:
@@ -252,13 +252,13 @@ class Cells:
         if self.values is None:
             return self.at(level)
         # Every value has the same probability, however wide its cell is.
-        number = namespace(level).floor(level * self.n_values.astype(level.dtype))
+        number = level.__array_namespace__().floor(level * self.n_values.astype(level.dtype))
         index = _limited(number, self.n_values)
         return self.place(level, index), index
 
     def log_uniform(self, index: Any, dtype: Any) -> Any:
         """log mass of the values that `drawn` draws."""
-        xp = namespace(index)
+        xp = index.__array_namespace__()
         if self.values is None:
             return xp.log(self.width(index, dtype))
         return xp.zeros(index.shape, dtype) - xp.log(self.n_values.astype(dtype))
@@ -294,7 +294,7 @@ class Cells:
         """Place at a distance of ``shift`` steps from the ``index``-th of stepped values."""
         if self.log:
             value = self.first + shift + index.astype(dtype)
-            return (namespace(value).log(value) - self.start) / self.length
+            return (value.__array_namespace__().log(value) - self.start) / self.length
         return (index.astype(dtype) + (0.5 + shift)) / self.n_values.astype(dtype)
 
 
@@ -309,12 +309,12 @@ def _widened(x: Any) -> int:
 
 def _limited(index: Any, n_values: Any) -> Any:
     """The index as an integer, clipped to 0, ..., n_values - 1."""
-    return namespace(index).clip(index.astype(n_values.dtype), 0, n_values - 1)
+    return index.__array_namespace__().clip(index.astype(n_values.dtype), 0, n_values - 1)
 
 
 def _clipped(x: Any, low: Any, high: Any) -> Any:
     """x, clipped to [low, high]. The slope on a bound is 1; with `clip` it would be 1/2."""
-    xp = namespace(x)
+    xp = x.__array_namespace__()
     if xp is np:
         return np.minimum(np.maximum(x, low), high)
     return xp.where(x < low, low, xp.where(x > high, high, x))

@@ -10,7 +10,6 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from parzax import _checks
-from parzax._numerics import namespace
 from parzax.space.axes import BOUND_SLACK, Cells
 
 # Keys of a parent at which a condition holds: low <= key < high, or the single key ``low`` if both are equal.
@@ -121,7 +120,7 @@ def common_intervals(several: Sequence[tuple[Interval, ...]]) -> tuple[Interval,
 
 def is_inside(key: Any, low: Any, high: Any) -> Any:
     """Whether the key of a parent's value is in an interval; a single key has a tolerance."""
-    xp = namespace(key)
+    xp = key.__array_namespace__()
     only = low == high
     slack = xp.where(only, UNITS * float(np.finfo(key.dtype).eps) * xp.abs(low), 0)
     end = xp.where(only, low + slack, high)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -24,11 +24,12 @@ _RATIO_SLACK = 1e-6
 class Domain(ABC):
     """Base of all domains: a set of values, and the conditions under which it applies.
 
-    ``when`` is one condition or a tuple of conditions that must all hold.
+    ``when`` is one condition or a tuple of conditions that must all hold; ``conditions`` is always a tuple.
     """
 
     _: KW_ONLY
     when: Condition | Sequence[Condition] = ()
+    conditions: tuple[Condition, ...] = field(init=False, compare=False)
     kind: ClassVar[str] = ""
     __repr__ = repr_as_call
 
@@ -44,11 +45,7 @@ class Domain(ABC):
         for condition in when:
             _checks.instance("when", condition, Condition, "In or Between, or a list of such conditions")
         object.__setattr__(self, "when", when)
-
-    @property
-    def conditions(self) -> tuple[Condition, ...]:
-        """The conditions that must all hold, as a tuple."""
-        return cast("tuple[Condition, ...]", self.when)
+        object.__setattr__(self, "conditions", when)
 
     @property
     def n_values(self) -> int | None:

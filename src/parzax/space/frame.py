@@ -14,7 +14,7 @@ import numpy as np
 from jax.tree_util import register_dataclass
 from jaxtyping import Bool, Float, Int, PRNGKeyArray, Shaped
 
-from parzax._numerics import namespace, round_up
+from parzax._numerics import round_up
 from parzax.space.axes import Axis, Cells
 from parzax.space.conditions import Recorded, is_inside
 
@@ -133,7 +133,7 @@ class Frame:
             return axis.place(value, index) if places else value, index, axis.has(value, index)
 
         unit, number, held = self.over(locate, value)
-        return self._make_points(unit, number, value, held, namespace(x).isnan(x), given)
+        return self._make_points(unit, number, value, held, x.__array_namespace__().isnan(x), given)
 
     def nearest(self, x: Float[Any, "n d"]) -> Points:
         """Points of the values nearest to ``x`` in each domain; inactive parameters have no value.
@@ -142,7 +142,7 @@ class Frame:
         """
         value = self.spread(x)
         unit, number = self.over(lambda axis, v: (axis.place(v, axis.index(v)), axis.index(v)), value)
-        return self._make_points(unit, number, held=~namespace(x).isnan(value))
+        return self._make_points(unit, number, held=~x.__array_namespace__().isnan(value))
 
     def decode(self, at: Points) -> Float[Any, "n d"]:
         """Native values of points, NaN where inactive.
@@ -155,7 +155,7 @@ class Frame:
         if not self.n_rounds:
             return value
         regime, chosen = self._regimes(number, value, None)
-        xp = namespace(value)
+        xp = value.__array_namespace__()
         return xp.where(regime == INACTIVE, xp.asarray(np.nan, dtype=value.dtype), chosen(value))
 
     def at(self, places: Float[Any, "n s"]) -> Points:
@@ -186,7 +186,7 @@ class Frame:
             function = jax.vmap(function, in_axes=(0, *(-1 for _ in columns)), out_axes=-1)
         if len(self.axes) == 1:
             return function(self.axes[0], *columns)
-        groups, xp = zip(self.axes, self.which, strict=True), namespace(columns[0])
+        groups, xp = zip(self.axes, self.which, strict=True), columns[0].__array_namespace__()
         parts = [function(axis, *(x[:, which] for x in columns)) for axis, which in groups]
         joined = jax.tree.map(lambda *arrays: xp.concatenate(arrays, axis=-1), *parts)
         return joined if self.back is None else jax.tree.map(lambda x: x[:, self.back], joined)
@@ -206,17 +206,17 @@ class Frame:
         active = at.regime != INACTIVE
         if self.membership is None:
             return active & ~self.counted[None]
-        return active & ~namespace(at.unit).asarray(self.counted)[self._slot(at.regime)]
+        return active & ~at.unit.__array_namespace__().asarray(self.counted)[self._slot(at.regime)]
 
     def _sum_active(self, at: Points, x: Float[Any, "n s"]) -> Float[Any, " n"]:
-        return namespace(x).where(self.here(at), x, 0).sum(axis=-1)
+        return x.__array_namespace__().where(self.here(at), x, 0).sum(axis=-1)
 
     def _native(self, unit: Any, number: Any) -> Any:
         return self.over(lambda axis, u, i: axis.native(u, i), unit, number)
 
     def _slot(self, regime: Any) -> Any:
         """Slots of the parameters, given their regimes; arbitrary for inactive parameters."""
-        return self.first[None] + namespace(regime).clip(regime, 0, None)
+        return self.first[None] + regime.__array_namespace__().clip(regime, 0, None)
 
     def _make_points(
         self,
@@ -232,7 +232,7 @@ class Frame:
         By default the value is computed from the place, every slot has a value, and inactive parameters were
         given no value.
         """
-        xp = namespace(unit)
+        xp = unit.__array_namespace__()
         held = xp.ones(unit.shape, bool) if held is None else held
         if not self.n_rounds:
             return Points(xp.zeros(unit.shape, np.int32), unit, number.astype(np.int32), held)
@@ -255,7 +255,7 @@ class Frame:
         The function returns, for each parameter, the entry of the slot that applies. For an inactive
         parameter the entry is arbitrary.
         """
-        xp, tested = namespace(number), self.tested
+        xp, tested = number.__array_namespace__(), self.tested
         numbers = number[:, tested].astype(value.dtype)
         key = xp.where(self.counted[tested][None], numbers, value[:, tested])
         inside = is_inside(key, self.low[None], self.high[None])
@@ -273,7 +273,7 @@ class Frame:
         ``inside`` is the outcome of every test, assuming that the parent's slot applies; False where the
         slot's domain does not have the value. ``given`` is as in `encode`.
         """
-        xp = namespace(inside)
+        xp = inside.__array_namespace__()
         applies = xp.zeros((len(inside), len(self.parameter)), bool)
         for _ in range(self.n_rounds):
             is_met = _matmul(inside & applies[:, self.tested], self.any_of) > 0
@@ -353,4 +353,4 @@ def _indicator(column_of: np.ndarray, n_columns: int) -> np.ndarray:
 
 def _matmul(mask: Any, counts: Any) -> Any:
     """Sum of the counts under each mask; these are integers, exact in any precision."""
-    return namespace(mask).matmul(mask.astype(np.float32), counts)
+    return mask.__array_namespace__().matmul(mask.astype(np.float32), counts)

@@ -12,7 +12,6 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from parzax import _checks
 from parzax._html import table
 from parzax._mesh import jit_on_meshes
-from parzax._numerics import namespace
 from parzax._words import plural
 from parzax.space.conditions import Between, In, Recorded, common_intervals
 from parzax.space.domains import Categorical, Domain
@@ -174,7 +173,7 @@ class Space:
 
         With JAX arrays it is a pure function.
         """
-        xp, rows, given = namespace(values), values.reshape(-1, len(self)), None
+        xp, rows, given = values.__array_namespace__(), values.reshape(-1, len(self.names)), None
         frame = self.frame(None if xp is np else values.dtype)
         by_log = np.array([any(isinstance(c, Recorded) for c in s.domain.conditions) for s in self.slots])
         if by_log.any():
@@ -262,7 +261,7 @@ class Space:
         Array(32, dtype=int32)
         """
         x = self._columns_of(x)
-        xp, values = namespace(x), {}
+        xp, values = x.__array_namespace__(), {}
         integer = xp.asarray(0).dtype
         for j, (name, (inactive_value, largest)) in enumerate(self._fillers.items()):
             column = x[..., j]
@@ -297,7 +296,9 @@ class Space:
     def active(self, x: Any) -> Any:
         """Which parameters are active, (...,) booleans in the structure that `unflatten` gives."""
         x = self._columns_of(x)
-        return self._in_structure({name: ~namespace(x).isnan(x[..., j]) for j, name in enumerate(self)})
+        return self._in_structure(
+            {name: ~x.__array_namespace__().isnan(x[..., j]) for j, name in enumerate(self)}
+        )
 
     @cached_property
     def _fillers(self) -> dict[str, tuple[float, float]]:

@@ -11,7 +11,6 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from parzax import _checks
 from parzax._compile import compiled
-from parzax._numerics import namespace
 from parzax.space import Categorical, Domain, Space
 from parzax.surrogate.process import Draw, Posterior, embed_points, evaluate, map_draws
 
@@ -59,20 +58,20 @@ class Effects(eqx.Module):
     def best(self) -> Float[Any, "b s"]:
         """The value with the least mean loss where the other parameters are as in the target set."""
         at = self.target_losses.argmin(axis=-1)[..., None]
-        return namespace(at).take_along_axis(self.values[None], at, axis=-1)[..., 0]
+        return at.__array_namespace__().take_along_axis(self.values[None], at, axis=-1)[..., 0]
 
     def negligible(self, part: float = 0.05, probability: float = 0.95) -> Bool[Any, " s"]:
         """Whether a slot may as well be fixed at `best`: with this probability its share of the worth of all
         slots is below ``part``, where the other parameters are as in the target set.
         """
-        xp, losses = namespace(self.target_losses), self.target_losses
+        xp, losses = self.target_losses.__array_namespace__(), self.target_losses
         worth = (losses * self.shares[None]).sum(axis=-1) - losses.min(axis=-1)
         below = worth < part * xp.nansum(worth, axis=1, keepdims=True)
         return below.mean(axis=0) >= probability
 
 
 def _worth(losses: Any, shares: Any) -> Any:
-    xp, n_draws = namespace(losses), losses.shape[-3]
+    xp, n_draws = losses.__array_namespace__(), losses.shape[-3]
     mean = (losses * shares[..., None, :, :]).sum(axis=-1)
     at = xp.nansum(losses, axis=-3, keepdims=True).argmin(axis=-1)[..., None]
     at = xp.broadcast_to(at, (*losses.shape[:-1], 1))
@@ -119,7 +118,7 @@ def surface(
 ) -> Float[Any, "b g g"]:
     """The mean loss over two slots, with the other parameters as in the space, for b draws.
 
-    The values along both axes are the ``values`` of `effects` with the same ``n_values``. A mean is NaN if
+    The values along both axes are the ``values`` of `effects` with the same ``n_values``. A mean is NaN where
     the two slots never apply together.
     """
     _checks.check_key(key)
@@ -174,7 +173,9 @@ def _mean_losses(draw: Draw, pool: RandomRows, slots: Any, levels: Any, n_points
     moved = moved.at[:, :, slots].set(levels[:, None])
     at = frame.drawn(moved.reshape(-1, moved.shape[-1]))
     losses = jnp.minimum(draw.losses(embed_points(draw.space, at)), draw.worst).reshape(len(levels), n_points)
-    return jnp.where(taken[None], losses, 0).sum(axis=1) / taken.sum().astype(losses.dtype)
+    # One slot may decide whether another applies.
+    counted = taken[None] & frame.here(at)[:, slots].all(axis=1).reshape(losses.shape)
+    return jnp.where(counted, losses, 0).sum(axis=1) / counted.sum(axis=1).astype(losses.dtype)
 
 
 @partial(compiled, size="middling")

@@ -13,7 +13,6 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from parzax import _checks
 from parzax._compile import compiled
-from parzax._numerics import namespace
 from parzax.space import INACTIVE, Categorical, Points, Space
 
 tinygp: Any = _checks.optional("tinygp", "parzax.surrogate", "surrogate")
@@ -92,7 +91,9 @@ class GaussianProcess(eqx.Module):
             rows = np.linspace(0, len(x) - 1, self.max_rows).round().astype(int)
             x, losses = x[rows], losses[rows]
         if not len(x):  # one row that failed
-            x, losses = (namespace(a).full((1, *a.shape[1:]), np.nan, a.dtype) for a in (x, losses))
+            x, losses = (
+                a.__array_namespace__().full((1, *a.shape[1:]), np.nan, a.dtype) for a in (x, losses)
+            )
         if isinstance(x, jax.Array) or isinstance(losses, jax.Array):
             return _fit(self, space, jnp.asarray(x), jnp.asarray(losses))
         with jax.enable_x64(True):

@@ -1,6 +1,7 @@
 """The part of a space in which its best configurations are, from draws of the posterior of a surrogate."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,9 +14,12 @@ from jaxtyping import Bool, Float, PRNGKeyArray
 
 from parzax import _checks
 from parzax._compile import compiled
-from parzax.space import Between, Categorical, Domain, In, Ordinal, Space, Varying
+from parzax.space import Between, Categorical, Domain, In, Numeric, Ordinal, Space, Varying
 from parzax.surrogate.effects import RandomRows
 from parzax.surrogate.process import Draw, Posterior, evaluate, map_draws
+
+# An end of the region that is nearer to a bound than this share of the range is the bound.
+_NEAR = 0.05
 
 
 class Region(eqx.Module):
@@ -35,7 +39,8 @@ class Region(eqx.Module):
         """The space within the region: a sampler can start on it.
 
         Domains, choices and conditions that cannot apply in the region are left out, and so are parameters
-        without a domain. A `parzax.Varying` domain stays as it is.
+        without a domain. A `parzax.Varying` domain stays as it is. The ends of continuous domains are rounded
+        outwards to two digits; an end within 5 % of the range from a bound is the bound.
 
         >>> import jax, numpy as np, parzax as px
         >>> space = px.Space({"a": px.Float(0, 1), "b": px.Categorical(["x", "y"])})
@@ -134,7 +139,22 @@ def _within(domain: Domain, low: float, high: float, choices: np.ndarray) -> Dom
         return replace(domain, choices=[c for c, kept in zip(domain.choices, choices, strict=False) if kept])
     if isinstance(domain, Ordinal):
         return replace(domain, values=[v for v in domain.values if low <= v <= high])
-    return domain if isinstance(domain, Varying) else replace(domain, low=low, high=high)
+    if not isinstance(domain, Numeric) or isinstance(domain, Varying):
+        return domain
+    if domain.n_values is None and low < high:
+        # Two digits, rounded outwards.
+        low, high = max(_round(low, math.floor), domain.low), min(_round(high, math.ceil), domain.high)
+        scale = math.log if domain.log else float
+        near = _NEAR * (scale(domain.high) - scale(domain.low))
+        low = domain.low if scale(low) - scale(domain.low) < near else low
+        high = domain.high if scale(domain.high) - scale(high) < near else high
+    return replace(domain, low=low, high=high)
+
+
+def _round(x: float, rounding: Callable[[float], int]) -> float:
+    """A number with two significant digits."""
+    digits = 1 - math.floor(math.log10(abs(x))) if x else 0
+    return float(f"{rounding(x * 10.0**digits)}e{-digits}")
 
 
 def _reachable(domain: Domain, inside: Mapping[str, list[Domain]]) -> list[Domain]:

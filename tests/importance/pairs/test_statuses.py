@@ -165,11 +165,11 @@ def test_text_says_what_is_above_chance():
     # Catches numbers without a word on whether they mean anything.
     found = px.interactions(gated(600), 0.5)
     lines = str(found).splitlines()
-    assert lines[0].startswith("What mattered: x × y (")
-    assert lines[1].startswith("How sure: p-values are adjusted for 10 pairs")
+    assert lines[1].startswith("What mattered: x × y (")
+    assert lines[2].startswith("How sure: p-values are adjusted for 10 pairs")
     assert lines[4].split() == ["pair", "importance", "p", "rows", "remarks"]
     assert lines[5].split()[:3] == ["x", "×", "y"]
-    assert any(line.startswith("NEVER_TOGETHER (") for line in lines)
+    assert any(line.startswith("NEVER_TOGETHER (") for line in found.text(verbose=True).splitlines())
     tests = "p: of no interaction, by 1000 draws, adjusted for the pairs of a level (Holm)"
     assert tests in found.text(verbose=True).splitlines()
     assert "<table>" in found._repr_html_()

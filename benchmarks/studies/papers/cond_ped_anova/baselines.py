@@ -74,7 +74,8 @@ def plain(problem: str, variant: str, source: str) -> Arrays:
 def _variances(logs: list[px.Observations], estimator: dict[str, Any]) -> np.ndarray:
     """Raw variances (s, q, d)."""
     return np.concatenate(
-        [np.asarray(px.cond_ped_anova(own, LEVELS, **estimator).variance) for own in logs], axis=-1
+        [np.asarray(px.cond_ped_anova(own, LEVELS, **estimator, n_resamples=0).variance) for own in logs],
+        axis=-1,
     )
 
 

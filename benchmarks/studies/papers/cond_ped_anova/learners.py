@@ -101,7 +101,7 @@ def importances_of(path: str) -> Arrays:
         values, accuracy = arrays["values"], arrays["objective"]
     obs = px.Observations.from_arrays(px.Space.from_json(space), values, accuracy, "maximize")
     with jax.enable_x64(True):
-        result = px.cond_ped_anova(obs, LEVELS)
+        result = px.cond_ped_anova(obs, LEVELS, n_resamples=0)
     names = [own["name"] for own in space["parameters"]]
     return {"default": np.asarray(result.importance), "names": np.array(names)}
 
@@ -124,8 +124,10 @@ def importances(instance: str) -> Arrays:
     of_learner = [[accuracy[s][learner[s] == i] for i in range(len(choices))] for s in range(len(values))]
     obs = px.Observations.from_arrays(px.Space.from_json(space), values, accuracy, "maximize")
     with jax.enable_x64(True):
-        result = px.cond_ped_anova(obs, LEVELS)
-        parity = px.cond_ped_anova(obs, LEVELS, divergence=px.divergence.Pearson(), grid=px.Grid.optuna())
+        result = px.cond_ped_anova(obs, LEVELS, n_resamples=0)
+        parity = px.cond_ped_anova(
+            obs, LEVELS, divergence=px.divergence.Pearson(), grid=px.Grid.optuna(), n_resamples=0
+        )
     return {
         "default": np.asarray(result.importance),
         "parity": np.asarray(parity.importance),

@@ -72,7 +72,9 @@ def experiments(instance: str) -> Arrays:
                 weight=rows.reshape(*logs, -1).astype(float),
             )
             with jax.enable_x64(True):
-                into[own] = np.asarray(px.cond_ped_anova(obs, [LEVEL]).importance)[:, 0].mean(axis=0)[own]
+                into[own] = np.asarray(px.cond_ped_anova(obs, [LEVEL], n_resamples=0).importance)[:, 0].mean(
+                    axis=0
+                )[own]
     found |= {"alone": alone, "pooled": pooled}
     path = learners.stored(instance)
     assert path is not None

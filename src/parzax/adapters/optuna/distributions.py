@@ -65,9 +65,9 @@ def _exact_key(distribution: Any) -> tuple[Any, ...]:
 def domain_of(distribution: Any, when: tuple[Recorded, ...] = (), *, sampled: bool = False) -> Domain:
     """The domain of an Optuna distribution (a `Varying` passes through).
 
-    With ``sampled`` the function also accepts distributions that a log cannot have. Equal choices are then
-    told apart. Integers beyond 2^53, and more steps than an int32 can number, become a continuum, half a step
-    longer at both ends.
+    Integers beyond 2^53 become a continuum, half a step longer at both ends. With ``sampled`` the function
+    also takes what a log cannot have: more steps than an int32 can number become a continuum too, and equal
+    choices are told apart.
     """
     if isinstance(distribution, Varying):
         return distribution
@@ -76,10 +76,9 @@ def domain_of(distribution: Any, when: tuple[Recorded, ...] = (), *, sampled: bo
         return Categorical(_distinct(labels) if sampled else tuple(labels), when=when)
     low, high, log, step = distribution.low, distribution.high, bool(distribution.log), distribution.step
     is_integer = isinstance(distribution, IntDistribution)
-    if sampled and step is not None:
-        beyond = is_integer and max(abs(low), abs(high)) > MAX_INTEGER
-        if beyond or (high - low) / step > _MOST_STEPS:
-            return Float(float(low) - step / 2, float(high) + step / 2, log=log, when=when)
+    beyond = is_integer and max(abs(low), abs(high)) > MAX_INTEGER
+    if beyond or (sampled and step is not None and (high - low) / step > _MOST_STEPS):
+        return Float(float(low) - step / 2, float(high) + step / 2, log=log, when=when)
     if is_integer:
         return Int(low, high, log=log, step=step or 1, when=when)
     return Float(low, high, log=log, step=step, when=when)

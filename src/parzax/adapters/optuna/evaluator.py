@@ -14,8 +14,9 @@ from parzax.adapters.optuna.storage import StudyRecord
 from parzax.adapters.optuna.studies import Target, observations, parameter_names
 from parzax.divergence import AbstractDivergence, Pearson
 from parzax.importance import Grid
-from parzax.lens.results import cond_ped_anova
-from parzax.status import Status
+from parzax.lens.results import ImportanceResult, cond_ped_anova
+from parzax.lens.results.result import size_text
+from parzax.status import Status, set_bits
 
 # Statuses that make every importance meaningless; the others are in the result of `cond_ped_anova`.
 _WORTH_A_WARNING = (Status.NO_DATA, Status.ALL_EQUAL, Status.SAME_SETS)
@@ -29,8 +30,9 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
     1), the same choices in another order are one domain, and equal importances come in the order of the
     parameters' first appearance. Trials with an infinite value are left out, as in Optuna; elsewhere in
     parzax -inf is a legal best loss. Trials with several objectives are ranked as in Optuna, by
-    non-domination rank and greedy hypervolume subset selection. It reads the trials alone, and warns once if
-    their order shows a sampler that learns.
+    non-domination rank and greedy hypervolume subset selection. It reads the trials alone, at the level that
+    is given, and warns once if they are few or their order shows a sampler that learns: the command, the page
+    and `parzax.cond_ped_anova` may then answer otherwise.
 
     Args:
         target_quantile: level gamma' in (0, 1), below ``region_quantile``.
@@ -47,7 +49,7 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
     >>> import optuna, parzax as px
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
     >>> study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
-    >>> study.optimize(lambda t: t.suggest_float("x", 0, 1) ** 2 + 0 * t.suggest_int("k", 1, 9), n_trials=100)
+    >>> study.optimize(lambda t: t.suggest_float("x", 0, 1) ** 2 + 0 * t.suggest_int("k", 1, 9), n_trials=200)
     >>> evaluator = px.adapters.optuna.CondPedAnovaImportanceEvaluator()
     >>> list(optuna.importance.get_param_importances(study, evaluator=evaluator))
     ['x', 'k']
@@ -122,21 +124,26 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
         if obs is None or obs.weight is None or np.count_nonzero(obs.weight) < 2:
             _warn(Status.NO_DATA)
             return dict.fromkeys(asked, 0.0)
-        levels: Any = {"levels": self._target_quantile, "region": self._region_quantile}
+        levels: Any = {"levels": self._target_quantile, "region": self._region_quantile, "rows": "all"}
         with jax.enable_x64(True):
-            result = cond_ped_anova(obs, **levels, objective="pareto", surrogate=None, **self._how)
-        self._warn_of_learning(result.learned())
+            how = {"objective": "pareto", "n_resamples": 0, "surrogate": None, **self._how}
+            result = cond_ped_anova(obs, **levels, **how)
+        self._warn_of_other_answers(result)
         _warn(Status(int(np.bitwise_or.reduce(result.status, axis=None))))
         variance = dict(zip(result.names, np.maximum(result.variance[0], 0.0).tolist(), strict=True))
         return {name: variance[name] for name in sorted(asked, key=lambda name: -variance[name])}
 
-    def _warn_of_learning(self, learned: bool) -> None:
-        """Say once that the trials of a search that learns mislead, and what answers instead."""
-        if learned and not self._has_warned:
+    def _warn_of_other_answers(self, result: ImportanceResult) -> None:
+        """Say once why the command, the page and `parzax.cond_ped_anova` may answer otherwise."""
+        few = f"only {size_text(result.n_target)} of {size_text(result.n_region)} trials are among the best"
+        reasons = ["a sampler that learns chose the trials"] * result.learned()
+        reasons += [few] * bool(set_bits(result.status) & Status.LOW_DATA)
+        if reasons and not self._has_warned:
             self._has_warned = True
             warnings.warn(
-                "a sampler that learns chose the trials, which this evaluator reads alone, as Optuna does; "
-                "px.cond_ped_anova(px.adapters.optuna.observations(study)) answers for the whole space.",
+                f"{' and '.join(reasons)}, which this evaluator reads alone, as Optuna does; "
+                "px.cond_ped_anova(px.adapters.optuna.observations(study)) allows for that, and may rank the "
+                "parameters otherwise.",
                 stacklevel=_checks.outside(),
             )
 

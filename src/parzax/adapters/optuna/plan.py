@@ -128,6 +128,9 @@ class Plan:
                 return False
         if self._undecided is None or self.space is None or not trials:
             return True
+        names = set(self.space.names)
+        if not self.space.frame().n_rounds and all(trial.distributions.keys() >= names for trial in trials):
+            return True  # all are always active
         rows = np.array([self.row(trial.params) for trial in trials])
         active = self.space.derive_regimes(rows) != INACTIVE
         present = np.array([[name in trial.distributions for name in self.space.names] for trial in trials])

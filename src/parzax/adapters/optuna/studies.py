@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from optuna.distributions import IntDistribution
 from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
@@ -21,7 +22,8 @@ from parzax.adapters.optuna.distributions import domain_of, nearest_inside, regi
 from parzax.adapters.optuna.storage import StudyRecord, read_studies, read_study, recorded
 from parzax.lens._words import listed
 from parzax.lens.logs import Observations
-from parzax.space import INACTIVE, Categorical, Numeric, Recorded, Space, Varying
+from parzax.lens.tables.names import named_columns
+from parzax.space import INACTIVE, Categorical, Float, Numeric, Recorded, Space, Varying
 from parzax.space.conditions import choice_key, choice_label
 
 Target = Callable[[FrozenTrial], float]
@@ -35,6 +37,8 @@ def observations(
     pruned: str | None = None,
     target: Target | None = None,
     direction: Direction | None = None,
+    parameters: str | Sequence[str] | None = None,
+    drop: str | Sequence[str] | None = None,
 ) -> Observations:
     """Read the trials of an Optuna study.
 
@@ -55,6 +59,8 @@ def observations(
         target: a function of a COMPLETE trial that returns the only objective. By default the study's m
             objectives.
         direction: direction of ``target``, which must be given with it.
+        parameters: names of the parameters to read; by default all.
+        drop: names of parameters to leave out.
 
     Returns:
         `Observations` of n trials and d parameters, in order of first appearance. Constraint values are read
@@ -94,11 +100,15 @@ def observations(
     if not any(t.state == TrialState.COMPLETE for t in kept):
         raise ValueError(f"study has no COMPLETE trial among its {plural(len(trials), 'trial')}.")
     columns: dict[str, tuple[Any, ...]] = {}
-    for name in parameter_names(kept):
+    names_of_trials = parameter_names(kept)
+    dropped = named_columns("drop", drop, names_of_trials)
+    asked = named_columns("parameters", parameters, names_of_trials) or names_of_trials
+    for name in (name for name in asked if name not in dropped):
         with _checks.explain(f"study: parameter {name!r}"):
             columns[name] = _read_column(name, kept)
     if not columns:
-        raise ValueError("study has no parameters: its trials never called suggest_*.")
+        why = "drop leaves out all of them" if dropped else "its trials never called suggest_*"
+        raise ValueError(f"study has no parameters: {why}.")
     domains, values, regimes, bounds, notes = zip(*columns.values(), strict=True)
     conditional = any(first.conditions for first, *_ in domains)
     constraints, note = _constraints(kept)
@@ -113,12 +123,14 @@ def observations(
         bounds=moving or None,
         failed="worst" if len(kept_states) > 1 else "drop",
     )
+    left_out = [name for name in names_of_trials if name not in columns]
     report = replace(
         obs.report,
         n_rows=len(trials),
         dropped=dict(Counter(f"state {t.state.name}" for t in trials if t.state not in kept_states)),
         inferred=(*chain.from_iterable(notes), *note),
         objectives=names if target is None else (),
+        left_out=(listed(left_out),) if left_out else (),
     )
     return replace(obs, report=report)
 
@@ -175,7 +187,8 @@ def _read_column(name: str, trials: Sequence[FrozenTrial]) -> tuple[Any, ...]:
     if all(isinstance(domain, Categorical) for domain in domains):
         external = [_code(domains[i], choice) for i, choice in zip(regime.tolist(), external, strict=True)]
     elif any(isinstance(domain, Categorical) for domain in domains):
-        raise ValueError("is categorical in some trials and numeric in others; use two parameters.")
+        remedy = f"use two parameters, or leave it out (drop={name!r}, --drop {name})"
+        raise ValueError(f"is categorical in some trials and numeric in others; {remedy}.")
     given = np.array(external, dtype=np.float64)
     values, bounds = given.copy(), np.full((len(rows), 2), math.nan)
     for i, domain in enumerate(domains):
@@ -191,6 +204,10 @@ def _read_column(name: str, trials: Sequence[FrozenTrial]) -> tuple[Any, ...]:
     outside = plural(int(n_moved), "value")
     notes = {
         ": the same choices in another order count as one domain": reordered,
+        ": integers beyond 2^53 are read as floats": any(
+            isinstance(d, IntDistribution) and isinstance(domain, Float)
+            for d, domain in zip(regimes, domains, strict=True)
+        ),
         f": {n_pooled} domains were seen in one trial each; together they count as one that moves"
         + f", {n_kinds} by kind" * (n_kinds > 1): n_pooled,
         f" has {len(regimes)} domains; each trial records which one applied": len(regimes) > 1,

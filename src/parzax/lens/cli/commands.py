@@ -12,22 +12,27 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 
 from parzax import _checks
 from parzax.divergence import Pearson
 from parzax.importance import Grid
+from parzax.importance.estimate import from_counts
 from parzax.lens.cli import writing
-from parzax.lens.cli.counted import analyse_large
-from parzax.lens.cli.reading import log_path, read_log, read_logs
-from parzax.lens.cli.writing import Writer, progress, say
+from parzax.lens.cli.reading import log_path, read_log, read_logs, read_sample
+from parzax.lens.cli.writing import Writer, say
 from parzax.lens.logs import Observations
 from parzax.lens.results import compare, cond_ped_anova, interactions
-from parzax.lens.results.replicates import choose_counts
-from parzax.lens.results.result import Method
+from parzax.lens.results.analysis import encode_ranked
+from parzax.lens.results.replicates import default_shuffles, replicate
+from parzax.lens.results.result import ImportanceResult, Method
 from parzax.lens.results.surrogates import MOST_ROWS
 from parzax.lens.results.targets import objective_index
+from parzax.lens.run.progress import progress
 
 MAX_LEVELS = 10_000
+# NumPy draws shuffles of fewer rows than this.
+_MOST_SHUFFLED = 10**9
 # How importances are computed, by the names of --estimator.
 METHODS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -75,19 +80,47 @@ def run(args: Namespace) -> None:
 
 
 def _importance(logs: list[Path], levels: Any, how: dict[str, Any], args: Namespace) -> list[Any]:
-    method = Method(**{name: how[name] for name in how if name not in ("region", "rows", "surrogate")})
-    if (counted := analyse_large(logs[0], args, levels, how["region"], method)) is not None:
-        return [counted]
+    if (sample := read_sample(logs[0], args)) is not None:
+        return [_of_counts(sample, logs[0], levels, how, args)]
     obs = read_log(logs[0], args)
-    with progress("compiling and computing"), jax.enable_x64(True):
+    with jax.enable_x64(True):
         asked = [str(i) for i in range(obs.n_objectives)] if args.objective == "all" else [args.objective]
-        how = choose_counts(obs, args.resamples) | how
+        how["n_resamples"] = args.resamples
         return [cond_ped_anova(obs, levels, objective=objective_of(name, obs), **how) for name in asked]
+
+
+def _of_counts(
+    sample: Observations, path: Path, levels: Any, how: dict[str, Any], args: Namespace
+) -> ImportanceResult:
+    """Importances and p-values by counts of the rows of large files, of which some rows are a ``sample``.
+
+    The rows of one parameter do not depend on another one's when losses are shuffled, so counts are enough.
+    They are not for intervals: a sample of the rows has its own cut-offs, and the same rows for all
+    parameters.
+    """
+    from parzax.lens.tables.large import count  # needs an extra
+
+    method = Method(**{name: how[name] for name in how if name not in ("region", "rows", "surrogate")})
+    log = encode_ranked(sample, levels, how["region"], 0, "all", method.grid)
+    source = args.space or f"{sample.n} rows (--space gives the real one)"
+    with _checks.explain(f"{str(path)!r}, with the space of {source}", ValueError):
+        asked = sample.space, sample.report.objectives[0], log.encoded.levels, how["region"]
+        counts = count(str(path), *asked, directions=sample.report.directions, grid=method.grid)
+    with progress("compiling and computing"), jax.enable_x64(True):
+        batch = counts.counts[None], counts.status[None], counts.layout, method.how
+        about = log.describe(jax.jit(from_counts, static_argnums=(2, 3))(*batch))
+        shuffled = args.resamples is None and about["estimates"].n_region < _MOST_SHUFFLED
+        numbers = 0, default_shuffles(len(sample.space)) if shuffled else 0
+        # Shuffles need no rows beside the counts.
+        few = replace(log.encoded, codes=log.encoded.codes[..., :1], level=log.encoded.level[..., :1])
+        drawn = replicate(jax.random.key(0), log.losses[:, :1], few, about["estimates"], method.how, numbers)
+    n_rows = np.array(sample.report.n_rows - sample.report.n_failed)
+    return ImportanceResult(**about, replicates=drawn._replace(n_rows=n_rows), method=method)
 
 
 def _interactions(logs: list[Path], levels: Any, how: dict[str, Any], args: Namespace) -> list[Any]:
     obs = read_log(logs[0], args)
-    with progress("compiling and computing"), jax.enable_x64(True):
+    with jax.enable_x64(True):
         objective = objective_of(args.objective, obs)
         return [interactions(obs, levels, objective=objective, n_draws=args.draws, **how)]
 
@@ -95,7 +128,7 @@ def _interactions(logs: list[Path], levels: Any, how: dict[str, Any], args: Name
 def _compare(logs: list[Path], levels: Any, how: dict[str, Any], args: Namespace) -> list[Any]:
     both = read_logs(logs, args)
     how |= {} if args.resamples is None else {"n_resamples": args.resamples}
-    with progress("compiling and computing"), jax.enable_x64(True):
+    with jax.enable_x64(True):
         result = compare(*both, levels=levels, objective=objective_of(args.objective, both[0]), **how)
     names = [f"the first half of {logs[0].name}", "the second half"]
     if len(logs) > 1:
@@ -114,7 +147,7 @@ def _report(logs: list[Path], levels: Any, how: dict[str, Any], args: Namespace)
     about = {"command": _command(args, logs[0]), "title": title, "date": date}
 
     def write(file: Path) -> None:
-        with progress("computing and writing the page"), jax.enable_x64(True):
+        with jax.enable_x64(True):
             result = report(obs, file, levels=levels, **about, **how)
         say(*result.sentences())
 
@@ -136,7 +169,7 @@ _COMPUTE = {"importance": _importance, "interactions": _interactions, "compare":
 
 def objective_of(text: str, obs: Observations) -> int | str:
     """The argument of `cond_ped_anova` that --objective stands for: a number, or "pareto"."""
-    if obs.n_objectives > 1:
+    if obs.losses.shape[-1] > 1:
         say("parzax: note: --objective takes a number, a name, all or pareto", file=sys.stderr)
     if text == "pareto":
         return text

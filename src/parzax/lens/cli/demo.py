@@ -1,49 +1,36 @@
-"""``parzax demo``: importances of random searches that the command draws itself."""
+"""``parzax demo``: the command on the log of a search that everybody knows, and what to type next."""
 
-import time
+import shlex
 from argparse import Namespace
+from importlib.resources import files
+from importlib.util import find_spec
 
-import jax
-import numpy as np
+from parzax.lens.cli.writing import check_outputs, say, text_writer, write_all
 
-from parzax._words import plural
-from parzax.lens.cli.writing import check_outputs, figure_writer, progress, say, write_all
-from parzax.lens.logs import Observations
-from parzax.lens.problems import activation
-from parzax.lens.results import cond_ped_anova
-
-_LEVELS = np.arange(1, 100) / 100
-_PROBLEM = """The activation problem of the conditional PED-ANOVA paper: where c < 0.5, x is active and is the
-objective, elsewhere y is. The best half has c < 0.5: c decides at level 0.5, and y does not matter below.
+_ABOUT = """A random search: 400 small networks, each trained on 1,200 images of handwritten digits. The last
+column is the loss on 597 other images. Which hyperparameters matter for being among the best?
+"""
+_NEXT = """
+A page with all pictures:  parzax report {log} --target val_loss -o report.html
+Your own log:              parzax importance results.csv --target NAME_OF_THE_COLUMN_THAT_YOU_OPTIMISE
+An Optuna study:           parzax importance study.db
+In Python:                 obs = px.Observations.from_dataframe(df, target="..."); px.cond_ped_anova(obs)
 """
 
 
 def run(args: Namespace) -> None:
-    """Print the table and the times, and save the figure."""
-    check_outputs({"--out": args.out}, {})
-    problem = activation()
-    with jax.enable_x64(True):
-        keys = jax.random.split(jax.random.key(args.seed), args.seeds)
-        values, objectives = jax.vmap(lambda key: problem.sample(key, args.n))(keys)
-        obs = Observations.from_arrays(problem.space, np.asarray(values), np.asarray(objectives))
-        start = time.perf_counter()
-        with progress("computing"):
-            # The result's arrays are on the host, so the computation has ended when the call returns.
-            cond_ped_anova(obs, levels=_LEVELS)
-            between = time.perf_counter()
-            result = cond_ped_anova(obs, levels=_LEVELS)
-        end = time.perf_counter()
-    try:
-        write_all([(args.out, figure_writer(result))])
-        figure = f"figure: {args.out}"
-    except ImportError as error:
-        figure = f"no figure: {error}"
-    q, d = result.importance.shape[-2:]
-    say(
-        *f"{_PROBLEM}\n{result}\n".split("\n"),
-        f"{plural(f'{args.seeds * args.n:,}', 'configuration')}, {args.seeds * q * d:,} importances "
-        f"({plural(args.seeds, 'seed')} x {q} levels x {d} parameters) in one call:",
-        f"  first call, with compilation or reading of programs  {between - start:.2f} s",
-        f"  again                                                {1000 * (end - between):.1f} ms",
-        figure,
-    )
+    """Write the log, run the command on it, and say what to type next."""
+    from parzax.lens.cli.main import main
+
+    figure, log = args.out, args.out.with_suffix(".csv")
+    check_outputs({"--out": figure, "the log of the demo": log}, {})
+    table = (files("parzax.lens.problems") / "network.csv").read_text(encoding="utf-8")
+    write_all([(log, text_writer(table.rstrip("\n")))])
+    words = ["importance", str(log), "--target", "val_loss"]
+    if find_spec("matplotlib"):
+        words += ["--plot", str(figure)]
+    say(*_ABOUT.split("\n"), f"$ parzax {shlex.join(words)}")
+    main(words)
+    if not find_spec("matplotlib"):
+        say("no figure: matplotlib is not installed; pip install 'parzax[plot]'")
+    say(*_NEXT.format(log=log).rstrip("\n").split("\n"))

@@ -19,7 +19,7 @@ from parzax._words import visible
 
 _MAX_MESSAGE = 600
 _SURROGATE = "whether a Gaussian process of the log answers; auto: if a search that learns chose the rows"
-_KINDS = ("sweep", "bars", "regimes", "values")
+_KINDS = ("sweep", "bars", "regimes", "values", "effects", "effect-map")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -111,25 +111,22 @@ def _run(name: str, args: argparse.Namespace) -> None:
 
 
 def _add_demo(add: Any) -> None:
-    """Draw random searches on the activation problem, compute the importance of all parameters at 99 levels
-    for all seeds in one compiled call, print a table and save the figure.
+    """Write the log of a random search over a small network, print the importance of its hyperparameters,
+    save a figure, and say what to type for another log.
     """
-    add("--seeds", type=partial(_whole_number, 1), default=10, help="number of searches (10)")
-    add("--n", type=partial(_whole_number, 1), default=1000, help="configurations in each (1000)")
-    add("--seed", type=int, default=0, help="seed of the random numbers (0)")
-    add("--out", type=Path, default=Path("parzax-demo.png"), help="figure (parzax-demo.png)")
+    add("--out", type=Path, default=Path("parzax-demo.png"), help="figure (parzax-demo.png); the log is .csv")
 
 
 def _add_importance(add: Any) -> None:
     """Read a log (an Optuna sqlite or journal file, CSV, TSV, JSON lines, Parquet, Feather or Arrow),
-    compute the importance of every parameter in float64, and print it. Files are only read, and without
-    executing anything in them.
+    and print what to do next, which parameters matter and how sure that is, in float64. Files are only read,
+    and without executing anything in them.
     """
     _add_log(add)
     _add_estimation(add)
     _choose(add, "--surrogate", ("auto", "yes", "no"), _SURROGATE)
     add("--plot", type=Path, metavar="out.png", help="write: figure")
-    kinds = "sweep over the levels; or bars, regimes, good values at the level shown first"
+    kinds = "sweep over the levels; bars, bars by domain, good values at one level; effects by a surrogate"
     add("--plot-kind", choices=_KINDS, help=f"{kinds} (bars for one level, sweep for several)")
     _add_output(add, "parameter")
     add("--write-space", type=Path, metavar="space.json", help="write: the search space, given or inferred")
@@ -137,8 +134,7 @@ def _add_importance(add: Any) -> None:
 
 def _add_report(add: Any) -> None:
     """Read a log, as parzax importance does, and write one HTML file that opens without a network: which
-    parameters matter at which level, which values are good, what is not above chance, and how the log was
-    read.
+    parameters matter at which level, which do not, which values are good, and how the log was read.
     """
     _add_log(add)
     _add_estimation(add)
@@ -184,9 +180,14 @@ def _add_output(add: Any, entry: str) -> None:
 
 def _add_estimation(add: Any, n_samples: int = 500) -> None:
     """Add the options that say how importances are computed."""
-    text = f"samples of the log for intervals; 0: no intervals or p-values ({n_samples})"
+    text = f"random halves of the rows, for intervals; 0: no intervals or p-values ({n_samples})"
     add("--resamples", type=partial(_whole_number, 0), metavar="N", help=text)
-    _choose(add, "--reference", ("region", "uniform"), "local or global importance")
+    _choose(
+        add,
+        "--reference",
+        ("region", "uniform"),
+        "compare the best rows with all rows, or with all values equally",
+    )
     _choose(add, "--estimator", ("default", "optuna"), "optuna: Optuna 5's numbers")
 
 
@@ -199,8 +200,8 @@ def _add_log(add: Any, name: str = "FILE", n_studies: str | None = None) -> None
     add("file", metavar=name, help="the log; sqlite:/// URLs too")
     text = "objective column(s) of a table (value, values_*, or the only result in a tool's table)"
     add("--target", metavar="COL", nargs="+", help=text)
-    add("--parameters", metavar="COL", nargs="+", help="columns of a table that are parameters (all others)")
-    add("--drop", metavar="COL", nargs="+", help="columns of a table to leave out")
+    add("--parameters", metavar="COL", nargs="+", help="the parameters, or their columns (all others)")
+    add("--drop", metavar="COL", nargs="+", help="columns of a table, or parameters, to leave out")
     add("--trial", metavar="COL", help="column that says to which trial a row belongs")
     add("--step", metavar="COL", help="column that counts the rows of a trial, such as its epochs")
     add("--per-trial", choices=("last", "best", "all"), help="which of a trial's rows count (last)")
@@ -218,7 +219,8 @@ def _add_log(add: Any, name: str = "FILE", n_studies: str | None = None) -> None
     add("--direction", choices=senses, nargs="+", help=text, type=lambda x: full.get(x, x))
     _choose(add, "--failed", ("drop", "worst"), "what happens to failed rows, and pruned ones")
     add("--pruned", choices=("drop", "worst"), help="the same for pruned rows alone (as --failed)")
-    _choose(add, "--rows", ("all", "feasible"), "feasible: those that satisfy all constraints")
+    text = "rows that count; feasible: those that satisfy all constraints (if there are some, else all)"
+    add("--rows", choices=("all", "feasible"), help=text)
 
 
 def _whole_number(least: int, text: str) -> int:

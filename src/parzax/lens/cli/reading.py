@@ -1,6 +1,7 @@
 """From the FILE argument to observations; nothing in a file is executed, and no file is written to."""
 
 import math
+import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,23 +15,30 @@ import numpy as np
 
 from parzax import _checks
 from parzax.lens.cli.filters import filter_mask
-from parzax.lens.cli.writing import progress
+from parzax.lens.cli.writing import say
 from parzax.lens.logs import Observations
 from parzax.lens.logs.columns import Column
+from parzax.lens.logs.groups import find_groups
+from parzax.lens.run.progress import progress
 from parzax.lens.tables import recognise
 from parzax.lens.tables.doubts import DoubtError
 from parzax.lens.tables.files import KINDS, find_files, kind_of, read_table
+from parzax.lens.tables.formats import bare_name
 from parzax.lens.tables.names import named_columns
 from parzax.lens.tables.reading import find_targets
-from parzax.lens.tables.table import Table, stack_tables, to_table
+from parzax.lens.tables.table import Table, open_table, stack_tables, to_table
 from parzax.space import Space
 from parzax.space.serialization import parse
 
 # Options that are allowed for tables only.
 _TABLES = (
-    "target", "direction", "space", "parameters", "drop", "seed", "constraints", "trial", "step", "per_trial",
-    "group",
+    "target", "direction", "space", "seed", "constraints", "trial", "step", "per_trial", "group",
 )  # fmt: skip
+# Options that need all rows if they have another value than this.
+_NONE = ["filter", "constraints", "seed", "group", "trial", "step", "per_trial", "pruned", "study", "rows"]
+_USUAL = dict.fromkeys(_NONE) | {"failed": "drop", "objective": "0"}
+# Parquet files of up to so many bytes are read into memory.
+_IN_MEMORY, _PARQUET = 1 << 27, (".parquet", ".pq")
 # The adapter of Optuna stands above the lens, and is imported where a file needs it.
 _OPTUNA = "parzax.adapters.optuna"
 # Column that numbers the logs in a table made of several logs.
@@ -99,8 +107,35 @@ def _read_space(args: Namespace) -> tuple[Space | None, Any]:
     return space, asked or direction
 
 
-def _from_table(path: Path, args: Namespace) -> Observations:
-    table = read_table(path)
+def read_sample(path: Path, args: Namespace) -> Observations | None:
+    """Rows of a large Parquet log that show what its columns are; the report is on all rows.
+
+    None if the log is another one, or if all its rows are needed.
+    """
+    n_bytes = sum(file.stat().st_size for file in find_files(path) if kind_of(file) in _PARQUET)
+    needs_rows = args.resamples or args.surrogate == "yes"
+    if needs_rows or n_bytes <= _IN_MEMORY or {name: vars(args)[name] for name in _USUAL} != _USUAL:
+        return None
+    from parzax.lens.tables import large  # needs an extra
+
+    with progress(f"reading {path}"), _checks.explain(repr(str(path)), Exception):
+        log, rows = large.sample(large.scan(str(path)))
+    obs = _from_table(path, args, open_table(rows))
+    states = obs.report.dropped or any(note.startswith("state:") for note in obs.report.inferred)
+    plain = {*obs.space.names} <= {*rows.columns, *map(bare_name, rows.columns)}
+    if obs.n_objectives > 1 or states or not plain or find_groups(obs) is not None:
+        why = "it has several objectives, or its rows have states, hold records or belong together"
+        say(f"parzax: note: all rows are read into memory, because {why}", file=sys.stderr)
+        return None
+    loss = large.loss_of(*obs.report.objectives, *obs.report.directions)
+    n, n_used = log.select(loss.len(), loss.count().alias("used")).collect(engine="streaming").row(0)
+    note = f"bounds are those of all {n} rows; kinds, choices and repeats were looked for in {obs.n} rows"
+    inferred = (*obs.report.inferred, note)
+    return replace(obs, report=replace(obs.report, inferred=inferred, n_rows=n, n_failed=n - n_used))
+
+
+def _from_table(path: Path, args: Namespace, table: Table | None = None) -> Observations:
+    table = read_table(path) if table is None else table
     if args.target is None and {"name", "kind"} <= set(table.columns):
         raise ValueError(f"{str(path)!r} has no objective. A search space goes to --space.")
     with asking(path, args):
@@ -157,7 +192,8 @@ def _from_optuna(path: Path, args: Namespace) -> Observations:
         if not passing.any():
             raise ValueError("--filter: no trial is left.")
     kept, read = study._replace(trials=list(compress(trials, passing))), import_module(f"{_OPTUNA}.studies")
-    obs = read.observations(kept, failed=args.failed, pruned=args.pruned)
+    columns = {"parameters": args.parameters, "drop": args.drop}
+    obs = read.observations(kept, failed=args.failed, pruned=args.pruned, **columns)
     dropped = obs.report.dropped | ({} if passing.all() else {"filter": int((~passing).sum())})
     return replace(obs, report=replace(obs.report, n_rows=len(trials), dropped=dropped))
 

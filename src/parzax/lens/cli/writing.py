@@ -4,8 +4,8 @@ import csv
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
@@ -25,21 +25,6 @@ def say(*lines: str, file: TextIO | None = None) -> None:
     """Print lines; characters that would move the cursor, or break a line, are printed as escapes."""
     for line in lines:
         print(visible(line), file=file)
-
-
-@contextmanager
-def progress(what: str) -> Iterator[None]:
-    """Show ``what ...`` on stderr during the work, if stderr is a terminal; the text is erased afterwards."""
-
-    def show(text: str) -> None:
-        if sys.stderr.isatty():
-            print(text, end="", file=sys.stderr, flush=True)
-
-    show(f"{visible(what)} ...")
-    try:
-        yield
-    finally:
-        show("\r\033[K")
 
 
 def check_outputs(outputs: Mapping[str, Path], inputs: Mapping[str, Path]) -> None:
@@ -99,6 +84,8 @@ def figure_writer(result: Any, kind: str | None = None) -> Writer:
         "bars": lambda: plotting.importance_bars(result),
         "regimes": lambda: plotting.regimes(result),
         "values": lambda: plotting.values(result, result.ranking()[0]),
+        "effects": lambda: plotting.effects(result),
+        "effect-map": lambda: plotting.effect_map(result),
         "pairs": lambda: plotting.interactions(result),
     }
     usual = "pairs" if result.kind == "pair" else "bars" if len(result.levels) == 1 else "sweep"

@@ -14,7 +14,8 @@ import numpy as np
 from parzax import _checks
 from parzax._checks import and_more, axis_label, find_first
 from parzax._words import plural
-from parzax.importance.layout import PLACES, Grid, cell_search, grid_cells, layout
+from parzax.importance import Encoded
+from parzax.importance.layout import PLACES, cell_search, grid_cells
 from parzax.space import Float, Int, Numeric, Ordinal, Space, Varying
 from parzax.space.axes import BOUND_SLACK, STEP_SLACK
 
@@ -126,7 +127,7 @@ def _check(
             raise ValueError(f"bounds[{name!r}]: {ends}{problem}{and_more(bad & rows)}.")
 
 
-def assign_pools(codes: np.ndarray, obs: Any, grid: Grid, in_region: np.ndarray) -> dict[str, str]:
+def assign_pools(encoded: Encoded, obs: Any, in_region: np.ndarray) -> dict[str, str]:
     """Put the rows of domains whose bounds move into pools; return a sentence for each parameter.
 
     The sentence says how many rows the pools of the first seed have.
@@ -134,12 +135,11 @@ def assign_pools(codes: np.ndarray, obs: Any, grid: Grid, in_region: np.ndarray)
     Rows outside the region, rows without bounds, and rows whose bounds leave one value get no pool.
 
     Args:
-        codes: (s, d, rows) cells as in `parzax.Encoded`, padded or not; changed in place.
+        encoded: s seeds, whose ``codes`` are changed in place; ``grid.max_pools`` limits the number of pools.
         obs: the log, `parzax.Observations`.
-        grid: its ``max_pools`` limits the number of pools.
         in_region: (s, n) mask of the rows of the region.
     """
-    where, shape, bounds = layout(obs.space, grid), in_region.shape, obs.bounds or {}
+    where, grid, shape, bounds = encoded.layout, encoded.grid, in_region.shape, obs.bounds or {}
     if not where.varying.any():
         return {}
     weight = np.where(in_region, 1.0 if obs.weight is None else obs.weight.reshape(shape), 0.0)
@@ -163,7 +163,7 @@ def assign_pools(codes: np.ndarray, obs: Any, grid: Grid, in_region: np.ndarray)
                 ends = _ends(low[seed, rows], high[seed, rows], domain)
                 pool = find_pools(*ends, weight[seed, rows], grid.max_pools)
                 cells = start + pool * n_cells + find_cells(place[seed, rows])
-                codes[seed, j, rows] = cells.astype(codes.dtype)
+                encoded.codes[seed, j, rows] = cells.astype(encoded.codes.dtype)
                 if seed == 0:
                     pools[name] += [n for n in np.bincount(pool, weight[seed, rows]).tolist() if n]
     return {name: _describe_pools(sizes, shape[0], given=name in bounds) for name, sizes in pools.items()}

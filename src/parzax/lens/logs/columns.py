@@ -23,11 +23,17 @@ FAILURES = word_set("""
     MEMOUT MEMORYOUT OOM OUTOFMEMORY DIVERGED ABORT ABORTED ABANDONED INVALID INFEASIBLE BROKEN INTERRUPTED
     CANCELED CANCELLED USERCANCELED SYSCANCELED NODEFAIL
 """)
+# Largest integer from which on float64 does not hold all.
+MAX_WHOLE = 2.0**53
 # Types of labels; other values become text.
 _LABELS = (bool, int, float, str)
 # A number as NumPy's repr writes it, and one with Fortran's exponent.
 _NUMPY = re.compile(r"\A(?:np|numpy)\.\w+\((.+)\)\Z")
 _FORTRAN = re.compile(r"([+-]?\d*\.?\d+)[dD]([+-]?\d+)")
+# Numbers are few if there are at most this many different ones, in so many rows each on average.
+MOST_LISTED, _ROWS_PER_VALUE = 10, 3
+# The word for an empty cell beside numbers.
+_NONE = "none"
 # The error for words in a column of numbers says how to leave out their rows, if there are so few of them.
 _FEW_WORDS = 3
 
@@ -51,12 +57,15 @@ class Column:
     def of_values(cls, name: str, values: Sequence[Any], *, categories: bool = False) -> "Column":
         """A column of numbers if all values are numbers and no ``categories``, else of labels.
 
-        None and NaN are missing; a value such as a tuple becomes its text.
+        Integers are labels if float64 cannot tell some of them apart. None and NaN are missing; a value such
+        as a tuple becomes its text.
         """
         present = [value for value in values if value is not None]
         if not categories and all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in present):
-            numbers = np.array([np.nan if value is None else value for value in values], np.float64)
-            return cls(name, numbers=numbers, integers=all(isinstance(x, int) for x in present))
+            with suppress(OverflowError):  # raised for an integer larger than any float
+                numbers = np.array([np.nan if value is None else value for value in values], np.float64)
+                if max(map(abs, present), default=0) <= MAX_WHOLE or not _are_merged(present):
+                    return cls(name, numbers=numbers, integers=all(isinstance(x, int) for x in present))
         seen: dict[tuple[type, Any], int] = {}
         index = np.full(len(values), -1)
         for i, value in enumerate(values):
@@ -134,6 +143,12 @@ class Column:
         return f"column {self.name!r}, row {self.row(i)}"
 
 
+def _are_merged(values: Iterable[Any]) -> bool:
+    """Whether different numbers are equal as float64."""
+    different = {*values}
+    return len({*map(float, different)}) < len(different)
+
+
 def says_missing(label: Any) -> bool:
     """Whether a label is a word for a missing value, such as "n/a" or, of a run that failed, "diverged"."""
     return isinstance(label, str) and (label.strip().lower() in MISSING or read_letters(label) in FAILURES)
@@ -161,10 +176,38 @@ def number_of(label: Any) -> float | None:
     return None
 
 
+def few_values(values: np.ndarray) -> np.ndarray:
+    """The different values in ascending order; none if there are many."""
+    part = values[: MOST_LISTED * MOST_LISTED]
+    if len(np.unique(part)) > MOST_LISTED:
+        return np.zeros(0)
+    different = np.unique(values)
+    few = len(different) <= min(MOST_LISTED, len(values) // _ROWS_PER_VALUE)
+    return different if few else np.zeros(0)
+
+
+def words_beside(column: Column, text: Column) -> tuple[np.ndarray, list[str]]:
+    """(n,) index of the word in each row without a number, -1 in other rows; and the words.
+
+    ``text`` is the column before its numbers were read. The word for a missing value is "none".
+    """
+    missing = np.isnan(column.numbers)
+    index = np.full(len(missing), -1) if text.index is None else text.index
+    codes, place = np.unique(index[missing], return_inverse=True)
+    labels = [None if code < 0 else text.labels[code] for code in codes.tolist()]
+    named = [_NONE if label is None or says_missing(label) else str(label).strip() for label in labels]
+    words, number = [*dict.fromkeys(named)], np.full(len(missing), -1)
+    number[missing] = np.array([words.index(word) for word in named], int)[place]
+    return number, words
+
+
 # --- numbers in text -----------------------------------------------------------------------------
 
-# Largest share of rows with words, not counting the words for a missing value.
-_MOST_WORDS = 0.2
+# Words are special values beside numbers, not mistakes, if so large a share of the rows has each.
+OFTEN = 0.05
+# Largest share of rows with words, not counting those for a missing value; and the most different words that
+# more rows may have beside many numbers.
+_MOST_WORDS, _MOST_SPECIAL = 0.2, 3
 # Words for a default. Any number of rows may have them, as with words for a missing value.
 _DEFAULTS = ("auto", "default")
 _INTEGER = re.compile(r"[+-]?\d+")
@@ -200,7 +243,8 @@ def parse_numbers(column: Column, used: np.ndarray) -> tuple[Column, str]:
 
     A column without numbers in the rows ``used`` (n,) is returned unchanged, with "". All texts with a digit
     must be numbers in the same unambiguous spelling: 1.1 and 1.10 may be versions, and 01 is no number. Words
-    such as "None" may be frequent, other words must be rare.
+    such as "None" may be frequent, and three other words beside many numbers; more words must be rare.
+    Frequent words beside few numbers are choices, as these are.
     """
     if column.index is None or column.categories:
         return column, ""
@@ -214,15 +258,21 @@ def parse_numbers(column: Column, used: np.ndarray) -> tuple[Column, str]:
     spelled = rows.keys() - infinite.keys() - {*words}
     rare = [word for word in words if not says_missing(word) and word.strip().lower() not in _DEFAULTS]
     how = _find_spelling(spelled)
-    if how is None or sum(rows[word] for word in rare) > _MOST_WORDS * sum(rows.values()):
+    n_rows, n_rare = sum(rows.values()), sum(rows[word] for word in rare)
+    mostly_words = len(rare) > _MOST_SPECIAL or len(spelled) <= MOST_LISTED
+    if how is None or (n_rare > _MOST_WORDS * n_rows and mostly_words):
         return column, ""
     # In rows that are not used, any spelling of a number is accepted.
     number_by_text = _spell(set(texts) - set(words), _SPELLINGS[how]) | infinite
     values = np.array([*(number_by_text.get(text, np.nan) for text in texts), np.nan])[column.index]
+    if any(not says_missing(word) and rows[word] >= OFTEN * n_rows for word in words):
+        present = values[used & np.isfinite(values)]
+        if len(few_values(present)):
+            return column, ""
     sentences = [how] * bool(how)
     if words:
         n = plural(sum(rows[word] for word in words), "row")
-        sentences.append(f"no number in {n} ({listed(words, 4)}), so it is empty there")
+        sentences.append(f"no number in {n} ({listed(words, 4)})")
     integers = all(_INTEGER.fullmatch(text.strip()) for text in spelled)
     return replace(column, numbers=values, labels=(), index=None, integers=integers), "; ".join(sentences)
 
@@ -248,4 +298,5 @@ def _may_be_names(texts: Sequence[str]) -> bool:
     long = any("." not in text and len(text.strip("+-0 ")) >= 3 for text in texts)
     grouped = long and len(pointed) > 0 and all(map(_GROUPED.fullmatch, pointed))
     versions = all(map(_VERSION.fullmatch, pointed)) and len({*map(number_of, pointed)}) < len({*pointed})
-    return grouped or versions or any(map(_CODE.fullmatch, texts))
+    merged = _are_merged(int(text) for text in texts if _INTEGER.fullmatch(text))
+    return grouped or versions or merged or any(map(_CODE.fullmatch, texts))

@@ -78,11 +78,11 @@ def configuration_shares(obs: Any, losses: np.ndarray) -> np.ndarray:
 
 def _continuous(space: Space, regime: np.ndarray) -> np.ndarray:
     """(s, n, d) whether the parameter is active with a domain of continuous values."""
+    frame = space.frame()
     # the last column is for "inactive" (-1)
-    is_continuous = np.zeros((len(space), 1 + max(map(len, space.domains))), bool)
-    for j, domains in enumerate(space.domains):
-        is_continuous[j, : len(domains)] = [domain.n_values is None for domain in domains]
-    return is_continuous[np.arange(len(space)), regime]
+    is_continuous = np.zeros((len(space.names), 1 + max(map(len, space.domains))), bool)
+    is_continuous[frame.parameter, frame.regime] = ~frame.counted
+    return is_continuous[np.arange(len(is_continuous)), regime]
 
 
 def _number_repeats(values: np.ndarray, regime: np.ndarray, continuous: np.ndarray) -> np.ndarray | None:

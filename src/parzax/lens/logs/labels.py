@@ -41,15 +41,17 @@ def encode_columns(space: Space, columns: Mapping[str, Column], used: np.ndarray
     A missing entry means inactive, or None if None is a choice and the parameter is active. Only rows
     ``used`` (n,) are checked.
     """
-    values, codes = np.full((len(used), len(space)), np.nan), {}
+    values, codes = np.full((len(used), len(space.names)), np.nan), {}
     for j, (name, domains) in enumerate(zip(space.names, space.domains, strict=True)):
         if isinstance(domains[0], Categorical):
             codes[j] = [_match_labels(columns[name], d) for d in domains if isinstance(d, Categorical)]
         values[:, j] = codes[j][0] if j in codes else columns[name].as_numbers(used)
-    regimes = space.derive_regimes(values)
+    if not codes:
+        return values
+    regimes, _ = space.classify(values)
     # The codes of a parameter with several domains depend on its regime, and its regime on the codes of its
     # parents. Each pass settles one more generation.
-    for _ in range(len(space)):
+    for _ in space.names:
         before = values.copy()
         for j, codes_of_domains in codes.items():
             for i, codes_of_domain in enumerate(codes_of_domains):
@@ -57,7 +59,7 @@ def encode_columns(space: Space, columns: Mapping[str, Column], used: np.ndarray
             values[(regimes[:, j] == INACTIVE) & columns[space.names[j]].missing(), j] = np.nan
         if np.array_equal(before, values, equal_nan=True):
             break
-        regimes = space.derive_regimes(values)
+        regimes, _ = space.classify(values)
     for j in codes:
         unknown = np.flatnonzero((values[:, j] == _UNKNOWN) & (regimes[:, j] != INACTIVE) & used)
         if len(unknown):

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -63,6 +64,7 @@ class Observations:
     report: ImportReport
 
     @classmethod
+    @_checks.known_arguments({})
     def from_arrays(
         cls,
         space: Space,
@@ -116,8 +118,8 @@ class Observations:
         _checks.instance("space", space, Space, "a parzax.Space")
         _checks.one_of("failed", failed, ("drop", "worst"))
         values = _checks.float_array("values", _checks.ordered("values", values, space.names))
-        if values.ndim < 2 or values.shape[-1] != len(space):
-            wanted = f"(..., n, {len(space)}), one column per parameter"
+        if values.ndim < 2 or values.shape[-1] != len(space.names):
+            wanted = f"(..., n, {len(space.names)}), one column per parameter"
             raise ValueError(f"values must have shape {wanted}, got {values.shape}.")
         if 0 in values.shape[:-2]:
             raise ValueError(f"values must have at least one seed, got shape {values.shape}.")
@@ -186,6 +188,7 @@ class Observations:
         return to_source(self, name, space, n_objectives, n_constraints)
 
     @classmethod
+    @_checks.known_arguments({})
     def from_dataframe(
         cls,
         df: Any,
@@ -218,7 +221,8 @@ class Observations:
         copy. ``report.left_out`` names the columns left out. A missing value means inactive, or None.
 
         Args:
-            df: the table, n rows; or the path of a file, a folder, or a pattern of files.
+            df: the table, n rows; or a dictionary of columns, such as ``cv_results_`` of scikit-learn; or a
+                list of dictionaries; or the path of a file, a folder, or a pattern of files.
             target: the objective column, or several. If no column is named "value", the default is all
                 ``values_*``, or the only column that can be the objective in the format of a tool.
             directions: as in `from_arrays`; None takes them from the tool, or from the end of the objective's
@@ -328,10 +332,7 @@ class Observations:
         """Leading axes before the rows: () for one log, (s,) for s seeds."""
         return self.values.shape[:-2]
 
-    @cached_property
-    def repeats(self) -> np.ndarray | None:
-        """(s, n) numbers of the configurations of the rows, if enough rows repeat one to make groups."""
-        return find_repeats(self)
+    repeats = cached_property(find_repeats)
 
     @property
     def feasible(self) -> np.ndarray:
@@ -379,6 +380,20 @@ class Observations:
     def _arrays(self) -> dict[str, Any]:
         """The fields that hold rows."""
         return {name: getattr(self, name) for name in _ARRAYS}
+
+
+def checked_log(name: str, log: Any) -> Observations:
+    """Return ``log`` if it is `Observations`; otherwise raise TypeError with the line that makes them."""
+    if hasattr(log, "trials"):
+        line = "px.adapters.optuna.observations(study)"
+    elif hasattr(log, "incumbent"):
+        line = "px.Observations.from_trace(trace)"
+    elif isinstance(log, str | Path):
+        line = f"px.Observations.from_dataframe({str(log)!r}, target=...)"
+        line += f", for an Optuna file px.adapters.optuna.observations({str(log)!r})"
+    else:
+        line = "px.Observations.from_dataframe(df, target=...), with the name of the objective's column"
+    return _checks.instance(name, log, Observations, "parzax.Observations", f"; read it with {line}")
 
 
 def stack_seeds(logs: Sequence[Observations]) -> Observations:

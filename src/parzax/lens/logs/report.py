@@ -23,6 +23,7 @@ class ImportReport:
         n_total: rows of all seeds together, if the seeds differ in their number of rows; None otherwise.
         objectives: names of the objectives; () if they have no names.
         left_out: sentences on columns of a table that are not read as parameters, and why.
+        unread: parameters left out because nearly every row has another label; they may matter.
         steps: a sentence if the rows that count have different steps or budgets; "" otherwise.
         chosen: a sentence on the objective of a table if none was named and its format has one result only.
     """
@@ -36,6 +37,7 @@ class ImportReport:
     n_total: int | None = None
     objectives: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
     steps: str = ""
     chosen: str = ""
 

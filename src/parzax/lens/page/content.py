@@ -11,24 +11,28 @@ import numpy as np
 import parzax
 from parzax._words import plural
 from parzax.lens._palette import PALETTE
+from parzax.lens.logs import Observations
+from parzax.lens.page.search import answer_first_questions, describe_search
 from parzax.lens.results import ImportanceResult, InteractionResult
 from parzax.lens.results.result import (
     RegimeDensity,
     good_text,
-    number,
+    label_text,
     percent,
     regime_text,
     short_names,
     shorten,
 )
-from parzax.space import Categorical
+from parzax.lens.results.targets import Ranking
+from parzax.space import Categorical, Domain, Numeric, Varying
 from parzax.status import Status
 
-_LABEL, _SHORT, _TITLE, _DOMAIN, _LINE = 28, 15, 200, 120, 400  # longest texts, in characters
+_LABEL, _SHORT, _TITLE, _DOMAIN, _LINE = 48, 20, 200, 120, 400  # longest texts, in characters
 _MOST_LINES, _MOST_DOMAINS, _MOST_PAIRS = 100, 4, 20
 _MOST_EFFECTS = 12  # largest number of curves of effects, those worth most
 _MOST_REGIMES = 6  # largest number of regimes shown per parameter
 _MOST_CELLS = 20  # largest number of choices in a picture
+_MOST_TICKS = 8  # largest number of values that are named below a picture
 _UNIT = 5000  # masses are whole numbers of 1 / 5000
 _DECIMALS = 4
 
@@ -40,12 +44,15 @@ def content(
     title: str | None = None,
     command: str | None = None,
     date: str | None = None,
+    obs: Observations | None = None,
+    objective: Ranking = 0,
 ) -> dict[str, Any]:
     """Variables of the page's template, by name, for the ``most`` important parameters.
 
     The script draws ``data``, at all levels; the template shows the level ``start``. ``title``, ``command``
-    and ``date`` are printed on the page.
+    and ``date`` are printed on the page. The log ``obs``, if there is one, has the course of the search.
     """
+    search = describe_search(obs, objective)
     order = np.argsort(result.levels, kind="stable").tolist()
     start, names = order.index(result.usual_level), result.names
     labels, short = short_names(names, _LABEL), short_names(names, _SHORT)
@@ -56,13 +63,17 @@ def content(
         low, high = mean - error, mean + error
     pale = np.asarray(~result.above[order])
     highest = set(np.argsort(-np.nan_to_num(mean).max(axis=0), kind="stable")[:most].tolist())
-    shown = [j for j in result.order() if j in highest]
+    place = np.argsort(result.order())
+    # A parameter stands beside the gate of its special values.
+    for j, gate in result.gates.items():
+        place[[j, gate]] = place[[j, gate]].min()
+    shown = [j for j in np.argsort(place, kind="stable").tolist() if j in highest]
     overall = np.argsort(-np.nan_to_num(mean).mean(axis=0), kind="stable").tolist()
     colour_of = dict(zip(overall, PALETTE, strict=False))
     cells = [result.cells(i) for i in order]
     columns = [name for name in cells[0] if name == "remarks" or any(any(x[name]) for x in cells)]
     regimes = _regime_values(result, order, shown)
-    advice = [line.split(": ", 1) for line in result.advice()]
+    advice = [line.split(": ", 1) for line in result.advice() if not line.startswith("NOT_ABOVE_CHANCE")]
     data = {
         "levels": result.levels[order].tolist(),
         "start": start,
@@ -78,6 +89,7 @@ def content(
         "rough": (result.usual_status[order] & int(Status.LOW_DATA) != 0).any(axis=1).tolist(),
         "values": [regime["texts"] for regime in regimes],
         "pictures": [regime["picture"] for regime in regimes],
+        "course": search,
         "pairs": interactions and pairs(interactions, result.levels[order], [result.names[j] for j in shown]),
     }
     domains = [[shorten(regime_text(one), _TITLE) for one in x] for x in result.space.domains]
@@ -85,6 +97,11 @@ def content(
     return {
         "data": data,
         "title": shorten(title or "Hyperparameter importance", _TITLE),
+        "answers": answer_first_questions(result, lines, obs, search),
+        "names": [shorten(name, _LABEL) for name in names],
+        "above": [
+            f"{labels[j]} at {n} of {len(order)}" for j in shown if (n := int(result.above[:, j].sum())) > 0
+        ],
         "columns": columns,
         "full": [shorten(names[j], _TITLE) for j in shown],
         "left_out": left and f"{plural(left, 'further parameter')} with lower importances not shown.",
@@ -95,13 +112,15 @@ def content(
         "effects": [
             _draw_effect(result, effect) for effect in getattr(result, "effects", ())[:_MOST_EFFECTS]
         ],
+        "next_steps": getattr(result, "next_steps", list)(),
         "more_regimes": sum(max(len(several) - _MOST_REGIMES, 0) for several in domains),
         "advice": [(name.replace("_", " ").capitalize(), text) for name, text in advice],
         "log": _first([shorten(line, _LINE) for line in lines], _MOST_LINES),
         "space": [
-            (shorten(name, _TITLE), _first(texts, _MOST_DOMAINS), cells[start].get("rows", [""] * (j + 1))[j])
-            for j, (name, texts) in enumerate(zip(names, domains, strict=True))
+            (shorten(name, _TITLE), _first(texts, _MOST_DOMAINS))
+            for name, texts in zip(names, domains, strict=True)
         ],
+        "active_rows": cells[start].get("rows", []),
         "command": command,
         "date": date,
         "settings": [line.split(": ", 1) for line in result.details()] + [("facts", x) for x in result.facts],
@@ -123,38 +142,42 @@ def _regime_values(
     out: list[dict[str, Any]] = []
     for j in parameters:
         name = result.names[j]
-        domains = result.space[name]
+        domains = result.space.domains[j]
         for k, domain in enumerate(domains[:_MOST_REGIMES]):
             shared, texts = len(domains) > 1 or bool(domain.conditions), []
             for i, at_level in enumerate(good):
                 values = at_level.get((name, k))
-                nothing = "nothing stands out" if alpha[i, j, k] > 0 else "no rows among the best"
+                nothing = "nothing stands out" if alpha[i, j, k] > 0 else "none of the best is here"
                 target, region = (percent(round(share, 2)) for share in (alpha[i, j, k], beta[i, j, k]))
-                part = f"; here are {target} of the best rows, {region} of all" if shared else ""
+                part = f"; here are {target} of the best, {region} of all" if shared else ""
                 texts.append(((values and good_text(values, domains)) or nothing) + part)
-            picture = _draw_picture(result, result.density(name)[k], order) if beta[0, j, k] > 0 else None
+            density, has_rows = result.density(name)[k], alpha[:, j, k] > 0
+            picture = _draw_picture(result, density, order, has_rows) if beta[0, j, k] > 0 else None
             caption = shorten(regime_text(domain), _DOMAIN)
             out.append({"parameter": j, "caption": caption, "texts": texts, "picture": picture})
     return out
 
 
 def _draw_picture(
-    result: ImportanceResult, density: RegimeDensity, order: list[int]
+    result: ImportanceResult, density: RegimeDensity, order: list[int], has_rows: np.ndarray
 ) -> dict[str, Any] | None:
-    """A picture's data: mean masses of the cells over seeds, in the region and in each target."""
+    """A picture's data: mean masses of the cells over seeds, in the region and in each target.
+
+    The masses of targets without rows in the regime are 0.
+    """
     if len(density.values) < 2:
         return None
     target, region = (result.mean_over_seeds(x)[order] for x in (density.target, density.region))
+    target *= has_rows[:, None]
     values, kept = list(density.values), np.arange(len(density.values))
     choices = isinstance(density.domain, Categorical)
     if choices and len(values) > _MOST_CELLS:
         most = np.maximum(target.max(axis=0), region[0])
         kept = np.sort(np.argsort(-most, kind="stable")[:_MOST_CELLS])
-    named = [shorten(str(values[i]) if choices else number(float(values[i])), 14) for i in kept]
     return {
         "region": np.round(region[0, kept] * _UNIT).astype(int).tolist(),
         "target": np.round(target[:, kept] * _UNIT).astype(int).tolist(),
-        "ticks": named if len(named) <= 8 else [named[0], named[-1]],
+        "ticks": _ticks(density.domain, [values[i] for i in kept]),
         "hidden": len(values) - len(kept),
     }
 
@@ -175,13 +198,22 @@ def _draw_effect(result: ImportanceResult, effect: Any) -> dict[str, Any]:
     x = np.repeat(ends, 2)[1:-1]
     line, low, high = (np.column_stack([x, np.repeat(at, 2)]).tolist() for at in (y, bottom, top))
     line, band = ("L".join(f"{x} {y}" for x, y in points) for points in (line, low + high[::-1]))
-    values = [shorten(number(v) if isinstance(v, (int, float)) else str(v), 14) for v in effect.values]
     return {
         "text": str(effect),
         "line": f"M{line}",
         "band": f"M{band}Z",
-        "ticks": values if len(values) <= 8 else [values[0], values[-1]],
+        "ticks": _ticks(result.space[effect.parameter][effect.regime], effect.values),
     }
+
+
+def _ticks(domain: Domain, values: Sequence[Any]) -> list[str]:
+    """The texts below a picture: of few values all, of a range of numbers its ends."""
+    ends: Sequence[Any] = values
+    if len(values) > _MOST_TICKS:
+        ends = values[0], values[-1]
+        if isinstance(domain, Numeric) and not isinstance(domain, Varying):
+            ends = domain.low, domain.high
+    return list(map(label_text, ends))
 
 
 def pairs(interactions: InteractionResult, levels: np.ndarray, names: list[str]) -> dict[str, Any] | None:
@@ -190,7 +222,8 @@ def pairs(interactions: InteractionResult, levels: np.ndarray, names: list[str])
     Each level of the page shows the nearest level of the interactions. In the answer, places in ``names``
     stand for parameters: ``pairs`` has them, ``map`` those that occur. For each level of the interactions
     there are ``importance`` (None if unknown), ``above`` (chance), ``table`` (number of a pair and texts) and
-    ``words``. ``level`` has, for each level of the page, the index of the nearest of these.
+    ``words``; ``any`` says whether any pair is above chance. ``level`` has, for each level of the page, the
+    index of the nearest of these.
     """
     kept = [i for i, pair in enumerate(interactions.pairs) if set(pair) <= set(names)]
     if not kept:
@@ -209,6 +242,7 @@ def pairs(interactions: InteractionResult, levels: np.ndarray, names: list[str])
         "map": sorted({row for pair in rows for row in pair}),
         "importance": _rounded(mean),
         "above": interactions.above[at][:, kept].astype(int).tolist(),
+        "any": bool(interactions.above[at][:, kept].any()),
         "table": tables,
         "words": [interactions.sentences(q) for q in at.tolist()],
         "level": level.tolist(),

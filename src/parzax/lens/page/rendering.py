@@ -2,17 +2,14 @@
 
 import base64
 import hashlib
-from importlib.metadata import version
+import re
 from importlib.resources import files
 from typing import Any
 
 from parzax import _checks
 from parzax._words import visible
 
-jinja2, markupsafe, offline = (
-    _checks.optional(module, "parzax.report", "report")
-    for module in ("jinja2", "markupsafe", "plotly.offline")
-)
+jinja2, markupsafe = (_checks.optional(name, "parzax.report", "report") for name in ("jinja2", "markupsafe"))
 _environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
 _environment.trim_blocks = _environment.lstrip_blocks = True
 # The filter `tojson` escapes what could end a script, or begin markup, within HTML.
@@ -22,19 +19,19 @@ _environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": 
 def render(content: dict[str, Any]) -> str:
     """The page as HTML. Only the scripts of plotly and of the page may run; both are allowed by hash."""
     folder = files("parzax.lens.page") / "assets"
-    template, style, ours = (
-        (folder / name).read_text(encoding="utf-8") for name in ("page.html.jinja", "page.css", "page.js")
+    template, style, *scripts = (
+        (folder / name).read_text(encoding="utf-8")
+        for name in ("page.html.jinja", "page.css", "plotly-cartesian.min.js", "page.js")
     )
     # A browser reads all line ends as \n, and hashes what it has read.
-    scripts = [text.replace("\r\n", "\n").replace("\r", "\n") for text in (offline.get_plotlyjs(), ours)]
-    if any("</script" in script.lower() for script in scripts):
-        raise ValueError("this version of plotly.js cannot stand within a page; install another plotly.")
+    plotly, ours = (text.replace("\r\n", "\n").replace("\r", "\n") for text in scripts)
+    plotly_version = re.findall(r"plotly\.js \(.*?\) v([\d.]+)", plotly[:200])[0]
     return _environment.from_string(template).render(
-        _write_out(content) | {"versions": content["versions"] | {"plotly": version("plotly")}},
-        policy=_policy(scripts),
+        _write_out(content) | {"versions": content["versions"] | {"plotly.js": plotly_version}},
+        policy=_policy([plotly, ours]),
         style=markupsafe.Markup(style),
-        plotly=markupsafe.Markup(scripts[0]),
-        script=markupsafe.Markup(scripts[1]),
+        plotly=markupsafe.Markup(plotly),
+        script=markupsafe.Markup(ours),
     )
 
 

@@ -10,11 +10,12 @@ import numpy as np
 from parzax import _checks
 from parzax.lens._files import can_write_in
 from parzax.lens.logs import Observations
+from parzax.lens.logs.observations import checked_log
 from parzax.lens.page.content import content
 from parzax.lens.results import ImportanceResult, InteractionResult, cond_ped_anova
 from parzax.lens.results import interactions as pairs_of
 from parzax.lens.results.analysis import candidate_levels
-from parzax.lens.results.replicates import choose_counts
+from parzax.lens.results.targets import counted_rows, row_words
 
 MAX_PARAMETERS = 40
 # Parameters whose pairs are computed by default, and the level of pairs besides the usual one.
@@ -23,7 +24,7 @@ _PAIRED, _PAIR_LEVEL = 8, 0.5
 
 def report(
     source: Observations | ImportanceResult,
-    path: str | Path,
+    path: str | Path = "report.html",
     *,
     levels: Any = None,
     title: str | None = None,
@@ -41,11 +42,10 @@ def report(
 
     With several seeds an interval is one standard error to either side of the mean over the seeds that have
     an importance. With one seed the intervals are ``result.importance_interval``.
-    Observations of a single run are resampled unless ``options`` say otherwise.
 
     Args:
         source: the log, or a result of `cond_ped_anova`.
-        path: where the file is written; an existing file is replaced.
+        path: where the file is written, report.html by default; an existing file is replaced.
         levels: levels, for observations. The default is 0.02 to 0.98 in steps of 0.02, as far as
             they are below the region's, and the level that `cond_ped_anova` chooses by default. A page with
             one level has no slider.
@@ -54,9 +54,7 @@ def report(
             page then shows the pairs of the eight most important parameters, at the level at which it opens
             and at the level nearest to 0.5. None or False shows no pairs.
         command, date: texts that say what made the page, and when; they are shown unchanged.
-        options: further arguments of `cond_ped_anova`, for observations. By default a single run has 500
-            resamples (fewer, or none, if the log is large), and at least 1000 shuffles; many parameters need
-            more.
+        options: further arguments of `cond_ped_anova`, for observations.
 
     Returns:
         The result that the page shows.
@@ -65,7 +63,7 @@ def report(
         TypeError: a source or interactions of another kind; ``levels`` or ``options`` together
             with a result.
         ValueError: as in `cond_ped_anova`; also if the path cannot be written, which is tried first.
-        ImportError: without plotly or jinja2 (the extra ``parzax[report]``).
+        ImportError: without jinja2 (the extra ``parzax[report]``).
     """
     # imported first: its error says what to install, before any work is done
     from parzax.lens.page.rendering import render
@@ -80,7 +78,11 @@ def report(
         interactions = _compute_interactions(source, result, options) if interactions else None
     wanted = "a parzax.lens.results.InteractionResult, True or False"
     _checks.instance("interactions", interactions, (InteractionResult, type(None)), wanted)
-    html = render(content(result, interactions, MAX_PARAMETERS, title, command, date))
+    obs = None
+    if isinstance(source, Observations):
+        obs = counted_rows(source, row_words(source, options.get("rows")))
+    about = title, command, date, obs, options.get("objective", 0)
+    html = render(content(result, interactions, MAX_PARAMETERS, *about))
     path.write_text(html, encoding="utf-8", newline="\n")
     return result
 
@@ -91,12 +93,10 @@ def compute_result(source: Any, levels: Any, options: dict[str, Any]) -> Importa
         if given := ["levels"] * (levels is not None) + [*options]:
             raise TypeError(f"{given[0]} goes with observations: this result was computed already.")
         return source
-    wanted = "parzax.Observations or a parzax.ImportanceResult"
-    _checks.instance("the source of a report", source, Observations, wanted)
-    levels = candidate_levels(options.get("region", 1.0)) if levels is None else levels
-    given = {name: value for name, value in options.items() if value is not None}
-    numbers: dict[str, Any] = {**choose_counts(source, given.get("n_resamples"))}
-    return cond_ped_anova(source, levels, **numbers | given)
+    checked_log("the source of a report", source)
+    region = _checks.quantile("region", options.get("region", 1.0))
+    levels = candidate_levels(region) if levels is None else levels
+    return cond_ped_anova(source, levels, **options)
 
 
 def _compute_interactions(source: Any, result: ImportanceResult, options: dict[str, Any]) -> Any:

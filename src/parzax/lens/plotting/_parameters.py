@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import XAxis, YAxis
+from matplotlib.ticker import MaxNLocator
 
 from parzax.lens.plotting import _axes
 from parzax.lens.plotting._arguments import check_names, shorten_name
 from parzax.lens.results.result import number
-from parzax.space import Categorical, Domain, Float, Numeric, Ordinal, Space
+from parzax.space import Categorical, Domain, Float, Int, Numeric, Ordinal, Space
 
 # More values than this are not named one by one.
 _MOST_LABELS = 20
@@ -24,6 +25,7 @@ class ParameterAxis(NamedTuple):
     values: np.ndarray  # (g,) native values (codes of categories), one per cell
     log: bool = False  # whether the axis is logarithmic
     labels: Sequence[str] = ()  # (g,) names of values that stand side by side; none on a continuous axis
+    integer: bool = False  # whether values are whole numbers
 
     @property
     def discrete(self) -> bool:
@@ -52,6 +54,8 @@ class ParameterAxis(NamedTuple):
         which.set_label_text(shorten_name(name))
         if self.log:
             _axes.set_log_scale(which, *self.places[[0, -1]])
+        elif self.integer:
+            which.set_major_locator(MaxNLocator(6, integer=True))
         if self.discrete:
             n = len(self.places)
             at = np.arange(n) if n <= _MOST_LABELS else np.linspace(0, n - 1, 6).round().astype(int)
@@ -84,7 +88,7 @@ def choose_axis(domain: Domain, values: np.ndarray) -> ParameterAxis:
         return ParameterAxis(values, labels=[shorten_name(domain.choices[int(i)], 14) for i in values])
     if len(values) == domain.n_values and len(values) <= _MOST_LABELS:
         return ParameterAxis(values, labels=list(map(number, values)))
-    return ParameterAxis(values, getattr(domain, "log", False))
+    return ParameterAxis(values, getattr(domain, "log", False), integer=isinstance(domain, Int))
 
 
 class Plane(NamedTuple):
@@ -116,12 +120,18 @@ class Plane(NamedTuple):
             axis.label(which, name)
 
 
-def choose_plane(space: Space, parameters: Any, size: int) -> Plane:
-    """The two named parameters, by default the first two; continuous ones have ``size`` cells."""
-    names = check_names("parameters", space.names[:2] if parameters is None else parameters, space.names)
+def check_pair(parameters: Any, space: Space) -> list[str]:
+    """Return ``parameters`` if they are the names of two parameters, or raise."""
+    names = check_names("parameters", parameters, space.names)
     if len(names) != 2:
         has_one = f"; the space has one parameter, {space.names[0]!r}" if len(space) == 1 else ""
         raise ValueError(f"parameters must be 2 names, got {names!r}{has_one}.")
+    return names
+
+
+def choose_plane(space: Space, parameters: Any, size: int) -> Plane:
+    """The two named parameters, by default the first two; continuous ones have ``size`` cells."""
+    names = check_pair(space.names[:2] if parameters is None else parameters, space)
     return Plane(space, names, [parameter_axis(space, name, size) for name in names])
 
 

@@ -72,7 +72,7 @@ def _draw_regime(top: Axes, bottom: Axes, result: ImportanceResult, index: int, 
         others = "all" if result.region == 1 else "the region"
         best, all_rows = (percent(round(float(x.mean()), 2)) for x in (alpha, beta))
         text = _axes.wrap_text(top, _arguments.shorten_name(regime_text(domain), _REGIME))
-        top.set_title(f"{text}\n{best} of the best rows, {all_rows} of {others}", fontsize="small")
+        top.set_title(f"{text}\n{best} of the best, {all_rows} of {others}", fontsize="small")
     varying, hidden = isinstance(domain, Varying), len(rows) - len(cells)
     remark = f" ({hidden} rarer choices not shown)" if hidden else ""
     remark += ", from its lower bound (0) to its upper one (1)" if varying else ""

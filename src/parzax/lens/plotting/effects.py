@@ -1,12 +1,16 @@
-"""What parameters do to the objective, in its units: mean curves of a surrogate with their bands."""
+"""What parameters do to the objective, in its units: curves and maps of means by a surrogate."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from parzax.lens.plotting import _arguments, _axes
-from parzax.lens.plotting._parameters import choose_axis
+from parzax.lens.plotting._parameters import ParameterAxis, check_pair, choose_axis
 from parzax.lens.results import ImportanceResult
-from parzax.space import Numeric, Ordinal
+from parzax.lens.results.surrogates import N_VALUES
+from parzax.space import Domain, Numeric, Ordinal
 
 _PANEL = 2.4, 3.0  # size of a panel in inches
 
@@ -33,10 +37,8 @@ def effects(
     labels = [f"{effect.parameter} {effect.regime}" for effect in shown]
     looks = _arguments.choose_looks(result)
     for panel, effect in zip(_axes.split_axes(ax, [labels])[0], shown, strict=True):
-        domain, colour = result.space[effect.parameter][effect.regime], looks[effect.parameter]["color"]
-        # A category has all of its choices.
-        codes = effect.values if isinstance(domain, Numeric | Ordinal) else range(len(effect.values))
-        axis = choose_axis(domain, np.array(codes, float))
+        colour = looks[effect.parameter]["color"]
+        axis = _axis_of(result.space[effect.parameter][effect.regime], effect.values)
         if axis.discrete:
             errors = np.stack([effect.mean - effect.low, effect.high - effect.mean])
             _axes.draw_whiskers(panel, axis.places, effect.mean, yerr=np.maximum(errors, 0))
@@ -45,8 +47,44 @@ def effects(
             panel.plot(axis.places, effect.mean, color=colour)
             _axes.draw_ribbon(panel, axis.places, effect.low, effect.high, colour)
         axis.label(panel.xaxis, effect.parameter)
-        panel.set_title(f"worth about {effect.worth[0]:.2g}", fontsize="small")
+        panel.set_title(_arguments.escape(effect.worth_text), fontsize="small")
         panel.label_outer()
-    unnamed = result.report.objectives[0] if len(result.report.objectives) == 1 else "objective"
-    ax.set_ylabel(_arguments.shorten_name(f"mean {unnamed}"))
+    ax.set_ylabel(_arguments.shorten_name(f"mean {result.objective}"))
     return ax
+
+
+def effect_map(
+    result: ImportanceResult, *, parameters: Sequence[str] | None = None, ax: Axes | None = None
+) -> Axes:
+    """The mean objective over two parameters, with the others as in the whole space.
+
+    The map is a mean over draws from the posterior of the surrogate, `parzax.surrogate.surface`. It is white
+    where the two parameters are not active together. Of a parameter with several domains it shows the first.
+
+    Args:
+        result: an answer of a surrogate (else AttributeError).
+        parameters: names of two parameters; by default those that are worth most.
+        ax: where to draw; give its figure ``layout="constrained"``, so that names fit.
+    """
+    from parzax.surrogate import surface
+
+    answer: Any = _arguments.check_result(result)
+    first = {effect.parameter: effect.values for effect in answer.effects if effect.regime == 0}
+    names = check_pair([*first][:2] if parameters is None else parameters, result.space)
+    x, y = (_axis_of(result.space[name][0], first[name]) for name in names)
+    owners = [slot.parameter for slot in result.space.slots]
+    slots = owners.index(result.space.index(names[0])), owners.index(result.space.index(names[1]))
+    losses = surface(answer.key, answer.posterior, slots, n_values=N_VALUES).mean(axis=0)
+    means = (-losses if answer.maximised else losses)[: len(x.values), : len(y.values)]
+    ax = _axes.get_axes(ax, 5.0, 3.8)
+    label = {"label": _arguments.shorten_name(f"mean {result.objective}")}
+    _axes.draw_map(ax, [x.edges, y.edges], np.ma.masked_invalid(means.T), label, cmap="viridis")
+    x.label(ax.xaxis, names[0])
+    y.label(ax.yaxis, names[1])
+    return ax
+
+
+def _axis_of(domain: Domain, values: Sequence[Any]) -> ParameterAxis:
+    # A category has all of its choices.
+    codes = values if isinstance(domain, Numeric | Ordinal) else range(len(values))
+    return choose_axis(domain, np.array(codes, float))

@@ -41,7 +41,9 @@ def convergence(
         objective: index of the objective.
         optimum: best feasible value, to draw the distance to it: a number, or (m,) as
             ``problem.feasible_optimum``. A regret of 0 is drawn at the lower edge of a log axis.
-        log: whether the vertical axis is logarithmic; by default only if an optimum is given.
+        log: whether the vertical axis is logarithmic. By default it is if an optimum is given; without one
+            the distance to the best value of all runs is drawn on a log axis if a line would be flat: if a
+            fifth of the evaluations makes 95 % of the improvement of its median.
 
     Raises:
         ValueError: for an empty mapping, an unknown objective, an optimum that a run surpasses, or, with
@@ -54,8 +56,12 @@ def convergence(
     if regret:
         with _checks.explain("optimum must be a number, or one per objective"):
             optimum = _checks.real_number("optimum", np.broadcast_to(optimum, fewest)[objective])
-    log = regret if log is None else log
     lines = {name: _find_quartiles(trace, objective, optimum, name) for name, trace in runs.items()}
+    reached = None if regret or log is not None else _find_reached(runs, lines, objective)
+    if reached is not None:
+        lines = {name: np.abs(quartiles - reached) for name, quartiles in lines.items()}
+        optimum, regret = reached, True
+    log = regret if log is None else log
     drawn = np.concatenate([values[np.isfinite(values)] for values in lines.values()])
     if log and not regret and (drawn <= 0).any():
         raise ValueError(f"log: there are values of {drawn.min():g}; give optimum=, or log=False.")
@@ -72,6 +78,7 @@ def convergence(
     constrained = any(trace.constraints.shape[-1] for trace in runs.values())
     value = "best feasible value" if constrained else "best value"
     value = f"|{value} - optimum|" if regret else value
+    value = value if reached is None else f"|best value - {reached:.4g}|, the best of all runs"
     n_runs = np.array([len(trace.losses) for trace in runs.values()])
     spread = f"\n(median and quartiles of {size_text(n_runs)} runs)" if n_runs.max() > 1 else ""
     ax.set(xlabel="evaluations", ylabel=value + spread)
@@ -118,6 +125,16 @@ def _find_quartiles(trace: Trace, objective: int, optimum: float | None, name: s
         best, sign = np.maximum(best - sign * optimum, 0), 1.0
     quartiles = np.quantile(np.minimum(best, _HUGE), (0.25, 0.5, 0.75), axis=0)
     return sign * np.where(quartiles >= 0.1 * _HUGE, np.inf, quartiles)
+
+
+def _find_reached(runs: Mapping[str, Trace], lines: Mapping[str, np.ndarray], objective: int) -> float | None:
+    """The best value of all runs, if a line of values would be flat after a fifth of the evaluations."""
+    sign = float(get_signs(next(iter(runs.values())))[objective])
+    losses = [sign * trace.losses[_find_feasible(trace)][:, objective] for trace in runs.values()]
+    reached = sign * float(np.concatenate(losses).min(initial=np.inf))
+    gaps = [np.abs(line[1] - reached) for line in lines.values() if np.isfinite(line[1, :1]).all()]
+    flat = any(gap.size and gap[0] > 0 and gap[gap.size // 5] <= 0.05 * gap[0] for gap in gaps)
+    return reached if flat else None
 
 
 def _draw_quartiles(ax: Axes, quartiles: np.ndarray, several: bool, look: Look) -> None:

@@ -1,5 +1,3 @@
-"""Benchmark tables as problems, and a synthetic log for the demo."""
+"""Benchmark tables as problems, and the log of the demo."""
 
 from parzax.lens.problems.load_table import load_table as load_table
-from parzax.lens.problems.synthetic import SyntheticProblem as SyntheticProblem
-from parzax.lens.problems.synthetic import activation as activation

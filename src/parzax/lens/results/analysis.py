@@ -12,7 +12,7 @@ import numpy as np
 from parzax import _checks
 from parzax._compile import compiled
 from parzax._numerics import capacity
-from parzax.divergence import AbstractDivergence
+from parzax.divergence import AbstractDivergence, Pearson
 from parzax.importance import Encoded, Grid, Importance
 from parzax.importance.encode import without_values
 from parzax.importance.estimate import How, checked_how, estimate_seeds
@@ -22,9 +22,11 @@ from parzax.importance.pair_slots import checked_pairs
 from parzax.lens.logs import Observations
 from parzax.lens.logs.encoding import encode_log
 from parzax.lens.logs.groups import configuration_shares, describe_groups
+from parzax.lens.logs.observations import checked_log
 from parzax.lens.results.order import shows_learning
-from parzax.lens.results.replicates import default_shuffles, replicate
+from parzax.lens.results.replicates import choose_counts, replicate
 from parzax.lens.results.result import (
+    NO_LEVEL,
     USUAL_LEVEL,
     ImportanceResult,
     InteractionResult,
@@ -33,8 +35,9 @@ from parzax.lens.results.result import (
     pick_level,
 )
 from parzax.lens.results.surrogates import average_draws, draw_logs, fit_surrogate
-from parzax.lens.results.targets import Ranking, counted_rows, is_maximised, ranked
+from parzax.lens.results.targets import Ranking, counted_rows, is_maximised, ranked, row_words
 from parzax.lens.run.chunks import map_chunks
+from parzax.lens.run.progress import says_that_it_compiles
 from parzax.pareto import AbstractTies
 from parzax.status import Status
 
@@ -52,7 +55,12 @@ _SMALL, _MIDDLING = 1 << 13, 1 << 16
 # With more cells of rows than this, a program without all optimisations takes twice as long.
 _MOST_ROWS = 1 << 18
 
+# Arguments that belong where a log is read.
+_GUESSES = dict.fromkeys(("direction", "directions"), "directions=... where the log is read")
 
+
+@_checks.known_arguments(_GUESSES)
+@says_that_it_compiles
 def cond_ped_anova(
     obs: Observations,
     levels: Any = None,
@@ -60,11 +68,11 @@ def cond_ped_anova(
     region: float = 1.0,
     objective: Ranking = 0,
     ties: AbstractTies | None = None,
-    rows: str | Sequence[str] = "all",
+    rows: str | Sequence[str] | None = None,
     divergence: AbstractDivergence = _DEFAULT.divergence,
     grid: Grid = _DEFAULT.grid,
     reference: str = "region",
-    n_resamples: int = 0,
+    n_resamples: int | None = None,
     n_shuffles: int | None = None,
     surrogate: Any = "auto",
     key: Any = None,
@@ -94,17 +102,20 @@ def cond_ped_anova(
             the set becomes larger, the status is TIED_CUTOFF. On Optuna's grid a set has the exact number of
             rows instead.
         rows: which rows count: "all"; "feasible", those that satisfy every constraint; "complete", without
-            the failed and pruned rows that a log may keep; or several of these, which must all hold.
+            the failed and pruned rows that a log may keep; or several of these, which must all hold. By
+            default "feasible" for a log with constraints, and else "all".
         divergence: how target and region are compared, `parzax.divergence.Explained()` by default.
         grid: where rows are counted, `parzax.Grid()` by default. ``px.Grid.optuna()`` with
             ``px.divergence.Pearson()`` gives Optuna 5's numbers.
         reference: "region" compares with the region's density (local importance), "uniform" with the
             uniform density of the domain (global importance).
         n_resamples: number of random halves of the rows that ``result.importance_interval`` is computed
-            from, centred at the estimate. With 0, the default, there are no intervals.
+            from, centred at the estimate; with 0 there are no intervals. The default is 500 for a single log:
+            fewer, or 0, if it is large, and 0 if weights of rows are not whole numbers. Several seeds have
+            standard errors instead.
         n_shuffles: number of shuffles of the losses that p-values are computed from. The default is 0 if
-            ``n_resamples`` is 0. Otherwise it is the largest of ``n_resamples``, 20 d and min(40 d, 2000) for
-            d parameters, because the smallest adjusted p-value is d / (n_shuffles + 1).
+            ``n_resamples`` is 0, and for several seeds. Otherwise it is at least 1000, ``n_resamples``, 20 d
+            and min(40 d, 2000) for d parameters: the smallest adjusted p-value is d / (n_shuffles + 1).
         surrogate: None reads the rows alone. A `parzax.surrogate.GaussianProcess` is fitted to the rows, and
             draws from its posterior answer for the whole space: importances are means over the draws,
             intervals their quantiles, and there are no resamples and shuffles. "auto" does so for a log whose
@@ -135,11 +146,15 @@ def cond_ped_anova(
     >>> result.importance.shape, bool((result.importance[:, 0] > 0.9).all())
     ((2, 2), True)
     """
-    n_resamples = _checks.whole_number("n_resamples", n_resamples, 0)
-    log = encode_ranked(obs, levels, region, objective, rows, grid, ties, jittered=n_resamples > 0)
+    log = encode_ranked(obs, levels, region, objective, rows, grid, ties, jittered=n_resamples != 0)
     method = Method(divergence, grid, reference)
     how = checked_how(*method.how)
-    posterior, remark = fit_surrogate(surrogate, log.obs, log.losses, objective, rows, method)
+    numbers = choose_counts(log.obs, n_resamples, n_shuffles)
+    learned = partial(shows_learning, log.obs, log.losses)
+    by_rows = grid.optuna_rounding or len(log.losses) > 1
+    if isinstance(surrogate, str) and surrogate == "auto" and (by_rows or not learned()):
+        surrogate = None
+    posterior, remark = fit_surrogate(surrogate, log.obs, log.losses, objective, log.rows, method)
     if posterior is not None:
         of_draws, of_effects = jax.random.split(checked_key(key))
         drawn = encode_ranked(draw_logs(of_draws, posterior), levels, region, 0, "all", grid)
@@ -147,17 +162,14 @@ def cond_ped_anova(
         about |= {"goal": log.goal, "method": method, "remark": remark, "key": of_effects}
         about["maximised"] = is_maximised(log.obs, objective)
         return average_draws(log.obs, posterior=posterior, **about)
-    if n_shuffles is None:
-        n_shuffles = default_shuffles(len(obs.space), n_resamples) if n_resamples else 0
-    n_shuffles = _checks.whole_number("n_shuffles", n_shuffles, 0)
-    key = checked_key(key) if n_resamples or n_shuffles else None
+    key = checked_key(key) if any(numbers) else None
     about = log.describe(estimate_batch(log.encoded, how))
-    numbers = n_resamples, n_shuffles
     about["replicates"] = replicate(key, log.losses, log.encoded, about["estimates"], how, numbers)
-    learned = partial(shows_learning, log.obs, log.losses)
     return ImportanceResult(**about, method=method, learned=learned, remark=remark)
 
 
+@_checks.known_arguments(_GUESSES)
+@says_that_it_compiles
 def interactions(
     obs: Observations,
     levels: Any = None,
@@ -165,7 +177,7 @@ def interactions(
     region: float = 1.0,
     pairs: Any = "all",
     objective: Ranking = 0,
-    rows: str | Sequence[str] = "all",
+    rows: str | Sequence[str] | None = None,
     n_draws: int | None = None,
     key: Any = None,
 ) -> InteractionResult:
@@ -228,7 +240,7 @@ def interactions(
     log = encode_ranked(obs, levels, region, objective, rows, _WITHOUT_POOLS)
     encoded, pairs = log.encoded, checked_pairs(pairs, obs.space.names)
     estimates = _interactions(
-        jax.random.split(key, len(log.losses)) if obs.batch_shape else key[None],
+        jax.random.split(key, len(log.losses)) if obs.values.ndim > 2 else key[None],
         without_values(encoded),
         pairs=pairs,
         n_draws=_draws(n_draws, len(pairs), encoded.groups),
@@ -256,6 +268,7 @@ class RankedLog(NamedTuple):
         obs: the log. Rows that do not count have weight 0.
         losses: (s, n) losses that rank the rows; NaN in rows that are left out.
         encoded: s seeds on the grid.
+        rows: words for the rows that count, see `row_words`.
         goal: what the best rows have, in words.
         facts: sentences on how the rows were ranked and encoded.
     """
@@ -263,13 +276,14 @@ class RankedLog(NamedTuple):
     obs: Observations
     losses: np.ndarray
     encoded: Encoded
+    rows: tuple[str, ...]
     goal: str
     facts: tuple[str, ...]
 
     def describe(self, estimates: Any) -> dict[str, Any]:
         """The fields that all results have; ``estimates`` of s seeds become NumPy arrays."""
         _checks.on_host("the answer", estimates)
-        seeds = self.obs.batch_shape
+        seeds = self.obs.values.shape[:-2]
         estimates = jax.tree.map(lambda x: np.asarray(x).reshape((*seeds, *x.shape[1:])), estimates)
         fields = {"estimates": estimates, "levels": np.array(self.encoded.levels)}
         fields |= {"space": self.obs.space, "region": self.encoded.region, "report": self.obs.report}
@@ -292,11 +306,12 @@ def encode_ranked(
     If no ``levels`` are given, `choose_level` chooses one. ``jittered`` says that samples of the rows will be
     ranked too, which may cut fronts at slightly different levels.
     """
-    makers = " (made by Observations.from_trace, px.adapters.optuna.observations, ...)"
-    _checks.instance("obs", obs, Observations, "parzax.Observations" + makers)
+    checked_log("obs", obs)
     _checks.instance("grid", grid, Grid, "a parzax.Grid")
-    target, region = checked_levels(candidate_levels(region) if levels is None else levels, region)
-    obs = counted_rows(obs, rows)
+    candidates = candidate_levels(_checks.quantile("region", region)) if levels is None else levels
+    target, region = checked_levels(candidates, region)
+    words = row_words(obs, rows)
+    obs = counted_rows(obs, words)
     ends = np.array([*target.tolist(), region])
     if jittered:
         near = np.linspace(-1, 1, 25) * min(2 / max(obs.losses.shape[-2], 1) ** 0.5, 0.5)
@@ -310,16 +325,15 @@ def encode_ranked(
     encoded, pools = encode_log(obs, losses, target, region, grid, rows=capacity(losses.shape[1]))
     groups = describe_groups(encoded.groups, losses, raw=grid.optuna_rounding)
     facts = [groups, *(f"{name}: {text}" for name, text in pools.items()), *facts]
-    if "feasible" in ([rows] if isinstance(rows, str) else rows):
+    if "feasible" in words:
         feasible = (obs.feasible & (obs.weight is None or obs.weight > 0)).any(axis=-1).reshape(-1, 1)
         infeasible = np.where(feasible, np.int32(0), np.int32(Status.NONE_FEASIBLE))
         encoded = replace(encoded, status=encoded.status | infeasible)
-    return RankedLog(obs, losses, encoded, goal, tuple(filter(None, facts)))
+    return RankedLog(obs, losses, encoded, words, goal, tuple(filter(None, facts)))
 
 
-def candidate_levels(region: Any) -> np.ndarray:
+def candidate_levels(region: float) -> np.ndarray:
     """Candidates for the level: 0.02, 0.04, ... below the region's level, or fiftieths of that level."""
-    region = _checks.quantile("region", region)
     below = _LEVELS[region - 1e-9 > _LEVELS]
     return below if len(below) else _LEVELS * region
 
@@ -349,12 +363,13 @@ def choose_level(
         return USUAL_LEVEL, ""
     else:
         why = f"the nearest to {USUAL_LEVEL:g} with more than ten best rows and more than ten others"
-    return float(levels[i]), f"no level was given: {levels[i]:g} is {why}"
+    return float(levels[i]), f"{NO_LEVEL}: {levels[i]:g} is {why}"
 
 
 def checked_key(key: Any) -> Any:
     """A typed key, ``jax.random.key(0)`` by default."""
-    key = jax.random.key(0) if key is None else key
+    if key is None:
+        return jax.random.key(0)
     _checks.check_key(key)
     return key
 
@@ -373,12 +388,14 @@ def estimate_batch(encoded: Encoded, how: How) -> Importance:
     return sweep(log, how=how)
 
 
-def _size(log: Encoded, **_: Any) -> str:
-    """Size of the work, by the numbers of rows and of counts."""
+def _size(log: Encoded, how: How) -> str:
+    """Size of the work, by the numbers of rows and of counts; passes over kernels count as more work."""
     if log.codes.size > _MOST_ROWS:
         return "large"
     n_counts = len(log.codes) * (len(log.levels) + 2) * log.layout.n_columns
-    return "small" if n_counts <= _SMALL else "middling" if n_counts <= _MIDDLING else "large"
+    if n_counts <= _SMALL and not isinstance(how[0], Pearson):
+        return "small"
+    return "middling" if n_counts <= _MIDDLING else "large"
 
 
 sweep = compiled(estimate_seeds, _size)

@@ -8,10 +8,10 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import numpy as np
 
-from parzax import _checks
 from parzax._words import plural
 from parzax.lens.logs import Observations
 from parzax.lens.logs.groups import find_groups
+from parzax.lens.logs.observations import checked_log
 from parzax.lens.results.analysis import checked_key, cond_ped_anova
 from parzax.lens.results.result import (
     LEARNED,
@@ -25,6 +25,7 @@ from parzax.lens.results.result import (
     size_text,
 )
 from parzax.lens.results.targets import usable_rows
+from parzax.lens.run.progress import says_that_it_compiles
 
 # Half-width of a normal interval with this coverage, in standard errors.
 _NORMAL = 1.6448536269514722
@@ -97,7 +98,7 @@ class Comparison(AbstractResult):
         for name, result in (("first", self.first), ("second", self.second)):
             mean = np.where(result.seeds_counted[level] > 0, result.mean[level], np.nan)
             columns[name] = list(map(mean_text, mean))
-        columns["difference"] = ["-" if np.isnan(x) else f"{x:+.2f}" for x in self.difference[level]]
+        columns["difference"] = ["-" if np.isnan(x) else _signed(x) for x in self.difference[level]]
         ends = self.interval[level]
         columns[f"{percent(self.coverage)} interval"] = [interval_text(*pair) for pair in ends]
         return columns | {"remarks": ["differs" if x else "" for x in self.differs[level]]}
@@ -108,7 +109,7 @@ class Comparison(AbstractResult):
 
     def _sentences(self, level: int) -> tuple[str, str, str]:
         labels, change = self.labels, self.difference[level]
-        named = [f"{labels[j]} ({change[j]:+.2f})" for j in self.order(level) if self.differs[level, j]]
+        named = [f"{labels[j]} ({_signed(change[j])})" for j in self.order(level) if self.differs[level, j]]
         if named:
             mattered, step = f"{join_some(named)} changed", "tune anew what changed"
         else:
@@ -136,6 +137,7 @@ class Comparison(AbstractResult):
         return columns | {"p_value": self.p_value, "differs": self.differs}
 
 
+@says_that_it_compiles
 def compare(
     first: Observations,
     second: Observations | None = None,
@@ -171,10 +173,10 @@ def compare(
     >>> comparison.difference.round().tolist(), comparison.differs.tolist()
     ([[-1.0, 1.0]], [[True, True]])
     """
-    _checks.instance("first", first, Observations, "parzax.Observations")
+    checked_log("first", first)
     if second is None:
         first, second = _halves(first)
-    _checks.instance("second", second, Observations, "parzax.Observations")
+    checked_log("second", second)
     if not first.space.agrees_with(second.space):
         names = f"{list(first.space.names)} and {list(second.space.names)}, or other domains of these"
         raise ValueError(f"the logs have different spaces, {names}; read both with one space=.")
@@ -182,7 +184,7 @@ def compare(
     # If no level is given, the level chosen for the smaller log is used for both.
     for i in sorted(range(2), key=lambda i: logs[i].n):
         single = math.prod(logs[i].batch_shape) == 1
-        sampled = {"n_resamples": n_resamples, "n_shuffles": 0, "key": keys[i]} if single else {}
+        sampled = {"n_resamples": n_resamples if single else 0, "n_shuffles": 0, "key": keys[i]}
         results[i] = cond_ped_anova(logs[i], levels, surrogate=None, **sampled, **options)
         levels = results[i].levels
     before, after = results[0], results[1]
@@ -220,6 +222,11 @@ def _interval(
     # NaN where the standard error is not known: no test is possible.
     away = np.where(np.isnan(error), np.nan, np.where(difference == 0, 0, away))
     return ends, np.vectorize(math.erfc, otypes=[float])(away / math.sqrt(2))
+
+
+def _signed(x: float) -> str:
+    """A difference with two decimals; 0 is not negative."""
+    return f"{round(float(x), 2) + 0.0:+.2f}"
 
 
 def _halves(obs: Observations) -> tuple[Observations, Observations]:

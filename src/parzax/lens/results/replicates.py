@@ -21,18 +21,17 @@ from parzax.importance import Counts, Encoded, Importance
 from parzax.importance.counts import count_configurations
 from parzax.importance.encode import without_values
 from parzax.importance.estimate import How, from_counts
-from parzax.importance.levels import level_weights
+from parzax.importance.levels import level_sets, level_weights
 from parzax.importance.resample import sample_counter, sample_size
 from parzax.lens.logs import Observations
-from parzax.lens.logs.encoding import loss_ranks
 from parzax.lens.logs.groups import find_groups
 
 # Family-wise error rate of the tests of all parameters at one level.
 SIGNIFICANCE = 0.05
-# Smallest number of shuffles on the page and the command line.
+# Smallest default number of shuffles.
 SHUFFLES = 1000
-# Number of samples of a single log on the page and the command line. It does not depend on the number of
-# levels, so that results for a level agree.
+# Default number of samples of a single log. It does not depend on the number of levels, so that results for a
+# level agree.
 _SAMPLES = 500
 # Limit of rows times parameters times samples, which takes some seconds; and the smallest useful number of
 # samples. A log that is too large for so many samples gets none.
@@ -73,11 +72,6 @@ class Replicates(NamedTuple):
     n_rows: np.ndarray
     n_shuffles: int = 0
 
-    @property
-    def n_resamples(self) -> int:
-        """Number of samples, b."""
-        return len(self.sampled)
-
     @classmethod
     def none(cls, shape: tuple[int, ...]) -> "Replicates":
         """No samples and no shuffles of estimates of a shape (..., q, d)."""
@@ -85,24 +79,27 @@ class Replicates(NamedTuple):
         return cls(np.zeros((0, *shape)), np.full(shape, np.nan), nothing, nothing)
 
 
-def choose_counts(obs: Observations, n_resamples: int | None) -> dict[str, int]:
-    """Choose ``n_resamples`` and ``n_shuffles`` of `cond_ped_anova` for the page and the command line.
+def choose_counts(
+    obs: Observations, n_resamples: int | None = None, n_shuffles: int | None = None
+) -> tuple[int, int]:
+    """Numbers of samples and of shuffles of a log, where they are not given.
 
-    If ``n_resamples`` is None, only a single log without fractional weights is resampled. A log that is too
-    large for samples gets only shuffles, whose time does not grow with the number of rows. If its rows belong
-    together in groups, shuffles take as long as samples, so it gets neither.
+    By default, only a single log without fractional weights is resampled. A log that is too large for samples
+    gets only shuffles, whose time does not grow with the number of rows. If its rows belong together in
+    groups, shuffles take as long as samples, so it gets neither.
     """
-    n_parameters = obs.values.shape[-1]
+    is_tested = True
     if n_resamples is None:
         integral = obs.weight is None or bool((obs.weight == np.floor(obs.weight)).all())
-        fitting = min(_SAMPLES, _MOST_NUMBERS // max(obs.n * n_parameters, 1))
+        fitting = min(_SAMPLES, _MOST_NUMBERS // max(obs.n * len(obs.space.names), 1))
         n_resamples = fitting if fitting >= _FEWEST_SAMPLES else 0
-        if obs.batch_shape or not integral or (not n_resamples and find_groups(obs) is not None):
-            return {}
+        is_tested = integral and not obs.batch_shape and (n_resamples > 0 or find_groups(obs) is None)
+        n_resamples *= is_tested
     elif not _checks.whole_number("n_resamples", n_resamples, 0):
-        return {}
-    n_shuffles = default_shuffles(n_parameters, max(n_resamples, SHUFFLES))
-    return {"n_resamples": n_resamples, "n_shuffles": n_shuffles}
+        is_tested = False
+    if n_shuffles is None:
+        n_shuffles = default_shuffles(len(obs.space.names), max(n_resamples, SHUFFLES)) * is_tested
+    return n_resamples, _checks.whole_number("n_shuffles", n_shuffles, 0)
 
 
 def default_shuffles(n_parameters: int, n_samples: int = SHUFFLES) -> int:
@@ -146,6 +143,15 @@ def replicate(
     return Replicates(sampled, p_value, spread, n_rows, numbers[1])
 
 
+def loss_ranks(losses: np.ndarray, rows: int) -> np.ndarray:
+    """(s, rows) int32 number of usable rows with a smaller loss; ``rows`` for rows that are left out."""
+    ranks = np.full((len(losses), rows), rows, np.int32)
+    for rank, loss in zip(ranks, losses, strict=True):
+        places = level_sets(loss, None, (0.5,), 1.0, False)[1]
+        rank[: len(loss)] = np.where(np.isnan(loss), rows, places)
+    return ranks
+
+
 def draw_replicates(
     key: PRNGKeyArray,
     encoded: Encoded,
@@ -179,6 +185,7 @@ def draw_replicates(
         sizes = sample_size((np.asarray(encoded.rank) < m).sum(axis=1), _METHOD).tolist()
         needed = [level_weights(levels, np.float64(n), True, raw).astype(np.int32) for n in sizes]
         logs = without_values(logs)
+    place = encoded.place
     # A call computes a part of the replicates of one seed; calls run side by side.
     n_units, size = [math.ceil(n / UNIT) for n in numbers], q1 * w
     size = size if encoded.groups is None else max(size, m)
@@ -201,7 +208,7 @@ def draw_replicates(
     parts = [variances(0)]  # the first call compiles
     with ThreadPoolExecutor(max(min(s * n_calls - 1, os.cpu_count() or 1), 1)) as pool:
         parts += pool.map(variances, range(1, s * n_calls))
-    by_call = np.stack(parts).reshape(s, n_calls, -1, q1 - 1, d)[..., encoded.place, :]
+    by_call = np.stack(parts).reshape(s, n_calls, -1, q1 - 1, d)[..., place, :]
     split = np.split(by_call, [n_sampled], axis=2)
     sampled, shuffled = (x.reshape(s, -1, q1 - 1, d)[:, :n] for x, n in zip(split, numbers, strict=True))
     return sampled, shuffled

@@ -8,7 +8,7 @@ import abc
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from html import escape
 from importlib.util import find_spec
@@ -25,10 +25,11 @@ from parzax._compile import compiled
 from parzax._html import table as html_table
 from parzax._words import join_names, plural, visible
 from parzax.divergence import AbstractDivergence, Explained, RegimeCounts
-from parzax.importance import Grid, Importance, Interactions, importance
+from parzax.importance import Grid, Importance, Interactions
 from parzax.importance.estimate import How
 from parzax.importance.flags import LOW_DATA_ROWS
 from parzax.importance.layout import Block, cell_values, layout
+from parzax.importance.variance import compute_shares
 from parzax.kernels import AbstractKernel
 from parzax.lens.logs import ImportReport
 from parzax.lens.logs.bounds import span_text
@@ -51,17 +52,39 @@ _BACKENDS = ("pandas", "polars", "pyarrow")
 _ROWS, _LEVELS, _NAMES = 30, 6, 3  # most rows and levels of a table, and names beside a status
 _LEFT = ("parameter", "pair", "remarks")  # columns of words, flush left
 _NAMED = 3  # entries that a sentence names
-_LARGE = 0.1  # importances from here on are mentioned even if chance may explain them
+# What an answer says of a parameter; see `ImportanceResult.verdicts`.
+VERDICTS = ("matters", "cannot tell yet", "does not matter")
+MATTERS, UNDECIDED, NEGLIGIBLE = range(3)
+# A parameter does not matter if the interval of its importance ends at most here.
+_SMALL = 0.05
+# Importances of rows that a search chose may be off by this much.
+_LEARNED_ERROR = 0.3
+# Standard errors to either side of a mean that make its interval.
+_NORMAL = 1.645
 _NEAR_HALF = 0.4  # with half of the rows in the target, hardly more are in it than at this level
-LEARNED = "these rows come from a search that learns, so importances may be off by 0.3, whatever p says"
+LEARNED = f"a search that learns chose these rows: shares may be off by {_LEARNED_ERROR}, whatever p says"
+NO_LEVEL = "no level was given"  # how the fact about a level that was chosen begins
 MAY_LEARN = "less sure if a search that learns (such as TPE) chose the rows"
 # Parameters with one of these statuses, or at a level with one of them, are not compared with chance.
 _NOT_TESTED = int(NOT_COMPARED | Status.NO_DATA | Status.ALL_EQUAL | Status.SAME_SETS)
+# Parameters with one of these statuses may matter more than their importance says.
+_MISLEADING = Status.CROWDED, Status.NOT_IN_TARGET
 # Statuses of pairs whose interaction is undefined.
 _UNDEFINED = Status.NEVER_TOGETHER | Status.UNIDENTIFIABLE | Status.NO_DATA
 _PAIR_NAME = 20  # longest name of a parameter in the label of a pair
 _CHOICES_SHOWN, _TEXT = 6, 120  # number of choices, and of characters, of good values in a line
 _EXPLAINED, _GRID = Explained(), Grid()
+
+
+class ByName(np.ndarray):
+    """An array of a result: ``array["lr"]`` is its part along the last axis for one parameter."""
+
+    names: tuple[str, ...] = ()
+
+    def __getitem__(self, item: Any) -> Any:
+        if isinstance(item, str) and self.names:
+            item = ..., self.names.index(_checks.one_of("the parameter", item, self.names))
+        return np.asarray(self)[item]
 
 
 def attributes(*names: str, of: str = "estimates") -> Any:
@@ -222,17 +245,22 @@ class AbstractResult(abc.ABC):
         """(q, e) whether the importance is defined in any seed."""
         return np.asarray(self.by_seed(self.is_defined).any(axis=0))
 
+    @cached_property
+    def verdicts(self) -> np.ndarray:
+        """(q, e) index in `VERDICTS` for each entry: 0 if it is above chance, else 1."""
+        return np.where(self.above, MATTERS, UNDECIDED)
+
     def order(self, level: int | None = None) -> list[int]:
-        """Indices of the entries at a level: those above chance first, then by mean importance."""
+        """Indices of the entries at a level: by verdict, then by mean importance."""
         level = self.usual_level if level is None else level
-        return np.lexsort((-self.mean[level], ~self.above[level], ~self.has_mean[level])).tolist()
+        return np.lexsort((-self.mean[level], self.verdicts[level], ~self.has_mean[level])).tolist()
 
     def ranking(self, level: int | None = None) -> list[Any]:
         """The entries in their `order` at the ``level``-th level, by default `usual_level`."""
         return [self.entries[j] for j in self.order(level)]
 
     def sentences(self, level: int | None = None) -> list[str]:
-        """What mattered, how sure that is, and what to do next, at a level (by default `usual_level`)."""
+        """What to do next, what mattered, and how sure that is, at a level (by default `usual_level`)."""
         level = self.usual_level if level is None else level
         if self.has_mean[level].any():
             mattered, sure, step = self._sentences(level)
@@ -241,11 +269,14 @@ class AbstractResult(abc.ABC):
             sure = "there is nothing to be sure of"
             advice = next((bit.advice for bit in self._level_bits(level)), Status.ALL_ZERO.advice)
             step = f"{advice[0].lower()}{advice[1:].rstrip('.')}"
-        return [f"What mattered: {mattered}.", f"How sure: {sure}.", f"Do next: {step}."]
+        if self.report.unread:
+            mattered += f"; left out, although it may matter: {join_some(map(repr, self.report.unread))}"
+        return [f"Do next: {step}.", f"What mattered: {mattered}.", f"How sure: {sure}."]
 
     def best_rows(self, level: int) -> str:
         """The target in words: "the best 10 % (30 of 300 rows, smallest loss)"."""
-        target, region = size_text(self.n_target[..., level]), plural(size_text(self.n_region), "row")
+        row = "feasible row" if self.report.dropped.get("not feasible") else "row"
+        target, region = size_text(self.n_target[..., level]), plural(size_text(self.n_region), row)
         of = f"{target} of {'the best ' * (self.region < 1)}{region}"
         return f"the best {percent(self.levels[level])} ({of}, {self.goal})"
 
@@ -308,7 +339,7 @@ class AbstractResult(abc.ABC):
         return lines
 
     def notes(self, *, verbose: bool = False) -> list[str]:
-        """Lines below the table: how the log was read, and advice for what is unusual."""
+        """Lines below the table: which rows were read; ``verbose`` adds how, and advice on statuses."""
         every = self.report.lines(self.n_seeds)
         lines = every if verbose else [line for line in every if not line.startswith("inferred: ")]
         more, left = len(every) - len(lines), len(self.entries) - _ROWS
@@ -316,11 +347,14 @@ class AbstractResult(abc.ABC):
         rest += [f"{plural(left, f'more {self.kind}')} in to_dataframe()"] * (left > 0)
         if verbose:
             return [*self.details(), *lines, *rest, *self.facts, *self.advice()]
-        advice = [line for line in self.advice(self.usual_level) if not line.startswith("NOT_ABOVE_CHANCE")]
-        return ["; ".join([*lines, *rest]), *self.facts, *advice]
+        facts = [fact for fact in self.facts if not fact.startswith(NO_LEVEL)]
+        return ["; ".join([*lines, *facts, *rest])]
 
     def text(self, *, verbose: bool = False) -> str:
-        """Sentences, table and notes for a terminal; ``verbose`` adds how everything was computed."""
+        """Sentences, table and notes for a terminal; ``verbose`` adds how everything was computed.
+
+        The answer for six parameters has at most twelve lines.
+        """
         table, several = self.table(), len(self.levels) > 1
         lines = [*self.sentences(), "", *[table.title] * several, *table.to_lines()]
         if several and verbose:
@@ -360,11 +394,11 @@ class AbstractResult(abc.ABC):
         """One row per seed, level and parameter (or pair of parameters).
 
         The first columns are seed (if there is a seed axis) and level. A result of importances adds
-        parameter, importance, variance, standard, inter, unweighted, the ends of intervals (importance_low,
-        importance_high, variance_low, variance_high), p_value and p_adjusted; they are NaN where nothing was
-        sampled or shuffled. A result of interactions adds first, second, importance, variance, joint,
-        main_first, main_second, p_value, p_adjusted and n_active. The last columns are n_target, n_region,
-        status and status_names.
+        parameter, verdict, importance, variance, standard, inter, unweighted, the ends of intervals
+        (importance_low, importance_high, variance_low, variance_high), p_value and p_adjusted; they are NaN
+        where nothing was sampled or shuffled. A result of interactions adds first, second, importance,
+        variance, joint, main_first, main_second, p_value, p_adjusted and n_active. The last columns are
+        n_target, n_region, status and status_names.
 
         Args:
             backend: "pandas", "polars" or "pyarrow"; by default the first of these that is installed.
@@ -495,11 +529,29 @@ class ImportanceResult(AbstractResult):
 
     kind: ClassVar[str] = "parameter"
     replicates_are: ClassVar[str] = "resamples"
+    further_rows: ClassVar[str] = "more rows"
 
     inter, unweighted, divergence, counts = attributes("inter", "unweighted", "divergence", "counts")
     regime_target, regime_region = attributes("regime_target", "regime_region")
     sampled, p_value, spread = attributes("sampled", "p_value", "spread", of="replicates")
-    n_rows, n_resamples, n_shuffles = attributes("n_rows", "n_resamples", "n_shuffles", of="replicates")
+    n_rows, n_shuffles = attributes("n_rows", "n_shuffles", of="replicates")
+
+    @property
+    def n_resamples(self) -> int:
+        """Number of samples, b."""
+        return len(self.sampled)
+
+    @property
+    def importance(self) -> np.ndarray:
+        """(..., q, d) importances (Eq. 8); ``importance["lr"]`` has those of one parameter."""
+        array = self.estimates.importance.view(ByName)
+        array.names = self.names
+        return array
+
+    @property
+    def objective(self) -> str:
+        """What the losses are called, such as "val_loss"."""
+        return "the objective" if self.goal.startswith("by ") else self.goal.split(" ", 1)[1]
 
     @property
     def alpha(self) -> np.ndarray:
@@ -561,12 +613,51 @@ class ImportanceResult(AbstractResult):
         """(q, d) parameters with an importance that are above chance.
 
         A single log decides by its p-values, if it was tested. Otherwise a parameter is above chance if its
-        variance is not below that of a random target in most seeds.
+        variance is not below that of a random target in most seeds. If the order of the rows shows a search
+        that learns, the interval of the importance must lie above 0.3 too.
         """
         chance = self.usual_status & int(Status.NOT_ABOVE_CHANCE) != 0
         if self.n_seeds == 1:
             chance |= self.by_seed(self.p_adjusted)[0] > SIGNIFICANCE
-        return (self.mean > 0) & ~chance
+        return (self.mean > 0) & ~chance & ((self._mean_interval[0] > _LEARNED_ERROR) | (not self.learned()))
+
+    @cached_property
+    def verdicts(self) -> np.ndarray:
+        """(q, d) index in `VERDICTS` of what the result says of each parameter.
+
+        It matters if it is `above` chance. It does not matter if the interval of its importance ends at 0.05
+        or lower, provided that more than twenty rows are on both sides of the cut-off, no status makes the
+        importance doubtful, and no search that learns chose the rows. Otherwise more rows would have to tell.
+        """
+        doubtful = self.usual_status & ~int(Status.NOT_ABOVE_CHANCE | Status.TIED_CUTOFF) != 0
+        enough = self.by_seed(self.n_fewer).sum(axis=0)[:, None] > _FEW_ROWS
+        small = (self._mean_interval[1] <= _SMALL) & self.has_mean & enough & ~doubtful
+        other = np.where(small & (not self.learned()), NEGLIGIBLE, UNDECIDED)
+        return np.where(self.above, MATTERS, other)
+
+    @cached_property
+    def _mean_interval(self) -> np.ndarray:
+        """(2, q, d) ends of the interval of ``mean``.
+
+        They are those of a single log, or by the standard error of seeds. A single log without resamples has
+        wider ones, by the number of rows in the target or outside it.
+        """
+        if self.n_seeds == 1 and self.n_resamples:
+            return np.moveaxis(self.by_seed(self.importance_interval)[0], -1, 0)
+        error = self.standard_error
+        if self.n_seeds == 1:
+            error = 1 / np.sqrt(np.maximum(self.by_seed(self.n_fewer)[0, :, None], 1))
+        return self.mean + np.array([-_NORMAL, _NORMAL])[:, None, None] * error
+
+    @cached_property
+    def gates(self) -> dict[int, int]:
+        """Number of a parameter -> that of its gate, as "wd (0 or number)" is the gate of "wd"."""
+        return {
+            j: self.space.index(condition.parent)
+            for j, (name, (domain, *_)) in enumerate(zip(self.names, self.space.domains, strict=True))
+            for condition in domain.conditions
+            if isinstance(condition, In) and condition.parent.startswith(f"{name} (")
+        }
 
     @cached_property
     def n_fewer(self) -> np.ndarray:
@@ -641,7 +732,7 @@ class ImportanceResult(AbstractResult):
     @cached_property
     def _shares(self) -> np.ndarray:
         """(b, ..., q, d) importances of the samples, not recentred."""
-        return importance(self.sampled, balance=self.method.balance)
+        return compute_shares(self.sampled, self.method.balance, False)
 
     def _recentred(self, estimate: np.ndarray, sampled: np.ndarray) -> np.ndarray:
         if not len(sampled):
@@ -672,23 +763,33 @@ class ImportanceResult(AbstractResult):
             columns["p"] = self._p_cells(level, self.n_shuffles)
         n_active = self.by_seed(self.regime_region[..., :-1].sum(axis=-1))
         columns["rows"] = [size_text(column) for column in n_active.T]
-        chance = ~self.above[level] & (self.usual_status[level] & _NOT_TESTED == 0)
-        remarks = zip(chance, self._facts(level), strict=True)
-        texts = [["not above chance"] * bool(one) + facts for one, facts in remarks]
-        columns["remarks"] = ["; ".join(dict.fromkeys(text)) for text in texts]
+        tested = self.usual_status[level] & _NOT_TESTED == 0
+        remarks = zip(self.verdicts[level], tested, self._facts(level), strict=True)
+        texts = [[VERDICTS[i]] * bool(i != MATTERS and one) + facts for i, one, facts in remarks]
+        for j, gate in self.gates.items():
+            in_all = f"{self.labels[j]} in all: {value_text(self.mean[level, [j, gate]].sum())}"
+            texts[j], texts[gate] = [in_all, *texts[j]], [in_all, *texts[gate]]
+        columns["remarks"] = list(map("; ".join, texts))
         return columns
 
     def _sentences(self, level: int) -> tuple[str, str, str]:
         labels, mean = short_names(self.names, 28), self.mean[level]
-        ranked = [j for j in np.argsort(-mean, kind="stable").tolist() if mean[j] > 0]
-        above = [j for j in ranked if self.above[level, j]]
-        named = {j: f"{labels[j]} ({value_text(mean[j])})" for j in ranked}
-        mattered = join_some(named[j] for j in above) if above else "no parameter is above chance"
+        tested = self.usual_status[level] & _NOT_TESTED == 0
+        above, undecided, negligible = (
+            [j for j in self.order(level) if self.verdicts[level, j] == i and (tested[j] or i == MATTERS)]
+            for i in range(len(VERDICTS))
+        )
+        named = [f"{labels[j]} ({value_text(mean[j])})" for j in above]
+        mattered = join_some(named) if above else "no parameter is above chance"
         mattered += f" for being among {self.best_rows(level)}{self.remark}"
-        doubtful = [named[j] for j in ranked if mean[j] >= _LARGE and j not in above]
-        if doubtful:
-            mattered += f"; chance alone may explain {join_some(doubtful)}"
-        return mattered, self._sureness(level, labels, above), self._next_step(level, labels, above)
+        idle, open_ = (join_some(labels[j] for j in group) for group in (negligible, undecided))
+        mattered += f"; not {idle}" * bool(idle) + f"; cannot tell yet about {open_}" * bool(open_)
+        steps = [self._values_to_try(level, labels, above)]
+        if negligible:
+            steps.append(f"leave {idle} as {'it is' if len(negligible) == 1 else 'they are'}")
+        steps.append(self._more(level, above))
+        step = "; ".join(filter(None, steps)) or "stop here: nothing is open"
+        return mattered, self._sureness(level, labels, above), step
 
     def _sureness(self, level: int, labels: list[str], above: list[int]) -> str:
         """How sure the first sentence is, and what is unusual about the parameters that it names."""
@@ -709,45 +810,61 @@ class ImportanceResult(AbstractResult):
         parts += self._level_facts(level)
         facts = self._facts(level)
         parts += [f"{labels[j]}: {fact}" for j in above[:_NAMED] for fact in facts[j]]
+        for bit in _MISLEADING:
+            of_others = np.flatnonzero(self.usual_status[level] & int(bit))
+            names = [labels[j] for j in of_others.tolist() if j not in above[:_NAMED] and j not in self.gates]
+            if names:
+                parts.append(f"{join_some(names)}: {bit.fact}")
         return "; ".join(parts + self._caveats())
 
     def _caveats(self) -> list[str]:
         """What the search that chose the rows means for the importances."""
-        return [LEARNED] if self.learned() else [MAY_LEARN] * (self.n_seeds == 1)
+        return [LEARNED if self.learned() else MAY_LEARN]
 
-    def _next_step(self, level: int, labels: list[str], above: list[int]) -> str:
-        """What to do: which values to look at, or how to find out more."""
+    def _values_to_try(self, level: int, labels: list[str], above: list[int]) -> str:
+        """The good values of the first parameters that matter; "" if there are none."""
+        values: dict[int, list[str]] = {}
+        for good in self.good_values(level):
+            j = self.names.index(good.parameter)
+            if j in above[:_NAMED] and round(good.target, 2) > round(good.region, 2):
+                values.setdefault(j, []).append(values_text(good.values, self.space.domains[j][good.regime]))
+        ranges = [f"{labels[j]} {' or '.join(texts)}" for j, texts in values.items()]
+        return f"try {', '.join(ranges)}" if ranges else ""
+
+    def _more(self, level: int, above: list[int]) -> str:
+        """How to find out more; "" where intervals are narrow, or several seeds have an answer."""
         if self.n_seeds == 1 and not self.n_shuffles:
             return "resample the rows, for intervals and p-values: n_resamples=500 (--resamples 500)"
         if not above:
-            half = ", or ask about the better half (level 0.5), which has more of them among the best"
-            return "add rows" + half * bool(len(self.levels) == 1 and self.levels[level] < _NEAR_HALF)
-        steps = []
-        for good in self.good_values(level):
-            j = self.names.index(good.parameter)
-            if j in above[:_NAMED] and (text := good_text(good, self.space.domains[j])):
-                steps.append(f"{labels[j]} {text}")
-        text = f"look at {'; '.join(steps[:_NAMED]) or f'the values of {labels[above[0]]}'}"
-        if self.n_seeds > 1 or not self.by_seed(self.margin)[0, level] > TOLERANCE:
-            return text
-        return f"{text}; {self._add_rows(level)}"
+            can_ask = len(self.levels) == 1 and bool(self.levels[level] < _NEAR_HALF)
+            asked = [" about the better half (level 0.5)"] * can_ask
+            asked += [" a surrogate of the rows (--surrogate yes)"] * (self.n_seeds == 1 and not self.remark)
+            return self._add_rows(level) + (", or ask" + " or".join(asked)) * bool(asked)
+        wide = self.n_seeds == 1 and self.by_seed(self.margin)[0, level] > TOLERANCE
+        return self._add_rows(level) if wide else ""
 
     def _add_rows(self, level: int) -> str:
-        """How many rows a single log lacks for narrow intervals."""
+        """How many rows a log lacks for narrow intervals, or for any that can be relied on."""
+        if self.n_seeds > 1:
+            return "add rows"
         needed, n_fewer = (self.by_seed(x)[0, level] for x in (self.rows_needed(), self.n_fewer))
+        least, why = "about", f"would make intervals {2 * TOLERANCE:g} wide"
         if np.isnan(needed):
-            return f"add rows, as only {size_text(n_fewer)} are on one side of the cut-off"
-        step = 10 ** max(len(str(int(needed - self.n_rows))) - 2, 0)
-        more = int(np.ceil((needed - self.n_rows) / step) * step)  # rounded up to two figures
-        return f"about {more} more rows would make intervals {2 * TOLERANCE:g} wide"
+            needed, least = self.n_rows * (_FEW_ROWS + 1) / max(n_fewer, 1), "at least"
+            side = "best" if n_fewer == self.by_seed(self.n_target)[0, level] else "others"
+            why = f"are needed, as only {size_text(n_fewer)} are among the {side}"
+        lacking = max(float(needed - self.n_rows), 1.0)
+        step = 10 ** max(len(str(int(lacking))) - 2, 0)
+        more = math.ceil(lacking / step) * step  # rounded up to two figures
+        return f"{least} {more} {self.further_rows} {why}"
 
     def details(self) -> list[str]:
         """How the numbers of the table were made, a line each."""
-        method = self.method
+        method, dtype = self.method, self.variance.dtype
         against = "the region" if method.reference == "region" else "the uniform density"
         lines = [
             "importance: by conditional PED-ANOVA (arXiv 2601.20800, Eq. 8); those of a level add up to 1",
-            f"compared with {against}: {method.divergence!r} on {method.grid!r}, {self.variance.dtype}",
+            f"compared with {against}: {_call(method.divergence)} on {_call(method.grid)}, {dtype}",
         ]
         if self.n_resamples:
             samples = f"{percent(self.coverage)}, from {self.n_resamples} samples of the rows (half-sampling)"
@@ -827,12 +944,14 @@ class ImportanceResult(AbstractResult):
         return good
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("effects", "next_space") and not hasattr(type(self), name):
-            raise AttributeError(f"{name} needs a surrogate: surrogate=px.surrogate.GaussianProcess().")
+        if name in ("effects", "next_space", "next_steps") and not hasattr(type(self), name):
+            how = "surrogate=px.surrogate.GaussianProcess(), or --surrogate yes"
+            raise AttributeError(f"{name} needs a surrogate: {how}.")
         return self.__getattribute__(name)  # raises what has failed
 
     def _columns(self) -> dict[str, np.ndarray]:
         columns = {"parameter": np.array(self.names, dtype=object)}
+        columns["verdict"] = np.array(VERDICTS, dtype=object)[self.verdicts]
         for name in ("importance", "variance", "standard", "inter", "unweighted"):
             columns[name] = getattr(self, name)
         ends = {"importance": self.importance_interval, "variance": self.variance_interval}
@@ -934,7 +1053,7 @@ class InteractionResult(AbstractResult):
         return columns | {"remarks": ["; ".join(facts) for facts in self._facts(level)]}
 
     def sentences(self, level: int | None = None) -> list[str]:
-        """Which pairs interact, how sure that is, and what to do next; by default at the `usual_level`."""
+        """What to do next, which pairs interact, and how sure that is; by default at the `usual_level`."""
         if not self.pairs:
             return ["What mattered: there are no pairs, as the space has a single parameter."]
         return super().sentences(level)
@@ -996,16 +1115,16 @@ def _ends(domain: Domain, values: list, start: int, stop: int) -> tuple[Any, Any
 
 
 def good_text(good: GoodValues, domains: Sequence[Domain]) -> str:
-    """ "0.2 to 0.4 (80 % of the best rows, 20 % of all)"; "" if both rounded shares are equal.
+    """ "0.2 to 0.4 (80 % of the best, 20 % of all)"; "" if both rounded shares are equal.
 
     For one of several domains, or a parameter with conditions, shares are of its rows: "80 % of the best
-    rows where it is active, 20 % of all such rows".
+    where it is active, 20 % of all there".
     """
     if round(good.target, 2) <= round(good.region, 2):
         return ""
     target, region = (percent(round(share, 2)) for share in (good.target, good.region))
     part = " on this domain" if len(domains) > 1 else " where it is active" * bool(domains[0].conditions)
-    shares = f"{target} of the best rows{part}, {region} of all{' such rows' * bool(part)}"
+    shares = f"{target} of the best{part}, {region} of all{' there' * bool(part)}"
     return f"{shorten(values_text(good.values, domains[good.regime]), _TEXT)} ({shares})"
 
 
@@ -1045,8 +1164,10 @@ def values_text(values: Sequence[Any], domain: Domain) -> str:
 
 
 def join_some(texts: Iterable[str]) -> str:
-    """ "a, b and c"; of more texts the first three, and how many more there are."""
+    """ "a, b and c"; of more texts the first three, and how many more there are; "" of none."""
     texts = list(texts)
+    if not texts:
+        return ""
     *before, last = [*texts[:_NAMED], f"{len(texts) - _NAMED} more"] if len(texts) > _NAMED else texts
     return f"{', '.join(before)} and {last}" if before else last
 
@@ -1120,7 +1241,9 @@ def mean_text(mean: float, error: float = math.nan) -> str:
 
 def interval_text(low: float, high: float) -> str:
     """The ends of an interval as text, "0.20 to 0.35"; "" if there is none."""
-    return "" if math.isnan(low) or math.isnan(high) else f"{low:.2f} to {high:.2f}"
+    if math.isnan(low) or math.isnan(high):
+        return ""
+    return " to ".join(f"{round(float(end), 2) + 0.0:.2f}" for end in (low, high))  # no -0.00
 
 
 def percent(share: float) -> str:
@@ -1153,6 +1276,19 @@ def p_text(p_value: float, p_adjusted: float, n_draws: int) -> str:
     return "<0.001" if p_adjusted < 0.001 else f"{sign}{p_adjusted:.3f}"
 
 
+def _call(settings: Any) -> str:
+    """The call that makes a dataclass, with the fields that are not as by default."""
+    values = {field.name: getattr(settings, field.name) for field in fields(settings)}
+    changed = [f"{x.name}={values[x.name]!r}" for x in fields(settings) if values[x.name] != x.default]
+    return f"{type(settings).__name__}({', '.join(changed)})"
+
+
+def label_text(value: Any) -> str:
+    """A value of a parameter as a short text."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return shorten(number(value) if is_number else str(value), CHOICE)
+
+
 def regime_text(domain: Domain) -> str:
     """A domain and its conditions as text, such as "[-5, -2] if c < 0.5" or "{16, 32, 64} if opt = adam"."""
     if isinstance(domain, Categorical):
@@ -1163,7 +1299,7 @@ def regime_text(domain: Domain) -> str:
         assert isinstance(domain, Numeric)
         ends = f"[{number(domain.low)}, {number(domain.high)}]"
         text = f"within {ends}" if isinstance(domain, Varying) else ends + " log" * domain.log
-        text = number(domain.low) if domain.n_values == 1 else text
+        text = number(domain.low) if domain.low == domain.high else text
     conditions = " and ".join(filter(None, map(_condition, domain.conditions)))
     return f"{text} if {conditions}" if conditions else text
 

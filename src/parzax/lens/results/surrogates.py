@@ -1,5 +1,6 @@
 """Answers from a surrogate of the log: importances of the whole space, and effects on the objective."""
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib.util import find_spec
@@ -14,11 +15,19 @@ from parzax._compile import compiled
 from parzax._words import plural
 from parzax.importance import Importance
 from parzax.lens.logs import Observations
-from parzax.lens.results.order import shows_learning
 from parzax.lens.results.replicates import Replicates
-from parzax.lens.results.result import NAME, ImportanceResult, Method, percent, regime_text, shorten
+from parzax.lens.results.result import (
+    NAME,
+    ImportanceResult,
+    Method,
+    label_text,
+    number,
+    percent,
+    regime_text,
+    shorten,
+)
 from parzax.lens.results.targets import Ranking, usable_rows
-from parzax.space import Categorical, In, Recorded, Space, Varying
+from parzax.space import Categorical, Float, In, Int, Recorded, Space, Varying
 from parzax.status import Status
 
 # Rows that a surrogate has by default: the time to fit it grows with their cube.
@@ -29,6 +38,9 @@ LEAST_QUALITY = 0.2
 _DRAWS, _POINTS = 48, 2048
 # A draw with at most this importance says that a parameter does nothing.
 _NEGLIGIBLE = 0.01
+# Share of the space around which to search next; number of values along each axis of effects; share of the
+# draws whose best value is at a bound, from which on the search should go beyond it.
+_BEST, N_VALUES, _AT_BOUND = 0.002, 16, 0.8
 _ANSWERED = ", by a surrogate of the rows (surrogate=None, or --surrogate no, reads the rows alone)"
 _INSTALL = "; rows of a search that learns need a surrogate: pip install 'parzax[surrogate]'"
 
@@ -55,10 +67,16 @@ class Effect(NamedTuple):
     high: np.ndarray
     worth: tuple[float, float, float]
     target_worth: tuple[float, float, float]
+    objective: str
 
     def __str__(self) -> str:
-        """ "choosing lr well is worth about 1.8"."""
-        return f"choosing {shorten(self.parameter, NAME)} well is worth about {self.worth[0]:.2g}"
+        """ "choosing lr well is worth about 1.8 of val_loss"."""
+        return f"choosing {shorten(self.parameter, NAME)} well is {self.worth_text}"
+
+    @property
+    def worth_text(self) -> str:
+        """ "worth about 1.8 of val_loss"."""
+        return f"worth about {self.worth[0]:.2g} of {self.objective}"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -80,6 +98,8 @@ class SurrogateResult(ImportanceResult):
     maximised: bool = False
 
     replicates_are: ClassVar[str] = "draws from the posterior"
+    # A search crowds where it expects the best rows: more of its rows hardly narrow the intervals.
+    further_rows: ClassVar[str] = "more rows, if drawn at random,"
 
     @cached_property
     def p_adjusted(self) -> np.ndarray:
@@ -87,33 +107,91 @@ class SurrogateResult(ImportanceResult):
         return self.p_value
 
     @cached_property
+    def _curves(self) -> Any:
+        """`parzax.surrogate.Effects`; the target set is that of the level shown."""
+        from parzax.surrogate import effects
+
+        level = float(self.levels[self.usual_level])
+        return effects(self.key, self.posterior, level=level, n_values=N_VALUES)
+
+    def _values(self, slot: int) -> tuple[Any, ...]:
+        """Numbers or choices along a slot of the space."""
+        values = self._curves.values[slot, self._curves.shares[slot] > 0]
+        return tuple(map(self.space.slots[slot].domain.interpret, values.tolist()))
+
+    @cached_property
     def effects(self) -> tuple[Effect, ...]:
         """The mean objective along each domain of each parameter, see `Effect`; the most worth first.
 
         The target set is that of the level shown.
         """
-        from parzax.surrogate import effects
-
-        level = float(self.levels[self.usual_level])
-        curves, sign = effects(self.key, self.posterior, level=level), -1 if self.maximised else 1
+        curves, sign = self._curves, -1 if self.maximised else 1
         listed = []
-        for s, (j, regime, domain) in enumerate(self.space.slots):
-            n = int((curves.shares[s] > 0).sum())
-            values = tuple(map(domain.interpret, curves.values[s, :n].tolist()))
+        for s, (j, regime, _) in enumerate(self.space.slots):
+            values = self._values(s)
             numbers = map(_mean_and_ends, (curves.worth[:, s], curves.target_worth[:, s]))
             worth, target_worth = (tuple(x.tolist()) for x in numbers)
-            mean, low, high = _mean_and_ends(sign * curves.losses[:, s, :n])
-            listed.append(Effect(self.names[j], regime, values, mean, low, high, worth, target_worth))
+            mean, low, high = _mean_and_ends(sign * curves.losses[:, s, : len(values)])
+            about = self.names[j], regime, values, mean, low, high
+            listed.append(Effect(*about, worth, target_worth, self.objective))
         return tuple(sorted(listed, key=lambda effect: -np.nan_to_num(effect.worth[0])))
 
-    def next_space(self, probability: float = 0.95) -> Space:
-        """The space around the best configurations, to search next: it holds them with a probability.
+    @cached_property
+    def _best(self) -> np.ndarray:
+        """(s,) number of the best value of each slot, with the others as in the target set."""
+        means = self._curves.target_losses.mean(axis=0)
+        return np.where(self._curves.shares > 0, means, np.inf).argmin(axis=1)
 
-        The domains of `parzax.surrogate.region`, of the best hundredth of the space under each draw.
+    def next_space(self, probability: float = 0.95, *, fix: bool = False) -> Space:
+        """The space around the best configurations, to search next: `parzax.tpe` can start on it.
+
+        The domains of `parzax.surrogate.region`, of the best 0.2 % of the space under each draw.
+
+        Args:
+            probability: share of these configurations that the space holds.
+            fix: whether parameters without effect keep a single value, the best one. Without effect is a
+                parameter whose part of what choosing all parameters is worth, with the others as in the
+                target set, is below 5 % in 95 % of the draws.
         """
         from parzax.surrogate import region
 
-        return region(self.key, self.posterior, probability).narrowed()
+        box = region(self.key, self.posterior, probability, level=_BEST)
+        if fix:
+            idle, best = (
+                self._curves.negligible(),
+                self._curves.values[np.arange(len(self._best)), self._best],
+            )
+            low, high = (np.where(idle & ~np.isnan(end), best, end) for end in (box.low, box.high))
+            chosen = box.choices.any(axis=1)[:, None] & (np.arange(box.choices.shape[1]) == best[:, None])
+            choices = np.where(idle[:, None], chosen, box.choices)
+            box = replace(box, low=low, high=high, choices=choices)
+        return box.narrowed()
+
+    def next_steps(self) -> list[str]:
+        """Sentences on what to search next: narrower ranges, parameters to fix, and wider ranges.
+
+        Wider is advised where the best value, with the others as in the target set, is at a bound in 80 % of
+        the draws.
+        """
+        narrowed, short = self.next_space(), [shorten(name, NAME) for name in self.names]
+        changed = [
+            f"{label} {' or '.join(map(regime_text, narrowed[name]))}" if name in narrowed else f"no {label}"
+            for label, name in zip(short, self.names, strict=True)
+            if name not in narrowed or narrowed[name] != self.space[name]
+        ]
+        rest = "; the others as before" if len(changed) < len(short) else ""
+        steps = [f"search next: {'; '.join(changed)}{rest} (result.next_space())"] * bool(changed)
+        fixed, wider, idle = [], [], self._curves.negligible()
+        for s, (j, _, domain) in enumerate(self.space.slots):
+            values, losses = self._values(s), self._curves.target_losses[:, s]
+            at = losses[:, : len(values)].argmin(axis=1)
+            upper, lower = ((at == end).mean() >= _AT_BOUND for end in (len(values) - 1, 0))
+            if idle[s]:
+                fixed.append(f"{short[j]} at {label_text(values[self._best[s]])}")
+            elif isinstance(domain, Float | Int) and (upper or lower):
+                wider += _wider_text(short[j], domain, upper)
+        steps += [f"could be fixed, as they hardly matter: {'; '.join(fixed)} (fix=True)"] * bool(fixed)
+        return steps + wider
 
     def best_rows(self, level: int) -> str:
         """The target in words: "the best 10 % of the space (smallest loss)"."""
@@ -140,10 +218,7 @@ class SurrogateResult(ImportanceResult):
         """Lines below the table; ``verbose`` adds what choosing well is worth, and the next space."""
         lines = super().notes(verbose=verbose)
         if verbose:
-            lines += [f"worth: {effect}" for effect in self.effects]
-            narrowed = self.next_space()
-            domains = (f"{name} {' or '.join(map(regime_text, narrowed[name]))}" for name in narrowed)
-            lines.append(f"space to search next, result.next_space(): {'; '.join(domains)}")
+            lines += [f"worth: {effect}" for effect in self.effects] + self.next_steps()
         return lines
 
     def to_dict(self) -> dict[str, Any]:
@@ -155,11 +230,19 @@ class SurrogateResult(ImportanceResult):
         quality = percent(round(max(float(self.posterior.quality), 0), 2))
         return [f"the surrogate explains {quality} of the variance of rows that it is not fitted to"]
 
-    def _add_rows(self, level: int) -> str:  # noqa: ARG002
-        return "more trials would narrow the intervals"
-
     def _recentred(self, estimate: np.ndarray, sampled: np.ndarray) -> np.ndarray:  # noqa: ARG002
         return sampled  # the estimate is their mean
+
+
+def _wider_text(name: str, domain: Float | Int, upper: bool) -> list[str]:
+    """Advice to search a quarter of the range beyond a bound, but not beyond 0; none if it is 0."""
+    bound, other = (domain.high, domain.low) if upper else (domain.low, domain.high)
+    end = bound * (bound / other) ** 0.25 if domain.log else bound + (bound - other) / 4
+    end = end if end * bound > 0 else bound / 2
+    end = math.ceil(end) if isinstance(domain, Int) else float(f"{end:.2g}")
+    side, far = ("upper", "up") if upper else ("lower", "down")
+    place = f"the best {name} is at its {side} bound, {number(bound)}"
+    return [f"{place}: search {far} to {number(end)}, if you can"] * (end != bound)
 
 
 def _mean_and_ends(draws: np.ndarray) -> np.ndarray:
@@ -175,7 +258,7 @@ def fit_surrogate(
     """The posterior of the losses (s, n) that rank a log, or None if the rows alone answer; and a remark.
 
     Args:
-        surrogate: as in `parzax.cond_ped_anova`.
+        surrogate: as in `parzax.cond_ped_anova`; "auto" only for one log of a search that learns.
         obs, losses: the log; rows that do not count have weight 0.
         objective, rows, method: as in `parzax.cond_ped_anova`.
 
@@ -190,8 +273,6 @@ def fit_surrogate(
         if automatic:
             return None, ""
         raise ValueError(f"surrogate: {problem}; or read the rows alone, surrogate=None.")
-    if automatic and not shows_learning(obs, losses):
-        return None, ""
     if automatic and find_spec("tinygp") is None:
         return None, _INSTALL
     from parzax.surrogate import GaussianProcess  # imported on use: it needs an extra
@@ -208,11 +289,11 @@ def fit_surrogate(
 
 def _problem(obs: Observations, losses: np.ndarray, objective: Ranking, rows: Any, method: Method) -> str:
     """Why a surrogate cannot answer, and what to do instead; "" if it can."""
-    if obs.batch_shape:
+    if obs.values.ndim > 2:
         return "it answers for one log, not for several seeds; give one of them"
     if isinstance(objective, str) and objective == "pareto" and obs.n_objectives > 1:
         return "it has no losses to fit in a Pareto order; give an objective or weights"
-    if "feasible" in ([rows] if isinstance(rows, str) else rows):
+    if "feasible" in rows:
         return "it cannot tell which configurations are feasible; give rows='all'"
     if obs.groups is not None:
         return "its rows are independent, and those of the log have groups; give one row of each"

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -24,28 +24,33 @@ _ROUNDING = 1e-9
 Ranking = int | str | Sequence[float] | np.ndarray | Callable[[Any], Any]
 
 
-def counted_rows(obs: Observations, rows: str | Sequence[str]) -> Observations:
-    """The log with weight 0 for rows that do not count; the report has the number of these rows.
-
-    Args:
-        rows: "all"; "complete", rows with a loss, so that rows kept by ``failed="worst"`` or
-            ``pruned="worst"`` do not count; "feasible", rows whose constraints are all given and <= 0; or
-            several of these words, which must all hold.
+def row_words(obs: Observations, rows: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The argument ``rows`` of `parzax.cond_ped_anova` as words, checked; "feasible" or "all" for None.
 
     Raises:
         TypeError, ValueError: for other ``rows``, and for "feasible" with a log without constraints.
     """
+    if rows is None:
+        return ("all",) if obs.constraints is None else ("feasible",)
     words = [rows] if isinstance(rows, str) else rows
     if not isinstance(words, Sequence) or not words:
         raise TypeError(f"rows must be one of {', '.join(map(repr, ROWS))}, or several, got {rows!r}.")
-    if rows == "all":
-        return obs
-    keep, dropped = np.ones(obs.losses.shape[:-1], dtype=bool), dict(obs.report.dropped)
     for word in words:
         _checks.one_of("rows", word, ROWS)
-        if word == "feasible" and obs.constraints is None:
-            remedy = "give them when it is read (constraints=, feasible where <= 0), or take rows='all'"
-            raise ValueError(f"rows='feasible' needs constraints, and the log has none: {remedy}.")
+    if "feasible" in words and obs.constraints is None:
+        remedy = "give them when it is read (constraints=, feasible where <= 0), or take rows='all'"
+        raise ValueError(f"rows='feasible' needs constraints, and the log has none: {remedy}.")
+    return tuple(words)
+
+
+def counted_rows(obs: Observations, words: tuple[str, ...]) -> Observations:
+    """The log with weight 0 for rows that do not count; the report has the number of these rows.
+
+    ``words`` must all hold: "all"; "complete", rows with a loss, so that rows kept by ``failed="worst"`` or
+    ``pruned="worst"`` do not count; "feasible", rows whose constraints are all given and <= 0.
+    """
+    keep, dropped = np.ones(obs.losses.shape[:-1], dtype=bool), dict(obs.report.dropped)
+    for word in words:
         if word != "all":
             fits = obs.feasible if word == "feasible" else np.asarray((obs.losses < np.inf).all(axis=-1))
             n_dropped = int((keep & usable_rows(obs) & ~fits).sum())
@@ -71,7 +76,7 @@ def objective_index(obs: Observations, objective: int | str) -> int:
     if isinstance(objective, str):
         names = objective_names(obs)
         return names.index(_checks.one_of("objective", objective, names))
-    return _checks.whole_number("objective", objective, 0, obs.n_objectives - 1)
+    return _checks.whole_number("objective", objective, 0, obs.losses.shape[-1] - 1)
 
 
 def is_maximised(obs: Observations, objective: Ranking) -> bool:
@@ -80,6 +85,38 @@ def is_maximised(obs: Observations, objective: Ranking) -> bool:
         return False
     number = 0 if objective == "pareto" else objective_index(obs, cast(int | str, objective))
     return obs.report.directions[number] == "maximize"
+
+
+class Course(NamedTuple):
+    """One objective of a log of one run, in the order of its rows.
+
+    Attributes:
+        name: the objective.
+        values: (n,) the objective as it was given, NaN in rows that do not count.
+        best: (n,) the best value so far.
+        order: the rows that count, the best first.
+        wide: whether the values are drawn on a log axis: positive numbers that span two powers of ten.
+    """
+
+    name: str
+    values: np.ndarray
+    best: np.ndarray
+    order: np.ndarray
+    wide: bool
+
+
+def read_course(obs: Observations, objective: Ranking) -> Course | None:
+    """The course of a search; None for several runs, and where not one objective ranks the rows."""
+    if obs.batch_shape or not isinstance(objective, int | str) or objective == "pareto":
+        return None
+    j, sign = objective_index(obs, objective), -1 if is_maximised(obs, objective) else 1
+    losses = np.where(usable_rows(obs), obs.losses[:, j], np.nan)
+    order = np.argsort(losses, kind="stable")[: int((~np.isnan(losses)).sum())]
+    name = objective_names(obs)[j] if obs.report.objectives else "objective"
+    values = sign * losses
+    finite = values[np.isfinite(values)]
+    wide = finite.size > 0 and bool(finite.min() > 0 and finite.max() >= 100 * finite.min())
+    return Course(name, values, sign * np.fmin.accumulate(losses), order, wide)
 
 
 def ranked(

@@ -177,7 +177,7 @@ def direction_by_name(name: str) -> str:
     text = " ".join(split_words(name))
     more, less = (re.search(rf"\b{words}\d*\b", text) for words in (_MORE, _LESS))
     at_end = re.fullmatch(rf"(?:.* )?(?:{_MORE}|{_LESS})\d*(?: {_OF_WHAT})*", text)
-    negated = re.search(r"\b(?:neg|negative|minus|inverse|1)\b", text)
+    negated = re.search(r"\b(?:neg|negative|minus|inverse|1|std|sem)\b", text)
     if (more or less) and ((more and less) or negated or not at_end):
         return "unclear"
     return "maximize" if more else "minimize" if less else ""
@@ -281,7 +281,10 @@ def find_doubts(
     Returns:
         Dictionary column -> what it may be; dictionary "trial" or "step" -> its column.
     """
-    codes = {name: table.columns[name].as_labels().index for name in numbers}
+    labelled = {name: table.columns[name].as_labels() for name in numbers}
+    codes = {name: column.index for name, column in labelled.items()}
+    # A missing value counts as one more value.
+    n_values = {name: len(x.labels) + bool((x.index < 0).any()) for name, x in labelled.items()}
     doubts: dict[str, str] = {}
     for name, column in numbers.items():
         if why := why_by_name(name, column):
@@ -290,13 +293,15 @@ def find_doubts(
             doubts[name] = f"{why}, by its values"
     alike: dict[bytes, list[str]] = {}
     for name, code in codes.items():
-        alike.setdefault(_pattern(name, code, numbers[name]), []).append(name)
-    repeating = [[n for n in names if _repeats(codes[n], numbers[n])] for names in alike.values()]
+        alike.setdefault(_pattern(name, code, n_values[name], numbers[name]), []).append(name)
+    repeating = [
+        [name for name in names if _repeats(n_values[name], numbers[name])] for names in alike.values()
+    ]
     repeats = max(repeating, key=len, default=[])
     repeats = repeats if len(repeats) > 1 else []
     group, rows, guess = trial, "a trial", {}
     if trial is None:
-        group, rows, guess = _guess_trials(codes, doubts, repeats)
+        group, rows, guess = _guess_trials(codes, n_values, numbers, doubts, repeats)
     if group is not None:
         changing = {name for name in codes if number_rows([group, codes[name]], table.n).max() > group.max()}
         doubts |= dict.fromkeys(changing - doubts.keys(), f"it changes within {rows}")
@@ -306,12 +311,11 @@ def find_doubts(
     return {name: doubts[name] for name in codes if name in doubts}, guess
 
 
-def _pattern(name: str, code: np.ndarray, column: np.ndarray | None) -> bytes:
+def _pattern(name: str, code: np.ndarray, n_values: int, column: np.ndarray | None) -> bytes:
     """A key that two columns share if one follows from the other.
 
     They have equal values in the same rows, if values repeat; or they order the rows in the same way.
     """
-    n_values = len(np.unique(code))
     if len(code) >= _LEAST_ROWS and 1 < n_values <= len(code) / 2:
         return code.tobytes()
     if len(code) < _LEAST_ROWS or column is None or n_values < _LEAST_VALUES:
@@ -320,22 +324,30 @@ def _pattern(name: str, code: np.ndarray, column: np.ndarray | None) -> bytes:
     return b"order" + min(place.tobytes(), (place.max() - place).tobytes())
 
 
-def _repeats(code: np.ndarray, column: np.ndarray | None) -> bool:
+def _repeats(n_values: int, column: np.ndarray | None) -> bool:
     """Whether a column has continuous values that repeat, as a setting has in the rows of its trial."""
-    fractions = column is not None and (np.nan_to_num(column, posinf=0, neginf=0) % 1).any()
-    return bool(fractions) and _LEAST_VALUES <= len(np.unique(code)) <= len(code) / 2
+    if column is None or not _LEAST_VALUES <= n_values <= len(column) / 2:
+        return False
+    return bool((np.nan_to_num(column, posinf=0, neginf=0) % 1).any())
 
 
 def _guess_trials(
-    codes: Mapping[str, np.ndarray], doubts: Mapping[str, str], repeats: Sequence[str]
+    codes: Mapping[str, np.ndarray],
+    n_values: Mapping[str, int],
+    numbers: Mapping[str, np.ndarray | None],
+    doubts: Mapping[str, str],
+    repeats: Sequence[str],
 ) -> tuple[np.ndarray | None, str, dict[str, str]]:
     """(n,) number of each row's trial, if rows share one; words for such rows; columns of trials and steps.
 
-    Rows of a trial have the same entry in a column whose name says that it names trials, or equal settings.
+    Rows of a trial have the same entry in a column whose name says that it names trials, or equal settings,
+    unless a column names each row as a trial.
     """
     n = max(map(len, codes.values()), default=0)
-    n_values = {name: len(np.unique(code)) for name, code in codes.items()}
     trials = [c for c in codes if _fits(_TRIAL, c) and 1 < n_values[c] <= _MOST_TRIALS * n]
+    named = [c for c in codes if n_values[c] == n and doubts.get(c, "").startswith("an identity")]
+    if not trials and any(_fits(_TRIAL, c) or numbers[c] is None for c in named):
+        return None, "", {}
     settings = trials[:1] or repeats or [c for c in codes if c not in doubts or _fits(_REPEAT, c)]
     group = number_rows([codes[name] for name in settings], n)
     counts = np.bincount(group)
@@ -344,9 +356,20 @@ def _guess_trials(
     # A column of steps tells the rows of a trial apart.
     apart = [c for c, code in codes.items() if number_rows([group, code], n).max() == n - 1]
     steps = [c for c in apart if _fits(_STEP, c) or (n_values[c] == counts.max() and not _fits(_REPEAT, c))]
+    steps = [c for c in steps if _counts_steps(group, numbers[c])]
     guess = {"trial": trials[0]} if trials else {}
     guess |= {"step": steps[0]} if steps else {}
     return group, "a trial" if trials else f"rows of equal {listed(settings, 3)}", guess
+
+
+def _counts_steps(group: np.ndarray, numbers: np.ndarray | None) -> bool:
+    """Whether numbers start alike in most groups of rows, or mostly go up by the same step within them."""
+    if numbers is None:
+        return False
+    order = np.lexsort((numbers, group))
+    is_first = np.diff(group[order], prepend=-1) > 0
+    starts, steps = numbers[order][is_first], np.diff(numbers[order])[~is_first[1:]]
+    return any(np.unique(x, return_counts=True)[1].max() > len(x) / 2 for x in (starts, steps) if len(x))
 
 
 # Columns that count the steps of a run, not the trials of a search.

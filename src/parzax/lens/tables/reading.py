@@ -19,7 +19,7 @@ from parzax.lens._rows import row_mask
 from parzax.lens._words import listed, split_words
 from parzax.lens.logs.bounds import let_bounds_move, read_bounds
 from parzax.lens.logs.columns import Column, parse_numbers, read_letters
-from parzax.lens.logs.inference import infer_space
+from parzax.lens.logs.inference import NUMBER, infer_space, split_special
 from parzax.lens.logs.labels import encode_columns
 from parzax.lens.logs.observations import Observations
 from parzax.lens.tables import doubts, trials
@@ -27,7 +27,7 @@ from parzax.lens.tables.files import read_table
 from parzax.lens.tables.formats import OPTUNA, PLAIN, Format, bare_name, recognise
 from parzax.lens.tables.names import named_columns, suggest
 from parzax.lens.tables.table import Table, check_unique, open_table
-from parzax.space import Space
+from parzax.space import Categorical, Space
 
 MAX_PARAMETERS = 10_000
 # Arguments that name columns -> how many they may name.
@@ -129,6 +129,7 @@ def _read(
     full_table, table = table, table.without(*named_columns("drop", given.drop, table.columns))
     form = recognise(table.columns) if given.format is None else given.format
     _checks.instance("format", form, Format, "a parzax.lens.tables.Format")
+    table = table if space is None else _with_gates(table, space)
 
     # What each column is.
     named = {
@@ -215,15 +216,18 @@ def _read(
         place = np.unique(trial, return_index=True)[1][trial]
         members = trial if members is None and given.per_trial == "all" else members
     keep = reasons == ""
-    at_steps = trials.compare_steps(str(form.step), steps, allowed, keep) if given.per_trial == "last" else ""
 
     # The space and the values.
     columns = {name: table.columns[column] for name, column in column_of.items()}
+    unread: tuple[str, ...] = ()
     if space is None:
-        columns = {name: spelled(column)[0] for name, column in column_of.items()}
+        numeric = {name: spelled(column)[0] for name, column in column_of.items()}
         spellings = {name: spelled(column)[1] for name, column in column_of.items()}
-        space, columns, guesses, unlikely = infer_space(columns, spellings, keep, gates=not form.prefix)
-        left_out += unlikely
+        space, columns, guesses, unlikely = infer_space(
+            numeric, columns, spellings, keep, gates=not form.empty_is_inactive
+        )
+        left_out += [f"{visible(name)}: {why}" for name, why in unlikely.items()]
+        unread = tuple(name for name in unlikely if not columns[name].missing().all())
         notes += guesses
     moving = None
     if given.bounds is not None:
@@ -244,7 +248,9 @@ def _read(
         space, values, objectives, directions, constraints=limits, weight=counts, failed=failed,
         bounds=moving, groups=members, keep=keep,
     )  # fmt: skip
-    facts = {"chosen": chosen, "left_out": tuple(left_out), "steps": at_steps}
+    facts: dict[str, Any] = {"chosen": chosen, "left_out": tuple(left_out), "unread": unread}
+    if steps is not None and given.per_trial == "last":
+        facts["steps"] = trials.compare_steps(str(form.step), steps, allowed, keep)
     obs = replace(obs, report=replace(obs.report, objectives=tuple(targets), **facts))
     return obs, reasons, place, tuple(notes)
 
@@ -267,6 +273,11 @@ def find_targets(table: Table, form: Format, target: Any) -> tuple[list[str], st
         if len(results) == 1 and form.results:
             return results, f"objective: {results[0]}, the only result", ""
         if not results:
+            marked = [c for c in columns if form.results and re.fullmatch(form.results, c)]
+            if marked and form.state in columns:
+                ends = Counter(trials.read_states(table.columns[form.state], form.states))
+                counts = ", ".join(f"{count} {visible(state)}" for state, count in sorted(ends.items()))
+                raise ValueError(f"no trial has a number in {listed(marked, _MOST_LISTED)}: {counts}.")
             which = f"name the objective (target=, --target COL), one of {listed(columns)}"
             raise ValueError(f"no column 'value' or 'values_*'; {which}.")
         return results[:1], "", f"no objective is named, but it may be {listed(results, _MOST_LISTED)}"
@@ -373,6 +384,21 @@ def find_parameters(
         raise ValueError(f"no column is left for parameters; columns are {listed(names)}; {remedy}.")
     rest = [c for c in free if c not in (unsaid | {*column_of.values()})]
     return column_of, bool(marked), [f"the columns {listed(rest)}"] if rest else []
+
+
+def _with_gates(table: Table, space: Space) -> Table:
+    """The table, with the gates of a space that was inferred from such a table; see `split_special`."""
+    column_of = {bare_name(column): column for column in table.columns}
+    columns = dict(table.columns)
+    for gate, (domain, *_) in zip(space.names, space.domains, strict=True):
+        column = columns.get(column_of.get(gate.rpartition(" (")[0], ""))
+        if gate in columns or column is None or not isinstance(domain, Categorical):
+            continue
+        numbers, _ = parse_numbers(column, np.ones(table.n, bool))
+        if numbers.index is None and NUMBER in domain.choices:
+            special = [choice for choice in domain.choices if choice != NUMBER]
+            columns[gate], columns[column.name] = split_special(numbers, column, special)
+    return Table(columns, table.n)
 
 
 # --- rows and values -----------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import numpy as np
 
 from parzax import _checks
 from parzax.lens._words import listed, short
-from parzax.lens.logs.columns import Column
+from parzax.lens.logs.columns import MAX_WHOLE, Column
 
 # Keys of the record that Weights & Biases makes of each value of a configuration.
 _WRAPPED = {"value", "desc"}
@@ -116,17 +116,23 @@ def parse_cell(value: Any) -> Any:
 
 
 def open_table(df: Any) -> Table:
-    """A data frame (pandas, polars, pyarrow, anything narwhals reads) as a table; a `Table` as it is.
+    """A data frame (pandas, polars, pyarrow, anything narwhals reads) as a table, or plain Python values.
 
-    Cells that hold records become columns.
+    Those are a dictionary of columns, or a list of records.
+
+    Cells that hold records become columns. A `Table` stays as it is.
     """
     if isinstance(df, Table):
         return df
-    nw = _checks.optional("narwhals", "Reading tables", "dataframe")
+    if isinstance(df, list) and df and all(isinstance(record, Mapping) for record in df):
+        return to_table(df)
+    if isinstance(df, Mapping):
+        return _read_columns(df)
     names = [*getattr(df, "column_names", getattr(df, "columns", ()))]
     if not all(isinstance(name, str) for name in names):
         raise ValueError("the table's column names must be plain strings (no multi-index, no numbers).")
     check_unique(names)
+    nw = _checks.optional("narwhals", "Reading tables", "dataframe")
     frame = nw.from_native(df, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
@@ -140,6 +146,17 @@ def open_table(df: Any) -> Table:
     return Table({column.name: column for column in columns}, len(frame))
 
 
+def _read_columns(columns: Mapping[str, Any]) -> Table:
+    """A dictionary of columns as a table, such as ``cv_results_`` of scikit-learn; masked is missing."""
+    lists = [getattr(column, "tolist", lambda column=column: list(column))() for column in columns.values()]
+    sizes = {len(column) for column in lists}
+    if len(sizes) > 1:
+        raise ValueError(f"the columns have different lengths: {listed(sorted(sizes))}.")
+    if sizes <= {0}:
+        raise ValueError("the table has no rows.")
+    return to_table([dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)])
+
+
 def _read_series(name: str, series: Any, nw: Any) -> list[Column]:
     """A narwhals series as a column, or as a column for each name in its records.
 
@@ -148,6 +165,8 @@ def _read_series(name: str, series: Any, nw: Any) -> list[Column]:
     dtype = series.dtype
     if dtype.is_numeric():
         numbers = np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+        if dtype.is_integer() and np.nanmax(np.abs(numbers), initial=0) > MAX_WHOLE:
+            return [Column.of_values(name, series.to_list())]
         missing = np.isnan(numbers)
         # pandas turns integers with gaps into floats.
         promoted = bool(missing.any() and (missing | (numbers == np.floor(numbers))).all())

@@ -138,17 +138,17 @@ def _find_last(trial: np.ndarray, *keys: np.ndarray) -> np.ndarray:
     return order[np.append(np.diff(trial[order]) > 0, True)]
 
 
-def compare_steps(name: str, step: np.ndarray | None, allowed: np.ndarray, keep: np.ndarray) -> str:
+def compare_steps(name: str, step: np.ndarray, allowed: np.ndarray, keep: np.ndarray) -> str:
     """A warning if the rows that count have different steps, so that losses may not compare; else "".
 
     Args:
         name: the column of steps, such as budgets.
-        step: (n,) step of each row, NaN where missing; None for labels.
+        step: (n,) step of each row, NaN where missing.
         allowed: (n,) rows of which one of each trial counts.
         keep: (n,) rows that count.
     """
-    ends = np.unique([] if step is None else step[keep & np.isfinite(step)])
-    if step is None or len(ends) < 2:
+    ends = np.unique(step[keep & np.isfinite(step)])
+    if len(ends) < 2:
         return ""
     values, counts = np.unique(step[allowed & np.isfinite(step)], return_counts=True)
     # The most frequent step; the largest one if several are equally frequent.

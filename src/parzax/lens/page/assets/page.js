@@ -4,7 +4,7 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const at = (id) => document.getElementById(id);
   const slider = at("slider");
-  const bars = at("bars"), curves = at("curves"), heat = at("heat");
+  const bars = at("bars"), curves = at("curves"), heat = at("heat"), course = at("course");
   const config = { displayModeBar: false, responsive: false, showTips: false };
   // A printed page is narrower than most screens, and always light.
   const PRINT_WIDTH = 660;
@@ -46,6 +46,21 @@
       minus: mean.map((x, j) => (x === null || low[j] === null ? 0 : Math.max(x - low[j], 0))),
       fill: own.map((c, j) => (pale[j] ? "rgba(140,140,140,0.35)" : c)),
     };
+  }
+
+  // The objective of every row, and the best value so far.
+  function drawCourse() {
+    const own = data.course, x = own.values.map((_, i) => i + 1), name = plain(own.name);
+    const rows = { type: "scatter", mode: "markers", x: x, y: own.values, name: "row", marker: { color: colour("--bar"), size: 6 },
+                   hovertemplate: "row %{x}: %{y}<extra></extra>" };
+    const best = { type: "scatter", mode: "lines", x: x, y: own.best, name: "best so far", line: { shape: "hv", width: 2, color: colour("--accent") },
+                   hoverinfo: "skip" };
+    return Plotly.react(course, [rows, best], layout(course, {
+      height: 250, margin: { l: 10, r: 12, t: 6, b: 44 }, showlegend: true,
+      legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 },
+      xaxis: { title: { text: "row" }, range: [0.5, x.length + 0.5], zeroline: false },
+      yaxis: { title: { text: name.length > 40 ? "objective" : name }, type: own.log ? "log" : "linear", zeroline: false },
+    }), config);
   }
 
   function drawBars() {
@@ -166,6 +181,7 @@
   }
 
   function drawHeat() {
+    if (at("pair-pictures").hidden) return null;
     const own = data.pairs, d = own.map.length, places = own.map.map((_, k) => k), now = heatNow();
     const called = own.map.map((row, k) => plain(data.short[row]) + " " + (k + 1));
     const brightest = own.importance.flatMap((row, q) => row.filter((_, i) => own.above[q][i]));
@@ -226,6 +242,9 @@
   // The pairs that are listed, and their order, are those of the level.
   function showPairs() {
     const own = data.pairs, q = own.level[level];
+    list("pair-words", own.words[q]);
+    if (!heat) return;
+    at("pair-pictures").hidden = !own.above[q].some(Boolean);
     at("pair-table").tBodies[0].replaceChildren(...own.table[q].map(([i, ...texts]) => {
       const row = element("tr", "", own.above[q][i] ? "" : "pale"), head = element("th", "");
       const [a, b] = own.pairs[i].map((j) => element("bdi", data.labels[j]));
@@ -234,7 +253,6 @@
       row.append(head, ...texts.map((text) => element("td", text, "number")));
       return row;
     }));
-    list("pair-words", own.words[q]);
   }
 
   function showWords() {
@@ -248,11 +266,11 @@
     });
     data.values.forEach((texts, i) => { at("value-" + i).textContent = texts[level]; });
     data.pictures.forEach((_, i) => drawDensity(i));
-    if (heat) showPairs();
+    if (data.pairs) showPairs();
   }
 
   function drawAll() {
-    return Promise.all([drawBars(), curves && drawCurves(), heat && drawHeat()]);
+    return Promise.all([course && drawCourse(), drawBars(), curves && drawCurves(), heat && drawHeat()]);
   }
 
   function show(next) {
@@ -263,8 +281,8 @@
       x: [now.x], "error_x.array": [now.plus], "error_x.arrayminus": [now.minus], "marker.color": [now.fill],
     });
     if (curves) Plotly.relayout(curves, { "shapes[0]": cursor() });
-    if (heat && data.pairs.level[level] !== before) drawHeat();
     showWords();
+    if (heat && data.pairs.level[level] !== before) drawHeat();
   }
 
   if (slider) {

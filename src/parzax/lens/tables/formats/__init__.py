@@ -10,7 +10,7 @@ from parzax.lens._words import split_words
 from parzax.lens.tables.formats.ax import AX
 from parzax.lens.tables.formats.format import Format
 from parzax.lens.tables.formats.mlflow import MLFLOW, MLFLOW_PAGE
-from parzax.lens.tables.formats.nested import HYPEROPT, KERAS_TUNER, NESTED
+from parzax.lens.tables.formats.nested import BAYESIAN_OPTIMIZATION, HYPEROPT, KERAS_TUNER, NESTED
 from parzax.lens.tables.formats.nevergrad import NEVERGRAD
 from parzax.lens.tables.formats.optuna import DASHBOARD, OPTUNA, OPTUNA_TRIALS
 from parzax.lens.tables.formats.ray import RAY, RAY_PROGRESS
@@ -21,7 +21,8 @@ from parzax.lens.tables.formats.wandb import WANDB_API, WANDB_DF, WANDB_PAGE, WA
 
 FORMATS = (
     OPTUNA, DASHBOARD, MLFLOW, SMAC, RAY, RAY_PROGRESS, WANDB_RUNS, SYNE_TUNE, SKLEARN, HYPEROPT, KERAS_TUNER,
-    OPTUNA_TRIALS, *NESTED, WANDB_DF, AX, WANDB_PAGE, WANDB_API, MLFLOW_PAGE, NEVERGRAD,
+    OPTUNA_TRIALS, BAYESIAN_OPTIMIZATION, *NESTED, WANDB_DF, AX, WANDB_PAGE, WANDB_API, MLFLOW_PAGE,
+    NEVERGRAD,
 )  # fmt: skip
 PLAIN = Format("a plain table", needs=(), state="state")
 

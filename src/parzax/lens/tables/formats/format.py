@@ -29,6 +29,8 @@ class Format:
         trial: the column that says to which trial a row belongs.
         parent: the column with the trial that started a row's trial, as a search starts its runs.
         step: the column that counts the rows of a trial, such as its epochs.
+        empty_is_inactive: whether an empty cell always means that a parameter is inactive, and numbers have
+            no special values; for tools that declare the space of a search.
         directions: dictionary: pattern of objectives, for `fnmatch` -> their direction in this tool, or the
             name of the column that holds it in words such as "max".
         file: name of the file that the tool writes for each trial or run, for a folder of them.
@@ -48,6 +50,7 @@ class Format:
     trial: str | None = None
     parent: str | None = None
     step: str | None = None
+    empty_is_inactive: bool = False
     directions: Mapping[str, str] = field(default_factory=dict)
     file: str | None = None
     beside: str | None = None

@@ -1,4 +1,4 @@
-"""Nested records: Hyperopt's trials, Keras Tuner's ``trial.json``, and any other nested parameters."""
+"""Nested records: Hyperopt, Keras Tuner's ``trial.json``, BayesianOptimization, and any others."""
 
 from typing import Any
 
@@ -21,6 +21,7 @@ def _read_hyperopt(document: Any) -> Records | None:
 HYPEROPT = Format(
     "Hyperopt",
     needs=("misc/vals/*", "result/*"),
+    empty_is_inactive=True,
     prefix="misc/vals/",
     results="result/loss",
     directions={"result/loss": "minimize"},
@@ -56,6 +57,14 @@ KERAS_TUNER = Format(
     file="trial.json",
     records=_read_keras_tuner,
     directions={"score": "direction"},
+)
+# It maximises its target.
+BAYESIAN_OPTIMIZATION = Format(
+    "BayesianOptimization",
+    needs=("params/*", "target", "datetime/datetime"),
+    prefix="params/",
+    results="target",
+    directions={"target": "maximize"},
 )
 NESTED = tuple(
     Format(f"nested records ({key})", needs=(f"{key}/*",), prefix=f"{key}/", results=".*")

@@ -8,9 +8,15 @@ OPTUNA = Format(
     prefix="params_",
     others=r"number|duration|trial_id|value|values_.*|datetime_.*|user_attrs_.*|system_attrs_.*",
     state="state",
+    empty_is_inactive=True,
 )
 DASHBOARD = Format(
-    "optuna-dashboard", ("Number", "State", "Param *"), prefix="Param ", results="Value.*", state="State"
+    "optuna-dashboard",
+    needs=("Number", "State", "Param *"),
+    prefix="Param ",
+    results="Value.*",
+    state="State",
+    empty_is_inactive=True,
 )
 # Trials written to JSON, where a state is a number.
 OPTUNA_TRIALS = Format(
@@ -19,4 +25,5 @@ OPTUNA_TRIALS = Format(
     prefix="params/",
     state="state",
     states=("RUNNING", "COMPLETE", "PRUNED", "FAIL", "WAITING"),
+    empty_is_inactive=True,
 )

@@ -63,6 +63,7 @@ SMAC = Format(
     directions={"cost*": "minimize"},
     state="status",
     trial="config_id",
+    empty_is_inactive=True,
     step="budget",
     file="runhistory.json",
     records=_read,

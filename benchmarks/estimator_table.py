@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 import parzax as px
+from benchmarks import synthetic
 
 SIZES = {50: 800, 100: 800, 1000: 200}  # rows: seeds
 USELESS = ("constant", "uniform", "skewed")
@@ -16,7 +17,7 @@ USELESS = ("constant", "uniform", "skewed")
 
 def observations(n_rows: int, n_seeds: int) -> px.Observations:
     """``n_seeds`` random searches of ``n_rows`` configurations."""
-    problem = px.problems.activation()
+    problem = synthetic.activation()
     keys = jax.random.split(jax.random.key(n_rows), n_seeds)
     values, losses = jax.vmap(lambda key: problem.sample(key, n_rows))(keys)
     rng = np.random.default_rng(n_rows)
@@ -42,7 +43,7 @@ def main() -> None:
     for label, estimator in estimators.items():
         for n_rows, n_seeds in SIZES.items():
             with jax.enable_x64(True):
-                result = px.cond_ped_anova(observations(n_rows, n_seeds), 0.1, **estimator)
+                result = px.cond_ped_anova(observations(n_rows, n_seeds), 0.1, **estimator, n_resamples=0)
             variance = result.variance[:, 0]
             share = 100 * variance[:, 3:] / variance[:, :3].sum(axis=-1).mean()
             mean, error = share.mean(axis=0), share.std(axis=0) / np.sqrt(n_seeds)

@@ -1,0 +1,52 @@
+"""The search that a page is about: its course, its best rows, and which rows counted."""
+
+from typing import Any
+
+import numpy as np
+
+from parzax._words import plural
+from parzax.lens.logs import Observations
+from parzax.lens.results.result import ImportanceResult, label_text, number
+from parzax.lens.results.targets import Ranking, read_course
+
+_MOST_ROWS = 5  # largest number of rows in the table
+
+
+def describe_search(obs: Observations | None, objective: Ranking) -> dict[str, Any] | None:
+    """The data of the picture of a search, and the table of its best rows; None if there is no `Course`."""
+    if obs is None or (course := read_course(obs, objective)) is None:
+        return None
+    rows = []
+    for i in course.order[:_MOST_ROWS].tolist():
+        shown = [str(i + 1), number(float(course.values[i]))]
+        for domains, value, regime in zip(obs.space.domains, obs.values[i], obs.regime[i], strict=True):
+            shown.append("" if regime < 0 else label_text(domains[regime].interpret(value)))
+        rows.append(shown)
+    values, best = (
+        [float(f"{x:.6g}") if np.isfinite(x) else None for x in line] for line in (course.values, course.best)
+    )
+    return {"values": values, "best": best, "name": course.name, "log": course.wide, "rows": rows}
+
+
+def answer_first_questions(
+    result: ImportanceResult, read: list[str], obs: Observations | None, search: dict[str, Any] | None
+) -> dict[str, str]:
+    """What a reader asks first, with short answers: the best row, the rows that count, the direction.
+
+    ``read`` says how the log was read.
+    """
+    answers = {"rows": "; ".join(line for line in read if "inferred: " not in line)}
+    if search and search["rows"]:
+        _, value, *texts = search["rows"][0]
+        named = (f"{name} = {text}" for name, text in zip(result.names, texts, strict=True) if text)
+        answers = {"best row": f"{search['name']} {value} with {', '.join(named)}"} | answers
+    if obs is not None:
+        answers["best is"] = f"the {result.goal}; if that is wrong, read the log again with another direction"
+        answers["constraints"] = "the log has none"
+        if obs.constraints is not None:
+            feasible = obs.feasible
+            n_rows = plural(feasible.size, "row")
+            answers["constraints"] = f"{int((~feasible).sum())} of {n_rows} violate one"
+    return answers | {
+        "more": "pictures and tables below; parzax importance FILE --verbose; px.plotting in Python"
+    }
