@@ -350,17 +350,18 @@ def _worth(sets: Sets) -> Section:
     """Coverage of the worth of tuning."""
     rows, rates = [], []
     for searcher in EFFECT_SEARCHES:
+        of_search = []
         for problem in FEW_PROBLEMS:
             parts = sets.of([searcher], 100, [problem])
             fields = [
                 _joined(part.covered_worth(field) for part in parts) for field in ("worth", "target_worth")
             ]
             if len(fields[0]):
-                rates.append([part.mean() for part in fields])
+                of_search.append([part.mean() for part in fields])
                 rows.append([searcher, problem, *map(_percent, fields)])
-    rates = np.mean(rates, axis=0).tolist() if rates else []
+        rates += np.mean(of_search, axis=0).tolist() if of_search else []
     promise = Promise(
-        "90 % intervals of the worth of tuning hold the truth in 80 to 97 % of cases",
+        "90 % intervals of the worth of tuning hold the truth in 80 to 97 % of cases in each kind of log",
         _range(rates),
         _measured(rates, bool(rates) and round(min(rates), 2) >= 0.8 and round(max(rates), 2) <= 0.97),
     )
@@ -568,7 +569,7 @@ the rows answer where the surrogate predicts nothing."""
 WORTH = f"""Tuning a parameter is worth the mean loss at a random value minus that at its best value, with
 the others as in the space or as in its best tenth; losses beyond the worst of the log count as the worst.
 How often the 5 % and 95 % quantiles of the draws enclose the truth after 100 trials; outside by at most
-{TOLERANCE} of the largest worth counts as enclosed."""
+{TOLERANCE} of the largest worth counts as enclosed. Each number is of {EFFECT_LOGS} log."""
 NEXT_SPACE = f"""From logs of 100 trials of `px.tpe`: whether the next space holds the best configuration of
 the table, which part of the table it has, and by how much the best loss found is above the best of the
 table, as a part of the median's distance from it: after the log, and after {N_MORE} more trials of

@@ -13,7 +13,10 @@ from benchmarks.studies.adaptive_readings import fit_log
 from benchmarks.studies.adaptive_searches import Logs, load
 from benchmarks.studies.papers.runs import Arrays
 
+# Trials of a further search.
 N_MORE = 50
+# The next space holds this best part of the space, as that of `parzax.cond_ped_anova`.
+LEVEL = 0.002
 
 
 def read_next(logs: Logs, n_logs: int, n_searched: int) -> Arrays:
@@ -37,7 +40,7 @@ def read_next(logs: Logs, n_logs: int, n_searched: int) -> Arrays:
         return (least - losses[best]) / (np.nanmedian(losses) - losses[best])
 
     found: dict[str, list] = {name: [] for name in ("quality", "holds", "part", "before", "old", "new")}
-    find_region = jax.jit(px.surrogate.region)
+    find_region = jax.jit(lambda key, posterior: px.surrogate.region(key, posterior, level=LEVEL))
     for i, (x, loss) in enumerate(zip(arrays["x"][:n_logs], arrays["loss"], strict=False)):
         key = jax.random.key(i)
         posterior = fit_log(table.space, x, loss)
