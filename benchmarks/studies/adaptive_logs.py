@@ -176,11 +176,12 @@ def written(found: Mapping[str, Arrays]) -> Page:
         ]
         for promise in promises
     ]
-    blocks = [ABOUT, table(["promised", "measured", "holds"], verdicts), WHAT_TO_DO]
+    blocks = [ABOUT, table(["promised", "measured", "holds"], verdicts), FEW_LOGS]
+    blocks += [_numbers_of_logs(sets, next_spaces), WHAT_TO_DO]
     blocks += ["## Problems", PROBLEMS_ABOUT, _about_problems(sets)]
     blocks += [block for section, _ in sections for block in section]
     n_read = max((len(part.draws) for part in sets.sets), default=0)
-    return Page([*blocks, _numbers_of_logs(sets, next_spaces), TRIED], (n_read, max(SIZES)), [])
+    return Page([*blocks, TRIED], (n_read, max(SIZES)), [])
 
 
 Section = tuple[list[str], list[Promise]]
@@ -533,6 +534,8 @@ the distance to the best loss, which is what `px.cond_ped_anova` and `parzax imp
 by default.
 
 What was promised of the surrogate, and what was measured:"""
+FEW_LOGS = """The first six rows are of all searches but random search. What is promised of a single problem
+fails only where the 90 % interval of the comparison excludes it, so that few logs let much pass."""
 WHAT_TO_DO = """What to do:
 
 * Leave the default as it is: where a log shows that the search learned and the surrogate predicts the rows
