@@ -163,7 +163,7 @@ def _native(space: px.Space, at: Mapping[str, float]) -> np.ndarray:
     """
     values = []
     for name, (domain,) in zip(space.names, space.domains, strict=True):
-        value = at.get(name, np.nan) if is_active(space, at, domain) else np.nan
+        value = at.get(name, np.nan) if is_active(space, dict(at), domain) else np.nan
         if isinstance(domain, px.Ordinal) and not np.isnan(value):
             value = domain.values[int(value)]
         values.append(value)
