@@ -359,7 +359,7 @@ def test_observations_of_one_run(tmp_path):
     assert '<a href="#pairs">' in html
     assert "less sure if a search that learns" in texts.ids["short"]
     assert "among many levels, some show noise above chance" in texts.ids["levels"]
-    learned = dataclasses.replace(logs.result(), learned=True)
+    learned = dataclasses.replace(logs.result(), learned=lambda: True)
     short = Texts(page(tmp_path, learned)).ids["short"]
     assert "a search that learns chose these rows" in short
     assert "less sure" not in short

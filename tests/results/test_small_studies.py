@@ -188,7 +188,7 @@ def test_verdicts_take_evidence():
     crowded = replace(sure, estimates=replace(sure.estimates, status=sure.status | status))
     assert crowded.verdicts[0].tolist() == [0, 0, 1, 2]
     # Importances of such rows may be off by 0.3.
-    learned = replace(sure, learned=True)
+    learned = replace(sure, learned=lambda: True)
     certain = sure.importance_interval[0, :, 0] > 0.3
     assert certain.tolist() == [False, True, False, False]
     np.testing.assert_array_equal(learned.above[0], certain)
@@ -198,7 +198,7 @@ def test_verdicts_take_evidence():
                                  for n in ("values", "regime", "losses")})  # fmt: skip
     many = _analyse(seeds, 0.3)
     assert many.verdicts[0, 0] == 0
-    assert (replace(many, learned=True).above[0] <= (many.mean[0] > 0.3)).all()
+    assert (replace(many, learned=lambda: True).above[0] <= (many.mean[0] > 0.3)).all()
     assert (_noisy(0).verdicts < 2).all()  # of 80 rows, 12 are among the best
 
 

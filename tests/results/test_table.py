@@ -91,7 +91,7 @@ def test_the_default_answer_for_six_parameters_fits_a_screen():
     result = make_result(n_parameters=6, levels=None, n_resamples=20)
     report = replace(result.report, dropped={"state PRUNED": 3}, inferred=("p0: Int",), steps="steps differ")
     status = result.status | int(px.Status.LOW_DATA | px.Status.TIED_CUTOFF | px.Status.CROWDED)
-    result = replace(_with_status(result, status), report=report, learned=True)
+    result = replace(_with_status(result, status), report=report, learned=lambda: True)
     lines = str(result).splitlines()
     assert len(lines) <= 12
     for text in ("3 of them (pruned)", "steps differ", "a search that learns", "ties with the last row"):

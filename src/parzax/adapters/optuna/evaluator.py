@@ -136,7 +136,7 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
     def _warn_of_other_answers(self, result: ImportanceResult) -> None:
         """Say once why the command, the page and `parzax.cond_ped_anova` may answer otherwise."""
         few = f"only {size_text(result.n_target)} of {size_text(result.n_region)} trials are among the best"
-        reasons = ["a sampler that learns chose the trials"] * result.learned
+        reasons = ["a sampler that learns chose the trials"] * result.learned()
         reasons += [few] * bool(set_bits(result.status) & Status.LOW_DATA)
         if reasons and not self._has_warned:
             self._has_warned = True

@@ -120,7 +120,7 @@ class Comparison(AbstractResult):
         else:
             rows = " with ".join(plural(size_text(log.n_region), "row") for log in (self.first, self.second))
             sure = f"compares {rows}; p-values are adjusted for {plural(len(labels), 'parameter')}"
-        if self.first.learned or self.second.learned:
+        if self.first.learned() or self.second.learned():
             sure += f"; {LEARNED}"
         return f"{mattered}, for being among {self.best_rows(level)}", sure, step
 

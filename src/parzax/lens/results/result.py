@@ -7,7 +7,7 @@
 import abc
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
@@ -518,14 +518,14 @@ class ImportanceResult(AbstractResult):
         replicates: `parzax.lens.results.replicates.Replicates`, samples and shuffles of the log; its arrays
             are attributes of the result too. Without samples the ends of intervals are NaN, without shuffles
             the p-values.
-        learned: whether the order of the rows shows a search that learns.
+        learned: function that returns whether the order of the rows shows a search that learns.
         remark: a part of the first sentence: that a surrogate answers, or why it does not.
     """
 
     estimates: Importance
     replicates: Replicates
     method: Method = field(default_factory=Method)
-    learned: bool = False
+    learned: Callable[[], bool] = bool
     remark: str = ""
 
     kind: ClassVar[str] = "parameter"
@@ -620,7 +620,7 @@ class ImportanceResult(AbstractResult):
         chance = self.usual_status & int(Status.NOT_ABOVE_CHANCE) != 0
         if self.n_seeds == 1:
             chance |= self.by_seed(self.p_adjusted)[0] > SIGNIFICANCE
-        return (self.mean > 0) & ~chance & ((self._mean_interval[0] > _LEARNED_ERROR) | (not self.learned))
+        return (self.mean > 0) & ~chance & ((self._mean_interval[0] > _LEARNED_ERROR) | (not self.learned()))
 
     @cached_property
     def verdicts(self) -> np.ndarray:
@@ -633,7 +633,7 @@ class ImportanceResult(AbstractResult):
         doubtful = self.usual_status & ~int(Status.NOT_ABOVE_CHANCE | Status.TIED_CUTOFF) != 0
         enough = self.by_seed(self.n_fewer).sum(axis=0)[:, None] > _FEW_ROWS
         small = (self._mean_interval[1] <= _SMALL) & self.has_mean & enough & ~doubtful
-        other = np.where(small & (not self.learned), NEGLIGIBLE, UNDECIDED)
+        other = np.where(small & (not self.learned()), NEGLIGIBLE, UNDECIDED)
         return np.where(self.above, MATTERS, other)
 
     @cached_property
@@ -820,7 +820,7 @@ class ImportanceResult(AbstractResult):
 
     def _caveats(self) -> list[str]:
         """What the search that chose the rows means for the importances."""
-        return [LEARNED if self.learned else MAY_LEARN]
+        return [LEARNED if self.learned() else MAY_LEARN]
 
     def _values_to_try(self, level: int, labels: list[str], above: list[int]) -> str:
         """The good values of the first parameters that matter; "" if there are none."""
