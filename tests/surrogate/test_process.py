@@ -167,7 +167,7 @@ def test_draws_have_the_conditional_mean_and_covariance():
     spread = covariance(posterior.mode, new, new) - across @ np.linalg.solve(rows, across.T)
     error = np.sqrt(np.diag(spread) / 4000)
     assert (np.abs(w.mean(axis=0) - mean) < 5 * error + 0.01).all()
-    # A normal draw times a factor, the root of 5 / chi^2 with five degrees of freedom: Student's distribution.
+    # A normal draw times a factor, the root of 5 / chi^2 with five degrees of freedom: Student's t.
     # The mean square of the weights of a draw's 1024 waves tells the factor.
     deviation, factor = np.sqrt(np.diag(spread)), np.sqrt((np.asarray(functions.weights) ** 2).mean(axis=1))
     errors = np.cov((w - mean).T / factor) - spread

@@ -56,7 +56,7 @@ _SMALL, _MIDDLING = 1 << 13, 1 << 16
 _MOST_ROWS = 1 << 18
 
 # Arguments that belong where a log is read.
-_GUESSES = dict.fromkeys(("direction", "directions"), "directions=... where the log is read")
+_GUESSES: dict[str, str] = dict.fromkeys(("direction", "directions"), "directions=... where the log is read")
 
 
 @_checks.known_arguments(_GUESSES)
