@@ -1,273 +1,591 @@
 """Logs of a search that learns, beside truths: ``python -m benchmarks.studies.adaptive_logs``.
 
 Importances from logs of random search, TPE, CMA-ES and a Gaussian process on problems whose importances are
-known: those of the rows themselves, and those of a surrogate of the whole space. Writes a page,
-docs/studies/adaptive_logs.md for a full run without --out; --resume goes on with what another run left
-behind, and --only px.tpe/ /quadratic runs some of the parts. Nothing is claimed, so the exit status is
-always 0. PARZAX_DATA names the folder of the tables.
+known: those of the rows themselves, those of a surrogate of the whole space, and those of Optuna. Writes a
+page, docs/studies/adaptive_logs.md for a full run without --out. Logs are made once, by
+`benchmarks.studies.adaptive_searches`; --resume goes on with what another run has read, and --only
+surrogate/0 rows/ reads some of the parts. PARZAX_DATA names the folder of the tables. The exit status is
+always 0, also where a promise does not hold.
 """
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from benchmarks.studies import pages
+from benchmarks.studies.adaptive_next import N_MORE
 from benchmarks.studies.adaptive_problems import (
     IDLE,
+    LEVELS,
     N_TRUTH,
-    PEER_NAMES,
+    NETWORKS,
     PROBLEMS,
-    RANDOM,
     TABLES,
     problem_of,
-    truth,
 )
-from benchmarks.studies.adaptive_readings import LEVELS, N_SHUFFLES, PEER_EVALUATORS, PEER_LOGS
+from benchmarks.studies.adaptive_readings import FANOVA_LOGS, N_SHUFFLES, PEER_EVALUATORS
+from benchmarks.studies.adaptive_scores import (
+    NEGLIGIBLE,
+    ROWS,
+    SURROGATE,
+    TOLERANCE,
+    Comparison,
+    LogSet,
+    compare,
+    gather,
+    geometric_mean,
+)
+from benchmarks.studies.adaptive_searches import (
+    FEW_PROBLEMS,
+    NEXT,
+    PEER_PACKAGES,
+    RANDOM,
+    RANDOM_PARTS,
+    SEEDS,
+    Logs,
+    all_logs,
+)
 from benchmarks.studies.optimisers.page import table
 from benchmarks.studies.pages import Page
 from benchmarks.studies.papers.runs import Arrays, Unit
 
 SIZES = (40, 100, 300)
-NOISE = "noise"
-# Runs, trials and seconds (about) of each search on one problem.
-WIDE = {
-    RANDOM: (12, 300, 60.0),
-    "px.tpe": (12, 300, 90.0),
-    "px.optuna_tpe": (12, 300, 90.0),
-    "Optuna TPE": (12, 300, 120.0),
-    "Optuna CMA-ES": (12, 300, 90.0),
-    "Hyperopt": (12, 100, 90.0),
-    "Optuna GP": (3, 100, 240.0),
-}
-QUICK = {RANDOM: (4, 40, 10.0), "px.optuna_tpe": (4, 40, 20.0)}
-QUICK_PROBLEMS = ("quadratic", NOISE)
-PACKAGES = {"Optuna CMA-ES": "optuna cmaes", "Optuna GP": "optuna torch", "Hyperopt": "hyperopt"}
-# A share, or a worth as part of the largest, that is no further from an interval counts as inside.
-TOLERANCE = 0.005
-# A parameter is above chance under the surrogate if the lower end of its interval is above this share.
-CHANCE = 0.01
-
-# Of one log set: arrays of a problem and a search by name, and the number of trials.
-Log = tuple[str, Arrays, int]
+NOISE, GATED = "noise", "gated"
+# Rows of these logs are read; more logs have a surrogate only for the next space.
+N_LOGS = 6
+# Worth is read in the first logs of these searches, on `FEW_PROBLEMS`.
+EFFECT_LOGS, EFFECT_SEARCHES = 1, (RANDOM, "px.tpe")
+# From so many logs of a table the search goes on in the next space.
+N_SEARCHED = 2
+TPE = ("px.tpe", "px.optuna_tpe", "Optuna TPE", "Hyperopt")
+QUICK = (Logs(RANDOM, "quadratic", 2, 40), Logs("px.tpe", "quadratic", 2, 40), Logs("px.tpe", NOISE, 2, 40))
 
 
 def units(quick: bool) -> list[Unit]:
-    """Every search on every problem."""
-    found = []
-    for searcher, (n_seeds, n, cost) in (QUICK if quick else WIDE).items():
-        needs = (*PACKAGES.get(searcher, "optuna" * (searcher in PEER_NAMES)).split(), "tinygp", "sklearn")
-        for problem in QUICK_PROBLEMS if quick else (*PROBLEMS, *TABLES):
-            arguments = {"searcher": searcher, "problem": problem, "n_seeds": n_seeds, "n": n, "sizes": SIZES}
-            name = f"{searcher}/{problem}"
-            found.append(
-                Unit(name, "benchmarks.studies.adaptive_readings:reading", arguments, needs, cost=cost)
-            )
-    return found
+    """Truths; rows and surrogates of all logs, the first log of each search first; next spaces."""
+    module, every = "benchmarks.studies.adaptive_readings", list(QUICK if quick else all_logs())
+    logs_of = [logs for logs in every if logs.searcher != NEXT]
+    problems = dict.fromkeys(logs.problem for logs in logs_of if logs.problem != NOISE)
+    listed = [Unit(f"truth/{problem}", f"{module}:read_truth", {"problem": problem}) for problem in problems]
+    for logs in logs_of:
+        arguments = {"logs": logs._replace(n_seeds=min(logs.n_seeds, N_LOGS)), "sizes": SIZES}
+        needs = (*PEER_PACKAGES.get(logs.searcher, ()), "optuna", "sklearn")
+        listed.append(Unit(f"rows/{logs.name}", f"{module}:read_rows", arguments, needs, cost=5))
+    for i in range(N_LOGS):
+        for logs in logs_of:
+            if i < logs.n_seeds:
+                effects = (
+                    i < EFFECT_LOGS and logs.searcher in EFFECT_SEARCHES and logs.problem in FEW_PROBLEMS
+                )
+                arguments = {"logs": logs, "log": i, "sizes": SIZES, "effects": effects}
+                needs = (*PEER_PACKAGES.get(logs.searcher, ()), "tinygp")
+                name = f"surrogate/{i}/{logs.name}"
+                listed.append(Unit(name, f"{module}:read_surrogate", arguments, needs, cost=5))
+    for logs in every:
+        if logs.searcher == NEXT:
+            arguments = {"logs": logs, "n_logs": logs.n_seeds, "n_searched": N_SEARCHED}
+            function = "benchmarks.studies.adaptive_next:read_next"
+            listed.append(Unit(f"next/{logs.problem}", function, arguments, "tinygp", cost=60))
+    return listed
 
 
-def _part(log: Log, name: str) -> np.ndarray:
-    _, arrays, n = log
-    return arrays[f"{n}/{name}"]
+class Promise(NamedTuple):
+    """A row of the first table: what was promised, what was measured, and whether it holds."""
+
+    promised: str
+    measured: str
+    holds: bool | None
 
 
-def distance(log: Log, reading: str) -> np.ndarray:
-    """(q,) half the sum of absolute differences from the true shares, mean over logs."""
-    shares = _part(log, reading)
-    shares = shares.mean(axis=1) if reading == "draws" else shares
-    return np.abs(shares - truth(log[0], LEVELS).shares).sum(axis=-1).mean(axis=0) / 2
+class Sets:
+    """All sets of logs that were read, and what is said of several of them."""
 
+    def __init__(self, found: Mapping[str, Arrays]) -> None:
+        self.truths = {
+            name.removeprefix("truth/"): arrays["shares"]
+            for name, arrays in found.items()
+            if name.startswith("truth/")
+        }
+        self.sets: list[LogSet] = []
+        for name, arrays in found.items():
+            kind, searcher, *problem = name.split("/")
+            if kind != "rows" or (problem[0] != NOISE and problem[0] not in self.truths):
+                continue
+            truth = self.truths.get(problem[0], np.zeros((len(LEVELS), 1)))
+            read = [
+                found[part]
+                for i in range(N_LOGS)
+                if (part := f"surrogate/{i}/{searcher}/{problem[0]}") in found
+            ]
+            self.sets += [
+                gather(searcher, problem[0], n, truth, arrays, read) for n in SIZES if f"{n}/rows" in arrays
+            ]
+        listed = dict.fromkeys(part.searcher for part in self.sets)
+        self.searchers = [searcher for searcher in listed if searcher not in RANDOM_PARTS]
+        self.learning = [searcher for searcher in self.searchers if searcher != RANDOM]
+        self.problems = list(dict.fromkeys(part.problem for part in self.sets))
+        # Noise has no shares, and the abandoned branch of `gated` points of its own.
+        self.compared = [problem for problem in self.problems if problem not in (NOISE, GATED)]
 
-def coverage(log: Log, reading: str) -> np.ndarray:
-    """Share of the truths in the 90 % intervals of the draws: (q,) of shares, (1,) of a worth."""
-    draws, true = (
-        _part(log, reading),
-        getattr(truth(log[0], LEVELS), {"draws": "shares"}.get(reading, reading)),
-    )
-    low, high = np.nanquantile(draws, (0.05, 0.95), axis=1)
-    slack = TOLERANCE * (1 if reading == "draws" else true.max())
-    inside = (low - slack <= true) & (true <= high + slack)
-    return inside.mean(axis=(0, 2)) if inside.ndim == 3 else inside.mean(keepdims=True)[0]
+    def of(
+        self, searchers: Sequence[str], n: int | None = None, problems: Sequence[str] | None = None
+    ) -> list[LogSet]:
+        """Some sets."""
+        return [
+            part
+            for part in self.sets
+            if part.searcher in searchers
+            and n in (None, part.n)
+            and (problems is None or part.problem in problems)
+        ]
 
+    def ratios(self, searchers: Sequence[str], n: int, reader: str) -> dict[str, Comparison]:
+        """The surrogate's distance at the first level as a part of another reader's, by problem."""
+        pairs = (
+            (problem, compare(self.of(searchers, n, [problem]), LogSet.distances, reader))
+            for problem in self.compared
+        )
+        return {problem: ratio for problem, ratio in pairs if ratio is not None}
 
-def above_chance(log: Log, reading: str) -> np.ndarray:
-    """(q,) share of the logs in which a parameter that does nothing is above chance."""
-    if reading == "draws":
-        above = np.quantile(_part(log, "draws"), 0.05, axis=1) > CHANCE
-    else:
-        above = _part(log, "above") > 0
-    return (above.any(axis=-1) if log[0] == NOISE else above[..., -1]).mean(axis=0)
+    def error_ratios(self, searchers: Sequence[str], n: int) -> dict[str, Comparison]:
+        """The same of the mean over levels, beside the rows."""
+        pairs = (
+            (problem, compare(self.of(searchers, n, [problem]), LogSet.errors, ROWS))
+            for problem in self.compared
+        )
+        return {problem: ratio for problem, ratio in pairs if ratio is not None}
 
 
 def written(found: Mapping[str, Arrays]) -> Page:
-    """The tables; a search whose package is missing has no rows."""
-    logs: dict[tuple[str, str, int], Log] = {}
-    for name, arrays in found.items():
-        searcher, problem = name.split("/")
-        logs |= {(searcher, problem, n): (problem, arrays, n) for n in SIZES if f"{n}/rows" in arrays}
-    searchers = list(dict.fromkeys(searcher for searcher, _, _ in logs))
-    problems = list(dict.fromkeys(problem for _, problem, _ in logs))
-    known = [problem for problem in problems if problem != NOISE]
-    made_up = [problem for problem in known if problem not in TABLES]
-    sizes = [n for n in SIZES if any(key[2] == n for key in logs)]
-    heads = [f"{n} trials" for n in sizes]
-
-    def cells(
-        searcher: str, among: Sequence[str], measure: Callable[[Log], np.ndarray | None], form: str
-    ) -> list[str]:
-        """A cell for each size, with one number a level: means over the problems."""
-        means = []
-        for n in sizes:
-            measured = [measure(logs[key]) for p in among if (key := (searcher, p, n)) in logs]
-            numbers = [number for number in measured if number is not None]
-            cell = " / ".join(map(form.format, np.mean(numbers, axis=0))) if numbers else ""
-            means.append(cell.replace("%", " %"))
-        return means
-
-    def beside(problem: str, searcher: str) -> list[list[str]]:
-        """Distances of rows, surrogate, and of as many random rows."""
-        kinds = {
-            "rows": (searcher, "rows"),
-            "surrogate": (searcher, "draws"),
-            "random rows": (RANDOM, "rows"),
-        }
-        return [
-            [
-                problem,
-                searcher,
-                kind,
-                *cells(of, [problem], lambda log, name=name: distance(log, name), "{:.2f}"),
-            ]
-            for kind, (of, name) in kinds.items()
-        ]
-
-    blocks = [ABOUT, _about_problems(problems), "## Distance to the true shares", DISTANCE]
-    rows = [row for problem in known for searcher in searchers for row in beside(problem, searcher)]
-    blocks.append(_filled(["problem", "search", "read by", *heads], rows, len(heads)))
-    ratio_of = [problem for problem in known if problem != "gated"]
-    rows = [[s, *cells(s, ratio_of, _log_ratio, "{:.2f}")] for s in searchers]
-    blocks += [
-        RATIO,
-        _filled(["search", *heads], [[s, *map(_exponentials, row)] for s, *row in rows], len(heads)),
-    ]
-    blocks += ["## Intervals", INTERVALS]
-    rows = [
-        [kind, problem, *cells(s, [problem], lambda log, name=name: coverage(log, name), "{:.0%}"), s]
-        for kind, name in (("shares", "draws"), ("worth", "worth"), ("worth among the best", "target_worth"))
-        for problem in known
-        for s in searchers
-    ]
-    rows = [[kind, problem, s, *row] for kind, problem, *row, s in rows]
-    blocks.append(_filled(["interval of", "problem", "search", *heads], rows, len(heads)))
-    blocks += ["## A parameter that does nothing", IDLE_ABOUT]
-    rows = [
-        [problem, s, kind, *cells(s, of, lambda log, name=name: above_chance(log, name), "{:.0%}")]
-        for problem, of in (("effects", made_up), (NOISE, [NOISE]))
-        for s in searchers
-        for kind, name in (("rows", "rows"), ("surrogate", "draws"))
-    ]
-    blocks.append(_filled(["problem", "search", "read by", *heads], rows, len(heads)))
-    blocks += ["## Which logs show that the search learned, and what the surrogate predicts", SHOWN]
-    rows = [
+    """The page, from as much as there is."""
+    found = {name: arrays for name, arrays in found.items() if arrays}
+    sets = Sets(found)
+    next_spaces = {name: arrays for name, arrays in found.items() if name.startswith("next/")}
+    sections = (
+        _beside_others(sets), _beside_rows(sets), _intervals(sets), _idle(sets), _worth(sets),
+        _next_space(next_spaces), _readable(sets), _learned(sets),
+    )  # fmt: skip
+    promises = [promise for _, section_promises in sections for promise in section_promises]
+    verdicts = [
         [
-            problem,
-            s,
-            kind,
-            *cells(s, [problem], lambda log, name=name: _part(log, name).mean(keepdims=True), form),
+            promise.promised,
+            promise.measured,
+            {None: "not measured", True: "yes", False: "**no**"}[promise.holds],
         ]
-        for problem in problems
-        for s in searchers
-        for kind, name, form in (("learned", "shown", "{:.0%}"), ("quality", "quality", "{:.2f}"))
+        for promise in promises
     ]
-    blocks.append(_filled(["problem", "search", "", *heads], rows, len(heads)))
-    rows = [
-        [problem, s, kind, *cells(s, [problem], lambda log, name=name: _peer_distance(log, name), "{:.2f}")]
-        for problem in known
-        for s in searchers
-        for kind, name in {"surrogate": "draws", **{peer: peer for peer in PEER_EVALUATORS}}.items()
-    ]
-    blocks += [
-        "## Optuna's evaluators",
-        PEERS,
-        _filled(["problem", "search", "read by", *heads], rows, len(heads)),
-    ]
-    lacking = [f"{name}" for name in WIDE if name not in searchers]
-    if lacking:
-        blocks.append(
-            f"Not run here, as a package is missing or the run was of some parts: {', '.join(lacking)}."
+    blocks = [ABOUT, table(["promised", "measured", "holds"], verdicts), FEW_LOGS]
+    blocks += [_numbers_of_logs(sets, next_spaces), WHAT_TO_DO]
+    blocks += ["## Problems", PROBLEMS_ABOUT, _about_problems(sets)]
+    blocks += [block for section, _ in sections for block in section]
+    n_read = max((len(part.draws) for part in sets.sets), default=0)
+    return Page([*blocks, TRIED], (n_read, max(SIZES)), [])
+
+
+Section = tuple[list[str], list[Promise]]
+
+
+def _beside_others(sets: Sets) -> Section:
+    """Distances and rank correlations beside those of the rows and of Optuna's evaluators."""
+    readers = (ROWS, *PEER_EVALUATORS)
+    means, by_problem, ranks, promises = [], [], [], []
+    for n, limits, worst in ((40, (0.75, 0.75, 0.85, 0.85), 1.3), (100, (0.6, 0.6, 0.7, 0.7), 1.1)):
+        groups = [*((name, [name]) for name in sets.searchers), (LEARNING, sets.learning)]
+        for name, searchers in groups:
+            cells = [
+                geometric_mean(r.value for r in sets.ratios(searchers, n, of).values()) for of in readers
+            ]
+            if np.isfinite(cells).any():
+                means.append([str(n), name, *map(_number, cells)])
+        ratios = {of: sets.ratios(sets.learning, n, of) for of in readers}
+        total = {of: geometric_mean(r.value for r in ratios[of].values()) for of in readers}
+        holds = all(total[of] <= limit for of, limit in zip(readers, limits, strict=True))
+        text = ", ".join(f"{total[of]:.2f} of {of}" for of in readers if np.isfinite(total[of]))
+        promise = (
+            f"{n} trials: distance {limits[0]:g} of rows and PED-ANOVA, {limits[2]:g} of f-ANOVA and MDI"
         )
-    shapes = {name: arrays["x"].shape[:2] for name, arrays in found.items()}
-    counts = {name.split("/")[0]: shape for name, shape in shapes.items()}
-    blocks.append("Logs: " + "; ".join(f"{name} {s} of {n} trials" for name, (s, n) in counts.items()) + ".")
-    return Page([*blocks, TRIED], max(shapes.values()), [])
+        promises.append(Promise(promise, text, _measured(total.values(), holds)))
+        worse = []
+        for problem in sets.compared:
+            beside = {of: ratios[of][problem] for of in readers if problem in ratios[of]}
+            if not beside:
+                continue
+            best = max(beside, key=lambda of: beside[of].value)
+            parts = sets.of(sets.learning, n, [problem])
+            cells = [_number(_mean(part.distances(of) for part in parts)) for of in (SURROGATE, *readers)]
+            by_problem.append([str(n), problem, *cells, f"{best}: {_with_ends(beside[best])}"])
+            if beside[best].low > worst:
+                worse.append(f"{problem} {_with_ends(beside[best])}")
+        promise = f"{n} trials: on no problem more than {worst:g} of the best of them"
+        promises.append(
+            Promise(
+                promise, "; ".join(worse) or "none" * bool(by_problem), _measured(total.values(), not worse)
+            )
+        )
+        parts = sets.of(sets.learning, n, sets.compared)
+        correlations = [_mean(part.rank_correlations(of) for part in parts) for of in (SURROGATE, *readers)]
+        gains = {of: compare(parts, LogSet.rank_correlations, of, ratio=False) for of in readers}
+        ranks.append([str(n), *map(_number, correlations)])
+        lower = [of for of, gain in gains.items() if gain is not None and gain.high < 0]
+        text = ", ".join(f"{x:.2f} {of}" for x, of in zip(correlations, (SURROGATE, *readers), strict=True))
+        promises.append(
+            Promise(
+                f"{n} trials: rank correlation with the truth no lower",
+                text,
+                _measured(correlations, not lower),
+            )
+        )
+    blocks = [
+        "## Beside the rows and Optuna's evaluators",
+        BESIDE_OTHERS,
+        table(["trials", "search", *readers], means),
+        BY_PROBLEM,
+        table(["trials", "problem", SURROGATE, *readers, "beside the best of them"], by_problem),
+        RANKS,
+        table(["trials", SURROGATE, *readers], ranks),
+    ]
+    return blocks, promises
 
 
-def _log_ratio(log: Log) -> np.ndarray:
-    return np.log(distance(log, "draws") / distance(log, "rows"))
+def _beside_rows(sets: Sets) -> Section:
+    """The surrogate's error as a part of that of the rows."""
+    rows, promises = [], []
+    for searcher in sets.searchers:
+        for n in SIZES:
+            if ratios := sets.error_ratios([searcher], n):
+                worst = max(ratios, key=lambda problem: ratios[problem].value)
+                of_set = sets.of([searcher], n, sets.compared)
+                errors = [
+                    _mean(part.errors(reader)[: len(part.draws)] for part in of_set)
+                    for reader in (ROWS, SURROGATE)
+                ]
+                total = geometric_mean(ratio.value for ratio in ratios.values())
+                rows.append(
+                    [
+                        searcher,
+                        str(n),
+                        *map(_number, (*errors, total)),
+                        f"{worst}: {_with_ends(ratios[worst])}",
+                    ]
+                )
+    for searchers, what, mean, worst in ((TPE, "logs of TPE", 0.4, 1.1), ([RANDOM], "random logs", 0.9, 1.1)):
+        for n in (100, 300):
+            ratios = sets.error_ratios(searchers, n)
+            total = geometric_mean(ratio.value for ratio in ratios.values())
+            above = [problem for problem, ratio in ratios.items() if ratio.low > worst]
+            text = f"{total:.2f}; above {worst:g}: {', '.join(above) or 'none'}" if ratios else ""
+            promises.append(
+                Promise(
+                    f"{what}, {n} trials: at most {mean:g} of the rows' error, {worst:g} on any problem",
+                    text,
+                    _measured([total], total <= mean and not above),
+                )
+            )
+    heads = ["search", "trials", "error of rows", "of surrogate", "ratio", "largest ratio"]
+    return ["## Beside the rows", BESIDE_ROWS, table(heads, rows)], promises
 
 
-def _exponentials(cell: str) -> str:
-    return " / ".join(f"{np.exp(float(x)):.2f}" for x in cell.split(" / ")) if cell else ""
+def _intervals(sets: Sets) -> Section:
+    """Coverage of the shares."""
+    rows, rates, problems = [], [], [*sets.compared, GATED]
+    for searcher in sets.searchers:
+        for n in SIZES:
+            parts = sets.of([searcher], n, problems)
+            if len(covered := _joined(part.covered() for part in parts)):
+                large = _joined(part.covered(0.05) for part in parts)
+                gated = _joined(part.covered() for part in parts if part.problem == GATED)
+                answered = _joined(part.answered for part in parts)
+                rates.append(covered.mean())
+                rows.append([searcher, str(n), *map(_percent, (covered, large, gated, answered))])
+    text = _range(rates)
+    holds = bool(rates) and round(min(rates), 2) >= 0.8 and round(max(rates), 2) <= 0.97
+    gated = _joined(part.covered() for part in sets.of(sets.learning, None, [GATED]))
+    promises = [
+        Promise(
+            "90 % intervals of shares hold the truth in 80 to 97 % of cases in each kind of log",
+            text,
+            _measured(rates, holds),
+        ),
+        Promise(
+            "on `gated` too, whose worse branch the search leaves",
+            _percent(gated),
+            _measured(gated, gated.size and gated.mean() >= 0.8),
+        ),
+    ]
+    heads = ["search", "trials", "shares", "shares of 0.05 or more", "shares of `gated`", "logs answered"]
+    return ["## Intervals", INTERVALS, table(heads, rows)], promises
 
 
-def _peer_distance(log: Log, reading: str) -> np.ndarray | None:
-    """(1,) distance at the first level of the first logs; None where Optuna has not read them."""
-    problem, arrays, n = log
-    if f"{n}/{next(iter(PEER_EVALUATORS))}" not in arrays:
-        return None
-    if reading == "draws":
-        shares = arrays[f"{n}/draws"][:PEER_LOGS, :, 0].mean(axis=1)
-    else:
-        shares = arrays[f"{n}/{reading}"]
-    return np.abs(shares - truth(problem, LEVELS).shares[0]).sum(axis=-1).mean(keepdims=True) / 2
+def _idle(sets: Sets) -> Section:
+    """How often parameters that do nothing are above chance."""
+    rows, rates = [], []
+    effects = [problem for problem in sets.problems if problem in PROBLEMS and problem != NOISE]
+    for searcher in sets.searchers:
+        for n in SIZES:
+            parts = [part for part in sets.of([searcher], n, effects) if len(part.draws)]
+            if parts:
+                above = {
+                    reader: _joined(part.above_chance(reader).ravel() for part in parts)
+                    for reader in (ROWS, SURROGATE)
+                }
+                noise = sets.of([searcher], n, [NOISE])
+                any_of_noise = [
+                    _percent(_joined(part.above_chance(reader, slice(None)).ravel() for part in noise))
+                    for reader in (ROWS, SURROGATE)
+                ]
+                rows.append([searcher, str(n), *map(_percent, above.values()), *any_of_noise])
+                if searcher in TPE:
+                    rates.append(above[SURROGATE].mean())
+    promise = Promise(
+        "a parameter that does nothing is above chance in at most 8 % of logs of TPE, at any length",
+        _range(rates),
+        _measured(rates, bool(rates) and max(rates) <= 0.08),
+    )
+    heads = ["search", "trials", ROWS, SURROGATE, "noise: rows", "noise: surrogate"]
+    return ["## A parameter that does nothing", IDLE_ABOUT, table(heads, rows)], [promise]
 
 
-def _filled(heads: list[str], rows: list[list[str]], n: int) -> str:
-    """The table without rows whose last n cells have no numbers."""
-    return table(heads, [row for row in rows if any(row[-n:])])
+def _worth(sets: Sets) -> Section:
+    """Coverage of the worth of tuning."""
+    rows, rates = [], []
+    for searcher in EFFECT_SEARCHES:
+        of_search = []
+        for problem in FEW_PROBLEMS:
+            parts = sets.of([searcher], 100, [problem])
+            fields = [
+                _joined(part.covered_worth(field) for part in parts) for field in ("worth", "target_worth")
+            ]
+            if len(fields[0]):
+                of_search.append([part.mean() for part in fields])
+                rows.append([searcher, problem, *map(_percent, fields)])
+        rates += np.mean(of_search, axis=0).tolist() if of_search else []
+    promise = Promise(
+        "90 % intervals of the worth of tuning hold the truth in 80 to 97 % of cases in each kind of log",
+        _range(rates),
+        _measured(rates, bool(rates) and round(min(rates), 2) >= 0.8 and round(max(rates), 2) <= 0.97),
+    )
+    heads = ["search", "problem", "others as in the space", "others as in the best tenth"]
+    return ["## What tuning is worth", WORTH, table(heads, rows)], [promise]
 
 
-def _about_problems(names: list[str]) -> str:
-    """The problems with their true shares."""
+def _next_space(found: Mapping[str, Arrays]) -> Section:
+    """Whether next spaces hold the best, and what searching them gains."""
     rows = []
-    for name in names:
-        problem = problem_of(name)
-        about = TABLES[name][0] if name in TABLES else str(problem.fn.func.__doc__).splitlines()[0]
-        levels = () if name == NOISE else truth(name, LEVELS).shares
-        shares = "; ".join(", ".join(f"{share:.2f}" for share in level) for level in levels)
-        rows.append([name, about, shares])
-    return table(["problem", "", f"true shares at {LEVELS[0]}; at {LEVELS[1]}"], rows)
+    for name, arrays in found.items():
+        means = {part: float(arrays[part].mean()) for part in ("holds", "part", "before", "old", "new")}
+        form = (
+            _percent(arrays["holds"]),
+            _percent(arrays["part"]),
+            *(f"{means[part]:.4f}" for part in ("before", "old", "new")),
+        )
+        rows.append([name.removeprefix("next/"), str(len(arrays["holds"])), *form])
+    holds = _joined(arrays["holds"] > 0 for arrays in found.values())
+    gaps = {part: _joined(arrays[part] for arrays in found.values()) for part in ("old", "new")}
+    ratio = gaps["new"].mean() / gaps["old"].mean() if gaps["old"].sum() else np.nan
+    promises = [
+        Promise(
+            "the next space holds the best configuration of the table in 95 % of the logs",
+            f"{_percent(holds)} of {len(holds)}",
+            _measured(holds, holds.size and holds.mean() >= 0.95),
+        ),
+        Promise(
+            f"{N_MORE} more trials in it leave at most 0.8 of the gap that they leave in the old space",
+            f"{ratio:.2f} ({len(gaps['new'])} logs)",
+            _measured([ratio], ratio <= 0.8),
+        ),
+    ]
+    heads = [
+        "table",
+        "logs",
+        "holds the best",
+        "part of the table",
+        "gap before",
+        f"after {N_MORE} in the old space",
+        "in the next",
+    ]
+    return ["## The space to search next", NEXT_SPACE, table(heads, rows)], promises
 
 
-ABOUT = f"""Most logs come from a search that learns: each trial is chosen by those before it. This page
-measures how far importances of such a log are from those of the whole space, for the rows themselves and for
-`px.surrogate`, a Gaussian process on the logarithm of the distance to the best loss. What to do:
+def _readable(sets: Sets) -> Section:
+    """Errors and best losses of searches with more random rows."""
+    rows = []
+    best = {
+        (part.searcher, part.problem): part.best.mean()
+        for part in sets.of(("px.tpe", *RANDOM_PARTS, RANDOM), 100, FEW_PROBLEMS)
+    }
+    least = {
+        problem: min(part.best.min() for part in sets.sets if part.problem == problem)
+        for problem in sets.problems
+    }
+    for searcher in ("px.tpe", *RANDOM_PARTS, RANDOM):
+        gaps = [
+            (best[searcher, problem] - least[problem]) / (best[RANDOM, problem] - least[problem])
+            for problem in FEW_PROBLEMS
+            if (searcher, problem) in best and (RANDOM, problem) in best
+        ]
+        if gaps:
+            parts = sets.of([searcher], 100, FEW_PROBLEMS)
+            errors = [
+                _mean(part.errors(reader)[: len(part.draws)] for part in parts)
+                for reader in (ROWS, SURROGATE)
+            ]
+            rows.append([searcher, *map(_number, (*errors, float(np.mean(gaps))))])
+    heads = ["100 trials of", "error of rows", "of surrogate", "gap of the best trial"]
+    return ["## Searches that can be read", READABLE, table(heads, rows)], []
 
-* Read the importances of the rows of such a log as those of its rows, not of the space. More trials need not
+
+def _learned(sets: Sets) -> Section:
+    """How often logs show that the search learned, and the quality of surrogates."""
+    rows = []
+    for searcher in sets.searchers:
+        for n in SIZES:
+            parts, noise = sets.of([searcher], n, [*sets.compared, GATED]), sets.of([searcher], n, [NOISE])
+            shown = [_percent(_joined(part.shown > 0 for part in some)) for some in (parts, noise)]
+            quality = [_joined(part.quality for part in some) for some in (parts, noise)]
+            if parts:
+                rows.append(
+                    [
+                        searcher,
+                        str(n),
+                        *shown,
+                        *(_number(np.median(q) if len(q) else np.nan) for q in quality),
+                    ]
+                )
+    heads = ["search", "trials", "learned", "noise: learned", "median quality", "noise: quality"]
+    return ["## Which logs show that the search learned", SHOWN, table(heads, rows)], []
+
+
+def _measured(numbers: Iterable[float], holds: object) -> bool | None:
+    """Whether a promise holds; None if a number is missing."""
+    values = np.array(list(numbers), float)
+    return bool(holds) if values.size and np.isfinite(values).all() else None
+
+
+def _joined(arrays: Iterable[np.ndarray]) -> np.ndarray:
+    return np.concatenate([*map(np.ravel, arrays), np.zeros(0)])
+
+
+def _mean(arrays: Iterable[np.ndarray]) -> float:
+    """Mean of the means of sets of logs, each of which counts the same; NaN without logs."""
+    means = [array.mean() for array in arrays if array.size]
+    return float(np.mean(means)) if means else np.nan
+
+
+def _number(x: float) -> str:
+    return f"{x:.2f}" if np.isfinite(x) else ""
+
+
+def _percent(cases: np.ndarray) -> str:
+    return f"{cases.mean():.0%}".replace("%", " %") if len(cases) else ""
+
+
+def _range(rates: Sequence[float]) -> str:
+    return f"{_percent(np.array([min(rates)]))} to {_percent(np.array([max(rates)]))}" if rates else ""
+
+
+def _with_ends(ratio: Comparison) -> str:
+    return f"{ratio.value:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
+
+
+def _about_problems(sets: Sets) -> str:
+    """The problems with their largest true shares."""
+    rows = []
+    for name in sets.problems:
+        if name in TABLES or name in NETWORKS:
+            about = (TABLES | NETWORKS)[name][-1 if name in NETWORKS else 0]
+        else:
+            about = str(problem_of(name).fn.func.__doc__).splitlines()[0]
+        names, cells = problem_of(name).space.names, []
+        for shares in sets.truths[name] if name != NOISE else ():
+            largest = np.argsort(-shares)[:4]
+            cells.append(", ".join(f"{names[j]} {shares[j]:.2f}" for j in largest))
+        rows.append([name, str(len(names)), about, *(cells or [""] * len(LEVELS))])
+    return table(["problem", "parameters", "", *(f"largest shares at {level}" for level in LEVELS)], rows)
+
+
+def _numbers_of_logs(sets: Sets, next_spaces: Mapping[str, Arrays]) -> str:
+    """How many logs were read, and which searches are missing."""
+    texts = []
+    for searcher in dict.fromkeys(part.searcher for part in sets.sets):
+        parts = sets.of([searcher])
+        n_rows, n_read = (
+            {len(a) for a in arrays} for arrays in ([p.rows for p in parts], [p.draws for p in parts])
+        )
+        texts.append(f"{searcher} {_span(n_rows)} ({_span(n_read)} by a surrogate)")
+    lacking = [name for name in SEEDS if name not in sets.searchers]
+    missing = f" Not run, as a package is missing or the run was of some parts: {', '.join(lacking)}." * bool(
+        lacking
+    )
+    n_next = sum(len(arrays["holds"]) for arrays in next_spaces.values())
+    return f"Logs of each problem: {'; '.join(texts)}; next space: {n_next} in all.{missing}"
+
+
+def _span(numbers: set[int]) -> str:
+    return f"{min(numbers)}" if len(numbers) == 1 else f"{min(numbers)} to {max(numbers)}"
+
+
+LEARNING = "all that learn"
+ABOUT = """Most logs come from a search that learns: each trial is chosen by those before it. Such a log has
+few rows where losses are high, so that importances of its rows are not those of the space. This page
+measures how far they are, and how far those of `px.surrogate` are: a Gaussian process on the logarithm of
+the distance to the best loss, which is what `px.cond_ped_anova` and `parzax importance` use for such logs
+by default.
+
+What was promised of the surrogate, and what was measured:"""
+FEW_LOGS = """The first six rows are of all searches but random search. What is promised of a single problem
+fails only where the 90 % interval of the comparison excludes it, so that few logs let much pass."""
+WHAT_TO_DO = """What to do:
+
+* Leave the default as it is: where a log shows that the search learned and the surrogate predicts the rows
+  that are left out, the surrogate answers.
+* If it does not answer, read the importances as those of the rows, not of the space. More trials need not
   help: a search may repeat itself.
-* For the whole space use the surrogate where it predicts the rows that are left out.
-* Or analyse some hundred rows of random search.
-
-The truth is the share of each parameter in {N_TRUTH:,} uniform rows without noise, or in all rows of a table,
-by the same estimator. The made-up problems have a last parameter `{IDLE}` that does nothing. The two numbers
-of a cell are for the levels {LEVELS[0]} and {LEVELS[1]}."""
-DISTANCE = """Half the sum of absolute differences of the shares from the true shares, mean over logs: 0 at
-best, 1 at worst. The surrogate's shares are the mean of 24 draws. "Random rows" are as many trials of random
-search, read as they are: their distance is due to chance alone."""
-RATIO = """The surrogate's distance as a part of that of the rows, geometric mean over the problems without
-`gated` and noise:"""
-INTERVALS = f"""How often the 5 % and 95 % quantiles of the draws enclose the truth, of a share and of what it
-is worth to tune a parameter with the others as in the space or as in its best tenth. A truth also counts as
-enclosed if it is outside by at most {TOLERANCE} of a share, or of the largest worth."""
-IDLE_ABOUT = f"""How often a parameter that does nothing is above chance. For the rows that is an adjusted
-p-value of at most 0.05 from {N_SHUFFLES} shuffles; for the surrogate, a lower end above {CHANCE}. "Effects"
-are the made-up problems but noise, where any of five parameters counts."""
-SHOWN = """The text and the page of a result warn that the search learned if later rows lie closer to the best
-fifth than earlier rows do (a positive correlation at p = 0.005): the share of such logs. The quality of the
-surrogate is the part of the variance of the warped losses that it predicts for rows left out."""
-PEERS = f"""The distance at level {LEVELS[0]} of the first {PEER_LOGS} logs, for the surrogate and for the
-evaluators that come with Optuna. f-ANOVA and MDI explain the losses rather than membership in the best tenth,
-so part of their distance is another question. They do not read conditional parameters."""
+* If you plan to read a log later, let part of its rows be random (see below), or analyse some hundred rows
+  of random search."""
+PROBLEMS_ABOUT = f"""The truth is the share of each parameter in {N_TRUTH:,} uniform rows without noise, or
+in all rows of a table, by the same estimator. The functions have a last parameter `{IDLE}` that does
+nothing. Tables are of HPOlib and NAS-Bench-201; the networks are fitted to random configurations of YAHPO,
+on mixed spaces with conditions."""
+BESIDE_OTHERS = f"""The distance is half the sum of absolute differences of the shares from the true shares
+at level {LEVELS[0]}: 0 at best, 1 at worst. The table has the surrogate's distance as a part of the
+others', as the geometric mean over all problems but noise and `gated`; below 1 the surrogate is nearer. Its
+shares are means of draws from its posterior; where it predicts less than a fifth of the
+variance of left-out rows, the rows answer, here too. f-ANOVA, which takes seconds, read {FANOVA_LOGS} logs
+of some searches. f-ANOVA and MDI explain the losses rather than membership in the best tenth, so part of
+their distance is another question; they leave out conditional parameters, which count as shares of 0."""
+BY_PROBLEM = """Mean distances over the logs of all searches that learn. The last column has the surrogate's
+distance as a part of that of the reader that comes off best beside it, over the logs that both have read,
+with the 90 % interval of resampled logs."""
+RANKS = "Rank correlation of the shares with the true ones, mean over the same logs:"
+BESIDE_ROWS = """The error is the distance, averaged over both levels. The ratio is the geometric mean over
+the problems but noise and `gated`; the last column names the problem with the largest ratio, with its 90 %
+interval."""
+INTERVALS = f"""How often the 5 % and 95 % quantiles of the draws enclose the true share, at both levels. A
+truth also counts as enclosed if it is outside by at most {TOLERANCE}. Logs in which the rows answer do not
+count; the last column says how many others there are."""
+IDLE_ABOUT = f"""How often `{IDLE}` is above chance, over both levels and the functions but noise. For the
+rows that is an adjusted p-value of at most 0.05 from {N_SHUFFLES} shuffles; for the surrogate, p = (1 +
+#{{share <= {NEGLIGIBLE}}}) / (1 + #draws) of at most 0.05. On noise any of its five parameters counts, and
+the rows answer where the surrogate predicts nothing."""
+WORTH = f"""Tuning a parameter is worth the mean loss at a random value minus that at its best value, with
+the others as in the space or as in its best tenth; losses beyond the worst of the log count as the worst.
+How often the 5 % and 95 % quantiles of the draws enclose the truth after 100 trials; outside by at most
+{TOLERANCE} of the largest worth counts as enclosed. Each number is of {EFFECT_LOGS} log."""
+NEXT_SPACE = f"""From logs of 100 trials of `px.tpe`: whether the next space holds the best configuration of
+the table, which part of the table it has, and by how much the best loss found is above the best of the
+table, as a part of the median's distance from it: after the log, and after {N_MORE} more trials of
+`px.tpe`, which begins with the log's rows, in the old or in the next space."""
+READABLE = f"""How much of the truth a search with more random rows tells, and what they cost: means over
+{", ".join(FEW_PROBLEMS)}. The gap is by how much the best trial is above the least loss of all logs, as a
+part of that of random search. Rows of a start are `start=px.samplers.RandomStart(n)`, and epsilon is
+`proposal=px.samplers.Proposal(epsilon=...)`. With the surrogate a log of `px.tpe` is nearer to the truth than
+random rows read as they are, so that random rows are for those who have no surrogate, or who need the last
+part of the error."""
+SHOWN = """The text and the page of a result warn that the search learned if later rows lie closer to the
+best fifth than earlier rows do (a positive correlation at p = 0.005): the share of such logs. The quality
+of the surrogate is the part of the variance of the warped losses that it predicts for rows left out."""
 
 TRIED = """## What was tried
 

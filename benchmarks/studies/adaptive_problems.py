@@ -1,21 +1,21 @@
-"""Problems whose importances are known, and searches on them, for `benchmarks.studies.adaptive_logs`."""
+"""Problems whose importances are known, for `benchmarks.studies.adaptive_logs`."""
 
-import zlib
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 import parzax as px
-from benchmarks.studies.optimisers.peers import PEERS
-from benchmarks.studies.papers.runs import Arrays
+from benchmarks.studies.adaptive_networks import NETWORKS, network_problem
 from parzax.surrogate.effects import value_grid
 
 # The last parameter of each problem does nothing.
 IDLE = "idle"
+# Levels of the shares.
+LEVELS = (0.1, 0.3)
 # Rows of the uniform sample that the true shares come from.
 N_TRUTH = 1 << 19
 
@@ -81,117 +81,73 @@ TABLES = {
     "parkinsons": ("hpolib/parkinsons_telemonitoring.npz", "valid_mse"),
     "naval": ("hpolib/naval_propulsion.npz", "valid_mse"),
     "cells": ("nasbench201/cifar10.npz", "valid_error"),
+    "images": ("nasbench201/imagenet16_120.npz", "valid_error"),
 }
-RANDOM = "random search"
-SAMPLERS: Mapping[str, Callable[[px.Space], Any]] = {
-    "px.tpe": px.tpe,
-    "px.optuna_tpe": px.optuna_tpe,
-}
-# Searchers of `benchmarks.studies.optimisers.peers`, which run in Optuna studies.
-PEER_NAMES = ("Optuna TPE", "Optuna CMA-ES", "Optuna GP", "Hyperopt")
 
 
 @cache
 def problem_of(name: str) -> Any:
-    """The function or the table of that name."""
-    if name not in TABLES:
+    """The function, the network or the table of that name."""
+    if name in PROBLEMS:
         return PROBLEMS[name]
+    if name in NETWORKS:
+        return network_problem(name)
     path, metric = TABLES[name]
     return px.problems.load_table(path, [metric])
 
 
-def search(searcher: str, problem: str, n_seeds: int, n: int) -> Arrays:
-    """A unit: "x" (s, n, d) native values and "loss" (s, n) of runs of n trials."""
-    seed = zlib.crc32(f"{searcher}/{problem}".encode())
-    own, keys = problem_of(problem), jax.random.split(jax.random.key(seed), n_seeds)
-    if searcher == RANDOM:
-        x = jax.vmap(lambda key: own.space.sample(key, n))(keys)
-        trials = jax.vmap(lambda key: jax.random.split(key, n))(keys)
-        return {
-            "x": np.asarray(x),
-            "loss": np.asarray(jax.jit(jax.vmap(jax.vmap(own)))(trials, x)[0][..., 0]),
-        }
-    if searcher in SAMPLERS:
-        trace = px.optimize_many(keys, SAMPLERS[searcher](own.space), own, n)
-        return {"x": np.asarray(trace.x), "loss": np.asarray(trace.losses[..., 0])}
-    evaluate, runs = jax.jit(own), []
-    for i, key in enumerate(keys):
-        rows: list[np.ndarray] = []
-        losses: list[float] = []
-
-        def told(at: Mapping[str, float], key=key, rows=rows, losses=losses) -> tuple[list, list]:
-            rows.append(_native(own.space, at))
-            losses.append(float(evaluate(jax.random.fold_in(key, len(rows)), rows[-1])[0][0]))
-            return losses[-1:], []
-
-        PEERS[searcher].optimise(own.space, told, n, i, 1)
-        runs.append((rows, losses))
-    x, loss = map(np.array, zip(*runs, strict=True))
-    return {"x": x, "loss": loss}
-
-
-def _native(space: px.Space, at: Mapping[str, float]) -> np.ndarray:
-    """A row of native values from what peers suggest: for an ordinal the number of its value."""
-    values = []
-    for name, (domain,) in zip(space.names, space.domains, strict=True):
-        value = at.get(name, np.nan)
-        if isinstance(domain, px.Ordinal) and not np.isnan(value):
-            value = domain.values[int(value)]
-        values.append(value)
-    return np.array(values, float)
-
-
-class Truth(NamedTuple):
-    """What logs should say of a problem.
-
-    Attributes:
-        shares: (q, d) importances at the levels.
-        worth: (s,) of tuning each parameter, others as in the space.
-        target_worth: (s,) others as in the best tenth.
-    """
-
-    shares: np.ndarray
-    worth: np.ndarray
-    target_worth: np.ndarray
-
-
 @cache
-def truth(problem: str, levels: tuple[float, ...], n: int = N_TRUTH) -> Truth:
-    """From n random configurations, or from all of a table, without noise."""
+def true_shares(problem: str, n: int = N_TRUTH) -> np.ndarray:
+    """Importances (q, d) at `LEVELS` of n random configurations, or of all of a table, without noise."""
     space, mean_loss = problem_of(problem).space, _mean_loss(problem)
     if problem in TABLES:
-        own = problem_of(problem)
-        x = np.asarray(jax.jit(jax.vmap(own.decode))(np.arange(len(own.losses))), float)
+        decode = jax.jit(jax.vmap(problem_of(problem).decode))
+        x = np.asarray(decode(np.arange(len(problem_of(problem).losses))), float)
     else:
         x = np.asarray(space.sample(jax.random.key(0), n), float)
     losses = mean_loss(x)
     some = np.isfinite(losses)
-    estimate = px.importance.estimate(px.encode(space, x[some], losses[some], levels))
-    return Truth(np.asarray(estimate.importance), *_true_worth(space, mean_loss))
+    estimate = px.importance.estimate(px.encode(space, x[some], losses[some], LEVELS))
+    return np.asarray(estimate.importance)
+
+
+def true_worth(problem: str, worst: float = np.inf) -> list[np.ndarray]:
+    """Worth (s,) of tuning each slot, with the others as in the space and as in its best tenth.
+
+    As in `px.surrogate.Effects`, losses beyond the worst loss of a log are taken as the worst.
+    """
+    shares, worths = value_grid(problem_of(problem).space, 16)[2], []
+    for losses in _losses_on_grid(problem):
+        curves = np.array([[np.nanmean(np.minimum(cell, worst)) for cell in row] for row in losses])
+        worths.append((curves * shares).sum(axis=1) - curves.min(axis=1))
+    return worths
+
+
+@cache
+def _losses_on_grid(problem: str, n: int = 1 << 15, n_rows: int = 1024) -> list[list[list[np.ndarray]]]:
+    """Losses of random rows with a slot at each value, by slot and value: all rows, and the best tenth."""
+    space, mean_loss = problem_of(problem).space, _mean_loss(problem)
+    frame, levels = space.frame(), value_grid(space, 16)[0]
+    pool = np.random.default_rng(0).uniform(size=(n, len(space.slots)))
+    at = frame.drawn(pool)
+    losses, here, on_grid = mean_loss(frame.decode(at)), frame.here(at), []
+    for best in (np.inf, np.nanquantile(losses, 0.1)):
+        of_slots = []
+        for s, row in enumerate(levels):
+            rows = pool[here[:, s] & (losses <= best)][:n_rows]
+            moved = np.repeat(rows[None], len(row), axis=0)
+            moved[:, :, s] = row[:, None]
+            x = frame.decode(frame.drawn(moved.reshape(-1, pool.shape[1])))
+            of_slots.append(list(mean_loss(x).reshape(len(row), -1)))
+        on_grid.append(of_slots)
+    return on_grid
 
 
 def _mean_loss(problem: str) -> Callable[[np.ndarray], np.ndarray]:
-    own = problem_of(problem)
+    """Of configurations (n, d), without noise."""
+    evaluate = problem_of(problem)
     if problem not in TABLES:
-        losses = jax.jit(jax.vmap(own, in_axes=(None, 0)))
+        losses = jax.jit(jax.vmap(evaluate, in_axes=(None, 0)))
         return lambda x: np.asarray(losses(jax.random.key(0), jnp.asarray(x))[0][:, 0], float)
-    rows, means = jax.jit(jax.vmap(own.encode)), np.nanmean(np.asarray(own.losses)[..., 0], axis=1)
+    rows, means = jax.jit(jax.vmap(evaluate.encode)), np.nanmean(np.asarray(evaluate.losses)[..., 0], axis=1)
     return lambda x: means[np.asarray(rows(jnp.asarray(x)))]
-
-
-def _true_worth(
-    space: px.Space, mean_loss: Callable, n: int = 1 << 15, n_rows: int = 1024
-) -> list[np.ndarray]:
-    """Worth of tuning each slot, as in `px.surrogate.Effects`."""
-    frame, (levels, _, shares) = space.frame(), value_grid(space, 16)
-    pool = np.random.default_rng(0).uniform(size=(n, len(space.slots)))
-    at = frame.drawn(pool)
-    losses, here, worths = mean_loss(frame.decode(at)), frame.here(at), []
-    for best in (np.inf, np.nanquantile(losses, 0.1)):
-        curves = np.empty(levels.shape)
-        for s, g in np.ndindex(levels.shape):
-            rows = pool[here[:, s] & (losses <= best)][:n_rows]
-            rows[:, s] = levels[s, g]
-            curves[s, g] = np.nanmean(mean_loss(frame.decode(frame.drawn(rows))))
-        worths.append((curves * shares).sum(axis=1) - curves.min(axis=1))
-    return worths

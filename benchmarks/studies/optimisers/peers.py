@@ -6,7 +6,7 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import jax
@@ -91,7 +91,7 @@ def _domains(space: px.Space) -> list[tuple[str, Any]]:
     return [(name, domain) for name, (domain,) in zip(space.names, space.domains, strict=True)]
 
 
-def _active(space: px.Space, at: Suggestion, domain: Any) -> bool:
+def is_active(space: px.Space, at: Suggestion, domain: Any) -> bool:
     """Whether its conditions hold; all are on labels of a parent that comes before."""
     for condition in domain.conditions:
         parent = dict(_domains(space))[condition.parent]
@@ -120,7 +120,7 @@ def in_study(
     def suggested(trial: Any) -> Iterator[tuple[str, float]]:
         at: Suggestion = {}
         for name, domain in _domains(space):
-            if _active(space, at, domain):
+            if is_active(space, at, domain):
                 at[name] = _suggest(trial, name, domain)
                 yield name, at[name]
 
@@ -157,8 +157,9 @@ def _hyperopt(space: px.Space, evaluate: Evaluate, n: int, seed: int, _: int) ->
 
     pairs = dict(_domains(space))
 
+    @cache
     def node(name: str) -> Any:
-        """With the children of a label in its branch."""
+        """With the children of a label in its branch; branches share a node, as its name must be unique."""
         domain = pairs[name]
         if isinstance(domain, px.Categorical):
             branches = []

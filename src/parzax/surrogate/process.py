@@ -27,7 +27,7 @@ _LEAST_NOISE = 1e-4
 # between its ends: means and spreads.
 _AMPLITUDE, _NOISE, _OFFSET = (0.0, 0.7), (float(np.log(0.1)), 1.0), (0.0, 0.5)
 # Probability that a draw has a length from the prior instead of the posterior; see `GaussianProcess`.
-ELSEWHERE = 0.15
+ELSEWHERE = 0.05
 # Degrees of freedom of the deviations of draws from the posterior mean.
 _DEVIATIONS = 5
 
@@ -53,7 +53,7 @@ class GaussianProcess(eqx.Module):
     Lengths, amplitude and noise have log-normal priors; log c = a + b tanh v with a normal v. Draws of the
     posterior take their values from the normal approximation around the mode (Laplace), so the draws differ
     where the log does not determine these values. Two things make draws differ more, because a log says
-    little of the part of the space that a search left early: with probability 0.15 a draw has a length from
+    little of the part of the space that a search left early: with probability 0.05 a draw has a length from
     the prior, since the function may change faster there than among the rows; and deviations from the
     posterior mean have the tails of Student's t with 5 degrees of freedom.
 
