@@ -186,7 +186,7 @@ def test_good_values():
             for k, (_, of) in enumerate(regimes):
                 values = good.get((name, k))
                 text = good_text(values, own.space[name]) if values else ""
-                nothing = ("nothing stands out", "none of the best is here")
+                nothing = ("nothing stands out", "no good values")
                 assert of["texts"][i].startswith(text or nothing)
                 assert ("; here are " in of["texts"][i]) == (name == "x")
 

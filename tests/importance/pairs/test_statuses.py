@@ -63,6 +63,16 @@ def test_statuses_of_levels(loss, bit):
         assert np.isnan(found.p_value).all()
 
 
+@pytest.mark.parametrize(("level", "everywhere"), [(0.1, False), (0.05, True)])
+def test_few_rows_are_said_of_a_level_or_of_a_pair(level, everywhere):
+    # Catches "ten rows or fewer" of a level with twelve, where only some pairs have fewer.
+    found = px.interactions(gated(120), level, n_draws=0)
+    low, fact = found.status[0] & int(S.LOW_DATA) != 0, S.LOW_DATA.fact
+    assert low.any()
+    assert (fact in " ".join(found.sentences())) == everywhere
+    assert [fact in remark for remark in found.cells(0)["remarks"]] == (low & (not everywhere)).tolist()
+
+
 def test_moving_domains_are_not_compared():
     rng = np.random.default_rng(0)
     x, y = rng.uniform(size=(2, 100))

@@ -143,7 +143,7 @@ def _regime_values(
             shared, texts = len(domains) > 1 or bool(domain.conditions), []
             for i, at_level in enumerate(good):
                 values = at_level.get((name, k))
-                nothing = "nothing stands out" if alpha[i, j, k] > 0 else "none of the best is here"
+                nothing = "nothing stands out" if alpha[i, j, k] > 0 else "no good values"
                 target, region = (percent(round(share, 2)) for share in (alpha[i, j, k], beta[i, j, k]))
                 part = f"; here are {target} of the best, {region} of all" if shared else ""
                 texts.append(((values and good_text(values, domains)) or nothing) + part)

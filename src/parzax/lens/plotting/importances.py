@@ -14,8 +14,8 @@ from parzax.lens.results import ImportanceResult
 from parzax.lens.results.result import MOST_SEEDS, mean_and_error, regime_text, value_text
 from parzax.status import OF_LEVELS, Status
 
-_UNSURE = "0.75"  # grey of bars and of pieces of a line that are not above chance
-_NEVER_SURE = "0.5"  # grey of the name of a line that never is above chance
+_UNSURE = "0.75"  # grey of bars and of pieces of a line where a parameter is not said to matter
+_NEVER_SURE = "0.5"  # grey of the name of a line whose parameter matters at no level
 _THICKEST = 22.0  # largest thickness of a bar, in points
 _CAPTION = 64  # largest number of characters in the caption above a bar
 _FEW_LEVELS = 12  # up to this many levels are marked one by one
@@ -40,7 +40,8 @@ def importance_bars(
 ) -> Axes:
     """Importances at one level: horizontal bars, the largest on top, with their values and remarks.
 
-    Bars that are not above chance are grey. If a single log has an uncertainty (`parzax.cond_ped_anova` with
+    The bar of a parameter that does not matter, or cannot be told yet, is grey, and its remark says which
+    (`ImportanceResult.verdicts`). If a single log has an uncertainty (`parzax.cond_ped_anova` with
     ``n_resamples``), whiskers are its intervals. With several seeds a bar is the mean over the seeds that
     have an importance at the level, and its whisker is one standard error to either side. Remarks
     are those of the result's table, for example that a parameter is constant. A sentence below says what is
@@ -76,8 +77,8 @@ def regimes(
 
     The caption above a bar is the regime's domain and conditions. The lengths of a parameter's bars add up to
     its importance, except for an importance by convention (1/d on Optuna's grid), which has no parts. With
-    several seeds they are means, with one standard error to either side. Bars of parameters that are not
-    above chance are grey.
+    several seeds they are means, with one standard error to either side. Bars of parameters that do not
+    matter, or cannot be told yet, are grey.
 
     Args:
         result, level, ax: as in all pictures.
@@ -142,10 +143,10 @@ def importance_sweep(
 ) -> Axes:
     """Importance against the target quantile, one line per parameter.
 
-    A line is thin and grey where it is not above chance. If a single log has an uncertainty
-    (`parzax.cond_ped_anova` with ``n_resamples``), the ribbon is its interval. The label of the axis says
-    what the ribbon is. p-values are not adjusted for the number of levels: among many levels, some show noise
-    above chance.
+    A line is thin and grey where its parameter does not matter, or cannot be told yet. If a single log has an
+    uncertainty (`parzax.cond_ped_anova` with ``n_resamples``), the ribbon is its interval. The label of the
+    axis says what the ribbon is. p-values are not adjusted for the number of levels: among many levels, some
+    show noise above chance.
     With several seeds a line is the mean over the seeds that have an importance at the level (see
     `ImportanceResult.mean`), and its ribbon is one standard error to either side; the label of the axis
     says if seeds are left out.
@@ -198,13 +199,13 @@ def _draw_lines(
 ) -> None:
     """Draw a line with a ribbon for every part at (q,) places ``x``; write the names to the right.
 
-    A line is thin and grey where it is not above chance, and has a gap where it is undefined. At a single
-    place it is a point with a whisker.
+    A line is thin and grey where its parameter is not said to matter, and has a gap where it is undefined.
+    At a single place it is a point with a whisker.
 
     Args:
         data, counts, log: as for `sum_part`.
         defined: (s, q, d) whether a value is defined.
-        above: (q, d) whether a value is above chance.
+        above: (q, d) whether a parameter matters.
     """
     order, ends, handles = np.argsort(x, kind="stable"), [], []
     x = np.asarray(x, np.float64)[order]
@@ -274,8 +275,9 @@ def importance_over_weights(
 
     At the left end only the first objective counts, at the right end only the second. A line is a parameter's
     importance for the weighted combinations. With several seeds it is the mean over the seeds that have an
-    importance, and its ribbon is one standard error to either side. Lines are thin and grey where they are
-    not above chance, and have a gap where they are undefined (`ImportanceResult.is_defined`).
+    importance, and its ribbon is one standard error to either side. Lines are thin and grey where the
+    parameter does not matter, or cannot be told yet, and have a gap where they are undefined
+    (`ImportanceResult.is_defined`).
 
     Args:
         results: weight of the second objective -> result, such as

@@ -301,7 +301,7 @@ class AbstractResult(abc.ABC):
 
     def _facts(self, level: int) -> list[list[str]]:
         """What is unusual about each entry at a level, apart from chance."""
-        bits = self.usual_status[level] & ~int(OF_LEVELS | Status.NOT_ABOVE_CHANCE)
+        bits = self.usual_status[level] & ~int(self._level_bits(level) | Status.NOT_ABOVE_CHANCE)
         return [[bit.fact for bit in Status(int(of_entry))] for of_entry in bits]
 
     def table(self, level: int | None = None) -> ReadTable:
@@ -1046,6 +1046,11 @@ class InteractionResult(AbstractResult):
         columns |= {"p_value": self.p_value, "p_adjusted": self.p_adjusted}
         return {"first": first, "second": second, **columns, "n_active": self.n_active[..., None, :]}
 
+    def _level_bits(self, level: int) -> Status:
+        """Statuses of a level as a whole, which has few rows if it has so for every pair."""
+        bits = super()._level_bits(level)
+        return bits if have_few_rows(self.n_target, self.n_region)[level] else bits & ~Status.LOW_DATA
+
     def cells(self, level: int) -> dict[str, list[str]]:
         """Importance, p, rows with both parameters active and remarks of each pair at a level."""
         columns = {"importance": self._mean_cells(level)}
@@ -1166,11 +1171,11 @@ def values_text(values: Sequence[Any], domain: Domain) -> str:
 
 
 def join_some(texts: Iterable[str]) -> str:
-    """ "a, b and c"; of more texts the first three, and how many more there are; "" of none."""
+    """ "a, b, c and d"; of five texts or more the first three, and how many more; "" of none."""
     texts = list(texts)
     if not texts:
         return ""
-    *before, last = [*texts[:_NAMED], f"{len(texts) - _NAMED} more"] if len(texts) > _NAMED else texts
+    *before, last = [*texts[:_NAMED], f"{len(texts) - _NAMED} more"] if len(texts) > _NAMED + 1 else texts
     return f"{', '.join(before)} and {last}" if before else last
 
 

@@ -119,7 +119,7 @@
   const FEW_LEVELS = 12;
   const UNSURE = "rgba(140,140,140,0.6)";
 
-  // A curve is thin and grey all along, and over that coloured where it is above chance.
+  // A curve is thin and grey all along, and over that coloured where the parameter matters.
   function curveTraces(mean, sure, own, called, dash) {
     const grey = { x: data.levels, y: mean, mode: "lines", line: { color: UNSURE, width: 1, dash: dash }, showlegend: false, meta: "unsure" };
     if (!sure.some(Boolean)) return [Object.assign(grey, { name: called, hovertemplate: "%{y:.3f}" })];
@@ -151,7 +151,7 @@
     const unsure = drawn.filter((own) => own.meta === "unsure"), sure = drawn.filter((own) => own.meta === "sure");
     const traces = [...ribbons, ...unsure, ...sure];
     if (unsure.length) {
-      traces.push({ x: [null], y: [null], mode: "lines", name: "not above chance", line: { color: UNSURE, width: 1 }, hoverinfo: "skip" });
+      traces.push({ x: [null], y: [null], mode: "lines", name: "does not matter, or cannot tell yet", line: { color: UNSURE, width: 1 }, hoverinfo: "skip" });
     }
     const entries = traces.filter((own) => own.showlegend !== false).length;
     const bands = roughBands();
