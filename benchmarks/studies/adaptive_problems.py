@@ -97,8 +97,8 @@ def problem_of(name: str) -> Any:
 
 
 @cache
-def true_shares(problem: str, n: int = N_TRUTH) -> np.ndarray:
-    """Importances (q, d) at `LEVELS` of n random configurations, or of all of a table, without noise."""
+def true_shares(problem: str, levels: tuple[float, ...] = LEVELS, n: int = N_TRUTH) -> np.ndarray:
+    """Importances (q, d) at levels, of n random configurations, or of all of a table, without noise."""
     space, mean_loss = problem_of(problem).space, _mean_loss(problem)
     if problem in TABLES:
         decode = jax.jit(jax.vmap(problem_of(problem).decode))
@@ -107,7 +107,7 @@ def true_shares(problem: str, n: int = N_TRUTH) -> np.ndarray:
         x = np.asarray(space.sample(jax.random.key(0), n), float)
     losses = mean_loss(x)
     some = np.isfinite(losses)
-    estimate = px.importance.estimate(px.encode(space, x[some], losses[some], LEVELS))
+    estimate = px.importance.estimate(px.encode(space, x[some], losses[some], levels))
     return np.asarray(estimate.importance)
 
 

@@ -41,7 +41,7 @@ def test_true_shares_and_worth():
     lower = adaptive_problems.true_worth("quadratic", 1.0)[0]
     assert (lower <= np.array(expected) + 1e-6).all()
     assert lower[0] < 0.9 * expected[0]
-    shares = adaptive_problems.true_shares("quadratic", 1 << 12)
+    shares = adaptive_problems.true_shares("quadratic", n=1 << 12)
     assert shares.shape == (2, 5)
     assert shares[0, 0] > shares[0, 1] > 0.1 > shares[0, 4]
 
