@@ -347,7 +347,7 @@ class AbstractResult(abc.ABC):
         rest += [f"{plural(left, f'more {self.kind}')} in to_dataframe()"] * (left > 0)
         if verbose:
             return [*self.details(), *lines, *rest, *self.facts, *self.advice()]
-        facts = [fact for fact in self.facts if not fact.startswith(NO_LEVEL)]
+        facts = [fact for fact in self.facts if NO_LEVEL not in fact]
         return ["; ".join([*lines, *facts, *rest])]
 
     def text(self, *, verbose: bool = False) -> str:
