@@ -53,10 +53,7 @@ class Status(enum.IntFlag):
     NEVER_TOGETHER = 1 << 27, "Never active in the same row of the region, so no interaction."
     CROWDED = 1 << 28, "Most rows at one end of the range, in 2 % of it: narrow it, or use log."
     REGIME_BOUNDARY = 1 << 29, "The cut-off lies between two domains: compare the levels on either side."
-    POOR_SURROGATE = (
-        1 << 30,
-        "The surrogate hardly predicts rows it is not fitted to: add rows, or read them without it.",
-    )
+    POOR_SURROGATE = 1 << 30, "The surrogate hardly predicts left-out rows: add rows, or go without it."
 
     @property
     def advice(self) -> str:

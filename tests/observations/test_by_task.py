@@ -89,7 +89,7 @@ def test_names():
         ({}, "dataset", "task: the table has no column 'dataset'"),
         ({"data": ["b", None, "b", "a", "c"]}, "data", "column 'data', row 1 has no task"),
         ({"x": [0.1, 0.2, "high", 0.4, 0.5]}, "data", "column 'x', row 2"),
-        ({"state": ["COMPLETE"] * 4 + ["FAIL"]}, "data", "task 'c': no row of the table is left"),
+        ({"state": ["COMPLETE"] * 4 + ["FAIL"]}, "data", "no row of task 'c' is left"),
         ({"data": pd.Series([1, "1", 1, 1, 1], dtype=object)}, "data", "differ only in type"),
     ],
 )
@@ -114,5 +114,5 @@ def test_seeds_of_tasks_are_runs():
     logs = by_task(df.assign(value=df.x), space=px.Space({"x": px.Float(0, 1)}), seed="seed")
     assert {name: log.batch_shape for name, log in logs.items()} == {"a": (2,), "b": (3,)}
     np.testing.assert_array_equal(logs["b"].values[..., 0], [[0.2, 0.4], [0.3, np.nan], [0.5, np.nan]])
-    with pytest.raises(ValueError, match="task 'a', seed '2': no row"):
+    with pytest.raises(ValueError, match="no row of task 'a', seed '2' is left"):
         by_task(df.assign(value=df.x), seed="seed", exclude={"by hand": np.arange(6) == 1})

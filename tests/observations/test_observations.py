@@ -109,7 +109,7 @@ def test_types():
     assert px.Observations.from_arrays(SPACE, np.round(VALUES), np.arange(3, dtype=np.int8)).n == 3
     with pytest.raises(TypeError, match=r"space must be a parzax.Space, got dict"):
         px.Observations.from_arrays({}, VALUES, [1, 2, 3])
-    with pytest.raises(TypeError, match="obs must be"):
+    with pytest.raises(TypeError, match="the log must be"):
         px.cond_ped_anova(VALUES)
 
 

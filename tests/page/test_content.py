@@ -393,7 +393,7 @@ def test_nothing_to_say(tmp_path):
 
 def test_refusals(tmp_path):
     path = tmp_path / "page.html"
-    with pytest.raises(TypeError, match="source of a report must be"):
+    with pytest.raises(TypeError, match=r"the log must be parzax\.Observations"):
         px.report([1, 2], path)  # pyright: ignore
     with pytest.raises(TypeError, match="rows goes with observations"):
         px.report(logs.result(), path, rows="all")

@@ -119,7 +119,7 @@ def test_a_poor_surrogate_that_was_asked_for():
     losses = np.random.default_rng(0).normal(size=60)
     result = px.cond_ped_anova(log(X, losses), 0.2, surrogate=px.surrogate.GaussianProcess())
     assert (result.status & int(Status.POOR_SURROGATE) != 0).all()
-    assert "the surrogate hardly predicts rows it is not fitted to" in result.sentences()[2]
+    assert "the surrogate hardly predicts left-out rows" in result.sentences()[2]
 
 
 BOUNDED = px.Space(

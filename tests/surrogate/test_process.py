@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal, norm, t
+from scipy.stats import chi2, kstest, multivariate_normal, norm, t
 
 import parzax as px
 from parzax import surrogate
@@ -167,9 +167,13 @@ def test_draws_have_the_conditional_mean_and_covariance():
     spread = covariance(posterior.mode, new, new) - across @ np.linalg.solve(rows, across.T)
     error = np.sqrt(np.diag(spread) / 4000)
     assert (np.abs(w.mean(axis=0) - mean) < 5 * error + 0.01).all()
-    # Five degrees of freedom: the variance is 5 / 3 of that of the normal distribution.
-    np.testing.assert_allclose(np.cov(w.T), 5 / 3 * spread, atol=0.2 * np.diag(spread).max())
-    inside = np.abs(w - mean) < t(5).ppf(0.95) * np.sqrt(np.diag(spread))
+    # A normal draw times a factor, the root of 5 / chi^2 with five degrees of freedom: Student's t.
+    # The mean square of the weights of a draw's 1024 waves tells the factor.
+    deviation, factor = np.sqrt(np.diag(spread)), np.sqrt((np.asarray(functions.weights) ** 2).mean(axis=1))
+    errors = np.cov((w - mean).T / factor) - spread
+    np.testing.assert_allclose(errors / np.outer(deviation, deviation), 0, atol=0.1)
+    assert kstest(5 / factor**2, chi2(5).cdf).statistic < 0.03
+    inside = np.abs(w - mean) < t(5).ppf(0.95) * deviation
     np.testing.assert_allclose(inside.mean(axis=0), 0.9, atol=0.03)
 
 

@@ -107,10 +107,8 @@ class Tasks(NamedTuple):
         too_few = status & int(Status.NONE_FEASIBLE | Status.FEW_FEASIBLE) != 0
         below[too_few, 0] = above[too_few, 0] = False
         lacks = np.stack([one.lacking for one in rows])
-        prior, few = (
-            "; the prior stands for missing values",
-            "; too few are feasible: its objectives do not count",
-        )
+        prior = "; the prior stands for missing values"
+        few = "; too few are feasible: its objectives do not count"
         pairs = zip(rows, too_few, strict=True)
         report = (one.summary + prior * bool(one.absent.any()) + few * bool(flag) for one, flag in pairs)
         return cls(states, below, above, to_device(~lacks) if lacks.any() else None, tuple(report))
@@ -198,10 +196,8 @@ def named_sources(sources: Any, argument: str = "sources") -> dict[str, Any]:
     out = {str(name): source for name, source in named.items()}
     for name, source in out.items():
         if not hasattr(source, "to_source"):
-            hint = (
-                "; parzax.adapters.optuna.observations reads a study, Observations.by_task a table of tasks"
-            )
-            given = f"got {type(source).__name__}{hint}"
+            hint = "parzax.adapters.optuna.observations reads a study, Observations.by_task a table of tasks"
+            given = f"got {type(source).__name__}; {hint}"
             raise TypeError(f"{argument}: {name!r} must be parzax.Observations, {given}.")
     if len(out) < len(named):
         raise ValueError(f"{argument}: two of the tasks {list(named)} have the same name; change one.")

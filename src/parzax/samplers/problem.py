@@ -241,9 +241,7 @@ class Problem(eqx.Module):
 def bind(problem: Any, space: Space, n_objectives: int, n_constraints: int) -> Any:
     """A problem with its space: a function, or a `Problem` without a space, gets that of the sampler."""
     if isinstance(problem, Problem):
-        if problem.space is not None:
-            return problem
-        return replace(problem, space=space)
+        return replace(problem, space=space if problem.space is None else problem.space)
     _checks.instance("problem", problem, Callable, "a function of (key, x) or a parzax.Problem")
     return Problem(fn=problem, space=space, n_objectives=n_objectives, n_constraints=n_constraints)
 

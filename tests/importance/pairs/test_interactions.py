@@ -129,5 +129,5 @@ def test_batches_and_other_types_are_refused(as_installed):
         interactions(jax.tree.map(lambda a: a[None], encoded))
     with pytest.raises(TypeError, match=r"encoded must be what parzax\.encode"):
         interactions(np.eye(3))
-    with pytest.raises(TypeError, match=r"obs must be parzax\.Observations"):
+    with pytest.raises(TypeError, match=r"the log must be parzax\.Observations"):
         px.interactions(encoded)

@@ -119,7 +119,7 @@ def test_what_is_refused(as_installed, settings, error, message):
 
 
 def test_only_observations(as_installed):
-    with pytest.raises(TypeError, match=r"obs must be parzax\.Observations"):
+    with pytest.raises(TypeError, match=r"the log must be parzax\.Observations"):
         px.interactions(np.eye(3))
 
 

@@ -2,15 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY
-from typing import ClassVar, final
+from typing import final
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Num, Shaped
 
 from parzax._numerics import weighted_logsumexp
-from parzax.kernels.bandwidth.rule import PRIOR_SCALE, AbstractClipped, Setting
+from parzax.kernels.bandwidth.rule import PRIOR_SCALE, AbstractOneScale, Setting
 from parzax.kernels.bandwidth.scott import Scott
 from parzax.kernels.shapes import Scalar
 from parzax.kernels.truncated_normal import TruncatedNormal
@@ -25,7 +24,7 @@ _CHUNK = 256
 
 
 @final
-class LeaveOneOut(AbstractClipped):
+class LeaveOneOut(AbstractOneScale):
     """One scale per parameter: the scale between the clips with the greatest leave-one-out likelihood.
 
     The rule maximises ``leave_one_out_log_likelihood`` (Duin 1976; Habbema, Hermans and van den Broek 1974)
@@ -47,12 +46,7 @@ class LeaveOneOut(AbstractClipped):
     0.02
     """
 
-    one_scale: ClassVar[bool] = True
-    minimum: Setting = 0.01
-    maximum: Setting = 0.5
     _: KW_ONLY
-    discrete_minimum: Setting | None = 1.0
-    consider_magic_clip: bool = eqx.field(static=True, default=False)
     prior_weight: Setting = 1.0
 
     def scales(self, position, frequency, prior_position, n_parameters, n_values, order):

@@ -160,6 +160,17 @@ class AbstractClipped(AbstractBandwidth):
         return jnp.minimum(jnp.maximum(scale, lower), jnp.asarray(self.maximum, scale.dtype))
 
 
+class AbstractOneScale(AbstractClipped):
+    """A clipped rule with one scale for all kernels of a parameter. The defaults are those of the papers."""
+
+    one_scale: ClassVar[bool] = True
+    minimum: Setting = 0.01
+    maximum: Setting = 0.5
+    _: KW_ONLY
+    discrete_minimum: Setting | None = 1.0
+    consider_magic_clip: bool = eqx.field(static=True, default=False)
+
+
 def check_settings(rule: AbstractBandwidth) -> None:
     """Raise for a concrete setting out of range, and for a switch that is neither True nor False.
 

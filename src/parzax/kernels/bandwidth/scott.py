@@ -1,14 +1,13 @@
 """Scott's rule: one scale per parameter, from rows or from counts on a grid."""
 
 from dataclasses import KW_ONLY
-from typing import ClassVar, final
+from typing import final
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Shaped
 
 from parzax._numerics import divisor, total
-from parzax.kernels.bandwidth.rule import AbstractClipped, Setting
+from parzax.kernels.bandwidth.rule import AbstractOneScale, Setting
 from parzax.kernels.shapes import Scalar
 
 # Scott's constant (4/3)^(1/5), as the papers round it.
@@ -25,7 +24,7 @@ def scott_scale(interquartile: Scalar, deviation: Scalar, size: Scalar) -> Scala
 
 
 @final
-class Scott(AbstractClipped):
+class Scott(AbstractOneScale):
     """Scott's rule on the observed values and the prior's centre.
 
     The scale is 1.059 * min(IQR / 1.34, sd) * n^(-1/5), clipped (Scott 1992; as in the authors'
@@ -49,12 +48,7 @@ class Scott(AbstractClipped):
     [0.115 0.115 0.115 0.115]
     """
 
-    one_scale: ClassVar[bool] = True
-    minimum: Setting = 0.01
-    maximum: Setting = 0.5
     _: KW_ONLY
-    discrete_minimum: Setting | None = 1.0
-    consider_magic_clip: bool = eqx.field(static=True, default=False)
     magic_exponent: Setting | None = None
 
     def scales(self, position, frequency, prior_position, n_parameters, n_values, order):

@@ -69,7 +69,8 @@ def run(args: Namespace) -> None:
     if "surrogate" in args:
         how["surrogate"] = _surrogate(args.surrogate)
     logs = [sources[name] for name in ("the log", "the other log") if name in sources]
-    results = _COMPUTE[args.command](logs, levels, how, args)
+    with jax.enable_x64(True):
+        results = _COMPUTE[args.command](logs, levels, how, args)
     if "out" in paths:
         say(f"written: {args.out}")
         return
@@ -83,10 +84,9 @@ def _importance(logs: list[Path], levels: Any, how: dict[str, Any], args: Namesp
     if (sample := read_sample(logs[0], args)) is not None:
         return [_of_counts(sample, logs[0], levels, how, args)]
     obs = read_log(logs[0], args)
-    with jax.enable_x64(True):
-        asked = [str(i) for i in range(obs.n_objectives)] if args.objective == "all" else [args.objective]
-        how["n_resamples"] = args.resamples
-        return [cond_ped_anova(obs, levels, objective=objective_of(name, obs), **how) for name in asked]
+    asked = [str(i) for i in range(obs.n_objectives)] if args.objective == "all" else [args.objective]
+    how["n_resamples"] = args.resamples
+    return [cond_ped_anova(obs, levels, objective=objective_of(name, obs), **how) for name in asked]
 
 
 def _of_counts(
@@ -106,7 +106,7 @@ def _of_counts(
     with _checks.explain(f"{str(path)!r}, with the space of {source}", ValueError):
         asked = sample.space, sample.report.objectives[0], log.encoded.levels, how["region"]
         counts = count(str(path), *asked, directions=sample.report.directions, grid=method.grid)
-    with progress("compiling and computing"), jax.enable_x64(True):
+    with progress("compiling and computing"):
         batch = counts.counts[None], counts.status[None], counts.layout, method.how
         about = log.describe(jax.jit(from_counts, static_argnums=(2, 3))(*batch))
         shuffled = args.resamples is None and about["estimates"].n_region < _MOST_SHUFFLED
@@ -120,16 +120,14 @@ def _of_counts(
 
 def _interactions(logs: list[Path], levels: Any, how: dict[str, Any], args: Namespace) -> list[Any]:
     obs = read_log(logs[0], args)
-    with jax.enable_x64(True):
-        objective = objective_of(args.objective, obs)
-        return [interactions(obs, levels, objective=objective, n_draws=args.draws, **how)]
+    objective = objective_of(args.objective, obs)
+    return [interactions(obs, levels, objective=objective, n_draws=args.draws, **how)]
 
 
 def _compare(logs: list[Path], levels: Any, how: dict[str, Any], args: Namespace) -> list[Any]:
     both = read_logs(logs, args)
     how |= {} if args.resamples is None else {"n_resamples": args.resamples}
-    with jax.enable_x64(True):
-        result = compare(*both, levels=levels, objective=objective_of(args.objective, both[0]), **how)
+    result = compare(*both, levels=levels, objective=objective_of(args.objective, both[0]), **how)
     names = [f"the first half of {logs[0].name}", "the second half"]
     if len(logs) > 1:
         studies = (args.study or [None]) * 2
@@ -147,9 +145,7 @@ def _report(logs: list[Path], levels: Any, how: dict[str, Any], args: Namespace)
     about = {"command": _command(args, logs[0]), "title": title, "date": date}
 
     def write(file: Path) -> None:
-        with jax.enable_x64(True):
-            result = report(obs, file, levels=levels, **about, **how)
-        say(*result.sentences())
+        say(*report(obs, file, levels=levels, **about, **how).sentences())
 
     writing.write_all([(args.out, write)])
     return []

@@ -152,7 +152,7 @@ def _add_interactions(add: Any) -> None:
     """
     _add_log(add)
     text = "draws from the null for p-values; 0: none (1000, or 20 for each pair)"
-    add("--draws", type=partial(_whole_number, 0), metavar="N", help=text)
+    add("--draws", type=_whole_number, metavar="N", help=text)
     add("--plot", type=Path, metavar="out.png", help="write: a map of the pairs")
     _add_output(add, "pair")
 
@@ -181,13 +181,9 @@ def _add_output(add: Any, entry: str) -> None:
 def _add_estimation(add: Any, n_samples: int = 500) -> None:
     """Add the options that say how importances are computed."""
     text = f"random halves of the rows, for intervals; 0: no intervals or p-values ({n_samples})"
-    add("--resamples", type=partial(_whole_number, 0), metavar="N", help=text)
-    _choose(
-        add,
-        "--reference",
-        ("region", "uniform"),
-        "compare the best rows with all rows, or with all values equally",
-    )
+    add("--resamples", type=_whole_number, metavar="N", help=text)
+    text = "compare the best rows with all rows, or with all values equally"
+    _choose(add, "--reference", ("region", "uniform"), text)
     _choose(add, "--estimator", ("default", "optuna"), "optuna: Optuna 5's numbers")
 
 
@@ -223,8 +219,7 @@ def _add_log(add: Any, name: str = "FILE", n_studies: str | None = None) -> None
     add("--rows", choices=("all", "feasible"), help=text)
 
 
-def _whole_number(least: int, text: str) -> int:
-    if not (text.isdecimal() and int(text) >= least):
-        limit = " above 0" if least else ", 0 or more"
-        raise argparse.ArgumentTypeError(f"must be a whole number{limit}, got {text!r}")
+def _whole_number(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be a whole number, 0 or more, got {text!r}")
     return int(text)

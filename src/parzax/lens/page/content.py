@@ -73,6 +73,7 @@ def content(
     cells = [result.cells(i) for i in order]
     columns = [name for name in cells[0] if name == "remarks" or any(any(x[name]) for x in cells)]
     regimes = _regime_values(result, order, shown)
+    effects, n_above = getattr(result, "effects", ())[:_MOST_EFFECTS], result.above.sum(axis=0)
     advice = [line.split(": ", 1) for line in result.advice() if not line.startswith("NOT_ABOVE_CHANCE")]
     data = {
         "levels": result.levels[order].tolist(),
@@ -93,25 +94,20 @@ def content(
         "pairs": interactions and pairs(interactions, result.levels[order], [result.names[j] for j in shown]),
     }
     domains = [[shorten(regime_text(one), _TITLE) for one in x] for x in result.space.domains]
+    by_parameter = groupby(enumerate(regimes), lambda pair: pair[1]["parameter"])
     left, lines = len(names) - len(shown), result.report.lines(result.n_seeds)
     return {
         "data": data,
         "title": shorten(title or "Hyperparameter importance", _TITLE),
         "answers": answer_first_questions(result, lines, obs, search),
         "names": [shorten(name, _LABEL) for name in names],
-        "above": [
-            f"{labels[j]} at {n} of {len(order)}" for j in shown if (n := int(result.above[:, j].sum())) > 0
-        ],
+        "above": [f"{labels[j]} at {n_above[j]} of {len(order)}" for j in shown if n_above[j]],
         "columns": columns,
         "full": [shorten(names[j], _TITLE) for j in shown],
         "left_out": left and f"{plural(left, 'further parameter')} with lower importances not shown.",
         # The regimes of each parameter, each numbered among all regimes.
-        "values": [
-            list(group) for _, group in groupby(enumerate(regimes), lambda pair: pair[1]["parameter"])
-        ],
-        "effects": [
-            _draw_effect(result, effect) for effect in getattr(result, "effects", ())[:_MOST_EFFECTS]
-        ],
+        "values": [list(group) for _, group in by_parameter],
+        "effects": [_draw_effect(result, effect) for effect in effects],
         "next_steps": getattr(result, "next_steps", list)(),
         "more_regimes": sum(max(len(several) - _MOST_REGIMES, 0) for several in domains),
         "advice": [(name.replace("_", " ").capitalize(), text) for name, text in advice],
@@ -190,9 +186,8 @@ def _draw_effect(result: ImportanceResult, effect: Any) -> dict[str, Any]:
     means = np.concatenate([one.mean for one in result.effects])
     low, high = np.nanmin(means), np.nanmax(means)
     margin = 0.1 * (high - low) or 1.0
-    heights = (
-        60 * (high + margin - np.stack([effect.mean, effect.low, effect.high])) / (high - low + 2 * margin)
-    )
+    below = high + margin - np.stack([effect.mean, effect.low, effect.high])
+    heights = 60 * below / (high - low + 2 * margin)
     y, bottom, top = np.nan_to_num(np.clip(heights, 0, 60), nan=60).round(1)
     ends = np.linspace(0, 300, len(y) + 1).round(1)
     x = np.repeat(ends, 2)[1:-1]

@@ -10,12 +10,11 @@ import numpy as np
 from parzax import _checks
 from parzax.lens._files import can_write_in
 from parzax.lens.logs import Observations
-from parzax.lens.logs.observations import checked_log
 from parzax.lens.page.content import content
 from parzax.lens.results import ImportanceResult, InteractionResult, cond_ped_anova
 from parzax.lens.results import interactions as pairs_of
 from parzax.lens.results.analysis import candidate_levels
-from parzax.lens.results.targets import counted_rows, row_words
+from parzax.lens.results.targets import counted_rows
 
 MAX_PARAMETERS = 40
 # Parameters whose pairs are computed by default, and the level of pairs besides the usual one.
@@ -76,11 +75,10 @@ def report(
     result = compute_result(source, levels, options)
     if isinstance(interactions, bool):
         interactions = _compute_interactions(source, result, options) if interactions else None
-    wanted = "a parzax.lens.results.InteractionResult, True or False"
-    _checks.instance("interactions", interactions, (InteractionResult, type(None)), wanted)
-    obs = None
-    if isinstance(source, Observations):
-        obs = counted_rows(source, row_words(source, options.get("rows")))
+    elif interactions is not None:
+        wanted = "a parzax.lens.results.InteractionResult, True or False"
+        _checks.instance("interactions", interactions, InteractionResult, wanted)
+    obs = counted_rows(source, options.get("rows")) if isinstance(source, Observations) else None
     about = title, command, date, obs, options.get("objective", 0)
     html = render(content(result, interactions, MAX_PARAMETERS, *about))
     path.write_text(html, encoding="utf-8", newline="\n")
@@ -93,9 +91,7 @@ def compute_result(source: Any, levels: Any, options: dict[str, Any]) -> Importa
         if given := ["levels"] * (levels is not None) + [*options]:
             raise TypeError(f"{given[0]} goes with observations: this result was computed already.")
         return source
-    checked_log("the source of a report", source)
-    region = _checks.quantile("region", options.get("region", 1.0))
-    levels = candidate_levels(region) if levels is None else levels
+    levels = candidate_levels(options.get("region", 1.0)) if levels is None else levels
     return cond_ped_anova(source, levels, **options)
 
 

@@ -15,7 +15,7 @@ from parzax.lens.plotting import _axes
 from parzax.lens.plotting._arguments import choose_names, shorten_name, shorten_names
 from parzax.lens.plotting._parameters import Plane, parameter_axis
 from parzax.lens.results.result import number
-from parzax.lens.results.targets import Course, Ranking, counted_rows, read_course, row_words
+from parzax.lens.results.targets import Course, Ranking, counted_rows, read_course
 
 _CELLS = 64  # more values than this are not drawn side by side
 _MOST_TICKS = 8  # largest number of values that are named along a line of parallel coordinates
@@ -125,7 +125,7 @@ def parallel(
 def _read_course(obs: Any, objective: Ranking) -> Course:
     """The course of a search by the rows that count by default, or an error if there is none."""
     obs = checked_log("obs", obs)
-    course = read_course(counted_rows(obs, row_words(obs, None)), objective)
+    course = read_course(counted_rows(obs, None), objective)
     if course is None:
         raise ValueError("obs must be one run, and objective one of its objectives, by number or name.")
     return course

@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
 
 import jax
 import numpy as np
@@ -56,7 +56,7 @@ _SMALL, _MIDDLING = 1 << 13, 1 << 16
 _MOST_ROWS = 1 << 18
 
 # Arguments that belong where a log is read.
-_GUESSES = dict.fromkeys(("direction", "directions"), "directions=... where the log is read")
+_GUESSES: dict[str, str] = dict.fromkeys(("direction", "directions"), "directions=... where the log is read")
 
 
 @_checks.known_arguments(_GUESSES)
@@ -150,11 +150,12 @@ def cond_ped_anova(
     method = Method(divergence, grid, reference)
     how = checked_how(*method.how)
     numbers = choose_counts(log.obs, n_resamples, n_shuffles)
-    learned = partial(shows_learning, log.obs, log.losses)
     by_rows = grid.optuna_rounding or len(log.losses) > 1
-    if isinstance(surrogate, str) and surrogate == "auto" and (by_rows or not learned()):
+    if isinstance(surrogate, str) and surrogate == "auto" and (by_rows or not log.learned):
         surrogate = None
-    posterior, remark = fit_surrogate(surrogate, log.obs, log.losses, objective, log.rows, method)
+    posterior, remark = None, ""
+    if surrogate is not None:
+        posterior, remark = fit_surrogate(surrogate, log.obs, log.losses, objective, log.rows, method)
     if posterior is not None:
         of_draws, of_effects = jax.random.split(checked_key(key))
         drawn = encode_ranked(draw_logs(of_draws, posterior), levels, region, 0, "all", grid)
@@ -165,7 +166,7 @@ def cond_ped_anova(
     key = checked_key(key) if any(numbers) else None
     about = log.describe(estimate_batch(log.encoded, how))
     about["replicates"] = replicate(key, log.losses, log.encoded, about["estimates"], how, numbers)
-    return ImportanceResult(**about, method=method, learned=learned, remark=remark)
+    return ImportanceResult(**about, method=method, learned=partial(getattr, log, "learned"), remark=remark)
 
 
 @_checks.known_arguments(_GUESSES)
@@ -261,7 +262,8 @@ def _draws(n_draws: Any, n_pairs: int, groups: Any) -> int:
     return n_draws
 
 
-class RankedLog(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class RankedLog:
     """A log of which the rows are ranked and encoded, and what a result says about it.
 
     Attributes:
@@ -271,6 +273,7 @@ class RankedLog(NamedTuple):
         rows: words for the rows that count, see `row_words`.
         goal: what the best rows have, in words.
         facts: sentences on how the rows were ranked and encoded.
+        learned: whether the order of the rows shows a search that learns; found when it is first asked for.
     """
 
     obs: Observations
@@ -279,6 +282,7 @@ class RankedLog(NamedTuple):
     rows: tuple[str, ...]
     goal: str
     facts: tuple[str, ...]
+    learned = cached_property(lambda self: shows_learning(self.obs, self.losses))
 
     def describe(self, estimates: Any) -> dict[str, Any]:
         """The fields that all results have; ``estimates`` of s seeds become NumPy arrays."""
@@ -306,12 +310,11 @@ def encode_ranked(
     If no ``levels`` are given, `choose_level` chooses one. ``jittered`` says that samples of the rows will be
     ranked too, which may cut fronts at slightly different levels.
     """
-    checked_log("obs", obs)
+    checked_log("the log", obs)
     _checks.instance("grid", grid, Grid, "a parzax.Grid")
-    candidates = candidate_levels(_checks.quantile("region", region)) if levels is None else levels
+    candidates = candidate_levels(region) if levels is None else levels
     target, region = checked_levels(candidates, region)
-    words = row_words(obs, rows)
-    obs = counted_rows(obs, words)
+    words, obs = row_words(obs, rows), counted_rows(obs, rows)
     ends = np.array([*target.tolist(), region])
     if jittered:
         near = np.linspace(-1, 1, 25) * min(2 / max(obs.losses.shape[-2], 1) ** 0.5, 0.5)
@@ -332,8 +335,9 @@ def encode_ranked(
     return RankedLog(obs, losses, encoded, words, goal, tuple(filter(None, facts)))
 
 
-def candidate_levels(region: float) -> np.ndarray:
+def candidate_levels(region: Any) -> np.ndarray:
     """Candidates for the level: 0.02, 0.04, ... below the region's level, or fiftieths of that level."""
+    region = _checks.quantile("region", region)
     below = _LEVELS[region - 1e-9 > _LEVELS]
     return below if len(below) else _LEVELS * region
 

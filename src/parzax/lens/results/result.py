@@ -8,7 +8,7 @@ import abc
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from importlib.util import find_spec
@@ -35,6 +35,7 @@ from parzax.lens.logs import ImportReport
 from parzax.lens.logs.bounds import span_text
 from parzax.lens.results.replicates import SIGNIFICANCE, Replicates
 from parzax.space import Between, Categorical, Condition, Domain, In, Int, Numeric, Ordinal, Space, Varying
+from parzax.space.conditions import repr_as_call
 from parzax.status import NOT_COMPARED, OF_LEVELS, Status, drop_consequences, set_bits
 
 # An importance interval is narrow enough if its half-width is at most this value.
@@ -524,7 +525,7 @@ class ImportanceResult(AbstractResult):
     estimates: Importance
     replicates: Replicates
     method: Method = field(default_factory=Method)
-    learned: Callable[[], bool] = field(default_factory=lambda: bool)
+    learned: Callable[[], bool] = bool
     remark: str = ""
 
     kind: ClassVar[str] = "parameter"
@@ -861,10 +862,11 @@ class ImportanceResult(AbstractResult):
     def details(self) -> list[str]:
         """How the numbers of the table were made, a line each."""
         method, dtype = self.method, self.variance.dtype
+        divergence, grid = repr_as_call(method.divergence), repr_as_call(method.grid)
         against = "the region" if method.reference == "region" else "the uniform density"
         lines = [
             "importance: by conditional PED-ANOVA (arXiv 2601.20800, Eq. 8); those of a level add up to 1",
-            f"compared with {against}: {_call(method.divergence)} on {_call(method.grid)}, {dtype}",
+            f"compared with {against}: {divergence} on {grid}, {dtype}",
         ]
         if self.n_resamples:
             samples = f"{percent(self.coverage)}, from {self.n_resamples} samples of the rows (half-sampling)"
@@ -1279,13 +1281,6 @@ def p_text(p_value: float, p_adjusted: float, n_draws: int) -> str:
     if round(p_adjusted, 3) <= SIGNIFICANCE < p_adjusted:
         return f">{SIGNIFICANCE:.3f}"  # rounding would make it look significant
     return "<0.001" if p_adjusted < 0.001 else f"{sign}{p_adjusted:.3f}"
-
-
-def _call(settings: Any) -> str:
-    """The call that makes a dataclass, with the fields that are not as by default."""
-    values = {field.name: getattr(settings, field.name) for field in fields(settings)}
-    changed = [f"{x.name}={values[x.name]!r}" for x in fields(settings) if values[x.name] != x.default]
-    return f"{type(settings).__name__}({', '.join(changed)})"
 
 
 def label_text(value: Any) -> str:

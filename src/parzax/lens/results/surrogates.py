@@ -157,10 +157,8 @@ class SurrogateResult(ImportanceResult):
 
         box = region(self.key, self.posterior, probability, level=_BEST)
         if fix:
-            idle, best = (
-                self._curves.negligible(),
-                self._curves.values[np.arange(len(self._best)), self._best],
-            )
+            idle, slots = self._curves.negligible(), np.arange(len(self._best))
+            best = self._curves.values[slots, self._best]
             low, high = (np.where(idle & ~np.isnan(end), best, end) for end in (box.low, box.high))
             chosen = box.choices.any(axis=1)[:, None] & (np.arange(box.choices.shape[1]) == best[:, None])
             choices = np.where(idle[:, None], chosen, box.choices)
@@ -258,7 +256,7 @@ def fit_surrogate(
     """The posterior of the losses (s, n) that rank a log, or None if the rows alone answer; and a remark.
 
     Args:
-        surrogate: as in `parzax.cond_ped_anova`; "auto" only for one log of a search that learns.
+        surrogate: as in `parzax.cond_ped_anova`, not None; "auto" only for a search that learns.
         obs, losses: the log; rows that do not count have weight 0.
         objective, rows, method: as in `parzax.cond_ped_anova`.
 
@@ -266,8 +264,6 @@ def fit_surrogate(
         TypeError: for another ``surrogate``.
         ValueError: if a surrogate was asked for and cannot answer.
     """
-    if surrogate is None:
-        return None, ""
     automatic = isinstance(surrogate, str) and surrogate == "auto"
     if problem := _problem(obs, losses, objective, rows, method):
         if automatic:
@@ -379,7 +375,6 @@ def average_draws(obs: Observations, estimates: Importance, posterior: Any, **ab
         status |= int(Status.POOR_SURROGATE)
     p_value = (1 + (estimates.importance <= _NEGLIGIBLE).sum(axis=0)) / (_DRAWS + 1)
     replicates = Replicates(estimates.variance, p_value, np.ones(()), np.array(n_fitted), _DRAWS)
-    means = jax.tree.map(lambda a: a.mean(axis=0), estimates)
-    means = replace(means, status=status)
+    means = replace(jax.tree.map(lambda a: a.mean(axis=0), estimates), status=status)
     about |= {"report": obs.report, "facts": tuple(facts)}
     return SurrogateResult(estimates=means, replicates=replicates, posterior=posterior, **about)

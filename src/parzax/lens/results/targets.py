@@ -43,14 +43,14 @@ def row_words(obs: Observations, rows: str | Sequence[str] | None) -> tuple[str,
     return tuple(words)
 
 
-def counted_rows(obs: Observations, words: tuple[str, ...]) -> Observations:
+def counted_rows(obs: Observations, rows: str | Sequence[str] | None) -> Observations:
     """The log with weight 0 for rows that do not count; the report has the number of these rows.
 
-    ``words`` must all hold: "all"; "complete", rows with a loss, so that rows kept by ``failed="worst"`` or
-    ``pruned="worst"`` do not count; "feasible", rows whose constraints are all given and <= 0.
+    All of `row_words` must hold: "all"; "complete", rows with a loss, so that rows kept by ``failed="worst"``
+    or ``pruned="worst"`` do not count; "feasible", rows whose constraints are all given and <= 0.
     """
     keep, dropped = np.ones(obs.losses.shape[:-1], dtype=bool), dict(obs.report.dropped)
-    for word in words:
+    for word in row_words(obs, rows):
         if word != "all":
             fits = obs.feasible if word == "feasible" else np.asarray((obs.losses < np.inf).all(axis=-1))
             n_dropped = int((keep & usable_rows(obs) & ~fits).sum())
@@ -107,7 +107,7 @@ class Course(NamedTuple):
 
 def read_course(obs: Observations, objective: Ranking) -> Course | None:
     """The course of a search; None for several runs, and where not one objective ranks the rows."""
-    if obs.batch_shape or not isinstance(objective, int | str) or objective == "pareto":
+    if obs.values.ndim > 2 or not isinstance(objective, int | str) or objective == "pareto":
         return None
     j, sign = objective_index(obs, objective), -1 if is_maximised(obs, objective) else 1
     losses = np.where(usable_rows(obs), obs.losses[:, j], np.nan)

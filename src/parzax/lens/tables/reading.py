@@ -98,9 +98,8 @@ def read_logs(
     logs = {}
     for i in np.unique(log_number).tolist():
         rows, name = log_number == i, names[i]
-        where = ", ".join(f"{what} {label!r}" for what, label in zip(given, name, strict=True))
-        with _checks.explain(where, ValueError):
-            dropped = _count_dropped(reasons[rows])
+        log = ", ".join(f"{what} {label!r}" for what, label in zip(given, name, strict=True))
+        dropped = _count_dropped(reasons[rows], log or "the table")
         kept = np.flatnonzero(rows & (reasons == ""))
         kept = kept[np.argsort(place[kept], kind="stable")]  # rows are sorted by the first row of their trial
         logs[name] = obs.take(kept, n_rows=int(rows.sum()), dropped=dropped, inferred=inferred)
@@ -432,10 +431,10 @@ def _find_reasons(states: np.ndarray, exclude: Mapping[str, Any], failed: str, p
     return reasons
 
 
-def _count_dropped(reasons: np.ndarray) -> dict[str, int]:
-    """Reason -> number of rows left out; ValueError if every row is left out."""
+def _count_dropped(reasons: np.ndarray, log: str = "the table") -> dict[str, int]:
+    """Reason -> number of rows left out; ValueError if every row of the ``log`` is left out."""
     counts = dict(sorted(Counter(reasons[reasons != ""]).items()))
     if sum(counts.values()) == len(reasons):
         text = ", ".join(f"{count} {reason}" for reason, count in counts.items())
-        raise ValueError(f"no row of the table is left ({text}).")
+        raise ValueError(f"no row of {log} is left ({text}).")
     return counts
