@@ -3,7 +3,8 @@
 import jax
 import numpy as np
 import pytest
-from benchmarks.studies.adaptive_problems import PROBLEMS, RANDOM, search, truth
+from benchmarks.studies.adaptive_problems import LEVELS, PROBLEMS, true_shares
+from benchmarks.studies.adaptive_searches import RANDOM, search
 
 import parzax as px
 from parzax.lens.results.result import MATTERS, NEGLIGIBLE
@@ -23,7 +24,8 @@ def test_200_logs_of_40_trials():
                 with jax.enable_x64(True):
                     result = px.cond_ped_anova(obs)
                 verdicts += result.verdicts[0].tolist()
-                shares += truth(problem, (float(result.levels[0]),), 1 << 17).shares[0].tolist()
+                assert result.levels[0] == LEVELS[0]
+                shares += true_shares(problem, 1 << 17)[0].tolist()
                 idle += [name == "idle" for name in result.names]
     verdict, share, is_idle = map(np.array, (verdicts, shares, idle))
     assert is_idle.sum() == 200

@@ -189,7 +189,7 @@
     const grey = "rgba(140,140,140,0.3)";
     const traces = [
       Object.assign({ z: now.above, colorscale: "Viridis", hovertemplate: "%{z:.3f}<extra></extra>", colorbar: { thickness: 12 },
-                      showscale: !narrow(heat) && numbers(now.above).length > 0 }, cells),
+                      showscale: !narrow(heat) }, cells),
       Object.assign({ z: now.others, colorscale: [[0, grey], [1, grey]], showscale: false,
                       hovertemplate: "%{z:.3f}, not above chance<extra></extra>" }, cells),
       { type: "scatter", mode: "markers", x: now.x, y: now.y, hovertemplate: "nothing known<extra></extra>", showlegend: false,
