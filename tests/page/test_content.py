@@ -201,7 +201,7 @@ def test_pictures_are_densities():
             if (picture := found.data["pictures"][number]) is not None:
                 # Without rows among the best the target's density would be the prior.
                 target = density.target * (own.alpha[:, of["parameter"], k, None] > 0)
-                for key, masses in (("target", target), ("region", density.region[0])):
+                for key, masses in (("target", target), ("region", density.region[own.usual_level])):
                     np.testing.assert_allclose(np.array(picture[key]) / 5000, masses, atol=1.01e-4)
 
 

@@ -94,6 +94,7 @@ def test_all_functions_choose_the_same_level():
     compared = px.compare(obs, _log(300), n_resamples=4, **QUICK)
     assert compared.levels.tolist() == [0.18]
     assert "no level was given: 0.18" in compared.text(verbose=True)
+    assert "no level was given" not in str(compared)
     pairs = px.interactions(obs, [0.02, 0.3], n_draws=0)
     assert pairs.ranking() == pairs.ranking(1)
     np.testing.assert_array_equal(pairs.matrix(), pairs.matrix(1))

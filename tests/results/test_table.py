@@ -106,7 +106,8 @@ def test_text_of_a_sweep_shows_some_levels_and_the_standard_error():
     result = make_result(n_seeds=3, levels=HUNDREDTHS)
     assert result.seeds_counted.min() == 0, "the example must have a level without any importance"
     lines = str(result).splitlines()
-    assert lines[4] == "importance by level"
+    assert lines[4].startswith("importance by level")
+    assert lines[4].endswith(" (in brackets: may be chance)") == ("(" in "".join(lines[6:9]))
     shown = [float(x) for x in lines[5].split()[1:]]
     assert len(shown) == 7
     assert result.levels[result.usual_level] in shown

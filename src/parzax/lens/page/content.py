@@ -159,19 +159,20 @@ def _draw_picture(
 ) -> dict[str, Any] | None:
     """A picture's data: mean masses of the cells over seeds, in the region and in each target.
 
-    The masses of targets without rows in the regime are 0.
+    The region is as smooth as the target of the usual level. The masses of targets without rows in the regime
+    are 0.
     """
     if len(density.values) < 2:
         return None
-    target, region = (result.mean_over_seeds(x)[order] for x in (density.target, density.region))
-    target *= has_rows[:, None]
+    target = result.mean_over_seeds(density.target)[order] * has_rows[:, None]
+    region = result.mean_over_seeds(density.region)[result.usual_level]
     values, kept = list(density.values), np.arange(len(density.values))
     choices = isinstance(density.domain, Categorical)
     if choices and len(values) > _MOST_CELLS:
-        most = np.maximum(target.max(axis=0), region[0])
+        most = np.maximum(target.max(axis=0), region)
         kept = np.sort(np.argsort(-most, kind="stable")[:_MOST_CELLS])
     return {
-        "region": np.round(region[0, kept] * _UNIT).astype(int).tolist(),
+        "region": np.round(region[kept] * _UNIT).astype(int).tolist(),
         "target": np.round(target[:, kept] * _UNIT).astype(int).tolist(),
         "ticks": _ticks(density.domain, [values[i] for i in kept]),
         "hidden": len(values) - len(kept),

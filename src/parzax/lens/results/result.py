@@ -307,18 +307,18 @@ class AbstractResult(abc.ABC):
     def table(self, level: int | None = None) -> ReadTable:
         """The table of one level; of several levels if none is given and the result has several.
 
-        In a column per level an importance in brackets is not above chance.
+        In a column per level an importance in brackets does not matter, or cannot be told yet.
         """
         shown, columns = self.order(level)[:_ROWS], {self.kind: self.labels}
         if level is None and len(self.levels) > 1:
             ascending = np.argsort(self.levels, kind="stable")
             places = np.linspace(0, len(ascending) - 1, _LEVELS).round().astype(int)
             kept = ascending[np.unique(np.append(places, ascending.tolist().index(self.usual_level)))]
-            title = f"{self.shown} by level"
+            sure = self.above | (self.mean == 0)
+            title = f"{self.shown} by level" + " (in brackets: may be chance)" * (not sure[kept].all())
             for i in kept:
-                texts, above = self.cells(i)[self.shown], self.above[i] | (self.mean[i] == 0)
-                pairs = zip(texts, above, strict=True)
-                columns[f"{self.levels[i]:g}"] = [x if sure else f"({x})" for x, sure in pairs]
+                pairs = zip(self.cells(i)[self.shown], sure[i], strict=True)
+                columns[f"{self.levels[i]:g}"] = [text if one else f"({text})" for text, one in pairs]
         else:
             i = self.usual_level if level is None else level
             title, columns = f"{self.shown} at level {self.levels[i]:g}", columns | self.cells(i)
@@ -348,7 +348,7 @@ class AbstractResult(abc.ABC):
         rest += [f"{plural(left, f'more {self.kind}')} in to_dataframe()"] * (left > 0)
         if verbose:
             return [*self.details(), *lines, *rest, *self.facts, *self.advice()]
-        facts = [fact for fact in self.facts if not fact.startswith(NO_LEVEL)]
+        facts = [fact for fact in self.facts if NO_LEVEL not in fact]
         return ["; ".join([*lines, *facts, *rest])]
 
     def text(self, *, verbose: bool = False) -> str:
