@@ -167,7 +167,7 @@ class TestDomains:
         with pytest.raises(ValueError, match="drop leaves out all of them"):
             read(study, drop="p")
 
-    @pytest.mark.filterwarnings("ignore:.*which this evaluator reads alone")
+    @pytest.mark.filterwarnings("ignore:.*this evaluator reads all trials")
     def test_parameters_are_chosen_and_left_out(self):
         # Catches integers beyond 2^53 that stop everything, and parameters that are gone without a word.
         study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))

@@ -4,6 +4,7 @@ import json
 import re
 from functools import cache
 
+import jax
 import numpy as np
 import pytest
 
@@ -87,6 +88,20 @@ def test_shares_of_a_domain_say_which_rows_they_are_of():
     one = (px.Float(-1, 0, when=px.In("c", ["a"])),)
     assert text.replace("on this domain", "where it is active") == good_text(own, one)
     assert good_text(own, (px.Float(-1, 0),)).endswith(" of all)")
+
+
+def test_ranges_end_where_rows_do_in_any_precision():
+    """Catches ends that rounding chooses, among cells without any row."""
+    x = np.random.default_rng(0).uniform(0.3, 0.7, (200, 2))
+    space = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)})
+    obs = px.Observations.from_arrays(space, x, abs(x[:, 0] - 0.7))
+    found = []
+    for x64 in (False, True):
+        with jax.enable_x64(x64):
+            good = px.cond_ped_anova(obs, 0.3, n_resamples=0).good_values()[0]
+        found.append(good)
+    assert found[0] == found[1]
+    np.testing.assert_allclose(good.values, (0.58, 0.7), atol=0.1)
 
 
 def test_nothing_is_good_without_a_test():

@@ -144,7 +144,11 @@ def test_many_parameters_are_cut():
 def test_what_was_inferred_is_counted():
     """Catches a screen full of inferred domains above the advice; --verbose has them."""
     result = make_result()
-    many = replace(result, report=replace(result.report, inferred=tuple(f"p{i}: Float" for i in range(50))))
+    one, many = (
+        replace(result, report=replace(result.report, inferred=tuple(f"p{i}: Float" for i in range(n))))
+        for n in (1, 50)
+    )
+    assert "1 thing inferred: --verbose lists it" in str(one)
     assert "50 things inferred: --verbose lists them" in str(many)
     assert "p49: Float" not in str(many)
     assert "inferred: p49: Float" in many.text(verbose=True)

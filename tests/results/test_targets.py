@@ -271,6 +271,7 @@ def test_an_argument_that_there_is_not():
         (px.interactions, "objectives", "did you mean 'objective'?"),
         (px.cond_ped_anova, "direction", "use directions=... where the log is read"),
         (px.Observations.from_dataframe, "direction", "did you mean 'directions'?"),
+        (px.adapters.optuna.observations, "params", "did you mean 'parameters'?"),
     ):
         with pytest.raises(TypeError, match=re.escape(hint)):
             function(obs, **{name: 0.1})

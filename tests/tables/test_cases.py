@@ -17,15 +17,16 @@ BIG = 2**60 + np.arange(N)
 FINE, TUPLES = RNG.permutation(64) + 1, [f"({i}, {2 * i})" for i in range(N)]
 
 
-@pytest.fixture(params=["frame", "csv"])
+@pytest.fixture(params=["frame", "csv", "columns"])
 def read(request, tmp_path):
-    """Reads columns as a data frame, or as a CSV file of it."""
+    """Reads columns as a data frame, as a CSV file of it, or as they are."""
 
     def read_columns(columns: dict[str, Any], target: str = "loss", **options: Any) -> px.Observations:
         df = pd.DataFrame(columns)
         if request.param == "csv":
             df.to_csv(tmp_path / "t.csv", index=False)
             df = tmp_path / "t.csv"
+        df = columns if request.param == "columns" else df
         return px.Observations.from_dataframe(df, target, warn=False, **options)
 
     return read_columns
@@ -78,9 +79,11 @@ def test_choices_are_labels_by_their_text(read, column, choices):
     ids=["Latin hypercube", "large integers", "tuples"],
 )
 def test_columns_of_different_values_are_asked_for(read, columns, reason):
-    """U, P, Q: they are not left out without a word."""
+    """U, P, Q: they are not left out without a word, and by one rule where they are named."""
     with pytest.raises(DoubtError, match=reason):
         read(columns)
+    named = read(columns, parameters=["k", "x"])
+    assert named.report.unread == (() if "counter" in reason else ("k",))
 
 
 def test_what_may_matter_and_is_left_out_stands_in_the_first_sentence():

@@ -36,6 +36,12 @@ def test_the_size_of_a_model_is_no_mark(size, target):
         read(columns, target)
 
 
+def test_a_parameter_may_be_called_model():
+    """As the step of a pipeline of scikit-learn of which nothing else is searched."""
+    columns = {"param_model": ["a()", "b()"] * 30, "mean_fit_time": OTHER, "mean_test_score": LOSS}
+    assert px.Observations.from_dataframe(columns, warn=False).space.names == ("model",)
+
+
 def test_values_of_keras_tuner_itself(tmp_path):
     """Hyperband: epochs and brackets are no parameters; a configuration counts where it ran longest."""
     for i in range(N):

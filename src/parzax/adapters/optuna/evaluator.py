@@ -15,7 +15,7 @@ from parzax.adapters.optuna.studies import Target, observations, parameter_names
 from parzax.divergence import AbstractDivergence, Pearson
 from parzax.importance import Grid
 from parzax.lens.results import ImportanceResult, cond_ped_anova
-from parzax.lens.results.result import size_text
+from parzax.lens.results.result import join_some, size_text
 from parzax.status import Status, set_bits
 
 # Statuses that make every importance meaningless; the others are in the result of `cond_ped_anova`.
@@ -31,8 +31,8 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
     parameters' first appearance. Trials with an infinite value are left out, as in Optuna; elsewhere in
     parzax -inf is a legal best loss. Trials with several objectives are ranked as in Optuna, by
     non-domination rank and greedy hypervolume subset selection. It reads the trials alone, at the level that
-    is given, and warns once if they are few or their order shows a sampler that learns: the command, the page
-    and `parzax.cond_ped_anova` may then answer otherwise.
+    is given, and warns once if they are few, if some violate a constraint, or if their order shows a sampler
+    that learns: the command, the page and `parzax.cond_ped_anova` may then answer otherwise.
 
     Args:
         target_quantile: level gamma' in (0, 1), below ``region_quantile``.
@@ -128,20 +128,22 @@ class CondPedAnovaImportanceEvaluator(BaseImportanceEvaluator):
         with jax.enable_x64(True):
             how = {"objective": "pareto", "n_resamples": 0, "surrogate": None, **self._how}
             result = cond_ped_anova(obs, **levels, **how)
-        self._warn_of_other_answers(result)
+        self._warn_of_other_answers(result, int(np.count_nonzero(~obs.feasible)))
         _warn(Status(int(np.bitwise_or.reduce(result.status, axis=None))))
         variance = dict(zip(result.names, np.maximum(result.variance[0], 0.0).tolist(), strict=True))
         return {name: variance[name] for name in sorted(asked, key=lambda name: -variance[name])}
 
-    def _warn_of_other_answers(self, result: ImportanceResult) -> None:
+    def _warn_of_other_answers(self, result: ImportanceResult, n_infeasible: int) -> None:
         """Say once why the command, the page and `parzax.cond_ped_anova` may answer otherwise."""
-        few = f"only {size_text(result.n_target)} of {size_text(result.n_region)} trials are among the best"
+        n = size_text(result.n_region)
+        few = f"only {size_text(result.n_target)} of {n} trials are among the best"
         reasons = ["a sampler that learns chose the trials"] * result.learned()
+        reasons += [f"{n_infeasible} of {n} trials violate a constraint"] * (n_infeasible > 0)
         reasons += [few] * bool(set_bits(result.status) & Status.LOW_DATA)
         if reasons and not self._has_warned:
             self._has_warned = True
             warnings.warn(
-                f"{' and '.join(reasons)}, which this evaluator reads alone, as Optuna does; "
+                f"{join_some(reasons)}; this evaluator reads all trials, and nothing else, as Optuna does: "
                 "px.cond_ped_anova(px.adapters.optuna.observations(study)) allows for that, and may rank the "
                 "parameters otherwise.",
                 stacklevel=_checks.outside(),

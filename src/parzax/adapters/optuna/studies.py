@@ -29,6 +29,7 @@ from parzax.space.conditions import choice_key, choice_label
 Target = Callable[[FrozenTrial], float]
 
 
+@_checks.known_arguments({})
 def observations(
     study: Study | StudyRecord | str | Path,
     study_name: str | None = None,

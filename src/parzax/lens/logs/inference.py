@@ -137,9 +137,12 @@ def infer_domain(column: Column, conditional: bool = True) -> tuple[Domain | Non
 
 
 def _is_id(column: Column) -> bool:
-    """Whether the labels are text and nearly all different, so that no two rows can be compared."""
+    """Whether the labels are text, or integers beyond 2^53, and nearly all different.
+
+    No two rows can be compared then.
+    """
     n = int((column.index >= 0).sum())
-    text = not column.categories and all(isinstance(x, str) for x in column.labels)
+    text = not column.categories and all(type(x) in (str, int) for x in column.labels)
     return text and n >= _LEAST_IDS and len(column.labels) >= _NEARLY_ALL * n
 
 

@@ -344,7 +344,9 @@ class AbstractResult(abc.ABC):
         every = self.report.lines(self.n_seeds)
         lines = every if verbose else [line for line in every if not line.startswith("inferred: ")]
         more, left = len(every) - len(lines), len(self.entries) - _ROWS
-        rest = [f"{plural(more, 'thing')} inferred: --verbose lists them"] * (more > 0)
+        rest = [f"{plural(more, 'thing')} inferred: --verbose lists {'it' if more == 1 else 'them'}"] * (
+            more > 0
+        )
         rest += [f"{plural(left, f'more {self.kind}')} in to_dataframe()"] * (left > 0)
         if verbose:
             return [*self.details(), *lines, *rest, *self.facts, *self.advice()]
@@ -774,7 +776,7 @@ class ImportanceResult(AbstractResult):
         return columns
 
     def _sentences(self, level: int) -> tuple[str, str, str]:
-        labels, mean = short_names(self.names, 28), self.mean[level]
+        labels, mean = short_names(self.names, 40), self.mean[level]
         tested = self.usual_status[level] & _NOT_TESTED == 0
         above, undecided, negligible = (
             [j for j in self.order(level) if self.verdicts[level, j] == i and (tested[j] or i == MATTERS)]
@@ -1097,11 +1099,12 @@ def _best_values(
         chosen = np.flatnonzero(excess > 0)
         chosen = chosen[np.argsort(-target[chosen] / np.maximum(region[chosen], 1e-300), kind="stable")]
         return tuple(values[i] for i in chosen), chosen
-    # The contiguous cells with the largest sum, as the largest difference of two running sums.
-    running = np.concatenate([[0.0], np.cumsum(excess)])
+    # The contiguous cells with the largest sum, as the largest difference of two running sums; rounded, so
+    # that of equal ones those with the fewest cells at either end are taken in any precision.
+    running = np.round(np.concatenate([[0.0], np.cumsum(excess)]), 5)
     lowest = np.minimum.accumulate(running[:-1])
     stop = int(np.argmax(running[1:] - lowest)) + 1
-    start = int(np.argmin(running[:stop]))
+    start = stop - 1 - int(np.argmin(running[:stop][::-1]))
     return _ends(domain, values, start, stop), slice(start, stop)
 
 

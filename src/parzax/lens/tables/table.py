@@ -72,7 +72,7 @@ def flatten(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         if isinstance(value, Mapping):
             flat |= flatten(value, f"{name}/")
         else:
-            flat[name] = json.dumps(value, default=str) if isinstance(value, (list, tuple)) else value
+            flat[name] = json.dumps(value, default=str) if isinstance(value, list) else value
     return flat
 
 

@@ -32,7 +32,7 @@ _SIZE, _PARAMETERS = (
     "(?:n|num|number|no|nr|of|total|count|trainable|model|m|millions?|size)",
     "param(?:eter)?s?",
 )
-_SIZES = re.compile(rf"(?:{_SIZE} )+{_PARAMETERS}(?: {_SIZE})*|{_PARAMETERS}(?: {_SIZE})+")
+_SIZES = re.compile(rf"(?:{_SIZE} )+{_PARAMETERS}(?: {_SIZE})*|{_PARAMETERS}(?! model$)(?: {_SIZE})+")
 
 
 def recognise(columns: Iterable[str]) -> Format:
