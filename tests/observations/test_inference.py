@@ -102,11 +102,13 @@ def test_none_or_a_number_is_a_choice(absent: Any) -> None:
     depth[~limited] = absent
     df = pd.DataFrame({"max_depth": depth, "y": y, "loss": limited + 0.01 * y})
     obs = px.Observations.from_dataframe(df, "loss", warn=False, parameters=["max_depth", "y"])
-    gate, depth_itself, other = px.cond_ped_anova(obs, 0.1, n_resamples=0).importance[0]
+    result = px.cond_ped_anova(obs, 0.1, n_resamples=0)
+    gate, depth_itself, other = result.importance[0]
     word = "none" if absent in (None, "None") else str(absent)
     assert obs.space.names == (f"max_depth ({word} or number)", "max_depth", "y")
     assert obs.space["max_depth"][0] == px.Int(1, 30, when=px.In(obs.space.names[0], ["number"]))
     np.testing.assert_allclose([gate + depth_itself, other], [0.8, 0.2], atol=0.1)
+    assert f"What mattered: {obs.space.names[0]} (" in str(result)  # nothing is cut where there is room
 
 
 def test_zero_or_a_number_is_a_choice() -> None:

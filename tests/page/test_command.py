@@ -107,6 +107,28 @@ def test_the_page_says_what_the_command_says(tmp_path, capsys):
         assert sentence in short or sentence.startswith("Do next: add rows")
 
 
+def test_command_page_and_python_agree_on_a_study_with_constraints(tmp_path, capsys):
+    """By default: the level of few rows, feasible rows alone, and the same three sentences."""
+    study = optuna.create_study(storage=f"sqlite:///{tmp_path}/limits.db")
+    distributions = {name: optuna.distributions.FloatDistribution(0, 1) for name in "abc"}
+    for row in np.random.default_rng(0).uniform(size=(60, 3)).round(6).tolist():
+        params = dict(zip("abc", row, strict=True))
+        state = {"value": (row[0] - 0.9) ** 2 + 0.1 * row[1], "system_attrs": {"constraints": [row[0] - 0.7]}}
+        study.add_trial(optuna.trial.create_trial(params=params, distributions=distributions, **state))
+    said = []
+    for command in (["importance"], ["report", "-o", "page.html"]):
+        assert main([*command, f"sqlite:///{tmp_path}/limits.db", "--resamples", "0"]) == 0
+        said.append(capsys.readouterr().out.splitlines()[:3])
+    said.append(px.cond_ped_anova(px.adapters.optuna.observations(study), n_resamples=0).sentences())
+    assert said[0] == said[1] == said[2]
+    n = sum(trial.params["a"] <= 0.7 for trial in study.trials)
+    assert f"(11 of {n} feasible rows, smallest loss)" in said[0][1]
+    assert (
+        f"left out: {60 - n} of them (not feasible)"
+        in Texts((tmp_path / "page.html").read_text("utf-8")).items
+    )
+
+
 COLUMNS = ("--target", "value", "--parameters", "a", "b")
 
 
