@@ -22,10 +22,19 @@ def describe_search(obs: Observations | None, objective: Ranking) -> dict[str, A
         for domains, value, regime in zip(obs.space.domains, obs.values[i], obs.regime[i], strict=True):
             shown.append("" if regime < 0 else label_text(domains[regime].interpret(value)))
         rows.append(shown)
+    unread = any(reason != "not feasible" for reason in obs.report.dropped)
+    note = ", numbered without those that were left out" * unread
     values, best = (
         [float(f"{x:.6g}") if np.isfinite(x) else None for x in line] for line in (course.values, course.best)
     )
-    return {"values": values, "best": best, "name": course.name, "log": course.wide, "rows": rows}
+    return {
+        "values": values,
+        "best": best,
+        "name": course.name,
+        "log": course.wide,
+        "rows": rows,
+        "note": note,
+    }
 
 
 def answer_first_questions(

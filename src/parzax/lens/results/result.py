@@ -820,7 +820,9 @@ class ImportanceResult(AbstractResult):
 
     def _caveats(self) -> list[str]:
         """What the search that chose the rows means for the importances."""
-        return [LEARNED if self.learned() else MAY_LEARN]
+        can_ask = self.n_seeds == 1 and not self.remark and not self.method.grid.optuna_rounding
+        hint = " (then ask a surrogate of them: --surrogate yes)" * can_ask
+        return [LEARNED if self.learned() else MAY_LEARN + hint]
 
     def _values_to_try(self, level: int, labels: list[str], above: list[int]) -> str:
         """The good values of the first parameters that matter; "" if there are none."""
@@ -853,7 +855,7 @@ class ImportanceResult(AbstractResult):
         if np.isnan(needed):
             needed, least = self.n_rows * (_FEW_ROWS + 1) / max(n_fewer, 1), "at least"
             side = "best" if n_fewer == self.by_seed(self.n_target)[0, level] else "others"
-            why = f"are needed, as only {size_text(n_fewer)} are among the {side}"
+            why = f"are needed for intervals to rely on, as only {size_text(n_fewer)} are among the {side}"
         lacking = max(float(needed - self.n_rows), 1.0)
         step = 10 ** max(len(str(int(lacking))) - 2, 0)
         more = math.ceil(lacking / step) * step  # rounded up to two figures
