@@ -818,10 +818,16 @@ class ImportanceResult(AbstractResult):
                 parts.append(f"{join_some(names)}: {bit.fact}")
         return "; ".join(parts + self._caveats())
 
+    @property
+    def _may_ask_surrogate(self) -> bool:
+        """Whether a surrogate may answer: not for several seeds, feasible rows, fronts and Optuna's numbers."""
+        one_order = self.n_seeds == 1 and not self.goal.startswith("by ")
+        all_rows = not self.report.dropped.get("not feasible")
+        return one_order and all_rows and not self.remark and not self.method.grid.optuna_rounding
+
     def _caveats(self) -> list[str]:
         """What the search that chose the rows means for the importances."""
-        can_ask = self.n_seeds == 1 and not self.remark and not self.method.grid.optuna_rounding
-        hint = " (then ask a surrogate of them: --surrogate yes)" * can_ask
+        hint = " (then ask a surrogate of them: --surrogate yes)" * self._may_ask_surrogate
         return [LEARNED if self.learned() else MAY_LEARN + hint]
 
     def _values_to_try(self, level: int, labels: list[str], above: list[int]) -> str:
@@ -841,7 +847,7 @@ class ImportanceResult(AbstractResult):
         if not above:
             can_ask = len(self.levels) == 1 and bool(self.levels[level] < _NEAR_HALF)
             asked = [" about the better half (level 0.5)"] * can_ask
-            asked += [" a surrogate of the rows (--surrogate yes)"] * (self.n_seeds == 1 and not self.remark)
+            asked += [" a surrogate of the rows (--surrogate yes)"] * self._may_ask_surrogate
             return self._add_rows(level) + (", or ask" + " or".join(asked)) * bool(asked)
         wide = self.n_seeds == 1 and self.by_seed(self.margin)[0, level] > TOLERANCE
         return self._add_rows(level) if wide else ""
