@@ -820,7 +820,7 @@ class ImportanceResult(AbstractResult):
 
     @property
     def _may_ask_surrogate(self) -> bool:
-        """Whether a surrogate may answer: not for several seeds, feasible rows, fronts and Optuna's numbers."""
+        """Whether a surrogate may answer: not for seeds, feasible rows, fronts and Optuna's numbers."""
         one_order = self.n_seeds == 1 and not self.goal.startswith("by ")
         all_rows = not self.report.dropped.get("not feasible")
         return one_order and all_rows and not self.remark and not self.method.grid.optuna_rounding
