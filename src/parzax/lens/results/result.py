@@ -525,7 +525,7 @@ class ImportanceResult(AbstractResult):
     estimates: Importance
     replicates: Replicates
     method: Method = field(default_factory=Method)
-    learned: Callable[[], bool] = bool
+    learned: Callable[[], bool] = field(default_factory=lambda: bool)
     remark: str = ""
 
     kind: ClassVar[str] = "parameter"
