@@ -516,7 +516,7 @@ def test_one_of_several_objectives_is_named(capsys):
     assert status == 0
     assert "so 'values_1' is minimised; if more is better, directions='maximize'" in out
     assert "smallest values_1)" in out.split("\n")[1]
-    assert "--objective takes a number, a name, all or pareto" in err
+    assert "this is about 'values_1', one of 2 objectives; --objective takes a number, a name," in err
 
 
 @pytest.mark.parametrize("there", [False, True])
@@ -628,7 +628,7 @@ def test_several_objectives_and_rows(tmp_path, capsys):
         assert f"(19 of {(x <= 0.7).sum()} feasible rows, smallest {name})" in part
         assert f"How sure: {best} comes first in " in part
         assert part.startswith(f"try {best} ")
-        assert "\n90 rows, minimize and minimize" in part
+        assert "\n90 rows, minimize loss and minimize time" in part
         assert f"left out: {(x > 0.7).sum()} of them (not feasible)" in part
     assert "(27 of 90 rows, " in run(*base, "--rows", "all")[1]
     for extra, message in (

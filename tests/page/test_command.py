@@ -67,7 +67,7 @@ def test_study(logs, tmp_path, capsys, monkeypatch):
         "--date someday" in items
     )
     assert "<title>study.db: NAME</title>" in html
-    assert {"68 rows, minimize", "left out: 5 of them (pruned)", "left out: 3 of them (failed)"} <= {*items}
+    assert {"68 rows, minimize", "left out: 5 of them (pruned), 3 of them (failed)"} <= {*items}
     assert any(item.endswith(", float64") for item in items)
     assert str(logs) not in html
     assert str(tmp_path) not in html

@@ -350,8 +350,7 @@ def test_observations_of_one_run(tmp_path):
     texts = Texts(html)
     read = {
         "230 rows, minimize",
-        "left out: 20 of them (pruned)",
-        "left out: 10 of them (failed)",
+        "left out: 20 of them (pruned), 10 of them (failed)",
         "inferred: c: guessed",
     }
     assert read | {"parzax report", "someday", px.__version__, np.__version__} <= {*texts.items}

@@ -172,7 +172,7 @@ def test_what_is_not_above_chance_is_never_called_first():
     assert mattered.startswith("What mattered: no parameter is above chance")
     assert doubtful in mattered
     assert " comes first in " not in sure
-    lacking = "60 more rows are needed, as only 12 are among the best"
+    lacking = "60 more rows are needed for intervals to rely on, as only 12 are among the best"
     asked = "about the better half (level 0.5) or a surrogate of the rows (--surrogate yes)"
     assert then == f"Do next: at least {lacking}, or ask {asked}."
 
@@ -261,7 +261,7 @@ def test_rows_that_do_not_count_are_said():
     result = _noisy(0)
     report = replace(result.report, n_rows=120, dropped={"state PRUNED": 38, "state FAIL": 2})
     line = str(replace(result, report=report)).splitlines()[9]
-    assert line.startswith("120 rows, minimize; left out: 38 of them (pruned); left out: 2 of them (failed)")
+    assert line.startswith("120 rows, minimize; left out: 38 of them (pruned), 2 of them (failed)")
     assert size_text(np.array([10.4])) == "about 10"
     assert size_text(np.array([0.3])) == "0.3"
     assert size_text(np.array([0, 2_969_820])) == "0-2969820"

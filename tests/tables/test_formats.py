@@ -151,7 +151,8 @@ def test_data_frames(tool):
     assert (report.objectives, report.directions) == ((target,), (direction,))
     assert named or target == "value" or f"objective: {target}, the only result" in report.lines()
     assert any(f"a table of {tool}" in note for note in report.inferred) == (tool != "Optuna")
-    assert any("left out, not parameters: " in line for line in report.lines()) == (tool != "Optuna")
+    names_all_columns = tool in ("Optuna", "scikit-learn")
+    assert any("left out, not parameters: " in line for line in report.lines()) != names_all_columns
     (said,) = [note for note in report.inferred if note.startswith("direction:")]
     assert source in said
     assert (said in report.lines()) == (not source)

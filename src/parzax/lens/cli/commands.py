@@ -27,7 +27,7 @@ from parzax.lens.results.analysis import encode_ranked
 from parzax.lens.results.replicates import default_shuffles, replicate
 from parzax.lens.results.result import ImportanceResult, Method
 from parzax.lens.results.surrogates import MOST_ROWS
-from parzax.lens.results.targets import objective_index
+from parzax.lens.results.targets import objective_index, objective_names
 from parzax.lens.run.progress import progress
 
 MAX_LEVELS = 10_000
@@ -165,12 +165,14 @@ _COMPUTE = {"importance": _importance, "interactions": _interactions, "compare":
 
 def objective_of(text: str, obs: Observations) -> int | str:
     """The argument of `cond_ped_anova` that --objective stands for: a number, or "pareto"."""
-    if obs.losses.shape[-1] > 1:
-        say("parzax: note: --objective takes a number, a name, all or pareto", file=sys.stderr)
     if text == "pareto":
         return text
     with _checks.explain("--objective takes a number or name, all or pareto", ValueError):
-        return objective_index(obs, int(text) if text.isdecimal() else text)
+        index = objective_index(obs, int(text) if text.isdecimal() else text)
+    if (names := objective_names(obs))[1:]:
+        about = f"this is about {names[index]!r}, one of {len(names)} objectives"
+        say(f"parzax: note: {about}; --objective takes a number, a name, all or pareto", file=sys.stderr)
+    return index
 
 
 def parse_levels(option: str, text: str) -> list[float]:

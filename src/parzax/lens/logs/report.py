@@ -51,9 +51,13 @@ class ImportReport:
         of_all = f" of all {n_total}" if n_seeds > 1 else " of them"
         rows = plural(self.n_rows, "row") + f" in each of {n_seeds} seeds" * (n_seeds > 1)
         rows = rows if self.n_total is None else f"{n_total} rows in {n_seeds} seeds"
-        out = [*filter(None, [self.chosen]), f"{rows}, {' and '.join(self.directions)}"]
+        goals = list(self.directions)
+        if len(goals) == len(self.objectives) > 1:
+            goals = [f"{goal} {name}" for goal, name in zip(goals, self.objectives, strict=True)]
+        out = [*filter(None, [self.chosen]), f"{rows}, {' and '.join(goals)}"]
         lost = {_STATES.get(reason, reason): count for reason, count in self.dropped.items() if count}
-        out += [f"left out: {count}{of_all} ({reason})" for reason, count in lost.items()]
+        if lost:
+            out.append("left out: " + ", ".join(f"{n}{of_all} ({reason})" for reason, n in lost.items()))
         if self.n_failed:
             fate = "left out" if self.failed == "drop" else "ranked last"
             out.append(f"{self.n_failed}{of_all} without a usable objective value, {fate}")

@@ -22,10 +22,19 @@ def describe_search(obs: Observations | None, objective: Ranking) -> dict[str, A
         for domains, value, regime in zip(obs.space.domains, obs.values[i], obs.regime[i], strict=True):
             shown.append("" if regime < 0 else label_text(domains[regime].interpret(value)))
         rows.append(shown)
+    unread = any(reason != "not feasible" for reason in obs.report.dropped)
+    note = ", numbered without those that were left out" * unread
     values, best = (
         [float(f"{x:.6g}") if np.isfinite(x) else None for x in line] for line in (course.values, course.best)
     )
-    return {"values": values, "best": best, "name": course.name, "log": course.wide, "rows": rows}
+    return {
+        "values": values,
+        "best": best,
+        "name": course.name,
+        "log": course.wide,
+        "rows": rows,
+        "note": note,
+    }
 
 
 def answer_first_questions(
@@ -41,12 +50,15 @@ def answer_first_questions(
         named = (f"{name} = {text}" for name, text in zip(result.names, texts, strict=True) if text)
         answers = {"best row": f"{search['name']} {value} with {', '.join(named)}"} | answers
     if obs is not None:
-        answers["best is"] = f"the {result.goal}; if that is wrong, read the log again with another direction"
+        best = result.goal if result.goal.startswith("by ") else f"the {result.goal}"
+        one_of = f", one of {obs.n_objectives} objectives" * (obs.n_objectives > 1 and best != result.goal)
+        answers["best is"] = f"{best}{one_of}; if that is wrong, read the log again with another direction"
         answers["constraints"] = "the log has none"
         if obs.constraints is not None:
             feasible = obs.feasible
             n_rows = plural(feasible.size, "row")
-            answers["constraints"] = f"{int((~feasible).sum())} of {n_rows} violate one"
+            fate = ", and are left out" * ("not feasible" in result.report.dropped)
+            answers["constraints"] = f"{int((~feasible).sum())} of {n_rows} violate one{fate}"
     return answers | {
         "more": "pictures and tables below; parzax importance FILE --verbose; px.plotting in Python"
     }

@@ -820,9 +820,17 @@ class ImportanceResult(AbstractResult):
                 parts.append(f"{join_some(names)}: {bit.fact}")
         return "; ".join(parts + self._caveats())
 
+    @property
+    def _may_ask_surrogate(self) -> bool:
+        """Whether a surrogate may answer: not for seeds, feasible rows, fronts and Optuna's numbers."""
+        one_order = self.n_seeds == 1 and not self.goal.startswith("by ")
+        all_rows = not self.report.dropped.get("not feasible")
+        return one_order and all_rows and not self.remark and not self.method.grid.optuna_rounding
+
     def _caveats(self) -> list[str]:
         """What the search that chose the rows means for the importances."""
-        return [LEARNED if self.learned() else MAY_LEARN]
+        hint = " (then ask a surrogate of them: --surrogate yes)" * self._may_ask_surrogate
+        return [LEARNED if self.learned() else MAY_LEARN + hint]
 
     def _values_to_try(self, level: int, labels: list[str], above: list[int]) -> str:
         """The good values of the first parameters that matter; "" if there are none."""
@@ -841,7 +849,7 @@ class ImportanceResult(AbstractResult):
         if not above:
             can_ask = len(self.levels) == 1 and bool(self.levels[level] < _NEAR_HALF)
             asked = [" about the better half (level 0.5)"] * can_ask
-            asked += [" a surrogate of the rows (--surrogate yes)"] * (self.n_seeds == 1 and not self.remark)
+            asked += [" a surrogate of the rows (--surrogate yes)"] * self._may_ask_surrogate
             return self._add_rows(level) + (", or ask" + " or".join(asked)) * bool(asked)
         wide = self.n_seeds == 1 and self.by_seed(self.margin)[0, level] > TOLERANCE
         return self._add_rows(level) if wide else ""
@@ -855,7 +863,7 @@ class ImportanceResult(AbstractResult):
         if np.isnan(needed):
             needed, least = self.n_rows * (_FEW_ROWS + 1) / max(n_fewer, 1), "at least"
             side = "best" if n_fewer == self.by_seed(self.n_target)[0, level] else "others"
-            why = f"are needed, as only {size_text(n_fewer)} are among the {side}"
+            why = f"are needed for intervals to rely on, as only {size_text(n_fewer)} are among the {side}"
         lacking = max(float(needed - self.n_rows), 1.0)
         step = 10 ** max(len(str(int(lacking))) - 2, 0)
         more = math.ceil(lacking / step) * step  # rounded up to two figures
