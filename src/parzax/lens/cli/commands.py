@@ -169,7 +169,8 @@ def objective_of(text: str, obs: Observations) -> int | str:
         return text
     with _checks.explain("--objective takes a number or name, all or pareto", ValueError):
         index = objective_index(obs, int(text) if text.isdecimal() else text)
-    if (names := objective_names(obs))[1:]:
+    if obs.losses.shape[-1] > 1:
+        names = objective_names(obs)
         about = f"this is about {names[index]!r}, one of {len(names)} objectives"
         say(f"parzax: note: {about}; --objective takes a number, a name, all or pareto", file=sys.stderr)
     return index

@@ -27,14 +27,8 @@ def describe_search(obs: Observations | None, objective: Ranking) -> dict[str, A
     values, best = (
         [float(f"{x:.6g}") if np.isfinite(x) else None for x in line] for line in (course.values, course.best)
     )
-    return {
-        "values": values,
-        "best": best,
-        "name": course.name,
-        "log": course.wide,
-        "rows": rows,
-        "note": note,
-    }
+    course_of = {"values": values, "best": best, "name": course.name, "log": course.wide}
+    return course_of | {"rows": rows, "note": note}
 
 
 def answer_first_questions(
