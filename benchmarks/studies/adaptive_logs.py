@@ -54,9 +54,9 @@ from benchmarks.studies.papers.runs import Arrays, Unit
 SIZES = (40, 100, 300)
 NOISE, GATED = "noise", "gated"
 # Rows of these logs are read; more logs have a surrogate only for the next space.
-N_LOGS = 6
+N_LOGS = 12
 # Worth is read in the first logs of these searches, on `FEW_PROBLEMS`.
-EFFECT_LOGS, EFFECT_SEARCHES = 1, (RANDOM, "px.tpe")
+EFFECT_LOGS, EFFECT_SEARCHES = 4, (RANDOM, "px.tpe")
 # From so many logs of a table the search goes on in the next space.
 N_SEARCHED = 2
 TPE = ("px.tpe", "px.optuna_tpe", "Optuna TPE", "Hyperopt")
