@@ -16,7 +16,7 @@ import numpy as np
 import parzax as px
 from benchmarks import toys
 from benchmarks.optuna_peer import end_to_end, study_of
-from benchmarks.synthetic import PROBLEMS
+from benchmarks.synthetic import PROBLEMS, SyntheticProblem
 
 LEVELS = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
 # Levels at which a cut-off lies exactly between two regimes.
@@ -29,7 +29,7 @@ MEAN = (86, 96)
 FALSE_POSITIVES = (0.01, 0.07)
 
 
-def logs(problem: px.problems.SyntheticProblem, seed: int, n_logs: int, n: int) -> px.Observations:
+def logs(problem: SyntheticProblem, seed: int, n_logs: int, n: int) -> px.Observations:
     """Random searches of n rows, one per seed."""
     keys = jax.random.split(jax.random.key(seed), n_logs)
     values, losses = jax.vmap(lambda key: problem.sample(key, n))(keys)
