@@ -150,6 +150,7 @@ def test_predictions_are_those_of_the_conditional_normal():
         np.testing.assert_allclose(found, best + np.exp(center + scale * w) - by, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_draws_have_the_conditional_mean_and_covariance():
     """With one value of lengths, amplitude, noise and offset the draws have Student's distribution."""
     x, losses = log(20)

@@ -20,7 +20,7 @@ def effects(
 ) -> Axes:
     """The mean objective along each parameter, one panel for each domain, by ``result.effects``.
 
-    The other parameters are as in the whole space. Lines are means over draws from the posterior of the
+    The other parameters are as in the space. Lines are means over draws from the posterior of the
     surrogate, ribbons (whiskers on dots) their 90 % intervals. All panels share the axis of the objective;
     their titles say what choosing the parameter well is worth.
 
@@ -56,7 +56,7 @@ def effects(
 def effect_map(
     result: ImportanceResult, *, parameters: Sequence[str] | None = None, ax: Axes | None = None
 ) -> Axes:
-    """The mean objective over two parameters, with the others as in the whole space.
+    """The mean objective over two parameters, with the others as in the space.
 
     The map is a mean over draws from the posterior of the surrogate, `parzax.surrogate.surface`. It is white
     where the two parameters are not active together. Of a parameter with several domains it shows the first.

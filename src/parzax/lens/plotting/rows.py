@@ -101,8 +101,8 @@ def parallel(
         heights.append(np.nan_to_num((scale(places) - low) / (high - low), nan=_INACTIVE))
         shown = np.linspace(0, len(axis.labels) - 1, min(len(axis.labels), _MOST_TICKS)).round().astype(int)
         ticks: list[tuple[Any, Any]] = [(axis.labels[j], axis.places[j]) for j in shown.tolist()]
-        whole = (np.ceil(ends[0]), np.floor(ends[1])) if axis.integer else ends.round(12)
-        for text, place in ticks or [(number(end), end) for end in whole]:
+        written = (np.ceil(ends[0]), np.floor(ends[1])) if axis.integer else ends.round(12)
+        for text, place in ticks or [(number(end), end) for end in written]:
             at = float((scale(place) - low) / (high - low))
             ax.text(i + 0.04, at, text, fontsize="x-small", va="center", zorder=4, bbox=_BACK)
         ax.axvline(i, color=_axes.GREY, linewidth=0.8, zorder=3)

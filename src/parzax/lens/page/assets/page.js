@@ -50,16 +50,16 @@
 
   // The objective of every row, and the best value so far.
   function drawCourse() {
-    const own = data.course, x = own.values.map((_, i) => i + 1), name = plain(own.name);
-    const rows = { type: "scatter", mode: "markers", x: x, y: own.values, name: "row", marker: { color: colour("--bar"), size: 6 },
+    const search = data.course, x = search.values.map((_, i) => i + 1), name = plain(search.name);
+    const rows = { type: "scatter", mode: "markers", x: x, y: search.values, name: "row", marker: { color: colour("--bar"), size: 6 },
                    hovertemplate: "row %{x}: %{y}<extra></extra>" };
-    const best = { type: "scatter", mode: "lines", x: x, y: own.best, name: "best so far", line: { shape: "hv", width: 2, color: colour("--accent") },
+    const best = { type: "scatter", mode: "lines", x: x, y: search.best, name: "best so far", line: { shape: "hv", width: 2, color: colour("--accent") },
                    hoverinfo: "skip" };
     return Plotly.react(course, [rows, best], layout(course, {
       height: 250, margin: { l: 10, r: 12, t: 6, b: 44 }, showlegend: true,
       legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 },
       xaxis: { title: { text: "row" }, range: [0.5, x.length + 0.5], zeroline: false },
-      yaxis: { title: { text: name.length > 40 ? "objective" : name }, type: own.log ? "log" : "linear", zeroline: false },
+      yaxis: { title: { text: name.length > 40 ? "objective" : name }, type: search.log ? "log" : "linear", zeroline: false },
     }), config);
   }
 
