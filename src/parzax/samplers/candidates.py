@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from parzax import _checks
 from parzax._numerics import to_device
+from parzax.density import AbstractMixture
 from parzax.density.basis import Basis
 from parzax.meta.sources import Notes
 from parzax.samplers.repeats import first_evaluations
@@ -22,6 +23,11 @@ from parzax.split import State
 # For a batch of n suggestions the space is enumerated if it has at most max(_MOST_ENUMERATED, _DRAWS * n)
 # configurations. Otherwise _DRAWS random configurations are drawn per suggestion.
 _MOST_ENUMERATED, _DRAWS = 512, 4
+# Fewest candidates for each member of a batch.
+_LEAST_PER_MEMBER = 8
+# Place of a midpoint between two draws. It is slightly nearer to the first draw, so that a midpoint at the
+# border of two discrete values is rounded to either value with the same probability.
+_MIDDLE = 0.499
 
 _epsilon = partial(_checks.setting, "epsilon", least=0, most=1)
 _repeats = partial(_checks.flag, "repeats")
@@ -39,6 +45,11 @@ class Proposal(eqx.Module):
             configurations (in a space of up to 512 configurations: among all configurations). This does not
             restrict random suggestions. False is better if parameters have few values and evaluations have
             no noise. Static.
+        midpoints: how a batch of n > 1 is chosen. With True each member is the best of
+            max(8, n_candidates / n) candidates of its own, which are midpoints between two draws from the
+            good density; the weight of a row in this density then falls smoothly with its rank. False takes
+            the n best of all candidates, from the densities of a single suggestion. No effect on single
+            suggestions and on pools. Static.
 
     Raises:
         TypeError, ValueError: invalid settings.
@@ -47,6 +58,7 @@ class Proposal(eqx.Module):
     n_candidates: int | None = eqx.field(static=True, default=None, converter=_checks.plain)
     epsilon: float | Float[Array, ""] = eqx.field(default=0.0, converter=_epsilon)
     repeats: bool = eqx.field(static=True, default=False, converter=_repeats)
+    midpoints: bool = eqx.field(static=True, default=True, converter=partial(_checks.flag, "midpoints"))
 
     def __check_init__(self) -> None:
         """Raise for invalid settings."""
@@ -224,10 +236,49 @@ def select(first: Bool[Array, "n 1"], a: Points, b: Points) -> Points:
     return jax.tree.map(lambda x, y: jnp.where(first, x, y), a, b)
 
 
-def best_of_candidates(
-    basis: Basis, score: Score, drawn: Points, fillers: Points | None, n: int, seen: Seen | None
+def draw_midpoints(
+    key: PRNGKeyArray, below: AbstractMixture, n_groups: int, basis: Basis, n: int, n_candidates: int
 ) -> Points:
-    """The n best of the candidates ``drawn``.
+    """Candidates for a batch of n, as many for each member: midpoints between two draws from one group.
+
+    The candidates of a member are n places apart.
+    """
+    n_midpoints = n * max(_LEAST_PER_MEMBER, n_candidates // n)
+    drawn = below.sample(key, basis, 2 * n_midpoints)
+    halves = jax.tree.map(lambda a: a.reshape(n_groups, -1, a.shape[-1])[:, : 2 * n_midpoints], drawn)
+    first, second = (
+        jax.tree.map(lambda a, half=half: a[:, half].reshape(-1, a.shape[-1]), halves)
+        for half in (slice(n_midpoints), slice(n_midpoints, None))
+    )
+    return find_midpoints(basis, first, second)
+
+
+def find_midpoints(basis: Basis, a: Points, b: Points) -> Points:
+    """Points between a and b, in numeric parameters; categories are those of a.
+
+    A parameter that is active in only one of the two takes its place there; if it has another regime in b, it
+    takes the place in a.
+    """
+    frame, numeric = basis.frame, np.ones(basis.n_slots, bool)
+    for part in basis.groups:
+        if part.categorical:
+            numeric[part.slot] = False
+    unit, other = frame.spread(a.unit), frame.spread(b.unit)
+    both = frame.spread(a.regime == b.regime) & numeric
+    only_b = frame.spread((a.regime == INACTIVE) & (b.regime != INACTIVE))
+    return frame.at(jnp.where(both, unit + _MIDDLE * (other - unit), jnp.where(only_b, other, unit)))
+
+
+def best_of_candidates(
+    basis: Basis,
+    score: Score,
+    drawn: Points,
+    fillers: Points | None,
+    n: int,
+    seen: Seen | None,
+    by_member: bool = False,
+) -> Points:
+    """The n best of the candidates ``drawn``, or with ``by_member`` the best of each member's candidates.
 
     ``fillers`` complete the batch if candidates are equal or seen. Configurations that are seen come after
     all others. Candidates outside the space, which a pool may contain, come last.
@@ -239,6 +290,10 @@ def best_of_candidates(
     last = () if seen is None else (seen(pool), ~pool.valid.all(axis=-1))
     order = jnp.lexsort((-scores, jnp.arange(len(pool)) >= len(drawn), *last))
     place = jnp.zeros_like(order).at[order].set(jnp.arange(len(order), dtype=order.dtype))
+    if by_member:
+        of_members = place[: len(drawn)].reshape(-1, n)
+        first = jnp.zeros(len(pool), bool).at[jnp.arange(n) + n * of_members.argmin(axis=0)].set(True)
+        place = jnp.argsort(jnp.lexsort((place, ~first, *last)))
     return pool[pick_different(basis, pool, place, n)]
 
 

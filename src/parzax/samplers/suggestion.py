@@ -62,13 +62,19 @@ def suggest_points(
         return rows if n == 1 or basis.free_continuum else _different(basis, n, rows, random(begin))
 
     def later() -> Points:
-        densities, score = fit_scorer(sampler, basis, state)
+        by_member = n > 1 and pool is None and proposal.midpoints
+        densities, score = fit_scorer(sampler, basis, state, by_member)
         if pool is not None:
             return candidates.best_of_candidates(basis, score, pool, None, n, seen)
-        drawn = densities.below.sample(draw, basis, max(sampler.n_candidates, n))
+        if by_member:
+            drawn = candidates.draw_midpoints(
+                draw, densities.below, 1 + sampler.n_constraints, basis, n, sampler.n_candidates
+            )
+        else:
+            drawn = densities.below.sample(draw, basis, max(sampler.n_candidates, n))
         filling = more and not basis.free_continuum
         fillers = candidates.draw_fillers(more[0], basis, n, every, dtype) if filling else None
-        return candidates.best_of_candidates(basis, score, drawn, fillers, n, seen)
+        return candidates.best_of_candidates(basis, score, drawn, fillers, n, seen, by_member)
 
     if isinstance(starting, bool):
         suggested = first() if starting else later()
@@ -137,9 +143,12 @@ def score(sampler: Sampler, basis: Basis, state: State, x: Float[Array, "j d"]) 
     return candidates.score_valid(fit_scorer(sampler, basis, state)[1], basis.frame.encode(x))
 
 
-def fit_scorer(sampler: Sampler, basis: Basis, state: State) -> tuple[AbstractMixture, Score]:
+def fit_scorer(
+    sampler: Sampler, basis: Basis, state: State, graded: bool = False
+) -> tuple[AbstractMixture, Score]:
     """The densities of all groups, and the acquisition function as a function of points."""
-    densities, gamma = sampler.smoothing.fit(basis, state, sampler.split(state))
+    split = sampler.split(state)
+    densities, gamma = sampler.smoothing.fit(basis, state, split.graded() if graded else split)
 
     def score(at: Points) -> Float[Array, " j"]:
         below, above = jnp.moveaxis(densities.log_prob(basis, at), 1, 0)
@@ -180,11 +189,13 @@ def _draw_different(
         last = (outside,) if told is None else (told, outside)
         drawn = pool[order[jnp.lexsort([mask[order] for mask in last])]]
         return drawn[:n] if n == 1 else _different(basis, n, drawn)
-    if n == 1 or basis.free_continuum:
+    if n == 1:
         return basis.frame.draw(key, n, dtype)
     draw, fill = jax.random.split(key)
-    fillers = candidates.draw_fillers(fill, basis, n, every, dtype)
-    return _different(basis, n, basis.frame.draw(draw, n, dtype), fillers)
+    drawn = basis.frame.draw_spread(draw, n, dtype)
+    if basis.free_continuum:
+        return drawn
+    return _different(basis, n, drawn, candidates.draw_fillers(fill, basis, n, every, dtype))
 
 
 def _different(basis: Basis, n: int, *parts: Points) -> Points:

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import register_dataclass
 from jaxtyping import Bool, Float, Int, PRNGKeyArray, Shaped
@@ -170,6 +171,17 @@ class Frame:
         """n random configurations, as `drawn`, each from its own key; ``dtype`` is that of the frame."""
         levels = jax.vmap(lambda key: jax.random.uniform(key, self.parameter.shape, dtype))
         return self.drawn(levels(jax.random.split(key, n)))
+
+    def draw_spread(self, key: PRNGKeyArray, n: int, dtype: Any) -> Points:
+        """n random configurations, as `drawn`; of each slot's levels one is in each n-th of [0, 1).
+
+        This is a Latin hypercube (McKay, Beckman and Conover 1979). Each configuration alone is as in `draw`.
+        """
+        shuffle, draw = jax.random.split(key)
+        level = jax.random.uniform(draw, (n, len(self.parameter)), dtype)
+        stratum = jnp.broadcast_to(jnp.arange(n, dtype=dtype)[:, None], level.shape)
+        levels = (jax.random.permutation(shuffle, stratum, independent=True) + level) / n
+        return self.drawn(jnp.minimum(levels, 1 - float(jnp.finfo(dtype).epsneg)))
 
     def log_uniform(self, at: Points) -> Float[Any, " n"]:
         """log density of `drawn` in unit coordinates, of the active parameters."""
