@@ -2,13 +2,14 @@
 
 Gaps after one number of evaluations of `px.tpe`, asked for 1, 4, 16 or 64 at a time by several rules, and of
 Optuna's TPE with as many trials running at a time, on problems of `benchmarks.studies.optimisers` from its
-half for choosing. Writes a page, docs/studies/batches.md for a full run without --out. Exits with status 1
+half for choosing; of `px.tpe` also on the kept half. Writes a page, docs/studies/batches.md for a full run without --out. Exits with status 1
 where ``ask(n)`` is significantly behind another rule, or Optuna, at some n.
 """
 
 import sys
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -19,7 +20,7 @@ import numpy as np
 import parzax as px
 from benchmarks.studies import pages
 from benchmarks.studies.optimisers import peers, scores, suites
-from benchmarks.studies.optimisers.problems import CHOICE
+from benchmarks.studies.optimisers.problems import CHOICE, KEPT
 from benchmarks.studies.optimisers.scores import FAR, FLOOR
 from benchmarks.studies.pages import Page
 from benchmarks.studies.papers.runs import Arrays, Unit
@@ -29,6 +30,8 @@ from parzax.split import State
 SIZES, GROUPS = (4, 16, 64), ("bbob-05d", "mixed")
 N_SEEDS, N_EVALUATIONS = 20, 192
 CHECKPOINTS = 64, 128, 192
+# At the end of a group's name: its kept problems, where only `ask(n)` is run.
+OF_KEPT = ", kept"
 ALONE, PEER, OURS = "one at a time", "Optuna's TPE", "ask(n)"
 # (sampler, key, state, n) -> (n, d).
 Rule = Callable[[Sampler, jax.Array, State, int], jax.Array]
@@ -37,6 +40,11 @@ Rule = Callable[[Sampler, jax.Array, State, int], jax.Array]
 def together(sampler: Sampler, key: jax.Array, state: State, n: int) -> jax.Array:
     """``sampler.ask(key, state, n)``."""
     return sampler.ask(key, state, n)
+
+
+def n_best(sampler: Sampler, key: jax.Array, state: State, n: int) -> jax.Array:
+    """The n best different candidates of 64, or of n."""
+    return replace(sampler, proposal=px.samplers.Proposal(midpoints=False)).ask(key, state, n)
 
 
 def each_alone(sampler: Sampler, key: jax.Array, state: State, n: int) -> jax.Array:
@@ -81,18 +89,29 @@ def _told_before(sampler: Sampler, key: jax.Array, state: State, n: int, values:
     return jax.lax.scan(step, state, jax.random.split(key, n))[1]
 
 
-RULES: Mapping[str, Rule] = {OURS: together, "each alone": each_alone, "one by one, pending": one_by_one}
+RULES: Mapping[str, Rule] = {
+    OURS: together,
+    "n best": n_best,
+    "each alone": each_alone,
+    "one by one, pending": one_by_one,
+}
 LIARS: Mapping[str, Rule] = {"one by one, median": liar(lambda losses: jnp.nanmedian(losses, axis=0))}
 
 
+def _half(group: str) -> tuple[str, str]:
+    """A group without `OF_KEPT` at its end, and the half of its problems."""
+    return group.removesuffix(OF_KEPT), KEPT if group.endswith(OF_KEPT) else CHOICE
+
+
 def _cases(group: str) -> list[str]:
-    """Of the half for choosing, BBOB's every other one: Optuna takes minutes for each."""
-    return suites.cases(group, CHOICE)[:: 2 if group.startswith("bbob") else 1]
+    """Of a half, BBOB's every other one: Optuna takes minutes for each."""
+    return suites.cases(*_half(group))[:: 2 if group.startswith("bbob") else 1]
 
 
 def search(rule: str, n: int, group: str, n_seeds: int, n_evaluations: int) -> Arrays:
     """A unit: CASE -> gaps (s, n_evaluations)."""
-    own, suggest = suites.build(group, n_seeds), {**RULES, **LIARS}[rule]
+    name, half = _half(group)
+    own, suggest = suites.build(name, n_seeds, half), {**RULES, **LIARS}[rule]
     sampler, functions = px.tpe(own.space, own.n_objectives, own.n_constraints), (own.evaluate, own.gaps)
     found: Arrays = {}
     for case in (case for case in own.cases if case.name in _cases(group)):
@@ -146,13 +165,14 @@ def units(quick: bool) -> list[Unit]:
         {"n_seeds": 6, "n_evaluations": 64} if quick else {"n_seeds": N_SEEDS, "n_evaluations": N_EVALUATIONS}
     )
     found, module = [], "benchmarks.studies.batches"
-    for group in groups:
+    for group in (*groups, *(f"{group}{OF_KEPT}" for group in groups)):
         needs = ("bbobax",) if group.startswith("bbob") else ()
-        pairs = [(OURS, 1), *((rule, n) for n in sizes for rule in RULES)]
+        kept = group.endswith(OF_KEPT)
+        pairs = [(OURS, 1), *((rule, n) for n in sizes for rule in (RULES if not kept else (OURS,)))]
         for rule, n in pairs:
             arguments = {"rule": rule, "n": n, "group": group, **common}
             found.append(Unit(f"{rule}/{n}/{group}", f"{module}:search", arguments, needs, cost=40.0))
-        for n in (1, *sizes):
+        for n in () if kept else (1, *sizes):
             arguments, packages = {"n": n, "group": group, **common}, ("optuna", *needs)
             cost = 600.0 if needs else 150.0
             found.append(Unit(f"{PEER}/{n}/{group}", f"{module}:of_peer", arguments, packages, cost=cost))
@@ -219,8 +239,11 @@ def written(found: Mapping[str, Arrays]) -> Page:
     shape = next(iter(next(iter(found.values())).values())).shape
     sizes = sorted({int(name.split("/")[1]) for name in found} - {1})
     budgets = [budget for budget in CHECKPOINTS if budget <= shape[1]]
-    failed = [text for size in sizes for budget in budgets for text in behind(found, size, budget)]
-    return Page([ABOUT, table(found, sizes, budgets), claims(failed)], shape, failed)
+    kept = {name: arrays for name, arrays in found.items() if name.endswith(OF_KEPT)}
+    choice = {name: arrays for name, arrays in found.items() if name not in kept}
+    failed = [text for size in sizes for budget in budgets for text in behind(choice, size, budget)]
+    blocks = [ABOUT, table(choice, sizes, budgets), claims(failed)]
+    return Page([*blocks, KEPT_HALF, table(kept, sizes, budgets), TRIED], shape, failed)
 
 
 ABOUT = f"""To evaluate n configurations at once, ask for all of them in one call:
@@ -239,6 +262,10 @@ problems are from the half of [the suite](optimisers/index.md) that serves to ch
 BBOB function in five dimensions, and the mixed functions. A gap below {FLOOR:g} of a random
 configuration's gap is raised to this value. Suggestions are random until ten rows are told, so for n = 16
 and 64 all of the first batch is random. Local penalties and a spread over components were not tried."""
+
+
+KEPT_HALF = "## The kept half"
+TRIED = "## What was tried"
 
 
 CLAIM = """No rule should have a smaller gap than `ask(n)`, at p < 0.01 (Wilcoxon over problems, not adjusted)

@@ -259,12 +259,11 @@ def find_midpoints(basis: Basis, a: Points, b: Points) -> Points:
     A parameter that is active in only one of the two takes its place there; if it has another regime in b, it
     takes the place in a.
     """
-    frame, numeric = basis.frame, np.ones(basis.n_slots, bool)
+    frame, numeric = basis.frame, jnp.ones(basis.n_slots, bool)
     for part in basis.groups:
-        if part.categorical:
-            numeric[part.slot] = False
+        numeric = numeric.at[part.slot].set(not part.categorical)
     unit, other = frame.spread(a.unit), frame.spread(b.unit)
-    both = frame.spread(a.regime == b.regime) & numeric
+    both = frame.spread(a.regime == b.regime) & numeric[None]
     only_b = frame.spread((a.regime == INACTIVE) & (b.regime != INACTIVE))
     return frame.at(jnp.where(both, unit + _MIDDLE * (other - unit), jnp.where(only_b, other, unit)))
 

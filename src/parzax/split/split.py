@@ -53,7 +53,7 @@ class SplitRows(eqx.Module):
         if self.grades is None:
             return self
         told = self.below[0] | self.above[0]
-        return replace(self, weights=jnp.where(told, jnp.stack([self.grades, 1 - self.grades]), 0))
+        return replace(self, weights=jnp.where(told[None], jnp.stack([self.grades, 1 - self.grades]), 0))
 
 
 class AbstractSplit(eqx.Module):
