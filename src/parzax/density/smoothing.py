@@ -141,9 +141,9 @@ class Smoothing(AbstractSmoothing):
         if self.ages is not None:
             weight = weight * jax.vmap(partial(self.ages, dtype=dtype))(groups).reshape(weight.shape)
         rows = replace(rows, regime=jnp.where(groups.any(axis=0)[:, None], rows.regime, INACTIVE))
-        weights = normalised(weight, jnp.asarray(self.prior_weight, dtype))
+        normal = normalised(weight, jnp.asarray(self.prior_weight, dtype))
         anchored = is_anchored(basis, self.prior_weight)
-        return Mixture(rows, scale, *weights, joint=self.joint, anchored=anchored)
+        return Mixture(rows, scale, *normal, joint=self.joint, anchored=anchored)
 
     @property
     def settings(self) -> Settings:
