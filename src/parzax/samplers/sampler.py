@@ -20,6 +20,7 @@ from parzax._numerics import to_device
 from parzax._words import plural
 from parzax.acquisition import AbstractAcquisition
 from parzax.density.basis import Basis, on_device
+from parzax.density.beliefs import Beliefs
 from parzax.density.smoothing import AbstractSmoothing
 from parzax.samplers import suggestion
 from parzax.samplers.candidates import AbstractStart, Proposal, RandomStart, enumerate_points
@@ -62,6 +63,7 @@ class Sampler(eqx.Module):
         n_constraints: c; static.
         start: first suggestions.
         proposal: how candidates are proposed after the start.
+        prior: the beliefs that a preset was given, as arrays; None without beliefs.
     """
 
     space: Space = eqx.field(static=True)
@@ -72,6 +74,7 @@ class Sampler(eqx.Module):
     n_constraints: int = eqx.field(static=True, default=0, converter=_checks.plain)
     start: AbstractStart = RandomStart()
     proposal: Proposal = Proposal()
+    prior: Beliefs | None = None
 
     def __check_init__(self) -> None:
         """Raise for invalid settings, unless they are traced."""
@@ -83,6 +86,8 @@ class Sampler(eqx.Module):
             wanted = "a parzax.Space" if name == "space" else f"an instance of {kind.__name__}"
             _checks.instance(name, getattr(self, name), kind, wanted)
         _checks.whole_number("n_constraints", self.n_constraints, 0)
+        wanted = "given to a preset, such as px.tpe(space, prior=...)"
+        _checks.instance("prior", self.prior, Beliefs | None, wanted)
 
     def __hash__(self) -> int:
         """A hash by the identity of arrays, so that methods of any sampler can be given to `jax.jit`."""

@@ -11,14 +11,19 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from parzax.density import AbstractMixture
+from parzax import _checks
+from parzax.density import AbstractMixture, Mixture
 from parzax.density.basis import Basis
+from parzax.density.beliefs import Beliefs
 from parzax.samplers import candidates
 from parzax.samplers.candidates import Score, concatenate, select
 from parzax.samplers.repeats import choose_repeats
 from parzax.space import Points
 from parzax.split import State
 from parzax.status import Status
+
+# The number beta of rows from which beliefs fade.
+_FADING = 10.0
 
 Sampler: TypeAlias = Any  # a `parzax.samplers.Sampler`, whose methods call this module
 
@@ -53,13 +58,14 @@ def suggest_points(
         seen = partial(candidates.is_seen, basis, state.points, counts)
     dtype = state.x.dtype
     random = partial(_draw_different, basis=basis, dtype=dtype, n=n, pool=pool, every=every, told=told)
+    beginning = random if sampler.prior is None else partial(random, beliefs=sampler.prior)
 
     def first() -> Points:
         if pool is not None:
             return random(begin)
-        rows = start(begin, state, random)
+        rows = start(begin, state, beginning)
         # A random configuration may equal one of the start's rows.
-        return rows if n == 1 or basis.free_continuum else _different(basis, n, rows, random(begin))
+        return rows if n == 1 or basis.free_continuum else _different(basis, n, rows, beginning(begin))
 
     def later() -> Points:
         densities, score = fit_scorer(sampler, basis, state)
@@ -139,7 +145,12 @@ def score(sampler: Sampler, basis: Basis, state: State, x: Float[Array, "j d"]) 
 
 def fit_scorer(sampler: Sampler, basis: Basis, state: State) -> tuple[AbstractMixture, Score]:
     """The densities of all groups, and the acquisition function as a function of points."""
-    densities, gamma = sampler.smoothing.fit(basis, state, sampler.split(state))
+    split = sampler.split(state)
+    densities, gamma = sampler.smoothing.fit(basis, state, split)
+    if sampler.prior is not None:
+        _checks.instance("prior: the densities", densities, Mixture, "a parzax.density.Mixture")
+        n_rows = (split.below[0] | split.above[0]).sum()
+        densities = densities.with_beliefs(basis, sampler.prior, belief_share(n_rows))
 
     def score(at: Points) -> Float[Array, " j"]:
         below, above = jnp.moveaxis(densities.log_prob(basis, at), 1, 0)
@@ -153,6 +164,14 @@ def fit_scorer(sampler: Sampler, basis: Basis, state: State) -> tuple[AbstractMi
         return scores
 
     return densities, score
+
+
+def belief_share(n_rows: Int[Array, ""]) -> Float[Array, ""]:
+    """Share of the prior that beliefs have after n rows: min(1, beta / n).
+
+    Beliefs fade as in piBO (Hvarfner et al. 2022, arXiv 2204.11051), which raises them to the power beta / n.
+    """
+    return jnp.minimum(1, _FADING / jnp.maximum(n_rows, 1).astype(jnp.result_type(float)))
 
 
 def status(sampler: Sampler, basis: Basis, state: State) -> Int[Array, ""]:
@@ -170,9 +189,16 @@ def status(sampler: Sampler, basis: Basis, state: State) -> Int[Array, ""]:
 
 
 def _draw_different(
-    key: PRNGKeyArray, basis: Basis, dtype: Any, n: int, pool: Points | None, every: Points | None, told: Any
+    key: PRNGKeyArray,
+    basis: Basis,
+    dtype: Any,
+    n: int,
+    pool: Points | None,
+    every: Points | None,
+    told: Any,
+    beliefs: Beliefs | None = None,
 ) -> Points:
-    """n random configurations; they are different if n different ones exist."""
+    """n random configurations, from the beliefs if given; they are different if n different ones exist."""
     if pool is not None:
         order = jax.random.permutation(key, len(pool))
         # Members that were told come after the others, and those outside the space last.
@@ -180,11 +206,12 @@ def _draw_different(
         last = (outside,) if told is None else (told, outside)
         drawn = pool[order[jnp.lexsort([mask[order] for mask in last])]]
         return drawn[:n] if n == 1 else _different(basis, n, drawn)
+    change = None if beliefs is None else lambda levels: beliefs.draw(levels, levels)
     if n == 1 or basis.free_continuum:
-        return basis.frame.draw(key, n, dtype)
+        return basis.frame.draw(key, n, dtype, change)
     draw, fill = jax.random.split(key)
     fillers = candidates.draw_fillers(fill, basis, n, every, dtype)
-    return _different(basis, n, basis.frame.draw(draw, n, dtype), fillers)
+    return _different(basis, n, basis.frame.draw(draw, n, dtype, change), fillers)
 
 
 def _different(basis: Basis, n: int, *parts: Points) -> Points:
