@@ -6,13 +6,15 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from parzax.density.basis import Basis
 from parzax.space import Frame, Points
 
 # Largest log ratio of the beliefs to the prior: a share of its exponential still fits float32.
 _LARGEST = 80.0
+# Largest share of the beliefs, and the number of rows that their share is proportional to later.
+_MOST, _FADING = 0.5, 10.0
 
 
 class Beliefs(eqx.Module):
@@ -27,6 +29,15 @@ class Beliefs(eqx.Module):
     ends: Float[Array, "s c1"]  # ends of the cells, in numbers of `Frame.drawn` or places on the axis
     edges: Float[Array, "s c1"]  # ends of the cells on the axis; 1 where a regime has fewer cells
     by_value: Bool[Array, " s"]  # whether the cells of a regime are its values
+
+    @staticmethod
+    def share(n_rows: Int[Array, ""], dtype: Any) -> Float[Array, ""]:
+        """Share of the beliefs in the prior after n rows: min(1/2, 10 / n).
+
+        It fades as in piBO (Hvarfner et al. 2022, arXiv 2204.11051), which raises beliefs to the power
+        beta / n. The other half makes a wrong belief cheaper (docs/studies/beliefs.md).
+        """
+        return jnp.minimum(_MOST, _FADING / jnp.maximum(n_rows, 1).astype(dtype))
 
     def relative_to(self, basis: Basis, dtype: Any) -> "Beliefs":
         """The beliefs times the wide kernels, normalised."""
@@ -59,6 +70,13 @@ class Beliefs(eqx.Module):
         cell = jnp.where(self.by_value[None], frame.spread(at.index), cell)
         ratios = jnp.take_along_axis(self.log_ratio.T, jnp.clip(cell, 0, n_cells - 1), axis=0)
         return jnp.minimum(jnp.where(frame.here(at), ratios, 0).sum(axis=-1), _LARGEST)
+
+    def mix(
+        self, key: PRNGKeyArray, share: Float[Array, ""], levels: Float[Array, "n s"]
+    ) -> Float[Array, "n s"]:
+        """Uniform levels of random configurations, of which a share is drawn from the beliefs instead."""
+        believed = jax.random.uniform(key, (len(levels), 1)) < share
+        return jnp.where(believed, self.draw(levels, levels), levels)
 
     def draw(self, levels: Float[Array, "n s"], otherwise: Float[Array, "n s"]) -> Float[Array, "n s"]:
         """Values of ``ends`` drawn from the beliefs, given uniform levels; ``otherwise`` without a belief."""

@@ -100,13 +100,13 @@ class Mixture(AbstractMixture):
         ratio = jnp.expm1(self.beliefs.log_ratio_at(basis.frame, at))
         return jnp.log1p(self.belief_share[..., None] * part * ratio)
 
-    def with_beliefs(self, basis: Basis, beliefs: Beliefs, share: Float[Array, ""]) -> "Mixture":
-        """The densities of a sampler's groups; beliefs have a share of the objective's prior below."""
+    def with_beliefs(self, basis: Basis, beliefs: Beliefs, n_rows: Int[Array, ""]) -> "Mixture":
+        """The densities of a sampler's groups, with beliefs in the objective's density below."""
         dtype, groups = self.prior_weight.dtype, self.prior_weight.shape
-        beliefs = beliefs.relative_to(basis, dtype)
+        share, beliefs = beliefs.share(n_rows, dtype), beliefs.relative_to(basis, dtype)
         batch = self.scale.shape[:-2]
         beliefs = jax.tree.map(lambda a: jnp.broadcast_to(a, (*batch, *a.shape)), beliefs)
-        shares = jnp.zeros(groups, dtype).at[(0,) * len(groups)].set(share.astype(dtype))
+        shares = jnp.zeros(groups, dtype).at[(0,) * len(groups)].set(share)
         return replace(self, beliefs=beliefs, belief_share=shares)
 
     def log_kernels(self, basis: Basis, n_points: Any) -> tuple[LogKernels, bool]:

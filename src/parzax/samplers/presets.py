@@ -109,9 +109,9 @@ def tpe(
         prior: beliefs about good values by name: `parzax.prior.Normal` for numbers, `parzax.prior.Weights`
             for choices, or a density of native values with ``log_prob``, such as a `parzax.ParzenEstimator`
             of the good rows of another log. A Parzen density alone is a belief about each of its parameters.
-            Random first suggestions are drawn from the beliefs. After n rows, beliefs replace the wide
-            kernels in a share min(1, 10 / n) of the prior of the good density (docs/studies/beliefs.md). A
-            belief holds wherever its parameter is active, in each of its domains that contains it.
+            After n rows the beliefs have the share min(1/2, 10 / n) of the random first suggestions, and
+            later of the prior in the good density (docs/studies/beliefs.md). A belief holds wherever its
+            parameter is active, in each of its domains that contains it.
 
     Returns:
         A `parzax.samplers.Sampler`, with ``init``, ``ask``, ``tell`` and ``best``.

@@ -4,6 +4,7 @@ The sampler may lack its space (`parzax.samplers.Sampler.without_space`), so tha
 depend on names and bounds.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -14,16 +15,12 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from parzax import _checks
 from parzax.density import AbstractMixture, Mixture
 from parzax.density.basis import Basis
-from parzax.density.beliefs import Beliefs
 from parzax.samplers import candidates
 from parzax.samplers.candidates import Score, concatenate, select
 from parzax.samplers.repeats import choose_repeats
 from parzax.space import Points
 from parzax.split import State
 from parzax.status import Status
-
-# The number beta of rows from which beliefs fade.
-_FADING = 10.0
 
 Sampler: TypeAlias = Any  # a `parzax.samplers.Sampler`, whose methods call this module
 
@@ -58,7 +55,10 @@ def suggest_points(
         seen = partial(candidates.is_seen, basis, state.points, counts)
     dtype = state.x.dtype
     random = partial(_draw_different, basis=basis, dtype=dtype, n=n, pool=pool, every=every, told=told)
-    beginning = random if sampler.prior is None else partial(random, beliefs=sampler.prior)
+    beginning = random
+    if sampler.prior is not None:
+        share, chance = sampler.prior.share(state.count, dtype), jax.random.fold_in(begin, 1)
+        beginning = partial(random, change=partial(sampler.prior.mix, chance, share))
 
     def first() -> Points:
         if pool is not None:
@@ -150,7 +150,7 @@ def fit_scorer(sampler: Sampler, basis: Basis, state: State) -> tuple[AbstractMi
     if sampler.prior is not None:
         _checks.instance("prior: the densities", densities, Mixture, "a parzax.density.Mixture")
         n_rows = (split.below[0] | split.above[0]).sum()
-        densities = densities.with_beliefs(basis, sampler.prior, belief_share(n_rows))
+        densities = densities.with_beliefs(basis, sampler.prior, n_rows)
 
     def score(at: Points) -> Float[Array, " j"]:
         below, above = jnp.moveaxis(densities.log_prob(basis, at), 1, 0)
@@ -164,14 +164,6 @@ def fit_scorer(sampler: Sampler, basis: Basis, state: State) -> tuple[AbstractMi
         return scores
 
     return densities, score
-
-
-def belief_share(n_rows: Int[Array, ""]) -> Float[Array, ""]:
-    """Share of the prior that beliefs have after n rows: min(1, beta / n).
-
-    Beliefs fade as in piBO (Hvarfner et al. 2022, arXiv 2204.11051), which raises them to the power beta / n.
-    """
-    return jnp.minimum(1, _FADING / jnp.maximum(n_rows, 1).astype(jnp.result_type(float)))
 
 
 def status(sampler: Sampler, basis: Basis, state: State) -> Int[Array, ""]:
@@ -196,9 +188,9 @@ def _draw_different(
     pool: Points | None,
     every: Points | None,
     told: Any,
-    beliefs: Beliefs | None = None,
+    change: Callable[[Array], Array] | None = None,
 ) -> Points:
-    """n random configurations, from the beliefs if given; they are different if n different ones exist."""
+    """n random configurations, from changed levels; they are different if n different ones exist."""
     if pool is not None:
         order = jax.random.permutation(key, len(pool))
         # Members that were told come after the others, and those outside the space last.
@@ -206,7 +198,6 @@ def _draw_different(
         last = (outside,) if told is None else (told, outside)
         drawn = pool[order[jnp.lexsort([mask[order] for mask in last])]]
         return drawn[:n] if n == 1 else _different(basis, n, drawn)
-    change = None if beliefs is None else lambda levels: beliefs.draw(levels, levels)
     if n == 1 or basis.free_continuum:
         return basis.frame.draw(key, n, dtype, change)
     draw, fill = jax.random.split(key)

@@ -147,7 +147,7 @@ class Plan:
         reserve = {n: distributions[n].to_external_repr(given[n]) for n in given if n in distributions}
         return _row(self.parameters, reserve | params)
 
-    def draw(self, level: float) -> dict[str, Any]:
+    def draw(self, level: float | np.ndarray) -> dict[str, Any]:
         """The parameters that `Frame.drawn` makes from ``level`` in [0, 1) for every parameter."""
         assert self.space is not None
         frame = self.space.frame()
