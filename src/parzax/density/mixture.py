@@ -92,13 +92,15 @@ class Mixture(AbstractMixture):
         """
         assert self.beliefs is not None
         assert self.belief_share is not None
-        nothing = jax.tree.map(lambda a: jnp.zeros_like(a[:1]), (self.rows, self.scale))
-        wide = Mixture(*nothing, jnp.zeros(1, log_prob.dtype), jnp.ones((), log_prob.dtype))
+        absent = replace(self.rows[:1], regime=jnp.full_like(self.rows.regime[:1], INACTIVE))
+        weights = jnp.zeros(1, log_prob.dtype), jnp.ones((), log_prob.dtype)
+        wide = Mixture(absent, jnp.ones_like(self.scale[:1]), *weights)
         is_finite = jnp.isfinite(log_prob)
-        log_part = wide.log_prob(basis, at) - jnp.where(is_finite, log_prob, 0)
+        log_wide = jnp.broadcast_to(wide.log_prob(basis, at), log_prob.shape)
+        log_part = log_wide - jnp.where(is_finite, log_prob, 0)
         part = self.prior_weight[..., None] * jnp.exp(jnp.where(is_finite, log_part, -jnp.inf))
-        ratio = jnp.expm1(self.beliefs.log_ratio_at(basis.frame, at))
-        return jnp.log1p(self.belief_share[..., None] * part * ratio)
+        ratio = jnp.broadcast_to(self.beliefs.log_ratio_at(basis.frame, at), log_prob.shape)
+        return jnp.log1p(self.belief_share[..., None] * part * jnp.expm1(ratio))
 
     def with_beliefs(self, basis: Basis, beliefs: Beliefs, n_rows: Int[Array, ""]) -> "Mixture":
         """The densities of a sampler's groups, with beliefs in the objective's density below."""

@@ -303,9 +303,8 @@ class TPESampler(BaseSampler):
             if plan.space is not None and self._settings.prior and param_name in self._settings.prior:
                 beliefs = self._session_of(False, plan.space, 1, 0).sampler.prior
                 # All parameters of a trial come from the beliefs, or none does.
-                if np.random.default_rng([self._seed, trial.number]).random() < beliefs.share(
-                    len(trials), float
-                ):
+                chance = np.random.default_rng([self._seed, trial.number]).random()
+                if chance < beliefs.share(len(trials), float):
                     level = np.asarray(beliefs.draw(jnp.full((1, 1), level), jnp.full((1, 1), level)))
             return plan.draw(level)[param_name]
         with self._lock:
