@@ -128,6 +128,15 @@ class Sampler(eqx.Module):
         self._check_state(state)
         return _grown(state, _checks.whole_number("capacity", capacity, 1))
 
+    def move(self, state: State) -> State:
+        """The rows of a state that was told within other ranges, to go on after a range moved.
+
+        Values keep their meaning: a row is where its native values are in the space of this sampler. A value
+        outside counts as the nearest one inside, and the kernels are truncated to the new bounds. The two
+        spaces must have the same parameters in the same order, with the same choices.
+        """
+        return _moved(self._basis(state).frame, state)
+
     def tell(self, state: State, x: Any, losses: Any, constraints: Any = None) -> State:
         """Add rows.
 
@@ -298,6 +307,12 @@ def _size(_sampler: Sampler, _basis: Basis, _key: Any, state: State, *_: Any) ->
 _score, _status, _grown = compiled(suggestion.score), compiled(suggestion.status), compiled(State.grown)
 _suggest = compiled(suggestion.suggest, _size)
 _suggest_members = compiled(suggestion.suggest_members, _size)
+
+
+@compiled
+def _moved(frame: Frame, state: State) -> State:
+    points = frame.nearest(state.x)
+    return replace(state, points=points, order=state.sort_rows(points.unit))
 
 
 @compiled
