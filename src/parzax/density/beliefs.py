@@ -12,7 +12,7 @@ from parzax.density.basis import Basis
 from parzax.space import Frame, Points
 
 # Largest log ratio of the beliefs to the prior: a share of its exponential still fits float32.
-_LARGEST = 80.0
+LARGEST = 80.0
 # Largest share of the beliefs, and the number of rows that their share is proportional to later.
 _MOST, _FADING = 0.5, 10.0
 
@@ -69,7 +69,7 @@ class Beliefs(eqx.Module):
         cell = jnp.floor(frame.spread(at.unit) * n_cells).astype(at.index.dtype)
         cell = jnp.where(self.by_value[None], frame.spread(at.index), cell)
         ratios = jnp.take_along_axis(self.log_ratio.T, jnp.clip(cell, 0, n_cells - 1), axis=0)
-        return jnp.minimum(jnp.where(frame.here(at), ratios, 0).sum(axis=-1), _LARGEST)
+        return jnp.minimum(jnp.where(frame.here(at), ratios, 0).sum(axis=-1), LARGEST)
 
     def mix(
         self, key: PRNGKeyArray, share: Float[Array, ""], levels: Float[Array, "n s"]

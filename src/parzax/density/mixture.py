@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from parzax._numerics import open_uniform, weighted_logsumexp
 from parzax.density.basis import Basis
-from parzax.density.beliefs import Beliefs
+from parzax.density.beliefs import LARGEST, Beliefs
 from parzax.density.log_kernels import LogKernels, in_blocks, log_kernels, restored
 from parzax.density.user_prior import UserPrior
 from parzax.space import INACTIVE, Points
@@ -79,28 +79,26 @@ class Mixture(AbstractMixture):
         anchored = self.anchored and (not pairwise or weights.ndim > 1)
 
         def log_sum(at: Points) -> Float[Array, "*g j"]:
-            return weighted_logsumexp(log_kernels(at), weights, anchored)
+            logs = log_kernels(at)
+            total = weighted_logsumexp(logs, weights, anchored)
+            return total if self.beliefs is None else total + self._log_gain(basis, at, total, logs[:, -1])
 
-        out = restored(in_blocks(log_sum, at, self.weight.shape[-1], pairwise), basis.n_slots)
-        return out if self.beliefs is None else out + self._log_gain(basis, at, out)
+        return restored(in_blocks(log_sum, at, self.weight.shape[-1], pairwise), basis.n_slots)
 
-    def _log_gain(self, basis: Basis, at: Points, log_prob: Float[Array, "*g j"]) -> Float[Array, "*g j"]:
+    def _log_gain(
+        self, basis: Basis, at: Points, log_prob: Float[Array, "*g j"], log_wide: Float[Array, " j"]
+    ) -> Float[Array, "*g j"]:
         """What the beliefs add to the log density at j points, 0 where they are uniform.
 
         In a share of the prior q they replace q by r q, so the density p is multiplied by
         1 + share (w_0 q / p) (r - 1).
         """
-        assert self.beliefs is not None
-        assert self.belief_share is not None
-        absent = replace(self.rows[:1], regime=jnp.full_like(self.rows.regime[:1], INACTIVE))
-        weights = jnp.zeros(1, log_prob.dtype), jnp.ones((), log_prob.dtype)
-        wide = Mixture(absent, jnp.ones_like(self.scale[:1]), *weights)
-        is_finite = jnp.isfinite(log_prob)
-        log_wide = jnp.broadcast_to(wide.log_prob(basis, at), log_prob.shape)
-        log_part = log_wide - jnp.where(is_finite, log_prob, 0)
-        part = self.prior_weight[..., None] * jnp.exp(jnp.where(is_finite, log_part, -jnp.inf))
-        ratio = jnp.broadcast_to(self.beliefs.log_ratio_at(basis.frame, at), log_prob.shape)
-        return jnp.log1p(self.belief_share[..., None] * part * jnp.expm1(ratio))
+        beliefs: Any = self.beliefs
+        log_ratio = beliefs.log_ratio_at(basis.frame, at)
+        log_wide, log_ratio = (jnp.broadcast_to(x, log_prob.shape) for x in (log_wide, log_ratio))
+        share = (self.prior_weight * self.belief_share)[..., None]
+        # The part of the prior in the density is at most 1, so its log without w_0 is limited only if w_0 = 0.
+        return jnp.log1p(share * jnp.exp(jnp.minimum(log_wide - log_prob, LARGEST)) * jnp.expm1(log_ratio))
 
     def with_beliefs(self, basis: Basis, beliefs: Beliefs, n_rows: Int[Array, ""]) -> "Mixture":
         """The densities of a sampler's groups, with beliefs in the objective's density below."""
@@ -137,32 +135,22 @@ class Mixture(AbstractMixture):
         # Levels and keys are made for all draws at once: XLA would hash a key again for each number from it.
         keys = jax.random.split(jax.random.fold_in(key, 1), (*shape, n)) if self.priors else None
 
-        def draws(
-            rows: Points,
-            scale: Array,
-            priors: Any,
-            beliefs: Any,
-            weight: Array,
-            prior_weight: Array,
-            belief_share: Array | None,
-            levels: Array,
-            keys: Any,
-        ) -> Points:
+        def draws(kernels: Any, weights: Any, levels: Array, keys: Any) -> Points:
+            (rows, scale, priors, beliefs), (weight, prior_weight, share) = kernels, weights
             level = levels[:, :n_components]
             if self.stratified:
                 level = (jnp.arange(n, dtype=level.dtype)[:, None] + level) / n
             choose = partial(components, running_weight=jnp.cumsum(weight), prior_weight=prior_weight)
             row, from_prior = jax.vmap(choose)(level)
             # The prior has the highest levels, and the beliefs have the highest of these.
-            believed = None if beliefs is None else (beliefs, level >= 1 - belief_share * prior_weight)
+            believed = None if beliefs is None else (beliefs, level >= 1 - share * prior_weight)
             levels = levels[:, n_components:]
             return drawn_points(basis, levels, rows, row, from_prior, scale, priors, keys, believed)
 
         for axis in reversed(range(len(shape))):
-            kernels = 0 if axis < self.scale.ndim - 2 else None
-            draws = jax.vmap(draws, in_axes=(*(kernels,) * 4, 0, 0, 0, 0, 0))
-        densities = self.rows, self.scale, self.priors, self.beliefs, self.weight, self.prior_weight
-        points = draws(*densities, self.belief_share, levels, keys)
+            draws = jax.vmap(draws, in_axes=(0 if axis < self.scale.ndim - 2 else None, 0, 0, 0))
+        kernels = self.rows, self.scale, self.priors, self.beliefs
+        points = draws(kernels, (self.weight, self.prior_weight, self.belief_share), levels, keys)
         return jax.tree.map(lambda a: a.reshape(-1, a.shape[-1]), points)
 
     @property

@@ -53,16 +53,23 @@ def beliefs_of(space: Space, prior: Any) -> Beliefs | None:
     sizes = [
         len(domain.choices) for name in prior for domain in space[name] if isinstance(domain, Categorical)
     ]
-    n_cells, cells = max([_CELLS, *sizes]), []
-    for name, domains in zip(space.names, space.domains, strict=True):
-        logs = [_log_belief(name, believed.get(name), domain, n_cells) for domain in domains]
-        if name in prior and not any(log is not None for log in logs):
-            has = " or ".join(map(repr, domains))
-            raise ValueError(f"prior: {name!r} has only values of {has}, not those of {prior[name]!r}.")
-        logs = [np.zeros(n_cells) if log is None else log for log in logs]
-        cells += [(log, *_ends(domain, n_cells)) for log, domain in zip(logs, domains, strict=True)]
-    log, edges, levels = map(np.stack, zip(*cells, strict=True))
-    by_value = np.array([_n_values(slot.domain, n_cells) > 0 for slot in space.slots])
+    n_cells, cells, about = max([_CELLS, *sizes]), [], set()
+    for parameter, _, domain in space.slots:
+        name, log = space.names[parameter], None
+        values, *ends, by_value = _cells(domain, n_cells)
+        if name in believed:
+            with _checks.explain(f"prior: {name!r}"):
+                log = believed[name].log_weights(domain, values)
+        if log is not None:
+            about.add(name)
+            log = np.maximum(log - np.max(log), _LOWEST)
+        log = np.pad(np.zeros(len(values)) if log is None else log, (0, n_cells - len(values)), mode="edge")
+        padded = (np.pad(end, (0, n_cells + 1 - len(end)), constant_values=1) for end in ends)
+        cells.append((log, *padded, by_value))
+    for name in believed.keys() - about:
+        has = " or ".join(map(repr, space[name]))
+        raise ValueError(f"prior: {name!r} has only values of {has}, not those of {prior[name]!r}.")
+    log, edges, levels, by_value = map(np.stack, zip(*cells, strict=True))
     masses = np.diff(levels)
     total = (masses * np.exp(log)).sum(axis=-1) / masses.sum(axis=-1)
     return Beliefs(*to_device((log - np.log(total)[:, None], masses, levels, edges, by_value)))
@@ -84,35 +91,14 @@ def _belief_about(name: str, belief: Any) -> AbstractPrior:
     return _Density(belief)
 
 
-def _n_values(domain: Domain, n_cells: int) -> int:
-    """Number of values of a domain whose cells are its values, else 0."""
-    n = domain.n_values or 0
-    return n if n <= n_cells else 0
-
-
-def _ends(domain: Domain, n_cells: int) -> tuple[np.ndarray, np.ndarray]:
-    """Ends of the cells of a domain, as places on its axis and as numbers of `Frame.drawn`, padded with 1."""
-    n, axis = _n_values(domain, n_cells), domain.axis
-    if not n:
+def _cells(domain: Domain, n_cells: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
+    """The cells of a domain: native values, ends on the axis, ends in numbers of `Frame.drawn`, if by value."""
+    n, axis, dtype = domain.n_values or 0, domain.axis, np.dtype(np.float64)
+    if not 0 < n <= n_cells:
         edges = np.linspace(0, 1, n_cells + 1)
-        return edges, edges
-    index, dtype = np.arange(n), np.dtype(np.float64)
+        places = (edges[1:] + edges[:-1]) / 2
+        return axis.native(places, axis.at(places)[1]), edges, edges, False
+    index = np.arange(n)
     lower, upper = axis.cell(index, dtype)
     levels = np.append(0, np.cumsum(np.exp(axis.log_uniform(index, dtype))))
-    ends = np.append(lower, upper[-1]), levels
-    edges, levels = (np.pad(end, (0, n_cells - n), constant_values=1) for end in ends)
-    return edges, levels
-
-
-def _log_belief(name: str, belief: AbstractPrior | None, domain: Domain, n_cells: int) -> np.ndarray | None:
-    """Log of a belief in the cells of a domain, at most 0; None if it is not about the domain."""
-    if belief is None:
-        return None
-    n, axis = _n_values(domain, n_cells) or n_cells, domain.axis
-    places = (np.arange(n) + 0.5) / n
-    index = np.arange(n) if _n_values(domain, n_cells) else axis.at(places)[1]
-    with _checks.explain(f"prior: {name!r}"):
-        log = belief.log_weights(domain, axis.native(places, index))
-    if log is None:
-        return None
-    return np.pad(np.maximum(log - np.max(log), _LOWEST), (0, n_cells - n), mode="edge")
+    return domain.list_values(), np.append(lower, upper[-1]), levels, True
