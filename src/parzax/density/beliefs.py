@@ -21,12 +21,11 @@ class Beliefs(eqx.Module):
     """Beliefs about good values, as ratios to another density, constant in c cells of each of s regimes.
 
     A regime of at most c values has a cell for each value; any other regime has cells of equal widths. The
-    other density is the one of random configurations; `relative_to` replaces it by the wide kernels.
+    other density is uniform on the axes; `relative_to` replaces it by the wide kernels.
     """
 
     log_ratio: Float[Array, "s c"]  # 0 in the regimes without a belief, and where it is uniform
     masses: Float[Array, "s c"]  # masses of the other density in the cells
-    ends: Float[Array, "s c1"]  # ends of the cells, in numbers of `Frame.drawn` or places on the axis
     edges: Float[Array, "s c1"]  # ends of the cells on the axis; 1 where a regime has fewer cells
     by_value: Bool[Array, " s"]  # whether the cells of a regime are its values
 
@@ -56,12 +55,7 @@ class Beliefs(eqx.Module):
         masses = jnp.where(is_cell, masses, 0)
         total = (masses * jnp.exp(cells.log_ratio)).sum(axis=-1)
         log_ratio = cells.log_ratio - jnp.log(total / masses.sum(axis=-1))[:, None]
-        return replace(cells, log_ratio=log_ratio, masses=masses, ends=cells.edges)
-
-    @property
-    def _uneven(self) -> Bool[Array, " s"]:
-        """Regimes whose belief is not uniform; the others stay as they are, to the last bit."""
-        return (self.log_ratio != 0).any(axis=-1)
+        return replace(cells, log_ratio=log_ratio, masses=masses)
 
     def log_ratio_at(self, frame: Frame, at: Points) -> Float[Array, " j"]:
         """log ratio at j points: the sum over the active parameters."""
@@ -71,16 +65,17 @@ class Beliefs(eqx.Module):
         ratios = jnp.take_along_axis(self.log_ratio.T, jnp.clip(cell, 0, n_cells - 1), axis=0)
         return jnp.minimum(jnp.where(frame.here(at), ratios, 0).sum(axis=-1), LARGEST)
 
-    def mix(
-        self, key: PRNGKeyArray, share: Float[Array, ""], levels: Float[Array, "n s"]
-    ) -> Float[Array, "n s"]:
-        """Uniform levels of random configurations, of which a share is drawn from the beliefs instead."""
-        believed = jax.random.uniform(key, (len(levels), 1)) < share
-        return jnp.where(believed, self.draw(levels, levels), levels)
+    def put_into(self, rows: Points, key: PRNGKeyArray, frame: Frame, n_rows: Int[Array, ""]) -> Points:
+        """The random configurations ``rows``, of which a share comes from the beliefs instead."""
+        chance, draw = jax.random.split(jax.random.fold_in(key, 1))
+        levels = jax.random.uniform(draw, (len(rows), len(self.by_value)), rows.unit.dtype)
+        believed = jax.random.uniform(chance, (len(rows), 1)) < self.share(n_rows, jnp.float32)
+        drawn = frame.at(self.draw(levels, levels))
+        return jax.tree.map(lambda one, other: jnp.where(believed, one, other), drawn, rows)
 
     def draw(self, levels: Float[Array, "n s"], otherwise: Float[Array, "n s"]) -> Float[Array, "n s"]:
-        """Values of ``ends`` drawn from the beliefs, given uniform levels; ``otherwise`` without a belief."""
+        """Places on the axes drawn from the beliefs, given uniform levels; ``otherwise`` without a belief."""
         running = jnp.cumsum(self.masses * jnp.exp(self.log_ratio), axis=-1)
         running = jnp.pad(running / running[:, -1:], ((0, 0), (1, 0))).astype(levels.dtype)
-        drawn = jax.vmap(jnp.interp, (1, 0, 0), 1)(levels, running, self.ends.astype(levels.dtype))
-        return jnp.where(self._uneven[None], drawn, otherwise)
+        drawn = jax.vmap(jnp.interp, (1, 0, 0), 1)(levels, running, self.edges.astype(levels.dtype))
+        return jnp.where((self.log_ratio != 0).any(axis=-1)[None], drawn, otherwise)

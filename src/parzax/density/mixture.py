@@ -97,7 +97,7 @@ class Mixture(AbstractMixture):
         log_ratio = beliefs.log_ratio_at(basis.frame, at)
         log_wide, log_ratio = (jnp.broadcast_to(x, log_prob.shape) for x in (log_wide, log_ratio))
         share = (self.prior_weight * self.belief_share)[..., None]
-        # The part of the prior in the density is at most 1, so its log without w_0 is limited only if w_0 = 0.
+        # The prior is at most a part of 1 of the density, so the limit matters only if w_0 is 0.
         return jnp.log1p(share * jnp.exp(jnp.minimum(log_wide - log_prob, LARGEST)) * jnp.expm1(log_ratio))
 
     def with_beliefs(self, basis: Basis, beliefs: Beliefs, n_rows: Int[Array, ""]) -> "Mixture":

@@ -1,7 +1,6 @@
 """Turn a user's beliefs about parameters into arrays (`parzax.tpe`, argument ``prior``)."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,27 +17,12 @@ from parzax.space import Categorical, Domain, Space
 _CELLS = 256
 # Smallest log of a belief, relative to its largest; its exponential is positive in float32.
 _LOWEST = -60.0
-
-
-@dataclass(frozen=True)
-class _Density(AbstractPrior):
-    """A density as a belief; it has ``log_prob`` of native values."""
-
-    density: Any
-
-    def log_weights(self, domain: Domain, values: np.ndarray) -> np.ndarray | None:
-        x = values[:, None] if isinstance(self.density, ParzenEstimator) else values
-        log_density = np.asarray(self.density.log_prob(x), np.float64)
-        axis, index = domain.axis, domain.axis.index(values)
-        if axis.discrete:
-            log_density = log_density - np.log(axis.width(index, log_density.dtype))
-        else:
-            log_density = log_density - axis.log_jacobian(axis.place(values, index))
-        return log_density if np.isfinite(log_density).any() else None
+# Beliefs that differ by less than rounding are uniform.
+_DECIMALS = 9
 
 
 def beliefs_of(space: Space, prior: Any) -> Beliefs | None:
-    """The arrays of beliefs by name, see `parzax.tpe`; None without beliefs.
+    """The arrays of beliefs by name, see `parzax.tpe`; None if there are none.
 
     Raises ValueError for names and values that the space does not have, TypeError for another kind of belief.
     """
@@ -49,36 +33,37 @@ def beliefs_of(space: Space, prior: Any) -> Beliefs | None:
     _checks.instance("prior", prior, Mapping, "a dict such as {'lr': px.prior.Normal(1e-3, 0.5)}")
     for name in prior:
         check_name("prior: ", name, space)
-    believed = {name: _belief_about(name, belief) for name, belief in prior.items()}
+    log_weights = {name: _log_weights(name, belief) for name, belief in prior.items()}
     sizes = [
         len(domain.choices) for name in prior for domain in space[name] if isinstance(domain, Categorical)
     ]
     n_cells, cells, about = max([_CELLS, *sizes]), [], set()
     for parameter, _, domain in space.slots:
         name, log = space.names[parameter], None
-        values, *ends, by_value = _cells(domain, n_cells)
-        if name in believed:
+        values, edges = _cells(domain, n_cells)
+        if name in prior:
             with _checks.explain(f"prior: {name!r}"):
-                log = believed[name].log_weights(domain, values)
+                log = log_weights[name](domain, values)
         if log is not None:
             about.add(name)
-            log = np.maximum(log - np.max(log), _LOWEST)
-        log = np.pad(np.zeros(len(values)) if log is None else log, (0, n_cells - len(values)), mode="edge")
-        padded = (np.pad(end, (0, n_cells + 1 - len(end)), constant_values=1) for end in ends)
-        cells.append((log, *padded, by_value))
-    for name in believed.keys() - about:
+            log = np.maximum(np.round(log - np.max(log), _DECIMALS), _LOWEST)
+        rest = n_cells - len(values)
+        log = np.pad(np.zeros(len(values)) if log is None else log, (0, rest), mode="edge")
+        cells.append((log, np.pad(edges, (0, rest), constant_values=1), len(values) == domain.n_values))
+    for name in prior.keys() - about:
         has = " or ".join(map(repr, space[name]))
         raise ValueError(f"prior: {name!r} has only values of {has}, not those of {prior[name]!r}.")
-    log, edges, levels, by_value = map(np.stack, zip(*cells, strict=True))
-    masses = np.diff(levels)
-    total = (masses * np.exp(log)).sum(axis=-1) / masses.sum(axis=-1)
-    return Beliefs(*to_device((log - np.log(total)[:, None], masses, levels, edges, by_value)))
+    log, edges, by_value = map(np.stack, zip(*cells, strict=True))
+    masses = np.diff(edges)
+    log -= np.log((masses * np.exp(log)).sum(axis=-1, keepdims=True) / masses.sum(axis=-1, keepdims=True))
+    # A belief that is uniform everywhere is none.
+    return Beliefs(*to_device((log, masses, edges, by_value))) if log.any() else None
 
 
-def _belief_about(name: str, belief: Any) -> AbstractPrior:
-    """A belief about one parameter; a Parzen density over more parameters is replaced by its marginal."""
+def _log_weights(name: str, belief: Any) -> Callable[[Domain, np.ndarray], np.ndarray | None]:
+    """`AbstractPrior.log_weights` of a belief; a Parzen density of several names stands for its marginal."""
     if isinstance(belief, AbstractPrior):
-        return belief
+        return belief.log_weights
     if isinstance(belief, ParzenEstimator):
         check_name(f"prior: {name!r}: the estimator has ", name, belief.space)
         belief = belief.marginal(name)
@@ -88,17 +73,26 @@ def _belief_about(name: str, belief: Any) -> AbstractPrior:
     elif not hasattr(belief, "log_prob"):
         wanted = "px.prior.Normal(mean, width), px.prior.Weights(sgd=0.8, adam=0.2) or a px.ParzenEstimator"
         raise TypeError(f"prior: {name!r} must be {wanted}, got {belief!r}.")
-    return _Density(belief)
+
+    def log_weights(domain: Domain, values: np.ndarray) -> np.ndarray | None:
+        x = values[:, None] if isinstance(belief, ParzenEstimator) else values
+        axis, index = domain.axis, domain.axis.index(values)
+        log_density = np.asarray(belief.log_prob(x), np.float64) - axis.log_jacobian(
+            axis.place(values, index)
+        )
+        if axis.discrete:
+            log_density -= np.log(axis.width(index, log_density.dtype))
+        return log_density if np.isfinite(log_density).any() else None
+
+    return log_weights
 
 
-def _cells(domain: Domain, n_cells: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
-    """The cells of a domain: native values, ends on the axis, ends in numbers of `Frame.drawn`, if by value."""
-    n, axis, dtype = domain.n_values or 0, domain.axis, np.dtype(np.float64)
-    if not 0 < n <= n_cells:
-        edges = np.linspace(0, 1, n_cells + 1)
-        places = (edges[1:] + edges[:-1]) / 2
-        return axis.native(places, axis.at(places)[1]), edges, edges, False
-    index = np.arange(n)
-    lower, upper = axis.cell(index, dtype)
-    levels = np.append(0, np.cumsum(np.exp(axis.log_uniform(index, dtype))))
-    return domain.list_values(), np.append(lower, upper[-1]), levels, True
+def _cells(domain: Domain, n_cells: int) -> tuple[np.ndarray, np.ndarray]:
+    """Native values and ends on the axis of at most ``n_cells`` cells: the values, or of equal widths."""
+    axis = domain.axis
+    if domain.n_values and domain.n_values <= n_cells:
+        lower, upper = axis.cell(np.arange(domain.n_values), np.dtype(np.float64))
+        return domain.list_values(), np.append(lower, upper[-1])
+    edges = np.linspace(0, 1, n_cells + 1)
+    places = (edges[1:] + edges[:-1]) / 2
+    return axis.native(places, axis.at(places)[1]), edges

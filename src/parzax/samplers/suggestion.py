@@ -4,7 +4,6 @@ The sampler may lack its space (`parzax.samplers.Sampler.without_space`), so tha
 depend on names and bounds.
 """
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -55,17 +54,17 @@ def suggest_points(
         seen = partial(candidates.is_seen, basis, state.points, counts)
     dtype = state.x.dtype
     random = partial(_draw_different, basis=basis, dtype=dtype, n=n, pool=pool, every=every, told=told)
-    beginning = random
-    if sampler.prior is not None:
-        share, chance = sampler.prior.share(state.count, dtype), jax.random.fold_in(begin, 1)
-        beginning = partial(random, change=partial(sampler.prior.mix, chance, share))
+
+    def at_random(key: PRNGKeyArray) -> Points:
+        rows = random(key)
+        return rows if sampler.prior is None else sampler.prior.put_into(rows, key, basis.frame, state.count)
 
     def first() -> Points:
         if pool is not None:
             return random(begin)
-        rows = start(begin, state, beginning)
-        # A random configuration may equal one of the start's rows.
-        return rows if n == 1 or basis.free_continuum else _different(basis, n, rows, beginning(begin))
+        rows = start(begin, state, at_random)
+        # Rows from beliefs may be equal, and a random configuration may equal one of the start's rows.
+        return rows if n == 1 or basis.free_continuum else _different(basis, n, rows, random(begin))
 
     def later() -> Points:
         densities, score = fit_scorer(sampler, basis, state)
@@ -181,16 +180,9 @@ def status(sampler: Sampler, basis: Basis, state: State) -> Int[Array, ""]:
 
 
 def _draw_different(
-    key: PRNGKeyArray,
-    basis: Basis,
-    dtype: Any,
-    n: int,
-    pool: Points | None,
-    every: Points | None,
-    told: Any,
-    change: Callable[[Array], Array] | None = None,
+    key: PRNGKeyArray, basis: Basis, dtype: Any, n: int, pool: Points | None, every: Points | None, told: Any
 ) -> Points:
-    """n random configurations, from changed levels; they are different if n different ones exist."""
+    """n random configurations; they are different if n different ones exist."""
     if pool is not None:
         order = jax.random.permutation(key, len(pool))
         # Members that were told come after the others, and those outside the space last.
@@ -199,10 +191,10 @@ def _draw_different(
         drawn = pool[order[jnp.lexsort([mask[order] for mask in last])]]
         return drawn[:n] if n == 1 else _different(basis, n, drawn)
     if n == 1 or basis.free_continuum:
-        return basis.frame.draw(key, n, dtype, change)
+        return basis.frame.draw(key, n, dtype)
     draw, fill = jax.random.split(key)
     fillers = candidates.draw_fillers(fill, basis, n, every, dtype)
-    return _different(basis, n, basis.frame.draw(draw, n, dtype, change), fillers)
+    return _different(basis, n, basis.frame.draw(draw, n, dtype), fillers)
 
 
 def _different(basis: Basis, n: int, *parts: Points) -> Points:

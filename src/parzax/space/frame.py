@@ -166,16 +166,10 @@ class Frame:
         """Random points from a level in [0, 1) for every slot: uniform on the axes, or over listed values."""
         return self._make_points(*self.over(lambda axis, u: axis.drawn(u), levels))
 
-    def draw(
-        self, key: PRNGKeyArray, n: int, dtype: Any, change: Callable[[Any], Any] | None = None
-    ) -> Points:
-        """n random configurations, as `drawn`, each from its own key; ``dtype`` is that of the frame.
-
-        ``change`` turns uniform levels into others.
-        """
+    def draw(self, key: PRNGKeyArray, n: int, dtype: Any) -> Points:
+        """n random configurations, as `drawn`, each from its own key; ``dtype`` is that of the frame."""
         levels = jax.vmap(lambda key: jax.random.uniform(key, self.parameter.shape, dtype))
-        levels = levels(jax.random.split(key, n))
-        return self.drawn(levels if change is None else change(levels))
+        return self.drawn(levels(jax.random.split(key, n)))
 
     def log_uniform(self, at: Points) -> Float[Any, " n"]:
         """log density of `drawn` in unit coordinates, of the active parameters."""

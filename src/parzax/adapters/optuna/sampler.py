@@ -300,12 +300,12 @@ class TPESampler(BaseSampler):
                 return parameter.to_external(value)
             level = np.random.default_rng([self._seed, trial.number, stream]).random()
             plan = plans.single(parameter)
-            if plan.space is not None and self._settings.prior and param_name in self._settings.prior:
+            if plan.space is not None and self._settings.prior:
                 beliefs = self._session_of(False, plan.space, 1, 0).sampler.prior
                 # All parameters of a trial come from the beliefs, or none does.
                 chance = np.random.default_rng([self._seed, trial.number]).random()
-                if chance < beliefs.share(len(trials), float):
-                    level = np.asarray(beliefs.draw(jnp.full((1, 1), level), jnp.full((1, 1), level)))
+                if beliefs is not None and chance < beliefs.share(len(trials), float):
+                    level = np.asarray(beliefs.draw(*[jnp.full((1, 1), level)] * 2))
             return plan.draw(level)[param_name]
         with self._lock:
             history = self._history_of(study, trials, parameter)
