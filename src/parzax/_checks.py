@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from enum import Enum
 from functools import partial, wraps
 from importlib import import_module
-from types import FrameType
+from traceback import walk_tb
+from types import FrameType, TracebackType
 from typing import Any, Literal, TypeVar
 
 import jax
@@ -137,6 +138,9 @@ _SYNONYMS = {
     "choices": ("values", "options", "categories", "items"),
     "values": ("choices", "sequence", "items"),
     "when": ("condition", "conditions", "parent"),
+    "n_evaluations": ("n", "n_trials", "max_evals"),
+    "key": ("seed", "rng"),
+    "keys": ("seed", "rng"),
 }
 
 
@@ -279,6 +283,11 @@ def outside() -> int:
     while frame.f_back is not None and _is_in(frame, "parzax", "jaxtyping", "jax", "equinox"):
         frame, level = frame.f_back, level + 1
     return level
+
+
+def is_inside_library(trace: TracebackType | None) -> bool:
+    """Whether no frame of a traceback is the user's."""
+    return all(_is_in(frame, "parzax", "jaxtyping", "jax", "equinox") for frame, _ in walk_tb(trace))
 
 
 def _is_in(frame: FrameType, *packages: str) -> bool:
