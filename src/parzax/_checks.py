@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from enum import Enum
 from functools import partial, wraps
 from importlib import import_module
-from traceback import walk_tb
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Literal, TypeVar
 
 import jax
@@ -156,7 +155,7 @@ def suggest(name: Any, options: Iterable[str]) -> str:
     return f"did you mean {close[0]!r}?" if close else f"it has {', '.join(options)}."
 
 
-def known_arguments(guesses: Mapping[str, str]) -> Callable[[_Function], _Function]:
+def known_arguments(guesses: Mapping[Any, str]) -> Callable[[_Function], _Function]:
     """Decorate a function: the error for an argument that it does not have says what was probably meant.
 
     Args:
@@ -283,11 +282,6 @@ def outside() -> int:
     while frame.f_back is not None and _is_in(frame, "parzax", "jaxtyping", "jax", "equinox"):
         frame, level = frame.f_back, level + 1
     return level
-
-
-def is_inside_library(trace: TracebackType | None) -> bool:
-    """Whether no frame of a traceback is the user's."""
-    return all(_is_in(frame, "parzax", "jaxtyping", "jax", "equinox") for frame, _ in walk_tb(trace))
 
 
 def _is_in(frame: FrameType, *packages: str) -> bool:

@@ -4,7 +4,8 @@ import inspect
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from types import TracebackType
+from typing import Any, cast
 
 import equinox as eqx
 import jax
@@ -165,7 +166,7 @@ class Problem(eqx.Module):
         """
         _checks.check_key(key)
         x = _checks.floating_array("x", x)
-        d = "d" if self.space is None else len(self.space)
+        d = len(self.space) if self.space else "d"
         _checks.check_shape("x", x, d, hint="; use jax.vmap for a batch")
         m, c = self.n_objectives, self.n_constraints
         params = x if self.takes == "x" else self.space.unflatten(x)
@@ -173,16 +174,16 @@ class Problem(eqx.Module):
         result = self._call(key, params, active)
         if not isinstance(result, tuple):
             result = (result, ()) if c == 0 else (result,)
-        if c == 0 and (len(result) > 2 or any(map(jnp.size, jax.tree.leaves(result[1:])))):
+        if len(result) != 2:
+            given = f"n_constraints = {c}; it gave {plural(len(result), 'value')}"
+            hint = "Several objectives belong in one array, such as jnp.stack([a, b])."
+            raise ValueError(f"fn must return (losses, constraints), because {given}. {hint}")
+        if c == 0 and any(map(jnp.size, jax.tree.leaves(result[1]))):
             hint = (
                 "Return the losses alone, those of several objectives in one array, such as "
                 "jnp.stack([a, b]); or give the sampler and the problem n_constraints=."
             )
             raise ValueError(f"the second value of fn is for constraints, but n_constraints is 0. {hint}")
-        if len(result) != 2:
-            given = f"n_constraints = {c}; it gave {plural(len(result), 'value')}"
-            hint = "Several objectives belong in one array, such as jnp.stack([a, b])."
-            raise ValueError(f"fn must return (losses, constraints), because {given}. {hint}")
         if any(getattr(leaf, "dtype", None) == jnp.bool_ for leaf in jax.tree.leaves(result[1])):
             example = "return a number that is <= 0 where they are satisfied, such as size - limit"
             raise TypeError(f"the constraints of fn must be numbers, got booleans; {example}.")
@@ -196,10 +197,11 @@ class Problem(eqx.Module):
         try:
             return self.fn(key, params) if active is None else self.fn(key, params, active=active)
         except (TypeError, IndexError, AttributeError) as error:
-            text, trace = f"{type(error).__name__}: {error}", error.__traceback__
+            text, trace = f"{type(error).__name__}: {error}", cast(TracebackType, error.__traceback__)
             remedies = [remedy for words, remedy in _REMEDIES.items() if words in text]
-            remedies += [_ARGUMENTS] * _checks.is_inside_library(trace)
-            if not remedies or trace is None:
+            # Without a frame of fn, the call did not fit its arguments.
+            remedies += [_ARGUMENTS] * (trace.tb_next is None)
+            if not remedies:
                 raise
             # The last line says what to do; the user's own line stays in the traceback.
             problem = TypeError(f"{str(error).splitlines()[0]}\n{remedies[0]}")

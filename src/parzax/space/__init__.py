@@ -1,3 +1,5 @@
+"""Search spaces: domains, conditions, spaces, and the named values of configurations."""
+
 from parzax.space.axes import Axis as Axis
 from parzax.space.axes import Cells as Cells
 from parzax.space.choice import Choice as Choice

@@ -63,8 +63,8 @@ class Choice(eqx.Module):
         raise TypeError(f"{self.name!r} is a Choice, neither true nor false; compare it with a choice.")
 
     def _has(self, key: tuple[str, str]) -> Bool[Any, "..."]:
-        places = np.array([place for place, other in enumerate(self.keys) if other == key], int)
-        return (self.place[..., None] == places).any(axis=-1)
+        places = [place for place, other in enumerate(self.keys) if other == key]
+        return reduce(or_, [self.place == place for place in places], self.place < 0)
 
 
 def choose(choice: Any, branches: Mapping[Any, Any] | None = None, /, **by_name: Any) -> Any:

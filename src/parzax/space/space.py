@@ -225,7 +225,7 @@ class Space:
             x: (d,) native values, NaN where inactive, categories as codes.
         """
         x = _checks.float_array("x", x)
-        _checks.check_shape("x", x, len(self))
+        _checks.check_shape("x", x, len(self), hint="; name one row at a time, such as x[0]")
         several = any(len(d) > 1 for d in self.domains)
         regimes = self.derive_regimes(x) if several else np.where(np.isnan(x), INACTIVE, 0)
         named = {}
@@ -395,7 +395,9 @@ def _as_domains(name: Any, domain: Domain | Sequence[Domain]) -> tuple[Domain, .
         raise TypeError(f"parameter names must be non-empty strings, got {name!r}.")
     domains: tuple[Any, ...] = tuple(domain) if isinstance(domain, (tuple, list)) else (domain,)
     if not domains or not all(isinstance(d, Domain) for d in domains):
-        raise TypeError(f"parameter {name!r} must be a domain or a tuple of domains, got {domain!r}.")
+        raise TypeError(
+            f"parameter {name!r} must be a domain like parzax.Int(1, 9), or several, got {domain!r}."
+        )
     if len({isinstance(d, Categorical) for d in domains}) > 1:
         raise ValueError(f"parameter {name!r} mixes categorical and numeric domains; use two parameters.")
     if any(not d.conditions for d in domains[:-1]):
