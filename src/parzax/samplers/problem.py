@@ -169,9 +169,7 @@ class Problem(eqx.Module):
         d = len(self.space) if self.space else "d"
         _checks.check_shape("x", x, d, hint="; use jax.vmap for a batch")
         m, c = self.n_objectives, self.n_constraints
-        params = x if self.takes == "x" else self.space.unflatten(x)
-        active = self.space.active(x) if self.takes == "active" else None
-        result = self._call(key, params, active)
+        result = self._evaluate(key, x)
         if not isinstance(result, tuple):
             result = (result, ()) if c == 0 else (result,)
         if len(result) != 2:
@@ -193,7 +191,10 @@ class Problem(eqx.Module):
         # An empty array of constraints gets the dtype of the losses.
         return losses, constraints if c else constraints.astype(losses.dtype)
 
-    def _call(self, key: PRNGKeyArray, params: Any, active: Any) -> Any:
+    def _evaluate(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Any:
+        """The result of fn for a configuration whose shape was checked."""
+        params = x if self.takes == "x" else self.space.unflatten(x)
+        active = self.space.active(x) if self.takes == "active" else None
         try:
             return self.fn(key, params) if active is None else self.fn(key, params, active=active)
         except (TypeError, IndexError, AttributeError) as error:
