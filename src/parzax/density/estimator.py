@@ -201,8 +201,7 @@ class ParzenEstimator:
         many as values times rows. The masses of more than four million are not kept.
         """
         self._check()
-        basis = on_device(self.basis, self)
-        return replace(self, mixture=jax.jit(Mixture.tabulated)(self.mixture, basis))
+        return replace(self, mixture=jax.jit(Mixture.tabulated)(self.mixture, on_device(self.basis, self)))
 
     def marginal(self, *names: str) -> "ParzenEstimator":
         """The joint density of the named parameters, all others integrated out.
