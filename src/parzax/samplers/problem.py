@@ -21,7 +21,7 @@ Evaluation = tuple[Float[Array, " m"], Float[Array, " c"]]
 _ARGUMENTS = "Write def fn(key, x) with a vector x, or def fn(key, params) for parzax.Problem.from_params."
 # What to write instead of a line of fn, by words in its error.
 _REMEDIES = {
-    "TracerBoolConversionError": "Write jnp.where(condition, a, b) or jax.lax.cond; &, |, jnp.minimum, ~.",
+    "TracerBoolConversionError": "Instead of if, and, max write jnp.where(condition, a, b), &, jnp.maximum.",
     "TracerIntegerConversionError": "Instead of range(n) write jax.lax.fori_loop(0, n, body, first).",
     "TracerArrayConversionError": "Instead of functions of NumPy (np.) write those of JAX (jnp.).",
     "ConcretizationTypeError": "Leave out float, int and .item, and write functions of JAX (jnp.).",
@@ -205,8 +205,8 @@ class Problem(eqx.Module):
             if not remedies:
                 raise
             # The last line says what to do; the user's own line stays in the traceback.
-            problem = TypeError(f"{str(error).splitlines()[0]}\n{remedies[0]}")
-            raise problem.with_traceback(trace.tb_next) from None
+            explained = TypeError(f"{str(error).splitlines()[0]}\n{remedies[0]}")
+            raise explained.with_traceback(trace.tb_next) from None
         except KeyError as error:
             missing = error.args[0] if error.args else None
             in_tree = getattr(self.space, "structure", None) is not None

@@ -81,7 +81,7 @@ class Sampler(eqx.Module):
         }  # fmt: skip
         for name, kind in kinds.items():
             wanted = "a parzax.Space" if name == "space" else f"an instance of {kind.__name__}"
-            hint = "; write parzax.Space(domains)" if isinstance(getattr(self, name), dict) else ""
+            hint = "; write parzax.Space(domains)" if name == "space" else ""
             _checks.instance(name, getattr(self, name), kind, wanted, hint)
         _checks.whole_number("n_constraints", self.n_constraints, 0)
 
