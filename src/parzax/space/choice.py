@@ -78,9 +78,9 @@ def choose(choice: Any, branches: Mapping[Any, Any] | None = None, /, **by_name:
             arrays, or pytrees of equal structure.
 
     Returns:
-        Of functions a function, to be called as in ``choose(choice, relu=jax.nn.relu, tanh=jnp.tanh)(x)``. It
-        is a `jax.lax.switch`, so results must have equal shapes and dtypes; for a batch of choices use
-        `jax.vmap`. Of values the value, with the leading axes of a batch of choices.
+        For values: the value of the choice, with the leading axes of a batch of choices. For functions: a
+        function of their arguments, as in ``choose(choice, relu=jax.nn.relu, tanh=jnp.tanh)(x)``. It calls
+        `jax.lax.switch`, so results must have equal shapes and dtypes; for a batch of choices use `jax.vmap`.
 
     Raises:
         ValueError: a choice without a branch, or a branch for what is no choice of the parameter.
@@ -99,9 +99,7 @@ def choose(choice: Any, branches: Mapping[Any, Any] | None = None, /, **by_name:
         return given[_checks.one_of("choice", choice, given)]
     by_key = {choice.key_of(option): branch for option, branch in given.items()}
     if missing := [name for kind, name in choice.keys if (kind, name) not in by_key]:
-        raise ValueError(
-            f"choose has no branch for {', '.join(missing)}; {choice.name!r} may have this choice."
-        )
+        raise ValueError(f"choose has no branch for {', '.join(missing)} of {choice.name!r}; give it one.")
     ordered = [by_key[key] for key in choice.keys]
     if all(map(callable, ordered)):
         return partial(jax.lax.switch, choice.place, ordered)
