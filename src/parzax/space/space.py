@@ -253,7 +253,7 @@ class Space:
             value, or the first choice, of its first domain instead of NaN, so computing with it gives no NaN.
 
         Raises:
-            ValueError: x does not have one column per parameter; a parameter has several `Recorded` domains.
+            ValueError: x does not have one column per parameter; a category has several `Recorded` domains.
 
         >>> import jax.numpy as jnp
         >>> import parzax as px
