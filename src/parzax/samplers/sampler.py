@@ -84,7 +84,8 @@ class Sampler(eqx.Module):
         }  # fmt: skip
         for name, kind in kinds.items():
             wanted = "a parzax.Space" if name == "space" else f"an instance of {kind.__name__}"
-            _checks.instance(name, getattr(self, name), kind, wanted)
+            hint = "; write parzax.Space(domains)" if name == "space" else ""
+            _checks.instance(name, getattr(self, name), kind, wanted, hint)
         _checks.whole_number("n_constraints", self.n_constraints, 0)
         wanted = "given to a preset, such as px.tpe(space, prior=...)"
         _checks.instance("prior", self.prior, Beliefs | None, wanted)
