@@ -30,7 +30,7 @@ class Beliefs(eqx.Module):
     by_value: Bool[Array, " s"]  # whether the cells of a regime are its values
 
     @staticmethod
-    def share(n_rows: Int[Array, ""], dtype: Any) -> Float[Array, ""]:
+    def share(n_rows: Int[Array, ""] | int, dtype: Any) -> Float[Array, ""]:
         """Share of the beliefs in the prior after n rows: min(1/2, 10 / n).
 
         It fades as in piBO (Hvarfner et al. 2022, arXiv 2204.11051), which raises beliefs to the power

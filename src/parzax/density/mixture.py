@@ -95,10 +95,12 @@ class Mixture(AbstractMixture):
         In a share of the prior q they replace q by r q, so the density p is multiplied by
         1 + share (w_0 q / p) (r - 1).
         """
-        beliefs: Any = self.beliefs
+        beliefs, share = self.beliefs, self.belief_share
+        assert beliefs is not None
+        assert share is not None
         log_ratio = beliefs.log_ratio_at(basis.frame, at)
         log_wide, log_ratio = (jnp.broadcast_to(x, log_prob.shape) for x in (log_wide, log_ratio))
-        share = (self.prior_weight * self.belief_share)[..., None]
+        share = (share * self.prior_weight)[..., None]
         # The prior is at most a part of 1 of the density, so the limit matters only if w_0 is 0.
         return jnp.log1p(share * jnp.exp(jnp.minimum(log_wide - log_prob, LARGEST)) * jnp.expm1(log_ratio))
 

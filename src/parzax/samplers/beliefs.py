@@ -11,7 +11,7 @@ from parzax.density import ParzenEstimator
 from parzax.density.basis import check_name
 from parzax.density.beliefs import Beliefs
 from parzax.density.prior import AbstractPrior
-from parzax.space import Categorical, Domain, Space
+from parzax.space import Categorical, Cells, Domain, Space
 
 # Number of cells of a continuous axis, and of one with more values.
 _CELLS = 256
@@ -80,7 +80,7 @@ def _log_weights(name: str, belief: Any) -> Callable[[Domain, np.ndarray], np.nd
         log_density = np.asarray(belief.log_prob(x), np.float64) - axis.log_jacobian(
             axis.place(values, index)
         )
-        if axis.discrete:
+        if isinstance(axis, Cells):
             log_density -= np.log(axis.width(index, log_density.dtype))
         return log_density if np.isfinite(log_density).any() else None
 
@@ -90,8 +90,8 @@ def _log_weights(name: str, belief: Any) -> Callable[[Domain, np.ndarray], np.nd
 def _cells(domain: Domain, n_cells: int) -> tuple[np.ndarray, np.ndarray]:
     """Native values and ends on the axis of at most ``n_cells`` cells: the values, or of equal widths."""
     axis = domain.axis
-    if domain.n_values and domain.n_values <= n_cells:
-        lower, upper = axis.cell(np.arange(domain.n_values), np.dtype(np.float64))
+    if isinstance(axis, Cells) and axis.n_values <= n_cells:
+        lower, upper = axis.cell(np.arange(axis.n_values), np.dtype(np.float64))
         return domain.list_values(), np.append(lower, upper[-1])
     edges = np.linspace(0, 1, n_cells + 1)
     places = (edges[1:] + edges[:-1]) / 2

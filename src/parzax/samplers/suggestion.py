@@ -144,12 +144,10 @@ def score(sampler: Sampler, basis: Basis, state: State, x: Float[Array, "j d"]) 
 
 def fit_scorer(sampler: Sampler, basis: Basis, state: State) -> tuple[AbstractMixture, Score]:
     """The densities of all groups, and the acquisition function as a function of points."""
-    split = sampler.split(state)
-    densities, gamma = sampler.smoothing.fit(basis, state, split)
+    densities, gamma = sampler.smoothing.fit(basis, state, sampler.split(state))
     if sampler.prior is not None:
         _checks.instance("prior: the densities", densities, Mixture, "a parzax.density.Mixture")
-        n_rows = (split.below[0] | split.above[0]).sum()
-        densities = densities.with_beliefs(basis, sampler.prior, n_rows)
+        densities = densities.with_beliefs(basis, sampler.prior, state.count)
 
     def score(at: Points) -> Float[Array, " j"]:
         below, above = jnp.moveaxis(densities.log_prob(basis, at), 1, 0)
