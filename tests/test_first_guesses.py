@@ -20,8 +20,12 @@ def loss(key, x):
     return (x[0] - 0.3) ** 2 + x[1]
 
 
-def test_a_plain_function_of_a_number():
-    trace = px.optimize(KEY, px.tpe(SPACE), loss, 30)
+@pytest.fixture(scope="module")
+def trace():
+    return px.optimize(KEY, px.tpe(SPACE), loss, 30)
+
+
+def test_a_plain_function_of_a_number(trace):
     assert trace.losses.shape == (30, 1)
     assert set(trace.best_params()) == {"x", "k"}
     np.testing.assert_array_equal(px.optimize(KEY, px.tpe(SPACE), px.Problem(loss), 30).x, trace.x)
@@ -35,7 +39,7 @@ def test_the_key_comes_first():
         px.optimize_many(px.tpe(SPACE), loss, KEY[None], 5)  # pyright: ignore
 
 
-def test_random_search_and_importance():
+def test_random_search_and_importance(trace):
     """Random configurations, and importances of arrays and of a log, with levels, a region and directions."""
     x = SPACE.sample(KEY, 60)
     assert x.shape == (60, 2)
@@ -46,7 +50,7 @@ def test_random_search_and_importance():
     result = px.cond_ped_anova(obs, levels=[0.1, 0.2], region=0.9, key=KEY)
     assert (result.levels.tolist(), result.region) == ([0.1, 0.2], 0.9)
     assert result.importance[0].argmax() == 0
-    assert px.Observations.from_trace(px.optimize(KEY, px.tpe(SPACE), loss, 5)).values.shape == (5, 2)
+    assert px.Observations.from_trace(trace).values.shape == (30, 2)
 
 
 def test_presets_take_the_same_values():
@@ -87,7 +91,7 @@ def test_the_module_of_importances_is_no_function():
         px.importance(SPACE)  # pyright: ignore
 
 
-def test_what_is_no_log_is_answered_with_the_line_that_reads_it(tmp_path):
+def test_what_is_no_log_is_answered_with_the_line_that_reads_it(tmp_path, trace):
     """A frame, records, a study, a trace and a path, in every function that takes a log."""
     optuna, pandas = pytest.importorskip("optuna"), pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
@@ -96,7 +100,7 @@ def test_what_is_no_log_is_answered_with_the_line_that_reads_it(tmp_path):
     logs = {
         table: [pandas.DataFrame(records), records, records[0]],
         r"px\.adapters\.optuna\.observations\(study\)": [optuna.create_study()],
-        r"px\.Observations\.from_trace\(trace\)": [px.optimize(KEY, px.tpe(SPACE), loss, 5)],
+        r"px\.Observations\.from_trace\(trace\)": [trace],
         r".*\('a\.db', target=.*px\.adapters\.optuna\.observations\('a\.db'\)": ["a.db"],
     }
     functions = (
@@ -114,7 +118,7 @@ def test_what_is_no_log_is_answered_with_the_line_that_reads_it(tmp_path):
                     function(log)  # pyright: ignore
     obs = px.Observations.from_dataframe(records, target="loss", warn=False)
     assert (obs.space.names, obs.n) == (("lr", "width"), 40)
-    result = px.cond_ped_anova(obs, [0.1, 0.5])
+    result = px.cond_ped_anova(obs, [0.1, 0.5], n_resamples=0)
     np.testing.assert_array_equal(result.importance["lr"], result.importance[:, 0])
     with pytest.raises(ValueError, match="the parameter must be one of 'lr', 'width', got 'rate'"):
         result.importance["rate"]  # pyright: ignore
@@ -177,9 +181,8 @@ def test_second_derivatives_of_the_score():
         assert np.isfinite(found).all()
 
 
-def test_names_of_a_trace_that_there_are_not():
+def test_names_of_a_trace_that_there_are_not(trace):
     """Each error has the name that was probably meant; a copy does not ask for names of its own."""
-    trace = px.optimize(KEY, px.tpe(SPACE), loss, 3)
     meant = {"best": "best_losses and best_params", "best_param": "best_params", "incumbents": "incumbent",
              "objectives": "losses", "loss": "losses"}  # fmt: skip
     for name, hint in meant.items():
