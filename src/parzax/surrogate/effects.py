@@ -201,9 +201,7 @@ def _effects(
 
 
 @partial(jax.jit, static_argnames=("n_draws", "n_points", "n_values"))
-def _surface(
-    posterior: Posterior, key: Any, slots: Any, n_draws: int, n_points: int, n_values: int
-) -> Any:
+def _surface(posterior: Posterior, key: Any, slots: Any, n_draws: int, n_points: int, n_values: int) -> Any:
     space, dtype = posterior.space, posterior.z.dtype
     levels = jnp.asarray(value_grid(space, n_values)[0], dtype)[slots]
     grid = jnp.stack(jnp.meshgrid(levels[0], levels[1], indexing="ij"), axis=-1)
