@@ -164,8 +164,9 @@ def test_repeated_rows_count_once(repeats: np.ndarray) -> None:
             np.testing.assert_allclose(result.n_region, N, rtol=1e-12)
             if (repeats == 4).all():
                 np.testing.assert_allclose(result.variance, expected.variance, rtol=1e-9, atol=1e-12)
-        arrays = map(jnp.asarray, (x[rows], loss[rows]))
-        device = px.encode(SPACE, *arrays, LEVELS, groups=jnp.asarray(rows))
+        device = px.encode(
+            SPACE, jnp.asarray(x[rows]), jnp.asarray(loss[rows]), LEVELS, groups=jnp.asarray(rows)
+        )
         for estimate, variance in zip(
             (px.importance.estimate, px.importance.interactions), variances, strict=True
         ):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from benchmarks.studies import interactions as benchmark
-
 from importance.pairs.test_oracle import closed_form
 
 
