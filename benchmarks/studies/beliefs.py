@@ -66,7 +66,10 @@ def search(kind: str, group: str, half: str, n_seeds: int, n_evaluations: int) -
         beliefs = None
         if kind != NONE:
             each = [
-                {name: belief(*pair, kind, rng) for name, *pair in zip(names, domains, x, strict=True)}
+                {
+                    name: belief(domain, value, kind, rng)
+                    for name, domain, value in zip(names, domains, x, strict=True)
+                }
                 for x in best.tolist()
             ]
             made = [px.tpe(problems.space, prior=prior).prior for prior in each]

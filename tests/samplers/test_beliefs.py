@@ -188,8 +188,12 @@ def test_densities_are_beliefs():
     ("prior", "error", "text"),
     [
         ({"rate": px.prior.Normal(1, 1)}, ValueError, "no parameter 'rate'; the space has lr, opt"),
-        ({"lr": px.prior.Normal(10, 1)}, ValueError, "'lr' has only values of Float"),
-        ({"opt": px.prior.Weights(rmsprop=1)}, ValueError, "'opt' has only values of Categorical"),
+        ({"lr": px.prior.Normal(10, 1)}, ValueError, "'lr': Normal.* is not about values of Float"),
+        (
+            {"opt": px.prior.Weights(rmsprop=1)},
+            ValueError,
+            "'opt': Weights.* is not about values of Categorical",
+        ),
         ({"opt": px.prior.Normal(1, 1)}, ValueError, "choices: give px.prior.Weights"),
         ({"lr": px.prior.Weights(a=1)}, ValueError, r"numbers: give px.prior.Normal\(mean, width\)"),
         ({"lr": 1e-3}, TypeError, r"must be px.prior.Normal\(mean, width\)"),
@@ -203,7 +207,9 @@ def test_refusals(prior, error, text):
 
 
 def test_invalid_beliefs():
-    """Catches widths and weights that are none."""
+    """Catches widths and weights that are none, and weights that are lost in a dict."""
+    beliefs = [px.tpe(SPACE, prior={"opt": given}).prior for given in (PRIOR["opt"], {"sgd": 6, "adam": 2})]
+    np.testing.assert_array_equal(*[one.log_ratio for one in beliefs])
     with pytest.raises(ValueError, match="Normal: width must be above 0"):
         px.prior.Normal(1, 0)
     with pytest.raises(ValueError, match="at least one weight must be positive"):

@@ -10,7 +10,7 @@ from parzax._numerics import to_device
 from parzax.density import ParzenEstimator
 from parzax.density.basis import check_name
 from parzax.density.beliefs import Beliefs
-from parzax.density.prior import AbstractPrior
+from parzax.density.prior import AbstractPrior, Weights
 from parzax.space import Categorical, Cells, Domain, Space
 
 # Number of cells of a continuous axis, and of one with more values.
@@ -52,7 +52,8 @@ def beliefs_of(space: Space, prior: Any) -> Beliefs | None:
         cells.append((log, np.pad(edges, (0, rest), constant_values=1), len(values) == domain.n_values))
     for name in prior.keys() - about:
         has = " or ".join(map(repr, space[name]))
-        raise ValueError(f"prior: {name!r} has only values of {has}, not those of {prior[name]!r}.")
+        remedy = "change the belief or the space"
+        raise ValueError(f"prior: {name!r}: {prior[name]!r} is not about values of {has}; {remedy}.")
     log, edges, by_value = map(np.stack, zip(*cells, strict=True))
     masses = np.diff(edges)
     log -= np.log((masses * np.exp(log)).sum(axis=-1, keepdims=True) / masses.sum(axis=-1, keepdims=True))
@@ -62,6 +63,7 @@ def beliefs_of(space: Space, prior: Any) -> Beliefs | None:
 
 def _log_weights(name: str, belief: Any) -> Callable[[Domain, np.ndarray], np.ndarray | None]:
     """`AbstractPrior.log_weights` of a belief; a Parzen density of several names stands for its marginal."""
+    belief = Weights(belief) if isinstance(belief, Mapping) else belief
     if isinstance(belief, AbstractPrior):
         return belief.log_weights
     if isinstance(belief, ParzenEstimator):
