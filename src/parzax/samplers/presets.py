@@ -107,8 +107,9 @@ def tpe(
         start: first suggestions: `parzax.samplers.RandomStart`, or `parzax.samplers.FromRows`.
         proposal: how candidates are proposed after the start (`parzax.samplers.Proposal`).
         prior: beliefs about good values by name: `parzax.prior.Normal` for numbers, `parzax.prior.Weights`
-            or a dict for choices, or a density of native values with ``log_prob``, such as a `parzax.ParzenEstimator`
-            of the good rows of another log. A Parzen density alone is a belief about each of its parameters.
+            or a dict for choices, or a density of native values with ``log_prob``, such as a
+            `parzax.ParzenEstimator` of the good rows of another log. A Parzen density alone is a belief about
+            each of its parameters, by its marginals.
             After n rows the beliefs have the share min(1/2, 10 / n) of the random first suggestions, and
             later of the prior in the good density (docs/studies/beliefs.md). A belief holds wherever its
             parameter is active, in each of its domains that contains it.
