@@ -45,7 +45,15 @@ def is_shown(progress: bool | None) -> bool:
 
 
 @contextmanager
-def progress_bar(total: int, what: str, shown: bool = True) -> Iterator[Callable[[int], object]]:
-    """Yield a function that draws the bar for a given number of finished parts; the last bar stays."""
+def progress_bar(total: int, what: str, shown: bool = True) -> Iterator[Callable[..., object]]:
+    """Yield a function that draws the bar; the last bar stays.
+
+    The function takes the number of finished parts, and numbers to show beside the bar, by name.
+    """
     with tqdm(total=total, desc=what, disable=not shown) as bar:
-        yield lambda n_done: bar.update(n_done - bar.n)
+
+        def update(n_done: int, **numbers: float) -> None:
+            bar.set_postfix(numbers, refresh=False)
+            bar.update(n_done - bar.n)
+
+        yield update
