@@ -212,13 +212,13 @@ class _Search:
         except Exception as error:
             return {"error": f"{type(error).__name__}: {error}"}
         names = [*self.directions, *self.constraints]
+        alone = len(names) == 1 and not isinstance(returned, Mapping)
+        found = {names[0]: returned} if alone else returned
         try:
-            if len(names) == 1 and not isinstance(returned, Mapping):
-                returned = {names[0]: returned}
             # An array of any library counts as a number if it has one element.
-            numbers = {name: float(np.squeeze(returned[name])) for name in names}
+            numbers = {name: float(np.squeeze(found[name])) for name in names}
         except (KeyError, TypeError, ValueError) as error:
-            wanted = f"a number for each of {', '.join(map(repr, names))} in a dict"
+            wanted = f"{'a number or ' * alone}a dict with a number for each of {', '.join(map(repr, names))}"
             hint = "directions={'loss': 'minimize'} and constraints=['size'] name what it returns"
             raise TypeError(f"function must return {wanted}, got {returned!r}; {hint}.") from error
         results = {name: number for name, number in numbers.items() if number == number}
