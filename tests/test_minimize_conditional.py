@@ -103,7 +103,7 @@ def test_optunahub_start(function):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("function", "n"), [(one_gate, 50), (union, 20), (two_gates, 150)])
+@pytest.mark.parametrize(("function", "n"), [(one_gate, 50), (union, 40), (two_gates, 150)])
 def test_optunahub(function, n):
     """As many evaluations as there: the best one is near the optimum of its branch."""
     optima = [loss for _, loss in LEAVES.values()] if function is two_gates else [0]

@@ -10,6 +10,7 @@ from concurrent import futures
 from concurrent.futures import Executor, Future
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from enum import Enum
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -124,7 +125,7 @@ def minimize(
         running: dict[Future[Any], tuple[int, dict[str, Any], Row]] = {}
         stack.callback(lambda: [future.cancel() for future in running])
         while True:
-            update(len(evaluations), **search.best(session.rows))
+            update(len(evaluations), search.describe_best(session.rows))
             for number in islice(numbers, n_parallel - len(running)):
                 x = session.ask(number, key=key, pending=[row for _, _, row in running.values()])
                 params = search.space.as_dict(x)
@@ -177,20 +178,21 @@ class _Search:
     """What is searched: a space, and what the function returns, objectives and constraints by name."""
 
     def __init__(self, space: Space, directions: Any, constraints: Any) -> None:
-        if isinstance(directions, str):
-            directions = {"score" if directions == "maximize" else "loss": directions}
+        if isinstance(directions, str | Enum):
+            (sense,) = _checks.directions(directions, 1)
+            directions = {"score" if sense == "maximize" else "loss": sense}
         wanted = '"minimize", "maximize" or a dict of objectives by name, such as {"accuracy": "maximize"}'
         _checks.instance("directions", directions, Mapping, wanted)
         _checks.instance("constraints", constraints, list | tuple, 'a list of names, such as ["size"]')
-        senses = _checks.directions([*directions.values()], len(directions))
+        senses: Any = _checks.directions([*directions.values()], len(directions))
         self.space, self.directions = space, dict(zip(directions, senses, strict=True))
         self.constraints = tuple(constraints)
         self._signs = [-1 if sense == "maximize" else 1 for sense in senses]
 
     def checked(self, sampler: Sampler | None) -> Sampler:
         """The sampler, `parzax.tpe` by default; ValueError if it is not for this search."""
-        senses, n_constraints = [*self.directions.values()], len(self.constraints)
-        needed = tpe(self.space, directions=senses, n_constraints=n_constraints)
+        senses: Any = [*self.directions.values()]
+        needed = tpe(self.space, directions=senses, n_constraints=len(self.constraints))
         sampler = needed if sampler is None else sampler
         _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
         for name in ("space", "directions", "n_constraints"):
@@ -213,7 +215,7 @@ class _Search:
             return {"error": f"{type(error).__name__}: {error}"}
         names = [*self.directions, *self.constraints]
         alone = len(names) == 1 and not isinstance(returned, Mapping)
-        found = {names[0]: returned} if alone else returned
+        found: Any = {names[0]: returned} if alone else returned
         try:
             # An array of any library counts as a number if it has one element.
             numbers = {name: float(np.squeeze(found[name])) for name in names}
@@ -234,11 +236,12 @@ class _Search:
         signed = zip(self._signs, self.directions, strict=True)
         return Row(x, tuple(sign * results[name] for sign, name in signed), excess)
 
-    def best(self, rows: Sequence[Row]) -> dict[str, float]:
-        """The best feasible value of each objective by name."""
+    def describe_best(self, rows: Sequence[Row]) -> str:
+        """The best feasible value of each objective, as a text; "" if there is none."""
         losses = [row.losses for row in rows if row.losses and all(value <= 0 for value in row.constraints)]
         best = self._signs * np.min(losses, axis=0) if losses else []
-        return dict(zip(self.directions, best, strict=False))
+        named = zip(self.directions, best, strict=False)
+        return ", ".join(f"best {name} {value:.4g}" for name, value in named)
 
     def log(self, evaluations: Sequence[Evaluation]) -> Observations:
         """The evaluations in the order of their suggestions; UserWarning if some raised."""

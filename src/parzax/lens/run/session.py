@@ -129,9 +129,9 @@ class Session:
         """The rows, if they have as many numbers as the sampler."""
         (m, c), rows = self._widths, list(rows)
         for row in rows:
-            several = row.losses if m > 1 else None
-            given = row.constraints or row.losses is not None
-            if (several is not None and len(several) != m) or (c and given and len(row.constraints) != c):
+            losses, excess = row.losses or (), row.constraints
+            # A pending or failed row may have no numbers.
+            if (losses and m > 1 and len(losses) != m) or (c and (losses or excess) and len(excess) != c):
                 wanted = f"{plural(m, 'objective')} and {plural(c, 'constraint')}"
                 raise ValueError(f"the sampler has {wanted}, but a row has other numbers: {row!r}.")
         if not c and (unseen := max([len(row.constraints) for row in rows], default=0)):
