@@ -414,9 +414,10 @@ def find_best(
 
     # Padded, so that a few programs serve all logs.
     padding = (0, capacity(len(x)) - len(x)), (0, 0)
-    rows = [np.pad(part, padding, constant_values=np.nan) for part in (x, losses, constraints)]
+    rows: Any = [np.pad(part, padding, constant_values=np.nan) for part in (x, losses, constraints)]
+    evaluated: Any = ~np.isnan(rows[1]).any(axis=-1)
     with jax.enable_x64(True):
-        return np.flatnonzero(mark_best(*rows, ~np.isnan(rows[1]).any(axis=-1))[1])
+        return np.flatnonzero(mark_best(rows[0], rows[1], rows[2], evaluated)[1])
 
 
 def checked_log(name: str, log: Any) -> Observations:

@@ -142,9 +142,10 @@ def minimize(
                 evaluations.append({"row": number, "params": params, **search.read(future)})
                 write(evaluations[-1])
                 session.tell([search.row(evaluations[-1])])
-            if len(evaluations) >= min(_MOST_RAISED, n) and all("results" not in e for e in evaluations):
-                every = f"all of {plural(len(evaluations), 'evaluation')} raised"
-                raise RuntimeError(f"{every}, the last one {evaluations[-1]['error']}; mend function.")
+                if len(evaluations) >= min(_MOST_RAISED, n) and all("results" not in e for e in evaluations):
+                    cause = None if future.cancelled() else future.exception()
+                    every = f"the first {plural(len(evaluations), 'evaluation')} raised"
+                    raise RuntimeError(f"{every}; mend function.") from cause
     return search.log(evaluations)
 
 
