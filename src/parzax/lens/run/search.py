@@ -132,6 +132,8 @@ def minimize(
                 try:
                     future = pool.submit(function, dict(params))
                 except futures.BrokenExecutor:
+                    if not isinstance(pool, futures.ProcessPoolExecutor):
+                        raise
                     pool = _ended(stack, _renewed(pool))
                     future = pool.submit(function, dict(params))
                 running[future] = number, params, Row(x, None)
@@ -139,9 +141,10 @@ def minimize(
                 break
             for future in futures.wait(running, return_when=futures.FIRST_COMPLETED).done:
                 number, params, _ = running.pop(future)
-                evaluations.append({"row": number, "params": params, **search.read(future)})
-                write(evaluations[-1])
-                session.tell([search.row(evaluations[-1])])
+                evaluation = {"row": number, "params": params, **search.read(future)}
+                write(evaluation)
+                evaluations.append(evaluation)
+                session.tell([search.row(evaluation)])
                 if len(evaluations) >= min(_MOST_RAISED, n) and all("results" not in e for e in evaluations):
                     cause = None if future.cancelled() else future.exception()
                     every = f"the first {plural(len(evaluations), 'evaluation')} raised"
@@ -167,10 +170,8 @@ def _ended(stack: ExitStack, pool: Executor) -> Executor:
     return pool
 
 
-def _renewed(pool: Executor) -> Executor:
-    """A new pool of processes with the settings of a broken one; raise the error of any other broken pool."""
-    if not isinstance(pool, futures.ProcessPoolExecutor):
-        raise
+def _renewed(pool: futures.ProcessPoolExecutor) -> futures.ProcessPoolExecutor:
+    """A new pool of processes with the settings of a broken one, which has no public names for them."""
     names = "_max_workers", "_mp_context", "_initializer", "_initargs"
     return futures.ProcessPoolExecutor(*(getattr(pool, name) for name in names))
 
@@ -240,9 +241,8 @@ class _Search:
     def describe_best(self, rows: Sequence[Row]) -> str:
         """The best feasible value of each objective, as a text; "" if there is none."""
         losses = [row.losses for row in rows if row.losses and all(value <= 0 for value in row.constraints)]
-        best = self._signs * np.min(losses, axis=0) if losses else []
-        named = zip(self.directions, best, strict=False)
-        return ", ".join(f"best {name} {value:.4g}" for name, value in named)
+        best = zip(self.directions, self._signs * np.min(losses, axis=0) if losses else [], strict=False)
+        return ", ".join(f"best {name} {value:.4g}" for name, value in best)
 
     def log(self, evaluations: Sequence[Evaluation]) -> Observations:
         """The evaluations in the order of their suggestions; UserWarning if some raised."""
@@ -254,7 +254,8 @@ class _Search:
         obs = Observations.from_arrays(self.space, x, objectives, senses, constraints=constraints)
         errors = {i: one["error"] for i, one in enumerate(ordered) if "error" in one}
         if raised := [one["error"] for one in ordered if "results" not in one]:
-            problem = f"{len(raised)} of {plural(obs.n, 'evaluation')} raised, such as {raised[0]}"
+            example = raised[0].splitlines()[0]
+            problem = f"{len(raised)} of {plural(obs.n, 'evaluation')} raised, such as {example}"
             warnings.warn(f"{problem}; log.report.errors has all of them.", stacklevel=_checks.outside())
         return replace(obs, report=replace(obs.report, objectives=tuple(self.directions), errors=errors))
 
@@ -289,7 +290,8 @@ def _kept(
         def write(line: dict[str, Any]) -> None:
             file.write(json.dumps(line).encode() + b"\n")
             file.flush()
-            os.fsync(file.fileno())
+            if folder is not None:  # on the disk too, and not only safe from the end of this process
+                os.fsync(file.fileno())
 
         if not finished:
             write(header)
