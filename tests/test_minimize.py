@@ -92,8 +92,8 @@ def test_objectives_and_constraints_by_name(whole):
         assert (log.report.directions, log.report.objectives) == (("maximize",), ("score",))
 
 
-def test_failed_rows():
-    """Exceptions and NaN count as bad; the row, its values and the message are kept."""
+def test_failed_rows(capsys):
+    """Exceptions and NaN count as bad; the row, its values and the message are kept; the bar shows the best."""
 
     def fails(params):
         kind = params.pop("kind")  # what the function does to its argument does not matter
@@ -102,7 +102,9 @@ def test_failed_rows():
         return math.nan if kind is True else params["x"]
 
     with pytest.warns(UserWarning, match=r"of 20 evaluations raised, such as ValueError: no memory; log.rep"):
-        log = minimize(fails, n=20)
+        log = minimize(fails, n=20, progress=True)
+    assert "20/20 " in (bar := capsys.readouterr().err)
+    assert f"best loss {log.losses[~np.isnan(log.losses)].min():.4g}]" in bar
     kinds = [SPACE.as_dict(x)["kind"] for x in log.values]
     assert log.report.errors == {
         i: "ValueError: no memory" if kind == "slow" else "loss is NaN"

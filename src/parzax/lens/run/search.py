@@ -28,8 +28,6 @@ from parzax.lens.run.session import Row, Session
 from parzax.samplers import Sampler, tpe
 from parzax.space import Space
 
-# The file of a folder: on its first line what is searched, on each other line an evaluation.
-FILE = "evaluations.jsonl"
 # If so many first evaluations raise, the function is probably wrong, and not the configurations.
 _MOST_RAISED = 10
 
@@ -41,7 +39,7 @@ Evaluation: TypeAlias = dict[str, Any]
 @_checks.known_arguments({"n_jobs": "n_parallel=...", "seed": "key=jax.random.key(seed)"})
 def minimize(
     function: Callable[[dict[str, Any]], Any],
-    space: Any,
+    space: Space | Mapping[str, Any],
     n: int,
     *,
     key: PRNGKeyArray | None = None,
@@ -74,10 +72,11 @@ def minimize(
             count as bad.
         executor: runs the function: threads or processes of `concurrent.futures`, Dask's
             ``client.get_executor()``, ``mpi4py.futures``. By default it runs in this thread, or in
-            ``n_parallel`` threads.
-        folder: where to keep the evaluations: one line of a file each, written before the next suggestion is
-            made. After a kill the same call goes on with the rows that have no line there. Without a folder
-            they are kept in a temporary one; an error, Ctrl-C included, says where.
+            ``n_parallel`` threads. Processes must be spawned, since JAX does not survive a fork:
+            ``ProcessPoolExecutor(4, multiprocessing.get_context("spawn"))``.
+        folder: where to keep the evaluations: one line of the file ``evaluations.jsonl`` each, written before
+            the next suggestion is made. After a kill the same call goes on with the rows that have no line
+            there. Without a folder they are kept in a temporary one; an error, Ctrl-C included, says where.
         progress: whether to show a progress bar, with the best values so far, on stderr; None shows one on a
             terminal.
 
@@ -121,7 +120,9 @@ def minimize(
         written = {evaluation["row"] for evaluation in evaluations}
         numbers = iter([number for number in range(n) if number not in written])
         default = _ThisThread() if n_parallel == 1 else futures.ThreadPoolExecutor(n_parallel)
-        pool = _ended(stack, default) if executor is None else executor
+        # At the end nothing runs, and an error need not wait for what runs.
+        stack.callback(default.shutdown, wait=False, cancel_futures=True)
+        pool = default if executor is None else executor
         running: dict[Future[Any], tuple[int, dict[str, Any], Row]] = {}
         stack.callback(lambda: [future.cancel() for future in running])
         while True:
@@ -134,7 +135,8 @@ def minimize(
                 except futures.BrokenExecutor:
                     if not isinstance(pool, futures.ProcessPoolExecutor):
                         raise
-                    pool = _ended(stack, _renewed(pool))
+                    pool = _renewed(pool)
+                    stack.callback(pool.shutdown, wait=False, cancel_futures=True)
                     future = pool.submit(function, dict(params))
                 running[future] = number, params, Row(x, None)
             if not running:
@@ -162,12 +164,6 @@ class _ThisThread(Executor):
         except Exception as error:
             future.set_exception(error)
         return future
-
-
-def _ended(stack: ExitStack, pool: Executor) -> Executor:
-    """The pool, which ends with the stack, but does not wait for what still runs after an error."""
-    stack.callback(pool.shutdown, wait=False, cancel_futures=True)
-    return pool
 
 
 def _renewed(pool: futures.ProcessPoolExecutor) -> futures.ProcessPoolExecutor:
@@ -266,6 +262,7 @@ def _kept(
 ) -> Iterator[tuple[list[Evaluation], Callable[[Evaluation], None]]]:
     """Yield the evaluations in the file of a folder, and a function that writes another one there.
 
+    The first line of the file says what is searched; each other line is an evaluation.
     Without ``folder`` a temporary one is made, and deleted at the end. If the block raises, it stays, and the
     error says where. An unfinished last line, as a killed process leaves it, is dropped.
 
@@ -273,7 +270,7 @@ def _kept(
     """
     place = Path(tempfile.mkdtemp(prefix="parzax-") if folder is None else folder)
     place.mkdir(parents=True, exist_ok=True)
-    path, lines = place / FILE, []
+    path, lines = place / "evaluations.jsonl", []
     content = path.read_bytes() if path.exists() else b""
     finished = content[: content.rfind(b"\n") + 1]
     for i, line in enumerate(finished.splitlines(), 1):
