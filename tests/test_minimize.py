@@ -93,7 +93,7 @@ def test_objectives_and_constraints_by_name(whole):
 
 
 def test_failed_rows(capsys):
-    """Exceptions and NaN count as bad; the row, its values and the message are kept; the bar shows the best."""
+    """Exceptions and NaN count as bad; row and message are kept; the bar shows the best."""
 
     def fails(params):
         kind = params.pop("kind")  # what the function does to its argument does not matter
