@@ -94,7 +94,7 @@ def test_causes_stand_for_their_consequences():
     told = describe(np.array([everything, int(Status.LOW_DATA)]))
     assert [line.split(":")[0] for line in told] == ["NO_DATA", "LOW_DATA"]
     # A sampler's statuses stay beside each other.
-    assert len(describe(int(Status.NO_DATA | Status.NO_ROWS | Status.NONE_FEASIBLE))) == 3
+    assert len(describe(int(Status.NO_DATA | Status.UNMEASURED | Status.NONE_FEASIBLE))) == 3
 
 
 def test_counts_with_their_nouns():

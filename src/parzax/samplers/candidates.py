@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from parzax import _checks
 from parzax._numerics import to_device
+from parzax.density import AbstractMixture
 from parzax.density.basis import Basis
 from parzax.meta.sources import Notes
 from parzax.samplers.repeats import first_evaluations
@@ -22,6 +23,8 @@ from parzax.split import State
 # For a batch of n suggestions the space is enumerated if it has at most max(_MOST_ENUMERATED, _DRAWS * n)
 # configurations. Otherwise _DRAWS random configurations are drawn per suggestion.
 _MOST_ENUMERATED, _DRAWS = 512, 4
+# So many times candidates that are not valid are drawn again from their density.
+_MOST_REDRAWS = 16
 
 _epsilon = partial(_checks.setting, "epsilon", least=0, most=1)
 _repeats = partial(_checks.flag, "repeats")
@@ -126,6 +129,20 @@ class FromRows(AbstractStart):
         return concatenate(rows, other)[order[: len(other)]]
 
 
+def draw_candidates(key: PRNGKeyArray, basis: Basis, density: AbstractMixture, n: int, dtype: Any) -> Points:
+    """Candidates from a density; a random configuration if draws from the density are not valid."""
+    frame, drawn = basis.frame, density.sample(key, basis, n)
+
+    def draw_again(key: PRNGKeyArray, number: Int[Array, ""]) -> Points:
+        return jax.lax.cond(
+            number < _MOST_REDRAWS,
+            lambda: density.sample(key, basis, n),
+            lambda: frame.draw_any(key, len(drawn), dtype),
+        )
+
+    return frame.redraw(key, drawn, draw_again)
+
+
 def draw_fillers(key: PRNGKeyArray, basis: Basis, n: int, every: Points | None, dtype: Any) -> Points:
     """At least n configurations in random order. If the space has n different ones, so has the result.
 
@@ -139,16 +156,16 @@ def draw_fillers(key: PRNGKeyArray, basis: Basis, n: int, every: Points | None, 
 
 @lru_cache(maxsize=64)
 def enumerate_points(space: Space, n: int, dtype: Any) -> Points | None:
-    """All configurations as points; None if the space is too large for a batch of n."""
+    """All valid configurations as points; None if the space is too large for a batch of n."""
     rows = enumerate_space(space, max(_MOST_ENUMERATED, _DRAWS * n))
     if rows is None:
         return None
     with jax.ensure_compile_time_eval():
-        return to_device(space.frame().encode(rows), dtype)
+        return to_device(space.frame().encode(rows[space.allows(rows)]), dtype)
 
 
 def enumerate_space(space: Space, most: int) -> np.ndarray | None:
-    """All configurations, (j, d), NaN where inactive; None if there are more than ``most``."""
+    """All configurations, valid or not, (j, d), NaN where inactive; None if there are more than ``most``."""
     rows = np.full((1, len(space)), np.nan)
     for name in space.order:
         j = space.index(name)

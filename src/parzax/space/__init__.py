@@ -1,3 +1,4 @@
+from parzax.space import valid as valid
 from parzax.space.axes import Axis as Axis
 from parzax.space.axes import Cells as Cells
 from parzax.space.conditions import Between as Between

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import equinox as eqx
@@ -39,8 +40,10 @@ class Region(eqx.Module):
         """The space within the region: a sampler can start on it.
 
         Domains, choices and conditions that cannot apply in the region are left out, and so are parameters
-        without a domain. A `parzax.Varying` domain stays as it is. The ends of continuous domains are rounded
-        outwards to two digits; an end within 5 % of the range from a bound is the bound.
+        without a domain. A `parzax.Varying` domain stays as it is. If the space has rules (``valid``),
+        only numbers are narrowed that neither conditions nor forbidden combinations are about. The ends of
+        continuous domains are rounded outwards to two digits; an end within 5 % of the range from a bound is
+        the bound.
 
         >>> import jax, numpy as np, parzax as px
         >>> space = px.Space({"a": px.Float(0, 1), "b": px.Categorical(["x", "y"])})
@@ -55,14 +58,18 @@ class Region(eqx.Module):
         """
         low, high, choices = (np.asarray(a) for a in (self.low, self.high, self.choices))
         inside: dict[str, list[Domain]] = {name: [] for name in self.space}
+        owners = [slot.domain for slot in self.space.slots], self.space.rules
+        fixed = {c.parent for owner in chain(*owners) for c in getattr(owner, "conditions", ())}
         for s, slot in enumerate(self.space.slots):
-            if not np.isnan(low[s]):
-                part = _within(slot.domain, float(low[s]), float(high[s]), choices[s])
-                inside[self.space.names[slot.parameter]].append(part)
+            name, domain, is_used = self.space.names[slot.parameter], slot.domain, not np.isnan(low[s])
+            if self.space.rules and (name in fixed or not is_used or not isinstance(domain, Numeric)):
+                inside[name].append(domain)
+            elif is_used:
+                inside[name].append(_within(domain, float(low[s]), float(high[s]), choices[s]))
         # Parents first: a condition is about what is left of its parent.
         for name in self.space.order:
             inside[name] = [domain for part in inside[name] for domain in _reachable(part, inside)]
-        return Space({name: domains for name, domains in inside.items() if domains})
+        return Space({name: domains for name, domains in inside.items() if domains}, self.space.valid)
 
 
 def region(
