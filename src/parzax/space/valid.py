@@ -140,7 +140,7 @@ class Function:
             ) from error
         if answer.shape != () or answer.dtype != bool:
             given = f"{answer.dtype.name} of shape {answer.shape}"
-            raise TypeError(f"valid: the function must return one bool (p['a'] < 1), got {given}.")
+            raise TypeError(f"valid: the function must return a bool, got {given}.")
         return Partial(self)
 
     def _evaluate(self, x: Float[Array, " d"]) -> Bool[Array, ""]:
