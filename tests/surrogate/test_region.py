@@ -91,6 +91,28 @@ def test_conditions_on_what_is_left_of_a_parent():
     assert narrowed == px.Space(wanted)
 
 
+def test_rules_keep_what_they_are_about():
+    """Numbers are narrowed unless a condition or a forbidden combination needs them; nothing else is."""
+    domains = {
+        "gate": px.Categorical(["a", "b"]),
+        "least": px.Float(0, 1, when=px.In("gate", ["a"])),
+        "most": px.Float(0, 1),
+        "size": px.Int(1, 9),
+        "rank": px.Ordinal([1, 2, 3]),
+    }
+    rules = [
+        px.valid.Ordered("least", "most"),
+        px.valid.Forbidden(px.In("size", [9])),
+        lambda p: p["rank"] < 3,
+    ]
+    space = px.Space(domains, rules)
+    low = np.array([1, np.nan, 0.5, 2, 1])
+    choices = np.zeros((5, 2), bool)
+    choices[0, 1] = True
+    narrowed = surrogate.Region(low, low + 0.1, choices, space).narrowed()
+    assert narrowed == px.Space({**domains, "most": px.Float(0.5, 0.6)}, rules)
+
+
 def test_in_a_batch_under_jit():
     space = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)})
 

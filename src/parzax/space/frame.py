@@ -60,7 +60,7 @@ class Points:
 
 @register_dataclass
 @dataclass(frozen=True, eq=False)
-class Tests:
+class ConditionTests:
     """t tests of values for c conditions of several owners, such as the s slots of a space.
 
     A test holds if low <= key < high, or at ``low`` if both are equal. The key is the number of a discrete
@@ -74,28 +74,26 @@ class Tests:
     all_of: Float[Any, "c s"]  # 1 if the condition belongs to the owner
 
     @classmethod
-    def of(cls, space: Any, owners: Sequence[Sequence[Condition]], dtype: Any) -> "Tests":
+    def of(cls, space: Any, owners: Sequence[Sequence[Condition]], dtype: Any) -> "ConditionTests":
         """The tests for the conditions of each owner.
 
         Thresholds are rounded up, so that a value of ``dtype`` is on the side on which it is in float64.
         """
-        conditions = list(dict.fromkeys(c for owner in owners for c in owner if not isinstance(c, Recorded)))
+        conditions = dict.fromkeys(c for owner in owners for c in owner if not isinstance(c, Recorded))
+        number = {condition: i for i, condition in enumerate(conditions)}
+        parameter = np.array([slot.parameter for slot in space.slots])
         tests = [
-            (number, s, *ends)
-            for number, condition in enumerate(conditions)
-            for s, slot in enumerate(space.slots)
-            if slot.parameter == space.index(condition.parent)
-            for ends in condition.intervals(slot.domain)
+            (i, s, *ends)
+            for condition, i in number.items()
+            for s in np.flatnonzero(parameter == space.index(condition.parent)).tolist()
+            for ends in condition.intervals(space.slots[s].domain)
         ]
-        number, tested, low, high = np.array(tests, np.float64).reshape(-1, 4).T
-        belongs = np.array([[c in owner for owner in owners] for c in conditions], np.float32)
-        return cls(
-            tested.astype(np.int32),
-            round_up(low, dtype),
-            round_up(high, dtype),
-            _indicator(number, len(conditions)),
-            belongs.reshape(len(conditions), len(owners)),
-        )
+        condition_of, tested, low, high = np.array(tests, np.float64).reshape(-1, 4).T
+        all_of = np.zeros((len(number), len(owners)), np.float32)
+        for column, owner in enumerate(owners):
+            all_of[[number[c] for c in owner if c in number], column] = 1
+        low, high, any_of = round_up(low, dtype), round_up(high, dtype), _indicator(condition_of, len(number))
+        return cls(tested.astype(np.int32), low, high, any_of, all_of)
 
     def passed(self, counted: Bool[Any, " s"], number: Any, value: Any) -> Bool[Any, "n t"]:
         """Which tests hold for the numbers and values of all slots, if they apply."""
@@ -133,15 +131,13 @@ class Frame:
     # (s, d) 1 where a slot belongs to a parameter; None if each parameter has one slot.
     membership: Float[Any, "s d"] | None
     stacked: bool = field(metadata={"static": True})
-    tests: Tests | None = (
-        None  # of the conditions of each slot; None, and no rounds, if all slots always apply
-    )
+    # Of the conditions of each slot; None, and no rounds, if all slots always apply.
+    tests: ConditionTests | None = None
     # (s, s) 1 if the first slot comes before the second of the same parameter; None if at most one can apply
     before: Any = None
     n_rounds: int = field(default=0, metadata={"static": True})  # number of generations of parameters
-    rules: tuple[
-        Callable[..., Any], ...
-    ] = ()  # of `parzax.space.valid`; called with the frame, points, values
+    # What `Space.bind_rules` gives; called with the frame, points and their native values.
+    rules: tuple[Callable[..., Any], ...] = ()
 
     @classmethod
     @lru_cache(maxsize=1024)
@@ -244,7 +240,11 @@ class Frame:
         return replace(at, valid=at.valid & self.allowed(at, x)[:, None]) if self.rules else at
 
     def redraw(
-        self, key: PRNGKeyArray, drawn: T, draw: Draw[T], points: Callable[[T], Points] = lambda drawn: drawn
+        self,
+        key: PRNGKeyArray,
+        drawn: T,
+        draw: Draw[T],
+        points: Callable[[Any], Points] = lambda drawn: drawn,
     ) -> T:
         """``drawn`` with later draws in the place of rows that the rules do not allow.
 
@@ -425,7 +425,7 @@ def _rounds(space: Any, parameter: np.ndarray, dtype: Any) -> dict[str, Any]:
         for first, second in pairwise(space.slots)
     )
     return {
-        "tests": Tests.of(space, [slot.domain.conditions for slot in space.slots], dtype),
+        "tests": ConditionTests.of(space, [slot.domain.conditions for slot in space.slots], dtype),
         "before": np.triu(parameter[:, None] == parameter, 1).astype(np.float32) if several else None,
         "n_rounds": len(space.generations),
     }

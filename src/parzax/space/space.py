@@ -130,13 +130,17 @@ class Space:
     def __repr__(self) -> str:
         bodies = [domains[0] if len(domains) == 1 else domains for domains in self.domains]
         lines = [f"    {name!r}: {body!r}," for name, body in zip(self.names, bodies, strict=True)]
-        rules = [getattr(rule, "__name__", repr(rule)) for rule in self.valid]
+        rules = self._rule_texts()
         end = f"}}, valid=[{', '.join(rules)}])" if rules else "})"
         return "\n".join(["Space({", *lines, end])
+
+    def _rule_texts(self) -> list[str]:
+        return [getattr(rule, "__name__", repr(rule)) for rule in self.valid]
 
     def _repr_html_(self) -> str:
         rows = [["parameter", "domain"]]
         rows += [[self.names[slot.parameter], repr(slot.domain)] for slot in self.slots]
+        rows += [["valid", rule] for rule in self._rule_texts()]
         return table(f"Space of {plural(len(self), 'parameter')}", rows, left=(0, 1))
 
     def index(self, name: str) -> int:

@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float
 from parzax import _checks
 from parzax.space.conditions import Condition, Recorded, as_conditions, plain_values, repr_as_call
 from parzax.space.domains import Categorical
-from parzax.space.frame import Frame, Points, Tests
+from parzax.space.frame import ConditionTests, Frame, Points
 
 # Tolerance for the rounding of a sum, in units in the last place of its terms.
 _UNITS = 4
@@ -164,15 +164,15 @@ def bind_rules(rules: Sequence[Rule], space: Any, dtype: Any) -> tuple[Holds, ..
     forbidden = [rule.conditions for rule in rules if isinstance(rule, Forbidden)]
     bound = [rule.bind(space) for rule in rules if not isinstance(rule, Forbidden)]
     if forbidden:
-        bound.append(Partial(_is_not_forbidden, Tests.of(space, forbidden, dtype)))
+        bound.append(Partial(_is_not_forbidden, ConditionTests.of(space, forbidden, dtype)))
     return tuple(bound)
 
 
 def _columns(rule: Ordered | Sum, space: Any, names: Sequence[str]) -> np.ndarray:
     """Columns of numeric parameters."""
     for name in names:
-        if name not in space:
-            missing = f"{name!r} is not in the space; {_checks.suggest(name, space.names)}"
+        if name not in space.names:
+            missing = f"{name!r} is not in the space; {_checks.suggest(str(name), space.names)}"
             raise ValueError(f"valid: {rule!r}: {missing}")
         if isinstance(space[name][0], Categorical):
             raise ValueError(f"valid: {rule!r}: {name!r} has choices, not numbers; use Forbidden.")
@@ -191,6 +191,6 @@ def _is_sum_within(columns: Any, bounds: Any, _frame: Frame, _at: Points, x: Any
     return ~((total < bounds[0] - slack) | (total > bounds[1] + slack))
 
 
-def _is_not_forbidden(tests: Tests, frame: Frame, at: Points, x: Any) -> Any:
+def _is_not_forbidden(tests: ConditionTests, frame: Frame, at: Points, x: Any) -> Any:
     passed = tests.passed(frame.counted, frame.spread(at.index), frame.spread(x))
     return ~tests.met(passed & frame.here(at)[:, tests.tested]).any(axis=-1)

@@ -175,7 +175,7 @@ def _translate_clause(clause: Any) -> Condition:
     """The condition under which a clause forbids the value of its parameter."""
     hp = clause.hyperparameter
     if isinstance(clause, (CS.ForbiddenEqualsClause, CS.ForbiddenInClause)):
-        values = getattr(clause, "values", None) or [clause.value]
+        values = [clause.value] if isinstance(clause, CS.ForbiddenEqualsClause) else clause.values
     elif isinstance(hp, (FloatHyperparameter, IntegerHyperparameter)):
         raise TypeError(f"a range of {hp.name!r} has no rule.")
     else:
