@@ -18,7 +18,7 @@ DOMAINS = {
 RULES = [
     px.valid.Ordered("low", "high"),
     px.valid.Forbidden([px.In("kind", ["a"]), px.Between("depth", 4)]),
-    lambda p: p["low"] + p["high"] < 0.5,
+    lambda p: (p["low"] + p["high"] < 0.5) | (p["kind"] == "c") & (p["low"] < 0.01),
 ]
 PLAIN, SPACE = px.Space(DOMAINS), px.Space(DOMAINS, RULES)
 GRID = {"a": px.Int(1, 6), "b": px.Int(1, 6), "c": px.Categorical(["x", "y"])}
@@ -29,7 +29,7 @@ KEY = jax.random.key(0)
 def is_valid(x):
     """The rules of `SPACE` once more, in NumPy."""
     low, high, kind, depth = np.moveaxis(np.asarray(x), -1, 0)
-    return (low <= high) & ~((kind == 0) & (depth >= 4)) & (low + high < 0.5)
+    return (low <= high) & ~((kind == 0) & (depth >= 4)) & ((low + high < 0.5) | (kind == 2) & (low < 0.01))
 
 
 def loss(key, x):

@@ -135,8 +135,8 @@ class Function:
         except Exception as error:
             names, reason = ", ".join(space.names), str(error).partition("\n")[0].rstrip(".")
             raise TypeError(
-                f"valid: the function raised {type(error).__name__}: {reason}. It gets a dict of the values of "
-                f"{names}, traced by JAX: write & for and, | for or, ~ for not, jnp.where for if."
+                f"valid: the function raised {type(error).__name__}: {reason}. It gets the values of {names} "
+                "by name, traced by JAX: write & for and, | for or, ~ for not, jnp.where for if."
             ) from error
         if answer.shape != () or answer.dtype != bool:
             given = f"{answer.dtype.name} of shape {answer.shape}"
