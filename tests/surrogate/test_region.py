@@ -91,26 +91,34 @@ def test_conditions_on_what_is_left_of_a_parent():
     assert narrowed == px.Space(wanted)
 
 
-def test_rules_keep_what_they_are_about():
-    """Numbers are narrowed unless a condition or a forbidden combination needs them; nothing else is."""
-    domains = {
-        "gate": px.Categorical(["a", "b"]),
-        "least": px.Float(0, 1, when=px.In("gate", ["a"])),
-        "most": px.Float(0, 1),
-        "size": px.Int(1, 9),
-        "rank": px.Ordinal([1, 2, 3]),
-    }
-    rules = [
-        px.valid.Ordered("least", "most"),
-        px.valid.Forbidden(px.In("size", [9])),
-        lambda p: p["rank"] < 3,
-    ]
-    space = px.Space(domains, rules)
-    low = np.array([1, np.nan, 0.5, 2, 1])
-    choices = np.zeros((5, 2), bool)
-    choices[0, 1] = True
-    narrowed = surrogate.Region(low, low + 0.1, choices, space).narrowed()
-    assert narrowed == px.Space({**domains, "most": px.Float(0.5, 0.6)}, rules)
+RULED = {
+    "gate": px.Categorical(["a", "b", "c"]),
+    "least": px.Float(0, 1, when=px.In("gate", ["a"])),
+    "most": px.Float(0, 1),
+    "size": px.Int(1, 9),
+}
+RULES = [
+    px.valid.Ordered("least", "most"),
+    px.valid.Sum(["most", "size"], high=9),
+    px.valid.Forbidden([px.In("gate", ["a", "b"]), px.Between("size", 3)]),
+    px.valid.Forbidden(px.In("size", [9])),
+]
+
+
+@pytest.mark.parametrize("function", [(), (lambda p: (p["gate"] != "a") | (p["least"] < p["most"]),)])
+def test_rules_of_the_narrowed_space(function):
+    """Those that are about what is left; a function keeps choices and parameters."""
+    low = np.array([1, np.nan, 0.5, 2])
+    choices = np.zeros((4, 3), bool)
+    choices[0, 1:] = True
+    narrowed = surrogate.Region(low, low + 2, choices, px.Space(RULED, [*RULES, *function])).narrowed()
+    left = {"gate": px.Categorical(["b", "c"]), "most": px.Float(0.5, 1), "size": px.Int(2, 4)}
+    forbidden = px.valid.Forbidden([px.In("gate", ["b"]), px.Between("size", 3)])
+    rules = [RULES[1], forbidden]
+    if function:
+        left = {**RULED, **left, "gate": RULED["gate"]}
+        rules = [*RULES[:3], *function]
+    assert narrowed == px.Space(left, rules)
 
 
 def test_in_a_batch_under_jit():

@@ -45,10 +45,14 @@ class Ordered:
     kind: ClassVar[str] = "ordered"
     __repr__ = repr_as_call
 
+    @property
+    def names(self) -> tuple[str, str]:
+        """Names of the parameters."""
+        return self.lower, self.upper
+
     def bind(self, space: Any) -> Holds:
         """The rule as a function of points of a space."""
-        columns = _columns(self, space, (self.lower, self.upper))
-        return Partial(_is_ordered, columns, np.array(self.strict))
+        return Partial(_is_ordered, _columns(self, space), np.array(self.strict))
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,7 +86,7 @@ class Sum:
     def bind(self, space: Any) -> Holds:
         """The rule as a function of points of a space."""
         low, high = -np.inf if self.low is None else self.low, np.inf if self.high is None else self.high
-        return Partial(_is_sum_within, _columns(self, space, self.names), np.array([low, high], np.float64))
+        return Partial(_is_sum_within, _columns(self, space), np.array([low, high], np.float64))
 
 
 @dataclass(frozen=True, repr=False)
@@ -168,15 +172,15 @@ def bind_rules(rules: Sequence[Rule], space: Any, dtype: Any) -> tuple[Holds, ..
     return tuple(bound)
 
 
-def _columns(rule: Ordered | Sum, space: Any, names: Sequence[str]) -> np.ndarray:
-    """Columns of numeric parameters."""
-    for name in names:
+def _columns(rule: Ordered | Sum, space: Any) -> np.ndarray:
+    """Columns of the numeric parameters of a rule."""
+    for name in rule.names:
         if name not in space.names:
             missing = f"{name!r} is not in the space; {_checks.suggest(str(name), space.names)}"
             raise ValueError(f"valid: {rule!r}: {missing}")
         if isinstance(space[name][0], Categorical):
             raise ValueError(f"valid: {rule!r}: {name!r} has choices, not numbers; use Forbidden.")
-    return np.array([space.index(name) for name in names], np.int32)
+    return np.array([space.index(name) for name in rule.names], np.int32)
 
 
 # Comparisons with NaN, which stands for an inactive parameter, are false, so that the rule holds.
