@@ -42,9 +42,9 @@ class Region(eqx.Module):
 
         Domains, choices and conditions that cannot apply in the region are left out, and so are parameters
         without a domain, and rules (`parzax.valid`) that are about none of what is left. If a function says
-        what is valid, only numbers are narrowed, unless a condition depends on them. A `parzax.Varying` domain
-        stays as it is. The ends of continuous domains are rounded outwards to two digits; an end within 5 % of
-        the range from a bound is the bound.
+        what is valid, only numbers are narrowed, unless a condition depends on them. A `parzax.Varying`
+        domain stays as it is. The ends of continuous domains are rounded outwards to two digits; an end
+        within 5 % of the range from a bound is the bound.
 
         >>> import jax, numpy as np, parzax as px
         >>> space = px.Space({"a": px.Float(0, 1), "b": px.Categorical(["x", "y"])})
