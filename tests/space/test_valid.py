@@ -62,6 +62,11 @@ def test_a_rule_is_what_a_loop_says(rule, loop, x64):
         np.testing.assert_array_equal(jax.jit(space.allows)(jax.numpy.asarray(ROWS, float)), wanted)
 
 
+def test_a_bound_of_zero_is_a_bound():
+    space = px.Space({"a": px.Int(-2, 2), "b": px.Int(-2, 2)}, px.valid.Sum(["a", "b"], low=0, high=0))
+    np.testing.assert_array_equal(space.allows([[1, -1], [1, 0], [0, -1]]), [True, False, False])
+
+
 def test_rows_outside_their_domains_are_not_valid():
     assert SPACE.allows(ROWS).all()
     assert not SPACE.allows([[1.5, 1, 2, np.nan, 1], [1, 1, 2, 1, 1]]).any()

@@ -18,7 +18,7 @@ from parzax.space.conditions import Between, Condition, In, Recorded, common_int
 from parzax.space.domains import Categorical, Domain
 from parzax.space.frame import INACTIVE, Frame
 from parzax.space.serialization import space_from_json, space_to_json
-from parzax.space.valid import Function, Holds, as_rules, bind_rules
+from parzax.space.valid import Forbidden, Function, Holds, as_rules, bind_rules
 
 Parameters: TypeAlias = Mapping[str, Domain | Sequence[Domain]]
 # Rows whose regimes the host derives together.
@@ -48,16 +48,16 @@ class Space:
         order: names with parents before children.
         slots: every regime of every parameter.
         valid: the rules and functions that say which configurations are valid.
-        rules: the same, with functions as rules too.
+        rules: the same, with functions as `parzax.space.valid.Function`.
 
     Args:
         parameters: name -> domain, or a tuple of domains. Conditions name other parameters of the
             space, in any order of declaration, without cycles.
         valid: which configurations are valid: a rule of `parzax.valid`, a function, or a list of these, which
-            must all hold. A function gets what `unflatten` gives for one configuration, and `active` as
-            ``active`` if it has such an argument. It returns one bool, is pure, and JAX traces it. It is
-            static, equal by identity, and has no JSON form. Draws, suggestions and pools of a sampler are
-            valid. Rows that were evaluated need not be, and densities and importances of rows ignore rules.
+            must all hold. A function gets what `unflatten` gives for one configuration, and returns one bool.
+            It is pure, and JAX traces it. It is static, equal by identity, and has no JSON form. Draws, and
+            the suggestions of samplers, are valid. Rows that were evaluated need not be, and densities and
+            importances of rows ignore rules.
         structure: a pytree of the names, in which `unflatten` gives values (`from_tree` makes it); None for a
             dict.
 
@@ -92,7 +92,8 @@ class Space:
         self.rules = as_rules(valid, self)
         self.valid = tuple(rule.function if isinstance(rule, Function) else rule for rule in self.rules)
         for rule in self.rules:
-            _parents(f"valid: {rule!r}", getattr(rule, "conditions", ()), self._domains)
+            if isinstance(rule, Forbidden):
+                _parents(f"valid: {rule!r}", rule.conditions, self._domains)
         self.bind_rules(np.float64)
         # The hash is stored, because caches need it at every call.
         self._hash = hash((*self._domains.items(), *self.valid))

@@ -77,9 +77,8 @@ class Sum:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", plain_values("Sum: names", self.names))
-        given = [
-            b for b in (self.low, self.high) if b is not None and _checks.real_number("a bound of Sum", b)
-        ]
+        bounds = (bound for bound in (self.low, self.high) if bound is not None)
+        given = [_checks.real_number("a bound of Sum", bound) for bound in bounds]
         if not given or given != sorted(given):
             raise ValueError(f"{self!r} needs low or high or both, and low must not exceed high.")
 
