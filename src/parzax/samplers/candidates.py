@@ -2,6 +2,7 @@
 
 import abc
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, ClassVar, final
 
@@ -18,13 +19,12 @@ from parzax.density.basis import Basis
 from parzax.meta.sources import Notes
 from parzax.samplers.repeats import first_evaluations
 from parzax.space import INACTIVE, Cells, Points, Space
+from parzax.space.frame import FEW_REDRAWS
 from parzax.split import State
 
 # For a batch of n suggestions the space is enumerated if it has at most max(_MOST_ENUMERATED, _DRAWS * n)
 # configurations. Otherwise _DRAWS random configurations are drawn per suggestion.
 _MOST_ENUMERATED, _DRAWS = 512, 4
-# So many times candidates that are not valid are drawn again from their density.
-_MOST_REDRAWS = 16
 
 _epsilon = partial(_checks.setting, "epsilon", least=0, most=1)
 _repeats = partial(_checks.flag, "repeats")
@@ -129,18 +129,19 @@ class FromRows(AbstractStart):
         return concatenate(rows, other)[order[: len(other)]]
 
 
-def draw_candidates(key: PRNGKeyArray, basis: Basis, density: AbstractMixture, n: int, dtype: Any) -> Points:
-    """Candidates from a density; a random configuration if draws from the density are not valid."""
-    frame, drawn = basis.frame, density.sample(key, basis, n)
+def draw_candidates(key: PRNGKeyArray, basis: Basis, below: AbstractMixture, j: int, n: int) -> Points:
+    """j candidates from the density below, of which n are valid: of random ones if hardly any draw is."""
+    frame, drawn = basis.frame, below.sample(key, basis, j)
 
     def draw_again(key: PRNGKeyArray, number: Int[Array, ""]) -> Points:
         return jax.lax.cond(
-            number < _MOST_REDRAWS,
-            lambda: density.sample(key, basis, n),
-            lambda: frame.draw_any(key, len(drawn), dtype),
+            number < FEW_REDRAWS,
+            lambda: below.sample(key, basis, j),
+            lambda: frame.draw_any(key, len(drawn), drawn.unit.dtype),
         )
 
-    return frame.redraw(key, drawn, draw_again)
+    kept, allowed = frame.redraw(key, drawn, draw_again, n)
+    return replace(kept, valid=kept.valid & allowed[:, None]) if frame.rules else drawn
 
 
 def draw_fillers(key: PRNGKeyArray, basis: Basis, n: int, every: Points | None, dtype: Any) -> Points:

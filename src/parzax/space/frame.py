@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, reduce
 from itertools import pairwise
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -22,11 +22,10 @@ from parzax.space.conditions import Condition, Recorded, is_inside
 
 AxisT = TypeVar("AxisT", bound=Axis)
 T = TypeVar("T")
-Draw: TypeAlias = Callable[[PRNGKeyArray, Int[Array, ""]], T]
 
 INACTIVE = -1
-# Rows of each draw that replaces rows, and the largest number of draws.
-_LEAST_REDRAWN, _MOST_REDRAWS = 64, 2**15
+# Draws that replace rows: the least number of rows, and the number of draws that aim at all rows, and at all.
+_LEAST_REDRAWN, FEW_REDRAWS, _MOST_REDRAWS = 64, 16, 2**15
 # The place of a value outside its domain may overflow. This is harmless, since the value is not valid.
 _QUIET = np.errstate(invalid="ignore", over="ignore", divide="ignore")
 
@@ -219,8 +218,8 @@ class Frame:
 
     def draw(self, key: PRNGKeyArray, n: int, dtype: Any) -> Points:
         """n random configurations that the rules allow; ``dtype`` is that of the frame."""
-        size = max(n, _LEAST_REDRAWN)
-        return self.redraw(key, self.draw_any(key, n, dtype), lambda key, _: self.draw_any(key, size, dtype))
+        drawn, size = self.draw_any(key, n, dtype), max(n, _LEAST_REDRAWN)
+        return self.redraw(key, drawn, lambda key, _: self.draw_any(key, size, dtype), n)[0]
 
     def draw_any(self, key: PRNGKeyArray, n: int, dtype: Any) -> Points:
         """n random configurations, as `drawn`, each from its own key."""
@@ -243,24 +242,32 @@ class Frame:
         self,
         key: PRNGKeyArray,
         drawn: T,
-        draw: Draw[T],
+        draw: Callable[[PRNGKeyArray, Int[Array, ""]], T],
+        enough: int,
         points: Callable[[Any], Points] = lambda drawn: drawn,
-    ) -> T:
+    ) -> tuple[T, Bool[Array, " n"]]:
         """``drawn`` with later draws in the place of rows that the rules do not allow.
 
         Args:
             key: the key that ``drawn`` was drawn with.
             drawn: points, or what ``points`` turns into points.
             draw: draws again, from a key and the number of the draw.
+            enough: number of allowed rows that is enough after `FEW_REDRAWS` draws.
             points: the points of what was drawn.
 
         Returns:
-            Rows for which `_MOST_REDRAWS` draws were not enough stay as they are.
+            The rows, and which of them are allowed.
         """
+        allowed = self.allowed(points(drawn))
         if not self.rules:
-            return drawn
+            return drawn, allowed
         # With small numbers `jax.random.fold_in` may give keys that `jax.random.split` has given.
         key = jax.random.fold_in(key, np.uint32(2**32 - 1))
+
+        def is_missing(carry: Any) -> Any:
+            number, allowed, _ = carry
+            wanted = jnp.where(number < FEW_REDRAWS, len(allowed), enough)
+            return (allowed.sum(dtype=np.int32) < wanted) & (number < _MOST_REDRAWS)
 
         def replace_rows(carry: Any) -> Any:
             number, allowed, kept = carry
@@ -273,8 +280,8 @@ class Frame:
             kept = jax.tree.map(lambda old, new: jnp.where(found[:, None], new[rows], old), kept, more)
             return number + 1, allowed | found, kept
 
-        start = jnp.int32(0), self.allowed(points(drawn)), drawn
-        return jax.lax.while_loop(lambda c: (c[0] < _MOST_REDRAWS) & ~c[1].all(), replace_rows, start)[2]
+        _, allowed, kept = jax.lax.while_loop(is_missing, replace_rows, (jnp.int32(0), allowed, drawn))
+        return kept, allowed
 
     def log_uniform(self, at: Points) -> Float[Any, " n"]:
         """log density of `drawn` in unit coordinates, of the active parameters."""

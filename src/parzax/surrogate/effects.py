@@ -164,7 +164,7 @@ class RandomRows(eqx.Module):
         def draw(key: PRNGKeyArray, _: Any = None) -> Float[Array, "n s"]:
             return jax.random.uniform(key, (n, len(space.slots)), dtype)
 
-        levels = frame.redraw(key, draw(key), draw, frame.drawn)
+        levels, _ = frame.redraw(key, draw(key), draw, n, frame.drawn)
         at = frame.drawn(levels)
         return cls(levels, frame.here(at), embed_points(space, at))
 
