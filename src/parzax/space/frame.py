@@ -24,7 +24,8 @@ AxisT = TypeVar("AxisT", bound=Axis)
 T = TypeVar("T")
 
 INACTIVE = -1
-# Draws that replace rows: the least number of rows, and the number of draws that aim at all rows, and at all.
+# A draw that replaces rows has at least `_LEAST_REDRAWN` rows. The first `FEW_REDRAWS` draws replace all rows
+# that are not allowed; after that it is enough if some are allowed.
 _LEAST_REDRAWN, FEW_REDRAWS, _MOST_REDRAWS = 64, 16, 2**15
 # The place of a value outside its domain may overflow. This is harmless, since the value is not valid.
 _QUIET = np.errstate(invalid="ignore", over="ignore", divide="ignore")
@@ -246,17 +247,18 @@ class Frame:
         enough: int,
         points: Callable[[Any], Points] = lambda drawn: drawn,
     ) -> tuple[T, Bool[Array, " n"]]:
-        """``drawn`` with later draws in the place of rows that the rules do not allow.
+        """Replace rows that the rules do not allow by rows of later draws.
 
         Args:
             key: the key that ``drawn`` was drawn with.
-            drawn: points, or what ``points`` turns into points.
+            drawn: the rows: points, or what ``points`` turns into points.
             draw: draws again, from a key and the number of the draw.
             enough: number of allowed rows that is enough after `FEW_REDRAWS` draws.
-            points: the points of what was drawn.
+            points: gives the points of what was drawn.
 
         Returns:
-            The rows, and which of them are allowed.
+            The rows, and which of them are allowed: all, or at least ``enough``, unless `_MOST_REDRAWS` draws
+            do not have that many.
         """
         allowed = self.allowed(points(drawn))
         if not self.rules:
