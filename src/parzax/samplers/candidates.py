@@ -130,7 +130,7 @@ class FromRows(AbstractStart):
 
 
 def draw_candidates(key: PRNGKeyArray, basis: Basis, below: AbstractMixture, j: int, n: int) -> Points:
-    """j candidates from the density below; n or more are valid, some of them random if few of its draws are."""
+    """j candidates from the density below; at least n are valid, by random ones if few of its draws are."""
     frame, drawn = basis.frame, below.sample(key, basis, j)
 
     def draw_again(key: PRNGKeyArray, number: Int[Array, ""]) -> Points:
