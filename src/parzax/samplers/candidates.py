@@ -14,7 +14,6 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from parzax import _checks
 from parzax._numerics import to_device
-from parzax.density import AbstractMixture
 from parzax.density.basis import Basis
 from parzax.meta.sources import Notes
 from parzax.samplers.repeats import first_evaluations
@@ -129,16 +128,13 @@ class FromRows(AbstractStart):
         return concatenate(rows, other)[order[: len(other)]]
 
 
-def draw_candidates(key: PRNGKeyArray, basis: Basis, below: AbstractMixture, j: int, n: int) -> Points:
-    """j candidates from the density below; at least n are valid, by random ones if few of its draws are."""
-    frame, drawn = basis.frame, below.sample(key, basis, j)
+def draw_valid(key: PRNGKeyArray, basis: Basis, draw: Callable[[PRNGKeyArray], Points], n: int) -> Points:
+    """Candidates from ``draw``; at least n are valid, by random ones in their place if few draws are."""
+    frame, drawn = basis.frame, draw(key)
 
     def draw_again(key: PRNGKeyArray, number: Int[Array, ""]) -> Points:
-        return jax.lax.cond(
-            number < FEW_REDRAWS,
-            lambda: below.sample(key, basis, j),
-            lambda: frame.draw_any(key, len(drawn), drawn.unit.dtype),
-        )
+        at_random = partial(frame.draw_any, key, len(drawn), drawn.unit.dtype)
+        return jax.lax.cond(number < FEW_REDRAWS, lambda: draw(key), at_random)
 
     kept, allowed = frame.redraw(key, drawn, draw_again, n)
     return replace(kept, valid=kept.valid & allowed[:, None]) if frame.rules else drawn

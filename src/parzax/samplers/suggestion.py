@@ -65,7 +65,11 @@ def suggest_points(
         densities, score = fit_scorer(sampler, basis, state)
         if pool is not None:
             return candidates.best_of_candidates(basis, score, pool, None, n, seen)
-        drawn = candidates.draw_candidates(draw, basis, densities.below, max(sampler.n_candidates, n), n)
+
+        def sample(key: PRNGKeyArray) -> Points:
+            return densities.below.sample(key, basis, max(sampler.n_candidates, n))
+
+        drawn = candidates.draw_valid(draw, basis, sample, n)
         filling = more and not basis.free_continuum
         fillers = candidates.draw_fillers(more[0], basis, n, every, dtype) if filling else None
         return candidates.best_of_candidates(basis, score, drawn, fillers, n, seen)
