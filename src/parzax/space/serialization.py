@@ -110,8 +110,9 @@ def _from_dict(what: str, body: Any, kinds: Sequence[Any]) -> Any:
         raise ValueError(f'"log" must be true or false, got {body["log"]!r}.')
     required = [body[field.name] for field in fields_of_kind if not field.kw_only]
     given = {f.name: body[f.name] for f in fields_of_kind if f.kw_only and body.get(f.name) is not None}
-    when = tuple(_condition_from_dict(c) for c in body.get("conditions", ()))
-    return kind(*required, **given, **({"when": when} if when else {}))
+    if "conditions" in body or kind is Forbidden:
+        given["when"] = tuple(map(_condition_from_dict, body["conditions"]))
+    return kind(*required, **given)
 
 
 def _check_keys(what: str, body: Mapping[str, Any], keys: set[str]) -> None:

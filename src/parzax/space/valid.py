@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from parzax import _checks
 from parzax.space.conditions import Condition, Recorded, as_conditions, plain_values, repr_as_call
@@ -146,7 +146,7 @@ class Function:
             raise TypeError(f"valid: the function must return a bool, got {given}.")
         return Partial(self)
 
-    def _evaluate(self, x: Float[Array, " d"]) -> Bool[Array, ""]:
+    def _evaluate(self, x: Float[Array, " d"]) -> Any:
         return jnp.asarray(self.function(self.space.unflatten(x)))
 
 
