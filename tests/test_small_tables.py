@@ -15,7 +15,7 @@ from parzax.status import Status, describe
 RNG = np.random.default_rng(0)
 LR, DEPTH, LOSS = RNG.uniform(size=40).round(4), RNG.integers(1, 9, 40), RNG.uniform(size=40).round(4)
 TABLE = pd.DataFrame({"lr": LR, "depth": DEPTH, "value": LOSS})
-NO_DATA = "NO_DATA: Too few usable rows: an importance needs two rows with losses, a sampler one."
+NO_DATA = "NO_DATA: Too few usable rows: an importance needs two rows with losses, anything else one row."
 ALL_EQUAL = "ALL_EQUAL: All losses are equal, so no level set stands out; check the target column."
 
 
