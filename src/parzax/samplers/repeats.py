@@ -113,16 +113,24 @@ def signed(directions: tuple[str, ...], values: Float[Array, "n m"]) -> Float[Ar
 
 
 @compiled
+def mark_best(
+    x: Float[Array, "n d"],
+    losses: Float[Array, "n m"],
+    constraints: Float[Array, "n c"],
+    evaluated: Bool[Array, " n"],
+) -> tuple[Means, Bool[Array, " n"]]:
+    """Means, and a mask of the first evaluation of each best configuration."""
+    means = average(first_evaluations(x, evaluated), losses, constraints, evaluated)
+    if losses.shape[1] > 1:
+        return means, (non_domination_rank(means.losses, means.feasible) == 0) & means.feasible
+    row, exists = means.best()
+    return means, exists & (jnp.arange(len(x), dtype=row.dtype) == row)
+
+
+@compiled
 def best_rows(directions: tuple[str, ...], state: State) -> Best:
     """The best configurations of a state; see `parzax.samplers.Sampler.best`."""
-    evaluated = state.evaluated
-    means = average(first_evaluations(state.x, evaluated), state.losses, state.constraints, evaluated)
-    if len(directions) == 1:
-        row, exists = means.best()
-        mask = exists & (jnp.arange(state.capacity, dtype=row.dtype) == row)
-    else:
-        rank = non_domination_rank(means.losses, means.feasible)
-        mask = (rank == 0) & means.feasible
+    means, mask = mark_best(state.x, state.losses, state.constraints, state.evaluated)
     rows = state.x, signed(directions, means.losses), means.constraints
     x, losses, constraints = (jnp.where(mask[:, None], part, jnp.nan) for part in rows)
     return Best(x, losses, constraints, mask)

@@ -14,7 +14,7 @@ from parzax._html import table
 from parzax._mesh import jit_on_meshes
 from parzax._words import plural
 from parzax.space.choice import Choice
-from parzax.space.conditions import Between, Condition, In, Recorded, common_intervals
+from parzax.space.conditions import Between, Condition, In, Recorded, choice_key, common_intervals
 from parzax.space.domains import Categorical, Domain
 from parzax.space.frame import INACTIVE, Frame
 from parzax.space.serialization import space_from_json, space_to_json
@@ -297,6 +297,27 @@ class Space:
                 raise ValueError(f"x: {name} = {value!r} is outside {domain!r}.")
             named[name] = domain.interpret(value)
         return named
+
+    def as_row(self, params: Mapping[str, Any]) -> Float[np.ndarray, " d"]:
+        """The inverse of `as_dict`: (d,) native values from values by name; parameters left out are NaN.
+
+        KeyError for a name that the space does not have, ValueError for a value outside its domain.
+
+        >>> import parzax as px
+        >>> space = px.Space({"lr": px.Float(0, 1), "kind": px.Categorical(["a", "b"])})
+        >>> space.as_row({"lr": 0.5, "kind": "b"})
+        array([0.5, 1. ])
+        """
+        for name in params:
+            self[name]  # raises for a name that is not in the space
+        x = np.full(len(self), np.nan)
+        for name in (name for name in self.order if name in params):
+            value, j, domains = params[name], self.index(name), self[name]
+            domain = domains[self.derive_regimes(x)[j] if len(domains) > 1 else 0]
+            x[j] = domain.codes.get(choice_key(value), np.nan) if isinstance(domain, Categorical) else value
+            if domain.outside(x[j]):
+                raise ValueError(f"params: {name} = {value!r} is outside {domain!r}.")
+        return x
 
     def unflatten(self, x: Any) -> Any:
         """The values of configurations by name, such as for a function that trains a network.
