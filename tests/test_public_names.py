@@ -21,7 +21,7 @@ PROMISED = {
         "merits",
         "meta",
     ),
-    *("papers", "pareto", "prior", "samplers"),
+    *("papers", "pareto", "prior", "samplers", "valid"),
     *(
         "ParzenEstimator",
         "Encoded",

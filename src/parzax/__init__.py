@@ -14,6 +14,7 @@ _MODULES = {
     "parzax.density": "ages prior",
     "parzax.kernels": "bandwidth",
     "parzax.lens": "page plotting problems results",
+    "parzax.space": "valid",
     "parzax.split": "gamma merits",
 }
 _MEMBERS = {

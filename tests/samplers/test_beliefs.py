@@ -153,6 +153,17 @@ def test_uniform_belief_changes_nothing(n_parallel):
     np.testing.assert_array_equal(a, b)
 
 
+def test_beliefs_in_what_is_not_allowed():
+    """Catches first suggestions from a belief that break the rules of the space."""
+    space = px.Space(
+        {"a": px.Float(0, 1), "b": px.Float(0, 1)}, valid=lambda params: params["a"] < params["b"]
+    )
+    prior = {"a": px.prior.Normal(0.6, 0.2), "b": px.prior.Normal(0.5, 0.2)}
+    sampler = px.tpe(space, prior=prior, start=px.samplers.RandomStart(200))
+    x = np.asarray(sampler.ask(jax.random.key(0), sampler.init(), 200))
+    assert (x[:, 0] < x[:, 1]).all()
+
+
 def test_good_belief_helps_and_new_beliefs_compile_nothing():
     """Catches beliefs without effect, and beliefs that are constants of a program."""
     keys = jax.random.split(jax.random.key(1), 12)

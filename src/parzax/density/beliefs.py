@@ -66,11 +66,12 @@ class Beliefs(eqx.Module):
         return jnp.minimum(jnp.where(frame.here(at), ratios, 0).sum(axis=-1), LARGEST)
 
     def put_into(self, rows: Points, key: PRNGKeyArray, frame: Frame, n_rows: Int[Array, ""]) -> Points:
-        """The random configurations ``rows``, of which a share comes from the beliefs instead."""
+        """Random rows, of which a share comes from the beliefs instead, where the rules of the space allow it."""
         chance, draw = jax.random.split(jax.random.fold_in(key, 1))
         levels = jax.random.uniform(draw, (len(rows), len(self.by_value)), rows.unit.dtype)
         believed = jax.random.uniform(chance, (len(rows), 1)) < self.share(n_rows, jnp.float32)
         drawn = frame.at(self.draw(levels, levels))
+        believed &= frame.allowed(drawn)[:, None]
         return jax.tree.map(lambda one, other: jnp.where(believed, one, other), drawn, rows)
 
     def draw(self, levels: Float[Array, "n s"], otherwise: Float[Array, "n s"]) -> Float[Array, "n s"]:

@@ -25,8 +25,9 @@ _MOST_DRAWS = 30
 class Optimizer:
     """Suggests configurations of a ConfigSpace configuration space, and learns from their values.
 
-    All configurations are legal: conditional parameters are inactive where their conditions fail, and a
-    suggestion that breaks a forbidden clause is drawn again (at random after 30 draws). Suggestions that are
+    All configurations are legal: conditional parameters are inactive where their conditions fail, and
+    forbidden clauses are rules of the space. A clause without a rule is tried 30 times, and then drawn by
+    ConfigSpace. Suggestions that are
     not told yet count as bad, so that suggestions made together differ. The same key and the same calls give
     the same configurations. It compiles a program for up to 1024 configurations, then for 4096, then at each
     doubling.
@@ -54,8 +55,8 @@ class Optimizer:
         self, cs: ConfigurationSpace, sampler: Sampler | None = None, *, key: PRNGKeyArray | None = None
     ) -> None:
         with warnings.catch_warnings():
-            # Suggestions obey forbidden clauses, unlike the space.
-            warnings.filterwarnings("ignore", r"\d+ forbidden clauses")
+            # Suggestions obey forbidden clauses without a rule, unlike the space.
+            warnings.filterwarnings("ignore", "A forbidden clause")
             self._native = space(cs)
         sampler = tpe(self._native) if sampler is None else sampler
         _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")

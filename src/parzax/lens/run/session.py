@@ -217,7 +217,7 @@ def smoothed(space: Space, most: int = MOST_STEPS) -> Space:
     """The space with stepped parameters of more than ``most`` values replaced by `Float` ones.
 
     They are half a step longer at both ends, so a value stands for the places nearest to it. Parents of other
-    parameters are not changed.
+    parameters are not changed, nor spaces with rules.
     """
 
     def smooth(_: str, domain: Domain, is_parent: bool) -> Domain:
@@ -244,7 +244,12 @@ def _without_bounds(space: Space, dtype: Any) -> Space:
 
 
 def _mapped(space: Space, function: Callable[[str, Domain, bool], Domain]) -> Space:
-    """The space with each domain replaced by function(name, domain, is_parent); itself if nothing changes."""
+    """The space with each domain replaced by function(name, domain, is_parent); itself if nothing changes.
+
+    A space with rules does not change, because they are about native values.
+    """
+    if space.rules:
+        return space
     parents = {parent for name in space.names for parent in space.parents(name)}
     domains = {name: tuple(function(name, d, name in parents) for d in space[name]) for name in space}
     return space if tuple(domains.values()) == space.domains else Space(domains)
