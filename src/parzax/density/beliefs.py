@@ -66,7 +66,7 @@ class Beliefs(eqx.Module):
         return jnp.minimum(jnp.where(frame.here(at), ratios, 0).sum(axis=-1), LARGEST)
 
     def put_into(self, rows: Points, key: PRNGKeyArray, frame: Frame, n_rows: Int[Array, ""]) -> Points:
-        """Random rows, of which a share comes from the beliefs instead, where the rules of the space allow it."""
+        """Random rows, of which a share comes from the beliefs instead, where the space allows it."""
         chance, draw = jax.random.split(jax.random.fold_in(key, 1))
         levels = jax.random.uniform(draw, (len(rows), len(self.by_value)), rows.unit.dtype)
         believed = jax.random.uniform(chance, (len(rows), 1)) < self.share(n_rows, jnp.float32)
