@@ -384,3 +384,13 @@ def test_dask(most_deaths, tmp_path):
     assert (tmp_path / "dead").exists()
     assert len(log.report.errors) == (most_deaths == 0)
     assert sorted(line["row"] for line in lines(tmp_path)) == [*range(16)]
+
+
+def test_a_folder_of_a_search_with_other_rules(tmp_path):
+    """Rules belong to what is searched."""
+    domains = {"a": px.Int(0, 5), "b": px.Int(0, 5)}
+    space = px.Space(domains, valid=px.valid.Ordered("a", "b"))
+    log = px.minimize(lambda params: params["b"] - params["a"], space, 4, folder=tmp_path)
+    assert (log.values[:, 0] <= log.values[:, 1]).all()
+    with pytest.raises(ValueError, match="valid is"):
+        px.minimize(lambda params: params["b"] - params["a"], domains, 4, folder=tmp_path)

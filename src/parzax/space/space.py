@@ -132,17 +132,18 @@ class Space:
     def __repr__(self) -> str:
         bodies = [domains[0] if len(domains) == 1 else domains for domains in self.domains]
         lines = [f"    {name!r}: {body!r}," for name, body in zip(self.names, bodies, strict=True)]
-        rules = self._rule_texts()
+        rules = self.rule_texts()
         end = f"}}, valid=[{', '.join(rules)}])" if rules else "})"
         return "\n".join(["Space({", *lines, end])
 
-    def _rule_texts(self) -> list[str]:
+    def rule_texts(self) -> list[str]:
+        """The rules of `valid` as texts; a function by its name."""
         return [getattr(rule, "__name__", repr(rule)) for rule in self.valid]
 
     def _repr_html_(self) -> str:
         rows = [["parameter", "domain"]]
         rows += [[self.names[slot.parameter], repr(slot.domain)] for slot in self.slots]
-        rows += [["valid", rule] for rule in self._rule_texts()]
+        rows += [["valid", rule] for rule in self.rule_texts()]
         return table(f"Space of {plural(len(self), 'parameter')}", rows, left=(0, 1))
 
     def index(self, name: str) -> int:

@@ -203,7 +203,9 @@ class _Search:
         """What is searched, as the first line of the file."""
         domains = json.loads(Space({name: self.space[name] for name in self.space}).to_json())["parameters"]
         parameters = {f"parameter {domain.pop('name')}": domain for domain in domains}
-        return {"directions": self.directions, "constraints": [*self.constraints], **parameters}
+        rules = self.space.rule_texts()
+        valid = {"valid": rules} if rules else {}
+        return {"directions": self.directions, "constraints": [*self.constraints], **parameters, **valid}
 
     def read(self, future: Future[Any]) -> Evaluation:
         """The results or the error of a call of the function; TypeError if it returned anything else."""
