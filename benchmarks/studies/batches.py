@@ -252,8 +252,8 @@ ABOUT = f"""To evaluate n configurations at once, ask for all of them in one cal
 next. This page compares both ways with asking for one configuration and waiting for its result.
 
 * *ask(n)*: one call, `sampler.ask(key, state, n)`. Each member of the batch is the best of 8 candidates of
-  its own (16 for n = 4). A candidate is the midpoint of two draws from the good density, and a row counts as good
-  with a weight that falls smoothly with its rank. The first batch is a Latin hypercube.
+  its own (16 for n = 4). A candidate is the midpoint of two draws from the good density, and a row counts as
+  good with a weight that falls smoothly with its rank. The first batch is a Latin hypercube.
 * *n best*: the n best different candidates, of 64 candidates (of n if n is larger):
   `proposal=px.samplers.Proposal(midpoints=False)`.
 * *each alone*: n calls with the same state. Each returns the best of 64 candidates.
@@ -303,7 +303,7 @@ are others than those above.
 | the same, draws half as wide | 1.90 | 2.10 | 1.72 |
 | the same, midpoints of two draws | 1.53 | 1.52 | 1.39 |
 | the same, half of them midpoints, and a score by the good density alone | 1.82 | 2.17 | 1.98 |
-| midpoints, weights falling over 1/20 to 1/5 of the rows, a Latin hypercube first: its own 8 | 1.48 to 1.53 | 1.39 to 1.51 | 1.26 to 1.43 |
+| midpoints, smooth weights over 1/20 to 1/5 of the rows, its own 8 | 1.48 to 1.53 | 1.39 to 1.51 | 1.26 to 1.43 |
 | the same, its own 4 | 1.56 | 1.59 | 1.53 |
 | the same, midpoints of three draws | 1.60 | 1.90 | 1.86 |
 | `ask(n)` | 1.56 | 1.51 | 1.45 |"""

@@ -2,6 +2,7 @@
 
 import abc
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, ClassVar, final
 
@@ -18,6 +19,7 @@ from parzax.density.basis import Basis
 from parzax.meta.sources import Notes
 from parzax.samplers.repeats import first_evaluations
 from parzax.space import INACTIVE, Cells, Points, Space
+from parzax.space.frame import FEW_REDRAWS
 from parzax.split import State
 
 # For a batch of n suggestions the space is enumerated if it has at most max(_MOST_ENUMERATED, _DRAWS * n)
@@ -138,6 +140,18 @@ class FromRows(AbstractStart):
         return concatenate(rows, other)[order[: len(other)]]
 
 
+def draw_valid(key: PRNGKeyArray, basis: Basis, draw: Callable[[PRNGKeyArray], Points], n: int) -> Points:
+    """Candidates from ``draw``; at least n are valid, by random ones in their place if few draws are."""
+    frame, drawn = basis.frame, draw(key)
+
+    def draw_again(key: PRNGKeyArray, number: Int[Array, ""]) -> Points:
+        at_random = partial(frame.draw_any, key, len(drawn), drawn.unit.dtype)
+        return jax.lax.cond(number < FEW_REDRAWS, lambda: draw(key), at_random)
+
+    kept, allowed = frame.redraw(key, drawn, draw_again, n)
+    return replace(kept, valid=kept.valid & allowed[:, None]) if frame.rules else drawn
+
+
 def draw_fillers(key: PRNGKeyArray, basis: Basis, n: int, every: Points | None, dtype: Any) -> Points:
     """At least n configurations in random order. If the space has n different ones, so has the result.
 
@@ -151,16 +165,16 @@ def draw_fillers(key: PRNGKeyArray, basis: Basis, n: int, every: Points | None, 
 
 @lru_cache(maxsize=64)
 def enumerate_points(space: Space, n: int, dtype: Any) -> Points | None:
-    """All configurations as points; None if the space is too large for a batch of n."""
+    """All valid configurations as points; None if the space is too large for a batch of n."""
     rows = enumerate_space(space, max(_MOST_ENUMERATED, _DRAWS * n))
     if rows is None:
         return None
     with jax.ensure_compile_time_eval():
-        return to_device(space.frame().encode(rows), dtype)
+        return to_device(space.frame().encode(rows[space.allows(rows)]), dtype)
 
 
 def enumerate_space(space: Space, most: int) -> np.ndarray | None:
-    """All configurations, (j, d), NaN where inactive; None if there are more than ``most``."""
+    """All configurations, valid or not, (j, d), NaN where inactive; None if there are more than ``most``."""
     rows = np.full((1, len(space)), np.nan)
     for name in space.order:
         j = space.index(name)
@@ -245,12 +259,9 @@ def draw_midpoints(
     """
     n_midpoints = n * max(_LEAST_PER_MEMBER, n_candidates // n)
     drawn = below.sample(key, basis, 2 * n_midpoints)
-    halves = jax.tree.map(lambda a: a.reshape(n_groups, -1, a.shape[-1])[:, : 2 * n_midpoints], drawn)
-    first, second = (
-        jax.tree.map(lambda a, half=half: a[:, half].reshape(-1, a.shape[-1]), halves)
-        for half in (slice(n_midpoints), slice(n_midpoints, None))
-    )
-    return find_midpoints(basis, first, second)
+    starts = jnp.arange(n_groups)[:, None] * (len(drawn) // n_groups)
+    first = (starts + jnp.arange(n_midpoints)[None]).ravel()
+    return find_midpoints(basis, drawn[first], drawn[first + n_midpoints])
 
 
 def find_midpoints(basis: Basis, a: Points, b: Points) -> Points:
@@ -292,6 +303,7 @@ def best_of_candidates(
     if by_member:
         of_members = place[: len(drawn)].reshape(-1, n)
         first = jnp.zeros(len(pool), bool).at[jnp.arange(n) + n * of_members.argmin(axis=0)].set(True)
+        first &= pool.valid.all(axis=-1)
         place = jnp.argsort(jnp.lexsort((place, ~first, *last)))
     return pool[pick_different(basis, pool, place, n)]
 
