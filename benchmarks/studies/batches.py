@@ -303,7 +303,7 @@ are others than those above.
 | the same, draws half as wide | 1.90 | 2.10 | 1.72 |
 | the same, midpoints of two draws | 1.53 | 1.52 | 1.39 |
 | the same, half of them midpoints, and a score by the good density alone | 1.82 | 2.17 | 1.98 |
-| midpoints, smooth weights over 1/20 to 1/5 of the rows, its own 8 | 1.48 to 1.53 | 1.39 to 1.51 | 1.26 to 1.43 |
+| midpoints, smooth weights over 1/20 to 1/5 of the rows, its own 8 | 1.48-1.53 | 1.39-1.51 | 1.26-1.43 |
 | the same, its own 4 | 1.56 | 1.59 | 1.53 |
 | the same, midpoints of three draws | 1.60 | 1.90 | 1.86 |
 | `ask(n)` | 1.56 | 1.51 | 1.45 |"""

@@ -50,8 +50,8 @@ class Proposal(eqx.Module):
         midpoints: how a batch of n > 1 is chosen. With True each member is the best of
             max(8, n_candidates / n) candidates of its own, which are midpoints between two draws from the
             good density; the weight of a row in this density then falls smoothly with its rank. False takes
-            the n best of all candidates, from the densities of a single suggestion. No effect on single
-            suggestions and on pools. Static.
+            the n best of all candidates, from the densities of a single suggestion; so it is for several
+            objectives, under constraints and for pools in any case (docs/studies/batches.md). Static.
 
     Raises:
         TypeError, ValueError: invalid settings.
@@ -251,17 +251,15 @@ def select(first: Bool[Array, "n 1"], a: Points, b: Points) -> Points:
 
 
 def draw_midpoints(
-    key: PRNGKeyArray, below: AbstractMixture, n_groups: int, basis: Basis, n: int, n_candidates: int
+    key: PRNGKeyArray, below: AbstractMixture, basis: Basis, n: int, n_candidates: int
 ) -> Points:
-    """Candidates for a batch of n, as many for each member: midpoints between two draws from one group.
+    """Candidates for a batch of n, as many for each member: midpoints between two draws.
 
     The candidates of a member are n places apart.
     """
     n_midpoints = n * max(_LEAST_PER_MEMBER, n_candidates // n)
     drawn = below.sample(key, basis, 2 * n_midpoints)
-    starts = jnp.arange(n_groups)[:, None] * (len(drawn) // n_groups)
-    first = (starts + jnp.arange(n_midpoints)[None]).ravel()
-    return find_midpoints(basis, drawn[first], drawn[first + n_midpoints])
+    return find_midpoints(basis, drawn[:n_midpoints], drawn[n_midpoints : 2 * n_midpoints])
 
 
 def find_midpoints(basis: Basis, a: Points, b: Points) -> Points:

@@ -67,17 +67,15 @@ def suggest_points(
         return rows if n == 1 or basis.free_continuum else _different(basis, n, rows, random(begin))
 
     def later() -> Points:
-        by_member = n > 1 and pool is None and proposal.midpoints
+        one_loss = sampler.n_objectives == 1 and not sampler.n_constraints
+        by_member = proposal.midpoints and one_loss and n > 1 and pool is None
         densities, score = fit_scorer(sampler, basis, state, by_member)
         if pool is not None:
             return candidates.best_of_candidates(basis, score, pool, None, n, seen)
 
         def sample(key: PRNGKeyArray) -> Points:
             if by_member:
-                n_groups = 1 + sampler.n_constraints
-                return candidates.draw_midpoints(
-                    key, densities.below, n_groups, basis, n, sampler.n_candidates
-                )
+                return candidates.draw_midpoints(key, densities.below, basis, n, sampler.n_candidates)
             return densities.below.sample(key, basis, max(sampler.n_candidates, n))
 
         drawn = candidates.draw_valid(draw, basis, sample, n)
