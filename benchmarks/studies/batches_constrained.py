@@ -75,8 +75,8 @@ on size and runtime, 6 problems), with 10, 50 or 90 % of the space feasible, or 
 functions, 6 problems; the gap is the part of the hypervolume that is missing). All are from the half of
 [the suite](optimisers/index.md) that serves to choose settings.
 
-* *ask(n)*: here the n best of the candidates of a single suggestion. Batches of midpoints, as with one objective
-  and no constraint, were tried (after 64, 128 and 192 evaluations; 12 runs). Constraints: 1.43, 1.14 and 1.33 for
+* *ask(n)*: the n best of the candidates of a single suggestion. Batches of midpoints, as for one objective
+  alone, were tried (after 64, 128 and 192 evaluations; 12 runs). Constraints: 1.43, 1.14 and 1.33 for
   n = 4, 2.92, 2.24 and 1.84 for n = 16, 6.14, 3.63 and 3.42 for n = 64. Two objectives: 1.08, 1.03 and 1.02;
   1.24, 1.14 and 1.14; 1.66, 1.43 and 1.37. They are not better, so `ask(n)` does not use them here.
 * *one by one, pending*: a pending row counts as bad and as infeasible.
