@@ -24,7 +24,7 @@ from parzax.lens.cli import main
 from parzax.lens.cli.commands import parse_levels
 from parzax.lens.cli.filters import parse_filter
 from parzax.lens.cli.writing import write_all
-from parzax.lens.run.progress import progress, says_that_it_compiles
+from parzax._progress import progress, says_that_it_compiles
 from parzax.lens.tables import files
 
 N = 200

@@ -3,8 +3,13 @@
 In its arguments NumPy arrays are checked; JAX arrays stay on their device.
 """
 
+import hashlib
+import io
+import json
+import os
 import warnings
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import equinox as eqx
@@ -120,8 +125,11 @@ class Sampler(eqx.Module):
 
     def grow(self, state: State, capacity: int) -> State:
         """The same rows in a state of this capacity; ValueError if it is below the current capacity."""
-        self._check_state(state)
-        return _grown(state, _checks.whole_number("capacity", capacity, 1))
+        self.check_state(state)
+        capacity = _checks.whole_number("capacity", capacity, 1)
+        if capacity < state.capacity:
+            raise ValueError(f"capacity must be at least {state.capacity}, got {capacity}.")
+        return _resized(state, capacity)
 
     def tell(self, state: State, x: Any, losses: Any, constraints: Any = None) -> State:
         """Add rows.
@@ -182,7 +190,7 @@ class Sampler(eqx.Module):
         evaluation of each best configuration, and the other rows are NaN. ``best.x[best.mask]`` has only the
         best configurations.
         """
-        self._check_state(state)
+        self.check_state(state)
         return best_rows(self.directions, state)
 
     def status(self, state: State) -> Int[Array, ""]:
@@ -257,7 +265,62 @@ class Sampler(eqx.Module):
         rows = candidates.reshape(-1, d).astype(state.x.dtype)
         return _score(self.without_space(), basis, state, rows).reshape(shape)
 
-    def _check_state(self, state: State) -> None:
+    def save(self, path: str | os.PathLike[str], state: State) -> None:
+        """Write a state, or several along a leading axis, to a file that `load` reads; nothing is pickled.
+
+        The file names the space, the directions and the sizes. It replaces an older one when it is complete.
+        """
+        self.check_state(state)
+        _checks.on_host("state", state)
+        state, content = jax.device_get(state), io.BytesIO()
+        eqx.tree_serialise_leaves(content, state)
+        sizes = {"shape": state.x.shape, "dtype": str(state.x.dtype)}
+        digest = hashlib.sha256(content.getvalue()).hexdigest()
+        header = json.dumps({"parzax": "state", **self._kind(), **sizes, "sha256": digest})
+        part = Path(f"{os.fspath(path)}.{os.urandom(4).hex()}.part")
+        try:
+            part.write_bytes(header.encode() + b"\n" + content.getvalue())
+            os.replace(part, path)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def load(self, path: str | os.PathLike[str]) -> State:
+        """Read a state from a file of `save`.
+
+        Raises:
+            ValueError: a damaged or foreign file; the state of another space, or with other directions or
+                another number of constraints than the sampler's; float64 outside `jax.enable_x64`.
+            OSError: a file that cannot be read.
+        """
+        header, _, content = Path(path).read_bytes().partition(b"\n")
+        try:
+            given = json.loads(header)
+            is_state = given["parzax"] == "state" and given["sha256"] == hashlib.sha256(content).hexdigest()
+        except (ValueError, TypeError, KeyError):
+            is_state, given = False, {}
+        if not is_state:
+            raise ValueError(
+                f"{path} holds no state of a sampler, or is damaged; Sampler.save writes such files."
+            )
+        for name, value in self._kind().items():
+            if given[name] != value:
+                theirs, ours = ("" if name == "space" else f" {kind[name]}" for kind in (given, self._kind()))
+                raise ValueError(f"{path}: the state has another {name}{theirs} than the sampler{ours}.")
+        *runs, capacity, _ = given["shape"]
+        sizes = len(self.space), self.n_objectives, self.n_constraints
+        empty = State.empty(*sizes, capacity, given["dtype"])
+        like = jax.tree.map(lambda a: np.broadcast_to(a, (*runs, *a.shape)), empty)
+        state = eqx.tree_deserialise_leaves(io.BytesIO(content), like)
+        self.check_state(state)
+        return to_device(state)
+
+    def _kind(self) -> dict[str, Any]:
+        """What a state must agree on with its sampler, in JSON."""
+        space, directions = json.loads(self.space.to_json()), list(self.directions)
+        return {"space": space, "directions": directions, "n_constraints": self.n_constraints}
+
+    def check_state(self, state: State) -> None:
+        """Raise unless a state has as many parameters, objectives and constraints as the sampler."""
         _checks.instance("state", state, State, "a State from the sampler's init() or tell()")
         parts = {"parameter": state.x, "objective": state.losses, "constraint": state.constraints}
         wanted = len(self.space), self.n_objectives, self.n_constraints
@@ -269,7 +332,7 @@ class Sampler(eqx.Module):
 
     def _basis(self, state: State) -> Basis:
         """The basis: on the device in an eager call, as NumPy constants in a trace."""
-        self._check_state(state)
+        self.check_state(state)
         return on_device(self.smoothing.basis(self.space, state.x.dtype), state)
 
     def _add(self, state: State, x: Any, losses: Any, constraints: Any, constraint_only: bool) -> State:
@@ -290,7 +353,7 @@ def _size(_sampler: Sampler, _basis: Basis, _key: Any, state: State, *_: Any) ->
     return "small" if state.capacity <= 1024 else "large"
 
 
-_score, _status, _grown = compiled(suggestion.score), compiled(suggestion.status), compiled(State.grown)
+_score, _status, _resized = compiled(suggestion.score), compiled(suggestion.status), compiled(State.resized)
 _suggest = compiled(suggestion.suggest, _size)
 _suggest_members = compiled(suggestion.suggest_members, _size)
 
