@@ -14,6 +14,7 @@ _MODULES = {
     "parzax.density": "ages",
     "parzax.kernels": "bandwidth",
     "parzax.lens": "page plotting problems results",
+    "parzax.samplers": "stop",
     "parzax.split": "gamma merits",
 }
 _MEMBERS = {

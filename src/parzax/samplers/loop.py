@@ -152,7 +152,10 @@ def optimize(
     problem, size = check_run(sampler, problem, n_evaluations, n_confirm, n_parallel, state)
     stop, k = as_rule(stop), size.n_parallel
     _checks.instance("on_round", on_round, Callable | None, "a function of (number, best, state)")
-    shown, traced = is_shown(progress), is_tracing() or _checks.is_traced(key, sampler, problem, state, stop)
+    traced = is_tracing() or _checks.is_traced(key, sampler, problem, state, stop)
+    if traced and progress:
+        raise ValueError("progress=True shows no bar in compiled code of your own; use on_round there.")
+    shown = is_shown(progress)
     first, capacities = plan_capacities(state, size, _ALONE)
     search = begin(sampler, problem, state, size, capacities[0])
     start = search.state.count
@@ -169,11 +172,10 @@ def optimize(
         advance = partial(_advance["large"], key, sampler, problem, size, stop, on_round, mesh)
         search = run(advance, search, first, size, capacities)
     else:
-        few = least_capacity(k, _ALONE)
-        light = k >= _SEVERAL and _count_operations(problem, key, sampler) * few <= _LIGHT
+        few = least_capacity(k, _ALONE) if is_light(key, sampler, problem, k) else 0
 
         def advance_from_host(search: Search, last: int) -> Search:
-            program = _advance["small" if light and search.state.capacity <= few else "large"]
+            program = _advance["small" if search.state.capacity <= few else "large"]
             return program(key, sampler, problem, size.as_arrays(), stop, None, mesh, search, np.int32(last))
 
         with progress_bar(size.n_evaluations, "evaluations", shown, "compiling") as draw:
@@ -401,15 +403,17 @@ def replicate(mesh: Mesh, tree: Any) -> Any:
     return eqx.combine(jax.device_put(arrays, NamedSharding(mesh, P())), static)
 
 
-def _count_operations(problem: Any, key: Any, sampler: Sampler) -> float:
-    """XLA's count of operations of one evaluation; infinite on an accelerator, and for a `jax.lax` loop."""
-    if jax.default_backend() != "cpu":
-        return float("inf")
+def is_light(key: Any, sampler: Sampler, problem: Any, n_parallel: int) -> bool:
+    """Whether the first rounds take less time than their optimisation by the compiler of a CPU."""
+    if n_parallel < _SEVERAL or jax.default_backend() != "cpu":
+        return False
     arrays, static = eqx.partition(problem, eqx.is_array)
-    x = jnp.zeros(len(sampler.space))
-    traced = jax.jit(lambda arrays, key, x: eqx.combine(arrays, static)(key, x)).trace(arrays, key, x)
+    traced = jax.jit(lambda arrays, key, x: eqx.combine(arrays, static)(key, x)).trace(
+        arrays, key, jnp.zeros(len(sampler.space))
+    )
     # XLA counts the body of a loop once.
     text, cost = str(traced.jaxpr), traced.lower().cost_analysis()
     if cost is None or "scan[" in text or "while[" in text:
-        return float("inf")
-    return sum(float(cost.get(kind, 0.0)) for kind in ("flops", "transcendentals"))
+        return False
+    n_operations = sum(float(cost.get(kind, 0.0)) for kind in ("flops", "transcendentals"))
+    return n_operations * least_capacity(n_parallel, _ALONE) <= _LIGHT

@@ -302,10 +302,12 @@ class Sampler(eqx.Module):
             raise ValueError(
                 f"{path} holds no state of a sampler, or is damaged; Sampler.save writes such files."
             )
-        for name, value in self._kind().items():
-            if given[name] != value:
-                theirs, ours = ("" if name == "space" else f" {kind[name]}" for kind in (given, self._kind()))
-                raise ValueError(f"{path}: the state has another {name}{theirs} than the sampler{ours}.")
+        for name, ours in self._kind().items():
+            if given[name] != ours:
+                sides = (given[name], ours), (ours, given[name])
+                state, sampler = ([part for part in one if part not in other] or one for one, other in sides)
+                differ = f"{name} of the state: {state}, of the sampler: {sampler}"
+                raise ValueError(f"{path}: {differ}; load it by a sampler that agrees.")
         *runs, capacity, _ = given["shape"]
         sizes = len(self.space), self.n_objectives, self.n_constraints
         empty = State.empty(*sizes, capacity, given["dtype"])
@@ -316,8 +318,12 @@ class Sampler(eqx.Module):
 
     def _kind(self) -> dict[str, Any]:
         """What a state must agree on with its sampler, in JSON."""
-        space, directions = json.loads(self.space.to_json()), list(self.directions)
-        return {"space": space, "directions": directions, "n_constraints": self.n_constraints}
+        parameters = json.loads(self.space.to_json())["parameters"]
+        return {
+            "parameters": parameters,
+            "directions": [*self.directions],
+            "n_constraints": [self.n_constraints],
+        }
 
     def check_state(self, state: State) -> None:
         """Raise unless a state has as many parameters, objectives and constraints as the sampler."""

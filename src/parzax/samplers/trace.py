@@ -56,7 +56,7 @@ class Trace(eqx.Module):
     def was_run(self) -> Array:
         """(..., n) whether a row was run, that is before any stop."""
         # A configuration has a parameter that is not NaN; a comparison works in NumPy and in JAX.
-        return (self.x == self.x).any(axis=-1)  # noqa: PLR0124
+        return (self.x == self.x).any(axis=-1)
 
     def best_losses(self, objective: int = 0) -> Array:
         """(..., n) best feasible value so far of an objective; +inf (-inf if maximised) before the first.
