@@ -103,14 +103,15 @@ def on_many_numbers(key, x):
     ],
 )
 def test_few_rounds_of_light_evaluations_compile_fast(fn, k, light):
-    assert loop.is_light(KEY, SAMPLER, px.Problem(fn, SPACE), k) == light
+    setup = loop.check_run(SAMPLER, px.Problem(fn, SPACE), 64, 0, k, None, None)
+    assert loop.is_light(KEY, setup) == light
 
 
 def test_the_compiler_is_told_the_size_of_a_run(monkeypatch):
     """By the number of the row alone: the first rounds of a longer run have the program of a short one."""
     capacities = {work: [] for work in loop._advance}
 
-    def advance(work, key, sampler, problem, size, stop, on_round, mesh, search, last):
+    def advance(work, key, setup, search, last):
         capacities[work].append(search.state.capacity)
         return search
 

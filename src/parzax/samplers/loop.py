@@ -56,6 +56,17 @@ class RunSize(NamedTuple):
         return RunSize(n_evaluations, n_confirm, self.n_parallel)
 
 
+class Setup(NamedTuple):
+    """What a run is made of."""
+
+    sampler: Sampler
+    problem: Problem
+    size: RunSize
+    stop: Stop | None = None
+    on_round: OnRound | None = None
+    mesh: Mesh | None = None
+
+
 class Search(NamedTuple):
     """A run under way: the number of rounds left, the rows, and what the problem's constraints were."""
 
@@ -149,15 +160,14 @@ def optimize(
     """
     _checks.instance("key", key, jax.Array, "a typed key such as jax.random.key(0)", "; the key comes first")
     _checks.check_key(key)
-    problem, size = check_run(sampler, problem, n_evaluations, n_confirm, n_parallel, state)
-    stop, k = as_rule(stop), size.n_parallel
+    setup = check_run(sampler, problem, n_evaluations, n_confirm, n_parallel, state, stop)
     _checks.instance("on_round", on_round, Callable | None, "a function of (number, best, state)")
-    traced = is_tracing() or _checks.is_traced(key, sampler, problem, state, stop)
+    traced = is_tracing() or _checks.is_traced(key, setup, state)
     if traced and progress:
         raise ValueError("progress=True shows no bar in compiled code of your own; use on_round there.")
-    shown = is_shown(progress)
+    shown, size, k = is_shown(progress), setup.size, setup.size.n_parallel
     first, capacities = plan_capacities(state, size, _ALONE)
-    search = begin(sampler, problem, state, size, capacities[0])
+    search = begin(setup, state, capacities[0])
     start = search.state.count
     if np.ndim(start):
         raise ValueError(f"state must be that of one run, got {len(start)}; use px.optimize_many.")
@@ -167,51 +177,40 @@ def optimize(
             raise ValueError(
                 f"n_parallel must be a multiple of the {mesh.size} devices of mesh, got {n_parallel}."
             )
-        key, sampler, problem, search = replicate(mesh, (key, sampler, problem, search))
+        key, setup, search = replicate(mesh, (key, setup._replace(mesh=mesh), search))
     if traced:
-        advance = partial(_advance["large"], key, sampler, problem, size, stop, on_round, mesh)
-        search = run(advance, search, first, size, capacities)
+        advance_in_trace = partial(_advance["large"], key, setup._replace(on_round=on_round))
+        search = run(advance_in_trace, search, first, size, capacities)
     else:
-        few = least_capacity(k, _ALONE) if is_light(key, sampler, problem, k) else 0
+        few = least_capacity(k, _ALONE) if is_light(key, setup) else 0
+        setup = setup._replace(size=size.as_arrays())
 
         def advance_from_host(search: Search, last: int) -> Search:
             program = _advance["small" if search.state.capacity <= few else "large"]
-            return program(key, sampler, problem, size.as_arrays(), stop, None, mesh, search, np.int32(last))
+            return program(key, setup, search, np.int32(last))
 
         with progress_bar(size.n_evaluations, "evaluations", shown, "compiling") as draw:
 
             def watch(search: Search, left: int) -> bool:
                 """Show what was done; whether the run has stopped."""
                 rounds = size.n_rounds - int(search.left)
-                best = _best_losses(sampler.directions, search.state) if shown or on_round else ()
-                best = [float(loss) for loss in best]
+                best = [float(loss) for loss in _best_losses(sampler.directions, search.state)]
                 if on_round is not None and search.left == left:
                     on_round(rounds, best[0] if len(best) == 1 else np.asarray(best), search.state)
                 draw(min(rounds * k, size.n_evaluations), "best " + " ".join(f"{loss:.4g}" for loss in best))
                 return int(search.left) > left
 
             pause = 1 if on_round else -(-size.n_rounds // _BAR_STEPS) if shown else size.n_rounds
-            watched = shown or on_round is not None or stop is not None
+            watched = watch if shown or on_round or setup.stop else None
             search = search._replace(left=np.int32(size.n_rounds))
-            search = run(
-                advance_from_host, search, first, size, capacities, pause, watch if watched else None
-            )
+            search = run(advance_from_host, search, first, size, capacities, pause, watched)
     rows = take_rows(sampler.directions, search, start, size.n_evaluations, first + size.n_rounds * k)
     return Trace(*rows[:3], directions=sampler.directions, space=sampler.space, state=rows[3])
 
 
-def advance(
-    key: PRNGKeyArray,
-    sampler: Sampler,
-    problem: Problem,
-    size: RunSize,
-    stop: Stop | None,
-    on_round: OnRound | None,
-    mesh: Mesh | None,
-    search: Search,
-    last: Any,
-) -> Search:
+def advance(key: PRNGKeyArray, setup: Setup, search: Search, last: Any) -> Search:
     """Rounds of a run, in which ``on_round`` is a callback, until ``last`` are left or ``stop`` says so."""
+    sampler, problem, size, stop, on_round, mesh = setup
     k, repeats = size.n_parallel, not isinstance(size.n_confirm, int) or size.n_confirm > 0
     surplus = size.n_rounds * k - size.n_evaluations
 
@@ -234,8 +233,7 @@ def advance(
         state = sampler.tell(state, x, losses, constraints[:, : sampler.n_constraints])
         if on_round is not None:
             # Under `jax.vmap` rounds are computed for runs that have stopped, too.
-            call = partial(_call_back, on_round)
-            best = best_losses(sampler.directions, state)
+            call, best = partial(_call_back, on_round), best_losses(sampler.directions, state)
             jax.debug.callback(call, goes_on(search), size.n_rounds - left + 1, best, state)
         return Search(left - 1, state, rows)
 
@@ -279,13 +277,14 @@ def run(
     return search
 
 
-def begin(sampler: Sampler, problem: Problem, state: State | None, size: RunSize, capacity: int) -> Search:
-    """A run that has the rows of a state, or none."""
+def begin(setup: Setup, state: State | None, capacity: int) -> Search:
+    """A run before its first round, with the rows of a state, or none."""
+    sampler = setup.sampler
     if state is None:
         widths = len(sampler.space), sampler.n_objectives, sampler.n_constraints
         state = State.empty(*widths, capacity, jnp.result_type(float))
-    shape = (*np.shape(state.count), state.capacity, problem.n_constraints)
-    return Search(size.n_rounds, state, np.full(shape, np.nan, state.x.dtype))
+    shape = (*np.shape(state.count), state.capacity, setup.problem.n_constraints)
+    return Search(setup.size.n_rounds, state, np.full(shape, np.nan, state.x.dtype))
 
 
 def plan_capacities(state: State | None, size: RunSize, steps: Sequence[int]) -> tuple[int, Sequence[int]]:
@@ -359,9 +358,9 @@ def evaluate(
 
 
 def check_run(
-    sampler: Any, problem: Any, n_evaluations: Any, n_confirm: Any, n_parallel: Any, state: Any = None
-) -> tuple[Problem, RunSize]:
-    """The problem and the size of a run, or an error: invalid arguments, another kind of problem or state."""
+    sampler: Any, problem: Any, n_evaluations: Any, n_confirm: Any, n_parallel: Any, state: Any, stop: Any
+) -> Setup:
+    """What a run is made of; raises for invalid arguments, or another kind of problem or state."""
     _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
     if state is not None:
         sampler.check_state(state)
@@ -383,7 +382,7 @@ def check_run(
         same = wanted.agrees_with(value) if isinstance(value, Space) else value == wanted
         if not same:
             raise ValueError(f"problem.{name} is {value!r}, but the sampler's is {wanted!r}.")
-    return problem, size
+    return Setup(sampler, problem, size, as_rule(stop))
 
 
 def with_auto_axis(mesh: Any) -> Mesh:
@@ -403,13 +402,14 @@ def replicate(mesh: Mesh, tree: Any) -> Any:
     return eqx.combine(jax.device_put(arrays, NamedSharding(mesh, P())), static)
 
 
-def is_light(key: Any, sampler: Sampler, problem: Any, n_parallel: int) -> bool:
+def is_light(key: Any, setup: Setup) -> bool:
     """Whether the first rounds take less time than their optimisation by the compiler of a CPU."""
+    n_parallel = setup.size.n_parallel
     if n_parallel < _SEVERAL or jax.default_backend() != "cpu":
         return False
-    arrays, static = eqx.partition(problem, eqx.is_array)
+    arrays, static = eqx.partition(setup.problem, eqx.is_array)
     traced = jax.jit(lambda arrays, key, x: eqx.combine(arrays, static)(key, x)).trace(
-        arrays, key, jnp.zeros(len(sampler.space))
+        arrays, key, jnp.zeros(len(setup.sampler.space))
     )
     # XLA counts the body of a loop once.
     text, cost = str(traced.jaxpr), traced.lower().cost_analysis()

@@ -20,8 +20,8 @@ from parzax._progress import is_shown
 from parzax.lens.run.chunks import Chunks, run_chunks
 from parzax.samplers import Sampler, Trace
 from parzax.samplers.loop import (
-    RunSize,
     Search,
+    Setup,
     advance,
     begin,
     best_losses,
@@ -32,7 +32,6 @@ from parzax.samplers.loop import (
     take_rows,
     with_auto_axis,
 )
-from parzax.samplers.stop import Stop, as_rule
 from parzax.split import State
 
 # Runs per chunk, which fits a core's cache.
@@ -95,20 +94,20 @@ def optimize_many(
         wanted = "such as jax.random.split(jax.random.key(0), s), and come first"
         raise TypeError(f"keys must be typed, {wanted}, got {keys!r}.")
     _checks.check_shape("keys", keys, "s", hint="; use jax.random.split(key, s)")
-    problem, size = check_run(sampler, problem, n_evaluations, n_confirm, n_parallel, state)
-    stop, lanes = as_rule(stop), _checks.whole_number("lanes", lanes, 1)
+    setup = check_run(sampler, problem, n_evaluations, n_confirm, n_parallel, state, stop)
+    size, lanes = setup.size, _checks.whole_number("lanes", lanes, 1)
     first, capacities = plan_capacities(state, size, _STEPS)
     # Loops of runs that do the same number of rounds from the same row on are simpler.
-    together, many = stop is None, state is not None and np.ndim(state.count) > 0
+    together, many = setup.stop is None, state is not None and np.ndim(state.count) > 0
     if state is not None:
         state = jax.device_get(state)
         if many:
             _checks.check_shape("state.count", state.count, len(keys), hint="; one state for each key")
             together &= bool((state.count == first).all())
-    start = begin(sampler, problem, state, size, capacities[0])
+    start = begin(setup, state, capacities[0])
     if mesh is not None:
         mesh = with_auto_axis(mesh)
-        keys, sampler, problem = replicate(mesh, (keys, sampler, problem))
+        keys, setup = replicate(mesh, (keys, setup._replace(mesh=mesh)))
     n_lanes, final = lanes * (1 if mesh is None else mesh.size), first + size.n_rounds * size.n_parallel
 
     def begin_lanes(rows: np.ndarray) -> Search:
@@ -121,8 +120,7 @@ def optimize_many(
         return Search(np.full(n_lanes, size.n_rounds, np.int32), state, constraints)
 
     def compute(rows: np.ndarray) -> tuple[Any, ...]:
-        search = begin_lanes(rows)
-        parts = _chunk(_lane_keys(keys, rows), sampler, problem, size, stop, mesh, search, first, capacities)
+        parts = _chunk(_lane_keys(keys, rows), setup, begin_lanes(rows), first, capacities)
         if on_round is not None:
             n, last = len(np.unique(rows)), int(rows.max()) + 1
             states = jax.tree.map(lambda a: a[:n], jax.device_get(parts[-1]))
@@ -132,16 +130,16 @@ def optimize_many(
 
     chunks = None
     if folder is not None:
-        arrays, static = eqx.partition((sampler, problem, stop), eqx.is_array)
+        arrays, static = eqx.partition(setup, eqx.is_array)
 
         def text(keys: Any, arrays: Any, search: Search) -> Any:
-            sampler, problem, stop = eqx.combine(arrays, static)
-            return _chunk(keys, sampler, problem, size, stop, mesh, search, first, capacities)
+            return _chunk(keys, eqx.combine(arrays, static), search, first, capacities)
 
         example = begin_lanes(np.zeros(n_lanes, np.int32))
         lowered = jax.jit(text).lower(jax.ShapeDtypeStruct((n_lanes,), keys.dtype), arrays, example)
         chunks = Chunks(folder, keys, arrays, start[1:], n_lanes, lowered.as_text())
-    widths, dtype = (len(sampler.space), problem.n_objectives, problem.n_constraints), jnp.result_type(float)
+    widths = len(sampler.space), sampler.n_objectives, setup.problem.n_constraints
+    dtype = jnp.result_type(float)
     parts = [np.empty((size.n_evaluations, width), dtype) for width in widths]
     parts.append(State.empty(*widths[:2], sampler.n_constraints, final, dtype))
     like = jax.tree.map(lambda a: jax.ShapeDtypeStruct((n_lanes, *a.shape), a.dtype), tuple(parts))
@@ -156,41 +154,25 @@ def _lane_keys(keys: jax.Array, rows: Int[Any, " lanes"]) -> jax.Array:
 
 
 def _chunk(
-    keys: jax.Array,
-    sampler: Sampler,
-    problem: Any,
-    size: RunSize,
-    stop: Stop | None,
-    mesh: Mesh | None,
-    search: Search,
-    first: int,
-    capacities: Sequence[int],
+    keys: jax.Array, setup: Setup, search: Search, first: int, capacities: Sequence[int]
 ) -> tuple[Any, ...]:
     """Values, losses and constraints of the rows of a chunk of runs, and the final states."""
-
-    def advance_lanes(search: Search, last: int) -> Search:
-        return _advance_lanes(keys, sampler, problem, size.as_arrays(), stop, mesh, search, np.int32(last))
-
-    start, final = search.state.count, first + size.n_rounds * size.n_parallel
-    search = run(advance_lanes, search, first, size, capacities)
-    return _take_rows_of_lanes(sampler.directions, search, start, size.n_evaluations, final)
+    size, start = setup.size, search.state.count
+    of_lanes = setup._replace(size=size.as_arrays())
+    search = run(
+        lambda search, last: _advance_lanes(keys, of_lanes, search, np.int32(last)),
+        search, first, size, capacities,
+    )  # fmt: skip
+    final = first + size.n_rounds * size.n_parallel
+    return _take_rows_of_lanes(setup.sampler.directions, search, start, size.n_evaluations, final)
 
 
 @partial(compiled, size="large")
-def _advance_lanes(
-    keys: jax.Array,
-    sampler: Sampler,
-    problem: Any,
-    size: RunSize,
-    stop: Stop | None,
-    mesh: Mesh | None,
-    search: Search,
-    last: Any,
-) -> Search:
-    axes = _lane_axes(search)
+def _advance_lanes(keys: jax.Array, setup: Setup, search: Search, last: Any) -> Search:
+    axes, mesh = _lane_axes(search), setup.mesh
 
     def step(key: jax.Array, search: Search) -> Search:
-        return advance(key, sampler, problem, size, stop, None, None, search, last)
+        return advance(key, setup._replace(mesh=None), search, last)
 
     steps = jax.vmap(step, in_axes=(0, axes), out_axes=axes)
     if mesh is None:
