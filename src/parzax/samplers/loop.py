@@ -27,8 +27,8 @@ from parzax.split import State
 _ALONE = (256, 1024, 4096)
 # With n_parallel > 1, this many rounds take far less time than their compilation, so they share a capacity.
 _FEW_ROUNDS = 32
-# This many operations of all evaluations take some 20 ms longer without optimisation.
-_LIGHT = 2e6
+# This many operations of all evaluations take some 80 ms longer without optimisation.
+_LIGHT = 8e6
 # Most steps of the bar of a run.
 _BAR_STEPS = 100
 # From this many configurations per round on, the first rounds may be compiled without optimisation.
