@@ -97,14 +97,13 @@ def optimize_many(
     setup = check_run(sampler, problem, n_evaluations, n_confirm, n_parallel, state, stop)
     size, lanes = setup.size, _checks.whole_number("lanes", lanes, 1)
     first, capacities = plan_capacities(state, size, _STEPS)
+    told: Any = jax.device_get(state)
+    many = told is not None and np.ndim(told.count) > 0
+    if many:
+        _checks.check_shape("state.count", told.count, len(keys), hint="; one state for each key")
     # Loops of runs that do the same number of rounds from the same row on are simpler.
-    together, many = setup.stop is None, state is not None and np.ndim(state.count) > 0
-    if state is not None:
-        state = jax.device_get(state)
-        if many:
-            _checks.check_shape("state.count", state.count, len(keys), hint="; one state for each key")
-            together &= bool((state.count == first).all())
-    start = begin(setup, state, capacities[0])
+    together = setup.stop is None and (told is None or bool(np.all(told.count == first)))
+    start = begin(setup, told, capacities[0])
     if mesh is not None:
         mesh = with_auto_axis(mesh)
         keys, setup = replicate(mesh, (keys, setup._replace(mesh=mesh)))
@@ -140,9 +139,9 @@ def optimize_many(
         chunks = Chunks(folder, keys, arrays, start[1:], n_lanes, lowered.as_text())
     widths = len(sampler.space), sampler.n_objectives, setup.problem.n_constraints
     dtype = jnp.result_type(float)
-    parts = [np.empty((size.n_evaluations, width), dtype) for width in widths]
-    parts.append(State.empty(*widths[:2], sampler.n_constraints, final, dtype))
-    like = jax.tree.map(lambda a: jax.ShapeDtypeStruct((n_lanes, *a.shape), a.dtype), tuple(parts))
+    rows_like = (np.empty((size.n_evaluations, width), dtype) for width in widths)
+    run_like = *rows_like, State.empty(*widths[:2], sampler.n_constraints, final, dtype)
+    like = jax.tree.map(lambda a: jax.ShapeDtypeStruct((n_lanes, *a.shape), a.dtype), run_like)
     rows, shown = np.arange(len(keys), dtype=np.int32), is_shown(progress)
     parts = run_chunks(compute, (rows,), len(keys), like, chunks, what="runs", shown=shown)
     return Trace(*parts[:3], directions=sampler.directions, space=sampler.space, state=parts[3])
@@ -189,7 +188,11 @@ def _take_rows_of_lanes(
     directions: tuple[str, ...], search: Search, start: Any, n: int, capacity: int
 ) -> tuple[Any, ...]:
     in_axes = _lane_axes(search), 0 if np.ndim(start) else None
-    return jax.vmap(lambda *of_run: take_rows(directions, *of_run, n, capacity), in_axes)(search, start)
+
+    def take(search: Search, start: Any) -> tuple[Any, ...]:
+        return take_rows(directions, search, start, n, capacity)
+
+    return jax.vmap(take, in_axes)(search, start)
 
 
 @compiled
