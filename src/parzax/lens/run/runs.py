@@ -99,7 +99,7 @@ def optimize_many(
     first, capacities = plan_capacities(state, size, _STEPS)
     told: Any = jax.device_get(state)
     many = told is not None and np.ndim(told.count) > 0
-    if many:
+    if told is not None and many:
         _checks.check_shape("state.count", told.count, len(keys), hint="; one state for each key")
     # Loops of runs that do the same number of rounds from the same row on are simpler.
     together = setup.stop is None and (told is None or bool(np.all(told.count == first)))
