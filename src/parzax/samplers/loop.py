@@ -216,7 +216,11 @@ def advance(key: PRNGKeyArray, setup: Setup, search: Search, last: Any) -> Searc
 
     def goes_on(search: Search) -> Any:
         more = search.left > last
-        return more if stop is None else more & jnp.logical_not(stop(sampler, search.state))
+        if stop is None:
+            return more
+        fires = jnp.asarray(stop(sampler, search.state))
+        _checks.check_shape("the answer of stop", fires)
+        return more & jnp.logical_not(fires)
 
     def one_round(search: Search) -> Search:
         left, state, rows = search

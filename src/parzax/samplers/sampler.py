@@ -327,7 +327,9 @@ class Sampler(eqx.Module):
 
     def check_state(self, state: State) -> None:
         """Raise unless a state has as many parameters, objectives and constraints as the sampler."""
-        _checks.instance("state", state, State, "a State from the sampler's init() or tell()")
+        hints = {"Trace": "; give trace.state", "Observations": "; give log.to_state(sampler)"}
+        hint = hints.get(type(state).__name__, "")
+        _checks.instance("state", state, State, "a State from the sampler's init() or tell()", hint)
         parts = {"parameter": state.x, "objective": state.losses, "constraint": state.constraints}
         wanted = len(self.space), self.n_objectives, self.n_constraints
         for (name, part), n in zip(parts.items(), wanted, strict=True):
