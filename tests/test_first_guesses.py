@@ -1,6 +1,9 @@
 """Calls of samplers as a new user would type them, and errors that name what was probably meant."""
 
 import copy
+import math
+import re
+import traceback
 from inspect import signature
 
 import jax
@@ -123,6 +126,99 @@ def test_what_is_no_log_is_answered_with_the_line_that_reads_it(tmp_path):
 def test_a_pair_of_objectives_is_no_constraint():
     with pytest.raises(ValueError, match=r"for constraints, but n_constraints is 0.*jnp.stack\(\[a, b\]\)"):
         px.optimize(KEY, px.tpe(SPACE, 2), lambda key, x: (x[0], 1 - x[0]), 5)
+
+
+# Functions of named values as somebody may write them, and what the last line of the error must name.
+SLIPS = {
+    "if": (lambda key, p: 1.0 if p["x"] > 0.5 else 2.0, "jnp.where"),
+    "if of a category": (lambda key, p: 1.0 if p["k"] == "a" else 2.0, "jnp.where"),
+    "max": (lambda key, p: max(p["x"], 0.5), "jnp.where"),
+    "in": (lambda key, p: 1.0 * (p["k"] in ("a", "b")), "jnp.where"),
+    "range": (lambda key, p: sum(p["x"] for _ in range(p["n"])), "jax.lax.fori_loop"),
+    "shape": (lambda key, p: jnp.ones(p["n"]).sum(), "the largest and a mask"),
+    "numpy": (lambda key, p: np.log(p["x"]), r"those of JAX \(jnp\.\)"),
+    "math": (lambda key, p: math.log(p["x"]), r"functions of JAX \(jnp\.\)"),
+    "float": (lambda key, p: float(p["x"]), "Leave out float"),
+    "a number as a key": (lambda key, p: {1: 0.5}[p["n"]], "JAX traces fn"),
+    "a category as a number": (lambda key, p: 0.1 * p["k"], r"parzax\.choose.*\.code"),
+    "a category as an index": (lambda key, p: jnp.ones(2)[p["k"]], r"parzax\.choose.*\.code"),
+    "a category as a key": (lambda key, p: {"a": 1.0}[p["k"]], r"parzax\.choose.*\.code"),
+    "a category as an array": (lambda key, p: p["k"].astype(float), r"parzax\.choose.*\.code"),
+    "a misspelt choice": (lambda key, p: 1.0 * (p["k"] == "A"), r"'k' has no choice 'A'; it has a, b\."),
+    "an attribute": (lambda key, p: p.x, r'write params\["name"\]'),
+    "branches without names": (
+        lambda key, p: px.choose(p["k"], jnp.sin, jnp.cos),  # pyright: ignore
+        "Name the choices",
+    ),
+    "no key": (lambda p: p["x"], r"Write def fn\(key, x\).*or def fn\(key, params\)"),
+    "another order": (lambda p, key: p["x"], r"Write def fn\(key, x\)"),
+    "one argument more": (lambda key, p, mask: p["x"], r"Write def fn\(key, x\)"),
+    "a dict of losses": (lambda key, p: {"loss": p["x"]}, "losses of fn must be numbers, got dict"),
+    "nothing": (lambda key, p: None, "losses of fn must be numbers, got NoneType"),
+    "a pair": (lambda key, p: (p["x"], p["n"]), r"n_constraints is 0.*jnp\.stack\(\[a, b\]\)"),
+    "two losses": (lambda key, p: jnp.ones(2), "n_objectives is 1, so return one number"),
+}
+NAMED = {"x": px.Float(0, 1), "k": px.Categorical(["a", "b"]), "n": px.Int(1, 9)}
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+def test_the_last_line_of_an_error_says_what_to_write(slip):
+    """And the user's own line is in the traceback."""
+    fn, remedy = SLIPS[slip]
+    with pytest.raises((TypeError, ValueError)) as caught:
+        px.optimize(KEY, px.tpe(px.Space(NAMED)), px.Problem.from_params(fn, NAMED), 3)
+    lines = "".join(traceback.format_exception(caught.value)).strip().split("\n")
+    assert re.search(remedy, lines[-1])
+    if "\n" in str(caught.value) and "positional argument" not in str(caught.value):
+        assert f"line {fn.__code__.co_firstlineno}, in <lambda>" in "".join(lines)
+
+
+def test_functions_of_a_vector():
+    """The same remedies; values by name are named, and two objectives."""
+    for fn, remedy in [
+        (lambda key, x: 1.0 if x[0] > 0 else 2.0, "jnp.where"),
+        (lambda x: x[0], r"def fn\(key, x\) with a vector"),
+        (lambda x, key: jnp.sum(x**2), r"def fn\(key, x\) with a vector"),
+        (lambda key, params: params["x"], r"parzax\.Problem\.from_params"),
+    ]:
+        with pytest.raises(TypeError, match=remedy):
+            px.optimize(KEY, px.tpe(SPACE), fn, 3)
+    with pytest.raises(ValueError, match=r"n_objectives is 2, so return 2 numbers.*jnp.stack\(\[a, b\]\)"):
+        px.optimize(KEY, px.tpe(SPACE, 2), loss, 3)
+    with pytest.raises(
+        ValueError, match="n_objectives is 1, but the sampler's is 2; give both the same n_obj"
+    ):
+        px.optimize(KEY, px.tpe(SPACE, 2), px.Problem(loss), 3)
+
+
+def test_an_error_of_the_users_own_stays_as_it_is():
+    def fn(key, params):
+        return jnp.ones(3) @ jnp.ones(4)
+
+    with pytest.raises(TypeError, match=r"dot_general requires.*\.$"):
+        px.optimize(KEY, px.tpe(px.Space(NAMED)), px.Problem.from_params(fn, NAMED), 3)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: px.tpe(SPACE, direction="maximize"), 'use directions="maximize"'),  # pyright: ignore
+        (lambda: px.tpe(SPACE, maximize=True), 'use directions="maximize"'),  # pyright: ignore
+        (lambda: px.tpe(NAMED), r"got dict; write parzax\.Space\(domains\)"),  # pyright: ignore
+        (lambda: px.optimize(KEY, px.tpe(SPACE), loss, 3, direction="maximize"),  # pyright: ignore
+         r'use px\.tpe\(space, directions="maximize"\)'),
+        (lambda: px.optimize_many(KEY[None], px.tpe(SPACE), loss, 3, directions="maximize"),  # pyright: ignore
+         r'use px\.tpe\(space, directions="maximize"\)'),
+        (lambda: px.Problem.from_params(loss, NAMED, direction="maximize"),  # pyright: ignore
+         r'use px\.tpe\(space, directions="maximize"\)'),
+        (lambda: px.optimize(KEY, px.tpe(SPACE), loss, n_trials=3), "mean 'n_evaluations'"),  # pyright: ignore
+        (lambda: px.optimize(px.tpe(SPACE), loss, 3, seed=0), "did you mean 'key'"),  # pyright: ignore
+        (lambda: px.optimize(KEY, loss, px.tpe(SPACE), 3), "sampler must be .*before problem"),  # pyright: ignore
+    ],
+)  # fmt: skip
+def test_arguments_of_other_calls(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()
 
 
 @pytest.mark.parametrize("kind", ["tpe", "constrained", "two", "sources", "stacking"])

@@ -35,6 +35,7 @@ PROMISED = {
     *("cond_ped_anova", "interactions", "optimize", "optimize_many", "Problem"),
     *("tpe", "c_tpe", "mo_tpe", "optuna_tpe", "meta_learn_tpe"),
     *("Between", "Categorical", "Float", "In", "Int", "Ordinal", "Recorded", "Space", "Varying"),
+    "choose",
     *("Split", "Status"),
 }
 # Members that are packages, and what is used of them.
@@ -83,6 +84,7 @@ PACKAGES = {
     },
     "results": {"Comparison", "ImportanceResult", "InteractionResult"},
     "samplers": {"AbstractStart", "Best", "Proposal", "Sampler", "State", "Trace", "similarities"},
+    "space": {"Choice"},
     "split": {"AbstractSplit", "Split", "SplitRows", "State"},
     "stop": {"Gain", "Patience", "Target"},
     "surrogate": {"Draw", "GaussianProcess", "Posterior", "importances"},

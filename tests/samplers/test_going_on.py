@@ -202,10 +202,13 @@ def test_what_gain_claims(power):
 
 @pytest.mark.parametrize("stop", [0.1, px.stop.Patience, [px.stop.Patience(3), None]])
 def test_what_is_no_rule(stop):
-    with pytest.raises(
-        TypeError, match=r"stop must be a rule such as px\.stop\.Patience\(20\), or a function"
-    ):
+    with pytest.raises(TypeError, match=r"stop must be a rule such as px\.stop\.Patience\(20\)"):
         alone(stop=stop)
+
+
+def test_a_rule_that_answers_for_each_row():
+    with pytest.raises(ValueError, match=r"the answer of stop must have shape \(\), got \(32, 1\)"):
+        alone(stop=lambda sampler, state: state.losses < 0)
 
 
 # --- watching ------------------------------------------------------------------------------------
@@ -331,8 +334,9 @@ def test_a_log_as_a_state():
 
 @pytest.mark.parametrize("way", [alone, in_lanes])
 def test_states_that_do_not_fit(way, state):
-    with pytest.raises(TypeError, match="state must be a State from the sampler's init"):
-        way(state=alone)
+    trace = px.samplers.Trace(*np.zeros((3, 1, 1)), ("minimize",))
+    with pytest.raises(TypeError, match=r"state must be a State .*, got Trace; give trace\.state"):
+        way(state=trace)
     with pytest.raises(ValueError, match="the state has 0 constraints, the sampler 1"):
         way(state=px.tpe(SPACE).init())
     several = jax.tree.map(lambda a: jnp.stack([a, a]), state)

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from parzax import _checks
 from parzax._compile import compiled, is_tracing
 from parzax._progress import is_shown, progress_bar
-from parzax.samplers.problem import Problem, bind
+from parzax.samplers.problem import DIRECTIONS, Problem, bind
 from parzax.samplers.repeats import signed
 from parzax.samplers.sampler import Sampler, check_confirm, warn_of_unseen
 from parzax.samplers.stop import Stop, as_rule
@@ -82,6 +82,7 @@ class Search(NamedTuple):
         return Search(self.left, self.state.resized(capacity), rows)
 
 
+@_checks.known_arguments(DIRECTIONS)
 def optimize(
     key: Array,
     sampler: Sampler,
@@ -365,7 +366,9 @@ def check_run(
     sampler: Any, problem: Any, n_evaluations: Any, n_confirm: Any, n_parallel: Any, state: Any, stop: Any
 ) -> Setup:
     """What a run is made of; raises for invalid arguments, or another kind of problem or state."""
-    _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
+    _checks.instance(
+        "sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)", ", before problem"
+    )
     if state is not None:
         sampler.check_state(state)
     size = RunSize(
@@ -385,7 +388,8 @@ def check_run(
         # Only the function of a problem looks at the structure of a space.
         same = wanted.agrees_with(value) if isinstance(value, Space) else value == wanted
         if not same:
-            raise ValueError(f"problem.{name} is {value!r}, but the sampler's is {wanted!r}.")
+            remedy = "make the sampler of problem.space" if name == "space" else f"give both the same {name}"
+            raise ValueError(f"problem.{name} is {value!r}, but the sampler's is {wanted!r}; {remedy}.")
     return Setup(sampler, problem, size, as_rule(stop))
 
 

@@ -32,6 +32,7 @@ from parzax.samplers.loop import (
     take_rows,
     with_auto_axis,
 )
+from parzax.samplers.problem import DIRECTIONS
 from parzax.split import State
 
 # Runs per chunk, which fits a core's cache.
@@ -40,6 +41,7 @@ _LANES = 32
 _STEPS = (64, 256, 512, 1024, 2048, 4096)
 
 
+@_checks.known_arguments(DIRECTIONS)
 def optimize_many(
     keys: jax.Array,
     sampler: Sampler,
