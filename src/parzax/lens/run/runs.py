@@ -39,6 +39,8 @@ from parzax.split import State
 _LANES = 32
 # Capacities of the states of runs side by side, whose rounds take more time than their compilation.
 _STEPS = (64, 256, 512, 1024, 2048, 4096)
+# Parts of a state that most runs have in common.
+_ALIKE = "count", "overflow", "constraint_only"
 
 
 @_checks.known_arguments(DIRECTIONS)
@@ -103,8 +105,9 @@ def optimize_many(
     many = told is not None and np.ndim(told.count) > 0
     if told is not None and many:
         _checks.check_shape("state.count", told.count, len(keys), hint="; one state for each key")
-    # Loops of runs that do the same number of rounds from the same row on are simpler.
-    together = setup.stop is None and (told is None or bool(np.all(told.count == first)))
+    # Loops are faster if all runs do the same number of rounds from rows of the same number and kind.
+    each = [getattr(told, name) for name in _ALIKE] if many else []
+    together = setup.stop is None and all(bool((a == a[:1]).all()) for a in each)
     start = begin(setup, told, capacities[0])
     if mesh is not None:
         mesh = with_auto_axis(mesh)
@@ -117,7 +120,9 @@ def optimize_many(
             lambda a: a[rows] if many else np.broadcast_to(a, (n_lanes, *np.shape(a))), start[1:]
         )
         if together:
-            return Search(np.int32(size.n_rounds), replace(state, count=np.int32(first)), constraints)
+            alike = {name: getattr(start.state, name) for name in _ALIKE}
+            state = replace(state, **{name: a[0] if many else a for name, a in alike.items()})
+            return Search(np.int32(size.n_rounds), state, constraints)
         return Search(np.full(n_lanes, size.n_rounds, np.int32), state, constraints)
 
     def compute(rows: np.ndarray) -> tuple[Any, ...]:
@@ -203,7 +208,6 @@ def _best_of_lanes(directions: tuple[str, ...], states: State) -> Float[Any, "la
 
 
 def _lane_axes(search: Search) -> Any:
-    """0 for each array of a search, None for numbers that all lanes share."""
-    axes: Any = jax.tree.map(lambda _: 0, search)
-    left, count = (0 if np.ndim(number) else None for number in (search.left, search.state.count))
-    return Search(left, replace(axes.state, count=count), axes.constraints)  # pyright: ignore
+    """0 for each array of a search, None for what all lanes share."""
+    of_one = Search(np.int32(0), State.empty(1, 1, 1, 1, np.float32), np.zeros((1, 1)))
+    return jax.tree.map(lambda a, one: 0 if np.ndim(a) > np.ndim(one) else None, search, of_one)
