@@ -38,7 +38,7 @@ from parzax.split import State
 # Runs per chunk, which fits a core's cache.
 _LANES = 32
 # Capacities of the states of runs side by side, whose rounds take more time than their compilation.
-_STEPS = (64, 256, 512, 1024, 2048, 4096)
+_STEPS = (128, 256, 512, 1024, 2048, 4096)
 # Parts of a state that most runs have in common.
 _ALIKE = "count", "overflow", "constraint_only"
 
