@@ -74,15 +74,26 @@ def rows_of(trace, rows=slice(None)):
     return [np.asarray(part)[..., rows, :] for part in (trace.x, trace.losses, trace.constraints)]
 
 
+def assert_resumes(way, n):
+    both, first = way(2 * n), way(n)
+    second = way(n, state=first.state)
+    assert_equal(rows_of(both, slice(n)), rows_of(first))
+    assert_equal(rows_of(both, slice(n, None)), rows_of(second))
+    assert_equal(both.state, second.state)
+    assert both.state.capacity == int(np.max(both.state.count)) == 2 * n
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_resumed_is_uninterrupted(way):
     """To the last bit, rows and final states; the rows of a call are those that it evaluated."""
-    both, first = way(2 * N), way()
-    second = way(state=first.state)
-    assert_equal(rows_of(both, slice(N)), rows_of(first))
-    assert_equal(rows_of(both, slice(N, None)), rows_of(second))
-    assert_equal(both.state, second.state)
-    assert both.state.capacity == int(np.max(both.state.count)) == 2 * N
+    assert_resumes(way, N)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("way", "n"), [(alone, 150), (in_lanes, 90)])
+def test_resumed_where_the_state_grows(way, n):
+    """The second half has another capacity, which begins within it."""
+    assert_resumes(way, n)
 
 
 @pytest.mark.parametrize("way", WAYS)
