@@ -308,7 +308,7 @@ def test_a_file_of_a_state(state, tmp_path):
         b'{"parzax": 1}',
     ):
         path.write_bytes(damaged)
-        with pytest.raises(ValueError, match=r"run\.state holds no state of a sampler, or is damaged"):
+        with pytest.raises(ValueError, match=r"run\.state is no file of Sampler\.save, or is damaged"):
             SAMPLER.load(path)
 
 

@@ -269,18 +269,17 @@ class Sampler(eqx.Module):
     def save(self, path: str | os.PathLike[str], state: State) -> None:
         """Write a state, or several along a leading axis, to a file that `load` reads; nothing is pickled.
 
-        The file names the space, the directions and the sizes. It replaces an older one when it is complete.
+        The file begins with the space, the directions and the sizes, in JSON. It replaces an older one when it is complete.
         """
         self.check_state(state)
         _checks.on_host("state", state)
         state, content = jax.device_get(state), io.BytesIO()
+        header = {"sampler": self._kind(), "shape": state.x.shape, "dtype": str(state.x.dtype)}
+        content.write(json.dumps(header).encode() + b"\n")
         eqx.tree_serialise_leaves(content, state)
-        sizes = {"shape": state.x.shape, "dtype": str(state.x.dtype)}
-        digest = hashlib.sha256(content.getvalue()).hexdigest()
-        header = json.dumps({"parzax": "state", **self._kind(), **sizes, "sha256": digest})
         part = Path(f"{os.fspath(path)}.{os.urandom(4).hex()}.part")
         try:
-            part.write_bytes(header.encode() + b"\n" + content.getvalue())
+            part.write_bytes(_seal(content.getvalue()) + b"\n" + content.getvalue())
             os.replace(part, path)
         finally:
             part.unlink(missing_ok=True)
@@ -293,19 +292,15 @@ class Sampler(eqx.Module):
                 another number of constraints than the sampler's; float64 outside `jax.enable_x64`.
             OSError: a file that cannot be read.
         """
-        header, _, content = Path(path).read_bytes().partition(b"\n")
-        try:
-            given = json.loads(header)
-            is_state = given["parzax"] == "state" and given["sha256"] == hashlib.sha256(content).hexdigest()
-        except (ValueError, TypeError, KeyError):
-            is_state, given = False, {}
-        if not is_state:
-            raise ValueError(
-                f"{path} holds no state of a sampler, or is damaged; Sampler.save writes such files."
-            )
-        for name, ours in self._kind().items():
-            if given[name] != ours:
-                sides = (given[name], ours), (ours, given[name])
+        seal, _, content = Path(path).read_bytes().partition(b"\n")
+        if seal != _seal(content):
+            raise ValueError(f"{path} is no file of Sampler.save, or is damaged.")
+        header, _, leaves = content.partition(b"\n")
+        given, kind = json.loads(header), self._kind()
+        for name in kind | given["sampler"]:
+            theirs, ours = given["sampler"].get(name, []), kind.get(name, [])
+            if theirs != ours:
+                sides = (theirs, ours), (ours, theirs)
                 state, sampler = ([part for part in one if part not in other] or one for one, other in sides)
                 differ = f"{name} of the state: {state}, of the sampler: {sampler}"
                 raise ValueError(f"{path}: {differ}; load it by a sampler that agrees.")
@@ -313,18 +308,14 @@ class Sampler(eqx.Module):
         sizes = len(self.space), self.n_objectives, self.n_constraints
         empty = State.empty(*sizes, capacity, given["dtype"])
         like = jax.tree.map(lambda a: np.broadcast_to(a, (*runs, *a.shape)), empty)
-        state = eqx.tree_deserialise_leaves(io.BytesIO(content), like)
+        state = eqx.tree_deserialise_leaves(io.BytesIO(leaves), like)
         self.check_state(state)
         return to_device(state)
 
     def _kind(self) -> dict[str, Any]:
         """What a state must agree on with its sampler, in JSON."""
-        parameters = json.loads(self.space.to_json())["parameters"]
-        return {
-            "parameters": parameters,
-            "directions": [*self.directions],
-            "n_constraints": [self.n_constraints],
-        }
+        sizes = {"directions": [*self.directions], "n_constraints": [self.n_constraints]}
+        return json.loads(self.space.to_json()) | sizes
 
     def check_state(self, state: State) -> None:
         """Raise unless a state has as many parameters, objectives and constraints as the sampler."""
@@ -355,6 +346,11 @@ class Sampler(eqx.Module):
             n_rows = int(jax.device_get(state.count)) + n
             state = self.grow(state, capacity_of(n_rows)) if n_rows > state.capacity else state
         return _add_rows(self.directions, state, x, at, losses, constraints)
+
+
+def _seal(content: bytes) -> bytes:
+    """First line of a file of a state, which shows damage."""
+    return f"parzax state {hashlib.sha256(content).hexdigest()}".encode()
 
 
 def _size(_sampler: Sampler, _basis: Basis, _key: Any, state: State, *_: Any) -> str:
