@@ -269,8 +269,8 @@ class Sampler(eqx.Module):
     def save(self, path: str | os.PathLike[str], state: State) -> None:
         """Write a state, or several along a leading axis, to a file that `load` reads; nothing is pickled.
 
-        The file begins with the space, the directions and the sizes, in JSON. It replaces an older one when it
-        is complete.
+        The file begins with the space, the directions and the sizes, in JSON. It replaces an older one when
+        it is complete.
         """
         self.check_state(state)
         _checks.on_host("state", state)
