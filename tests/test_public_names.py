@@ -21,7 +21,7 @@ PROMISED = {
         "merits",
         "meta",
     ),
-    *("papers", "pareto", "samplers", "stop", "valid"),
+    *("papers", "pareto", "prior", "samplers", "stop", "valid"),
     *(
         "ParzenEstimator",
         "Encoded",
@@ -42,6 +42,7 @@ PROMISED = {
 PACKAGES = {
     "acquisition": {"constrained_score", "log_ratio", "log_relative_ratio", "naive_product"},
     "ages": {"AbstractAges", "Ramp"},
+    "prior": {"AbstractPrior", "Normal", "Weights"},
     "bandwidth": {
         *("AbstractBandwidth", "Constant", "Dimension", "FixedTop", "Hyperopt", "LeaveOneOut", "Neighbours"),
         *("OptunaTop", "Scott"),

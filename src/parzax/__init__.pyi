@@ -17,6 +17,7 @@ from parzax import status as status
 from parzax import surrogate as surrogate
 from parzax.density import ParzenEstimator as ParzenEstimator
 from parzax.density import ages as ages
+from parzax.density import prior as prior
 from parzax.importance import Encoded as Encoded
 from parzax.importance import Grid as Grid
 from parzax.importance import encode as encode

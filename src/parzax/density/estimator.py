@@ -16,7 +16,7 @@ from parzax._words import plural
 from parzax.density import fitting, restriction, rows
 from parzax.density.basis import Basis, Families, basis_of, families_of, on_device
 from parzax.density.mixture import Mixture
-from parzax.density.prior import check_masses, user_priors
+from parzax.density.user_prior import check_masses, user_priors
 from parzax.kernels import AbstractKernel
 from parzax.kernels.bandwidth import AbstractBandwidth, Scott
 from parzax.kernels.bandwidth.categorical import as_categorical_bandwidth

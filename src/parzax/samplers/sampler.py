@@ -25,6 +25,7 @@ from parzax._numerics import to_device
 from parzax._words import plural
 from parzax.acquisition import AbstractAcquisition
 from parzax.density.basis import Basis, on_device
+from parzax.density.beliefs import Beliefs
 from parzax.density.smoothing import AbstractSmoothing
 from parzax.samplers import suggestion
 from parzax.samplers.candidates import AbstractStart, Proposal, RandomStart, enumerate_points
@@ -67,6 +68,7 @@ class Sampler(eqx.Module):
         n_constraints: c; static.
         start: first suggestions.
         proposal: how candidates are proposed after the start.
+        prior: the beliefs that a preset was given, as arrays; None without beliefs.
     """
 
     space: Space = eqx.field(static=True)
@@ -77,6 +79,7 @@ class Sampler(eqx.Module):
     n_constraints: int = eqx.field(static=True, default=0, converter=_checks.plain)
     start: AbstractStart = RandomStart()
     proposal: Proposal = Proposal()
+    prior: Beliefs | None = None
 
     def __check_init__(self) -> None:
         """Raise for invalid settings, unless they are traced."""
@@ -89,6 +92,8 @@ class Sampler(eqx.Module):
             hint = "; write parzax.Space(domains)" if name == "space" else ""
             _checks.instance(name, getattr(self, name), kind, wanted, hint)
         _checks.whole_number("n_constraints", self.n_constraints, 0)
+        wanted = "given to a preset, such as px.tpe(space, prior=...)"
+        _checks.instance("prior", self.prior, Beliefs | None, wanted)
 
     def __hash__(self) -> int:
         """A hash by the identity of arrays, so that methods of any sampler can be given to `jax.jit`."""
@@ -131,6 +136,15 @@ class Sampler(eqx.Module):
         if capacity < state.capacity:
             raise ValueError(f"capacity must be at least {state.capacity}, got {capacity}.")
         return _resized(state, capacity)
+
+    def move(self, state: State) -> State:
+        """The rows of a state that was told within other ranges, to go on after a range moved.
+
+        Values keep their meaning: a row is where its native values are in the space of this sampler. A value
+        outside counts as the nearest one inside, and the kernels are truncated to the new bounds. The two
+        spaces must have the same parameters in the same order, with the same choices.
+        """
+        return _moved(self._basis(state).frame, state)
 
     def tell(self, state: State, x: Any, losses: Any, constraints: Any = None) -> State:
         """Add rows.
@@ -371,6 +385,12 @@ def _size(_sampler: Sampler, _basis: Basis, _key: Any, state: State, *_: Any) ->
 _score, _status, _resized = compiled(suggestion.score), compiled(suggestion.status), compiled(State.resized)
 _suggest = compiled(suggestion.suggest, _size)
 _suggest_members = compiled(suggestion.suggest_members, _size)
+
+
+@compiled
+def _moved(frame: Frame, state: State) -> State:
+    points = frame.nearest(state.x)
+    return replace(state, points=points, order=state.sort_rows(points.unit))
 
 
 @compiled

@@ -11,7 +11,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from parzax.density import AbstractMixture
+from parzax import _checks
+from parzax.density import AbstractMixture, Mixture
 from parzax.density.basis import Basis
 from parzax.samplers import candidates
 from parzax.samplers.candidates import Score, concatenate, select
@@ -54,11 +55,15 @@ def suggest_points(
     dtype = state.x.dtype
     random = partial(_draw_different, basis=basis, dtype=dtype, n=n, pool=pool, every=every, told=told)
 
+    def at_random(key: PRNGKeyArray) -> Points:
+        rows = random(key)
+        return rows if sampler.prior is None else sampler.prior.put_into(rows, key, basis.frame, state.count)
+
     def first() -> Points:
         if pool is not None:
             return random(begin)
-        rows = start(begin, state, random)
-        # A random configuration may equal one of the start's rows.
+        rows = start(begin, state, at_random)
+        # Rows from beliefs may be equal, and a random configuration may equal one of the start's rows.
         return rows if n == 1 or basis.free_continuum else _different(basis, n, rows, random(begin))
 
     def later() -> Points:
@@ -146,6 +151,9 @@ def score(sampler: Sampler, basis: Basis, state: State, x: Float[Array, "j d"]) 
 def fit_scorer(sampler: Sampler, basis: Basis, state: State) -> tuple[AbstractMixture, Score]:
     """The densities of all groups, and the acquisition function as a function of points."""
     densities, gamma = sampler.smoothing.fit(basis, state, sampler.split(state))
+    if sampler.prior is not None:
+        _checks.instance("prior: the densities", densities, Mixture, "a parzax.density.Mixture")
+        densities = densities.with_beliefs(basis, sampler.prior, state.count)
 
     def score(at: Points) -> Float[Array, " j"]:
         below, above = jnp.moveaxis(densities.log_prob(basis, at), 1, 0)
