@@ -1,5 +1,7 @@
 """Integers with many values in float32, whose masses come from polynomials, against float64."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -53,3 +55,17 @@ def test_float32_is_float64(rule):
     assert np.isfinite(true).all()
     np.testing.assert_allclose(value, true, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(slope, true_slope, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("double", [True, False])
+def test_kept_masses_are_the_same_density(double):
+    """Catches tables of other parts or regimes, and tables that a marginal or a conditional keeps."""
+    x = configurations()
+    with jax.enable_x64(double):
+        pe = px.ParzenEstimator.fit(SPACE, x[:30])
+        kept = pe.tabulated()
+        assert [table is not None for table in kept.mixture.tables].count(True) > 1
+        for of in (lambda pe: pe, lambda pe: pe.marginal("k", "m"), lambda pe: pe.conditional({"n": 7})):
+            at = of(pe).sample(jax.random.key(1), (20,))
+            close = partial(np.testing.assert_allclose, rtol=1e-12 if double else 2e-5)
+            close(of(kept).log_prob(at), of(pe).log_prob(at))

@@ -38,6 +38,8 @@ _TABLE = 1 << 22
 _GROUP = 3
 
 LogKernels = Callable[[Points], Float[Array, "j n"]]
+# Log masses of all v values of k regimes, for each part of a basis; None where there is no table.
+Tables = tuple[Float[Array, "k v n"] | None, ...]
 # Features of points, and their coefficients for each kernel.
 Linear = tuple[Callable[[Points], Float[Array, "j f"]], Float[Array, "f n"]]
 
@@ -47,15 +49,15 @@ def log_kernels(
     rows: Points,
     scale: Float[Array, "n d"],
     priors: tuple[UserPrior, ...],
-    n_points: Any,
+    tables: Tables,
 ) -> tuple[LogKernels, bool]:
     """Function that returns sum_d log k_nd(x_d) of n kernels at j points, and whether it works pair by pair.
 
     Everything that depends on the kernels alone is computed here, once for all calls of the function. -inf is
-    replaced by a finite number, see `restored`. ``n_points`` is the total number of points.
+    replaced by a finite number, see `restored`. ``tables`` are those of `tables_of`.
     """
     linear, pairwise = [_user_prior(prior, rows, basis.n_slots) for prior in priors], []
-    for part in basis.parts:
+    for part, table in zip(basis.parts, tables, strict=True):
         kernels = kernels_of(part, rows, scale)
         if part.cells is not None:
             linear.append(_few_values(part, kernels, basis.n_slots))
@@ -63,11 +65,11 @@ def log_kernels(
             linear.append(_product(part, kernels))
         elif part.axis is None:
             pairwise.append(_pairwise(part, kernels))
-        elif part.is_lattice and scale.dtype == jnp.float32 and not _has_table(part, kernels, n_points):
+        elif part.is_lattice and scale.dtype == jnp.float32 and table is None:
             linear.append(_wide_masses(part, kernels, part.here(rows)))
             pairwise.append(_on_lattice(part, kernels, part.here(rows)))
         else:
-            pairwise.append(_many_values(part, kernels, basis.n_slots, _has_table(part, kernels, n_points)))
+            pairwise.append(_many_values(part, kernels, basis.n_slots, table))
     coefficients = jnp.concatenate(
         [jnp.zeros((0, len(rows)), scale.dtype), *(factors for _, factors in linear)]
     )
@@ -137,26 +139,36 @@ def _pairwise(part: Regimes, kernels: AbstractKernel) -> LogKernels:
     return lambda at: _sum_of(log_density, kernels, part.columns(at.unit), part.here(at), kernels)
 
 
-def _many_values(part: Regimes, kernels: AbstractKernel, n_slots: int, has_table: bool) -> LogKernels:
-    """Terms of discrete regimes with many values: masses of the points' values, or a table of all values."""
-    regimes, last = (jax.tree.map(jnp.asarray, part.axis), kernels), _last_values(part)
-    read: Callable[..., Array] = partial(_masses, n_slots)
-    if has_table:
-        every = jnp.minimum(jnp.arange(part.most, dtype=jnp.int32)[None], last)
-        regimes = jax.lax.map(lambda one: _masses(n_slots, *one), (regimes, every))
-        read = operator.getitem
+def tables_of(basis: Basis, rows: Points, scale: Float[Array, "n d"], n_points: Any) -> Tables:
+    """For each part of the basis the log masses of all values of its discrete regimes with many values.
+
+    None for parts of other regimes, and where ``n_points`` are so few, or the masses so many, that they are
+    computed for the value of each point.
+    """
+
+    def table_of(part: Regimes) -> Float[Array, "k v n"] | None:
+        is_shorter = not isinstance(n_points, int) or part.most < n_points
+        if part.axis is None or not is_shorter or part.most * len(part.slot) * len(rows) > _TABLE:
+            return None
+        regimes = jax.tree.map(jnp.asarray, part.axis), kernels_of(part, rows, scale)
+        every = jnp.minimum(jnp.arange(part.most, dtype=jnp.int32)[None], _last_values(part))
+        return jax.lax.map(lambda one: _masses(basis.n_slots, *one), (regimes, every))
+
+    return tuple(map(table_of, basis.parts))
+
+
+def _many_values(part: Regimes, kernels: AbstractKernel, n_slots: int, table: Array | None) -> LogKernels:
+    """Terms of discrete regimes with many values: masses of the points' values, or those in a table."""
+    regimes: Any = table
+    read: Callable[..., Array] = operator.getitem
+    if table is None:
+        regimes, read = (jax.tree.map(jnp.asarray, part.axis), kernels), partial(_masses, n_slots)
 
     def terms(at: Points) -> Float[Array, "j n"]:
-        number = jnp.minimum(part.columns(at.index), last)
+        number = jnp.minimum(part.columns(at.index), _last_values(part))
         return _sum_of(read, regimes, number, part.here(at), kernels)
 
     return terms
-
-
-def _has_table(part: Regimes, kernels: AbstractKernel, n_points: Any) -> bool:
-    """Whether masses of all values are computed: if they are fewer than the points, and not too many."""
-    is_shorter = not isinstance(n_points, int) or part.most < n_points
-    return is_shorter and part.most * math.prod(jax.tree.leaves(kernels)[0].shape) <= _TABLE
 
 
 def _last_values(part: Regimes) -> Int[Array, "k 1"]:

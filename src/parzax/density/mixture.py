@@ -1,6 +1,7 @@
 """Mixtures of product kernels in unit coordinates."""
 
 import abc
+import math
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from parzax._numerics import open_uniform, weighted_logsumexp
 from parzax.density.basis import Basis
-from parzax.density.log_kernels import LogKernels, in_blocks, log_kernels, restored
+from parzax.density.log_kernels import LogKernels, Tables, in_blocks, log_kernels, restored, tables_of
 from parzax.density.prior import UserPrior
 from parzax.space import INACTIVE, Points
 
@@ -50,6 +51,7 @@ class Mixture(AbstractMixture):
     weight: Float[Array, "*g n"]  # 0 for rows that are not in the group
     prior_weight: Float[Array, "*g"]  # it and the weights of the rows sum to 1
     priors: tuple[UserPrior, ...] = ()  # densities from the user; other regimes have the wide kernel
+    tables: Tables | None = None  # kept masses of discrete values, see `tabulated`
     # Whether all parameters of a draw come from one component; else each comes from a component of its own.
     joint: bool = eqx.field(static=True, default=True)
     # Whether the numbers that choose the components of n draws are spread evenly, one in each n-th of [0, 1].
@@ -81,10 +83,19 @@ class Mixture(AbstractMixture):
 
     def log_kernels(self, basis: Basis, n_points: Any) -> tuple[LogKernels, bool]:
         """See `parzax.density.log_kernels`; the rows are followed by one without values: the prior."""
+        kernels = self._kernels()
+        tables = tables_of(basis, *kernels, n_points) if self.tables is None else self.tables
+        return log_kernels(basis, *kernels, self.priors, tables)
+
+    def tabulated(self, basis: Basis) -> "Mixture":
+        """The same density, which keeps the masses of discrete values for further calls of `log_prob`."""
+        return replace(self, tables=tables_of(basis, *self._kernels(), math.inf))
+
+    def _kernels(self) -> tuple[Points, Float[Array, "n1 d"]]:
+        """Places and scales of the kernels of all rows, and of the prior."""
         prior = jax.tree.map(lambda a: jnp.zeros_like(a[:1]), (self.rows, self.scale))
         rows, scale = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), (self.rows, self.scale), prior)
-        rows = replace(rows, regime=rows.regime.at[-1].set(INACTIVE))
-        return log_kernels(basis, rows, scale, self.priors, n_points)
+        return replace(rows, regime=rows.regime.at[-1].set(INACTIVE)), scale
 
     def left_out(self, basis: Basis, at: Points) -> Float[Array, "*g n"]:
         """log density at n points, where point i is evaluated without kernel i (leave one out).

@@ -87,7 +87,8 @@ def _select_columns(mixture: Mixture, columns: Mapping[int, Iterable[int]]) -> M
         if (which[j], old) in by_regime
     ]
     rows = replace(rows, regime=regime)
-    return replace(mixture, rows=rows, scale=mixture.scale[:, which], priors=tuple(priors))
+    scale = mixture.scale[:, which]
+    return replace(mixture, rows=rows, scale=scale, priors=tuple(priors), tables=None)
 
 
 def with_ancestors(space: Space, names: Iterable[str]) -> tuple[str, ...]:

@@ -152,7 +152,8 @@ def from_counts(
     divergences, rows, occupied, crowded = estimate_regimes(counts, layout, divergence, uniform)
     over_levels = jax.vmap(jax.vmap(level_variances, in_axes=(0, 0, None)))
     variance, inter, unweighted = over_levels(divergences, rows[:, :-1], rows[:, -1])
-    if layout.has_pools:
+    # Slots are then not regimes.
+    if any(block.is_pool for block in layout.blocks):
         rows, divergences = merge_pools(rows, divergences, layout)
     n_target, n_region = rows[:, :-1], rows[:, -1]
     level_bits = jax.vmap(jax.vmap(level_status, in_axes=(0, 0, None)))(variance, n_target, n_region)

@@ -218,11 +218,6 @@ class Layout:
         return max(block.slot for block in self.blocks) + 2
 
     @cached_property
-    def has_pools(self) -> bool:
-        """Whether any block is a pool, so that slots are not regimes."""
-        return any(block.is_pool for block in self.blocks)
-
-    @cached_property
     def inactive(self) -> tuple[int, ...]:
         """For each parameter, the column that counts its inactive rows (and takes the padding)."""
         return tuple(end - 1 for end in (*self.offsets[1:], self.n_columns))

@@ -352,7 +352,7 @@ class Space:
         if isinstance(tree, dict) and all(map(_is_parameter, tree.values())):
             return cls(tree)
         flat, structure = jax.tree_util.tree_flatten_with_path(tree, is_leaf=_is_parameter)
-        names = [".".join(_part(key) for key in path) for path, _ in flat]
+        names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in flat]
         if not names or "" in names:
             raise TypeError(
                 f"a space must be a parzax.Space or a dict or other pytree of domains, got {tree!r}."
@@ -445,8 +445,3 @@ def _is_parameter(node: Any) -> bool:
     """Whether a node is one parameter: a domain, or a plain tuple of domains. A NamedTuple is a branch."""
     several = type(node) is tuple and bool(node) and all(isinstance(part, Domain) for part in node)
     return isinstance(node, Domain) or several
-
-
-def _part(key: Any) -> str:
-    names = (getattr(key, part, None) for part in ("key", "name", "idx"))
-    return str(next(name for name in names if name is not None))
