@@ -141,7 +141,7 @@ def test_the_front_is_of_means():
 # --- the plan of repeats --------------------------------------------------------------------------
 
 LINE = px.Space({"x": px.Float(0, 1)})
-NOISY = adjusted(px.tpe, n_startup=5)(LINE)
+NOISY = adjusted(px.tpe, n_startup=5, repeats=False)(LINE)
 
 
 def _noisy(scale, key, x):

@@ -15,7 +15,7 @@ from parzax.density import AbstractMixture
 from parzax.density.basis import Basis
 from parzax.samplers import candidates
 from parzax.samplers.candidates import Score, concatenate, select
-from parzax.samplers.repeats import choose_repeats
+from parzax.samplers.repeats import choose_repeats, has_noise, with_means
 from parzax.space import Points
 from parzax.split import State
 from parzax.status import Status
@@ -44,12 +44,12 @@ def suggest_points(
     # A batch needs a fifth key for fillers. The first four are the same as for a single suggestion.
     begin, draw, choose, pick, *more = jax.random.split(key, 4 if n == 1 and proposal.repeats else 5)
     if starting is None:
-        only = (state.constraint_only & state.present).sum(dtype=state.count.dtype)
-        starting = state.count - only < start.n_startup
-    seen: candidates.Seen | None = None if told is None else lambda _: told
+        starting = is_starting(sampler, state)
+    may_repeat = has_noise(state) if proposal.repeats is None else proposal.repeats
+    seen: candidates.Seen | None = None if told is None else lambda _: told & jnp.logical_not(may_repeat)
     # with an always active continuous parameter, two draws are never equal
     if pool is None and not (proposal.repeats or basis.free_continuum):
-        counts = state.present & ~state.constraint_only
+        counts = state.present & ~state.constraint_only & jnp.logical_not(may_repeat)
         seen = partial(candidates.is_seen, basis, state.points, counts)
     dtype = state.x.dtype
     random = partial(_draw_different, basis=basis, dtype=dtype, n=n, pool=pool, every=every, told=told)
@@ -68,7 +68,7 @@ def suggest_points(
         drawn = densities.below.sample(draw, basis, max(sampler.n_candidates, n))
         filling = more and not basis.free_continuum
         fillers = candidates.draw_fillers(more[0], basis, n, every, dtype) if filling else None
-        return candidates.best_of_candidates(basis, score, drawn, fillers, n, seen)
+        return candidates.best_of_candidates(basis, score, drawn, fillers, n, seen, proposal.one_branch)
 
     if isinstance(starting, bool):
         suggested = first() if starting else later()
@@ -97,12 +97,12 @@ def suggest(
     starting: Any,
     confirm: bool | Bool[Array, "*n"] | None,
 ) -> Float[Array, "{n} d"]:
-    """Native values of n suggestions; with ``confirm``, of good configurations again."""
+    """Native values of n suggestions; of good configurations again with ``confirm``, or because of noise."""
     at = suggest_points(sampler, basis, key, state, n, None, every, starting)
     x = basis.frame.decode(at)
-    if confirm is None:  # nothing is added to the compiled program
+    if confirm is None and not repeats_by_itself(sampler, starting):  # nothing is added to the program
         return x
-    again, rows = choose_repeats(state, confirm, n)
+    again, rows = repeated_rows(sampler, state, n, starting, confirm)
     # Rows as they were told: decoded coordinates may be rounded, and so be other configurations.
     values = jnp.where(again[:, None], state.x[rows], x)
     if n == 1 or basis.free_continuum:
@@ -111,6 +111,27 @@ def suggest(
     points = concatenate(select(again[:, None], state.points[rows], at), at)
     values = jnp.concatenate([values, x])
     return values[candidates.pick_different(basis, points, jnp.arange(2 * n), n)]
+
+
+def repeats_by_itself(sampler: Sampler, starting: Any) -> bool:
+    """Whether suggestions may be repeats that nobody asked for; ``starting`` as in `suggest_points`."""
+    return sampler.proposal.repeats is None and sampler.n_objectives == 1 and starting is not True
+
+
+def repeated_rows(
+    sampler: Sampler, state: State, n: int, starting: Any, confirm: bool | Bool[Array, "*n"] | None = None
+) -> tuple[Bool[Array, " {n}"], Int[Array, " {n}"]]:
+    """Which of n suggestions evaluate a row again, and which rows; see `choose_repeats`."""
+    by_itself: Any = repeats_by_itself(sampler, starting)
+    if by_itself and starting is None:
+        by_itself = ~is_starting(sampler, state)
+    return choose_repeats(state, False if confirm is None else confirm, n, by_itself)
+
+
+def is_starting(sampler: Sampler, state: State) -> Bool[Array, ""]:
+    """Whether the state has fewer than ``n_startup`` rows that are not constraint-only."""
+    only = (state.constraint_only & state.present).sum(dtype=state.count.dtype)
+    return state.count - only < sampler.start.n_startup
 
 
 def suggest_members(
@@ -139,6 +160,7 @@ def score(sampler: Sampler, basis: Basis, state: State, x: Float[Array, "j d"]) 
 
 def fit_scorer(sampler: Sampler, basis: Basis, state: State) -> tuple[AbstractMixture, Score]:
     """The densities of all groups, and the acquisition function as a function of points."""
+    state = with_means(state) if sampler.proposal.repeats is None else state
     densities, gamma = sampler.smoothing.fit(basis, state, sampler.split(state))
 
     def score(at: Points) -> Float[Array, " j"]:
