@@ -266,6 +266,7 @@ def test_without_noise_two_repeats_at_most():
 
 def test_with_noise_every_fifth_repeats_the_lower_bound():
     """From the first repeat on. Failed evaluations say nothing."""
+
     def noisy(key, x):
         return jnp.where(x[0] > 0.9, jnp.nan, x[0] + 0.1 * jax.random.normal(key))
 

@@ -51,7 +51,9 @@ class Task:
     def table(self) -> Table:
         """The table; without noise a single mean over splits."""
         table = load(self.name)
-        return table._replace(losses=table.losses.mean(axis=1, keepdims=True)) if self.kind == EXACT else table
+        return (
+            table._replace(losses=table.losses.mean(axis=1, keepdims=True)) if self.kind == EXACT else table
+        )
 
     @property
     def limit(self) -> float | None:
@@ -124,31 +126,37 @@ def ours(make: Callable[..., Sampler], task: Task, n_seeds: int, n: int = N, **o
     return Runs(np.asarray(rows), np.asarray(trace.losses[..., 0]))
 
 
+def _default_sampler(samplers: Any, seed: int) -> Any:
+    return samplers.TPESampler(seed=seed)
+
+
+class _Log:
+    """Evaluates values by name on the host, and keeps what was evaluated."""
+
+    def __init__(self, task: Task, seed: int) -> None:
+        self.counts, self.limit, self.table = task.counts, task.limit or 0.0, task.table
+        self.names, find = task.space.names, look_up(task.space, self.table.x)
+        self.sizes, self.index = np.asarray(find.sizes), np.asarray(find.index)
+        self.rng = np.random.default_rng([task.seed, seed])
+        self.rows: list[int] = []
+        self.losses: list[float] = []
+
+    def __call__(self, at: Mapping[str, float]) -> tuple[list[float], list[float]]:
+        codes = [int(at.get(name, size)) for name, size in zip(self.names, self.sizes, strict=True)]
+        row = int(self.index[np.ravel_multi_index(codes, self.sizes + 1)])
+        self.rows.append(row)
+        self.losses.append(float(self.rng.choice(self.table.losses[row])))
+        m, c = self.counts
+        size = float(self.table.size[row])
+        return [self.losses[-1], math.log(size)][:m], [size - self.limit][:c]
+
+
 def optuna_tpe(task: Task, n_seeds: int, n: int = N) -> Runs:
     """Runs of Optuna's TPE with its default settings."""
-
-    def make(samplers: Any, seed: int) -> Any:
-        return samplers.TPESampler(seed=seed, warn_independent_sampling=False)
-
-    table, (m, c) = task.table, task.counts
-    find = look_up(task.space, table.x)
-    sizes, index = np.asarray(find.sizes), np.asarray(find.index)
-    found: list[Runs] = []
-    for seed in range(n_seeds):
-        rng, rows, losses = np.random.default_rng([task.seed, seed]), [], []
-
-        def evaluate(at: Mapping[str, float]) -> tuple[list[float], list[float]]:
-            codes = [int(at.get(name, size)) for name, size in zip(task.space.names, sizes, strict=True)]
-            row = int(index[np.ravel_multi_index(codes, sizes + 1)])
-            loss = float(table.losses[row, rng.integers(table.losses.shape[1])])
-            rows.append(row)
-            losses.append(loss)
-            size = float(table.size[row])
-            return [loss, math.log(size)][:m], [size - (task.limit or 0.0)][:c]
-
-        in_study(make, task.space, evaluate, n, seed, m)
-        found.append(Runs(np.array(rows), np.array(losses)))
-    return Runs(*map(np.stack, zip(*found, strict=True)))
+    logs = [_Log(task, seed) for seed in range(n_seeds)]
+    for seed, log in enumerate(logs):
+        in_study(_default_sampler, task.space, log, n, seed, task.counts[0])
+    return Runs(np.array([log.rows for log in logs]), np.array([log.losses for log in logs]))
 
 
 def reported(task: Task, runs: Runs, budgets: tuple[int, ...] = BUDGETS, lucky: bool = False) -> np.ndarray:
@@ -158,7 +166,9 @@ def reported(task: Task, runs: Runs, budgets: tuple[int, ...] = BUDGETS, lucky: 
     best single evaluation. Two: what the hypervolume of the reported front lacks.
     """
     score = partial(_front_gap if task.counts[0] > 1 else _regret, task.table, task.limit)
-    return np.array([[score(rows[:b], losses[:b], lucky) for b in budgets] for rows, losses in zip(*runs)])
+    return np.array(
+        [[score(rows[:b], losses[:b], lucky) for b in budgets] for rows, losses in zip(*runs, strict=True)]
+    )
 
 
 def _regret(table: Table, limit: float | None, rows: np.ndarray, losses: np.ndarray, lucky: bool) -> float:

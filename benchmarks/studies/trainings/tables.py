@@ -87,30 +87,31 @@ def log_loss(model: Any, x: np.ndarray, y: np.ndarray) -> float:
     return float(min(-np.log(np.maximum(share, 1e-6)).mean(), 3.0))
 
 
-def _digits(target: str) -> tuple[np.ndarray, np.ndarray]:
-    from sklearn.datasets import load_digits
+def _bundled(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs and targets of a data set that comes with scikit-learn."""
+    import sklearn.datasets
 
-    x, y = load_digits(return_X_y=True)
+    given: Any = getattr(sklearn.datasets, f"load_{name}")()
+    return np.asarray(given.data, float), np.asarray(given.target)
+
+
+def _digits(target: str) -> tuple[np.ndarray, np.ndarray]:
+    x, y = _bundled("digits")
     return x / 16, {"digit": y, "odd": y % 2, "value": y.astype(float)}[target]
 
 
 def _noisy(name: str, noise: float = NOISE, target: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """A data set with noise on its standardised columns; ``target`` is a column to predict instead."""
-    import sklearn.datasets
-
-    x, y = getattr(sklearn.datasets, f"load_{name}")(return_X_y=True)
+    x, y = _bundled(name)
     x = (x - x.mean(axis=0)) / x.std(axis=0)
     if target is not None:
         x, y = np.delete(x, target, axis=1), x[:, target]
     return x + noise * np.random.default_rng(len(x)).normal(size=x.shape), y
 
 
-def _diabetes(classes: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    from sklearn.datasets import load_diabetes
-
-    x, y = load_diabetes(return_X_y=True)
-    x = x / x.std(axis=0)
-    return x, (y > np.median(y)).astype(int) if classes else (y - y.mean()) / y.std()
+def _diabetes() -> tuple[np.ndarray, np.ndarray]:
+    x, y = _bundled("diabetes")
+    return x / x.std(axis=0), (y - y.mean()) / y.std()
 
 
 _SHAPES = ("rbf", "poly", "sigmoid")
@@ -155,11 +156,10 @@ _NETWORK = {
 }
 
 
-def _support_vectors(name: str, params: dict[str, Any], seed: int) -> Any:
+def _support_vectors(name: str, params: dict[str, Any], _seed: int) -> Any:
     from sklearn import svm
 
-    limit = {"max_iter": 20_000, "tol": 1e-2}
-    return getattr(svm, name)(**params, **limit)
+    return getattr(svm, name)(**params, max_iter=20_000, tol=1e-2)
 
 
 def _ensemble(name: str, params: dict[str, Any], seed: int) -> Any:
@@ -171,7 +171,8 @@ def _ensemble(name: str, params: dict[str, Any], seed: int) -> Any:
 def _sgd(params: dict[str, Any], seed: int) -> Any:
     from sklearn.linear_model import SGDClassifier
 
-    return SGDClassifier(**params, max_iter=8, tol=None, random_state=seed)
+    without: Any = None  # a tolerance, so that all eight rounds are made
+    return SGDClassifier(**params, max_iter=8, tol=without, random_state=seed)
 
 
 def _network(name: str, params: dict[str, Any], seed: int) -> Any:

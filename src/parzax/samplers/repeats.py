@@ -18,8 +18,8 @@ from parzax.split.state import first_equal
 N_ERRORS = 1.0
 # Number of repeats, evaluated or not, without any difference in the loss after which there are no more.
 _MOST_EQUAL = 3
-# A search that repeats by itself does so when it has a multiple of so many rows: with noise, and while it does
-# not know whether there is noise. Then it makes at most so many repeats.
+# A search that repeats by itself does so when it has a multiple of so many rows: with noise; and, at most so
+# many times, while it does not know whether there is noise.
 _EVERY, _EVERY_UNKNOWN, _MOST_UNKNOWN = 5, 20, 2
 # Noise counts if it is larger than this share of the difference between the median loss and the best one.
 _LEAST_NOISE = 1e-3
