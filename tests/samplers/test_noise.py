@@ -290,10 +290,19 @@ def test_with_noise_rows_are_split_by_means():
         for rows in _configurations(x, objectives).values():
             wanted[rows] = -np.mean(objectives[rows])
         assert bool(jax.jit(repeats.has_noise)(state))
-        averaged = jax.jit(repeats.with_means)(state)
+        averaged = jax.jit(repeats.as_configurations)(state)
         np.testing.assert_allclose(averaged.losses, wanted, rtol=1e-5)
         order = np.asarray(averaged.loss_order[0])[: np.isfinite(wanted).sum()]
         assert (np.diff(np.asarray(averaged.losses)[order, 0]) >= 0).all()
+
+
+def test_without_noise_copies_change_no_score():
+    """Scores with a row told twice more are those without, to the last bit."""
+    x = np.random.default_rng(0).uniform(size=(20, 1))
+    state = CURIOUS.tell(CURIOUS.init(32), x, x[:, 0])
+    again = CURIOUS.tell(state, x[[3, 3]], x[[3, 3], 0])
+    points = np.linspace(0, 1, 9)[:, None]
+    assert CURIOUS.score_of(again, points).tolist() == CURIOUS.score_of(state, points).tolist()
 
 
 def test_with_noise_the_same_may_be_suggested_again():

@@ -45,7 +45,9 @@ def test_reports_by_hand(task):
     lucky = searches.reported(task, runs, (2, 3), lucky=True)
     np.testing.assert_allclose(lucky, np.array([[0.0, 1.0], [1.0, 1.0]]) / unit)
     # Row 3 has a mean of 4 as row 1, and half of its variance.
-    np.testing.assert_allclose(searches.reported(task, runs, (2, 3)), np.array([[0.0, 1.0], [1.0, 1.0]]) / unit)
+    np.testing.assert_allclose(
+        searches.reported(task, runs, (2, 3)), np.array([[0.0, 1.0], [1.0, 1.0]]) / unit
+    )
     limited = Task("toy", searches.KINDS[1])  # the line alone is allowed, whose regret is then 0
     np.testing.assert_allclose(limited.limit, 13.0)
     np.testing.assert_array_equal(searches._dominated(np.array([1, 2]), np.array([[1, 2], [1, 1]])), True)

@@ -38,10 +38,10 @@ class Proposal(eqx.Module):
             it is suggested again only if no new configuration is left among the candidates and a few random
             configurations (in a space of up to 512 configurations: among all configurations). This does not
             restrict random suggestions. None finds out whether evaluations have noise: it is as False, but
-            after 20 and 40 rows the best configuration is evaluated again (for one objective). If two
-            evaluations of a configuration differ, it is as True, rows are split by the mean losses of their
-            configurations, and at every fifth row the configuration with the smallest lower bound is
-            evaluated again, as with ``confirm`` in `Sampler.ask`. Static.
+            after 20 and 40 rows the best configuration is evaluated again. If two evaluations of a
+            configuration differ, it is as True, rows are split by the mean losses of their configurations,
+            and every fifth suggestion evaluates the configuration with the smallest lower bound again, as
+            with ``confirm`` in `Sampler.ask`. Static.
         one_branch: whether only candidates with the same active parameters and domains as the first one are
             compared, if there are conditions. Otherwise a branch with many parameters is preferred, because
             its candidates are far from all evaluated rows. Static.

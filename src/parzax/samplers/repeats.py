@@ -133,17 +133,23 @@ def has_noise(state: State) -> Bool[Array, ""]:
     return (means.noise > _LEAST_NOISE * jnp.where(jnp.isfinite(spread), spread, 0)).any()
 
 
-def with_means(state: State) -> State:
-    """For splits: with noise, all evaluations of a configuration have its mean losses."""
-    evaluated = state.evaluated
+def as_configurations(state: State) -> State:
+    """The state for splits: without noise, only the first evaluation of a configuration is in a group.
 
-    def averaged() -> State:
-        mean = means_of(state).losses.at[state.first_among(evaluated)].get(mode="clip")
+    With noise all evaluations of a configuration are, with its mean losses.
+    """
+    evaluated, noise = state.evaluated, has_noise(state)
+    first = state.first_among(evaluated)
+
+    def averaged() -> tuple[Array, Array]:
+        mean = means_of(state).losses.at[first].get(mode="clip")
         losses = jnp.where(evaluated[:, None], mean, state.losses)
-        order = state.sort_rows(jnp.where(jnp.isnan(losses), jnp.inf, losses))
-        return replace(state, losses=losses, loss_order=order)
+        return losses, state.sort_rows(jnp.where(jnp.isnan(losses), jnp.inf, losses))
 
-    return jax.lax.cond(has_noise(state), averaged, lambda: state)
+    losses, order = jax.lax.cond(noise, averaged, lambda: (state.losses, state.loss_order))
+    copies = evaluated & (first < jnp.arange(state.capacity, dtype=first.dtype)) & ~noise
+    losses = jnp.where(copies[:, None], jnp.nan, losses)
+    return replace(state, losses=losses, loss_order=order, constraint_only=state.constraint_only | copies)
 
 
 @compiled
@@ -167,8 +173,8 @@ def choose_repeats(
     """Which of the next n suggestions evaluate a configuration again, and the rows of the configurations.
 
     The first goes to the feasible configuration with the smallest lower bound, mean - noise / sqrt(number of
-    evaluations), where pending and failed evaluations count; the others go to the next ones. While no
-    difference was seen, those with the fewest evaluations come first, and there are at most three repeats.
+    evaluations), where pending and failed evaluations count; the others go to the next ones. With several
+    objectives these bounds are ranked by non-domination. While no difference was seen, those with the fewest evaluations come first, and there are at most three repeats.
     No suggestion repeats if no configuration is feasible, or where ``confirm`` (one flag, or one for each) is
     False and the search does not repeat ``by_itself``: at every fifth row if there is noise, and twice to see
     whether there is.
@@ -184,9 +190,13 @@ def choose_repeats(
         first = state.first_among(told)
         means = average(first, state.losses, state.constraints, state.evaluated)
         n_told = jnp.zeros(state.capacity, dtype).at[first].add(told.astype(dtype), mode="drop")
-        bound = means.losses[:, 0] - N_ERRORS * means.noise[0] * jax.lax.rsqrt(jnp.maximum(n_told, 1))
-        differs, i = means.noise[0] > 0, jnp.arange(n)
-        order = jnp.lexsort((bound, jnp.where(differs, 0, n_told), ~means.feasible)).astype(jnp.int32)
+        error = means.noise[None] * jax.lax.rsqrt(jnp.maximum(n_told, 1))[:, None]
+        bound = means.losses - N_ERRORS * error
+        several = state.losses.shape[1] > 1
+        merit = non_domination_rank(bound, means.feasible) if several else bound[:, 0]
+        differs, i = (means.noise > 0).any(), jnp.arange(n)
+        keys = n_told, merit, jnp.where(differs, 0, n_told), ~means.feasible
+        order = jnp.lexsort(keys).astype(jnp.int32)
         rows = order.at[i].get(mode="clip")
         n_repeats = told.sum(dtype=jnp.int32) - (n_told > 0).sum(dtype=jnp.int32)
         again = means.feasible[rows] & (i < len(order)) & (differs | (n_repeats + i < _MOST_EQUAL))

@@ -15,7 +15,7 @@ from parzax.density import AbstractMixture
 from parzax.density.basis import Basis
 from parzax.samplers import candidates
 from parzax.samplers.candidates import Score, concatenate, select
-from parzax.samplers.repeats import choose_repeats, has_noise, with_means
+from parzax.samplers.repeats import choose_repeats, has_noise, as_configurations
 from parzax.space import Points
 from parzax.split import State
 from parzax.status import Status
@@ -115,7 +115,7 @@ def suggest(
 
 def repeats_by_itself(sampler: Sampler, starting: Any) -> bool:
     """Whether suggestions may be repeats that nobody asked for; ``starting`` as in `suggest_points`."""
-    return sampler.proposal.repeats is None and sampler.n_objectives == 1 and starting is not True
+    return sampler.proposal.repeats is None and starting is not True
 
 
 def repeated_rows(
@@ -160,7 +160,7 @@ def score(sampler: Sampler, basis: Basis, state: State, x: Float[Array, "j d"]) 
 
 def fit_scorer(sampler: Sampler, basis: Basis, state: State) -> tuple[AbstractMixture, Score]:
     """The densities of all groups, and the acquisition function as a function of points."""
-    state = with_means(state) if sampler.proposal.repeats is None else state
+    state = as_configurations(state) if sampler.proposal.repeats is None else state
     densities, gamma = sampler.smoothing.fit(basis, state, sampler.split(state))
 
     def score(at: Points) -> Float[Array, " j"]:
