@@ -9,7 +9,6 @@ from itertools import compress, count
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Integer, PRNGKeyArray, UInt32
 
@@ -19,8 +18,9 @@ from parzax._numerics import capacity, to_device
 from parzax._words import plural
 from parzax.lens._programs import keep_programs
 from parzax.samplers import Sampler
+from parzax.samplers.repeats import choose_repeats
 from parzax.samplers.sampler import warn_of_unseen
-from parzax.samplers.suggestion import repeated_rows, repeats_by_itself, suggest_points
+from parzax.samplers.suggestion import repeats_by_itself, suggest_points
 from parzax.space import Domain, Float, Int, Points, Space
 from parzax.split import State
 from parzax.split.state import violations
@@ -220,10 +220,8 @@ def suggest(
     need not make one. ``starting`` says whether the state has fewer than ``n_startup`` rows.
     """
     key = reduce(jax.random.fold_in, numbers, jax.random.key(0) if key is None else key)
-    at = suggest_points(*model, key, state, starting=starting)
-    if not repeats_by_itself(model[0], starting):
-        return at, jnp.zeros(1, bool), jnp.zeros(1, jnp.int32)
-    return at, *repeated_rows(model[0], state, 1, starting)
+    by_itself = repeats_by_itself(model[0], state, starting)
+    return suggest_points(*model, key, state, starting=starting), *choose_repeats(state, False, 1, by_itself)
 
 
 def smoothed(space: Space, most: int = MOST_STEPS) -> Space:

@@ -15,7 +15,7 @@ from parzax.density import AbstractMixture
 from parzax.density.basis import Basis
 from parzax.samplers import candidates
 from parzax.samplers.candidates import Score, concatenate, select
-from parzax.samplers.repeats import choose_repeats, has_noise, as_configurations
+from parzax.samplers.repeats import as_configurations, choose_repeats, has_noise
 from parzax.space import Points
 from parzax.split import State
 from parzax.status import Status
@@ -100,9 +100,10 @@ def suggest(
     """Native values of n suggestions; of good configurations again with ``confirm``, or because of noise."""
     at = suggest_points(sampler, basis, key, state, n, None, every, starting)
     x = basis.frame.decode(at)
-    if confirm is None and not repeats_by_itself(sampler, starting):  # nothing is added to the program
+    by_itself = repeats_by_itself(sampler, state, starting)
+    if confirm is None and by_itself is False:  # nothing is added to the compiled program
         return x
-    again, rows = repeated_rows(sampler, state, n, starting, confirm)
+    again, rows = choose_repeats(state, False if confirm is None else confirm, n, by_itself)
     # Rows as they were told: decoded coordinates may be rounded, and so be other configurations.
     values = jnp.where(again[:, None], state.x[rows], x)
     if n == 1 or basis.free_continuum:
@@ -113,19 +114,11 @@ def suggest(
     return values[candidates.pick_different(basis, points, jnp.arange(2 * n), n)]
 
 
-def repeats_by_itself(sampler: Sampler, starting: Any) -> bool:
+def repeats_by_itself(sampler: Sampler, state: State, starting: Any) -> bool | Bool[Array, ""]:
     """Whether suggestions may be repeats that nobody asked for; ``starting`` as in `suggest_points`."""
-    return sampler.proposal.repeats is None and starting is not True
-
-
-def repeated_rows(
-    sampler: Sampler, state: State, n: int, starting: Any, confirm: bool | Bool[Array, "*n"] | None = None
-) -> tuple[Bool[Array, " {n}"], Int[Array, " {n}"]]:
-    """Which of n suggestions evaluate a row again, and which rows; see `choose_repeats`."""
-    by_itself: Any = repeats_by_itself(sampler, starting)
-    if by_itself and starting is None:
-        by_itself = ~is_starting(sampler, state)
-    return choose_repeats(state, False if confirm is None else confirm, n, by_itself)
+    if sampler.proposal.repeats is not None or starting is True:
+        return False
+    return jnp.logical_not(is_starting(sampler, state) if starting is None else starting)
 
 
 def is_starting(sampler: Sampler, state: State) -> Bool[Array, ""]:
