@@ -24,7 +24,7 @@ _MEMBERS = {
     "parzax.lens.results": "ImportanceResult compare cond_ped_anova interactions",
     "parzax.lens.run": "optimize_many",
     "parzax.samplers": "Problem c_tpe meta_learn_tpe mo_tpe optimize optuna_tpe tpe",
-    "parzax.space": "Between Categorical Float In Int Ordinal Recorded Space Varying",
+    "parzax.space": "Between Categorical Float In Int Ordinal Recorded Space Varying choose",
     "parzax.split": "Split",
     "parzax.status": "Status",
 }

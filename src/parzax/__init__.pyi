@@ -48,6 +48,7 @@ from parzax.space import Ordinal as Ordinal
 from parzax.space import Recorded as Recorded
 from parzax.space import Space as Space
 from parzax.space import Varying as Varying
+from parzax.space import choose as choose
 from parzax.split import Split as Split
 from parzax.split import gamma as gamma
 from parzax.split import merits as merits

@@ -81,7 +81,8 @@ class Sampler(eqx.Module):
         }  # fmt: skip
         for name, kind in kinds.items():
             wanted = "a parzax.Space" if name == "space" else f"an instance of {kind.__name__}"
-            _checks.instance(name, getattr(self, name), kind, wanted)
+            hint = "; write parzax.Space(domains)" if name == "space" else ""
+            _checks.instance(name, getattr(self, name), kind, wanted, hint)
         _checks.whole_number("n_constraints", self.n_constraints, 0)
 
     def __hash__(self) -> int:

@@ -138,7 +138,7 @@ def holds(condition: Condition, domain: Any, x: Float[Any, "..."]) -> Bool[Any, 
 def plain_values(name: str, values: Any) -> tuple[Any, ...]:
     """Return the values as a tuple without NumPy scalars; raise unless they are a non-empty sequence."""
     if isinstance(values, str) or not isinstance(values, (Sequence, np.ndarray)):
-        raise TypeError(f"{name} must be a sequence, got {values!r}.")
+        raise TypeError(f"{name} must be a sequence such as [1, 2], got {values!r}.")
     if len(values) == 0:
         raise ValueError(f"{name} must not be empty.")
     return tuple(v.item() if isinstance(v, np.generic) else v for v in values)

@@ -43,7 +43,9 @@ class Domain(ABC):
     def __post_init__(self) -> None:
         when = (self.when,) if isinstance(self.when, Condition) else tuple(self.when)
         for condition in when:
-            _checks.instance("when", condition, Condition, "In or Between, or a list of such conditions")
+            _checks.instance(
+                "when", condition, Condition, "a condition such as In(parent, [value]), or a list of them"
+            )
         object.__setattr__(self, "when", when)
         object.__setattr__(self, "conditions", when)
 

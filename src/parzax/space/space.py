@@ -13,6 +13,7 @@ from parzax import _checks
 from parzax._html import table
 from parzax._mesh import jit_on_meshes
 from parzax._words import plural
+from parzax.space.choice import Choice
 from parzax.space.conditions import Between, In, Recorded, common_intervals
 from parzax.space.domains import Categorical, Domain
 from parzax.space.frame import INACTIVE, Frame
@@ -224,7 +225,7 @@ class Space:
             x: (d,) native values, NaN where inactive, categories as codes.
         """
         x = _checks.float_array("x", x)
-        _checks.check_shape("x", x, len(self))
+        _checks.check_shape("x", x, len(self), hint="; name one row at a time, such as x[0]")
         several = any(len(d) > 1 for d in self.domains)
         regimes = self.derive_regimes(x) if several else np.where(np.isnan(x), INACTIVE, 0)
         named = {}
@@ -247,12 +248,12 @@ class Space:
 
         Returns:
             A dict of arrays (...,), or the pytree that `from_tree` was given. Integers (`Int`, and `Ordinal`
-            of integers) have an integer dtype, unless a value is too large for it, and so have the codes of
-            categories. An inactive parameter has the lowest value of its first domain instead of NaN, so
-            computing with it gives no NaN.
+            of integers) have an integer dtype, unless a value is too large for it. A categorical parameter is
+            a `parzax.space.Choice`, which compares with its choices. An inactive parameter has the lowest
+            value, or the first choice, of its first domain instead of NaN, so computing with it gives no NaN.
 
         Raises:
-            ValueError: x does not have one column per parameter.
+            ValueError: x does not have one column per parameter; a category has several `Recorded` domains.
 
         >>> import jax.numpy as jnp
         >>> import parzax as px
@@ -267,18 +268,20 @@ class Space:
             column = x[..., j]
             value = xp.where(xp.isnan(column), xp.asarray(inactive_value, column.dtype), column)
             values[name] = xp.round(value).astype(integer) if largest <= np.iinfo(integer).max else value
+            if isinstance(self.domains[j][0], Categorical):
+                values[name] = self._choice(j, x, values[name])
         return self._in_structure(values)
 
     def flatten(self, values: Any) -> Any:
         """The inverse of `unflatten`: (..., d) native values, NaN where the conditions make one inactive.
 
-        Values outside the domains stay as they are.
+        A category may be a `parzax.space.Choice` or its code. Values outside the domains stay as they are.
 
         Raises:
             TypeError, ValueError: names or a structure other than those of the space, values that are not
                 numbers, and arrays whose shapes do not fit together.
         """
-        given = self._values_of(values)
+        given = [value.code if isinstance(value, Choice) else value for value in self._values_of(values)]
         on_device = any(isinstance(value, jax.Array) for value in given)
         xp, dtype = (jnp, jnp.result_type(float)) if on_device else (np, np.float64)
         check = _checks.real_array if on_device else _checks.float_array
@@ -319,6 +322,15 @@ class Space:
             )
         return x
 
+    def _choice(self, column: int, x: Any, code: Any) -> Choice:
+        """The choices of a categorical parameter; which of several domains a code belongs to depends on x."""
+        domains: Any = self.domains[column]
+        if len(domains) > 1:
+            xp, regime = x.__array_namespace__(), self.classify(x)[0][..., column]
+            starts = np.cumsum([0, *(len(domain.choices) for domain in domains[:-1])])
+            code = code + xp.asarray(starts, code.dtype)[xp.maximum(regime, 0)]
+        return Choice(self.names[column], domains, code)
+
     def _in_structure(self, values: dict[str, Any]) -> Any:
         return values if self.structure is None else jax.tree.map(values.__getitem__, self.structure)
 
@@ -330,7 +342,7 @@ class Space:
                 wanted, given = (", ".join(map(repr, names)) for names in (self.names, params))
                 raise ValueError(f"params must have the names {wanted}, got {given}.")
             return [params[name] for name in self.names]
-        values, structure = jax.tree.flatten(params)
+        values, structure = jax.tree.flatten(params, is_leaf=lambda value: isinstance(value, Choice))
         wanted = jax.tree.structure(self.structure)
         if structure != wanted:
             raise ValueError(f"params must have the structure {wanted}, got {structure}.")
@@ -383,7 +395,9 @@ def _as_domains(name: Any, domain: Domain | Sequence[Domain]) -> tuple[Domain, .
         raise TypeError(f"parameter names must be non-empty strings, got {name!r}.")
     domains: tuple[Any, ...] = tuple(domain) if isinstance(domain, (tuple, list)) else (domain,)
     if not domains or not all(isinstance(d, Domain) for d in domains):
-        raise TypeError(f"parameter {name!r} must be a domain or a tuple of domains, got {domain!r}.")
+        raise TypeError(
+            f"parameter {name!r} must be a domain like parzax.Int(1, 9), or several, got {domain!r}."
+        )
     if len({isinstance(d, Categorical) for d in domains}) > 1:
         raise ValueError(f"parameter {name!r} mixes categorical and numeric domains; use two parameters.")
     if any(not d.conditions for d in domains[:-1]):

@@ -122,9 +122,8 @@ def surface(
     the two slots never apply together.
     """
     _checks.check_key(key)
-    return evaluate(
-        _surface, posterior, key, slots=slots, n_draws=n_draws, n_points=n_points, n_values=n_values
-    )
+    which = np.array(slots)
+    return evaluate(_surface, posterior, key, which, n_draws=n_draws, n_points=n_points, n_values=n_values)
 
 
 def value_grid(space: Space, n_values: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -201,20 +200,18 @@ def _effects(
     return Effects(values, shares, losses[:, :, 0], losses[:, :, 1])
 
 
-@partial(jax.jit, static_argnames=("slots", "n_draws", "n_points", "n_values"))
-def _surface(
-    posterior: Posterior, key: Any, slots: tuple[int, int], n_draws: int, n_points: int, n_values: int
-) -> Any:
+@partial(jax.jit, static_argnames=("n_draws", "n_points", "n_values"))
+def _surface(posterior: Posterior, key: Any, slots: Any, n_draws: int, n_points: int, n_values: int) -> Any:
     space, dtype = posterior.space, posterior.z.dtype
-    levels, which = jnp.asarray(value_grid(space, n_values)[0], dtype), np.array(slots)
-    grid = jnp.stack(jnp.meshgrid(*levels[which], indexing="ij"), axis=-1)
+    levels = jnp.asarray(value_grid(space, n_values)[0], dtype)[slots]
+    grid = jnp.stack(jnp.meshgrid(levels[0], levels[1], indexing="ij"), axis=-1)
 
     def of_draw(key: PRNGKeyArray, draw: Draw) -> Any:
         pool = RandomRows.draw(key, space, _POOL * n_points, dtype)
-        among = pool.here[:, which].all(axis=1)
+        among = pool.here[:, slots].all(axis=1)
 
         def of_row(levels: Any) -> Any:
-            return _mean_losses(draw, pool, which, levels, n_points, among)
+            return _mean_losses(draw, pool, slots, levels, n_points, among)
 
         return jax.lax.map(of_row, grid)
 
