@@ -174,10 +174,10 @@ def choose_repeats(
 
     The first goes to the feasible configuration with the smallest lower bound, mean - noise / sqrt(number of
     evaluations), where pending and failed evaluations count; the others go to the next ones. With several
-    objectives these bounds are ranked by non-domination. While no difference was seen, those with the fewest evaluations come first, and there are at most three repeats.
-    No suggestion repeats if no configuration is feasible, or where ``confirm`` (one flag, or one for each) is
-    False and the search does not repeat ``by_itself``: at every fifth row if there is noise, and twice to see
-    whether there is.
+    objectives these bounds are ranked by non-domination. While no difference was seen, those with the fewest
+    evaluations come first, and there are at most three repeats. No suggestion repeats if no configuration is
+    feasible, or where ``confirm`` (one flag, or one for each) is False and the search does not repeat
+    ``by_itself``: at every fifth row if there is noise, and twice to see whether there is.
     """
     number = state.count + jnp.arange(n, dtype=state.count.dtype)
 
