@@ -14,7 +14,6 @@ import numpy as np
 
 import parzax as px
 from benchmarks.studies.optimisers import page, scores
-from benchmarks.studies.optimisers.noise import run_interval
 from benchmarks.studies.papers import runs
 from benchmarks.studies.trainings import searches
 from benchmarks.studies.trainings.searches import BUDGETS, KINDS, TWO, N, Runs, Task
@@ -72,9 +71,20 @@ def _cells(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray], alone: bool
     for ratio in (means / others).T:
         low, high = scores.interval(ratio)
         cells.append(f"{np.exp(np.log(ratio).mean()):.2f} ({low:.2f}, {high:.2f}), {(ratio < 1).sum()}")
-    n = min(len(own) for own in [*ours, *theirs])
-    pairs = [(a[:n, -1], b[:n, -1]) for a, b in zip(ours, theirs, strict=True)]
-    return [*cells, "({:.2f}, {:.2f})".format(*run_interval(pairs))]
+    low, high = _over_runs(ours, theirs)
+    return [*cells, f"({low:.2f}, {high:.2f})"]
+
+
+def _over_runs(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray]) -> tuple[float, float]:
+    """95 % interval of the last ratio, by resampling the runs of each table, which are not paired."""
+    rng = np.random.default_rng(0)
+
+    def logs(side: Sequence[np.ndarray]) -> np.ndarray:
+        drawn = [own[rng.integers(0, len(own), (scores.N_RESAMPLED, len(own))), -1] for own in side]
+        return np.log(np.maximum([one.mean(axis=1) for one in drawn], SMALLEST)).mean(axis=0)
+
+    low, high = np.exp(np.quantile(logs(ours) - logs(theirs), [0.025, 0.975]))
+    return float(low), float(high)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
