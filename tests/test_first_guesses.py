@@ -79,7 +79,7 @@ def test_unknown_names(guess, meant):
         ("TPESampler", r"px\.tpe\(space\), or px\.adapters\.optuna\.TPESampler\(\)"),
         ("PedAnovaImportanceEvaluator", r"px\.adapters\.optuna\.CondPedAnovaImportanceEvaluator\(\)"),
         ("get_param_importances", r"px\.cond_ped_anova\("),
-        ("minimize", r"px\.optimize\("),
+        ("fmin", r"px\.minimize\("),
         ("plot", r"px\.plotting, such as px\.plotting\.importance_bars\(result\)"),
     ],
 )

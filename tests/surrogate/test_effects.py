@@ -1,5 +1,7 @@
 """Effects in units of the loss, beside the truth of functions that the process knows well."""
 
+import dataclasses
+
 import chex
 import jax
 import jax.numpy as jnp
@@ -8,6 +10,7 @@ import pytest
 
 import parzax as px
 from parzax import surrogate
+from parzax.surrogate.effects import RandomRows
 
 SPACE = px.Space(
     {
@@ -136,3 +139,20 @@ def test_jax_arrays_and_batches(posterior):
         on_device = jax.tree.map(jnp.asarray, posterior)
         device = surrogate.effects(KEY, on_device, **FEW)
     chex.assert_trees_all_close(host, jax.tree.map(np.asarray, device), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.slow
+def test_means_are_over_valid_configurations(posterior):
+    """Without learning rates from 0.1 the mean of (log10(lr) + 2) ** 2 is 1 and not 4 / 3."""
+    valid = dataclasses.replace(
+        posterior, space=px.Space(dict(zip(SPACE, SPACE.domains, strict=True)), lambda p: p["lr"] < 0.1)
+    )
+    curves = surrogate.effects(KEY, valid).losses.mean(axis=0)
+    np.testing.assert_allclose(curves[1, :3], 1 + np.array([ON, 1.5, 3.0]), atol=0.25)
+    # Where nothing is valid, the mean is over all configurations.
+    np.testing.assert_allclose(curves[0], (PLACES + 2) ** 2 + OTHERS, atol=0.3)
+    rows = RandomRows.draw(KEY, valid.space, 50, np.float32)
+    x = valid.space.frame(np.dtype(np.float32)).decode(
+        valid.space.frame(np.dtype(np.float32)).drawn(rows.levels)
+    )
+    assert valid.space.allows(x).all()

@@ -93,6 +93,36 @@ def test_conditions_on_what_is_left_of_a_parent():
     assert narrowed == px.Space(wanted)
 
 
+RULED = {
+    "gate": px.Categorical(["a", "b", "c"]),
+    "least": px.Float(0, 1, when=px.In("gate", ["a"])),
+    "most": px.Float(0, 1),
+    "size": px.Int(1, 9),
+}
+RULES = [
+    px.valid.Ordered("least", "most"),
+    px.valid.Sum(["most", "size"], high=9),
+    px.valid.Forbidden([px.In("gate", ["a", "b"]), px.Between("size", 3)]),
+    px.valid.Forbidden(px.In("size", [9])),
+]
+
+
+@pytest.mark.parametrize("function", [(), (lambda p: (p["gate"] != "a") | (p["least"] < p["most"]),)])
+def test_rules_of_the_narrowed_space(function):
+    """Those that are about what is left; a function keeps choices and parameters."""
+    low = np.array([1, np.nan, 0.5, 2])
+    choices = np.zeros((4, 3), bool)
+    choices[0, 1:] = True
+    narrowed = surrogate.Region(low, low + 2, choices, px.Space(RULED, [*RULES, *function])).narrowed()
+    left = {"gate": px.Categorical(["b", "c"]), "most": px.Float(0.5, 1), "size": px.Int(2, 4)}
+    forbidden = px.valid.Forbidden([px.In("gate", ["b"]), px.Between("size", 3)])
+    rules = [RULES[1], forbidden]
+    if function:
+        left = {**RULED, **left, "gate": RULED["gate"]}
+        rules = [*RULES[:3], *function]
+    assert narrowed == px.Space(left, rules)
+
+
 def test_in_a_batch_under_jit():
     space = px.Space({"a": px.Float(0, 1), "b": px.Float(0, 1)})
 

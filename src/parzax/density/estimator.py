@@ -16,7 +16,7 @@ from parzax._words import plural
 from parzax.density import fitting, restriction, rows
 from parzax.density.basis import Basis, Families, basis_of, families_of, on_device
 from parzax.density.mixture import Mixture
-from parzax.density.prior import check_masses, user_priors
+from parzax.density.user_prior import check_masses, user_priors
 from parzax.kernels import AbstractKernel
 from parzax.kernels.bandwidth import AbstractBandwidth, Scott
 from parzax.kernels.bandwidth.categorical import as_categorical_bandwidth
@@ -51,7 +51,7 @@ class ParzenEstimator:
 
     Attributes:
         mixture: kernels, bandwidths and weights, on the axes of the space.
-        status: int32 bits of `parzax.Status`: NO_ROWS, INVALID_ROWS, INVALID_BANDWIDTH, and, after
+        status: int32 bits of `parzax.Status`: NO_DATA, INVALID_ROWS, INVALID_BANDWIDTH, and, after
             `conditional`, IMPOSSIBLE_EVENT.
         families: kernel classes other than the defaults, by parameter name; static.
         smallest: lower bound on bandwidths of continuous parameters, None if it is unknown; static.

@@ -200,7 +200,9 @@ def check_run(
     for name, value in given.items():
         wanted = getattr(sampler, name)
         # Only the function of a problem looks at the structure of a space.
-        same = wanted.agrees_with(value) if isinstance(value, Space) else value == wanted
+        same = value == wanted
+        if isinstance(value, Space):
+            same = wanted.agrees_with(value) and value.valid in ((), wanted.valid)
         if not same:
             remedy = "make the sampler of problem.space" if name == "space" else f"give both the same {name}"
             raise ValueError(f"problem.{name} is {value!r}, but the sampler's is {wanted!r}; {remedy}.")

@@ -153,22 +153,35 @@ def as_configurations(state: State) -> State:
 
 
 @compiled
+def mark_best(
+    x: Float[Array, "n d"],
+    losses: Float[Array, "n m"],
+    constraints: Float[Array, "n c"],
+    evaluated: Bool[Array, " n"],
+) -> tuple[Means, Bool[Array, " n"]]:
+    """Means, and a mask of the first evaluation of each best configuration."""
+    means = average(first_evaluations(x, evaluated), losses, constraints, evaluated)
+    if losses.shape[1] > 1:
+        return means, (non_domination_rank(means.losses, means.feasible) == 0) & means.feasible
+    row, exists = means.best()
+    return means, exists & (jnp.arange(len(x), dtype=row.dtype) == row)
+
+
+@compiled
 def best_rows(directions: tuple[str, ...], state: State) -> Best:
     """The best configurations of a state; see `parzax.samplers.Sampler.best`."""
-    means = means_of(state)
-    if len(directions) == 1:
-        row, exists = means.best()
-        mask = exists & (jnp.arange(state.capacity, dtype=row.dtype) == row)
-    else:
-        rank = non_domination_rank(means.losses, means.feasible)
-        mask = (rank == 0) & means.feasible
+    means, mask = mark_best(state.x, state.losses, state.constraints, state.evaluated)
     rows = state.x, signed(directions, means.losses), means.constraints
     x, losses, constraints = (jnp.where(mask[:, None], part, jnp.nan) for part in rows)
     return Best(x, losses, constraints, mask)
 
 
 def choose_repeats(
-    state: State, confirm: bool | Bool[Array, "*n"], n: int, by_itself: bool | Bool[Array, ""] = False
+    state: State,
+    confirm: bool | Bool[Array, "*n"],
+    n: int,
+    allowed: Bool[Array, " rows"],
+    by_itself: bool | Bool[Array, ""] = False,
 ) -> tuple[Bool[Array, " {n}"], Int[Array, " {n}"]]:
     """Which of the next n suggestions evaluate a configuration again, and the rows of the configurations.
 
@@ -176,8 +189,9 @@ def choose_repeats(
     evaluations), where pending and failed evaluations count; the others go to the next ones. With several
     objectives these bounds are ranked by non-domination. While no difference was seen, those with the fewest
     evaluations come first, and there are at most three repeats. No suggestion repeats if no configuration is
-    feasible, or where ``confirm`` (one flag, or one for each) is False and the search does not repeat
-    ``by_itself``: at every fifth row if there is noise, and twice to see whether there is.
+    feasible and in an ``allowed`` row, or where ``confirm`` (one flag, or one for each) is False and the
+    search does not repeat ``by_itself``: at every fifth row if there is noise, and twice to see whether there
+    is.
     """
     number = state.count + jnp.arange(n, dtype=state.count.dtype)
 
@@ -195,11 +209,12 @@ def choose_repeats(
         several = state.losses.shape[1] > 1
         merit = non_domination_rank(bound, means.feasible) if several else bound[:, 0]
         differs, i = (means.noise > 0).any(), jnp.arange(n)
-        keys = n_told, merit, jnp.where(differs, 0, n_told), ~means.feasible
+        eligible = means.feasible & allowed
+        keys = n_told, merit, jnp.where(differs, 0, n_told), ~eligible
         order = jnp.lexsort(keys).astype(jnp.int32)
         rows = order.at[i].get(mode="clip")
         n_repeats = told.sum(dtype=jnp.int32) - (n_told > 0).sum(dtype=jnp.int32)
-        again = means.feasible[rows] & (i < len(order)) & (differs | (n_repeats + i < _MOST_EQUAL))
+        again = eligible[rows] & (i < len(order)) & (differs | (n_repeats + i < _MOST_EQUAL))
         unknown = jnp.minimum(due(_EVERY_UNKNOWN), _MOST_UNKNOWN - n_repeats)
         n_due = jnp.where(has_noise(state), due(_EVERY), unknown)
         return again & (confirm | (by_itself & (i < n_due))), rows

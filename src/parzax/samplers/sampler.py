@@ -20,6 +20,7 @@ from parzax._numerics import to_device
 from parzax._words import plural
 from parzax.acquisition import AbstractAcquisition
 from parzax.density.basis import Basis, on_device
+from parzax.density.beliefs import Beliefs
 from parzax.density.smoothing import AbstractSmoothing
 from parzax.samplers import suggestion
 from parzax.samplers.candidates import AbstractStart, Proposal, RandomStart, enumerate_points
@@ -62,6 +63,7 @@ class Sampler(eqx.Module):
         n_constraints: c; static.
         start: first suggestions.
         proposal: how candidates are proposed after the start.
+        prior: the beliefs that a preset was given, as arrays; None without beliefs.
     """
 
     space: Space = eqx.field(static=True)
@@ -72,6 +74,7 @@ class Sampler(eqx.Module):
     n_constraints: int = eqx.field(static=True, default=0, converter=_checks.plain)
     start: AbstractStart = RandomStart()
     proposal: Proposal = Proposal()
+    prior: Beliefs | None = None
 
     def __check_init__(self) -> None:
         """Raise for invalid settings, unless they are traced."""
@@ -84,6 +87,8 @@ class Sampler(eqx.Module):
             hint = "; write parzax.Space(domains)" if name == "space" else ""
             _checks.instance(name, getattr(self, name), kind, wanted, hint)
         _checks.whole_number("n_constraints", self.n_constraints, 0)
+        wanted = "given to a preset, such as px.tpe(space, prior=...)"
+        _checks.instance("prior", self.prior, Beliefs | None, wanted)
 
     def __hash__(self) -> int:
         """A hash by the identity of arrays, so that methods of any sampler can be given to `jax.jit`."""
@@ -123,6 +128,15 @@ class Sampler(eqx.Module):
         """The same rows in a state of this capacity; ValueError if it is below the current capacity."""
         self._check_state(state)
         return _grown(state, _checks.whole_number("capacity", capacity, 1))
+
+    def move(self, state: State) -> State:
+        """The rows of a state that was told within other ranges, to go on after a range moved.
+
+        Values keep their meaning: a row is where its native values are in the space of this sampler. A value
+        outside counts as the nearest one inside, and the kernels are truncated to the new bounds. The two
+        spaces must have the same parameters in the same order, with the same choices.
+        """
+        return _moved(self._basis(state).frame, state)
 
     def tell(self, state: State, x: Any, losses: Any, constraints: Any = None) -> State:
         """Add rows.
@@ -192,6 +206,7 @@ class Sampler(eqx.Module):
         NO_DATA: no row was evaluated. NONE_FEASIBLE, FEW_FEASIBLE: every row is below, because too few rows
         are feasible. INVALID_BANDWIDTH: a bandwidth is not positive and finite. UNMEASURED: an evaluated row
         has a NaN constraint. CAPACITY_EXCEEDED: rows were dropped. INVALID_ROWS: a row is outside the space.
+        NOT_ALLOWED: ``valid`` of the space does not allow a row.
         """
         return _status(self.without_space(), self._basis(state), state)
 
@@ -211,7 +226,8 @@ class Sampler(eqx.Module):
             state: the rows seen so far.
             n: number of suggestions; static. The suggestions of one call are different, if the space (or the
                 pool) has n different configurations. If it has fewer, all of them are suggested.
-            candidates: (j, d) pool of configurations to choose from, instead of sampled candidates.
+            candidates: (j, d) pool of configurations to choose from, instead of sampled candidates. Members
+                that are not valid (`parzax.Space.allows`) come last.
             confirm: whether to suggest good configurations again: a bool, or an array with one for each
                 suggestion. It is for a single objective whose evaluations have noise. The choice is
                 optimistic: it takes the feasible configurations with the smallest lower bounds, mean loss
@@ -225,8 +241,8 @@ class Sampler(eqx.Module):
 
         Raises:
             TypeError, ValueError: a key that is not a typed key, ``n`` below 1, a pool of another shape or
-                with fewer than ``n`` members, or, unless traced, a pool with members outside the space. In
-                compiled code these members come last. Also ``confirm`` with a pool or several objectives.
+                with fewer than ``n`` valid members, or, unless traced, a pool with members outside the space.
+                In compiled code these members come last. Also ``confirm`` with a pool or several objectives.
         """
         _checks.check_key(key)
         basis, n = self._basis(state), _checks.whole_number("n", n, 1)
@@ -245,10 +261,17 @@ class Sampler(eqx.Module):
         x, pool = configurations("candidates", candidates, self.space, basis.frame, dtype)
         if len(pool) < n:
             raise ValueError(f"candidates must have at least n = {n} rows, got {len(pool)}.")
+        if self.space.valid and not _checks.is_traced(pool):
+            n_valid = int(self.space.allows(np.asarray(x)).sum())
+            if n_valid < n:
+                raise ValueError(f"candidates: only {n_valid} of {len(pool)} rows are valid, and n is {n}.")
         return _suggest_members(*given, x, pool, starting)
 
     def score_of(self, state: State, candidates: Any) -> Float[Array, "*j"]:
-        """Acquisition function at (..., d) candidates, differentiable in them; -inf outside the space."""
+        """Acquisition function at (..., d) candidates, differentiable in them.
+
+        It is -inf for candidates outside the space, or that ``valid`` of the space does not allow.
+        """
         basis, candidates = self._basis(state), _checks.floats("candidates", candidates)
         shape, d = candidates.shape[:-1], len(self.space)
         if candidates.ndim == 0 or candidates.shape[-1] != d:
@@ -294,6 +317,12 @@ def _size(_sampler: Sampler, _basis: Basis, _key: Any, state: State, *_: Any) ->
 _score, _status, _grown = compiled(suggestion.score), compiled(suggestion.status), compiled(State.grown)
 _suggest = compiled(suggestion.suggest, _size)
 _suggest_members = compiled(suggestion.suggest_members, _size)
+
+
+@compiled
+def _moved(frame: Frame, state: State) -> State:
+    points = frame.nearest(state.x)
+    return replace(state, points=points, order=state.sort_rows(points.unit))
 
 
 @compiled

@@ -11,7 +11,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from parzax.density import AbstractMixture
+from parzax import _checks
+from parzax.density import AbstractMixture, Mixture
 from parzax.density.basis import Basis
 from parzax.samplers import candidates
 from parzax.samplers.candidates import Score, concatenate, select
@@ -54,18 +55,26 @@ def suggest_points(
     dtype = state.x.dtype
     random = partial(_draw_different, basis=basis, dtype=dtype, n=n, pool=pool, every=every, told=told)
 
+    def at_random(key: PRNGKeyArray) -> Points:
+        rows = random(key)
+        return rows if sampler.prior is None else sampler.prior.put_into(rows, key, basis.frame, state.count)
+
     def first() -> Points:
         if pool is not None:
             return random(begin)
-        rows = start(begin, state, random)
-        # A random configuration may equal one of the start's rows.
+        rows = start(begin, state, at_random)
+        # Rows from beliefs may be equal, and a random configuration may equal one of the start's rows.
         return rows if n == 1 or basis.free_continuum else _different(basis, n, rows, random(begin))
 
     def later() -> Points:
         densities, score = fit_scorer(sampler, basis, state)
         if pool is not None:
             return candidates.best_of_candidates(basis, score, pool, None, n, seen)
-        drawn = densities.below.sample(draw, basis, max(sampler.n_candidates, n))
+
+        def sample(key: PRNGKeyArray) -> Points:
+            return densities.below.sample(key, basis, max(sampler.n_candidates, n))
+
+        drawn = candidates.draw_valid(draw, basis, sample, n)
         filling = more and not basis.free_continuum
         fillers = candidates.draw_fillers(more[0], basis, n, every, dtype) if filling else None
         return candidates.best_of_candidates(basis, score, drawn, fillers, n, seen, proposal.one_branch)
@@ -103,7 +112,10 @@ def suggest(
     by_itself = repeats_by_itself(sampler, state, starting)
     if confirm is None and by_itself is False:  # nothing is added to the compiled program
         return x
-    again, rows = choose_repeats(state, False if confirm is None else confirm, n, by_itself)
+    # Rows that are outside after a range moved are not repeated.
+    inside = basis.frame.encode(state.x).valid.all(axis=-1)
+    allowed = basis.frame.allowed(state.points, state.x) & inside
+    again, rows = choose_repeats(state, False if confirm is None else confirm, n, allowed, by_itself)
     # Rows as they were told: decoded coordinates may be rounded, and so be other configurations.
     values = jnp.where(again[:, None], state.x[rows], x)
     if n == 1 or basis.free_continuum:
@@ -139,6 +151,7 @@ def suggest_members(
 ) -> Float[Array, "{n} d"]:
     """n members of a pool: native values ``x``, as points ``pool``."""
     x, told = jnp.asarray(x), None
+    pool = basis.frame.restricted(pool, x)
     if not sampler.proposal.repeats:
         told = candidates.find_told(x, state.x, state.present & ~state.constraint_only)
     at = suggest_points(sampler, basis, key, state, n, pool, None, starting, told)
@@ -147,14 +160,18 @@ def suggest_members(
 
 
 def score(sampler: Sampler, basis: Basis, state: State, x: Float[Array, "j d"]) -> Float[Array, " j"]:
-    """Acquisition function at native values; -inf outside the space."""
-    return candidates.score_valid(fit_scorer(sampler, basis, state)[1], basis.frame.encode(x))
+    """Acquisition function at native values; -inf outside the space, and where its rules do not hold."""
+    at = basis.frame.restricted(basis.frame.encode(x), x)
+    return candidates.score_valid(fit_scorer(sampler, basis, state)[1], at)
 
 
 def fit_scorer(sampler: Sampler, basis: Basis, state: State) -> tuple[AbstractMixture, Score]:
     """The densities of all groups, and the acquisition function as a function of points."""
     state = as_configurations(state) if sampler.proposal.repeats is None else state
     densities, gamma = sampler.smoothing.fit(basis, state, sampler.split(state))
+    if sampler.prior is not None:
+        _checks.instance("prior: the densities", densities, Mixture, "a parzax.density.Mixture")
+        densities = densities.with_beliefs(basis, sampler.prior, state.count)
 
     def score(at: Points) -> Float[Array, " j"]:
         below, above = jnp.moveaxis(densities.log_prob(basis, at), 1, 0)
@@ -178,6 +195,7 @@ def status(sampler: Sampler, basis: Basis, state: State) -> Int[Array, ""]:
         Status.UNMEASURED: (evaluated & jnp.isnan(state.constraints).any(axis=-1)).any(),
         Status.CAPACITY_EXCEEDED: state.overflow,
         Status.INVALID_ROWS: (state.present & ~state.points.valid.all(axis=-1)).any(),
+        Status.NOT_ALLOWED: (state.present & ~basis.frame.allowed(state.points, state.x)).any(),
     }
     rows = jnp.stack([jnp.where(bit, int(flag), 0) for flag, bit in bits.items()]).sum()
     parts: Any = sampler.split.status(state) | sampler.smoothing.status(basis, state, sampler.split(state))

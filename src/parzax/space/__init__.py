@@ -1,5 +1,6 @@
 """Search spaces: domains, conditions, spaces, and the named values of configurations."""
 
+from parzax.space import valid as valid
 from parzax.space.axes import Axis as Axis
 from parzax.space.axes import Cells as Cells
 from parzax.space.choice import Choice as Choice

@@ -24,7 +24,7 @@ class Effects(eqx.Module):
 
     The other parameters are as in the space, or as in its target set under the draw. A mean is over the
     configurations in which the slot applies, and NaN if none is among them. Parameters that depend on the
-    slot follow its value.
+    slot follow its value. Of configurations with this value only valid ones count, unless none of them is.
 
     Attributes:
         values: (s, g) native values, categories as codes; NaN beyond the last value of a slot.
@@ -157,9 +157,13 @@ class RandomRows(eqx.Module):
 
     @classmethod
     def draw(cls, key: PRNGKeyArray, space: Space, n: int, dtype: Any) -> "RandomRows":
-        """n configurations, uniform as `parzax.Space.sample` draws them."""
+        """n valid configurations, uniform as `parzax.Space.sample` draws them."""
         frame = space.frame(np.dtype(dtype))
-        levels = jax.random.uniform(key, (n, len(space.slots)), dtype)
+
+        def draw(key: PRNGKeyArray, _: Any = None) -> Float[Array, "n s"]:
+            return jax.random.uniform(key, (n, len(space.slots)), dtype)
+
+        levels, _ = frame.redraw(key, draw(key), draw, n, frame.drawn)
         at = frame.drawn(levels)
         return cls(levels, frame.here(at), embed_points(space, at))
 
@@ -174,6 +178,9 @@ def _mean_losses(draw: Draw, pool: RandomRows, slots: Any, levels: Any, n_points
     losses = jnp.minimum(draw.losses(embed_points(draw.space, at)), draw.worst).reshape(len(levels), n_points)
     # One slot may decide whether another applies.
     counted = taken[None] & frame.here(at)[:, slots].all(axis=1).reshape(losses.shape)
+    if frame.rules:
+        valid = counted & frame.allowed(at).reshape(losses.shape)
+        counted = jnp.where(valid.any(axis=1, keepdims=True), valid, counted)
     return jnp.where(counted, losses, 0).sum(axis=1) / counted.sum(axis=1).astype(losses.dtype)
 
 
