@@ -14,6 +14,7 @@ _MODULES = {
     "parzax.density": "ages prior",
     "parzax.kernels": "bandwidth",
     "parzax.lens": "page plotting problems results",
+    "parzax.samplers": "stop",
     "parzax.space": "valid",
     "parzax.split": "gamma merits",
 }

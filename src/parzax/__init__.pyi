@@ -40,6 +40,7 @@ from parzax.samplers import meta_learn_tpe as meta_learn_tpe
 from parzax.samplers import mo_tpe as mo_tpe
 from parzax.samplers import optimize as optimize
 from parzax.samplers import optuna_tpe as optuna_tpe
+from parzax.samplers import stop as stop
 from parzax.samplers import tpe as tpe
 from parzax.space import Between as Between
 from parzax.space import Categorical as Categorical

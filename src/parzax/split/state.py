@@ -133,16 +133,19 @@ class State(eqx.Module):
         """Rows by each of k keys, the smallest first, absent ones last; by losses it is TPE's sort."""
         return jnp.argsort(jnp.where(self.present[:, None], keys, jnp.inf), axis=0).T.astype(jnp.int32)
 
-    def grown(self, capacity: int) -> "State":
-        """The same rows with a larger capacity; ValueError for a smaller one."""
-        if capacity < self.capacity:
-            raise ValueError(f"capacity must be at least {self.capacity}, got {capacity}.")
-        sizes = self.x.shape[1], self.losses.shape[1], self.constraints.shape[1]
+    def resized(self, capacity: int) -> "State":
+        """The same rows with another capacity, which is at least `count`; leading axes of runs are kept."""
+        sizes = self.x.shape[-1], self.losses.shape[-1], self.constraints.shape[-1]
 
-        def over(large: np.ndarray, rows: Any) -> Array:
-            return jnp.asarray(large, rows.dtype).at[tuple(map(slice, rows.shape))].set(rows)
+        def fit(empty: np.ndarray, rows: Any) -> Array:
+            runs = rows.shape[: rows.ndim - empty.ndim]
+            shared = tuple(
+                slice(min(lengths)) for lengths in zip(empty.shape, rows.shape[len(runs) :], strict=True)
+            )
+            new = jnp.broadcast_to(jnp.asarray(empty, rows.dtype), (*runs, *empty.shape))
+            return new.at[..., *shared].set(rows[..., *shared])
 
-        return jax.tree.map(over, State.empty(*sizes, capacity, self.x.dtype), self)
+        return jax.tree.map(fit, State.empty(*sizes, capacity, self.x.dtype), self)
 
     def _put(self, rows: Any, new: Any) -> Any:
         """Write new rows after the last row; rows beyond the capacity are dropped."""
