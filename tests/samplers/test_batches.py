@@ -8,6 +8,7 @@ import pytest
 from benchmarks.settings import adjusted
 
 import parzax as px
+from parzax.samplers import candidates
 from parzax.samplers.candidates import (
     best_of_candidates,
     draw_fillers,
@@ -143,7 +144,9 @@ def test_each_member_takes_the_best_of_its_own():
     at = basis.frame.encode(jnp.asarray(x.reshape(-1, 1), jnp.float32))
     seen = np.zeros(20, bool)
     for mask in (seen, np.arange(20) == x.argmax()):
-        best = best_of_candidates(basis, lambda at: at.unit[:, 0], at, None, n, lambda _, m=mask: m, True)
+        best = best_of_candidates(
+            basis, lambda at: at.unit[:, 0], at, None, n, lambda _, m=mask: m, by_member=True
+        )
         own = np.where(mask.reshape(5, n), -1, x).max(axis=0)
         np.testing.assert_allclose(np.sort(best.unit[:, 0]), np.sort(own), rtol=1e-6)
 
@@ -158,3 +161,25 @@ def test_fillers_come_after_candidates():
     many = np.asarray(jax.jit(jax.vmap(lambda key: sampler.ask(key, state, 6)))(keys))
     np.testing.assert_array_equal(many[:, 0], one)
     assert [_count(x) for x in many] == [6] * 6
+
+
+def test_candidates_of_one_branch_are_compared():
+    """Those with the active parameters of the first one, by score; of a batch, of the first n."""
+    space = px.Space({"a": px.Categorical(["u", "v", "w"]), "x": px.Float(0, 1, when=px.In("a", ["u", "v"]))})
+    basis = px.density.Smoothing().basis(space, jnp.float32)
+    drawn = basis.frame.draw(jax.random.key(0), 64, jnp.float32)
+    active, code = np.asarray(drawn.regime[:, 1] == 0), np.asarray(drawn.index[:, 0])
+
+    def score(at):
+        return jnp.where(at.regime[:, 1] == 0, at.unit[:, 1], 5.0)
+
+    best = candidates.best_of_candidates
+    for start in (int(active.argmax()), int((~active).argmax())):
+        points = drawn[np.roll(np.arange(64), -start)]
+        one = best(basis, score, points, None, 1, None, True)
+        wanted = score(points)[np.asarray(points.regime[:, 1] == points.regime[0, 1])].max()
+        assert score(one)[0] == wanted
+    assert (code[active] < 2).all()
+    assert score(best(basis, score, drawn, None, 1, None))[0] == 5
+    two = drawn[np.array([active.argmax(), (~active).argmax(), *range(64)])]
+    assert sorted(np.asarray(best(basis, score, two, None, 2, None, True).regime[:, 1]).tolist()) == [-1, 0]
