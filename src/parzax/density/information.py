@@ -8,7 +8,7 @@ draws do not move with the parameters of a density, but their weights do: deriva
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,13 +18,9 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from parzax import _checks
 from parzax.density.basis import on_device
 from parzax.density.estimator import ParzenEstimator
+from parzax.density.quadrature import quadrature
 from parzax.density.restriction import with_ancestors
-from parzax.space import Points, Space
-
-# Panels of a continuous axis, with so many Gauss-Legendre nodes in each, by the number of parameters.
-_PANELS, _NODES = {1: 64, 2: 32}, 10
-# Largest number of points of a quadrature.
-_MOST_POINTS = 1 << 18
+from parzax.space import Points
 
 LogDensity = Callable[[Points], Float[Array, " j"]]
 
@@ -200,7 +196,7 @@ def _mean(
     """Mean of a function over the mixture of densities with equal weights."""
     _checks.check_key(key)
     n, dtype = _checks.whole_number("n", n, 2 * len(densities)), densities[0].scale.dtype
-    nodes = jax.tree.map(jnp.asarray, _quadrature(densities[0].space, dtype))
+    nodes = jax.tree.map(jnp.asarray, quadrature(densities[0].space, dtype))
     means, variances = [], []
     for p, of_draws in zip(densities, jax.random.split(key, len(densities)), strict=True):
         if nodes is not None:
@@ -224,32 +220,3 @@ def _mean_over_rows(p: ParzenEstimator, integrand: LogDensity) -> Estimate:
     terms = jnp.where(weight > 0, integrand(p.mixture.rows), 0)
     mean = weight @ terms
     return Estimate(mean, jnp.sqrt(jnp.square(weight) @ jnp.square(terms - mean)))
-
-
-def _quadrature(space: Space, dtype: Any) -> tuple[Points, Float[np.ndarray, " j"]] | None:
-    """Nodes and log weights in unit coordinates; None for a space of conditions or of many parameters."""
-    domains = [domain for of_parameter in space.domains for domain in of_parameter]
-    if len(space) > 2 or len(domains) > len(space) or any(domain.conditions for domain in domains):
-        return None
-    node, weight = np.polynomial.legendre.leggauss(_NODES)
-    panels = _PANELS[len(space)]
-    unit = ((np.arange(panels)[:, None] + (node + 1) / 2) / panels).ravel()
-    places, numbers, log_weights = [], [], []
-    for domain in domains:
-        if domain.n_values is None:
-            at = unit, np.zeros(len(unit), int), np.log(np.tile(weight / 2 / panels, panels))
-        else:
-            number = np.arange(min(domain.n_values, _MOST_POINTS + 1))
-            place = domain.axis.place(np.zeros(len(number)), number)
-            at = place, number, np.zeros(len(number))
-        for values, of_domain in zip((places, numbers, log_weights), at, strict=True):
-            values.append(of_domain)
-    if np.prod([len(values) for values in places]) > _MOST_POINTS:
-        return None
-    places, numbers, log_weights = (
-        np.stack([part.ravel() for part in np.meshgrid(*parts, indexing="ij")], axis=-1)
-        for parts in (places, numbers, log_weights)
-    )
-    regime, valid = np.zeros(numbers.shape, np.int32), np.ones(numbers.shape, bool)
-    at = Points(regime, places.astype(dtype), numbers.astype(np.int32), valid)
-    return at, log_weights.sum(axis=-1).astype(dtype)
