@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Int
 from parzax import _checks, _html
 from parzax._numerics import weighted_logsumexp
 from parzax._words import plural
-from parzax.density import ascent, events, fitting, restriction, rows, univariate
+from parzax.density import ascent, events, fitting, restriction, rows, univariate, widths
 from parzax.density.basis import Basis, Families, basis_of, check_name, families_of, on_device
 from parzax.density.log_kernels import restored
 from parzax.density.mixture import Mixture
@@ -205,6 +205,27 @@ class ParzenEstimator:
         """
         self._check()
         return replace(self, mixture=jax.jit(Mixture.tabulated)(self.mixture, on_device(self.basis, self)))
+
+    def adapted(self, sensitivity: Any = 0.5) -> "ParzenEstimator":
+        """The same rows with wider kernels where rows are sparse, and narrower ones where they are dense.
+
+        The width of row i is multiplied by (p(x_i) / g)^-sensitivity, where g is the geometric mean of p at
+        the rows (Abramson 1982); this estimator is the pilot p. Categories keep their widths. A sensitivity
+        of 0 changes nothing.
+        """
+        self._check()
+        basis, sensitivity = on_device(self.basis, self), jnp.asarray(sensitivity, self.scale.dtype)
+        return replace(self, mixture=widths.adapted(basis, self.mixture, sensitivity), smallest=None)
+
+    def tuned(self) -> "ParzenEstimator":
+        """The same rows with all widths of numbers times one factor, from 1/8 to 8.
+
+        The factor has the highest leave-one-out likelihood of the rows under the joint density, to 2 %; so
+        the ratios of the widths are those of the rule. It takes 50 evaluations of n^2 kernels. Gradients
+        treat the factor as a constant.
+        """
+        self._check()
+        return replace(self, mixture=widths.tuned(on_device(self.basis, self), self.mixture), smallest=None)
 
     def marginal(self, *names: str) -> "ParzenEstimator":
         """The joint density of the named parameters, all others integrated out.
