@@ -52,9 +52,9 @@ MOST_UNITS, N_STEPS, BATCH, MOST_WEIGHTS = 32, 100, 64, 1500
 # %% [markdown]
 # ## The objective
 #
-# The function gets the values by name. Categories are codes: 0 is `sgd`, 1 is `adam`. Where `momentum` is
-# inactive it has its lowest value, 0. The networks of a round must have one shape, so all have 32 hidden
-# units, of which `units` are used. The images are an argument, so new images reuse the compiled program.
+# The function gets the values by name. Where `momentum` is inactive it has its lowest value, 0. The networks
+# of a round must have one shape, so all have 32 hidden units, of which `units` are used. The images are an
+# argument, so new images reuse the compiled program.
 
 
 # %%
@@ -89,7 +89,7 @@ def train_network(images, key, params):
         gradients = jax.grad(cross_entropy)(weights, used, train[0][rows], train[1][rows])
         by_adam, of_adam = adam.update(gradients, of_adam)
         by_sgd, of_sgd = sgd.update(gradients, of_sgd)
-        is_adam = params["optimizer"] == 1
+        is_adam = params["optimizer"] == "adam"
 
         def update(w, a, s):
             return w - params["rate"] * (jnp.where(is_adam, a, s) + params["decay"] * w)

@@ -39,6 +39,7 @@ if not os.environ.get("PARZAX_UNCHECKED"):
     jax.config.update("jax_numpy_rank_promotion", "raise")
 
 import parzax as px
+from parzax.lens.results import surrogates
 
 # Tracing makes objects by the million, most of which stay; to look through them as often as Python does by
 # default takes a sixth of the time of a test.
@@ -147,6 +148,16 @@ def double():
     """Run the test in float64, where an oracle is compared tightly."""
     with jax.enable_x64(True):
         yield
+
+
+@pytest.fixture
+def few_draws(monkeypatch):
+    """Answers of a surrogate from few draws, where a test does not ask how near they are to the truth."""
+    for name, number in (("_DRAWS", 4), ("_POINTS", 256)):
+        monkeypatch.setattr(surrogates, name, number)
+    for name, n_points in (("effects", 16), ("region", 512), ("surface", 8)):
+        fewer = functools.partial(getattr(px.surrogate, name), n_draws=4, n_points=n_points)
+        monkeypatch.setattr(px.surrogate, name, fewer)
 
 
 # --- a small log with every kind of parameter, for laws ---------------------------------------

@@ -157,7 +157,7 @@ def test_single_level_plot_and_options(logs, capsys, tmp_path):
     assert (tmp_path / "bars.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_surrogate(capsys, tmp_path):
+def test_surrogate(capsys, tmp_path, few_draws):
     """The option decides who answers, and the files say who did."""
     space = px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1)})
     problem = px.Problem(lambda _key, x: (x[0] - 0.3) ** 2 + 0.1 * x[1], space)

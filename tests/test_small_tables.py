@@ -15,7 +15,7 @@ from parzax.status import Status, describe
 RNG = np.random.default_rng(0)
 LR, DEPTH, LOSS = RNG.uniform(size=40).round(4), RNG.integers(1, 9, 40), RNG.uniform(size=40).round(4)
 TABLE = pd.DataFrame({"lr": LR, "depth": DEPTH, "value": LOSS})
-NO_DATA = "NO_DATA: Too few usable rows: an importance needs two rows with losses, a sampler one."
+NO_DATA = "NO_DATA: Too few usable rows: an importance needs two rows with losses, anything else one row."
 ALL_EQUAL = "ALL_EQUAL: All losses are equal, so no level set stands out; check the target column."
 
 
@@ -94,7 +94,7 @@ def test_causes_stand_for_their_consequences():
     told = describe(np.array([everything, int(Status.LOW_DATA)]))
     assert [line.split(":")[0] for line in told] == ["NO_DATA", "LOW_DATA"]
     # A sampler's statuses stay beside each other.
-    assert len(describe(int(Status.NO_DATA | Status.NO_ROWS | Status.NONE_FEASIBLE))) == 3
+    assert len(describe(int(Status.NO_DATA | Status.UNMEASURED | Status.NONE_FEASIBLE))) == 3
 
 
 def test_counts_with_their_nouns():

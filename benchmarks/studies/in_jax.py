@@ -70,8 +70,11 @@ Run = Callable[[int, Any], Any]
 def _ours(_method: str, target: Task, k: int) -> Run:
     sampler = px.tpe(px.Space(dict(target.domains)))
 
+    def by_codes(shared: Any, key: jax.Array, params: Any) -> jax.Array:  # as the other libraries call it
+        return target.fn(shared, key, {name: getattr(value, "code", value) for name, value in params.items()})
+
     def run(seed: int, shared: Any) -> Any:
-        problem = px.Problem.from_params(jax.tree_util.Partial(target.fn, shared), dict(target.domains))
+        problem = px.Problem.from_params(jax.tree_util.Partial(by_codes, shared), dict(target.domains))
         trace = px.optimize(jax.random.key(seed), sampler, problem, N_EVALUATIONS, n_parallel=k)
         return trace.losses[:, 0]
 

@@ -14,6 +14,7 @@ _MODULES = {
     "parzax.density": "ages",
     "parzax.kernels": "bandwidth",
     "parzax.lens": "page plotting problems results",
+    "parzax.space": "valid",
     "parzax.split": "gamma merits",
 }
 _MEMBERS = {
@@ -22,9 +23,9 @@ _MEMBERS = {
     "parzax.lens.logs": "Observations",
     "parzax.lens.page": "report",
     "parzax.lens.results": "ImportanceResult compare cond_ped_anova interactions",
-    "parzax.lens.run": "optimize_many",
+    "parzax.lens.run": "minimize optimize_many",
     "parzax.samplers": "Problem c_tpe meta_learn_tpe mo_tpe optimize optuna_tpe tpe",
-    "parzax.space": "Between Categorical Float In Int Ordinal Recorded Space Varying",
+    "parzax.space": "Between Categorical Float In Int Ordinal Recorded Space Varying choose",
     "parzax.split": "Split",
     "parzax.status": "Status",
 }
@@ -33,7 +34,7 @@ _ELSEWHERE = {
     "TPESampler": "px.tpe(space), or px.adapters.optuna.TPESampler() for a study of Optuna",
     "PedAnovaImportanceEvaluator": "px.adapters.optuna.CondPedAnovaImportanceEvaluator()",
     "get_param_importances": "px.cond_ped_anova(px.adapters.optuna.observations(study))",
-    "minimize": "px.optimize(key, px.tpe(space), function, n)",
+    "fmin": "px.minimize(function, space, n)",
     "plot": "px.plotting, such as px.plotting.importance_bars(result)",
 }
 _PATHS = {name: f"{home}.{name}" for home, names in _MODULES.items() for name in names.split()}

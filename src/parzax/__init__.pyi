@@ -31,6 +31,7 @@ from parzax.lens.results import ImportanceResult as ImportanceResult
 from parzax.lens.results import compare as compare
 from parzax.lens.results import cond_ped_anova as cond_ped_anova
 from parzax.lens.results import interactions as interactions
+from parzax.lens.run import minimize as minimize
 from parzax.lens.run import optimize_many as optimize_many
 from parzax.samplers import Problem as Problem
 from parzax.samplers import c_tpe as c_tpe
@@ -48,6 +49,8 @@ from parzax.space import Ordinal as Ordinal
 from parzax.space import Recorded as Recorded
 from parzax.space import Space as Space
 from parzax.space import Varying as Varying
+from parzax.space import choose as choose
+from parzax.space import valid as valid
 from parzax.split import Split as Split
 from parzax.split import gamma as gamma
 from parzax.split import merits as merits

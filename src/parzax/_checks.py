@@ -137,6 +137,9 @@ _SYNONYMS = {
     "choices": ("values", "options", "categories", "items"),
     "values": ("choices", "sequence", "items"),
     "when": ("condition", "conditions", "parent"),
+    "n_evaluations": ("n", "n_trials", "max_evals"),
+    "key": ("seed", "rng"),
+    "keys": ("seed", "rng"),
 }
 
 
@@ -152,7 +155,7 @@ def suggest(name: Any, options: Iterable[str]) -> str:
     return f"did you mean {close[0]!r}?" if close else f"it has {', '.join(options)}."
 
 
-def known_arguments(guesses: Mapping[str, str]) -> Callable[[_Function], _Function]:
+def known_arguments(guesses: Mapping[Any, str]) -> Callable[[_Function], _Function]:
     """Decorate a function: the error for an argument that it does not have says what was probably meant.
 
     Args:
@@ -197,7 +200,7 @@ def float_array(name: str, values: Any) -> np.ndarray:
     except ValueError as error:
         raise ValueError(f"{name} must be a rectangular array: {error}.") from error
     if array.dtype.kind not in "fiub":
-        hint = " Encode categories as integer codes." if name in ("values", "x") else ""
+        hint = " Encode categories as integer codes." if name in ("values", "x") or "params" in name else ""
         raise TypeError(f"{name} must hold numbers, got dtype {array.dtype}.{hint}")
     array = np.array(array, dtype=np.float64)  # a copy, so that later changes by the caller have no effect
     if (mask := _mask(values)) is not np.ma.nomask:

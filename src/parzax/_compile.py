@@ -65,9 +65,10 @@ class Compiled(Generic[P, R]):
         static, arrays = _parted((args, kwargs))
         if any(isinstance(x, Tracer) for x in arrays) or _trace_state() != _OUTSIDE:
             return self._jit(None)(static, *arrays)()
-        size = self._size(*args, **kwargs) if callable(self._size) else self._size
+        size = ""
         while True:
             try:
+                size = self._size(*args, **kwargs) if callable(self._size) else self._size
                 # NumPy arguments are meant to be transferred, whatever `jax.transfer_guard` says.
                 with jax.transfer_guard_host_to_device("allow"):
                     return self._jit(size)(static, *arrays)()
@@ -77,6 +78,10 @@ class Compiled(Generic[P, R]):
                     raise
                 _unknown.update(new)
                 del self._jitted[size]
+            except Exception as error:
+                # JAX's note about its frames would come after the last line of the message, the remedy.
+                error.__notes__ = [note for note in getattr(error, "__notes__", []) if _FRAMES not in note]
+                raise
 
     def _jit(self, size: str | None) -> Any:
         if size not in self._jitted:
@@ -114,6 +119,7 @@ def _joined(static: Any, *arrays: Any) -> Any:
 
 
 _ARRAYS = (jax.Array, np.ndarray, np.generic)
+_FRAMES = "JAX_TRACEBACK_FILTERING"
 _SLOT: Any = ...  # stands for an array among leaves
 _unknown: set[str] = set()  # options that this version of XLA does not have
 _trace_state = partial(get_opaque_trace_state, convention="parzax")

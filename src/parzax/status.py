@@ -23,7 +23,7 @@ class Status(enum.IntFlag):
         return bit
 
     OK = 0, "Nothing unusual."
-    NO_DATA = 1 << 0, "Too few usable rows: an importance needs two rows with losses, a sampler one."
+    NO_DATA = 1 << 0, "Too few usable rows: an importance needs two rows with losses, anything else one row."
     ALL_EQUAL = 1 << 1, "All losses are equal, so no level set stands out; check the target column."
     SAME_SETS = 1 << 2, "Target and region are the same rows: choose a lower level."
     TIED_CUTOFF = 1 << 3, "Ties with the last row made the target larger than asked; see how many it has."
@@ -38,7 +38,7 @@ class Status(enum.IntFlag):
     UNIDENTIFIABLE = 1 << 12, "The domain moves from row to row: give the log the bounds of each row."
     NOT_ABOVE_CHANCE = 1 << 13, "Varies less than by chance: importances below chance count as 0."
     ALL_ZERO = 1 << 14, "No parameter has a positive variance at this level: choose another level."
-    NO_ROWS = 1 << 15, "No row has a weight, so the density is the prior's alone; add rows."
+    NOT_ALLOWED = 1 << 15, "Rows that valid of the space does not allow: Space.allows says which."
     INVALID_ROWS = 1 << 16, "Rows outside the space were left out: Observations.from_arrays or tell says why."
     NAN_LOSSES = 1 << 17, "Rows with a NaN loss come after all fronts; drop them, or give the worst loss."
     NAN_REFERENCE = 1 << 18, "The reference point has a NaN: no hypervolume; give a finite one."

@@ -177,6 +177,18 @@ def test_gradients_of_products_are_finite(gamma):
             assert not np.any(gradient[:, 3:])
 
 
+@pytest.mark.parametrize("gamma", SHARES)
+def test_second_derivatives_of_the_score_are_those_of_the_formula(gamma, double):
+    below, above = jnp.array([-1.0, 0.3]), jnp.array([0.5, -0.2])
+
+    def formula(below):
+        return -jnp.log(gamma + (1 - gamma) * jnp.exp(above - below)).sum()
+
+    gamma = jnp.array(gamma)
+    found = jax.jit(jax.hessian(lambda below: constrained_score(below, above, gamma)))(below)
+    np.testing.assert_allclose(found, jax.jit(jax.hessian(formula))(below), rtol=1e-10, atol=1e-14)
+
+
 @pytest.mark.usefixtures("as_installed")
 def test_shapes_are_checked():
     ones = jnp.ones((2, 3))

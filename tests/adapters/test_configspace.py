@@ -1,5 +1,6 @@
 """ConfigSpace spaces and configurations; activity is compared with ConfigSpace's own."""
 
+import copy
 import math
 
 import numpy as np
@@ -12,7 +13,12 @@ from ConfigSpace import (
     ConfigurationSpace,
     Constant,
     EqualsCondition,
+    ForbiddenAndConjunction,
     ForbiddenEqualsClause,
+    ForbiddenEqualsRelation,
+    ForbiddenGreaterThanRelation,
+    ForbiddenInClause,
+    ForbiddenLessThanRelation,
     GreaterThanCondition,
     InCondition,
     LessThanCondition,
@@ -24,8 +30,15 @@ from ConfigSpace import (
     UniformFloatHyperparameter,
     UniformIntegerHyperparameter,
 )
+from ConfigSpace.forbidden import (
+    ForbiddenGreaterThanClause,
+    ForbiddenGreaterThanEqualsRelation,
+    ForbiddenLessThanEqualsRelation,
+    ForbiddenOrConjunction,
+)
 
 import parzax as px
+from parzax.adapters.configspace.translation import native_rows
 
 adapter = px.adapters.configspace
 
@@ -210,11 +223,50 @@ def test_what_cannot_be_expressed_is_refused_by_name(condition, why):
         adapter.space(cs)
 
 
-def test_forbidden_clauses_are_left_out_with_a_warning():
-    cs = space_of(P("cat"))
-    cs.add(ForbiddenEqualsClause(cs["cat"], "z"))
-    with pytest.warns(UserWarning, match="1 forbidden clauses"):
-        assert adapter.space(cs).names == ("cat",)
+def equals(name, value):
+    return ForbiddenEqualsClause(P(name), value)
+
+
+# ConfigSpace refuses a clause that forbids the default values.
+OTHER = UniformFloatHyperparameter("other", 1e-3, 1.0)
+COUNT = UniformIntegerHyperparameter("count", 1, 10, default_value=1)
+CLAUSES = [
+    equals("cat", "z"),
+    ForbiddenInClause(P("mixed"), [2, (3, 4)]),
+    ForbiddenAndConjunction(equals("cat", "x"), ForbiddenInClause(P("int"), [1, 2, 3])),
+    ForbiddenAndConjunction(equals("ordinal", 32), equals("words", "m"), equals("falling", 1)),
+    ForbiddenOrConjunction(equals("cat", "y"), equals("int", 4)),
+    ForbiddenGreaterThanClause(P("words"), "s"),
+    ForbiddenLessThanRelation(P("int"), P("falling")),
+    ForbiddenLessThanEqualsRelation(P("falling"), COUNT),
+    ForbiddenGreaterThanRelation(P("ordinal"), P("wide")),
+    ForbiddenGreaterThanEqualsRelation(COUNT, P("falling")),
+    ForbiddenEqualsRelation(P("wide"), P("ordinal")),
+    ForbiddenEqualsRelation(P("int"), P("falling")),
+    ForbiddenEqualsRelation(P("float"), OTHER),
+]
+
+
+@pytest.mark.parametrize("clause", CLAUSES, ids=str)
+def test_forbidden_clauses_are_rules(clause):
+    """ConfigSpace forbids exactly the configurations that the space does not allow."""
+    free = space_of(*PARENTS.values())
+    free.add(OTHER, COUNT)
+    ruled = copy.deepcopy(free)
+    ruled.add(clause)
+    space = adapter.space(ruled)
+    configs = free.sample_configuration(300)
+    wanted = [not clause.is_forbidden_value(dict(config)) for config in configs]
+    allowed = space.allows(native_rows(free, adapter.space(free), configs))
+    np.testing.assert_array_equal(allowed, wanted)
+    assert px.Space.from_json(space.to_json()) == space
+
+
+def test_forbidden_clauses_without_a_rule_are_left_out_with_a_warning():
+    cs = space_of(P("float"), P("words"))
+    cs.add(ForbiddenGreaterThanClause(cs["float"], 0.5))
+    with pytest.warns(UserWarning, match="A forbidden clause is left out: .*a range of 'float' has no rule"):
+        assert adapter.space(cs).valid == ()
 
 
 def test_bad_input():

@@ -12,7 +12,7 @@ from compilations import compilations
 import parzax as px
 from parzax.adapters import Row, Session
 from parzax.adapters.optuna.plan import inferred, single
-from parzax.adapters.session import smoothed
+from parzax.lens.run.session import smoothed
 
 SPACE = px.Space(
     {

@@ -192,12 +192,12 @@ def test_weights_that_are_none(argument, bad, device):
 @pytest.mark.parametrize("argument", ["weight", "mixture_weight"])
 def test_all_weights_zero_is_the_prior(argument, device):
     prior = px.ParzenEstimator.fit(SPACE, ROWS[:0])
-    assert prior.status == S.NO_ROWS
+    assert prior.status == S.NO_DATA
     pe = px.ParzenEstimator.fit(SPACE, ROWS, **{argument: np.zeros(4)})
-    assert pe.status == S.NO_ROWS
+    assert pe.status == S.NO_DATA
     close(pe.log_prob(ROWS), prior.log_prob(ROWS))
     found, status = device(ROWS, **{argument: np.zeros(4)})
-    assert status == S.NO_ROWS
+    assert status == S.NO_DATA
     close(found, prior.log_prob(ROWS))
     # Without a prior too, since a density must have some mass.
     for prior_weight in (0.0, jnp.asarray(0.0)):

@@ -42,8 +42,9 @@ def compared(make, double, tolerance):
     with jax.enable_x64(True):
         function, step = make(), 1e-4
 
+        @jax.jit
         def slope(at):
-            return jax.vmap(jax.grad(lambda row: function(row[None])[0]))(jnp.asarray(at))[:, :2]
+            return jax.vmap(jax.grad(lambda row: function(row[None])[0]))(at)[:, :2]
 
         columns = []
         for j in range(2):
@@ -73,6 +74,7 @@ BANDWIDTHS = {"product": px.bandwidth.Scott(), "pairwise": px.bandwidth.Scott(1e
 @pytest.mark.parametrize(("double", "tolerance"), [(False, 2e-3), (True, 1e-5)])
 @pytest.mark.parametrize("form", BANDWIDTHS)
 @pytest.mark.parametrize("n_constraints", [0, 1])
+@pytest.mark.some(4)
 def test_of_scores(n_constraints, form, double, tolerance):
     """Of TPE, and of c-TPE with one constraint."""
     losses = np.square(ROWS[:, 0] - 0.2) + ROWS[:, 1]
@@ -101,10 +103,10 @@ def test_of_conditionals_by_the_given_value():
         values = jnp.array([0.1, 0.35, 0.9])
         batch = jax.jit(jax.vmap(log_prob))(values)
         np.testing.assert_allclose(batch, [float(log_prob(float(value))) for value in values], rtol=1e-12)
-        slopes = jax.vmap(jax.jacfwd(jax.grad(log_prob)))(values)
+        slopes = jax.jit(jax.vmap(jax.jacfwd(jax.grad(log_prob))))(values)
         assert np.isfinite(slopes).all()
         step = 1e-5
-        grad = jax.vmap(jax.grad(log_prob))
+        grad = jax.jit(jax.vmap(jax.grad(log_prob)))
         expected = (grad(values + step) - grad(values - step)) / (2 * step)
         np.testing.assert_allclose(slopes, expected, rtol=1e-4, atol=1e-5)
 

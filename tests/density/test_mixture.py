@@ -77,7 +77,7 @@ def test_log_prob(name, double, form, data, record_property):
     observed, wanted = given.pop("rows"), _wanted(name, data)
     with jax.enable_x64(double):
         pe = px.ParzenEstimator.fit(SPACES[name], observed, **given)
-        assert bool(pe.status & px.Status.NO_ROWS) == (data == "none")
+        assert bool(pe.status & px.Status.NO_DATA) == (data == "none")
         found = log_prob_in(form, pe, points(name))
     assert found.dtype == (jnp.float64 if double else jnp.float32)
     error = (np.abs(np.asarray(found, float) - wanted) / np.maximum(1, np.abs(wanted))).max()

@@ -364,7 +364,7 @@ def test_observations_of_one_run(tmp_path):
     assert "less sure" not in short
 
 
-def test_effects(tmp_path):
+def test_effects(tmp_path, few_draws):
     """An answer of a surrogate says what choosing well is worth, with a curve for each domain."""
     obs = logs.activation()
     surrogate = px.surrogate.GaussianProcess(max_rows=60)

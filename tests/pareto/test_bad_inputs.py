@@ -65,14 +65,14 @@ CASES = [
     # Hypervolume: one rule, and a status.
     Case("NaN reference", [[1, 1]], reference=[NAN, 2], volume=NAN, log_volume=NAN, status=S.NAN_REFERENCE),
     Case("NaN reference, no rows", np.zeros((0, 2)), reference=[NAN, 2], volume=NAN,
-         status=S.NAN_REFERENCE | S.NO_ROWS),
+         status=S.NAN_REFERENCE | S.NO_DATA),
     Case("beyond in one", [[1, 5], [1, 1]], reference=[2, 2], volume=1, status=S.BEYOND_REFERENCE),
     Case("on the reference", [[1, 2]], reference=[2, 2], volume=0, status=S.BEYOND_REFERENCE),
     Case("beyond at +inf", [[-1, INF]], reference=[2, 2], volume=0, status=S.BEYOND_REFERENCE),
     Case("a NaN point", [[NAN, 0], [1, 1]], reference=[2, 2], volume=1, status=S.NAN_LOSSES),
     Case("a NaN point of three", [[0, NAN, 0], [1, 1, 1]], reference=[2, 2, 2], volume=1,
     status=S.NAN_LOSSES), Case("no points", np.zeros((0, 3)), reference=[2, 2, 2], volume=0, log_volume=-INF,
-    status=S.NO_ROWS), Case("equal points", [[1, 1, 1]] * 3, reference=[2, 2, 3], volume=2, status=S.OK),
+    status=S.NO_DATA), Case("equal points", [[1, 1, 1]] * 3, reference=[2, 2, 3], volume=2, status=S.OK),
     Case("-inf in one", [[-INF, 1]], reference=[2, 2], volume=INF, log_volume=INF, status=S.OUT_OF_RANGE),
     Case("reference at +inf", [[1, 1]], reference=[INF, 2], volume=INF, status=S.OUT_OF_RANGE),
     Case("boxes of 1e200", [[-1e200, -1e200]], reference=[0, 0], volume=INF, log_volume=400 * math.log(10),
@@ -154,7 +154,7 @@ def _try(cases: list[Case], way: Callable) -> None:
 def _ranks(case, way, given, losses, mask):
     rank = way(non_domination_rank)(losses, mask)
     assert rank.tolist() == [*case.rank, *[ABSENT] * (ROWS - len(given))], case.name
-    expected = S.NO_ROWS if len(given) == 0 else S.NAN_LOSSES if np.isnan(given).any() else S.OK
+    expected = S.NO_DATA if len(given) == 0 else S.NAN_LOSSES if np.isnan(given).any() else S.OK
     assert int(way(_row_status)(losses, mask)) == expected, case.name
     if losses.shape[1] == 2:
         distance = np.asarray(way(crowding_distance)(losses, rank, mask))

@@ -45,7 +45,7 @@ def pictures(pattern: str = "{}") -> dict[str, Picture]:
     weights = {
         w: px.cond_ped_anova(two, 0.3, objective=[1 - w, w], **ESTIMATOR, n_resamples=0) for w in (0, 0.5, 1)
     }
-    answer = px.cond_ped_anova(obs, 0.3, surrogate=px.surrogate.GaussianProcess())
+    answer = px.cond_ped_anova(obs, 0.3, surrogate=px.surrogate.GaussianProcess(), **ESTIMATOR)
     runs = {pattern.format("one"): trace, pattern.format("two"): trace}
     return {
         "acquisition": partial(px.plotting.acquisition, sampler, one, [a, b], size=9),

@@ -16,6 +16,7 @@ from .pictures import HOSTILE, pictures
 
 NAMES = sorted(name for name, value in vars(px.plotting).items() if callable(value))
 drawn = functools.cache(pictures)
+pytestmark = pytest.mark.usefixtures("few_draws")
 
 
 def test_the_table_has_every_picture():

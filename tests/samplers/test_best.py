@@ -84,6 +84,24 @@ def test_best_is_the_loops(directions, c):
         _same(jax.tree.map(lambda a, i=i: np.asarray(a)[i], batch), rows, _best(*rows, signs))
 
 
+@pytest.mark.parametrize(("directions", "c"), [(("maximize",), 0), (("maximize", "minimize"), 2)])
+def test_the_best_rows_of_a_log(directions, c):
+    """As in a state; a log counts a row with an infinite loss as failed."""
+    signs = np.array([-1.0 if direction == "maximize" else 1.0 for direction in directions])
+    for seed in range(8):
+        x, objectives, excess = _rows(len(directions), c, seed)
+        objectives[np.isinf(objectives)], excess = np.nan, np.nan_to_num(excess, nan=1.0)
+        given = {"constraints": excess} if c else {}
+        log = px.Observations.from_arrays(SPACE, x, signs * objectives, directions, **given)
+        wanted = _best(x, objectives, excess, 1.0)
+        assert log.best_rows().tolist() == wanted
+        if len(directions) == 1:
+            assert log.best_params() == SPACE.as_dict(x[wanted[0]])
+            rest = log.select(np.arange(N) != wanted[0])
+            assert rest.best_rows() != wanted
+    assert px.Observations.from_arrays(px.Space({"k": px.Int(0, 1)}), [[0]], [np.nan]).best_params() is None
+
+
 @pytest.mark.parametrize("m", [1, 2])
 def test_nothing_is_the_best_of_nothing(m):
     """An empty state, and one without a feasible row."""

@@ -83,18 +83,22 @@ def test_a_problem_without_a_hash():
 @pytest.mark.slow
 def test_a_batch_over_keys_problems_and_settings():
     """As one by one; eagerly too, where the second batch compiles nothing."""
-    targets, tops = jnp.array([0.0, 1.0, 3.0]), jnp.array([0.6, 0.8, 0.9])
+    targets, *settings = map(
+        jnp.array, ([0.0, 1.0, 3.0], [0.6, 0.8, 0.9], [0.1, 0.25, 0.5], [0.01, 0.1, 0.2])
+    )
 
-    def run(key, target, top):
-        return px.optimize(key, sampler(top), problem(target), N).x
+    def run(key, target, top, quantile, floor):
+        parts = {"gamma": px.gamma.Linear(quantile), "bandwidth": px.bandwidth.Scott(floor)}
+        with_settings = adjusted(px.papers.tpe, n_startup=4, top=top, **parts)(SPACE)
+        return px.optimize(key, with_settings, problem(target), N).x
 
-    together = jax.vmap(run)(KEYS[:3], targets, tops)
-    inputs = jax.device_put((KEYS[3:], targets, tops))
+    together = jax.vmap(run)(KEYS[:3], targets, *settings)
+    inputs = jax.device_put((KEYS[3:], targets, *settings))
     with compilations() as seen:
         jax.vmap(run)(*inputs)
     assert not seen
     for i in range(3):
-        np.testing.assert_array_equal(together[i], run(KEYS[i], targets[i], tops[i]))
+        np.testing.assert_array_equal(together[i], run(KEYS[i], targets[i], *(a[i] for a in settings)))
 
 
 @pytest.mark.slow

@@ -29,6 +29,7 @@ ROWS = np.array([[0, 0.5, NAN, NAN, 2.5, 2], [1, NAN, 64, NAN, 0.5, 7], [1, NAN,
 def test_named_values(convert):
     values = SPACE.unflatten(convert(ROWS))
     assert list(values) == list(SPACE.names)
+    values |= {"model": values["model"].code}
     for name, column in {
         "model": [0, 1, 1], "c": [0.5, 0.1, 0.1], "units": [8, 64, 20], "batch": [16, 16, 128],
         "scale": [2.5, 0.5, 0.5], "depth": [2, 7, 3],

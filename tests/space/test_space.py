@@ -149,6 +149,19 @@ EVERYTHING = px.Space(
 )
 
 
+def test_as_row_is_the_inverse_of_as_dict():
+    """Of every kind of domain, also where another parameter decides which domain applies."""
+    frame = EVERYTHING.frame()
+    levels = np.random.default_rng(0).uniform(size=(40, len(frame.parameter)))
+    for x in frame.decode(frame.drawn(levels)):
+        np.testing.assert_array_equal(EVERYTHING.as_row(EVERYTHING.as_dict(x)), x)
+    with pytest.raises(KeyError, match="no parameter 'widht'; did you mean 'width'"):
+        EVERYTHING.as_row({"widht": 3})
+    for wrong in ({"k": 2}, {"booster": "tree"}, {"odd": 2}, {"share": 0.3}, {"c": 0.2, "x": 3.0}):
+        with pytest.raises(ValueError, match=r"params: \w+ = .* is outside "):
+            EVERYTHING.as_row(wrong)
+
+
 def test_json_round_trip():
     """Text and parsed mapping read back to an equal space, types of choices and numbers included."""
     text = EVERYTHING.to_json()

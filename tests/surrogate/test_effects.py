@@ -1,5 +1,7 @@
 """Effects in units of the loss, beside the truth of functions that the process knows well."""
 
+import dataclasses
+
 import chex
 import jax
 import jax.numpy as jnp
@@ -8,6 +10,7 @@ import pytest
 
 import parzax as px
 from parzax import surrogate
+from parzax.surrogate.effects import RandomRows
 
 SPACE = px.Space(
     {
@@ -15,9 +18,12 @@ SPACE = px.Space(
         "gate": px.Categorical(["on", "off", "half"]),
         "depth": px.Int(1, 5, when=px.In("gate", ["on"])),
         "idle": px.Ordinal([1, 10, 20]),
+        "off": px.Float(0, 1, when=px.In("gate", ["off", "half"])),
     }
 )
 KEY = jax.random.key(0)
+N_ROWS = 80
+FEW = {"n_draws": 2, "n_points": 16, "n_values": 4}
 
 
 def loss(lr, gate, depth):
@@ -27,13 +33,13 @@ def loss(lr, gate, depth):
 
 @pytest.fixture(scope="module")
 def posterior():
-    x = np.asarray(SPACE.sample(KEY, 150), np.float64)
+    x = np.asarray(SPACE.sample(KEY, N_ROWS), np.float64)
     return surrogate.GaussianProcess().fit(SPACE, x, loss(*x[:, :3].T))
 
 
 @pytest.fixture(scope="module")
 def found(posterior):
-    return surrogate.effects(KEY, posterior)
+    return surrogate.effects(KEY, posterior, n_draws=12, n_points=64)
 
 
 # The mean over the depths that the gate makes active: (1 + 0 + 1 + 4 + 9) / 2 / 5.
@@ -51,6 +57,7 @@ def test_curves_are_those_of_the_function(found):
     np.testing.assert_allclose(curves[2, :5], squares + np.array([0.5, 0, 0.5, 2, 4.5]), atol=0.35)
     np.testing.assert_array_equal(found.values[3, :3], [1, 10, 20])
     assert np.ptp(curves[3]) < 0.1
+    assert np.ptp(curves[4]) < 0.1
 
 
 def test_the_worth_of_tuning(found):
@@ -77,42 +84,30 @@ def test_worth_lies_between_the_best_on_average_and_the_best_of_each_draw():
 
 def test_no_loss_counts_as_worse_than_the_worst_of_the_log():
     """A log that has not seen the steep end cannot say how bad it is."""
-    x = np.asarray(SPACE.sample(KEY, 80), np.float64)
-    x = x[np.log10(x[:, 0]) < -1]
+    x = np.asarray(SPACE.sample(KEY, 2 * N_ROWS), np.float64)
+    x = x[np.log10(x[:, 0]) < -1][:N_ROWS]
     losses = 100 ** (np.log10(x[:, 0]) + 2)
     posterior = surrogate.GaussianProcess().fit(SPACE, x, losses)
-    assert surrogate.effects(KEY, posterior).losses.max() <= losses.max() * (1 + 1e-9)
+    assert surrogate.effects(KEY, posterior, **FEW).losses.max() <= losses.max() * (1 + 1e-9)
 
 
 def test_what_may_be_fixed(found):
-    np.testing.assert_array_equal(found.negligible(), [False, False, False, True])
-    assert found.negligible(part=1.1).all()
+    np.testing.assert_array_equal(found.negligible()[:4], [False, False, False, True])
+    assert found.negligible(part=1.1)[:4].all()
 
 
 def test_a_surface(posterior):
     """Over two slots; along one of them its mean is the curve of the other."""
-    both = surrogate.surface(KEY, posterior, (0, 3), n_values=16)
-    assert both.shape == (24, 16, 16)
+    few = {"n_draws": 4, "n_points": 32, "n_values": 16}
+    both = surrogate.surface(KEY, posterior, (0, 3), **few)
+    assert both.shape == (4, 16, 16)
     mean = both.mean(axis=0)
     np.testing.assert_allclose(mean[:, 0] - mean[:, 0].min(), (PLACES + 2) ** 2, atol=0.2)
-    # Only where the gate is on there is a depth.
-    of_gate = surrogate.surface(KEY, posterior, (1, 2), n_draws=2)
+    # Only where the gate is on there is a depth, and never where it is off or half.
+    of_gate = surrogate.surface(KEY, posterior, (1, 2), **few)
     assert np.isfinite(of_gate[:, 0]).all()
     assert np.isnan(of_gate[:, 1:]).all()
-
-
-def test_slots_that_never_apply_have_no_mean():
-    space = px.Space(
-        {
-            "gate": px.Categorical(["on", "off"]),
-            "a": px.Float(0, 1, when=px.In("gate", ["on"])),
-            "b": px.Float(0, 1, when=px.In("gate", ["off"])),
-        }
-    )
-    x = np.asarray(space.sample(KEY, 30), np.float64)
-    posterior = surrogate.GaussianProcess().fit(space, x, np.nansum(x, axis=1))
-    assert np.isnan(surrogate.surface(KEY, posterior, (1, 2), n_draws=2)).all()
-    assert np.isfinite(surrogate.effects(KEY, posterior, n_draws=2).worth).all()
+    assert np.isnan(surrogate.surface(KEY, posterior, (2, 4), **few)).all()
 
 
 def test_a_parameter_with_two_domains_has_a_curve_for_each():
@@ -121,7 +116,7 @@ def test_a_parameter_with_two_domains_has_a_curve_for_each():
     space = px.Space({"c": gate, "x": (low, high)})
     x = np.asarray(space.sample(KEY, 90), np.float64)
     posterior = surrogate.GaussianProcess().fit(space, x, np.abs(x[:, 1]))
-    effects = surrogate.effects(KEY, posterior)
+    effects = surrogate.effects(KEY, posterior, n_draws=8, n_points=32, n_values=8)
     assert (effects.values[1] < 0).all()
     assert (effects.values[2] > 0).all()
     np.testing.assert_allclose(effects.losses[:, 1:].mean(axis=0), np.abs(effects.values[1:]), atol=0.6)
@@ -133,14 +128,31 @@ def test_jax_arrays_and_batches(posterior):
 
     def of_log(scale):
         fit = surrogate.GaussianProcess().fit(SPACE, jnp.asarray(x, scale.dtype), scale * losses)
-        return surrogate.effects(KEY, fit, n_draws=2, n_points=16, n_values=4)
+        return surrogate.effects(KEY, fit, **FEW)
 
     with jax.enable_x64(True):
         worth = jax.jit(jax.vmap(of_log))(jnp.array([1.0, 10.0])).worth
     assert isinstance(worth, jax.Array)
     np.testing.assert_allclose(worth[1], 10 * np.asarray(worth[0]), rtol=1e-3, atol=1e-3)
-    host = surrogate.effects(KEY, posterior, n_draws=2, n_points=16, n_values=4)
+    host = surrogate.effects(KEY, posterior, **FEW)
     with jax.enable_x64(True):
         on_device = jax.tree.map(jnp.asarray, posterior)
-        device = surrogate.effects(KEY, on_device, n_draws=2, n_points=16, n_values=4)
+        device = surrogate.effects(KEY, on_device, **FEW)
     chex.assert_trees_all_close(host, jax.tree.map(np.asarray, device), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.slow
+def test_means_are_over_valid_configurations(posterior):
+    """Without learning rates from 0.1 the mean of (log10(lr) + 2) ** 2 is 1 and not 4 / 3."""
+    valid = dataclasses.replace(
+        posterior, space=px.Space(dict(zip(SPACE, SPACE.domains, strict=True)), lambda p: p["lr"] < 0.1)
+    )
+    curves = surrogate.effects(KEY, valid).losses.mean(axis=0)
+    np.testing.assert_allclose(curves[1, :3], 1 + np.array([ON, 1.5, 3.0]), atol=0.25)
+    # Where nothing is valid, the mean is over all configurations.
+    np.testing.assert_allclose(curves[0], (PLACES + 2) ** 2 + OTHERS, atol=0.3)
+    rows = RandomRows.draw(KEY, valid.space, 50, np.float32)
+    x = valid.space.frame(np.dtype(np.float32)).decode(
+        valid.space.frame(np.dtype(np.float32)).drawn(rows.levels)
+    )
+    assert valid.space.allows(x).all()

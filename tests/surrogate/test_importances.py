@@ -53,6 +53,7 @@ def test_a_function_that_gives_no_number():
         px.importance.of_function(jax.random.key(0), SPACE, lambda x: x, 0.1)
 
 
+@pytest.mark.slow
 def test_draws_are_near_the_truth_where_the_rows_are_not():
     """Logs of a search that learns say more about the space through the surrogate; all in one batch."""
     problem = px.Problem(lambda _key, x: loss(x), SPACE)

@@ -1,5 +1,7 @@
 """The region of the best configurations, and the space within it."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -28,9 +30,13 @@ def loss(x):
 
 
 @pytest.fixture(scope="module")
-def narrowed():
+def posterior():
     x = np.asarray(SPACE.sample(KEY, 120), np.float64)
-    posterior = surrogate.GaussianProcess().fit(SPACE, x, loss(x))
+    return surrogate.GaussianProcess().fit(SPACE, x, loss(x))
+
+
+@pytest.fixture(scope="module")
+def narrowed(posterior):
     return surrogate.region(KEY, posterior, n_draws=16).narrowed()
 
 
@@ -52,15 +58,11 @@ def test_a_sampler_starts_on_it(narrowed):
     assert at.shape == (4, 5)
 
 
-def test_a_larger_share_has_a_larger_box():
-    x = np.asarray(SPACE.sample(KEY, 60), np.float64)
-    posterior = surrogate.GaussianProcess().fit(SPACE, x, loss(x))
-    low, high = zip(
-        *[(r.low, r.high) for p in (0.5, 0.9, 1.0) for r in [surrogate.region(KEY, posterior, p, n_draws=8)]],
-        strict=True,
-    )
-    assert (np.nan_to_num(np.diff(low, axis=0)) <= 0).all()
-    assert (np.nan_to_num(np.diff(high, axis=0)) >= 0).all()
+def test_a_larger_share_has_a_larger_box(posterior):
+    boxes = [surrogate.region(KEY, posterior, share, n_draws=16) for share in (0.5, 0.9, 1.0)]
+    for smaller, larger in itertools.pairwise(boxes):
+        assert (np.nan_to_num(larger.low - smaller.low) <= 0).all()
+        assert (np.nan_to_num(larger.high - smaller.high) >= 0).all()
 
 
 def test_conditions_on_what_is_left_of_a_parent():
@@ -89,6 +91,36 @@ def test_conditions_on_what_is_left_of_a_parent():
         "bound": px.Varying(0, 1),
     }
     assert narrowed == px.Space(wanted)
+
+
+RULED = {
+    "gate": px.Categorical(["a", "b", "c"]),
+    "least": px.Float(0, 1, when=px.In("gate", ["a"])),
+    "most": px.Float(0, 1),
+    "size": px.Int(1, 9),
+}
+RULES = [
+    px.valid.Ordered("least", "most"),
+    px.valid.Sum(["most", "size"], high=9),
+    px.valid.Forbidden([px.In("gate", ["a", "b"]), px.Between("size", 3)]),
+    px.valid.Forbidden(px.In("size", [9])),
+]
+
+
+@pytest.mark.parametrize("function", [(), (lambda p: (p["gate"] != "a") | (p["least"] < p["most"]),)])
+def test_rules_of_the_narrowed_space(function):
+    """Those that are about what is left; a function keeps choices and parameters."""
+    low = np.array([1, np.nan, 0.5, 2])
+    choices = np.zeros((4, 3), bool)
+    choices[0, 1:] = True
+    narrowed = surrogate.Region(low, low + 2, choices, px.Space(RULED, [*RULES, *function])).narrowed()
+    left = {"gate": px.Categorical(["b", "c"]), "most": px.Float(0.5, 1), "size": px.Int(2, 4)}
+    forbidden = px.valid.Forbidden([px.In("gate", ["b"]), px.Between("size", 3)])
+    rules = [RULES[1], forbidden]
+    if function:
+        left = {**RULED, **left, "gate": RULED["gate"]}
+        rules = [*RULES[:3], *function]
+    assert narrowed == px.Space(left, rules)
 
 
 def test_in_a_batch_under_jit():

@@ -4,8 +4,8 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from parzax.adapters.session import Row as Row
-from parzax.adapters.session import Session as Session
+from parzax.lens.run.session import Row as Row
+from parzax.lens.run.session import Session as Session
 
 if _TYPE_CHECKING:
     from parzax.adapters import configspace as configspace

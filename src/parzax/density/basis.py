@@ -103,7 +103,7 @@ def basis_of(space: Space, dtype: Any, families: Families = (), smallest: float 
     Parameters that ``families`` does not name have truncated normal kernels if they are numeric, and
     Aitchison-Aitken kernels if they are categorical. ``smallest`` is a lower bound on the scales of
     continuous parameters, None if it is unknown. Raises ValueError if the space does not say when a parameter
-    is active, and if a domain has more values than an int32 can number.
+    is active, if a domain has more values than an int32 can number, and if hardly any configuration is valid.
     """
     for slot in space.slots:
         name = space.names[slot.parameter]
@@ -115,6 +115,7 @@ def basis_of(space: Space, dtype: Any, families: Families = (), smallest: float 
         if (slot.domain.n_values or 0) > _MOST_VALUES:
             remedy = f"more than kernels can number ({slot.domain!r}); use Float, or a larger step"
             raise ValueError(f"space: {name!r} has {slot.domain.n_values} values, {remedy}.")
+    space.check_valid()
     given, domains = dict(families), [slot.domain for slot in space.slots]
     family = [given.get(space.names[s.parameter], usual_family(s.domain)) for s in space.slots]
 

@@ -54,7 +54,7 @@ class ParzenEstimator:
 
     Attributes:
         mixture: kernels, bandwidths and weights, on the axes of the space.
-        status: int32 bits of `parzax.Status`: NO_ROWS, INVALID_ROWS, INVALID_BANDWIDTH, and, after
+        status: int32 bits of `parzax.Status`: NO_DATA, INVALID_ROWS, INVALID_BANDWIDTH, and, after
             `conditional`, IMPOSSIBLE_EVENT.
         families: kernel classes other than the defaults, by parameter name; static.
         smallest: lower bound on bandwidths of continuous parameters, None if it is unknown; static.

@@ -62,7 +62,7 @@ def fit(
     scale, positive = slot_scales(basis, rows, weight, settings, None)
     row_weight = mixed.sum()
     bits = {
-        Status.NO_ROWS: ~(row_weight > 0),
+        Status.NO_DATA: ~(row_weight > 0),
         Status.INVALID_ROWS: invalid | ~(row_weight + jnp.where(row_weight > 0, prior, 1) < jnp.inf),
         Status.INVALID_BANDWIDTH: ~positive & (weight.sum() < jnp.inf),
     }

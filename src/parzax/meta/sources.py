@@ -232,13 +232,14 @@ def _state(rows: SourceRows, size: int, dtype: Any) -> State:
     return replace(state, order=order, loss_order=loss_order, count=np.asarray(n, np.int32))
 
 
-def best(rows: list[SourceRows], n: int) -> tuple[Points, list[Int[np.ndarray, " _"]]]:
+def best(rows: list[SourceRows], n: int, space: Space) -> tuple[Points, list[Int[np.ndarray, " _"]]]:
     """The best ceil(n / t) rows of each of t tasks, feasible first (arXiv 2212.06751), and their indices.
 
-    Rows that lack a parameter of the space are not chosen. A task is counted in t only if it has other rows.
-    If some of the counted tasks have feasible rows, only these tasks are counted.
+    Rows that lack a parameter of the space, or are not valid in it, are not chosen. A task is counted in t
+    only if it has other rows. If some of the counted tasks have feasible rows, only these tasks are counted.
     """
-    eligible = (one.evaluated & ~one.absent.any(axis=1) for one in rows)
+    frame = space.frame()
+    eligible = (one.evaluated & ~one.absent.any(axis=1) & frame.allowed(one.at) for one in rows)
     indices = best_of([(one.losses, one.feasible, mask) for one, mask in zip(rows, eligible, strict=True)], n)
     chosen = [one.at[index] for one, index in zip(rows, indices, strict=True)]
     at = jax.tree.map(lambda *parts: np.concatenate(parts), *chosen)

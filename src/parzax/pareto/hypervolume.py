@@ -53,7 +53,7 @@ def hypervolume(
 def front_status(losses: Losses, reference: Reference | None = None, mask: Mask = None) -> Int[Any, ""]:
     """Bits of `Status` for ranks, crowding, and the greedy order; with a reference also for a hypervolume.
 
-    NO_ROWS: no row is present. NAN_LOSSES and NAN_REFERENCE: NaN in a present row, or in the reference.
+    NO_DATA: no row is present. NAN_LOSSES and NAN_REFERENCE: NaN in a present row, or in the reference.
     BEYOND_REFERENCE: some rows are not better than the reference and add nothing. OUT_OF_RANGE: the
     hypervolume is infinite, or there are boxes but it is 0 or subnormal.
 
@@ -98,7 +98,7 @@ def _volume(losses, reference, present, *, log):
 @jit_or_host()
 def _status(losses, present, reference):
     xp, nan = losses.__array_namespace__(), losses.__array_namespace__().isnan(losses).any(axis=1)
-    bits = {Status.NO_ROWS: ~xp.any(present), Status.NAN_LOSSES: xp.any(present & nan)}
+    bits = {Status.NO_DATA: ~xp.any(present), Status.NAN_LOSSES: xp.any(present & nan)}
     if reference is not None:
         box, undefined = boxes(losses, reference, present), xp.any(xp.isnan(reference))
         value = xp.ldexp(union(box.width), box.exponent)

@@ -2,6 +2,7 @@
 
 import abc
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, ClassVar, final
 
@@ -17,6 +18,7 @@ from parzax.density.basis import Basis
 from parzax.meta.sources import Notes
 from parzax.samplers.repeats import first_evaluations
 from parzax.space import INACTIVE, Cells, Points, Space
+from parzax.space.frame import FEW_REDRAWS
 from parzax.split import State
 
 # For a batch of n suggestions the space is enumerated if it has at most max(_MOST_ENUMERATED, _DRAWS * n)
@@ -126,6 +128,18 @@ class FromRows(AbstractStart):
         return concatenate(rows, other)[order[: len(other)]]
 
 
+def draw_valid(key: PRNGKeyArray, basis: Basis, draw: Callable[[PRNGKeyArray], Points], n: int) -> Points:
+    """Candidates from ``draw``; at least n are valid, by random ones in their place if few draws are."""
+    frame, drawn = basis.frame, draw(key)
+
+    def draw_again(key: PRNGKeyArray, number: Int[Array, ""]) -> Points:
+        at_random = partial(frame.draw_any, key, len(drawn), drawn.unit.dtype)
+        return jax.lax.cond(number < FEW_REDRAWS, lambda: draw(key), at_random)
+
+    kept, allowed = frame.redraw(key, drawn, draw_again, n)
+    return replace(kept, valid=kept.valid & allowed[:, None]) if frame.rules else drawn
+
+
 def draw_fillers(key: PRNGKeyArray, basis: Basis, n: int, every: Points | None, dtype: Any) -> Points:
     """At least n configurations in random order. If the space has n different ones, so has the result.
 
@@ -139,16 +153,16 @@ def draw_fillers(key: PRNGKeyArray, basis: Basis, n: int, every: Points | None, 
 
 @lru_cache(maxsize=64)
 def enumerate_points(space: Space, n: int, dtype: Any) -> Points | None:
-    """All configurations as points; None if the space is too large for a batch of n."""
+    """All valid configurations as points; None if the space is too large for a batch of n."""
     rows = enumerate_space(space, max(_MOST_ENUMERATED, _DRAWS * n))
     if rows is None:
         return None
     with jax.ensure_compile_time_eval():
-        return to_device(space.frame().encode(rows), dtype)
+        return to_device(space.frame().encode(rows[space.allows(rows)]), dtype)
 
 
 def enumerate_space(space: Space, most: int) -> np.ndarray | None:
-    """All configurations, (j, d), NaN where inactive; None if there are more than ``most``."""
+    """All configurations, valid or not, (j, d), NaN where inactive; None if there are more than ``most``."""
     rows = np.full((1, len(space)), np.nan)
     for name in space.order:
         j = space.index(name)

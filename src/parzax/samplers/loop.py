@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from parzax import _checks
 from parzax._compile import compiled
 from parzax._numerics import capacity
-from parzax.samplers.problem import Problem, bind
+from parzax.samplers.problem import DIRECTIONS, Problem, bind
 from parzax.samplers.sampler import Sampler, check_confirm, warn_of_unseen
 from parzax.samplers.trace import Trace
 from parzax.space import Space
@@ -40,6 +40,7 @@ class RunSize(NamedTuple):
     n_parallel: int = 1
 
 
+@_checks.known_arguments(DIRECTIONS)
 def optimize(
     key: Array,
     sampler: Sampler,
@@ -181,7 +182,9 @@ def check_run(
     sampler: Any, problem: Any, n_evaluations: Any, n_confirm: Any, n_parallel: Any
 ) -> tuple[Problem, RunSize]:
     """The problem and the size of a run; raises for invalid arguments, or another kind of problem."""
-    _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
+    _checks.instance(
+        "sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)", ", before problem"
+    )
     size = RunSize(
         _checks.whole_number("n_evaluations", n_evaluations, 1),
         _checks.whole_number("n_confirm", n_confirm, 0, n_evaluations),
@@ -197,9 +200,12 @@ def check_run(
     for name, value in given.items():
         wanted = getattr(sampler, name)
         # Only the function of a problem looks at the structure of a space.
-        same = wanted.agrees_with(value) if isinstance(value, Space) else value == wanted
+        same = value == wanted
+        if isinstance(value, Space):
+            same = wanted.agrees_with(value) and value.valid in ((), wanted.valid)
         if not same:
-            raise ValueError(f"problem.{name} is {value!r}, but the sampler's is {wanted!r}.")
+            remedy = "make the sampler of problem.space" if name == "space" else f"give both the same {name}"
+            raise ValueError(f"problem.{name} is {value!r}, but the sampler's is {wanted!r}; {remedy}.")
     return problem, size
 
 

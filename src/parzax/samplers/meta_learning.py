@@ -103,7 +103,9 @@ def meta_learn_tpe(
     if start is None:
         start = first_suggestions(n_constraints)
     if not isinstance(start, AbstractStart):
-        start = _first_rows(rows, _checks.whole_number("start", start, 1 if task_weights is None else 0))
+        start = _first_rows(
+            rows, _checks.whole_number("start", start, 1 if task_weights is None else 0), space
+        )
     elif task_weights is None and not isinstance(start, FromRows):
         raise ValueError("without task_weights this start leaves the sources out; use parzax.tpe.")
     if task_weights is None:
@@ -134,9 +136,9 @@ def first_suggestions(n_constraints: int) -> int:
     return 7 if n_constraints else 5
 
 
-def _first_rows(rows: list[SourceRows], n: int) -> FromRows:
+def _first_rows(rows: list[SourceRows], n: int, space: Space) -> FromRows:
     """The best rows of the sources as a start, with a report line for each source."""
-    chosen, indices = best(rows, n)
+    chosen, indices = best(rows, n, space)
     pairs = zip(rows, indices, strict=True)
     lines = (f"{one.summary}; {len(index)} to begin with" for one, index in pairs)
     return FromRows(rows=chosen, n_startup=n, notes=Notes(tuple(lines)))

@@ -37,7 +37,7 @@ _PARTS = {
     "proposal=parzax.samplers.Proposal": Proposal,
 }
 GUESSES = {name.name: f"{part}({name.name}=...)" for part, kind in _PARTS.items() for name in fields(kind)}
-GUESSES["direction"] = "directions=..."
+GUESSES |= dict.fromkeys(("direction", "maximize"), 'directions="maximize"')
 
 
 def names_guesses(preset: Preset) -> Preset:

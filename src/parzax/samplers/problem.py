@@ -1,29 +1,40 @@
 """Problem: a function to optimise, with its search space and its numbers of objectives and constraints."""
 
 import inspect
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from types import TracebackType
+from typing import Any, cast
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.interpreters.partial_eval import dce_jaxpr
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from parzax import _checks
-from parzax._words import join_names
-from parzax.space import Categorical, Space
+from parzax._words import plural
+from parzax.space import Space
 
 Evaluation = tuple[Float[Array, " m"], Float[Array, " c"]]
 
-_TRACED = (
-    "The first arguments of fn are a key and the parameters, which JAX traces. Use jnp.where or jax.lax.cond "
-    "instead of if, a mask of the largest size instead of a shape, and codes instead of the names of "
-    "categories."
-)
+_ARGUMENTS = "Write def fn(key, x) with a vector x, or def fn(key, params) for parzax.Problem.from_params."
+# What to write instead of a line of fn, by words in its error.
+_REMEDIES = {
+    "TracerBoolConversionError": "Instead of if, and, max write jnp.where(condition, a, b), &, jnp.maximum.",
+    "TracerIntegerConversionError": "Instead of range(n) write jax.lax.fori_loop(0, n, body, first).",
+    "TracerArrayConversionError": "Instead of functions of NumPy (np.) write those of JAX (jnp.).",
+    "ConcretizationTypeError": "Leave out float, int and .item, and write functions of JAX (jnp.).",
+    "NonConcreteBooleanIndexError": "Instead of x[mask] write jnp.where(mask, x, 0.0).",
+    "Shapes must": "A shape cannot depend on params: take the largest and a mask, jnp.arange(largest) < n.",
+    "Choice": 'Compare a category with a text, write parzax.choose(params["act"], ...), or take its .code.',
+    "choose()": 'Name the choices: parzax.choose(params["act"], relu=jax.nn.relu, tanh=jnp.tanh).',
+    "'dict' object has no attribute": 'params is a dict: write params["name"].',
+    "Tracer": "JAX traces fn, so params have no values yet: use functions of JAX (jnp., jax.lax.) alone.",
+    **dict.fromkeys(("string indexing", "key<", "is 0-dimensional, but"), _ARGUMENTS),
+}
+# Arguments of the sampler that somebody may give to a run or a problem.
+DIRECTIONS = dict.fromkeys(("direction", "directions", "maximize"), 'px.tpe(space, directions="maximize")')
 
 
 def _as_pytree(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -92,6 +103,7 @@ class Problem(eqx.Module):
             self.feasible_optimum = _vector("feasible_optimum", best, self.n_objectives)
 
     @classmethod
+    @_checks.known_arguments(DIRECTIONS)
     def from_params(
         cls,
         fn: Callable[..., Any],
@@ -106,10 +118,10 @@ class Problem(eqx.Module):
 
         Args:
             fn: ``params`` is what `parzax.Space.unflatten` gives: a dict of scalars by name, or the pytree of
-                the domains. Categories are integer codes, and inactive parameters have the lowest value of
-                their first domain. ``active`` has a boolean for each parameter, in the same structure. It is
-                passed if ``fn`` has an argument of this name. ``fn`` returns what the function of a `Problem`
-                returns.
+                the domains. Categories compare with their choices (``params["act"] == "relu"``; see
+                `parzax.choose`), and inactive parameters have the lowest value of their first domain.
+                ``active`` has a boolean for each parameter, in the same structure. It is passed if ``fn`` has
+                an argument of this name. ``fn`` returns what the function of a `Problem` returns.
             space: a `parzax.Space`, a dict of domains, or another pytree of domains
                 (`parzax.Space.from_tree`). ``problem.space`` is the space.
             n_objectives, n_constraints, name, feasible_optimum: as in `Problem`.
@@ -117,9 +129,6 @@ class Problem(eqx.Module):
         Raises:
             TypeError, ValueError: as in `Problem`; KeyError in a call if ``fn`` uses a name that the space
                 does not have.
-
-        Warns:
-            UserWarning: while tracing, if ``fn`` does not use the value of a parameter.
 
         >>> import jax
         >>> import parzax as px
@@ -157,14 +166,14 @@ class Problem(eqx.Module):
         """
         _checks.check_key(key)
         x = _checks.floating_array("x", x)
-        d = "d" if self.space is None else len(self.space)
+        d = len(self.space) if self.space else "d"
         _checks.check_shape("x", x, d, hint="; use jax.vmap for a batch")
         m, c = self.n_objectives, self.n_constraints
         result = self._evaluate(key, x)
         if not isinstance(result, tuple):
             result = (result, ()) if c == 0 else (result,)
         if len(result) != 2:
-            given = f"n_constraints = {c}; it gave {len(result)} value(s)"
+            given = f"n_constraints = {c}; it gave {plural(len(result), 'value')}"
             hint = "Several objectives belong in one array, such as jnp.stack([a, b])."
             raise ValueError(f"fn must return (losses, constraints), because {given}. {hint}")
         if c == 0 and any(map(jnp.size, jax.tree.leaves(result[1]))):
@@ -176,66 +185,36 @@ class Problem(eqx.Module):
         if any(getattr(leaf, "dtype", None) == jnp.bool_ for leaf in jax.tree.leaves(result[1])):
             example = "return a number that is <= 0 where they are satisfied, such as size - limit"
             raise TypeError(f"the constraints of fn must be numbers, got booleans; {example}.")
-        losses = _vector("the losses of fn", result[0], m, f"; n_objectives is {m}")
+        wanted = "one number" if m == 1 else f"{m} numbers in one array, such as jnp.stack([a, b])"
+        losses = _vector("the losses of fn", result[0], m, f"; n_objectives is {m}, so return {wanted}")
         constraints = _vector("the constraints of fn", result[1], c, f"; n_constraints is {c}")
         # An empty array of constraints gets the dtype of the losses.
         return losses, constraints if c else constraints.astype(losses.dtype)
 
     def _evaluate(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Any:
         """The result of fn for a configuration whose shape was checked."""
-        if self.takes != "x":
-            return self._of_params(key, x)
-        try:
-            return self.fn(key, x)
-        except (TypeError, IndexError) as error:
-            error.add_note("fn gets a vector; parzax.Problem.from_params gives it values by name.")
-            raise
-
-    def _of_params(self, key: PRNGKeyArray, x: Float[Array, " d"]) -> Any:
-        """The result of a function of named values, with those of the vector x."""
-        params, active = self.space.unflatten(x), None if self.takes == "params" else self.space.active(x)
-        result = self._call(key, params, active)
-        if _checks.is_traced(x):
-            self._warn_of_unused(key, params, active)
-        return result
-
-    def _call(self, key: PRNGKeyArray, params: Any, active: Any) -> Any:
+        params = x if self.takes == "x" else self.space.unflatten(x)
+        active = self.space.active(x) if self.takes == "active" else None
         try:
             return self.fn(key, params) if active is None else self.fn(key, params, active=active)
-        except (TypeError, IndexError) as error:
-            error.add_note(_TRACED)
-            raise
+        except (TypeError, IndexError, AttributeError) as error:
+            text, trace = f"{type(error).__name__}: {error}", cast(TracebackType, error.__traceback__)
+            remedies = [remedy for words, remedy in _REMEDIES.items() if words in text]
+            # Without a frame of fn, the call did not fit its arguments.
+            remedies += [_ARGUMENTS] * (trace.tb_next is None)
+            if not remedies:
+                raise
+            # The last line says what to do; the user's own line stays in the traceback.
+            explained = TypeError(f"{str(error).splitlines()[0]}\n{remedies[0]}")
+            raise explained.with_traceback(trace.tb_next) from None
         except KeyError as error:
             missing = error.args[0] if error.args else None
-            in_tree = self.space.structure is not None
-            if not isinstance(missing, str) or (missing in self.space and not in_tree):
+            in_tree = getattr(self.space, "structure", None) is not None
+            if self.takes == "x" or not isinstance(missing, str) or (missing in self.space and not in_tree):
                 raise
             names = ", ".join(map(repr, self.space.names))
             hint = "; params has the structure of the domains" * in_tree
             raise KeyError(f"fn looks up {missing!r}, but the parameters are {names}{hint}.") from error
-
-    def _warn_of_unused(self, key: PRNGKeyArray, params: Any, active: Any) -> None:
-        """A comparison of a code with text is False, and no error: what shows it is an unused value."""
-        leaves, structure = jax.tree.flatten((params, active))
-        shapes = [jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in leaves]
-        try:
-            traced = jax.make_jaxpr(lambda *each: self._call(key, *jax.tree.unflatten(structure, each)))
-            jaxpr = traced(*shapes).jaxpr
-            _, used = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))
-        except Exception:  # fn was traced already: whatever fails here is not the user's fault
-            return
-        space = self.space
-        names = jax.tree.leaves(space.structure or {name: name for name in space.names})
-        values = {name for name, is_used in zip(names, used[: len(names)], strict=True) if is_used}
-        masks = {name for name, is_used in zip(names, used[len(names) :], strict=False) if is_used}
-        # The mask of a child has what fn may need of its parents.
-        values |= {parent for name in masks for parent in space.parents(name)}
-        for name in (name for name in space.names if name not in values):
-            domain, hint = space[name][0], ""
-            if isinstance(domain, Categorical):
-                codes = join_names([f"{i} is {choice!r}" for i, choice in enumerate(domain.choices)], 3)
-                hint = f"; categories are codes ({codes}), which never equal a text"
-            warnings.warn(f"fn does not use the value of {name!r}{hint}.", stacklevel=_checks.outside())
 
 
 def bind(problem: Any, space: Space, n_objectives: int, n_constraints: int) -> Any:

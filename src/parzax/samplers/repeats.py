@@ -113,31 +113,39 @@ def signed(directions: tuple[str, ...], values: Float[Array, "n m"]) -> Float[Ar
 
 
 @compiled
+def mark_best(
+    x: Float[Array, "n d"],
+    losses: Float[Array, "n m"],
+    constraints: Float[Array, "n c"],
+    evaluated: Bool[Array, " n"],
+) -> tuple[Means, Bool[Array, " n"]]:
+    """Means, and a mask of the first evaluation of each best configuration."""
+    means = average(first_evaluations(x, evaluated), losses, constraints, evaluated)
+    if losses.shape[1] > 1:
+        return means, (non_domination_rank(means.losses, means.feasible) == 0) & means.feasible
+    row, exists = means.best()
+    return means, exists & (jnp.arange(len(x), dtype=row.dtype) == row)
+
+
+@compiled
 def best_rows(directions: tuple[str, ...], state: State) -> Best:
     """The best configurations of a state; see `parzax.samplers.Sampler.best`."""
-    evaluated = state.evaluated
-    means = average(first_evaluations(state.x, evaluated), state.losses, state.constraints, evaluated)
-    if len(directions) == 1:
-        row, exists = means.best()
-        mask = exists & (jnp.arange(state.capacity, dtype=row.dtype) == row)
-    else:
-        rank = non_domination_rank(means.losses, means.feasible)
-        mask = (rank == 0) & means.feasible
+    means, mask = mark_best(state.x, state.losses, state.constraints, state.evaluated)
     rows = state.x, signed(directions, means.losses), means.constraints
     x, losses, constraints = (jnp.where(mask[:, None], part, jnp.nan) for part in rows)
     return Best(x, losses, constraints, mask)
 
 
 def choose_repeats(
-    state: State, confirm: bool | Bool[Array, "*n"], n: int
+    state: State, confirm: bool | Bool[Array, "*n"], n: int, allowed: Bool[Array, " rows"]
 ) -> tuple[Bool[Array, " {n}"], Int[Array, " {n}"]]:
     """Which of the next n suggestions evaluate a configuration again, and the rows of the configurations.
 
     The first goes to the feasible configuration with the smallest lower bound, mean - noise / sqrt(number of
     evaluations), where pending and failed evaluations count; the others go to the next ones. While no
     difference was seen, those with the fewest evaluations come first, and there are at most three repeats.
-    No suggestion repeats if no configuration is feasible, or where ``confirm`` (one flag, or one for each) is
-    False.
+    No suggestion repeats if no configuration is feasible and in an ``allowed`` row, or where ``confirm`` (one
+    flag, or one for each) is False.
     """
 
     def choose() -> tuple[Bool[Array, " n"], Int[Array, " n"]]:
@@ -147,10 +155,11 @@ def choose_repeats(
         n_told = jnp.zeros(state.capacity, dtype).at[first].add(told.astype(dtype), mode="drop")
         bound = means.losses[:, 0] - N_ERRORS * means.noise[0] * jax.lax.rsqrt(jnp.maximum(n_told, 1))
         has_noise, i = means.noise[0] > 0, jnp.arange(n)
-        order = jnp.lexsort((bound, jnp.where(has_noise, 0, n_told), ~means.feasible)).astype(jnp.int32)
+        eligible = means.feasible & allowed
+        order = jnp.lexsort((bound, jnp.where(has_noise, 0, n_told), ~eligible)).astype(jnp.int32)
         rows = order.at[i].get(mode="clip")
         n_repeats = told.sum(dtype=jnp.int32) - (n_told > 0).sum(dtype=jnp.int32)
-        again = means.feasible[rows] & (i < len(order)) & (has_noise | (n_repeats + i < _MOST_EQUAL))
+        again = eligible[rows] & (i < len(order)) & (has_noise | (n_repeats + i < _MOST_EQUAL))
         return again & confirm, rows
 
     # In a run ``confirm`` depends on the number of the step alone, so that most steps do not compute means.

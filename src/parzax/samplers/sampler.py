@@ -81,7 +81,8 @@ class Sampler(eqx.Module):
         }  # fmt: skip
         for name, kind in kinds.items():
             wanted = "a parzax.Space" if name == "space" else f"an instance of {kind.__name__}"
-            _checks.instance(name, getattr(self, name), kind, wanted)
+            hint = "; write parzax.Space(domains)" if name == "space" else ""
+            _checks.instance(name, getattr(self, name), kind, wanted, hint)
         _checks.whole_number("n_constraints", self.n_constraints, 0)
 
     def __hash__(self) -> int:
@@ -191,6 +192,7 @@ class Sampler(eqx.Module):
         NO_DATA: no row was evaluated. NONE_FEASIBLE, FEW_FEASIBLE: every row is below, because too few rows
         are feasible. INVALID_BANDWIDTH: a bandwidth is not positive and finite. UNMEASURED: an evaluated row
         has a NaN constraint. CAPACITY_EXCEEDED: rows were dropped. INVALID_ROWS: a row is outside the space.
+        NOT_ALLOWED: ``valid`` of the space does not allow a row.
         """
         return _status(self.without_space(), self._basis(state), state)
 
@@ -210,7 +212,8 @@ class Sampler(eqx.Module):
             state: the rows seen so far.
             n: number of suggestions; static. The suggestions of one call are different, if the space (or the
                 pool) has n different configurations. If it has fewer, all of them are suggested.
-            candidates: (j, d) pool of configurations to choose from, instead of sampled candidates.
+            candidates: (j, d) pool of configurations to choose from, instead of sampled candidates. Members
+                that are not valid (`parzax.Space.allows`) come last.
             confirm: whether to suggest good configurations again: a bool, or an array with one for each
                 suggestion. It is for a single objective whose evaluations have noise. The choice is
                 optimistic: it takes the feasible configurations with the smallest lower bounds, mean loss
@@ -224,8 +227,8 @@ class Sampler(eqx.Module):
 
         Raises:
             TypeError, ValueError: a key that is not a typed key, ``n`` below 1, a pool of another shape or
-                with fewer than ``n`` members, or, unless traced, a pool with members outside the space. In
-                compiled code these members come last. Also ``confirm`` with a pool or several objectives.
+                with fewer than ``n`` valid members, or, unless traced, a pool with members outside the space.
+                In compiled code these members come last. Also ``confirm`` with a pool or several objectives.
         """
         _checks.check_key(key)
         basis, n = self._basis(state), _checks.whole_number("n", n, 1)
@@ -244,10 +247,17 @@ class Sampler(eqx.Module):
         x, pool = configurations("candidates", candidates, self.space, basis.frame, dtype)
         if len(pool) < n:
             raise ValueError(f"candidates must have at least n = {n} rows, got {len(pool)}.")
+        if self.space.valid and not _checks.is_traced(pool):
+            n_valid = int(self.space.allows(np.asarray(x)).sum())
+            if n_valid < n:
+                raise ValueError(f"candidates: only {n_valid} of {len(pool)} rows are valid, and n is {n}.")
         return _suggest_members(*given, x, pool, starting)
 
     def score_of(self, state: State, candidates: Any) -> Float[Array, "*j"]:
-        """Acquisition function at (..., d) candidates, differentiable in them; -inf outside the space."""
+        """Acquisition function at (..., d) candidates, differentiable in them.
+
+        It is -inf for candidates outside the space, or that ``valid`` of the space does not allow.
+        """
         basis, candidates = self._basis(state), _checks.floats("candidates", candidates)
         shape, d = candidates.shape[:-1], len(self.space)
         if candidates.ndim == 0 or candidates.shape[-1] != d:

@@ -65,7 +65,11 @@ def suggest_points(
         densities, score = fit_scorer(sampler, basis, state)
         if pool is not None:
             return candidates.best_of_candidates(basis, score, pool, None, n, seen)
-        drawn = densities.below.sample(draw, basis, max(sampler.n_candidates, n))
+
+        def sample(key: PRNGKeyArray) -> Points:
+            return densities.below.sample(key, basis, max(sampler.n_candidates, n))
+
+        drawn = candidates.draw_valid(draw, basis, sample, n)
         filling = more and not basis.free_continuum
         fillers = candidates.draw_fillers(more[0], basis, n, every, dtype) if filling else None
         return candidates.best_of_candidates(basis, score, drawn, fillers, n, seen)
@@ -102,7 +106,7 @@ def suggest(
     x = basis.frame.decode(at)
     if confirm is None:  # nothing is added to the compiled program
         return x
-    again, rows = choose_repeats(state, confirm, n)
+    again, rows = choose_repeats(state, confirm, n, basis.frame.allowed(state.points, state.x))
     # Rows as they were told: decoded coordinates may be rounded, and so be other configurations.
     values = jnp.where(again[:, None], state.x[rows], x)
     if n == 1 or basis.free_continuum:
@@ -125,6 +129,7 @@ def suggest_members(
 ) -> Float[Array, "{n} d"]:
     """n members of a pool: native values ``x``, as points ``pool``."""
     x, told = jnp.asarray(x), None
+    pool = basis.frame.restricted(pool, x)
     if not sampler.proposal.repeats:
         told = candidates.find_told(x, state.x, state.present & ~state.constraint_only)
     at = suggest_points(sampler, basis, key, state, n, pool, None, starting, told)
@@ -133,8 +138,9 @@ def suggest_members(
 
 
 def score(sampler: Sampler, basis: Basis, state: State, x: Float[Array, "j d"]) -> Float[Array, " j"]:
-    """Acquisition function at native values; -inf outside the space."""
-    return candidates.score_valid(fit_scorer(sampler, basis, state)[1], basis.frame.encode(x))
+    """Acquisition function at native values; -inf outside the space, and where its rules do not hold."""
+    at = basis.frame.restricted(basis.frame.encode(x), x)
+    return candidates.score_valid(fit_scorer(sampler, basis, state)[1], at)
 
 
 def fit_scorer(sampler: Sampler, basis: Basis, state: State) -> tuple[AbstractMixture, Score]:
@@ -163,6 +169,7 @@ def status(sampler: Sampler, basis: Basis, state: State) -> Int[Array, ""]:
         Status.UNMEASURED: (evaluated & jnp.isnan(state.constraints).any(axis=-1)).any(),
         Status.CAPACITY_EXCEEDED: state.overflow,
         Status.INVALID_ROWS: (state.present & ~state.points.valid.all(axis=-1)).any(),
+        Status.NOT_ALLOWED: (state.present & ~basis.frame.allowed(state.points, state.x)).any(),
     }
     rows = jnp.stack([jnp.where(bit, int(flag), 0) for flag, bit in bits.items()]).sum()
     parts: Any = sampler.split.status(state) | sampler.smoothing.status(basis, state, sampler.split(state))

@@ -1,5 +1,10 @@
+"""Search spaces: domains, conditions, spaces, and the named values of configurations."""
+
+from parzax.space import valid as valid
 from parzax.space.axes import Axis as Axis
 from parzax.space.axes import Cells as Cells
+from parzax.space.choice import Choice as Choice
+from parzax.space.choice import choose as choose
 from parzax.space.conditions import Between as Between
 from parzax.space.conditions import Condition as Condition
 from parzax.space.conditions import In as In

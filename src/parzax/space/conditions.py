@@ -135,10 +135,19 @@ def holds(condition: Condition, domain: Any, x: Float[Any, "..."]) -> Bool[Any, 
     return (is_inside(key, *ends) & ~domain.outside(at)).any(axis=-1)
 
 
+def as_conditions(when: Any) -> tuple[Condition, ...]:
+    """One condition, or several, as a tuple."""
+    when = (when,) if isinstance(when, Condition) else tuple(when)
+    for condition in when:
+        wanted = "a condition such as In(parent, [value]), or a list of them"
+        _checks.instance("when", condition, Condition, wanted)
+    return when
+
+
 def plain_values(name: str, values: Any) -> tuple[Any, ...]:
     """Return the values as a tuple without NumPy scalars; raise unless they are a non-empty sequence."""
     if isinstance(values, str) or not isinstance(values, (Sequence, np.ndarray)):
-        raise TypeError(f"{name} must be a sequence, got {values!r}.")
+        raise TypeError(f"{name} must be a sequence such as [1, 2], got {values!r}.")
     if len(values) == 0:
         raise ValueError(f"{name} must not be empty.")
     return tuple(v.item() if isinstance(v, np.generic) else v for v in values)

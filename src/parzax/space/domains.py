@@ -12,7 +12,14 @@ import numpy as np
 
 from parzax import _checks
 from parzax.space.axes import BOUND_SLACK, Axis, Cells, Continuum
-from parzax.space.conditions import Condition, choice_key, choice_label, plain_values, repr_as_call
+from parzax.space.conditions import (
+    Condition,
+    as_conditions,
+    choice_key,
+    choice_label,
+    plain_values,
+    repr_as_call,
+)
 
 # Largest integer: integers are stored in float64, which is exact up to here.
 MAX_INTEGER = 2**53
@@ -41,9 +48,7 @@ class Domain(ABC):
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
-        when = (self.when,) if isinstance(self.when, Condition) else tuple(self.when)
-        for condition in when:
-            _checks.instance("when", condition, Condition, "In or Between, or a list of such conditions")
+        when = as_conditions(self.when)
         object.__setattr__(self, "when", when)
         object.__setattr__(self, "conditions", when)
 

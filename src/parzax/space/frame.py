@@ -3,24 +3,30 @@
 ``space`` is a `parzax.Space`, which uses this file.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import lru_cache
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, reduce
 from itertools import pairwise
 from typing import Any, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import register_dataclass
-from jaxtyping import Bool, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from parzax._numerics import round_up
 from parzax.space.axes import Axis, Cells
-from parzax.space.conditions import Recorded, is_inside
+from parzax.space.conditions import Condition, Recorded, is_inside
 
 AxisT = TypeVar("AxisT", bound=Axis)
+T = TypeVar("T")
 
 INACTIVE = -1
+# A draw that replaces rows has at least `_LEAST_REDRAWN` rows. The first `FEW_REDRAWS` draws replace all rows
+# that are not allowed; after that it is enough if some are allowed.
+_LEAST_REDRAWN, FEW_REDRAWS, _MOST_REDRAWS = 64, 16, 2**15
 # The place of a value outside its domain may overflow. This is harmless, since the value is not valid.
 _QUIET = np.errstate(invalid="ignore", over="ignore", divide="ignore")
 
@@ -54,6 +60,55 @@ class Points:
 
 @register_dataclass
 @dataclass(frozen=True, eq=False)
+class ConditionTests:
+    """t tests of values for c conditions of several owners, such as the s slots of a space.
+
+    A test holds if low <= key < high, or at ``low`` if both are equal. The key is the number of a discrete
+    value, or a value on a continuum.
+    """
+
+    tested: Int[Any, " t"]  # the slot whose value a test reads
+    low: Float[Any, " t"]
+    high: Float[Any, " t"]
+    any_of: Float[Any, "t c"]  # 1 if the test belongs to the condition
+    all_of: Float[Any, "c s"]  # 1 if the condition belongs to the owner
+
+    @classmethod
+    def of(cls, space: Any, owners: Sequence[Sequence[Condition]], dtype: Any) -> "ConditionTests":
+        """The tests for the conditions of each owner.
+
+        Thresholds are rounded up, so that a value of ``dtype`` is on the side on which it is in float64.
+        """
+        conditions = dict.fromkeys(c for owner in owners for c in owner if not isinstance(c, Recorded))
+        number = {condition: i for i, condition in enumerate(conditions)}
+        parameter = np.array([slot.parameter for slot in space.slots])
+        tests = [
+            (i, s, *ends)
+            for condition, i in number.items()
+            for s in np.flatnonzero(parameter == space.index(condition.parent)).tolist()
+            for ends in condition.intervals(space.slots[s].domain)
+        ]
+        condition_of, tested, low, high = np.array(tests, np.float64).reshape(-1, 4).T
+        all_of = np.zeros((len(number), len(owners)), np.float32)
+        for column, owner in enumerate(owners):
+            all_of[[number[c] for c in owner if c in number], column] = 1
+        low, high, any_of = round_up(low, dtype), round_up(high, dtype), _indicator(condition_of, len(number))
+        return cls(tested.astype(np.int32), low, high, any_of, all_of)
+
+    def passed(self, counted: Bool[Any, " s"], number: Any, value: Any) -> Bool[Any, "n t"]:
+        """Which tests hold for the numbers and values of all slots, if they apply."""
+        xp, tested = number.__array_namespace__(), self.tested
+        key = xp.where(counted[tested][None], number[:, tested].astype(value.dtype), value[:, tested])
+        return is_inside(key, self.low[None], self.high[None])
+
+    def met(self, passed: Bool[Any, "n t"]) -> Bool[Any, "n s"]:
+        """Of which owners all conditions are met."""
+        is_met = _matmul(passed, self.any_of) > 0
+        return ~(_matmul(~is_met, self.all_of) > 0)
+
+
+@register_dataclass
+@dataclass(frozen=True, eq=False)
 class Frame:
     """A space as arrays: s slots (regimes of parameters), their axes, and the tests that say which apply.
 
@@ -76,17 +131,13 @@ class Frame:
     # (s, d) 1 where a slot belongs to a parameter; None if each parameter has one slot.
     membership: Float[Any, "s d"] | None
     stacked: bool = field(metadata={"static": True})
-    # The tests of conditions; None, and no rounds, if all slots always apply.
-    tested: Any = None  # (t,) the slot whose value a test reads
-    # (t,) a test holds if low <= key < high, or at ``low`` if both are equal; the key is the number of a
-    # discrete value, or a value on a continuum
-    low: Any = None
-    high: Any = None
-    any_of: Any = None  # (t, c) 1 if the test belongs to the condition
-    all_of: Any = None  # (c, s) 1 if the condition belongs to the slot
+    # Of the conditions of each slot; None, and no rounds, if all slots always apply.
+    tests: ConditionTests | None = None
     # (s, s) 1 if the first slot comes before the second of the same parameter; None if at most one can apply
     before: Any = None
     n_rounds: int = field(default=0, metadata={"static": True})  # number of generations of parameters
+    # What `Space.bind_rules` gives; called with the frame, points and their native values.
+    rules: tuple[Callable[..., Any], ...] = ()
 
     @classmethod
     @lru_cache(maxsize=1024)
@@ -101,7 +152,6 @@ class Frame:
         parameter, regime = np.array([(slot.parameter, slot.regime) for slot in slots], np.int32).T
         columns = np.arange(n_parameters)
         counted = np.array([axis.discrete for axis in axes])
-        tests = _tests(space, parameter, dtype or np.float64)
         joined = np.concatenate(list(groups.values()))
         frame = cls(
             parameter=parameter,
@@ -113,7 +163,8 @@ class Frame:
             back=None if (joined == np.arange(len(joined))).all() else np.argsort(joined).astype(np.int32),
             membership=_indicator(parameter, n_parameters) if len(axes) > n_parameters else None,
             stacked=stacked,
-            **tests,
+            rules=space.bind_rules(dtype or np.float64),
+            **_rounds(space, parameter, dtype or np.float64),
         )
         return jax.tree.map(lambda a: _narrowed(a, dtype), frame)
 
@@ -167,9 +218,72 @@ class Frame:
         return self._make_points(*self.over(lambda axis, u: axis.drawn(u), levels))
 
     def draw(self, key: PRNGKeyArray, n: int, dtype: Any) -> Points:
-        """n random configurations, as `drawn`, each from its own key; ``dtype`` is that of the frame."""
+        """n random configurations that the rules allow; ``dtype`` is that of the frame."""
+        drawn, size = self.draw_any(key, n, dtype), max(n, _LEAST_REDRAWN)
+        return self.redraw(key, drawn, lambda key, _: self.draw_any(key, size, dtype), n)[0]
+
+    def draw_any(self, key: PRNGKeyArray, n: int, dtype: Any) -> Points:
+        """n random configurations, as `drawn`, each from its own key."""
         levels = jax.vmap(lambda key: jax.random.uniform(key, self.parameter.shape, dtype))
         return self.drawn(levels(jax.random.split(key, n)))
+
+    def allowed(self, at: Points, x: Float[Any, "n d"] | None = None) -> Bool[Any, " n"]:
+        """Which points the rules of the space allow; ``x`` are their native values, if there are any."""
+        everything = at.unit.__array_namespace__().ones(len(at), bool)
+        if not self.rules:
+            return everything
+        x = self.decode(at) if x is None else x
+        return reduce(operator.and_, [rule(self, at, x) for rule in self.rules], everything)
+
+    def restricted(self, at: Points, x: Float[Any, "n d"]) -> Points:
+        """The points, of which those that the rules do not allow are not valid."""
+        return replace(at, valid=at.valid & self.allowed(at, x)[:, None]) if self.rules else at
+
+    def redraw(
+        self,
+        key: PRNGKeyArray,
+        drawn: T,
+        draw: Callable[[PRNGKeyArray, Int[Array, ""]], T],
+        enough: int,
+        points: Callable[[Any], Points] = lambda drawn: drawn,
+    ) -> tuple[T, Bool[Array, " n"]]:
+        """Replace rows that the rules do not allow by rows of later draws.
+
+        Args:
+            key: the key that ``drawn`` was drawn with.
+            drawn: the rows: points, or what ``points`` turns into points.
+            draw: draws again, from a key and the number of the draw.
+            enough: number of allowed rows that is enough after `FEW_REDRAWS` draws.
+            points: gives the points of what was drawn.
+
+        Returns:
+            The rows, and which of them are allowed: all, or at least ``enough``, unless `_MOST_REDRAWS` draws
+            do not have that many.
+        """
+        allowed = self.allowed(points(drawn))
+        if not self.rules:
+            return drawn, allowed
+        # With small numbers `jax.random.fold_in` may give keys that `jax.random.split` has given.
+        key = jax.random.fold_in(key, np.uint32(2**32 - 1))
+
+        def is_missing(carry: Any) -> Any:
+            number, allowed, _ = carry
+            wanted = jnp.where(number < FEW_REDRAWS, len(allowed), enough)
+            return (allowed.sum(dtype=np.int32) < wanted) & (number < _MOST_REDRAWS)
+
+        def replace_rows(carry: Any) -> Any:
+            number, allowed, kept = carry
+            more = draw(jax.random.fold_in(key, number), number)
+            is_new = self.allowed(points(more))
+            # The k-th row that is not allowed is replaced by the k-th of the new rows that are allowed.
+            place = jnp.cumsum(~allowed, dtype=np.int32) - 1
+            found = ~allowed & (place < is_new.sum(dtype=np.int32))
+            rows = jnp.argsort(~is_new, stable=True).at[place].get(mode="clip")
+            kept = jax.tree.map(lambda old, new: jnp.where(found[:, None], new[rows], old), kept, more)
+            return number + 1, allowed | found, kept
+
+        _, allowed, kept = jax.lax.while_loop(is_missing, replace_rows, (jnp.int32(0), allowed, drawn))
+        return kept, allowed
 
     def log_uniform(self, at: Points) -> Float[Any, " n"]:
         """log density of `drawn` in unit coordinates, of the active parameters."""
@@ -255,11 +369,9 @@ class Frame:
         The function returns, for each parameter, the entry of the slot that applies. For an inactive
         parameter the entry is arbitrary.
         """
-        xp, tested = number.__array_namespace__(), self.tested
-        numbers = number[:, tested].astype(value.dtype)
-        key = xp.where(self.counted[tested][None], numbers, value[:, tested])
-        inside = is_inside(key, self.low[None], self.high[None])
-        applies = self.applied(inside if held is None else inside & held[:, tested], given)
+        assert self.tests is not None
+        xp, passed = number.__array_namespace__(), self.tests.passed(self.counted, number, value)
+        applies = self.applied(passed if held is None else passed & held[:, self.tests.tested], given)
         if self.membership is None:
             return xp.where(applies, np.int32(0), np.int32(INACTIVE)), lambda x: x
         one_more = applies.astype(np.float32) * (self.regime + 1).astype(np.float32)[None]
@@ -267,17 +379,17 @@ class Frame:
         slot = self._slot(regime)
         return regime, lambda x: xp.take_along_axis(x, slot, axis=-1)
 
-    def applied(self, inside: Bool[Any, "n t"], given: Bool[Any, "n s"] | None = None) -> Bool[Any, "n s"]:
+    def applied(self, passed: Bool[Any, "n t"], given: Bool[Any, "n s"] | None = None) -> Bool[Any, "n s"]:
         """Which slots apply, from the outcomes of the tests.
 
-        ``inside`` is the outcome of every test, assuming that the parent's slot applies; False where the
+        ``passed`` is the outcome of every test, assuming that the parent's slot applies; False where the
         slot's domain does not have the value. ``given`` is as in `encode`.
         """
-        xp = inside.__array_namespace__()
-        applies = xp.zeros((len(inside), len(self.parameter)), bool)
+        assert self.tests is not None
+        xp = passed.__array_namespace__()
+        applies = xp.zeros((len(passed), len(self.parameter)), bool)
         for _ in range(self.n_rounds):
-            is_met = _matmul(inside & applies[:, self.tested], self.any_of) > 0
-            can = ~(_matmul(~is_met, self.all_of) > 0)
+            can = self.tests.met(passed & applies[:, self.tests.tested])
             if given is not None:
                 can = can & given
             applies = can if self.before is None else can & ~(_matmul(can, self.before) > 0)
@@ -311,24 +423,10 @@ def _narrowed(a: np.ndarray, dtype: Any) -> np.ndarray:
         return a.astype(dtype) if a.dtype == np.float64 else a
 
 
-def _tests(space: Any, parameter: np.ndarray, dtype: Any) -> dict[str, Any]:
-    """The fields of a frame from ``tested`` to ``n_rounds``; {} if all slots always apply.
-
-    Thresholds are rounded up, so that a value of ``dtype`` is on the side on which it is in float64.
-    """
+def _rounds(space: Any, parameter: np.ndarray, dtype: Any) -> dict[str, Any]:
+    """The fields of a frame from ``tests`` to ``n_rounds``; {} if all slots always apply."""
     if not any(slot.domain.conditions for slot in space.slots):
         return {}
-    tests: list[tuple[float, ...]] = []  # per test: condition, slot of the parent, low, high
-    conditional: list[int] = []  # slot to which each condition belongs
-    for s, slot in enumerate(space.slots):
-        for condition in slot.domain.conditions:
-            if isinstance(condition, Recorded):
-                continue
-            for p in np.flatnonzero(parameter == space.index(condition.parent)).tolist():
-                intervals = condition.intervals(space.slots[p].domain)
-                tests += [(len(conditional), p, *ends) for ends in intervals]
-            conditional.append(s)
-    number, tested, low, high = np.array(tests, np.float64).reshape(-1, 4).T
     # For `Recorded` domains the log says which one applied, so there is no search for the first possible
     # domain.
     several = any(
@@ -336,11 +434,7 @@ def _tests(space: Any, parameter: np.ndarray, dtype: Any) -> dict[str, Any]:
         for first, second in pairwise(space.slots)
     )
     return {
-        "tested": tested.astype(np.int32),
-        "low": round_up(low, dtype),
-        "high": round_up(high, dtype),
-        "any_of": _indicator(number, len(conditional)),
-        "all_of": _indicator(np.array(conditional), len(space.slots)),
+        "tests": ConditionTests.of(space, [slot.domain.conditions for slot in space.slots], dtype),
         "before": np.triu(parameter[:, None] == parameter, 1).astype(np.float32) if several else None,
         "n_rounds": len(space.generations),
     }

@@ -8,31 +8,37 @@ from typing import Any
 from parzax import _checks
 from parzax.space.conditions import Between, Condition, In, Recorded
 from parzax.space.domains import Categorical, Domain, Float, Int, Ordinal, Varying
+from parzax.space.valid import Forbidden, Ordered, Sum
 
 # Other keys that a file may have. The command line reads "direction"; the rest are remarks for people.
 _BESIDE = {"problem", "scenario", "metric", "direction", "name", "description", "comment"}
-_KINDS: dict[Any, type[Domain]] = {kind.kind: kind for kind in (Float, Int, Varying, Ordinal, Categorical)}
+_DOMAINS = (Float, Int, Varying, Ordinal, Categorical)
+_RULES = (Ordered, Sum, Forbidden)
 
 
-def parameters_to_json(parameters: Mapping[str, Sequence[Domain]]) -> str:
-    """Text of a space with these parameters; `parameters_from_json` reads it back."""
+def space_to_json(parameters: Mapping[str, Sequence[Domain]], valid: Sequence[Any] = ()) -> str:
+    """Text of a space with these parameters and rules; `space_from_json` reads it back."""
     entries = []
     for name, domains in parameters.items():
-        bodies = [_domain_to_dict(d) for d in domains]
+        bodies = [_to_dict(d) for d in domains]
         if len(bodies) == 1:
             entries.append({"name": name, **bodies[0]})
             continue
         shared = {"kind": domains[0].kind} if len({d.kind for d in domains}) == 1 else {}
         bodies = [{key: value for key, value in body.items() if key not in shared} for body in bodies]
         entries.append({"name": name, **shared, "regimes": bodies})
-    return json.dumps({"parameters": entries}, indent=1)
+    for rule in valid:
+        if not isinstance(rule, _RULES):
+            raise ValueError(f"valid: a function has no JSON form ({rule!r}); use the rules of parzax.valid.")
+    rules = [_to_dict(rule) for rule in valid]
+    return json.dumps({"parameters": entries} | ({"valid": rules} if rules else {}), indent=1)
 
 
-def parameters_from_json(source: str | Mapping[str, Any]) -> dict[str, tuple[Domain, ...]]:
-    """The ``parameters`` argument of Space from JSON text or the parsed mapping."""
+def space_from_json(source: str | Mapping[str, Any]) -> tuple[dict[str, tuple[Domain, ...]], list[Any]]:
+    """The arguments of Space, ``parameters`` and ``valid``, from JSON text or the parsed mapping."""
     data = source if isinstance(source, Mapping) else parse(source)
     if isinstance(data, Mapping):
-        _check_keys("space JSON", data, {"parameters"} | _BESIDE)
+        _check_keys("space JSON", data, {"parameters", "valid"} | _BESIDE)
     if not isinstance(data, Mapping) or not isinstance(data.get("parameters"), list):
         raise ValueError('space JSON must be an object with a list "parameters".')
     parameters: dict[str, tuple[Domain, ...]] = {}
@@ -48,8 +54,13 @@ def parameters_from_json(source: str | Mapping[str, Any]) -> dict[str, tuple[Dom
         if not isinstance(bodies, list) or not bodies:
             raise ValueError(f'space JSON: "regimes" of {name!r} must be a list of domains.')
         with _checks.explain(f"space JSON: parameter {name!r}", (KeyError, TypeError, ValueError)):
-            parameters[name] = tuple(_domain_from_dict({"kind": entry.get("kind"), **b}) for b in bodies)
-    return parameters
+            parameters[name] = tuple(
+                _from_dict("domain", {"kind": entry.get("kind"), **b}, _DOMAINS) for b in bodies
+            )
+    rules = data.get("valid", [])
+    _checks.instance('space JSON: "valid"', rules, list, "a list of rules")
+    with _checks.explain('space JSON: "valid"', (KeyError, TypeError, ValueError)):
+        return parameters, [_from_dict("rule", rule, _RULES) for rule in rules]
 
 
 def parse(text: str) -> Any:
@@ -71,30 +82,37 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _build_fields(kind: type[Domain]) -> list[Field[Any]]:
-    """Fields from which a kind of domain is built, in order, without its conditions."""
+def _build_fields(kind: Any) -> list[Field[Any]]:
+    """Fields from which a kind of domain or rule is built, in order, without its conditions."""
     return [field for field in fields(kind) if field.init and field.name != "when"]
 
 
-def _domain_to_dict(domain: Domain) -> dict[str, Any]:
-    values = ((field, getattr(domain, field.name)) for field in _build_fields(type(domain)))
+def _to_dict(part: Any) -> dict[str, Any]:
+    """A domain or a rule as a JSON object."""
+    values = ((field, getattr(part, field.name)) for field in _build_fields(type(part)))
     body = {field.name: value for field, value in values if field.name != "step" or value != field.default}
-    conditions = [_condition_to_dict(c) for c in domain.conditions]
-    return {"kind": domain.kind} | body | ({"conditions": conditions} if conditions else {})
+    conditions = [_condition_to_dict(c) for c in getattr(part, "conditions", ())]
+    return {"kind": part.kind} | body | ({"conditions": conditions} if conditions else {})
 
 
-def _domain_from_dict(body: Mapping[str, Any]) -> Domain:
-    kind = body.get("kind")
-    if kind not in _KINDS:
-        raise ValueError(f'unknown kind {kind!r}; one of "float", "int", "ordinal", "categorical".')
-    fields_of_kind = _build_fields(_KINDS[kind])
-    _check_keys(f"a {kind} domain", body, {"kind", "conditions"} | {field.name for field in fields_of_kind})
+def _from_dict(what: str, body: Any, kinds: Sequence[Any]) -> Any:
+    """The domain or rule that a JSON object describes, of one of the classes ``kinds``."""
+    _checks.instance(f"a {what}", body, Mapping, "an object")
+    kind = next((kind for kind in kinds if kind.kind == body.get("kind")), None)
+    if kind is None:
+        options = ", ".join(f'"{kind.kind}"' for kind in kinds if kind is not Varying)
+        raise ValueError(f"unknown kind {body.get('kind')!r}; one of {options}.")
+    fields_of_kind = _build_fields(kind)
+    _check_keys(
+        f"a {kind.kind} {what}", body, {"kind", "conditions"} | {field.name for field in fields_of_kind}
+    )
     if not isinstance(body.get("log", False), bool):
         raise ValueError(f'"log" must be true or false, got {body["log"]!r}.')
-    when = tuple(_condition_from_dict(c) for c in body.get("conditions", ()))
     required = [body[field.name] for field in fields_of_kind if not field.kw_only]
     given = {f.name: body[f.name] for f in fields_of_kind if f.kw_only and body.get(f.name) is not None}
-    return _KINDS[kind](*required, **given, when=when)
+    if "conditions" in body or kind is Forbidden:
+        given["when"] = tuple(map(_condition_from_dict, body["conditions"]))
+    return kind(*required, **given)
 
 
 def _check_keys(what: str, body: Mapping[str, Any], keys: set[str]) -> None:

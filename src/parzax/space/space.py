@@ -1,8 +1,8 @@
 """Search spaces: named parameters, the regimes of each, and the conditions that choose among them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import Any, NamedTuple
+from functools import cached_property, partial
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -13,13 +13,18 @@ from parzax import _checks
 from parzax._html import table
 from parzax._mesh import jit_on_meshes
 from parzax._words import plural
-from parzax.space.conditions import Between, In, Recorded, common_intervals
+from parzax.space.choice import Choice
+from parzax.space.conditions import Between, Condition, In, Recorded, choice_key, common_intervals
 from parzax.space.domains import Categorical, Domain
 from parzax.space.frame import INACTIVE, Frame
-from parzax.space.serialization import parameters_from_json, parameters_to_json
+from parzax.space.serialization import space_from_json, space_to_json
+from parzax.space.valid import Forbidden, Function, Holds, as_rules, bind_rules
 
+Parameters: TypeAlias = Mapping[str, Domain | Sequence[Domain]]
 # Rows whose regimes the host derives together.
 _BLOCK = 1 << 14
+# The number of random configurations that say which share is valid, and the least share to draw from.
+_N_DRAWN, _LEAST_SHARE = 1 << 16, 1e-4
 
 
 class Slot(NamedTuple):
@@ -42,15 +47,25 @@ class Space:
         generations: lists of names, parents in earlier lists than their children.
         order: names with parents before children.
         slots: every regime of every parameter.
-        structure: the names in the pytree that `from_tree` was given; else None.
+        valid: the rules and functions that say which configurations are valid.
+        rules: the same, with functions as `parzax.space.valid.Function`.
 
     Args:
         parameters: name -> domain, or a tuple of domains. Conditions name other parameters of the
             space, in any order of declaration, without cycles.
+        valid: which configurations are valid: a rule of `parzax.valid`, a function, or a list of these, which
+            must all hold. A function gets what `unflatten` gives for one configuration, and returns one bool.
+            It is pure, and JAX traces it. It is static, equal by identity, and has no JSON form. Draws, and
+            the suggestions of samplers, are valid. Rows that were evaluated need not be, and densities and
+            importances of rows ignore rules.
+        structure: a pytree of the names, in which `unflatten` gives values (`from_tree` makes it); None for a
+            dict.
 
     Raises:
         ValueError: for unknown or cyclic parents, conditions a parent cannot meet, an unreachable
-            domain, or a mix of categorical and numeric domains in one parameter.
+            domain, or a mix of categorical and numeric domains in one parameter; for a rule about parameters
+            that the space does not have, and, when configurations are drawn, if hardly any is valid.
+        TypeError: a function of ``valid`` that JAX cannot trace, or that returns no bool.
 
     >>> import parzax as px
     >>> space = px.Space({
@@ -63,7 +78,7 @@ class Space:
     {'booster': 'linear'}
     """
 
-    def __init__(self, parameters: Mapping[str, Domain | Sequence[Domain]]) -> None:
+    def __init__(self, parameters: Parameters, valid: Any = None, *, structure: Any = None) -> None:
         _checks.instance("parameters", parameters, Mapping, "a mapping of names to domains")
         if not parameters:
             raise ValueError("parameters must not be empty.")
@@ -72,10 +87,16 @@ class Space:
         self.names, self.domains = tuple(self._domains), tuple(self._domains.values())
         self.order = tuple(name for names in self.generations for name in names)
         self.slots = tuple(Slot(j, i, d) for j, ds in enumerate(self.domains) for i, d in enumerate(ds))
-        self.structure: Any = None
+        self.structure = structure
         self._columns = {name: j for j, name in enumerate(self._domains)}
+        self.rules = as_rules(valid, self)
+        self.valid = tuple(rule.function if isinstance(rule, Function) else rule for rule in self.rules)
+        for rule in self.rules:
+            if isinstance(rule, Forbidden):
+                _parents(f"valid: {rule!r}", rule.conditions, self._domains)
+        self.bind_rules(np.float64)
         # The hash is stored, because caches need it at every call.
-        self._hash = hash(tuple(self._domains.items()))
+        self._hash = hash((*self._domains.items(), *self.valid))
 
     def __len__(self) -> int:
         return len(self._domains)
@@ -92,13 +113,13 @@ class Space:
         return self._domains[name]
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Space) or not self.agrees_with(other):
+        if not isinstance(other, Space) or not self.agrees_with(other) or self.valid != other.valid:
             return False
         # `unflatten` differs between structures, so compiled programs must not mix them up.
         return jax.tree.structure(self.structure) == jax.tree.structure(other.structure)
 
     def agrees_with(self, other: "Space") -> bool:
-        """Whether both have the same parameters in the same order; their structures may differ."""
+        """Whether both have the same parameters in the same order; structures and ``valid`` may differ."""
         return (self.names, self.domains) == (other.names, other.domains)
 
     def __hash__(self) -> int:
@@ -106,16 +127,23 @@ class Space:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Rebuild on loading, since hashes of text differ between processes."""
-        return type(self), (self._domains,), {"structure": self.structure}
+        return partial(type(self), structure=self.structure), (self._domains, self.valid)
 
     def __repr__(self) -> str:
         bodies = [domains[0] if len(domains) == 1 else domains for domains in self.domains]
         lines = [f"    {name!r}: {body!r}," for name, body in zip(self.names, bodies, strict=True)]
-        return "\n".join(["Space({", *lines, "})"])
+        rules = self.rule_texts()
+        end = f"}}, valid=[{', '.join(rules)}])" if rules else "})"
+        return "\n".join(["Space({", *lines, end])
+
+    def rule_texts(self) -> list[str]:
+        """The rules of `valid` as texts; a function by its name."""
+        return [getattr(rule, "__name__", repr(rule)) for rule in self.valid]
 
     def _repr_html_(self) -> str:
         rows = [["parameter", "domain"]]
         rows += [[self.names[slot.parameter], repr(slot.domain)] for slot in self.slots]
+        rows += [["valid", rule] for rule in self.rule_texts()]
         return table(f"Space of {plural(len(self), 'parameter')}", rows, left=(0, 1))
 
     def index(self, name: str) -> int:
@@ -134,6 +162,38 @@ class Space:
         The frame for NumPy arrays (``dtype`` None) broadcasts axes over columns in float64.
         """
         return Frame.of(self, dtype)
+
+    def bind_rules(self, dtype: Any) -> tuple[Holds, ...]:
+        """The rules of ``valid`` as functions of points with floats of ``dtype``; see `Frame.allowed`."""
+        return bind_rules(self.rules, self, dtype)
+
+    def allows(self, x: Any) -> Any:
+        """Which configurations are valid: their values are in their domains, and all rules of ``valid`` hold.
+
+        Args:
+            x: (..., d) native values, NaN where inactive, categories as codes.
+
+        Returns:
+            (...,) booleans. With JAX arrays it is a pure function.
+        """
+        x = self._columns_of(x)
+        rows, frame = x.reshape(-1, len(self)), self.frame(None if isinstance(x, np.ndarray) else x.dtype)
+        return frame.restricted(frame.encode(rows), rows).valid.all(axis=-1).reshape(x.shape[:-1])
+
+    @cached_property
+    def valid_share(self) -> float:
+        """The share of 65,536 random configurations that are valid."""
+        frame, levels = self.frame(), np.random.default_rng(0).random((_N_DRAWN, len(self.slots)))
+        return float(frame.allowed(frame.drawn(levels)).mean())
+
+    def check_valid(self) -> None:
+        """Raise ValueError if hardly any random configuration is valid, so that drawing one is hopeless."""
+        if self.valid and self.valid_share < _LEAST_SHARE:
+            raise ValueError(
+                f"valid allows {self.valid_share * _N_DRAWN:.0f} of {_N_DRAWN:,} random configurations, "
+                "too few to draw from; narrow the domains, use conditions (when=), or leave out a parameter "
+                "that follows from the others."
+            )
 
     def check_dtype(self, dtype: Any, *, native: bool, arrays: bool = True) -> None:
         """Raise ValueError for a domain whose values a dtype cannot tell apart.
@@ -201,11 +261,12 @@ class Space:
         A value is uniform on its axis (the logarithm, if the domain has ``log``), or uniform over the values
         of a discrete domain. Every parameter of every regime is drawn, and the conditions choose which of
         them apply, parents before children. A `Varying` domain is drawn between its ``low`` and ``high``, and
-        a `Recorded` one always applies. Pure; `jax.jit` (with a static ``n``) and `jax.vmap` over keys apply.
+        a `Recorded` one always applies. What ``valid`` does not allow is drawn again. Pure; `jax.jit` (with a
+        static ``n``) and `jax.vmap` over keys apply.
 
         Raises:
             TypeError, ValueError: for a key that is not one typed key, for n below 0, and for a domain whose
-                values JAX's default float type cannot tell apart.
+                values JAX's default float type cannot tell apart; and if hardly anything is valid.
 
         >>> import parzax as px
         >>> space = px.Space({"lr": px.Float(1e-4, 1.0, log=True), "units": px.Int(8, 64)})
@@ -215,6 +276,7 @@ class Space:
         _checks.check_key(key)
         dtype = np.dtype(jnp.result_type(float))
         self.check_dtype(dtype, native=True, arrays=False)
+        self.check_valid()
         return _sample(key, self.frame(dtype), n=_checks.whole_number("n", n, 0), dtype=dtype)
 
     def as_dict(self, x: Any) -> dict[str, Any]:
@@ -224,7 +286,7 @@ class Space:
             x: (d,) native values, NaN where inactive, categories as codes.
         """
         x = _checks.float_array("x", x)
-        _checks.check_shape("x", x, len(self))
+        _checks.check_shape("x", x, len(self), hint="; name one row at a time, such as x[0]")
         several = any(len(d) > 1 for d in self.domains)
         regimes = self.derive_regimes(x) if several else np.where(np.isnan(x), INACTIVE, 0)
         named = {}
@@ -237,6 +299,27 @@ class Space:
             named[name] = domain.interpret(value)
         return named
 
+    def as_row(self, params: Mapping[str, Any]) -> Float[np.ndarray, " d"]:
+        """The inverse of `as_dict`: (d,) native values from values by name; parameters left out are NaN.
+
+        KeyError for a name that the space does not have, ValueError for a value outside its domain.
+
+        >>> import parzax as px
+        >>> space = px.Space({"lr": px.Float(0, 1), "kind": px.Categorical(["a", "b"])})
+        >>> space.as_row({"lr": 0.5, "kind": "b"})
+        array([0.5, 1. ])
+        """
+        for name in params:
+            self[name]  # raises for a name that is not in the space
+        x = np.full(len(self), np.nan)
+        for name in (name for name in self.order if name in params):
+            value, j, domains = params[name], self.index(name), self[name]
+            domain = domains[self.derive_regimes(x)[j] if len(domains) > 1 else 0]
+            x[j] = domain.codes.get(choice_key(value), np.nan) if isinstance(domain, Categorical) else value
+            if domain.outside(x[j]):
+                raise ValueError(f"params: {name} = {value!r} is outside {domain!r}.")
+        return x
+
     def unflatten(self, x: Any) -> Any:
         """The values of configurations by name, such as for a function that trains a network.
 
@@ -247,12 +330,12 @@ class Space:
 
         Returns:
             A dict of arrays (...,), or the pytree that `from_tree` was given. Integers (`Int`, and `Ordinal`
-            of integers) have an integer dtype, unless a value is too large for it, and so have the codes of
-            categories. An inactive parameter has the lowest value of its first domain instead of NaN, so
-            computing with it gives no NaN.
+            of integers) have an integer dtype, unless a value is too large for it. A categorical parameter is
+            a `parzax.space.Choice`, which compares with its choices. An inactive parameter has the lowest
+            value, or the first choice, of its first domain instead of NaN, so computing with it gives no NaN.
 
         Raises:
-            ValueError: x does not have one column per parameter.
+            ValueError: x does not have one column per parameter; a category has several `Recorded` domains.
 
         >>> import jax.numpy as jnp
         >>> import parzax as px
@@ -267,18 +350,20 @@ class Space:
             column = x[..., j]
             value = xp.where(xp.isnan(column), xp.asarray(inactive_value, column.dtype), column)
             values[name] = xp.round(value).astype(integer) if largest <= np.iinfo(integer).max else value
+            if isinstance(self.domains[j][0], Categorical):
+                values[name] = self._choice(j, x, values[name])
         return self._in_structure(values)
 
     def flatten(self, values: Any) -> Any:
         """The inverse of `unflatten`: (..., d) native values, NaN where the conditions make one inactive.
 
-        Values outside the domains stay as they are.
+        A category may be a `parzax.space.Choice` or its code. Values outside the domains stay as they are.
 
         Raises:
             TypeError, ValueError: names or a structure other than those of the space, values that are not
                 numbers, and arrays whose shapes do not fit together.
         """
-        given = self._values_of(values)
+        given = [value.code if isinstance(value, Choice) else value for value in self._values_of(values)]
         on_device = any(isinstance(value, jax.Array) for value in given)
         xp, dtype = (jnp, jnp.result_type(float)) if on_device else (np, np.float64)
         check = _checks.real_array if on_device else _checks.float_array
@@ -319,6 +404,15 @@ class Space:
             )
         return x
 
+    def _choice(self, column: int, x: Any, code: Any) -> Choice:
+        """The choices of a categorical parameter; which of several domains a code belongs to depends on x."""
+        domains: Any = self.domains[column]
+        if len(domains) > 1:
+            xp, regime = x.__array_namespace__(), self.classify(x)[0][..., column]
+            starts = np.cumsum([0, *(len(domain.choices) for domain in domains[:-1])])
+            code = code + xp.asarray(starts, code.dtype)[xp.maximum(regime, 0)]
+        return Choice(self.names[column], domains, code)
+
     def _in_structure(self, values: dict[str, Any]) -> Any:
         return values if self.structure is None else jax.tree.map(values.__getitem__, self.structure)
 
@@ -330,27 +424,27 @@ class Space:
                 wanted, given = (", ".join(map(repr, names)) for names in (self.names, params))
                 raise ValueError(f"params must have the names {wanted}, got {given}.")
             return [params[name] for name in self.names]
-        values, structure = jax.tree.flatten(params)
+        values, structure = jax.tree.flatten(params, is_leaf=lambda value: isinstance(value, Choice))
         wanted = jax.tree.structure(self.structure)
         if structure != wanted:
             raise ValueError(f"params must have the structure {wanted}, got {structure}.")
         return values
 
     @classmethod
-    def from_tree(cls, tree: Any) -> "Space":
+    def from_tree(cls, tree: Any, valid: Any = None) -> "Space":
         """A space from a pytree of domains, such as nested dicts; `unflatten` returns the same structure.
 
         Names are paths, such as "optimizer.lr", which conditions use. A plain tuple of domains is one
         parameter with several domains, but a list is a branch of the tree. A dict of domains gives
-        ``Space(tree)``; else parameters come in the order of `jax.tree.leaves`. `to_json` does not keep the
-        structure.
+        ``Space(tree, valid)``; else parameters come in the order of `jax.tree.leaves`. `to_json` does not
+        keep the structure.
 
         >>> import parzax as px
         >>> px.Space.from_tree({"optimizer": {"lr": px.Float(0, 1)}, "units": px.Int(8, 64)}).names
         ('optimizer.lr', 'units')
         """
         if isinstance(tree, dict) and all(map(_is_parameter, tree.values())):
-            return cls(tree)
+            return cls(tree, valid)
         flat, structure = jax.tree_util.tree_flatten_with_path(tree, is_leaf=_is_parameter)
         names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in flat]
         if not names or "" in names:
@@ -359,18 +453,17 @@ class Space:
             )
         if len(set(names)) < len(names):
             raise ValueError(f"two parameters of the tree have the same name: {', '.join(sorted(names))}.")
-        space = cls({name: domain for name, (_, domain) in zip(names, flat, strict=True)})
-        space.structure = jax.tree.unflatten(structure, names)
-        return space
+        domains = {name: domain for name, (_, domain) in zip(names, flat, strict=True)}
+        return cls(domains, valid, structure=jax.tree.unflatten(structure, names))
 
     def to_json(self) -> str:
-        """The space as JSON text, which `from_json` reads."""
-        return parameters_to_json(self._domains)
+        """The space as JSON text, which `from_json` reads; ValueError for a function in ``valid``."""
+        return space_to_json(self._domains, self.valid)
 
     @classmethod
     def from_json(cls, source: str | Mapping[str, Any]) -> "Space":
         """A space from JSON text, or the mapping that it stands for; refuses misspelt and repeated keys."""
-        return cls(parameters_from_json(source))
+        return cls(*space_from_json(source))
 
 
 @jit_on_meshes("n", "dtype")
@@ -383,7 +476,9 @@ def _as_domains(name: Any, domain: Domain | Sequence[Domain]) -> tuple[Domain, .
         raise TypeError(f"parameter names must be non-empty strings, got {name!r}.")
     domains: tuple[Any, ...] = tuple(domain) if isinstance(domain, (tuple, list)) else (domain,)
     if not domains or not all(isinstance(d, Domain) for d in domains):
-        raise TypeError(f"parameter {name!r} must be a domain or a tuple of domains, got {domain!r}.")
+        raise TypeError(
+            f"parameter {name!r} must be a domain like parzax.Int(1, 9), or several, got {domain!r}."
+        )
     if len({isinstance(d, Categorical) for d in domains}) > 1:
         raise ValueError(f"parameter {name!r} mixes categorical and numeric domains; use two parameters.")
     if any(not d.conditions for d in domains[:-1]):
@@ -395,7 +490,7 @@ def _as_domains(name: Any, domain: Domain | Sequence[Domain]) -> tuple[Domain, .
 def _generations(domains: Mapping[str, tuple[Domain, ...]]) -> list[list[str]]:
     """Lists of names, parents in earlier lists than their children; ValueError for impossible parents."""
     parents = {
-        name: {parent for domain in regimes for parent in _parents(name, domain, domains)}
+        name: {p for d in regimes for p in _parents(f"parameter {name!r}", d.conditions, domains)}
         for name, regimes in domains.items()
     }
     in_order = []
@@ -408,37 +503,37 @@ def _generations(domains: Mapping[str, tuple[Domain, ...]]) -> list[list[str]]:
     return in_order
 
 
-def _parents(name: str, domain: Domain, domains: Mapping[str, tuple[Domain, ...]]) -> Iterable[str]:
-    """Names of a domain's parents; raise if a condition never holds, or never together with the others."""
+def _parents(
+    owner: str, conditions: Sequence[Condition], domains: Mapping[str, tuple[Domain, ...]]
+) -> Iterable[str]:
+    """Names of the parents of conditions; raise if one never holds, or never together with the others."""
     by_parent: dict[str, list[In | Between]] = {}
-    for condition in domain.conditions:
+    for condition in conditions:
         if isinstance(condition, Recorded):
             continue
         if condition.parent not in domains:
             missing = f"{condition.parent!r}, which is not in the space"
-            raise ValueError(
-                f"parameter {name!r} depends on {missing}; {_checks.suggest(condition.parent, domains)}"
-            )
-        _check_condition(name, condition, domains[condition.parent])
+            raise ValueError(f"{owner} depends on {missing}; {_checks.suggest(condition.parent, domains)}")
+        _check_condition(owner, condition, domains[condition.parent])
         by_parent.setdefault(condition.parent, []).append(condition)
-    for parent, conditions in by_parent.items():
-        if not any(common_intervals([c.intervals(d) for c in conditions]) for d in domains[parent]):
-            together = " and ".join(map(repr, conditions))
-            raise ValueError(f"parameter {name!r}: {together} never hold together.")
+    for parent, tests in by_parent.items():
+        if not any(common_intervals([c.intervals(d) for c in tests]) for d in domains[parent]):
+            together = " and ".join(map(repr, tests))
+            raise ValueError(f"{owner}: {together} never hold together.")
     return by_parent
 
 
-def _check_condition(name: str, condition: In | Between, parent: tuple[Domain, ...]) -> None:
+def _check_condition(owner: str, condition: In | Between, parent: tuple[Domain, ...]) -> None:
     if isinstance(condition, In):
         for value in condition.values:
             if all(domain.key(value) is None for domain in parent):
-                raise ValueError(f"parameter {name!r}: {condition.parent!r} never has the value {value!r}.")
+                raise ValueError(f"{owner}: {condition.parent!r} never has the value {value!r}.")
     elif isinstance(parent[0], Categorical):
         problem = f"Between needs a numeric parent, {condition.parent!r} is categorical; use In."
-        raise ValueError(f"parameter {name!r}: {problem}")
+        raise ValueError(f"{owner}: {problem}")
     elif not any(condition.intervals(domain) for domain in parent):
         domains = " or ".join(map(repr, parent))
-        raise ValueError(f"parameter {name!r}: {condition!r} never holds, since the parent is {domains}.")
+        raise ValueError(f"{owner}: {condition!r} never holds, since the parent is {domains}.")
 
 
 def _is_parameter(node: Any) -> bool:

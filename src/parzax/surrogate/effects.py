@@ -24,7 +24,7 @@ class Effects(eqx.Module):
 
     The other parameters are as in the space, or as in its target set under the draw. A mean is over the
     configurations in which the slot applies, and NaN if none is among them. Parameters that depend on the
-    slot follow its value.
+    slot follow its value. Of configurations with this value only valid ones count, unless none of them is.
 
     Attributes:
         values: (s, g) native values, categories as codes; NaN beyond the last value of a slot.
@@ -122,9 +122,8 @@ def surface(
     the two slots never apply together.
     """
     _checks.check_key(key)
-    return evaluate(
-        _surface, posterior, key, slots=slots, n_draws=n_draws, n_points=n_points, n_values=n_values
-    )
+    which = np.array(slots)
+    return evaluate(_surface, posterior, key, which, n_draws=n_draws, n_points=n_points, n_values=n_values)
 
 
 def value_grid(space: Space, n_values: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -158,9 +157,13 @@ class RandomRows(eqx.Module):
 
     @classmethod
     def draw(cls, key: PRNGKeyArray, space: Space, n: int, dtype: Any) -> "RandomRows":
-        """n configurations, uniform as `parzax.Space.sample` draws them."""
+        """n valid configurations, uniform as `parzax.Space.sample` draws them."""
         frame = space.frame(np.dtype(dtype))
-        levels = jax.random.uniform(key, (n, len(space.slots)), dtype)
+
+        def draw(key: PRNGKeyArray, _: Any = None) -> Float[Array, "n s"]:
+            return jax.random.uniform(key, (n, len(space.slots)), dtype)
+
+        levels, _ = frame.redraw(key, draw(key), draw, n, frame.drawn)
         at = frame.drawn(levels)
         return cls(levels, frame.here(at), embed_points(space, at))
 
@@ -175,6 +178,9 @@ def _mean_losses(draw: Draw, pool: RandomRows, slots: Any, levels: Any, n_points
     losses = jnp.minimum(draw.losses(embed_points(draw.space, at)), draw.worst).reshape(len(levels), n_points)
     # One slot may decide whether another applies.
     counted = taken[None] & frame.here(at)[:, slots].all(axis=1).reshape(losses.shape)
+    if frame.rules:
+        valid = counted & frame.allowed(at).reshape(losses.shape)
+        counted = jnp.where(valid.any(axis=1, keepdims=True), valid, counted)
     return jnp.where(counted, losses, 0).sum(axis=1) / counted.sum(axis=1).astype(losses.dtype)
 
 
@@ -201,20 +207,18 @@ def _effects(
     return Effects(values, shares, losses[:, :, 0], losses[:, :, 1])
 
 
-@partial(jax.jit, static_argnames=("slots", "n_draws", "n_points", "n_values"))
-def _surface(
-    posterior: Posterior, key: Any, slots: tuple[int, int], n_draws: int, n_points: int, n_values: int
-) -> Any:
+@partial(jax.jit, static_argnames=("n_draws", "n_points", "n_values"))
+def _surface(posterior: Posterior, key: Any, slots: Any, n_draws: int, n_points: int, n_values: int) -> Any:
     space, dtype = posterior.space, posterior.z.dtype
-    levels, which = jnp.asarray(value_grid(space, n_values)[0], dtype), np.array(slots)
-    grid = jnp.stack(jnp.meshgrid(*levels[which], indexing="ij"), axis=-1)
+    levels = jnp.asarray(value_grid(space, n_values)[0], dtype)[slots]
+    grid = jnp.stack(jnp.meshgrid(levels[0], levels[1], indexing="ij"), axis=-1)
 
     def of_draw(key: PRNGKeyArray, draw: Draw) -> Any:
         pool = RandomRows.draw(key, space, _POOL * n_points, dtype)
-        among = pool.here[:, which].all(axis=1)
+        among = pool.here[:, slots].all(axis=1)
 
         def of_row(levels: Any) -> Any:
-            return _mean_losses(draw, pool, which, levels, n_points, among)
+            return _mean_losses(draw, pool, slots, levels, n_points, among)
 
         return jax.lax.map(of_row, grid)
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
@@ -15,9 +15,11 @@ from jaxtyping import Bool, Float, PRNGKeyArray
 from parzax import _checks
 from parzax._compile import compiled
 from parzax.space import Between, Categorical, Domain, In, Numeric, Ordinal, Space, Varying
+from parzax.space.valid import Forbidden, Function, Ordered, Sum
 from parzax.surrogate.effects import RandomRows
 from parzax.surrogate.process import Draw, Posterior, evaluate, map_draws
 
+OwnerT = TypeVar("OwnerT", Domain, Forbidden)
 # An end of the region that is nearer to a bound than this share of the range is the bound.
 _NEAR = 0.05
 
@@ -39,8 +41,10 @@ class Region(eqx.Module):
         """The space within the region: a sampler can start on it.
 
         Domains, choices and conditions that cannot apply in the region are left out, and so are parameters
-        without a domain. A `parzax.Varying` domain stays as it is. The ends of continuous domains are rounded
-        outwards to two digits; an end within 5 % of the range from a bound is the bound.
+        without a domain, and rules (`parzax.valid`) that are about none of what is left. If a function says
+        what is valid, only numbers are narrowed, unless a condition depends on them. A `parzax.Varying`
+        domain stays as it is. The ends of continuous domains are rounded outwards to two digits; an end
+        within 5 % of the range from a bound is the bound.
 
         >>> import jax, numpy as np, parzax as px
         >>> space = px.Space({"a": px.Float(0, 1), "b": px.Categorical(["x", "y"])})
@@ -55,14 +59,25 @@ class Region(eqx.Module):
         """
         low, high, choices = (np.asarray(a) for a in (self.low, self.high, self.choices))
         inside: dict[str, list[Domain]] = {name: [] for name in self.space}
+        # A function of the values may need every choice and every parameter.
+        is_fixed = any(isinstance(rule, Function) for rule in self.space.rules)
+        parents = {parent for name in self.space for parent in self.space.parents(name)}
         for s, slot in enumerate(self.space.slots):
-            if not np.isnan(low[s]):
-                part = _within(slot.domain, float(low[s]), float(high[s]), choices[s])
-                inside[self.space.names[slot.parameter]].append(part)
+            name, domain, is_used = self.space.names[slot.parameter], slot.domain, not np.isnan(low[s])
+            if is_fixed and (name in parents or not is_used or not isinstance(domain, Numeric)):
+                inside[name].append(domain)
+            elif is_used:
+                inside[name].append(_within(domain, float(low[s]), float(high[s]), choices[s]))
         # Parents first: a condition is about what is left of its parent.
         for name in self.space.order:
             inside[name] = [domain for part in inside[name] for domain in _reachable(part, inside)]
-        return Space({name: domains for name, domains in inside.items() if domains})
+        valid: list[Any] = []
+        for rule in self.space.valid:
+            if isinstance(rule, Forbidden):
+                valid += _reachable(rule, inside)
+            elif not isinstance(rule, (Ordered, Sum)) or all(inside[name] for name in rule.names):
+                valid.append(rule)
+        return Space({name: domains for name, domains in inside.items() if domains}, valid)
 
 
 def region(
@@ -157,8 +172,8 @@ def _round(x: float, rounding: Callable[[float], int]) -> float:
     return float(f"{rounding(x * 10.0**digits)}e{-digits}")
 
 
-def _reachable(domain: Domain, inside: Mapping[str, list[Domain]]) -> list[Domain]:
-    """The domain with conditions on values that its parents still have; nothing if it never applies."""
+def _reachable(domain: OwnerT, inside: Mapping[str, list[Domain]]) -> list[OwnerT]:
+    """A domain or rule with conditions on values that parents still have; nothing if it never applies."""
     conditions = []
     for condition in domain.conditions:
         if isinstance(condition, In):

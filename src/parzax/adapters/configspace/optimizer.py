@@ -14,7 +14,8 @@ from jaxtyping import PRNGKeyArray
 from parzax import _checks
 from parzax._words import plural
 from parzax.adapters.configspace.translation import native_rows, space, to_values
-from parzax.adapters.session import Row, Session
+from parzax.lens.logs.observations import find_best
+from parzax.lens.run.session import Row, Session
 from parzax.samplers import Sampler, tpe
 
 # Largest number of draws to replace a suggestion that breaks a forbidden clause.
@@ -24,8 +25,9 @@ _MOST_DRAWS = 30
 class Optimizer:
     """Suggests configurations of a ConfigSpace configuration space, and learns from their values.
 
-    All configurations are legal: conditional parameters are inactive where their conditions fail, and a
-    suggestion that breaks a forbidden clause is drawn again (at random after 30 draws). Suggestions that are
+    All configurations are legal: conditional parameters are inactive where their conditions fail, and
+    forbidden clauses are rules of the space. A clause without a rule is tried 30 times, and then drawn by
+    ConfigSpace. Suggestions that are
     not told yet count as bad, so that suggestions made together differ. The same key and the same calls give
     the same configurations. It compiles a program for up to 1024 configurations, then for 4096, then at each
     doubling.
@@ -53,8 +55,8 @@ class Optimizer:
         self, cs: ConfigurationSpace, sampler: Sampler | None = None, *, key: PRNGKeyArray | None = None
     ) -> None:
         with warnings.catch_warnings():
-            # Suggestions obey forbidden clauses, unlike the space.
-            warnings.filterwarnings("ignore", r"\d+ forbidden clauses")
+            # Suggestions obey forbidden clauses without a rule, unlike the space.
+            warnings.filterwarnings("ignore", "A forbidden clause")
             self._native = space(cs)
         sampler = tpe(self._native) if sampler is None else sampler
         _checks.instance("sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)")
@@ -97,24 +99,18 @@ class Optimizer:
     def best(self) -> list[Configuration]:
         """The best feasible configurations so far, in the order in which they were told.
 
-        With one objective, it is the first configuration with the smallest loss. With several objectives, it
-        is the Pareto front without repeats. The list is empty as long as nothing is feasible.
+        With one objective, it is the configuration with the smallest loss. With several objectives, it is the
+        Pareto front without repeats. A configuration that was told several times counts as in
+        `parzax.samplers.Sampler.best`. The list is empty as long as nothing is feasible.
         """
-        feasible = [
-            (configuration, losses)
-            for configuration, losses, excess in self._told
-            if not any(map(math.isnan, losses)) and all(value <= 0 for value in excess)
-        ]
-        losses = np.array([losses for _, losses in feasible])
-        front: dict[Any, Configuration] = {}
-        for (configuration, _), loss in zip(feasible, losses, strict=True):
-            if not ((losses <= loss).all(axis=1) & (losses < loss).any(axis=1)).any():
-                front.setdefault(configuration if len(loss) > 1 else None, configuration)
-        return list(front.values())
+        if not self._told:
+            return []
+        configurations, *told = zip(*self._told, strict=True)
+        x = native_rows(self._cs, self._native, configurations)
+        return [configurations[i] for i in find_best(x, *map(np.array, told))]
 
     def _suggest(self) -> Configuration:
-        not_measured = (math.nan,) * self._session.sampler.n_constraints
-        pending = [self._row(config, None, not_measured) for config in self._pending]
+        pending = [self._row(config, None) for config in self._pending]
         for attempt in range(_MOST_DRAWS):
             x = self._session.ask(self._n_asked, attempt, key=self._key, pending=pending)
             values = to_values(self._cs, self._native, x)
@@ -126,7 +122,7 @@ class Optimizer:
         return Configuration(self._cs, values=dict(at_random.sample_configuration()))
 
     def _row(
-        self, config: Configuration, losses: tuple[float, ...] | None, constraints: tuple[float, ...]
+        self, config: Configuration, losses: tuple[float, ...] | None, constraints: tuple[float, ...] = ()
     ) -> Row:
         x = native_rows(self._cs, self._native, [config])
         if not self._native.frame().nearest(x).valid.all():

@@ -2,24 +2,33 @@
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import chain, pairwise
 from typing import Any
 
 import ConfigSpace as CS
 import numpy as np
-from ConfigSpace import Configuration, ConfigurationSpace
+from ConfigSpace import Configuration, ConfigurationSpace, forbidden
 from ConfigSpace.hyperparameters import FloatHyperparameter, IntegerHyperparameter
 
 from parzax import _checks
 from parzax.lens.logs import Observations
 from parzax.space import INACTIVE, Between, Categorical, Condition, Domain, Float, In, Int, Ordinal, Space
 from parzax.space.conditions import choice_label
+from parzax.space.valid import Forbidden, Ordered
 
 # The largest number of a parent's values that are listed in a condition.
 _MAX_LISTED = 1000
 _EQUALS = (CS.EqualsCondition, CS.InCondition)
 _COMPARES = (CS.LessThanCondition, CS.GreaterThanCondition)
+# What relations between two parameters leave.
+_RELATIONS: dict[Any, Callable[[str, str], Ordered]] = {
+    forbidden.ForbiddenLessThanRelation: lambda left, right: Ordered(right, left),
+    forbidden.ForbiddenLessThanEqualsRelation: lambda left, right: Ordered(right, left, strict=True),
+    forbidden.ForbiddenGreaterThanRelation: Ordered,
+    forbidden.ForbiddenGreaterThanEqualsRelation: partial(Ordered, strict=True),
+}
 
 
 def space(cs: ConfigurationSpace) -> Space:
@@ -28,14 +37,15 @@ def space(cs: ConfigurationSpace) -> Space:
     Floats and integers become `Float` and `Int`, with their bounds and log. Ordinals of ascending or
     descending numbers become `Ordinal`; other ordinals and constants become `Categorical`. Choices that are
     not None, bool, int, float or str are named by their repr. All conditions of a parameter must hold; an
-    "or" is translated only if it is equivalent to one condition on one parent.
+    "or" is translated only if it is equivalent to one condition on one parent. Forbidden clauses become rules
+    (`parzax.valid`).
 
     Raises:
         TypeError: ``cs`` is not a ConfigurationSpace, or has a hyperparameter of an unknown class.
         ValueError: for an empty space, or conditions that cannot be expressed; the error names the parameter.
 
     Warns:
-        UserWarning: if forbidden clauses are left out, or distributions of parameters, such as a normal
+        UserWarning: if a forbidden clause has no rule, or if distributions of parameters, such as a normal
             distribution or the weights of choices.
 
     >>> from ConfigSpace import ConfigurationSpace, EqualsCondition
@@ -46,18 +56,22 @@ def space(cs: ConfigurationSpace) -> Space:
     (In('kernel', ['rbf']),)
     """
     _checks.instance("cs", cs, ConfigurationSpace, "a ConfigSpace.ConfigurationSpace")
-    if len(cs.forbidden_clauses):
-        warnings.warn(
-            f"{len(cs.forbidden_clauses)} forbidden clauses are left out: parzax.Space cannot express them.",
-            stacklevel=_checks.outside(),
-        )
+    domains = {name: _domain(hp, cs.parent_conditions_of.get(name, ())) for name, hp in cs.items()}
+    rules: list[Any] = []
+    for clause in cs.forbidden_clauses:
+        try:
+            of_clause = _rules(clause, domains)
+            Space(domains, of_clause)  # raises for rules about other kinds of parameters
+            rules += of_clause
+        except (TypeError, ValueError) as error:
+            warnings.warn(f"A forbidden clause is left out: {clause}; {error}", stacklevel=_checks.outside())
     if not_uniform := [repr(name) for name, hp in cs.items() if _has_distribution(hp)]:
         warnings.warn(
             f"the distribution of {', '.join(not_uniform)} is left out: here all values of a domain are "
             "equally likely, on its log axis if it has one.",
             stacklevel=_checks.outside(),
         )
-    return Space({name: _domain(hp, cs.parent_conditions_of.get(name, ())) for name, hp in cs.items()})
+    return Space(domains, rules)
 
 
 def _has_distribution(hp: Any) -> bool:
@@ -99,8 +113,8 @@ def raw_choices(hp: Any) -> Sequence[Any]:
 
 
 def _conjuncts(condition: Any) -> list[Any]:
-    """The conditions joined by "and", as a list."""
-    if isinstance(condition, CS.AndConjunction):
+    """The conditions, or clauses, joined by "and", as a list."""
+    if isinstance(condition, (CS.AndConjunction, CS.ForbiddenAndConjunction)):
         return list(chain.from_iterable(map(_conjuncts, condition.components)))
     return [condition]
 
@@ -136,6 +150,37 @@ def _translate(condition: Any) -> Condition:
     if not allowed:
         raise _not_expressible(condition, "it never holds")
     return In(name, allowed)
+
+
+def _rules(clause: Any, domains: Mapping[str, Domain]) -> list[Any]:
+    """The rules that a forbidden clause stands for; ValueError or TypeError if none do."""
+    if isinstance(clause, forbidden.ForbiddenOrConjunction):
+        return [rule for part in clause.components for rule in _rules(part, domains)]
+    if not isinstance(clause, forbidden.ForbiddenRelation):
+        return [Forbidden([_translate_clause(part) for part in _conjuncts(clause)])]
+    sides = clause.left.name, clause.right.name
+    if rule := _RELATIONS.get(type(clause)):
+        return [rule(*sides)]
+    few, other = sorted(sides, key=lambda name: domains[name].n_values or math.inf)
+    domain = domains[few]
+    if (domain.n_values or 0) > _MAX_LISTED:
+        raise ValueError(f"{few!r} has more than {_MAX_LISTED} values.")
+    # Two continuous parameters are never equal.
+    values = map(domain.interpret, domain.list_values() if domain.n_values else ())
+    both = [value for value in values if domains[other].key(value) is not None]
+    return [Forbidden([In(few, [value]), In(other, [value])]) for value in both]
+
+
+def _translate_clause(clause: Any) -> Condition:
+    """The condition under which a clause forbids the value of its parameter."""
+    hp = clause.hyperparameter
+    if isinstance(clause, (CS.ForbiddenEqualsClause, CS.ForbiddenInClause)):
+        values = [clause.value] if isinstance(clause, CS.ForbiddenEqualsClause) else clause.values
+    elif isinstance(hp, (FloatHyperparameter, IntegerHyperparameter)):
+        raise TypeError(f"a range of {hp.name!r} has no rule.")
+    else:
+        values = [value for value in raw_choices(hp) if clause.is_forbidden_value({hp.name: value})]
+    return In(hp.name, list(map(choice_label, values)))
 
 
 def _not_expressible(condition: Any, why: str) -> ValueError:

@@ -9,7 +9,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from parzax.adapters.optuna.plan import Plan
-from parzax.adapters.session import Row, Session
+from parzax.lens.run.session import Row, Session
 from parzax.space import Space
 
 # Attribute of a running trial: its jointly sampled values. Other processes read them here.

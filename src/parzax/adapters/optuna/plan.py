@@ -12,7 +12,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.trial import FrozenTrial, TrialState
 
 from parzax.adapters.optuna.distributions import domain_of, nearest_inside
-from parzax.adapters.session import MOST_STEPS, smoothed
+from parzax.lens.run.session import MOST_STEPS, smoothed
 from parzax.space import INACTIVE, Between, Categorical, Domain, Float, In, Int, Numeric, Ordinal, Space
 from parzax.space.conditions import choice_key, holds
 

@@ -25,9 +25,9 @@ from parzax.adapters.optuna import plan as plans
 from parzax.adapters.optuna.history import GIVEN_KEY, LEARNED, History
 from parzax.adapters.optuna.plan import Parameter, inferred
 from parzax.adapters.optuna.studies import sources
-from parzax.adapters.session import Session, prepare
 from parzax.lens.logs import Observations
 from parzax.lens.logs.sources import check_log
+from parzax.lens.run.session import Session, prepare
 from parzax.meta import MixedSmoothing
 from parzax.meta.sources import best_of, source_rows
 from parzax.samplers import RandomStart, Sampler, tpe

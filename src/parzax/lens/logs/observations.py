@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
+from jaxtyping import Float, Int
 
 from parzax import _checks
 from parzax._checks import Direction, axis_label, check_groups, check_weight, find_first, warn_of_normalised
 from parzax._html import table
+from parzax._numerics import capacity
 from parzax._words import plural
 from parzax.importance import Encoded, Grid
 from parzax.importance.levels import checked_levels
@@ -341,6 +343,28 @@ class Observations:
             return np.ones(self.values.shape[:-1], dtype=bool)
         return np.asarray((self.constraints <= 0).all(axis=-1))
 
+    def best_rows(self) -> np.ndarray:
+        """(k,) numbers of the best feasible rows: one for one objective, the front for several.
+
+        Rows with the same values are evaluations of one configuration, averaged as in
+        `parzax.samplers.Sampler.best`. ValueError for several seeds.
+        """
+        if self.batch_shape:
+            raise ValueError(f"best_rows is for one log, got seeds of shape {self.batch_shape}.")
+        constraints = np.empty((self.n, 0)) if self.constraints is None else self.constraints
+        counted = np.ones(self.n) if self.weight is None else self.weight
+        return find_best(self.values, np.where(counted[:, None] > 0, self.losses, np.nan), constraints)
+
+    def best_params(self) -> dict[str, Any] | None:
+        """The best feasible configuration by name, as `parzax.Space.as_dict` gives it; None if there is none.
+
+        ValueError for several objectives, which have a front (`best_rows`), and for several seeds.
+        """
+        if self.n_objectives > 1:
+            raise ValueError("best_params is for one objective; best_rows gives the front of several.")
+        rows = self.best_rows()
+        return self.space.as_dict(self.values[rows[0]]) if len(rows) else None
+
     def __len__(self) -> int:
         return self.n
 
@@ -380,6 +404,20 @@ class Observations:
     def _arrays(self) -> dict[str, Any]:
         """The fields that hold rows."""
         return {name: getattr(self, name) for name in _ARRAYS}
+
+
+def find_best(
+    x: Float[np.ndarray, "n d"], losses: Float[np.ndarray, "n m"], constraints: Float[np.ndarray, "n c"]
+) -> Int[np.ndarray, " k"]:
+    """Numbers of the best rows, see `Observations.best_rows`."""
+    from parzax.samplers.repeats import mark_best  # samplers are seldom needed, and slow to import
+
+    # Padded, so that a few programs serve all logs.
+    padding = (0, capacity(len(x)) - len(x)), (0, 0)
+    rows: Any = [np.pad(part, padding, constant_values=np.nan) for part in (x, losses, constraints)]
+    evaluated: Any = ~np.isnan(rows[1]).any(axis=-1)
+    with jax.enable_x64(True):
+        return np.flatnonzero(mark_best(rows[0], rows[1], rows[2], evaluated)[1])
 
 
 def checked_log(name: str, log: Any) -> Observations:

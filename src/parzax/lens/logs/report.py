@@ -1,8 +1,9 @@
 """The report on how a log was read: rows read, rows dropped and why, direction, and what was inferred."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 
-from parzax._words import plural
+from parzax._words import plural, visible
 
 # Plain words for those reasons in ``dropped`` that are states.
 _STATES = {f"state {name.upper()}": name for name in ("pruned", "running", "waiting")}
@@ -26,6 +27,7 @@ class ImportReport:
         unread: parameters left out because nearly every row has another label; they may matter.
         steps: a sentence if the rows that count have different steps or budgets; "" otherwise.
         chosen: a sentence on the objective of a table if none was named and its format has one result only.
+        errors: row -> why its evaluation failed, of a log of `parzax.minimize`.
     """
 
     n_rows: int
@@ -40,6 +42,7 @@ class ImportReport:
     unread: tuple[str, ...] = ()
     steps: str = ""
     chosen: str = ""
+    errors: dict[int, str] = field(default_factory=dict)
 
     def lines(self, n_seeds: int = 1) -> list[str]:
         """The report as short lines of text; with several seeds they say whether a number is per seed or not.
@@ -61,6 +64,8 @@ class ImportReport:
         if self.n_failed:
             fate = "left out" if self.failed == "drop" else "ranked last"
             out.append(f"{self.n_failed}{of_all} without a usable objective value, {fate}")
+        counts = Counter(self.errors.values()).most_common()
+        out += [f"{n} of them failed: {visible(error)}" for error, n in counts]
         out += filter(None, [self.steps])
         out += [f"left out, not parameters: {text}" for text in self.left_out]
         # An objective that is minimised by default is said in any case.

@@ -74,9 +74,9 @@ def effect_map(
     x, y = (_axis_of(result.space[name][0], first[name]) for name in names)
     owners = [slot.parameter for slot in result.space.slots]
     slots = owners.index(result.space.index(names[0])), owners.index(result.space.index(names[1]))
+    ax = _axes.get_axes(ax, 5.0, 3.8)
     losses = surface(answer.key, answer.posterior, slots, n_values=N_VALUES).mean(axis=0)
     means = (-losses if answer.maximised else losses)[: len(x.values), : len(y.values)]
-    ax = _axes.get_axes(ax, 5.0, 3.8)
     label = {"label": _arguments.shorten_name(f"mean {result.objective}")}
     _axes.draw_map(ax, [x.edges, y.edges], np.ma.masked_invalid(means.T), label, cmap="viridis")
     x.label(ax.xaxis, names[0])

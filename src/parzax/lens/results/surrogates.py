@@ -327,7 +327,7 @@ def declare_conditions(obs: Observations) -> Space | None:
         if not (solved := left.keys() & declared.keys()):
             return None
         left = {name: domains for name, domains in left.items() if name not in solved}
-    return Space({name: declared[name] for name in obs.space.names})
+    return Space({name: declared[name] for name in obs.space.names}, obs.space.valid)
 
 
 def _explain(active: np.ndarray, declared: dict[str, Any], columns: dict[str, np.ndarray]) -> Any:

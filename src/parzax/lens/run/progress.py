@@ -45,7 +45,15 @@ def is_shown(progress: bool | None) -> bool:
 
 
 @contextmanager
-def progress_bar(total: int, what: str, shown: bool = True) -> Iterator[Callable[[int], object]]:
-    """Yield a function that draws the bar for a given number of finished parts; the last bar stays."""
+def progress_bar(total: int, what: str, shown: bool = True) -> Iterator[Callable[..., None]]:
+    """Yield a function that draws the bar for a given number of finished parts; the last bar stays.
+
+    The function also takes a text to write behind the bar.
+    """
     with tqdm(total=total, desc=what, disable=not shown) as bar:
-        yield lambda n_done: bar.update(n_done - bar.n)
+
+        def update(n_done: int, text: str = "") -> None:
+            bar.set_postfix_str(text, refresh=False)
+            bar.update(n_done - bar.n)
+
+        yield update

@@ -18,11 +18,13 @@ from parzax.lens.run.chunks import Chunks, run_chunks
 from parzax.lens.run.progress import is_shown
 from parzax.samplers import Sampler, Trace
 from parzax.samplers.loop import RunSize, check_run, replicate, run, with_auto_axis
+from parzax.samplers.problem import DIRECTIONS
 
 # Runs per chunk, which fits a core's cache.
 _LANES = 32
 
 
+@_checks.known_arguments(DIRECTIONS)
 def optimize_many(
     keys: jax.Array,
     sampler: Sampler,

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 from benchmarks.studies import interactions as benchmark
-
-from .test_oracle import closed_form
+from importance.pairs.test_oracle import closed_form
 
 
 @pytest.mark.slow

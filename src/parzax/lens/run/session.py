@@ -1,4 +1,7 @@
-"""Ask and tell for adapters to other libraries: native rows in and out, few compiled programs."""
+"""Ask and tell on the host: native rows in and out, few compiled programs.
+
+`minimize` and all adapters to other libraries suggest by a `Session`.
+"""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -42,7 +45,8 @@ class Row(NamedTuple):
             the nearest value inside. A value of an inactive parameter is ignored.
         losses: m losses; with one objective, any key by which rows can be sorted, such as a pair. None for a
             pending or failed row, which counts as above the split.
-        constraints: c values, satisfied where <= 0; NaN where not measured.
+        constraints: c values, satisfied where <= 0; NaN where not measured. A pending or failed row may have
+            none.
     """
 
     x: Sequence[float] | np.ndarray
@@ -60,8 +64,9 @@ class Session:
 
     A row without the value of an active parameter is ignored.
 
-    Args:
+    Attributes:
         sampler: `parzax.tpe` or another; its directions are ignored, since rows hold losses.
+        rows: the rows that were told.
 
     >>> import parzax as px
     >>> session = px.adapters.Session(px.tpe(px.Space({"x": px.Float(-1, 1)})))
@@ -77,8 +82,7 @@ class Session:
         self._space = smoothed(sampler.space)
         self._frame = self._space.frame()
         self._widths = sampler.n_objectives, sampler.n_constraints
-        self._rows: list[Row] = []
-        self._empty: State | None = None
+        self.rows: list[Row] = []
         self._compiled: set[tuple[int, bool]] = set()
         # A sampler may hold fitted densities, so every `ask` computes in the precision that is set now.
         self._dtype = jax.dtypes.canonicalize_dtype(np.float64)
@@ -92,7 +96,7 @@ class Session:
         objectives, whose number of losses does. UserWarning for constraints that a sampler without
         constraints ignores.
         """
-        self._rows += self._checked(rows)
+        self.rows += self._checked(rows)
 
     def ask(self, *numbers: int, key: PRNGKeyArray | None = None, pending: Iterable[Row] = ()) -> np.ndarray:
         """Make one suggestion: (d,) native values, NaN where inactive.
@@ -102,7 +106,7 @@ class Session:
             key: random key; ``jax.random.key(0)`` by default.
             pending: rows that count in this call only; checked like the rows of `tell`.
         """
-        rows = self._rows + self._checked(pending)
+        rows = self.rows + self._checked(pending)
         with jax.enable_x64(self._dtype == np.float64):
             state = self._state(rows)
             folded = np.array([number % 2**32 for number in numbers], np.uint32)
@@ -125,8 +129,9 @@ class Session:
         """The rows, if they have as many numbers as the sampler."""
         (m, c), rows = self._widths, list(rows)
         for row in rows:
-            several = row.losses if m > 1 else None
-            if (several is not None and len(several) != m) or (c and len(row.constraints) != c):
+            losses, excess = row.losses or (), row.constraints
+            # A pending or failed row may have no numbers.
+            if (losses and m > 1 and len(losses) != m) or (c and (losses or excess) and len(excess) != c):
                 wanted = f"{plural(m, 'objective')} and {plural(c, 'constraint')}"
                 raise ValueError(f"the sampler has {wanted}, but a row has other numbers: {row!r}.")
         if not c and (unseen := max([len(row.constraints) for row in rows], default=0)):
@@ -138,13 +143,11 @@ class Session:
         n, (m, c) = len(rows), self._widths
         x = np.array([row.x for row in rows], np.float64).reshape(n, len(self._space))
         at, losses = self._frame.nearest(x), np.array(self._losses(rows), np.float64).reshape(n, m)
-        constraints = np.array([row.constraints for row in rows if c], np.float64).reshape(n, c)
+        excess = [row.constraints[:c] or (np.nan,) * c for row in rows]
+        constraints = np.array(excess, np.float64).reshape(n, c)
         complete = at.valid.all(axis=-1)
         n_complete = int(complete.sum())
-        size = max(_LEAST_CAPACITY, capacity(n))
-        if self._empty is None or size != self._empty.capacity:
-            self._empty = State.empty(len(self._space), m, c, size, self._dtype)
-        state = jax.tree.map(np.copy, self._empty)
+        state = State.empty(len(self._space), m, c, max(_LEAST_CAPACITY, capacity(n)), self._dtype)
 
         def fill(padded: np.ndarray, values: np.ndarray) -> None:
             padded[:n_complete] = values[complete]
@@ -214,7 +217,7 @@ def smoothed(space: Space, most: int = MOST_STEPS) -> Space:
     """The space with stepped parameters of more than ``most`` values replaced by `Float` ones.
 
     They are half a step longer at both ends, so a value stands for the places nearest to it. Parents of other
-    parameters are not changed.
+    parameters are not changed, nor spaces with rules.
     """
 
     def smooth(_: str, domain: Domain, is_parent: bool) -> Domain:
@@ -241,7 +244,12 @@ def _without_bounds(space: Space, dtype: Any) -> Space:
 
 
 def _mapped(space: Space, function: Callable[[str, Domain, bool], Domain]) -> Space:
-    """The space with each domain replaced by function(name, domain, is_parent); itself if nothing changes."""
+    """The space with each domain replaced by function(name, domain, is_parent); itself if nothing changes.
+
+    A space with rules does not change, because they are about native values.
+    """
+    if space.rules:
+        return space
     parents = {parent for name in space.names for parent in space.parents(name)}
     domains = {name: tuple(function(name, d, name in parents) for d in space[name]) for name in space}
     return space if tuple(domains.values()) == space.domains else Space(domains)

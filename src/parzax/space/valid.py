@@ -1,0 +1,199 @@
+"""Rules for valid configurations: an order of two numbers, a range of a sum, a forbidden combination.
+
+`parzax.Space` takes rules, or functions of named values, as ``valid=``.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.tree_util import Partial
+from jaxtyping import Array, Float
+
+from parzax import _checks
+from parzax.space.conditions import Condition, Recorded, as_conditions, plain_values, repr_as_call
+from parzax.space.domains import Categorical
+from parzax.space.frame import ConditionTests, Frame, Points
+
+# Tolerance for the rounding of a sum, in units in the last place of its terms.
+_UNITS = 4
+# Which points are valid, given the frame, the points and their native values (n, d).
+Holds: TypeAlias = Callable[[Frame, Points, Any], Any]
+
+
+@dataclass(frozen=True, repr=False)
+class Ordered:
+    """Holds where parameter ``lower`` is at most parameter ``upper``; if ``strict``, where it is below.
+
+    Both are numeric. The rule also holds where one of them is inactive.
+
+    >>> import jax, parzax as px
+    >>> domains = {"least": px.Int(1, 9), "most": px.Int(1, 9)}
+    >>> space = px.Space(domains, valid=px.valid.Ordered("least", "most"))
+    >>> least, most = space.sample(jax.random.key(0), 100).T
+    >>> bool((least <= most).all())
+    True
+    """
+
+    lower: str
+    upper: str
+    _: KW_ONLY
+    strict: bool = False
+    kind: ClassVar[str] = "ordered"
+    __repr__ = repr_as_call
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Names of the parameters."""
+        return self.lower, self.upper
+
+    def bind(self, space: Any) -> Holds:
+        """The rule as a function of points of a space."""
+        return Partial(_is_ordered, _columns(self, space), np.array(self.strict))
+
+
+@dataclass(frozen=True, repr=False)
+class Sum:
+    """Holds where the sum of the parameters ``names`` is from ``low`` to ``high``, up to rounding.
+
+    The parameters are numeric, and discrete if ``low`` equals ``high``. The rule also holds where one of them
+    is inactive.
+
+    >>> import parzax as px
+    >>> domains = {"train": px.Float(0, 1), "test": px.Float(0, 1)}
+    >>> px.Space(domains, valid=px.valid.Sum(["train", "test"], high=1)).allows([[0.5, 0.25], [0.5, 0.75]])
+    array([ True, False])
+    """
+
+    names: Sequence[str]
+    _: KW_ONLY
+    low: float | None = None
+    high: float | None = None
+    kind: ClassVar[str] = "sum"
+    __repr__ = repr_as_call
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", plain_values("Sum: names", self.names))
+        bounds = (bound for bound in (self.low, self.high) if bound is not None)
+        given = [_checks.real_number("a bound of Sum", bound) for bound in bounds]
+        if not given or given != sorted(given):
+            raise ValueError(f"{self!r} needs low or high or both, and low must not exceed high.")
+
+    def bind(self, space: Any) -> Holds:
+        """The rule as a function of points of a space."""
+        low, high = -np.inf if self.low is None else self.low, np.inf if self.high is None else self.high
+        return Partial(_is_sum_within, _columns(self, space), np.array([low, high], np.float64))
+
+
+@dataclass(frozen=True, repr=False)
+class Forbidden:
+    """Forbids the configurations in which all conditions ``when`` hold, such as a pair of choices.
+
+    ``when`` is one condition or a sequence of conditions, as in a domain. A condition on an inactive
+    parameter fails. For a table of forbidden pairs give `parzax.Space` a list of rules.
+
+    >>> import parzax as px
+    >>> rule = px.valid.Forbidden([px.In("loss", ["l1"]), px.Between("degree", 3)])
+    >>> domains = {"loss": px.Categorical(["l1", "l2"]), "degree": px.Int(1, 5)}
+    >>> px.Space(domains, valid=rule).allows([[0, 2], [0, 3], [1, 3]])
+    array([ True, False,  True])
+    """
+
+    when: Condition | Sequence[Condition]
+    conditions: tuple[Condition, ...] = field(init=False, compare=False)
+    kind: ClassVar[str] = "forbidden"
+    __repr__ = repr_as_call
+
+    def __post_init__(self) -> None:
+        conditions = as_conditions(self.when)
+        if not conditions or Recorded() in conditions:
+            raise ValueError(f"Forbidden: when must be conditions In or Between, got {self.when!r}.")
+        object.__setattr__(self, "when", conditions)
+        object.__setattr__(self, "conditions", conditions)
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of the named values of one configuration, as a rule of a space; equal by identity."""
+
+    function: Callable[[Any], Any]
+    space: Any
+
+    def __call__(self, frame: Frame, at: Points, x: Any) -> Any:
+        """Which rows of native values (n, d) the function allows."""
+        if not isinstance(x, np.ndarray):
+            return jax.vmap(self._evaluate)(x)
+        # Rows on the host are concrete, also while JAX traces the caller.
+        with jax.ensure_compile_time_eval(), jax.enable_x64(True):
+            return np.asarray(self(frame, at, jnp.asarray(x)))
+
+    def bind(self, space: Any) -> Holds:
+        """The rule as a function of points; TypeError unless JAX can trace it, and it returns one bool."""
+        row = jax.ShapeDtypeStruct((len(space),), jnp.result_type(float))
+        try:
+            answer = jax.eval_shape(self._evaluate, row)
+        except Exception as error:
+            names, reason = ", ".join(space.names), str(error).partition("\n")[0].rstrip(".")
+            raise TypeError(
+                f"valid: the function raised {type(error).__name__}: {reason}. It gets the values of {names} "
+                "by name, traced by JAX: write & for and, | for or, ~ for not, jnp.where for if."
+            ) from error
+        if answer.shape != () or answer.dtype != bool:
+            given = f"{answer.dtype.name} of shape {answer.shape}"
+            raise TypeError(f"valid: the function must return a bool, got {given}.")
+        return Partial(self)
+
+    def _evaluate(self, x: Float[Array, " d"]) -> Any:
+        return jnp.asarray(self.function(self.space.unflatten(x)))
+
+
+Rule: TypeAlias = Ordered | Sum | Forbidden | Function
+
+
+def as_rules(valid: Any, space: Any) -> tuple[Rule, ...]:
+    """The argument ``valid`` of a space as rules."""
+    rules = () if valid is None else tuple(valid) if isinstance(valid, (tuple, list)) else (valid,)
+    wanted = "a rule such as px.valid.Ordered('a', 'b'), a function of named values, or a list of these"
+    for rule in rules:
+        _checks.instance("valid", rule, Rule | Callable, wanted)
+    return tuple(rule if isinstance(rule, Rule) else Function(rule, space) for rule in rules)
+
+
+def bind_rules(rules: Sequence[Rule], space: Any, dtype: Any) -> tuple[Holds, ...]:
+    """Rules as functions of points. Their numbers are leaves, so that spaces share compiled programs."""
+    forbidden = [rule.conditions for rule in rules if isinstance(rule, Forbidden)]
+    bound = [rule.bind(space) for rule in rules if not isinstance(rule, Forbidden)]
+    if forbidden:
+        bound.append(Partial(_is_not_forbidden, ConditionTests.of(space, forbidden, dtype)))
+    return tuple(bound)
+
+
+def _columns(rule: Ordered | Sum, space: Any) -> np.ndarray:
+    """Columns of the numeric parameters of a rule."""
+    for name in rule.names:
+        if name not in space.names:
+            missing = f"{name!r} is not in the space; {_checks.suggest(str(name), space.names)}"
+            raise ValueError(f"valid: {rule!r}: {missing}")
+        if isinstance(space[name][0], Categorical):
+            raise ValueError(f"valid: {rule!r}: {name!r} has choices, not numbers; use Forbidden.")
+    return np.array([space.index(name) for name in rule.names], np.int32)
+
+
+# Comparisons with NaN, which stands for an inactive parameter, are false, so that the rule holds.
+def _is_ordered(columns: Any, strict: Any, _frame: Frame, _at: Points, x: Any) -> Any:
+    lower, upper = x[:, columns].T
+    return ~((lower > upper) | (strict & (lower == upper)))
+
+
+def _is_sum_within(columns: Any, bounds: Any, _frame: Frame, _at: Points, x: Any) -> Any:
+    xp, terms = x.__array_namespace__(), x[:, columns]
+    total, slack = terms.sum(axis=1), _UNITS * float(np.finfo(x.dtype).eps) * xp.abs(terms).sum(axis=1)
+    return ~((total < bounds[0] - slack) | (total > bounds[1] + slack))
+
+
+def _is_not_forbidden(tests: ConditionTests, frame: Frame, at: Points, x: Any) -> Any:
+    passed = tests.passed(frame.counted, frame.spread(at.index), frame.spread(x))
+    return ~tests.met(passed & frame.here(at)[:, tests.tested]).any(axis=-1)
