@@ -111,7 +111,7 @@ def _summed(
 
 def _pieces(space: Space, name: str, event: Mapping[str, Wanted]) -> Iterator[tuple[Any, ...]]:
     """The pieces of a parameter that an event allows: regime, a value, slot and ends in unit coordinates."""
-    frame, domains, wanted = space.frame(), space[name], event.get(name)
+    tests, domains, wanted = space.frame().tests, space[name], event.get(name)
     for slot, (parameter, regime, domain) in enumerate(space.slots):
         if parameter != space.index(name) or (name in event and wanted is None):
             continue
@@ -122,8 +122,8 @@ def _pieces(space: Space, name: str, event: Mapping[str, Wanted]) -> Iterator[tu
         if isinstance(wanted, (In, Range)):
             allowed = wanted.intervals(domain) if isinstance(wanted, In) else _keys(wanted, domain)
         cuts = {lowest, highest, *(end for ends in allowed for end in ends)}
-        if frame.tested is not None:
-            cuts |= {*frame.low[frame.tested == slot].tolist(), *frame.high[frame.tested == slot].tolist()}
+        if tests is not None:
+            cuts |= {*tests.low[tests.tested == slot].tolist(), *tests.high[tests.tested == slot].tolist()}
         if isinstance(domain, Categorical):
             cuts = set(range(highest + 1))
         for low, high in pairwise(sorted(min(max(cut, lowest), highest) for cut in cuts)):
