@@ -71,8 +71,14 @@ def plain(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     for i, cell in enumerate(notebook.cells):
         cell.id = f"cell-{i}"
         if cell.cell_type == "code":
-            cell.outputs = joined([output for output in cell.outputs if output.get("name") != "stderr"])
+            cell.outputs = joined([output for output in cell.outputs if not is_progress(output)])
     return notebook
+
+
+def is_progress(output: nbformat.NotebookNode) -> bool:
+    """Whether an output is on the standard error, or the widget of a progress bar."""
+    widget = "application/vnd.jupyter.widget-view+json"
+    return output.get("name") == "stderr" or widget in output.get("data", {})
 
 
 def joined(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:

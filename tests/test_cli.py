@@ -20,11 +20,11 @@ from benchmarks.synthetic import activation
 from caches import programs_in
 
 import parzax as px
+from parzax._progress import progress, says_that_it_compiles
 from parzax.lens.cli import main
 from parzax.lens.cli.commands import parse_levels
 from parzax.lens.cli.filters import parse_filter
 from parzax.lens.cli.writing import write_all
-from parzax.lens.run.progress import progress, says_that_it_compiles
 from parzax.lens.tables import files
 
 N = 200

@@ -11,9 +11,10 @@ __version__ = "0.1.0"
 _MODULES = {
     "parzax": "acquisition adapters density divergence importance kernels lens meta papers pareto samplers "
     "space split status surrogate",
-    "parzax.density": "ages",
+    "parzax.density": "ages prior",
     "parzax.kernels": "bandwidth",
     "parzax.lens": "page plotting problems results",
+    "parzax.samplers": "stop",
     "parzax.space": "valid",
     "parzax.split": "gamma merits",
 }

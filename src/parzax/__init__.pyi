@@ -17,6 +17,7 @@ from parzax import status as status
 from parzax import surrogate as surrogate
 from parzax.density import ParzenEstimator as ParzenEstimator
 from parzax.density import ages as ages
+from parzax.density import prior as prior
 from parzax.importance import Encoded as Encoded
 from parzax.importance import Grid as Grid
 from parzax.importance import encode as encode
@@ -39,6 +40,7 @@ from parzax.samplers import meta_learn_tpe as meta_learn_tpe
 from parzax.samplers import mo_tpe as mo_tpe
 from parzax.samplers import optimize as optimize
 from parzax.samplers import optuna_tpe as optuna_tpe
+from parzax.samplers import stop as stop
 from parzax.samplers import tpe as tpe
 from parzax.space import Between as Between
 from parzax.space import Categorical as Categorical

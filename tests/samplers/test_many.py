@@ -77,8 +77,7 @@ DEVICES = """
 import json, jax, numpy as np
 import parzax as px
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
-from parzax.lens.run.runs import _chunk
-from parzax.samplers.loop import RunSize
+from parzax.lens.run import runs
 space = px.Space({"x": px.Float(0, 1)})
 task = px.Problem(lambda key, x: ((x - 0.3) ** 2).sum(), space)
 sampler, keys = px.papers.tpe(space, start=px.samplers.RandomStart(4)), jax.random.split(jax.random.key(0), 7)
@@ -99,8 +98,16 @@ explicit = Mesh(mesh.devices, ("runs",), axis_types=(AxisType.Explicit,))
 rows = jax.device_put(np.arange(8.0), NamedSharding(explicit, PartitionSpec("runs")))
 doubled = px.lens.run.map_chunks(lambda x: 2 * x, (rows,), 3)
 equal["map_chunks"] = doubled.tolist() == (2 * np.arange(8.0)).tolist()
-chunk = jax.jit(lambda keys: _chunk.__wrapped__(keys, sampler, task, RunSize(8), mesh))
-text = chunk.lower(keys[:4]).compile().as_text()
+texts = []
+
+def chunk(*arguments):
+    lowered = jax.jit(lambda keys: advance.__wrapped__(keys, *arguments[1:])).lower(keys[:4])
+    texts.append(lowered.compile().as_text())
+    return advance(*arguments)
+
+advance, runs._advance_lanes = runs._advance_lanes, chunk
+px.optimize_many(keys[:4], sampler, task, 8, lanes=1, mesh=mesh)
+text = texts[0]
 words = ["all-reduce", "all-gather", "all-to-all", "collective-permute", "reduce-scatter"]
 collectives = [word for word in words if word in text]
 print(json.dumps({"equal": equal, "devices": "num_partitions=4" in text, "collectives": collectives}))

@@ -1,16 +1,18 @@
 """Runs with several evaluations a round: what they evaluate, in which order, and with which programs."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from benchmarks.settings import adjusted
 from compilations import compilations
 from devices import run_on_devices
 
 import parzax as px
-from parzax import _compile
 from parzax.samplers import loop
-from parzax.samplers.loop import RunSize, split_scans
+from parzax.samplers.loop import _ALONE, RunSize, plan_capacities
 
 SPACE = px.Space(
     {
@@ -34,8 +36,8 @@ SAMPLER = px.tpe(SPACE)
 def by_hand(n_evaluations, k):
     """The same run as a loop of `ask` and `tell`."""
     state, rows = SAMPLER.init(n_evaluations + k), []
-    for key in jax.random.split(KEY, -(-n_evaluations // k)):
-        ask, evaluate = jax.random.split(key)
+    for row in range(0, n_evaluations, k):
+        ask, evaluate = jax.random.split(jax.random.fold_in(KEY, row))
         x = SAMPLER.ask(ask, state, k)
         losses = jnp.stack([PROBLEM(*pair)[0] for pair in zip(jax.random.split(evaluate, k), x, strict=True)])
         state = SAMPLER.tell(state, x, losses)
@@ -60,7 +62,7 @@ def test_one_a_round_is_the_default():
 @pytest.mark.slow
 def test_several_scans():
     """A long run begins in small states; no round is lost where they grow."""
-    assert len(split_scans(700, 256)) == 2
+    assert plan_capacities(None, RunSize(700, n_parallel=7), _ALONE) == (0, [256, 704])
     trace = px.optimize(KEY, SAMPLER, PROBLEM, 700, n_parallel=7)
     np.testing.assert_allclose(trace.x, by_hand(700, 7)[:, :-1], rtol=1e-5)
 
@@ -91,34 +93,39 @@ def on_many_numbers(key, x):
 
 
 @pytest.mark.parametrize(
-    ("fn", "n_evaluations", "k", "size"),
+    ("fn", "k", "light"),
     [
-        (distance, 24, 4, "small"),
-        (distance, 24, 1, "large"),
-        (distance, 400, 4, "large"),
-        (distance, 320, 32, "large"),
-        (on_many_numbers, 64, 4, "small"),
-        (on_many_numbers, 128, 4, "large"),
-        (in_a_loop, 24, 4, "large"),
+        (distance, 4, True),
+        (distance, 1, False),
+        (distance, 32, True),
+        (on_many_numbers, 4, True),
+        (on_many_numbers, 32, False),
+        (in_a_loop, 4, False),
     ],
 )
-def test_few_rounds_of_light_evaluations_compile_fast(fn, n_evaluations, k, size):
-    work = RunSize(n_evaluations, n_parallel=k)
-    assert loop._size_of_run(KEY, SAMPLER, px.Problem(fn, SPACE), work, 1, None) == size
+def test_few_rounds_of_light_evaluations_compile_fast(fn, k, light):
+    setup = loop.check_run(SAMPLER, px.Problem(fn, SPACE), 64, 0, k, None, None)
+    assert loop.is_light(KEY, setup) == light
 
 
 def test_the_compiler_is_told_the_size_of_a_run(monkeypatch):
-    sizes, options_for = [], _compile.options_for
-    # Options are read once for each size, so that a run in an earlier test hides them.
-    monkeypatch.setattr(loop, "_run_alone", _compile.compiled(loop.run, loop._size_of_run))
-    monkeypatch.setattr(_compile, "options_for", lambda size: sizes.append(size) or options_for(size))
-    px.optimize(KEY, SAMPLER, PROBLEM, 23, n_parallel=23)
-    assert sizes[-1] == "small"
+    """By the number of the row alone: the first rounds of a longer run have the program of a short one."""
+    capacities = {work: [] for work in loop._advance}
+
+    def advance(work, key, setup, search, last):
+        capacities[work].append(search.state.capacity)
+        return search
+
+    monkeypatch.setattr(loop, "_advance", {work: partial(advance, work) for work in capacities})
+    for n_evaluations in (23, 1400):
+        px.optimize(KEY, SAMPLER, PROBLEM, n_evaluations, n_parallel=23)
+    assert capacities == {"small": [32, 736], "large": [1024, 1408]}
 
 
 def test_repeats_are_at_the_end():
     """Ten repeats, of which the first three decide about the noise; they are exactly as they were."""
-    trace = px.optimize(KEY, SAMPLER, PROBLEM, 58, n_parallel=8, n_confirm=10)
+    sampler = adjusted(px.tpe, repeats=False)(SPACE)
+    trace = px.optimize(KEY, sampler, PROBLEM, 58, n_parallel=8, n_confirm=10)
     x = np.nan_to_num(np.asarray(trace.x), nan=-1)
     before, last = ({row.tobytes() for row in x[:n]} for n in (48, 56))
     assert len(before) == 48

@@ -36,7 +36,7 @@ def arguments_of(preset):
 )
 def test_every_preset_takes_what_tpe_takes_in_its_order(preset):
     assert list(arguments_of(preset)) == list(arguments_of(px.tpe))
-    assert len(arguments_of(px.tpe)) <= 9
+    assert len(arguments_of(px.tpe)) <= 10
 
 
 @pytest.mark.parametrize("preset", PRESETS)

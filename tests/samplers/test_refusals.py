@@ -115,7 +115,7 @@ def test_constraints_that_a_sampler_does_not_see(monkeypatch):
     def constrained(key, x):
         return x[:1], x
 
-    monkeypatch.setattr("parzax.samplers.loop._run_alone", stop)
+    monkeypatch.setattr("parzax.samplers.loop.run", stop)
     monkeypatch.setattr("parzax.lens.run.runs.run_chunks", stop)
     problem = px.Problem(lambda key, x: (x[0], x), SPACE, n_constraints=2)
     unseen = "2 constraints, but the sampler ignores them.*px.tpe\\(space, n_constraints=2\\)"

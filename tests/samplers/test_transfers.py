@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import parzax as px
-from parzax.lens.run.runs import _chunk
+from parzax.lens.run.runs import _advance_lanes
 
 SPACE = px.Space({"x": px.Float(1e-3, 1, log=True), "c": px.Categorical(["a", "b"]), "k": px.Int(1, 9)})
 SMALL = px.Space({"c": px.Categorical(["a", "b"]), "k": px.Int(1, 9)})
@@ -95,10 +95,10 @@ def test_runs_transfer_nothing(name):
         many = px.optimize_many(keys, sampler, problem, 12, lanes=2, progress=False)
         return one(KEY), px.optimize(KEY, sampler, problem, 12), many
 
-    first, n_compiled = every(), _chunk.n_compiled
+    first, n_compiled = every(), _advance_lanes.n_compiled
     with jax.transfer_guard("disallow"):
         second = every()
-    assert _chunk.n_compiled == n_compiled
+    assert _advance_lanes.n_compiled == n_compiled
     assert all(np.array_equal(a, b) for a, b in zip(*map(jax.tree.leaves, (first, second)), strict=True))
 
 

@@ -18,8 +18,8 @@ from parzax.density import ascent, events, fitting, restriction, rows, univariat
 from parzax.density.basis import Basis, Families, basis_of, check_name, families_of, on_device
 from parzax.density.log_kernels import restored
 from parzax.density.mixture import Mixture
-from parzax.density.prior import check_masses, user_priors
 from parzax.density.quadrature import quadrature
+from parzax.density.user_prior import check_masses, user_priors
 from parzax.kernels import AbstractKernel
 from parzax.kernels.bandwidth import AbstractBandwidth, Scott
 from parzax.kernels.bandwidth.categorical import as_categorical_bandwidth

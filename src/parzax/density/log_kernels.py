@@ -23,7 +23,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from parzax._numerics.lattice import LatticeMasses
 from parzax.density.basis import Basis, Regimes
-from parzax.density.prior import UserPrior
+from parzax.density.user_prior import UserPrior
 from parzax.kernels import AbstractKernel, AbstractProductKernel
 from parzax.space import Points
 

@@ -1,118 +1,86 @@
-"""Densities from the user that replace the wide kernel as prior."""
+"""Beliefs about good values of a parameter, for the argument ``prior`` of `parzax.tpe`."""
 
-import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any
+import abc
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, final
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
 
 from parzax import _checks
-from parzax.density.basis import Families, check_name, usual_family
-from parzax.kernels import AbstractKernel
-from parzax.space import Axis, Cells, Points, Space, stack_axes
-
-# Number of midpoints for the integral of a user's density. Peaks narrower than their spacing may be missed.
-_MIDPOINTS = 4096
-_MASS_ERROR, _INTEGRAL_ERROR = 1e-3, 0.02
+from parzax.space import Categorical, Domain, choice_key
 
 
-class _Opaque(eqx.Module):
-    """A density that is not a pytree; compiled code treats it as a constant."""
+class AbstractPrior(abc.ABC):
+    """A belief about one parameter: how likely its values are to be good, relative to each other."""
 
-    density: Any = eqx.field(static=True)
+    @abc.abstractmethod
+    def log_weights(self, domain: Domain, values: np.ndarray) -> np.ndarray | None:
+        """log density of the belief on the domain's axis, up to a constant, at native ``values`` (codes).
 
-    def log_prob(self, x: Array) -> Array:
-        return self.density.log_prob(x)
-
-    def sample(self, key: jax.Array, shape: tuple[int, ...] = ()) -> Array:
-        return self.density.sample(key, shape)
-
-
-class UserPrior(eqx.Module):
-    """A user's density on the axis of one regime."""
-
-    density: Any  # with ``log_prob`` and ``sample`` in native units
-    axis: Axis
-    family: type[AbstractKernel] = eqx.field(static=True)  # kernel family in this regime
-    slot: int = eqx.field(static=True)
-    parameter: int = eqx.field(static=True)
-    regime: int = eqx.field(static=True)
-
-    def log_prob(self, unit: Float[Array, " j"], index: Int[Array, " j"]) -> Float[Array, " j"]:
-        """log density in the unit coordinate, or log mass of a discrete value."""
-        return self.density.log_prob(self.axis.native(unit, index)) - self.axis.log_jacobian(unit)
-
-    def log_wide(self, unit: Float[Array, " j"], index: Int[Array, " j"]) -> Float[Array, " j"]:
-        """log density or log mass of the wide kernel, which the user's density replaces."""
-        n_values = jnp.asarray(self.axis.n_values)
-        wide = self.family.around(*self.family.wide(n_values, unit.dtype), n_values)
-        if isinstance(self.axis, Cells):
-            cells = *self.axis.cell(index, unit.dtype), self.axis.width(index, unit.dtype)
-            return jax.vmap(wide.log_mass_of_cell)(*cells)
-        return jax.vmap(wide.log_density)(unit)
-
-    def sample(self, key: jax.Array, dtype: Any) -> Float[Array, ""]:
-        """A place on the axis, drawn from the density."""
-        x = jnp.asarray(self.density.sample(key, ()), dtype)
-        return self.axis.place(x, self.axis.index(x))
-
-    def here(self, at: Points) -> Array:
-        """(j,) mask of the points in this regime."""
-        return at.regime[:, self.parameter] == self.regime
+        None if the belief is about other values than those of the domain. TypeError, with the remedy, for a
+        kind of domain that the belief cannot be about.
+        """
 
 
-def user_priors(
-    space: Space, given: Mapping[str, Any] | None, dtype: Any, families: Families = ()
-) -> tuple[UserPrior, ...]:
-    """The user's priors, from name -> density, or a tuple with one density per domain.
+@final
+@dataclass(frozen=True)
+class Normal(AbstractPrior):
+    """A normal belief about a number.
 
-    Raises ValueError for an unknown name or a wrong number of densities, TypeError for an object without
-    ``log_prob`` and ``sample``.
+    Attributes:
+        mean: the most likely value, as it is written: 1e-3 for a learning rate around 0.001.
+        width: standard deviation: in decades if the axis is logarithmic (0.5 is a factor of about 3), else in
+            the unit of the values. `math.inf` believes nothing.
     """
-    priors = []
-    for name, densities in (given or {}).items():
-        check_name("prior: ", name, space)
-        by_regime = densities if isinstance(densities, Sequence) else (densities,)
-        n_domains, n_given = len(space[name]), len(by_regime)
-        if n_given != n_domains:
-            raise ValueError(f"prior: {name!r} needs one density per domain ({n_domains}), got {n_given}.")
-        if not all(hasattr(density, method) for density in by_regime for method in ("log_prob", "sample")):
-            raise TypeError(f"prior: {name!r} must have log_prob and sample, got {densities!r}.")
-        for s, (parameter, regime, domain) in enumerate(space.slots):
-            if parameter == space.index(name) and domain.n_values != 1:
-                density = by_regime[regime]
-                if jax.tree_util.all_leaves([density]):
-                    density = _Opaque(density)
-                axis = jax.tree.map(lambda a: a[0], stack_axes([domain.axis], np.dtype(dtype)))
-                family = dict(families).get(name, usual_family(domain))
-                priors.append(UserPrior(density, axis, family, s, parameter, regime))
-    return tuple(sorted(priors, key=lambda prior: prior.slot))
 
+    mean: float
+    width: float
 
-def check_masses(space: Space, priors: tuple[UserPrior, ...], dtype: Any) -> None:
-    """Check that the user's densities integrate to 1 over their domains, unless they are traced.
+    def __post_init__(self) -> None:
+        _checks.real_number("Normal: mean", self.mean)
+        if self.width != math.inf:
+            _checks.real_number("Normal: width", self.width, above=0)
 
-    Raises ValueError if the masses of a discrete domain do not sum to 1. Warns (UserWarning) if the integral
-    of a continuous density, by the midpoint rule, is not 1.
-    """
-    for prior in () if _checks.is_traced(priors) else priors:
-        n = int(prior.axis.n_values)
-        points = n or _MIDPOINTS
-        with jax.ensure_compile_time_eval():
-            place = (jnp.arange(points, dtype=dtype) + 0.5) / points
-            logs = prior.log_prob(place, jnp.arange(points, dtype=jnp.int32))
-            mass = float(jnp.exp(logs).sum()) / (1 if n else points)
-        name, domain = space.names[prior.parameter], space.domains[prior.parameter][prior.regime]
-        mass_of = f"prior: the density of {name!r} has mass {mass:.4g}, not 1, on {domain!r}"
-        if n and not abs(mass - 1) < _MASS_ERROR:
-            raise ValueError(f"{mass_of}; divide its masses by their sum.")
-        if not n and not abs(mass - 1) < _INTEGRAL_ERROR:
-            warnings.warn(
-                f"{mass_of} (midpoint rule, {_MIDPOINTS} points): truncate it to the domain and normalise "
-                "it, or densities will not integrate to 1.",
-                stacklevel=_checks.outside(),
+    def log_weights(self, domain: Domain, values: np.ndarray) -> np.ndarray | None:
+        if isinstance(domain, Categorical):
+            raise TypeError(
+                "its values are choices: give px.prior.Weights, such as Weights(sgd=0.8, adam=0.2)"
             )
+        lowest, highest = domain.ends()
+        if not lowest <= self.mean <= highest:
+            return None
+        log = getattr(domain, "log", False)
+        distance = np.log10(values) - math.log10(self.mean) if log else values - self.mean
+        return -0.5 * np.square(distance / self.width)
+
+
+@final
+class Weights(AbstractPrior):
+    """Weights of choices, on any scale; choices without a weight have weight 0.
+
+    Give them by name, ``Weights(sgd=0.8, adam=0.2)``, or, for choices that are no names, as a mapping:
+    ``Weights({True: 3, False: 1})``.
+    """
+
+    weights: dict[Any, float]
+
+    def __init__(self, weights: Mapping[Any, float] | None = None, /, **by_name: float) -> None:
+        self.weights = {**(weights or {}), **by_name}
+        for choice, weight in self.weights.items():
+            _checks.real_number(f"Weights: {choice!r}", weight, least=0)
+        if not sum(self.weights.values()) > 0:
+            raise ValueError(f"Weights: at least one weight must be positive, got {self.weights!r}.")
+
+    def __repr__(self) -> str:
+        return f"Weights({self.weights!r})"
+
+    def log_weights(self, domain: Domain, values: np.ndarray) -> np.ndarray | None:
+        if not isinstance(domain, Categorical):
+            raise TypeError("its values are numbers: give px.prior.Normal(mean, width)")
+        weights = {choice_key(choice): weight for choice, weight in self.weights.items()}
+        if weights.keys() - domain.codes.keys():
+            return None
+        with np.errstate(divide="ignore"):
+            return np.log([weights.get(key, 0.0) for key in domain.codes])

@@ -5,6 +5,7 @@ A preset returns a `Sampler`: `tpe`, `meta_learn_tpe`, and the published `c_tpe`
 problem and returns a `Trace`; `parzax.optimize_many` makes many runs.
 """
 
+from parzax.samplers import stop as stop
 from parzax.samplers.candidates import AbstractStart as AbstractStart
 from parzax.samplers.candidates import FromRows as FromRows
 from parzax.samplers.candidates import Proposal as Proposal

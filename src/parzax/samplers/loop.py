@@ -1,6 +1,7 @@
-"""Complete optimisation runs: ask, evaluate and tell, compiled as one program."""
+"""Complete optimisation runs: rounds of ask, evaluate and tell, compiled as one loop."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -9,27 +10,31 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from parzax import _checks
-from parzax._compile import compiled
-from parzax._numerics import capacity
+from parzax._compile import compiled, is_tracing
+from parzax._progress import is_shown, progress_bar
 from parzax.samplers.problem import DIRECTIONS, Problem, bind
+from parzax.samplers.repeats import signed
 from parzax.samplers.sampler import Sampler, check_confirm, warn_of_unseen
+from parzax.samplers.stop import Stop, as_rule
 from parzax.samplers.trace import Trace
 from parzax.space import Space
 from parzax.split import State
 
-# A run of up to this many evaluations is short: its compilation takes most of the time. It is one scan, which
-# halves that time and is slightly slower.
-_ONE_SCAN = 256
-# With n_parallel > 1, a run of up to so many rounds takes far less time than its compilation. It is one scan,
-# because a second one would cost more to compile than it saves.
+# Capacities of the state in a single run, of whose time compilation takes most; then they double.
+_ALONE = (256, 1024, 4096)
+# With n_parallel > 1, this many rounds take far less time than their compilation, so they share a capacity.
 _FEW_ROUNDS = 32
-# So many operations of all evaluations of a run take some 20 ms longer without optimisation.
-_LIGHT = 2e6
+# This many operations of all evaluations take some 80 ms longer without optimisation.
+_LIGHT = 8e6
+# Most steps of the bar of a run.
+_BAR_STEPS = 100
+# From this many configurations per round on, the first rounds may be compiled without optimisation.
+_SEVERAL = 4
 
-Rows = tuple[Float[Array, "n d"], Float[Array, "n m"], Float[Array, "n c"]]
+OnRound = Callable[[int, Any, State], object]
 
 
 class RunSize(NamedTuple):
@@ -39,6 +44,43 @@ class RunSize(NamedTuple):
     n_confirm: int = 0
     n_parallel: int = 1
 
+    @property
+    def n_rounds(self) -> int:
+        """Number of rounds, of which the last one may have surplus evaluations."""
+        return -(-self.n_evaluations // self.n_parallel)
+
+    def as_arrays(self) -> "RunSize":
+        """The numbers of which no program depends on the values as arrays."""
+        n_confirm: Any = np.int32(self.n_confirm) if self.n_confirm else 0
+        n_evaluations: Any = np.int32(self.n_evaluations)
+        return RunSize(n_evaluations, n_confirm, self.n_parallel)
+
+
+class Setup(NamedTuple):
+    """What a run is made of."""
+
+    sampler: Sampler
+    problem: Problem
+    size: RunSize
+    stop: Stop | None = None
+    on_round: OnRound | None = None
+    mesh: Mesh | None = None
+
+
+class Search(NamedTuple):
+    """A run under way: the number of rounds left, the rows, and what the problem's constraints were."""
+
+    left: Int[Any, ""]
+    state: State
+    constraints: Float[Any, "n c"]
+
+    def resized(self, capacity: int) -> "Search":
+        """The same rows with another capacity."""
+        rows, shape = self.constraints, (*self.constraints.shape[:-2], capacity, self.constraints.shape[-1])
+        n = min(capacity, self.constraints.shape[-2])
+        rows = jnp.full(shape, jnp.nan, rows.dtype).at[..., :n, :].set(rows[..., :n, :])
+        return Search(self.left, self.state.resized(capacity), rows)
+
 
 @_checks.known_arguments(DIRECTIONS)
 def optimize(
@@ -47,11 +89,15 @@ def optimize(
     problem: Any,
     n_evaluations: int,
     *,
+    state: State | None = None,
+    stop: Any = None,
+    on_round: OnRound | None = None,
+    progress: bool | None = None,
     n_confirm: int = 0,
     n_parallel: int = 1,
     mesh: Mesh | None = None,
 ) -> Trace:
-    """One run: ask, evaluate and tell until there are ``n_evaluations``, compiled as one program.
+    """One run: ask, evaluate and tell until there are ``n_evaluations`` more, compiled as one loop.
 
     It is compiled once for each combination of static sampler settings, problem, and static arguments below.
     Other keys and other values of arrays in the sampler or the problem use the same program. The function is
@@ -59,33 +105,49 @@ def optimize(
     `parzax.optimize_many` makes many runs in chunks, with files to resume from.
 
     Args:
-        key: a typed PRNG key, not to be used again.
+        key: a typed PRNG key, not to be used again, except to go on from the ``state`` of its trace.
         sampler: a sampler such as `parzax.tpe`. Objectives are optimised in the sampler's directions. A
             sampler without constraints ignores those of the problem and warns.
         problem: a `parzax.Problem`, or any pure function ``problem(key, x)`` of one configuration x (d,),
             which returns what the function of a `parzax.Problem` returns, such as a number. Variables that
             the function uses must not change between calls.
         n_evaluations: number of evaluations n; static.
+        state: rows told before, by any sampler of the same space, such as ``trace.state`` or
+            ``observations.state(sampler)``. The random numbers of a row depend on the key and on the number
+            of the row. So 50 evaluations and then, with the same key and the state of the first trace, 50
+            more equal 100 in one call, to the last bit, if 50 is a multiple of ``n_parallel``.
+        stop: a rule of `parzax.stop`, or several, of which the first to fire ends the run; or any pure
+            function of (sampler, state), traced, that returns a bool. It is asked before every round. Rows
+            that were not run are NaN, see `Trace.n_evaluations`.
+        on_round: a function ``on_round(number, best, state)`` called on the host after each round, in order,
+            with the number of the round, from 1 on, the best feasible loss so far (of several objectives the
+            best of each), and the state, to print, to plot or to `Sampler.save`. An exception ends the run.
+            Within your own compiled code it is a callback, whose order JAX does not promise, and whose best
+            loss is an array.
+        progress: whether to show a bar on stderr; None shows one on a terminal and in a notebook. Compiled
+            code of your own shows none.
         n_confirm: number of evaluations at the end that repeat good configurations, for noisy evaluations of
-            one objective; static. Each is chosen by `parzax.samplers.Sampler.ask` with ``confirm=True``. With
+            one objective. Each is chosen by `parzax.samplers.Sampler.ask` with ``confirm=True``. With
             ``n_parallel`` the repeats are the first suggestions of the last rounds. A round repeats only
             configurations that earlier rounds evaluated. While all repeats have given equal losses, a run
-            makes at most three repeats.
+            makes at most three repeats. If a run stops early, repeats are another call, with its state.
         n_parallel: number of configurations k per round; static. A round is one call of `ask` for k
             configurations, `jax.vmap` of the problem over them, and one `tell`. If n is not a multiple of k,
-            the last round still evaluates k configurations, and the trace drops the surplus. Larger k needs
-            fewer rounds, but usually more evaluations for the same loss (docs/studies/batches.md).
+            the last round still evaluates k configurations, and the trace drops the surplus, which its state
+            has. Larger k needs fewer rounds, but usually more evaluations for the same loss
+            (docs/studies/batches.md).
         mesh: devices for the k evaluations of a round, in a mesh with one axis; k must be a multiple of its
             size. Every device repeats the rest of the computation. With None, evaluations run where the
             arrays are. Not inside `jax.set_mesh` with axes of type Explicit.
 
     Returns:
-        A `Trace` of n rows, in the order of evaluation.
+        A `Trace` of n rows, in the order of evaluation, with the final state.
 
     Raises:
         TypeError, ValueError: an invalid sampler, key or number of evaluations; a problem whose space,
-            number of objectives or number of constraints differs from the sampler's; a space whose values
-            float32 cannot tell apart, if that is the default dtype; a mesh that does not fit.
+            number of objectives or number of constraints differs from the sampler's; a state of another
+            space; a space whose values float32 cannot tell apart, if that is the default dtype; a mesh that
+            does not fit.
 
     Warns:
         UserWarning: the problem has constraints and the sampler has none.
@@ -99,50 +161,186 @@ def optimize(
     """
     _checks.instance("key", key, jax.Array, "a typed key such as jax.random.key(0)", "; the key comes first")
     _checks.check_key(key)
-    problem, size = check_run(sampler, problem, n_evaluations, n_confirm, n_parallel)
+    setup = check_run(sampler, problem, n_evaluations, n_confirm, n_parallel, state, stop)
+    _checks.instance("on_round", on_round, Callable | None, "a function of (number, best, state)")
+    traced = is_tracing() or _checks.is_traced(key, setup, state)
+    if traced and progress:
+        raise ValueError("progress=True shows no bar in compiled code of your own; use on_round there.")
+    shown, size, k = is_shown(progress), setup.size, setup.size.n_parallel
+    first, capacities = plan_capacities(state, size, _ALONE)
+    search = begin(setup, state, capacities[0])
+    start = search.state.count
+    if np.ndim(start):
+        raise ValueError(f"state must be that of one run, got {len(start)}; use px.optimize_many.")
     if mesh is not None:
         mesh = with_auto_axis(mesh)
-        if size.n_parallel % mesh.size:
+        if k % mesh.size:
             raise ValueError(
                 f"n_parallel must be a multiple of the {mesh.size} devices of mesh, got {n_parallel}."
             )
-        key, sampler, problem = replicate(mesh, (key, sampler, problem))
-    rows = _run_alone(key, sampler, problem, size, _ONE_SCAN, mesh)
-    return Trace(*rows, directions=sampler.directions, space=sampler.space)
+        key, setup, search = replicate(mesh, (key, setup._replace(mesh=mesh), search))
+    if traced:
+        advance_in_trace = partial(_advance["large"], key, setup._replace(on_round=on_round))
+        search = run(advance_in_trace, search, first, size, capacities)
+    else:
+        few = least_capacity(k, _ALONE) if is_light(key, setup) else 0
+        setup = setup._replace(size=size.as_arrays())
+
+        def advance_from_host(search: Search, last: int) -> Search:
+            program = _advance["small" if search.state.capacity <= few else "large"]
+            return program(key, setup, search, np.int32(last))
+
+        with progress_bar(size.n_evaluations, "evaluations", shown, "compiling") as draw:
+
+            def watch(search: Search, left: int) -> bool:
+                """Show what was done; whether the run has stopped."""
+                rounds = size.n_rounds - int(search.left)
+                best = [float(loss) for loss in _best_losses(sampler.directions, search.state)]
+                if on_round is not None and search.left == left:
+                    on_round(rounds, best[0] if len(best) == 1 else np.asarray(best), search.state)
+                draw(min(rounds * k, size.n_evaluations), "best " + " ".join(f"{loss:.4g}" for loss in best))
+                return int(search.left) > left
+
+            pause = 1 if on_round else -(-size.n_rounds // _BAR_STEPS) if shown else size.n_rounds
+            watched = watch if shown or on_round or setup.stop else None
+            search = search._replace(left=np.int32(size.n_rounds))
+            search = run(advance_from_host, search, first, size, capacities, pause, watched)
+    rows = take_rows(sampler.directions, search, start, size.n_evaluations, first + size.n_rounds * k)
+    return Trace(*rows[:3], directions=sampler.directions, space=sampler.space, state=rows[3])
+
+
+def advance(key: PRNGKeyArray, setup: Setup, search: Search, last: Any) -> Search:
+    """Rounds of a run, in which ``on_round`` is a callback, until ``last`` are left or ``stop`` says so."""
+    sampler, problem, size, stop, on_round, mesh = setup
+    k, repeats = size.n_parallel, not isinstance(size.n_confirm, int) or size.n_confirm > 0
+    surplus = size.n_rounds * k - size.n_evaluations
+
+    def goes_on(search: Search) -> Any:
+        more = search.left > last
+        if stop is None:
+            return more
+        fires = jnp.asarray(stop(sampler, search.state))
+        _checks.check_shape("the answer of stop", fires)
+        return more & jnp.logical_not(fires)
+
+    def one_round(search: Search) -> Search:
+        left, state, rows = search
+        # Random numbers depend on the number of the row alone, not on where the run began or will end.
+        ask, evaluation = jax.random.split(jax.random.fold_in(key, state.count))
+        confirm: Any = False
+        if repeats:
+            # Repeats are the first suggestions of a round, so that all of them are in the trace.
+            n_later = jnp.maximum((left - 1) * k - surplus, 0)
+            confirm = jnp.arange(k) < size.n_confirm - n_later
+        x = sampler.ask(ask, state, k, confirm=confirm)
+        losses, constraints = evaluate(evaluation, problem, x, mesh)
+        rows = jax.lax.dynamic_update_slice_in_dim(rows, constraints, state.count, axis=0)
+        state = sampler.tell(state, x, losses, constraints[:, : sampler.n_constraints])
+        if on_round is not None:
+            # Under `jax.vmap` rounds are computed for runs that have stopped, too.
+            call, best = partial(_call_back, on_round), best_losses(sampler.directions, state)
+            jax.debug.callback(call, goes_on(search), size.n_rounds - left + 1, best, state)
+        return Search(left - 1, state, rows)
+
+    if stop is None and isinstance(last, int):
+        # A loop of fixed length can be differentiated in reverse mode.
+        n, rows = search.left - last, search[1:]
+        rows = jax.lax.fori_loop(0, n, lambda i, rows: one_round(Search(search.left - i, *rows))[1:], rows)
+        return Search(last, *rows)
+    return jax.lax.while_loop(goes_on, one_round, search._replace(left=jnp.asarray(search.left, jnp.int32)))
+
+
+# JAX would compile a new loop in every call; `compiled` finds the earlier executable.
+_advance = {work: compiled(advance, work) for work in ("small", "large")}
+_resized = compiled(Search.resized)
 
 
 def run(
-    key: PRNGKeyArray, sampler: Sampler, problem: Problem, size: RunSize, least: int, mesh: Mesh | None
-) -> Rows:
-    """All evaluations of a run: the loop `ask`, evaluate, `tell`.
+    advance: Callable[[Search, int], Search],
+    search: Search,
+    first: int,
+    size: RunSize,
+    capacities: Sequence[int],
+    pause: int | None = None,
+    watch: Callable[[Search, int], bool] | None = None,
+) -> Search:
+    """All rounds of a run that has ``first`` rows.
 
-    A run of up to ``least`` evaluations is one scan, see `split_scans`.
+    ``advance`` runs rounds until a given number of them are left. After at most ``pause`` rounds ``watch``
+    sees the run, and says whether it has stopped.
     """
-    n, k = size.n_evaluations, size.n_parallel
+    left, count, k = size.n_rounds, first, size.n_parallel
+    for capacity in capacities:
+        search = search if search.state.capacity == capacity else _resized(search, capacity)
+        last = max(left - (capacity - count) // k, 0)
+        while left > last:
+            until = max(left - (pause or left), last)
+            search = advance(search, until)
+            count, left = count + (left - until) * k, until
+            if watch is not None and watch(search, left):
+                return search
+    return search
 
-    def step(state: State, of_step: tuple[PRNGKeyArray, Bool[Array, " k"] | None]) -> tuple[State, Rows]:
-        key, confirm = of_step
-        ask, evaluation = jax.random.split(key)
-        x = sampler.ask(ask, state, k, confirm=False if confirm is None else confirm)
-        losses, constraints = evaluate(evaluation, problem, x, mesh)
-        state = sampler.tell(state, x, losses, constraints[:, : sampler.n_constraints])
-        return state, (x, losses, constraints)
 
-    n_rounds = -(-n // k)
-    parts, state, keys = [], sampler.init(1), jax.random.split(key, n_rounds)
-    # Repeats are the first suggestions of a round, so that all of them are in the trace.
-    n_repeats = np.clip(np.minimum(np.arange(k, n + k, k), n) - (n - size.n_confirm), 0, k)
-    confirm = jnp.asarray(np.arange(k) < n_repeats[:, None])
-    for start, stop in split_scans(n, max(least, _FEW_ROUNDS * k) if k > 1 else least):
-        first, last = -(-start // k), -(-stop // k)
-        of_steps = keys[first:last], confirm[first:last] if size.n_confirm else None
-        state, part = jax.lax.scan(step, sampler.grow(state, last * k), of_steps)
-        parts.append(part)
+def begin(setup: Setup, state: State | None, capacity: int) -> Search:
+    """A run before its first round, with the rows of a state, or none."""
+    sampler = setup.sampler
+    if state is None:
+        widths = len(sampler.space), sampler.n_objectives, sampler.n_constraints
+        state = State.empty(*widths, capacity, jnp.result_type(float))
+    shape = (*np.shape(state.count), state.capacity, setup.problem.n_constraints)
+    return Search(setup.size.n_rounds, state, np.full(shape, np.nan, state.x.dtype))
+
+
+def plan_capacities(state: State | None, size: RunSize, steps: Sequence[int]) -> tuple[int, Sequence[int]]:
+    """Rows before a run (of a traced state, its capacity), and the capacities that the run goes through.
+
+    The capacity of a round depends on the number of its first row alone, not on where the run began or will
+    end, so that sums in a part of a run are rounded as in the whole run. On a CPU the last capacity is just
+    large enough, because sums over rows are in order there, and absent rows add zeros at their end.
+    """
+    if state is None:
+        first = 0
+    else:
+        first = state.capacity if _checks.is_traced(state) else int(np.max(jax.device_get(state.count)))
+    k, last = size.n_parallel, first + size.n_rounds * size.n_parallel
+    capacities = [least_capacity(k, steps)]
+    while capacities[-1] < last:
+        capacities.append(next((step for step in steps if step > capacities[-1]), 2 * capacities[-1]))
+    if jax.default_backend() == "cpu":
+        # A multiple of 32, because processors compute with vectors.
+        capacities[-1] = min(capacities[-1], -(-last // 32) * 32)
+    return first, [capacity for capacity in capacities if capacity >= first + k]
+
+
+def least_capacity(n_parallel: int, steps: Sequence[int]) -> int:
+    """The capacity of the first rounds of a run."""
+    return max(steps[0], _FEW_ROUNDS * n_parallel)
+
+
+@compiled
+def take_rows(
+    directions: tuple[str, ...], search: Search, start: Any, n: int, capacity: int
+) -> tuple[Array, Array, Array, State]:
+    """n rows from ``start`` on: values, losses, constraints; and the state with a capacity."""
+    _, state, constraints = search.resized(capacity)
     x, losses, constraints = (
-        jnp.concatenate(arrays).reshape(n_rounds * k, arrays[0].shape[-1])[:n]
-        for arrays in zip(*parts, strict=True)
+        jax.lax.dynamic_slice_in_dim(rows, start, n) for rows in (state.x, state.losses, constraints)
     )
-    return x, losses, constraints
+    return x, signed(directions, losses), constraints, state
+
+
+def best_losses(directions: tuple[str, ...], state: State) -> Float[Array, " m"]:
+    """The best feasible value of each objective, in its direction."""
+    return signed(directions, jnp.where(state.feasible[:, None], state.losses, jnp.inf).min(axis=0)[None])[0]
+
+
+_best_losses = compiled(best_losses)
+
+
+def _call_back(on_round: OnRound, goes_on: Any, number: Any, best: Any, state: State) -> None:
+    if goes_on:
+        on_round(int(number), best[0] if len(best) == 1 else best, state)
 
 
 def evaluate(
@@ -164,27 +362,15 @@ def evaluate(
     return jax.lax.with_sharding_constraint(sharded(keys, x), NamedSharding(mesh, P()))
 
 
-def split_scans(n_evaluations: int, least: int) -> Sequence[tuple[int, int]]:
-    """First step and capacity of each scan of a run. The next scan begins when the capacity is reached.
-
-    All scans have about the same number of steps. The first ones have less capacity, so their steps compute
-    with fewer absent rows. A run of up to ``least`` evaluations is one scan.
-    """
-    n_scans, size = 1, capacity(least)
-    while size < n_evaluations:
-        n_scans, size = n_scans + 1, capacity(size + 1)
-    # Capacities are multiples of 32, because processors compute with vectors.
-    size, most = (-(-n // 32) * 32 for n in (-(-n_evaluations // n_scans), n_evaluations))
-    return [(start, min(start + size, most)) for start in range(0, n_evaluations, size)]
-
-
 def check_run(
-    sampler: Any, problem: Any, n_evaluations: Any, n_confirm: Any, n_parallel: Any
-) -> tuple[Problem, RunSize]:
-    """The problem and the size of a run; raises for invalid arguments, or another kind of problem."""
+    sampler: Any, problem: Any, n_evaluations: Any, n_confirm: Any, n_parallel: Any, state: Any, stop: Any
+) -> Setup:
+    """What a run is made of; raises for invalid arguments, or another kind of problem or state."""
     _checks.instance(
         "sampler", sampler, Sampler, "a parzax sampler such as px.tpe(space)", ", before problem"
     )
+    if state is not None:
+        sampler.check_state(state)
     size = RunSize(
         _checks.whole_number("n_evaluations", n_evaluations, 1),
         _checks.whole_number("n_confirm", n_confirm, 0, n_evaluations),
@@ -206,7 +392,7 @@ def check_run(
         if not same:
             remedy = "make the sampler of problem.space" if name == "space" else f"give both the same {name}"
             raise ValueError(f"problem.{name} is {value!r}, but the sampler's is {wanted!r}; {remedy}.")
-    return problem, size
+    return Setup(sampler, problem, size, as_rule(stop))
 
 
 def with_auto_axis(mesh: Any) -> Mesh:
@@ -222,31 +408,22 @@ def with_auto_axis(mesh: Any) -> Mesh:
 
 def replicate(mesh: Mesh, tree: Any) -> Any:
     """Put the arrays of a tree on every device of the mesh."""
-    arrays, static = eqx.partition(tree, eqx.is_array)
+    arrays, static = eqx.partition(tree, lambda leaf: eqx.is_array(leaf) or isinstance(leaf, np.ndarray))
     return eqx.combine(jax.device_put(arrays, NamedSharding(mesh, P())), static)
 
 
-def _count_operations(problem: Any, key: Any, x: Any) -> float:
-    """XLA's count of operations of one evaluation; infinite if it is unknown, or with a `jax.lax` loop."""
-    arrays, static = eqx.partition(problem, eqx.is_array)
-    traced = jax.jit(lambda arrays, key, x: eqx.combine(arrays, static)(key, x)).trace(arrays, key, x)
+def is_light(key: Any, setup: Setup) -> bool:
+    """Whether the first rounds take less time than their optimisation by the compiler of a CPU."""
+    n_parallel = setup.size.n_parallel
+    if n_parallel < _SEVERAL or jax.default_backend() != "cpu":
+        return False
+    arrays, static = eqx.partition(setup.problem, eqx.is_array)
+    traced = jax.jit(lambda arrays, key, x: eqx.combine(arrays, static)(key, x)).trace(
+        arrays, key, jnp.zeros(len(setup.sampler.space))
+    )
     # XLA counts the body of a loop once.
     text, cost = str(traced.jaxpr), traced.lower().cost_analysis()
     if cost is None or "scan[" in text or "while[" in text:
-        return float("inf")
-    return sum(float(cost.get(kind, 0.0)) for kind in ("flops", "transcendentals"))
-
-
-def _size_of_run(
-    key: Any, sampler: Sampler, problem: Any, size: RunSize, _least: int, _mesh: Mesh | None
-) -> str:
-    """Size of a run's work for the compiler: "small" for few rounds of light evaluations, on a CPU."""
-    few = size.n_parallel > 1 and size.n_evaluations <= min(_ONE_SCAN, _FEW_ROUNDS * size.n_parallel)
-    if jax.default_backend() != "cpu" or not few:
-        return "large"
-    x = jnp.zeros(len(sampler.space))
-    return "small" if size.n_evaluations * _count_operations(problem, key, x) <= _LIGHT else "large"
-
-
-# JAX would compile a new scan body in every call; `compiled` finds the earlier executable.
-_run_alone = compiled(run, _size_of_run)
+        return False
+    n_operations = sum(float(cost.get(kind, 0.0)) for kind in ("flops", "transcendentals"))
+    return n_operations * least_capacity(n_parallel, _ALONE) <= _LIGHT

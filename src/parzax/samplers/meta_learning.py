@@ -33,6 +33,7 @@ def meta_learn_tpe(
     acquisition: AbstractAcquisition = Relative(),
     start: AbstractStart | int | None = None,
     proposal: Proposal = Proposal(),
+    prior: Any = None,
     task_weights: AbstractTaskWeights | None = None,
     comparison: Comparison | None = None,
     max_candidates: int | None = None,
@@ -60,8 +61,8 @@ def meta_learn_tpe(
             enter only the densities of the constraints.
         n_objectives: m; None takes the number from the sources.
         n_constraints: c.
-        directions, split, smoothing, acquisition, proposal: as in `tpe`; the directions of a source are those
-            of its log. All rows of a source's group below have equal weights.
+        directions, split, smoothing, acquisition, proposal, prior: as in `tpe`; the directions of a source
+            are those of its log. All rows of a source's group below have equal weights.
         start: how many of the first suggestions are the best rows of the sources; None: 5, or 7 under
             constraints. Any other start, as in `tpe`, needs ``task_weights``: without them the sources would
             have no effect.
@@ -96,7 +97,7 @@ def meta_learn_tpe(
             raise ValueError(f"sources: {name!r} has constraints, and n_constraints is 0; {remedy}.")
     target = tpe(
         space, n_objectives, n_constraints, directions=directions, split=split, smoothing=smoothing,
-        acquisition=acquisition, proposal=proposal,
+        acquisition=acquisition, proposal=proposal, prior=prior,
     )  # fmt: skip
     space.check_dtype(jnp.result_type(float), native=True, arrays=False)
     rows = source_rows(named, space, target.n_objectives, target.n_constraints)
@@ -115,6 +116,10 @@ def meta_learn_tpe(
                 raise ValueError(f"{name} has no effect without task_weights; {remedy}.")
         return replace(target, start=start)
     _checks.instance("smoothing", smoothing, Smoothing, "a parzax.density.Smoothing")
+    if prior:
+        raise ValueError(
+            "prior: beliefs cannot be mixed with the sources' densities; leave task_weights out."
+        )
     fitted = to_device(Sources.fit(space, rows, split, smoothing, comparison or Comparison()))
     # Candidates in total: they are divided equally among the groups below.
     n_tasks, n_groups, n_candidates = 1 + len(rows), 1 + target.n_constraints, target.n_candidates

@@ -18,6 +18,7 @@ from parzax.density.smoothing import AbstractSmoothing, Smoothing
 from parzax.kernels.bandwidth import Scott
 from parzax.meta import Comparison
 from parzax.pareto import Crowding, Hypervolume
+from parzax.samplers.beliefs import beliefs_of
 from parzax.samplers.candidates import AbstractStart, Proposal, RandomStart
 from parzax.samplers.sampler import Sampler
 from parzax.space import Space
@@ -78,6 +79,7 @@ def tpe(
     acquisition: AbstractAcquisition = Relative(3.0),
     start: AbstractStart = RandomStart(),
     proposal: Proposal = Proposal(),
+    prior: Any = None,
 ) -> Sampler:
     """TPE with the settings that did best on a suite of problems (docs/studies/optimisers).
 
@@ -104,12 +106,20 @@ def tpe(
         acquisition: the score of candidates, from `parzax.acquisition`.
         start: first suggestions: `parzax.samplers.RandomStart`, or `parzax.samplers.FromRows`.
         proposal: how candidates are proposed after the start (`parzax.samplers.Proposal`).
+        prior: beliefs about good values by name: `parzax.prior.Normal` for numbers, `parzax.prior.Weights`
+            or a dict for choices, or a density of native values with ``log_prob``, such as a
+            `parzax.ParzenEstimator` of the good rows of another log. A Parzen density alone is a belief about
+            each of its parameters, by its marginals.
+            After n rows the beliefs have the share min(1/2, 10 / n) of the random first suggestions, and
+            later of the prior in the good density (docs/studies/beliefs.md). A belief holds wherever its
+            parameter is active, in each of its domains that contains it.
 
     Returns:
         A `parzax.samplers.Sampler`, with ``init``, ``ask``, ``tell`` and ``best``.
 
     Raises:
-        TypeError, ValueError: invalid settings, such as a ``split`` that is not one.
+        TypeError, ValueError: invalid settings, such as a ``split`` that is not one, or a belief about a
+            name or values that the space does not have.
 
     >>> import parzax as px
     >>> space = px.Space({"x": px.Float(0, 1)})
@@ -123,7 +133,8 @@ def tpe(
     if isinstance(split, Split):
         split.ties.check(n_objectives)
     signs = _checks.directions(directions, n_objectives)
-    return Sampler(space, split, smoothing, acquisition, signs, n_constraints, start, proposal)
+    beliefs = beliefs_of(space, prior)
+    return Sampler(space, split, smoothing, acquisition, signs, n_constraints, start, proposal, beliefs)
 
 
 @variant(
@@ -132,7 +143,7 @@ def tpe(
     split=Split(Sqrt(), merit=None),
     smoothing=Smoothing(Scott(), 0.8, joint=False),
     acquisition=Relative(),
-    proposal=Proposal(24, repeats=True),
+    proposal=Proposal(24, repeats=True, midpoints=False, one_branch=False),
 )
 def c_tpe() -> None:
     """Constrained TPE (arXiv 2211.14411), as in its authors' code.
@@ -154,7 +165,7 @@ def c_tpe() -> None:
     split=Split(Linear(0.1), first_front=True, merit=None),
     smoothing=Smoothing(Scott(0.1), 0.9, joint=False),
     acquisition=Relative(),
-    proposal=Proposal(100, repeats=True),
+    proposal=Proposal(100, repeats=True, midpoints=False, one_branch=False),
 )
 def mo_tpe() -> None:
     """Multi-objective TPE as in meta-learning TPE (arXiv 2212.06751; Ozaki et al. 2022).
@@ -180,7 +191,8 @@ def optuna_tpe(
     smoothing: AbstractSmoothing = Smoothing(ages=Ramp()),
     acquisition: AbstractAcquisition = Relative(),
     start: AbstractStart = RandomStart(),
-    proposal: Proposal = Proposal(24, repeats=True),
+    proposal: Proposal = Proposal(24, repeats=True, midpoints=False, one_branch=False),
+    prior: Any = None,
 ) -> Sampler:
     """TPE as in Optuna 5 with ``multivariate=True``: the same scores as its estimators, in float64.
 
@@ -198,7 +210,7 @@ def optuna_tpe(
     """
     sampler = tpe(
         space, n_objectives, n_constraints, directions=directions, smoothing=smoothing,
-        acquisition=acquisition, start=start, proposal=proposal,
+        acquisition=acquisition, start=start, proposal=proposal, prior=prior,
     )  # fmt: skip
     if split is None:
         m = sampler.n_objectives

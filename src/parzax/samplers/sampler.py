@@ -3,8 +3,13 @@
 In its arguments NumPy arrays are checked; JAX arrays stay on their device.
 """
 
+import hashlib
+import io
+import json
+import os
 import warnings
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import equinox as eqx
@@ -20,6 +25,7 @@ from parzax._numerics import to_device
 from parzax._words import plural
 from parzax.acquisition import AbstractAcquisition
 from parzax.density.basis import Basis, on_device
+from parzax.density.beliefs import Beliefs
 from parzax.density.smoothing import AbstractSmoothing
 from parzax.samplers import suggestion
 from parzax.samplers.candidates import AbstractStart, Proposal, RandomStart, enumerate_points
@@ -62,6 +68,7 @@ class Sampler(eqx.Module):
         n_constraints: c; static.
         start: first suggestions.
         proposal: how candidates are proposed after the start.
+        prior: the beliefs that a preset was given, as arrays; None without beliefs.
     """
 
     space: Space = eqx.field(static=True)
@@ -72,6 +79,7 @@ class Sampler(eqx.Module):
     n_constraints: int = eqx.field(static=True, default=0, converter=_checks.plain)
     start: AbstractStart = RandomStart()
     proposal: Proposal = Proposal()
+    prior: Beliefs | None = None
 
     def __check_init__(self) -> None:
         """Raise for invalid settings, unless they are traced."""
@@ -84,6 +92,8 @@ class Sampler(eqx.Module):
             hint = "; write parzax.Space(domains)" if name == "space" else ""
             _checks.instance(name, getattr(self, name), kind, wanted, hint)
         _checks.whole_number("n_constraints", self.n_constraints, 0)
+        wanted = "given to a preset, such as px.tpe(space, prior=...)"
+        _checks.instance("prior", self.prior, Beliefs | None, wanted)
 
     def __hash__(self) -> int:
         """A hash by the identity of arrays, so that methods of any sampler can be given to `jax.jit`."""
@@ -121,8 +131,20 @@ class Sampler(eqx.Module):
 
     def grow(self, state: State, capacity: int) -> State:
         """The same rows in a state of this capacity; ValueError if it is below the current capacity."""
-        self._check_state(state)
-        return _grown(state, _checks.whole_number("capacity", capacity, 1))
+        self.check_state(state)
+        capacity = _checks.whole_number("capacity", capacity, 1)
+        if capacity < state.capacity:
+            raise ValueError(f"capacity must be at least {state.capacity}, got {capacity}.")
+        return _resized(state, capacity)
+
+    def move(self, state: State) -> State:
+        """The rows of a state that was told within other ranges, to go on after a range moved.
+
+        Values keep their meaning: a row is where its native values are in the space of this sampler. A value
+        outside counts as the nearest one inside, and the kernels are truncated to the new bounds. The two
+        spaces must have the same parameters in the same order, with the same choices.
+        """
+        return _moved(self._basis(state).frame, state)
 
     def tell(self, state: State, x: Any, losses: Any, constraints: Any = None) -> State:
         """Add rows.
@@ -183,7 +205,7 @@ class Sampler(eqx.Module):
         evaluation of each best configuration, and the other rows are NaN. ``best.x[best.mask]`` has only the
         best configurations.
         """
-        self._check_state(state)
+        self.check_state(state)
         return best_rows(self.directions, state)
 
     def status(self, state: State) -> Int[Array, ""]:
@@ -267,8 +289,63 @@ class Sampler(eqx.Module):
         rows = candidates.reshape(-1, d).astype(state.x.dtype)
         return _score(self.without_space(), basis, state, rows).reshape(shape)
 
-    def _check_state(self, state: State) -> None:
-        _checks.instance("state", state, State, "a State from the sampler's init() or tell()")
+    def save(self, path: str | os.PathLike[str], state: State) -> None:
+        """Write a state, or several along a leading axis, to a file that `load` reads; nothing is pickled.
+
+        The file begins with the space, the directions and the sizes, in JSON. It replaces an older one when
+        it is complete.
+        """
+        self.check_state(state)
+        _checks.on_host("state", state)
+        state, content = jax.device_get(state), io.BytesIO()
+        header = {"sampler": self._kind(), "shape": state.x.shape, "dtype": str(state.x.dtype)}
+        content.write(json.dumps(header).encode() + b"\n")
+        eqx.tree_serialise_leaves(content, state)
+        part = Path(f"{os.fspath(path)}.{os.urandom(4).hex()}.part")
+        try:
+            part.write_bytes(_seal(content.getvalue()) + b"\n" + content.getvalue())
+            os.replace(part, path)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def load(self, path: str | os.PathLike[str]) -> State:
+        """Read a state from a file of `save`.
+
+        Raises:
+            ValueError: a damaged or foreign file; the state of another space, or with other directions or
+                another number of constraints than the sampler's; float64 outside `jax.enable_x64`.
+            OSError: a file that cannot be read.
+        """
+        seal, _, content = Path(path).read_bytes().partition(b"\n")
+        if seal != _seal(content):
+            raise ValueError(f"{path} is no file of Sampler.save, or is damaged.")
+        header, _, leaves = content.partition(b"\n")
+        given, kind = json.loads(header), self._kind()
+        for name in kind | given["sampler"]:
+            theirs, ours = given["sampler"].get(name, []), kind.get(name, [])
+            if theirs != ours:
+                sides = (theirs, ours), (ours, theirs)
+                state, sampler = ([part for part in one if part not in other] or one for one, other in sides)
+                differ = f"{name} of the state: {state}, of the sampler: {sampler}"
+                raise ValueError(f"{path}: {differ}; load it by a sampler that agrees.")
+        *runs, capacity, _ = given["shape"]
+        sizes = len(self.space), self.n_objectives, self.n_constraints
+        empty = State.empty(*sizes, capacity, given["dtype"])
+        like = jax.tree.map(lambda a: np.broadcast_to(a, (*runs, *a.shape)), empty)
+        state = eqx.tree_deserialise_leaves(io.BytesIO(leaves), like)
+        self.check_state(state)
+        return to_device(state)
+
+    def _kind(self) -> dict[str, Any]:
+        """What a state must agree on with its sampler, in JSON."""
+        sizes = {"directions": [*self.directions], "n_constraints": [self.n_constraints]}
+        return json.loads(self.space.to_json()) | sizes
+
+    def check_state(self, state: State) -> None:
+        """Raise unless a state has as many parameters, objectives and constraints as the sampler."""
+        hints = {"Trace": "; give trace.state", "Observations": "; give log.to_state(sampler)"}
+        hint = hints.get(type(state).__name__, "")
+        _checks.instance("state", state, State, "a State from the sampler's init() or tell()", hint)
         parts = {"parameter": state.x, "objective": state.losses, "constraint": state.constraints}
         wanted = len(self.space), self.n_objectives, self.n_constraints
         for (name, part), n in zip(parts.items(), wanted, strict=True):
@@ -279,7 +356,7 @@ class Sampler(eqx.Module):
 
     def _basis(self, state: State) -> Basis:
         """The basis: on the device in an eager call, as NumPy constants in a trace."""
-        self._check_state(state)
+        self.check_state(state)
         return on_device(self.smoothing.basis(self.space, state.x.dtype), state)
 
     def _add(self, state: State, x: Any, losses: Any, constraints: Any, constraint_only: bool) -> State:
@@ -295,14 +372,25 @@ class Sampler(eqx.Module):
         return _add_rows(self.directions, state, x, at, losses, constraints)
 
 
+def _seal(content: bytes) -> bytes:
+    """First line of a file of a state, which shows damage."""
+    return f"parzax state {hashlib.sha256(content).hexdigest()}".encode()
+
+
 def _size(_sampler: Sampler, _basis: Basis, _key: Any, state: State, *_: Any) -> str:
     """Optimisation pays where many rows are compared with the candidates."""
     return "small" if state.capacity <= 1024 else "large"
 
 
-_score, _status, _grown = compiled(suggestion.score), compiled(suggestion.status), compiled(State.grown)
+_score, _status, _resized = compiled(suggestion.score), compiled(suggestion.status), compiled(State.resized)
 _suggest = compiled(suggestion.suggest, _size)
 _suggest_members = compiled(suggestion.suggest_members, _size)
+
+
+@compiled
+def _moved(frame: Frame, state: State) -> State:
+    points = frame.nearest(state.x)
+    return replace(state, points=points, order=state.sort_rows(points.unit))
 
 
 @compiled

@@ -12,6 +12,7 @@ from parzax import _checks
 from parzax._compile import compiled
 from parzax.samplers.repeats import incumbents
 from parzax.space import Space
+from parzax.split import State
 
 
 class Trace(eqx.Module):
@@ -23,6 +24,7 @@ class Trace(eqx.Module):
         constraints: (..., n, c) values, satisfied if <= 0.
         directions: "minimize" or "maximize" for each objective; static.
         space: the sampler's search space, None where it is not known; static.
+        state: the final state, to go on from; None for a trace made otherwise.
     """
 
     x: Float[Any, "*s n d"]
@@ -30,6 +32,7 @@ class Trace(eqx.Module):
     constraints: Float[Any, "*s n c"]
     directions: tuple[str, ...] = eqx.field(static=True)
     space: Space | None = eqx.field(static=True, default=None)
+    state: State | None = None
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -40,9 +43,20 @@ class Trace(eqx.Module):
         raise AttributeError(f"a Trace has no {name!r}; {hint}")
 
     @property
+    def n_evaluations(self) -> Int[Array, "*s"]:
+        """(...) number of rows that were run; later rows are NaN, as the run was stopped."""
+        return self.was_run.sum(axis=-1)
+
+    @property
     def feasible(self) -> Array:
         """(..., n) whether all constraints are satisfied."""
-        return (self.constraints <= 0).all(axis=-1)
+        return (self.constraints <= 0).all(axis=-1) & self.was_run
+
+    @property
+    def was_run(self) -> Array:
+        """(..., n) whether a row was run, that is before any stop."""
+        # A configuration has a parameter that is not NaN; a comparison works in NumPy and in JAX.
+        return (self.x == self.x).any(axis=-1)
 
     def best_losses(self, objective: int = 0) -> Array:
         """(..., n) best feasible value so far of an objective; +inf (-inf if maximised) before the first.

@@ -1,6 +1,7 @@
 """The parameters of a study that are sampled jointly: their distributions and their conditions."""
 
 import math
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_FLOOR, Decimal
@@ -18,8 +19,8 @@ from parzax.space.conditions import choice_key, holds
 
 # A condition lists values of an integer parent only if the parent has at most this many values.
 _MOST_LISTED = 16
-# A parameter that had more ranges than this is left out of the plan.
-_MOST_RANGES = 2
+# A parameter is left out of the plan if its range changed more than once, and in over one of so many trials.
+_TRIALS_PER_CHANGE = 4
 
 Conditions = tuple[In | Between, ...]
 
@@ -97,6 +98,8 @@ class Plan:
         latest: dict[str, BaseDistribution] | None = None,
         ignored: Collection[str] = (),
         undecided: Collection[tuple[str, str]] | None = None,
+        until: float = math.inf,
+        moved: Collection[int] = (),
     ) -> None:
         """Plan for some parameters, in the order of the space; `agrees_with` explains the other arguments.
 
@@ -109,6 +112,7 @@ class Plan:
         # Optuna's name for this is the relative search space.
         self.distributions = {p.name: p.distribution for p in parameters}
         self._latest, self._ignored, self._undecided = latest, frozenset(ignored), undecided
+        self._until, self._moved = until, frozenset(moved)
 
     def agrees_with(self, trials: Sequence[FrozenTrial]) -> bool:
         """Whether some finished trials agree with the plan. If not, a new plan must be made from all trials.
@@ -116,10 +120,15 @@ class Plan:
         They agree if they have the ``latest`` distributions (any distributions, if None is given) of all
         parameters except the ``ignored`` ones. If ``undecided`` pairs are given, conditions were inferred
         from a log; then also no trial may have the parent of such a pair without the child, and every trial
-        must have the parameters that are active in it.
+        must have the parameters that are active in it. No trial may have the number ``until``, from which an
+        ignored range may have settled, or come late, before the last of the numbers ``moved``: the numbers of
+        all trials that the plan was made from, if some range has moved.
         """
         if self._latest is None:
             return True
+        last = max(self._moved, default=-1)
+        if any(t.number >= self._until or (t.number < last and t.number not in self._moved) for t in trials):
+            return False
         for trial in trials:
             present = trial.distributions
             if any(self._latest.get(n) != d for n, d in present.items() if n not in self._ignored):
@@ -147,7 +156,7 @@ class Plan:
         reserve = {n: distributions[n].to_external_repr(given[n]) for n in given if n in distributions}
         return _row(self.parameters, reserve | params)
 
-    def draw(self, level: float) -> dict[str, Any]:
+    def draw(self, level: float | np.ndarray) -> dict[str, Any]:
         """The parameters that `Frame.drawn` makes from ``level`` in [0, 1) for every parameter."""
         assert self.space is not None
         frame = self.space.frame()
@@ -168,10 +177,12 @@ def from_log(trials: Sequence[FrozenTrial], only: Collection[str] | None) -> Pla
     """The plan of a define-by-run study from its COMPLETE and PRUNED trials, in order of their numbers.
 
     A parameter is left out, and so sampled independently, if its presence is not explained (see `explain`),
-    if its range took more than two forms, if it has a single value, or if it is not among ``only``. For all
-    others the last range is used, and values outside it are moved to the nearest one inside.
+    if its range changed more than once and in more than a quarter of its trials, if it has a single value, or
+    if it is not among ``only``. For all others the last range is used, and values outside it are moved to the
+    nearest one inside: in simulated searches this was better than to leave such trials out, and than kernels
+    with their places outside the range.
     """
-    latest, moving = _ranges(trials)
+    latest, moving, until, moved = _ranges(trials)
     usable = [
         inferred(name, distribution)
         # Sorted by name: the compiled program must not depend on which branch was visited first.
@@ -188,12 +199,12 @@ def from_log(trials: Sequence[FrozenTrial], only: Collection[str] | None) -> Pla
     conditions, undecided = explain(columns)
     explained = [p for p in usable if p.name in conditions]
     parameters = [replace(p, domains=(replace(p.domains[0], when=conditions[p.name]),)) for p in explained]
-    return Plan(parameters, latest=latest, ignored=moving, undecided=undecided)
+    return Plan(parameters, latest=latest, ignored=moving, undecided=undecided, until=until, moved=moved)
 
 
 def from_space(space: Space, trials: Sequence[FrozenTrial], only: Collection[str] | None) -> Plan:
     """The plan of a given space with last ranges, without parameters outside ``only`` and their children."""
-    latest, _ = _ranges(trials)
+    latest = _ranges(trials)[0]
     kept: set[str] = set()
     for name in space.order:
         if (only is None or name in only) and kept.issuperset(space.parents(name)):
@@ -206,18 +217,25 @@ def _row(parameters: Sequence[Parameter], params: dict[str, Any]) -> np.ndarray:
     return np.array([p.to_native(params[p.name]) if p.name in params else np.nan for p in parameters])
 
 
-def _ranges(trials: Sequence[FrozenTrial]) -> tuple[dict[str, BaseDistribution], set[str]]:
-    """The last distribution of every parameter, and the names of parameters that had too many ranges."""
+def _ranges(
+    trials: Sequence[FrozenTrial],
+) -> tuple[dict[str, BaseDistribution], set[str], float, list[int]]:
+    """The last distribution of every parameter, and the names of those whose range changes too often.
+
+    The third result is the number of the first trial after which one of these names may have settled; the
+    fourth has the numbers of all trials, if some range changed more than once.
+    """
     latest: dict[str, BaseDistribution] = {}
-    forms: dict[str, list[BaseDistribution]] = {}
+    n_trials, n_changes = Counter[str](), Counter[str]()
     for trial in trials:
         for name, distribution in trial.distributions.items():
-            if latest.get(name) != distribution:
-                latest[name] = distribution
-                seen = forms.setdefault(name, [])
-                if len(seen) <= _MOST_RANGES and distribution not in seen:
-                    seen.append(distribution)
-    return latest, {name for name, seen in forms.items() if len(seen) > _MOST_RANGES}
+            n_changes[name] += latest.setdefault(name, distribution) != distribution
+            n_trials[name] += 1
+            latest[name] = distribution
+    left = {name: _TRIALS_PER_CHANGE * n - n_trials[name] for name, n in n_changes.items() if n > 1}
+    moving = {name: n for name, n in left.items() if n > 0}
+    until = trials[-1].number + min(moving.values()) if moving else math.inf
+    return latest, set(moving), until, [trial.number for trial in trials if left]
 
 
 class Presence(NamedTuple):

@@ -25,6 +25,7 @@ from parzax.adapters.optuna import plan as plans
 from parzax.adapters.optuna.history import GIVEN_KEY, LEARNED, History
 from parzax.adapters.optuna.plan import Parameter, inferred
 from parzax.adapters.optuna.studies import sources
+from parzax.density import ParzenEstimator
 from parzax.lens.logs import Observations
 from parzax.lens.logs.sources import check_log
 from parzax.lens.run.session import Session, prepare
@@ -73,6 +74,9 @@ class Settings:
         if takes_sources and "start" in parameters:
             given["start"] = RandomStart(0)  # the Optuna sampler itself chooses the first trials
         arguments = {name: p.default for name, p in parameters.items()} | given
+        # Beliefs by name; a define-by-run space has some of these parameters.
+        prior = given.pop("prior", None)
+        self.prior = dict.fromkeys(prior.space.names, prior) if isinstance(prior, ParzenEstimator) else prior
         # Whether the preset mixes the sources' densities into the study's density. Without task weights
         # `meta_learn_tpe` takes only the first trials from sources.
         self.mixes = takes_sources and arguments.get("task_weights", True) is not None
@@ -85,8 +89,15 @@ class Settings:
 
     def sampler(self, space: Space, n_objectives: int, n_constraints: int) -> Sampler:
         """The sampler of a study without sources, or of a parameter that is sampled without them."""
-        sampler = self._alone(space, n_objectives=n_objectives, n_constraints=n_constraints)
+        counts = {"n_objectives": n_objectives, "n_constraints": n_constraints}
+        sampler = self._alone(space, **counts, **self._beliefs(space))
         return replace(sampler, start=RandomStart(0))
+
+    def _beliefs(self, space: Space) -> dict[str, Any]:
+        """The argument ``prior`` for the parameters of a space, if beliefs were given."""
+        if not self.prior:
+            return {}
+        return {"prior": {name: belief for name, belief in self.prior.items() if name in space}}
 
     def with_sources(
         self, space: Space, n_objectives: int, n_constraints: int
@@ -99,7 +110,8 @@ class Settings:
             return self.sampler(space, n_objectives, n_constraints), report
         if not n_constraints:  # constraints may also be unknown so far
             logs = {name: replace(log, constraints=None) for name, log in logs.items()}
-        sampler = self._preset(space, sources=logs, n_objectives=n_objectives, n_constraints=n_constraints)
+        counts = {"n_objectives": n_objectives, "n_constraints": n_constraints}
+        sampler = self._preset(space, sources=logs, **counts, **self._beliefs(space))
         assert isinstance(sampler.smoothing, MixedSmoothing)
         return replace(sampler, start=RandomStart(0)), sampler.smoothing.sources.report
 
@@ -287,7 +299,14 @@ class TPESampler(BaseSampler):
             if not math.isnan(value):
                 return parameter.to_external(value)
             level = np.random.default_rng([self._seed, trial.number, stream]).random()
-            return plans.single(parameter).draw(level)[param_name]
+            plan = plans.single(parameter)
+            if plan.space is not None and self._settings.prior:
+                beliefs = self._session_of(False, plan.space, 1, 0).sampler.prior
+                # All parameters of a trial come from the beliefs, or none does.
+                chance = np.random.default_rng([self._seed, trial.number]).random()
+                if beliefs is not None and chance < beliefs.share(len(trials), float):
+                    level = np.asarray(beliefs.draw(*[jnp.full((1, 1), level)] * 2))
+            return plan.draw(level)[param_name]
         with self._lock:
             history = self._history_of(study, trials, parameter)
             return history.suggest(trials, trial.number, study.directions, self._seed, stream)[param_name]
@@ -364,7 +383,10 @@ class TPESampler(BaseSampler):
     def _make_session(self, _dtype: Any, joint: bool, *space_and_counts: Any) -> tuple[Session, Any]:
         settings = self._settings
         if not joint:
-            return Session(settings.sampler(*space_and_counts)), ()
+            sampler = settings.sampler(*space_and_counts)
+            # Equal values of one parameter are no evaluations of one configuration.
+            proposal = replace(sampler.proposal, repeats=bool(sampler.proposal.repeats))
+            return Session(replace(sampler, proposal=proposal)), ()
         sampler, report = settings.with_sources(*space_and_counts)
         return Session(sampler), report
 

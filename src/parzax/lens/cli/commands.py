@@ -15,6 +15,7 @@ import jax
 import numpy as np
 
 from parzax import _checks
+from parzax._progress import progress
 from parzax.divergence import Pearson
 from parzax.importance import Grid
 from parzax.importance.estimate import from_counts
@@ -28,7 +29,6 @@ from parzax.lens.results.replicates import default_shuffles, replicate
 from parzax.lens.results.result import ImportanceResult, Method
 from parzax.lens.results.surrogates import MOST_ROWS
 from parzax.lens.results.targets import objective_index, objective_names
-from parzax.lens.run.progress import progress
 
 MAX_LEVELS = 10_000
 # NumPy draws shuffles of fewer rows than this.

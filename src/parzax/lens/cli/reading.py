@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from parzax import _checks
+from parzax._progress import progress
 from parzax.lens.cli.filters import filter_mask
 from parzax.lens.cli.writing import say
 from parzax.lens.logs import Observations
 from parzax.lens.logs.columns import Column
 from parzax.lens.logs.groups import find_groups
-from parzax.lens.run.progress import progress
 from parzax.lens.tables import recognise
 from parzax.lens.tables.doubts import DoubtError
 from parzax.lens.tables.files import KINDS, find_files, kind_of, read_table

@@ -30,7 +30,7 @@ from parzax.space.checks import check_regimes
 if TYPE_CHECKING:
     from parzax.lens.tables import Format
     from parzax.meta import SourceRows
-    from parzax.samplers import Trace
+    from parzax.samplers import Sampler, State, Trace
 
 # The fields of `Observations` that hold rows.
 _ARRAYS = "values", "regime", "losses", "constraints", "weight", "bounds", "groups"
@@ -163,7 +163,7 @@ class Observations:
 
         Each run becomes a seed of the log: the best rows are chosen within each run, and importances are
         averaged over runs. With ``pooled=True`` the rows of all runs form one log, and the best rows are
-        chosen among all of them.
+        chosen among all of them. Rows that a stop left out are no rows of the log.
 
         Values rounded out of their domain are moved to the nearest value inside. ValueError if the trace has
         no space; TypeError if it is traced.
@@ -171,10 +171,12 @@ class Observations:
         _checks.on_host("a run", trace.x, trace.losses)
         space, values = trace.space_and_values()
         constraints = np.asarray(trace.constraints) if trace.constraints.shape[-1] else None
-        objectives = np.asarray(trace.losses)
-        if pooled:
-            values, objectives = (rows.reshape(-1, rows.shape[-1]) for rows in (values, objectives))
-            constraints = None if constraints is None else constraints.reshape(-1, constraints.shape[-1])
+        objectives, was_run = np.asarray(trace.losses), np.asarray(trace.was_run)
+        if pooled or was_run.ndim == 1:
+            values, objectives = values[was_run], objectives[was_run]
+            constraints = None if constraints is None else constraints[was_run]
+        elif not was_run.all():
+            return stack_seeds([cls.from_trace(run) for run in trace.runs()])
         return cls.from_arrays(space, values, objectives, trace.directions, constraints=constraints)
 
     def to_source(self, name: str, space: Space, n_objectives: int, n_constraints: int) -> "SourceRows":
@@ -188,6 +190,19 @@ class Observations:
         from parzax.lens.logs.sources import to_source  # sources are seldom needed, and slow to import
 
         return to_source(self, name, space, n_objectives, n_constraints)
+
+    def to_state(self, sampler: "Sampler") -> "State":
+        """The rows as a state of a sampler, which a run goes on from: ``px.optimize(..., state=state)``.
+
+        Parameters and choices are matched by name. Failed rows count as bad ones.
+
+        Raises:
+            ValueError: rows outside the sampler's space, other directions or numbers of objectives and
+                constraints, several seeds, and weights other than 0 and 1.
+        """
+        from parzax.lens.logs.sources import to_state
+
+        return to_state(self, sampler)
 
     @classmethod
     @_checks.known_arguments({})

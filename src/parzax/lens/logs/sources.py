@@ -5,9 +5,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from jaxtyping import Float
 
+from parzax._numerics import capacity
 from parzax._words import plural
 from parzax.lens.logs.labels import match_label
 from parzax.meta.sources import SourceRows
+from parzax.samplers import Sampler, State
+from parzax.samplers.sampler import warn_of_unseen
 from parzax.space import INACTIVE, Categorical, Domain, Points, Space
 
 Observations: TypeAlias = Any  # `parzax.Observations`, whose method `to_source` calls this module
@@ -39,6 +42,25 @@ def to_source(
     if foreign_rows:
         parts.append(f"{plural(foreign_rows, 'row')} without a value that can be used left out")
     return SourceRows(at, absent, losses[keep], constraints[keep], "; ".join(parts))
+
+
+def to_state(log: Observations, sampler: Sampler) -> State:
+    """See `Observations.to_state`."""
+    if log.batch_shape:
+        raise ValueError(f"a state has the rows of one log, got {log!r}; make one for each seed.")
+    if log.report.directions != sampler.directions:
+        given = f"the log's objectives are {log.report.directions}, the sampler's {sampler.directions}"
+        raise ValueError(f"{given}; give the sampler directions=.")
+    if log.weight is not None and not np.isin(log.weight, (0, 1)).all():
+        raise ValueError("the log has weights other than 0 and 1, which a sampler cannot use.")
+    if log.constraints is not None and not sampler.n_constraints:
+        warn_of_unseen("the log has", log.constraints.shape[-1])
+    keep = np.ones(log.n, bool) if log.weight is None else log.weight > 0
+    losses = np.where((log.losses < np.inf).all(axis=-1, keepdims=True), log.losses, np.nan)[keep]
+    losses *= [-1 if direction == "maximize" else 1 for direction in sampler.directions]
+    constraints = log.constraints[keep] if sampler.n_constraints and log.constraints is not None else None
+    x = _in_columns_of(sampler.space, log)[keep]
+    return sampler.tell(sampler.init(capacity(max(len(x), 1))), x, losses, constraints)
 
 
 def check_log(argument: str, name: str, log: Observations, n_objectives: int, n_constraints: int = 0) -> None:

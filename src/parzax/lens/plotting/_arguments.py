@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -138,7 +139,7 @@ def choose_looks(result: ImportanceResult) -> dict[str, Look]:
 def flatten_runs(trace: Trace) -> Trace:
     """A trace of s runs in NumPy float64: leading axes are merged, and a single run gets one."""
     _checks.on_host("a run", trace)
-    arrays = jax.tree.map(lambda a: np.asarray(a, np.float64), trace)
+    arrays = jax.tree.map(lambda a: np.asarray(a, np.float64), replace(trace, state=None))
     return jax.tree.map(lambda a: a.reshape(math.prod(a.shape[:-2]), *a.shape[-2:]), arrays)
 
 

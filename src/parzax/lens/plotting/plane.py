@@ -58,7 +58,7 @@ def _take_rows(rows: Any) -> _Rows:
         hint = "trace.runs()[0], or jax.tree.map(lambda a: a[0], state)"
         raise ValueError(f"rows must be one run, got a batch of shape {batch}; choose one, as in {hint}.")
     is_state = isinstance(rows, State)
-    n = int(rows.count) if is_state else len(rows.x)
+    n = int(rows.count if is_state else rows.n_evaluations)
     x, losses, constraints = (np.asarray(a, np.float64)[:n] for a in (rows.x, rows.losses, rows.constraints))
     evaluated = ~np.isnan(losses).any(axis=-1)
     n_violated = np.where(evaluated, (~(constraints <= 0)).sum(axis=-1), np.inf)

@@ -12,6 +12,7 @@ import numpy as np
 from parzax import _checks
 from parzax._compile import compiled
 from parzax._numerics import capacity
+from parzax._progress import says_that_it_compiles
 from parzax.divergence import AbstractDivergence, Pearson
 from parzax.importance import Encoded, Grid, Importance
 from parzax.importance.encode import without_values
@@ -37,7 +38,6 @@ from parzax.lens.results.result import (
 from parzax.lens.results.surrogates import average_draws, draw_logs, fit_surrogate
 from parzax.lens.results.targets import Ranking, counted_rows, is_maximised, ranked, row_words
 from parzax.lens.run.chunks import map_chunks
-from parzax.lens.run.progress import says_that_it_compiles
 from parzax.pareto import AbstractTies
 from parzax.status import Status
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import numpy as np
 
+from parzax._progress import says_that_it_compiles
 from parzax._words import plural
 from parzax.lens.logs import Observations
 from parzax.lens.logs.groups import find_groups
@@ -25,7 +26,6 @@ from parzax.lens.results.result import (
     size_text,
 )
 from parzax.lens.results.targets import usable_rows
-from parzax.lens.run.progress import says_that_it_compiles
 
 # Half-width of a normal interval with this coverage, in standard errors.
 _NORMAL = 1.6448536269514722

@@ -16,8 +16,8 @@ import numpy as np
 
 from parzax import _checks
 from parzax._mesh import with_auto_axes
+from parzax._progress import is_shown, progress_bar
 from parzax.lens._files import UNREADABLE, can_write_in
-from parzax.lens.run.progress import is_shown, progress_bar
 
 
 def map_chunks(
@@ -42,7 +42,7 @@ def map_chunks(
         folder: where to keep the chunks. It is made if it does not exist. It may hold chunks of other work:
             other arrays, another ``size`` or program, or another version of JAX or parzax, are other files.
             Host callbacks are not compared, so changing one goes unnoticed.
-        progress: whether to show a progress bar on stderr; None shows one on a terminal.
+        progress: whether to show a progress bar on stderr; None shows one on a terminal and in a notebook.
 
     Returns:
         The pytree of answers, with leading axis n, as NumPy arrays. On the same kind of device the answer of
@@ -93,7 +93,7 @@ def run_chunks(
     leaves, structure = jax.tree.flatten(like)
     size = leaves[0].shape[0]
     answers = [np.empty((n, *leaf.shape[1:]), leaf.dtype) for leaf in leaves]
-    with progress_bar(n, what, shown and n > 0) as update:
+    with progress_bar(n, what, shown and n > 0, "compiling") as update:
         for i, start in enumerate(range(0, n, size)):
             end = min(start + size, n)
             parts = None if chunks is None else chunks.get(i)

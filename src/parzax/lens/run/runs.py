@@ -1,6 +1,8 @@
 """Thousands of optimisation runs in chunks, with a progress bar and a folder to resume from."""
 
 import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,18 +12,35 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from parzax import _checks
 from parzax._compile import compiled
+from parzax._progress import is_shown
 from parzax.lens.run.chunks import Chunks, run_chunks
-from parzax.lens.run.progress import is_shown
 from parzax.samplers import Sampler, Trace
-from parzax.samplers.loop import RunSize, check_run, replicate, run, with_auto_axis
+from parzax.samplers.loop import (
+    Search,
+    Setup,
+    advance,
+    begin,
+    best_losses,
+    check_run,
+    plan_capacities,
+    replicate,
+    run,
+    take_rows,
+    with_auto_axis,
+)
 from parzax.samplers.problem import DIRECTIONS
+from parzax.split import State
 
 # Runs per chunk, which fits a core's cache.
 _LANES = 32
+# Capacities of the states of runs side by side, whose rounds take more time than their compilation.
+_STEPS = (128, 256, 512, 1024, 2048, 4096)
+# Parts of a state that most runs have in common.
+_ALIKE = "count", "overflow", "constraint_only"
 
 
 @_checks.known_arguments(DIRECTIONS)
@@ -31,30 +50,36 @@ def optimize_many(
     problem: Any,
     n_evaluations: int,
     *,
+    state: State | None = None,
+    stop: Any = None,
+    on_round: Callable[[int, np.ndarray, State], object] | None = None,
+    progress: bool | None = None,
     n_confirm: int = 0,
     n_parallel: int = 1,
     lanes: int = _LANES,
     folder: str | os.PathLike[str] | None = None,
     mesh: Mesh | None = None,
-    progress: bool | None = None,
 ) -> Trace:
     """Many independent runs, in chunks of ``lanes`` runs that fit the cache, with one compilation.
 
     Args:
         keys: (s,) one key per run.
-        sampler, problem, n_evaluations, n_confirm, n_parallel: as in `parzax.optimize`.
+        sampler, problem, n_evaluations, stop, n_confirm, n_parallel: as in `parzax.optimize`.
+        state: rows told before, one state for all runs, or one for each run, such as ``traces.state``.
+        on_round: a function ``on_round(number, best, state)`` called on the host after each chunk, with the
+            number of finished runs, and the best losses and final states of the chunk's runs.
+        progress: whether to show a progress bar on stderr; None shows one on a terminal and in a notebook.
         lanes: runs per chunk, on each device.
         folder: where to keep finished chunks, one file each, as in `parzax.lens.run.map_chunks`. After a
             kill, the same call computes only the missing chunks and returns the same bits.
         mesh: devices, in a mesh with one axis; None computes on the default device. Each device does
             ``lanes`` runs at a time, and devices do not communicate.
-        progress: whether to show a progress bar on stderr; None shows one on a terminal.
 
     Returns:
-        A `parzax.samplers.Trace` with a leading axis of s runs, on the host. With the same ``lanes`` a run
-        has the same bits whatever the other runs are, and on any number of devices of one kind, because every
-        chunk is filled up to ``lanes`` runs. A different ``lanes`` compiles a different program, which may
-        round sums differently.
+        A `parzax.samplers.Trace` with a leading axis of s runs, on the host, final states included. With the
+        same ``lanes`` a run has the same bits whatever the other runs are, and on any number of devices of
+        one kind, because every chunk is filled up to ``lanes`` runs. A different ``lanes`` compiles a
+        different program, which may round sums differently.
 
     Raises:
         TypeError, ValueError: as in `parzax.optimize`; also for keys that are not a vector of typed keys, and
@@ -73,31 +98,60 @@ def optimize_many(
         wanted = "such as jax.random.split(jax.random.key(0), s), and come first"
         raise TypeError(f"keys must be typed, {wanted}, got {keys!r}.")
     _checks.check_shape("keys", keys, "s", hint="; use jax.random.split(key, s)")
-    problem, of_run = check_run(sampler, problem, n_evaluations, n_confirm, n_parallel)
-    lanes = _checks.whole_number("lanes", lanes, 1)
+    setup = check_run(sampler, problem, n_evaluations, n_confirm, n_parallel, state, stop)
+    size, lanes = setup.size, _checks.whole_number("lanes", lanes, 1)
+    first, capacities = plan_capacities(state, size, _STEPS)
+    told: Any = jax.device_get(state)
+    many = told is not None and np.ndim(told.count) > 0
+    if told is not None and many:
+        _checks.check_shape("state.count", told.count, len(keys), hint="; one state for each key")
+    # Loops are faster if all runs do the same number of rounds from rows of the same number and kind.
+    each = [getattr(told, name) for name in _ALIKE] if many else []
+    together = setup.stop is None and all(bool((a == a[:1]).all()) for a in each)
+    start = begin(setup, told, capacities[0])
     if mesh is not None:
         mesh = with_auto_axis(mesh)
-        keys, sampler, problem = replicate(mesh, (keys, sampler, problem))
-    size = lanes * (1 if mesh is None else mesh.size)
+        keys, setup = replicate(mesh, (keys, setup._replace(mesh=mesh)))
+    n_lanes, final = lanes * (1 if mesh is None else mesh.size), first + size.n_rounds * size.n_parallel
+
+    def begin_lanes(rows: np.ndarray) -> Search:
+        """The runs of these rows before their first round."""
+        state, constraints = jax.tree.map(
+            lambda a: a[rows] if many else np.broadcast_to(a, (n_lanes, *np.shape(a))), start[1:]
+        )
+        if together:
+            alike = {name: getattr(start.state, name) for name in _ALIKE}
+            state = replace(state, **{name: a[0] if many else a for name, a in alike.items()})
+            return Search(np.int32(size.n_rounds), state, constraints)
+        return Search(np.full(n_lanes, size.n_rounds, np.int32), state, constraints)
+
+    def compute(rows: np.ndarray) -> tuple[Any, ...]:
+        parts = _chunk(_lane_keys(keys, rows), setup, begin_lanes(rows), first, capacities)
+        if on_round is not None:
+            n, last = len(np.unique(rows)), int(rows.max()) + 1
+            states = jax.tree.map(lambda a: a[:n], jax.device_get(parts[-1]))
+            best = np.asarray(_best_of_lanes(sampler.directions, states))
+            on_round(last, best[:, 0] if best.shape[1] == 1 else best, states)
+        return parts
+
     chunks = None
     if folder is not None:
-        arrays, static = eqx.partition((sampler, problem), eqx.is_array)
+        arrays, static = eqx.partition(setup, eqx.is_array)
 
-        def text(keys: Any, arrays: Any) -> Any:
-            sampler, problem = eqx.combine(arrays, static)
-            return _chunk.__wrapped__(keys, sampler, problem, of_run, mesh)
+        def text(keys: Any, arrays: Any, search: Search) -> Any:
+            return _chunk(keys, eqx.combine(arrays, static), search, first, capacities)
 
-        lowered = jax.jit(text).lower(jax.ShapeDtypeStruct((size,), keys.dtype), arrays)
-        chunks = Chunks(folder, keys, arrays, size, lowered.as_text())
-    widths, dtype = (len(sampler.space), problem.n_objectives, problem.n_constraints), jnp.result_type(float)
-    like = [jax.ShapeDtypeStruct((size, of_run.n_evaluations, width), dtype) for width in widths]
-
-    def compute(rows: np.ndarray) -> Any:
-        return _chunk(_lane_keys(keys, rows), sampler, problem, of_run, mesh)
-
+        example = begin_lanes(np.zeros(n_lanes, np.int32))
+        lowered = jax.jit(text).lower(jax.ShapeDtypeStruct((n_lanes,), keys.dtype), arrays, example)
+        chunks = Chunks(folder, keys, arrays, start[1:], n_lanes, lowered.as_text())
+    widths = len(sampler.space), sampler.n_objectives, setup.problem.n_constraints
+    dtype = jnp.result_type(float)
+    rows_like = (np.empty((size.n_evaluations, width), dtype) for width in widths)
+    run_like = *rows_like, State.empty(*widths[:2], sampler.n_constraints, final, dtype)
+    like = jax.tree.map(lambda a: jax.ShapeDtypeStruct((n_lanes, *a.shape), a.dtype), run_like)
     rows, shown = np.arange(len(keys), dtype=np.int32), is_shown(progress)
     parts = run_chunks(compute, (rows,), len(keys), like, chunks, what="runs", shown=shown)
-    return Trace(*parts, directions=sampler.directions, space=sampler.space)
+    return Trace(*parts[:3], directions=sampler.directions, space=sampler.space, state=parts[3])
 
 
 @compiled
@@ -105,11 +159,55 @@ def _lane_keys(keys: jax.Array, rows: Int[Any, " lanes"]) -> jax.Array:
     return keys[rows]
 
 
+def _chunk(
+    keys: jax.Array, setup: Setup, search: Search, first: int, capacities: Sequence[int]
+) -> tuple[Any, ...]:
+    """Values, losses and constraints of the rows of a chunk of runs, and the final states."""
+    size, start = setup.size, search.state.count
+    of_lanes = setup._replace(size=size.as_arrays())
+    search = run(
+        lambda search, last: _advance_lanes(keys, of_lanes, search, np.int32(last)),
+        search, first, size, capacities,
+    )  # fmt: skip
+    final = first + size.n_rounds * size.n_parallel
+    return _take_rows_of_lanes(setup.sampler.directions, search, start, size.n_evaluations, final)
+
+
 @partial(compiled, size="large")
-def _chunk(keys: jax.Array, sampler: Sampler, problem: Any, size: RunSize, mesh: Mesh | None) -> Any:
-    runs = jax.vmap(lambda key: run(key, sampler, problem, size, 1, None))
+def _advance_lanes(keys: jax.Array, setup: Setup, search: Search, last: Any) -> Search:
+    axes, mesh = _lane_axes(search), setup.mesh
+
+    def step(key: jax.Array, search: Search) -> Search:
+        return advance(key, setup._replace(mesh=None), search, last)
+
+    steps = jax.vmap(step, in_axes=(0, axes), out_axes=axes)
     if mesh is None:
-        return runs(keys)
+        return steps(keys, search)
     # Each device runs the program of one device on its own keys, so no collective is needed.
     split = P(mesh.axis_names)
-    return jax.shard_map(runs, mesh=mesh, in_specs=split, out_specs=split, check_vma=False)(keys)
+    specs = jax.tree.map(lambda axis: P() if axis is None else split, axes, is_leaf=lambda axis: axis is None)
+    sharded = jax.shard_map(steps, mesh=mesh, in_specs=(split, specs), out_specs=specs, check_vma=False)
+    return sharded(keys, search)
+
+
+@compiled
+def _take_rows_of_lanes(
+    directions: tuple[str, ...], search: Search, start: Any, n: int, capacity: int
+) -> tuple[Any, ...]:
+    in_axes = _lane_axes(search), 0 if np.ndim(start) else None
+
+    def take(search: Search, start: Any) -> tuple[Any, ...]:
+        return take_rows(directions, search, start, n, capacity)
+
+    return jax.vmap(take, in_axes)(search, start)
+
+
+@compiled
+def _best_of_lanes(directions: tuple[str, ...], states: State) -> Float[Any, "lanes m"]:
+    return jax.vmap(partial(best_losses, directions))(states)
+
+
+def _lane_axes(search: Search) -> Any:
+    """0 for each array of a search, None for what all lanes share."""
+    of_one = Search(np.int32(0), State.empty(1, 1, 1, 1, np.float32), np.zeros((1, 1)))
+    return jax.tree.map(lambda a, one: 0 if np.ndim(a) > np.ndim(one) else None, search, of_one)

@@ -21,9 +21,9 @@ from jaxtyping import PRNGKeyArray
 
 from parzax import _checks
 from parzax._checks import Sense
+from parzax._progress import is_shown, progress_bar
 from parzax._words import plural
 from parzax.lens.logs import Observations
-from parzax.lens.run.progress import is_shown, progress_bar
 from parzax.lens.run.session import Row, Session
 from parzax.samplers import Sampler, tpe
 from parzax.space import Space

@@ -9,10 +9,10 @@ import numpy as np
 
 from parzax import _checks
 from parzax._checks import Direction
+from parzax._progress import is_shown, progress_bar
 from parzax.importance import Counts, Encoded, Grid, encode
 from parzax.importance.levels import level_weights
 from parzax.lens.logs.labels import encode_columns
-from parzax.lens.run.progress import is_shown, progress_bar
 from parzax.lens.tables.files import find_files
 from parzax.lens.tables.formats import bare_name
 from parzax.lens.tables.names import named_columns
@@ -56,7 +56,7 @@ def count(
         levels, region, grid: as in `parzax.encode`.
         directions: "minimize" or "maximize".
         cutoffs: (q + 1,) losses as in `parzax.encode`; None finds those of this log.
-        progress: whether to show a bar on stderr; None shows one on a terminal.
+        progress: whether to show a bar on stderr; None shows one on a terminal and in a notebook.
 
     Returns:
         `parzax.importance.Counts`, equal to ``Counts.of(encoded)`` of all rows in memory. Repeated
