@@ -158,8 +158,11 @@ SLIPS = {
     "one argument more": (lambda key, p, mask: p["x"], r"Write def fn\(key, x\)"),
     "a dict of losses": (lambda key, p: {"loss": p["x"]}, "losses of fn must be numbers, got dict"),
     "nothing": (lambda key, p: None, "losses of fn must be numbers, got NoneType"),
-    "a pair": (lambda key, p: (p["x"], p["n"]), r"n_constraints is 0.*jnp\.stack\(\[a, b\]\)"),
-    "two losses": (lambda key, p: jnp.ones(2), "n_objectives is 1, so return one number"),
+    "a pair": (
+        lambda key, p: (p["x"], p["n"]),
+        r"n_constraints is 0.*jnp\.stack\(\[a, b\]\), for .*directions=",
+    ),
+    "two losses": (lambda key, p: jnp.ones(2), r"so return one number, or .*directions=\[\"minimize\", "),
 }
 NAMED = {"x": px.Float(0, 1), "k": px.Categorical(["a", "b"]), "n": px.Int(1, 9)}
 

@@ -117,21 +117,25 @@ def test_failed_rows(capsys):
     assert log.best_params()["kind"] == "fast"
 
 
-def test_a_function_that_always_raises_ends_the_search(tmp_path):
-    """After ten evaluations, or all; the same call with a mended function goes on."""
+def test_a_function_that_always_raises_ends_the_search(whole, tmp_path):
+    """After ten evaluations, or all; the same call with a mended function starts anew."""
 
     def wrong(params):
         return params["lr"]
 
     for n, seen in ((30, 10), (3, 3)):
         with pytest.raises(
-            RuntimeError, match=rf"^the first {seen} evaluations raised; mend function\."
+            RuntimeError,
+            match=rf"^the first {seen} evaluations raised, such as KeyError: 'lr'; mend function\.",
         ) as error:
             minimize(wrong, n=n, folder=tmp_path / str(n))
         assert repr(error.value.__cause__) == "KeyError('lr')"
+        assert not hasattr(error.value, "__notes__")
         assert len(lines(tmp_path / str(n))) == seen
-    with pytest.warns(UserWarning, match="10 of 12 evaluations raised"):
-        assert minimize(bowl, n=12, folder=tmp_path / "30").report.n_failed == 10
+    log = minimize(bowl, n=12, folder=tmp_path / "30")
+    np.testing.assert_array_equal(log.values, whole.values[:12])
+    assert log.report.errors == {}
+    assert len(lines(tmp_path / "30")) == 12
 
 
 @pytest.mark.parametrize(
@@ -151,7 +155,7 @@ def test_other_results_are_refused(returned, options, tmp_path):
     """At once, with all names; nothing is written, so the mended function is called for this row too."""
     with pytest.raises(TypeError, match=r"^function must return .*a dict with a number for") as error:
         minimize(lambda _: returned, n=3, folder=tmp_path, **options)
-    assert f"got {returned!r}; directions=" in str(error.value)
+    assert f"got {returned!r}; arguments such as directions=" in str(error.value)
     assert lines(tmp_path) == []
 
 
@@ -178,6 +182,9 @@ def test_arguments():
         (TypeError, "constraints must be a list of names", {"constraints": 1}),
         (TypeError, "executor must be an executor of concurrent.futures, got 4", {"executor": 4}),
         (TypeError, "no argument 'n_jobs'; use n_parallel", {"n_jobs": 4}),
+        (TypeError, "no argument 'state'; use folder=.*sampler.ask and sampler.tell", {"state": None}),
+        (TypeError, "no argument 'stop'; use sampler.ask and sampler.tell", {"stop": None}),
+        (TypeError, r"no argument 'valid'; use px.Space\(domains, valid=", {"valid": []}),
         (TypeError, "no argument 'direction'; did you mean 'directions'", {"direction": "maximize"}),
     ]:
         with pytest.raises(error, match=message):
@@ -223,6 +230,24 @@ def test_truncated_at_50_places(whole, tmp_path):
         np.testing.assert_array_equal(log.losses, whole.losses[:n])
         assert path.read_bytes() == content[: ends[n]]
     assert len(calls) == 50
+
+
+@pytest.mark.parametrize("in_this_process", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_two_searches_in_one_folder(in_this_process, tmp_path):
+    """The second one is refused while the first one runs; afterwards the folder is free."""
+    other = f"import parzax as px; px.minimize(abs, {{'x': px.Float(0, 1)}}, 2, folder={str(tmp_path)!r})"
+
+    def starts_another(params):
+        if in_this_process:
+            with pytest.raises(ValueError, match=r"^another search runs in .*; wait for it, or give"):
+                minimize(bowl, n=2, folder=tmp_path)
+        else:
+            process = subprocess.run([sys.executable, "-c", other], capture_output=True, text=True)
+            assert "ValueError: another search runs in" in process.stderr
+        return bowl(params)
+
+    minimize(starts_another, n=1, folder=tmp_path)
+    assert len(minimize(bowl, n=2, folder=tmp_path)) == len(lines(tmp_path)) == 2
 
 
 def test_folders_of_other_searches(tmp_path):

@@ -163,7 +163,7 @@ def known_arguments(guesses: Mapping[Any, str]) -> Callable[[_Function], _Functi
     """
 
     def decorate(function: _Function) -> _Function:
-        names = inspect.signature(function).parameters
+        names = [name for name in inspect.signature(function).parameters if name != "cls"]
 
         @wraps(function)
         def checked(*args: Any, **options: Any) -> Any:

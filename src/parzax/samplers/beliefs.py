@@ -10,7 +10,7 @@ from parzax._numerics import to_device
 from parzax.density import ParzenEstimator
 from parzax.density.basis import check_name
 from parzax.density.beliefs import Beliefs
-from parzax.density.prior import AbstractPrior, Weights
+from parzax.density.prior import AbstractPrior, Normal, Weights
 from parzax.space import Categorical, Cells, Domain, Space
 
 # Number of cells of a continuous axis, and of one with more values.
@@ -52,7 +52,8 @@ def beliefs_of(space: Space, prior: Any) -> Beliefs | None:
         cells.append((log, np.pad(edges, (0, rest), constant_values=1), len(values) == domain.n_values))
     for name in prior.keys() - about:
         has = " or ".join(map(repr, space[name]))
-        remedy = "change the belief or the space"
+        value = f" (a mean is a value of the parameter, such as {space[name][0].ends()[0]:.4g})"
+        remedy = f"change the belief{value * isinstance(prior[name], Normal)} or the space"
         raise ValueError(f"prior: {name!r}: {prior[name]!r} is not about values of {has}; {remedy}.")
     log, edges, by_value = map(np.stack, zip(*cells, strict=True))
     masses = np.diff(edges)

@@ -113,17 +113,19 @@ def optimize(
             the function uses must not change between calls.
         n_evaluations: number of evaluations n; static.
         state: rows told before, by any sampler of the same space, such as ``trace.state`` or
-            ``observations.state(sampler)``. The random numbers of a row depend on the key and on the number
-            of the row. So 50 evaluations and then, with the same key and the state of the first trace, 50
+            ``observations.to_state(sampler)``. The trace has only the new rows; the best of all is
+            ``sampler.best(trace.state)``. The random numbers of a row depend on the key and on the number of
+            the row. So 50 evaluations and then, with the same key and the state of the first trace, 50
             more equal 100 in one call, to the last bit, if 50 is a multiple of ``n_parallel``.
         stop: a rule of `parzax.stop`, or several, of which the first to fire ends the run; or any pure
-            function of (sampler, state), traced, that returns a bool. It is asked before every round. Rows
-            that were not run are NaN, see `Trace.n_evaluations`.
+            function of (sampler, state), traced, that returns a bool. It is asked before every round, the
+            first included; a target that ``state`` has met leaves no rows. Rows that were not run are NaN,
+            see `Trace.n_evaluations`.
         on_round: a function ``on_round(number, best, state)`` called on the host after each round, in order,
-            with the number of the round, from 1 on, the best feasible loss so far (of several objectives the
-            best of each), and the state, to print, to plot or to `Sampler.save`. An exception ends the run.
-            Within your own compiled code it is a callback, whose order JAX does not promise, and whose best
-            loss is an array.
+            with the number of the round in this call, from 1 on, the best feasible loss so far (of several
+            objectives the best of each), and the state, to print, to plot or to `Sampler.save`. An exception
+            ends the run. Within your own compiled code it is a callback, whose order JAX does not promise,
+            and whose best loss is an array.
         progress: whether to show a bar on stderr; None shows one on a terminal and in a notebook. Compiled
             code of your own shows none.
         n_confirm: number of evaluations at the end that repeat good configurations, for noisy evaluations of

@@ -19,6 +19,7 @@ from parzax.space import Space
 Evaluation = tuple[Float[Array, " m"], Float[Array, " c"]]
 
 _ARGUMENTS = "Write def fn(key, x) with a vector x, or def fn(key, params) for parzax.Problem.from_params."
+_SEVERAL = 'px.tpe(space, directions=["minimize", "maximize"])'
 # What to write instead of a line of fn, by words in its error.
 _REMEDIES = {
     "TracerBoolConversionError": "Instead of if, and, max write jnp.where(condition, a, b), &, jnp.maximum.",
@@ -34,6 +35,7 @@ _REMEDIES = {
     **dict.fromkeys(("string indexing", "key<", "is 0-dimensional, but"), _ARGUMENTS),
 }
 # Arguments of the sampler that somebody may give to a run or a problem.
+VALID = {"valid": "px.Space(domains, valid=...)"}
 DIRECTIONS = dict.fromkeys(("direction", "directions", "maximize"), 'px.tpe(space, directions="maximize")')
 
 
@@ -103,7 +105,7 @@ class Problem(eqx.Module):
             self.feasible_optimum = _vector("feasible_optimum", best, self.n_objectives)
 
     @classmethod
-    @_checks.known_arguments(DIRECTIONS)
+    @_checks.known_arguments(DIRECTIONS | VALID)
     def from_params(
         cls,
         fn: Callable[..., Any],
@@ -179,13 +181,17 @@ class Problem(eqx.Module):
         if c == 0 and any(map(jnp.size, jax.tree.leaves(result[1]))):
             hint = (
                 "Return the losses alone, those of several objectives in one array, such as "
-                "jnp.stack([a, b]); or give the sampler and the problem n_constraints=."
+                f"jnp.stack([a, b]), for {_SEVERAL}; or give the sampler and the problem n_constraints=."
             )
             raise ValueError(f"the second value of fn is for constraints, but n_constraints is 0. {hint}")
         if any(getattr(leaf, "dtype", None) == jnp.bool_ for leaf in jax.tree.leaves(result[1])):
             example = "return a number that is <= 0 where they are satisfied, such as size - limit"
             raise TypeError(f"the constraints of fn must be numbers, got booleans; {example}.")
-        wanted = "one number" if m == 1 else f"{m} numbers in one array, such as jnp.stack([a, b])"
+        wanted = (
+            f"one number, or write {_SEVERAL}"
+            if m == 1
+            else f"{m} numbers in one array, such as jnp.stack([a, b])"
+        )
         losses = _vector("the losses of fn", result[0], m, f"; n_objectives is {m}, so return {wanted}")
         constraints = _vector("the constraints of fn", result[1], c, f"; n_constraints is {c}")
         # An empty array of constraints gets the dtype of the losses.

@@ -441,8 +441,10 @@ def columns(name: str, values: Any, n: int, width: int) -> Any:
         return np.zeros((n, 0))
     values = _checks.floats(name, values)
     values = values.reshape(n, 1) if values.ndim <= 1 and width == 1 and values.size == n else values
-    hint = " (this sampler has none; parzax.tpe(space, n_constraints=...) has)"
-    _checks.check_shape(name, values, n, width, hint=hint * (name == "constraints" and not width))
+    hint = "; a sampler has an objective for each of its directions=[...]"
+    if name == "constraints":
+        hint = " (this sampler has none; parzax.tpe(space, n_constraints=...) has)" * (not width)
+    _checks.check_shape(name, values, n, width, hint=hint)
     return values
 
 

@@ -62,6 +62,7 @@ class Trace(eqx.Module):
         """(..., n) best feasible value so far of an objective; +inf (-inf if maximised) before the first.
 
         It is the value of a single evaluation. If evaluations have noise, it is too good; see `incumbent`.
+        Rows told before the run (``state=``) do not count; ``sampler.best(trace.state)`` is of all rows.
         """
         objective = _checks.whole_number("objective", objective, 0, self.losses.shape[-1] - 1)
         value = self.losses[..., objective]
@@ -83,7 +84,8 @@ class Trace(eqx.Module):
     def best_params(self) -> Any:
         """The parameters of the best feasible configuration by name, as `parzax.Space.as_dict` gives them.
 
-        The best configuration is the one that `incumbent` finds; None if no feasible row has a loss. The
+        The best configuration is the one that `incumbent` finds; None if no feasible row has a loss.
+        Rows told before the run (``state=``) do not count; ``sampler.best(trace.state)`` is of all rows. The
         method works on the host, for one run (`runs` separates several) and one objective.
 
         Raises:

@@ -357,7 +357,9 @@ class Space:
     def flatten(self, values: Any) -> Any:
         """The inverse of `unflatten`: (..., d) native values, NaN where the conditions make one inactive.
 
-        A category may be a `parzax.space.Choice` or its code. Values outside the domains stay as they are.
+        A category may be a `parzax.space.Choice` or its code. (`parzax.Observations.from_dataframe` reads
+        choices as they are written, and `parzax.Observations.to_state` tells its rows.)
+        Values outside the domains stay as they are.
 
         Raises:
             TypeError, ValueError: names or a structure other than those of the space, values that are not

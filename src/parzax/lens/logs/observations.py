@@ -194,7 +194,8 @@ class Observations:
     def to_state(self, sampler: "Sampler") -> "State":
         """The rows as a state of a sampler, which a run goes on from: ``px.optimize(..., state=state)``.
 
-        Parameters and choices are matched by name. Failed rows count as bad ones.
+        Parameters and choices are matched by name. Failed rows count as bad ones. From a data frame it is
+        ``px.Observations.from_dataframe(df, target="loss", space=space).to_state(sampler)``.
 
         Raises:
             ValueError: rows outside the sampler's space, other directions or numbers of objectives and

@@ -3,12 +3,13 @@
 import json
 import os
 import shutil
+import sqlite3
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent import futures
 from concurrent.futures import Executor, Future
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from enum import Enum
 from itertools import islice
@@ -26,6 +27,7 @@ from parzax._words import plural
 from parzax.lens.logs import Observations
 from parzax.lens.run.session import Row, Session
 from parzax.samplers import Sampler, tpe
+from parzax.samplers.problem import VALID
 from parzax.space import Space
 
 # If so many first evaluations raise, the function is probably wrong, and not the configurations.
@@ -35,8 +37,17 @@ _MOST_RAISED = 10
 # name without NaN, unless the function raised; "error", a text, if the evaluation failed.
 Evaluation: TypeAlias = dict[str, Any]
 
+# What to write instead of an argument that `minimize` does not have.
+_INSTEAD = {
+    "n_jobs": "n_parallel=...",
+    "seed": "key=jax.random.key(seed)",
+    "state": "folder=..., with which a later call goes on, or sampler.ask and sampler.tell in a loop",
+    **dict.fromkeys(("stop", "on_round"), "sampler.ask and sampler.tell in a loop"),
+    **VALID,
+}
 
-@_checks.known_arguments({"n_jobs": "n_parallel=...", "seed": "key=jax.random.key(seed)"})
+
+@_checks.known_arguments(_INSTEAD)
 def minimize(
     function: Callable[[dict[str, Any]], Any],
     space: Space | Mapping[str, Any],
@@ -76,7 +87,8 @@ def minimize(
             ``ProcessPoolExecutor(4, multiprocessing.get_context("spawn"))``.
         folder: where to keep the evaluations: one line of the file ``evaluations.jsonl`` each, written before
             the next suggestion is made. After a kill the same call goes on with the rows that have no line
-            there. Without a folder they are kept in a temporary one; an error, Ctrl-C included, says where.
+            there; if every evaluation raised, it starts anew. Calls at the same time need different folders.
+            Without a folder they are kept in a temporary one; an error, Ctrl-C included, says where.
         progress: whether to show a progress bar, with the best values so far, on stderr; None shows one on a
             terminal.
 
@@ -87,8 +99,8 @@ def minimize(
         interrupted. In parallel it depends also on the order in which evaluations end.
 
     Raises:
-        TypeError, ValueError: for wrong arguments, a folder of another search, and a function that returns
-            something else than numbers of these names.
+        TypeError, ValueError: for wrong arguments, a folder of another search or of one that still runs, and
+            a function that returns something else than numbers of these names.
         RuntimeError: the first ten evaluations raised, or all.
         OSError: an evaluation cannot be written, such as on a full disk. Earlier ones are kept.
 
@@ -114,7 +126,8 @@ def minimize(
     _checks.check_key(key)
     session = Session(search.checked(sampler))
     with ExitStack() as stack:
-        evaluations, write = stack.enter_context(_kept(folder, search.header()))
+        place = stack.enter_context(_place(folder))
+        evaluations, write = stack.enter_context(_kept(place, search.header(), synced=folder is not None))
         update = stack.enter_context(progress_bar(n, "evaluations", is_shown(progress)))
         session.tell(map(search.row, evaluations))
         written = {evaluation["row"] for evaluation in evaluations}
@@ -149,9 +162,15 @@ def minimize(
                 session.tell([search.row(evaluation)])
                 if len(evaluations) >= min(_MOST_RAISED, n) and all("results" not in e for e in evaluations):
                     cause = None if future.cancelled() else future.exception()
-                    every = f"the first {plural(len(evaluations), 'evaluation')} raised"
-                    raise RuntimeError(f"{every}; mend function.") from cause
+                    first = f"the first {plural(len(evaluations), 'evaluation')} raised"
+                    example = f"such as {_first_line(evaluation)}"
+                    raise RuntimeError(f"{first}, {example}; mend function.") from cause
     return search.log(evaluations)
+
+
+def _first_line(evaluation: Evaluation) -> str:
+    """The first line of the error of an evaluation that raised."""
+    return evaluation["error"].splitlines()[0]
 
 
 class _ThisThread(Executor):
@@ -221,7 +240,9 @@ class _Search:
             numbers = {name: float(np.squeeze(found[name])) for name in names}
         except (KeyError, TypeError, ValueError) as error:
             wanted = f"{'a number or ' * alone}a dict with a number for each of {', '.join(map(repr, names))}"
-            hint = "directions={'loss': 'minimize'} and constraints=['size'] name what it returns"
+            hint = (
+                "arguments such as directions={'loss': 'minimize'}, constraints=['size'] name what it returns"
+            )
             raise TypeError(f"function must return {wanted}, got {returned!r}; {hint}.") from error
         results = {name: number for name, number in numbers.items() if number == number}
         undefined = [f"{name} is NaN" for name in names if name not in results]
@@ -251,27 +272,48 @@ class _Search:
         constraints, senses = excess if self.constraints else None, [*self.directions.values()]
         obs = Observations.from_arrays(self.space, x, objectives, senses, constraints=constraints)
         errors = {i: one["error"] for i, one in enumerate(ordered) if "error" in one}
-        if raised := [one["error"] for one in ordered if "results" not in one]:
-            example = raised[0].splitlines()[0]
-            problem = f"{len(raised)} of {plural(obs.n, 'evaluation')} raised, such as {example}"
-            warnings.warn(f"{problem}; log.report.errors has all of them.", stacklevel=_checks.outside())
+        if raised := [one for one in ordered if "results" not in one]:
+            problem = f"{len(raised)} of {plural(obs.n, 'evaluation')} raised"
+            example = f"such as {_first_line(raised[0])}"
+            warnings.warn(
+                f"{problem}, {example}; log.report.errors has all of them.", stacklevel=_checks.outside()
+            )
         return replace(obs, report=replace(obs.report, objectives=tuple(self.directions), errors=errors))
 
 
 @contextmanager
+def _place(folder: str | os.PathLike[str] | None) -> Iterator[Path]:
+    """Yield the folder, or a temporary one that is deleted at the end, but stays if the block raises.
+
+    ValueError if another search runs in it.
+    """
+    place = Path(tempfile.mkdtemp(prefix="parzax-") if folder is None else folder)
+    place.mkdir(parents=True, exist_ok=True)
+    # The lock of an empty database works on all systems, and ends with its process, even if that is killed.
+    with closing(sqlite3.connect(place / "lock", timeout=0)) as lock:
+        try:
+            lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError as error:
+            raise ValueError(
+                f"another search runs in {place}; wait for it, or give another folder."
+            ) from error
+        yield place
+    if folder is None:
+        shutil.rmtree(place)
+
+
+@contextmanager
 def _kept(
-    folder: str | os.PathLike[str] | None, header: dict[str, Any]
+    place: Path, header: dict[str, Any], synced: bool
 ) -> Iterator[tuple[list[Evaluation], Callable[[Evaluation], None]]]:
     """Yield the evaluations in the file of a folder, and a function that writes another one there.
 
     The first line of the file says what is searched; each other line is an evaluation.
-    Without ``folder`` a temporary one is made, and deleted at the end. If the block raises, it stays, and the
-    error says where. An unfinished last line, as a killed process leaves it, is dropped.
+    If the block raises, the error says where they are. An unfinished last line, as a killed process leaves
+    it, is dropped. So are all evaluations, if every one raised. ``synced`` writes on the disk at once.
 
     ValueError for a file of another search, with the first difference, and for a damaged line.
     """
-    place = Path(tempfile.mkdtemp(prefix="parzax-") if folder is None else folder)
-    place.mkdir(parents=True, exist_ok=True)
     path, lines = place / "evaluations.jsonl", []
     content = path.read_bytes() if path.exists() else b""
     finished = content[: content.rfind(b"\n") + 1]
@@ -283,13 +325,16 @@ def _kept(
         if there.get(name) != header.get(name):
             difference = f"{name} is {there.get(name)} there, and {header.get(name)} here"
             raise ValueError(f"{path} is of another search: {difference}; give another folder.")
+    if not any("results" in evaluation for evaluation in evaluations):
+        # The function was wrong: the search starts anew.
+        evaluations, finished = [], content[: content.find(b"\n") + 1]
     with open(path, "ab") as file:
         file.truncate(len(finished))
 
         def write(line: dict[str, Any]) -> None:
             file.write(json.dumps(line).encode() + b"\n")
             file.flush()
-            if folder is not None:  # on the disk too, and not only safe from the end of this process
+            if synced:  # on the disk too, and not only safe from the end of this process
                 os.fsync(file.fileno())
 
         if not finished:
@@ -297,9 +342,7 @@ def _kept(
         try:
             yield evaluations, write
         except BaseException as error:
-            if evaluations:
+            if any("results" in evaluation for evaluation in evaluations):
                 remedy = f"the same call with folder={str(place)!r} goes on"
                 error.add_note(f"{plural(len(evaluations), 'finished evaluation')} kept; {remedy}.")
             raise
-    if folder is None:
-        shutil.rmtree(place)
