@@ -11,8 +11,6 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from parzax.density.basis import Basis
 from parzax.space import Frame, Points
 
-# Largest log ratio of the beliefs to the prior: a share of its exponential still fits float32.
-LARGEST = 80.0
 # Largest share of the beliefs, and the number of rows that their share is proportional to later.
 _MOST, _FADING = 0.5, 10.0
 
@@ -63,20 +61,19 @@ class Beliefs(eqx.Module):
         cell = jnp.floor(frame.spread(at.unit) * n_cells).astype(at.index.dtype)
         cell = jnp.where(self.by_value[None], frame.spread(at.index), cell)
         ratios = jnp.take_along_axis(self.log_ratio.T, jnp.clip(cell, 0, n_cells - 1), axis=0)
-        return jnp.minimum(jnp.where(frame.here(at), ratios, 0).sum(axis=-1), LARGEST)
+        return jnp.where(frame.here(at), ratios, 0).sum(axis=-1)
 
     def put_into(self, rows: Points, key: PRNGKeyArray, frame: Frame, n_rows: Int[Array, ""]) -> Points:
         """Random rows, of which a share comes from the beliefs instead, where the space allows it."""
         chance, draw = jax.random.split(jax.random.fold_in(key, 1))
         levels = jax.random.uniform(draw, (len(rows), len(self.by_value)), rows.unit.dtype)
         believed = jax.random.uniform(chance, (len(rows), 1)) < self.share(n_rows, jnp.float32)
-        drawn = frame.at(self.draw(levels, levels))
+        drawn = frame.at(self.draw(levels))
         believed &= frame.allowed(drawn)[:, None]
         return jax.tree.map(lambda one, other: jnp.where(believed, one, other), drawn, rows)
 
-    def draw(self, levels: Float[Array, "n s"], otherwise: Float[Array, "n s"]) -> Float[Array, "n s"]:
-        """Places on the axes drawn from the beliefs, given uniform levels; ``otherwise`` without a belief."""
+    def draw(self, levels: Float[Array, "n s"]) -> Float[Array, "n s"]:
+        """Places on the axes drawn from the beliefs, given uniform levels."""
         running = jnp.cumsum(self.masses * jnp.exp(self.log_ratio), axis=-1)
         running = jnp.pad(running / running[:, -1:], ((0, 0), (1, 0))).astype(levels.dtype)
-        drawn = jax.vmap(jnp.interp, (1, 0, 0), 1)(levels, running, self.edges.astype(levels.dtype))
-        return jnp.where((self.log_ratio != 0).any(axis=-1)[None], drawn, otherwise)
+        return jax.vmap(jnp.interp, (1, 0, 0), 1)(levels, running, self.edges.astype(levels.dtype))
