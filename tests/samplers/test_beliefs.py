@@ -34,7 +34,7 @@ PRIOR = {
     "layers": px.prior.Normal(3, 1.5),
     "batch": px.prior.Normal(8, 0.3),
 }
-FLAT = {"lr": px.prior.Normal(1e-3, math.inf), "opt": {"sgd": 2, "adam": 2, "lamb": 2}}
+FLAT = {"lr": px.prior.Normal(1e-3, 1e6), "opt": {"sgd": 2, "adam": 2, "lamb": 2}}
 WIDE = scipy.stats.norm(0.5, 1)
 
 

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from parzax._numerics import to_device
 from parzax.density.basis import Basis
 from parzax.space import Frame, Points
 
@@ -38,7 +39,7 @@ class Beliefs(eqx.Module):
 
     def relative_to(self, basis: Basis, dtype: Any) -> "Beliefs":
         """The beliefs times the wide kernels, normalised."""
-        cells = jax.tree.map(lambda a: a if a.dtype == bool else a.astype(dtype), self)
+        cells = to_device(self, dtype)
         lower, upper = cells.edges[:, :-1], cells.edges[:, 1:]
         is_cell, masses = upper > lower, jnp.zeros(lower.shape, dtype)
         lower, upper = jnp.where(is_cell, lower, 0), jnp.where(is_cell, upper, 1)

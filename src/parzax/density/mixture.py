@@ -9,7 +9,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from parzax._numerics import open_uniform, weighted_logsumexp
 from parzax.density.basis import Basis
@@ -152,17 +152,6 @@ class Mixture(AbstractMixture):
         return replace(self, weight=weight, prior_weight=prior_weight, belief_weight=believed)
 
 
-def components(
-    level: Float[Array, " k"], running_weight: Float[Array, " n"], prior_weight: Float[Array, ""]
-) -> tuple[Int[Array, " k"], Bool[Array, " k"]]:
-    """Indices of rows drawn by weight, and a mask of draws that come from the prior instead."""
-    total = running_weight[-1] + prior_weight
-    # The level stays below the total, so that without a prior the drawn row has positive weight.
-    level = jnp.minimum(level * total, jnp.nextafter(total, jnp.zeros_like(total)))
-    row = _first_above(running_weight, level)
-    return jnp.minimum(row, len(running_weight) - 1), row >= len(running_weight)
-
-
 def _draws(
     basis: Basis, stratified: bool, kernels: Any, weights: Any, levels: Float[Array, "k cs"], keys: Any
 ) -> Points:
@@ -182,13 +171,17 @@ def _draws(
     level, levels = levels[:, : -basis.n_slots], levels[:, -basis.n_slots :]
     if stratified:
         level = (jnp.arange(n, dtype=dtype)[:, None] + level) / n
-    choose = partial(components, running_weight=jnp.cumsum(weight), prior_weight=prior_weight)
-    shape = n, basis.n_parameters
-    row, from_prior, level = (jnp.broadcast_to(x, shape) for x in (*jax.vmap(choose)(level), level))
+    running = jnp.cumsum(weight)
+    total = running[-1] + prior_weight
+    # It stays below the total, so that without a prior the drawn row has positive weight.
+    reached = jnp.minimum(level * total, jnp.nextafter(total, jnp.zeros_like(total)))
+    row = jax.vmap(partial(_first_above, running))(reached)
+    row, level = (jnp.broadcast_to(x, (n, basis.n_parameters)) for x in (row, level))
     columns = jnp.arange(basis.n_parameters)[None]
-    unit, regime, width = (x[row, columns] for x in (rows.unit, rows.regime, scale))
-    near = (frame.spread(regime) == frame.regime[None]) & ~frame.spread(from_prior)
-    unit, width = frame.spread(unit), frame.spread(width)
+    # The prior comes after the rows, and has no values.
+    regime = rows.regime.at[row, columns].get(mode="fill", fill_value=INACTIVE)
+    near = frame.spread(regime) == frame.regime[None]
+    unit, width = (frame.spread(x.at[row, columns].get(mode="clip")) for x in (rows.unit, scale))
     places = jnp.full(levels.shape, 0.5, dtype)
     for part in basis.groups:
         slot, n_values = part.slot, jnp.asarray(part.n_values)

@@ -30,7 +30,7 @@ class Normal:
     Attributes:
         mean: the most likely value, as it is written: 1e-3 for a learning rate around 0.001.
         width: standard deviation: in decades if the axis is logarithmic (0.5 is a factor of about 3), else in
-            the unit of the values. `math.inf` believes nothing.
+            the unit of the values.
     """
 
     mean: float
@@ -38,16 +38,21 @@ class Normal:
 
     def __post_init__(self) -> None:
         _checks.real_number("Normal: mean", self.mean)
-        if self.width != math.inf:
-            _checks.real_number("Normal: width", self.width, above=0)
+        _checks.real_number("Normal: width", self.width, above=0)
 
 
 def by_name(prior: Any) -> Mapping[str, Any]:
-    """The argument ``prior`` of `parzax.tpe` as beliefs by name; TypeError for what is none."""
+    """The argument ``prior`` of `parzax.tpe` as beliefs by name; TypeError for what is no belief."""
+    if prior is None:
+        return {}
     if isinstance(prior, ParzenEstimator):
         return dict.fromkeys(prior.space.names, prior)
-    example = "a dict such as {'lr': px.prior.Normal(1e-3, 0.5)}"
-    return _checks.instance("prior", {} if prior is None else prior, Mapping, example)
+    _checks.instance("prior", prior, Mapping, "a dict such as {'lr': px.prior.Normal(1e-3, 0.5)}")
+    for name, belief in prior.items():
+        if not isinstance(belief, (Normal, Mapping)) and not hasattr(belief, "log_prob"):
+            wanted = "px.prior.Normal(mean, width), weights of choices such as {'sgd': 0.8, 'adam': 0.2}"
+            raise TypeError(f"prior: {name!r} must be {wanted} or a px.ParzenEstimator, got {belief!r}.")
+    return prior
 
 
 def beliefs_of(space: Space, prior: Any) -> Beliefs | None:
@@ -58,11 +63,8 @@ def beliefs_of(space: Space, prior: Any) -> Beliefs | None:
     prior = by_name(prior)
     if not prior:
         return None
-    for name, belief in prior.items():
+    for name in prior:
         check_name("prior: ", name, space)
-        if not isinstance(belief, (Normal, Mapping)) and not hasattr(belief, "log_prob"):
-            wanted = "px.prior.Normal(mean, width), weights of choices such as {'sgd': 0.8, 'adam': 0.2}"
-            raise TypeError(f"prior: {name!r} must be {wanted} or a px.ParzenEstimator, got {belief!r}.")
     sizes = [slot.domain.n_values for slot in space.slots if isinstance(slot.domain, Categorical)]
     n_cells, cells, unused = max([_CELLS, *sizes]), [], set(prior)
     for parameter, _, domain in space.slots:
@@ -70,7 +72,7 @@ def beliefs_of(space: Space, prior: Any) -> Beliefs | None:
         values, edges = _cells(domain, n_cells)
         log = np.zeros(len(values))
         if name in prior:
-            with _checks.explain(f"prior: {name!r}"):
+            with _checks.explain(f"prior: {name!r}"), np.errstate(divide="ignore", over="ignore"):
                 given = _log_density(prior[name], name, domain, values)
             if np.isfinite(given).any():
                 unused.discard(name)
@@ -105,13 +107,13 @@ def _log_density(belief: Any, name: str, domain: Domain, values: np.ndarray) -> 
         if not any(weights.values()):
             raise ValueError(f"at least one weight must be positive, got {belief!r}")
         has_all = weights.keys() <= domain.codes.keys()
-        with np.errstate(divide="ignore"):
-            return np.log([weights.get(key, 0.0) * has_all for key in domain.codes])
+        return np.log([weights.get(key, 0.0) * has_all for key in domain.codes])
     if isinstance(belief, Normal):
         if isinstance(domain, Categorical):
             raise TypeError("its values are choices: give weights such as {'sgd': 0.8, 'adam': 0.2}")
         lowest, highest = domain.ends()
-        if not lowest <= belief.mean <= highest:
+        # An end of a log axis may be rounded.
+        if not math.isclose(belief.mean, min(max(belief.mean, lowest), highest)):
             return np.full(len(values), -np.inf)
         log = getattr(domain, "log", False)
         distance = np.log10(values) - math.log10(belief.mean) if log else values - belief.mean
