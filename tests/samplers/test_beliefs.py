@@ -199,7 +199,7 @@ def test_densities_are_beliefs():
     ("prior", "error", "text"),
     [
         ({"rate": px.prior.Normal(1, 1)}, ValueError, "no parameter 'rate'; the space has lr, opt"),
-        ({"lr": px.prior.Normal(10, 1)}, ValueError, "'lr': Normal.* is not about values of Float"),
+        ({"lr": px.prior.Normal(1.1, 1)}, ValueError, "'lr': Normal.* is not about values of Float"),
         (
             {"opt": {"rmsprop": 1}},
             ValueError,
@@ -218,7 +218,8 @@ def test_refusals(prior, error, text):
 
 
 def test_invalid_beliefs():
-    """Catches widths and weights that are none."""
+    """Catches widths and weights that are none, and a mean that is lost by rounding."""
+    assert px.tpe(SPACE, prior={"lr": px.prior.Normal(1e-4, 0.3)}).prior is not None
     with pytest.raises(ValueError, match="Normal: width must be above 0"):
         px.prior.Normal(1, 0)
     with pytest.raises(ValueError, match="at least one weight must be positive"):
@@ -228,7 +229,7 @@ def test_invalid_beliefs():
 
 
 def test_adapters():
-    """Catches an Optuna study or a session that does not use beliefs, in the start-up too."""
+    """Catches a study or a session without its beliefs, in the start-up too, and a range that moves away."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     believing = functools.partial(px.tpe, prior={**PRIOR, "other": px.prior.Normal(1, 1)})
     sampler = px.adapters.optuna.TPESampler(seed=0, preset=believing, n_startup_trials=8)
@@ -242,6 +243,12 @@ def test_adapters():
     near = [abs(math.log10(trial.params["lr"]) + 3) < 0.8 for trial in study.trials]
     assert sum(near) >= 5
     assert sum(trial.params["opt"] == "sgd" for trial in study.trials) >= 5
+    study.optimize(
+        lambda trial: trial.suggest_float("lr", 0.1, 1, log=True), n_trials=2
+    )  # far from the belief
+    assert study.trials[-1].params["lr"] >= 0.1
+    with pytest.raises(TypeError, match=r"'lr' must be px.prior.Normal\(mean, width\)"):
+        px.adapters.optuna.TPESampler(preset=functools.partial(px.tpe, prior={"lr": 1e-3}))
     session = px.adapters.Session(
         px.tpe(px.Space({"n": px.Int(0, 10**6)}), prior={"n": px.prior.Normal(5000, 99)})
     )

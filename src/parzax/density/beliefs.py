@@ -41,17 +41,14 @@ class Beliefs(eqx.Module):
         """The beliefs times the wide kernels, normalised."""
         cells = to_device(self, dtype)
         lower, upper = cells.edges[:, :-1], cells.edges[:, 1:]
-        is_cell, masses = upper > lower, jnp.zeros(lower.shape, dtype)
-        lower, upper = jnp.where(is_cell, lower, 0), jnp.where(is_cell, upper, 1)
+        masses = jnp.zeros(lower.shape, dtype)
         for part in basis.groups:
-
-            def wide_masses(n_values: Array, lower: Array, upper: Array, family: Any = part.family) -> Array:
-                kernel = family.around(*family.wide(n_values, dtype), n_values)
-                return jnp.exp(jax.vmap(kernel.log_mass)(lower, upper))
-
-            of_part = jax.vmap(wide_masses)(jnp.asarray(part.n_values), lower[part.slot], upper[part.slot])
-            masses = masses.at[part.slot].set(of_part)
-        masses = jnp.where(is_cell, masses, 0)
+            slot, n_values = part.slot, jnp.asarray(part.n_values)
+            wide = jax.vmap(lambda n, family=part.family: family.around(*family.wide(n, dtype), n))
+            over_cells = jax.vmap(part.family.log_mass, in_axes=(None, 0, 0))
+            logs = jax.vmap(over_cells)(wide(n_values), lower[slot], upper[slot])
+            masses = masses.at[slot].set(jnp.exp(logs))
+        masses = jnp.where(upper > lower, masses, 0)
         total = (masses * jnp.exp(cells.log_ratio)).sum(axis=-1)
         log_ratio = cells.log_ratio - jnp.log(total / masses.sum(axis=-1))[:, None]
         return replace(cells, log_ratio=log_ratio, masses=masses)

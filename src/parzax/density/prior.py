@@ -65,7 +65,7 @@ def beliefs_of(space: Space, prior: Any) -> Beliefs | None:
         return None
     for name in prior:
         check_name("prior: ", name, space)
-    sizes = [slot.domain.n_values for slot in space.slots if isinstance(slot.domain, Categorical)]
+    sizes = [len(slot.domain.choices) for slot in space.slots if isinstance(slot.domain, Categorical)]
     n_cells, cells, unused = max([_CELLS, *sizes]), [], set(prior)
     for parameter, _, domain in space.slots:
         name = space.names[parameter]

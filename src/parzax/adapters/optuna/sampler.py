@@ -25,7 +25,7 @@ from parzax.adapters.optuna import plan as plans
 from parzax.adapters.optuna.history import GIVEN_KEY, LEARNED, History
 from parzax.adapters.optuna.plan import Parameter, inferred
 from parzax.adapters.optuna.studies import sources
-from parzax.density.prior import beliefs_of, by_name
+from parzax.density.prior import Normal, beliefs_of, by_name
 from parzax.lens.logs import Observations
 from parzax.lens.logs.sources import check_log
 from parzax.lens.run.session import Session, prepare
@@ -33,7 +33,7 @@ from parzax.meta import MixedSmoothing
 from parzax.meta.sources import best_of, source_rows
 from parzax.samplers import RandomStart, Sampler, tpe
 from parzax.samplers.meta_learning import first_suggestions
-from parzax.space import Float, Space
+from parzax.space import Float, Numeric, Space
 
 ConstraintsFunc = Callable[[FrozenTrial], Sequence[float]]
 Preset = Callable[..., Sampler]
@@ -93,8 +93,15 @@ class Settings:
         return replace(sampler, start=RandomStart(0))
 
     def beliefs(self, space: Space) -> dict[str, Any]:
-        """The argument ``prior`` for the parameters of a space; none if the preset was given no beliefs."""
+        """The argument ``prior`` for the parameters of a space; none if the preset was given no beliefs.
+
+        As a range may move, a mean outside counts as the nearest value inside, as for trials.
+        """
         prior = {name: belief for name, belief in self._prior.items() if name in space}
+        for name, belief in prior.items():
+            domain, *others = space[name]
+            if isinstance(belief, Normal) and isinstance(domain, Numeric) and not others:
+                prior[name] = replace(belief, mean=min(max(belief.mean, domain.low), domain.high))
         return {"prior": prior} if self._prior else {}
 
     def with_sources(
