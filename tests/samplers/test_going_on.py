@@ -174,7 +174,9 @@ def test_targets():
     state = told([[1.0, 5.0], [0.0, 2.0]], [True, True], both)
     reached = [px.stop.Target(value)(both, state) for value in ([1, 5], [0, 5], [0, 2], [np.inf, 5])]
     assert [bool(fires) for fires in reached] == [True, False, True, True]
-    with pytest.raises(ValueError, match="value of Target must be a number for each of 2 objectives"):
+    with pytest.raises(
+        ValueError, match=r"value of Target must have shape \(2,\), got \(\); give a number for each of 2"
+    ):
         px.stop.Target(1.0)(both, state)
 
 
@@ -287,11 +289,11 @@ def test_a_file_of_a_state(state, tmp_path):
     assert list(tmp_path.iterdir()) == [path]
     wider = px.Space({**{name: SPACE[name] for name in SPACE.names}, "x": px.Float(0, 2)})
     for sampler, differs in (
-        (px.tpe(SPACE, n_constraints=1), r"directions of the state: \['maximize'\], of the sampler: \['mini"),
-        (px.tpe(SPACE, directions="maximize"), r"n_constraints of the state: \[1\], of the sampler: \[0\]"),
+        (px.tpe(SPACE, n_constraints=1), r"directions is \['maximize'\] there, and \['mini"),
+        (px.tpe(SPACE, directions="maximize"), "n_constraints is 1 there, and 0 here; load"),
         (
             px.tpe(wider, 1, 1, directions="maximize"),
-            r"parameters of the state: \[{'name': 'x', .* 'high': 1.*'high': 2[^}]*}\]; load",
+            r"parameter x is {[^}]*'high': 1[^}]*} there, and {[^}]*'high': 2[^}]*} here; load",
         ),
     ):
         with pytest.raises(ValueError, match=differs):
