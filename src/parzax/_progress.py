@@ -9,7 +9,8 @@ from parzax import _checks
 
 def is_shown(progress: bool | None) -> bool:
     """Whether to show a bar: as asked, or for None on a terminal and in a notebook alone."""
-    return is_watched() if progress is None else _checks.flag("progress", progress)
+    watched = sys.stderr.isatty() or "ipykernel" in sys.modules
+    return watched if progress is None else _checks.flag("progress", progress)
 
 
 @contextmanager
@@ -34,8 +35,3 @@ def progress_bar(
             bar.update(n_done - bar.n)
 
         yield update
-
-
-def is_watched() -> bool:
-    """Whether somebody sees the standard error: a terminal or a notebook shows it."""
-    return sys.stderr.isatty() or "ipykernel" in sys.modules

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import partial
 from threading import Timer
 
-from parzax._progress import is_watched
+from parzax._progress import is_shown
 from parzax._words import visible
 
 # Seconds after which a call says that it compiles: calls of compiled programs are faster.
@@ -16,7 +16,7 @@ _PATIENCE = 0.3
 @contextmanager
 def progress(what: str, after: float = 0.0) -> Iterator[None]:
     """Show ``what ...`` in a notebook or on a terminal while the work takes longer than ``after`` seconds."""
-    if not is_watched():
+    if not is_shown(None):
         yield
         return
     show = partial(print, end="", file=sys.stderr, flush=True)

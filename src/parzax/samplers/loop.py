@@ -105,7 +105,7 @@ def optimize(
             the function uses must not change between calls.
         n_evaluations: number of evaluations n; static.
         state: rows told before, by any sampler of the same space, such as ``trace.state`` or
-            ``observations.state(sampler)``. The random numbers of a row depend on the key and on the number
+            ``observations.to_state(sampler)``. The random numbers of a row depend on the key and on the number
             of the row. So 50 evaluations and then, with the same key and the state of the first trace, 50
             more equal 100 in one call, to the last bit, if 50 is a multiple of ``n_parallel``.
         stop: a rule of `parzax.stop`, or several, of which the first to fire ends the run; or any pure
@@ -202,7 +202,7 @@ def advance(key: PRNGKeyArray, setup: Setup, search: Search, end: Any) -> Search
     def goes_on(search: Search) -> Any:
         more = search.done < end
         for rule in rules:
-            fires = jnp.asarray(rule(sampler, search.state))
+            fires = _checks.real_array("the answer of stop", rule(sampler, search.state))
             _checks.check_shape("the answer of stop", fires)
             more &= jnp.logical_not(fires)
         return more

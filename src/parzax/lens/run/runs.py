@@ -127,7 +127,7 @@ def optimize_many(
         return Search(np.zeros(n_lanes, np.int32), state, constraints)
 
     def compute(rows: np.ndarray) -> tuple[Any, ...]:
-        parts = _chunk(_lane_keys(keys, rows), setup, begin_lanes(rows), stages, final)
+        parts = _chunk(_lane_keys(keys, rows), setup, begin_lanes(rows), stages, n, final)
         if on_round is not None:
             n_runs, last = len(np.unique(rows)), int(rows.max()) + 1
             states = jax.tree.map(lambda a: a[:n_runs], jax.device_get(parts[-1]))
@@ -140,7 +140,7 @@ def optimize_many(
         arrays, static = eqx.partition(setup, eqx.is_array)
 
         def text(keys: Any, arrays: Any, search: Search) -> Any:
-            return _chunk(keys, eqx.combine(arrays, static), search, stages, final)
+            return _chunk(keys, eqx.combine(arrays, static), search, stages, n, final)
 
         example = begin_lanes(np.zeros(n_lanes, np.int32))
         lowered = jax.jit(text).lower(jax.ShapeDtypeStruct((n_lanes,), keys.dtype), arrays, example)
@@ -161,12 +161,12 @@ def _lane_keys(keys: jax.Array, rows: Int[Any, " lanes"]) -> jax.Array:
 
 
 def _chunk(
-    keys: jax.Array, setup: Setup, search: Search, stages: Sequence[Stage], final: int
+    keys: jax.Array, setup: Setup, search: Search, stages: Sequence[Stage], n: int, final: int
 ) -> tuple[Any, ...]:
     """Values, losses and constraints of the rows of a chunk of runs, and the final states."""
-    start, directions = search.state.count, setup.sampler.directions
+    start = search.state.count
     search = run(lambda search, end: _advance_lanes(keys, setup, search, np.int32(end)), search, stages)
-    return _take_rows_of_lanes(directions, search, start, int(setup.n_evaluations), final)
+    return _take_rows_of_lanes(setup.sampler.directions, search, start, n, final)
 
 
 @partial(compiled, size="large")
