@@ -109,7 +109,7 @@ def optimize_many(
     # Loops are faster if all runs do the same number of rounds from rows of the same number and kind.
     each = [getattr(told, name) for name in _ALIKE] if many else []
     together = not setup.stop and all(bool((a == a[:1]).all()) for a in each)
-    start = begin(setup, told, stages[0].capacity)
+    start = jax.device_get(begin(setup, told, stages[0].capacity))
     if mesh is not None:
         mesh = with_auto_axis(mesh)
         keys, setup = replicate(mesh, (keys, setup._replace(mesh=mesh)))
