@@ -222,6 +222,8 @@ def test_what_is_no_rule(stop):
 def test_a_rule_that_answers_for_each_row():
     with pytest.raises(ValueError, match=r"the answer of stop must have shape \(\), got \(32, 1\)"):
         alone(stop=lambda sampler, state: state.losses < 0)
+    with pytest.raises(TypeError, match="the answer of stop must be numbers, got NoneType"):
+        alone(stop=lambda sampler, state: None)
 
 
 # --- watching ------------------------------------------------------------------------------------
@@ -287,6 +289,9 @@ def test_a_file_of_a_state(state, tmp_path):
         SAMPLER.save(path, kept)
         assert_equal(SAMPLER.load(path), kept)
     assert list(tmp_path.iterdir()) == [path]
+    ruled = px.tpe(px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1)}, valid=lambda p: p["x"] < p["y"]))
+    ruled.save(tmp_path / "ruled.state", ruled.init(2))
+    assert_equal(ruled.load(tmp_path / "ruled.state"), ruled.init(2))
     wider = px.Space({**{name: SPACE[name] for name in SPACE.names}, "x": px.Float(0, 2)})
     for sampler, differs in (
         (px.tpe(SPACE, n_constraints=1), r"directions is \['maximize'\] there, and \['mini"),
@@ -350,6 +355,8 @@ def test_states_that_do_not_fit(way, state):
     trace = px.samplers.Trace(*np.zeros((3, 1, 1)), ("minimize",))
     with pytest.raises(TypeError, match=r"state must be a State .*, got Trace; give trace\.state"):
         way(state=trace)
+    with pytest.raises(TypeError, match="on_round must be a function of"):
+        way(on_round=5)
     with pytest.raises(ValueError, match="the state has 0 constraints, the sampler 1"):
         way(state=px.tpe(SPACE).init())
     several = jax.tree.map(lambda a: jnp.stack([a, a]), state)

@@ -105,9 +105,9 @@ def optimize(
             the function uses must not change between calls.
         n_evaluations: number of evaluations n; static.
         state: rows told before, by any sampler of the same space, such as ``trace.state`` or
-            ``observations.to_state(sampler)``. The random numbers of a row depend on the key and on the number
-            of the row. So 50 evaluations and then, with the same key and the state of the first trace, 50
-            more equal 100 in one call, to the last bit, if 50 is a multiple of ``n_parallel``.
+            ``observations.to_state(sampler)``. The random numbers of a row depend on the key and on the
+            number of the row. So 50 evaluations and then, with the same key and the state of the first trace,
+            50 more equal 100 in one call, to the last bit, if 50 is a multiple of ``n_parallel``.
         stop: a rule of `parzax.stop`, or several, of which the first to fire ends the run; or any pure
             function of (sampler, state), traced, that returns a bool. It is asked before every round. Rows
             that were not run are NaN, see `Trace.n_evaluations`.
