@@ -34,7 +34,7 @@ _REMEDIES = {
     "Tracer": "JAX traces fn, so params have no values yet: use functions of JAX (jnp., jax.lax.) alone.",
     **dict.fromkeys(("string indexing", "key<", "is 0-dimensional, but"), _ARGUMENTS),
 }
-# Arguments of the sampler that somebody may give to a run or a problem.
+# Arguments of the space and of the sampler that somebody may give to a run or a problem.
 VALID = {"valid": "px.Space(domains, valid=...)"}
 DIRECTIONS = dict.fromkeys(("direction", "directions", "maximize"), 'px.tpe(space, directions="maximize")')
 

@@ -286,14 +286,16 @@ def _place(folder: str | os.PathLike[str] | None) -> Iterator[Path]:
     """
     place = Path(tempfile.mkdtemp(prefix="parzax-") if folder is None else folder)
     place.mkdir(parents=True, exist_ok=True)
-    # The lock of an empty database works on all systems, and ends with its process, even if that is killed.
-    with closing(sqlite3.connect(place / "lock", timeout=0)) as lock:
+    with ExitStack() as stack:
+        # The lock of an empty database works on all systems, and ends with its process, even a killed one.
         try:
+            lock = stack.enter_context(closing(sqlite3.connect(place / "lock", timeout=0)))
             lock.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError as error:
-            raise ValueError(
-                f"another search runs in {place}; wait for it, or give another folder."
-            ) from error
+            # Of a folder without locks, or one that cannot be written, the evaluations decide.
+            if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+                remedy = "wait for it, or give another folder"
+                raise ValueError(f"another search runs in {place}; {remedy}.") from error
         yield place
     if folder is None:
         shutil.rmtree(place)
