@@ -6,7 +6,7 @@
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import register_dataclass
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Bool, Float, Int, PRNGKeyArray, Shaped
 
 from parzax._numerics import round_up
 from parzax.space.axes import Axis, Cells
@@ -24,9 +24,8 @@ AxisT = TypeVar("AxisT", bound=Axis)
 T = TypeVar("T")
 
 INACTIVE = -1
-# A draw that replaces rows has at least `_LEAST_REDRAWN` rows. The first `FEW_REDRAWS` draws replace all rows
-# that are not allowed; after that it is enough if some are allowed.
-_LEAST_REDRAWN, FEW_REDRAWS, _MOST_REDRAWS = 64, 16, 2**15
+# Of draws that replace rows: the least number of random rows in one, and the largest number of draws.
+_LEAST_REDRAWN, _MOST_REDRAWS = 64, 2**15
 # The place of a value outside its domain may overflow. This is harmless, since the value is not valid.
 _QUIET = np.errstate(invalid="ignore", over="ignore", divide="ignore")
 
@@ -219,8 +218,8 @@ class Frame:
 
     def draw(self, key: PRNGKeyArray, n: int, dtype: Any) -> Points:
         """n random configurations that the rules allow; ``dtype`` is that of the frame."""
-        drawn, size = self.draw_any(key, n, dtype), max(n, _LEAST_REDRAWN)
-        return self.redraw(key, drawn, lambda key, _: self.draw_any(key, size, dtype), n)[0]
+        again = partial(self.draw_any, n=max(n, _LEAST_REDRAWN), dtype=dtype)
+        return self.redraw(key, self.draw_any(key, n, dtype), again, n)
 
     def draw_any(self, key: PRNGKeyArray, n: int, dtype: Any) -> Points:
         """n random configurations, as `drawn`, each from its own key."""
@@ -230,50 +229,44 @@ class Frame:
     def allowed(self, at: Points, x: Float[Any, "n d"] | None = None) -> Bool[Any, " n"]:
         """Which points the rules of the space allow; ``x`` are their native values, if there are any."""
         everything = at.unit.__array_namespace__().ones(len(at), bool)
-        if not self.rules:
-            return everything
-        x = self.decode(at) if x is None else x
+        x = self.decode(at) if x is None and self.rules else x
         return reduce(operator.and_, [rule(self, at, x) for rule in self.rules], everything)
 
-    def restricted(self, at: Points, x: Float[Any, "n d"]) -> Points:
-        """The points, of which those that the rules do not allow are not valid."""
+    def restricted(self, at: Points, x: Float[Any, "n d"] | None = None) -> Points:
+        """The points, of which those that the rules do not allow are not valid; ``x`` as in `allowed`."""
         return replace(at, valid=at.valid & self.allowed(at, x)[:, None]) if self.rules else at
 
     def redraw(
         self,
         key: PRNGKeyArray,
         drawn: T,
-        draw: Callable[[PRNGKeyArray, Int[Array, ""]], T],
+        draw: Callable[[PRNGKeyArray], T],
         enough: int,
+        most: int = _MOST_REDRAWS,
         points: Callable[[Any], Points] = lambda drawn: drawn,
-    ) -> tuple[T, Bool[Array, " n"]]:
-        """Replace rows that the rules do not allow by rows of later draws.
+    ) -> T:
+        """Replace rows that the rules do not allow by rows of later draws, until ``enough`` are allowed.
 
         Args:
             key: the key that ``drawn`` was drawn with.
             drawn: the rows: points, or what ``points`` turns into points.
-            draw: draws again, from a key and the number of the draw.
-            enough: number of allowed rows that is enough after `FEW_REDRAWS` draws.
+            draw: draws again from a key.
+            enough: number of allowed rows that is enough.
+            most: largest number of draws.
             points: gives the points of what was drawn.
-
-        Returns:
-            The rows, and which of them are allowed: all, or at least ``enough``, unless `_MOST_REDRAWS` draws
-            do not have that many.
         """
-        allowed = self.allowed(points(drawn))
         if not self.rules:
-            return drawn, allowed
+            return drawn
         # With small numbers `jax.random.fold_in` may give keys that `jax.random.split` has given.
         key = jax.random.fold_in(key, np.uint32(2**32 - 1))
 
         def is_missing(carry: Any) -> Any:
             number, allowed, _ = carry
-            wanted = jnp.where(number < FEW_REDRAWS, len(allowed), enough)
-            return (allowed.sum(dtype=np.int32) < wanted) & (number < _MOST_REDRAWS)
+            return (allowed.sum(dtype=np.int32) < enough) & (number < most)
 
         def replace_rows(carry: Any) -> Any:
             number, allowed, kept = carry
-            more = draw(jax.random.fold_in(key, number), number)
+            more = draw(jax.random.fold_in(key, number))
             is_new = self.allowed(points(more))
             # The k-th row that is not allowed is replaced by the k-th of the new rows that are allowed.
             place = jnp.cumsum(~allowed, dtype=np.int32) - 1
@@ -282,8 +275,8 @@ class Frame:
             kept = jax.tree.map(lambda old, new: jnp.where(found[:, None], new[rows], old), kept, more)
             return number + 1, allowed | found, kept
 
-        _, allowed, kept = jax.lax.while_loop(is_missing, replace_rows, (jnp.int32(0), allowed, drawn))
-        return kept, allowed
+        first = jnp.int32(0), self.allowed(points(drawn)), drawn
+        return jax.lax.while_loop(is_missing, replace_rows, first)[2]
 
     def log_uniform(self, at: Points) -> Float[Any, " n"]:
         """log density of `drawn` in unit coordinates, of the active parameters."""

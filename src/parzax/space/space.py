@@ -18,7 +18,7 @@ from parzax.space.conditions import Between, Condition, In, Recorded, choice_key
 from parzax.space.domains import Categorical, Domain
 from parzax.space.frame import INACTIVE, Frame
 from parzax.space.serialization import space_from_json, space_to_json
-from parzax.space.valid import Forbidden, Function, Holds, as_rules, bind_rules
+from parzax.space.valid import Forbidden, Holds, as_rules, bind_rules
 
 Parameters: TypeAlias = Mapping[str, Domain | Sequence[Domain]]
 # Rows whose regimes the host derives together.
@@ -48,7 +48,6 @@ class Space:
         order: names with parents before children.
         slots: every regime of every parameter.
         valid: the rules and functions that say which configurations are valid.
-        rules: the same, with functions as `parzax.space.valid.Function`.
 
     Args:
         parameters: name -> domain, or a tuple of domains. Conditions name other parameters of the
@@ -89,9 +88,8 @@ class Space:
         self.slots = tuple(Slot(j, i, d) for j, ds in enumerate(self.domains) for i, d in enumerate(ds))
         self.structure = structure
         self._columns = {name: j for j, name in enumerate(self._domains)}
-        self.rules = as_rules(valid, self)
-        self.valid = tuple(rule.function if isinstance(rule, Function) else rule for rule in self.rules)
-        for rule in self.rules:
+        self.valid = as_rules(valid)
+        for rule in self.valid:
             if isinstance(rule, Forbidden):
                 _parents(f"valid: {rule!r}", rule.conditions, self._domains)
         self.bind_rules(np.float64)
@@ -165,7 +163,7 @@ class Space:
 
     def bind_rules(self, dtype: Any) -> tuple[Holds, ...]:
         """The rules of ``valid`` as functions of points with floats of ``dtype``; see `Frame.allowed`."""
-        return bind_rules(self.rules, self, dtype)
+        return bind_rules(self.valid, self, dtype)
 
     def allows(self, x: Any) -> Any:
         """Which configurations are valid: their values are in their domains, and all rules of ``valid`` hold.

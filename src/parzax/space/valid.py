@@ -5,7 +5,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -42,8 +42,10 @@ class Ordered:
     upper: str
     _: KW_ONLY
     strict: bool = False
-    kind: ClassVar[str] = "ordered"
     __repr__ = repr_as_call
+
+    def __post_init__(self) -> None:
+        _checks.flag("Ordered: strict", self.strict)
 
     @property
     def names(self) -> tuple[str, str]:
@@ -72,7 +74,6 @@ class Sum:
     _: KW_ONLY
     low: float | None = None
     high: float | None = None
-    kind: ClassVar[str] = "sum"
     __repr__ = repr_as_call
 
     def __post_init__(self) -> None:
@@ -104,7 +105,6 @@ class Forbidden:
 
     when: Condition | Sequence[Condition]
     conditions: tuple[Condition, ...] = field(init=False, compare=False)
-    kind: ClassVar[str] = "forbidden"
     __repr__ = repr_as_call
 
     def __post_init__(self) -> None:
@@ -115,60 +115,59 @@ class Forbidden:
         object.__setattr__(self, "conditions", conditions)
 
 
+def as_rules(valid: Any) -> tuple[Any, ...]:
+    """The argument ``valid`` of a space as a tuple of rules and functions."""
+    rules = () if valid is None else tuple(valid) if isinstance(valid, (tuple, list)) else (valid,)
+    wanted = "a rule such as px.valid.Ordered('a', 'b'), a function of named values, or a list of these"
+    for rule in rules:
+        _checks.instance("valid", rule, Ordered | Sum | Forbidden | Callable, wanted)
+    return rules
+
+
+def bind_rules(rules: Sequence[Any], space: Any, dtype: Any) -> tuple[Holds, ...]:
+    """Rules as functions of points. Their numbers are leaves, so that spaces share compiled programs."""
+    forbidden = [rule.conditions for rule in rules if isinstance(rule, Forbidden)]
+    others = [rule for rule in rules if not isinstance(rule, Forbidden)]
+    bound = [_bind_function(rule, space) if callable(rule) else rule.bind(space) for rule in others]
+    if forbidden:
+        bound.append(Partial(_is_not_forbidden, ConditionTests.of(space, forbidden, dtype)))
+    return tuple(bound)
+
+
 @dataclass(frozen=True)
-class Function:
-    """A function of the named values of one configuration, as a rule of a space; equal by identity."""
+class _Function:
+    """Which rows a function of the named values of one row allows; equal by the identity of the function."""
 
     function: Callable[[Any], Any]
     space: Any
 
-    def __call__(self, frame: Frame, at: Points, x: Any) -> Any:
-        """Which rows of native values (n, d) the function allows."""
+    def __call__(self, _frame: Frame, _at: Points, x: Any) -> Any:
         if not isinstance(x, np.ndarray):
-            return jax.vmap(self._evaluate)(x)
+            return jax.vmap(self.of_row)(x)
         # Rows on the host are concrete, also while JAX traces the caller.
         with jax.ensure_compile_time_eval(), jax.enable_x64(True):
-            return np.asarray(self(frame, at, jnp.asarray(x)))
+            return np.asarray(jax.vmap(self.of_row)(jnp.asarray(x)))
 
-    def bind(self, space: Any) -> Holds:
-        """The rule as a function of points; TypeError unless JAX can trace it, and it returns one bool."""
-        row = jax.ShapeDtypeStruct((len(space),), jnp.result_type(float))
-        try:
-            answer = jax.eval_shape(self._evaluate, row)
-        except Exception as error:
-            names, reason = ", ".join(space.names), str(error).partition("\n")[0].rstrip(".")
-            raise TypeError(
-                f"valid: the function raised {type(error).__name__}: {reason}. It gets the values of {names} "
-                "by name, traced by JAX: write & for and, | for or, ~ for not, jnp.where for if."
-            ) from error
-        if answer.shape != () or answer.dtype != bool:
-            given = f"{answer.dtype.name} of shape {answer.shape}"
-            raise TypeError(f"valid: the function must return a bool, got {given}.")
-        return Partial(self)
-
-    def _evaluate(self, x: Float[Array, " d"]) -> Any:
+    def of_row(self, x: Float[Array, " d"]) -> Any:
+        """Whether one row is allowed."""
         return jnp.asarray(self.function(self.space.unflatten(x)))
 
 
-Rule: TypeAlias = Ordered | Sum | Forbidden | Function
-
-
-def as_rules(valid: Any, space: Any) -> tuple[Rule, ...]:
-    """The argument ``valid`` of a space as rules."""
-    rules = () if valid is None else tuple(valid) if isinstance(valid, (tuple, list)) else (valid,)
-    wanted = "a rule such as px.valid.Ordered('a', 'b'), a function of named values, or a list of these"
-    for rule in rules:
-        _checks.instance("valid", rule, Rule | Callable, wanted)
-    return tuple(rule if isinstance(rule, Rule) else Function(rule, space) for rule in rules)
-
-
-def bind_rules(rules: Sequence[Rule], space: Any, dtype: Any) -> tuple[Holds, ...]:
-    """Rules as functions of points. Their numbers are leaves, so that spaces share compiled programs."""
-    forbidden = [rule.conditions for rule in rules if isinstance(rule, Forbidden)]
-    bound = [rule.bind(space) for rule in rules if not isinstance(rule, Forbidden)]
-    if forbidden:
-        bound.append(Partial(_is_not_forbidden, ConditionTests.of(space, forbidden, dtype)))
-    return tuple(bound)
+def _bind_function(function: Callable[[Any], Any], space: Any) -> Holds:
+    """A function as a rule; TypeError unless JAX can trace it, and it returns one bool."""
+    rule, row = _Function(function, space), jax.ShapeDtypeStruct((len(space),), jnp.result_type(float))
+    try:
+        answer = jax.eval_shape(rule.of_row, row)
+    except Exception as error:
+        names, reason = ", ".join(space.names), str(error).partition("\n")[0].rstrip(".")
+        raise TypeError(
+            f"valid: the function raised {type(error).__name__}: {reason}. It gets the values of {names} "
+            "by name, traced by JAX: write & for and, | for or, ~ for not, jnp.where for if."
+        ) from error
+    if answer.shape != () or answer.dtype != bool:
+        given = f"{answer.dtype.name} of shape {answer.shape}"
+        raise TypeError(f"valid: the function must return a bool, got {given}.")
+    return Partial(rule)
 
 
 def _columns(rule: Ordered | Sum, space: Any) -> np.ndarray:
