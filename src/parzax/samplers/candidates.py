@@ -220,11 +220,6 @@ def find_told(
     return first_evaluations(both, counted)[len(rows) :] < len(rows)
 
 
-def find_members(at: Points, pool: Points) -> Int[Array, " n"]:
-    """Index in the pool of each of n points from it; the first index if pool members are equal."""
-    return jnp.argmax(is_near(at[:, None], pool[None], True, 0), axis=-1)
-
-
 def concatenate(*parts: Points) -> Points:
     """Concatenate sets of points."""
     return jax.tree.map(lambda *arrays: jnp.concatenate(arrays), *parts)

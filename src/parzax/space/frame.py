@@ -152,6 +152,13 @@ class Frame:
         columns = np.arange(n_parameters)
         counted = np.array([axis.discrete for axis in axes])
         joined = np.concatenate(list(groups.values()))
+        conditions = [slot.domain.conditions for slot in slots]
+        # For `Recorded` domains the log says which one applied, so there is no search for the first possible
+        # domain.
+        several = any(
+            second.regime == 1 and not isinstance(first.domain.conditions[0], Recorded)
+            for first, second in pairwise(slots)
+        )
         frame = cls(
             parameter=parameter,
             regime=regime,
@@ -162,8 +169,10 @@ class Frame:
             back=None if (joined == np.arange(len(joined))).all() else np.argsort(joined).astype(np.int32),
             membership=_indicator(parameter, n_parameters) if len(axes) > n_parameters else None,
             stacked=stacked,
+            tests=ConditionTests.of(space, conditions, dtype or np.float64) if any(conditions) else None,
+            before=np.triu(parameter[:, None] == parameter, 1).astype(np.float32) if several else None,
+            n_rounds=len(space.generations) if any(conditions) else 0,
             rules=space.bind_rules(dtype or np.float64),
-            **_rounds(space, parameter, dtype or np.float64),
         )
         return jax.tree.map(lambda a: _narrowed(a, dtype), frame)
 
@@ -360,33 +369,25 @@ class Frame:
         """The regime of every parameter, and a function that picks values by slot.
 
         The function returns, for each parameter, the entry of the slot that applies. For an inactive
-        parameter the entry is arbitrary.
+        parameter the entry is arbitrary. ``held`` says which slots' domains have the value, ``given`` is as
+        in `encode`; None is all.
         """
-        assert self.tests is not None
-        xp, passed = number.__array_namespace__(), self.tests.passed(self.counted, number, value)
-        applies = self.applied(passed if held is None else passed & held[:, self.tests.tested], given)
+        xp, tests = number.__array_namespace__(), self.tests
+        assert tests is not None
+        # The outcome of every test, assuming that the parent's slot applies.
+        passed = tests.passed(self.counted, number, value)
+        passed = passed if held is None else passed & held[:, tests.tested]
+        applies = xp.zeros((len(passed), len(self.parameter)), bool)
+        for _ in range(self.n_rounds):
+            can = tests.met(passed & applies[:, tests.tested])
+            can = can if given is None else can & given
+            applies = can if self.before is None else can & ~(_matmul(can, self.before) > 0)
         if self.membership is None:
             return xp.where(applies, np.int32(0), np.int32(INACTIVE)), lambda x: x
         one_more = applies.astype(np.float32) * (self.regime + 1).astype(np.float32)[None]
         regime = xp.matmul(one_more, self.membership).astype(np.int32) + INACTIVE
         slot = self._slot(regime)
         return regime, lambda x: xp.take_along_axis(x, slot, axis=-1)
-
-    def applied(self, passed: Bool[Any, "n t"], given: Bool[Any, "n s"] | None = None) -> Bool[Any, "n s"]:
-        """Which slots apply, from the outcomes of the tests.
-
-        ``passed`` is the outcome of every test, assuming that the parent's slot applies; False where the
-        slot's domain does not have the value. ``given`` is as in `encode`.
-        """
-        assert self.tests is not None
-        xp = passed.__array_namespace__()
-        applies = xp.zeros((len(passed), len(self.parameter)), bool)
-        for _ in range(self.n_rounds):
-            can = self.tests.met(passed & applies[:, self.tests.tested])
-            if given is not None:
-                can = can & given
-            applies = can if self.before is None else can & ~(_matmul(can, self.before) > 0)
-        return applies
 
 
 def axis_shape(axis: Axis) -> Any:
@@ -414,23 +415,6 @@ def _narrowed(a: np.ndarray, dtype: Any) -> np.ndarray:
     # A bound may be too large for the dtype. Then `Space.check_dtype` refuses native values in this dtype.
     with np.errstate(over="ignore"):
         return a.astype(dtype) if a.dtype == np.float64 else a
-
-
-def _rounds(space: Any, parameter: np.ndarray, dtype: Any) -> dict[str, Any]:
-    """The fields of a frame from ``tests`` to ``n_rounds``; {} if all slots always apply."""
-    if not any(slot.domain.conditions for slot in space.slots):
-        return {}
-    # For `Recorded` domains the log says which one applied, so there is no search for the first possible
-    # domain.
-    several = any(
-        second.regime == 1 and not isinstance(first.domain.conditions[0], Recorded)
-        for first, second in pairwise(space.slots)
-    )
-    return {
-        "tests": ConditionTests.of(space, [slot.domain.conditions for slot in space.slots], dtype),
-        "before": np.triu(parameter[:, None] == parameter, 1).astype(np.float32) if several else None,
-        "n_rounds": len(space.generations),
-    }
 
 
 def _indicator(column_of: np.ndarray, n_columns: int) -> np.ndarray:

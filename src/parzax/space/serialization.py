@@ -21,13 +21,7 @@ def space_to_json(parameters: Mapping[str, Sequence[Domain]], valid: Sequence[An
     entries = []
     for name, domains in parameters.items():
         bodies = [_to_dict(d) for d in domains]
-        if len(bodies) == 1:
-            entries.append({"name": name, **bodies[0]})
-            continue
-        kinds = {body["kind"] for body in bodies}
-        shared = {"kind": kinds.pop()} if len(kinds) == 1 else {}
-        bodies = [{key: value for key, value in body.items() if key not in shared} for body in bodies]
-        entries.append({"name": name, **shared, "regimes": bodies})
+        entries.append({"name": name} | (bodies[0] if len(bodies) == 1 else {"regimes": bodies}))
     for rule in valid:
         if callable(rule):
             raise ValueError(f"valid: a function has no JSON form ({rule!r}); use the rules of parzax.valid.")
@@ -57,10 +51,8 @@ def space_from_json(source: str | Mapping[str, Any]) -> tuple[dict[str, tuple[Do
             parameters[name] = tuple(
                 _from_dict("domain", {"kind": entry.get("kind"), **b}, _DOMAINS) for b in bodies
             )
-    rules = data.get("valid", [])
-    _checks.instance('space JSON: "valid"', rules, list, "a list of rules")
     with _checks.explain('space JSON: "valid"', (KeyError, TypeError, ValueError)):
-        return parameters, [_from_dict("rule", rule, _RULES) for rule in rules]
+        return parameters, [_from_dict("rule", rule, _RULES) for rule in data.get("valid", [])]
 
 
 def parse(text: str) -> Any:
@@ -95,7 +87,7 @@ def _kind(kind: type) -> str:
 def _to_dict(part: Any) -> dict[str, Any]:
     """A domain or a rule as a JSON object."""
     values = ((field, getattr(part, field.name)) for field in _build_fields(type(part)))
-    body = {field.name: value for field, value in values if field.name != "step" or value != field.default}
+    body = {field.name: value for field, value in values if value != field.default}
     conditions = [_condition_to_dict(c) for c in getattr(part, "conditions", ())]
     return {"kind": _kind(type(part))} | body | ({"conditions": conditions} if conditions else {})
 
@@ -110,11 +102,12 @@ def _from_dict(what: str, body: Any, kinds: Sequence[Any]) -> Any:
     fields_of_kind = _build_fields(kind)
     keys = {"kind", "conditions"} | {field.name for field in fields_of_kind}
     _check_keys(f"a {_kind(kind)} {what}", body, keys)
-    required = [body[field.name] for field in fields_of_kind if not field.kw_only]
-    given = {f.name: body[f.name] for f in fields_of_kind if f.kw_only and body.get(f.name) is not None}
+    # What is required, and what is given.
+    of_body = [f.name for f in fields_of_kind if not f.kw_only or body.get(f.name) is not None]
+    given = {name: body[name] for name in of_body}
     if "conditions" in body or kind is Forbidden:
         given["when"] = tuple(map(_condition_from_dict, body["conditions"]))
-    return kind(*required, **given)
+    return kind(**given)
 
 
 def _check_keys(what: str, body: Mapping[str, Any], keys: set[str]) -> None:
@@ -137,15 +130,14 @@ def _condition_to_dict(condition: Condition) -> dict[str, Any]:
 def _condition_from_dict(body: Any) -> Condition:
     _checks.instance("a condition", body, Mapping, "an object")
     # Each form of a condition has separate keys; a key of another form is an error.
-    if "recorded" in body:
-        _check_keys('a condition with "recorded"', body, {"recorded"})
-        if body["recorded"] is not True:
-            raise ValueError(f'"recorded" must be true where it is given, got {body["recorded"]!r}.')
-        return Recorded()
-    if "values" in body:
-        _check_keys('a condition with "values"', body, {"parent", "values"})
+    forms = {"recorded": {"recorded"}, "values": {"parent", "values"}}
+    form = next((form for form in forms if form in body), None)
+    what = f'a condition with "{form}"' if form else "a condition"
+    _check_keys(what, body, forms.get(form, {"recorded", "parent", "values", "ge", "lt"}))
+    if form == "values":
         return In(body["parent"], body["values"])
-    _check_keys("a condition", body, {"recorded", "parent", "values", "ge", "lt"})
-    if "parent" in body:
-        return Between(body["parent"], low=body.get("ge", -float("inf")), high=body.get("lt", float("inf")))
-    raise ValueError(f'a condition needs a "parent", got {dict(body)!r}.')
+    if form is None:
+        return Between(body["parent"], body.get("ge", -float("inf")), body.get("lt", float("inf")))
+    if body["recorded"] is not True:
+        raise ValueError(f'"recorded" must be true where it is given, got {body["recorded"]!r}.')
+    return Recorded()

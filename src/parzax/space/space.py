@@ -90,8 +90,9 @@ class Space:
         self._columns = {name: j for j, name in enumerate(self._domains)}
         self.valid = as_rules(valid)
         for rule in self.valid:
-            if isinstance(rule, Forbidden):
-                _parents(f"valid: {rule!r}", rule.conditions, self._domains)
+            if not callable(rule):
+                about = rule.conditions if isinstance(rule, Forbidden) else tuple(map(Between, rule.names))
+                _parents(f"valid: {rule!r}", about, self._domains)
         self.bind_rules(np.float64)
         # The hash is stored, because caches need it at every call.
         self._hash = hash((*self._domains.items(), *self.valid))
@@ -366,11 +367,8 @@ class Space:
         xp, dtype = (jnp, jnp.result_type(float)) if on_device else (np, np.float64)
         check = _checks.real_array if on_device else _checks.float_array
         columns = [check(f"params: {name}", value) for name, value in zip(self.names, given, strict=True)]
-        try:
+        with _checks.explain(f"params must have shapes that broadcast, in the order {', '.join(self)}"):
             shape = np.broadcast_shapes(*map(np.shape, columns))
-        except ValueError:
-            shapes = dict(zip(self.names, map(np.shape, columns), strict=True))
-            raise ValueError(f"params must have shapes that broadcast, got {shapes}.") from None
         x = xp.stack([xp.broadcast_to(column, shape).astype(dtype) for column in columns], axis=-1)
         frame = self.frame(np.dtype(dtype) if on_device else None)
         regime = frame.encode(x.reshape(-1, len(self))).regime.reshape(x.shape)
@@ -379,9 +377,8 @@ class Space:
     def active(self, x: Any) -> Any:
         """Which parameters are active, (...,) booleans in the structure that `unflatten` gives."""
         x = self._columns_of(x)
-        return self._in_structure(
-            {name: ~x.__array_namespace__().isnan(x[..., j]) for j, name in enumerate(self)}
-        )
+        active = ~x.__array_namespace__().isnan(x)
+        return self._in_structure({name: active[..., j] for j, name in enumerate(self)})
 
     @cached_property
     def _fillers(self) -> dict[str, tuple[float, float]]:
@@ -527,8 +524,9 @@ def _check_condition(owner: str, condition: In | Between, parent: tuple[Domain, 
             if all(domain.key(value) is None for domain in parent):
                 raise ValueError(f"{owner}: {condition.parent!r} never has the value {value!r}.")
     elif isinstance(parent[0], Categorical):
-        problem = f"Between needs a numeric parent, {condition.parent!r} is categorical; use In."
-        raise ValueError(f"{owner}: {problem}")
+        raise ValueError(
+            f"{owner}: {condition.parent!r} has choices, not numbers; use In (in a rule, Forbidden)."
+        )
     elif not any(condition.intervals(domain) for domain in parent):
         domains = " or ".join(map(repr, parent))
         raise ValueError(f"{owner}: {condition!r} never holds, since the parent is {domains}.")

@@ -3,6 +3,7 @@
 `parzax.Space` takes rules, or functions of named values, as ``valid=``.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, TypeAlias
@@ -14,8 +15,7 @@ from jax.tree_util import Partial
 from jaxtyping import Array, Float
 
 from parzax import _checks
-from parzax.space.conditions import Condition, Recorded, as_conditions, plain_values, repr_as_call
-from parzax.space.domains import Categorical
+from parzax.space.conditions import Condition, Recorded, as_conditions, check_ends, plain_values, repr_as_call
 from parzax.space.frame import ConditionTests, Frame, Points
 
 # Tolerance for the rounding of a sum, in units in the last place of its terms.
@@ -45,7 +45,7 @@ class Ordered:
     __repr__ = repr_as_call
 
     def __post_init__(self) -> None:
-        _checks.flag("Ordered: strict", self.strict)
+        object.__setattr__(self, "strict", _checks.flag("Ordered: strict", self.strict))
 
     @property
     def names(self) -> tuple[str, str]:
@@ -72,21 +72,19 @@ class Sum:
 
     names: Sequence[str]
     _: KW_ONLY
-    low: float | None = None
-    high: float | None = None
+    low: float = -math.inf
+    high: float = math.inf
     __repr__ = repr_as_call
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", plain_values("Sum: names", self.names))
-        bounds = (bound for bound in (self.low, self.high) if bound is not None)
-        given = [_checks.real_number("a bound of Sum", bound) for bound in bounds]
-        if not given or given != sorted(given):
+        check_ends(self)
+        if (self.low, self.high) == (-math.inf, math.inf) or self.low > self.high:
             raise ValueError(f"{self!r} needs low or high or both, and low must not exceed high.")
 
     def bind(self, space: Any) -> Holds:
         """The rule as a function of points of a space."""
-        low, high = -np.inf if self.low is None else self.low, np.inf if self.high is None else self.high
-        return Partial(_is_sum_within, _columns(self, space), np.array([low, high], np.float64))
+        return Partial(_is_sum_within, _columns(self, space), np.array([self.low, self.high], np.float64))
 
 
 @dataclass(frozen=True, repr=False)
@@ -171,13 +169,6 @@ def _bind_function(function: Callable[[Any], Any], space: Any) -> Holds:
 
 
 def _columns(rule: Ordered | Sum, space: Any) -> np.ndarray:
-    """Columns of the numeric parameters of a rule."""
-    for name in rule.names:
-        if name not in space.names:
-            missing = f"{name!r} is not in the space; {_checks.suggest(str(name), space.names)}"
-            raise ValueError(f"valid: {rule!r}: {missing}")
-        if isinstance(space[name][0], Categorical):
-            raise ValueError(f"valid: {rule!r}: {name!r} has choices, not numbers; use Forbidden.")
     return np.array([space.index(name) for name in rule.names], np.int32)
 
 
