@@ -70,10 +70,7 @@ def suggest_points(
         densities, score = fit_scorer(sampler, basis, state)
         if pool is not None:
             return candidates.best_of_candidates(basis, score, pool, None, n, seen)
-
-        def sample(key: PRNGKeyArray) -> Points:
-            return densities.below.sample(key, basis, max(sampler.n_candidates, n))
-
+        sample = partial(densities.below.sample, basis=basis, n=max(sampler.n_candidates, n))
         drawn = candidates.draw_valid(draw, basis, sample, n)
         filling = more and not basis.free_continuum
         fillers = candidates.draw_fillers(more[0], basis, n, every, dtype) if filling else None

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import Field, fields
+from dataclasses import MISSING, fields
 from typing import Any
 
 from parzax import _checks
@@ -74,11 +74,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _build_fields(kind: Any) -> list[Field[Any]]:
-    """Fields from which a kind of domain or rule is built, in order, without its conditions."""
-    return [field for field in fields(kind) if field.init and field.name != "when"]
-
-
 def _kind(kind: type) -> str:
     """The name of a class of domains or rules in JSON."""
     return kind.__name__.lower()
@@ -86,8 +81,8 @@ def _kind(kind: type) -> str:
 
 def _to_dict(part: Any) -> dict[str, Any]:
     """A domain or a rule as a JSON object."""
-    values = ((field, getattr(part, field.name)) for field in _build_fields(type(part)))
-    body = {field.name: value for field, value in values if value != field.default}
+    values = ((field, getattr(part, field.name)) for field in fields(part) if field.init)
+    body = {field.name: value for field, value in values if value != field.default and field.name != "when"}
     conditions = [_condition_to_dict(c) for c in getattr(part, "conditions", ())]
     return {"kind": _kind(type(part))} | body | ({"conditions": conditions} if conditions else {})
 
@@ -99,15 +94,13 @@ def _from_dict(what: str, body: Any, kinds: Sequence[Any]) -> Any:
     if kind is None:
         options = ", ".join(f'"{_kind(kind)}"' for kind in kinds if kind is not Varying)
         raise ValueError(f"unknown kind {body.get('kind')!r}; one of {options}.")
-    fields_of_kind = _build_fields(kind)
-    keys = {"kind", "conditions"} | {field.name for field in fields_of_kind}
-    _check_keys(f"a {_kind(kind)} {what}", body, keys)
-    # What is required, and what is given.
-    of_body = [f.name for f in fields_of_kind if not f.kw_only or body.get(f.name) is not None]
-    given = {name: body[name] for name in of_body}
-    if "conditions" in body or kind is Forbidden:
-        given["when"] = tuple(map(_condition_from_dict, body["conditions"]))
-    return kind(**given)
+    by_key = {"conditions" if f.name == "when" else f.name: f for f in fields(kind) if f.init}
+    _check_keys(f"a {_kind(kind)} {what}", body, {"kind", *by_key})
+    given = [key for key, f in by_key.items() if f.default is MISSING or body.get(key) is not None]
+    arguments = {by_key[key].name: body[key] for key in given}
+    if "when" in arguments:
+        arguments["when"] = tuple(map(_condition_from_dict, arguments["when"]))
+    return kind(**arguments)
 
 
 def _check_keys(what: str, body: Mapping[str, Any], keys: set[str]) -> None:
@@ -133,7 +126,7 @@ def _condition_from_dict(body: Any) -> Condition:
     forms = {"recorded": {"recorded"}, "values": {"parent", "values"}}
     form = next((form for form in forms if form in body), None)
     what = f'a condition with "{form}"' if form else "a condition"
-    _check_keys(what, body, forms.get(form, {"recorded", "parent", "values", "ge", "lt"}))
+    _check_keys(what, body, forms.get(form or "", {"recorded", "parent", "values", "ge", "lt"}))
     if form == "values":
         return In(body["parent"], body["values"])
     if form is None:
