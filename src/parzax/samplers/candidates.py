@@ -30,6 +30,10 @@ _repeats = partial(_checks.flag, "repeats")
 _count = partial(_checks.whole_number, "n_startup", least=0)
 
 
+def _count_or_none(n_candidates: Any) -> int | None:
+    return None if n_candidates is None else _checks.whole_number("n_candidates", n_candidates, 1)
+
+
 class Proposal(eqx.Module):
     """How candidates are proposed, and which of them are suggested; the defaults are those of `parzax.tpe`.
 
@@ -46,14 +50,9 @@ class Proposal(eqx.Module):
         TypeError, ValueError: invalid settings.
     """
 
-    n_candidates: int | None = eqx.field(static=True, default=None, converter=_checks.plain)
+    n_candidates: int | None = eqx.field(static=True, default=None, converter=_count_or_none)
     epsilon: float | Float[Array, ""] = eqx.field(default=0.0, converter=_epsilon)
     repeats: bool = eqx.field(static=True, default=False, converter=_repeats)
-
-    def __check_init__(self) -> None:
-        """Raise for invalid settings."""
-        if self.n_candidates is not None:
-            _checks.whole_number("n_candidates", self.n_candidates, 1)
 
 
 AtRandom = Callable[[PRNGKeyArray], Points]
