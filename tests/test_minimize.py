@@ -292,7 +292,7 @@ def test_threads(given):
     with ThreadPoolExecutor(8) as pool:
         log = minimize(waits, n=24, n_parallel=3, executor=pool if given else None)
     assert max(most) <= 3
-    assert len(np.unique(log.values[:, 0])) == 24
+    assert len(np.unique(log.values[:, 0])) >= 23  # one repeat looks for noise
     np.testing.assert_array_equal(log.losses[:, 0], [bowl(SPACE.as_dict(x)) for x in log.values])
 
 

@@ -21,7 +21,7 @@ from parzax.split.gamma import Linear, Sqrt
     split=Split(Sqrt(), merit=None),
     smoothing=Smoothing(Scott(), 0.8, joint=False),
     acquisition=Relative(),
-    proposal=Proposal(24, repeats=True),
+    proposal=Proposal(24, repeats=True, midpoints=False, one_branch=False),
 )
 def tpe() -> None:
     """TPE with the settings of the c-TPE paper (arXiv 2211.14411) and its authors' kernels (2304.11127).
@@ -77,7 +77,7 @@ def mo_tpe() -> None:
     smoothing=Smoothing(Scott(0.1), 0.9),
     acquisition=Relative(),
     start=5,
-    proposal=Proposal(100, epsilon=0.05, repeats=True),
+    proposal=Proposal(100, epsilon=0.05, repeats=True, midpoints=False, one_branch=False),
     task_weights=BySimilarity(),
     comparison=Comparison(estimate="uniform", n_good=Linear(0.1, down=True), top=None),
     max_candidates=10**6,

@@ -168,3 +168,14 @@ def test_one_compilation_in_a_study_of_300_trials():
         study.optimize(objective, n_trials=300)
     assert len(seen) == 1
     assert study.best_value < 0.01
+
+
+def test_repeats_are_rows_to_the_last_bit():
+    """With noise after 20 rows and at every fifth one; without noise only the first of them, so far."""
+    sampler = px.tpe(px.Space({"x": px.Float(1e-5, 1, log=True)}), start=px.samplers.RandomStart(5))
+    for noise, wanted in ((0.1, [20, 25, 30]), (0.0, [20])):
+        session, rng, x = Session(sampler), np.random.default_rng(0), []
+        for i in range(32):
+            x.append(float(session.ask(i)[0]))
+            session.tell([Row(x[-1:], (math.log(x[-1]) + noise * rng.normal(),))])
+        assert [i for i in range(32) if x[i] in x[:i]] == wanted

@@ -483,7 +483,7 @@ def test_the_naive_score_has_no_status_of_feasibility():
 
 def test_advice_fits_samplers_and_importances():
     for bit, words in (
-        (S.NO_DATA, ("importance", "sampler")),
+        (S.NO_DATA, ("importance", "anything else")),
         (S.INVALID_ROWS, ("Observations.from_arrays", "tell")),
         (S.CAPACITY_EXCEEDED, ("init", "grow")),
     ):

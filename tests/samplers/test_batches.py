@@ -8,7 +8,14 @@ import pytest
 from benchmarks.settings import adjusted
 
 import parzax as px
-from parzax.samplers.candidates import draw_fillers, enumerate_points, enumerate_space
+from parzax.samplers import candidates
+from parzax.samplers.candidates import (
+    best_of_candidates,
+    draw_fillers,
+    enumerate_points,
+    enumerate_space,
+    find_midpoints,
+)
 
 from .tables import empty, valid
 
@@ -98,6 +105,52 @@ def test_a_larger_space():
     assert len(draw_fillers(jax.random.key(0), _basis(space), 60, listed, jnp.float32)) == 240
 
 
+BOTH = px.Space(
+    {
+        "x": px.Float(0, 1),
+        "k": px.Int(0, 7),
+        "c": px.Categorical(["a", "b", "c", "d"]),
+        "y": px.Float(0, 1, when=px.In("c", ["a", "b"])),
+    }
+)
+
+
+def test_first_batch_is_a_latin_hypercube():
+    """Of 16 values of a parameter one is in each 16th of its range: so are integers and labels."""
+    sampler = px.tpe(BOTH)
+    x = np.asarray(sampler.ask(jax.random.key(0), empty(sampler, 32), 16))
+    assert np.sort(np.floor(16 * x[:, 0])).tolist() == list(range(16))
+    assert np.bincount(x[:, 1].astype(int)).tolist() == [2] * 8
+    assert np.bincount(x[:, 2].astype(int)).tolist() == [4] * 4
+    assert (np.isnan(x[:, 3]) == (x[:, 2] > 1)).all()
+    assert np.unique(np.floor(16 * x[:, 3][x[:, 2] < 2])).size == 8
+    assert np.abs(np.corrcoef(x[:, 0], x[:, 1])[0, 1]) < 0.9
+
+
+def test_midpoints():
+    """Numbers are halfway, integers nearer to the first point on ties, categories are the first point's."""
+    x = np.array([[0.2, 0, 0, 0.5], [0.2, 3, 2, np.nan], [0.9, 7, 1, 0.1], [0.4, 4, 3, np.nan]])
+    y = np.array([[0.6, 2, 1, 0.9], [0.4, 0, 3, np.nan], [0.1, 2, 3, np.nan], [0.8, 5, 0, 0.7]])
+    expected = [[0.4, 1, 0, 0.7], [0.3, 2, 2, np.nan], [0.5, 5, 1, 0.1], [0.6, 4, 3, np.nan]]
+    basis = _basis(BOTH)
+    middle = jax.jit(lambda a, b: basis.frame.decode(find_midpoints(basis, *map(basis.frame.encode, (a, b)))))
+    np.testing.assert_allclose(middle(jnp.asarray(x), jnp.asarray(y)), expected, atol=2e-3)
+
+
+def test_each_member_takes_the_best_of_its_own():
+    """Candidates of a member are n places apart; the one that was seen is not taken."""
+    basis, n = _basis(px.Space({"x": px.Float(0, 1)})), 4
+    x = np.random.default_rng(0).permutation(20).reshape(5, n) / 20
+    at = basis.frame.encode(jnp.asarray(x.reshape(-1, 1), jnp.float32))
+    seen = np.zeros(20, bool)
+    for mask in (seen, np.arange(20) == x.argmax()):
+        best = best_of_candidates(
+            basis, lambda at: at.unit[:, 0], at, None, n, lambda _, m=mask: m, by_member=True
+        )
+        own = np.where(mask.reshape(5, n), -1, x).max(axis=0)
+        np.testing.assert_allclose(np.sort(best.unit[:, 0]), np.sort(own), rtol=1e-6)
+
+
 @pytest.mark.slow
 def test_fillers_come_after_candidates():
     """What the groups below suggest stays first; under vmap too."""
@@ -108,3 +161,25 @@ def test_fillers_come_after_candidates():
     many = np.asarray(jax.jit(jax.vmap(lambda key: sampler.ask(key, state, 6)))(keys))
     np.testing.assert_array_equal(many[:, 0], one)
     assert [_count(x) for x in many] == [6] * 6
+
+
+def test_candidates_of_one_branch_are_compared():
+    """Those with the active parameters of the first one, by score; of a batch, of the first n."""
+    space = px.Space({"a": px.Categorical(["u", "v", "w"]), "x": px.Float(0, 1, when=px.In("a", ["u", "v"]))})
+    basis = px.density.Smoothing().basis(space, jnp.float32)
+    drawn = basis.frame.draw(jax.random.key(0), 64, jnp.float32)
+    active, code = np.asarray(drawn.regime[:, 1] == 0), np.asarray(drawn.index[:, 0])
+
+    def score(at):
+        return jnp.where(at.regime[:, 1] == 0, at.unit[:, 1], 5.0)
+
+    best = candidates.best_of_candidates
+    for start in (int(active.argmax()), int((~active).argmax())):
+        points = drawn[np.roll(np.arange(64), -start)]
+        one = best(basis, score, points, None, 1, None, True)
+        wanted = score(points)[np.asarray(points.regime[:, 1] == points.regime[0, 1])].max()
+        assert score(one)[0] == wanted
+    assert (code[active] < 2).all()
+    assert score(best(basis, score, drawn, None, 1, None))[0] == 5
+    two = drawn[np.array([active.argmax(), (~active).argmax(), *range(64)])]
+    assert sorted(np.asarray(best(basis, score, two, None, 2, None, True).regime[:, 1]).tolist()) == [-1, 0]

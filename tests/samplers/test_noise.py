@@ -141,7 +141,7 @@ def test_the_front_is_of_means():
 # --- the plan of repeats --------------------------------------------------------------------------
 
 LINE = px.Space({"x": px.Float(0, 1)})
-NOISY = adjusted(px.tpe, n_startup=5)(LINE)
+NOISY = adjusted(px.tpe, n_startup=5, repeats=False)(LINE)
 
 
 def _noisy(scale, key, x):
@@ -241,6 +241,78 @@ def test_off_it_adds_nothing():
         return str(jax.make_jaxpr(run)(jax.random.key(0))).count("cond[")
 
     assert branches(1) == branches(0) + 1
+
+
+# --- repeats that nobody asked for ----------------------------------------------------------------
+
+CURIOUS = px.tpe(LINE)
+
+
+def _repeated(x) -> list[int]:
+    """Rows that are evaluations of an earlier row's configuration."""
+    return [i for i in range(len(x)) if x[i, 0] in x[:i, 0]]
+
+
+def test_without_noise_two_repeats_at_most():
+    """After 20 and after 40 rows; so too for noise in the last digits, and in batches."""
+    keys = jax.random.split(jax.random.key(1), 2)
+    for scale in (0.0, 1e-7):
+        problem = jax.tree_util.Partial(_noisy, jnp.asarray(scale))
+        for x in np.asarray(px.optimize_many(keys, CURIOUS, problem, 64).x):
+            assert _repeated(x) == [20, 40]
+    x = np.asarray(px.optimize(keys[0], CURIOUS, problem, 64, n_parallel=8).x)
+    assert _repeated(x) == [16, 40]
+
+
+def test_with_noise_every_fifth_repeats_the_lower_bound():
+    """From the first repeat on. Failed evaluations say nothing."""
+
+    def noisy(key, x):
+        return jnp.where(x[0] > 0.9, jnp.nan, x[0] + 0.1 * jax.random.normal(key))
+
+    trace = px.optimize(jax.random.key(2), CURIOUS, noisy, 60)
+    x, losses = np.asarray(trace.x), np.asarray(trace.losses)[:, 0]
+    assert _repeated(x) == list(range(20, 60, 5))
+    for i in _repeated(x):
+        groups = _configurations(x[:i], losses[:i, None])
+        error = repeats.N_ERRORS * _noise(groups, losses)
+        best = min(groups.values(), key=lambda rows: np.mean(losses[rows]) - error / np.sqrt(len(rows)))
+        assert x[i, 0] == x[best[0], 0]
+
+
+def test_with_noise_rows_are_split_by_means():
+    """Against a loop; constraint-only, failed and absent rows stay as they are."""
+    for seed in range(4):
+        x, objectives, constraints = _rows(seed)
+        state = _told(x, objectives, constraints)
+        state = SAMPLER.augment(state, x[:2], [-1.0, 1.0])
+        wanted = np.asarray(state.losses).copy()
+        for rows in _configurations(x, objectives).values():
+            wanted[rows] = -np.mean(objectives[rows])
+        assert bool(jax.jit(repeats.has_noise)(state))
+        averaged = jax.jit(repeats.as_configurations)(state)
+        np.testing.assert_allclose(averaged.losses, wanted, rtol=1e-5)
+        order = np.asarray(averaged.loss_order[0])[: np.isfinite(wanted).sum()]
+        assert (np.diff(np.asarray(averaged.losses)[order, 0]) >= 0).all()
+
+
+def test_without_noise_copies_change_no_score():
+    """Scores with a row told twice more are those without, to the last bit."""
+    x = np.random.default_rng(0).uniform(size=(20, 1))
+    state = CURIOUS.tell(CURIOUS.init(32), x, x[:, 0])
+    again = CURIOUS.tell(state, x[[3, 3]], x[[3, 3], 0])
+    points = np.linspace(0, 1, 9)[:, None]
+    assert CURIOUS.score_of(again, points).tolist() == CURIOUS.score_of(state, points).tolist()
+
+
+def test_with_noise_the_same_may_be_suggested_again():
+    """Four of four choices were told: it is the best by the mean, not the one that was lucky once."""
+    space = px.Space({"c": px.Categorical(range(4))})
+    told = [[0], [1], [2], [3], [1], [1], [1]]
+    sampler = px.tpe(space, start=px.samplers.RandomStart(2))
+    state = sampler.tell(sampler.init(8), told, [3.0, 0.0, 1.0, 4.0, 5.0, 5.0, 6.0])
+    for i in range(3):
+        assert sampler.ask(jax.random.key(i), state).tolist() == [[2]]
 
 
 def test_what_is_refused():

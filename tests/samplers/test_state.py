@@ -78,6 +78,8 @@ def _sorted(state: State, data, extra) -> None:
         before = _count_before(state.loss_order[0], np.isin(np.arange(state.capacity), counted))
         for i in evaluated:
             assert int(before[i]) == sum(key[j] < key[i] for j in counted)
+    named = [tuple("absent" if np.isnan(v) else v for v in row) for row in np.asarray(state.x[:n])]
+    np.testing.assert_array_equal(state.first, [*map(named.index, named), *range(n, state.capacity)])
     losses = np.where(np.isnan(state.losses), INF, state.losses)
     for orders, keys in ((state.order, state.points.unit), (state.loss_order, losses)):
         for order, column in zip(orders, keys.T, strict=True):

@@ -42,7 +42,7 @@ def test_weights_are_the_loop(n_objectives, kind):
     if kind == "one":
         objectives[1:] = np.nan
     split = split_of(px.merits.ByRank(), objectives)
-    below, merit = np.asarray(split.below[0])[:N], np.asarray(split.merit)[:N]
+    below, merit = np.asarray(split.below[0])[:N], np.asarray(split.weights[0])[:N]
     rows = np.flatnonzero(below)
     if n_objectives == 1:
         order = sorted(rows, key=lambda i: (objectives[i, 0], i))
@@ -50,7 +50,8 @@ def test_weights_are_the_loop(n_objectives, kind):
     else:
         ranks = [pareto.ranks(objectives, ~np.isnan(objectives[:, 0]))[i] for i in rows]
     np.testing.assert_allclose(merit[below], oracle.by_rank(ranks), rtol=1e-5)
-    assert (merit[~below] == 1).all()
+    assert (merit[~below] == 0).all()
+    np.testing.assert_array_equal(split.weights[1], split.above[0])
     assert merit[below].mean() == pytest.approx(1, rel=1e-5)
 
 
@@ -58,7 +59,7 @@ def test_monotone():
     """Catches weights by value: transformed objectives have the same."""
     loss = np.random.default_rng(6).normal(size=(N, 1))
     plain, *others = (
-        split_of(px.merits.ByRank(), f(loss)).merit for f in (np.asarray, np.exp, lambda x: x**3)
+        split_of(px.merits.ByRank(), f(loss)).weights for f in (np.asarray, np.exp, lambda x: x**3)
     )
     assert len(np.unique(plain)) > 3
     for merit in others:
@@ -69,12 +70,28 @@ def test_padding_and_nothing():
     """Catches room that counts as rows, and NaN where no row is below."""
     loss = np.random.default_rng(7).normal(size=(N, 1))
     small, large = (split_of(px.merits.ByRank(), loss, capacity) for capacity in (CAPACITY, 64))
-    np.testing.assert_array_equal(small.merit[:N], large.merit[:N])
-    assert (np.asarray(large.merit)[N:] == 1).all()
+    np.testing.assert_array_equal(small.weights[:, :N], large.weights[:, :N])
+    assert (np.asarray(large.weights)[:, N:] == 0).all()
     for m in (1, 2):
-        assert (np.asarray(split_of(px.merits.ByRank(), np.full((N, m), np.nan)).merit) == 1).all()
+        nothing = split_of(px.merits.ByRank(), np.full((N, m), np.nan))
+        assert (np.asarray(nothing.weights[0]) == 0).all()
+        assert (np.asarray(nothing.graded().weights) == np.asarray(nothing.weights)).all()
     equal = eqx.filter_eval_shape(split_of, None, loss)
-    assert equal.merit is None
+    assert equal.weights is None
+
+
+def test_grades():
+    """A row is below with exp(-(place + 1/2) / (3/4 m)), above with the rest; pending rows are above."""
+    loss = np.random.default_rng(8).normal(size=(N, 1)).astype(np.float32)
+    loss[::4] = np.nan
+    split = split_of(None, loss)
+    graded, told = split.graded(), np.arange(CAPACITY) < N
+    place = np.argsort(np.argsort(loss[:, 0]))  # NaN comes last
+    good = np.where(np.isnan(loss[:, 0]), 0, np.exp(-(place + 0.5) / (0.75 * np.ceil(0.4 * 17))))
+    np.testing.assert_allclose(graded.weights[0, :N], good, rtol=1e-5)
+    np.testing.assert_allclose(graded.weights.sum(axis=0), told, rtol=1e-6)
+    np.testing.assert_array_equal(graded.below, split.below)
+    assert split.weights is None
 
 
 @pytest.mark.parametrize("preset", [px.papers.tpe, pytest.param(px.optuna_tpe, marks=pytest.mark.slow)])

@@ -9,12 +9,13 @@ from parzax.lens.run.session import Session as Session
 
 if _TYPE_CHECKING:
     from parzax.adapters import configspace as configspace
+    from parzax.adapters import numpyro as numpyro
     from parzax.adapters import optuna as optuna
 
 
 def __getattr__(name: str) -> _Any:
     # The names of the adapters, which are also the names of their extras.
-    if name not in ("configspace", "optuna"):
+    if name not in ("configspace", "numpyro", "optuna"):
         raise AttributeError(f"module 'parzax.adapters' has no attribute {name!r}")
     try:
         return _import_module(f"parzax.adapters.{name}")

@@ -115,15 +115,15 @@ class Mixture(AbstractMixture):
 
     def log_kernels(self, basis: Basis, n_points: Any) -> tuple[LogKernels, bool]:
         """See `parzax.density.log_kernels`; the rows are followed by one without values: the prior."""
-        kernels = self._kernels()
+        kernels = self.kernels()
         tables = tables_of(basis, *kernels, n_points) if self.tables is None else self.tables
         return log_kernels(basis, *kernels, self.priors, tables)
 
     def tabulated(self, basis: Basis) -> "Mixture":
         """The same density, which keeps the masses of discrete values for further calls of `log_prob`."""
-        return replace(self, tables=tables_of(basis, *self._kernels(), math.inf))
+        return replace(self, tables=tables_of(basis, *self.kernels(), math.inf))
 
-    def _kernels(self) -> tuple[Points, Float[Array, "n1 d"]]:
+    def kernels(self) -> tuple[Points, Float[Array, "n1 d"]]:
         """Places and scales of the kernels of all rows, and of the prior."""
         prior = jax.tree.map(lambda a: jnp.zeros_like(a[:1]), (self.rows, self.scale))
         rows, scale = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), (self.rows, self.scale), prior)

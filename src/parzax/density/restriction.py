@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from parzax import _checks
 from parzax._compile import compiled
@@ -59,17 +59,27 @@ def _conditioned(
     is_inside = (at.valid | ~np.array(is_given)[None]).all()
     at = replace(at, regime=jnp.where(np.array(is_given)[None], at.regime, INACTIVE))
     logs = mixture.log_kernels(basis, 1)[0](at)[0]
+    rest, possible = reweighted(mixture, logs, basis.n_slots, columns)
+    return rest, status | jnp.where(is_inside & possible, 0, jnp.int32(Status.IMPOSSIBLE_EVENT))
+
+
+def reweighted(
+    mixture: Mixture, logs: Float[Array, " n1"], n_slots: int, columns: Mapping[int, Iterable[int]]
+) -> tuple[Mixture, Bool[Array, ""]]:
+    """The mixture over the parameters ``columns`` given an event, and whether it has a probability.
+
+    ``logs`` are logs of the event's density under each kernel and the prior, with `finite` stand-ins.
+    """
     weights = jnp.append(mixture.weight, mixture.prior_weight)
-    total = restored(weighted_logsumexp(logs[None], weights)[0], basis.n_slots)
+    total = restored(weighted_logsumexp(logs[None], weights)[0], n_slots)
     factors = logs - jnp.where(jnp.isfinite(total), total, 0)
     # A kernel of weight 0 keeps weight 0, even if its factor is infinite.
     most = _LARGEST_FACTOR * math.log(float(jnp.finfo(weights.dtype).max))
     weights = weights * jnp.exp(jnp.where(weights > 0, factors, jnp.minimum(factors, most)))
-    possible = is_inside & (total > -jnp.inf)
     rest = _select_columns(mixture, columns)
     # The prior's weight may now be as small as its factor at the given values.
     rest = replace(rest, weight=weights[:-1], prior_weight=weights[-1], anchored=False)
-    return rest, status | jnp.where(possible, 0, jnp.int32(Status.IMPOSSIBLE_EVENT))
+    return rest, total > -jnp.inf
 
 
 def _select_columns(mixture: Mixture, columns: Mapping[int, Iterable[int]]) -> Mixture:

@@ -111,15 +111,15 @@ class Smoothing(AbstractSmoothing):
         basis: Basis,
         rows: Points,
         masks: Bool[Array, "*g n"],
-        merit: Float[Array, "*g n"] | None = None,
+        weights: Float[Array, "*g n"] | None = None,
         order: Int[Array, "d n"] | None = None,
         most: int | None = None,
     ) -> Mixture:
         """The densities of one group of rows, (n,), or of one below and the others above, (2, n).
 
         Several such pairs, (c + 1, 2, n), have the scales of the last group. Each row has one kernel.
-        ``merit`` has weights of the rows by merit, which multiply those by age. ``most`` is the largest
-        number of rows below; None if it is not known.
+        ``weights`` of the rows replace 1 for each row of a group; those by age multiply them. ``most`` is the
+        largest number of rows below; None if it is not known.
         """
         dtype, groups = rows.unit.dtype, masks.reshape(-1, masks.shape[-1])
         weight = masks.astype(dtype)
@@ -137,13 +137,13 @@ class Smoothing(AbstractSmoothing):
             scale = scale.at[jnp.where(present, index, len(rows))].set(below, mode="drop")
         elif masks.ndim == 2:
             scale = jnp.where(groups[0][:, None], scales_of(rows, weight[0], order), scale)
+        weight = weight if weights is None else weights
         if self.ages is not None:
             weight = weight * jax.vmap(partial(self.ages, dtype=dtype))(groups).reshape(weight.shape)
-        weight = weight if merit is None else weight * merit.reshape(weight.shape)
         rows = replace(rows, regime=jnp.where(groups.any(axis=0)[:, None], rows.regime, INACTIVE))
-        weights = normalised(weight, jnp.asarray(self.prior_weight, dtype))
+        normal = normalised(weight, jnp.asarray(self.prior_weight, dtype))
         anchored = is_anchored(basis, self.prior_weight)
-        return Mixture(rows, scale, *weights, joint=self.joint, anchored=anchored)
+        return Mixture(rows, scale, *normal, joint=self.joint, anchored=anchored)
 
     @property
     def settings(self) -> Settings:
@@ -160,6 +160,6 @@ class Smoothing(AbstractSmoothing):
 
 
 def _groups(split: SplitRows) -> tuple[Bool[Array, "c1 2 n"], Float[Array, "c1 2 n"] | None]:
-    """Masks of the groups, and weights of the rows by merit."""
-    masks, merit = jnp.stack([split.below, split.above], axis=1), split.merit
-    return masks, None if merit is None else jnp.ones(masks.shape, merit.dtype).at[0, 0].set(merit)
+    """Masks of the groups, and weights of the rows; the objective comes first."""
+    masks, weights = jnp.stack([split.below, split.above], axis=1), split.weights
+    return masks, None if weights is None else masks.astype(weights.dtype).at[0].set(weights)

@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from parzax import _checks
 from parzax._numerics import to_device
+from parzax.density import AbstractMixture
 from parzax.density.basis import Basis
 from parzax.meta.sources import Notes
 from parzax.samplers.repeats import first_evaluations
@@ -24,14 +25,15 @@ from parzax.split import State
 _MOST_ENUMERATED, _DRAWS = 512, 4
 # Largest number of draws from a density to replace candidates that are not valid.
 _MOST_REDRAWS = 16
+# Fewest candidates for each member of a batch.
+_LEAST_PER_MEMBER = 8
+# Place of a midpoint between two draws. It is slightly nearer to the first draw, so that a midpoint at the
+# border of two discrete values is rounded to either value with the same probability.
+_MIDDLE = 0.499
 
 _epsilon = partial(_checks.setting, "epsilon", least=0, most=1)
-_repeats = partial(_checks.flag, "repeats")
+_one_branch = partial(_checks.flag, "one_branch")
 _count = partial(_checks.whole_number, "n_startup", least=0)
-
-
-def _count_or_none(n_candidates: Any) -> int | None:
-    return None if n_candidates is None else _checks.whole_number("n_candidates", n_candidates, 1)
 
 
 class Proposal(eqx.Module):
@@ -43,16 +45,36 @@ class Proposal(eqx.Module):
         repeats: whether a configuration that was evaluated, or is pending, may be suggested again. With False
             it is suggested again only if no new configuration is left among the candidates and a few random
             configurations (in a space of up to 512 configurations: among all configurations). This does not
-            restrict random suggestions. False is better if parameters have few values and evaluations have
-            no noise. Static.
+            restrict random suggestions. None finds out whether evaluations have noise: it is as False, but
+            after 20 and 40 rows the best configuration is evaluated again. If two evaluations of a
+            configuration differ, it is as True, rows are split by the mean losses of their configurations,
+            and every fifth suggestion evaluates the configuration with the smallest lower bound again, as
+            with ``confirm`` in `Sampler.ask`. Static.
+        midpoints: how a batch of n > 1 is chosen. With True each member is the best of
+            max(8, n_candidates / n) candidates of its own, which are midpoints between two draws from the
+            good density; the weight of a row in this density then falls smoothly with its rank. False takes
+            the n best of all candidates, from the densities of a single suggestion; so it is for several
+            objectives, under constraints and for pools in any case (docs/studies/batches.md). Static.
+        one_branch: whether only candidates with the same active parameters and domains as the first one are
+            compared, if there are conditions. Otherwise a branch with many parameters is preferred, because
+            its candidates are far from all evaluated rows. Static.
 
     Raises:
         TypeError, ValueError: invalid settings.
     """
 
-    n_candidates: int | None = eqx.field(static=True, default=None, converter=_count_or_none)
+    n_candidates: int | None = eqx.field(static=True, default=None, converter=_checks.plain)
     epsilon: float | Float[Array, ""] = eqx.field(default=0.0, converter=_epsilon)
-    repeats: bool = eqx.field(static=True, default=False, converter=_repeats)
+    repeats: bool | None = eqx.field(static=True, default=None, converter=_checks.plain)
+    midpoints: bool = eqx.field(static=True, default=True, converter=partial(_checks.flag, "midpoints"))
+    one_branch: bool = eqx.field(static=True, default=True, converter=_one_branch)
+
+    def __check_init__(self) -> None:
+        """Raise for invalid settings."""
+        if self.repeats is not None:
+            _checks.flag("repeats", self.repeats)
+        if self.n_candidates is not None:
+            _checks.whole_number("n_candidates", self.n_candidates, 1)
 
 
 AtRandom = Callable[[PRNGKeyArray], Points]
@@ -229,21 +251,64 @@ def select(first: Bool[Array, "n 1"], a: Points, b: Points) -> Points:
     return jax.tree.map(lambda x, y: jnp.where(first, x, y), a, b)
 
 
-def best_of_candidates(
-    basis: Basis, score: Score, drawn: Points, fillers: Points | None, n: int, seen: Seen | None
+def draw_midpoints(
+    key: PRNGKeyArray, below: AbstractMixture, basis: Basis, n: int, n_candidates: int
 ) -> Points:
-    """The n best of the candidates ``drawn``.
+    """Candidates for a batch of n, as many for each member: midpoints between two draws.
 
-    ``fillers`` complete the batch if candidates are equal or seen. Configurations that are seen come after
-    all others. Candidates outside the space, which a pool may contain, come last.
+    The candidates of a member are n places apart.
+    """
+    n_midpoints = n * max(_LEAST_PER_MEMBER, n_candidates // n)
+    drawn = below.sample(key, basis, 2 * n_midpoints)
+    return find_midpoints(basis, drawn[:n_midpoints], drawn[n_midpoints : 2 * n_midpoints])
+
+
+def find_midpoints(basis: Basis, a: Points, b: Points) -> Points:
+    """Points between a and b, in numeric parameters; categories are those of a.
+
+    A parameter that is active in only one of the two takes its place there; if it has another regime in b, it
+    takes the place in a.
+    """
+    frame, numeric = basis.frame, jnp.ones(basis.n_slots, bool)
+    for part in basis.groups:
+        numeric = numeric.at[part.slot].set(not part.categorical)
+    unit, other = frame.spread(a.unit), frame.spread(b.unit)
+    both = frame.spread(a.regime == b.regime) & numeric[None]
+    only_b = frame.spread((a.regime == INACTIVE) & (b.regime != INACTIVE))
+    return frame.at(jnp.where(both, unit + _MIDDLE * (other - unit), jnp.where(only_b, other, unit)))
+
+
+def best_of_candidates(
+    basis: Basis,
+    score: Score,
+    drawn: Points,
+    fillers: Points | None,
+    n: int,
+    seen: Seen | None,
+    one_branch: bool = False,
+    by_member: bool = False,
+) -> Points:
+    """The n best of the candidates ``drawn``, or with ``by_member`` the best of each member's candidates.
+
+    With ``one_branch`` candidates in the branches of the first n come before the others. ``fillers`` complete
+    the batch if candidates are equal or seen. Configurations that are seen come after all others. Candidates
+    outside the space, which a pool may contain, come last.
     """
     pool = drawn if fillers is None else concatenate(drawn, fillers)
     scores = score_valid(score, pool)
+    keys = [-scores]
+    if one_branch and basis.frame.n_rounds:
+        keys.append(~(pool.regime[:, None] == drawn.regime[None, :n]).all(axis=-1).any(axis=-1))
     if n == 1 and seen is None:
-        return pool[jnp.argmax(scores)[None]]
+        return pool[jnp.lexsort(keys)[:1]] if keys[1:] else pool[jnp.argmax(scores)[None]]
     last = () if seen is None else (seen(pool), ~pool.valid.all(axis=-1))
-    order = jnp.lexsort((-scores, jnp.arange(len(pool)) >= len(drawn), *last))
+    order = jnp.lexsort((*keys, jnp.arange(len(pool)) >= len(drawn), *last))
     place = jnp.zeros_like(order).at[order].set(jnp.arange(len(order), dtype=order.dtype))
+    if by_member:
+        of_members = place[: len(drawn)].reshape(-1, n)
+        first = jnp.zeros(len(pool), bool).at[jnp.arange(n) + n * of_members.argmin(axis=0)].set(True)
+        first &= pool.valid.all(axis=-1)
+        place = jnp.argsort(jnp.lexsort((place, ~first, *last)))
     return pool[pick_different(basis, pool, place, n)]
 
 

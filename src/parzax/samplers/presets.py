@@ -143,7 +143,7 @@ def tpe(
     split=Split(Sqrt(), merit=None),
     smoothing=Smoothing(Scott(), 0.8, joint=False),
     acquisition=Relative(),
-    proposal=Proposal(24, repeats=True),
+    proposal=Proposal(24, repeats=True, midpoints=False, one_branch=False),
 )
 def c_tpe() -> None:
     """Constrained TPE (arXiv 2211.14411), as in its authors' code.
@@ -165,7 +165,7 @@ def c_tpe() -> None:
     split=Split(Linear(0.1), first_front=True, merit=None),
     smoothing=Smoothing(Scott(0.1), 0.9, joint=False),
     acquisition=Relative(),
-    proposal=Proposal(100, repeats=True),
+    proposal=Proposal(100, repeats=True, midpoints=False, one_branch=False),
 )
 def mo_tpe() -> None:
     """Multi-objective TPE as in meta-learning TPE (arXiv 2212.06751; Ozaki et al. 2022).
@@ -191,7 +191,7 @@ def optuna_tpe(
     smoothing: AbstractSmoothing = Smoothing(ages=Ramp()),
     acquisition: AbstractAcquisition = Relative(),
     start: AbstractStart = RandomStart(),
-    proposal: Proposal = Proposal(24, repeats=True),
+    proposal: Proposal = Proposal(24, repeats=True, midpoints=False, one_branch=False),
     prior: Any = None,
 ) -> Sampler:
     """TPE as in Optuna 5 with ``multivariate=True``: the same scores as its estimators, in float64.

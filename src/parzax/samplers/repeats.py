@@ -1,5 +1,6 @@
 """Configurations that were evaluated several times: their means, the best of them, what to evaluate again."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import jax
@@ -17,6 +18,11 @@ from parzax.split.state import first_equal
 N_ERRORS = 1.0
 # Number of repeats, evaluated or not, without any difference in the loss after which there are no more.
 _MOST_EQUAL = 3
+# A search that repeats by itself does so when it has a multiple of so many rows: with noise; and, at most so
+# many times, while it does not know whether there is noise.
+_EVERY, _EVERY_UNKNOWN, _MOST_UNKNOWN = 5, 20, 2
+# Noise counts if it is larger than this share of the difference between the median loss and the best one.
+_LEAST_NOISE = 1e-3
 
 
 class Best(NamedTuple):
@@ -112,6 +118,40 @@ def signed(directions: tuple[str, ...], values: Float[Array, "n m"]) -> Float[Ar
     return values * signs.astype(values.dtype)[None]
 
 
+def means_of(state: State) -> Means:
+    """Means over the evaluated rows of each configuration of a state."""
+    evaluated = state.evaluated
+    return average(state.first_among(evaluated), state.losses, state.constraints, evaluated)
+
+
+def has_noise(state: State) -> Bool[Array, ""]:
+    """Whether evaluations of one configuration differ by more than their last digits."""
+    half = state.evaluated.sum(dtype=jnp.int32) // 2
+    median = jnp.take_along_axis(state.losses, state.loss_order[:, half][None], axis=0)[0]
+    means = means_of(state)
+    spread = median - means.losses.min(axis=0)
+    return (means.noise > _LEAST_NOISE * jnp.where(jnp.isfinite(spread), spread, 0)).any()
+
+
+def as_configurations(state: State) -> State:
+    """The state for splits: without noise, only the first evaluation of a configuration is in a group.
+
+    With noise all evaluations of a configuration are, with its mean losses.
+    """
+    evaluated, noise = state.evaluated, has_noise(state)
+    first = state.first_among(evaluated)
+
+    def averaged() -> tuple[Array, Array]:
+        mean = means_of(state).losses.at[first].get(mode="clip")
+        losses = jnp.where(evaluated[:, None], mean, state.losses)
+        return losses, state.sort_rows(jnp.where(jnp.isnan(losses), jnp.inf, losses))
+
+    losses, order = jax.lax.cond(noise, averaged, lambda: (state.losses, state.loss_order))
+    copies = evaluated & (first < jnp.arange(state.capacity, dtype=first.dtype)) & ~noise
+    losses = jnp.where(copies[:, None], jnp.nan, losses)
+    return replace(state, losses=losses, loss_order=order, constraint_only=state.constraint_only | copies)
+
+
 @compiled
 def mark_best(
     x: Float[Array, "n d"],
@@ -137,33 +177,51 @@ def best_rows(directions: tuple[str, ...], state: State) -> Best:
 
 
 def choose_repeats(
-    state: State, confirm: bool | Bool[Array, "*n"], n: int, allowed: Bool[Array, " rows"]
+    state: State,
+    confirm: bool | Bool[Array, "*n"],
+    n: int,
+    allowed: Bool[Array, " rows"],
+    by_itself: bool | Bool[Array, ""] = False,
 ) -> tuple[Bool[Array, " {n}"], Int[Array, " {n}"]]:
     """Which of the next n suggestions evaluate a configuration again, and the rows of the configurations.
 
     The first goes to the feasible configuration with the smallest lower bound, mean - noise / sqrt(number of
-    evaluations), where pending and failed evaluations count; the others go to the next ones. While no
-    difference was seen, those with the fewest evaluations come first, and there are at most three repeats.
-    No suggestion repeats if no configuration is feasible and in an ``allowed`` row, or where ``confirm`` (one
-    flag, or one for each) is False.
+    evaluations), where pending and failed evaluations count; the others go to the next ones. With several
+    objectives these bounds are ranked by non-domination. While no difference was seen, those with the fewest
+    evaluations come first, and there are at most three repeats. No suggestion repeats if no configuration is
+    feasible and in an ``allowed`` row, or where ``confirm`` (one flag, or one for each) is False and the
+    search does not repeat ``by_itself``: at every fifth row if there is noise, and twice to see whether there
+    is.
     """
+    number = state.count + jnp.arange(n, dtype=state.count.dtype)
+
+    def due(every: int) -> Int[Array, ""]:
+        """How many of the suggestions follow a multiple of so many rows."""
+        return (number % every == 0).sum(dtype=number.dtype)
 
     def choose() -> tuple[Bool[Array, " n"], Int[Array, " n"]]:
         dtype, told = state.x.dtype, state.usable & ~state.constraint_only
-        first = first_evaluations(state.x, told)
+        first = state.first_among(told)
         means = average(first, state.losses, state.constraints, state.evaluated)
         n_told = jnp.zeros(state.capacity, dtype).at[first].add(told.astype(dtype), mode="drop")
-        bound = means.losses[:, 0] - N_ERRORS * means.noise[0] * jax.lax.rsqrt(jnp.maximum(n_told, 1))
-        has_noise, i = means.noise[0] > 0, jnp.arange(n)
+        error = means.noise[None] * jax.lax.rsqrt(jnp.maximum(n_told, 1))[:, None]
+        bound = means.losses - N_ERRORS * error
+        several = state.losses.shape[1] > 1
+        merit = non_domination_rank(bound, means.feasible) if several else bound[:, 0]
+        differs, i = (means.noise > 0).any(), jnp.arange(n)
         eligible = means.feasible & allowed
-        order = jnp.lexsort((bound, jnp.where(has_noise, 0, n_told), ~eligible)).astype(jnp.int32)
+        keys = n_told, merit, jnp.where(differs, 0, n_told), ~eligible
+        order = jnp.lexsort(keys).astype(jnp.int32)
         rows = order.at[i].get(mode="clip")
         n_repeats = told.sum(dtype=jnp.int32) - (n_told > 0).sum(dtype=jnp.int32)
-        again = eligible[rows] & (i < len(order)) & (has_noise | (n_repeats + i < _MOST_EQUAL))
-        return again & confirm, rows
+        again = eligible[rows] & (i < len(order)) & (differs | (n_repeats + i < _MOST_EQUAL))
+        unknown = jnp.minimum(due(_EVERY_UNKNOWN), _MOST_UNKNOWN - n_repeats)
+        n_due = jnp.where(has_noise(state), due(_EVERY), unknown)
+        return again & (confirm | (by_itself & (i < n_due))), rows
 
-    # In a run ``confirm`` depends on the number of the step alone, so that most steps do not compute means.
-    return jax.lax.cond(jnp.any(confirm), choose, lambda: (jnp.zeros(n, bool), jnp.zeros(n, jnp.int32)))
+    # In a run this depends on the number of the step alone, so that most steps do not compute means.
+    some = jnp.any(confirm) | (by_itself & (due(_EVERY) > 0))
+    return jax.lax.cond(some, choose, lambda: (jnp.zeros(n, bool), jnp.zeros(n, jnp.int32)))
 
 
 def incumbents(

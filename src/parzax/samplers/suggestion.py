@@ -16,7 +16,7 @@ from parzax.density import AbstractMixture, Mixture
 from parzax.density.basis import Basis
 from parzax.samplers import candidates
 from parzax.samplers.candidates import Score, concatenate, select
-from parzax.samplers.repeats import choose_repeats
+from parzax.samplers.repeats import as_configurations, choose_repeats, has_noise
 from parzax.space import Points
 from parzax.split import State
 from parzax.status import Status
@@ -45,12 +45,12 @@ def suggest_points(
     # A batch needs a fifth key for fillers. The first four are the same as for a single suggestion.
     begin, draw, choose, pick, *more = jax.random.split(key, 4 if n == 1 and proposal.repeats else 5)
     if starting is None:
-        only = (state.constraint_only & state.present).sum(dtype=state.count.dtype)
-        starting = state.count - only < start.n_startup
-    seen: candidates.Seen | None = None if told is None else lambda _: told
+        starting = is_starting(sampler, state)
+    may_repeat = has_noise(state) if proposal.repeats is None else proposal.repeats
+    seen: candidates.Seen | None = None if told is None else lambda _: told & jnp.logical_not(may_repeat)
     # with an always active continuous parameter, two draws are never equal
     if pool is None and not (proposal.repeats or basis.free_continuum):
-        counts = state.present & ~state.constraint_only
+        counts = state.present & ~state.constraint_only & jnp.logical_not(may_repeat)
         seen = partial(candidates.is_seen, basis, state.points, counts)
     dtype = state.x.dtype
     random = partial(_draw_different, basis=basis, dtype=dtype, n=n, pool=pool, every=every, told=told)
@@ -67,14 +67,23 @@ def suggest_points(
         return rows if n == 1 or basis.free_continuum else _different(basis, n, rows, random(begin))
 
     def later() -> Points:
-        densities, score = fit_scorer(sampler, basis, state)
+        one_loss = sampler.n_objectives == 1 and not sampler.n_constraints
+        by_member = proposal.midpoints and one_loss and n > 1 and pool is None
+        densities, score = fit_scorer(sampler, basis, state, by_member)
         if pool is not None:
             return candidates.best_of_candidates(basis, score, pool, None, n, seen)
-        sample = partial(densities.below.sample, basis=basis, n=max(sampler.n_candidates, n))
+
+        def sample(key: PRNGKeyArray) -> Points:
+            if by_member:
+                return candidates.draw_midpoints(key, densities.below, basis, n, sampler.n_candidates)
+            return densities.below.sample(key, basis, max(sampler.n_candidates, n))
+
         drawn = candidates.draw_valid(draw, basis, sample, n)
         filling = more and not basis.free_continuum
         fillers = candidates.draw_fillers(more[0], basis, n, every, dtype) if filling else None
-        return candidates.best_of_candidates(basis, score, drawn, fillers, n, seen)
+        return candidates.best_of_candidates(
+            basis, score, drawn, fillers, n, seen, proposal.one_branch, by_member
+        )
 
     if isinstance(starting, bool):
         suggested = first() if starting else later()
@@ -103,12 +112,16 @@ def suggest(
     starting: Any,
     confirm: bool | Bool[Array, "*n"] | None,
 ) -> Float[Array, "{n} d"]:
-    """Native values of n suggestions; with ``confirm``, of good configurations again."""
+    """Native values of n suggestions; of good configurations again with ``confirm``, or because of noise."""
     at = suggest_points(sampler, basis, key, state, n, None, every, starting)
     x = basis.frame.decode(at)
-    if confirm is None:  # nothing is added to the compiled program
+    by_itself = repeats_by_itself(sampler, state, starting)
+    if confirm is None and by_itself is False:  # nothing is added to the compiled program
         return x
-    again, rows = choose_repeats(state, confirm, n, basis.frame.allowed(state.points, state.x))
+    # Rows that are outside after a range moved are not repeated.
+    inside = basis.frame.encode(state.x).valid.all(axis=-1)
+    allowed = basis.frame.allowed(state.points, state.x) & inside
+    again, rows = choose_repeats(state, False if confirm is None else confirm, n, allowed, by_itself)
     # Rows as they were told: decoded coordinates may be rounded, and so be other configurations.
     values = jnp.where(again[:, None], state.x[rows], x)
     if n == 1 or basis.free_continuum:
@@ -117,6 +130,19 @@ def suggest(
     points = concatenate(select(again[:, None], state.points[rows], at), at)
     values = jnp.concatenate([values, x])
     return values[candidates.pick_different(basis, points, jnp.arange(2 * n), n)]
+
+
+def repeats_by_itself(sampler: Sampler, state: State, starting: Any) -> bool | Bool[Array, ""]:
+    """Whether suggestions may be repeats that nobody asked for; ``starting`` as in `suggest_points`."""
+    if sampler.proposal.repeats is not None or starting is True:
+        return False
+    return jnp.logical_not(is_starting(sampler, state) if starting is None else starting)
+
+
+def is_starting(sampler: Sampler, state: State) -> Bool[Array, ""]:
+    """Whether the state has fewer than ``n_startup`` rows that are not constraint-only."""
+    only = (state.constraint_only & state.present).sum(dtype=state.count.dtype)
+    return state.count - only < sampler.start.n_startup
 
 
 def suggest_members(
@@ -145,9 +171,13 @@ def score(sampler: Sampler, basis: Basis, state: State, x: Float[Array, "j d"]) 
     return candidates.score_valid(fit_scorer(sampler, basis, state)[1], at)
 
 
-def fit_scorer(sampler: Sampler, basis: Basis, state: State) -> tuple[AbstractMixture, Score]:
+def fit_scorer(
+    sampler: Sampler, basis: Basis, state: State, graded: bool = False
+) -> tuple[AbstractMixture, Score]:
     """The densities of all groups, and the acquisition function as a function of points."""
-    densities, gamma = sampler.smoothing.fit(basis, state, sampler.split(state))
+    state = as_configurations(state) if sampler.proposal.repeats is None else state
+    split = sampler.split(state)
+    densities, gamma = sampler.smoothing.fit(basis, state, split.graded() if graded else split)
     if sampler.prior is not None:
         _checks.instance("prior: the densities", densities, Mixture, "a parzax.density.Mixture")
         densities = densities.with_beliefs(basis, sampler.prior, state.count)
@@ -192,11 +222,13 @@ def _draw_different(
         last = (outside,) if told is None else (told, outside)
         drawn = pool[order[jnp.lexsort([mask[order] for mask in last])]]
         return drawn[:n] if n == 1 else _different(basis, n, drawn)
-    if n == 1 or basis.free_continuum:
+    if n == 1:
         return basis.frame.draw(key, n, dtype)
     draw, fill = jax.random.split(key)
-    fillers = candidates.draw_fillers(fill, basis, n, every, dtype)
-    return _different(basis, n, basis.frame.draw(draw, n, dtype), fillers)
+    drawn = basis.frame.draw_spread(draw, n, dtype)
+    if basis.free_continuum:
+        return drawn
+    return _different(basis, n, drawn, candidates.draw_fillers(fill, basis, n, every, dtype))
 
 
 def _different(basis: Basis, n: int, *parts: Points) -> Points:

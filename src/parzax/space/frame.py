@@ -235,6 +235,22 @@ class Frame:
         levels = jax.vmap(lambda key: jax.random.uniform(key, self.parameter.shape, dtype))
         return self.drawn(levels(jax.random.split(key, n)))
 
+    def draw_spread(self, key: PRNGKeyArray, n: int, dtype: Any) -> Points:
+        """n configurations, as `draw`, but of each slot's levels one is in each n-th of [0, 1).
+
+        This is a Latin hypercube (McKay, Beckman and Conover 1979). Each configuration alone is as in `draw`.
+        Random ones replace those that the rules do not allow.
+        """
+        shuffle, draw = jax.random.split(key)
+        level = jax.random.uniform(draw, (n, len(self.parameter)), dtype)
+        stratum = jnp.broadcast_to(jnp.arange(n, dtype=dtype)[:, None], level.shape)
+        levels = (jax.random.permutation(shuffle, stratum, independent=True) + level) / n
+        drawn, size = (
+            self.drawn(jnp.minimum(levels, 1 - float(jnp.finfo(dtype).epsneg))),
+            max(n, _LEAST_REDRAWN),
+        )
+        return self.redraw(key, drawn, lambda key, _: self.draw_any(key, size, dtype), n)[0]
+
     def allowed(self, at: Points, x: Float[Any, "n d"] | None = None) -> Bool[Any, " n"]:
         """Which points the rules of the space allow; ``x`` are their native values, if there are any."""
         everything = at.unit.__array_namespace__().ones(len(at), bool)

@@ -1,6 +1,7 @@
 """The groups below and above, for the objective and each constraint, with their shares."""
 
 import abc
+from dataclasses import replace
 from functools import partial
 from typing import Any, final
 
@@ -19,6 +20,8 @@ from parzax.status import Status
 
 # Smallest length of the arrays that hold a group's rows, so that few lengths are compiled.
 _LEAST_ROWS = 8
+# Weights of rows by grade fall by a factor e over this share of the group below (docs/studies/batches.md).
+_GRADE_WIDTH = 0.75
 
 
 class SplitRows(eqx.Module):
@@ -32,13 +35,25 @@ class SplitRows(eqx.Module):
     gamma: Float[Array, " c1"]  # share of the evaluated rows that are in the group below
     n_measured: Int[Array, " c1"]  # number of rows that were evaluated
     most: int = eqx.field(static=True)  # upper bound on the number of the objective's rows below
-    # Mixture weights of the objective's rows below, 1 for all other rows; None for equal weights.
-    merit: Float[Array, " n"] | None = None
+    # Mixture weights of the objective's rows, below and above; None for equal weights.
+    weights: Float[Array, "2 n"] | None = None
+    # How good the evaluated rows are, from 1 to 0, 0 for all other rows; None if the split does not say.
+    grades: Float[Array, " n"] | None = None
 
     @property
     def masks(self) -> Bool[Array, "c2 n"]:
         """The groups below, followed by the groups above."""
         return jnp.concatenate([self.below, self.above])
+
+    def graded(self) -> "SplitRows":
+        """The objective's groups without a border: each row is below with its grade, and above with the rest.
+
+        Bandwidths remain those of the groups with a border. Without grades nothing changes.
+        """
+        if self.grades is None:
+            return self
+        told = self.below[0] | self.above[0]
+        return replace(self, weights=jnp.where(told[None], jnp.stack([self.grades, 1 - self.grades]), 0))
 
 
 class AbstractSplit(eqx.Module):
@@ -121,23 +136,28 @@ class Split(AbstractSplit):
                 rank = jnp.where(rank < ABSENT, 2 * rank + repeated.astype(rank.dtype), ABSENT)
                 count = jnp.maximum(count, (counted & (rank == 0)).sum(dtype=count.dtype))
             order = self.ties.order(losses, rank, evaluated, counted, count, most)
-        objective = evaluated & (count_before(order, counted) < count)
+        dtype, place = state.x.dtype, count_before(order, counted)
+        objective = evaluated & (place < count)
+        width = _GRADE_WIDTH * jnp.maximum(count, 1).astype(dtype)
+        grades = jnp.where(evaluated, jnp.exp(-(place.astype(dtype) + 0.5) / width), 0)
         if losses.shape[1] > 1:
             # All rows of a front have the place of its first row.
             rank = jnp.searchsorted(jnp.sort(jnp.where(objective, rank, ABSENT)), rank).astype(jnp.int32)
-        merit = None if self.merit is None else self.merit(rank, objective, state.x.dtype)
 
         usable, only = state.usable[:, None], state.constraint_only[:, None]
         measured = evaluated[:, None] | (only & usable & ~jnp.isnan(state.constraints))
         of_constraint = partial(constraint_split, every_minimum=self.every_minimum)
         satisfied = jax.vmap(of_constraint, in_axes=(1, 1))(state.constraints, measured)
         below = jnp.concatenate([objective[None], satisfied])
-        told, dtype = usable & ~only, state.x.dtype
+        told = usable & ~only
         taking_part = jnp.concatenate([told, measured | told], axis=1).T
         n_measured = jnp.concatenate([evaluated[:, None], measured], axis=1).sum(axis=0)
         gamma = below.sum(axis=-1).astype(dtype) / jnp.maximum(n_measured, 1).astype(dtype)
         most = capacity if self.first_front and losses.shape[1] > 1 else padded_size(most, capacity)
-        return SplitRows(below, taking_part & ~below, gamma, n_measured, most, merit)
+        above, weights = taking_part & ~below, None
+        if self.merit is not None:
+            weights = jnp.where(jnp.stack([objective, above[0]]), self.merit(rank, objective, dtype), 0)
+        return SplitRows(below, above, gamma, n_measured, most, weights, grades)
 
     def status(self, state: State) -> Int[Array, ""]:
         """NONE_FEASIBLE or FEW_FEASIBLE if every row is below because too few rows are feasible."""

@@ -26,6 +26,7 @@ class State(eqx.Module):
             `parzax.samplers.Sampler.augment`.
         order: (d, n) row indices sorted by unit coordinate, for each parameter.
         loss_order: (m, n) row indices sorted by each objective; rows without losses come last.
+        first: (n,) index of the first row with the same native values, which may be the row itself.
         count: number of rows; rows beyond the capacity are dropped and set ``overflow``.
         overflow: whether a row was dropped.
     """
@@ -37,6 +38,7 @@ class State(eqx.Module):
     constraint_only: Bool[Any, " n"]
     order: Int[Any, "d n"]
     loss_order: Int[Any, "m n"]
+    first: Int[Any, " n"]
     count: Int[Any, ""]
     overflow: Bool[Any, ""]
 
@@ -56,6 +58,7 @@ class State(eqx.Module):
             constraint_only=np.zeros(n, bool),
             order=np.tile(numbers, (n_parameters, 1)),
             loss_order=np.tile(numbers, (n_objectives, 1)),
+            first=numbers,
             count=np.zeros((), np.int32),
             overflow=np.zeros((), bool),
         )
@@ -110,9 +113,21 @@ class State(eqx.Module):
         unit, loss = larger.points.unit, jnp.where(jnp.isnan(larger.losses), jnp.inf, larger.losses)
         if k == 1:
             order, loss_order = self._inserted(self.order, unit), self._inserted(self.loss_order, loss)
+            equal = self.present & ((self.x == x) | (jnp.isnan(self.x) & jnp.isnan(x))).all(axis=-1)
+            first = jnp.where(equal.any(), jnp.argmax(equal).astype(jnp.int32), self.count)
+            first = self._put(self.first, first[None])
         else:
             order, loss_order = larger.sort_rows(unit), larger.sort_rows(loss)
-        return replace(larger, order=order, loss_order=loss_order)
+            values = jnp.where(jnp.isnan(larger.x), jnp.inf, larger.x)
+            first = first_equal(values, larger.present).astype(jnp.int32)
+            first = jnp.minimum(first, jnp.arange(n, dtype=jnp.int32))
+        return replace(larger, order=order, loss_order=loss_order, first=first)
+
+    def first_among(self, counted: Bool[Array, " n"]) -> Int[Array, " n"]:
+        """Index of the first counted row with the same native values; n in rows that are not counted."""
+        n, number = self.capacity, jnp.arange(self.capacity, dtype=jnp.int32)
+        first = jnp.full(n, n, jnp.int32).at[self.first].min(jnp.where(counted, number, n))
+        return jnp.where(counted, first[self.first], n)
 
     def sort_rows(self, keys: Float[Array, "n k"]) -> Int[Array, "k n"]:
         """Rows by each of k keys, the smallest first, absent ones last; by losses it is TPE's sort."""

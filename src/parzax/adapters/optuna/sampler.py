@@ -383,7 +383,10 @@ class TPESampler(BaseSampler):
     def _make_session(self, _dtype: Any, joint: bool, *space_and_counts: Any) -> tuple[Session, Any]:
         settings = self._settings
         if not joint:
-            return Session(settings.sampler(*space_and_counts)), ()
+            sampler = settings.sampler(*space_and_counts)
+            # Equal values of one parameter are no evaluations of one configuration.
+            proposal = replace(sampler.proposal, repeats=bool(sampler.proposal.repeats))
+            return Session(replace(sampler, proposal=proposal)), ()
         sampler, report = settings.with_sources(*space_and_counts)
         return Session(sampler), report
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial, reduce
-from itertools import count
+from itertools import compress, count
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import PRNGKeyArray, UInt32
+from jaxtyping import Array, Bool, Integer, PRNGKeyArray, UInt32
 
 from parzax import _checks
 from parzax._compile import compiled
@@ -21,8 +21,9 @@ from parzax._numerics import capacity, to_device
 from parzax._words import plural
 from parzax.lens._programs import keep_programs
 from parzax.samplers import Sampler
+from parzax.samplers.repeats import choose_repeats
 from parzax.samplers.sampler import warn_of_unseen
-from parzax.samplers.suggestion import suggest_points
+from parzax.samplers.suggestion import repeats_by_itself, suggest_points
 from parzax.space import Domain, Float, Int, Points, Space
 from parzax.split import State
 from parzax.split.state import violations
@@ -108,22 +109,19 @@ class Session:
         """
         rows = self.rows + self._checked(pending)
         with jax.enable_x64(self._dtype == np.float64):
-            state = self._state(rows)
+            x, state = self._state(rows)
             folded = np.array([number % 2**32 for number in numbers], np.uint32)
             starting = int(state.count) < self.sampler.start.n_startup
             # A program is needed for each size of the state, while it is starting and later.
             program = state.capacity, starting
             with nullcontext() if program in self._compiled else _compiling():
-                at = suggest(self._model, state, key, folded, starting)
+                at, again, row = suggest(self._model, state, key, folded, starting)
             self._compiled.add(program)
             _checks.on_host("the suggestion", at)
             # Native values are computed in float64.
             at = jax.tree.map(lambda a: np.asarray(a, np.float64 if a.dtype.kind == "f" else None), at)
-            x = self._frame.decode(at)
-            if self._space is not self.sampler.space:
-                frame = self.sampler.space.frame()
-                x = frame.decode(frame.nearest(x))
-            return x[0]
+            x, frame = x[row] if again[0] else self._frame.decode(at), self.sampler.space.frame()
+            return (x if frame.encode(x).valid.all() else frame.decode(frame.nearest(x)))[0]
 
     def _checked(self, rows: Iterable[Row]) -> list[Row]:
         """The rows, if they have as many numbers as the sampler."""
@@ -138,40 +136,54 @@ class Session:
             warn_of_unseen("a row has", unseen)
         return rows
 
-    def _state(self, rows: Sequence[Row]) -> State:
-        """The rows that have all active parameters, in NumPy arrays padded to a capacity."""
-        n, (m, c) = len(rows), self._widths
-        x = np.array([row.x for row in rows], np.float64).reshape(n, len(self._space))
-        at, losses = self._frame.nearest(x), np.array(self._losses(rows), np.float64).reshape(n, m)
+    def _state(self, rows: Sequence[Row]) -> tuple[np.ndarray, State]:
+        """The rows that have all active parameters: native values, and NumPy arrays padded to a capacity."""
+        m, c = self._widths
+        x = np.array([row.x for row in rows], np.float64).reshape(len(rows), len(self._space))
+        at = self._frame.nearest(x)
+        complete = at.valid.all(axis=-1)
+        x, at, rows = x[complete], at[complete], list(compress(rows, complete))
+        n = len(rows)
+        state = State.empty(len(self._space), m, c, max(_LEAST_CAPACITY, capacity(n)), self._dtype)
+        # Rows are equal if their bytes are; adding 0 turns -0 into 0.
+        values = (x.astype(self._dtype) + 0).view(f"V{x.shape[1] * state.x.itemsize}")[:, 0]
+        _, index, group = np.unique(values, return_index=True, return_inverse=True)
+        first = index[group]
+        losses = np.array(self._losses(rows, first), np.float64).reshape(n, m)
         excess = [row.constraints[:c] or (np.nan,) * c for row in rows]
         constraints = np.array(excess, np.float64).reshape(n, c)
-        complete = at.valid.all(axis=-1)
-        n_complete = int(complete.sum())
-        state = State.empty(len(self._space), m, c, max(_LEAST_CAPACITY, capacity(n)), self._dtype)
 
         def fill(padded: np.ndarray, values: np.ndarray) -> None:
-            padded[:n_complete] = values[complete]
+            padded[:n] = values
 
-        given = x, at, losses, violations(constraints, self._dtype)
+        given = x, at, losses, violations(constraints, self._dtype), first
+        arrays = state.x, state.points, state.losses, state.constraints, state.first
         with np.errstate(over="ignore"):
-            jax.tree.map(fill, (state.x, state.points, state.losses, state.constraints), given)
+            jax.tree.map(fill, arrays, given)
         for order, keys in ((state.order, state.points.unit), (state.loss_order, state.losses)):
-            order[:, :n_complete] = np.argsort(keys[:n_complete], axis=0, kind="stable").T
-        state.count[...] = n_complete
-        return state
+            order[:, :n] = np.argsort(keys[:n], axis=0, kind="stable").T
+        state.count[...] = n
+        return x, state
 
-    def _losses(self, rows: Sequence[Row]) -> list[Any]:
+    def _losses(self, rows: Sequence[Row], first: np.ndarray) -> Any:
         """The m losses of each row, as numbers that the device represents exactly.
 
         A sampler of one objective uses only the order of the losses. So losses in float64, or pairs such as
-        Optuna's order of pruned trials, are replaced by ranks.
+        Optuna's order of pruned trials, are replaced by ranks; unless evaluations of one configuration
+        differ, because their means are used then.
         """
         keys: list[Any] = [row.losses for row in rows]
         if self._widths[0] > 1:
             missing = (np.nan,) * self._widths[0]
             return [missing if key is None else np.clip(key, -_LARGEST, _LARGEST) for key in keys]
         ranks = dict(zip(sorted({*keys} - {None}), count()))
-        return list(map(ranks.get, keys))
+        places = np.array(list(map(ranks.get, keys)), np.float64)
+        told = np.flatnonzero(~np.isnan(places))
+        if np.array_equal(places[told], places[first[told]]):
+            return places
+        numbers = np.array([np.nan if key is None else key[0] for key in keys], np.float64)
+        numbers = np.clip(numbers, -_LARGEST, _LARGEST)
+        return numbers - np.nanmin(numbers)
 
 
 def prepare(session: Session, n_numbers: int) -> None:
@@ -203,14 +215,19 @@ def suggest(
     key: PRNGKeyArray | None,
     numbers: UInt32[Any, " k"],
     starting: bool,
-) -> Points:
+) -> tuple[Points, Bool[Array, "1"], Integer[Array, "1"]]:
     """A suggestion of a model (a sampler without its space, and a basis) from a state.
+
+    Also whether a row should be evaluated again instead, and which one.
 
     The ``numbers`` are folded into the key, which is ``jax.random.key(0)`` if it is None, so that the host
     need not make one. ``starting`` says whether the state has fewer than ``n_startup`` rows.
     """
     key = reduce(jax.random.fold_in, numbers, jax.random.key(0) if key is None else key)
-    return suggest_points(*model, key, state, starting=starting)
+    by_itself = repeats_by_itself(model[0], state, starting)
+    allowed = model[1].frame.allowed(state.points, state.x)
+    at = suggest_points(*model, key, state, starting=starting)
+    return at, *choose_repeats(state, False, 1, allowed, by_itself)
 
 
 def smoothed(space: Space, most: int = MOST_STEPS) -> Space:

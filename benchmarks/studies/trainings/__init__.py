@@ -1,0 +1,1 @@
+"""Samplers on tables of real trainings, whose evaluations have noise."""

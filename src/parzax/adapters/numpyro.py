@@ -1,0 +1,59 @@
+"""NumPyro: a Parzen estimator as a distribution, such as a prior fitted to earlier results."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+from numpyro.distributions import Distribution, constraints
+
+from parzax import ParzenEstimator
+
+
+class Parzen(Distribution):
+    """A Parzen estimator as a NumPyro distribution of configurations (d,), in native units.
+
+    Draws, log densities and predictions work on every space. NUTS and other samplers that move along
+    gradients need a space of continuous parameters without conditions; others raise there, with a remedy.
+
+    Args:
+        estimator: the density.
+        validate_args: as in NumPyro.
+
+    >>> import jax
+    >>> import numpy as np
+    >>> import parzax as px
+    >>> pe = px.ParzenEstimator.fit(px.Space({"x": px.Float(0, 1)}), np.array([[0.2], [0.3]]))
+    >>> px.adapters.numpyro.Parzen(pe).sample(jax.random.key(0), (5,)).shape
+    (5, 1)
+    """
+
+    arg_constraints: dict[str, Any] = {}  # noqa: RUF012
+    pytree_data_fields = ("estimator",)
+
+    def __init__(self, estimator: ParzenEstimator, *, validate_args: bool | None = None) -> None:
+        self.estimator = estimator
+        super().__init__((), (len(estimator.space),), validate_args=validate_args)
+
+    @property
+    def support(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The bounds; ValueError if a parameter is discrete or conditional."""
+        space = self.estimator.space
+        for name, domains in zip(space.names, space.domains, strict=True):
+            if len(domains) > 1 or domains[0].conditions or domains[0].n_values is not None:
+                remedy = "give its value by estimator.conditional({...}), or leave it out by marginal(...)"
+                raise ValueError(
+                    f"{name!r} is discrete or conditional, so no gradient leads to it: {remedy}."
+                )
+        bounds: list[Any] = [domain for (domain,) in space.domains]
+        low, high = (jnp.array([getattr(domain, end) for domain in bounds]) for end in ("low", "high"))
+        return constraints.independent(constraints.interval(low, high), 1)
+
+    def sample(self, key: Array, sample_shape: tuple[int, ...] = ()) -> Float[Array, "... d"]:
+        """Configurations, sample_shape + (d,); NumPyro hands over keys of both kinds."""
+        is_typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+        return self.estimator.sample(key if is_typed else jax.random.wrap_key_data(key), sample_shape)
+
+    def log_prob(self, value: Float[Array, "... d"]) -> Float[Array, "..."]:
+        """log density of configurations; -inf outside the space."""
+        return self.estimator.log_prob(value)

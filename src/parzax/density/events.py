@@ -1,0 +1,177 @@
+"""Probabilities of events under a mixture: values in a box, and a parameter being active.
+
+The values of each parameter are cut where a condition or the event begins or ends. Within the pieces nothing
+else depends on the value. So an event is a set of combinations of pieces, and under a product kernel its
+probability is the sum over them of products of masses.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from itertools import pairwise, product
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from parzax import _checks
+from parzax._compile import compiled
+from parzax._numerics import weighted_logsumexp
+from parzax.density.basis import Basis, check_name
+from parzax.density.log_kernels import finite, kernels_of
+from parzax.density.mixture import Mixture
+from parzax.space import INACTIVE, Categorical, Domain, In, Space
+
+# Largest number of combinations of pieces of parameters that depend on each other.
+_MOST_COMBINATIONS = 1 << 14
+
+
+class Range(NamedTuple):
+    """Both ends are inside."""
+
+    low: float
+    high: float
+
+
+# What a parameter must do: have one of several values or one in a range, be in a regime, be inactive (None).
+Wanted = In | Range | int | None
+
+
+class Pieces(NamedTuple):
+    """Ranges of values of slots, followed by one without values for inactive parameters."""
+
+    slot: Int[Any, " p"]
+    lower: Float[Any, " p"]  # ends in unit coordinates
+    upper: Float[Any, " p"]
+    width: Float[Any, " p"]
+
+
+def box_of(space: Space, values: Mapping[str, Any]) -> dict[str, Wanted]:
+    """The event that parameters have values in a box, see `parzax.ParzenEstimator.mass`."""
+    _checks.instance("values", values, Mapping, "a mapping of names to ranges or values")
+    box: dict[str, Wanted] = {}
+    for name, given in values.items():
+        check_name("values: ", name, space)
+        if given is None:
+            box[name] = None
+        elif isinstance(given, tuple) and len(given) == 2 and not isinstance(space[name][0], Categorical):
+            box[name] = Range(*(_checks.real_number(f"values: {name}", end) for end in given))
+        else:
+            box[name] = In(name, list(given) if isinstance(given, (list, tuple)) else [given])
+            for value in given if isinstance(given, (list, tuple)) else [given]:
+                if all(domain.key(value) is None for domain in space[name]):
+                    raise ValueError(f"values: {name!r} cannot be {value!r}.")
+    return box
+
+
+def log_masses(
+    space: Space, basis: Basis, mixture: Mixture, event: Mapping[str, Wanted]
+) -> Float[Array, " n1"]:
+    """log probability of an event under each kernel, and under the prior, with `finite` stand-ins.
+
+    ``space`` has the parameters of the event and all that they depend on, and no others.
+    """
+    pieces: list[tuple[float, ...]] = [(0, 0.0, 1.0)]  # the first stands for inactive parameters
+    of_name: dict[str, list[tuple[int, int, float]]] = {}  # number of the piece, regime, and a value in it
+    for name in space.names:
+        of_name[name] = []
+        for regime, value, *piece in _pieces(space, name, event):
+            of_name[name].append((len(pieces) if piece else 0, regime, value))
+            pieces += [tuple(piece)] if piece else []
+    combined = [_combinations(space, {name: of_name[name] for name in each}) for each in _components(space)]
+    slot, lower, upper = np.array(pieces).T
+    arrays = Pieces(
+        slot.astype(np.int32), *(x.astype(mixture.scale.dtype) for x in (lower, upper, upper - lower))
+    )
+    return _summed(basis, mixture, arrays, combined)
+
+
+@compiled
+def _summed(
+    basis: Basis, mixture: Mixture, pieces: Pieces, combined: list[Int[Any, "c k"]]
+) -> Float[Array, " n1"]:
+    """Sum over combinations of products of masses, multiplied over the lists of combinations."""
+    rows, scale = mixture.kernels()
+    masses = jnp.zeros((len(pieces.slot), len(rows)), scale.dtype)
+    for part in basis.groups:
+        kernels, here = kernels_of(part, rows, scale), pieces.slot[:, None] == jnp.asarray(part.slot)[None]
+        which = here.argmax(axis=1)
+        of_piece = jax.tree.map(lambda a, which=which: a[which], kernels)
+        by_row = jax.vmap(lambda one, *cell: one.log_mass_of_cell(*cell), in_axes=(0, None, None, None))
+        logs = jax.vmap(by_row)(of_piece, *pieces[1:])
+        is_here = here.any(axis=1) & (jnp.arange(len(masses)) > 0)
+        masses = jnp.where(is_here[:, None], finite(logs, basis.n_slots), masses)
+    total = jnp.zeros(len(rows), scale.dtype)
+    for each in combined:
+        logs = masses[each].sum(axis=1)
+        total = total + weighted_logsumexp(logs.T, jnp.ones(len(each), scale.dtype))
+    return total
+
+
+def _pieces(space: Space, name: str, event: Mapping[str, Wanted]) -> Iterator[tuple[Any, ...]]:
+    """The pieces of a parameter that an event allows: regime, a value, slot and ends in unit coordinates."""
+    tests, domains, wanted = space.frame().tests, space[name], event.get(name)
+    for slot, (parameter, regime, domain) in enumerate(space.slots):
+        if parameter != space.index(name) or (name in event and wanted is None):
+            continue
+        axis: Any = domain.axis
+        float64 = np.dtype(np.float64)
+        lowest, highest = (0, axis.n_values.item()) if axis.discrete else domain.ends().tolist()
+        allowed: Any = [(lowest, highest)] if wanted in (None, regime) else []
+        if isinstance(wanted, (In, Range)):
+            allowed = wanted.intervals(domain) if isinstance(wanted, In) else _keys(wanted, domain)
+        cuts = {lowest, highest, *(end for ends in allowed for end in ends)}
+        if tests is not None:
+            cuts |= {*tests.low[tests.tested == slot].tolist(), *tests.high[tests.tested == slot].tolist()}
+        if isinstance(domain, Categorical):
+            cuts = set(range(highest + 1))
+        for low, high in pairwise(sorted(min(max(cut, lowest), highest) for cut in cuts)):
+            if low == high or not any(first <= low and high <= last for first, last in allowed):
+                continue
+            if axis.discrete:
+                first, last = np.array(int(low)), np.array(int(high) - 1)
+                ends = axis.cell(first, float64)[0], axis.cell(last, float64)[1]
+                yield regime, float(axis.value(first, float64)), slot, *map(float, ends)
+            else:
+                ends = (float(axis.place(np.array(end), 0)) for end in (low, high))
+                yield regime, (low + high) / 2, slot, *ends
+    if domains[0].conditions and wanted is None:
+        yield INACTIVE, math.nan
+
+
+def _keys(within: Range, domain: Domain) -> list[tuple[float, float]]:
+    """Keys (`parzax.space.conditions`) of the values of a domain in a range."""
+    axis: Any = domain.axis
+    ends = np.clip(np.array(within, np.float64), *domain.ends())
+    if within.low > ends[1] or within.high < ends[0]:
+        return []
+    if not axis.discrete:
+        return [tuple(ends.tolist())]
+    index = axis.index(ends)
+    outside = ~axis.has(ends, index) & ((axis.value(index, ends.dtype) - ends) * [-1, 1] > 0)
+    first, last = (index + outside * [1, -1]).tolist()
+    return [(first, last + 1)]
+
+
+def _components(space: Space) -> list[tuple[str, ...]]:
+    """The parameters in groups that do not depend on each other."""
+    groups: list[set[str]] = []
+    for name in space.names:
+        linked = {name, *space.parents(name)}
+        apart = [group for group in groups if not group & linked]
+        groups = [*apart, linked.union(*(group for group in groups if group & linked))]
+    return [tuple(name for name in space.names if name in group) for group in groups]
+
+
+def _combinations(space: Space, pieces: Mapping[str, list[tuple[int, int, float]]]) -> Int[Any, "c k"]:
+    """Numbers of the pieces in each combination that the conditions of the space allow."""
+    if math.prod(map(len, pieces.values())) > _MOST_COMBINATIONS:
+        raise ValueError(f"values: {', '.join(pieces)} have too many combinations; estimate from draws.")
+    columns = [space.index(name) for name in pieces]
+    combined = np.array(list(product(*pieces.values())), np.float64).reshape(-1, len(columns), 3)
+    x = np.full((len(combined), len(space)), np.nan)
+    x[:, columns] = combined[..., 2]
+    at = space.frame().encode(x)
+    possible = ((at.regime[:, columns] == combined[..., 1]) & at.valid[:, columns]).all(axis=1)
+    return combined[possible, :, 0].astype(np.int32)

@@ -1,0 +1,42 @@
+"""Nodes and weights for integrals over a space of one or two parameters."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from parzax.space import Points, Space
+
+# Panels of a continuous axis, with so many Gauss-Legendre nodes in each, by the number of parameters.
+_PANELS, _NODES = {1: 64, 2: 32}, 10
+# Largest number of points of a quadrature.
+_MOST_POINTS = 1 << 18
+
+
+def quadrature(space: Space, dtype: Any) -> tuple[Points, Float[np.ndarray, " j"]] | None:
+    """Nodes and log weights in unit coordinates; None for a space of conditions or of many parameters."""
+    domains = [domain for of_parameter in space.domains for domain in of_parameter]
+    if len(space) > 2 or len(domains) > len(space) or any(domain.conditions for domain in domains):
+        return None
+    node, weight = np.polynomial.legendre.leggauss(_NODES)
+    panels = _PANELS[len(space)]
+    unit = ((np.arange(panels)[:, None] + (node + 1) / 2) / panels).ravel()
+    places, numbers, log_weights = [], [], []
+    for domain in domains:
+        if domain.n_values is None:
+            at = unit, np.zeros(len(unit), int), np.log(np.tile(weight / 2 / panels, panels))
+        else:
+            number = np.arange(min(domain.n_values, _MOST_POINTS + 1))
+            place = domain.axis.place(np.zeros(len(number)), number)
+            at = place, number, np.zeros(len(number))
+        for values, of_domain in zip((places, numbers, log_weights), at, strict=True):
+            values.append(of_domain)
+    if np.prod([len(values) for values in places]) > _MOST_POINTS:
+        return None
+    places, numbers, log_weights = (
+        np.stack([part.ravel() for part in np.meshgrid(*parts, indexing="ij")], axis=-1)
+        for parts in (places, numbers, log_weights)
+    )
+    regime, valid = np.zeros(numbers.shape, np.int32), np.ones(numbers.shape, bool)
+    at = Points(regime, places.astype(dtype), numbers.astype(np.int32), valid)
+    return at, log_weights.sum(axis=-1).astype(dtype)

@@ -1,0 +1,94 @@
+"""Distribution function, quantiles and moments of a density of one number. All functions are pure."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from parzax._compile import compiled
+from parzax.density.basis import Basis
+from parzax.density.log_kernels import kernels_of
+from parzax.density.mixture import Mixture
+from parzax.space import Points
+
+
+@compiled
+def cdf(basis: Basis, mixture: Mixture, x: Float[Array, " j"]) -> Float[Array, " j"]:
+    """P(X <= x) at native values."""
+    axis = _axis(basis)
+    if not axis.discrete:
+        return _mass_below(basis, mixture, axis.place(x, axis.index(x)))
+    index = axis.index(x).astype(jnp.int32)
+    above = (axis.value(index, x.dtype) > x).astype(jnp.int32)
+    return _mass_up_to(basis, mixture, index - above)
+
+
+@compiled
+def quantile(basis: Basis, mixture: Mixture, level: Float[Array, " j"]) -> Float[Array, " j"]:
+    """The smallest native value x with P(X <= x) >= level."""
+    axis = _axis(basis)
+    if axis.discrete:
+        low, high = jnp.full(level.shape, -1, jnp.int32), jnp.broadcast_to(_last(axis), level.shape)
+
+        def halve(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+            middle = ends[0] + (ends[1] - ends[0]) // 2
+            above = _mass_up_to(basis, mixture, middle) >= level
+            return jnp.where(above, ends[0], middle), jnp.where(above, middle, ends[1])
+
+        return axis.value(jax.lax.fori_loop(0, 32, halve, (low, high))[1], level.dtype)
+
+    def narrow(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+        middle = (ends[0] + ends[1]) / 2
+        above = _mass_below(basis, mixture, middle) >= level
+        return jnp.where(above, ends[0], middle), jnp.where(above, middle, ends[1])
+
+    ends = jnp.zeros_like(level), jnp.ones_like(level)
+    _, unit = jax.lax.fori_loop(0, jnp.finfo(level.dtype).nmant + 8, narrow, jax.lax.stop_gradient(ends))
+    unit = jax.lax.stop_gradient(unit)
+    # The derivative of the inverse; the step itself is below rounding.
+    zero = jnp.zeros((len(unit), 1), jnp.int32)
+    at = Points(zero, unit[:, None], zero, zero == 0)
+    density = jax.lax.stop_gradient(jnp.exp(mixture.log_prob(basis, at)))
+    excess = _mass_below(basis, mixture, unit) - level
+    step = (excess - jax.lax.stop_gradient(excess)) / jnp.where(density > 0, density, 1)
+    return axis.native(unit - step, axis.index(unit))
+
+
+@compiled
+def moments(
+    basis: Basis, mixture: Mixture, nodes: tuple[Points, Float[Array, " j"]]
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Mean and variance, in native units, from the nodes and log weights of a quadrature."""
+    at, log_weight = nodes
+    mass = jnp.exp(mixture.log_prob(basis, at) + log_weight)
+    x = basis.frame.decode(at)[:, 0]
+    mean = mass @ x / mass.sum()
+    return mean, mass @ jnp.square(x - mean) / mass.sum()
+
+
+def _axis(basis: Basis) -> Any:
+    return jax.tree.map(lambda a: jnp.asarray(a)[0], basis.frame.axes[0])
+
+
+def _last(axis: Any) -> Any:
+    """Number of the last of discrete values."""
+    return (axis.n_values - 1).astype(jnp.int32)
+
+
+def _mass_up_to(basis: Basis, mixture: Mixture, index: Any) -> Float[Array, " j"]:
+    """Mass of the values up to the ``index``-th; 0 for negative numbers."""
+    axis, last = _axis(basis), jnp.maximum(index, 0)
+    upper = axis.cell(jnp.minimum(last, _last(axis)), mixture.scale.dtype)[1]
+    return jnp.where(index >= 0, _mass_below(basis, mixture, upper), 0)
+
+
+def _mass_below(basis: Basis, mixture: Mixture, upper: Float[Array, " j"]) -> Float[Array, " j"]:
+    """Mass from 0 to a place on the axis."""
+    kernels = jax.tree.map(lambda a: a[0], kernels_of(basis.groups[0], *mixture.kernels()))
+    inside = (upper > 0) & (upper < 1)
+    zero, end = jnp.zeros((), upper.dtype), jnp.where(inside, upper, 0.5)
+    logs = jax.vmap(lambda end: jax.vmap(lambda one: one.log_mass(zero, end))(kernels))(end)
+    weight = jnp.append(mixture.weight, mixture.prior_weight)
+    mass = jnp.matmul(jnp.exp(logs), weight, precision="highest")
+    return jnp.where(inside, mass, (upper >= 1).astype(mass.dtype))
