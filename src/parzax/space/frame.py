@@ -249,7 +249,7 @@ class Frame:
             self.drawn(jnp.minimum(levels, 1 - float(jnp.finfo(dtype).epsneg))),
             max(n, _LEAST_REDRAWN),
         )
-        return self.redraw(key, drawn, lambda key, _: self.draw_any(key, size, dtype), n)[0]
+        return self.redraw(key, drawn, lambda key: self.draw_any(key, size, dtype), n)
 
     def allowed(self, at: Points, x: Float[Any, "n d"] | None = None) -> Bool[Any, " n"]:
         """Which points the rules of the space allow; ``x`` are their native values, if there are any."""
