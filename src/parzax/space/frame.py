@@ -227,8 +227,12 @@ class Frame:
 
     def draw(self, key: PRNGKeyArray, n: int, dtype: Any) -> Points:
         """n random configurations that the rules allow; ``dtype`` is that of the frame."""
-        again = partial(self.draw_any, n=max(n, _LEAST_REDRAWN), dtype=dtype)
-        return self.redraw(key, self.draw_any(key, n, dtype), again, n)
+        return self._made_valid(key, self.draw_any(key, n, dtype))
+
+    def _made_valid(self, key: PRNGKeyArray, drawn: Points) -> Points:
+        """Points, of which random ones replace those that the rules do not allow."""
+        again = partial(self.draw_any, n=max(len(drawn), _LEAST_REDRAWN), dtype=drawn.unit.dtype)
+        return self.redraw(key, drawn, again, len(drawn))
 
     def draw_any(self, key: PRNGKeyArray, n: int, dtype: Any) -> Points:
         """n random configurations, as `drawn`, each from its own key."""
@@ -245,11 +249,8 @@ class Frame:
         level = jax.random.uniform(draw, (n, len(self.parameter)), dtype)
         stratum = jnp.broadcast_to(jnp.arange(n, dtype=dtype)[:, None], level.shape)
         levels = (jax.random.permutation(shuffle, stratum, independent=True) + level) / n
-        drawn, size = (
-            self.drawn(jnp.minimum(levels, 1 - float(jnp.finfo(dtype).epsneg))),
-            max(n, _LEAST_REDRAWN),
-        )
-        return self.redraw(key, drawn, lambda key: self.draw_any(key, size, dtype), n)
+        drawn = self.drawn(jnp.minimum(levels, 1 - float(jnp.finfo(dtype).epsneg)))
+        return self._made_valid(key, drawn)
 
     def allowed(self, at: Points, x: Float[Any, "n d"] | None = None) -> Bool[Any, " n"]:
         """Which points the rules of the space allow; ``x`` are their native values, if there are any."""
