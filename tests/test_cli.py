@@ -20,7 +20,7 @@ from benchmarks.synthetic import activation
 from caches import programs_in
 
 import parzax as px
-from parzax._progress import progress, says_that_it_compiles
+from parzax.lens._progress import progress, says_that_it_compiles
 from parzax.lens.cli import main
 from parzax.lens.cli.commands import parse_levels
 from parzax.lens.cli.filters import parse_filter

@@ -42,7 +42,7 @@ PROMISED = {
 PACKAGES = {
     "acquisition": {"constrained_score", "log_ratio", "log_relative_ratio", "naive_product"},
     "ages": {"AbstractAges", "Ramp"},
-    "prior": {"AbstractPrior", "Normal", "Weights"},
+    "prior": {"Normal"},
     "bandwidth": {
         *("AbstractBandwidth", "Constant", "Dimension", "FixedTop", "Hyperopt", "LeaveOneOut", "Neighbours"),
         *("OptunaTop", "Scott"),

@@ -89,10 +89,10 @@ SEEDS = {
     RANDOM: (12, 300),
     "px.tpe": (12, 300),
     "px.optuna_tpe": (12, 300),
-    "Optuna TPE": (4, 300),
-    "Optuna CMA-ES": (4, 300),
-    "Hyperopt": (4, 100),
-    "Optuna GP": (1, 100),
+    "Optuna TPE": (12, 300),
+    "Optuna CMA-ES": (12, 300),
+    "Hyperopt": (12, 100),
+    "Optuna GP": (12, 100),
 }
 
 

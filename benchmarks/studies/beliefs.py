@@ -39,9 +39,7 @@ def belief(domain: px.space.Domain, value: float, kind: str, rng: np.random.Gene
         code = rng.integers(n) if math.isnan(value) else round(value)
         code = code if kind != WRONG else (code + rng.integers(1, max(n, 2))) % n
         others = (1 - WEIGHTS[kind]) / max(n - 1, 1)
-        return px.prior.Weights(
-            {c: WEIGHTS[kind] if i == code else others for i, c in enumerate(domain.choices)}
-        )
+        return {c: WEIGHTS[kind] if i == code else others for i, c in enumerate(domain.choices)}
     log, (low, high) = getattr(domain, "log", False), domain.ends()
     low, high = (math.log10(low), math.log10(high)) if log else (low, high)
     place = (

@@ -330,6 +330,14 @@ def vectors(**arrays: Any) -> None:
         raise ValueError(f"{' and '.join(arrays)} must be vectors of one length, {given}.")
 
 
+def agree(problem: str, there: Mapping[str, Any], here: Mapping[str, Any], remedy: str) -> None:
+    """Raise ValueError with the first difference, if what a file says differs from what is needed here."""
+    for name in {**there, **here}:
+        if there.get(name) != here.get(name):
+            difference = f"{name} is {there.get(name)} there, and {here.get(name)} here"
+            raise ValueError(f"{problem}: {difference}; {remedy}.")
+
+
 def find_first(bad: np.ndarray) -> tuple[Any, ...]:
     """Position of the first true entry; () if there is none."""
     return tuple(np.argwhere(bad)[0]) if bad.any() else ()

@@ -1,44 +1,16 @@
-"""What long work shows on stderr: a progress bar, or what it does."""
+"""The progress bar of long work, on stderr."""
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
-from threading import Timer
 
 from parzax import _checks
-from parzax._words import visible
-
-# Seconds after which a call says that it compiles: calls of compiled programs are faster.
-_PATIENCE = 0.3
-
-
-@contextmanager
-def progress(what: str, after: float = 0.0) -> Iterator[None]:
-    """Show ``what ...`` in a notebook or on a terminal while the work takes longer than ``after`` seconds."""
-    if not _is_watched():
-        yield
-        return
-    show = partial(print, end="", file=sys.stderr, flush=True)
-    timer = Timer(after, show, [f"{visible(what)} ..."])
-    timer.start()
-    if not after:
-        timer.join()
-    try:
-        yield
-    finally:
-        if timer.finished.is_set():
-            show("\r\033[K")
-        timer.cancel()
-
-
-# A decorator of functions that compile when they are first called.
-says_that_it_compiles = progress("parzax compiles and computes; the next such call is fast", _PATIENCE)
 
 
 def is_shown(progress: bool | None) -> bool:
     """Whether to show a bar: as asked, or for None on a terminal and in a notebook alone."""
-    return _is_watched() if progress is None else _checks.flag("progress", progress)
+    watched = sys.stderr.isatty() or "ipykernel" in sys.modules
+    return watched if progress is None else _checks.flag("progress", progress)
 
 
 @contextmanager
@@ -63,8 +35,3 @@ def progress_bar(
             bar.update(n_done - bar.n)
 
         yield update
-
-
-def _is_watched() -> bool:
-    """Whether somebody sees the standard error: a terminal or a notebook shows it."""
-    return sys.stderr.isatty() or "ipykernel" in sys.modules

@@ -174,7 +174,9 @@ def test_targets():
     state = told([[1.0, 5.0], [0.0, 2.0]], [True, True], both)
     reached = [px.stop.Target(value)(both, state) for value in ([1, 5], [0, 5], [0, 2], [np.inf, 5])]
     assert [bool(fires) for fires in reached] == [True, False, True, True]
-    with pytest.raises(ValueError, match="value of Target must be a number for each of 2 objectives"):
+    with pytest.raises(
+        ValueError, match=r"value of Target must have shape \(2,\), got \(\); give a number for each of 2"
+    ):
         px.stop.Target(1.0)(both, state)
 
 
@@ -220,6 +222,8 @@ def test_what_is_no_rule(stop):
 def test_a_rule_that_answers_for_each_row():
     with pytest.raises(ValueError, match=r"the answer of stop must have shape \(\), got \(32, 1\)"):
         alone(stop=lambda sampler, state: state.losses < 0)
+    with pytest.raises(TypeError, match="the answer of stop must be numbers, got NoneType"):
+        alone(stop=lambda sampler, state: None)
 
 
 # --- watching ------------------------------------------------------------------------------------
@@ -285,13 +289,16 @@ def test_a_file_of_a_state(state, tmp_path):
         SAMPLER.save(path, kept)
         assert_equal(SAMPLER.load(path), kept)
     assert list(tmp_path.iterdir()) == [path]
+    ruled = px.tpe(px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1)}, valid=lambda p: p["x"] < p["y"]))
+    ruled.save(tmp_path / "ruled.state", ruled.init(2))
+    assert_equal(ruled.load(tmp_path / "ruled.state"), ruled.init(2))
     wider = px.Space({**{name: SPACE[name] for name in SPACE.names}, "x": px.Float(0, 2)})
     for sampler, differs in (
-        (px.tpe(SPACE, n_constraints=1), r"directions of the state: \['maximize'\], of the sampler: \['mini"),
-        (px.tpe(SPACE, directions="maximize"), r"n_constraints of the state: \[1\], of the sampler: \[0\]"),
+        (px.tpe(SPACE, n_constraints=1), r"directions is \['maximize'\] there, and \['mini"),
+        (px.tpe(SPACE, directions="maximize"), "n_constraints is 1 there, and 0 here; load"),
         (
             px.tpe(wider, 1, 1, directions="maximize"),
-            r"parameters of the state: \[{'name': 'x', .* 'high': 1.*'high': 2[^}]*}\]; load",
+            r"parameter x is {[^}]*'high': 1[^}]*} there, and {[^}]*'high': 2[^}]*} here; load",
         ),
     ):
         with pytest.raises(ValueError, match=differs):
@@ -348,6 +355,8 @@ def test_states_that_do_not_fit(way, state):
     trace = px.samplers.Trace(*np.zeros((3, 1, 1)), ("minimize",))
     with pytest.raises(TypeError, match=r"state must be a State .*, got Trace; give trace\.state"):
         way(state=trace)
+    with pytest.raises(TypeError, match="on_round must be a function of"):
+        way(on_round=5)
     with pytest.raises(ValueError, match="the state has 0 constraints, the sampler 1"):
         way(state=px.tpe(SPACE).init())
     several = jax.tree.map(lambda a: jnp.stack([a, a]), state)

@@ -12,7 +12,7 @@ from devices import run_on_devices
 
 import parzax as px
 from parzax.samplers import loop
-from parzax.samplers.loop import _ALONE, RunSize, plan_capacities
+from parzax.samplers.loop import _ALONE, plan_stages
 
 SPACE = px.Space(
     {
@@ -62,7 +62,7 @@ def test_one_a_round_is_the_default():
 @pytest.mark.slow
 def test_several_scans():
     """A long run begins in small states; no round is lost where they grow."""
-    assert plan_capacities(None, RunSize(700, n_parallel=7), _ALONE) == (0, [256, 704])
+    assert plan_stages(None, 700, 7, _ALONE) == (0, [(256, 252), (704, 700)])
     trace = px.optimize(KEY, SAMPLER, PROBLEM, 700, n_parallel=7)
     np.testing.assert_allclose(trace.x, by_hand(700, 7)[:, :-1], rtol=1e-5)
 
@@ -104,7 +104,7 @@ def on_many_numbers(key, x):
     ],
 )
 def test_few_rounds_of_light_evaluations_compile_fast(fn, k, light):
-    setup = loop.check_run(SAMPLER, px.Problem(fn, SPACE), 64, 0, k, None, None)
+    setup = loop.check_run(SAMPLER, px.Problem(fn, SPACE), 64, n_parallel=k)
     assert loop.is_light(KEY, setup) == light
 
 

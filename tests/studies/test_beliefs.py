@@ -33,5 +33,5 @@ def test_wrong_beliefs_are_elsewhere():
     assert abs(np.median(good) + 3) < 0.2
     np.testing.assert_allclose(wrong, -1)
     choice = px.Categorical(["a", "b", "c"])
-    assert beliefs.belief(choice, 1, beliefs.GOOD, rng).weights["b"] == 0.7
-    assert beliefs.belief(choice, 1, beliefs.WRONG, rng).weights["b"] < 0.2
+    assert beliefs.belief(choice, 1, beliefs.GOOD, rng)["b"] == 0.7
+    assert beliefs.belief(choice, 1, beliefs.WRONG, rng)["b"] < 0.2

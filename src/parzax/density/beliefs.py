@@ -8,11 +8,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from parzax._numerics import to_device
 from parzax.density.basis import Basis
 from parzax.space import Frame, Points
 
-# Largest log ratio of the beliefs to the prior: a share of its exponential still fits float32.
-LARGEST = 80.0
 # Largest share of the beliefs, and the number of rows that their share is proportional to later.
 _MOST, _FADING = 0.5, 10.0
 
@@ -40,19 +39,16 @@ class Beliefs(eqx.Module):
 
     def relative_to(self, basis: Basis, dtype: Any) -> "Beliefs":
         """The beliefs times the wide kernels, normalised."""
-        cells = jax.tree.map(lambda a: a if a.dtype == bool else a.astype(dtype), self)
+        cells = to_device(self, dtype)
         lower, upper = cells.edges[:, :-1], cells.edges[:, 1:]
-        is_cell, masses = upper > lower, jnp.zeros(lower.shape, dtype)
-        lower, upper = jnp.where(is_cell, lower, 0), jnp.where(is_cell, upper, 1)
+        masses = jnp.zeros(lower.shape, dtype)
         for part in basis.groups:
-
-            def wide_masses(n_values: Array, lower: Array, upper: Array, family: Any = part.family) -> Array:
-                kernel = family.around(*family.wide(n_values, dtype), n_values)
-                return jnp.exp(jax.vmap(kernel.log_mass)(lower, upper))
-
-            of_part = jax.vmap(wide_masses)(jnp.asarray(part.n_values), lower[part.slot], upper[part.slot])
-            masses = masses.at[part.slot].set(of_part)
-        masses = jnp.where(is_cell, masses, 0)
+            slot, n_values = part.slot, jnp.asarray(part.n_values)
+            wide = jax.vmap(lambda n, family=part.family: family.around(*family.wide(n, dtype), n))
+            over_cells = jax.vmap(part.family.log_mass, in_axes=(None, 0, 0))
+            logs = jax.vmap(over_cells)(wide(n_values), lower[slot], upper[slot])
+            masses = masses.at[slot].set(jnp.exp(logs))
+        masses = jnp.where(upper > lower, masses, 0)
         total = (masses * jnp.exp(cells.log_ratio)).sum(axis=-1)
         log_ratio = cells.log_ratio - jnp.log(total / masses.sum(axis=-1))[:, None]
         return replace(cells, log_ratio=log_ratio, masses=masses)
@@ -63,20 +59,19 @@ class Beliefs(eqx.Module):
         cell = jnp.floor(frame.spread(at.unit) * n_cells).astype(at.index.dtype)
         cell = jnp.where(self.by_value[None], frame.spread(at.index), cell)
         ratios = jnp.take_along_axis(self.log_ratio.T, jnp.clip(cell, 0, n_cells - 1), axis=0)
-        return jnp.minimum(jnp.where(frame.here(at), ratios, 0).sum(axis=-1), LARGEST)
+        return jnp.where(frame.here(at), ratios, 0).sum(axis=-1)
 
     def put_into(self, rows: Points, key: PRNGKeyArray, frame: Frame, n_rows: Int[Array, ""]) -> Points:
         """Random rows, of which a share comes from the beliefs instead, where the space allows it."""
         chance, draw = jax.random.split(jax.random.fold_in(key, 1))
         levels = jax.random.uniform(draw, (len(rows), len(self.by_value)), rows.unit.dtype)
         believed = jax.random.uniform(chance, (len(rows), 1)) < self.share(n_rows, jnp.float32)
-        drawn = frame.at(self.draw(levels, levels))
+        drawn = frame.at(self.draw(levels))
         believed &= frame.allowed(drawn)[:, None]
         return jax.tree.map(lambda one, other: jnp.where(believed, one, other), drawn, rows)
 
-    def draw(self, levels: Float[Array, "n s"], otherwise: Float[Array, "n s"]) -> Float[Array, "n s"]:
-        """Places on the axes drawn from the beliefs, given uniform levels; ``otherwise`` without a belief."""
+    def draw(self, levels: Float[Array, "n s"]) -> Float[Array, "n s"]:
+        """Places on the axes drawn from the beliefs, given uniform levels."""
         running = jnp.cumsum(self.masses * jnp.exp(self.log_ratio), axis=-1)
         running = jnp.pad(running / running[:, -1:], ((0, 0), (1, 0))).astype(levels.dtype)
-        drawn = jax.vmap(jnp.interp, (1, 0, 0), 1)(levels, running, self.edges.astype(levels.dtype))
-        return jnp.where((self.log_ratio != 0).any(axis=-1)[None], drawn, otherwise)
+        return jax.vmap(jnp.interp, (1, 0, 0), 1)(levels, running, self.edges.astype(levels.dtype))

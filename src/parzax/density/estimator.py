@@ -19,7 +19,7 @@ from parzax.density.basis import Basis, Families, basis_of, check_name, families
 from parzax.density.log_kernels import restored
 from parzax.density.mixture import Mixture
 from parzax.density.quadrature import quadrature
-from parzax.density.user_prior import check_masses, user_priors
+from parzax.density.user_prior import user_priors
 from parzax.kernels import AbstractKernel
 from parzax.kernels.bandwidth import AbstractBandwidth, Scott
 from parzax.kernels.bandwidth.categorical import as_categorical_bandwidth
@@ -136,7 +136,6 @@ class ParzenEstimator:
         x, weight, mixture_weight = rows.checked_rows(space, x, weight, mixture_weight)
         dtype = x.unit.dtype if isinstance(x, Points) else x.dtype
         priors = user_priors(space, prior, dtype, families)
-        check_masses(space, priors, dtype)
         basis = on_device(basis_of(space, dtype, families, bandwidth.smallest), x)
         settings = bandwidth, as_categorical_bandwidth(top), prior_weight
         mixture, status = fitting.fit(basis, x, weight, mixture_weight, settings)

@@ -9,11 +9,11 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from parzax._numerics import open_uniform, weighted_logsumexp
 from parzax.density.basis import Basis
-from parzax.density.beliefs import LARGEST, Beliefs
+from parzax.density.beliefs import Beliefs
 from parzax.density.log_kernels import LogKernels, Tables, in_blocks, log_kernels, restored, tables_of
 from parzax.density.user_prior import UserPrior
 from parzax.space import INACTIVE, Points
@@ -52,9 +52,9 @@ class Mixture(AbstractMixture):
     weight: Float[Array, "*g n"]  # 0 for rows that are not in the group
     prior_weight: Float[Array, "*g"]  # it and the weights of the rows sum to 1
     priors: tuple[UserPrior, ...] = ()  # densities from the user; other regimes have the wide kernel
-    # Beliefs that multiply the wide kernels in a share of the prior; leading axes as those of the scale.
+    # Beliefs, by which the prior is multiplied in a part of its weight; leading axes as those of the scale.
     beliefs: Beliefs | None = None
-    belief_share: Float[Array, "*g"] | None = None
+    belief_weight: Float[Array, "*g"] | None = None
     tables: Tables | None = None  # kept masses of discrete values, see `tabulated`
     # Whether all parameters of a draw come from one component; else each comes from a component of its own.
     joint: bool = eqx.field(static=True, default=True)
@@ -76,42 +76,30 @@ class Mixture(AbstractMixture):
         if weight is not None:
             of_point = jax.vmap(lambda x, weight: weighted_logsumexp(x[None], weight)[..., 0], (0, -2), -1)
             return restored(of_point(log_kernels(at), weight), basis.n_slots)
-        weights = jnp.concatenate([self.weight, self.prior_weight[..., None]], axis=-1)
+        beliefs, believed = self.beliefs, self.belief_weight
+        prior_weight = self.prior_weight if believed is None else self.prior_weight - believed
+        weights = jnp.concatenate([self.weight, prior_weight[..., None]], axis=-1)
         # XLA would compute terms of pairs again for the last one, which costs more than to find the largest.
         anchored = self.anchored and (not pairwise or weights.ndim > 1)
 
-        def log_sum(at: Points) -> Float[Array, "*g j"]:
+        def log_sum_at(at: Points) -> Float[Array, "*g j"]:
             logs = log_kernels(at)
-            total = weighted_logsumexp(logs, weights, anchored)
-            return total if self.beliefs is None else total + self._log_gain(basis, at, total, logs[:, -1])
+            log_sum = weighted_logsumexp(logs, weights, anchored)
+            if beliefs is None or believed is None:
+                return log_sum
+            log_belief = jnp.broadcast_to(logs[:, -1] + beliefs.log_ratio_at(basis.frame, at), log_sum.shape)
+            log_weight = jnp.where(believed > 0, jnp.log(jnp.where(believed > 0, believed, 1)), -jnp.inf)
+            return jnp.logaddexp(log_sum, log_weight[..., None] + log_belief)
 
-        return restored(in_blocks(log_sum, at, self.weight.shape[-1], pairwise), basis.n_slots)
-
-    def _log_gain(
-        self, basis: Basis, at: Points, log_prob: Float[Array, "*g j"], log_wide: Float[Array, " j"]
-    ) -> Float[Array, "*g j"]:
-        """What the beliefs add to the log density at j points, 0 where they are uniform.
-
-        In a share of the prior q they replace q by r q, so the density p is multiplied by
-        1 + share (w_0 q / p) (r - 1).
-        """
-        beliefs, share = self.beliefs, self.belief_share
-        assert beliefs is not None
-        assert share is not None
-        log_ratio = beliefs.log_ratio_at(basis.frame, at)
-        log_wide, log_ratio = (jnp.broadcast_to(x, log_prob.shape) for x in (log_wide, log_ratio))
-        share = (share * self.prior_weight)[..., None]
-        # The prior is at most a part of 1 of the density, so the limit matters only if w_0 is 0.
-        return jnp.log1p(share * jnp.exp(jnp.minimum(log_wide - log_prob, LARGEST)) * jnp.expm1(log_ratio))
+        return restored(in_blocks(log_sum_at, at, self.weight.shape[-1], pairwise), basis.n_slots)
 
     def with_beliefs(self, basis: Basis, beliefs: Beliefs, n_rows: Int[Array, ""]) -> "Mixture":
         """The densities of a sampler's groups, with beliefs in the objective's density below."""
-        dtype, groups = self.prior_weight.dtype, self.prior_weight.shape
-        share, beliefs = beliefs.share(n_rows, dtype), beliefs.relative_to(basis, dtype)
-        batch = self.scale.shape[:-2]
+        weight, first = self.prior_weight, (0,) * self.prior_weight.ndim
+        believed = jnp.zeros_like(weight).at[first].set(weight[first] * beliefs.share(n_rows, weight.dtype))
+        beliefs, batch = beliefs.relative_to(basis, weight.dtype), self.scale.shape[:-2]
         beliefs = jax.tree.map(lambda a: jnp.broadcast_to(a, (*batch, *a.shape)), beliefs)
-        shares = jnp.zeros(groups, dtype).at[(0,) * len(groups)].set(share)
-        return replace(self, beliefs=beliefs, belief_share=shares)
+        return replace(self, beliefs=beliefs, belief_weight=believed)
 
     def log_kernels(self, basis: Basis, n_points: Any) -> tuple[LogKernels, bool]:
         """See `parzax.density.log_kernels`; the rows are followed by one without values: the prior."""
@@ -148,68 +136,52 @@ class Mixture(AbstractMixture):
         # Levels and keys are made for all draws at once: XLA would hash a key again for each number from it.
         keys = jax.random.split(jax.random.fold_in(key, 1), (*shape, n)) if self.priors else None
 
-        def draws(kernels: Any, weights: Any, levels: Array, keys: Any) -> Points:
-            (rows, scale, priors, beliefs), (weight, prior_weight, share) = kernels, weights
-            level = levels[:, :n_components]
-            if self.stratified:
-                level = (jnp.arange(n, dtype=level.dtype)[:, None] + level) / n
-            choose = partial(components, running_weight=jnp.cumsum(weight), prior_weight=prior_weight)
-            row, from_prior = jax.vmap(choose)(level)
-            # The prior has the highest levels, and the beliefs have the highest of these.
-            believed = None if beliefs is None else (beliefs, level >= 1 - share * prior_weight)
-            levels = levels[:, n_components:]
-            return drawn_points(basis, levels, rows, row, from_prior, scale, priors, keys, believed)
-
+        draws = partial(_draws, basis, self.stratified)
         for axis in reversed(range(len(shape))):
             draws = jax.vmap(draws, in_axes=(0 if axis < self.scale.ndim - 2 else None, 0, 0, 0))
         kernels = self.rows, self.scale, self.priors, self.beliefs
-        points = draws(kernels, (self.weight, self.prior_weight, self.belief_share), levels, keys)
+        points = draws(kernels, (self.weight, self.prior_weight, self.belief_weight), levels, keys)
         return jax.tree.map(lambda a: a.reshape(-1, a.shape[-1]), points)
 
     @property
     def below(self) -> "Mixture":
         """See `AbstractMixture`; the last axis of groups has a group below and a group above."""
         first = (slice(None),) * (self.prior_weight.ndim - 1) + (0,)
-        of_groups = self.weight, self.prior_weight, self.belief_share
-        weight, prior_weight, share = jax.tree.map(lambda a: a[first], of_groups)
-        return replace(self, weight=weight, prior_weight=prior_weight, belief_share=share)
+        of_groups = self.weight, self.prior_weight, self.belief_weight
+        weight, prior_weight, believed = jax.tree.map(lambda a: a[first], of_groups)
+        return replace(self, weight=weight, prior_weight=prior_weight, belief_weight=believed)
 
 
-def components(
-    level: Float[Array, " k"], running_weight: Float[Array, " n"], prior_weight: Float[Array, ""]
-) -> tuple[Int[Array, " k"], Bool[Array, " k"]]:
-    """Indices of rows drawn by weight, and a mask of draws that come from the prior instead."""
-    total = running_weight[-1] + prior_weight
-    # The level stays below the total, so that without a prior the drawn row has positive weight.
-    level = jnp.minimum(level * total, jnp.nextafter(total, jnp.zeros_like(total)))
-    row = _first_above(running_weight, level)
-    return jnp.minimum(row, len(running_weight) - 1), row >= len(running_weight)
-
-
-def drawn_points(
-    basis: Basis,
-    levels: Float[Array, "k s"],
-    rows: Points,
-    row: Int[Array, "k c"],
-    from_prior: Bool[Array, "k c"],
-    scale: Float[Array, "n d"],
-    priors: tuple[UserPrior, ...] = (),
-    keys: Array | None = None,
-    believed: tuple[Beliefs, Bool[Array, "k c"]] | None = None,
+def _draws(
+    basis: Basis, stratified: bool, kernels: Any, weights: Any, levels: Float[Array, "k cs"], keys: Any
 ) -> Points:
-    """k points from uniform random numbers, one for each slot; they satisfy the conditions of the space.
+    """k points from one density; they satisfy the conditions of the space.
 
-    ``row`` and ``from_prior`` have one column for all parameters, as for draws from the density, or one
-    column per parameter. ``keys`` are for the user's priors. ``believed`` are beliefs, and which draws are
-    from them.
+    Args:
+        basis: basis of the space.
+        stratified: see `Mixture`.
+        kernels: the fields ``rows``, ``scale``, ``priors`` and ``beliefs`` of a mixture.
+        weights: its fields ``weight``, ``prior_weight`` and ``belief_weight``.
+        levels: uniform numbers: one for the component, or one for the component of each parameter; then one
+            for each slot.
+        keys: k keys for the user's priors.
     """
-    frame, dtype = basis.frame, levels.dtype
-    shape = (len(levels), basis.n_parameters)
-    row, from_prior = (jnp.broadcast_to(x, shape) for x in (row, from_prior))
+    (rows, scale, priors, beliefs), (weight, prior_weight, belief_weight) = kernels, weights
+    frame, dtype, n = basis.frame, levels.dtype, len(levels)
+    level, levels = levels[:, : -basis.n_slots], levels[:, -basis.n_slots :]
+    if stratified:
+        level = (jnp.arange(n, dtype=dtype)[:, None] + level) / n
+    running = jnp.cumsum(weight)
+    total = running[-1] + prior_weight
+    # It stays below the total, so that without a prior the drawn row has positive weight.
+    reached = jnp.minimum(level * total, jnp.nextafter(total, jnp.zeros_like(total)))
+    row = jax.vmap(partial(_first_above, running))(reached)
+    row, level = (jnp.broadcast_to(x, (n, basis.n_parameters)) for x in (row, level))
     columns = jnp.arange(basis.n_parameters)[None]
-    unit, regime, width = (x[row, columns] for x in (rows.unit, rows.regime, scale))
-    near = (frame.spread(regime) == frame.regime[None]) & ~frame.spread(from_prior)
-    unit, width = frame.spread(unit), frame.spread(width)
+    # The prior comes after the rows, and has no values.
+    regime = rows.regime.at[row, columns].get(mode="fill", fill_value=INACTIVE)
+    near = frame.spread(regime) == frame.regime[None]
+    unit, width = (frame.spread(x.at[row, columns].get(mode="clip")) for x in (rows.unit, scale))
     places = jnp.full(levels.shape, 0.5, dtype)
     for part in basis.groups:
         slot, n_values = part.slot, jnp.asarray(part.n_values)
@@ -225,10 +197,9 @@ def drawn_points(
         s, fold = prior.slot, jax.vmap(jax.random.fold_in, in_axes=(0, None))
         sampled = jax.vmap(lambda key, prior=prior: prior.sample(key, dtype))(fold(keys, s))
         places = places.at[:, s].set(jnp.where(near[:, s], places[:, s], sampled))
-    if believed is not None:
-        beliefs, from_beliefs = believed
-        drawn = beliefs.draw(levels, places)
-        places = jnp.where(frame.spread(jnp.broadcast_to(from_beliefs, shape)), drawn, places)
+    if beliefs is not None:
+        # The prior has the highest levels, and the beliefs have the highest of these.
+        places = jnp.where(frame.spread(level >= 1 - belief_weight), beliefs.draw(levels), places)
     return frame.at(places)
 
 

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int
 from parzax import _checks
 from parzax.density.basis import Families, check_name, usual_family
 from parzax.kernels import AbstractKernel
-from parzax.space import Axis, Cells, Points, Space, stack_axes
+from parzax.space import Axis, Cells, Domain, Points, Space, stack_axes
 
 # Number of midpoints for the integral of a user's density. Peaks narrower than their spacing may be missed.
 _MIDPOINTS = 4096
@@ -70,49 +70,48 @@ def user_priors(
 ) -> tuple[UserPrior, ...]:
     """The user's priors, from name -> density, or a tuple with one density per domain.
 
-    Raises ValueError for an unknown name or a wrong number of densities, TypeError for an object without
-    ``log_prob`` and ``sample``.
+    Raises ValueError for an unknown name, a wrong number of densities and masses of a discrete domain whose
+    sum is not 1, TypeError for an object without ``log_prob`` and ``sample``. Warns (UserWarning) if the
+    integral of a continuous density, by the midpoint rule, is not 1. Traced densities are not integrated.
     """
-    priors = []
+    by_name = {}
     for name, densities in (given or {}).items():
         check_name("prior: ", name, space)
-        by_regime = densities if isinstance(densities, Sequence) else (densities,)
+        by_name[name] = by_regime = densities if isinstance(densities, Sequence) else (densities,)
         n_domains, n_given = len(space[name]), len(by_regime)
         if n_given != n_domains:
             raise ValueError(f"prior: {name!r} needs one density per domain ({n_domains}), got {n_given}.")
         if not all(hasattr(density, method) for density in by_regime for method in ("log_prob", "sample")):
             raise TypeError(f"prior: {name!r} must have log_prob and sample, got {densities!r}.")
-        for s, (parameter, regime, domain) in enumerate(space.slots):
-            if parameter == space.index(name) and domain.n_values != 1:
-                density = by_regime[regime]
-                if jax.tree_util.all_leaves([density]):
-                    density = _Opaque(density)
-                axis = jax.tree.map(lambda a: a[0], stack_axes([domain.axis], np.dtype(dtype)))
-                family = dict(families).get(name, usual_family(domain))
-                priors.append(UserPrior(density, axis, family, s, parameter, regime))
-    return tuple(sorted(priors, key=lambda prior: prior.slot))
+    priors = []
+    for s, (parameter, regime, domain) in enumerate(space.slots):
+        name = space.names[parameter]
+        if name in by_name and domain.n_values != 1:
+            density = by_name[name][regime]
+            if jax.tree_util.all_leaves([density]):
+                density = _Opaque(density)
+            axis = jax.tree.map(lambda a: a[0], stack_axes([domain.axis], np.dtype(dtype)))
+            family = dict(families).get(name, usual_family(domain))
+            priors.append(UserPrior(density, axis, family, s, parameter, regime))
+            if not _checks.is_traced(priors[-1]):
+                _check_mass(priors[-1], name, domain, dtype)
+    return tuple(priors)
 
 
-def check_masses(space: Space, priors: tuple[UserPrior, ...], dtype: Any) -> None:
-    """Check that the user's densities integrate to 1 over their domains, unless they are traced.
-
-    Raises ValueError if the masses of a discrete domain do not sum to 1. Warns (UserWarning) if the integral
-    of a continuous density, by the midpoint rule, is not 1.
-    """
-    for prior in () if _checks.is_traced(priors) else priors:
-        n = int(prior.axis.n_values)
-        points = n or _MIDPOINTS
-        with jax.ensure_compile_time_eval():
-            place = (jnp.arange(points, dtype=dtype) + 0.5) / points
-            logs = prior.log_prob(place, jnp.arange(points, dtype=jnp.int32))
-            mass = float(jnp.exp(logs).sum()) / (1 if n else points)
-        name, domain = space.names[prior.parameter], space.domains[prior.parameter][prior.regime]
-        mass_of = f"prior: the density of {name!r} has mass {mass:.4g}, not 1, on {domain!r}"
-        if n and not abs(mass - 1) < _MASS_ERROR:
-            raise ValueError(f"{mass_of}; divide its masses by their sum.")
-        if not n and not abs(mass - 1) < _INTEGRAL_ERROR:
-            warnings.warn(
-                f"{mass_of} (midpoint rule, {_MIDPOINTS} points): truncate it to the domain and normalise "
-                "it, or densities will not integrate to 1.",
-                stacklevel=_checks.outside(),
-            )
+def _check_mass(prior: UserPrior, name: str, domain: Domain, dtype: Any) -> None:
+    """Check that a density integrates to 1 over its domain, see `user_priors`."""
+    n = int(prior.axis.n_values)
+    points = n or _MIDPOINTS
+    with jax.ensure_compile_time_eval():
+        place = (jnp.arange(points, dtype=dtype) + 0.5) / points
+        logs = prior.log_prob(place, jnp.arange(points, dtype=jnp.int32))
+        mass = float(jnp.exp(logs).sum()) / (1 if n else points)
+    mass_of = f"prior: the density of {name!r} has mass {mass:.4g}, not 1, on {domain!r}"
+    if n and not abs(mass - 1) < _MASS_ERROR:
+        raise ValueError(f"{mass_of}; divide its masses by their sum.")
+    if not n and not abs(mass - 1) < _INTEGRAL_ERROR:
+        warnings.warn(
+            f"{mass_of} (midpoint rule, {_MIDPOINTS} points): truncate it to the domain and normalise "
+            "it, or densities will not integrate to 1.",
+            stacklevel=_checks.outside(),
+        )

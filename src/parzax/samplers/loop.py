@@ -18,10 +18,11 @@ from parzax._progress import is_shown, progress_bar
 from parzax.samplers.problem import DIRECTIONS, Problem, bind
 from parzax.samplers.repeats import signed
 from parzax.samplers.sampler import Sampler, check_confirm, warn_of_unseen
-from parzax.samplers.stop import Stop, as_rule
+from parzax.samplers.stop import Stop, as_rules
 from parzax.samplers.trace import Trace
 from parzax.space import Space
 from parzax.split import State
+from parzax.split.state import fit_rows
 
 # Capacities of the state in a single run, of whose time compilation takes most; then they double.
 _ALONE = (256, 1024, 4096)
@@ -37,49 +38,40 @@ _SEVERAL = 4
 OnRound = Callable[[int, Any, State], object]
 
 
-class RunSize(NamedTuple):
-    """Numbers of evaluations of a run: in total, reserved for repeats, and per round."""
-
-    n_evaluations: int
-    n_confirm: int = 0
-    n_parallel: int = 1
-
-    @property
-    def n_rounds(self) -> int:
-        """Number of rounds, of which the last one may have surplus evaluations."""
-        return -(-self.n_evaluations // self.n_parallel)
-
-    def as_arrays(self) -> "RunSize":
-        """The numbers of which no program depends on the values as arrays."""
-        n_confirm: Any = np.int32(self.n_confirm) if self.n_confirm else 0
-        n_evaluations: Any = np.int32(self.n_evaluations)
-        return RunSize(n_evaluations, n_confirm, self.n_parallel)
-
-
 class Setup(NamedTuple):
-    """What a run is made of."""
+    """What a run is made of; numbers of which no program depends on the values are arrays.
+
+    ``n_confirm`` is None for a run without repeats.
+    """
 
     sampler: Sampler
     problem: Problem
-    size: RunSize
-    stop: Stop | None = None
+    n_evaluations: Int[Any, ""]
+    n_confirm: Int[Any, ""] | None
+    n_parallel: int
+    stop: tuple[Stop, ...]
     on_round: OnRound | None = None
     mesh: Mesh | None = None
 
 
 class Search(NamedTuple):
-    """A run under way: the number of rounds left, the rows, and what the problem's constraints were."""
+    """A run under way: the number of its evaluations, the rows, and what the problem's constraints were."""
 
-    left: Int[Any, ""]
+    done: Int[Any, ""]
     state: State
     constraints: Float[Any, "n c"]
 
     def resized(self, capacity: int) -> "Search":
         """The same rows with another capacity."""
-        rows, shape = self.constraints, (*self.constraints.shape[:-2], capacity, self.constraints.shape[-1])
-        n = min(capacity, self.constraints.shape[-2])
-        rows = jnp.full(shape, jnp.nan, rows.dtype).at[..., :n, :].set(rows[..., :n, :])
-        return Search(self.left, self.state.resized(capacity), rows)
+        empty = np.full((capacity, self.constraints.shape[-1]), np.nan)
+        return Search(self.done, self.state.resized(capacity), fit_rows(empty, self.constraints))
+
+
+class Stage(NamedTuple):
+    """A part of a run: the capacity of its state, and the number of evaluations of the run at its end."""
+
+    capacity: int
+    end: int
 
 
 @_checks.known_arguments(DIRECTIONS)
@@ -113,17 +105,16 @@ def optimize(
             the function uses must not change between calls.
         n_evaluations: number of evaluations n; static.
         state: rows told before, by any sampler of the same space, such as ``trace.state`` or
-            ``observations.state(sampler)``. The random numbers of a row depend on the key and on the number
-            of the row. So 50 evaluations and then, with the same key and the state of the first trace, 50
-            more equal 100 in one call, to the last bit, if 50 is a multiple of ``n_parallel``.
+            ``observations.to_state(sampler)``. The random numbers of a row depend on the key and on the
+            number of the row. So 50 evaluations and then, with the same key and the state of the first trace,
+            50 more equal 100 in one call, to the last bit, if 50 is a multiple of ``n_parallel``.
         stop: a rule of `parzax.stop`, or several, of which the first to fire ends the run; or any pure
             function of (sampler, state), traced, that returns a bool. It is asked before every round. Rows
             that were not run are NaN, see `Trace.n_evaluations`.
         on_round: a function ``on_round(number, best, state)`` called on the host after each round, in order,
             with the number of the round, from 1 on, the best feasible loss so far (of several objectives the
             best of each), and the state, to print, to plot or to `Sampler.save`. An exception ends the run.
-            Within your own compiled code it is a callback, whose order JAX does not promise, and whose best
-            loss is an array.
+            Within your own compiled code it is a callback, whose order JAX does not promise.
         progress: whether to show a bar on stderr; None shows one on a terminal and in a notebook. Compiled
             code of your own shows none.
         n_confirm: number of evaluations at the end that repeat good configurations, for noisy evaluations of
@@ -161,15 +152,14 @@ def optimize(
     """
     _checks.instance("key", key, jax.Array, "a typed key such as jax.random.key(0)", "; the key comes first")
     _checks.check_key(key)
-    setup = check_run(sampler, problem, n_evaluations, n_confirm, n_parallel, state, stop)
-    _checks.instance("on_round", on_round, Callable | None, "a function of (number, best, state)")
+    setup = check_run(sampler, problem, n_evaluations, n_confirm, n_parallel, state, stop, on_round)
     traced = is_tracing() or _checks.is_traced(key, setup, state)
     if traced and progress:
         raise ValueError("progress=True shows no bar in compiled code of your own; use on_round there.")
-    shown, size, k = is_shown(progress), setup.size, setup.size.n_parallel
-    first, capacities = plan_capacities(state, size, _ALONE)
-    search = begin(setup, state, capacities[0])
-    start = search.state.count
+    shown, n, k = is_shown(progress), int(setup.n_evaluations), setup.n_parallel
+    first, stages = plan_stages(state, n, k, _ALONE)
+    search = begin(setup, state, stages[0].capacity)
+    start, total = search.state.count, stages[-1].end
     if np.ndim(start):
         raise ValueError(f"state must be that of one run, got {len(start)}; use px.optimize_many.")
     if mesh is not None:
@@ -180,58 +170,52 @@ def optimize(
             )
         key, setup, search = replicate(mesh, (key, setup._replace(mesh=mesh), search))
     if traced:
-        advance_in_trace = partial(_advance["large"], key, setup._replace(on_round=on_round))
-        search = run(advance_in_trace, search, first, size, capacities)
+        search = run(partial(_advance["large"], key, setup._replace(on_round=on_round)), search, stages)
     else:
         few = least_capacity(k, _ALONE) if is_light(key, setup) else 0
-        setup = setup._replace(size=size.as_arrays())
 
-        def advance_from_host(search: Search, last: int) -> Search:
+        def advance_from_host(search: Search, end: int) -> Search:
             program = _advance["small" if search.state.capacity <= few else "large"]
-            return program(key, setup, search, np.int32(last))
+            return program(key, setup, search, np.int32(end))
 
-        with progress_bar(size.n_evaluations, "evaluations", shown, "compiling") as draw:
+        with progress_bar(n, "evaluations", shown, "compiling") as draw:
 
-            def watch(search: Search, left: int) -> bool:
+            def watch(search: Search, end: int) -> bool:
                 """Show what was done; whether the run has stopped."""
-                rounds = size.n_rounds - int(search.left)
-                best = [float(loss) for loss in _best_losses(sampler.directions, search.state)]
-                if on_round is not None and search.left == left:
-                    on_round(rounds, best[0] if len(best) == 1 else np.asarray(best), search.state)
-                draw(min(rounds * k, size.n_evaluations), "best " + " ".join(f"{loss:.4g}" for loss in best))
-                return int(search.left) > left
+                done, best = int(search.done), np.asarray(best_losses(sampler.directions, search.state))
+                if on_round is not None:
+                    _call_back(on_round, done == end, done // k, best, search.state)
+                draw(min(done, n), "best " + " ".join(f"{loss:.4g}" for loss in best))
+                return done < end
 
-            pause = 1 if on_round else -(-size.n_rounds // _BAR_STEPS) if shown else size.n_rounds
+            pause = k if on_round else -(-total // (k * _BAR_STEPS)) * k if shown else total
             watched = watch if shown or on_round or setup.stop else None
-            search = search._replace(left=np.int32(size.n_rounds))
-            search = run(advance_from_host, search, first, size, capacities, pause, watched)
-    rows = take_rows(sampler.directions, search, start, size.n_evaluations, first + size.n_rounds * k)
+            search = run(advance_from_host, search._replace(done=np.int32(0)), stages, pause, watched)
+    rows = take_rows(sampler.directions, search, start, n, first + total)
     return Trace(*rows[:3], directions=sampler.directions, space=sampler.space, state=rows[3])
 
 
-def advance(key: PRNGKeyArray, setup: Setup, search: Search, last: Any) -> Search:
-    """Rounds of a run, in which ``on_round`` is a callback, until ``last`` are left or ``stop`` says so."""
-    sampler, problem, size, stop, on_round, mesh = setup
-    k, repeats = size.n_parallel, not isinstance(size.n_confirm, int) or size.n_confirm > 0
-    surplus = size.n_rounds * k - size.n_evaluations
+def advance(key: PRNGKeyArray, setup: Setup, search: Search, end: Any) -> Search:
+    """Rounds of a run, until it has ``end`` evaluations or ``stop`` says so."""
+    sampler, problem, n_evaluations, n_confirm, k, rules, on_round, mesh = setup
 
     def goes_on(search: Search) -> Any:
-        more = search.left > last
-        if stop is None:
-            return more
-        fires = jnp.asarray(stop(sampler, search.state))
-        _checks.check_shape("the answer of stop", fires)
-        return more & jnp.logical_not(fires)
+        more = search.done < end
+        for rule in rules:
+            fires = _checks.real_array("the answer of stop", rule(sampler, search.state))
+            _checks.check_shape("the answer of stop", fires)
+            more &= jnp.logical_not(fires)
+        return more
 
     def one_round(search: Search) -> Search:
-        left, state, rows = search
+        done, state, rows = search
         # Random numbers depend on the number of the row alone, not on where the run began or will end.
         ask, evaluation = jax.random.split(jax.random.fold_in(key, state.count))
         confirm: Any = False
-        if repeats:
+        if n_confirm is not None:
             # Repeats are the first suggestions of a round, so that all of them are in the trace.
-            n_later = jnp.maximum((left - 1) * k - surplus, 0)
-            confirm = jnp.arange(k) < size.n_confirm - n_later
+            n_later = jnp.maximum(n_evaluations - done - k, 0)
+            confirm = jnp.arange(k) < n_confirm - n_later
         x = sampler.ask(ask, state, k, confirm=confirm)
         losses, constraints = evaluate(evaluation, problem, x, mesh)
         rows = jax.lax.dynamic_update_slice_in_dim(rows, constraints, state.count, axis=0)
@@ -239,15 +223,18 @@ def advance(key: PRNGKeyArray, setup: Setup, search: Search, last: Any) -> Searc
         if on_round is not None:
             # Under `jax.vmap` rounds are computed for runs that have stopped, too.
             call, best = partial(_call_back, on_round), best_losses(sampler.directions, state)
-            jax.debug.callback(call, goes_on(search), size.n_rounds - left + 1, best, state)
-        return Search(left - 1, state, rows)
+            jax.debug.callback(call, goes_on(search), done // k + 1, best, state)
+        return Search(done + k, state, rows)
 
-    if stop is None and isinstance(last, int):
+    if not rules and isinstance(end, int):
         # A loop of fixed length can be differentiated in reverse mode.
-        n, rows = search.left - last, search[1:]
-        rows = jax.lax.fori_loop(0, n, lambda i, rows: one_round(Search(search.left - i, *rows))[1:], rows)
-        return Search(last, *rows)
-    return jax.lax.while_loop(goes_on, one_round, search._replace(left=jnp.asarray(search.left, jnp.int32)))
+        done, rows = search.done, search[1:]
+
+        def next_round(i: Any, rows: Any) -> Any:
+            return one_round(Search(done + i * k, *rows))[1:]
+
+        return Search(end, *jax.lax.fori_loop(0, (end - done) // k, next_round, rows))
+    return jax.lax.while_loop(goes_on, one_round, search._replace(done=jnp.asarray(search.done, jnp.int32)))
 
 
 # JAX would compile a new loop in every call; `compiled` finds the earlier executable.
@@ -258,59 +245,54 @@ _resized = compiled(Search.resized)
 def run(
     advance: Callable[[Search, int], Search],
     search: Search,
-    first: int,
-    size: RunSize,
-    capacities: Sequence[int],
+    stages: Sequence[Stage],
     pause: int | None = None,
     watch: Callable[[Search, int], bool] | None = None,
 ) -> Search:
-    """All rounds of a run that has ``first`` rows.
+    """All rounds of a run.
 
-    ``advance`` runs rounds until a given number of them are left. After at most ``pause`` rounds ``watch``
-    sees the run, and says whether it has stopped.
+    ``advance`` runs rounds until there is a given number of evaluations. After at most ``pause`` of them
+    ``watch`` sees the run, and says whether it has stopped.
     """
-    left, count, k = size.n_rounds, first, size.n_parallel
-    for capacity in capacities:
+    done = 0
+    for capacity, end in stages:
         search = search if search.state.capacity == capacity else _resized(search, capacity)
-        last = max(left - (capacity - count) // k, 0)
-        while left > last:
-            until = max(left - (pause or left), last)
-            search = advance(search, until)
-            count, left = count + (left - until) * k, until
-            if watch is not None and watch(search, left):
+        while done < end:
+            done = min(done + (pause or end), end)
+            search = advance(search, done)
+            if watch is not None and watch(search, done):
                 return search
     return search
 
 
 def begin(setup: Setup, state: State | None, capacity: int) -> Search:
     """A run before its first round, with the rows of a state, or none."""
-    sampler = setup.sampler
-    if state is None:
-        widths = len(sampler.space), sampler.n_objectives, sampler.n_constraints
-        state = State.empty(*widths, capacity, jnp.result_type(float))
+    state = setup.sampler.init(capacity) if state is None else state
     shape = (*np.shape(state.count), state.capacity, setup.problem.n_constraints)
-    return Search(setup.size.n_rounds, state, np.full(shape, np.nan, state.x.dtype))
+    return Search(0, state, np.full(shape, np.nan, state.x.dtype))
 
 
-def plan_capacities(state: State | None, size: RunSize, steps: Sequence[int]) -> tuple[int, Sequence[int]]:
-    """Rows before a run (of a traced state, its capacity), and the capacities that the run goes through.
+def plan_stages(
+    state: State | None, n_evaluations: int, n_parallel: int, steps: Sequence[int]
+) -> tuple[int, list[Stage]]:
+    """Rows before a run (of a traced state, its capacity), and the stages that the run goes through.
 
     The capacity of a round depends on the number of its first row alone, not on where the run began or will
     end, so that sums in a part of a run are rounded as in the whole run. On a CPU the last capacity is just
     large enough, because sums over rows are in order there, and absent rows add zeros at their end.
     """
-    if state is None:
-        first = 0
-    else:
-        first = state.capacity if _checks.is_traced(state) else int(np.max(jax.device_get(state.count)))
-    k, last = size.n_parallel, first + size.n_rounds * size.n_parallel
-    capacities = [least_capacity(k, steps)]
-    while capacities[-1] < last:
+    first, k = 0, n_parallel
+    if state is not None:
+        count = state.capacity if _checks.is_traced(state) else jax.device_get(state.count)
+        first = int(np.max(count, initial=0))
+    total, capacities = -(-n_evaluations // k) * k, [least_capacity(k, steps)]
+    while capacities[-1] < first + total:
         capacities.append(next((step for step in steps if step > capacities[-1]), 2 * capacities[-1]))
     if jax.default_backend() == "cpu":
         # A multiple of 32, because processors compute with vectors.
-        capacities[-1] = min(capacities[-1], -(-last // 32) * 32)
-    return first, [capacity for capacity in capacities if capacity >= first + k]
+        capacities[-1] = min(capacities[-1], -(-(first + total) // 32) * 32)
+    ends = ((capacity, min((capacity - first) // k * k, total)) for capacity in capacities)
+    return first, [Stage(capacity, end) for capacity, end in ends if end > 0]
 
 
 def least_capacity(n_parallel: int, steps: Sequence[int]) -> int:
@@ -330,17 +312,20 @@ def take_rows(
     return x, signed(directions, losses), constraints, state
 
 
-def best_losses(directions: tuple[str, ...], state: State) -> Float[Array, " m"]:
-    """The best feasible value of each objective, in its direction."""
-    return signed(directions, jnp.where(state.feasible[:, None], state.losses, jnp.inf).min(axis=0)[None])[0]
+@compiled
+def best_losses(directions: tuple[str, ...], states: State) -> Float[Array, "*s m"]:
+    """The best feasible value of each objective, in its direction, of a state or of several."""
+
+    def best(state: State) -> Float[Array, " m"]:
+        losses = jnp.where(state.feasible[:, None], state.losses, jnp.inf)
+        return signed(directions, losses.min(axis=0, keepdims=True))[0]
+
+    return jax.vmap(best)(states) if np.ndim(states.count) else best(states)
 
 
-_best_losses = compiled(best_losses)
-
-
-def _call_back(on_round: OnRound, goes_on: Any, number: Any, best: Any, state: State) -> None:
-    if goes_on:
-        on_round(int(number), best[0] if len(best) == 1 else best, state)
+def _call_back(on_round: OnRound, was_run: Any, number: Any, best: Any, state: State) -> None:
+    if was_run:
+        on_round(int(number), float(best[0]) if len(best) == 1 else np.asarray(best), state)
 
 
 def evaluate(
@@ -363,7 +348,14 @@ def evaluate(
 
 
 def check_run(
-    sampler: Any, problem: Any, n_evaluations: Any, n_confirm: Any, n_parallel: Any, state: Any, stop: Any
+    sampler: Any,
+    problem: Any,
+    n_evaluations: Any,
+    n_confirm: Any = 0,
+    n_parallel: Any = 1,
+    state: Any = None,
+    stop: Any = None,
+    on_round: Any = None,
 ) -> Setup:
     """What a run is made of; raises for invalid arguments, or another kind of problem or state."""
     _checks.instance(
@@ -371,14 +363,12 @@ def check_run(
     )
     if state is not None:
         sampler.check_state(state)
-    size = RunSize(
-        _checks.whole_number("n_evaluations", n_evaluations, 1),
-        _checks.whole_number("n_confirm", n_confirm, 0, n_evaluations),
-        _checks.whole_number("n_parallel", n_parallel, 1),
-    )
-    if size.n_confirm:
+    n_evaluations = _checks.whole_number("n_evaluations", n_evaluations, 1)
+    n_confirm = _checks.whole_number("n_confirm", n_confirm, 0, n_evaluations)
+    n_parallel = _checks.whole_number("n_parallel", n_parallel, 1)
+    _checks.instance("on_round", on_round, Callable | None, "a function of (number, best, state)")
+    if n_confirm:
         check_confirm("n_confirm", sampler)
-    sampler.space.check_dtype(jnp.result_type(float), native=True, arrays=False)
     problem = bind(problem, sampler.space, sampler.n_objectives, sampler.n_constraints)
     given = {name: getattr(problem, name) for name in ("space", "n_objectives", "n_constraints")}
     if problem.n_constraints and not sampler.n_constraints:
@@ -392,7 +382,8 @@ def check_run(
         if not same:
             remedy = "make the sampler of problem.space" if name == "space" else f"give both the same {name}"
             raise ValueError(f"problem.{name} is {value!r}, but the sampler's is {wanted!r}; {remedy}.")
-    return Setup(sampler, problem, size, as_rule(stop))
+    n_repeats = np.int32(n_confirm) if n_confirm else None
+    return Setup(sampler, problem, np.int32(n_evaluations), n_repeats, n_parallel, as_rules(stop))
 
 
 def with_auto_axis(mesh: Any) -> Mesh:
@@ -414,7 +405,7 @@ def replicate(mesh: Mesh, tree: Any) -> Any:
 
 def is_light(key: Any, setup: Setup) -> bool:
     """Whether the first rounds take less time than their optimisation by the compiler of a CPU."""
-    n_parallel = setup.size.n_parallel
+    n_parallel = setup.n_parallel
     if n_parallel < _SEVERAL or jax.default_backend() != "cpu":
         return False
     arrays, static = eqx.partition(setup.problem, eqx.is_array)

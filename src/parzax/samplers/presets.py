@@ -14,11 +14,11 @@ from typing import Any, TypeVar
 from parzax import _checks
 from parzax.acquisition import AbstractAcquisition, Relative
 from parzax.density.ages import Ramp
+from parzax.density.prior import beliefs_of
 from parzax.density.smoothing import AbstractSmoothing, Smoothing
 from parzax.kernels.bandwidth import Scott
 from parzax.meta import Comparison
 from parzax.pareto import Crowding, Hypervolume
-from parzax.samplers.beliefs import beliefs_of
 from parzax.samplers.candidates import AbstractStart, Proposal, RandomStart
 from parzax.samplers.sampler import Sampler
 from parzax.space import Space
@@ -106,10 +106,10 @@ def tpe(
         acquisition: the score of candidates, from `parzax.acquisition`.
         start: first suggestions: `parzax.samplers.RandomStart`, or `parzax.samplers.FromRows`.
         proposal: how candidates are proposed after the start (`parzax.samplers.Proposal`).
-        prior: beliefs about good values by name: `parzax.prior.Normal` for numbers, `parzax.prior.Weights`
-            or a dict for choices, or a density of native values with ``log_prob``, such as a
-            `parzax.ParzenEstimator` of the good rows of another log. A Parzen density alone is a belief about
-            each of its parameters, by its marginals.
+        prior: beliefs about good values by name: `parzax.prior.Normal` for numbers, a dict of weights for
+            choices (on any scale, 0 for choices that it does not have), or a density of native values with
+            ``log_prob``, such as a `parzax.ParzenEstimator` of the good rows of another log. A Parzen density
+            alone is a belief about each of its parameters, by its marginals.
             After n rows the beliefs have the share min(1/2, 10 / n) of the random first suggestions, and
             later of the prior in the good density (docs/studies/beliefs.md). A belief holds wherever its
             parameter is active, in each of its domains that contains it.

@@ -298,7 +298,7 @@ class Sampler(eqx.Module):
         self.check_state(state)
         _checks.on_host("state", state)
         state, content = jax.device_get(state), io.BytesIO()
-        header = {"sampler": self._kind(), "shape": state.x.shape, "dtype": str(state.x.dtype)}
+        header = self._describe(), state.x.shape, str(state.x.dtype)
         content.write(json.dumps(header).encode() + b"\n")
         eqx.tree_serialise_leaves(content, state)
         part = Path(f"{os.fspath(path)}.{os.urandom(4).hex()}.part")
@@ -320,26 +320,19 @@ class Sampler(eqx.Module):
         if seal != _seal(content):
             raise ValueError(f"{path} is no file of Sampler.save, or is damaged.")
         header, _, leaves = content.partition(b"\n")
-        given, kind = json.loads(header), self._kind()
-        for name in kind | given["sampler"]:
-            theirs, ours = given["sampler"].get(name, []), kind.get(name, [])
-            if theirs != ours:
-                sides = (theirs, ours), (ours, theirs)
-                state, sampler = ([part for part in one if part not in other] or one for one, other in sides)
-                differ = f"{name} of the state: {state}, of the sampler: {sampler}"
-                raise ValueError(f"{path}: {differ}; load it by a sampler that agrees.")
-        *runs, capacity, _ = given["shape"]
+        there, (*runs, capacity, _), dtype = json.loads(header)
+        _checks.agree(f"{path} is of another sampler", there, self._describe(), "load it by one that agrees")
         sizes = len(self.space), self.n_objectives, self.n_constraints
-        empty = State.empty(*sizes, capacity, given["dtype"])
+        empty = State.empty(*sizes, capacity, dtype)
         like = jax.tree.map(lambda a: np.broadcast_to(a, (*runs, *a.shape)), empty)
         state = eqx.tree_deserialise_leaves(io.BytesIO(leaves), like)
         self.check_state(state)
         return to_device(state)
 
-    def _kind(self) -> dict[str, Any]:
+    def _describe(self) -> dict[str, Any]:
         """What a state must agree on with its sampler, in JSON."""
-        sizes = {"directions": [*self.directions], "n_constraints": [self.n_constraints]}
-        return json.loads(self.space.to_json()) | sizes
+        sizes = {"directions": [*self.directions], "n_constraints": self.n_constraints}
+        return {"parameters": [*self.space.names], **self.space.describe(), **sizes}
 
     def check_state(self, state: State) -> None:
         """Raise unless a state has as many parameters, objectives and constraints as the sampler."""

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from parzax import _checks
+from parzax._words import plural
 from parzax.pareto import non_domination_rank
 from parzax.samplers.repeats import signed
 from parzax.samplers.sampler import Sampler
@@ -52,11 +53,10 @@ class Target(eqx.Module):
     value: Float[Any, "*m"] = eqx.field(converter=_numbers)
 
     def __call__(self, sampler: Sampler, state: State) -> Bool[Array, ""]:
-        given, m = jnp.shape(self.value), sampler.n_objectives
-        if given != (m,) and (given or m > 1):
-            raise ValueError(
-                f"value of Target must be a number for each of {m} objectives, got shape {given}."
-            )
+        m = sampler.n_objectives
+        if m > 1 or jnp.ndim(self.value):
+            hint = f"; give a number for each of {plural(m, 'objective')}"
+            _checks.check_shape("value of Target", self.value, m, hint=hint)
         value = jnp.asarray(self.value, state.losses.dtype).reshape(1, m)
         reached = (state.losses <= signed(sampler.directions, value)).all(axis=1)
         return (reached & state.feasible).any()
@@ -114,20 +114,11 @@ class Gain(eqx.Module):
         return started & state.feasible.any() & (excess < self.bound)
 
 
-class _FirstOf(eqx.Module):
-    """Stop when one of several rules says so."""
-
-    rules: tuple[Stop, ...]
-
-    def __call__(self, sampler: Sampler, state: State) -> Bool[Array, ""]:
-        return jnp.stack([jnp.asarray(rule(sampler, state)) for rule in self.rules]).any()
-
-
-def as_rule(stop: Any) -> Stop | None:
-    """A rule, or several in a tuple or list, as one rule; None stays None."""
-    rules = tuple(stop) if isinstance(stop, (tuple, list)) else (stop,)
-    for rule in () if stop is None else rules:
+def as_rules(stop: Any) -> tuple[Stop, ...]:
+    """The argument ``stop`` of a run, a rule, several in a tuple or list, or None, as rules."""
+    rules = () if stop is None else tuple(stop) if isinstance(stop, (tuple, list)) else (stop,)
+    for rule in rules:
         if isinstance(rule, type) or not callable(rule):
             wanted = "a rule such as px.stop.Patience(20), or a function of (sampler, state)"
             raise TypeError(f"stop must be {wanted}, got {rule!r}.")
-    return None if not rules or stop is None else rules[0] if len(rules) == 1 else _FirstOf(rules)
+    return rules

@@ -1,5 +1,6 @@
 """Search spaces: named parameters, the regimes of each, and the conditions that choose among them."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, NamedTuple, TypeAlias
@@ -134,6 +135,12 @@ class Space:
         rules = self.rule_texts()
         end = f"}}, valid=[{', '.join(rules)}])" if rules else "})"
         return "\n".join(["Space({", *lines, end])
+
+    def describe(self) -> dict[str, Any]:
+        """The parameters, and the rules of `valid` as texts, in JSON, for files of this space."""
+        domains = json.loads(space_to_json(self._domains))["parameters"]
+        parameters = {f"parameter {domain.pop('name')}": domain for domain in domains}
+        return parameters | ({"valid": self.rule_texts()} if self.valid else {})
 
     def rule_texts(self) -> list[str]:
         """The rules of `valid` as texts; a function by its name."""

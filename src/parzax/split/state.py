@@ -137,15 +137,7 @@ class State(eqx.Module):
         """The same rows with another capacity, which is at least `count`; leading axes of runs are kept."""
         sizes = self.x.shape[-1], self.losses.shape[-1], self.constraints.shape[-1]
 
-        def fit(empty: np.ndarray, rows: Any) -> Array:
-            runs = rows.shape[: rows.ndim - empty.ndim]
-            shared = tuple(
-                slice(min(lengths)) for lengths in zip(empty.shape, rows.shape[len(runs) :], strict=True)
-            )
-            new = jnp.broadcast_to(jnp.asarray(empty, rows.dtype), (*runs, *empty.shape))
-            return new.at[..., *shared].set(rows[..., *shared])
-
-        return jax.tree.map(fit, State.empty(*sizes, capacity, self.x.dtype), self)
+        return jax.tree.map(fit_rows, State.empty(*sizes, capacity, self.x.dtype), self)
 
     def _put(self, rows: Any, new: Any) -> Any:
         """Write new rows after the last row; rows beyond the capacity are dropped."""
@@ -167,6 +159,13 @@ class State(eqx.Module):
         moved = jnp.where(k < place, order, jnp.where(k == place, self.count, shifted))
         # Absent rows come last, in the order of their indices. If the state is full, nothing changes.
         return jnp.where((k <= self.count) & (self.count < self.capacity), moved, order)
+
+
+def fit_rows(empty: np.ndarray, rows: Any) -> Array:
+    """An array without rows, which ``rows`` fill as far as they fit; leading axes of runs are kept."""
+    runs, kept = rows.shape[: rows.ndim - empty.ndim], rows[(..., *map(slice, empty.shape))]
+    new = jnp.broadcast_to(jnp.asarray(empty, rows.dtype), (*runs, *empty.shape))
+    return new.at[tuple(map(slice, kept.shape))].set(kept)
 
 
 def first_equal(arrays: Any, counted: Bool[Array, " n"]) -> Int[Array, " n"]:

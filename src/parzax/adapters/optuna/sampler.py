@@ -25,7 +25,7 @@ from parzax.adapters.optuna import plan as plans
 from parzax.adapters.optuna.history import GIVEN_KEY, LEARNED, History
 from parzax.adapters.optuna.plan import Parameter, inferred
 from parzax.adapters.optuna.studies import sources
-from parzax.density import ParzenEstimator
+from parzax.density.prior import Normal, beliefs_of, by_name
 from parzax.lens.logs import Observations
 from parzax.lens.logs.sources import check_log
 from parzax.lens.run.session import Session, prepare
@@ -33,7 +33,7 @@ from parzax.meta import MixedSmoothing
 from parzax.meta.sources import best_of, source_rows
 from parzax.samplers import RandomStart, Sampler, tpe
 from parzax.samplers.meta_learning import first_suggestions
-from parzax.space import Float, Space
+from parzax.space import Float, Numeric, Space
 
 ConstraintsFunc = Callable[[FrozenTrial], Sequence[float]]
 Preset = Callable[..., Sampler]
@@ -75,8 +75,7 @@ class Settings:
             given["start"] = RandomStart(0)  # the Optuna sampler itself chooses the first trials
         arguments = {name: p.default for name, p in parameters.items()} | given
         # Beliefs by name; a define-by-run space has some of these parameters.
-        prior = given.pop("prior", None)
-        self.prior = dict.fromkeys(prior.space.names, prior) if isinstance(prior, ParzenEstimator) else prior
+        self._prior = by_name(given.pop("prior", None))
         # Whether the preset mixes the sources' densities into the study's density. Without task weights
         # `meta_learn_tpe` takes only the first trials from sources.
         self.mixes = takes_sources and arguments.get("task_weights", True) is not None
@@ -90,14 +89,20 @@ class Settings:
     def sampler(self, space: Space, n_objectives: int, n_constraints: int) -> Sampler:
         """The sampler of a study without sources, or of a parameter that is sampled without them."""
         counts = {"n_objectives": n_objectives, "n_constraints": n_constraints}
-        sampler = self._alone(space, **counts, **self._beliefs(space))
+        sampler = self._alone(space, **counts, **self.beliefs(space))
         return replace(sampler, start=RandomStart(0))
 
-    def _beliefs(self, space: Space) -> dict[str, Any]:
-        """The argument ``prior`` for the parameters of a space, if beliefs were given."""
-        if not self.prior:
-            return {}
-        return {"prior": {name: belief for name, belief in self.prior.items() if name in space}}
+    def beliefs(self, space: Space) -> dict[str, Any]:
+        """The argument ``prior`` for the parameters of a space; none if the preset was given no beliefs.
+
+        As a range may move, a mean outside counts as the nearest value inside, as for trials.
+        """
+        prior = {name: belief for name, belief in self._prior.items() if name in space}
+        for name, belief in prior.items():
+            domain, *others = space[name]
+            if isinstance(belief, Normal) and isinstance(domain, Numeric) and not others:
+                prior[name] = replace(belief, mean=min(max(belief.mean, domain.low), domain.high))
+        return {"prior": prior} if self._prior else {}
 
     def with_sources(
         self, space: Space, n_objectives: int, n_constraints: int
@@ -111,7 +116,7 @@ class Settings:
         if not n_constraints:  # constraints may also be unknown so far
             logs = {name: replace(log, constraints=None) for name, log in logs.items()}
         counts = {"n_objectives": n_objectives, "n_constraints": n_constraints}
-        sampler = self._preset(space, sources=logs, **counts, **self._beliefs(space))
+        sampler = self._preset(space, sources=logs, **counts, **self.beliefs(space))
         assert isinstance(sampler.smoothing, MixedSmoothing)
         return replace(sampler, start=RandomStart(0)), sampler.smoothing.sources.report
 
@@ -300,12 +305,12 @@ class TPESampler(BaseSampler):
                 return parameter.to_external(value)
             level = np.random.default_rng([self._seed, trial.number, stream]).random()
             plan = plans.single(parameter)
-            if plan.space is not None and self._settings.prior:
-                beliefs = self._session_of(False, plan.space, 1, 0).sampler.prior
-                # All parameters of a trial come from the beliefs, or none does.
-                chance = np.random.default_rng([self._seed, trial.number]).random()
-                if beliefs is not None and chance < beliefs.share(len(trials), float):
-                    level = np.asarray(beliefs.draw(*[jnp.full((1, 1), level)] * 2))
+            assert plan.space is not None
+            beliefs = beliefs_of(plan.space, self._settings.beliefs(plan.space).get("prior"))
+            # All parameters of a trial come from the beliefs, or none does.
+            chance = np.random.default_rng([self._seed, trial.number]).random()
+            if beliefs is not None and chance < beliefs.share(len(trials), float):
+                level = np.asarray(beliefs.draw(jnp.full((1, 1), level)))
             return plan.draw(level)[param_name]
         with self._lock:
             history = self._history_of(study, trials, parameter)

@@ -15,10 +15,10 @@ import jax
 import numpy as np
 
 from parzax import _checks
-from parzax._progress import progress
 from parzax.divergence import Pearson
 from parzax.importance import Grid
 from parzax.importance.estimate import from_counts
+from parzax.lens._progress import progress
 from parzax.lens.cli import writing
 from parzax.lens.cli.reading import log_path, read_log, read_logs, read_sample
 from parzax.lens.cli.writing import Writer, say

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from parzax import _checks
-from parzax._progress import progress
+from parzax.lens._progress import progress
 from parzax.lens.cli.filters import filter_mask
 from parzax.lens.cli.writing import say
 from parzax.lens.logs import Observations

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import numpy as np
 
-from parzax._progress import says_that_it_compiles
 from parzax._words import plural
+from parzax.lens._progress import says_that_it_compiles
 from parzax.lens.logs import Observations
 from parzax.lens.logs.groups import find_groups
 from parzax.lens.logs.observations import checked_log

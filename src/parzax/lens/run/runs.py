@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from parzax import _checks
 from parzax._compile import compiled
@@ -22,11 +22,12 @@ from parzax.samplers import Sampler, Trace
 from parzax.samplers.loop import (
     Search,
     Setup,
+    Stage,
     advance,
     begin,
     best_losses,
     check_run,
-    plan_capacities,
+    plan_stages,
     replicate,
     run,
     take_rows,
@@ -98,21 +99,21 @@ def optimize_many(
         wanted = "such as jax.random.split(jax.random.key(0), s), and come first"
         raise TypeError(f"keys must be typed, {wanted}, got {keys!r}.")
     _checks.check_shape("keys", keys, "s", hint="; use jax.random.split(key, s)")
-    setup = check_run(sampler, problem, n_evaluations, n_confirm, n_parallel, state, stop)
-    size, lanes = setup.size, _checks.whole_number("lanes", lanes, 1)
-    first, capacities = plan_capacities(state, size, _STEPS)
+    setup = check_run(sampler, problem, n_evaluations, n_confirm, n_parallel, state, stop, on_round)
+    n, lanes = int(setup.n_evaluations), _checks.whole_number("lanes", lanes, 1)
+    first, stages = plan_stages(state, n, setup.n_parallel, _STEPS)
     told: Any = jax.device_get(state)
     many = told is not None and np.ndim(told.count) > 0
     if told is not None and many:
         _checks.check_shape("state.count", told.count, len(keys), hint="; one state for each key")
     # Loops are faster if all runs do the same number of rounds from rows of the same number and kind.
     each = [getattr(told, name) for name in _ALIKE] if many else []
-    together = setup.stop is None and all(bool((a == a[:1]).all()) for a in each)
-    start = begin(setup, told, capacities[0])
+    together = not setup.stop and all(bool((a == a[:1]).all()) for a in each)
+    start = jax.device_get(begin(setup, told, stages[0].capacity))
     if mesh is not None:
         mesh = with_auto_axis(mesh)
         keys, setup = replicate(mesh, (keys, setup._replace(mesh=mesh)))
-    n_lanes, final = lanes * (1 if mesh is None else mesh.size), first + size.n_rounds * size.n_parallel
+    n_lanes, final = lanes * (1 if mesh is None else mesh.size), first + stages[-1].end
 
     def begin_lanes(rows: np.ndarray) -> Search:
         """The runs of these rows before their first round."""
@@ -122,15 +123,15 @@ def optimize_many(
         if together:
             alike = {name: getattr(start.state, name) for name in _ALIKE}
             state = replace(state, **{name: a[0] if many else a for name, a in alike.items()})
-            return Search(np.int32(size.n_rounds), state, constraints)
-        return Search(np.full(n_lanes, size.n_rounds, np.int32), state, constraints)
+            return Search(np.int32(0), state, constraints)
+        return Search(np.zeros(n_lanes, np.int32), state, constraints)
 
     def compute(rows: np.ndarray) -> tuple[Any, ...]:
-        parts = _chunk(_lane_keys(keys, rows), setup, begin_lanes(rows), first, capacities)
+        parts = _chunk(_lane_keys(keys, rows), setup, begin_lanes(rows), stages, n, final)
         if on_round is not None:
-            n, last = len(np.unique(rows)), int(rows.max()) + 1
-            states = jax.tree.map(lambda a: a[:n], jax.device_get(parts[-1]))
-            best = np.asarray(_best_of_lanes(sampler.directions, states))
+            n_runs, last = len(np.unique(rows)), int(rows.max()) + 1
+            states = jax.tree.map(lambda a: a[:n_runs], jax.device_get(parts[-1]))
+            best = np.asarray(best_losses(sampler.directions, states))
             on_round(last, best[:, 0] if best.shape[1] == 1 else best, states)
         return parts
 
@@ -139,14 +140,14 @@ def optimize_many(
         arrays, static = eqx.partition(setup, eqx.is_array)
 
         def text(keys: Any, arrays: Any, search: Search) -> Any:
-            return _chunk(keys, eqx.combine(arrays, static), search, first, capacities)
+            return _chunk(keys, eqx.combine(arrays, static), search, stages, n, final)
 
         example = begin_lanes(np.zeros(n_lanes, np.int32))
         lowered = jax.jit(text).lower(jax.ShapeDtypeStruct((n_lanes,), keys.dtype), arrays, example)
         chunks = Chunks(folder, keys, arrays, start[1:], n_lanes, lowered.as_text())
     widths = len(sampler.space), sampler.n_objectives, setup.problem.n_constraints
     dtype = jnp.result_type(float)
-    rows_like = (np.empty((size.n_evaluations, width), dtype) for width in widths)
+    rows_like = (np.empty((n, width), dtype) for width in widths)
     run_like = *rows_like, State.empty(*widths[:2], sampler.n_constraints, final, dtype)
     like = jax.tree.map(lambda a: jax.ShapeDtypeStruct((n_lanes, *a.shape), a.dtype), run_like)
     rows, shown = np.arange(len(keys), dtype=np.int32), is_shown(progress)
@@ -160,25 +161,20 @@ def _lane_keys(keys: jax.Array, rows: Int[Any, " lanes"]) -> jax.Array:
 
 
 def _chunk(
-    keys: jax.Array, setup: Setup, search: Search, first: int, capacities: Sequence[int]
+    keys: jax.Array, setup: Setup, search: Search, stages: Sequence[Stage], n: int, final: int
 ) -> tuple[Any, ...]:
     """Values, losses and constraints of the rows of a chunk of runs, and the final states."""
-    size, start = setup.size, search.state.count
-    of_lanes = setup._replace(size=size.as_arrays())
-    search = run(
-        lambda search, last: _advance_lanes(keys, of_lanes, search, np.int32(last)),
-        search, first, size, capacities,
-    )  # fmt: skip
-    final = first + size.n_rounds * size.n_parallel
-    return _take_rows_of_lanes(setup.sampler.directions, search, start, size.n_evaluations, final)
+    start = search.state.count
+    search = run(lambda search, end: _advance_lanes(keys, setup, search, np.int32(end)), search, stages)
+    return _take_rows_of_lanes(setup.sampler.directions, search, start, n, final)
 
 
 @partial(compiled, size="large")
-def _advance_lanes(keys: jax.Array, setup: Setup, search: Search, last: Any) -> Search:
+def _advance_lanes(keys: jax.Array, setup: Setup, search: Search, end: Any) -> Search:
     axes, mesh = _lane_axes(search), setup.mesh
 
     def step(key: jax.Array, search: Search) -> Search:
-        return advance(key, setup._replace(mesh=None), search, last)
+        return advance(key, setup._replace(mesh=None), search, end)
 
     steps = jax.vmap(step, in_axes=(0, axes), out_axes=axes)
     if mesh is None:
@@ -200,11 +196,6 @@ def _take_rows_of_lanes(
         return take_rows(directions, search, start, n, capacity)
 
     return jax.vmap(take, in_axes)(search, start)
-
-
-@compiled
-def _best_of_lanes(directions: tuple[str, ...], states: State) -> Float[Any, "lanes m"]:
-    return jax.vmap(partial(best_losses, directions))(states)
 
 
 def _lane_axes(search: Search) -> Any:

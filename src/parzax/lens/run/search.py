@@ -201,11 +201,8 @@ class _Search:
 
     def header(self) -> dict[str, Any]:
         """What is searched, as the first line of the file."""
-        domains = json.loads(Space({name: self.space[name] for name in self.space}).to_json())["parameters"]
-        parameters = {f"parameter {domain.pop('name')}": domain for domain in domains}
-        rules = self.space.rule_texts()
-        valid = {"valid": rules} if rules else {}
-        return {"directions": self.directions, "constraints": [*self.constraints], **parameters, **valid}
+        names = {"directions": self.directions, "constraints": [*self.constraints]}
+        return {**names, **self.space.describe()}
 
     def read(self, future: Future[Any]) -> Evaluation:
         """The results or the error of a call of the function; TypeError if it returned anything else."""
@@ -279,10 +276,7 @@ def _kept(
         with _checks.explain(f"line {i} of {path} is damaged; delete it"):
             lines.append(dict(json.loads(line)))
     there, *evaluations = lines or [header]
-    for name in {**there, **header}:
-        if there.get(name) != header.get(name):
-            difference = f"{name} is {there.get(name)} there, and {header.get(name)} here"
-            raise ValueError(f"{path} is of another search: {difference}; give another folder.")
+    _checks.agree(f"{path} is of another search", there, header, "give another folder")
     with open(path, "ab") as file:
         file.truncate(len(finished))
 
