@@ -81,7 +81,7 @@ class TestDomains:
         # Catches merging by name, or Float(0, 1) taken for Int(0, 1).
         low, high, whole = FloatDistribution(-7, -2), FloatDistribution(0, 1), IntDistribution(0, 1)
         obs = read(one("x", [low, high, whole, high, low, whole], [-3, 0.5, 1, 1.0, -7, 0]))
-        assert [d.kind for d in obs.space["x"]] == ["float", "float", "int"]
+        assert [type(d) for d in obs.space["x"]] == [px.Float, px.Float, px.Int]
         assert obs.regime[:, 0].tolist() == [0, 1, 2, 1, 0, 2]
         assert any("3 domains" in text for text in obs.report.inferred)
 
@@ -140,7 +140,7 @@ class TestDomains:
         obs = read(one("x", [usual, odd, usual], [0.1, 1.5, 0.2]))
         assert obs.space["x"] == (px.Float(0, 1, when=px.Recorded()), px.Float(0, 2, when=px.Recorded()))
         two = read(one("x", [odd, usual, usual, FloatDistribution(0, 3)], [0.1, 0.5, 0.2, 2.5]))
-        assert [d.kind for d in two.space["x"]] == ["float", "varying"]
+        assert [type(d) for d in two.space["x"]] == [px.Float, px.Varying]
         assert two.regime[:, 0].tolist() == [1, 0, 0, 1]
 
     def test_values_enqueued_outside_their_domain_count_at_its_edge(self):

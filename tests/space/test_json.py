@@ -39,7 +39,7 @@ def _when(**condition):
         ({"parameters": [{**FLOAT, "kind": "real"}]}, "'x': unknown kind 'real'"),
         ({"parameters": [{"name": "x", "kind": "float", "low": 0}]}, "'x': key 'high' is missing"),
         ({"parameters": [{**FLOAT, "low": "0"}]}, "'x': Float: low must be a number"),
-        ({"parameters": [{**FLOAT, "log": "yes"}]}, '"log" must be'),
+        ({"parameters": [{**FLOAT, "log": "yes"}]}, "'x': Float: log must be True or False"),
         ({"parameters": [FLOAT] * 2}, "'x' appears twice"),
         ({"parameters": [{"name": "x", "kind": "float", "regimes": []}]}, '"regimes" of'),
         (_when(values=[1]), "parent"),

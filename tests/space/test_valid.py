@@ -127,6 +127,8 @@ def test_json_equality_and_copies():
     assert space.agrees_with(SPACE)
     assert space not in (SPACE, px.Space(DOMAINS, rules[1:]))
     assert "valid" not in SPACE.to_json()
+    numpys = [px.valid.Sum(np.array(["a"]), high=np.float32(2)), px.valid.Ordered("a", "b", strict=np.True_)]
+    assert px.Space.from_json(px.Space(DOMAINS, numpys).to_json()) == px.Space(DOMAINS, numpys)
     assert eval(repr(space), {**vars(px.valid), **vars(px)}) == space
     named = px.Space(DOMAINS, is_even)
     assert named == px.Space(DOMAINS, is_even) != px.Space(DOMAINS, has_small_product)
@@ -163,8 +165,12 @@ def test_importances_of_a_function_are_those_of_the_valid_part():
         (lambda p: p["a"] < 2 and p["b"] < 2, TypeError, "TracerBoolConversionError.*write & for and"),
         (lambda p: p["d"] < 2, TypeError, "KeyError: 'd'. It gets the values of a, b, kind"),
         (lambda p: p["a"] - p["b"], TypeError, "must return a bool, got int32 of shape ()"),
-        (px.valid.Ordered("a", "kind"), ValueError, "'kind' has choices, not numbers; use Forbidden"),
-        (px.valid.Ordered("a", "bb"), ValueError, "'bb' is not in the space; did you mean 'b'?"),
+        (
+            px.valid.Ordered("a", "kind"),
+            ValueError,
+            "'kind' has choices, not numbers; use In (in a rule, Forbidden)",
+        ),
+        (px.valid.Ordered("a", "bb"), ValueError, "'bb', which is not in the space; did you mean 'b'?"),
         (px.valid.Forbidden(px.In("kin", ["x"])), ValueError, "'kin', which is not in the space; did"),
         (px.valid.Forbidden(px.In("kind", ["w"])), ValueError, "'kind' never has the value 'w'"),
     ],

@@ -2,7 +2,6 @@
 
 import abc
 from collections.abc import Callable
-from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, ClassVar, final
 
@@ -19,12 +18,13 @@ from parzax.density.basis import Basis
 from parzax.meta.sources import Notes
 from parzax.samplers.repeats import first_evaluations
 from parzax.space import INACTIVE, Cells, Points, Space
-from parzax.space.frame import FEW_REDRAWS
 from parzax.split import State
 
 # For a batch of n suggestions the space is enumerated if it has at most max(_MOST_ENUMERATED, _DRAWS * n)
 # configurations. Otherwise _DRAWS random configurations are drawn per suggestion.
 _MOST_ENUMERATED, _DRAWS = 512, 4
+# Largest number of draws from a density to replace candidates that are not valid.
+_MOST_REDRAWS = 16
 # Fewest candidates for each member of a batch.
 _LEAST_PER_MEMBER = 8
 # Place of a midpoint between two draws. It is slightly nearer to the first draw, so that a midpoint at the
@@ -152,13 +152,10 @@ class FromRows(AbstractStart):
 def draw_valid(key: PRNGKeyArray, basis: Basis, draw: Callable[[PRNGKeyArray], Points], n: int) -> Points:
     """Candidates from ``draw``; at least n are valid, by random ones in their place if few draws are."""
     frame, drawn = basis.frame, draw(key)
-
-    def draw_again(key: PRNGKeyArray, number: Int[Array, ""]) -> Points:
-        at_random = partial(frame.draw_any, key, len(drawn), drawn.unit.dtype)
-        return jax.lax.cond(number < FEW_REDRAWS, lambda: draw(key), at_random)
-
-    kept, allowed = frame.redraw(key, drawn, draw_again, n)
-    return replace(kept, valid=kept.valid & allowed[:, None]) if frame.rules else drawn
+    kept = frame.redraw(key, drawn, draw, len(drawn), _MOST_REDRAWS)
+    at_random = partial(frame.draw_any, n=len(drawn), dtype=drawn.unit.dtype)
+    # A number as large as the one of `redraw`, and another one.
+    return frame.restricted(frame.redraw(jax.random.fold_in(key, np.uint32(2**32 - 2)), kept, at_random, n))
 
 
 def draw_fillers(key: PRNGKeyArray, basis: Basis, n: int, every: Points | None, dtype: Any) -> Points:
@@ -242,11 +239,6 @@ def find_told(
     both = jnp.concatenate([rows, x.astype(rows.dtype)])
     counted = jnp.concatenate([counts, jnp.ones(len(x), bool)])
     return first_evaluations(both, counted)[len(rows) :] < len(rows)
-
-
-def find_members(at: Points, pool: Points) -> Int[Array, " n"]:
-    """Index in the pool of each of n points from it; the first index if pool members are equal."""
-    return jnp.argmax(is_near(at[:, None], pool[None], True, 0), axis=-1)
 
 
 def concatenate(*parts: Points) -> Points:

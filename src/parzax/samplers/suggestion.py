@@ -162,7 +162,7 @@ def suggest_members(
         told = candidates.find_told(x, state.x, state.present & ~state.constraint_only)
     at = suggest_points(sampler, basis, key, state, n, pool, None, starting, told)
     # Pool members are returned as given, because decoding their unit coordinates would round them.
-    return x[candidates.find_members(at, pool)]
+    return x[jnp.argmax(candidates.is_near(at[:, None], pool[None], True, 0), axis=-1)]
 
 
 def score(sampler: Sampler, basis: Basis, state: State, x: Float[Array, "j d"]) -> Float[Array, " j"]:

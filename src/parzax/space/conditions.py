@@ -68,10 +68,7 @@ class Between:
 
     def __post_init__(self) -> None:
         _checks.instance("Between: parent", self.parent, str, "a name")
-        for name in ("low", "high"):
-            value = getattr(self, name)
-            if not (isinstance(value, (int, float)) and abs(value) == math.inf):
-                object.__setattr__(self, name, _checks.real_number(f"Between: {name}", value))
+        check_ends(self)
         if not self.low < self.high:
             bounds = f"low must be below high, got {self.low}, {self.high}."
             raise ValueError(f"Between({self.parent!r}): {bounds}")
@@ -151,6 +148,15 @@ def plain_values(name: str, values: Any) -> tuple[Any, ...]:
     if len(values) == 0:
         raise ValueError(f"{name} must not be empty.")
     return tuple(v.item() if isinstance(v, np.generic) else v for v in values)
+
+
+def check_ends(bounded: Any) -> None:
+    """Make the fields ``low`` and ``high`` plain numbers, or raise; infinite ones are open ends."""
+    for name in ("low", "high"):
+        value = getattr(bounded, name)
+        if not (isinstance(value, (int, float)) and abs(value) == math.inf):
+            number = _checks.real_number(f"{type(bounded).__name__}: {name}", value)
+            object.__setattr__(bounded, name, number)
 
 
 def choice_label(choice: Any) -> Any:

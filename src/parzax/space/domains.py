@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -37,7 +37,6 @@ class Domain(ABC):
     _: KW_ONLY
     when: Condition | Sequence[Condition] = ()
     conditions: tuple[Condition, ...] = field(init=False, compare=False)
-    kind: ClassVar[str] = ""
     __repr__ = repr_as_call
 
     def __new__(cls, *_: Any, **kwargs: Any) -> Self:
@@ -158,8 +157,6 @@ class Numeric(Domain):
 class Float(Numeric):
     """A real parameter on ``[low, high]``, uniform on a log axis if ``log``, or in steps of ``step``."""
 
-    kind: ClassVar[str] = "float"
-
 
 @dataclass(frozen=True, repr=False)
 class Int(Numeric):
@@ -167,7 +164,6 @@ class Int(Numeric):
 
     _: KW_ONLY
     step: int = 1
-    kind: ClassVar[str] = "int"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "step", self._number("step"))
@@ -200,8 +196,6 @@ class Varying(Numeric):
     ``high``.
     """
 
-    kind: ClassVar[str] = "varying"
-
     def _check_division(self, step: float) -> None:
         """No check: steps are counted from each row's lower bound, so they need not divide high - low."""
 
@@ -222,7 +216,6 @@ class Ordinal(Domain):
     values: Sequence[float]
     _: KW_ONLY
     log: bool = False
-    kind: ClassVar[str] = "ordinal"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -256,7 +249,6 @@ class Categorical(Domain):
 
     # In Python True == 1, but here they are different choices. So equality compares keys instead of values.
     choices: Sequence[Any] = field(compare=False)
-    kind: ClassVar[str] = "categorical"
     codes: dict[tuple[str, str], int] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -6,7 +6,7 @@
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import register_dataclass
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Bool, Float, Int, PRNGKeyArray, Shaped
 
 from parzax._numerics import round_up
 from parzax.space.axes import Axis, Cells
@@ -24,9 +24,8 @@ AxisT = TypeVar("AxisT", bound=Axis)
 T = TypeVar("T")
 
 INACTIVE = -1
-# A draw that replaces rows has at least `_LEAST_REDRAWN` rows. The first `FEW_REDRAWS` draws replace all rows
-# that are not allowed; after that it is enough if some are allowed.
-_LEAST_REDRAWN, FEW_REDRAWS, _MOST_REDRAWS = 64, 16, 2**15
+# Of draws that replace rows: the least number of random rows in one, and the largest number of draws.
+_LEAST_REDRAWN, _MOST_REDRAWS = 64, 2**15
 # The place of a value outside its domain may overflow. This is harmless, since the value is not valid.
 _QUIET = np.errstate(invalid="ignore", over="ignore", divide="ignore")
 
@@ -153,6 +152,13 @@ class Frame:
         columns = np.arange(n_parameters)
         counted = np.array([axis.discrete for axis in axes])
         joined = np.concatenate(list(groups.values()))
+        conditions = [slot.domain.conditions for slot in slots]
+        # For `Recorded` domains the log says which one applied, so there is no search for the first possible
+        # domain.
+        several = any(
+            second.regime == 1 and not isinstance(first.domain.conditions[0], Recorded)
+            for first, second in pairwise(slots)
+        )
         frame = cls(
             parameter=parameter,
             regime=regime,
@@ -163,8 +169,10 @@ class Frame:
             back=None if (joined == np.arange(len(joined))).all() else np.argsort(joined).astype(np.int32),
             membership=_indicator(parameter, n_parameters) if len(axes) > n_parameters else None,
             stacked=stacked,
+            tests=ConditionTests.of(space, conditions, dtype or np.float64) if any(conditions) else None,
+            before=np.triu(parameter[:, None] == parameter, 1).astype(np.float32) if several else None,
+            n_rounds=len(space.generations) if any(conditions) else 0,
             rules=space.bind_rules(dtype or np.float64),
-            **_rounds(space, parameter, dtype or np.float64),
         )
         return jax.tree.map(lambda a: _narrowed(a, dtype), frame)
 
@@ -219,8 +227,12 @@ class Frame:
 
     def draw(self, key: PRNGKeyArray, n: int, dtype: Any) -> Points:
         """n random configurations that the rules allow; ``dtype`` is that of the frame."""
-        drawn, size = self.draw_any(key, n, dtype), max(n, _LEAST_REDRAWN)
-        return self.redraw(key, drawn, lambda key, _: self.draw_any(key, size, dtype), n)[0]
+        return self._made_valid(key, self.draw_any(key, n, dtype))
+
+    def _made_valid(self, key: PRNGKeyArray, drawn: Points) -> Points:
+        """Points, of which random ones replace those that the rules do not allow."""
+        again = partial(self.draw_any, n=max(len(drawn), _LEAST_REDRAWN), dtype=drawn.unit.dtype)
+        return self.redraw(key, drawn, again, len(drawn))
 
     def draw_any(self, key: PRNGKeyArray, n: int, dtype: Any) -> Points:
         """n random configurations, as `drawn`, each from its own key."""
@@ -237,59 +249,50 @@ class Frame:
         level = jax.random.uniform(draw, (n, len(self.parameter)), dtype)
         stratum = jnp.broadcast_to(jnp.arange(n, dtype=dtype)[:, None], level.shape)
         levels = (jax.random.permutation(shuffle, stratum, independent=True) + level) / n
-        drawn, size = (
-            self.drawn(jnp.minimum(levels, 1 - float(jnp.finfo(dtype).epsneg))),
-            max(n, _LEAST_REDRAWN),
-        )
-        return self.redraw(key, drawn, lambda key, _: self.draw_any(key, size, dtype), n)[0]
+        drawn = self.drawn(jnp.minimum(levels, 1 - float(jnp.finfo(dtype).epsneg)))
+        return self._made_valid(key, drawn)
 
     def allowed(self, at: Points, x: Float[Any, "n d"] | None = None) -> Bool[Any, " n"]:
         """Which points the rules of the space allow; ``x`` are their native values, if there are any."""
         everything = at.unit.__array_namespace__().ones(len(at), bool)
-        if not self.rules:
-            return everything
-        x = self.decode(at) if x is None else x
+        x = self.decode(at) if x is None and self.rules else x
         return reduce(operator.and_, [rule(self, at, x) for rule in self.rules], everything)
 
-    def restricted(self, at: Points, x: Float[Any, "n d"]) -> Points:
-        """The points, of which those that the rules do not allow are not valid."""
+    def restricted(self, at: Points, x: Float[Any, "n d"] | None = None) -> Points:
+        """The points, of which those that the rules do not allow are not valid; ``x`` as in `allowed`."""
         return replace(at, valid=at.valid & self.allowed(at, x)[:, None]) if self.rules else at
 
     def redraw(
         self,
         key: PRNGKeyArray,
         drawn: T,
-        draw: Callable[[PRNGKeyArray, Int[Array, ""]], T],
+        draw: Callable[[PRNGKeyArray], T],
         enough: int,
+        most: int = _MOST_REDRAWS,
         points: Callable[[Any], Points] = lambda drawn: drawn,
-    ) -> tuple[T, Bool[Array, " n"]]:
-        """Replace rows that the rules do not allow by rows of later draws.
+    ) -> T:
+        """Replace rows that the rules do not allow by rows of later draws, until ``enough`` are allowed.
 
         Args:
             key: the key that ``drawn`` was drawn with.
             drawn: the rows: points, or what ``points`` turns into points.
-            draw: draws again, from a key and the number of the draw.
-            enough: number of allowed rows that is enough after `FEW_REDRAWS` draws.
+            draw: draws again from a key.
+            enough: number of allowed rows that is enough.
+            most: largest number of draws.
             points: gives the points of what was drawn.
-
-        Returns:
-            The rows, and which of them are allowed: all, or at least ``enough``, unless `_MOST_REDRAWS` draws
-            do not have that many.
         """
-        allowed = self.allowed(points(drawn))
         if not self.rules:
-            return drawn, allowed
+            return drawn
         # With small numbers `jax.random.fold_in` may give keys that `jax.random.split` has given.
         key = jax.random.fold_in(key, np.uint32(2**32 - 1))
 
         def is_missing(carry: Any) -> Any:
             number, allowed, _ = carry
-            wanted = jnp.where(number < FEW_REDRAWS, len(allowed), enough)
-            return (allowed.sum(dtype=np.int32) < wanted) & (number < _MOST_REDRAWS)
+            return (allowed.sum(dtype=np.int32) < enough) & (number < most)
 
         def replace_rows(carry: Any) -> Any:
             number, allowed, kept = carry
-            more = draw(jax.random.fold_in(key, number), number)
+            more = draw(jax.random.fold_in(key, number))
             is_new = self.allowed(points(more))
             # The k-th row that is not allowed is replaced by the k-th of the new rows that are allowed.
             place = jnp.cumsum(~allowed, dtype=np.int32) - 1
@@ -298,8 +301,8 @@ class Frame:
             kept = jax.tree.map(lambda old, new: jnp.where(found[:, None], new[rows], old), kept, more)
             return number + 1, allowed | found, kept
 
-        _, allowed, kept = jax.lax.while_loop(is_missing, replace_rows, (jnp.int32(0), allowed, drawn))
-        return kept, allowed
+        first = jnp.int32(0), self.allowed(points(drawn)), drawn
+        return jax.lax.while_loop(is_missing, replace_rows, first)[2]
 
     def log_uniform(self, at: Points) -> Float[Any, " n"]:
         """log density of `drawn` in unit coordinates, of the active parameters."""
@@ -383,33 +386,25 @@ class Frame:
         """The regime of every parameter, and a function that picks values by slot.
 
         The function returns, for each parameter, the entry of the slot that applies. For an inactive
-        parameter the entry is arbitrary.
+        parameter the entry is arbitrary. ``held`` says which slots' domains have the value, ``given`` is as
+        in `encode`; None is all.
         """
-        assert self.tests is not None
-        xp, passed = number.__array_namespace__(), self.tests.passed(self.counted, number, value)
-        applies = self.applied(passed if held is None else passed & held[:, self.tests.tested], given)
+        xp, tests = number.__array_namespace__(), self.tests
+        assert tests is not None
+        # The outcome of every test, assuming that the parent's slot applies.
+        passed = tests.passed(self.counted, number, value)
+        passed = passed if held is None else passed & held[:, tests.tested]
+        applies = xp.zeros((len(passed), len(self.parameter)), bool)
+        for _ in range(self.n_rounds):
+            can = tests.met(passed & applies[:, tests.tested])
+            can = can if given is None else can & given
+            applies = can if self.before is None else can & ~(_matmul(can, self.before) > 0)
         if self.membership is None:
             return xp.where(applies, np.int32(0), np.int32(INACTIVE)), lambda x: x
         one_more = applies.astype(np.float32) * (self.regime + 1).astype(np.float32)[None]
         regime = xp.matmul(one_more, self.membership).astype(np.int32) + INACTIVE
         slot = self._slot(regime)
         return regime, lambda x: xp.take_along_axis(x, slot, axis=-1)
-
-    def applied(self, passed: Bool[Any, "n t"], given: Bool[Any, "n s"] | None = None) -> Bool[Any, "n s"]:
-        """Which slots apply, from the outcomes of the tests.
-
-        ``passed`` is the outcome of every test, assuming that the parent's slot applies; False where the
-        slot's domain does not have the value. ``given`` is as in `encode`.
-        """
-        assert self.tests is not None
-        xp = passed.__array_namespace__()
-        applies = xp.zeros((len(passed), len(self.parameter)), bool)
-        for _ in range(self.n_rounds):
-            can = self.tests.met(passed & applies[:, self.tests.tested])
-            if given is not None:
-                can = can & given
-            applies = can if self.before is None else can & ~(_matmul(can, self.before) > 0)
-        return applies
 
 
 def axis_shape(axis: Axis) -> Any:
@@ -437,23 +432,6 @@ def _narrowed(a: np.ndarray, dtype: Any) -> np.ndarray:
     # A bound may be too large for the dtype. Then `Space.check_dtype` refuses native values in this dtype.
     with np.errstate(over="ignore"):
         return a.astype(dtype) if a.dtype == np.float64 else a
-
-
-def _rounds(space: Any, parameter: np.ndarray, dtype: Any) -> dict[str, Any]:
-    """The fields of a frame from ``tests`` to ``n_rounds``; {} if all slots always apply."""
-    if not any(slot.domain.conditions for slot in space.slots):
-        return {}
-    # For `Recorded` domains the log says which one applied, so there is no search for the first possible
-    # domain.
-    several = any(
-        second.regime == 1 and not isinstance(first.domain.conditions[0], Recorded)
-        for first, second in pairwise(space.slots)
-    )
-    return {
-        "tests": ConditionTests.of(space, [slot.domain.conditions for slot in space.slots], dtype),
-        "before": np.triu(parameter[:, None] == parameter, 1).astype(np.float32) if several else None,
-        "n_rounds": len(space.generations),
-    }
 
 
 def _indicator(column_of: np.ndarray, n_columns: int) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import Field, fields
+from dataclasses import MISSING, fields
 from typing import Any
 
 from parzax import _checks
@@ -21,14 +21,9 @@ def space_to_json(parameters: Mapping[str, Sequence[Domain]], valid: Sequence[An
     entries = []
     for name, domains in parameters.items():
         bodies = [_to_dict(d) for d in domains]
-        if len(bodies) == 1:
-            entries.append({"name": name, **bodies[0]})
-            continue
-        shared = {"kind": domains[0].kind} if len({d.kind for d in domains}) == 1 else {}
-        bodies = [{key: value for key, value in body.items() if key not in shared} for body in bodies]
-        entries.append({"name": name, **shared, "regimes": bodies})
+        entries.append({"name": name} | (bodies[0] if len(bodies) == 1 else {"regimes": bodies}))
     for rule in valid:
-        if not isinstance(rule, _RULES):
+        if callable(rule):
             raise ValueError(f"valid: a function has no JSON form ({rule!r}); use the rules of parzax.valid.")
     rules = [_to_dict(rule) for rule in valid]
     return json.dumps({"parameters": entries} | ({"valid": rules} if rules else {}), indent=1)
@@ -37,9 +32,8 @@ def space_to_json(parameters: Mapping[str, Sequence[Domain]], valid: Sequence[An
 def space_from_json(source: str | Mapping[str, Any]) -> tuple[dict[str, tuple[Domain, ...]], list[Any]]:
     """The arguments of Space, ``parameters`` and ``valid``, from JSON text or the parsed mapping."""
     data = source if isinstance(source, Mapping) else parse(source)
-    if isinstance(data, Mapping):
-        _check_keys("space JSON", data, {"parameters", "valid"} | _BESIDE)
-    if not isinstance(data, Mapping) or not isinstance(data.get("parameters"), list):
+    _check_keys("space JSON", data, {"parameters", "valid"} | _BESIDE)
+    if not isinstance(data.get("parameters"), list):
         raise ValueError('space JSON must be an object with a list "parameters".')
     parameters: dict[str, tuple[Domain, ...]] = {}
     for entry in data["parameters"]:
@@ -57,10 +51,8 @@ def space_from_json(source: str | Mapping[str, Any]) -> tuple[dict[str, tuple[Do
             parameters[name] = tuple(
                 _from_dict("domain", {"kind": entry.get("kind"), **b}, _DOMAINS) for b in bodies
             )
-    rules = data.get("valid", [])
-    _checks.instance('space JSON: "valid"', rules, list, "a list of rules")
     with _checks.explain('space JSON: "valid"', (KeyError, TypeError, ValueError)):
-        return parameters, [_from_dict("rule", rule, _RULES) for rule in rules]
+        return parameters, [_from_dict("rule", rule, _RULES) for rule in data.get("valid", [])]
 
 
 def parse(text: str) -> Any:
@@ -82,37 +74,33 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _build_fields(kind: Any) -> list[Field[Any]]:
-    """Fields from which a kind of domain or rule is built, in order, without its conditions."""
-    return [field for field in fields(kind) if field.init and field.name != "when"]
+def _kind(kind: type) -> str:
+    """The name of a class of domains or rules in JSON."""
+    return kind.__name__.lower()
 
 
 def _to_dict(part: Any) -> dict[str, Any]:
     """A domain or a rule as a JSON object."""
-    values = ((field, getattr(part, field.name)) for field in _build_fields(type(part)))
-    body = {field.name: value for field, value in values if field.name != "step" or value != field.default}
+    values = ((field, getattr(part, field.name)) for field in fields(part) if field.init)
+    body = {field.name: value for field, value in values if value != field.default and field.name != "when"}
     conditions = [_condition_to_dict(c) for c in getattr(part, "conditions", ())]
-    return {"kind": part.kind} | body | ({"conditions": conditions} if conditions else {})
+    return {"kind": _kind(type(part))} | body | ({"conditions": conditions} if conditions else {})
 
 
 def _from_dict(what: str, body: Any, kinds: Sequence[Any]) -> Any:
     """The domain or rule that a JSON object describes, of one of the classes ``kinds``."""
     _checks.instance(f"a {what}", body, Mapping, "an object")
-    kind = next((kind for kind in kinds if kind.kind == body.get("kind")), None)
+    kind = next((kind for kind in kinds if _kind(kind) == body.get("kind")), None)
     if kind is None:
-        options = ", ".join(f'"{kind.kind}"' for kind in kinds if kind is not Varying)
+        options = ", ".join(f'"{_kind(kind)}"' for kind in kinds if kind is not Varying)
         raise ValueError(f"unknown kind {body.get('kind')!r}; one of {options}.")
-    fields_of_kind = _build_fields(kind)
-    _check_keys(
-        f"a {kind.kind} {what}", body, {"kind", "conditions"} | {field.name for field in fields_of_kind}
-    )
-    if not isinstance(body.get("log", False), bool):
-        raise ValueError(f'"log" must be true or false, got {body["log"]!r}.')
-    required = [body[field.name] for field in fields_of_kind if not field.kw_only]
-    given = {f.name: body[f.name] for f in fields_of_kind if f.kw_only and body.get(f.name) is not None}
-    if "conditions" in body or kind is Forbidden:
-        given["when"] = tuple(map(_condition_from_dict, body["conditions"]))
-    return kind(*required, **given)
+    by_key = {"conditions" if f.name == "when" else f.name: f for f in fields(kind) if f.init}
+    _check_keys(f"a {_kind(kind)} {what}", body, {"kind", *by_key})
+    given = [key for key, f in by_key.items() if f.default is MISSING or body.get(key) is not None]
+    arguments = {by_key[key].name: body[key] for key in given}
+    if "when" in arguments:
+        arguments["when"] = tuple(map(_condition_from_dict, arguments["when"]))
+    return kind(**arguments)
 
 
 def _check_keys(what: str, body: Mapping[str, Any], keys: set[str]) -> None:
@@ -133,18 +121,16 @@ def _condition_to_dict(condition: Condition) -> dict[str, Any]:
 
 
 def _condition_from_dict(body: Any) -> Condition:
-    if not isinstance(body, Mapping):
-        raise ValueError(f"a condition must be an object, got {body!r}.")
+    _checks.instance("a condition", body, Mapping, "an object")
     # Each form of a condition has separate keys; a key of another form is an error.
-    if "recorded" in body:
-        _check_keys('a condition with "recorded"', body, {"recorded"})
-        if body["recorded"] is not True:
-            raise ValueError(f'"recorded" must be true where it is given, got {body["recorded"]!r}.')
-        return Recorded()
-    if "values" in body:
-        _check_keys('a condition with "values"', body, {"parent", "values"})
+    forms = {"recorded": {"recorded"}, "values": {"parent", "values"}}
+    form = next((form for form in forms if form in body), None)
+    what = f'a condition with "{form}"' if form else "a condition"
+    _check_keys(what, body, forms.get(form or "", {"recorded", "parent", "values", "ge", "lt"}))
+    if form == "values":
         return In(body["parent"], body["values"])
-    _check_keys("a condition", body, {"recorded", "parent", "values", "ge", "lt"})
-    if "parent" in body:
-        return Between(body["parent"], low=body.get("ge", -float("inf")), high=body.get("lt", float("inf")))
-    raise ValueError(f'a condition needs a "parent", got {dict(body)!r}.')
+    if form is None:
+        return Between(body["parent"], body.get("ge", -float("inf")), body.get("lt", float("inf")))
+    if body["recorded"] is not True:
+        raise ValueError(f'"recorded" must be true where it is given, got {body["recorded"]!r}.')
+    return Recorded()

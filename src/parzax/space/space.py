@@ -19,7 +19,7 @@ from parzax.space.conditions import Between, Condition, In, Recorded, choice_key
 from parzax.space.domains import Categorical, Domain
 from parzax.space.frame import INACTIVE, Frame
 from parzax.space.serialization import space_from_json, space_to_json
-from parzax.space.valid import Forbidden, Function, Holds, as_rules, bind_rules
+from parzax.space.valid import Forbidden, Holds, as_rules, bind_rules
 
 Parameters: TypeAlias = Mapping[str, Domain | Sequence[Domain]]
 # Rows whose regimes the host derives together.
@@ -49,7 +49,6 @@ class Space:
         order: names with parents before children.
         slots: every regime of every parameter.
         valid: the rules and functions that say which configurations are valid.
-        rules: the same, with functions as `parzax.space.valid.Function`.
 
     Args:
         parameters: name -> domain, or a tuple of domains. Conditions name other parameters of the
@@ -90,11 +89,11 @@ class Space:
         self.slots = tuple(Slot(j, i, d) for j, ds in enumerate(self.domains) for i, d in enumerate(ds))
         self.structure = structure
         self._columns = {name: j for j, name in enumerate(self._domains)}
-        self.rules = as_rules(valid, self)
-        self.valid = tuple(rule.function if isinstance(rule, Function) else rule for rule in self.rules)
-        for rule in self.rules:
-            if isinstance(rule, Forbidden):
-                _parents(f"valid: {rule!r}", rule.conditions, self._domains)
+        self.valid = as_rules(valid)
+        for rule in self.valid:
+            if not callable(rule):
+                about = rule.conditions if isinstance(rule, Forbidden) else tuple(map(Between, rule.names))
+                _parents(f"valid: {rule!r}", about, self._domains)
         self.bind_rules(np.float64)
         # The hash is stored, because caches need it at every call.
         self._hash = hash((*self._domains.items(), *self.valid))
@@ -172,7 +171,7 @@ class Space:
 
     def bind_rules(self, dtype: Any) -> tuple[Holds, ...]:
         """The rules of ``valid`` as functions of points with floats of ``dtype``; see `Frame.allowed`."""
-        return bind_rules(self.rules, self, dtype)
+        return bind_rules(self.valid, self, dtype)
 
     def allows(self, x: Any) -> Any:
         """Which configurations are valid: their values are in their domains, and all rules of ``valid`` hold.
@@ -377,11 +376,8 @@ class Space:
         xp, dtype = (jnp, jnp.result_type(float)) if on_device else (np, np.float64)
         check = _checks.real_array if on_device else _checks.float_array
         columns = [check(f"params: {name}", value) for name, value in zip(self.names, given, strict=True)]
-        try:
+        with _checks.explain(f"params must have shapes that broadcast, in the order {', '.join(self)}"):
             shape = np.broadcast_shapes(*map(np.shape, columns))
-        except ValueError:
-            shapes = dict(zip(self.names, map(np.shape, columns), strict=True))
-            raise ValueError(f"params must have shapes that broadcast, got {shapes}.") from None
         x = xp.stack([xp.broadcast_to(column, shape).astype(dtype) for column in columns], axis=-1)
         frame = self.frame(np.dtype(dtype) if on_device else None)
         regime = frame.encode(x.reshape(-1, len(self))).regime.reshape(x.shape)
@@ -390,9 +386,8 @@ class Space:
     def active(self, x: Any) -> Any:
         """Which parameters are active, (...,) booleans in the structure that `unflatten` gives."""
         x = self._columns_of(x)
-        return self._in_structure(
-            {name: ~x.__array_namespace__().isnan(x[..., j]) for j, name in enumerate(self)}
-        )
+        active = ~x.__array_namespace__().isnan(x)
+        return self._in_structure({name: active[..., j] for j, name in enumerate(self)})
 
     @cached_property
     def _fillers(self) -> dict[str, tuple[float, float]]:
@@ -538,8 +533,9 @@ def _check_condition(owner: str, condition: In | Between, parent: tuple[Domain, 
             if all(domain.key(value) is None for domain in parent):
                 raise ValueError(f"{owner}: {condition.parent!r} never has the value {value!r}.")
     elif isinstance(parent[0], Categorical):
-        problem = f"Between needs a numeric parent, {condition.parent!r} is categorical; use In."
-        raise ValueError(f"{owner}: {problem}")
+        raise ValueError(
+            f"{owner}: {condition.parent!r} has choices, not numbers; use In (in a rule, Forbidden)."
+        )
     elif not any(condition.intervals(domain) for domain in parent):
         domains = " or ".join(map(repr, parent))
         raise ValueError(f"{owner}: {condition!r} never holds, since the parent is {domains}.")

@@ -3,9 +3,10 @@
 `parzax.Space` takes rules, or functions of named values, as ``valid=``.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -14,8 +15,7 @@ from jax.tree_util import Partial
 from jaxtyping import Array, Float
 
 from parzax import _checks
-from parzax.space.conditions import Condition, Recorded, as_conditions, plain_values, repr_as_call
-from parzax.space.domains import Categorical
+from parzax.space.conditions import Condition, Recorded, as_conditions, check_ends, plain_values, repr_as_call
 from parzax.space.frame import ConditionTests, Frame, Points
 
 # Tolerance for the rounding of a sum, in units in the last place of its terms.
@@ -42,8 +42,10 @@ class Ordered:
     upper: str
     _: KW_ONLY
     strict: bool = False
-    kind: ClassVar[str] = "ordered"
     __repr__ = repr_as_call
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "strict", _checks.flag("Ordered: strict", self.strict))
 
     @property
     def names(self) -> tuple[str, str]:
@@ -70,22 +72,19 @@ class Sum:
 
     names: Sequence[str]
     _: KW_ONLY
-    low: float | None = None
-    high: float | None = None
-    kind: ClassVar[str] = "sum"
+    low: float = -math.inf
+    high: float = math.inf
     __repr__ = repr_as_call
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", plain_values("Sum: names", self.names))
-        bounds = (bound for bound in (self.low, self.high) if bound is not None)
-        given = [_checks.real_number("a bound of Sum", bound) for bound in bounds]
-        if not given or given != sorted(given):
+        check_ends(self)
+        if (self.low, self.high) == (-math.inf, math.inf) or self.low > self.high:
             raise ValueError(f"{self!r} needs low or high or both, and low must not exceed high.")
 
     def bind(self, space: Any) -> Holds:
         """The rule as a function of points of a space."""
-        low, high = -np.inf if self.low is None else self.low, np.inf if self.high is None else self.high
-        return Partial(_is_sum_within, _columns(self, space), np.array([low, high], np.float64))
+        return Partial(_is_sum_within, _columns(self, space), np.array([self.low, self.high], np.float64))
 
 
 @dataclass(frozen=True, repr=False)
@@ -104,7 +103,6 @@ class Forbidden:
 
     when: Condition | Sequence[Condition]
     conditions: tuple[Condition, ...] = field(init=False, compare=False)
-    kind: ClassVar[str] = "forbidden"
     __repr__ = repr_as_call
 
     def __post_init__(self) -> None:
@@ -115,70 +113,62 @@ class Forbidden:
         object.__setattr__(self, "conditions", conditions)
 
 
-@dataclass(frozen=True)
-class Function:
-    """A function of the named values of one configuration, as a rule of a space; equal by identity."""
-
-    function: Callable[[Any], Any]
-    space: Any
-
-    def __call__(self, frame: Frame, at: Points, x: Any) -> Any:
-        """Which rows of native values (n, d) the function allows."""
-        if not isinstance(x, np.ndarray):
-            return jax.vmap(self._evaluate)(x)
-        # Rows on the host are concrete, also while JAX traces the caller.
-        with jax.ensure_compile_time_eval(), jax.enable_x64(True):
-            return np.asarray(self(frame, at, jnp.asarray(x)))
-
-    def bind(self, space: Any) -> Holds:
-        """The rule as a function of points; TypeError unless JAX can trace it, and it returns one bool."""
-        row = jax.ShapeDtypeStruct((len(space),), jnp.result_type(float))
-        try:
-            answer = jax.eval_shape(self._evaluate, row)
-        except Exception as error:
-            names, reason = ", ".join(space.names), str(error).partition("\n")[0].rstrip(".")
-            raise TypeError(
-                f"valid: the function raised {type(error).__name__}: {reason}. It gets the values of {names} "
-                "by name, traced by JAX: write & for and, | for or, ~ for not, jnp.where for if."
-            ) from error
-        if answer.shape != () or answer.dtype != bool:
-            given = f"{answer.dtype.name} of shape {answer.shape}"
-            raise TypeError(f"valid: the function must return a bool, got {given}.")
-        return Partial(self)
-
-    def _evaluate(self, x: Float[Array, " d"]) -> Any:
-        return jnp.asarray(self.function(self.space.unflatten(x)))
-
-
-Rule: TypeAlias = Ordered | Sum | Forbidden | Function
-
-
-def as_rules(valid: Any, space: Any) -> tuple[Rule, ...]:
-    """The argument ``valid`` of a space as rules."""
+def as_rules(valid: Any) -> tuple[Any, ...]:
+    """The argument ``valid`` of a space as a tuple of rules and functions."""
     rules = () if valid is None else tuple(valid) if isinstance(valid, (tuple, list)) else (valid,)
     wanted = "a rule such as px.valid.Ordered('a', 'b'), a function of named values, or a list of these"
     for rule in rules:
-        _checks.instance("valid", rule, Rule | Callable, wanted)
-    return tuple(rule if isinstance(rule, Rule) else Function(rule, space) for rule in rules)
+        _checks.instance("valid", rule, Ordered | Sum | Forbidden | Callable, wanted)
+    return rules
 
 
-def bind_rules(rules: Sequence[Rule], space: Any, dtype: Any) -> tuple[Holds, ...]:
+def bind_rules(rules: Sequence[Any], space: Any, dtype: Any) -> tuple[Holds, ...]:
     """Rules as functions of points. Their numbers are leaves, so that spaces share compiled programs."""
     forbidden = [rule.conditions for rule in rules if isinstance(rule, Forbidden)]
-    bound = [rule.bind(space) for rule in rules if not isinstance(rule, Forbidden)]
+    others = [rule for rule in rules if not isinstance(rule, Forbidden)]
+    bound = [_bind_function(rule, space) if callable(rule) else rule.bind(space) for rule in others]
     if forbidden:
         bound.append(Partial(_is_not_forbidden, ConditionTests.of(space, forbidden, dtype)))
     return tuple(bound)
 
 
+@dataclass(frozen=True)
+class _Function:
+    """Which rows a function of the named values of one row allows; equal by the identity of the function."""
+
+    function: Callable[[Any], Any]
+    space: Any
+
+    def __call__(self, _frame: Frame, _at: Points, x: Any) -> Any:
+        if not isinstance(x, np.ndarray):
+            return jax.vmap(self.of_row)(x)
+        # Rows on the host are concrete, also while JAX traces the caller.
+        with jax.ensure_compile_time_eval(), jax.enable_x64(True):
+            return np.asarray(jax.vmap(self.of_row)(jnp.asarray(x)))
+
+    def of_row(self, x: Float[Array, " d"]) -> Any:
+        """Whether one row is allowed."""
+        return jnp.asarray(self.function(self.space.unflatten(x)))
+
+
+def _bind_function(function: Callable[[Any], Any], space: Any) -> Holds:
+    """A function as a rule; TypeError unless JAX can trace it, and it returns one bool."""
+    rule, row = _Function(function, space), jax.ShapeDtypeStruct((len(space),), jnp.result_type(float))
+    try:
+        answer = jax.eval_shape(rule.of_row, row)
+    except Exception as error:
+        names, reason = ", ".join(space.names), str(error).partition("\n")[0].rstrip(".")
+        raise TypeError(
+            f"valid: the function raised {type(error).__name__}: {reason}. It gets the values of {names} "
+            "by name, traced by JAX: write & for and, | for or, ~ for not, jnp.where for if."
+        ) from error
+    if answer.shape != () or answer.dtype != bool:
+        given = f"{answer.dtype.name} of shape {answer.shape}"
+        raise TypeError(f"valid: the function must return a bool, got {given}.")
+    return Partial(rule)
+
+
 def _columns(rule: Ordered | Sum, space: Any) -> np.ndarray:
-    """Columns of the numeric parameters of a rule."""
-    for name in rule.names:
-        if name not in space.names:
-            missing = f"{name!r} is not in the space; {_checks.suggest(str(name), space.names)}"
-            raise ValueError(f"valid: {rule!r}: {missing}")
-        if isinstance(space[name][0], Categorical):
-            raise ValueError(f"valid: {rule!r}: {name!r} has choices, not numbers; use Forbidden.")
     return np.array([space.index(name) for name in rule.names], np.int32)
 
 

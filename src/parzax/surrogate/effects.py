@@ -159,11 +159,8 @@ class RandomRows(eqx.Module):
     def draw(cls, key: PRNGKeyArray, space: Space, n: int, dtype: Any) -> "RandomRows":
         """n valid configurations, uniform as `parzax.Space.sample` draws them."""
         frame = space.frame(np.dtype(dtype))
-
-        def draw(key: PRNGKeyArray, _: Any = None) -> Float[Array, "n s"]:
-            return jax.random.uniform(key, (n, len(space.slots)), dtype)
-
-        levels, _ = frame.redraw(key, draw(key), draw, n, frame.drawn)
+        draw = partial(jax.random.uniform, shape=(n, len(space.slots)), dtype=dtype)
+        levels = frame.redraw(key, draw(key), draw, n, points=frame.drawn)
         at = frame.drawn(levels)
         return cls(levels, frame.here(at), embed_points(space, at))
 

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, PRNGKeyArray
 from parzax import _checks
 from parzax._compile import compiled
 from parzax.space import Between, Categorical, Domain, In, Numeric, Ordinal, Space, Varying
-from parzax.space.valid import Forbidden, Function, Ordered, Sum
+from parzax.space.valid import Forbidden
 from parzax.surrogate.effects import RandomRows
 from parzax.surrogate.process import Draw, Posterior, evaluate, map_draws
 
@@ -60,7 +60,7 @@ class Region(eqx.Module):
         low, high, choices = (np.asarray(a) for a in (self.low, self.high, self.choices))
         inside: dict[str, list[Domain]] = {name: [] for name in self.space}
         # A function of the values may need every choice and every parameter.
-        is_fixed = any(isinstance(rule, Function) for rule in self.space.rules)
+        is_fixed = any(map(callable, self.space.valid))
         parents = {parent for name in self.space for parent in self.space.parents(name)}
         for s, slot in enumerate(self.space.slots):
             name, domain, is_used = self.space.names[slot.parameter], slot.domain, not np.isnan(low[s])
@@ -75,7 +75,7 @@ class Region(eqx.Module):
         for rule in self.space.valid:
             if isinstance(rule, Forbidden):
                 valid += _reachable(rule, inside)
-            elif not isinstance(rule, (Ordered, Sum)) or all(inside[name] for name in rule.names):
+            elif callable(rule) or all(inside[name] for name in rule.names):
                 valid.append(rule)
         return Space({name: domains for name, domains in inside.items() if domains}, valid)
 

@@ -67,7 +67,7 @@ def let_bounds_move(
         if isinstance(domain, Ordinal):
             domain = (Int if domain.has_integers else Float)(domain.values[0], domain.values[-1])
         if not isinstance(domain, Numeric):
-            raise ValueError(f"bounds: {name!r} is not a number but {domain.kind}, so it cannot have bounds.")
+            raise ValueError(f"bounds: {name!r} is not a number but categorical, so it cannot have bounds.")
         lows, highs = (side[keep & np.isfinite(side)] for side in sides)
         low, high = lows.min(initial=domain.low), highs.max(initial=domain.high)
         step = 1 if domain.has_integers else None

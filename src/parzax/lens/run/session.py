@@ -265,7 +265,7 @@ def _mapped(space: Space, function: Callable[[str, Domain, bool], Domain]) -> Sp
 
     A space with rules does not change, because they are about native values.
     """
-    if space.rules:
+    if space.valid:
         return space
     parents = {parent for name in space.names for parent in space.parents(name)}
     domains = {name: tuple(function(name, d, name in parents) for d in space[name]) for name in space}
