@@ -180,7 +180,8 @@ print(" and ".join(names[strongest]), f"{pair_importance[strongest]:.2f}")
 
 # %% tags=["runs"]
 log = px.Observations.from_trace(trace)
-result = px.cond_ped_anova(log, levels=np.array(levels), rows="all")  # not only feasible rows, as above
+# As above: of the rows themselves, and not only of feasible ones.
+result = px.cond_ped_anova(log, levels=np.array(levels), rows="all", surrogate=None)
 np.testing.assert_allclose(result.importance, importance.importance, atol=1e-4)
 for name, share in zip(space.names, result.importance[levels.index(0.1)], strict=True):
     print(f"{name:<12} {share:.2f}")
