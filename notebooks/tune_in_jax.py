@@ -135,7 +135,9 @@ def search(sampler, problem, key):
     return trace, px.importance.estimate(encoded), samples, px.importance.interactions(encoded)
 
 
-survey = px.tpe(space, n_constraints=1, proposal=px.samplers.Proposal(epsilon=jnp.asarray(0.75)))
+survey = px.tpe(
+    space, n_constraints=1, proposal=px.samplers.Proposal(epsilon=jnp.asarray(0.75), repeats=False)
+)
 start = time.perf_counter()
 trace, importance, samples, pairs = jax.block_until_ready(search(survey, problem, jax.random.key(0)))
 assert time.perf_counter() - start < 300

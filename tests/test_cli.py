@@ -161,7 +161,7 @@ def test_surrogate(capsys, tmp_path, few_draws):
     """The option decides who answers, and the files say who did."""
     space = px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1)})
     problem = px.Problem(lambda _key, x: (x[0] - 0.3) ** 2 + 0.1 * x[1], space)
-    trace = px.optimize(jax.random.key(0), px.tpe(space), problem, 40)
+    trace = px.optimize(jax.random.key(0), px.tpe(space), problem, 60)
     rows = np.column_stack([trace.x, trace.losses])
     np.savetxt("log.csv", rows, delimiter=",", header="x,y,loss", comments="")
     answers = {}

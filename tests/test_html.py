@@ -59,7 +59,7 @@ def test_estimators_and_samplers():
     rows = cells(pe._repr_html_())
     assert [row[0] for row in rows[1:]] == ["c", "<b>&'\"x\\x1b[2J"]
     assert rows[2][2] == "0.25"
-    assert "No row has a weight" in px.ParzenEstimator.fit(SPACE, VALUES[0, :0])._repr_html_()
+    assert "Too few usable rows" in px.ParzenEstimator.fit(SPACE, VALUES[0, :0])._repr_html_()
     found = dict(cells(adjusted(px.tpe, n_startup=7)(SPACE)._repr_html_())[1:])
     assert found["start"] == "RandomStart(n_startup=7)"
     assert found["split"].startswith("Split(")

@@ -191,7 +191,7 @@ def test_states_are_those_of_told_rows(data):
     wanted, found = (eqx.tree_at(lambda s: s.points, s, s.points[: len(own.x)]) for s in (wanted, found))
     assert np.isnan(found.x).all()
     for field in dataclasses.fields(wanted):
-        if field.name == "x":
+        if field.name in ("x", "first"):  # without native values no rows are equal
             continue
         pairs = zip(*(jax.tree.leaves(getattr(s, field.name)) for s in (found, wanted)), strict=True)
         for one, other in pairs:

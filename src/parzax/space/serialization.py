@@ -21,7 +21,11 @@ def space_to_json(parameters: Mapping[str, Sequence[Domain]], valid: Sequence[An
     entries = []
     for name, domains in parameters.items():
         bodies = [_to_dict(d) for d in domains]
-        entries.append({"name": name} | (bodies[0] if len(bodies) == 1 else {"regimes": bodies}))
+        if len(bodies) > 1:
+            shared = {"kind": bodies[0]["kind"]} if len({body["kind"] for body in bodies}) == 1 else {}
+            regimes = [{key: body[key] for key in body if key not in shared} for body in bodies]
+            bodies = [shared | {"regimes": regimes}]
+        entries.append({"name": name} | bodies[0])
     for rule in valid:
         if callable(rule):
             raise ValueError(f"valid: a function has no JSON form ({rule!r}); use the rules of parzax.valid.")
