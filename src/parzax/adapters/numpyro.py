@@ -38,22 +38,25 @@ class Parzen(Distribution):
     @property
     def support(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The bounds; ValueError if a parameter is discrete or conditional."""
-        space = self.estimator.space
-        for name, domains in zip(space.names, space.domains, strict=True):
-            if len(domains) > 1 or domains[0].conditions or domains[0].n_values is not None:
+        space, bounds = self.estimator.space, []
+        for name, of_parameter in zip(space.names, space.domains, strict=True):
+            domain: Any = of_parameter[-1]
+            if len(of_parameter) > 1 or domain.conditions or domain.n_values is not None:
                 remedy = "give its value by estimator.conditional({...}), or leave it out by marginal(...)"
-                raise ValueError(
-                    f"{name!r} is discrete or conditional, so no gradient leads to it: {remedy}."
-                )
-        bounds: list[Any] = [domain for (domain,) in space.domains]
-        low, high = (jnp.array([getattr(domain, end) for domain in bounds]) for end in ("low", "high"))
+                raise ValueError(f"{name!r} is discrete or conditional, without a gradient: {remedy}.")
+            bounds.append((domain.low, domain.high))
+        low, high = jnp.array(bounds).T
         return constraints.independent(constraints.interval(low, high), 1)
 
-    def sample(self, key: Array, sample_shape: tuple[int, ...] = ()) -> Float[Array, "... d"]:
+    def sample(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, key: Array, sample_shape: tuple[int, ...] = ()
+    ) -> Float[Array, "... d"]:
         """Configurations, sample_shape + (d,); NumPyro hands over keys of both kinds."""
         is_typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
         return self.estimator.sample(key if is_typed else jax.random.wrap_key_data(key), sample_shape)
 
-    def log_prob(self, value: Float[Array, "... d"]) -> Float[Array, "..."]:
+    def log_prob(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, value: Float[Array, "... d"]
+    ) -> Float[Array, "..."]:
         """log density of configurations; -inf outside the space."""
         return self.estimator.log_prob(value)
