@@ -270,8 +270,8 @@ class ParzenEstimator:
 
         >>> import numpy as np, parzax as px
         >>> pe = px.ParzenEstimator.fit(px.Space({"x": px.Float(0, 1)}), np.array([[0.3], [0.5]]))
-        >>> float(pe.mass({"x": (0, 1)}))
-        1.0
+        >>> print(f"{pe.mass({'x': (0, 1)}):.2f}")
+        1.00
         """
         logs, part = self._log_masses(events.box_of(self.space, values))
         weight = jnp.append(self.weight, self.prior_weight)
