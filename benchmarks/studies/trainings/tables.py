@@ -193,8 +193,8 @@ def _scaled(params: dict[str, Any], models: Mapping[str, Callable[..., Any]]) ->
     steps = [scalers[params["scale"]]()] if params["scale"] != "none" else []
     steps += [decomposition.PCA(params["components"])] if "components" in params else []
     model = params["model"]
-    own = {name.split(".")[1]: value for name, value in params.items() if name.startswith(f"{model}.")}
-    return pipeline.make_pipeline(*steps, models[model](**own))
+    settings = {name.split(".")[1]: value for name, value in params.items() if name.startswith(f"{model}.")}
+    return pipeline.make_pipeline(*steps, models[model](**settings))
 
 
 def _vectors_or_neighbours(params: dict[str, Any], seed: int) -> Any:

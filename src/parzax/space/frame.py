@@ -296,10 +296,10 @@ class Frame:
             is_new = self.allowed(points(more))
             # The k-th row that is not allowed is replaced by the k-th of the new rows that are allowed.
             place = jnp.cumsum(~allowed, dtype=np.int32) - 1
-            found = ~allowed & (place < is_new.sum(dtype=np.int32))
+            replaced = ~allowed & (place < is_new.sum(dtype=np.int32))
             rows = jnp.argsort(~is_new, stable=True).at[place].get(mode="clip")
-            kept = jax.tree.map(lambda old, new: jnp.where(found[:, None], new[rows], old), kept, more)
-            return number + 1, allowed | found, kept
+            kept = jax.tree.map(lambda old, new: jnp.where(replaced[:, None], new[rows], old), kept, more)
+            return number + 1, allowed | replaced, kept
 
         first = jnp.int32(0), self.allowed(points(drawn)), drawn
         return jax.lax.while_loop(is_missing, replace_rows, first)[2]

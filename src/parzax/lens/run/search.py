@@ -231,10 +231,10 @@ class _Search:
             return {"error": f"{type(error).__name__}: {error}"}
         names = [*self.directions, *self.constraints]
         alone = len(names) == 1 and not isinstance(returned, Mapping)
-        found: Any = {names[0]: returned} if alone else returned
+        by_name: Any = {names[0]: returned} if alone else returned
         try:
             # An array of any library counts as a number if it has one element.
-            numbers = {name: float(np.squeeze(found[name])) for name in names}
+            numbers = {name: float(np.squeeze(by_name[name])) for name in names}
         except (KeyError, TypeError, ValueError) as error:
             wanted = f"{'a number or ' * alone}a dict with a number for each of {', '.join(map(repr, names))}"
             hint = (
