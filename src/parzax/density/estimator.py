@@ -366,7 +366,9 @@ class ParzenEstimator:
         """log probability of an event under each kernel and the prior, and the marginal of its parameters."""
         self._check()
         if self.mixture.priors:
-            raise ValueError("a prior of the user's has densities, but no masses; estimate from draws.")
+            raise ValueError(
+                "the masses of this estimator's prior= are not defined; count draws of sample(key, n)."
+            )
         part = self.marginal(*event)
         basis = on_device(part.basis, self)
         return events.log_masses(part.space, basis, part.mixture, event), part

@@ -61,7 +61,8 @@ def box_of(space: Space, values: Mapping[str, Any]) -> dict[str, Wanted]:
             box[name] = In(name, list(given) if isinstance(given, (list, tuple)) else [given])
             for value in given if isinstance(given, (list, tuple)) else [given]:
                 if all(domain.key(value) is None for domain in space[name]):
-                    raise ValueError(f"values: {name!r} cannot be {value!r}.")
+                    domains = " or ".join(map(repr, space[name]))
+                    raise ValueError(f"values: {name!r} cannot be {value!r}; it is {domains}.")
     return box
 
 
