@@ -104,7 +104,7 @@ def candidates(n: int, d: int = D) -> np.ndarray:
 
 def prepared(pe: px.ParzenEstimator, y: np.ndarray) -> tuple[Basis, Mixture, Points]:
     """What a mixture built beforehand is evaluated with, and the candidates encoded."""
-    return replace(pe.basis, pairwise=False), pe.tabulated().mixture, encoded(pe.space, y)
+    return replace(pe.basis, pairwise=False), pe.prepared().mixture, encoded(pe.space, y)
 
 
 def encoded(of: Space, y: np.ndarray) -> Points:

@@ -63,7 +63,7 @@ def test_kept_masses_are_the_same_density(double):
     x = configurations()
     with jax.enable_x64(double):
         pe = px.ParzenEstimator.fit(SPACE, x[:30])
-        kept = pe.tabulated()
+        kept = pe.prepared()
         assert [table is not None for table in kept.mixture.tables].count(True) > 1
         for of in (lambda pe: pe, lambda pe: pe.marginal("k", "m"), lambda pe: pe.conditional({"n": 7})):
             at = of(pe).sample(jax.random.key(1), (20,))

@@ -50,11 +50,13 @@ def log_kernels(
     scale: Float[Array, "n d"],
     priors: tuple[UserPrior, ...],
     tables: Tables,
-) -> tuple[LogKernels, bool]:
+    coefficients: Float[Array, "f n"] | None = None,
+) -> tuple[LogKernels, bool, Float[Array, "f n"]]:
     """Function that returns sum_d log k_nd(x_d) of n kernels at j points, and whether it works pair by pair.
 
-    Everything that depends on the kernels alone is computed here, once for all calls of the function. -inf is
-    replaced by a finite number, see `restored`. ``tables`` are those of `tables_of`.
+    The third result has the coefficients of its matrix product. Everything that depends on the kernels alone
+    is computed here, once for all calls of the function. -inf is replaced by a finite number, see `restored`.
+    ``tables`` are those of `tables_of`; ``coefficients`` are those of an earlier call, if they were kept.
     """
     linear, pairwise = [_user_prior(prior, rows, basis.n_slots) for prior in priors], []
     for part, table in zip(basis.parts, tables, strict=True):
@@ -70,16 +72,16 @@ def log_kernels(
             pairwise.append(_on_lattice(part, kernels, part.here(rows)))
         else:
             pairwise.append(_many_values(part, kernels, basis.n_slots, table))
-    coefficients = jnp.concatenate(
-        [jnp.zeros((0, len(rows)), scale.dtype), *(factors for _, factors in linear)]
-    )
+    if coefficients is None:
+        none = jnp.zeros((0, len(rows)), scale.dtype)
+        coefficients = jnp.concatenate([none, *(factors for _, factors in linear)])
 
     def evaluate(at: Points) -> Float[Array, "j n"]:
         features = [jnp.zeros((at.unit.shape[0], 0), scale.dtype), *(features(at) for features, _ in linear)]
         products = jnp.matmul(jnp.concatenate(features, axis=-1), coefficients, precision="highest")
         return sum((term(at) for term in pairwise), products)
 
-    return evaluate, bool(pairwise)
+    return evaluate, bool(pairwise), coefficients
 
 
 def kernels_of(part: Regimes, rows: Points, scale: Float[Array, "n d"]) -> AbstractKernel:

@@ -55,7 +55,8 @@ class Mixture(AbstractMixture):
     # Beliefs, by which the prior is multiplied in a part of its weight; leading axes as those of the scale.
     beliefs: Beliefs | None = None
     belief_weight: Float[Array, "*g"] | None = None
-    tables: Tables | None = None  # kept masses of discrete values, see `tabulated`
+    tables: Tables | None = None  # masses of discrete values, and coefficients; see `prepared`
+    coefficients: Float[Array, "f n1"] | None = None
     # Whether all parameters of a draw come from one component; else each comes from a component of its own.
     joint: bool = eqx.field(static=True, default=True)
     # Whether the numbers that choose the components of n draws are spread evenly, one in each n-th of [0, 1].
@@ -72,7 +73,7 @@ class Mixture(AbstractMixture):
         """
         if self.scale.ndim > 2:
             return jax.vmap(lambda one, weight: one.log_prob(basis, at, weight))(self, weight)
-        log_kernels, pairwise = self.log_kernels(basis, at.unit.shape[0])
+        log_kernels, pairwise, _ = self.log_kernels(basis, at.unit.shape[0])
         if weight is not None:
             of_point = jax.vmap(lambda x, weight: weighted_logsumexp(x[None], weight)[..., 0], (0, -2), -1)
             return restored(of_point(log_kernels(at), weight), basis.n_slots)
@@ -101,15 +102,18 @@ class Mixture(AbstractMixture):
         beliefs = jax.tree.map(lambda a: jnp.broadcast_to(a, (*batch, *a.shape)), beliefs)
         return replace(self, beliefs=beliefs, belief_weight=believed)
 
-    def log_kernels(self, basis: Basis, n_points: Any) -> tuple[LogKernels, bool]:
+    def log_kernels(self, basis: Basis, n_points: Any) -> tuple[LogKernels, bool, Float[Array, "f n1"]]:
         """See `parzax.density.log_kernels`; the rows are followed by one without values: the prior."""
         kernels = self.kernels()
         tables = tables_of(basis, *kernels, n_points) if self.tables is None else self.tables
-        return log_kernels(basis, *kernels, self.priors, tables)
+        # Pair by pair the product has other features.
+        coefficients = None if basis.pairwise else self.coefficients
+        return log_kernels(basis, *kernels, self.priors, tables, coefficients)
 
-    def tabulated(self, basis: Basis) -> "Mixture":
-        """The same density, which keeps the masses of discrete values for further calls of `log_prob`."""
-        return replace(self, tables=tables_of(basis, *self.kernels(), math.inf))
+    def prepared(self, basis: Basis) -> "Mixture":
+        """The same density, which keeps what depends on the kernels alone for further calls of `log_prob`."""
+        kept = replace(self, tables=tables_of(basis, *self.kernels(), math.inf))
+        return replace(kept, coefficients=kept.log_kernels(replace(basis, pairwise=False), math.inf)[2])
 
     def kernels(self) -> tuple[Points, Float[Array, "n1 d"]]:
         """Places and scales of the kernels of all rows, and of the prior."""

@@ -98,7 +98,7 @@ def _select_columns(mixture: Mixture, columns: Mapping[int, Iterable[int]]) -> M
     ]
     rows = replace(rows, regime=regime)
     scale = mixture.scale[:, which]
-    return replace(mixture, rows=rows, scale=scale, priors=tuple(priors), tables=None)
+    return replace(mixture, rows=rows, scale=scale, priors=tuple(priors), tables=None, coefficients=None)
 
 
 def with_ancestors(space: Space, names: Iterable[str]) -> tuple[str, ...]:

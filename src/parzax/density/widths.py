@@ -60,4 +60,4 @@ def _scaled(basis: Basis, mixture: Mixture, factor: Float[Array, "#n"]) -> Mixtu
         numeric = numeric.at[jnp.asarray(part.parameter)].set(not part.categorical)
     factors = jnp.where(numeric[None], factor.reshape(-1, 1), 1)
     # The smallest scale, which says whether a sum can be anchored, is no longer known.
-    return replace(mixture, scale=mixture.scale * factors, tables=None, anchored=False)
+    return replace(mixture, scale=mixture.scale * factors, tables=None, coefficients=None, anchored=False)
