@@ -105,7 +105,7 @@ def test_observations_as_results(tmp_path):
     np.testing.assert_allclose(course["best"], np.minimum.accumulate(losses), rtol=1e-5)
     assert [int(row[0]) - 1 for row in course["rows"]] == np.argsort(losses)[:5].tolist()
     texts = Texts(html)
-    assert any("optuna_rounding=True" in item for item in texts.items)
+    assert any("level_size='optuna'" in item for item in texts.items)
     assert texts.ids["label"] == "the best 10 % (20 of the best 160 rows, smallest loss), γ′ = 0.1"
     assert 'id="slider"' not in html
     assert 'id="curves"' not in html

@@ -450,7 +450,7 @@ class Method:
     @property
     def balance(self) -> bool:
         """Whether importances subtract negative variances from positive ones; Optuna's do not."""
-        return not self.grid.optuna_rounding
+        return not self.grid.of_reference
 
     @property
     def how(self) -> How:
@@ -825,7 +825,7 @@ class ImportanceResult(AbstractResult):
         """Whether a surrogate may answer: not for seeds, feasible rows, fronts and Optuna's numbers."""
         one_order = self.n_seeds == 1 and not self.goal.startswith("by ")
         all_rows = not self.report.dropped.get("not feasible")
-        return one_order and all_rows and not self.remark and not self.method.grid.optuna_rounding
+        return one_order and all_rows and not self.remark and not self.method.grid.of_reference
 
     def _caveats(self) -> list[str]:
         """What the search that chose the rows means for the importances."""

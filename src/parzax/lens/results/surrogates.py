@@ -298,7 +298,7 @@ def _problem(obs: Observations, losses: np.ndarray, objective: Ranking, rows: An
     usable = usable_rows(obs)
     if obs.weight is not None and len(np.unique(obs.weight[usable])) > 1:
         return "it has no weights of rows; repeat the rows instead"
-    if method.grid.optuna_rounding:
+    if method.grid.of_reference:
         return "Optuna's numbers are those of the rows; give another grid"
     if len(np.unique(losses[0][usable & np.isfinite(losses[0])])) < 2:
         return "it needs two different losses"
