@@ -238,9 +238,9 @@ def suggest(
     """
     key = reduce(jax.random.fold_in, numbers, jax.random.key(0) if key is None else key)
     by_itself = repeats_by_itself(model[0], state, starting)
-    allowed = model[1].frame.allowed(state.points, state.x)
+    find_allowed = partial(model[1].frame.allowed, state.points, state.x)
     at = suggest_points(*model, key, state, starting=starting)
-    return at, *choose_repeats(state, False, 1, allowed, by_itself)
+    return at, *choose_repeats(state, False, 1, find_allowed, by_itself)
 
 
 def smoothed(space: Space, most: int = MOST_STEPS) -> Space:
