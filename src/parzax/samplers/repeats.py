@@ -205,7 +205,7 @@ def choose_repeats(
         """How many of the suggestions follow a multiple of so many rows."""
         return (number % every == 0).sum(dtype=number.dtype)
 
-    def choose(noise: Bool[Array, ""]) -> tuple[Bool[Array, " n"], Int[Array, " n"]]:
+    def choose(noise: bool | Bool[Array, ""]) -> tuple[Bool[Array, " n"], Int[Array, " n"]]:
         dtype, told = state.x.dtype, state.usable & ~state.constraint_only
         first = state.first_among(told)
         means = average(first, state.losses, state.constraints, state.evaluated)
@@ -233,6 +233,8 @@ def choose_repeats(
         some = jnp.any(confirm) | (due(jnp.where(noise, _EVERY, _EVERY_UNKNOWN)) > 0)
         return jax.lax.cond(somewhere(some), partial(choose, noise), choose_none)
 
+    if by_itself is False:
+        return jax.lax.cond(somewhere(jnp.any(confirm)), partial(choose, False), choose_none)
     # Most steps compute neither noise nor means.
     some = jnp.any(confirm) | (by_itself & (due(_EVERY) > 0))
     return jax.lax.cond(somewhere(some), choose_if_due, choose_none)
