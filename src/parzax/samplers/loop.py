@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from parzax import _checks
 from parzax._compile import compiled, is_tracing
 from parzax._progress import is_shown, progress_bar
-from parzax.samplers.problem import DIRECTIONS, Problem, bind
+from parzax.samplers.problem import DIRECTIONS, Problem, bind, call_traced
 from parzax.samplers.repeats import signed
 from parzax.samplers.sampler import Sampler, check_confirm, warn_of_unseen
 from parzax.samplers.stop import Stop, as_rules
@@ -204,7 +204,8 @@ def advance(key: PRNGKeyArray, setup: Setup, search: Search, end: Any) -> Search
     def goes_on(search: Search) -> Any:
         more = search.done < end
         for rule in rules:
-            fires = _checks.real_array("the answer of stop", rule(sampler, search.state))
+            answer = call_traced(rule, "Write def stop(sampler, state).", sampler, search.state)
+            fires = _checks.real_array("the answer of stop", answer)
             _checks.check_shape("the answer of stop", fires)
             more &= jnp.logical_not(fires)
         return more

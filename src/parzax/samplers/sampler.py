@@ -19,6 +19,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from parzax import _checks, _html
+from parzax._atomic import write_whole
 from parzax._compile import compiled
 from parzax._numerics import capacity as capacity_of
 from parzax._numerics import to_device
@@ -301,12 +302,7 @@ class Sampler(eqx.Module):
         header = self._describe(), state.x.shape, str(state.x.dtype)
         content.write(json.dumps(header).encode() + b"\n")
         eqx.tree_serialise_leaves(content, state)
-        part = Path(f"{os.fspath(path)}.{os.urandom(4).hex()}.part")
-        try:
-            part.write_bytes(_seal(content.getvalue()) + b"\n" + content.getvalue())
-            os.replace(part, path)
-        finally:
-            part.unlink(missing_ok=True)
+        write_whole(path, _seal(content.getvalue()) + b"\n" + content.getvalue())
 
     def load(self, path: str | os.PathLike[str]) -> State:
         """Read a state from a file of `save`.

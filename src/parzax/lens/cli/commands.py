@@ -18,7 +18,7 @@ from parzax import _checks
 from parzax.divergence import Pearson
 from parzax.importance import Grid
 from parzax.importance.estimate import from_counts
-from parzax.lens._progress import progress
+from parzax.lens._waiting import saying
 from parzax.lens.cli import writing
 from parzax.lens.cli.reading import log_path, read_log, read_logs, read_sample
 from parzax.lens.cli.writing import Writer, say
@@ -106,7 +106,7 @@ def _of_counts(
     with _checks.explain(f"{str(path)!r}, with the space of {source}", ValueError):
         asked = sample.space, sample.report.objectives[0], log.encoded.levels, how["region"]
         counts = count(str(path), *asked, directions=sample.report.directions, grid=method.grid)
-    with progress("compiling and computing"):
+    with saying("compiling and computing"):
         batch = counts.counts[None], counts.status[None], counts.layout, method.how
         about = log.describe(jax.jit(from_counts, static_argnums=(2, 3))(*batch))
         shuffled = args.resamples is None and about["estimates"].n_region < _MOST_SHUFFLED

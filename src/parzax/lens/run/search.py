@@ -7,11 +7,11 @@ import sqlite3
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent import futures
-from concurrent.futures import Executor, Future
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from enum import Enum
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -58,7 +58,7 @@ def minimize(
     directions: Sense | Mapping[str, Sense] = "minimize",
     constraints: Sequence[str] = (),
     n_parallel: int = 1,
-    executor: Executor | None = None,
+    executor: Executor | Callable[[], Executor] | None = None,
     folder: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
 ) -> Observations:
@@ -82,9 +82,9 @@ def minimize(
         n_parallel: number of evaluations at a time. A new one starts as soon as one ends. Those that run
             count as bad.
         executor: runs the function: threads or processes of `concurrent.futures`, Dask's
-            ``client.get_executor()``, ``mpi4py.futures``. By default it runs in this thread, or in
-            ``n_parallel`` threads. Processes must be spawned, since JAX does not survive a fork:
-            ``ProcessPoolExecutor(4, multiprocessing.get_context("spawn"))``.
+            ``client.get_executor()``, ``mpi4py.futures``; or a function that makes the executor. By default
+            it runs in this thread, or in ``n_parallel`` threads. Processes must be spawned, since JAX does
+            not survive a fork: ``ProcessPoolExecutor(4, multiprocessing.get_context("spawn"))``.
         folder: where to keep the evaluations: one line of the file ``evaluations.jsonl`` each, written before
             the next suggestion is made. After a kill the same call goes on with the rows that have no line
             there; if every evaluation raised, it starts anew. Calls at the same time need different folders.
@@ -107,8 +107,9 @@ def minimize(
     Warns:
         UserWarning: at the end, if evaluations raised.
 
-    If a process of a `ProcessPoolExecutor` dies, the evaluations that were running in this pool failed, and a
-    new pool goes on. Dask repeats what ran on a worker that died, three times by default.
+    If a process of a `ProcessPoolExecutor` dies, the evaluations that were running in this pool failed. If
+    ``executor`` is a function, a new pool goes on; else this raises, and the same call with a new executor
+    and the same folder goes on. Dask repeats what ran on a worker that died, three times by default.
 
     >>> import parzax as px
     >>> def loss(params):
@@ -121,7 +122,8 @@ def minimize(
     _checks.instance("function", function, Callable, "a function of a dict of named values")
     search = _Search(space if isinstance(space, Space) else Space.from_tree(space), directions, constraints)
     n, n_parallel = _checks.whole_number("n", n, 1), _checks.whole_number("n_parallel", n_parallel, 1)
-    _checks.instance("executor", executor, Executor | None, "an executor of concurrent.futures")
+    wanted = "an executor of concurrent.futures, or a function that makes one"
+    _checks.instance("executor", executor, Executor | Callable | None, wanted)
     key = jax.random.key(0) if key is None else key
     _checks.check_key(key)
     session = Session(search.checked(sampler))
@@ -132,10 +134,15 @@ def minimize(
         session.tell(map(search.row, evaluations))
         written = {evaluation["row"] for evaluation in evaluations}
         numbers = iter([number for number in range(n) if number not in written])
-        default = _ThisThread() if n_parallel == 1 else futures.ThreadPoolExecutor(n_parallel)
-        # At the end nothing runs, and an error need not wait for what runs.
-        stack.callback(default.shutdown, wait=False, cancel_futures=True)
-        pool = default if executor is None else executor
+        make = executor or (_ThisThread if n_parallel == 1 else partial(ThreadPoolExecutor, n_parallel))
+
+        def start() -> Executor:
+            pool = make()
+            # At the end nothing runs, and an error need not wait for what runs.
+            stack.callback(pool.shutdown, wait=False, cancel_futures=True)
+            return pool
+
+        pool = executor if isinstance(executor, Executor) else start()
         running: dict[Future[Any], tuple[int, dict[str, Any], Row]] = {}
         stack.callback(lambda: [future.cancel() for future in running])
         while True:
@@ -145,16 +152,16 @@ def minimize(
                 params = search.space.as_dict(x)
                 try:
                     future = pool.submit(function, dict(params))
-                except futures.BrokenExecutor:
-                    if not isinstance(pool, futures.ProcessPoolExecutor):
+                except BrokenExecutor as error:
+                    if pool is executor:
+                        error.add_note("If executor is a function that makes one, a new one goes on.")
                         raise
-                    pool = _renewed(pool)
-                    stack.callback(pool.shutdown, wait=False, cancel_futures=True)
+                    pool = start()
                     future = pool.submit(function, dict(params))
                 running[future] = number, params, Row(x, None)
             if not running:
                 break
-            for future in futures.wait(running, return_when=futures.FIRST_COMPLETED).done:
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
                 number, params, _ = running.pop(future)
                 evaluation = {"row": number, "params": params, **search.read(future)}
                 write(evaluation)
@@ -183,12 +190,6 @@ class _ThisThread(Executor):
         except Exception as error:
             future.set_exception(error)
         return future
-
-
-def _renewed(pool: futures.ProcessPoolExecutor) -> futures.ProcessPoolExecutor:
-    """A new pool of processes with the settings of a broken one, which has no public names for them."""
-    names = "_max_workers", "_mp_context", "_initializer", "_initargs"
-    return futures.ProcessPoolExecutor(*(getattr(pool, name) for name in names))
 
 
 class _Search:
