@@ -180,7 +180,11 @@ def test_arguments():
             {"directions": {"a": "up"}},
         ),
         (TypeError, "constraints must be a list of names", {"constraints": 1}),
-        (TypeError, "executor must be an executor of concurrent.futures, or a function that makes one, got 4", {"executor": 4}),
+        (
+            TypeError,
+            "executor must be an executor of concurrent.futures, or a function that makes one, got 4",
+            {"executor": 4},
+        ),
         (TypeError, "no argument 'n_jobs'; use n_parallel", {"n_jobs": 4}),
         (TypeError, "no argument 'state'; use folder=.*sampler.ask and sampler.tell", {"state": None}),
         (TypeError, "no argument 'stop'; use sampler.ask and sampler.tell", {"stop": None}),

@@ -37,12 +37,6 @@ from parzax.split import AbstractSplit, State
 from parzax.split.state import violations
 
 
-def _directions(directions: Any) -> tuple[str, ...]:
-    """One direction per objective, as a tuple; a single string stands for one objective."""
-    several = isinstance(directions, (tuple, list))
-    return _checks.directions(directions, len(directions) if several and directions else 1)
-
-
 def check_confirm(name: str, sampler: "Sampler") -> None:
     """ValueError for several objectives."""
     if sampler.n_objectives > 1:
@@ -76,7 +70,7 @@ class Sampler(eqx.Module):
     split: AbstractSplit
     smoothing: AbstractSmoothing
     acquisition: AbstractAcquisition
-    directions: tuple[str, ...] = eqx.field(static=True, default=("minimize",), converter=_directions)
+    directions: tuple[str, ...] = eqx.field(static=True, default=("minimize",), converter=_checks.directions)
     n_constraints: int = eqx.field(static=True, default=0, converter=_checks.plain)
     start: AbstractStart = RandomStart()
     proposal: Proposal = Proposal()

@@ -197,12 +197,12 @@ class _Search:
 
     def __init__(self, space: Space, directions: Any, constraints: Any) -> None:
         if isinstance(directions, str | Enum):
-            (sense,) = _checks.directions(directions, 1)
+            (sense,) = _checks.directions(directions)
             directions = {"score" if sense == "maximize" else "loss": sense}
         wanted = '"minimize", "maximize" or a dict of objectives by name, such as {"accuracy": "maximize"}'
         _checks.instance("directions", directions, Mapping, wanted)
         _checks.instance("constraints", constraints, list | tuple, 'a list of names, such as ["size"]')
-        senses: Any = _checks.directions([*directions.values()], len(directions))
+        senses: Any = _checks.directions([*directions.values()])
         self.space, self.directions = space, dict(zip(directions, senses, strict=True))
         self.constraints = tuple(constraints)
         self._signs = [-1 if sense == "maximize" else 1 for sense in senses]
