@@ -577,7 +577,7 @@ def test_plot_kinds(logs, capsys, tmp_path):
     base = ["importance", logs / "t.csv", "--space", logs / "space.json", "--level", SEVERAL]
     base += QUICK
     pictures = []
-    for i, kind in enumerate((None, "bars", "regimes", "values")):
+    for i, kind in enumerate((None, "bars", "regimes", "values", "history", "slices", "parallel")):
         extra = [] if kind is None else ["--plot-kind", kind]
         status, _, err = run(capsys, *base, *extra, "--plot", f"{i}.png")
         assert status == 0, err

@@ -38,9 +38,11 @@ METHODS: dict[str, dict[str, Any]] = {
     "default": {},
     "optuna": {"divergence": Pearson(), "grid": Grid.optuna()},
 }
+# Attributes of the arguments of a command that its picture depends on, if it has them.
+_PICTURED = "plot_kind", "log"
 # Functions that make the writer of each output from a result, by the name of its option.
 _WRITERS: dict[str, Callable[[Any, Namespace], Writer]] = {
-    "plot": lambda result, args: writing.figure_writer(result, vars(args).get("plot_kind")),
+    "plot": lambda result, args: writing.figure_writer(result, *map(vars(args).get, _PICTURED)),
     "json": lambda result, _: writing.json_writer(result),
     "csv": lambda result, _: writing.csv_writer(result),
     "write_space": lambda result, _: writing.text_writer(result.space.to_json()),
@@ -86,7 +88,9 @@ def _importance(logs: list[Path], levels: Any, how: dict[str, Any], args: Namesp
     obs = read_log(logs[0], args)
     asked = [str(i) for i in range(obs.n_objectives)] if args.objective == "all" else [args.objective]
     how["n_resamples"] = args.resamples
-    return [cond_ped_anova(obs, levels, objective=objective_of(name, obs), **how) for name in asked]
+    objectives = [objective_of(name, obs) for name in asked]
+    args.log = obs, objectives[0]
+    return [cond_ped_anova(obs, levels, objective=objective, **how) for objective in objectives]
 
 
 def _of_counts(
