@@ -32,7 +32,6 @@ _LEAST_PER_MEMBER = 8
 _MIDDLE = 0.499
 
 _epsilon = partial(_checks.setting, "epsilon", least=0, most=1)
-_one_branch = partial(_checks.flag, "one_branch")
 _count = partial(_checks.whole_number, "n_startup", least=0)
 
 
@@ -68,7 +67,7 @@ class Proposal(eqx.Module):
     epsilon: float | Float[Array, ""] = eqx.field(default=0.0, converter=_epsilon)
     repeats: bool | None = eqx.field(static=True, default=None, converter=_checks.plain)
     midpoints: bool = eqx.field(static=True, default=True, converter=partial(_checks.flag, "midpoints"))
-    one_branch: bool = eqx.field(static=True, default=True, converter=_one_branch)
+    one_branch: bool = eqx.field(static=True, default=True, converter=partial(_checks.flag, "one_branch"))
 
     def __check_init__(self) -> None:
         """Raise for invalid settings."""
