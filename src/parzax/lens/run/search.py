@@ -128,8 +128,7 @@ def minimize(
     _checks.check_key(key)
     session = Session(search.checked(sampler))
     with ExitStack() as stack:
-        place = stack.enter_context(_place(folder))
-        evaluations, write = stack.enter_context(_kept(place, search.header(), synced=folder is not None))
+        evaluations, write = stack.enter_context(_kept(folder, search.header()))
         update = stack.enter_context(progress_bar(n, "evaluations", is_shown(progress)))
         session.tell(map(search.row, evaluations))
         written = {evaluation["row"] for evaluation in evaluations}
@@ -170,14 +169,9 @@ def minimize(
                 if len(evaluations) >= min(_MOST_RAISED, n) and all("results" not in e for e in evaluations):
                     cause = None if future.cancelled() else future.exception()
                     first = f"the first {plural(len(evaluations), 'evaluation')} raised"
-                    example = f"such as {_first_line(evaluation)}"
+                    example = f"such as {evaluation['error'].splitlines()[0]}"
                     raise RuntimeError(f"{first}, {example}; mend function.") from cause
     return search.log(evaluations)
-
-
-def _first_line(evaluation: Evaluation) -> str:
-    """The first line of the error of an evaluation that raised."""
-    return evaluation["error"].splitlines()[0]
 
 
 class _ThisThread(Executor):
@@ -272,7 +266,7 @@ class _Search:
         errors = {i: one["error"] for i, one in enumerate(ordered) if "error" in one}
         if raised := [one for one in ordered if "results" not in one]:
             problem = f"{len(raised)} of {plural(obs.n, 'evaluation')} raised"
-            example = f"such as {_first_line(raised[0])}"
+            example = f"such as {raised[0]['error'].splitlines()[0]}"
             warnings.warn(
                 f"{problem}, {example}; log.report.errors has all of them.", stacklevel=_checks.outside()
             )
@@ -280,13 +274,21 @@ class _Search:
 
 
 @contextmanager
-def _place(folder: str | os.PathLike[str] | None) -> Iterator[Path]:
-    """Yield the folder, or a temporary one that is deleted at the end, but stays if the block raises.
+def _kept(
+    folder: str | os.PathLike[str] | None, header: dict[str, Any]
+) -> Iterator[tuple[list[Evaluation], Callable[[Evaluation], None]]]:
+    """Yield the evaluations in the file of a folder, and a function that writes another one there.
 
-    ValueError if another search runs in it.
+    The first line of the file says what is searched; each other line is an evaluation. An unfinished last
+    line, as a killed process leaves it, is dropped. So are all evaluations, if every one raised. A temporary
+    folder is deleted at the end. If the block raises, the folder stays, and the error says where it is.
+
+    ValueError for a folder in which another search runs, for a file of another search, with the first
+    difference, and for a damaged line.
     """
     place = Path(tempfile.mkdtemp(prefix="parzax-") if folder is None else folder)
     place.mkdir(parents=True, exist_ok=True)
+    path, lines = place / "evaluations.jsonl", []
     with ExitStack() as stack:
         # The lock of an empty database works on all systems, and ends with its process, even a killed one.
         try:
@@ -297,41 +299,23 @@ def _place(folder: str | os.PathLike[str] | None) -> Iterator[Path]:
             if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
                 remedy = "wait for it, or give another folder"
                 raise ValueError(f"another search runs in {place}; {remedy}.") from error
-        yield place
-    if folder is None:
-        shutil.rmtree(place)
-
-
-@contextmanager
-def _kept(
-    place: Path, header: dict[str, Any], synced: bool
-) -> Iterator[tuple[list[Evaluation], Callable[[Evaluation], None]]]:
-    """Yield the evaluations in the file of a folder, and a function that writes another one there.
-
-    The first line of the file says what is searched; each other line is an evaluation.
-    If the block raises, the error says where they are. An unfinished last line, as a killed process leaves
-    it, is dropped. So are all evaluations, if every one raised. ``synced`` writes on the disk at once.
-
-    ValueError for a file of another search, with the first difference, and for a damaged line.
-    """
-    path, lines = place / "evaluations.jsonl", []
-    content = path.read_bytes() if path.exists() else b""
-    finished = content[: content.rfind(b"\n") + 1]
-    for i, line in enumerate(finished.splitlines(), 1):
-        with _checks.explain(f"line {i} of {path} is damaged; delete it"):
-            lines.append(dict(json.loads(line)))
-    there, *evaluations = lines or [header]
-    _checks.agree(f"{path} is of another search", there, header, "give another folder")
-    if not any("results" in evaluation for evaluation in evaluations):
-        # The function was wrong: the search starts anew.
-        evaluations, finished = [], content[: content.find(b"\n") + 1]
-    with open(path, "ab") as file:
+        content = path.read_bytes() if path.exists() else b""
+        finished = content[: content.rfind(b"\n") + 1]
+        for i, line in enumerate(finished.splitlines(), 1):
+            with _checks.explain(f"line {i} of {path} is damaged; delete it"):
+                lines.append(dict(json.loads(line)))
+        there, *evaluations = lines or [header]
+        _checks.agree(f"{path} is of another search", there, header, "give another folder")
+        if not any("results" in evaluation for evaluation in evaluations):
+            # The function was wrong: the search starts anew.
+            evaluations, finished = [], content[: content.find(b"\n") + 1]
+        file = stack.enter_context(open(path, "ab"))
         file.truncate(len(finished))
 
         def write(line: dict[str, Any]) -> None:
             file.write(json.dumps(line).encode() + b"\n")
             file.flush()
-            if synced:  # on the disk too, and not only safe from the end of this process
+            if folder is not None:  # on the disk too, and not only safe from the end of this process
                 os.fsync(file.fileno())
 
         if not finished:
@@ -343,3 +327,5 @@ def _kept(
                 remedy = f"the same call with folder={str(place)!r} goes on"
                 error.add_note(f"{plural(len(evaluations), 'finished evaluation')} kept; {remedy}.")
             raise
+    if folder is None:
+        shutil.rmtree(place)
