@@ -14,8 +14,8 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from parzax._numerics import open_uniform, weighted_logsumexp
 from parzax._numerics.logsumexp import relative_to_last
 from parzax.density.basis import Basis
-from parzax.density.beliefs import Beliefs
 from parzax.density.log_kernels import LogKernels, Tables, in_blocks, log_kernels, restored, tables_of
+from parzax.density.prior import Beliefs
 from parzax.density.user_prior import UserPrior
 from parzax.space import INACTIVE, Points
 

@@ -81,18 +81,13 @@ class Means(NamedTuple):
         return jnp.argmax(at_best).astype(jnp.int32), at_best.any()
 
 
-def first_evaluations(x: Float[Array, "n d"], counted: Bool[Array, " n"]) -> Int[Array, " n"]:
-    """Index of the first counted row with the same values (inactive = inactive); n in rows not counted."""
-    return first_equal(jnp.where(jnp.isnan(x), jnp.inf, x), counted)
-
-
 def average(
     first: Int[Array, " n"],
     losses: Float[Array, "n m"],
     constraints: Float[Array, "n c"],
     evaluated: Bool[Array, " n"],
 ) -> Means:
-    """Means over the evaluated rows of each configuration; ``first`` as from `first_evaluations`."""
+    """Means over the evaluated rows of each configuration; ``first`` as from `first_equal`."""
     n, m = losses.shape
     mask = evaluated[:, None]
     count = jnp.zeros(n, jnp.int32).at[first].add(evaluated.astype(jnp.int32), mode="drop")
@@ -166,7 +161,7 @@ def mark_best(
     evaluated: Bool[Array, " n"],
 ) -> tuple[Means, Bool[Array, " n"]]:
     """Means, and a mask of the first evaluation of each best configuration."""
-    means = average(first_evaluations(x, evaluated), losses, constraints, evaluated)
+    means = average(first_equal(x, evaluated), losses, constraints, evaluated)
     if losses.shape[1] > 1:
         return means, (non_domination_rank(means.losses, means.feasible) == 0) & means.feasible
     row, exists = means.best()
@@ -245,7 +240,7 @@ def incumbents(
 ) -> Int[Array, " n"]:
     """The best row after each of n evaluations, by `Means.best`; -1 while there is none."""
     evaluated, number = ~jnp.isnan(losses[:, 0]), jnp.arange(len(x))
-    first = first_evaluations(x, evaluated)
+    first = first_equal(x, evaluated)
 
     def best(last: Int[Array, ""]) -> Int[Array, ""]:
         row, exists = average(first, losses, constraints, evaluated & (number <= last)).best()

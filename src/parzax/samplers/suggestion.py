@@ -92,7 +92,7 @@ def suggest_points(
     if isinstance(proposal.epsilon, (int, float)) and proposal.epsilon == 0:
         return suggested
     by_chance = jax.random.uniform(choose, (n, 1)) < proposal.epsilon
-    if pool is None and not start.by_chance:
+    if pool is None:
         by_chance &= jnp.logical_not(starting)
     drawn = random(pick)
     mixed = select(by_chance, drawn, suggested)

@@ -19,7 +19,7 @@ from parzax.importance.estimate import How, checked_how, estimate_seeds
 from parzax.importance.interactions import estimate_interactions
 from parzax.importance.levels import checked_levels, level_sets
 from parzax.importance.pair_slots import checked_pairs
-from parzax.lens._progress import says_that_it_compiles
+from parzax.lens._waiting import says_that_it_compiles
 from parzax.lens.logs import Observations
 from parzax.lens.logs.encoding import encode_log
 from parzax.lens.logs.groups import configuration_shares, describe_groups
