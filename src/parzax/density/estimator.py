@@ -266,7 +266,9 @@ class ParzenEstimator:
         >>> space = px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1)})
         >>> pe = px.ParzenEstimator.fit(space, np.array([[0.2, 0.1], [0.7, 0.9]]))
         >>> y = np.array([0.9])
-        >>> print(jax.vmap(lambda x: pe.conditional({"x": x}).prob(y))(np.array([0.2, 0.5, 0.7])).round(2))
+        >>> prob = jax.vmap(lambda x: pe.conditional({"x": x}).prob(y))(np.array([0.2, 0.5, 0.7]))
+        >>> print(np.asarray(prob).round(2))
+        [0.27 1.43 1.99]
         """
         self._check()
         fitted = self.mixture, self.status, self.permitted
