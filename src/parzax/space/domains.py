@@ -107,6 +107,7 @@ class Numeric(Domain):
     _: KW_ONLY
     log: bool = False
     step: float | None = None
+    periodic: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -120,8 +121,14 @@ class Numeric(Domain):
         object.__setattr__(self, "log", _checks.flag(f"{name}: log", self.log))
         if self.log and self.low <= 0:
             raise ValueError(f"{name}: log needs low > 0, got low={self.low!r}.")
+        object.__setattr__(self, "periodic", _checks.flag(f"{name}: periodic", self.periodic))
+        if self.periodic and (self.log or isinstance(self, Varying)):
+            raise ValueError(f"{name}: periodic=True is for a fixed range of numbers that are not logarithmic.")
         if self.step is not None:
             step = self._number("step")
+            if self.periodic and isinstance(self, Float):
+                values = "low and high are one value, so steps would have it twice"
+                raise ValueError(f"Float: step and periodic=True cannot be combined: {values}; use Int.")
             if step <= 0:
                 raise ValueError(f"{name}: step must be positive, got {self.step!r}.")
             if self.log and (step != 1 or isinstance(self, Float)):
@@ -155,12 +162,18 @@ class Numeric(Domain):
 
 @dataclass(frozen=True, repr=False)
 class Float(Numeric):
-    """A real parameter on ``[low, high]``, uniform on a log axis if ``log``, or in steps of ``step``."""
+    """A real parameter on ``[low, high]``, uniform on a log axis if ``log``, or in steps of ``step``.
+
+    If ``periodic``, low and high are one point of a circle, such as 0 and 2 pi.
+    """
 
 
 @dataclass(frozen=True, repr=False)
 class Int(Numeric):
-    """A whole number from ``low`` to ``high``, uniform on a log axis if ``log``, in steps of ``step``."""
+    """A whole number from ``low`` to ``high``, uniform on a log axis if ``log``, in steps of ``step``.
+
+    If ``periodic``, low comes one step after high, as hour 0 after hour 23.
+    """
 
     _: KW_ONLY
     step: int = 1
