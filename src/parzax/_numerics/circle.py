@@ -34,8 +34,8 @@ def log_wrapped_mass(lower: Real, upper: Real, scale: Real) -> Real:
     """log mass of a wrapped normal around 0 on an arc of at most one turn, elementwise."""
     imaged, narrow = _narrow(scale)
     middle, width = 0.5 * (lower + upper), upper - lower
-    turns = jnp.round(middle) + jnp.arange(-3, 4, dtype=middle.dtype).reshape(-1, *[1] * middle.ndim)
-    images = log_normal_mass(*((end[None] - turns) / narrow for end in (lower, upper)))
+    turns = jnp.round(middle)[None] + jnp.arange(-3, 4, dtype=middle.dtype).reshape(-1, *[1] * middle.ndim)
+    images = log_normal_mass(*((end[None] - turns) / narrow[None] for end in (lower, upper)))
     series = jnp.log1p(_fourier(middle, width, jnp.where(imaged, UNIFORM_SCALE, scale)))
     return jnp.where(imaged, jax.nn.logsumexp(images, axis=0), jnp.log(width) + series)
 
@@ -65,7 +65,7 @@ def unrolled_cells(counts: Shaped[Array, " g"], n_cells: Int[Array, ""]) -> Int[
     """
     number = jnp.arange(len(counts), dtype=n_cells.dtype)
     weight = counts.astype(jnp.result_type(float))
-    first = _cut((number + 0.5) / n_cells, weight).astype(number.dtype)
+    first = _cut(number.astype(weight.dtype) / n_cells.astype(weight.dtype), weight).astype(number.dtype)
     return jnp.where(number < n_cells, (number + first) % n_cells, number)
 
 

@@ -207,7 +207,7 @@ def usual_family(domain: Domain) -> type[AbstractKernel]:
     """The default kernel family of a domain."""
     if isinstance(domain, Categorical):
         return AitchisonAitken
-    return WrappedNormal if getattr(domain, "periodic", False) else TruncatedNormal
+    return WrappedNormal if domain.is_circle else TruncatedNormal
 
 
 def check_name(argument: str, name: Any, space: Space) -> None:

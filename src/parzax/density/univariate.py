@@ -78,7 +78,7 @@ def _circular_moments(
     cosine, sine = mass @ jnp.cos(turns), mass @ jnp.sin(turns)
     mean = jnp.arctan2(sine, cosine) / (2 * math.pi)
     variance = -jnp.log(jnp.square(cosine) + jnp.square(sine)) / (2 * math.pi) ** 2
-    period = axis.n_values * axis.step if axis.discrete else axis.length
+    period = axis.n_values.astype(mass.dtype) * axis.step if axis.discrete else axis.length
     start = axis.first - axis.step / 2 if axis.discrete else axis.start
     return start + (mean - jnp.floor(mean)) * period, variance * jnp.square(period)
 

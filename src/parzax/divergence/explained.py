@@ -92,7 +92,7 @@ class Explained(AbstractDivergence):
             return self._on_line(counts._replace(sets=counts.sets[:, line]))
 
         estimates = jnp.where((number < size)[:, None], jax.lax.map(cut, number), 0)
-        return estimates.sum(axis=0) / size
+        return estimates.sum(axis=0) / size.astype(estimates.dtype)
 
     def _on_line(self, counts: RegimeCounts) -> Float[Array, " q"]:
         """`estimate` for cells on a line."""

@@ -97,7 +97,7 @@ def grid_cells(domain: Domain, grid: Grid) -> tuple[type[AbstractKernel] | None,
     log = getattr(domain, "log", False)
     by_number = isinstance(domain, Ordinal) or (grid.mirror and size is not None and not log)
     n_cells = grid.max_cells
-    if _is_periodic(domain):
+    if domain.is_circle:
         n_cells = min(n_cells, size or n_cells)
         return WrappedNormal, n_cells, CellRule(scale=partial(_arc_cells, axis=axis, n_cells=n_cells))
     if size is not None and log and not by_number:
@@ -113,10 +113,6 @@ def grid_cells(domain: Domain, grid: Grid) -> tuple[type[AbstractKernel] | None,
         first, last = axis.native(np.array([0.0, 1.0]), np.array([0, int(axis.n_values) - 1])).tolist()
         scale = partial(np.clip, a_min=first, a_max=last)
     return TruncatedNormal, n_cells, CellRule(low, spacing, scale)
-
-
-def _is_periodic(domain: Domain) -> bool:
-    return getattr(domain, "periodic", False)
 
 
 def _ends(domain: Domain) -> tuple[float, float]:
@@ -139,7 +135,7 @@ def cell_points(domain: Domain, n_cells: int) -> np.ndarray:
         table = np.asarray(getattr(domain, "values", np.arange(n_cells)), np.float64)
         return np.interp(np.linspace(0, len(table) - 1, 2 * n_cells - 1), np.arange(len(table)), table)
     low, high = _ends(domain)
-    if _is_periodic(domain):
+    if domain.is_circle:
         # The cells fill the circle, on which the first value comes one step after the last.
         step = getattr(domain, "step", None) or 0
         half = (high - low + step) / n_cells / 2
@@ -160,7 +156,7 @@ def _step_cells(values: np.ndarray, axis: Axis, n_cells: int) -> np.ndarray:
 
 
 def _arc_cells(values: np.ndarray, axis: Axis, n_cells: int) -> np.ndarray:
-    """Cell of each value of a circle, which has ``n_cells`` arcs of equal length, the first from its start."""
+    """Cell of each value of a circle of ``n_cells`` arcs of equal length; the first begins at the start."""
     place = axis.place(values, axis.index(values))
     return np.minimum(np.floor(place * n_cells), n_cells - 1)
 

@@ -129,7 +129,9 @@ def uniform_on_grid(width: int, n_cells: Size, dtype: jnp.dtype) -> Float[Array,
     return in_grid(jnp.full((width,), 1, dtype) / size, n_cells)
 
 
-def masses_on_grid(kernel: AbstractKernel, width: int, n_cells: Size, size: Count) -> Float[Array, " {width}"]:
+def masses_on_grid(
+    kernel: AbstractKernel, width: int, n_cells: Size, size: Count
+) -> Float[Array, " {width}"]:
     """Masses of a kernel in the cells of a grid, normalised to sum to 1; 0 in padding."""
     dtype = jax.tree.leaves(kernel)[0].dtype
     edges = jnp.arange(width + 1, dtype=dtype) / size.astype(dtype)

@@ -69,6 +69,11 @@ class Domain(ABC):
         """Whether the values are integers by type, as in `Int`; not only equal to integers."""
         return False
 
+    @property
+    def is_circle(self) -> bool:
+        """Whether the last value is next to the first, see `Float` and `Int`."""
+        return False
+
     def outside(self, values: np.ndarray) -> np.ndarray:
         """Mask of native ``values`` (any shape) that do not belong to the domain; NaN does not."""
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
@@ -123,7 +128,7 @@ class Numeric(Domain):
             raise ValueError(f"{name}: log needs low > 0, got low={self.low!r}.")
         object.__setattr__(self, "periodic", _checks.flag(f"{name}: periodic", self.periodic))
         if self.periodic and (self.log or isinstance(self, Varying)):
-            raise ValueError(f"{name}: periodic=True is for a fixed range of numbers that are not logarithmic.")
+            raise ValueError(f"{name}: periodic=True needs log=False and bounds that do not move.")
         if self.step is not None:
             step = self._number("step")
             if self.periodic and isinstance(self, Float):
@@ -134,6 +139,10 @@ class Numeric(Domain):
             if self.log and (step != 1 or isinstance(self, Float)):
                 raise ValueError(f"{name}: step={self.step!r} and log=True cannot be combined.")
             self._check_division(step)
+
+    @property
+    def is_circle(self) -> bool:
+        return self.periodic
 
     def _check_division(self, step: float) -> None:
         """Refuse a step that does not divide the range."""
