@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 from parzax import _checks
 from parzax._numerics import to_device
 from parzax._numerics.logsumexp import ANCHORED_RANGE
-from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal
+from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal, WrappedNormal
 from parzax.space import Categorical, Cells, Domain, Frame, Points, Recorded, Space
 from parzax.space.frame import axis_shape, stack_axes
 
@@ -84,6 +84,14 @@ class Basis:
     def for_parts(self) -> "Basis":
         """This basis for points that may leave parameters out, so that no regime always applies."""
         return replace(self, parts=tuple(replace(part, n_always=0) for part in self.parts))
+
+    def on_circle(self, at: Points) -> Bool[Array, "n d"]:
+        """Mask of the coordinates of points that are on a circle."""
+        mask = jnp.zeros(at.regime.shape, bool)
+        for part in self.groups:
+            if part.family.periodic:
+                mask = mask.at[:, part.parameter].max(part.here(at).T)
+        return mask
 
     @property
     def n_parameters(self) -> int:
@@ -199,7 +207,9 @@ def families_of(space: Space, kernels: Mapping[str, type[AbstractKernel]] | None
 
 def usual_family(domain: Domain) -> type[AbstractKernel]:
     """The default kernel family of a domain."""
-    return AitchisonAitken if isinstance(domain, Categorical) else TruncatedNormal
+    if isinstance(domain, Categorical):
+        return AitchisonAitken
+    return WrappedNormal if domain.is_circle else TruncatedNormal
 
 
 def check_name(argument: str, name: Any, space: Space) -> None:

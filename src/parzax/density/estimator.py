@@ -281,8 +281,8 @@ class ParzenEstimator:
 
         Args:
             values: name -> a range (low, high) with both ends, a value (choice of a category), a list of
-                values, or None for an inactive parameter. Other conditional parameters of the box must be
-                active.
+                values, or None for an inactive parameter. On a circle low may exceed high, as in (22, 4) for
+                hours. Other conditional parameters of the box must be active.
 
         Raises:
             ValueError: an unknown name or choice; too many parameters whose conditions depend on each other;
@@ -327,6 +327,9 @@ class ParzenEstimator:
 
     def moments(self) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """Mean and variance of a density of one number, by quadrature.
+
+        On a circle these are the direction of the mean vector E[exp(2 pi i u)], and the variance that a
+        wrapped normal with the same mean vector has before it is wrapped (infinite if it is uniform).
 
         Raises:
             ValueError: several parameters, a category, or more than 2^18 values.

@@ -186,7 +186,7 @@ class SurrogateResult(ImportanceResult):
             upper, lower = ((at == end).mean() >= _AT_BOUND for end in (len(values) - 1, 0))
             if idle[s]:
                 fixed.append(f"{short[j]} at {label_text(values[self._best[s]])}")
-            elif isinstance(domain, Float | Int) and (upper or lower):
+            elif isinstance(domain, Float | Int) and not domain.periodic and (upper or lower):
                 wider += _wider_text(short[j], domain, upper)
         steps += [f"could be fixed, as they hardly matter: {'; '.join(fixed)} (fix=True)"] * bool(fixed)
         return steps + wider

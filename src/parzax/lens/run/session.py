@@ -290,7 +290,8 @@ def smoothed(space: Space, most: int = MOST_STEPS) -> Space:
         if not isinstance(domain, (Float, Int)) or is_parent or (domain.n_values or 0) <= most:
             return domain
         half = (domain.step or 0) / 2
-        return Float(domain.low - half, domain.high + half, log=domain.log, when=domain.when)
+        ends, kind = (domain.low - half, domain.high + half), {"log": domain.log, "periodic": domain.periodic}
+        return Float(*ends, **kind, when=domain.when)
 
     return _mapped(space, smooth)
 
@@ -302,7 +303,7 @@ def _without_bounds(space: Space, dtype: Any) -> Space:
         if domain.axis.discrete:
             return domain
         if not is_parent:
-            return Float(0, 1, when=domain.when)
+            return Float(0, 1, periodic=domain.is_circle, when=domain.when)
         Space({name: replace(domain, when=())}).check_dtype(dtype, native=True, arrays=False)
         return domain
 
