@@ -20,7 +20,7 @@ from benchmarks.synthetic import activation
 from caches import programs_in
 
 import parzax as px
-from parzax.lens._progress import progress, says_that_it_compiles
+from parzax.lens._waiting import saying, says_that_it_compiles
 from parzax.lens.cli import main
 from parzax.lens.cli.commands import parse_levels
 from parzax.lens.cli.filters import parse_filter
@@ -294,10 +294,10 @@ def test_names_that_look_alike_stay_apart(capsys):
     assert sum(line.startswith(r"a\t") for line in out.splitlines()) == 2
 
 
-def test_progress_is_cleaned_too(capsys, monkeypatch):
+def test_what_is_said_is_cleaned_too(capsys, monkeypatch):
     """Catches the name of a file that reaches the terminal while it is read."""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with progress("reading \x1b[2J"):
+    with saying("reading \x1b[2J"):
         pass
     assert capsys.readouterr().err == "reading \\x1b[2J ...\r\033[K"
 
@@ -577,7 +577,7 @@ def test_plot_kinds(logs, capsys, tmp_path):
     base = ["importance", logs / "t.csv", "--space", logs / "space.json", "--level", SEVERAL]
     base += QUICK
     pictures = []
-    for i, kind in enumerate((None, "bars", "regimes", "values")):
+    for i, kind in enumerate((None, "bars", "regimes", "values", "history", "slices", "parallel")):
         extra = [] if kind is None else ["--plot-kind", kind]
         status, _, err = run(capsys, *base, *extra, "--plot", f"{i}.png")
         assert status == 0, err

@@ -131,10 +131,3 @@ def test_conditional_compiles_once():
     for value in (0.3, 0.4, 0.9):
         pe.conditional({"x": value})
     assert restriction._conditioned.n_compiled == before
-
-
-def test_a_traced_value_that_decides_on_the_space_is_refused():
-    space = px.Space({"c": px.Categorical(["a", "b"]), "x": px.Float(0, 1, when=px.In("c", ["a"]))})
-    pe = px.ParzenEstimator.fit(space, np.array([[0, 0.5]]))
-    with pytest.raises(ValueError, match="must be concrete"):
-        jax.jit(lambda c: pe.conditional({"c": c}).log_prob(jnp.array([0.5])))(0.0)

@@ -8,12 +8,14 @@ from html.parser import HTMLParser
 from types import SimpleNamespace
 
 import numpy as np
+import optuna
 import pytest
 from conftest import OPTUNA, QUICK
 
 import parzax as px
 from page import logs
 from parzax.lens.page.content import content
+from parzax.lens.page.search import describe_search
 from parzax.lens.results.result import good_text
 from parzax.status import Status
 
@@ -105,7 +107,7 @@ def test_observations_as_results(tmp_path):
     np.testing.assert_allclose(course["best"], np.minimum.accumulate(losses), rtol=1e-5)
     assert [int(row[0]) - 1 for row in course["rows"]] == np.argsort(losses)[:5].tolist()
     texts = Texts(html)
-    assert any("optuna_rounding=True" in item for item in texts.items)
+    assert any("level_size='optuna'" in item for item in texts.items)
     assert texts.ids["label"] == "the best 10 % (20 of the best 160 rows, smallest loss), γ′ = 0.1"
     assert 'id="slider"' not in html
     assert 'id="curves"' not in html
@@ -135,6 +137,22 @@ def test_first_questions(tmp_path):
     assert "the log has none" in Texts(html).ids["short"]
     course = data_of(page(tmp_path, obs, rows="all", **asked))["course"]
     assert course["rows"][0] == ["39", "40", f"{x[38, 0]:.4g}", "a", "40"]
+
+
+def test_best_rows_have_the_numbers_of_the_log():
+    """Also where rows were left out before them: of a table from 1 on, of a study those of its trials."""
+    table = {"x": np.arange(12) / 12, "state": ["FAIL"] * 5 + ["COMPLETE"] * 7, "value": np.arange(12)[::-1]}
+    obs = px.Observations.from_dataframe(table, directions="minimize", warn=False)
+    search = describe_search(obs, 0)
+    assert search is not None
+    assert [row[0] for row in search["rows"]] == ["12", "11", "10", "9", "8"]
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    for number in range(9):
+        study.enqueue_trial({"x": number / 10})
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1) if trial.number > 3 else np.nan, n_trials=9)
+    search = describe_search(px.adapters.optuna.observations(study), 0)
+    assert search is not None
+    assert [row[0] for row in search["rows"]] == ["4", "5", "6", "7", "8"]
 
 
 def test_ends_of_a_range_are_those_of_the_domain():
