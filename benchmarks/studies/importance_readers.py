@@ -1,7 +1,7 @@
 """Importances of logs by packages in environments of their own, for `benchmarks.studies.importance_peers`.
 
-``PYTHON importance_readers.py LOGS.npz ANSWERS.npz`` reads with those of the packages that this Python has. It
-imports nothing of the project. Values are places in [0, 1], or numbers of choices, or NaN if inactive.
+``PYTHON importance_readers.py LOGS.npz ANSWERS.npz`` reads with those of the packages that this Python has.
+It imports nothing of the project. Values are places in [0, 1], codes of categories, or NaN if inactive.
 """
 
 import contextlib
@@ -101,7 +101,11 @@ def _jaxgsa() -> dict[str, Callable]:
 
     def splines(problem: Any, x: np.ndarray, loss: np.ndarray) -> Answer:
         fit = jaxgsa.hdmr.analyze(problem, x, loss, verbose=False)
-        return {"loss: alone": fit.Sa[: x.shape[1]], "loss: in all": fit.ST, "loss: Shapley": fit.shapley().Sh}
+        return {
+            "loss: alone": fit.Sa[: x.shape[1]],
+            "loss: in all": fit.ST,
+            "loss: Shapley": fit.shapley().Sh,
+        }
 
     def ranks(problem: Any, x: np.ndarray, loss: np.ndarray) -> Answer:
         return {"loss: alone": jaxgsa.rank.analyze(problem, x, loss, verbose=False).S1}
@@ -190,7 +194,9 @@ def _deepcave() -> dict[str, Callable]:
 
     def forest(axes: Sequence[Axis], x: np.ndarray, loss: np.ndarray) -> Answer:
         if np.isnan(x).any():
-            raise ValueError("with inactive values its forest (pyrfr 0.9.0) ends the process, with a bus error")
+            raise ValueError(
+                "with inactive values its forest (pyrfr 0.9.0) ends the process, with a bus error"
+            )
         space, rows = _configurations(axes, x)
         model = FanovaForest(space, n_trees=16, seed=0)
         model.train(np.array([row.get_array() for row in rows]), loss)

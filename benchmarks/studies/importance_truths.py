@@ -12,7 +12,9 @@ import parzax as px
 from benchmarks.studies.adaptive_problems import IDLE, mean_loss, problem_of
 
 # Questions, and what is shared out among the parameters in the answer.
-TARGET = "best tenth"  # within-regime variance of membership in the best tenth, Eq. 11 of conditional PED-ANOVA
+TARGET = (
+    "best tenth"  # within-regime variance of membership in the best tenth, Eq. 11 of conditional PED-ANOVA
+)
 FIRST = "loss: alone"  # variance of the mean loss given a parameter
 TOTAL = "loss: in all"  # variance that remains where all other parameters are fixed
 SHAPLEY = "loss: Shapley"  # Shapley values of the variance of the mean loss given a set of parameters
@@ -49,9 +51,10 @@ def read_truth(problem: str, n_values: int = N_VALUES) -> dict[str, np.ndarray]:
 
 
 def shares(values: Any) -> np.ndarray:
-    """Parts of the sum; an estimate below 0 counts as 0."""
+    """Parts of the sum; an estimate below 0 counts as 0, and if all do, the parts are equal."""
     positive = np.maximum(np.asarray(values, float), 0)
-    return positive / positive.sum()
+    total = positive.sum()
+    return positive / total if total else np.full(len(positive), 1 / len(positive))
 
 
 def variance_shares(space: px.Space, losses: np.ndarray) -> dict[str, np.ndarray]:
