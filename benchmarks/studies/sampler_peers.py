@@ -1,7 +1,7 @@
 """Samplers of other libraries, each on its own question: ``python -m benchmarks.studies.sampler_peers``.
 
-Gaps to the optimum on problems that were kept for the end, over those of Optuna's default sampler. --hub names
-a folder of OptunaHub's registry, whose samplers are in package/samplers; --optuna-4 one with Optuna 4.5
+Gaps to the optimum on problems that were kept for the end, over those of Optuna's default sampler. --hub is
+a folder of OptunaHub's registry, whose samplers are in package/samplers; --optuna-4 is one with Optuna 4.5
 (``pip install --target``), for those that do not run with Optuna 5. What is not there is left out, and the
 page says so. Writes docs/studies/sampler_peers.md for a full run without --out. PARZAX_DATA names the folder
 of tables; tables of trainings are made by ``python -m benchmarks.studies.trainings.tables``. The exit status
@@ -57,9 +57,9 @@ DIM, N_SOURCES, CENTERS = 4, 4, (0, 2)
 N_RUNS, N_RUNS_OF_PEERS, N = 32, 8, 100
 BUDGETS = 25, 50, 100
 OURS, OPTUNA = "parzax", "Optuna"
-# What is not a gap.
+# Names of arrays that are not gaps.
 SECONDS, ERROR = "seconds", "error"
-# The option of each of these folders.
+# Where the options are kept for the processes that search.
 HUB, OPTUNA_4 = "PARZAX_HUB", "PARZAX_OPTUNA_4"
 
 
@@ -77,10 +77,12 @@ def _hyperoptax(space: px.Space, evaluate: Evaluate, n: int, seed: int, _: int) 
     """One at a time; floats without a log axis are all that is asked of it here."""
     import hyperoptax
 
-    ends = {name: (own.low, own.high) for name, (own,) in zip(space.names, space.domains, strict=True)}
-    axes = {name: hyperoptax.LinearSpace(*pair) for name, pair in ends.items()}
+    pairs = zip(space.names, space.domains, strict=True)
+    axes = {
+        name: hyperoptax.LinearSpace(own.low, own.high) for name, (own,) in pairs if isinstance(own, px.Float)
+    }
     state, optimizer = hyperoptax.BayesianSearch.init(axes, n_max=n, n_parallel=1, maximize=False)
-    suggest, update = _compiled(tuple(ends.items()), optimizer)
+    suggest, update = _compiled(tuple(axes.items()), optimizer)
     for key in jax.random.split(jax.random.key(seed), n):
         x = suggest(state, key)
         loss = evaluate({name: float(value[0]) for name, value in x.items()})[0][0]
@@ -90,12 +92,12 @@ def _hyperoptax(space: px.Space, evaluate: Evaluate, n: int, seed: int, _: int) 
 _programs: dict[Any, tuple[Callable, Callable]] = {}
 
 
-def _compiled(ends: Any, optimizer: Any) -> tuple[Callable, Callable]:
+def _compiled(axes: Any, optimizer: Any) -> tuple[Callable, Callable]:
     """Once for a space."""
-    return _programs.setdefault(ends, (jax.jit(optimizer.get_next_params), jax.jit(optimizer.update_state)))
+    return _programs.setdefault(axes, (jax.jit(optimizer.get_next_params), jax.jit(optimizer.update_state)))
 
 
-def _of_hub(package: str, name: str, samplers: Any, seed: int, **options: Any) -> Any:
+def _of_hub(package: str, name: str, _samplers: Any, seed: int, **options: Any) -> Any:
     """A sampler of OptunaHub's registry."""
     import optunahub
 
@@ -118,7 +120,9 @@ def _with_sources(center: int, samplers: Any, seed: int) -> Any:
     logs, studies = ellipsoids.logs(DIM, center, N_SOURCES, seed), []
     for log in logs.values():
         studies.append(optuna.create_study())
-        axes = {name: optuna.distributions.FloatDistribution(*toys.BOX) for name in log.space.names}
+        axes: dict[str, Any] = {
+            name: optuna.distributions.FloatDistribution(*toys.BOX) for name in log.space.names
+        }
         for row, loss in zip(log.values, log.losses[:, 0], strict=True):
             params = dict(zip(axes, map(float, row), strict=True))
             trial = optuna.trial.create_trial(params=params, distributions=axes, value=float(loss))
@@ -410,7 +414,8 @@ def written(found: Mapping[str, Arrays]) -> Page:
         heads = ["", "problems", "runs", *(f"after {budget}" for budget in BUDGETS), "ms per suggestion"]
         blocks += [f"## {question[0].upper()}{question[1:]}", PROBLEMS[question], table(heads, lines)]
         lost += not_first(gaps, question)
-    blocks[1] = VERDICT.format("\n".join(f"* {text}" for text in lost) or "It is everywhere.")
+    where = NOT_HERE + "\n".join(f"* {text}" for text in lost)
+    blocks[1] = VERDICT.format(where if lost else "Everywhere.")
     blocks += ["## What was not measured", "\n".join(f"* {text}" for text in (*left_out(found), *CANNOT))]
     blocks.append(f"Versions: {', '.join(versions())}.")
     return Page(blocks, (N_RUNS, N), ())
@@ -435,37 +440,35 @@ def versions() -> list[str]:
 
 
 NAMES = {
-    OPTUNA: "Optuna, `TPESampler()`",
-    "Rustuna": "Rustuna, `TPESampler()`",
-    "Hyperopt": "Hyperopt, `tpe`",
-}
-NAMES |= {"hyperoptax": "hyperoptax, `BayesianSearch`"}
+    OPTUNA: "Optuna, `TPESampler()`", "Rustuna": "Rustuna, `TPESampler()`", "Hyperopt": "Hyperopt, `tpe`",
+    "hyperoptax": "hyperoptax, `BayesianSearch`",
+}  # fmt: skip
 LABELS = dict.fromkeys(QUESTIONS, "px.tpe") | {SOURCES: "px.meta_learn_tpe"}
-ABOUT = """Each sampler is measured on the question that it is for, with its defaults. The problems are those that
-were kept for the end: functions with a known optimum ([the suite](optimisers/index.md)) and tables of neural
-networks and of [real trainings](trainings.md). A cell is the geometric mean over problems of the gap to the
-optimum over that of Optuna's default sampler, with its 95 % interval over problems and runs; below 1 is
-better. Gaps are medians over runs, of trainings means of the regret of what is reported; below 0.0001 times
-that of a random configuration they are raised to this value. Times are of one core, without compilation and
-with the evaluation in Python; those of parzax are of all runs in one call."""
-VERDICT = """Is parzax first, or within the interval of the first? Not here:
-
-{}"""
+ABOUT = """Each sampler is measured on the question that it is for, with its defaults. The problems are those
+that were kept for the end: functions with a known optimum ([the suite](optimisers/index.md)), tables of
+neural networks, and of [real trainings](trainings.md). A cell is the geometric mean over problems of the gap
+to the optimum over that of Optuna's default sampler, with its 95 % interval over problems and runs; below 1
+is better. A gap is a median over runs, of trainings the mean regret of what is reported; below 0.0001 times that
+of a random configuration it is raised to this value. Times are of one core, without compilation, with the
+evaluation in Python; those of parzax are of all runs in one call, with the evaluation in it."""
+VERDICT = """Is parzax first, or within the interval of the first? {}"""
+NOT_HERE = "Everywhere but here:\n\n"
 PROBLEMS = {
-    FIXED: "Four BBOB functions in five dimensions, mixed functions, tables of networks and of trainings.",
+    FIXED: """Functions of eight parameters of every kind, BBOB functions in five dimensions, tables of
+networks and of trainings without conditions.""",
     CONDITIONAL: "Functions and tables of trainings whose parameters are active for some categories only.",
-    LIMITED: """Mixed functions, and the same trainings with a limit on the size of the model; half of the
-configurations are feasible. `ctpe` is the sampler of the c-TPE paper.""",
-    SOURCES: f"""An ellipsoid in {DIM} dimensions and {N_SOURCES} logs of others, 100 random trials each, whose
-centre is that of the target, or further away (c* = {", ".join(map(str, CENTERS))}). Optuna has no use for them.""",
+    LIMITED: """Functions within a ball, and the trainings with a limit on the size of the model; half of the
+configurations are feasible. `ctpe` is the c-TPE paper's sampler.""",
+    SOURCES: f"""An ellipsoid in {DIM} dimensions, and {N_SOURCES} logs of others, 100 random trials
+each. Their centre is that of the target, or 2 away in each dimension. Optuna's sampler cannot use them.""",
 }
 CANNOT = [
     """OptunaHub `batch_sampler` has no rule of its own: it hands out what a function of the user's suggests
 for several workers ([what several at once cost](batches.md)).""",
-    """OptunaHub `multivariate_tpe_flex` is a fork of Optuna 4.9's multivariate TPE that keeps trials when a
-range of the space grows. On the spaces of this page it is that sampler.""",
-    """hyperoptax has no conditions, no constraints and no sources
-([more of it](in_jax.md)); it ran on the BBOB functions alone.""",
+    """OptunaHub `multivariate_tpe_flex` keeps trials when a range of the space grows, which none does here;
+of its files no set was at hand that fits together.""",
+    """hyperoptax has no conditions, constraints or sources, and ran on the BBOB functions alone
+([more of it](in_jax.md)).""",
 ]
 
 
