@@ -432,14 +432,16 @@ def left_out(found: Mapping[str, Arrays]) -> list[str]:
 
 
 def versions() -> list[str]:
-    """Of the packages that are there."""
+    """Of the packages that are there; last the Optuna of those that need an old one."""
     found = []
     for name in ("optuna", "rustuna", "hyperopt", "hyperoptax", "optunahub", "bbobax"):
         try:
             found.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             continue
-    return found
+    old = sorted(Path(os.environ.get(OPTUNA_4, "")).glob("optuna-*.dist-info"))
+    names = ", ".join(f"`{name}`" for name, own in ENTRANTS.items() if own.old)
+    return found + [f"{path.stem.replace('-', ' ')} with {names}" for path in old]
 
 
 NAMES = {
@@ -454,7 +456,8 @@ to the optimum over that of Optuna's default sampler, with its 95 % interval ove
 is better. A gap is a median over runs, of trainings the mean regret of what is reported; below 0.0001 times
 that of a random configuration it is raised to this value. Times are of one core, without compilation, with
 the evaluation in Python; those of parzax are of all runs in one call, with the evaluation in it."""
-VERDICT = """Is parzax first, or within the interval of the first? {}"""
+VERDICT = """Is parzax first, or within the interval of the first (that of its gap over parzax's reaches 1)?
+{}"""
 NOT_HERE = "Everywhere but here:\n\n"
 PROBLEMS = {
     FIXED: """Functions of eight parameters of every kind, BBOB functions in five dimensions, tables of

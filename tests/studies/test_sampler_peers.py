@@ -41,7 +41,7 @@ def test_page():
     assert "| `px.tpe` | 6 | 20 | 0.8" in page
     assert "Hyperopt on some problems: `TypeError: no such argument`" in page
     level = {f"{method}/{FIXED}/mixed": cases for method, cases in made_up(parzax=1.0, Rustuna=1.0).items()}
-    assert "first? Everywhere." in sampler_peers.written(level).blocks[1]
+    assert ")?\nEverywhere." in sampler_peers.written(level).blocks[1]
 
 
 def test_missing(monkeypatch, tmp_path):
