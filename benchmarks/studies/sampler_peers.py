@@ -382,24 +382,17 @@ def ratio(ours: Gaps, theirs: Gaps, scales: Gaps, budget: int) -> tuple[float, f
     return float(mean), float(low), float(high)
 
 
-def not_first(gaps: Mapping[str, Gaps], question: str) -> list[str]:
-    """Where parzax is behind the first: neither first, nor within the interval of the first."""
-    lost = []
-    for budget in BUDGETS:
-        against = {
-            name: ratio(own, gaps[OURS], gaps[OPTUNA], budget) for name, own in gaps.items() if name != OURS
-        }
-        first = min(against, key=lambda name: against[name][0], default=None)
-        if first and against[first][2] < 1:
-            mean, low, high = against[first]
-            text = f"{question}, after {budget}: {first} has {mean:.2f} ({low:.2f}, {high:.2f}) of its gap"
-            lost.append(text)
-    return lost
+def first(gaps: Mapping[str, Gaps], budget: int) -> tuple[str, tuple[float, float, float]]:
+    """Who has the smallest gap over that of parzax, and that `ratio`; parzax if none has a smaller one."""
+    others = {name: ratio(own, gaps[OURS], gaps[OPTUNA], budget) for name, own in gaps.items()}
+    others[OURS] = (1.0, 1.0, 1.0)
+    name = min(others, key=lambda name: others[name][0])
+    return name, others[name]
 
 
 def written(found: Mapping[str, Arrays]) -> Page:
     """A table for each question, where parzax is not first, and what was left out."""
-    blocks, lost = [ABOUT, VERDICT], []
+    blocks, firsts, n_behind = [], [], 0
     for question in QUESTIONS:
         gaps, seconds = gathered(found, question)
         if OURS not in gaps or OPTUNA not in gaps:
@@ -416,9 +409,15 @@ def written(found: Mapping[str, Arrays]) -> Page:
             lines.append([label, str(len(own)), str(min(map(len, own.values()))), *cells, ms])
         heads = ["", "problems", "runs", *(f"after {budget}" for budget in BUDGETS), "ms per suggestion"]
         blocks += [f"## {question[0].upper()}{question[1:]}", PROBLEMS[question], table(heads, lines)]
-        lost += not_first(gaps, question)
-    where = NOT_HERE + "\n".join(f"* {text}" for text in lost)
-    blocks[1] = VERDICT.format(where if lost else "Everywhere.")
+        cells = []
+        for name, (mean, low, high) in (first(gaps, budget) for budget in BUDGETS):
+            n_behind += high < 1
+            text = OURS if name == OURS else f"{name} {mean:.2f} ({low:.2f}, {high:.2f})"
+            cells.append(f"**{text}**" if high < 1 else text)
+        firsts.append([question, *cells])
+    heads = ["", *(f"after {budget}" for budget in BUDGETS)]
+    verdict = FIRST.format(f"in all but {n_behind} cells" if n_behind else "everywhere")
+    blocks = [ABOUT, verdict, table(heads, firsts), *blocks]
     blocks += ["## What was not measured", "\n".join(f"* {text}" for text in (*left_out(found), *CANNOT))]
     blocks.append(f"Versions: {', '.join(versions())}.")
     return Page(blocks, (N_RUNS, N), ())
@@ -456,9 +455,9 @@ to the optimum over that of Optuna's default sampler, with its 95 % interval ove
 is better. A gap is a median over runs, of trainings the mean regret of what is reported; below 0.0001 times
 that of a random configuration it is raised to this value. Times are of one core, without compilation, with
 the evaluation in Python; those of parzax are of all runs in one call, with the evaluation in it."""
-VERDICT = """Is parzax first, or within the interval of the first (that of its gap over parzax's reaches 1)?
-{}"""
-NOT_HERE = "Everywhere but here:\n\n"
+FIRST = """parzax is first, or within the interval of the first, {}. The table names the first, and its gap
+over that of parzax; where the whole interval is below 1 it is bold, and parzax is behind. Few problems and
+runs leave wide intervals: who is first would often change with others."""
 PROBLEMS = {
     FIXED: """Functions of eight parameters of every kind, BBOB functions in five dimensions, tables of
 networks and of trainings without conditions.""",

@@ -36,12 +36,14 @@ def test_page():
         found[f"{method}/{FIXED}/mixed"] = cases
     found[f"Hyperopt/{FIXED}/mixed"] = {sampler_peers.ERROR: np.array("TypeError: no such argument")}
     page = "\n".join(sampler_peers.written(found).blocks)
-    assert page.count(f"* {FIXED}, after") == len(BUDGETS)
-    assert f"{FIXED}, after 25: Rustuna has 0.6" in page
+    assert page.count("**Rustuna 0.6") == len(BUDGETS)
+    assert "in all but 3 cells" in page
     assert "| `px.tpe` | 6 | 20 | 0.8" in page
     assert "Hyperopt on some problems: `TypeError: no such argument`" in page
     level = {f"{method}/{FIXED}/mixed": cases for method, cases in made_up(parzax=1.0, Rustuna=1.0).items()}
-    assert ")?\nEverywhere." in sampler_peers.written(level).blocks[1]
+    page = "\n".join(sampler_peers.written(level).blocks)
+    assert "of the first, everywhere" in page
+    assert "**" not in page
 
 
 def test_missing(monkeypatch, tmp_path):
