@@ -102,9 +102,8 @@ def _of_hub(package: str, name: str, _samplers: Any, seed: int, **options: Any) 
     import optunahub
 
     root = f"{os.environ[HUB]}/package"
-    return getattr(optunahub.load_local_module(f"samplers/{package}", registry_root=root), name)(
-        seed=seed, **options
-    )
+    module = optunahub.load_local_module(f"samplers/{package}", registry_root=root)
+    return getattr(module, name)(seed=seed, **options)
 
 
 def _hub_c_tpe(samplers: Any, seed: int) -> Any:
@@ -115,6 +114,7 @@ def _hub_c_tpe(samplers: Any, seed: int) -> Any:
 
 
 def _with_sources(center: int, samplers: Any, seed: int) -> Any:
+    """A sampler with studies of random trials, the logs that ours has."""
     import optuna
 
     logs, studies = ellipsoids.logs(DIM, center, N_SOURCES, seed), []
@@ -261,7 +261,7 @@ def _on_tables(optimise: Optimise, tasks: Sequence[training_searches.Task], n_ru
 def _on_ellipsoids(method: str, optimise: Optimise, n_runs: int) -> Arrays:
     target, weights, found, seconds = toys.ellipsoid(DIM), 5.0 ** np.arange(DIM), {}, []
     for center in CENTERS:
-        if method != OPTUNA:
+        if method != OPTUNA:  # which knows no sources
             optimise = partial(in_study, partial(_with_sources, center))
         losses: list[float] = []
 
