@@ -16,19 +16,17 @@ def describe_search(obs: Observations | None, objective: Ranking) -> dict[str, A
     """The data of the picture of a search, and the table of its best rows; None if there is no `Course`."""
     if obs is None or (course := read_course(obs, objective)) is None:
         return None
-    rows = []
+    rows, numbers = [], range(1, obs.n + 1) if obs.report.numbers is None else obs.report.numbers
     for i in course.order[:_MOST_ROWS].tolist():
-        shown = [str(i + 1), number(float(course.values[i]))]
+        shown = [str(numbers[i]), number(float(course.values[i]))]
         for domains, value, regime in zip(obs.space.domains, obs.values[i], obs.regime[i], strict=True):
             shown.append("" if regime < 0 else label_text(domains[regime].interpret(value)))
         rows.append(shown)
-    unread = any(reason != "not feasible" for reason in obs.report.dropped)
-    note = ", numbered without those that were left out" * unread
     values, best = (
         [float(f"{x:.6g}") if np.isfinite(x) else None for x in line] for line in (course.values, course.best)
     )
     course_of = {"values": values, "best": best, "name": course.name, "log": course.wide}
-    return course_of | {"rows": rows, "note": note}
+    return course_of | {"rows": rows}
 
 
 def answer_first_questions(

@@ -9,8 +9,8 @@ import jax
 import numpy as np
 
 from parzax import _checks
-from parzax._words import join_names
 from parzax.lens._palette import PALETTE
+from parzax.lens._words import join_names
 from parzax.lens.results import ImportanceResult
 from parzax.lens.results.result import CHOICE, NAME, mean_and_error, number, short_names, shorten, size_text
 from parzax.lens.tables.names import suggest

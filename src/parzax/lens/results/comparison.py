@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from parzax._words import plural
-from parzax.lens._progress import says_that_it_compiles
+from parzax.lens._waiting import says_that_it_compiles
 from parzax.lens.logs import Observations
 from parzax.lens.logs.groups import find_groups
 from parzax.lens.logs.observations import checked_log
