@@ -198,8 +198,8 @@ fastKDE can be zero between rows; they are raised to 1e-6 of its highest."""
 READING = """## Which rule to take
 
 * **The advised rule is `px.ParzenEstimator.fit(space, x, top=px.bandwidth.OptunaTop()).adapted().tuned()`.**
-  It holds where the default does, and on tables where the default does not. Scott's rule looks at one column at
-  a time, and a `top` of 0.8 gives a fifth of each row to other categories.
+  It holds where the default does, and on tables where the default does not. Scott's rule looks at one column
+  at a time, and a `top` of 0.8 gives a fifth of each row to other categories.
 * **`cv_ml` of statsmodels is better on iris and randhie.** It fits the width of each column, and of each
   category, to the joint density. `tuned` has one factor for all columns of numbers, and leaves categories as
   they are. In iris the petals of a species vary much less than those of all species.

@@ -102,7 +102,7 @@ def cross_validated(space: px.Space, x: Rows) -> LogDensity:
     counts = tuple(domain.n_values or 0 for (domain,) in space.domains)
     categorical = tuple(isinstance(domain, px.Categorical) for (domain,) in space.domains)
     z = axes(space, x)
-    kinds = np.array(counts), np.array(categorical)
+    kinds = np.array(counts, float), np.array(categorical)
     deviation = np.where(kinds[0] > 0, 1.0, z.std(axis=0))
     with jax.enable_x64(True):
         likelihood = jax.jit(jax.value_and_grad(partial(left_out, kinds)))
@@ -116,7 +116,7 @@ def cross_validated(space: px.Space, x: Rows) -> LogDensity:
                 method="L-BFGS-B",
             )
             best = tried if best is None or tried.fun < best.fun else best
-    bandwidth = np.asarray(bandwidths(kinds, best.x))
+        bandwidth = np.asarray(bandwidths(kinds, jnp.asarray(best.x)))
     low, high = ends(space) / deviation
     mass = kernel_masses(kinds, bandwidth, z / deviation, low, high)
 
@@ -132,7 +132,7 @@ def cross_validated(space: px.Space, x: Rows) -> LogDensity:
 def bandwidths(kinds: tuple[np.ndarray, np.ndarray], parameters: Array) -> Array:
     """Bandwidths of any numbers: above 0, and below 1 for discrete columns (or below (C - 1) / C)."""
     counts, categorical = kinds
-    most = jnp.where(categorical, (counts - 1) / jnp.maximum(counts, 1), 1.0)
+    most = np.where(categorical, (counts - 1) / np.maximum(counts, 1), 1.0)
     return jnp.where(counts > 0, most * jax.nn.sigmoid(parameters), jnp.exp(parameters))
 
 
