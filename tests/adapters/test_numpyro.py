@@ -21,7 +21,7 @@ def fitted(domains: dict) -> px.ParzenEstimator:
 
 @pytest.mark.slow
 def test_blackjax_takes_the_step_that_the_page_prints():
-    """Catches a block of docs/densities.md that does not run; CI runs no printed block that needs BlackJAX."""
+    """Catches a block of docs/densities.md that does not run; CI runs none that needs BlackJAX."""
     pytest.importorskip("blackjax")
     page = (Path(__file__).parents[2] / "docs" / "densities.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"^```py\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
