@@ -22,7 +22,6 @@ def mode(basis: Basis, mixture: Mixture) -> tuple[Float[Array, " d"], Float[Arra
     and shrink when it changes (Rprop); its discrete values stay.
     """
     rows, moves = mixture.rows, basis.frame.on_continuum(mixture.rows)
-    turns = basis.on_circle(rows)
 
     def log_prob(unit: Float[Array, "n d"]) -> Float[Array, " n"]:
         return mixture.log_prob(basis, replace(rows, unit=unit))
@@ -31,8 +30,7 @@ def mode(basis: Basis, mixture: Mixture) -> tuple[Float[Array, " d"], Float[Arra
         unit, step, slope = carry
         new = jnp.where(moves, jax.grad(lambda unit: log_prob(unit).sum())(unit), 0)
         step = step * jnp.where(new * slope > 0, 1.2, jnp.where(new * slope < 0, 0.5, 1)).astype(step.dtype)
-        unit = unit + step * jnp.sign(new)
-        return (jnp.where(turns, unit - jnp.floor(unit), jnp.clip(unit, 0, 1)), step, new), None
+        return (basis.onto_axes(rows, unit + step * jnp.sign(new)), step, new), None
 
     start = rows.unit, 0.1 * mixture.scale, jnp.zeros_like(rows.unit)
     (unit, _, _), _ = jax.lax.scan(ascend, start, length=_N_STEPS)
