@@ -1,5 +1,7 @@
 """Densities of numbers without bounds, or with one: SciPy's estimators are the oracle."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -48,7 +50,7 @@ def test_kernels_are_normals_truncated_at_the_bound(domain):
         place, scale = (np.asarray(a)[:, 0] for a in (pe.mixture.kernels()[0].unit, pe.mixture.kernels()[1]))
         weight = np.append(pe.weight, pe.prior_weight)
         low, high = domain.axis.ends
-        kernels = truncnorm((low - place) / scale, (high - place) / scale, place, scale)
+        kernels: Any = truncnorm((low - place) / scale, (high - place) / scale, place, scale)
         origin = float(domain.axis.start)
         at = x[:5, 0]
         unit = (np.log(at) if domain.log else at) - origin
@@ -138,8 +140,9 @@ def test_what_needs_bounds_asks_for_them():
     ):
         with pytest.raises(ValueError, match="bounds"):
             call()
+    steps: dict[str, Any] = {"step": 1}
     for low, high, options in (
-        (0, INF, {"step": 1}),
+        (0, INF, steps),
         (-INF, 0, {"log": True}),
         (0, INF, {"periodic": True}),
         (INF, INF, {}),

@@ -107,7 +107,7 @@ def _from_dict(what: str, body: Any, kinds: Sequence[Any]) -> Any:
     by_key = {"conditions" if f.name == "when" else f.name: f for f in fields(kind) if f.init}
     _check_keys(f"a {_kind(kind)} {what}", body, {"kind", *by_key})
     given = [key for key, f in by_key.items() if f.default is MISSING or body.get(key) is not None]
-    arguments = {by_key[key].name: _INFINITE.get(str(body[key]), body[key]) for key in given}
+    arguments: dict[str, Any] = {by_key[key].name: _INFINITE.get(str(body[key]), body[key]) for key in given}
     if "when" in arguments:
         arguments["when"] = tuple(map(_condition_from_dict, arguments["when"]))
     return kind(**arguments)
