@@ -140,12 +140,12 @@ def test_what_needs_bounds_asks_for_them():
     ):
         with pytest.raises(ValueError, match="bounds"):
             call()
-    steps: dict[str, Any] = {"step": 1}
-    for low, high, options in (
-        (0, INF, steps),
+    wrong: Any = [
+        (0, INF, {"step": 1}),
         (-INF, 0, {"log": True}),
         (0, INF, {"periodic": True}),
         (INF, INF, {}),
-    ):
+    ]
+    for low, high, options in wrong:
         with pytest.raises(ValueError, match="Float"):
             px.Float(low, high, **options)
