@@ -179,7 +179,7 @@ class Session:
         """The leaves of a `State` with the rows of a log: NumPy arrays, padded to a capacity."""
         n, (m, c) = len(log.losses), self._widths
         empty = _empty_leaves(len(self._space), m, c, max(_LEAST_CAPACITY, capacity(n)), self._dtype)
-        state = dict(zip(_LEAVES, map(np.copy, empty), strict=True))
+        state: dict[str, np.ndarray] = dict(zip(_LEAVES, map(np.copy, empty), strict=True))
         losses = np.array(self._losses(log), np.float64).reshape(n, m)
         with np.errstate(over="ignore"):
             for name, values in {**log.columns, "losses": losses}.items():
@@ -222,7 +222,7 @@ class _Log(NamedTuple):
 
     n_read: int
     columns: dict[str, np.ndarray]
-    losses: list[tuple[Any, ...] | None]
+    losses: list[Any]
     first_of: dict[bytes, int]
 
 
