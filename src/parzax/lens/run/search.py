@@ -133,7 +133,7 @@ def minimize(
         session.tell(map(search.row, evaluations))
         written = {evaluation["row"] for evaluation in evaluations}
         numbers = iter([number for number in range(n) if number not in written])
-        make = executor or (_ThisThread if n_parallel == 1 else partial(ThreadPoolExecutor, n_parallel))
+        make: Any = executor or (_ThisThread if n_parallel == 1 else partial(ThreadPoolExecutor, n_parallel))
 
         def start() -> Executor:
             pool = make()
