@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import optuna
 import pytest
-from conftest import OPTUNA
+from conftest import OPTUNA, QUICK
 
 import parzax as px
 from page import logs
@@ -107,7 +107,7 @@ def test_observations_as_results(tmp_path):
     np.testing.assert_allclose(course["best"], np.minimum.accumulate(losses), rtol=1e-5)
     assert [int(row[0]) - 1 for row in course["rows"]] == np.argsort(losses)[:5].tolist()
     texts = Texts(html)
-    assert any("optuna_rounding=True" in item for item in texts.items)
+    assert any("level_size='optuna'" in item for item in texts.items)
     assert texts.ids["label"] == "the best 10 % (20 of the best 160 rows, smallest loss), γ′ = 0.1"
     assert 'id="slider"' not in html
     assert 'id="curves"' not in html
@@ -126,7 +126,7 @@ def test_first_questions(tmp_path):
     value, excess = x[:, 2].copy(), np.where(np.arange(40) == 38, 1.0, -1.0)
     value[39] = np.nan
     obs = px.Observations.from_arrays(space, x, value, "maximize", constraints=excess)
-    asked = {"levels": 0.3, "n_resamples": 0, "interactions": False}
+    asked = {"levels": 0.3, "n_resamples": 0, "interactions": False, **QUICK}
     short = Texts(page(tmp_path, obs, rows="feasible", **asked)).ids["short"]
     assert f"objective 39 with lr = {x[37, 0]:.4g}, kind = b, n = 39" in short
     assert "40 rows, maximize; left out: 1 of them (not feasible); 1 of them without a usable" in short
@@ -160,7 +160,8 @@ def test_ends_of_a_range_are_those_of_the_domain():
     rng = np.random.default_rng(0)
     space = px.Space({"width": px.Int(2, 64), "lr": px.Float(1e-4, 1, log=True)})
     x = np.stack([rng.integers(2, 65, 300), np.exp(rng.uniform(np.log(1e-4), 0, 300))], axis=1)
-    data = made(px.cond_ped_anova(px.Observations.from_arrays(space, x, x[:, 0]), [0.1, 0.3])).data
+    obs = px.Observations.from_arrays(space, x, x[:, 0])
+    data = made(px.cond_ped_anova(obs, [0.1, 0.3], n_resamples=0)).data
     assert [picture["ticks"] for picture in data["pictures"]] == [["2", "64"], ["0.0001", "1"]]
 
 
@@ -386,7 +387,7 @@ def test_effects(tmp_path, few_draws):
     """An answer of a surrogate says what choosing well is worth, with a curve for each domain."""
     obs = logs.activation()
     surrogate = px.surrogate.GaussianProcess(max_rows=60)
-    result = px.cond_ped_anova(obs, [0.1, 0.5], surrogate=surrogate)
+    result = px.cond_ped_anova(obs, [0.1, 0.5], surrogate=surrogate, **QUICK)
     html = page(tmp_path, result)
     texts = Texts(html)
     assert "by a surrogate of the rows" in texts.ids["short"]

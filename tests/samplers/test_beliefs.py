@@ -50,8 +50,8 @@ def loss(key, x):
 def told(sampler, n=40):
     """A sampler's state after n random rows."""
     x = np.asarray(SPACE.sample(jax.random.key(5), n), np.float64)
-    losses = [float(loss(None, row)) for row in x]
-    return sampler.tell(sampler.init(n), x, np.array(losses))
+    losses = jax.jit(jax.vmap(loss, (None, 0)))(None, x)
+    return sampler.tell(sampler.init(n), x, np.asarray(losses))
 
 
 def wide_mass(lower, upper):
@@ -117,10 +117,9 @@ def test_density_is_that_of_a_loop(x64):
         # In float32 a place may be in the neighbouring cell.
         np.testing.assert_allclose(found[0], np.log(expected), atol=1e-9 if x64 else 2e-3)
         np.testing.assert_array_equal(found[1], log_p[1])
-        slope = jax.grad(
-            lambda lr: believing.score_of(state, jnp.asarray(at, lr.dtype).at[:, 0].set(lr)).sum()
-        )
-        assert np.isfinite(np.asarray(slope(jnp.asarray(at[:, 0], state.x.dtype)))).all()
+        at = jnp.asarray(at, state.x.dtype)
+        slope = jax.jit(jax.grad(lambda lr: believing.score_of(state, at.at[:, 0].set(lr)).sum()))
+        assert np.isfinite(np.asarray(slope(at[:, 0]))).all()
 
 
 def test_draws_follow_the_density():
@@ -145,7 +144,7 @@ def test_draws_follow_the_density():
 @pytest.mark.parametrize("n_parallel", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_uniform_belief_changes_nothing(n_parallel):
     """Catches a belief that costs something where it says nothing; also in many runs and in batches."""
-    keys = jax.random.split(jax.random.key(0), 2)
+    keys = jax.random.split(jax.random.key(0), 12)  # as many runs as below, for one program
     other = {"layers": px.prior.Normal(3, 1.5)}
     plain, flat = (px.tpe(SPACE, prior=prior) for prior in (other, FLAT | other))
     assert px.tpe(SPACE, prior=FLAT).prior is None

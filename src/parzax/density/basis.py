@@ -10,12 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import register_dataclass
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from parzax import _checks
 from parzax._numerics import to_device
 from parzax._numerics.logsumexp import ANCHORED_RANGE
-from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal
+from parzax.kernels import AbstractKernel, AitchisonAitken, TruncatedNormal, WrappedNormal
 from parzax.space import Categorical, Cells, Domain, Frame, Points, Recorded, Space
 from parzax.space.frame import axis_shape, stack_axes
 
@@ -85,6 +85,14 @@ class Basis:
         """This basis for points that may leave parameters out, so that no regime always applies."""
         return replace(self, parts=tuple(replace(part, n_always=0) for part in self.parts))
 
+    def on_circle(self, at: Points) -> Bool[Array, "n d"]:
+        """Mask of the coordinates of points that are on a circle."""
+        mask = jnp.zeros(at.regime.shape, bool)
+        for part in self.groups:
+            if part.family.periodic:
+                mask = mask.at[:, part.parameter].max(part.here(at).T)
+        return mask
+
     @property
     def n_parameters(self) -> int:
         """d, the number of parameters of the space."""
@@ -107,7 +115,7 @@ def basis_of(space: Space, dtype: Any, families: Families = (), smallest: float 
     """
     for slot in space.slots:
         name = space.names[slot.parameter]
-        if any(isinstance(condition, Recorded) for condition in slot.domain.conditions):
+        if Recorded() in slot.domain.conditions:
             raise ValueError(
                 f"space: {name!r} is active where the log says so (Recorded), so a density cannot know when; "
                 "give it conditions (In, Between), or leave it out."
@@ -166,13 +174,15 @@ def _peak(space: Space, smallest: float | None) -> float:
     return peak
 
 
-def on_device(basis: Basis, *values: Any) -> Basis:
+def on_device(basis: Basis, *values: Any, permitted: Bool[Array, " s"] | None = None) -> Basis:
     """The basis for a call with these values: it keeps its NumPy leaves if some are traced.
 
-    Else its arrays are on the default device; only the first call transfers them.
+    Else its arrays are on the default device; only the first call transfers them. ``permitted`` is for its
+    frame.
     """
     config: Any = jax.config
-    return basis if _checks.is_traced(*values) else _device_copy(basis, config.jax_default_device)
+    basis = basis if _checks.is_traced(*values) else _device_copy(basis, config.jax_default_device)
+    return basis if permitted is None else replace(basis, frame=replace(basis.frame, permitted=permitted))
 
 
 @lru_cache(maxsize=256)
@@ -197,7 +207,9 @@ def families_of(space: Space, kernels: Mapping[str, type[AbstractKernel]] | None
 
 def usual_family(domain: Domain) -> type[AbstractKernel]:
     """The default kernel family of a domain."""
-    return AitchisonAitken if isinstance(domain, Categorical) else TruncatedNormal
+    if isinstance(domain, Categorical):
+        return AitchisonAitken
+    return WrappedNormal if domain.is_circle else TruncatedNormal
 
 
 def check_name(argument: str, name: Any, space: Space) -> None:

@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from parzax import _checks
 from parzax._compile import compiled
+from parzax._numerics.circle import unrolled
 from parzax.density.basis import Basis
 from parzax.density.mixture import Mixture
 from parzax.kernels.bandwidth import AbstractBandwidth, CategoricalBandwidth
@@ -137,8 +138,10 @@ def slot_scales(
         if part.categorical:
             scales = _over_slots(category_scale, top, part.parameter, n_parameters, *given)
         else:
-            ordered = None if order is None else order[part.parameter]
-            of_rows = *given, part.columns(rows.unit), ordered
+            places, ordered = part.columns(rows.unit), None if order is None else order[part.parameter]
+            if part.family.periodic:
+                places, ordered = jax.vmap(unrolled)(places, given[0]), None
+            of_rows = *given, places, ordered
             scales = _over_slots(number_scale, bandwidth, part.parameter, n_parameters, *of_rows)
             usable = (scales > 0) & (scales < jnp.inf)
             scales, positive = jnp.where(usable, scales, 1), positive & usable.all()

@@ -1,5 +1,6 @@
 """Distribution function, quantiles and moments of a density of one number. All functions are pure."""
 
+import math
 from typing import Any
 
 import jax
@@ -63,8 +64,23 @@ def moments(
     at, log_weight = nodes
     mass = jnp.exp(mixture.log_prob(basis, at) + log_weight)
     x = basis.frame.decode(at)[:, 0]
+    if basis.groups[0].family.periodic:
+        return _circular_moments(_axis(basis), at.unit[:, 0], mass / mass.sum())
     mean = mass @ x / mass.sum()
     return mean, mass @ jnp.square(x - mean) / mass.sum()
+
+
+def _circular_moments(
+    axis: Any, unit: Float[Array, " j"], mass: Float[Array, " j"]
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """The direction of the mean vector, and the variance of the wrapped normal with the same mean vector."""
+    turns = 2 * math.pi * unit
+    cosine, sine = mass @ jnp.cos(turns), mass @ jnp.sin(turns)
+    mean = jnp.arctan2(sine, cosine) / (2 * math.pi)
+    variance = -jnp.log(jnp.square(cosine) + jnp.square(sine)) / (2 * math.pi) ** 2
+    period = axis.n_values.astype(mass.dtype) * axis.step if axis.discrete else axis.length
+    start = axis.first - axis.step / 2 if axis.discrete else axis.start
+    return start + (mean - jnp.floor(mean)) * period, variance * jnp.square(period)
 
 
 def _axis(basis: Basis) -> Any:

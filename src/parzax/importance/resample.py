@@ -148,7 +148,7 @@ def sample_counter(
         n_rows = size if encoded.groups is None else weight.sum(dtype=jnp.int32)
         sizes = needed
         if sizes is None:
-            sizes = level_weights(levels, n_rows, True, encoded.grid.optuna_rounding).astype(jnp.int32)
+            sizes = level_weights(levels, n_rows, True, encoded.grid.level_size).astype(jnp.int32)
         # Entry k is the first set of a row with k better rows in the sample.
         level_after = count_below(sizes, jnp.arange(1, m + 2, dtype=jnp.int32), -1, q1, q1)
         upto = jnp.cumsum(weight, dtype=jnp.int32)

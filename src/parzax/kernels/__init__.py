@@ -5,3 +5,4 @@ from parzax.kernels.aitchison_aitken import AitchisonAitken as AitchisonAitken
 from parzax.kernels.kernel import AbstractKernel as AbstractKernel
 from parzax.kernels.kernel import AbstractProductKernel as AbstractProductKernel
 from parzax.kernels.truncated_normal import TruncatedNormal as TruncatedNormal
+from parzax.kernels.wrapped_normal import WrappedNormal as WrappedNormal

@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from parzax import _checks
 from parzax._numerics import to_device
+from parzax._numerics.circle import wrapped
 from parzax.density import AbstractMixture
 from parzax.density.basis import Basis
 from parzax.meta.sources import Notes
@@ -256,18 +257,21 @@ def draw_midpoints(
 
 
 def find_midpoints(basis: Basis, a: Points, b: Points) -> Points:
-    """Points between a and b, in numeric parameters; categories are those of a.
+    """Points between a and b, in numeric parameters (on a circle on the shorter arc); categories of a.
 
     A parameter that is active in only one of the two takes its place there; if it has another regime in b, it
     takes the place in a.
     """
-    frame, numeric = basis.frame, jnp.ones(basis.n_slots, bool)
+    frame, numeric, periodic = basis.frame, *jnp.ones((2, basis.n_slots), bool)
     for part in basis.groups:
         numeric = numeric.at[part.slot].set(not part.categorical)
+        periodic = periodic.at[part.slot].set(part.family.periodic)
     unit, other = frame.spread(a.unit), frame.spread(b.unit)
     both = frame.spread(a.regime == b.regime) & numeric[None]
     only_b = frame.spread((a.regime == INACTIVE) & (b.regime != INACTIVE))
-    return frame.at(jnp.where(both, unit + _MIDDLE * (other - unit), jnp.where(only_b, other, unit)))
+    middle = unit + _MIDDLE * jnp.where(periodic[None], wrapped(other - unit), other - unit)
+    middle = jnp.where(periodic[None], middle - jnp.floor(middle), middle)
+    return frame.at(jnp.where(both, middle, jnp.where(only_b, other, unit)))
 
 
 def best_of_candidates(

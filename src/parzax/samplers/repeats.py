@@ -1,7 +1,9 @@
 """Configurations that were evaluated several times: their means, the best of them, what to evaluate again."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from parzax._compile import compiled
+from parzax._numerics.arrays import somewhere
 from parzax.pareto import non_domination_rank
 from parzax.split import State
 from parzax.split.state import first_equal
@@ -113,19 +116,20 @@ def signed(directions: tuple[str, ...], values: Float[Array, "n m"]) -> Float[Ar
     return values * signs.astype(values.dtype)[None]
 
 
-def means_of(state: State) -> Means:
-    """Means over the evaluated rows of each configuration of a state."""
-    evaluated = state.evaluated
-    return average(state.first_among(evaluated), state.losses, state.constraints, evaluated)
-
-
 def has_noise(state: State) -> Bool[Array, ""]:
     """Whether evaluations of one configuration differ by more than their last digits."""
-    half = state.evaluated.sum(dtype=jnp.int32) // 2
-    median = jnp.take_along_axis(state.losses, state.loss_order[:, half][None], axis=0)[0]
-    means = means_of(state)
-    spread = median - means.losses.min(axis=0)
-    return (means.noise > _LEAST_NOISE * jnp.where(jnp.isfinite(spread), spread, 0)).any()
+    evaluated, losses = state.evaluated, state.losses
+    first = state.first_among(evaluated)
+    differs = (evaluated[:, None] & (losses != losses.at[first].get(mode="clip"))).any()
+
+    def is_large() -> Bool[Array, ""]:
+        half = evaluated.sum(dtype=jnp.int32) // 2
+        median = jnp.take_along_axis(losses, state.loss_order[:, half][None], axis=0)[0]
+        means = average(first, losses, state.constraints, evaluated)
+        spread = median - means.losses.min(axis=0)
+        return (means.noise > _LEAST_NOISE * jnp.where(jnp.isfinite(spread), spread, 0)).any()
+
+    return jax.lax.cond(somewhere(differs), is_large, lambda: jnp.zeros((), bool))
 
 
 def as_configurations(state: State) -> State:
@@ -137,11 +141,13 @@ def as_configurations(state: State) -> State:
     first = state.first_among(evaluated)
 
     def averaged() -> tuple[Array, Array]:
-        mean = means_of(state).losses.at[first].get(mode="clip")
-        losses = jnp.where(evaluated[:, None], mean, state.losses)
-        return losses, state.sort_rows(jnp.where(jnp.isnan(losses), jnp.inf, losses))
+        means = average(first, state.losses, state.constraints, evaluated).losses
+        means = means.at[first].get(mode="clip")
+        losses = jnp.where(noise & evaluated[:, None], means, state.losses)
+        order = state.sort_rows(jnp.where(jnp.isnan(losses), jnp.inf, losses))
+        return losses, jnp.where(noise, order, state.loss_order)
 
-    losses, order = jax.lax.cond(noise, averaged, lambda: (state.losses, state.loss_order))
+    losses, order = jax.lax.cond(somewhere(noise), averaged, lambda: (state.losses, state.loss_order))
     copies = evaluated & (first < jnp.arange(state.capacity, dtype=first.dtype)) & ~noise
     losses = jnp.where(copies[:, None], jnp.nan, losses)
     return replace(state, losses=losses, loss_order=order, constraint_only=state.constraint_only | copies)
@@ -175,7 +181,7 @@ def choose_repeats(
     state: State,
     confirm: bool | Bool[Array, "*n"],
     n: int,
-    allowed: Bool[Array, " rows"],
+    find_allowed: Callable[[], Bool[Array, " rows"]],
     by_itself: bool | Bool[Array, ""] = False,
 ) -> tuple[Bool[Array, " {n}"], Int[Array, " {n}"]]:
     """Which of the next n suggestions evaluate a configuration again, and the rows of the configurations.
@@ -184,17 +190,17 @@ def choose_repeats(
     evaluations), where pending and failed evaluations count; the others go to the next ones. With several
     objectives these bounds are ranked by non-domination. While no difference was seen, those with the fewest
     evaluations come first, and there are at most three repeats. No suggestion repeats if no configuration is
-    feasible and in an ``allowed`` row, or where ``confirm`` (one flag, or one for each) is False and the
-    search does not repeat ``by_itself``: at every fifth row if there is noise, and twice to see whether there
-    is.
+    feasible and in a row of the mask that ``find_allowed`` returns, or where ``confirm`` (one flag, or one
+    for each) is False and the search does not repeat ``by_itself``: at every fifth row if there is noise, and
+    twice to see whether there is.
     """
     number = state.count + jnp.arange(n, dtype=state.count.dtype)
 
-    def due(every: int) -> Int[Array, ""]:
+    def due(every: Any) -> Int[Array, ""]:
         """How many of the suggestions follow a multiple of so many rows."""
         return (number % every == 0).sum(dtype=number.dtype)
 
-    def choose() -> tuple[Bool[Array, " n"], Int[Array, " n"]]:
+    def choose(noise: bool | Bool[Array, ""]) -> tuple[Bool[Array, " n"], Int[Array, " n"]]:
         dtype, told = state.x.dtype, state.usable & ~state.constraint_only
         first = state.first_among(told)
         means = average(first, state.losses, state.constraints, state.evaluated)
@@ -204,19 +210,29 @@ def choose_repeats(
         several = state.losses.shape[1] > 1
         merit = non_domination_rank(bound, means.feasible) if several else bound[:, 0]
         differs, i = (means.noise > 0).any(), jnp.arange(n)
-        eligible = means.feasible & allowed
+        eligible = means.feasible & find_allowed()
         keys = n_told, merit, jnp.where(differs, 0, n_told), ~eligible
         order = jnp.lexsort(keys).astype(jnp.int32)
         rows = order.at[i].get(mode="clip")
         n_repeats = told.sum(dtype=jnp.int32) - (n_told > 0).sum(dtype=jnp.int32)
         again = eligible[rows] & (i < len(order)) & (differs | (n_repeats + i < _MOST_EQUAL))
         unknown = jnp.minimum(due(_EVERY_UNKNOWN), _MOST_UNKNOWN - n_repeats)
-        n_due = jnp.where(has_noise(state), due(_EVERY), unknown)
+        n_due = jnp.where(noise, due(_EVERY), unknown)
         return again & (confirm | (by_itself & (i < n_due))), rows
 
-    # In a run this depends on the number of the step alone, so that most steps do not compute means.
+    def choose_none() -> tuple[Bool[Array, " n"], Int[Array, " n"]]:
+        return jnp.zeros(n, bool), jnp.zeros(n, jnp.int32)
+
+    def choose_if_due() -> tuple[Bool[Array, " n"], Int[Array, " n"]]:
+        noise = has_noise(state)
+        some = jnp.any(confirm) | (due(jnp.where(noise, _EVERY, _EVERY_UNKNOWN)) > 0)
+        return jax.lax.cond(somewhere(some), partial(choose, noise), choose_none)
+
+    if by_itself is False:
+        return jax.lax.cond(somewhere(jnp.any(confirm)), partial(choose, False), choose_none)
+    # Most steps compute neither noise nor means.
     some = jnp.any(confirm) | (by_itself & (due(_EVERY) > 0))
-    return jax.lax.cond(some, choose, lambda: (jnp.zeros(n, bool), jnp.zeros(n, jnp.int32)))
+    return jax.lax.cond(somewhere(some), choose_if_due, choose_none)
 
 
 def incumbents(

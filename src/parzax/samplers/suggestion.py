@@ -118,10 +118,13 @@ def suggest(
     by_itself = repeats_by_itself(sampler, state, starting)
     if confirm is None and by_itself is False:  # nothing is added to the compiled program
         return x
-    # Rows that are outside after a range moved are not repeated.
-    inside = basis.frame.encode(state.x).valid.all(axis=-1)
-    allowed = basis.frame.allowed(state.points, state.x) & inside
-    again, rows = choose_repeats(state, False if confirm is None else confirm, n, allowed, by_itself)
+
+    def find_allowed() -> Bool[Array, " rows"]:
+        # Rows that are outside after a range moved are not repeated.
+        inside = basis.frame.encode(state.x).valid.all(axis=-1)
+        return basis.frame.allowed(state.points, state.x) & inside
+
+    again, rows = choose_repeats(state, False if confirm is None else confirm, n, find_allowed, by_itself)
     # Rows as they were told: decoded coordinates may be rounded, and so be other configurations.
     values = jnp.where(again[:, None], state.x[rows], x)
     if n == 1 or basis.free_continuum:

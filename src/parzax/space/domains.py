@@ -69,6 +69,11 @@ class Domain(ABC):
         """Whether the values are integers by type, as in `Int`; not only equal to integers."""
         return False
 
+    @property
+    def is_circle(self) -> bool:
+        """Whether the last value is next to the first, see `Float` and `Int`."""
+        return False
+
     def outside(self, values: np.ndarray) -> np.ndarray:
         """Mask of native ``values`` (any shape) that do not belong to the domain; NaN does not."""
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
@@ -107,6 +112,7 @@ class Numeric(Domain):
     _: KW_ONLY
     log: bool = False
     step: float | None = None
+    periodic: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -120,13 +126,23 @@ class Numeric(Domain):
         object.__setattr__(self, "log", _checks.flag(f"{name}: log", self.log))
         if self.log and self.low <= 0:
             raise ValueError(f"{name}: log needs low > 0, got low={self.low!r}.")
+        object.__setattr__(self, "periodic", _checks.flag(f"{name}: periodic", self.periodic))
+        if self.periodic and (self.log or isinstance(self, Varying)):
+            raise ValueError(f"{name}: periodic=True needs log=False and bounds that do not move.")
         if self.step is not None:
             step = self._number("step")
+            if self.periodic and isinstance(self, Float):
+                values = "low and high are one value, so steps would have it twice"
+                raise ValueError(f"Float: step and periodic=True cannot be combined: {values}; use Int.")
             if step <= 0:
                 raise ValueError(f"{name}: step must be positive, got {self.step!r}.")
             if self.log and (step != 1 or isinstance(self, Float)):
                 raise ValueError(f"{name}: step={self.step!r} and log=True cannot be combined.")
             self._check_division(step)
+
+    @property
+    def is_circle(self) -> bool:
+        return self.periodic
 
     def _check_division(self, step: float) -> None:
         """Refuse a step that does not divide the range."""
@@ -155,12 +171,18 @@ class Numeric(Domain):
 
 @dataclass(frozen=True, repr=False)
 class Float(Numeric):
-    """A real parameter on ``[low, high]``, uniform on a log axis if ``log``, or in steps of ``step``."""
+    """A real parameter on ``[low, high]``, uniform on a log axis if ``log``, or in steps of ``step``.
+
+    If ``periodic``, low and high are one point of a circle, such as 0 and 2 pi.
+    """
 
 
 @dataclass(frozen=True, repr=False)
 class Int(Numeric):
-    """A whole number from ``low`` to ``high``, uniform on a log axis if ``log``, in steps of ``step``."""
+    """A whole number from ``low`` to ``high``, uniform on a log axis if ``log``, in steps of ``step``.
+
+    If ``periodic``, low comes one step after high, as hour 0 after hour 23.
+    """
 
     _: KW_ONLY
     step: int = 1

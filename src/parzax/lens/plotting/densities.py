@@ -114,10 +114,11 @@ def _draw_densities(
             _axes.draw_whiskers(ax, places, mean, yerr=error)
         else:
             marker = "o" if len(mean) <= _FEW_CELLS else None
-            ax.plot(axis.places, mean, linewidth=1.8, marker=marker, markersize=3.5, color=colour, label=name)
-            _axes.draw_ribbon(ax, axis.places, mean - error, mean + error, colour)
+            places, mean, error = axis.curves(mean, error)
+            ax.plot(places, mean, linewidth=1.8, marker=marker, markersize=3.5, color=colour, label=name)
+            _axes.draw_ribbon(ax, places, mean - error, mean + error, colour)
             area = {"linewidth": 0, "alpha": shade, "zorder": 0.5, "label": "_area"}
-            ax.fill_between(axis.places, mean, color=colour, **area)
+            ax.fill_between(places, mean, color=colour, **area)
 
 
 def _choose_cells(density: RegimeDensity, masses: np.ndarray) -> tuple[ParameterAxis, np.ndarray]:

@@ -451,7 +451,7 @@ class Method:
     @property
     def balance(self) -> bool:
         """Whether importances subtract negative variances from positive ones; Optuna's do not."""
-        return not self.grid.optuna_rounding
+        return not self.grid.of_reference
 
     @property
     def how(self) -> How:
@@ -826,7 +826,7 @@ class ImportanceResult(AbstractResult):
         """Whether a surrogate may answer: not for seeds, feasible rows, fronts and Optuna's numbers."""
         one_order = self.n_seeds == 1 and not self.goal.startswith("by ")
         all_rows = not self.report.dropped.get("not feasible")
-        return one_order and all_rows and not self.remark and not self.method.grid.optuna_rounding
+        return one_order and all_rows and not self.remark and not self.method.grid.of_reference
 
     def _caveats(self) -> list[str]:
         """What the search that chose the rows means for the importances."""
@@ -1111,6 +1111,11 @@ def _best_values(
     # The contiguous cells with the largest sum, as the largest difference of two running sums; rounded, so
     # that of equal ones those with the fewest cells at either end are taken in any precision.
     running = np.round(np.concatenate([[0.0], np.cumsum(excess)]), 5)
+    if domain.is_circle:
+        # All cells sum to 0, so the best arc goes from the smallest running sum to the largest.
+        start, stop = int(np.argmin(running[:-1])), int(np.argmax(running[1:])) + 1
+        cells = np.arange(start, stop + len(values) * (stop <= start)) % len(values)
+        return _ends(domain, values, start, stop), cells
     lowest = np.minimum.accumulate(running[:-1])
     stop = int(np.argmax(running[1:] - lowest)) + 1
     start = stop - 1 - int(np.argmin(running[:stop][::-1]))
@@ -1125,11 +1130,13 @@ def _ends(domain: Domain, values: list, start: int, stop: int) -> tuple[Any, Any
     log = getattr(domain, "log", False) and not isinstance(domain, Varying)
     centres = np.log(values) if log else np.asarray(values, np.float64)
     middles = (centres[1:] + centres[:-1]) / 2
-    edges = [values[0], *(np.exp(middles) if log else middles), values[-1]]
+    is_ring = isinstance(domain, Numeric) and domain.periodic
+    first, last = (domain.low, domain.high) if is_ring else (values[0], values[-1])
+    edges = [first, *(np.exp(middles) if log else middles), last]
     low, high = edges[start], edges[stop]
     if isinstance(domain, Int):
         low, high = int(np.ceil(low - 1e-9)), int(np.floor(high + 1e-9))
-        return low, max(low, high)
+        return low, high if domain.periodic else max(low, high)
     return float(low), float(high)
 
 
