@@ -16,6 +16,7 @@ from parzax.lens.logs.observations import checked_log
 from parzax.lens.results.analysis import checked_key, cond_ped_anova
 from parzax.lens.results.result import (
     LEARNED,
+    NORMAL,
     AbstractResult,
     ImportanceResult,
     attributes,
@@ -26,9 +27,6 @@ from parzax.lens.results.result import (
     size_text,
 )
 from parzax.lens.results.targets import usable_rows
-
-# Half-width of a normal interval with this coverage, in standard errors.
-_NORMAL = 1.6448536269514722
 
 
 class Differences(NamedTuple):
@@ -217,7 +215,7 @@ def _interval(
     draws = (before, after)
     errors = (log.standard_error if x is None else x.std(axis=0) for log, x in zip(logs, draws, strict=True))
     error = np.hypot(*errors)
-    ends = difference[..., None] + np.array([-_NORMAL, _NORMAL], error.dtype) * error[..., None]
+    ends = difference[..., None] + np.array([-NORMAL, NORMAL], error.dtype) * error[..., None]
     away = np.where(error > 0, np.abs(difference) / np.where(error > 0, error, 1), np.inf)
     # NaN where the standard error is not known: no test is possible.
     away = np.where(np.isnan(error), np.nan, np.where(difference == 0, 0, away))

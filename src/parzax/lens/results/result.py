@@ -62,7 +62,7 @@ _SMALL = 0.05
 # Importances of rows that a search chose may be off by this much.
 _LEARNED_ERROR = 0.3
 # Standard errors to either side of a mean that make its interval.
-_NORMAL = 1.645
+NORMAL = 1.6448536269514722
 _NEAR_HALF = 0.4  # with half of the rows in the target, hardly more are in it than at this level
 LEARNED = f"a search that learns chose these rows: shares may be off by {_LEARNED_ERROR}, whatever p says"
 NO_LEVEL = "no level was given"  # how the fact about a level that was chosen begins
@@ -75,7 +75,6 @@ _MISLEADING = Status.CROWDED, Status.NOT_IN_TARGET
 _UNDEFINED = Status.NEVER_TOGETHER | Status.UNIDENTIFIABLE | Status.NO_DATA
 _PAIR_NAME = 20  # longest name of a parameter in the label of a pair
 _CHOICES_SHOWN, _TEXT = 6, 120  # number of choices, and of characters, of good values in a line
-_EXPLAINED, _GRID = Explained(), Grid()
 
 
 class ByName(np.ndarray):
@@ -444,8 +443,8 @@ class AbstractResult(abc.ABC):
 class Method:
     """How importances are computed: arguments of `parzax.cond_ped_anova`."""
 
-    divergence: AbstractDivergence = _EXPLAINED
-    grid: Grid = _GRID
+    divergence: AbstractDivergence = Explained()
+    grid: Grid = Grid()
     reference: str = "region"
 
     @property
@@ -651,7 +650,7 @@ class ImportanceResult(AbstractResult):
         error = self.standard_error
         if self.n_seeds == 1:
             error = 1 / np.sqrt(np.maximum(self.by_seed(self.n_fewer)[0, :, None], 1))
-        return self.mean + np.array([-_NORMAL, _NORMAL])[:, None, None] * error
+        return self.mean + np.array([-NORMAL, NORMAL])[:, None, None] * error
 
     @cached_property
     def gates(self) -> dict[int, int]:
