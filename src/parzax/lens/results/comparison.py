@@ -14,19 +14,9 @@ from parzax.lens.logs import Observations
 from parzax.lens.logs.groups import find_groups
 from parzax.lens.logs.observations import checked_log
 from parzax.lens.results.analysis import checked_key, cond_ped_anova
-from parzax.lens.results.result import (
-    LEARNED,
-    NORMAL,
-    AbstractResult,
-    ImportanceResult,
-    attributes,
-    interval_text,
-    join_some,
-    mean_text,
-    percent,
-    size_text,
-)
+from parzax.lens.results.result import LEARNED, NORMAL, AbstractResult, ImportanceResult, attributes
 from parzax.lens.results.targets import usable_rows
+from parzax.lens.results.texts import interval_text, join_some, mean_text, percent, size_text
 
 
 class Differences(NamedTuple):
