@@ -1,5 +1,7 @@
 """Numbers on a circle: whatever is computed from rows turns with the rows, and has no seam."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import mpmath
@@ -41,10 +43,10 @@ def rows() -> np.ndarray:
     return np.where(np.isnan(x[:, 4:]) & (x[:, 3:4] < 0.6), 1.0, x)
 
 
-def exact(x: float, scale: float, width: float) -> tuple[float, float, float]:
+def exact(x: Any, scale: float, width: float) -> tuple[float, float, float]:
     """log density and its slope at x, and the log mass of an arc around x, by mpmath."""
     with mpmath.workdps(60):
-        x, s, half = mpmath.mpf(x), mpmath.mpf(scale), mpmath.mpf(width) / 2
+        x, s, half = map(mpmath.mpf, (x, scale, width / 2))
         if scale < 1:
             images = [x + k for k in range(-9, 10)]
             terms = [mpmath.exp(-((y / s) ** 2) / 2) / (s * mpmath.sqrt(2 * mpmath.pi)) for y in images]
@@ -249,4 +251,4 @@ def test_domains_say_what_they_are():
         with pytest.raises(ValueError, match="periodic"):
             wrong()
     with pytest.raises(TypeError, match="periodic"):
-        px.Int(0, 23, periodic="yes")
+        px.Int(0, 23, periodic="yes")  # pyright: ignore

@@ -388,6 +388,7 @@ def test_effects(tmp_path, few_draws):
     obs = logs.activation()
     surrogate = px.surrogate.GaussianProcess(max_rows=60)
     result = px.cond_ped_anova(obs, [0.1, 0.5], surrogate=surrogate, **QUICK)
+    assert result.facts == ("the surrogate is fitted to 60 of 200 rows",)
     html = page(tmp_path, result)
     texts = Texts(html)
     assert "by a surrogate of the rows" in texts.ids["short"]

@@ -205,6 +205,7 @@ def test_objectives_regions_and_divergences(answer, few_draws):
     assert result.ranking()[0] == answer.ranking()[0]
 
 
+@pytest.mark.slow
 def test_failed_rows_and_thinning(few_draws):
     losses = loss_of(searched())
     losses[40:45] = np.inf

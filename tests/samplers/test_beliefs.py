@@ -252,6 +252,10 @@ def test_adapters():
     assert study.trials[-1].params["lr"] >= 0.1
     with pytest.raises(TypeError, match=r"'lr' must be px.prior.Normal\(mean, width\)"):
         px.adapters.optuna.TPESampler(preset=functools.partial(px.tpe, prior={"lr": 1e-3}))
+
+
+@pytest.mark.slow
+def test_sessions():
     session = px.adapters.Session(
         px.tpe(px.Space({"n": px.Int(0, 10**6)}), prior={"n": px.prior.Normal(5000, 99)})
     )

@@ -142,11 +142,9 @@ shift = jnp.asarray(0.3)
 problem = px.Problem(jax.tree_util.Partial(lambda s, key, x: (x[0] - s) ** 2 + 0.1 * x[1], shift), space)
 sampler, key = px.tpe(space), jax.random.key(0)
 alone = px.optimize(key, sampler, problem, 22, n_parallel=8)
-same = []
-for kind in (AxisType.Auto, AxisType.Explicit):
-    mesh = Mesh(np.asarray(jax.devices()), ("s",), axis_types=(kind,))
-    trace = px.optimize(key, sampler, problem, 22, n_parallel=8, mesh=mesh)
-    same.append(bool(jnp.array_equal(jnp.asarray(np.asarray(trace.x)), alone.x)))
+mesh = Mesh(np.asarray(jax.devices()), ("s",), axis_types=(AxisType.Explicit,))  # test_going_on.py: Auto
+trace = px.optimize(key, sampler, problem, 22, n_parallel=8, mesh=mesh)
+same = bool(jnp.array_equal(jnp.asarray(np.asarray(trace.x)), alone.x))
 try:
     px.optimize(key, sampler, problem, 22, n_parallel=6, mesh=mesh)
 except ValueError as error:
@@ -157,7 +155,7 @@ except ValueError as error:
 def test_a_mesh():
     """The k evaluations lie on its devices; the run is the same."""
     printed = run_on_devices(ON_A_MESH)
-    assert printed["same"] == [True, True]
+    assert printed["same"]
     assert printed["error"] == "n_parallel must be a multiple of the 4 devices of mesh, got 6."
 
 

@@ -110,6 +110,7 @@ def test_a_surface(posterior):
     assert np.isnan(surrogate.surface(KEY, posterior, (2, 4), **few)).all()
 
 
+@pytest.mark.slow
 def test_a_parameter_with_two_domains_has_a_curve_for_each():
     gate = px.Float(0, 1)
     low, high = px.Float(-7, -2, when=px.Between("c", high=0.5)), px.Float(2, 7, when=px.Between("c", 0.5))

@@ -16,7 +16,7 @@ from parzax.space import Space
 def resample(
     key: PRNGKeyArray, space: Space, x: Any, n: int, weight: Any = None, **options: Any
 ) -> ParzenEstimator:
-    """n estimators, each fitted to as many rows as there are, drawn with replacement: a batch for `jax.vmap`.
+    """n estimators, each fitted to as many rows as there are, drawn with replacement: a batch.
 
     Quantiles over the batch are bands of the estimator, at a point, of its expected value: they leave out
     the bias that the bandwidth causes. Bandwidths are those of each sample.

@@ -23,12 +23,14 @@ from parzax.space import (
     Domain,
     Frame,
     Given,
+    In,
     Points,
     Space,
     choice_key,
     holds,
 )
 from parzax.space.checks import check_regimes
+from parzax.space.conditions import common_intervals
 from parzax.status import Status
 
 # Largest log of a factor of a kernel of weight 0, as a fraction of the log of the largest float.
@@ -271,10 +273,11 @@ def given_rest(
                 c for c in conditions if c != Given() and c.parent in values and c.parent not in fixed
             )
             undecided = tuple(c for c in conditions if c == Given() or c.parent in left)
-            if all(is_met(c) for c in conditions if c not in (*varying, *undecided)):
-                undecided = tuple(dict.fromkeys((*undecided, *(Given() for _ in varying))))
-                possible[i], by_value[name, i] = replace(domain, when=undecided), varying
-                if not undecided:
+            when = _narrowed(undecided, left)
+            if when is not None and all(is_met(c) for c in conditions if c not in (*varying, *undecided)):
+                when = tuple(dict.fromkeys((*when, *(Given() for _ in varying))))
+                possible[i], by_value[name, i] = replace(domain, when=when), varying
+                if not when:
                     break
         if possible:
             left[name] = possible
@@ -282,3 +285,23 @@ def given_rest(
     rest = Space({name: tuple(domains.values()) for name, domains in left.items()}) if left else None
     owners = [by_value[name, i] for name, domains in left.items() for i in domains]
     return rest, {name: tuple(domains) for name, domains in left.items()}, owners
+
+
+def _narrowed(
+    conditions: tuple[Any, ...], left: Mapping[str, Mapping[int, Domain]]
+) -> tuple[Any, ...] | None:
+    """Conditions without values that no domain ``left`` of a parent has; None if they cannot hold."""
+    by_parent: dict[str, list[Any]] = {}
+    for condition in (c for c in conditions if c != Given()):
+        domains = left[condition.parent].values()
+        if isinstance(condition, In):
+            values = [v for v in condition.values if any(d.key(v) is not None for d in domains)]
+            if not values:
+                return None
+            condition = In(condition.parent, values)
+        by_parent.setdefault(condition.parent, []).append(condition)
+    for parent, together in by_parent.items():
+        if not any(common_intervals([c.intervals(d) for c in together]) for d in left[parent].values()):
+            return None
+    given = tuple(c for c in conditions if c == Given())
+    return given + tuple(c for together in by_parent.values() for c in together)

@@ -47,7 +47,7 @@ class ParameterAxis(NamedTuple):
         """Positions of curves, and the curves; on a circle both of their ends are at the seam and agree."""
         if not self.periodic:
             return self.places, *curves
-        half = np.diff(self.places[:2]) / 2
+        half = (self.places[-1:] - self.places[:1]) / (len(self.places) - 1) / 2
         seams = [(curve[:1] + curve[-1:]) / 2 for curve in curves]
         places = np.concatenate([self.places[:1] - half, self.places, self.places[-1:] + half])
         return places, *(np.concatenate([s, curve, s]) for s, curve in zip(seams, curves, strict=True))

@@ -1136,9 +1136,9 @@ def _ends(domain: Domain, values: list, start: int, stop: int) -> tuple[Any, Any
     log = getattr(domain, "log", False) and not isinstance(domain, Varying)
     centres = np.log(values) if log else np.asarray(values, np.float64)
     middles = (centres[1:] + centres[:-1]) / 2
-    is_ring = isinstance(domain, Numeric) and domain.periodic
-    first, last = (domain.low, domain.high) if is_ring else (values[0], values[-1])
-    edges = [first, *(np.exp(middles) if log else middles), last]
+    edges = [values[0], *(np.exp(middles) if log else middles), values[-1]]
+    if isinstance(domain, Numeric) and domain.periodic:
+        edges[0], edges[-1] = domain.low, domain.high
     low, high = edges[start], edges[stop]
     if isinstance(domain, Int):
         low, high = int(np.ceil(low - 1e-9)), int(np.floor(high + 1e-9))
