@@ -21,7 +21,9 @@ def mode(basis: Basis, mixture: Mixture) -> tuple[Float[Array, " d"], Float[Arra
     Each row is a start. Its continuous coordinates move by steps that grow while the slope keeps its sign
     and shrink when it changes (Rprop); its discrete values stay.
     """
-    rows, moves = mixture.rows, basis.frame.on_continuum(mixture.rows)
+    # Rows of a conditional or marginal density may be in regimes that its space does not have there.
+    rows = basis.frame.encode(basis.frame.decode(mixture.rows))
+    moves = basis.frame.on_continuum(rows)
 
     def log_prob(unit: Float[Array, "n d"]) -> Float[Array, " n"]:
         return mixture.log_prob(basis, replace(rows, unit=unit))

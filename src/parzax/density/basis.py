@@ -121,7 +121,7 @@ def basis_of(space: Space, dtype: Any, families: Families = (), smallest: float 
     """
     for slot in space.slots:
         name = space.names[slot.parameter]
-        if any(isinstance(condition, Recorded) for condition in slot.domain.conditions):
+        if Recorded() in slot.domain.conditions:
             raise ValueError(
                 f"space: {name!r} is active where the log says so (Recorded), so a density cannot know when; "
                 "give it conditions (In, Between), or leave it out."
@@ -180,13 +180,15 @@ def _peak(space: Space, smallest: float | None) -> float:
     return peak
 
 
-def on_device(basis: Basis, *values: Any) -> Basis:
+def on_device(basis: Basis, *values: Any, permitted: Bool[Array, " s"] | None = None) -> Basis:
     """The basis for a call with these values: it keeps its NumPy leaves if some are traced.
 
-    Else its arrays are on the default device; only the first call transfers them.
+    Else its arrays are on the default device; only the first call transfers them. ``permitted`` is for its
+    frame.
     """
     config: Any = jax.config
-    return basis if _checks.is_traced(*values) else _device_copy(basis, config.jax_default_device)
+    basis = basis if _checks.is_traced(*values) else _device_copy(basis, config.jax_default_device)
+    return basis if permitted is None else replace(basis, frame=replace(basis.frame, permitted=permitted))
 
 
 @lru_cache(maxsize=256)

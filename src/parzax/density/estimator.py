@@ -9,7 +9,7 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from parzax import _checks, _html
 from parzax._numerics import weighted_logsumexp
@@ -60,6 +60,7 @@ class ParzenEstimator:
             `conditional`, IMPOSSIBLE_EVENT.
         families: kernel classes other than the defaults, by parameter name; static.
         smallest: lower bound on bandwidths of continuous parameters, None if it is unknown; static.
+        permitted: which domains can apply given arrays of values, after `conditional`; None is all.
     """
 
     mixture: Mixture
@@ -67,6 +68,7 @@ class ParzenEstimator:
     space: Space = field(metadata={"static": True})
     families: Families = field(metadata={"static": True})
     smallest: float | None = field(metadata={"static": True})
+    permitted: Bool[Array, " s"] | None = None
 
     @classmethod
     def fit(
@@ -165,6 +167,10 @@ class ParzenEstimator:
         """The arrays of the space that densities at many points need."""
         return basis_of(self.space, self.scale.dtype, self.families, self.smallest)
 
+    def arrays(self, *values: Any) -> Basis:
+        """`basis` for a call with these values, with the domains that given values allow."""
+        return on_device(self.basis, self, *values, permitted=self.permitted)
+
     def log_prob(self, x: Any, measure: Measure = "native") -> Float[Array, "..."]:
         """log density of configurations.
 
@@ -181,18 +187,18 @@ class ParzenEstimator:
         _checks.one_of("measure", measure, ("native", "unit"))
         self._check()
         x, shape = rows.configurations(self.space, x)
-        values = self, x
-        basis = on_device(self.basis, *values)
+        basis = self.arrays(x)
         # A symbolic number of points counts as many.
         few = isinstance(x.shape[0], int) and x.shape[0] * self.scale.shape[0] <= _FEW_PAIRS
         if few and self.scale.dtype.itemsize <= 4:
             basis = replace(basis, pairwise=True)
         log_prob = partial(rows.log_prob_at, basis, self.mixture, measure == "native")
-        if isinstance(x, np.ndarray) and not _checks.is_traced(self):
+        if isinstance(x, np.ndarray) and self.permitted is None and not _checks.is_traced(self):
             return rows.in_buckets(log_prob, self.space, x, self.scale.dtype).reshape(shape)
         # JAX values are compared with bounds rounded to the dtype of x.
         x = jnp.asarray(x)
-        return log_prob((on_device(basis_of(self.space, x.dtype), *values).frame, x)).reshape(shape)
+        frame = on_device(basis_of(self.space, x.dtype), self, x, permitted=self.permitted).frame
+        return log_prob((frame, x)).reshape(shape)
 
     def prob(self, x: Any, measure: Measure = "native") -> Float[Array, "..."]:
         """Density of configurations: exp of `log_prob`, 0 outside the space."""
@@ -205,7 +211,7 @@ class ParzenEstimator:
         and some coefficients of each row.
         """
         self._check()
-        return replace(self, mixture=jax.jit(Mixture.prepared)(self.mixture, on_device(self.basis, self)))
+        return replace(self, mixture=jax.jit(Mixture.prepared)(self.mixture, self.arrays()))
 
     def adapted(self, sensitivity: Any = 0.5) -> "ParzenEstimator":
         """The same rows with wider kernels where rows are sparse, and narrower ones where they are dense.
@@ -215,7 +221,7 @@ class ParzenEstimator:
         of 0 changes nothing.
         """
         self._check()
-        basis, sensitivity = on_device(self.basis, self), jnp.asarray(sensitivity, self.scale.dtype)
+        basis, sensitivity = self.arrays(), jnp.asarray(sensitivity, self.scale.dtype)
         return replace(self, mixture=widths.adapted(basis, self.mixture, sensitivity), smallest=None)
 
     def tuned(self) -> "ParzenEstimator":
@@ -226,7 +232,7 @@ class ParzenEstimator:
         treat the factor as a constant.
         """
         self._check()
-        return replace(self, mixture=widths.tuned(on_device(self.basis, self), self.mixture), smallest=None)
+        return replace(self, mixture=widths.tuned(self.arrays(), self.mixture), smallest=None)
 
     def marginal(self, *names: str) -> "ParzenEstimator":
         """The joint density of the named parameters, all others integrated out.
@@ -236,7 +242,7 @@ class ParzenEstimator:
         to 1.
         """
         self._check()
-        return self._restricted(*restriction.marginal(self.space, self.mixture, names))
+        return self._restricted(*restriction.marginal(self.space, self.mixture, self.permitted, names))
 
     def conditional(self, values: Mapping[str, Any]) -> "ParzenEstimator":
         """The density of the other parameters, given the values of some.
@@ -247,16 +253,30 @@ class ParzenEstimator:
         Args:
             values: name -> native value (choice or code of a category; NaN or None = inactive). The parents
                 of a given parameter must be given too. A new value of the same parameters compiles nothing.
-                The value of a parameter on which no other one depends may be traced, and so batched by
-                `jax.vmap`: a code of a category, not NaN. One outside its domain sets IMPOSSIBLE_EVENT.
+                An array (n,) of values gives a batch of n densities, for `jax.vmap`. Values may be traced:
+                numbers, and codes of categories. Where parameters depend on an array, or on a traced value,
+                all of them keep their columns, and are NaN where they are inactive.
+
+        Returns:
+            A density, or a batch. Where the values have no density, it is 0 everywhere and the status has
+            IMPOSSIBLE_EVENT; so too for a traced value outside its domain.
 
         Raises:
             ValueError: unknown names, values outside their domains, a missing parent, or no parameter left.
+
+        >>> import jax, numpy as np, parzax as px
+        >>> space = px.Space({"x": px.Float(0, 1), "y": px.Float(0, 1)})
+        >>> pe = px.ParzenEstimator.fit(space, np.array([[0.2, 0.1], [0.7, 0.9]]))
+        >>> y = np.array([0.9])
+        >>> prob = jax.vmap(lambda x: pe.conditional({"x": x}).prob(y))(np.array([0.2, 0.5, 0.7]))
+        >>> print(np.asarray(prob).round(2))
+        [0.27 1.43 1.99]
         """
         self._check()
-        fitted = self.mixture, self.status, self.families
-        space, mixture, status = restriction.conditional(self.space, *fitted, values)
-        return replace(self._restricted(space, mixture), status=status)
+        fitted = self.mixture, self.status, self.permitted
+        space, rest = restriction.conditional(self.space, fitted, self.families, values)
+        mixture, status, permitted = rest
+        return replace(self._restricted(space, mixture, permitted), status=status)
 
     def mass(self, values: Mapping[str, Any]) -> Float[Array, ""]:
         """Probability that parameters have values in a box; exact.
@@ -327,7 +347,7 @@ class ParzenEstimator:
         Discrete values are those of a row. NaN without rows.
         """
         self._check()
-        return ascent.mode(on_device(self.basis, self), self.mixture)[0]
+        return ascent.mode(self.arrays(), self.mixture)[0]
 
     def sample(
         self, key: jax.Array, shape: tuple[int, ...] | int = (), *, joint: bool = True
@@ -345,7 +365,7 @@ class ParzenEstimator:
         if any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0 for n in shape):
             raise ValueError(f"shape must consist of integers of at least 0, got {shape!r}.")
         self.space.check_dtype(self.scale.dtype, native=True)
-        basis = on_device(self.basis, self, key)
+        basis = self.arrays(key)
         mixture = replace(self.mixture, joint=_checks.flag("joint", joint))
         drawn = rows.draws(basis, mixture, key, math.prod(shape))
         return drawn.reshape(*shape, len(self.space))
@@ -377,8 +397,7 @@ class ParzenEstimator:
                 "the masses of this estimator's prior= are not defined; count draws of sample(key, n)."
             )
         part = self.marginal(*event)
-        basis = on_device(part.basis, self)
-        return events.log_masses(part.space, basis, part.mixture, event), part
+        return events.log_masses(part.space, part.arrays(), part.mixture, event), part
 
     def _of_number(self, function: Callable[..., Any], given: Any) -> Any:
         """function(basis, mixture, given) for a density of one number."""
@@ -388,16 +407,18 @@ class ParzenEstimator:
             raise ValueError(
                 f"this needs a density of one number; use univariate(name) of {self.space.names}."
             )
-        return function(on_device(self.basis, self, given), self.mixture, given)
+        return function(self.arrays(given), self.mixture, given)
 
     def _of_values(self, function: Callable[..., Array], x: Any) -> Float[Array, "..."]:
         """The same for an array of values of any shape."""
         return self._of_number(function, jnp.asarray(x, self.scale.dtype).ravel()).reshape(x.shape)
 
-    def _restricted(self, space: Space, mixture: Mixture) -> "ParzenEstimator":
-        """This estimator with a smaller space and the mixture over it."""
+    def _restricted(
+        self, space: Space, mixture: Mixture, permitted: Bool[Array, "*j s"] | None = None
+    ) -> "ParzenEstimator":
+        """This estimator with a smaller space, the mixture over it, and which of its domains can apply."""
         families = tuple(item for item in self.families if item[0] in space)
-        return replace(self, space=space, mixture=mixture, families=families)
+        return replace(self, space=space, mixture=mixture, families=families, permitted=permitted)
 
     def _check(self) -> None:
         """Raise ValueError for a batch, and for a float64 estimator while JAX computes in float32."""

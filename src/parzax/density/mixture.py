@@ -12,9 +12,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from parzax._numerics import open_uniform, weighted_logsumexp
+from parzax._numerics.logsumexp import relative_to_last
 from parzax.density.basis import Basis
-from parzax.density.beliefs import Beliefs
 from parzax.density.log_kernels import LogKernels, Tables, in_blocks, log_kernels, restored, tables_of
+from parzax.density.prior import Beliefs
 from parzax.density.user_prior import UserPrior
 from parzax.space import INACTIVE, Points
 
@@ -76,7 +77,8 @@ class Mixture(AbstractMixture):
         """
         if self.scale.ndim > 2:
             return jax.vmap(lambda one, weight: one.log_prob(basis, at, weight))(self, weight)
-        log_kernels, pairwise, _ = self.log_kernels(basis, at.unit.shape[0])
+        anchored = self.anchored and weight is None
+        log_kernels, pairwise, _ = self.log_kernels(basis, at.unit.shape[0], anchored)
         if weight is not None:
             of_point = jax.vmap(lambda x, weight: weighted_logsumexp(x[None], weight)[..., 0], (0, -2), -1)
             return restored(of_point(log_kernels(at), weight), basis.n_slots)
@@ -84,10 +86,10 @@ class Mixture(AbstractMixture):
         prior_weight = self.prior_weight if believed is None else self.prior_weight - believed
         weights = jnp.concatenate([self.weight, prior_weight[..., None]], axis=-1)
         # XLA would compute terms of pairs again for the last one, which costs more than to find the largest.
-        anchored = self.anchored and (not pairwise or weights.ndim > 1)
+        anchored &= not pairwise or weights.ndim > 1
 
         def log_sum_at(at: Points) -> Float[Array, "*g j"]:
-            logs = log_kernels(at)
+            logs = relative_to_last(log_kernels(at)) if anchored and pairwise else log_kernels(at)
             log_sum = weighted_logsumexp(logs, weights, anchored)
             if beliefs is None or believed is None:
                 return log_sum
@@ -105,18 +107,21 @@ class Mixture(AbstractMixture):
         beliefs = jax.tree.map(lambda a: jnp.broadcast_to(a, (*batch, *a.shape)), beliefs)
         return replace(self, beliefs=beliefs, belief_weight=believed)
 
-    def log_kernels(self, basis: Basis, n_points: Any) -> tuple[LogKernels, bool, Float[Array, "f n1"]]:
+    def log_kernels(
+        self, basis: Basis, n_points: Any, anchored: bool = False
+    ) -> tuple[LogKernels, bool, Float[Array, "f n1"]]:
         """See `parzax.density.log_kernels`; the rows are followed by one without values: the prior."""
         kernels = self.kernels()
         tables = tables_of(basis, *kernels, n_points) if self.tables is None else self.tables
         # Pair by pair the product has other features.
-        coefficients = None if basis.pairwise else self.coefficients
-        return log_kernels(basis, *kernels, self.priors, tables, coefficients)
+        coefficients = None if basis.pairwise or anchored != self.anchored else self.coefficients
+        return log_kernels(basis, *kernels, self.priors, tables, coefficients, anchored)
 
     def prepared(self, basis: Basis) -> "Mixture":
         """The same density, which keeps what depends on the kernels alone for further calls of `log_prob`."""
         kept = replace(self, tables=tables_of(basis, *self.kernels(), math.inf))
-        return replace(kept, coefficients=kept.log_kernels(replace(basis, pairwise=False), math.inf)[2])
+        product = replace(basis, pairwise=False)
+        return replace(kept, coefficients=kept.log_kernels(product, math.inf, self.anchored)[2])
 
     def kernels(self) -> tuple[Points, Float[Array, "n1 d"]]:
         """Places and scales of the kernels of all rows, and of the prior."""

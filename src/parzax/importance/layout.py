@@ -8,7 +8,7 @@ rounding differs.
 import math
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -43,24 +43,38 @@ class Grid:
             within it values are compared by their places between the bounds, see
             `parzax.lens.logs.bounds`. If 0, such a domain has no grid and no importance (the references'
             rule).
-        optuna_rounding: whether level sets are sized as in Optuna: ceil(q * N) rows for the raw
-            floating-point product, and with ``objective="pareto"`` exactly this number of rows.
+        level_size: how many of N rows a level set of level q has, before ties. "ceil": ceil(q N), where a
+            product that differs from an integer only by rounding is this integer. "floor": floor(q N) in
+            the same way, at least 1, as in the text of conditional PED-ANOVA (arXiv 2601.20800, Section 3).
+            "optuna": ceil of the floating-point product, as in Optuna 5. With the last two a set of
+            ``objective="pareto"`` has exactly this number of rows.
     """
 
     max_cells: int = 96
     mirror: bool = True
     max_pools: int = 8
-    optuna_rounding: bool = False
+    level_size: str = "ceil"
 
     def __post_init__(self) -> None:
         _checks.convert_fields(self, _checks.whole_number, "max_cells", least=2)
         _checks.convert_fields(self, _checks.whole_number, "max_pools", least=0)
-        _checks.convert_fields(self, _checks.flag, "mirror", "optuna_rounding")
+        _checks.convert_fields(self, _checks.flag, "mirror")
+        _checks.one_of("level_size", self.level_size, ("ceil", "optuna", "floor"))
 
     @classmethod
     def optuna(cls) -> "Grid":
         """The grid and the level sizes of Optuna 5's PedAnovaImportanceEvaluator."""
-        return cls(max_cells=50, mirror=False, max_pools=0, optuna_rounding=True)
+        return cls(max_cells=50, mirror=False, max_pools=0, level_size="optuna")
+
+    @classmethod
+    def paper(cls) -> "Grid":
+        """Optuna's grid with the level sizes of the text of conditional PED-ANOVA."""
+        return replace(cls.optuna(), level_size="floor")
+
+    @property
+    def of_reference(self) -> bool:
+        """Whether level sets are sized as in a reference."""
+        return self.level_size != "ceil"
 
 
 class CellRule(NamedTuple):
