@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from parzax import _checks, _html
+from parzax._compile import compiled
 from parzax._numerics import weighted_logsumexp
 from parzax._words import plural
 from parzax.density import ascent, events, fitting, restriction, rows, univariate, widths
@@ -27,6 +28,7 @@ from parzax.space import Categorical, Points, Space
 from parzax.status import Status, describe
 
 Measure = Literal["native", "unit"]
+_prepared = compiled(Mixture.prepared)
 # In float32 up to this many pairs of a point and a kernel are evaluated one by one: a product loses digits.
 _FEW_PAIRS = 1 << 14
 
@@ -211,7 +213,7 @@ class ParzenEstimator:
         and some coefficients of each row.
         """
         self._check()
-        return replace(self, mixture=jax.jit(Mixture.prepared)(self.mixture, self.arrays()))
+        return replace(self, mixture=_prepared(self.mixture, self.arrays()))
 
     def adapted(self, sensitivity: Any = 0.5) -> "ParzenEstimator":
         """The same rows with wider kernels where rows are sparse, and narrower ones where they are dense.
