@@ -122,9 +122,9 @@ def _compare_pairs(
     has = jnp.broadcast_to(kept, tasks.importance.shape) if shared is None else kept[None] & shared
 
     def compare(first: Int[Array, ""], second: Int[Array, ""]) -> tuple[Array, Variation]:
-        pair = (jax.tree.map(lambda a, i=i: a[i], tasks) for i in (first, second))
+        one, other = (jax.tree.map(lambda a, i=i: a[i], tasks) for i in (first, second))
         both = has[first] & has[second]
-        alike, apart = estimator.compare(*pair, both)
+        alike, apart = estimator.compare(one, other, both)
         some = both.any()
         return jnp.where(some, alike, 0), Variation(*map(partial(jnp.where, some), apart, (1, 0)))
 

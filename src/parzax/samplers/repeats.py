@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -116,41 +115,34 @@ def signed(directions: tuple[str, ...], values: Float[Array, "n m"]) -> Float[Ar
     return values * signs.astype(values.dtype)[None]
 
 
-def has_noise(state: State) -> Bool[Array, ""]:
-    """Whether evaluations of one configuration differ by more than their last digits."""
+def as_configurations(state: State) -> tuple[State, Bool[Array, ""]]:
+    """The state for splits, and whether evaluations of a configuration differ by more than their last digits.
+
+    Without such noise only the first evaluation of a configuration is in a group. With noise all evaluations
+    of a configuration are, with its mean losses.
+    """
     evaluated, losses = state.evaluated, state.losses
     first = state.first_among(evaluated)
     differs = (evaluated[:, None] & (losses != losses.at[first].get(mode="clip"))).any()
 
-    def is_large() -> Bool[Array, ""]:
+    def averaged() -> tuple[Array, Array, Array]:
         half = evaluated.sum(dtype=jnp.int32) // 2
         median = jnp.take_along_axis(losses, state.loss_order[:, half][None], axis=0)[0]
         means = average(first, losses, state.constraints, evaluated)
         spread = median - means.losses.min(axis=0)
-        return (means.noise > _LEAST_NOISE * jnp.where(jnp.isfinite(spread), spread, 0)).any()
+        noise = (means.noise > _LEAST_NOISE * jnp.where(jnp.isfinite(spread), spread, 0)).any()
+        mean = jnp.where(noise & evaluated[:, None], means.losses.at[first].get(mode="clip"), losses)
+        order = state.sort_rows(jnp.where(jnp.isnan(mean), jnp.inf, mean))
+        return noise, mean, jnp.where(noise, order, state.loss_order)
 
-    return jax.lax.cond(somewhere(differs), is_large, lambda: jnp.zeros((), bool))
+    def unchanged() -> tuple[Array, Array, Array]:
+        return jnp.zeros((), bool), losses, state.loss_order
 
-
-def as_configurations(state: State) -> State:
-    """The state for splits: without noise, only the first evaluation of a configuration is in a group.
-
-    With noise all evaluations of a configuration are, with its mean losses.
-    """
-    evaluated, noise = state.evaluated, has_noise(state)
-    first = state.first_among(evaluated)
-
-    def averaged() -> tuple[Array, Array]:
-        means = average(first, state.losses, state.constraints, evaluated).losses
-        means = means.at[first].get(mode="clip")
-        losses = jnp.where(noise & evaluated[:, None], means, state.losses)
-        order = state.sort_rows(jnp.where(jnp.isnan(losses), jnp.inf, losses))
-        return losses, jnp.where(noise, order, state.loss_order)
-
-    losses, order = jax.lax.cond(somewhere(noise), averaged, lambda: (state.losses, state.loss_order))
+    noise, mean, order = jax.lax.cond(somewhere(differs), averaged, unchanged)
     copies = evaluated & (first < jnp.arange(state.capacity, dtype=first.dtype)) & ~noise
-    losses = jnp.where(copies[:, None], jnp.nan, losses)
-    return replace(state, losses=losses, loss_order=order, constraint_only=state.constraint_only | copies)
+    mean = jnp.where(copies[:, None], jnp.nan, mean)
+    only = state.constraint_only | copies
+    return replace(state, losses=mean, loss_order=order, constraint_only=only), noise
 
 
 @compiled
@@ -182,7 +174,8 @@ def choose_repeats(
     confirm: bool | Bool[Array, "*n"],
     n: int,
     find_allowed: Callable[[], Bool[Array, " rows"]],
-    by_itself: bool | Bool[Array, ""] = False,
+    by_itself: bool | Bool[Array, ""],
+    noise: bool | Bool[Array, ""],
 ) -> tuple[Bool[Array, " {n}"], Int[Array, " {n}"]]:
     """Which of the next n suggestions evaluate a configuration again, and the rows of the configurations.
 
@@ -191,8 +184,8 @@ def choose_repeats(
     objectives these bounds are ranked by non-domination. While no difference was seen, those with the fewest
     evaluations come first, and there are at most three repeats. No suggestion repeats if no configuration is
     feasible and in a row of the mask that ``find_allowed`` returns, or where ``confirm`` (one flag, or one
-    for each) is False and the search does not repeat ``by_itself``: at every fifth row if there is noise, and
-    twice to see whether there is.
+    for each) is False and the search does not repeat ``by_itself``: at every fifth row if there is ``noise``,
+    and twice to see whether there is.
     """
     number = state.count + jnp.arange(n, dtype=state.count.dtype)
 
@@ -200,7 +193,7 @@ def choose_repeats(
         """How many of the suggestions follow a multiple of so many rows."""
         return (number % every == 0).sum(dtype=number.dtype)
 
-    def choose(noise: bool | Bool[Array, ""]) -> tuple[Bool[Array, " n"], Int[Array, " n"]]:
+    def choose() -> tuple[Bool[Array, " n"], Int[Array, " n"]]:
         dtype, told = state.x.dtype, state.usable & ~state.constraint_only
         first = state.first_among(told)
         means = average(first, state.losses, state.constraints, state.evaluated)
@@ -223,16 +216,10 @@ def choose_repeats(
     def choose_none() -> tuple[Bool[Array, " n"], Int[Array, " n"]]:
         return jnp.zeros(n, bool), jnp.zeros(n, jnp.int32)
 
-    def choose_if_due() -> tuple[Bool[Array, " n"], Int[Array, " n"]]:
-        noise = has_noise(state)
-        some = jnp.any(confirm) | (due(jnp.where(noise, _EVERY, _EVERY_UNKNOWN)) > 0)
-        return jax.lax.cond(somewhere(some), partial(choose, noise), choose_none)
-
-    if by_itself is False:
-        return jax.lax.cond(somewhere(jnp.any(confirm)), partial(choose, False), choose_none)
-    # Most steps compute neither noise nor means.
-    some = jnp.any(confirm) | (by_itself & (due(_EVERY) > 0))
-    return jax.lax.cond(somewhere(some), choose_if_due, choose_none)
+    # Most steps compute no means.
+    is_due = due(jnp.where(noise, _EVERY, _EVERY_UNKNOWN)) > 0
+    some = jnp.any(confirm) | (by_itself & is_due)
+    return jax.lax.cond(somewhere(some), choose, choose_none)
 
 
 def incumbents(

@@ -87,6 +87,8 @@ class Sampler(eqx.Module):
             hint = "; write parzax.Space(domains)" if name == "space" else ""
             _checks.instance(name, getattr(self, name), kind, wanted, hint)
         _checks.whole_number("n_constraints", self.n_constraints, 0)
+        if self.space is not None:
+            self.space.check_bounded("samplers need bounds")
         wanted = "given to a preset, such as px.tpe(space, prior=...)"
         _checks.instance("prior", self.prior, Beliefs | None, wanted)
 

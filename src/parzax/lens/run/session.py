@@ -23,7 +23,7 @@ from parzax.lens._programs import keep_programs
 from parzax.samplers import Sampler
 from parzax.samplers.repeats import choose_repeats
 from parzax.samplers.sampler import warn_of_unseen
-from parzax.samplers.suggestion import repeats_by_itself, suggest_points
+from parzax.samplers.suggestion import repeats_by_itself, rows_for_groups, suggest_points
 from parzax.space import Domain, Float, Int, Points, Space
 from parzax.split import State
 from parzax.split.state import violations
@@ -179,7 +179,7 @@ class Session:
         """The leaves of a `State` with the rows of a log: NumPy arrays, padded to a capacity."""
         n, (m, c) = len(log.losses), self._widths
         empty = _empty_leaves(len(self._space), m, c, max(_LEAST_CAPACITY, capacity(n)), self._dtype)
-        state = dict(zip(_LEAVES, map(np.copy, empty), strict=True))
+        state: dict[str, np.ndarray] = dict(zip(_LEAVES, map(np.copy, empty), strict=True))
         losses = np.array(self._losses(log), np.float64).reshape(n, m)
         with np.errstate(over="ignore"):
             for name, values in {**log.columns, "losses": losses}.items():
@@ -222,7 +222,7 @@ class _Log(NamedTuple):
 
     n_read: int
     columns: dict[str, np.ndarray]
-    losses: list[tuple[Any, ...] | None]
+    losses: list[Any]
     first_of: dict[bytes, int]
 
 
@@ -273,10 +273,10 @@ def suggest(
     key = reduce(jax.random.fold_in, numbers, jax.random.key(0) if key is None else key)
     (leaves, structure), like = model, jax.tree.structure(State.empty(1, 1, 0, 1, float))
     (sampler, basis), rows = jax.tree.unflatten(structure, leaves), jax.tree.unflatten(like, state)
-    by_itself = repeats_by_itself(sampler, rows, starting)
+    by_itself, groups = repeats_by_itself(sampler, rows, starting), rows_for_groups(sampler, rows, starting)
     find_allowed = partial(basis.frame.allowed, rows.points, rows.x)
-    at = suggest_points(sampler, basis, key, rows, starting=starting)
-    return at, *choose_repeats(rows, False, 1, find_allowed, by_itself)
+    at = suggest_points(sampler, basis, key, rows, starting=starting, groups=groups)
+    return at, *choose_repeats(rows, False, 1, find_allowed, by_itself, groups[1])
 
 
 def smoothed(space: Space, most: int = MOST_STEPS) -> Space:
