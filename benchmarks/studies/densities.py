@@ -9,6 +9,7 @@ that the page advises is worse than the best peer on more than two tables. It ta
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 import jax
 import numpy as np
@@ -38,7 +39,7 @@ def ours(built: Callable[[px.Space, Rows], px.ParzenEstimator]) -> Fit:
     return fit
 
 
-def fitted(space: px.Space, x: Rows, **options: object) -> px.ParzenEstimator:
+def fitted(space: px.Space, x: Rows, **options: Any) -> px.ParzenEstimator:
     """The estimator with some options."""
     return px.ParzenEstimator.fit(space, x, **options)
 

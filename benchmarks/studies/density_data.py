@@ -63,7 +63,6 @@ class Table:
         return all(isinstance(column, Column) for column in self.columns.values())
 
 
-PERCENT = {"step": 0.0, "low": 0.0, "high": 100.0}
 TABLES = {
     "wine": Table(
         "sklearn",
@@ -94,8 +93,8 @@ TABLES = {
         "statsmodels",
         "star98",
         {
-            "low_income": Column("LOWINC", **PERCENT),
-            "hispanic": Column("PERHISP", **PERCENT),
+            "low_income": Column("LOWINC", high=100),
+            "hispanic": Column("PERHISP", high=100),
             "salary": Column("AVSALK"),
             "pupils": Column("PTRATIO"),
         },

@@ -40,7 +40,8 @@ def axes(space: px.Space, x: Rows) -> Rows:
 
 def log_jacobian(space: px.Space, x: Rows) -> Float[np.ndarray, " n"]:
     """What the log density of the axes lacks."""
-    return -sum(np.log(x[:, j]) for j, (d,) in enumerate(space.domains) if getattr(d, "log", False)) + 0.0
+    on_log_axes = [getattr(domain, "log", False) for (domain,) in space.domains]
+    return -np.log(x[:, on_log_axes]).sum(axis=1)
 
 
 def ends(space: px.Space) -> Float[np.ndarray, "2 d"]:
